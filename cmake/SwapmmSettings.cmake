@@ -1,0 +1,38 @@
+# SPDX-License-Identifier: Apache-2.0
+# Options, warnings, and the faster tools where they are present.
+
+option(SWAPMM_BUILD_TESTS "Build the tests" ${PROJECT_IS_TOP_LEVEL})
+option(SWAPMM_BUILD_EXAMPLES "Build the examples" ${PROJECT_IS_TOP_LEVEL})
+option(SWAPMM_BUILD_BENCH "Build the benchmarks" ${PROJECT_IS_TOP_LEVEL})
+option(SWAPMM_WERROR "Treat warnings as errors" OFF)
+
+# g++ 12 guesses wrongly about moved std::optionals: maybe-uninitialized is shown, and stops nothing. Its -Wrestrict
+# sees overlaps in std::string that cannot be (GCC bug 105329).
+add_library(swapmm_warnings INTERFACE)
+target_compile_options(swapmm_warnings INTERFACE
+  -Wall -Wextra -Wpedantic -Wconversion -Wshadow -Wdeprecated-copy-dtor
+  $<$<BOOL:${SWAPMM_WERROR}>:-Werror>
+  $<$<CXX_COMPILER_ID:GNU>:-Wno-error=maybe-uninitialized>
+  $<$<CXX_COMPILER_ID:GNU>:-Wno-restrict>)
+
+# Warnings are for our own compilation alone. Linking swapmm_warnings would make it part of the exported target, so
+# its options are copied instead.
+function(swapmm_warnings_for target)
+  target_compile_options(${target} PRIVATE $<TARGET_PROPERTY:swapmm_warnings,INTERFACE_COMPILE_OPTIONS>)
+endfunction()
+
+if(PROJECT_IS_TOP_LEVEL)
+  set(CMAKE_CXX_EXTENSIONS OFF)
+  find_program(SWAPMM_CCACHE ccache)
+  if(SWAPMM_CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
+    set(CMAKE_CXX_COMPILER_LAUNCHER ${SWAPMM_CCACHE})
+  endif()
+  find_program(SWAPMM_MOLD mold)
+  include(CheckLinkerFlag)
+  if(SWAPMM_MOLD)
+    check_linker_flag(CXX -fuse-ld=mold SWAPMM_LINKER_IS_MOLD)
+    if(SWAPMM_LINKER_IS_MOLD)
+      add_link_options(-fuse-ld=mold)
+    endif()
+  endif()
+endif()

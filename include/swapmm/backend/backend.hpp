@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// The seam between swapmm and an API such as OpenCL or CUDA. docs/decisions/0002-backend-seam.md maps each
+// function to both. A backend is a cheap handle: copies refer to the same device and queues, and the last copy
+// or the last object made from it keeps what it needs alive.
+
+#include <chrono>
+#include <concepts>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <type_traits>
+
+#include <swapmm/base/bytes.hpp>
+
+namespace swapmm {
+
+/// Each backend has three in-order queues. Order between queues comes from events alone.
+enum class QueueKind : std::uint8_t { compute, h2d, d2h };
+inline constexpr std::size_t queue_count = 3;
+[[nodiscard]] constexpr std::size_t index(QueueKind queue) { return static_cast<std::size_t>(queue); }
+
+enum class HostKind : std::uint8_t {
+  pinned,    ///< page-locked: copies are asynchronous and fast
+  pageable,  ///< always there; a copy may block the host
+};
+
+enum class EventStatus : std::uint8_t { running, complete, failed };
+
+/// What a backend can do: values, not promises about speed.
+struct Capabilities {
+  std::string device_name;
+  Bytes alignment{1};                   ///< of each place inside a device memory
+  std::optional<Bytes> max_allocation;  ///< largest single device memory; none: no limit known
+  int copy_engines = 2;                 ///< 1: both directions share one
+  bool host_shares_memory = false;      ///< swapping works and saves nothing
+  bool failures_stick = false;          ///< a failed event makes every later call fail too (CUDA)
+  bool peer_access = false;
+  bool virtual_memory = false;
+  bool graph_capture = false;
+};
+
+// clang-format off
+
+/// Requirements on a backend B. Every function throws BackendError when its API reports a failure; a call that
+/// throws has queued nothing, or what it queued has ended once finish() returns. No function may be called from
+/// two threads at once. "Queues" means: returns at once, work happens later, in the queue's order.
+///
+/// Types, all nothrow-movable, released by their destructors, and safe to release while queued work uses them:
+/// - DeviceMemory  bytes on the device; opaque
+/// - HostMemory    bytes on the host; data() is their address, stable under moves
+/// - Address       a place in a DeviceMemory as the API wants it (a pointer, a sub-buffer), made once and reused
+/// - Event         a slot for a point in a queue; recorded again and again. A wait that was queued refers to the
+///                 recording at that time. A slot never recorded counts as complete.
+/// - Queue         what user code gets from op.queue(): the API's own
+/// - WaitList, NativeEvent   what the second form of an operation takes and returns: the API's own
+/// - View<T>       what user code gets from op[tensor]; made from (const Address&, std::size_t count of T)
+template <class B>
+concept Backend =
+    std::copyable<B> &&
+    std::is_nothrow_move_constructible_v<typename B::DeviceMemory> &&
+    std::is_nothrow_move_constructible_v<typename B::HostMemory> &&
+    std::is_nothrow_move_constructible_v<typename B::Address> &&
+    std::is_nothrow_move_constructible_v<typename B::Event> &&
+    std::constructible_from<typename B::template View<float>, const typename B::Address&, std::size_t> &&
+    requires(B b, typename B::DeviceMemory& memory, typename B::HostMemory& host, const typename B::HostMemory& source,
+             const typename B::Address& place, typename B::Event& event, const typename B::Event& past,
+             std::span<const typename B::Event* const> waits, typename B::NativeEvent native, Bytes bytes,
+             QueueKind queue) {
+      { b.capabilities() } -> std::convertible_to<const Capabilities&>;
+
+      // Objects. Slow (the API is called): never in the steady state.
+      { b.allocate(bytes) } -> std::same_as<typename B::DeviceMemory>;
+      { b.allocate_host(bytes, HostKind::pinned) } -> std::same_as<typename B::HostMemory>;
+      { b.address(memory, bytes, bytes) } -> std::same_as<typename B::Address>;       // memory, offset, size
+      { b.make_event() } -> std::same_as<typename B::Event>;
+      { host.data() } -> std::same_as<std::byte*>;
+      { source.data() } -> std::convertible_to<const std::byte*>;
+
+      // Queues a copy on h2d / d2h behind `waits`, then records the event.
+      { b.copy_to_device(place, source, bytes, bytes, waits, event) };                // to, from, from_offset, size
+      { b.copy_to_host(host, bytes, place, bytes, waits, event) };                    // to, to_offset, from, size
+
+      // Queues that later work on the queue waits / records the point after all earlier work on the queue.
+      { b.wait(queue, waits) };
+      { b.record(queue, event) };
+      // All queued on it so far will start without any further call, now that another queue or the host waits for it.
+      { b.flush(queue) };
+
+      // The compute queue as user code sees it; the second form of an operation.
+      { b.queue() } -> std::same_as<typename B::Queue&>;
+      { b.wait_list(waits) } -> std::same_as<typename B::WaitList>;
+      { b.adopt(event, std::move(native)) };                                          // event := that point
+
+      // The host looks (no wait), waits for a point (throws BackendError if that work failed), for everything
+      // (returns when nothing runs any more, also after failures; throws only when the device is lost).
+      { b.status(past) } -> std::same_as<EventStatus>;
+      { b.wait(past) };
+      { b.finish() };
+
+      // With timing on, events recorded from then on know their time; elapsed() is nothing where either does not.
+      { b.set_timing(true) };
+      { b.elapsed(past, past) } -> std::same_as<std::optional<std::chrono::nanoseconds>>;
+    };
+
+// clang-format on
+
+}  // namespace swapmm

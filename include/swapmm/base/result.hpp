@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cassert>
+#include <string>
+#include <utility>
+#include <variant>
+
+namespace swapmm {
+
+/// Why a pure function could not give what was asked: one sentence for a person, naming field, index and numbers.
+struct Problem {
+  std::string message;
+};
+
+/// A value, or the Problem that prevented it. The pure layers return this; the facade turns it into exceptions.
+template <class T>
+class [[nodiscard]] Result {
+ public:
+  Result(T value) : content_(std::in_place_index<0>, std::move(value)) {}            // NOLINT(*-explicit-*)
+  Result(Problem problem) : content_(std::in_place_index<1>, std::move(problem)) {}  // NOLINT(*-explicit-*)
+
+  [[nodiscard]] bool has_value() const { return content_.index() == 0; }
+  explicit operator bool() const { return has_value(); }
+
+  /// Only with has_value().
+  T& value() & {
+    assert(has_value());
+    return *std::get_if<0>(&content_);
+  }
+  const T& value() const& {
+    assert(has_value());
+    return *std::get_if<0>(&content_);
+  }
+  T&& value() && {
+    assert(has_value());
+    return std::move(*std::get_if<0>(&content_));
+  }
+  T& operator*() & { return value(); }
+  const T& operator*() const& { return value(); }
+  T&& operator*() && { return std::move(*this).value(); }
+  T* operator->() { return &value(); }
+  const T* operator->() const { return &value(); }
+
+  /// Only without has_value().
+  [[nodiscard]] const Problem& problem() const {
+    assert(!has_value());
+    return *std::get_if<1>(&content_);
+  }
+
+ private:
+  std::variant<T, Problem> content_;
+};
+
+/// Result of a check: nothing, or a Problem.
+struct Done {};
+using Check = Result<Done>;
+
+}  // namespace swapmm

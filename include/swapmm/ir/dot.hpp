@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <iosfwd>
+
+#include <swapmm/ir/graph.hpp>
+#include <swapmm/ir/trace.hpp>
+
+namespace swapmm {
+
+/// Writes the graph as Graphviz DOT text (UTF-8): a box for each operation, an ellipse for each value with tensor,
+/// version and size, a dashed edge for what flows into the next iteration and a note where the host reads. `graph`
+/// is make_graph(trace). Whatever a name holds, it stands in the picture as text.
+void write_dot(std::ostream& out, const Trace& trace, const Graph& graph);
+
+}  // namespace swapmm

@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <swapmm/ir/liveness.hpp>
+
+#include <algorithm>
+#include <cassert>
+#include <optional>
+#include <span>
+
+#include <swapmm/ir/limits.hpp>
+
+namespace swapmm {
+namespace {
+
+/// Sums over intervals of operations, as differences from one operation to the next. The differences wrap around
+/// below zero by design of unsigned arithmetic; the sums that matter are sums of sizes and do not.
+class Profile {
+ public:
+  explicit Profile(std::size_t operations) : difference_(operations + 1) {}
+
+  /// Adds `bytes` to the operations from `first` to `last`, both included.
+  void add(std::size_t first, std::size_t last, Bytes bytes) {
+    difference_[first] += bytes;
+    difference_[last + 1] -= bytes;
+  }
+
+  std::vector<Bytes> sums() && {
+    for (std::size_t i = 1; i < difference_.size(); ++i) difference_[i] += difference_[i - 1];
+    difference_.pop_back();
+    return std::move(difference_);
+  }
+
+ private:
+  std::vector<Bytes> difference_;
+};
+
+/// The places on the circle where one tensor's value is needed.
+struct Needs {
+  std::span<const Use> uses;                ///< ascending
+  std::span<const OperationId> host_reads;  ///< the host reads after them; ascending
+  TensorKind kind = TensorKind::transient;
+  std::size_t operations = 0;
+
+  /// The last host read of a value that is there after `from` and not after `end`.
+  std::optional<std::size_t> last_host_read(std::size_t from, std::size_t end) const {
+    const auto after = std::lower_bound(host_reads.begin(), host_reads.end(), id_at<OperationId>(end));
+    if (after == host_reads.begin() || index(*(after - 1)) < from) return std::nullopt;
+    return index(*(after - 1));
+  }
+};
+
+/// From one use to the one after it: the value lives through where the latter needs it, and else until the host has
+/// read it.
+std::size_t live_until(const Needs& needs, std::size_t use) {
+  const std::size_t from = index(needs.uses[use].operation);
+  const bool is_last = use + 1 == needs.uses.size();
+  if (!is_last && needs.uses[use + 1].access != Access::write) return index(needs.uses[use + 1].operation) - 1;
+  const std::size_t end = is_last ? needs.operations : index(needs.uses[use + 1].operation);
+  return needs.last_host_read(from, end).value_or(from);
+}
+
+/// A persistent value goes on from its last use into the next iteration where something there still wants it.
+void add_wrap(const Needs& needs, Bytes bytes, Profile& profile) {
+  const std::size_t n = needs.operations;
+  if (needs.uses.empty()) {
+    if (!needs.host_reads.empty()) profile.add(0, n - 1, bytes);
+    return;
+  }
+  const std::size_t first = index(needs.uses.front().operation);
+  const std::optional<std::size_t> read = needs.last_host_read(0, first);
+  const bool needs_value = needs.uses.front().access != Access::write;
+  if (!needs_value && !read) return;
+  // What live_until() said of the last use is counted already.
+  const std::size_t counted = live_until(needs, needs.uses.size() - 1);
+  if (counted + 1 < n) profile.add(counted + 1, n - 1, bytes);
+  const std::size_t end = needs_value ? first : *read + 1;
+  if (end > 0) profile.add(0, end - 1, bytes);
+}
+
+void add_tensor(const Needs& needs, Bytes bytes, Profile& profile) {
+  for (std::size_t use = 0; use < needs.uses.size(); ++use) {
+    profile.add(index(needs.uses[use].operation), live_until(needs, use), bytes);
+  }
+  if (needs.kind == TensorKind::persistent) add_wrap(needs, bytes, profile);
+}
+
+std::vector<std::vector<OperationId>> host_reads_of(const Trace& trace) {
+  std::vector<std::vector<OperationId>> reads(trace.tensors.size());
+  for (const HostRead& read : trace.host_reads) reads[index(read.tensor)].push_back(read.after_operation);
+  for (auto& ids : reads) std::sort(ids.begin(), ids.end());
+  return reads;
+}
+
+}  // namespace
+
+Liveness analyze_liveness(const Trace& trace, Bytes alignment) {
+  assert(alignment.value >= 1 && alignment.value <= limits::alignment_bytes);
+  const std::size_t n = trace.operations.size();
+  Liveness liveness;
+  liveness.uses.resize(trace.tensors.size());
+  for (std::size_t i = 0; i < n; ++i) {
+    Bytes bundle;
+    for_each_access(trace.operations[i], [&](TensorId id, Access access) {
+      liveness.uses[index(id)].push_back({id_at<OperationId>(i), access});
+      bundle += round_up(trace.tensors[index(id)].bytes, alignment);
+    });
+    if (bundle > liveness.largest_bundle) {
+      liveness.largest_bundle = bundle;
+      liveness.largest_bundle_operation = id_at<OperationId>(i);
+    }
+  }
+
+  const auto host_reads = host_reads_of(trace);
+  Profile profile(n);
+  for (std::size_t t = 0; t < trace.tensors.size(); ++t) {
+    const TraceTensor& tensor = trace.tensors[t];
+    add_tensor({liveness.uses[t], host_reads[t], tensor.kind, n}, round_up(tensor.bytes, alignment), profile);
+  }
+  liveness.live = std::move(profile).sums();
+  liveness.peak = *std::max_element(liveness.live.begin(), liveness.live.end());
+  return liveness;
+}
+
+}  // namespace swapmm

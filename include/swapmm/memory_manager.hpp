@@ -1,0 +1,210 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <tuple>
+#include <type_traits>
+#include <utility>
+
+#include <swapmm/backend/backend.hpp>
+#include <swapmm/error.hpp>
+#include <swapmm/operation.hpp>
+#include <swapmm/options.hpp>
+#include <swapmm/report.hpp>
+#include <swapmm/runtime/core.hpp>
+#include <swapmm/scheduler.hpp>
+#include <swapmm/tensor.hpp>
+
+namespace swapmm {
+
+/// One pass of the program's repeated part; ends when destroyed.
+template <Backend B>
+class Iteration {
+ public:
+  Iteration(Iteration&& other) noexcept = default;
+  Iteration& operator=(Iteration&&) = delete;
+  ~Iteration() {
+    if (core_ != nullptr) core_->end_iteration();
+  }
+
+ private:
+  template <Backend>
+  friend class MemoryManager;
+  explicit Iteration(std::shared_ptr<runtime::Core<B>> core) : core_(std::move(core)) {}
+  std::shared_ptr<runtime::Core<B>> core_;
+};
+
+/// Runs a program whose tensors together are larger than the device: it keeps each operation's bundle on the device
+/// while the operation runs, and swaps the rest to host memory, on demand at first and by a plan once the program
+/// has shown what it repeats.
+///
+/// For one thread at a time; a second one gets ConcurrentUse. Errors leave it usable, but for DeviceLost. All
+/// tensors, iterations and promises may outlive it.
+template <Backend B>
+class MemoryManager {
+ public:
+  /// Takes the device budget from the device at once. Throws UsageError for options that make no sense, OutOfMemory
+  /// where the device refuses the budget.
+  explicit MemoryManager(B backend, const Options& options, Scheduler scheduler = Scheduler())
+      : scheduler_(std::move(scheduler)) {
+    check(options, backend.capabilities());
+    try {
+      core_ = std::make_shared<runtime::Core<B>>(std::move(backend), options, SchedulerAccess::book(scheduler_));
+    } catch (const BackendError& error) {
+      const std::string text = "making a manager with a device budget of " +
+                               std::to_string(options.device_budget.value) + " bytes: " + error.what();
+      if (error.kind == BackendError::Kind::device_lost) throw DeviceLost(text);
+      if (error.kind == BackendError::Kind::failed) throw BackendError(error.kind, error.code, text);
+      throw OutOfMemory(text);
+    }
+  }
+  MemoryManager(MemoryManager&&) noexcept = default;
+  MemoryManager& operator=(MemoryManager&&) = delete;
+  /// Waits for all queued work, then gives back every byte.
+  ~MemoryManager() {
+    if (core_ != nullptr) core_->close();
+  }
+
+  /// A tensor without a value. No bytes are taken before the value needs them. The name stands in errors, traces and
+  /// reports.
+  template <class T>
+  [[nodiscard]] Tensor<T, B> tensor(const Shape& shape, std::string_view name = "tensor",
+                                    Lifetime lifetime = persistent) {
+    const auto count = shape.count();
+    const auto bytes = count ? checked_multiply(Bytes{*count}, sizeof(T)) : std::nullopt;
+    if (!bytes || bytes->value >= std::uint64_t{1} << 62U) {
+      throw UsageError("tensor \"" + std::string(name) + "\" of " + shape.text() + " elements is too large to count");
+    }
+    return Tensor<T, B>(core_, core().create(name, *bytes, lifetime), shape, *count);
+  }
+
+  /// Begins an iteration; it ends when the returned object is destroyed. The name tells programs' different repeated
+  /// parts apart ("train", "evaluate"). May make a plan, which takes as long as the planner does.
+  [[nodiscard]] Iteration<B> iteration(std::string_view name = "iteration") {
+    core().begin_iteration(name);
+    return Iteration<B>(core_);
+  }
+
+  /// Runs one unit operation: run(name, reads(...), writes(...), updates(...), scratch(...), callable), any number of
+  /// each, or run(name, bundle, callable).
+  ///
+  /// The callable is either (auto& op), which queues its work on op.queue(), or (auto& op, B::WaitList waits), which
+  /// makes its work wait for the list and returns the API's event behind it: no barrier is then needed around a
+  /// single kernel. What it throws passes through, and leaves what it was to write undefined.
+  template <class... Parts>
+    requires(sizeof...(Parts) >= 1)
+  void run(std::string_view name, Parts&&... parts) {
+    run_parts(name, std::forward_as_tuple(std::forward<Parts>(parts)...),
+              std::make_index_sequence<sizeof...(Parts) - 1>());
+  }
+  template <class Callable>
+  void run(std::string_view name, Bundle<B>& bundle, Callable&& callable) {
+    bundle.items_.clear();
+    for (const auto& entry : bundle.tensors_) {
+      bundle.items_.push_back(item(name, entry.tensor, entry.access, bundle.items_.size()));
+    }
+    run_request({name, bundle.items_, bundle.scratch_}, callable);
+  }
+
+  /// Waits until everything queued so far has ended.
+  void synchronize() { core().synchronize(); }
+
+  [[nodiscard]] Scheduler& scheduler() { return scheduler_; }
+  [[nodiscard]] const B& backend() { return core().backend(); }
+  /// What plans are made for, with the link speeds known so far.
+  [[nodiscard]] Machine machine() { return core().machine(); }
+  [[nodiscard]] Report report() const { return core().report(); }
+
+ private:
+  [[nodiscard]] runtime::Core<B>& core() const {
+    if (core_ == nullptr) throw UsageError("a manager is used after it was moved from");
+    return *core_;
+  }
+
+  static void check(const Options& options, const Capabilities& can) {
+    if (options.device_budget.value == 0) {
+      throw UsageError("Options::device_budget is 0: say how many bytes of the device the manager may use");
+    }
+    if (options.device_budget < can.alignment) {
+      throw UsageError("Options::device_budget of " + std::to_string(options.device_budget.value) +
+                       " bytes is below the device's alignment of " + std::to_string(can.alignment.value));
+    }
+    if (options.queue_depth < 8) throw UsageError("Options::queue_depth is below 8");
+    if (options.run_ahead < 1 || options.run_ahead > 3) throw UsageError("Options::run_ahead is not 1, 2 or 3");
+  }
+
+  runtime::BundleItem<B> item(std::string_view operation, const TensorRef<B>& tensor, Access access,
+                              std::size_t position) const {
+    if (tensor.record == nullptr) {
+      throw UsageError("operation " + runtime::quoted(operation) + ": tensor " + std::to_string(position) +
+                       " of its bundle was moved from");
+    }
+    if (tensor.core != &core()) {
+      throw UsageError("operation " + runtime::quoted(operation) + ": tensor " + std::to_string(position) +
+                       " of its bundle" +
+                       (tensor.core->closed() ? std::string() : " (" + runtime::quoted(tensor.record->name) + ")") +
+                       " belongs to another manager");
+    }
+    const bool part = access == Access::write && !tensor.whole();
+    return {tensor.record, part ? Access::update : access};
+  }
+
+  template <class Tuple, std::size_t... I>
+  void run_parts(std::string_view name, Tuple&& parts, std::index_sequence<I...>) {
+    constexpr std::size_t count =
+        (std::size_t{0} + ... + std::remove_cvref_t<std::tuple_element_t<I, std::remove_cvref_t<Tuple>>>::count);
+    std::array<runtime::BundleItem<B>, count> items;
+    std::size_t filled = 0;
+    Bytes scratch_bytes;
+    const auto add = [&](const auto& part) {
+      if constexpr (std::is_same_v<std::remove_cvref_t<decltype(part)>, Scratch>) {
+        scratch_bytes += part.bytes;
+      } else {
+        for (const TensorRef<B>& tensor : part.tensors) {
+          items[filled] = item(name, tensor, part.access, filled);
+          ++filled;
+        }
+      }
+    };
+    (add(std::get<I>(parts)), ...);
+    run_request({name, items, scratch_bytes}, std::get<sizeof...(I)>(parts));
+  }
+
+  template <class Callable>
+  void run_request(const runtime::Request<B>& request, Callable& callable) {
+    constexpr bool gives_event = std::is_invocable_v<Callable&, Operation<B>&, typename B::WaitList>;
+    runtime::Core<B>& core = this->core();
+    core.begin(request, gives_event);
+    Operation<B> operation(core);
+    if constexpr (gives_event) {
+      typename B::WaitList waits = core.wait_list();
+      typename B::NativeEvent event = [&] {
+        try {
+          return callable(operation, std::move(waits));
+        } catch (...) {
+          core.fail();
+          throw;
+        }
+      }();
+      core.complete([&](typename B::Event& slot) { core.backend().adopt(slot, std::move(event)); });
+    } else {
+      try {
+        callable(operation);
+      } catch (...) {
+        core.fail();
+        throw;
+      }
+      core.complete([&](typename B::Event& slot) { core.backend().record(QueueKind::compute, slot); });
+    }
+  }
+
+  Scheduler scheduler_;
+  std::shared_ptr<runtime::Core<B>> core_;
+};
+
+}  // namespace swapmm

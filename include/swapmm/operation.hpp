@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+#include <vector>
+
+#include <swapmm/backend/backend.hpp>
+#include <swapmm/base/bytes.hpp>
+#include <swapmm/ir/trace.hpp>
+#include <swapmm/runtime/core.hpp>
+#include <swapmm/tensor.hpp>
+
+namespace swapmm {
+
+/// Tensors of a bundle that an operation accesses in one way: made by reads(), writes(), updates().
+template <Backend B, std::size_t N>
+struct Accesses {
+  static constexpr std::size_t count = N;
+  Access access;
+  std::array<TensorRef<B>, N> tensors;
+};
+
+/// A work area of one operation: made by scratch().
+struct Scratch {
+  static constexpr std::size_t count = 0;
+  Bytes bytes;
+};
+
+/// The operation needs the values and leaves them.
+template <template <class, Backend> class First, class T, Backend B, class... Rest>
+[[nodiscard]] auto reads(const First<T, B>& first, const Rest&... rest) {
+  return Accesses<B, 1 + sizeof...(rest)>{Access::read, {first.ref(), rest.ref()...}};
+}
+/// The operation gives each tensor a whole new value. A view of a part counts as an update of the tensor.
+template <template <class, Backend> class First, class T, Backend B, class... Rest>
+[[nodiscard]] auto writes(const First<T, B>& first, const Rest&... rest) {
+  return Accesses<B, 1 + sizeof...(rest)>{Access::write, {first.ref(), rest.ref()...}};
+}
+/// The operation needs the values and changes them in place.
+template <template <class, Backend> class First, class T, Backend B, class... Rest>
+[[nodiscard]] auto updates(const First<T, B>& first, const Rest&... rest) {
+  return Accesses<B, 1 + sizeof...(rest)>{Access::update, {first.ref(), rest.ref()...}};
+}
+/// Device bytes for the operation alone: op.scratch(). Undefined content; under the budget like any tensor.
+[[nodiscard]] inline Scratch scratch(Bytes bytes) { return {bytes}; }
+[[nodiscard]] inline Scratch scratch(std::size_t bytes) { return {Bytes{bytes}}; }
+
+/// A bundle whose size is known only at run time. Reusable: clear() keeps its memory.
+template <Backend B>
+class Bundle {
+ public:
+  template <class... Tensors>
+  Bundle& reads(const Tensors&... tensors) {
+    return add(Access::read, tensors...);
+  }
+  template <class... Tensors>
+  Bundle& writes(const Tensors&... tensors) {
+    return add(Access::write, tensors...);
+  }
+  template <class... Tensors>
+  Bundle& updates(const Tensors&... tensors) {
+    return add(Access::update, tensors...);
+  }
+  Bundle& scratch(Bytes bytes) {
+    scratch_ = bytes;
+    return *this;
+  }
+  void clear() {
+    tensors_.clear();
+    scratch_ = Bytes{};
+  }
+
+ private:
+  template <Backend>
+  friend class MemoryManager;
+  struct Entry {
+    Access access;
+    TensorRef<B> tensor;
+  };
+  template <class... Tensors>
+  Bundle& add(Access access, const Tensors&... tensors) {
+    (tensors_.push_back({access, tensors.ref()}), ...);
+    return *this;
+  }
+
+  std::vector<Entry> tensors_;
+  std::vector<runtime::BundleItem<B>> items_;
+  Bytes scratch_;
+};
+
+/// What an operation's callable gets: the device's side of its bundle, and the queue to put its work on. Valid
+/// while the callable runs.
+template <Backend B>
+class Operation {
+ public:
+  /// The tensor, or the part of it, on the device. Throws UsageError for one that is not in the bundle.
+  template <class T>
+  [[nodiscard]] typename B::template View<T> operator[](const Tensor<T, B>& tensor) const {
+    return place<T>(tensor.ref(), tensor.size());
+  }
+  template <class T>
+  [[nodiscard]] typename B::template View<T> operator[](const View<T, B>& view) const {
+    return place<T>(view.ref(), view.size());
+  }
+  /// The work area. Throws UsageError where none was declared.
+  [[nodiscard]] typename B::template View<std::byte> scratch() const {
+    const auto& current = core_.current();
+    if (current.grant.scratch == nullptr) {
+      throw UsageError("operation " + runtime::quoted(current.request.name) + " declares no scratch");
+    }
+    return typename B::template View<std::byte>(*current.grant.scratch,
+                                                static_cast<std::size_t>(current.request.scratch.value));
+  }
+  /// The API's own queue or stream; all work of the operation goes there, and what it starts is waited for.
+  [[nodiscard]] typename B::Queue& queue() const { return core_.backend().queue(); }
+  [[nodiscard]] typename B::Queue& stream() const { return queue(); }
+  [[nodiscard]] std::string_view name() const { return core_.current().request.name; }
+
+ private:
+  template <Backend>
+  friend class MemoryManager;
+  explicit Operation(runtime::Core<B>& core) : core_(core) {}
+
+  template <class T>
+  typename B::template View<T> place(const TensorRef<B>& tensor, std::size_t count) const {
+    if (tensor.core != &core_ || !core_.in_bundle(*tensor.record)) {
+      throw UsageError("operation " + runtime::quoted(name()) + " uses tensor " +
+                       (tensor.record == nullptr ? std::string("(moved from)") : runtime::quoted(tensor.record->name)) +
+                       ", which is not in its bundle");
+    }
+    return typename B::template View<T>(core_.address(*tensor.record, tensor.offset, tensor.bytes), count);
+  }
+
+  runtime::Core<B>& core_;
+};
+
+}  // namespace swapmm

@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <optional>
+#include <string>
+
+#include <swapmm/base/bytes.hpp>
+#include <swapmm/ir/trace.hpp>
+#include <swapmm/plan/machine.hpp>
+
+namespace swapmm {
+
+/// How long the value of a tensor lives, as far as the program says so.
+enum class Lifetime : std::uint8_t {
+  observed,   ///< until the next iteration, unless each observed iteration starts by writing it whole
+  transient,  ///< dead at the end of each iteration, from the first one on
+  kept,       ///< survives each iteration, though observed ones start by writing it whole
+};
+inline constexpr Lifetime persistent = Lifetime::observed;
+inline constexpr Lifetime transient = Lifetime::transient;
+inline constexpr Lifetime kept = Lifetime::kept;
+
+/// How data moves while no plan is followed.
+enum class DemandMode : std::uint8_t {
+  least_recently_used,  ///< what is not needed stays until its room is
+  per_operation,        ///< each bundle in before its operation, out after it: the method's own way of observing
+};
+
+/// Of one manager. Environment variables do not change them.
+struct Options {
+  /// Bytes on the device that the manager may use, taken when it is made. Required.
+  Bytes device_budget;
+  /// Bytes of page-locked host memory; beyond it values lie in pageable memory. Default: no limit.
+  Bytes pinned_budget{std::numeric_limits<std::uint64_t>::max()};
+  /// Bytes of host memory in all. Default: no limit.
+  Bytes host_budget{std::numeric_limits<std::uint64_t>::max()};
+  /// Points per queue by which the host may run ahead of the device while no plan is followed. At least 8.
+  std::size_t queue_depth = 1024;
+  /// Iterations by which the host may run ahead of the device while a plan is followed: 1 to 3.
+  std::size_t run_ahead = 2;
+  DemandMode demand_mode = DemandMode::least_recently_used;
+  /// Checks what operations really access against what they declare, by poison and hashes. Very slow: copies each
+  /// resident tensor before and after each operation, and follows no plan. For debugging.
+  bool check_access = false;
+};
+
+/// When plans are made.
+enum class Planning : std::uint8_t {
+  immediate,  ///< at the start of the iteration after the last observed one, by the calling thread
+  deferred,   ///< by whoever takes Scheduler::planning_job(); observation goes on until it is done
+};
+
+/// Of one scheduler.
+struct SchedulerOptions {
+  /// Equal iterations to observe before a plan is made. 0: never plan.
+  std::size_t observe = 2;
+  /// By name, see planners().
+  std::string planner = "excess-overlap";
+  Planning planning = Planning::immediate;
+  /// Longest cycle of different iterations that becomes one plan. At least 1.
+  std::size_t max_period = 4;
+  /// Sequences remembered per iteration name; the one unused for longest goes.
+  std::size_t max_sequences = 16;
+  /// Link speeds to plan with. Default: as observed. The budget and the alignment are always the manager's.
+  std::optional<Machine> machine{};
+};
+
+}  // namespace swapmm

@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <swapmm/plan/excess_overlap.hpp>
+
+#include <algorithm>
+#include <tuple>
+#include <vector>
+
+#include <swapmm/plan/fit.hpp>
+#include <swapmm/plan/on_demand.hpp>
+#include <swapmm/plan/overlap_ledger.hpp>
+#include <swapmm/plan/overlap_stays.hpp>
+#include <swapmm/plan/simulator.hpp>
+
+namespace swapmm {
+namespace {
+
+/// The parts of the budget that tensors may fill by staying before any copy is hidden. From everything (the fewest
+/// bytes move, and copies have no room to come early) to nothing (who stays is found while hiding copies: the method
+/// as it was first described).
+constexpr double stay_shares[] = {1.0, 0.8, 0.6, 0.4, 0.2, 0.0};
+
+/// The best plan so far, by (iteration time, bytes moved).
+struct Best {
+  Plan plan;
+  Simulation simulation;
+
+  static auto rank(const Simulation& simulation) {
+    return std::tuple(simulation.iteration, simulation.h2d + simulation.d2h);
+  }
+  bool offer(const PlanningCase& planning, Plan candidate) {
+    Simulation outcome = simulate(planning.trace, candidate);
+    if (rank(outcome) >= rank(simulation)) return false;
+    plan = std::move(candidate);
+    simulation = std::move(outcome);
+    return true;
+  }
+};
+
+/// The stays of one choice, with less asked for until they pack. True if that is the best plan so far.
+bool try_choice(OverlapLedger& ledger, double stay_share, std::string_view planner, Best& best,
+                std::vector<std::vector<Stay>>& tried) {
+  const PlanningCase& planning = ledger.planning;
+  constexpr int attempts = 8;
+  constexpr PackingEffort effort{.ejection_steps = 1000};
+  std::uint64_t bytes = planning.budget;
+  for (int attempt = 0; attempt < attempts; ++attempt) {
+    const OverlapChoice choice{bytes, static_cast<std::uint64_t>(static_cast<double>(bytes) * stay_share)};
+    std::vector<Stay> stays = overlap_stays(ledger, choice);
+    if (std::find(tried.begin(), tried.end(), stays) != tried.end()) return false;
+    Result<BuiltPlan> built = build_plan(planning, {Pace::overlapped, stays}, planner, effort);
+    if (!built) return false;
+    tried.push_back(std::move(stays));
+    if (built->plan) return best.offer(planning, *std::move(built->plan));
+    const std::uint64_t asked = bytes;
+    bytes = shrink_to_fit(planning, asked, built->height, attempt);
+    if (bytes >= asked) return false;
+  }
+  return false;
+}
+
+/// Where none of the choices packs: Belady's stays hold no room beside what is used, and so pack more easily.
+void offer_belady(const PlanningCase& planning, std::string_view planner, Best& best) {
+  Result<Plan> plan = build_fitting_plan(planning, planner, Pace::overlapped, [&](std::uint64_t bytes) {
+    return on_demand_stays(planning, Victim::used_furthest_ahead, bytes);
+  });
+  if (plan) best.offer(planning, *std::move(plan));
+}
+
+/// Time in which operations wait is time for copies, too.
+void count_stalls(const Simulation& simulation, OverlapLedger& ledger) {
+  const std::uint32_t n = ledger.planning.operations;
+  const std::vector<Span>& spans = simulation.operations;
+  for (std::uint32_t i = 0; i < n; ++i) {
+    // The first operation's start counts from the end of the iteration before.
+    const std::chrono::nanoseconds next = i + 1 < n ? spans[i + 1].start - spans[i].end : spans[0].start;
+    ledger.time[i] = ledger.planning.trace.operations[i].duration + next;
+  }
+}
+
+}  // namespace
+
+Result<Plan> build_excess_overlap_plan(const PlanningCase& planning, std::string_view planner) {
+  Result<Plan> start = build_per_operation_plan(planning, Pace::one_at_a_time, planner);
+  if (!start) return start;
+  Best best{*std::move(start), {}};
+  best.simulation = simulate(planning.trace, best.plan);
+
+  OverlapLedger ledger(planning);
+  std::vector<std::vector<Stay>> tried;
+  const auto is_without_stall = [&] { return best.simulation.iteration == best.simulation.compute; };
+  constexpr int rounds_that_gain = 4;
+  for (int round = 0; round < rounds_that_gain; ++round) {
+    bool is_better = false;
+    for (const double share : stay_shares) {
+      is_better = try_choice(ledger, share, planner, best, tried) || is_better;
+      // With the first share the fewest bytes move: nothing to gain beyond.
+      if (share == stay_shares[0] && is_better && is_without_stall()) return std::move(best.plan);
+    }
+    if (round == 0 && !is_better) offer_belady(planning, planner, best);
+    if (!is_better || is_without_stall()) break;
+    count_stalls(best.simulation, ledger);
+  }
+  return std::move(best.plan);
+}
+
+}  // namespace swapmm

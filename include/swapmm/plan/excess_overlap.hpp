@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string_view>
+
+#include <swapmm/plan/schedule.hpp>
+
+namespace swapmm {
+
+/// The heuristic of docs/planning.md under that name. Never worse than the plan per operation, by (iteration time,
+/// bytes moved). Without digest and prediction.
+[[nodiscard]] Result<Plan> build_excess_overlap_plan(const PlanningCase& planning, std::string_view planner);
+
+}  // namespace swapmm

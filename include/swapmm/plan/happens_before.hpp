@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <vector>
+
+#include <swapmm/ir/trace.hpp>
+#include <swapmm/plan/plan.hpp>
+
+namespace swapmm::validation {
+
+/// Engines that run one thing at a time, in list order, iteration after iteration. With half duplex both directions
+/// run on `host_to_device`.
+enum class Engine : std::uint8_t { compute, host_to_device, device_to_host, none };
+inline constexpr std::size_t engine_count = 3;
+
+/// What has certainly ended at some point of iteration k: for each engine how many of its elements, counted from the
+/// start of iteration k. Below 0: all but so many of the iterations before.
+using Clock = std::array<std::int64_t, engine_count>;
+/// Nothing of that engine, however far back, is known to have ended.
+inline constexpr std::int64_t unknown = std::numeric_limits<std::int64_t>::min() / 8;
+
+/// The order that a plan's waits and engines enforce whatever the durations are, in an iteration deep in the steady
+/// state: vector clocks (Fidge 1988, Mattern 1989) over the engines. `allocate` and `release` take no time and no
+/// engine, so their clock is the join of what they wait for, and comparing clocks is exact for them too. What holds
+/// there holds in the first iterations as well, where more has ended already.
+///
+/// Edges lead from an iteration to itself or the next, never back: a circle of waits lies within one iteration.
+class HappensBefore {
+ public:
+  /// All indices of the plan must be in range. Linear in operations, commands and waits.
+  HappensBefore(const Trace& trace, const Plan& plan);
+
+  /// The nodes of a circle of waits, each of which waits for the next one; empty where there is none. With a circle
+  /// nothing else of this class may be asked.
+  [[nodiscard]] const std::vector<std::uint32_t>& circle() const { return circle_; }
+  /// False where chains of waits reach back through more iterations than anything but an attack does. What was found
+  /// then is not the whole order, and allocate and release may seem to come sooner than they do.
+  [[nodiscard]] bool settled() const { return settled_; }
+  [[nodiscard]] std::size_t operations() const { return operations_; }
+
+  /// `first` of `back` iterations before has ended when `second` starts, always.
+  [[nodiscard]] bool command_before_command(std::size_t first, std::size_t second, std::int64_t back) const {
+    return ended(end(command_node(first)), start_[command_node(second)], back);
+  }
+  [[nodiscard]] bool command_before_operation(std::size_t first, std::size_t operation, std::int64_t back) const {
+    return ended(end(command_node(first)), start_[operation], back);
+  }
+  /// So many operations, counted from the start of the iteration, have ended when the command starts.
+  [[nodiscard]] std::int64_t operations_ended_before(std::size_t command) const {
+    return start_[command_node(command)][static_cast<std::size_t>(Engine::compute)];
+  }
+  /// Both are allocate or release, and they are one instant.
+  [[nodiscard]] bool same_instant(std::size_t first, std::size_t second) const {
+    return nodes_[command_node(first)].engine == Engine::none && nodes_[command_node(second)].engine == Engine::none &&
+           start_[command_node(first)] == start_[command_node(second)];
+  }
+
+  /// Sorts commands of one iteration so that what happens before comes before.
+  struct Rank {
+    std::int64_t ended;   ///< grows along every order; equal only at one instant, or without an order
+    std::uint32_t chain;  ///< tells a chain of allocates and releases within one instant; copies come after it
+    bool occupies;        ///< of one instant and no chain the releases come first: occupation is half-open
+    friend auto operator<=>(const Rank&, const Rank&) = default;
+  };
+  [[nodiscard]] Rank rank(std::size_t command) const;
+
+ private:
+  struct Node {
+    Engine engine = Engine::none;
+    bool occupies = false;
+    std::uint32_t position = 0;  // on its engine
+    std::uint32_t first_edge = 0;
+    std::uint32_t chain = 0;
+  };
+  struct Edge {
+    std::uint32_t node;
+    std::uint32_t back;  // iterations
+  };
+
+  [[nodiscard]] std::size_t command_node(std::size_t command) const { return operations_ + command; }
+  [[nodiscard]] Clock end(std::size_t node) const {
+    Clock clock = start_[node];
+    const Node& at = nodes_[node];
+    if (at.engine != Engine::none) clock[static_cast<std::size_t>(at.engine)] = std::int64_t{at.position} + 1;
+    return clock;
+  }
+  [[nodiscard]] bool ended(const Clock& needed, const Clock& known, std::int64_t back) const {
+    for (std::size_t engine = 0; engine < engine_count; ++engine) {
+      if (needed[engine] != unknown && needed[engine] - back * lengths_[engine] > known[engine]) return false;
+    }
+    return true;
+  }
+  void add_nodes(const Plan& plan);
+  void add_edges(const Plan& plan);
+  bool sort();
+  void settle();
+  bool join_waits(std::uint32_t node);
+  void find_chains();
+
+  std::size_t operations_;
+  bool settled_ = false;
+  std::array<std::int64_t, engine_count> lengths_{};  // elements per iteration
+  std::vector<Node> nodes_;                           // operations, then commands, then an end mark
+  std::vector<Edge> edges_;                           // what each node waits for
+  std::vector<std::uint32_t> order_;                  // each node after what it waits for in its iteration
+  std::vector<std::uint32_t> circle_;
+  std::vector<Clock> start_;
+};
+
+}  // namespace swapmm::validation

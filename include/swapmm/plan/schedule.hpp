@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string_view>
+#include <vector>
+
+#include <swapmm/base/result.hpp>
+#include <swapmm/plan/packing.hpp>
+#include <swapmm/plan/plan.hpp>
+#include <swapmm/plan/planning_case.hpp>
+
+namespace swapmm {
+
+/// Gaps are the places between operations on the circle: gap g lies before operation g and after operation g-1. In
+/// a gap, first everything that leaves goes, then everything that arrives comes. Ends are counted on from the start
+/// and may lie at or above the number of operations n: g + n is gap g of the next iteration.
+
+/// One time of a tensor on the device, from a gap to a later one, with at least one use between them. How it arrives
+/// (swap_in, or allocate before a whole write) and what it owes the host when it leaves follow from the trace. One
+/// whose first use is a whole write starts in the gap before it; one of an input not before its available_from.
+struct Stay {
+  TensorId tensor{};
+  std::uint32_t start = 0;       ///< gap it arrives in, below n; its bytes are taken from here on
+  std::uint32_t length = 1;      ///< operations it stays for: it leaves in gap start + length
+  std::uint32_t queue_at = 0;    ///< gap that gives its swap_in the place in the queue; from start on, below n
+  std::uint32_t write_back = 0;  ///< gap from which its last value goes to the host, if it must; clamped to what can be
+  bool always = false;           ///< never leaves: start 0, length n
+
+  friend bool operator==(const Stay&, const Stay&) = default;
+};
+
+/// What copies run beside.
+enum class Pace : std::uint8_t {
+  one_at_a_time,       ///< operation, copies out, copies in, operation: nothing beside anything
+  between_operations,  ///< the copies of a gap start when the operation before it has ended, and the next one waits
+  overlapped,          ///< copies start as soon as what they need has ended
+};
+
+struct Schedule {
+  Pace pace = Pace::overlapped;
+  std::vector<Stay> stays;  ///< those of one tensor do not overlap
+};
+
+/// From gap `start` to gap `end` (above start), or for ever; the value goes to the host as soon as it is final.
+[[nodiscard]] Stay make_stay(TensorId tensor, std::uint32_t start, std::uint32_t end);
+[[nodiscard]] Stay make_permanent_stay(TensorId tensor, std::uint32_t operations);
+
+/// The schedule of every use on its own: each bundle in right before its operation, and out right after it.
+[[nodiscard]] std::vector<Stay> single_use_stays(const PlanningCase& planning);
+
+struct BuiltPlan {
+  std::optional<Plan> plan;  ///< none where the stays do not pack into the budget
+  Bytes height;              ///< the room that the lowest packing found takes
+};
+
+/// Offsets by pack_towards(), then the commands with every wait that the rules of docs/formats.md ask for. Without
+/// digest and prediction. A Problem where one bundle alone does not pack.
+[[nodiscard]] Result<BuiltPlan> build_plan(const PlanningCase& planning, const Schedule& schedule,
+                                           std::string_view planner, PackingEffort effort = {});
+
+/// The plan of single_use_stays().
+[[nodiscard]] Result<Plan> build_per_operation_plan(const PlanningCase& planning, Pace pace, std::string_view planner);
+
+/// Fills in digest and prediction.
+void finish_plan(const PlanningCase& planning, Plan& plan);
+
+}  // namespace swapmm

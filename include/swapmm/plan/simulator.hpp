@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <vector>
+
+#include <swapmm/base/bytes.hpp>
+#include <swapmm/ir/trace.hpp>
+#include <swapmm/plan/plan.hpp>
+
+namespace swapmm {
+
+struct Span {
+  std::chrono::nanoseconds start{0};
+  std::chrono::nanoseconds end{0};
+};
+
+/// One iteration in the steady state. Times count from the end of the last operation of the iteration before.
+struct Simulation {
+  std::chrono::nanoseconds iteration{0};  ///< long-run mean, rounded to the nearest nanosecond
+  std::chrono::nanoseconds compute{0};    ///< sum of the durations of the operations
+  Bytes h2d;
+  Bytes d2h;
+  Bytes peak;                    ///< occupied at one time, sizes rounded up to the alignment
+  std::vector<Span> operations;  ///< of the last iteration simulated
+  std::vector<Span> commands;    ///< of the last iteration simulated; negative where it ran in the one before
+};
+
+/// Runs a valid plan by the timing rules of docs/formats.md until it repeats itself (or 1,000 iterations).
+/// Operations take the durations of the trace. Linear in iterations x (operations + waits).
+[[nodiscard]] Simulation simulate(const Trace& trace, const Plan& plan);
+
+/// When the last operation of each of the first `iterations` iterations ends, counted from a start in which
+/// everything of the iteration before has ended at time 0.
+[[nodiscard]] std::vector<std::chrono::nanoseconds> iteration_ends(const Trace& trace, const Plan& plan,
+                                                                   std::size_t iterations);
+
+}  // namespace swapmm

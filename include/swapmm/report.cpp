@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <swapmm/report.hpp>
+
+#include <iomanip>
+#include <ostream>
+#include <sstream>
+#include <string>
+#include <string_view>
+
+namespace swapmm {
+namespace {
+
+std::string size_text(Bytes bytes) {
+  static constexpr std::string_view units[] = {"B", "KiB", "MiB", "GiB", "TiB"};
+  double value = static_cast<double>(bytes.value);
+  std::size_t unit = 0;
+  while (value >= 1024 && unit + 1 < std::size(units)) {
+    value /= 1024;
+    ++unit;
+  }
+  std::ostringstream text;
+  text << std::fixed << std::setprecision(unit == 0 ? 0 : 1) << value << ' ' << units[unit];
+  return text.str();
+}
+
+std::string time_text(std::chrono::nanoseconds time) {
+  std::ostringstream text;
+  text << std::fixed << std::setprecision(3) << static_cast<double>(time.count()) / 1e6 << " ms";
+  return text.str();
+}
+
+}  // namespace
+
+std::ostream& operator<<(std::ostream& out, const Report& report) {
+  out << "swapmm on " << report.device
+      << (report.host_shares_memory ? " (shares the host's memory: swapping works and saves nothing)" : "") << '\n'
+      << "  device   " << size_text(report.device_used) << " used, peak " << size_text(report.device_peak)
+      << " of a budget of " << size_text(report.device_budget) << ", " << report.tensors << " tensors\n"
+      << "  host     " << size_text(report.host_used) << " used, peak " << size_text(report.host_peak) << ", "
+      << size_text(report.pinned_used) << " of it pinned\n"
+      << "  ran      " << report.operations << " operations; iterations: " << report.iterations_on_demand
+      << " on demand, " << report.iterations_followed << " by a plan\n"
+      << "  moved    " << report.swap_ins << " swap-ins (" << size_text(report.h2d) << "), " << report.swap_outs
+      << " swap-outs (" << size_text(report.d2h) << ")\n"
+      << "  waits    " << report.queue_waits << " between queues, " << report.host_waits << " of the host\n";
+  if (report.plan_starts != 0) {
+    out << "  plans    begun " << report.plan_starts << " times (" << size_text(report.start_h2d) << " in, "
+        << size_text(report.start_d2h) << " out to get there), left " << report.divergences << " times";
+    if (!report.last_divergence.empty()) out << ", last because " << report.last_divergence;
+    out << '\n';
+  }
+  for (const PlanSummary& plan : report.plans) {
+    const auto& predicted = plan.predicted;
+    const auto stall = predicted.iteration - predicted.compute;
+    out << "  plan     \"" << plan.iteration << "\" by " << plan.planner << ": " << plan.operations << " operations"
+        << (plan.iterations_per_cycle > 1 ? " in " + std::to_string(plan.iterations_per_cycle) + " iterations" : "")
+        << ", " << time_text(predicted.iteration) << " predicted, of it " << time_text(stall) << " stalls";
+    if (predicted.lower_bound.count() > 0) {
+      out << ", at most " << std::fixed << std::setprecision(3)
+          << static_cast<double>(predicted.iteration.count()) / static_cast<double>(predicted.lower_bound.count())
+          << " x the least possible";
+    }
+    out << "; " << size_text(predicted.h2d) << " in, " << size_text(predicted.d2h) << " out, peak "
+        << size_text(predicted.peak) << '\n';
+  }
+  for (const std::string& note : report.notes) out << "  note     " << note << '\n';
+  return out;
+}
+
+}  // namespace swapmm

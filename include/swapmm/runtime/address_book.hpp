@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <unordered_map>
+#include <vector>
+
+#include <swapmm/backend/backend.hpp>
+#include <swapmm/base/bytes.hpp>
+
+namespace swapmm::runtime {
+
+/// The device memory of a manager, as one range of offsets over one or more arenas, and the address objects made
+/// for places in it: one per place, however often it is used.
+template <Backend B>
+class AddressBook {
+ public:
+  /// Allocates budget bytes in arenas of `arena` bytes; the last may be smaller.
+  AddressBook(B& backend, Bytes budget, Bytes arena) : backend_(backend), arena_(arena) {
+    for (Bytes offset; offset < budget; offset += arena) {
+      arenas_.push_back(backend.allocate(std::min(arena, budget - offset)));
+    }
+  }
+
+  /// The place's address: made at the first call, then found. Valid until clear().
+  const typename B::Address* at(Bytes offset, Bytes size) {
+    const Place place{offset.value, size.value};
+    const auto found = addresses_.find(place);
+    if (found != addresses_.end()) return &found->second;
+    const typename B::DeviceMemory& memory = arenas_[static_cast<std::size_t>(offset.value / arena_.value)];
+    return &addresses_
+                .emplace(place, backend_.address(const_cast<typename B::DeviceMemory&>(memory),
+                                                 Bytes{offset.value % arena_.value}, size))
+                .first->second;
+  }
+
+  [[nodiscard]] std::size_t size() const { return addresses_.size(); }
+  void clear() { addresses_.clear(); }
+
+ private:
+  struct Place {
+    std::uint64_t offset;
+    std::uint64_t size;
+    bool operator==(const Place&) const = default;
+  };
+  struct Hash {
+    std::size_t operator()(const Place& place) const {
+      return static_cast<std::size_t>((place.offset * 0x9E3779B97F4A7C15ULL) ^ (place.size + (place.offset >> 29U)));
+    }
+  };
+
+  B& backend_;
+  Bytes arena_;
+  std::vector<typename B::DeviceMemory> arenas_;
+  std::unordered_map<Place, typename B::Address, Hash> addresses_;
+};
+
+}  // namespace swapmm::runtime

@@ -1,0 +1,625 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <algorithm>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <exception>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include <swapmm/error.hpp>
+#include <swapmm/options.hpp>
+#include <swapmm/report.hpp>
+#include <swapmm/runtime/access_check.hpp>
+#include <swapmm/runtime/bundle.hpp>
+#include <swapmm/runtime/course.hpp>
+#include <swapmm/runtime/entry.hpp>
+#include <swapmm/runtime/messages.hpp>
+#include <swapmm/runtime/parts.hpp>
+#include <swapmm/runtime/program_book.hpp>
+
+namespace swapmm::runtime {
+
+/// The inside of a manager: lets one caller in at a time, runs operations and the host's accesses by the plan that is
+/// followed or on demand, and turns failures into the facade's exceptions.
+///
+/// It outlives its manager while tensors refer to it; close() gives back everything but itself.
+template <Backend B>
+class Core : public std::enable_shared_from_this<Core<B>> {
+ public:
+  using Rec = Record<B>;
+
+  Core(B backend, const Options& options, std::shared_ptr<ProgramBook> book)
+      : options_(options), book_(std::move(book)) {
+    inside_ = std::make_unique<Inside>(std::move(backend), options_, *book_);
+  }
+  Core(const Core&) = delete;
+  Core& operator=(const Core&) = delete;
+  ~Core() { close(); }
+
+  // ---- tensors
+
+  Rec& create(std::string_view name, Bytes bytes, Lifetime lifetime) {
+    const Entry entry(*this);
+    RecordTable<B>& records = inside_->store.records;
+    inside_->demand.reserve(records.size() + 1);
+    return records.add(name, bytes, lifetime, inside_->store.iteration);
+  }
+
+  /// The tensor's handle is gone. Never throws; safe while another caller is inside, and after close().
+  void destroy(Rec& record) noexcept {
+    if (!gate_.try_enter()) {
+      Rec* first = dead_.load(std::memory_order_relaxed);
+      do {
+        record.next_dead.store(first, std::memory_order_relaxed);
+      } while (!dead_.compare_exchange_weak(first, &record, std::memory_order_release, std::memory_order_relaxed));
+      return;
+    }
+    if (inside_ != nullptr) {
+      bury_waiting();
+      bury(record);
+    }
+    gate_.leave();
+  }
+
+  [[nodiscard]] bool closed() const { return inside_ == nullptr; }
+
+  // ---- iterations
+
+  void begin_iteration(std::string_view name) {
+    const Entry entry(*this);
+    translate({"beginning iteration ", name}, [&] { inside_->course.begin(name); });
+  }
+
+  void end_iteration() noexcept {
+    if (!gate_.try_enter()) {
+      ends_late_.store(true, std::memory_order_release);  // inside an operation: the next call ends it
+      return;
+    }
+    if (!closed()) finish_iteration();
+    gate_.leave();
+  }
+
+  // ---- operations: begin, then the callable, then complete or fail. The gate stays closed in between.
+
+  struct Current {
+    Request<B> request;
+    Grant<B> grant;
+    typename Timeline<B>::Waits waits;
+    typename Timeline<B>::Slot* slot = nullptr;
+    CommandLabel label;
+    bool recorded = true;
+    bool followed = false;
+  };
+
+  /// Everything is on its way to the device when this returns. Throws with nothing queued for the operation.
+  /// With `as_list`, the caller hands current().waits to the operation itself.
+  void begin(const Request<B>& request, bool as_list) {
+    gate_.enter();
+    try {
+      check_open();
+      translate({"operation ", request.name}, [&] { prepare(request, as_list); });
+    } catch (...) {
+      gate_.leave();
+      throw;
+    }
+  }
+
+  /// For an operation that takes the wait list. Throws with nothing queued, as begin() does.
+  [[nodiscard]] typename B::WaitList wait_list() {
+    try {
+      return translate({"operation ", current_.request.name},
+                       [&] { return inside_->store.backend.wait_list(current_.waits.span()); });
+    } catch (...) {
+      give_up_operation();
+      gate_.leave();
+      throw;
+    }
+  }
+
+  [[nodiscard]] Current& current() { return current_; }
+  [[nodiscard]] B& backend() { return inside_->store.backend; }
+  [[nodiscard]] bool in_bundle(const Rec& record) const { return record.stamp == stamp_; }
+  /// The address of a part of a tensor of the current bundle.
+  const typename B::Address& address(const Rec& record, Bytes offset, Bytes size) {
+    if (offset.value == 0 && size == record.bytes) return *record.device.address;
+    return translate({"a part of tensor ", record.name}, [&]() -> const typename B::Address& {
+      return *inside_->store.addresses.at(record.device.offset + offset, size);
+    });
+  }
+
+  /// The callable has queued its work. `record_point` records the point behind it in the slot's event.
+  template <class Record>
+  void complete(Record&& record_point) {
+    try {
+      finish_operation(std::forward<Record>(record_point));
+      // The operation is booked: what fails from here on is the next call's error, not this operation's.
+      try {
+        after_operation();
+      } catch (...) {
+        postpone(std::current_exception(), {"swapping behind operation ", current_.request.name});
+        inside_->course.abandon_plan("its commands could not be queued");
+        inside_->failures.check_lost();
+      }
+      if (access_check_ != nullptr) check_after();
+    } catch (...) {
+      gate_.leave();
+      throw;
+    }
+    gate_.leave();
+  }
+
+  /// The callable threw. What it was to write is undefined from now on.
+  void fail() noexcept {
+    Store<B>& store = inside_->store;
+    inside_->recorder.mark_broken();
+    Clock after = current_.grant.needs;
+    try {
+      store.timeline.mark(QueueKind::compute);
+      after.join(Clock::point(QueueKind::compute, store.timeline.issued(QueueKind::compute)));
+    } catch (...) {
+      store.timeline.unrecorded(QueueKind::compute, current_.label.issue);
+      inside_->failures.drain_quietly();
+    }
+    for (const auto& item : current_.request.items) {
+      item.record->device.busy.join(after);
+      if (item.access != Access::read) lose(*item.record);
+    }
+    if (current_.followed) {
+      inside_->course.abandon_plan("an operation threw");
+    } else {
+      inside_->demand.end_scratch(current_.request.scratch, after);
+    }
+    gate_.leave();
+  }
+
+  // ---- the host's accesses
+
+  /// Copies into the library's own memory before it returns. Waits only if both of the tensor's host slots are in
+  /// use. A part of a tensor needs the tensor's value, and waits for it.
+  void upload(Rec& record, Bytes offset, std::span<const std::byte> data) {
+    const Entry entry(*this);
+    const Who who{"upload to tensor ", record.name};
+    translate(who, [&] {
+      const bool whole = data.size() == record.bytes.value;
+      if (!whole) fetch(record, who);
+      // The wait for a round that is too far ahead comes first: behind it a slot is free without another one.
+      if (inside_->follower.active() && !inside_->follower.begun()) inside_->follower.begin_cycle();
+      auto& slot = free_slot(record, whole);
+      inside_->store.note_host_access(*slot, offset, Bytes{data.size()}, true);
+      inside_->course.uploaded(record);
+      // Nothing below throws.
+      if (&slot != &record.host.block) std::swap(record.host.block, record.host.spare);
+      HostBlock<B>& block = *record.host.block;
+      std::memcpy(block.memory.data() + offset.value, data.data(), data.size());
+      record.host.valid = true;
+      record.host.issue = 0;
+      record.device.valid = false;
+      record.written_in = inside_->store.iteration;
+      if (record.device.resident && !inside_->follower.active()) inside_->demand.release(record);
+    });
+  }
+
+  /// Waits for the value and copies it out.
+  void download(Rec& record, Bytes offset, std::span<std::byte> data) {
+    const Entry entry(*this);
+    const Who who{"download of tensor ", record.name};
+    translate(who, [&] {
+      fetch(record, who);
+      const HostBlock<B>& block = *record.host.block;
+      inside_->store.note_host_access(block, offset, Bytes{data.size()}, false);
+      std::memcpy(data.data(), block.memory.data() + offset.value, data.size());
+    });
+  }
+
+  /// Promises the value that the tensor has now. What it returns stays the caller's until end_promise().
+  [[nodiscard]] PendingRead& promise(Rec& record, Bytes offset, std::span<std::byte> data) {
+    const Entry entry(*this);
+    const Who who{"download of tensor ", record.name};
+    PendingRead& read = reads_.take();
+    try {
+      translate(who, [&] {
+        inside_->promises.prepare(read, record);
+        start_fetch(record, who);
+        inside_->promises.add(read, record, offset, data);
+      });
+    } catch (...) {
+      reads_.give_back(read);
+      throw;
+    }
+    return read;
+  }
+
+  [[nodiscard]] bool collectable(const PendingRead& read) {
+    if (read.state != PendingRead::State::waiting) return true;
+    const Entry entry(*this);
+    return translate({"asynchronous download of tensor ", read.tensor},
+                     [&] { return inside_->store.timeline.ended(Clock::point(QueueKind::d2h, read.ready)); });
+  }
+
+  void collect(PendingRead& read) {
+    if (read.state == PendingRead::State::waiting) {
+      const Entry entry(*this);
+      translate({"asynchronous download of tensor ", read.tensor},
+                [&] { inside_->promises.collect(inside_->store, read); });
+    }
+    if (read.state == PendingRead::State::abandoned) {
+      if (!closed()) inside_->failures.check_lost();
+      throw WorkFailed("asynchronous download: the value of tensor " + quoted(read.tensor) +
+                       " was lost before it reached the host");
+    }
+  }
+
+  /// Collected or given up: the caller is done with it. Waits for another thread that is inside, if it was given up.
+  void end_promise(PendingRead& read) noexcept {
+    const bool entered = gate_.enter_waiting();
+    if (!closed()) inside_->promises.cancel(read);  // one that is done may still stand in the list
+    if (entered) gate_.leave();
+    reads_.give_back(read);
+  }
+
+  // ---- knowledge
+
+  [[nodiscard]] Report report() {
+    const Entry entry(*this, false);
+    const Store<B>& store = inside_->store;
+    Report report;
+    report.device = store.backend.capabilities().device_name;
+    report.host_shares_memory = store.backend.capabilities().host_shares_memory;
+    report.device_budget = store.budget();
+    report.device_used = store.used();
+    report.device_peak = store.traffic.device_peak;
+    report.host_used = store.pool.in_use();
+    report.host_peak = store.pool.peak();
+    report.pinned_used = store.pool.pinned();
+    report.tensors = store.records.alive();
+    report.operations = operations_;
+    inside_->course.summarize(report);
+    report.swap_ins = store.traffic.swap_ins;
+    report.swap_outs = store.traffic.swap_outs;
+    report.h2d = store.traffic.h2d;
+    report.d2h = store.traffic.d2h;
+    report.queue_waits = store.timeline.waits_queued();
+    report.host_waits = store.timeline.host_waits();
+    book_->summarize(report);
+    return report;
+  }
+
+  /// Waits until nothing is in flight.
+  void synchronize() {
+    const Entry entry(*this);
+    translate({"synchronize", {}}, [&] { inside_->store.timeline.host_wait(inside_->store.timeline.everything()); });
+  }
+
+  [[nodiscard]] Machine machine() {
+    const Entry entry(*this, false);
+    return inside_->machine(*book_);
+  }
+
+  /// Ends everything: waits for the device, gives back its memory and the host's. Tensors and promises that still
+  /// exist are empty from now on. Never throws.
+  void close() noexcept {
+    if (closed()) return;
+    if (!inside_->failures.lost()) inside_->failures.drain_quietly();
+    inside_->promises.settle_all(inside_->store);
+    access_check_.reset();
+    inside_.reset();
+  }
+
+ private:
+  struct Inside : Parts<B> {
+    Inside(B backend, const Options& options, ProgramBook& book)
+        : Parts<B>(std::move(backend), options), course(*this, book, options) {}
+    Course<B> course;
+  };
+
+  // Lets the caller in, or says why not.
+  class Entry {
+   public:
+    explicit Entry(Core& core, bool rethrow = true) : core_(core) {
+      core.gate_.enter();
+      try {
+        core.check_open(rethrow);
+      } catch (...) {
+        core.gate_.leave();
+        throw;
+      }
+    }
+    Entry(const Entry&) = delete;
+    Entry& operator=(const Entry&) = delete;
+    ~Entry() { core_.gate_.leave(); }
+
+   private:
+    Core& core_;
+  };
+
+  void check_open(bool rethrow = true) {
+    if (closed()) throw UsageError("the manager of this tensor no longer exists");
+    if (ends_late_.load(std::memory_order_acquire)) finish_iteration();
+    if (!rethrow) return;
+    if (dead_.load(std::memory_order_relaxed) != nullptr) bury_waiting();
+    inside_->failures.check();
+  }
+
+  // ---- errors
+
+  // Runs `call`; failures of the backend come out as the facade's exceptions, with `who` in front.
+  template <class Call>
+  auto translate(const Who& who, Call&& call) -> decltype(call()) {
+    try {
+      return call();
+    } catch (const QueueFailure& failure) {
+      work_failed(failure);
+    } catch (const BackendError& error) {
+      inside_->failures.backend_failed(who, error);
+    } catch (const OutOfMemory& error) {
+      throw OutOfMemory(who.text() + ": " + error.what());
+    }
+  }
+
+  [[noreturn]] void work_failed(const QueueFailure& failure) {
+    WorkFailed error = inside_->failures.work_failed(failure, inside_->promises);
+    inside_->recorder.mark_broken();
+    inside_->course.abandon_plan("queued work failed");
+    throw error;
+  }
+
+  // An error that came too late for the call it belongs to.
+  void postpone(std::exception_ptr error, const Who& who) noexcept {
+    try {
+      translate(who, [&] { std::rethrow_exception(error); });
+    } catch (...) {
+      inside_->failures.postpone(std::current_exception());
+    }
+  }
+
+  static void lose(Rec& record) noexcept {
+    record.device.valid = false;
+    record.host.valid = false;
+    record.absence = Absence::lost;
+  }
+
+  // The program's iteration is over; what fails now is the next call's error.
+  void finish_iteration() noexcept {
+    ends_late_.store(false, std::memory_order_relaxed);
+    try {
+      inside_->course.end();
+    } catch (...) {
+      postpone(std::current_exception(), {"ending iteration ", inside_->course.name()});
+      inside_->course.abandon_plan("its end failed");
+      inside_->recorder.mark_broken();
+    }
+  }
+
+  // ---- the end of tensors
+
+  void bury_waiting() noexcept {
+    Rec* record = dead_.exchange(nullptr, std::memory_order_acquire);
+    while (record != nullptr) {
+      Rec* const next = record->next_dead.load(std::memory_order_relaxed);
+      bury(*record);
+      record = next;
+    }
+  }
+
+  void bury(Rec& record) noexcept {
+    inside_->store.records.end(record);
+    inside_->recorder.destroyed(record);
+    inside_->course.forget_upload(record);
+    if (record.role != none && inside_->follower.active()) return;  // the plan still has its place; see Follower::bind
+    inside_->reclaim(record);
+  }
+
+  // ---- operations
+
+  void prepare(const Request<B>& request, bool as_list) {
+    ++stamp_;
+    for (const auto& item : request.items) {
+      if (item.record->stamp == stamp_) {
+        throw UsageError("operation " + quoted(request.name) + " has tensor " + quoted(item.record->name) +
+                         " twice in its bundle: declare it once, with updates() if it is read and written");
+      }
+      item.record->stamp = stamp_;
+    }
+    Store<B>& store = inside_->store;
+    Follower<B>& follower = inside_->follower;
+    current_.request = request;
+    current_.slot = nullptr;
+    current_.followed = false;
+    current_.recorded = true;
+    current_.label = {};
+    try {
+      if (inside_->course.follows(request)) {
+        current_.followed = true;
+        current_.grant = follower.bring(request);
+        current_.recorded = follower.current_is_recorded();
+      } else {
+        inside_->demand.check_fits(request);
+        inside_->course.observe(request);
+        current_.grant = inside_->demand.bring(request, stamp_);
+        if (options_.check_access) check_before(request);
+      }
+      current_.label.what = CommandLabel::What::operation;
+      current_.label.issue = store.timeline.next_issue();
+      current_.label.set_name(request.name);
+      current_.waits = store.timeline.waits(QueueKind::compute, current_.grant.needs);
+      if (current_.recorded) current_.slot = &store.timeline.next(QueueKind::compute);
+      queue_waits(as_list);
+    } catch (const DroppedValue&) {
+      inside_->course.keep_from_now_on(request);
+      give_up_operation();
+      throw;
+    } catch (...) {
+      give_up_operation();
+      throw;
+    }
+  }
+
+  void queue_waits(bool as_list) {
+    Store<B>& store = inside_->store;
+    const bool timed = store.timing && !current_.followed && inside_->course.logging();
+    if (as_list && !timed) return;
+    store.issue([&] {
+      if (current_.waits.count != 0) store.backend.wait(QueueKind::compute, current_.waits.span());
+      if (timed) store.backend.record(QueueKind::compute, current_.slot->start);
+    });
+    if (timed) current_.label.timing = inside_->recorder.operation_timing();
+    store.timeline.gained(QueueKind::compute, current_.waits);
+    current_.waits.count = 0;
+  }
+
+  void check_before(const Request<B>& request) {
+    if (access_check_ == nullptr) access_check_ = std::make_unique<AccessCheck<B>>(inside_->store, inside_->demand);
+    // Poison takes the place of values that are to be overwritten: should the operation not come about, they stay.
+    for (const auto& item : request.items) {
+      Rec& record = *item.record;
+      if (item.access != Access::write || !record.device.valid) continue;
+      if (!record.host.valid) {
+        inside_->store.ensure_block(record);
+        inside_->store.swap_out(record, inside_->store.before_swap_out(record));
+      }
+      record.device.valid = false;
+    }
+    access_check_->before(request);
+  }
+
+  void check_after() {
+    try {
+      access_check_->after(current_.request);
+    } catch (const AccessViolation&) {
+      throw;
+    } catch (...) {
+      postpone(std::current_exception(), {"checking operation ", current_.request.name});
+      inside_->failures.check_lost();
+    }
+  }
+
+  // The operation was not queued: whatever was brought stays, work areas and the plan do not.
+  void give_up_operation() noexcept {
+    inside_->recorder.mark_broken();
+    if (current_.followed || inside_->follower.active()) {
+      inside_->course.abandon_plan("an operation failed");
+    } else {
+      inside_->demand.end_scratch(current_.request.scratch, current_.grant.needs);
+    }
+  }
+
+  template <class Record>
+  void finish_operation(Record&& record_point) {
+    Store<B>& store = inside_->store;
+    store.timeline.gained(QueueKind::compute, current_.waits);
+    Sequence at = 0;
+    if (current_.recorded) {
+      try {
+        store.issue([&] { record_point(current_.slot->event); });
+        at = store.timeline.commit(QueueKind::compute, current_.label);
+      } catch (...) {
+        // The work is done, for issue() has waited for it; only the point behind it is missing.
+        at = store.timeline.issued(QueueKind::compute);
+        store.timeline.unrecorded(QueueKind::compute, current_.label.issue);
+        book_writes(at);
+        ++operations_;
+        postpone(std::current_exception(), {"recording the end of operation ", current_.request.name});
+        if (current_.followed) inside_->course.abandon_plan("an event could not be recorded");
+        current_.followed = false;
+        inside_->failures.check_lost();
+        return;
+      }
+    } else {
+      store.timeline.unrecorded(QueueKind::compute, current_.label.issue);
+      at = inside_->follower.current_point();
+    }
+    book_writes(at);
+    ++operations_;
+  }
+
+  void book_writes(Sequence at) noexcept {
+    for (const auto& item : current_.request.items) {
+      Rec& record = *item.record;
+      record.device.busy[QueueKind::compute] = at;
+      if (item.access == Access::read) continue;
+      record.device.ready[QueueKind::compute] = at;
+      record.device.valid = true;
+      record.device.issue = current_.label.issue;
+      record.host.valid = false;
+      record.written_in = inside_->store.iteration;
+    }
+    point_ = at;
+  }
+
+  void after_operation() {
+    if (current_.followed) return inside_->follower.complete();
+    if (inside_->follower.active()) return;
+    Demand<B>& demand = inside_->demand;
+    demand.end_scratch(current_.request.scratch, Clock::point(QueueKind::compute, point_));
+    if (options_.demand_mode != DemandMode::per_operation) return;
+    for (const auto& item : current_.request.items) demand.evict(*item.record);
+  }
+
+  // ---- the host's accesses
+
+  // The value is, or will be, in the tensor's host block.
+  void start_fetch(Rec& record, const Who& who) {
+    Store<B>& store = inside_->store;
+    try {
+      Demand<B>::require_value(record, who);
+    } catch (const DroppedValue&) {
+      inside_->course.keep_from_now_on(record);
+      throw;
+    }
+    inside_->course.downloaded(record);
+    if (record.host.valid) return;
+    store.ensure_block(record);
+    store.swap_out(record, store.before_swap_out(record));
+    if (inside_->follower.active()) inside_->follower.side_copy(record.host.block->written);
+  }
+
+  void fetch(Rec& record, const Who& who) {
+    start_fetch(record, who);
+    inside_->store.timeline.host_wait(Clock::point(QueueKind::d2h, record.host.block->written));
+  }
+
+  // A host block that no copy uses, for the host to fill. Two of them take turns.
+  std::unique_ptr<HostBlock<B>>& free_slot(Rec& record, bool whole) {
+    Store<B>& store = inside_->store;
+    store.ensure_block(record);
+    if (whole && !free_now(*record.host.block)) {
+      if (record.host.spare == nullptr) record.host.spare = store.pool.acquire(record.bytes);
+      // The older one is the sooner free.
+      store.settle_pending(*record.host.spare);
+      store.timeline.host_wait(record.host.spare->busy());
+      return record.host.spare;
+    }
+    store.settle_pending(*record.host.block);
+    store.timeline.host_wait(record.host.block->busy());
+    return record.host.block;
+  }
+  bool free_now(const HostBlock<B>& block) {
+    return block.pending == nullptr && inside_->store.timeline.ended(block.busy());
+  }
+
+  Options options_;
+  std::shared_ptr<ProgramBook> book_;
+  std::unique_ptr<Inside> inside_;
+  std::unique_ptr<AccessCheck<B>> access_check_;
+  Gate gate_;
+  ReadPool reads_;
+  std::atomic<Rec*> dead_{nullptr};
+  std::atomic<bool> ends_late_{false};  // the iteration's end came while another call was inside
+
+  Current current_;
+  std::uint64_t stamp_ = 0;
+  Sequence point_ = 0;
+
+  std::uint64_t operations_ = 0;
+};
+
+}  // namespace swapmm::runtime

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <swapmm/runtime/link_estimate.hpp>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+
+namespace swapmm::runtime {
+
+void LinkEstimate::add(Bytes bytes, std::chrono::nanoseconds time) {
+  const auto b = static_cast<double>(bytes.value);
+  const auto t = static_cast<double>(time.count());
+  count_ += 1;
+  bytes_ += b;
+  time_ += t;
+  bytes_squared_ += b * b;
+  bytes_time_ += b * t;
+}
+
+std::optional<Link> LinkEstimate::link() const {
+  if (count_ == 0) return std::nullopt;
+  double nanoseconds_per_byte = time_ / std::max(bytes_, 1.0);
+  double latency = 0;
+  const double spread = count_ * bytes_squared_ - bytes_ * bytes_;
+  if (spread > 1e-6 * count_ * bytes_squared_) {
+    const double slope = (count_ * bytes_time_ - bytes_ * time_) / spread;
+    const double intercept = (time_ - slope * bytes_) / count_;
+    if (slope > 0 && intercept >= 0) {
+      nanoseconds_per_byte = slope;
+      latency = intercept;
+    }
+  }
+  Link link;
+  const double per_second = 1e9 / std::max(nanoseconds_per_byte, 1e-6);
+  link.bytes_per_second = std::max<std::uint64_t>(1, static_cast<std::uint64_t>(std::llround(per_second)));
+  link.latency = std::chrono::nanoseconds{std::llround(latency)};
+  return link;
+}
+
+}  // namespace swapmm::runtime

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include <swapmm/base/bytes.hpp>
+
+namespace swapmm::runtime {
+
+/// Texts of errors, built out of line: they name the operation, the tensors and the numbers.
+struct NamedSize {
+  std::string name;
+  Bytes bytes;
+};
+
+/// "a" (1024 bytes), "b" (512 bytes) and 3 more: the largest first.
+[[nodiscard]] std::string largest_tensors(std::vector<NamedSize> tensors);
+
+[[nodiscard]] std::string bundle_too_large(std::string_view operation, Bytes need, Bytes budget,
+                                           std::vector<NamedSize> tensors);
+[[nodiscard]] std::string bundle_does_not_pack(std::string_view operation, Bytes need, Bytes budget, Bytes arena,
+                                               std::vector<NamedSize> tensors);
+/// Whose error it is; the text is built only where there is one.
+struct Who {
+  std::string_view what;  ///< "operation ", "download of tensor "
+  std::string_view name;  ///< may be empty
+  [[nodiscard]] std::string text() const;
+};
+
+[[nodiscard]] std::string undefined_value(const Who& who, std::string_view tensor);
+[[nodiscard]] std::string dropped_value(const Who& who, std::string_view tensor);
+[[nodiscard]] std::string lost_value(const Who& who, std::string_view tensor);
+[[nodiscard]] std::string quoted(std::string_view name);
+/// A list of quoted names, cut after eight.
+[[nodiscard]] std::string name_list(const std::vector<std::string>& names);
+
+}  // namespace swapmm::runtime

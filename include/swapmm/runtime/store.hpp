@@ -1,0 +1,261 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <cstring>
+#include <memory>
+#include <span>
+#include <stdexcept>
+#include <utility>
+#include <vector>
+
+#include <swapmm/backend/backend.hpp>
+#include <swapmm/base/bytes.hpp>
+#include <swapmm/error.hpp>
+#include <swapmm/options.hpp>
+#include <swapmm/runtime/address_book.hpp>
+#include <swapmm/runtime/clock.hpp>
+#include <swapmm/runtime/host_pool.hpp>
+#include <swapmm/runtime/link_estimate.hpp>
+#include <swapmm/runtime/place_map.hpp>
+#include <swapmm/runtime/record.hpp>
+#include <swapmm/runtime/timeline.hpp>
+
+namespace swapmm::runtime {
+
+/// Counters since the manager was made.
+struct Traffic {
+  std::uint64_t swap_ins = 0;
+  std::uint64_t swap_outs = 0;
+  Bytes h2d;
+  Bytes d2h;
+  Bytes device_peak;
+};
+
+/// Where every value is, and the moves that change it. A move is queued first and booked after, so one that throws
+/// has changed nothing. It knows nothing of policies: what moves when is up to Demand and Follower.
+template <Backend B>
+class Store {
+ public:
+  using Rec = Record<B>;
+  using Block = HostBlock<B>;
+
+  Store(B handle, const Options& options)
+      : backend(std::move(handle)),
+        timeline(backend, options.queue_depth),
+        places(budget_of(options, backend), arena_of(options, backend), backend.capabilities().alignment),
+        addresses(backend, places.budget(), places.arena()),
+        pool(backend, options.pinned_budget, options.host_budget) {}
+  Store(const Store&) = delete;
+  Store& operator=(const Store&) = delete;
+
+  B backend;
+  Timeline<B> timeline;
+  PlaceMap places;  ///< kept up to date on demand only; see Follower
+  AddressBook<B> addresses;
+  HostPool<B> pool;
+  RecordTable<B> records;
+  Traffic traffic;
+  std::uint64_t iteration = 1;  ///< number of the current iteration; between two, of the next one
+  bool timing = false;
+  struct TimedCopy {
+    QueueKind queue;
+    Bytes size;
+  };
+  std::vector<TimedCopy> timed_copies;  ///< whose times are on their way
+  LinkEstimate h2d_link;
+  LinkEstimate d2h_link;
+
+  // Labels of timed commands: operation i is i + 1, copy k is copy_timing + k.
+  static constexpr std::uint32_t copy_timing = 0x80000000U;
+
+  [[nodiscard]] Bytes padded(Bytes size) const { return round_up(size, places.alignment()); }
+  [[nodiscard]] Bytes budget() const { return places.budget(); }
+
+  // ---- bytes of the device
+
+  /// Bytes are taken for a tensor or a work area. The budget's last word: asserted here for every path.
+  void book(Bytes size) {
+    const Bytes rounded = padded(size);
+    if (rounded > budget() || used_ > budget() - rounded) throw std::logic_error("swapmm: device budget exceeded");
+    used_ += rounded;
+    traffic.device_peak = std::max(traffic.device_peak, used_);
+  }
+  void unbook(Bytes size) noexcept { used_ -= padded(size); }
+  [[nodiscard]] Bytes used() const { return used_; }
+
+  /// The tensor gets that place; its bytes there are undefined until `after` has ended and something wrote them.
+  void settle(Rec& record, Bytes offset, const typename B::Address* address, const Clock& after) {
+    book(record.bytes);
+    record.device.resident = true;
+    record.device.valid = false;
+    record.device.offset = offset;
+    record.device.address = address;
+    record.device.ready = after;
+    record.device.busy = after;
+  }
+
+  /// The tensor has no place any more. Whoever gets the bytes comes after device.busy.
+  void unsettle(Rec& record) noexcept {
+    unbook(record.bytes);
+    if (record.device.valid && !record.host.valid) record.absence = Absence::dropped;
+    record.device.resident = false;
+    record.device.valid = false;
+  }
+
+  // ---- copies
+
+  /// Queues host -> device into the tensor's place, behind `needs`.
+  void swap_in(Rec& record, const Clock& needs) {
+    const auto waits = timeline.waits(QueueKind::h2d, needs);
+    auto& slot = timeline.next(QueueKind::h2d);
+    CommandLabel label = copy_label(CommandLabel::What::swap_in, record);
+    issue([&] {
+      const auto rest = start_timing(QueueKind::h2d, waits, slot.start, label, record.bytes);
+      backend.copy_to_device(*record.device.address, record.host.block->memory, Bytes{}, record.bytes, rest,
+                             slot.event);
+    });
+    timeline.gained(QueueKind::h2d, waits);
+    const Sequence at = timeline.commit(QueueKind::h2d, label);
+    record.device.valid = true;
+    record.device.ready[QueueKind::h2d] = at;
+    record.device.busy[QueueKind::h2d] = at;
+    record.device.issue = label.issue;
+    record.host.block->read = at;
+    ++traffic.swap_ins;
+    traffic.h2d += record.bytes;
+  }
+
+  /// Queues device -> host into the tensor's host block (ensure_block() first), behind `needs`.
+  void swap_out(Rec& record, const Clock& needs) {
+    settle_pending(*record.host.block);
+    const auto waits = timeline.waits(QueueKind::d2h, needs);
+    auto& slot = timeline.next(QueueKind::d2h);
+    CommandLabel label = copy_label(CommandLabel::What::swap_out, record);
+    issue([&] {
+      const auto rest = start_timing(QueueKind::d2h, waits, slot.start, label, record.bytes);
+      backend.copy_to_host(record.host.block->memory, Bytes{}, *record.device.address, record.bytes, rest, slot.event);
+    });
+    timeline.gained(QueueKind::d2h, waits);
+    const Sequence at = timeline.commit(QueueKind::d2h, label);
+    record.host.valid = true;
+    record.host.issue = label.issue;
+    record.host.block->written = at;
+    record.device.busy[QueueKind::d2h] = at;
+    ++traffic.swap_outs;
+    traffic.d2h += record.bytes;
+  }
+
+  /// What a swap_out on demand comes after: the last write on the device, and all uses of the block.
+  [[nodiscard]] Clock before_swap_out(const Rec& record) const {
+    Clock needs = record.device.ready;
+    needs.join(record.host.block->busy());
+    return needs;
+  }
+
+  void ensure_block(Rec& record) {
+    if (record.host.block == nullptr) record.host.block = pool.acquire(record.bytes);
+  }
+
+  // ---- the host's own accesses
+
+  /// Waits until the host may write `block`; promised reads from it are done first.
+  void settle_pending(Block& block) {
+    while (block.pending != nullptr) {
+      PendingRead& read = *block.pending;
+      finish_read(block, read);
+    }
+  }
+
+  void finish_read(Block& block, PendingRead& read) {
+    Clock ready;
+    ready[QueueKind::d2h] = read.ready;
+    timeline.host_wait(ready);
+    note_host_access(block, read.offset, read.size, false);
+    std::memcpy(read.target, block.memory.data() + read.offset.value, read.size.value);
+    read.state = PendingRead::State::done;
+    unlink(block, read);
+  }
+
+  static void unlink(Block& block, PendingRead& read) noexcept {
+    for (PendingRead** at = &block.pending; *at != nullptr; at = &(*at)->next) {
+      if (*at != &read) continue;
+      *at = read.next;
+      read.next = nullptr;
+      return;
+    }
+  }
+
+  void note_host_access([[maybe_unused]] const Block& block, [[maybe_unused]] Bytes offset, [[maybe_unused]] Bytes size,
+                        [[maybe_unused]] bool write) {
+    if constexpr (requires { backend.note_host_access(block.memory, offset, size, write); }) {
+      backend.note_host_access(block.memory, offset, size, write);
+    }
+  }
+
+  // ---- the end of a tensor
+
+  /// Host blocks go back to the pool; work that uses them may still be queued.
+  void free_host(Rec& record) noexcept {
+    if (record.host.block != nullptr) pool.release(std::move(record.host.block));
+    if (record.host.spare != nullptr) pool.release(std::move(record.host.spare));
+    record.host.valid = false;
+  }
+
+  /// Runs calls that queue something. If one throws, nothing of it is in flight any more when this throws.
+  template <class Queue>
+  void issue(Queue&& queue_it) {
+    try {
+      queue_it();
+    } catch (const BackendError& error) {
+      if (error.kind != BackendError::Kind::device_lost) drain();
+      throw;
+    } catch (...) {
+      drain();
+      throw;
+    }
+  }
+
+  /// Waits until nothing is in flight. A failure to wait is tried once more.
+  void drain() {
+    try {
+      backend.finish();
+    } catch (const BackendError& error) {
+      if (error.kind == BackendError::Kind::device_lost) throw;
+      backend.finish();
+    }
+  }
+
+ private:
+  static Bytes arena_of(const Options& options, const B& backend) {
+    const Capabilities& can = backend.capabilities();
+    const Bytes budget = budget_of(options, backend);
+    return can.max_allocation && *can.max_allocation < budget ? round_down(*can.max_allocation, can.alignment) : budget;
+  }
+  static Bytes budget_of(const Options& options, const B& backend) {
+    return round_down(options.device_budget, backend.capabilities().alignment);
+  }
+
+  CommandLabel copy_label(CommandLabel::What what, const Rec& record) {
+    CommandLabel label;
+    label.what = what;
+    label.tensor = record.id;
+    label.issue = timeline.next_issue();
+    return label;
+  }
+
+  // While observing, waits come in front of the point from which the copy is timed.
+  std::span<const typename B::Event* const> start_timing(QueueKind queue, const typename Timeline<B>::Waits& waits,
+                                                         typename B::Event& start, CommandLabel& label, Bytes size) {
+    if (!timing) return waits.span();
+    timed_copies.push_back({queue, size});
+    label.timing = copy_timing + static_cast<std::uint32_t>(timed_copies.size() - 1);
+    if (waits.count != 0) backend.wait(queue, waits.span());
+    backend.record(queue, start);
+    return {};
+  }
+
+  Bytes used_;
+};
+
+}  // namespace swapmm::runtime

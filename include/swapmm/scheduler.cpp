@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <swapmm/scheduler.hpp>
+
+#include <istream>
+#include <ostream>
+#include <string>
+#include <utility>
+
+#include <swapmm/error.hpp>
+#include <swapmm/plan/plan_json.hpp>
+#include <swapmm/runtime/program_book.hpp>
+
+namespace swapmm {
+
+PlanningJob::PlanningJob(std::shared_ptr<runtime::PlanTask> task) : task_(std::move(task)) {}
+
+void PlanningJob::run() { task_->run(); }
+
+Scheduler::Scheduler() : Scheduler(SchedulerOptions{}) {}
+
+Scheduler::Scheduler(SchedulerOptions options) : book_(std::make_shared<runtime::ProgramBook>(std::move(options))) {}
+
+const SchedulerOptions& Scheduler::options() const { return book_->options(); }
+
+const Plan* Scheduler::plan(std::string_view iteration) const {
+  const runtime::CompiledPlan* const compiled = book_->latest(iteration);
+  return compiled == nullptr ? nullptr : &compiled->plan;
+}
+
+std::optional<Trace> Scheduler::trace(std::string_view iteration) const { return book_->trace(iteration); }
+
+void Scheduler::save_plan(std::string_view iteration, std::ostream& out) const {
+  const Plan* const known = plan(iteration);
+  if (known == nullptr) throw UsageError("there is no plan for iteration \"" + std::string(iteration) + "\" to save");
+  write_plan(out, *known);
+  out.flush();
+  if (!out) throw Error("saving the plan of iteration \"" + std::string(iteration) + "\": the stream failed");
+}
+
+void Scheduler::load_plan(std::string_view iteration, std::istream& in) {
+  Result<Plan> plan = read_plan(in);
+  if (!plan.has_value()) throw PlanRefused("plan refused: " + plan.problem().message);
+  book_->load(iteration, *std::move(plan));
+}
+
+std::optional<PlanningJob> Scheduler::planning_job() {
+  std::shared_ptr<runtime::PlanTask> task = book_->pending_task();
+  if (task == nullptr || task->done.load(std::memory_order_acquire)) return std::nullopt;
+  return PlanningJob(std::move(task));
+}
+
+}  // namespace swapmm

@@ -1,0 +1,240 @@
+// SPDX-License-Identifier: Apache-2.0
+// Single stories that the loop over all faults found, told one by one.
+
+#include <doctest/doctest.h>
+
+#include <chrono>
+#include <cstdint>
+#include <new>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include <swapmm/backend/faulty.hpp>
+#include <swapmm/backend/simulated.hpp>
+#include <swapmm/swapmm.hpp>
+
+#include "support/failing_new.hpp"
+
+using namespace swapmm;
+using namespace swapmm::literals;
+
+namespace {
+
+using Device = Faulty<simulated::Backend>;
+using IntTensor = Tensor<int, Device>;
+using simulated::Touch;
+constexpr std::size_t size = 64;  // elements: 256 bytes
+
+struct Fixture {
+  explicit Fixture(Options options = {.device_budget = 1_KiB}) : manager(device, options) {}
+
+  IntTensor tensor(const char* name, int value) {
+    IntTensor made = manager.tensor<int>({size}, name);
+    made.upload(std::vector<int>(size, value));
+    return made;
+  }
+  void add_one(const char* name, const IntTensor& tensor, bool fails = false) {
+    manager.run(name, updates(tensor), [&](auto& op) {
+      auto view = op[tensor];
+      op.queue().launch(name, std::chrono::nanoseconds{10}, {Touch::write(view)}, [view, fails] {
+        if (fails) throw std::runtime_error("the kernel failed");
+        for (int& element : view) ++element;
+      });
+    });
+  }
+
+  Device device{simulated::Backend()};
+  MemoryManager<Device> manager;
+};
+
+/// The text of what `call` throws; empty where it throws nothing.
+template <class Expected, class Call>
+std::string error_of(Call&& call) {
+  try {
+    call();
+  } catch (const Expected& error) {
+    return error.what();
+  }
+  return {};
+}
+
+bool names(const std::string& text, const std::string& name) {
+  return text.find('"' + name + '"') != std::string::npos;
+}
+
+}  // namespace
+
+TEST_CASE("an asynchronous download whose copy failed throws each time it is collected") {
+  Fixture f;
+  const IntTensor t = f.tensor("t", 1);
+  f.add_one("add", t);
+  std::vector<int> target(size);
+  f.device.restart({FaultClass::copy_to_host, FaultMode::late, 1});
+  auto pending = t.download_async(target);
+  CHECK(names(error_of<WorkFailed>([&] { pending.wait(); }), "t"));
+  CHECK(names(error_of<WorkFailed>([&] { pending.wait(); }), "t"));
+  CHECK(t.download()[0] == 2);  // only the copy failed
+}
+
+TEST_CASE("a kernel without an event of its own takes with it what later kernels made of its value") {
+  Fixture f;
+  const IntTensor a = f.tensor("a", 1);
+  const IntTensor b = f.tensor("b", 2);
+  const IntTensor c = f.tensor("c", 3);
+  for (int i = 0; i < 5; ++i) {
+    const auto iteration = f.manager.iteration("loop");
+    f.add_one("first", a, i == 4);
+    f.add_one("second", b);
+    f.add_one("third", c);
+  }
+  REQUIRE(f.manager.report().iterations_followed >= 1);  // everything fits: no copy waits for the first two
+  const std::string text = error_of<WorkFailed>([&] { f.manager.synchronize(); });
+  CHECK(names(text, "a"));
+  CHECK(names(text, "b"));
+  CHECK(names(text, "c"));
+  CHECK(names(error_of<WorkFailed>([&] { (void)a.download(); }), "a"));
+}
+
+TEST_CASE("a failure is seen behind a copy that other points have confirmed") {
+  Fixture f({.device_budget = 1_KiB, .queue_depth = 8});
+  const IntTensor t = f.tensor("t", 1);
+  f.add_one("fails", t, true);
+  std::vector<int> target(size);
+  auto pending = t.download_async(target);
+  // Other copies to the host go once around the ring of events and confirm the one of t. Whoever does so says that it
+  // came after a failure.
+  std::string text;
+  const IntTensor u = f.tensor("u", 1);
+  for (int i = 0; i < 12 && text.empty(); ++i) {
+    std::vector<int> other(size);
+    text = error_of<WorkFailed>([&] {
+      f.add_one("fine", u);
+      (void)u.download_async(other);
+    });
+  }
+  CHECK(names(text, "t"));
+  CHECK(names(error_of<WorkFailed>([&] { pending.wait(); }), "t"));
+}
+
+TEST_CASE("an upload that fails leaves the value before it") {
+  std::uint64_t n = 0;
+  for (bool fired = true; fired;) {
+    Fixture f;
+    IntTensor t = f.tensor("t", 1);
+    const auto iteration = f.manager.iteration("loop");
+    f.add_one("add", t);
+    std::vector<int> target(size);
+    auto pending = t.download_async(target);  // its host memory is in use: the upload takes the other slot
+    const std::vector<int> next(size, 7);
+    bool failed = false;
+    {
+      const test::FailingNew failing(++n);
+      try {
+        t.upload(next);
+      } catch (const std::bad_alloc&) {
+        failed = true;
+      }
+      fired = failing.fired();
+    }
+    CAPTURE(n);
+    CHECK(t.download()[0] == (failed ? 2 : 7));
+    pending.wait();
+    CHECK(target[0] == 2);
+  }
+  CHECK(n > 1);
+}
+
+TEST_CASE("a plan that memory was too short for is made when the iteration comes again") {
+  std::size_t failures = 0;
+  std::uint64_t n = 0;
+  for (bool fired = true; fired; n += 7) {
+    Fixture f;
+    const IntTensor t = f.tensor("t", 1);
+    for (int i = 0; i < 3; ++i) {
+      const auto iteration = f.manager.iteration("loop");
+      f.add_one("add", t);
+    }
+    {
+      const test::FailingNew failing(n + 1);
+      try {
+        const auto iteration = f.manager.iteration("loop");
+        f.add_one("add", t);
+      } catch (const std::bad_alloc&) {
+        ++failures;
+      }
+      fired = failing.fired();
+    }
+    for (int i = 0; i < 5; ++i) {
+      const auto iteration = f.manager.iteration("loop");
+      f.add_one("add", t);
+    }
+    CAPTURE(n);
+    CHECK(f.manager.report().iterations_followed >= 2);
+  }
+  CHECK(failures > 5);
+}
+
+TEST_CASE("a wait list that cannot be made names the operation and leaves the values") {
+  Fixture f;
+  const IntTensor t = f.tensor("t", 5);
+  f.device.restart({FaultClass::queue_access, FaultMode::once, 1});
+  const std::string text = error_of<BackendError>([&] {
+    f.manager.run("listed", writes(t), [&](auto&, simulated::WaitList) { return simulated::NativeEvent(); });
+  });
+  CHECK(names(text, "listed"));
+  CHECK(t.download()[0] == 5);
+}
+
+TEST_CASE("host memory that is refused is reported with the tensor it was for") {
+  Fixture f({.device_budget = 1_KiB, .pinned_budget = Bytes{0}});
+  IntTensor t = f.manager.tensor<int>({size}, "refused");
+  f.device.restart({FaultClass::pageable_allocation, FaultMode::for_ever, 1});
+  CHECK(names(error_of<OutOfMemory>([&] { t.upload(std::vector<int>(size, 1)); }), "refused"));
+}
+
+TEST_CASE("the error of a lost device names the lost values, and stays as it was first") {
+  Fixture f;
+  const IntTensor t = f.tensor("t", 1);
+  const IntTensor u = f.tensor("u", 1);
+  f.add_one("add", t);
+  f.device.restart({FaultClass::queue_access, FaultMode::device_lost, 1});
+  CHECK_THROWS_AS(f.add_one("lost", u), BackendError);  // what the callable met
+  const std::string text = error_of<DeviceLost>([&] { (void)t.download(); });
+  CHECK(names(text, "t"));
+  CHECK(error_of<DeviceLost>([&] { f.manager.synchronize(); }) == text);
+  f.device.restart({});
+  CHECK(error_of<DeviceLost>([&] { (void)u.download(); }) == text);
+}
+
+TEST_CASE("a checked operation that does not come about leaves the value that it was to overwrite") {
+  for (const FaultClass fault_class : {FaultClass::copy_to_device, FaultClass::copy_to_host, FaultClass::flush,
+                                       FaultClass::host_wait, FaultClass::barrier_wait, FaultClass::status_query}) {
+    for (std::uint64_t n = 1; n <= 12; ++n) {
+      Fixture f({.device_budget = 1_KiB, .check_access = true});
+      const IntTensor t = f.tensor("t", 1);
+      f.add_one("add", t);
+      f.device.restart({fault_class, FaultMode::once, n});
+      bool queued = false;
+      try {
+        f.manager.run("write", writes(t), [&](auto& op) {
+          auto view = op[t];
+          op.queue().launch("write", std::chrono::nanoseconds{10}, {Touch::write(view)}, [view] {
+            for (int& element : view) element = 9;
+          });
+          queued = true;
+        });
+      } catch (const BackendError&) {
+        CHECK_FALSE(queued);
+      }
+      f.device.restart({});
+      try {
+        f.manager.synchronize();
+      } catch (const BackendError&) {  // found behind the operation
+        CHECK(queued);
+      }
+      CAPTURE(n);
+      CHECK(t.download()[0] == (queued ? 9 : 2));
+    }
+  }
+}

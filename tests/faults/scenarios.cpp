@@ -1,0 +1,360 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "faults/scenarios.hpp"
+
+#include <array>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace swapmm::test {
+namespace {
+
+constexpr Bytes four_tensors{1024};
+
+Options small() {
+  Options options;
+  options.device_budget = four_tensors;
+  options.queue_depth = 8;
+  return options;
+}
+
+/// Weights that live on, activations that each iteration writes anew, and an input that the host fills.
+struct Network {
+  std::size_t input = 0;
+  std::vector<std::size_t> weights;
+  std::vector<std::size_t> activations;  // one more than weights
+};
+
+Network make_network(World& world, std::size_t layers) {
+  Network network;
+  network.input = world.tensor("x", World::usual_size, persistent, true);
+  for (std::size_t i = 0; i < layers; ++i) network.weights.push_back(world.tensor("w" + std::to_string(i)));
+  for (std::size_t i = 0; i <= layers; ++i) {
+    network.activations.push_back(world.tensor("h" + std::to_string(i), World::usual_size, persistent, true));
+  }
+  Element salt = 100;
+  for (const std::size_t weight : network.weights) world.upload(weight, ++salt);
+  return network;
+}
+
+void forward(World& world, const Network& network, Element input, bool as_list = false) {
+  const auto& h = network.activations;
+  world.upload(network.input, input);
+  world.run({.name = "copy", .reads = {network.input}, .writes = {h[0]}, .updates = {}, .waits_as_list = as_list});
+  for (std::size_t i = 0; i < network.weights.size(); ++i) {
+    world.run({.name = "forward" + std::to_string(i),
+               .reads = {h[i], network.weights[i]},
+               .writes = {h[i + 1]},
+               .updates = {},
+               .waits_as_list = as_list});
+  }
+}
+
+void backward(World& world, const Network& network, std::size_t scratch = 0, bool as_list = false) {
+  for (std::size_t i = network.weights.size(); i-- > 0;) {
+    world.run({.name = "backward" + std::to_string(i),
+               .reads = {network.activations[i]},
+               .writes = {},
+               .updates = {network.weights[i]},
+               .scratch_bytes = scratch,
+               .waits_as_list = as_list});
+  }
+}
+
+void train(World& world, const Network& network, Element input, std::size_t scratch = 0, bool as_list = false) {
+  world.begin("train");
+  forward(world, network, input, as_list);
+  backward(world, network, scratch, as_list);
+  world.download(network.activations.back());
+  world.end();
+}
+
+bool followed(World& world) {
+  const auto report = world.report();
+  return report && report->iterations_followed >= 2 && report->swap_ins > 0 && report->swap_outs > 0;
+}
+
+// ---- scenarios
+
+void build_and_tear_down(World& world) {
+  world.make_manager(small());
+  const std::size_t used = world.tensor("used");
+  const std::size_t unused = world.tensor("unused", 16);
+  const std::size_t copied = world.tensor("copied");
+  world.upload(used, 3);
+  world.run({.name = "write", .reads = {used}, .writes = {copied}, .updates = {}});
+  world.begin("only");
+  world.end();
+  world.move_manager();
+  world.download_later(copied);
+  world.look();
+  world.drop(unused);
+  world.download(copied);
+  world.collect();
+  world.synchronize();
+  world.close_manager();
+}
+
+void more_than_memory(World& world) {
+  world.make_manager(small());
+  std::vector<std::size_t> t;
+  for (int i = 0; i < 8; ++i) t.push_back(world.tensor("t" + std::to_string(i), i % 3 == 2 ? 96 : 64));
+  for (std::size_t i = 0; i < 4; ++i) world.upload(t[i], static_cast<Element>(i));
+  for (std::size_t i = 0; i < 4; ++i) {
+    world.run({.name = "spread", .reads = {t[i]}, .writes = {t[i + 4]}, .updates = {}, .scratch_bytes = 128});
+  }
+  world.upload_part(t[1], 8, 16, 5);
+  for (std::size_t i = 0; i < 8; ++i) {
+    world.run({.name = "mix", .reads = {t[(i + 3) % 8]}, .writes = {}, .updates = {t[i]}});
+    if (i % 3 == 0) world.download_later(t[i]);
+  }
+  world.download(t[7]);
+  world.upload(t[7], 9);
+  world.run({.name = "join", .reads = {t[7], t[0]}, .writes = {t[3]}, .updates = {}});
+  world.download(t[3]);
+  world.collect();
+  world.synchronize();
+}
+
+bool swapped_both_ways(World& world) {
+  const auto report = world.report();
+  return report && report->swap_ins > 4 && report->swap_outs > 4;
+}
+
+void steady_loop(World& world) {
+  world.make_manager(small());
+  const Network network = make_network(world, 3);
+  for (Element i = 0; i < 6; ++i) train(world, network, i);
+  world.download(network.weights[0]);
+  world.synchronize();
+}
+
+void steady_loop_with_wait_lists(World& world) {
+  world.make_manager(small());
+  const Network network = make_network(world, 2);
+  for (Element i = 0; i < 5; ++i) train(world, network, i, 256, true);
+  world.download_later(network.weights[1]);
+  world.synchronize();
+}
+
+void divergence(World& world) {
+  world.make_manager(small());
+  const Network network = make_network(world, 2);
+  const std::size_t extra = world.tensor("extra");
+  for (Element i = 0; i < 4; ++i) train(world, network, i);
+  world.begin("train");  // another operation in the middle
+  forward(world, network, 40);
+  world.run({.name = "surprise", .reads = {network.weights[0]}, .writes = {extra}, .updates = {}});
+  backward(world, network);
+  world.end();
+  train(world, network, 41);
+  world.upload(network.weights[1], 42);  // between iterations
+  train(world, network, 43);
+  world.begin("train");  // ends early
+  forward(world, network, 44);
+  world.end();
+  world.run({.name = "between", .reads = {extra}, .writes = {}, .updates = {network.weights[0]}});
+  for (Element i = 0; i < 3; ++i) train(world, network, 50 + i);
+  world.begin("evaluate");
+  forward(world, network, 60);
+  world.download(network.activations.back());
+  world.end();
+  train(world, network, 61);
+  world.download(extra);
+  world.synchronize();
+}
+
+bool left_and_followed_again(World& world) {
+  const auto report = world.report();
+  return followed(world) && report->divergences >= 2 && report->plan_starts >= 3;
+}
+
+void plan_files(World& world) {
+  world.make_manager(small());
+  const Network network = make_network(world, 2);
+  for (Element i = 0; i < 4; ++i) train(world, network, i);
+  world.save_plan("train");
+  world.synchronize();
+  world.close_manager();
+  world.make_manager(small());
+  world.load_plan("train");
+  const Network again = make_network(world, 2);
+  for (Element i = 0; i < 5; ++i) train(world, again, i);
+  world.synchronize();
+}
+
+bool loaded_plan_followed(World& world) {
+  const auto report = world.report();
+  return report && report->iterations_followed >= 2 && report->notes.empty();
+}
+
+void tensors_inside_iterations(World& world) {
+  world.make_manager(small());
+  const std::size_t weight = world.tensor("w");
+  const std::size_t other = world.tensor("v");
+  world.upload(weight, 1);
+  world.upload(other, 2);
+  for (Element i = 0; i < 5; ++i) {
+    world.begin("train");
+    std::vector<std::size_t> h;
+    for (int k = 0; k < 4; ++k) h.push_back(world.tensor("h" + std::to_string(k), World::usual_size, persistent, true));
+    world.upload(h[0], i);
+    for (std::size_t k = 0; k < 3; ++k) {
+      world.run({.name = "forward", .reads = {h[k], weight}, .writes = {h[k + 1]}, .updates = {}});
+    }
+    world.download_later(h[3]);
+    for (std::size_t k = 3; k-- > 0;) {
+      world.run({.name = "backward", .reads = {h[k]}, .writes = {}, .updates = {k % 2 == 0 ? weight : other}});
+      world.drop(h[k + 1]);
+    }
+    world.drop(h[0]);
+    world.end();
+    if (i % 2 == 1) world.collect();
+  }
+  world.collect();
+  world.synchronize();
+}
+
+bool followed_at_all(World& world) {
+  const auto report = world.report();
+  return report && report->iterations_followed >= 2;
+}
+
+void bundle_of_the_whole_budget(World& world) {
+  world.make_manager(small());
+  const std::size_t a = world.tensor("a", 128);
+  const std::size_t b = world.tensor("b", 64);
+  const std::size_t c = world.tensor("c", 64, transient, true);
+  const std::size_t d = world.tensor("d", 32);
+  world.upload(a, 1);
+  world.upload(b, 2);
+  world.upload(d, 3);
+  for (Element i = 0; i < 6; ++i) {
+    world.begin("whole");
+    world.run({.name = "three", .reads = {b}, .writes = {c}, .updates = {a}});
+    world.run({.name = "with scratch", .reads = {c}, .writes = {}, .updates = {d}, .scratch_bytes = 640});
+    if (i == 1) {
+      world.run_too_large({.name = "large", .reads = {b}, .writes = {c}, .updates = {a}, .scratch_bytes = 16});
+    }
+    world.end();
+  }
+  world.download(a);
+  world.synchronize();
+}
+
+void two_managers(World& world) {
+  std::array<Network, 2> networks;
+  for (std::size_t m = 0; m < 2; ++m) {
+    world.make_manager(small());
+    networks[m] = make_network(world, 1 + m);
+  }
+  for (Element i = 0; i < 4; ++i) {
+    for (std::size_t m = 0; m < 2; ++m) {
+      world.use_manager(m);
+      train(world, networks[m], i);
+    }
+  }
+  world.use_manager(0);
+  world.close_manager();
+  world.use_manager(1);
+  train(world, networks[1], 9);
+  world.synchronize();
+}
+
+void work_in_flight_at_the_end(World& world) {
+  world.make_manager(small());
+  const Network network = make_network(world, 2);
+  for (Element i = 0; i < 5; ++i) train(world, network, i);
+  world.download_later(network.weights[0]);
+  world.begin("train");
+  forward(world, network, 9);
+  world.download_later(network.activations[2]);
+  world.download_later(network.weights[1]);
+  world.drop(network.activations[2]);
+  world.drop(network.weights[0]);
+  world.close_manager();
+}
+
+void slow_but_simple(World& world) {  // per operation, pageable memory, several arenas
+  Options options = small();
+  options.demand_mode = DemandMode::per_operation;
+  options.pinned_budget = Bytes{0};
+  options.host_budget = Bytes{4096};
+  world.make_manager(options);
+  const Network network = make_network(world, 2);
+  for (Element i = 0; i < 3; ++i) train(world, network, i, 128);
+  world.synchronize();
+}
+
+void fragments(World& world) {  // pieces of many sizes: what fits only after everything has moved
+  world.make_manager(small());
+  std::vector<std::size_t> t;
+  const std::array<std::size_t, 7> sizes{20, 36, 52, 28, 100, 140, 200};
+  for (const std::size_t size : sizes) t.push_back(world.tensor("s" + std::to_string(size), size));
+  for (std::size_t i = 0; i < t.size(); ++i) world.upload(t[i], static_cast<Element>(i));
+  const std::array<std::array<std::size_t, 2>, 8> pairs{
+      {{0, 1}, {2, 3}, {1, 4}, {0, 2}, {5, 3}, {6, 0}, {4, 5}, {0, 6}}};
+  for (const auto& [from, to] : pairs) {
+    world.run({.name = "move", .reads = {t[from]}, .writes = {}, .updates = {t[to]}, .scratch_bytes = 48});
+  }
+  for (const std::size_t tensor : t) world.download(tensor);
+  world.synchronize();
+}
+
+void checked_accesses(World& world) {
+  Options options = small();
+  options.check_access = true;
+  world.make_manager(options);
+  const Network network = make_network(world, 2);
+  for (Element i = 0; i < 2; ++i) train(world, network, i, 64);
+  world.run({.name = "rewrite", .reads = {network.weights[0]}, .writes = {network.weights[1]}, .updates = {}});
+  world.run({.name = "rewrite", .reads = {network.weights[1]}, .writes = {network.weights[0]}, .updates = {}});
+  world.synchronize();
+}
+
+void deferred_planning(World& world) {
+  SchedulerOptions scheduler;
+  scheduler.planning = Planning::deferred;
+  scheduler.planner = "belady";
+  world.make_manager(small(), std::move(scheduler));
+  const Network network = make_network(world, 2);
+  for (Element i = 0; i < 6; ++i) {
+    train(world, network, i);
+    world.plan_now();
+  }
+  world.synchronize();
+}
+
+constexpr std::array<Scenario, 13> all{{
+    {.name = "build and tear down", .run = build_and_tear_down},
+    {.name = "more than memory", .run = more_than_memory, .achieved = swapped_both_ways},
+    {.name = "a steady loop", .run = steady_loop, .achieved = followed},
+    {.name = "a steady loop with wait lists", .run = steady_loop_with_wait_lists, .achieved = followed},
+    {.name = "divergence in mid-iteration", .run = divergence, .achieved = left_and_followed_again},
+    {.name = "plans saved and loaded", .run = plan_files, .achieved = loaded_plan_followed, .streams = true},
+    {.name = "tensors made inside iterations", .run = tensors_inside_iterations, .achieved = followed_at_all},
+    {.name = "a bundle of exactly the budget", .run = bundle_of_the_whole_budget, .achieved = followed_at_all},
+    {.name = "two managers on one device", .run = two_managers, .achieved = followed},
+    {.name = "teardown with work in flight", .run = work_in_flight_at_the_end},
+    {.name = "per operation, pageable, in arenas",
+     .run = slow_but_simple,
+     .device = [](simulated::Options& options) { options.max_allocation = Bytes{512}; },
+     .achieved = [](World& world) { return world.report()->swap_outs > 8; }},
+    {.name = "fragments", .run = fragments, .achieved = swapped_both_ways},
+    {.name = "checked accesses", .run = checked_accesses},
+}};
+
+constexpr Scenario deferred{.name = "deferred planning", .run = deferred_planning, .achieved = followed};
+
+}  // namespace
+
+std::span<const Scenario> scenarios() {
+  static const std::vector<Scenario> list = [] {
+    std::vector<Scenario> made(all.begin(), all.end());
+    made.push_back(deferred);
+    return made;
+  }();
+  return list;
+}
+
+}  // namespace swapmm::test

@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// The programs into which faults are put. Each does what its name says, on a device with very little memory.
+
+#include <span>
+#include <string_view>
+
+#include <swapmm/backend/simulated.hpp>
+
+#include "faults/world.hpp"
+
+namespace swapmm::test {
+
+struct Scenario {
+  std::string_view name;
+  void (*run)(World& world);
+  /// What the device is like, beyond the order of its steps.
+  void (*device)(simulated::Options& options) = [](simulated::Options&) {};
+  /// Without a fault: what shows that the program did what it is for.
+  bool (*achieved)(World& world) = [](World&) { return true; };
+  bool streams = false;  ///< reads or writes files
+};
+
+[[nodiscard]] std::span<const Scenario> scenarios();
+
+}  // namespace swapmm::test

@@ -1,0 +1,56 @@
+# SPDX-License-Identifier: Apache-2.0
+# Runs one package test; tests/package/CMakeLists.txt defines the variables.
+
+cmake_minimum_required(VERSION 3.25)
+file(REMOVE_RECURSE ${folder})
+
+# Without a build type, and so without optimization and debug information: what compiles fastest.
+set(configure ${CMAKE_COMMAND} -G ${generator}
+  -D CMAKE_CXX_COMPILER=${compiler} -D CMAKE_CXX_COMPILER_LAUNCHER=${launcher}
+  -D CMAKE_CXX_FLAGS=${flags} -D CMAKE_FIND_USE_PACKAGE_REGISTRY=OFF)
+
+# Both programs of the consumer must build and run.
+function(expect_consumer_works)
+  set(build ${folder}/build)
+  execute_process(COMMAND ${configure} ${ARGN} -S ${CMAKE_CURRENT_LIST_DIR}/consumer -B ${build}
+    COMMAND_ERROR_IS_FATAL ANY)
+  execute_process(COMMAND ${CMAKE_COMMAND} --build ${build} COMMAND_ERROR_IS_FATAL ANY)
+  foreach(program IN ITEMS first second)
+    execute_process(COMMAND ${build}/${program} COMMAND_ERROR_IS_FATAL ANY)
+  endforeach()
+endfunction()
+
+# find_package must fail, and its message must hold each of the texts.
+function(expect_refused arguments)
+  execute_process(COMMAND ${configure} -D swapmm_DIR=${swapmm_build} "-Dfind_arguments=${arguments}"
+    -S ${CMAKE_CURRENT_LIST_DIR}/refused -B ${folder}/refused
+    RESULT_VARIABLE result OUTPUT_VARIABLE output ERROR_VARIABLE output)
+  string(REGEX REPLACE "[ \n]+" " " output "${output}")
+  if(result EQUAL 0)
+    message(FATAL_ERROR "find_package(swapmm ${arguments}) was not refused:\n${output}")
+  endif()
+  foreach(text IN LISTS ARGN)
+    string(FIND "${output}" "${text}" position)
+    if(position EQUAL -1)
+      message(FATAL_ERROR "find_package(swapmm ${arguments}) does not say '${text}':\n${output}")
+    endif()
+  endforeach()
+endfunction()
+
+if(case STREQUAL "build_tree")
+  expect_consumer_works(-D way=package -D swapmm_DIR=${swapmm_build})
+elseif(case STREQUAL "install_tree")
+  execute_process(COMMAND ${CMAKE_COMMAND} --install ${swapmm_build} --prefix ${folder}/installed
+    COMMAND_ERROR_IS_FATAL ANY OUTPUT_QUIET)
+  # The installation must not lean on where it was first put.
+  file(RENAME ${folder}/installed ${folder}/moved)
+  expect_consumer_works(-D way=package -D CMAKE_PREFIX_PATH=${folder}/moved)
+elseif(case STREQUAL "subdirectory")
+  expect_consumer_works(-D way=subdirectory -D BUILD_SHARED_LIBS=ON -D swapmm_source=${swapmm_source} -D swapmm_DIR=${swapmm_build})
+elseif(case STREQUAL "refusals")
+  expect_refused("REQUIRED COMPONENTS core teleport" "swapmm ${swapmm_version} has no component 'teleport'"
+    "It has: core.")
+  expect_refused("99 REQUIRED" "requested version \"99\"" "swapmmConfig.cmake, version: ${swapmm_version}")
+else()
+  message(FATAL_ERROR "no package test is called '${case}'")
+endif()

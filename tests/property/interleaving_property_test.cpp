@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Tiny programs under every interleaving of the device's queues, and some of the host too: two or three tensors, room
+// for one or two of them, up to eight operations. What random orders could miss by bad luck, these cannot.
+
+#include <doctest/doctest.h>
+
+#include <cstdint>
+#include <initializer_list>
+#include <sstream>
+#include <string>
+
+#include "support/program_runner.hpp"
+
+using namespace swapmm;
+using test::Action;
+using test::ActionKind;
+using test::TestProgram;
+
+namespace {
+
+Action action(ActionKind kind, std::uint8_t slot = 0, std::uint8_t other = 0) {
+  Action result;
+  result.kind = kind;
+  result.slot = slot;
+  result.other = other;
+  return result;
+}
+
+Action make(std::uint8_t slot) {
+  Action result = action(ActionKind::make, slot);
+  result.bytes = 16;
+  result.slices = 1;
+  return result;
+}
+
+Action operation(std::uint8_t slot, Access access, bool two_phases) {
+  Action result = action(ActionKind::operation);
+  result.parts[0] = {slot, access};
+  result.part_count = 1;
+  result.form.two_phases = two_phases;
+  return result;
+}
+
+/// Uploaded tensors of 16 bytes, `room` of which fit the budget, on a device that a search drives.
+TestProgram tiny_program(std::uint8_t tensors, std::uint64_t room) {
+  TestProgram program;
+  program.device.order = simulated::Order::chosen;
+  program.device.steps_in_calls = false;
+  program.device.pieces = 1;
+  program.device.device_bytes = Bytes{16 * room};
+  program.manager.device_budget = Bytes{16 * room};
+  program.manager.queue_depth = 8;
+  program.scheduler.observe = 1;
+  program.steady = true;
+  for (std::uint8_t slot = 0; slot < tensors; ++slot) {
+    program.actions.push_back(make(slot));
+    program.actions.push_back(action(ActionKind::upload, slot));
+  }
+  return program;
+}
+
+void download_all(TestProgram& program, std::uint8_t tensors) {
+  for (std::uint8_t slot = 0; slot < tensors; ++slot) program.actions.push_back(action(ActionKind::download, slot));
+}
+
+void add_iteration(TestProgram& program, std::initializer_list<Action> body) {
+  program.actions.push_back(action(ActionKind::begin_iteration));
+  program.actions.insert(program.actions.end(), body);
+  program.actions.push_back(action(ActionKind::end_iteration));
+}
+
+/// The number of interleavings, of which each one must hold, and follow a plan in so many iterations.
+std::uint64_t run_all(TestProgram program, std::uint64_t followed = 0) {
+  simulated::Choices choices;
+  program.device.choices = &choices;
+  std::uint64_t runs = 0;
+  do {
+    const test::RunResult run = test::run_program(program);
+    ++runs;
+    if (run.failure.empty() && run.iterations_followed == followed) continue;
+    std::ostringstream text;
+    text << "interleaving " << runs << ": " << run.failure << "\n"
+         << run.iterations_followed << " iterations followed\n"
+         << program;
+    FAIL(text.str());
+  } while (choices.next_path());
+  return runs;
+}
+
+}  // namespace
+
+TEST_CASE("with room for one tensor there is one interleaving: each step waits for the one before") {
+  TestProgram program = tiny_program(2, 1);
+  program.device.pieces = 3;
+  for (int i = 0; i < 4; ++i) {
+    add_iteration(program, {operation(0, Access::update, true), operation(1, Access::update, false)});
+  }
+  download_all(program, 2);
+  CHECK(run_all(program, 2) == 1);
+}
+
+TEST_CASE("three tensors with room for two evict each other on demand under every interleaving") {
+  TestProgram program = tiny_program(3, 2);
+  program.scheduler.observe = 0;
+  for (std::uint8_t i = 0; i < 6; ++i) {
+    program.actions.push_back(operation(i % 3, i % 2 == 0 ? Access::update : Access::write, false));
+  }
+  download_all(program, 3);
+  const std::uint64_t runs = run_all(program);
+  CHECK(runs > 100);
+}
+
+TEST_CASE("three tensors with room for two are swapped by plan under every interleaving") {
+  for (const std::string planner : {"on-demand", "excess-overlap"}) {
+    TestProgram program = tiny_program(3, 2);
+    program.scheduler.planner = planner;
+    program.device.pieces = 3;
+    const auto update = [](std::uint8_t slot) { return operation(slot, Access::update, false); };
+    program.actions.push_back(update(0));  // or the uploads would be the first iteration's
+    for (int i = 0; i < 3; ++i) add_iteration(program, {update(0), update(1), update(2)});
+    const std::uint64_t runs = run_all(program, 2);
+    CHECK_MESSAGE(runs > 50, planner);
+  }
+}
+
+TEST_CASE("downloads and uploads meet two operations under every interleaving, those of the host's calls too") {
+  TestProgram program = tiny_program(2, 2);
+  program.scheduler.observe = 0;
+  program.device.steps_in_calls = true;
+  program.actions.push_back(operation(0, Access::update, false));
+  program.actions.push_back(action(ActionKind::promise, 0, 0));
+  program.actions.push_back(action(ActionKind::upload, 0));
+  program.actions.push_back(operation(0, Access::update, false));
+  program.actions.push_back(action(ActionKind::collect, 0, 0));
+  const std::uint64_t runs = run_all(program);
+  CHECK(runs > 100);
+}

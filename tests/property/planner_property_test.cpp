@@ -1,0 +1,214 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <fstream>
+#include <optional>
+#include <random>
+#include <string>
+
+#include <swapmm/ir/liveness.hpp>
+#include <swapmm/ir/trace_json.hpp>
+#include <swapmm/plan/on_demand.hpp>
+#include <swapmm/plan/overlap_stays.hpp>
+#include <swapmm/plan/planner.hpp>
+#include <swapmm/plan/simulator.hpp>
+#include <swapmm/plan/validator.hpp>
+
+#include "support/random_trace.hpp"
+
+#ifndef SWAPMM_TEST_DATA
+#define SWAPMM_TEST_DATA "tests/data"
+#endif
+
+using namespace swapmm;
+using test::one_of;
+
+namespace {
+
+std::string violations_of(const Trace& trace, const Plan& plan) {
+  std::string text;
+  for (const Violation& violation : validate(trace, plan)) {
+    text += "rule " + std::to_string(violation.rule) + ": " + violation.message + '\n';
+  }
+  return text;
+}
+
+std::chrono::nanoseconds compute_of(const Trace& trace) {
+  std::chrono::nanoseconds sum{0};
+  for (const TraceOperation& operation : trace.operations) sum += operation.duration;
+  return sum;
+}
+
+/// What holds for the plan of any planner.
+void check_plan(const Trace& trace, const Machine& machine, const Plan& plan) {
+  CHECK(violations_of(trace, plan) == "");
+  const Simulation simulation = simulate(trace, plan);
+  CHECK(plan.predicted.iteration == simulation.iteration);
+  CHECK(plan.predicted.h2d == simulation.h2d);
+  CHECK(plan.predicted.d2h == simulation.d2h);
+  CHECK(plan.predicted.peak == simulation.peak);
+  CHECK(plan.predicted.compute == compute_of(trace));
+  CHECK(plan.predicted.iteration >= plan.predicted.lower_bound);
+  CHECK(plan.predicted.lower_bound >= plan.predicted.compute);
+  CHECK(simulation.peak <= machine.device_budget);
+}
+
+bool is_worse(const Plan& a, const Plan& b) {
+  if (a.predicted.iteration != b.predicted.iteration) return a.predicted.iteration > b.predicted.iteration;
+  return a.predicted.h2d + a.predicted.d2h > b.predicted.h2d + b.predicted.d2h;
+}
+
+test::RandomTraceOptions random_options(std::mt19937_64& random) {
+  test::RandomTraceOptions options;
+  options.operations = 1 + one_of(random, one_of(random, 4) == 0 ? 40 : 10);
+  options.tensors = 1 + one_of(random, one_of(random, 4) == 0 ? 30 : 7);
+  options.max_bundle = 1 + one_of(random, 4);
+  options.max_bytes = 1 + one_of(random, 200);
+  options.max_duration = static_cast<std::int64_t>(1 + one_of(random, 200));
+  options.host_reads = one_of(random, 2) == 0 ? 0.0 : 0.15;
+  return options;
+}
+
+Machine random_machine_for(const Trace& trace, std::mt19937_64& random) {
+  Machine machine = test::random_machine(random, Bytes{1});
+  machine.max_allocation.reset();
+  const Liveness liveness = analyze_liveness(trace, machine.alignment);
+  // From the largest bundle alone to more than everything at once.
+  const std::uint64_t least = std::max<std::uint64_t>(liveness.largest_bundle.value, 1);
+  const std::uint64_t most = std::max(least, liveness.peak.value + liveness.peak.value / 4);
+  machine.device_budget = Bytes{least + test::below_or_equal(random, most - least)};
+  if (one_of(random, 4) == 0) {
+    machine.max_allocation =
+        round_up(Bytes{1 + machine.device_budget.value / (1 + one_of(random, 3))}, machine.alignment);
+  }
+  return machine;
+}
+
+/// The most bytes that the stays hold at one operation.
+std::uint64_t load_of(const PlanningCase& planning, const std::vector<Stay>& stays) {
+  std::vector<std::uint64_t> held(planning.operations);
+  for (const Stay& stay : stays) {
+    for (std::uint32_t i = 0; i < stay.length; ++i) {
+      held[(stay.start + i) % planning.operations] += planning.sizes[index(stay.tensor)];
+    }
+  }
+  return *std::max_element(held.begin(), held.end());
+}
+
+Trace read_g10(const std::string& name) {
+  std::ifstream file(std::string(SWAPMM_TEST_DATA) + "/traces/g10/" + name);
+  REQUIRE_MESSAGE(file.good(), name);
+  Result<Trace> trace = read_trace(file);
+  REQUIRE(trace);
+  return *std::move(trace);
+}
+
+}  // namespace
+
+TEST_CASE("every planner gives a valid plan for every random trace and machine whose bundles fit") {
+  std::mt19937_64 random(20);
+  int planned = 0;
+  for (int round = 0; round < 4000; ++round) {
+    const Trace trace = test::random_trace(random, random_options(random));
+    const Machine machine = random_machine_for(trace, random);
+    std::optional<Plan> per_operation;
+    for (const NamedPlanner& planner : planners()) {
+      CAPTURE(round);
+      CAPTURE(planner.name);
+      const Result<Plan> plan = planner.make(trace, machine);
+      // Only arenas can make a bundle not fit here.
+      REQUIRE((plan || machine.max_allocation));
+      if (!plan) {
+        CHECK(plan.problem().message.find("operation ") == 0);
+        continue;
+      }
+      check_plan(trace, machine, *plan);
+      CHECK(plan->planner == planner.name);
+      CHECK(*planner.make(trace, machine) == *plan);
+      if (planner.name == "per-operation") per_operation = *plan;
+      if (planner.name == "excess-overlap" && per_operation) CHECK(!is_worse(*plan, *per_operation));
+      ++planned;
+    }
+  }
+  CHECK(planned > 14000);
+}
+
+TEST_CASE("with room for everything nothing moves but inputs and what the host reads") {
+  std::mt19937_64 random(21);
+  for (int round = 0; round < 1000; ++round) {
+    const Trace trace = test::random_trace(random, random_options(random));
+    Machine machine = test::random_machine(random, Bytes{1});
+    machine.max_allocation.reset();
+    Bytes inputs;
+    Bytes written_and_read;
+    for (std::size_t t = 0; t < trace.tensors.size(); ++t) {
+      bool used = false;
+      bool first_is_write = false;
+      for (const TraceOperation& operation : trace.operations) {
+        for_each_access(operation, [&](TensorId id, Access access) {
+          if (index(id) != t) return;
+          if (!used) first_is_write = access == Access::write;
+          used = true;
+        });
+      }
+      if (used && !first_is_write && trace.tensors[t].kind == TensorKind::input) inputs += trace.tensors[t].bytes;
+    }
+    for (const HostRead& read : trace.host_reads) written_and_read += trace.tensors[index(read.tensor)].bytes;
+    Bytes everything;
+    for (const TraceTensor& tensor : trace.tensors) everything += round_up(tensor.bytes, machine.alignment);
+    machine.device_budget = everything + Bytes{1000};
+    for (const NamedPlanner& planner : planners()) {
+      if (planner.name == "per-operation") continue;
+      CAPTURE(round);
+      CAPTURE(planner.name);
+      const Result<Plan> plan = planner.make(trace, machine);
+      REQUIRE(plan);
+      CHECK(plan->predicted.h2d == inputs);
+      CHECK(plan->predicted.d2h <= written_and_read);
+    }
+  }
+}
+
+TEST_CASE("stays never need more bytes than they were asked to") {
+  std::mt19937_64 random(22);
+  for (int round = 0; round < 2000; ++round) {
+    const Trace trace = test::random_trace(random, random_options(random));
+    const Machine machine = random_machine_for(trace, random);
+    const Result<PlanningCase> planning = make_planning_case(trace, machine);
+    if (!planning) continue;
+    const std::uint64_t least = planning->liveness.largest_bundle.value;
+    const std::uint64_t bytes = least + test::below_or_equal(random, planning->budget - least);
+    CHECK(load_of(*planning, on_demand_stays(*planning, Victim::least_recently_used, bytes)) <= bytes);
+    CHECK(load_of(*planning, on_demand_stays(*planning, Victim::used_furthest_ahead, bytes)) <= bytes);
+    OverlapLedger ledger(*planning);
+    for (const std::uint64_t stay_bytes : {bytes, bytes / 2, std::uint64_t{0}}) {
+      CHECK(load_of(*planning, overlap_stays(ledger, {bytes, stay_bytes})) <= bytes);
+    }
+  }
+}
+
+TEST_CASE("real traces have valid plans at every budget") {
+  for (const char* name : {"VIT_b512.json", "BERT_Base_b256.json"}) {
+    const Trace trace = read_g10(name);
+    Machine machine;
+    machine.alignment = Bytes{256};
+    machine.h2d.bytes_per_second = 15'754'000'000;
+    machine.d2h.bytes_per_second = 15'754'000'000;
+    const Liveness liveness = analyze_liveness(trace, machine.alignment);
+    for (const std::uint64_t percent : {70U, 50U, 35U}) {
+      machine.device_budget = Bytes{liveness.peak.value / 100 * percent};
+      std::optional<Plan> per_operation;
+      for (const NamedPlanner& planner : planners()) {
+        CAPTURE(name);
+        CAPTURE(percent);
+        CAPTURE(planner.name);
+        const Result<Plan> plan = planner.make(trace, machine);
+        REQUIRE(plan);
+        check_plan(trace, machine, *plan);
+        if (!per_operation) per_operation = *plan;
+        CHECK(!is_worse(*plan, *per_operation));
+      }
+    }
+  }
+}

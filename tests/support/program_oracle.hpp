@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string>
+
+#include "support/program_runner.hpp"
+#include "support/test_program.hpp"
+
+namespace swapmm::test {
+
+/// What is asked of a program beyond one run.
+struct Scrutiny {
+  bool again = false;      ///< the same seed gives the same steps and the same bytes
+  bool on_demand = false;  ///< results do not depend on plans
+  bool advised = false;    ///< plans that were saved are followed, and changed ones refused or followed correctly
+};
+
+struct Verdict {
+  std::string failure;  ///< empty: all held
+  RunResult run;        ///< the first one
+};
+
+[[nodiscard]] Verdict judge(const TestProgram& program, const Scrutiny& scrutiny);
+
+}  // namespace swapmm::test

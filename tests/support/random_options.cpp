@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "random_options.hpp"
+
+#include <algorithm>
+#include <string>
+
+#include <swapmm/plan/planner.hpp>
+#include <swapmm/runtime/place_map.hpp>
+
+namespace swapmm::test {
+namespace {
+
+bool chance(simulated::Random& random, std::uint32_t percent) { return random.below(100) < percent; }
+
+/// The sizes of the bundles of a program, and what lives in it at one time.
+class Sizes {
+ public:
+  explicit Sizes(const TestProgram& program) : alignment_(program.device.alignment) {
+    for (const Action& action : program.actions) add(action);
+  }
+
+  [[nodiscard]] Bytes largest_bundle() const { return largest_bundle_; }
+  [[nodiscard]] Bytes largest_tensor() const { return largest_tensor_; }
+  [[nodiscard]] Bytes most_live() const { return most_live_; }
+
+  [[nodiscard]] bool all_pack(Bytes budget, Bytes arena) const {
+    const runtime::PlaceMap places(budget, arena, alignment_);
+    return std::all_of(bundles_.begin(), bundles_.end(),
+                       [&](std::vector<Bytes> bundle) { return places.would_pack(bundle); });
+  }
+
+ private:
+  void add(const Action& action) {
+    if (action.kind == ActionKind::make) slot_[action.slot] = action.bytes;
+    if (action.kind == ActionKind::destroy) slot_[action.slot] = 0;
+    if (action.kind == ActionKind::exchange) std::swap(slot_[action.slot], slot_[action.other]);
+    if (action.kind == ActionKind::make) {
+      Bytes live;
+      for (const std::uint32_t bytes : slot_) live += round_up(Bytes{bytes}, alignment_);
+      most_live_ = std::max(most_live_, live);
+      largest_tensor_ = std::max(largest_tensor_, round_up(Bytes{action.bytes}, alignment_));
+    }
+    if (action.kind != ActionKind::operation) return;
+    std::vector<Bytes> bundle;
+    for (std::size_t i = 0; i < action.part_count; ++i) bundle.push_back(Bytes{slot_[action.parts[i].slot]});
+    if (action.bytes != 0) bundle.push_back(Bytes{action.bytes});
+    Bytes sum;
+    for (const Bytes bytes : bundle) sum += round_up(bytes, alignment_);
+    largest_bundle_ = std::max(largest_bundle_, sum);
+    largest_tensor_ = std::max(largest_tensor_, round_up(Bytes{action.bytes}, alignment_));
+    bundles_.push_back(std::move(bundle));
+  }
+
+  Bytes alignment_;
+  std::array<std::uint32_t, slot_count> slot_{};
+  std::vector<std::vector<Bytes>> bundles_;
+  Bytes largest_bundle_{1};
+  Bytes largest_tensor_{1};
+  Bytes most_live_{1};
+};
+
+Bytes random_budget(simulated::Random& random, const Sizes& sizes) {
+  const Bytes least = sizes.largest_bundle();
+  const Bytes most = std::max(least, sizes.most_live() + Bytes{600});
+  const auto spread = static_cast<std::uint32_t>(most.value - least.value) + 1;
+  switch (random.below(8)) {
+    case 0:
+    case 1: return least;
+    case 2: return most;
+    case 3: return least + Bytes{random.below(65)};
+    default: return least + Bytes{std::min(random.below(spread), random.below(spread))};
+  }
+}
+
+}  // namespace
+
+void draw_device(simulated::Random& random, simulated::Options& device) {
+  using simulated::Order;
+  constexpr std::array<Order, 10> orders{Order::virtual_time, Order::uniform,    Order::uniform, Order::pct,
+                                         Order::pct,          Order::starved,    Order::starved, Order::starved,
+                                         Order::copies_first, Order::copies_last};
+  constexpr std::array<std::uint64_t, 7> alignments{1, 2, 4, 8, 16, 32, 64};
+  device.order = orders[random.below(static_cast<std::uint32_t>(orders.size()))];
+  device.pct_depth = 2 + static_cast<int>(random.below(2));
+  device.starved_queue = static_cast<QueueKind>(random.below(3));
+  device.seed = random.next();
+  device.pieces = 1 + static_cast<int>(random.below(8));
+  device.alignment = Bytes{alignments[random.below(static_cast<std::uint32_t>(alignments.size()))]};
+  device.half_duplex = chance(random, 25);
+  device.needs_flush = chance(random, 30);
+  device.steps_in_calls = !chance(random, 20);
+  device.h2d.bytes_per_second = 100'000'000U << random.below(6);
+  device.d2h.bytes_per_second = 100'000'000U << random.below(6);
+}
+
+void draw_scheduler(simulated::Random& random, SchedulerOptions& scheduler) {
+  const auto known = planners();
+  scheduler.observe = chance(random, 4) ? 0 : 1 + random.below(3);
+  scheduler.planner = std::string(known[random.below(static_cast<std::uint32_t>(known.size()))].name);
+  scheduler.planning = chance(random, 25) ? Planning::deferred : Planning::immediate;
+  scheduler.max_period = 1 + random.below(4);
+  if (chance(random, 10)) scheduler.max_sequences = 1 + random.below(3);
+}
+
+void draw_budgets(simulated::Random& random, TestProgram& program) {
+  const Sizes sizes(program);
+  simulated::Options& device = program.device;
+  Options& manager = program.manager;
+  manager.device_budget = std::max(random_budget(random, sizes), device.alignment);
+  device.device_bytes = round_up(manager.device_budget, device.alignment);
+  if (chance(random, 12)) {
+    const Bytes arena = round_up(sizes.largest_tensor() + Bytes{random.below(256)}, device.alignment);
+    if (sizes.all_pack(manager.device_budget, arena) || chance(random, 20)) device.max_allocation = arena;
+  }
+  manager.queue_depth = std::size_t{8} << random.below(3);
+  manager.run_ahead = 1 + random.below(3);
+  if (chance(random, 25)) manager.demand_mode = DemandMode::per_operation;
+  manager.check_access = chance(random, 2);
+  const Bytes host = sizes.most_live() + Bytes{random.below(2048)};
+  if (chance(random, 20)) manager.pinned_budget = Bytes{random.below(4096)};
+  if (chance(random, 7)) manager.host_budget = host;
+  if (chance(random, 10)) device.pinned_bytes = Bytes{random.below(4096)};
+  if (chance(random, 3)) device.host_bytes = host;
+}
+
+}  // namespace swapmm::test

@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <swapmm/backend/simulated/random.hpp>
+
+#include "test_program.hpp"
+
+namespace swapmm::test {
+
+/// All orders of steps, alignments from 1 to 64, one or two copy engines; memory limits come with draw_budgets().
+void draw_device(simulated::Random& random, simulated::Options& device);
+
+/// Any planner, at once or deferred.
+void draw_scheduler(simulated::Random& random, SchedulerOptions& scheduler);
+
+/// Options of the manager, and the device's memory. The budget is from exactly the largest bundle of the program to
+/// all that ever lives at one time.
+void draw_budgets(simulated::Random& random, TestProgram& program);
+
+}  // namespace swapmm::test

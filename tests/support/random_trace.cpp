@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "random_trace.hpp"
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+namespace swapmm::test {
+namespace {
+
+TraceTensor random_tensor(std::mt19937_64& random, const RandomTraceOptions& options, std::size_t id) {
+  TraceTensor tensor;
+  tensor.name = "t" + std::to_string(id);
+  tensor.bytes = Bytes{1 + below_or_equal(random, options.max_bytes - 1)};
+  const std::size_t kind = one_of(random, 5);
+  tensor.kind = kind < 2                      ? TensorKind::persistent
+                : kind < 4 || !options.inputs ? TensorKind::transient
+                                              : TensorKind::input;
+  if (tensor.kind == TensorKind::input && chance(random, 0.4)) {
+    tensor.available_from = static_cast<std::uint32_t>(one_of(random, options.operations));
+  }
+  return tensor;
+}
+
+}  // namespace
+
+Trace random_trace(std::mt19937_64& random, const RandomTraceOptions& options) {
+  Trace trace;
+  trace.name = "random";
+  for (std::size_t t = 0; t < options.tensors; ++t) trace.tensors.push_back(random_tensor(random, options, t));
+  std::vector<bool> written(options.tensors, false);
+  std::vector<std::size_t> ids(options.tensors);
+  for (std::size_t t = 0; t < ids.size(); ++t) ids[t] = t;
+
+  for (std::size_t i = 0; i < options.operations; ++i) {
+    TraceOperation operation;
+    operation.name = "op" + std::to_string(i);
+    if (!chance(random, 0.15)) {
+      operation.duration = std::chrono::nanoseconds{
+          static_cast<std::int64_t>(below_or_equal(random, static_cast<std::uint64_t>(options.max_duration)))};
+    }
+    const std::size_t bundle =
+        chance(random, 0.05) ? 0 : 1 + one_of(random, std::min(options.max_bundle, options.tensors));
+    for (std::size_t b = 0; b < bundle; ++b) std::swap(ids[b], ids[b + one_of(random, ids.size() - b)]);
+    for (std::size_t b = 0; b < bundle; ++b) {
+      const std::size_t t = ids[b];
+      const TraceTensor& tensor = trace.tensors[t];
+      if (i < tensor.available_from) continue;
+      const bool undefined = tensor.kind == TensorKind::transient && !written[t];
+      const std::size_t access = undefined ? 1 : one_of(random, 4);
+      (access == 1   ? operation.writes
+       : access == 2 ? operation.updates
+                     : operation.reads)
+          .push_back(id_at<TensorId>(t));
+      if (access == 1 || access == 2) written[t] = true;
+    }
+    trace.operations.push_back(std::move(operation));
+    if (!chance(random, options.host_reads)) continue;
+    const std::size_t t = one_of(random, options.tensors);
+    const TraceTensor& tensor = trace.tensors[t];
+    const bool undefined = (tensor.kind == TensorKind::transient && !written[t]) || i < tensor.available_from;
+    if (!undefined) trace.host_reads.push_back({id_at<TensorId>(t), id_at<OperationId>(i)});
+  }
+  return trace;
+}
+
+Machine random_machine(std::mt19937_64& random, Bytes least_budget) {
+  const auto link = [&] {
+    Link result;
+    result.bytes_per_second = 100'000'000 + below_or_equal(random, 10'000'000'000);
+    if (chance(random, 0.5)) result.latency = std::chrono::nanoseconds{static_cast<std::int64_t>(one_of(random, 30))};
+    return result;
+  };
+  Machine machine;
+  machine.name = "random";
+  constexpr std::uint64_t alignments[] = {1, 1, 4, 8, 12, 64};
+  machine.alignment = Bytes{alignments[one_of(random, 6)]};
+  const Bytes least = round_up(std::max(least_budget, Bytes{1}), machine.alignment);
+  machine.device_budget = least + Bytes{below_or_equal(random, 2 * least.value)};
+  if (chance(random, 0.3)) {
+    machine.max_allocation = least + Bytes{machine.alignment.value * below_or_equal(random, 4)};
+  }
+  machine.h2d = link();
+  machine.d2h = link();
+  machine.duplex = chance(random, 0.3) ? Duplex::half : Duplex::full;
+  return machine;
+}
+
+}  // namespace swapmm::test

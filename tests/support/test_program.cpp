@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "test_program.hpp"
+
+#include <limits>
+#include <ostream>
+
+namespace swapmm::test {
+namespace {
+
+constexpr std::array<std::string_view, 3> iteration_names{"train", "evaluate", "warm up"};
+
+std::string_view text(simulated::Order order) {
+  switch (order) {
+    case simulated::Order::virtual_time: return "virtual time";
+    case simulated::Order::uniform: return "uniform";
+    case simulated::Order::pct: return "pct";
+    case simulated::Order::starved: return "starved";
+    case simulated::Order::copies_first: return "copies first";
+    case simulated::Order::copies_last: return "copies last";
+    case simulated::Order::chosen: return "chosen";
+  }
+  return "unknown";
+}
+
+std::string_view text(Lifetime lifetime) {
+  switch (lifetime) {
+    case Lifetime::observed: return "observed";
+    case Lifetime::transient: return "transient";
+    case Lifetime::kept: return "kept";
+  }
+  return "unknown";
+}
+
+std::string_view text(Access access) {
+  switch (access) {
+    case Access::read: return "read";
+    case Access::write: return "write";
+    case Access::update: return "update";
+  }
+  return "unknown";
+}
+
+void print_slices(std::ostream& out, std::size_t first, std::size_t count) {
+  if (first != 0 || count < most_slices) out << "[" << first << ", " << first + count << ")";
+}
+
+void print_device(std::ostream& out, const simulated::Options& device) {
+  out << "device: " << device.device_bytes.value << " bytes, alignment " << device.alignment.value << ", "
+      << text(device.order) << ", seed " << device.seed << ", pieces " << device.pieces;
+  if (device.order == simulated::Order::pct) out << ", depth " << device.pct_depth;
+  if (device.order == simulated::Order::starved) out << ", queue " << index(device.starved_queue);
+  if (device.max_allocation) out << ", largest allocation " << device.max_allocation->value;
+  if (device.host_bytes) out << ", host bytes " << device.host_bytes->value;
+  if (device.pinned_bytes) out << ", pinned bytes " << device.pinned_bytes->value;
+  if (device.half_duplex) out << ", half duplex";
+  if (device.needs_flush) out << ", needs flush";
+  if (!device.steps_in_calls) out << ", no steps in calls";
+  out << "\n";
+}
+
+void print_manager(std::ostream& out, const Options& manager) {
+  constexpr std::uint64_t no_limit = std::numeric_limits<std::uint64_t>::max();
+  out << "manager: budget " << manager.device_budget.value << ", queue depth " << manager.queue_depth << ", run ahead "
+      << manager.run_ahead;
+  if (manager.pinned_budget.value != no_limit) out << ", pinned budget " << manager.pinned_budget.value;
+  if (manager.host_budget.value != no_limit) out << ", host budget " << manager.host_budget.value;
+  if (manager.demand_mode == DemandMode::per_operation) out << ", per operation";
+  if (manager.check_access) out << ", checks access";
+  out << "\n";
+}
+
+void print_scheduler(std::ostream& out, const SchedulerOptions& scheduler) {
+  out << "scheduler: " << scheduler.planner << ", observe " << scheduler.observe << ", period " << scheduler.max_period
+      << ", sequences " << scheduler.max_sequences;
+  if (scheduler.planning == Planning::deferred) out << ", deferred";
+  out << "\n";
+}
+
+}  // namespace
+
+std::string_view iteration_name(std::uint8_t number) { return iteration_names[number % iteration_names.size()]; }
+
+std::string operation_name(std::uint8_t number) { return "op" + std::to_string(number); }
+
+std::ostream& operator<<(std::ostream& out, const Action& action) {
+  const int slot = action.slot;
+  switch (action.kind) {
+    case ActionKind::make:
+      out << "make t" << slot << ": " << action.bytes << " bytes, " << text(action.lifetime);
+      if (action.slices > 1) out << ", " << int{action.slices} << (action.uneven ? " uneven slices" : " slices");
+      return out;
+    case ActionKind::destroy: return out << "destroy t" << slot;
+    case ActionKind::exchange: return out << "exchange t" << slot << " t" << int{action.other};
+    case ActionKind::begin_iteration: return out << "begin " << iteration_name(action.name);
+    case ActionKind::end_iteration: return out << "end";
+    case ActionKind::operation: {
+      out << "  " << operation_name(action.name) << ":";
+      for (std::size_t i = 0; i < action.part_count; ++i) {
+        const Part& part = action.parts[i];
+        out << " " << text(part.access) << " t" << int{part.slot};
+        print_slices(out, part.first, part.count);
+      }
+      if (action.bytes != 0) out << " scratch " << action.bytes;
+      if (action.form.gives_event) out << ", gives an event";
+      if (action.form.two_phases) out << ", two phases";
+      if (action.form.two_launches) out << ", two launches";
+      return out << (action.form.by_bundle ? "" : ", by accesses");
+    }
+    case ActionKind::upload:
+    case ActionKind::download:
+      out << (action.kind == ActionKind::upload ? "upload t" : "download t") << slot;
+      print_slices(out, action.first, action.slices);
+      return out;
+    case ActionKind::promise:
+      out << "promise " << int{action.other} << ": t" << slot;
+      print_slices(out, action.first, action.slices);
+      return out;
+    case ActionKind::collect: return out << "collect " << int{action.other};
+    case ActionKind::drop: return out << "drop " << int{action.other};
+    case ActionKind::synchronize: return out << "synchronize";
+    case ActionKind::plan: return out << "plan";
+  }
+  return out;
+}
+
+std::ostream& operator<<(std::ostream& out, const TestProgram& program) {
+  out << "seed " << program.seed << (program.steady ? ", steady\n" : "\n");
+  print_device(out, program.device);
+  print_manager(out, program.manager);
+  print_scheduler(out, program.scheduler);
+  for (const Action& action : program.actions) out << action << "\n";
+  return out;
+}
+
+}  // namespace swapmm::test

@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// A program of a user of the library, as data: so that it can be drawn from a seed, run again, printed and shrunk.
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <iosfwd>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <swapmm/backend/simulated.hpp>
+#include <swapmm/options.hpp>
+
+namespace swapmm::test {
+
+/// Tensors live in numbered slots, promised downloads too. The value of a tensor is kept in one to four slices.
+inline constexpr std::size_t slot_count = 16;
+inline constexpr std::size_t promise_count = 6;
+inline constexpr std::size_t most_slices = 4;
+inline constexpr std::size_t most_parts = 6;
+
+/// What the program does next. An action that makes no sense where it stands (a tensor that does not exist) is left
+/// out when the program runs, so any list of actions is a program.
+enum class ActionKind : std::uint8_t {
+  make,             ///< slot, bytes, lifetime, slices
+  destroy,          ///< slot
+  exchange,         ///< slot, other: std::swap of two handles
+  begin_iteration,  ///< name
+  end_iteration,
+  operation,  ///< name, parts, form, bytes of scratch
+  upload,     ///< slot, slices
+  download,   ///< slot, slices
+  promise,    ///< slot, slices, other: number of the promise
+  collect,    ///< other
+  drop,       ///< other
+  synchronize,
+  plan,  ///< runs the planning job that waits, if any
+};
+
+/// How an operation is given to the manager and what its callable does.
+struct Form {
+  bool gives_event = false;  ///< the second form of a callable
+  bool two_phases = false;   ///< reads at one step, writes at a later one
+  bool two_launches = false;
+  bool by_bundle = true;  ///< run(name, bundle, ...); else reads(), writes(), updates(), where the parts allow it
+};
+
+/// Slices [first, first + count) of the tensor in a slot; all of them where it has fewer.
+struct Part {
+  std::uint8_t slot = 0;
+  Access access = Access::read;
+  std::uint8_t first = 0;
+  std::uint8_t count = most_slices;
+};
+
+struct Action {
+  ActionKind kind = ActionKind::synchronize;
+  std::uint8_t slot = 0;
+  std::uint8_t other = 0;
+  std::uint8_t first = 0;  ///< slice
+  std::uint8_t slices = most_slices;
+  std::uint8_t name = 0;
+  std::uint8_t part_count = 0;
+  bool uneven = false;  ///< of make: slices begin at any byte; operations use the tensor as a whole
+  Lifetime lifetime = Lifetime::observed;
+  Form form{};
+  std::uint32_t bytes = 0;
+  std::array<Part, most_parts> parts{};
+};
+
+struct TestProgram {
+  std::uint64_t seed = 0;  ///< also for the order in which things end
+  simulated::Options device{};
+  Options manager{};
+  SchedulerOptions scheduler{};
+  /// Each iteration reads values where all others of its place in the cycle read them, so that no value may be lost.
+  bool steady = false;
+  std::vector<Action> actions{};
+};
+
+[[nodiscard]] std::string_view iteration_name(std::uint8_t number);
+[[nodiscard]] std::string operation_name(std::uint8_t number);
+
+/// One line per option that is not the default, and one per action.
+std::ostream& operator<<(std::ostream& out, const TestProgram& program);
+std::ostream& operator<<(std::ostream& out, const Action& action);
+
+}  // namespace swapmm::test
