@@ -373,7 +373,7 @@ class Core : public std::enable_shared_from_this<Core<B>> {
   }
 
   // An error that came too late for the call it belongs to.
-  void postpone(std::exception_ptr error, const Who& who) noexcept {
+  void postpone(const std::exception_ptr& error, const Who& who) noexcept {
     try {
       translate(who, [&] { std::rethrow_exception(error); });
     } catch (...) {
