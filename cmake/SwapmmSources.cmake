@@ -15,7 +15,7 @@ macro(swapmm_files folder)
 endmacro()
 
 swapmm_files(include/swapmm
-  HEADERS error memory_manager operation options report scheduler swapmm tensor version
+  HEADERS error layout memory_manager operation options report scheduler swapmm tensor version
   SOURCES report scheduler)
 swapmm_files(include/swapmm/base
   HEADERS bytes ids result utf8
@@ -41,6 +41,8 @@ swapmm_files(include/swapmm/backend/simulated
   HEADERS body device memory options pattern random ring shadow step_order
   SOURCES checker device device_steps memory shadow step_order)
 
+list(APPEND SWAPMM_HEADERS include/swapmm/kernel.h)
+
 function(swapmm_require_listed pattern)
   file(GLOB_RECURSE present RELATIVE ${CMAKE_CURRENT_SOURCE_DIR} CONFIGURE_DEPENDS include/swapmm/${pattern})
   set(unlisted ${present})
@@ -55,5 +57,5 @@ function(swapmm_require_listed pattern)
       "lists what does not exist:\n  ${missing}")
   endif()
 endfunction()
-swapmm_require_listed(*.hpp ${SWAPMM_HEADERS})
+swapmm_require_listed(*.h* ${SWAPMM_HEADERS})
 swapmm_require_listed(*.cpp ${SWAPMM_SOURCES})

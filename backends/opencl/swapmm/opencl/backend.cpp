@@ -1,0 +1,281 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <swapmm/opencl/backend.hpp>
+
+#include <algorithm>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+#include <iostream>
+#include <memory>
+#include <new>
+#include <optional>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <swapmm/error.hpp>
+#include <swapmm/opencl/devices.hpp>
+#include <swapmm/opencl/session.hpp>
+#include <swapmm/opencl/status.hpp>
+
+namespace swapmm::opencl {
+
+namespace {
+
+// For caches and DMA engines alike.
+constexpr std::align_val_t host_alignment{4096};
+
+std::string of_bytes(Bytes size) { return " of " + std::to_string(size.value) + " bytes"; }
+
+// Drivers say "out of resources" too where memory was refused.
+bool refuses_memory(cl_int status) {
+  return status == CL_MEM_OBJECT_ALLOCATION_FAILURE || status == CL_INVALID_BUFFER_SIZE ||
+         status == CL_OUT_OF_RESOURCES || status == CL_OUT_OF_HOST_MEMORY;
+}
+
+void check_allocation(cl_int status, const char* call, Bytes size, BackendError::Kind refused) {
+  if (status == CL_SUCCESS) return;
+  BackendError error = error_of(status, call, of_bytes(size));
+  if (refuses_memory(status)) error.kind = refused;
+  throw error;
+}
+
+cl_int execution_status(cl_event event) {
+  cl_int status = CL_COMPLETE;
+  check(clGetEventInfo(event, CL_EVENT_COMMAND_EXECUTION_STATUS, sizeof status, &status, nullptr), "clGetEventInfo");
+  return status;
+}
+
+}  // namespace
+
+// ---- HostMemory
+
+HostMemory::HostMemory(std::shared_ptr<Session> session, Handle<cl_mem> pinned, std::byte* data)
+    : session_(std::move(session)), pinned_(std::move(pinned)), data_(data) {}
+
+HostMemory& HostMemory::operator=(HostMemory&& other) noexcept {
+  if (this == &other) return *this;
+  end();
+  session_ = std::move(other.session_);
+  pinned_ = std::move(other.pinned_);
+  data_ = other.data_;
+  last_use_ = std::move(other.last_use_);
+  return *this;
+}
+
+HostMemory::~HostMemory() { end(); }
+
+void HostMemory::end() noexcept {
+  if (session_ == nullptr) return;
+  for (const Handle<cl_event>& use : last_use_) {
+    if (!use) continue;
+    session_->flush_all();  // what it comes after may lie on any queue
+    const cl_event event = use.get();
+    clWaitForEvents(1, &event);
+  }
+  if (pinned_) {
+    clEnqueueUnmapMemObject(session_->chores.get(), pinned_.get(), data_, 0, nullptr, nullptr);
+    clFinish(session_->chores.get());
+    pinned_.reset();
+  } else {
+    ::operator delete(data_, host_alignment);
+  }
+  session_.reset();
+}
+
+// ---- Backend: handles
+
+Backend::Backend(cl_context context, cl_device_id device, cl_command_queue queue)
+    : session_(std::make_shared<Session>(context, device, queue)) {}
+
+Backend Backend::pick() { return pick(std::clog); }
+
+Backend Backend::pick(std::ostream& say) {
+#ifdef _GNU_SOURCE
+  const char* const wanted = secure_getenv("SWAPMM_DEVICE");
+#else
+  const char* const wanted = std::getenv("SWAPMM_DEVICE");
+#endif
+  const std::vector<Device> all = devices();
+  const std::size_t chosen = choose(all, wanted == nullptr ? "" : wanted);
+  const Device& device = all[chosen];
+  cl_int status = CL_SUCCESS;
+  const Handle<cl_context> context(clCreateContext(nullptr, 1, &device.id, nullptr, nullptr, &status));
+  if (status != CL_SUCCESS) throw error_of(status, "clCreateContext", " for " + describe(device, chosen));
+  Backend backend(context.get(), device.id);
+  say << "swapmm: " << describe(device, chosen)
+      << (device.shares_memory ? "; it shares the host's memory, so swapping works and saves nothing" : "") << '\n';
+  return backend;
+}
+
+cl_context Backend::context() const { return session_->context.get(); }
+cl_device_id Backend::device() const { return session_->device; }
+const Capabilities& Backend::capabilities() const { return session_->capabilities; }
+
+// ---- objects
+
+DeviceMemory Backend::allocate(Bytes size) {
+  constexpr auto refused = BackendError::Kind::out_of_device_memory;
+  if (size > *capabilities().max_allocation) {  // not every driver keeps to what it says
+    throw error_of(CL_INVALID_BUFFER_SIZE, "clCreateBuffer", of_bytes(size));
+  }
+  cl_int status = CL_SUCCESS;
+  Handle<cl_mem> buffer(
+      clCreateBuffer(context(), CL_MEM_READ_WRITE, static_cast<std::size_t>(size.value), nullptr, &status));
+  check_allocation(status, "clCreateBuffer", size, refused);
+  // A driver may allocate at the first use, and fail only then: that first use is here.
+  const cl_uchar zero = 0;
+  const std::size_t touched = static_cast<std::size_t>(std::min<std::uint64_t>(size.value, 128));
+  cl_event native = nullptr;
+  status =
+      clEnqueueFillBuffer(session_->chores.get(), buffer.get(), &zero, sizeof zero, 0, touched, 0, nullptr, &native);
+  check_allocation(status, "the first use (clEnqueueFillBuffer) of a buffer", size, refused);
+  const Handle<cl_event> filled(native);
+  status = clFinish(session_->chores.get());
+  check_allocation(status, "the first use (clFinish) of a buffer", size, refused);
+  check_allocation(std::min(execution_status(native), CL_SUCCESS), "the first use of a buffer", size, refused);
+  return {std::move(buffer), size};
+}
+
+HostMemory Backend::allocate_host(Bytes size, HostKind kind) {
+  constexpr auto refused = BackendError::Kind::out_of_host_memory;
+  const auto bytes = static_cast<std::size_t>(std::max<std::uint64_t>(size.value, 1));
+  if (kind == HostKind::pageable) {
+    auto* const data = static_cast<std::byte*>(::operator new(bytes, host_alignment, std::nothrow));
+    if (data == nullptr) throw BackendError(refused, 0, "operator new" + of_bytes(size) + ": no memory");
+    return {session_, {}, data};
+  }
+  cl_int status = CL_SUCCESS;
+  Handle<cl_mem> buffer(clCreateBuffer(context(), CL_MEM_READ_WRITE | CL_MEM_ALLOC_HOST_PTR, bytes, nullptr, &status));
+  check_allocation(status, "clCreateBuffer in host memory", size, refused);
+  void* const data = clEnqueueMapBuffer(session_->chores.get(), buffer.get(), CL_TRUE, CL_MAP_READ | CL_MAP_WRITE, 0,
+                                        bytes, 0, nullptr, nullptr, &status);
+  check_allocation(status, "clEnqueueMapBuffer", size, refused);
+  return {session_, std::move(buffer), static_cast<std::byte*>(data)};
+}
+
+Address Backend::address(DeviceMemory& memory, Bytes offset, Bytes size) {
+  const cl_mem whole = memory.buffer_.get();
+  if (offset.value == 0 && size == memory.size_) return {Handle<cl_mem>::retain(whole), size};
+  const cl_buffer_region region{static_cast<std::size_t>(offset.value), static_cast<std::size_t>(size.value)};
+  cl_int status = CL_SUCCESS;
+  Handle<cl_mem> part(clCreateSubBuffer(whole, 0, CL_BUFFER_CREATE_TYPE_REGION, &region, &status));
+  if (status != CL_SUCCESS) {
+    throw error_of(status, "clCreateSubBuffer", of_bytes(size) + " at " + std::to_string(offset.value));
+  }
+  return {std::move(part), size};
+}
+
+Event Backend::make_event() { return {}; }
+
+// ---- work
+
+void Backend::recorded(Event& event, cl_event native) {
+  event.event_.reset(native);
+  event.timed_ = session_->timing;
+  event.host_time_.reset();
+  if (!session_->timing || !session_->host_timed) return;
+  session_->flush_all();
+  clWaitForEvents(1, &native);  // whether it failed is asked of the event later
+  event.host_time_ = std::chrono::steady_clock::now();
+}
+
+void Backend::copy_to_device(const Address& to, const HostMemory& from, Bytes from_offset, Bytes size,
+                             std::span<const Event* const> waits, Event& event) {
+  const WaitList list = wait_list(waits);
+  cl_event native = nullptr;
+  check(clEnqueueWriteBuffer(session_->use(QueueKind::h2d), to.buffer(), CL_FALSE, 0,
+                             static_cast<std::size_t>(size.value), from.data() + from_offset.value, list.size(),
+                             list.data(), &native),
+        "clEnqueueWriteBuffer");
+  from.last_use_[index(QueueKind::h2d)] = Handle<cl_event>::retain(native);
+  recorded(event, native);
+}
+
+void Backend::copy_to_host(HostMemory& to, Bytes to_offset, const Address& from, Bytes size,
+                           std::span<const Event* const> waits, Event& event) {
+  const WaitList list = wait_list(waits);
+  cl_event native = nullptr;
+  check(clEnqueueReadBuffer(session_->use(QueueKind::d2h), from.buffer(), CL_FALSE, 0,
+                            static_cast<std::size_t>(size.value), to.data() + to_offset.value, list.size(), list.data(),
+                            &native),
+        "clEnqueueReadBuffer");
+  to.last_use_[index(QueueKind::d2h)] = Handle<cl_event>::retain(native);
+  recorded(event, native);
+}
+
+void Backend::wait(QueueKind queue, std::span<const Event* const> waits) {
+  const WaitList list = wait_list(waits);
+  if (list.size() == 0) return;  // without a list a barrier would wait for the whole queue
+  check(clEnqueueBarrierWithWaitList(session_->use(queue), list.size(), list.data(), nullptr),
+        "clEnqueueBarrierWithWaitList");
+}
+
+void Backend::record(QueueKind queue, Event& event) {
+  cl_event native = nullptr;
+  check(clEnqueueMarkerWithWaitList(session_->use(queue), 0, nullptr, &native), "clEnqueueMarkerWithWaitList");
+  recorded(event, native);
+}
+
+void Backend::flush(QueueKind queue) { session_->lanes[index(queue)].flush(); }
+
+cl_command_queue& Backend::queue() { return session_->use(QueueKind::compute); }
+
+WaitList Backend::wait_list(std::span<const Event* const> waits) {
+  WaitList list;
+  for (const Event* const event : waits) {
+    if (event->event_) list.add(event->event_.get());
+  }
+  return list;
+}
+
+void Backend::adopt(Event& event, NativeEvent native) {
+  if (!native.event_) return record(QueueKind::compute, event);
+  recorded(event, native.event_.release());
+}
+
+// ---- the host looks and waits
+
+EventStatus Backend::status(const Event& event) {
+  if (!event.event_) return EventStatus::complete;
+  const cl_int status = execution_status(event.event_.get());
+  if (status < 0) return EventStatus::failed;
+  return status == CL_COMPLETE ? EventStatus::complete : EventStatus::running;
+}
+
+void Backend::wait(const Event& event) {
+  if (!event.event_) return;
+  const cl_event native = event.event_.get();
+  const cl_int waited = clWaitForEvents(1, &native);
+  const cl_int status = execution_status(native);
+  if (status < 0) throw error_of(status, "work on the device");
+  check(waited, "clWaitForEvents");
+}
+
+void Backend::finish() {
+  session_->flush_all();
+  for (const Lane& lane : session_->lanes) lane.finish();
+}
+
+// ---- times
+
+void Backend::set_timing(bool on) { session_->timing = on; }
+
+std::optional<std::chrono::nanoseconds> Backend::elapsed(const Event& from, const Event& to) {
+  if (!from.event_ || !to.event_ || !from.timed_ || !to.timed_) return std::nullopt;
+  if (from.host_time_ && to.host_time_) return *to.host_time_ - *from.host_time_;
+  if (from.host_time_ || to.host_time_) return std::nullopt;
+  cl_ulong start = 0;
+  cl_ulong end = 0;
+  // Some drivers know no times of markers: then there are none.
+  const auto ask = [](const Event& event, cl_ulong& time) {
+    return clGetEventProfilingInfo(event.event_.get(), CL_PROFILING_COMMAND_END, sizeof time, &time, nullptr) ==
+           CL_SUCCESS;
+  };
+  if (!ask(from, start) || !ask(to, end) || start == 0 || end < start) return std::nullopt;
+  return std::chrono::nanoseconds(static_cast<std::int64_t>(end - start));
+}
+
+}  // namespace swapmm::opencl

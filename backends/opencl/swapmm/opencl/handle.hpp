@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// OpenCL's reference counted objects as values that end by themselves. The API's own header, at version 1.2 unless
+// the program chose one: what swapmm needs of OpenCL is in that version.
+
+#ifndef CL_TARGET_OPENCL_VERSION
+#define CL_TARGET_OPENCL_VERSION 120
+#endif
+#include <CL/cl.h>
+
+#include <utility>
+
+namespace swapmm::opencl {
+
+// One overload per kind of object; what a release returns nobody can act on.
+inline void release_object(cl_context object) noexcept { clReleaseContext(object); }
+inline void release_object(cl_command_queue object) noexcept { clReleaseCommandQueue(object); }
+inline void release_object(cl_mem object) noexcept { clReleaseMemObject(object); }
+inline void release_object(cl_event object) noexcept { clReleaseEvent(object); }
+inline void release_object(cl_program object) noexcept { clReleaseProgram(object); }
+inline void release_object(cl_kernel object) noexcept { clReleaseKernel(object); }
+inline void retain_object(cl_context object) noexcept { clRetainContext(object); }
+inline void retain_object(cl_command_queue object) noexcept { clRetainCommandQueue(object); }
+inline void retain_object(cl_mem object) noexcept { clRetainMemObject(object); }
+inline void retain_object(cl_event object) noexcept { clRetainEvent(object); }
+
+/// One reference to an OpenCL object, or none.
+template <class T>
+class Handle {
+ public:
+  Handle() = default;
+  /// Takes the reference over.
+  explicit Handle(T object) : object_(object) {}
+  Handle(Handle&& other) noexcept : object_(std::exchange(other.object_, nullptr)) {}
+  Handle& operator=(Handle&& other) noexcept {
+    if (this != &other) reset(std::exchange(other.object_, nullptr));
+    return *this;
+  }
+  ~Handle() { reset(); }
+
+  /// A reference of its own.
+  [[nodiscard]] static Handle retain(T object) noexcept {
+    if (object != nullptr) retain_object(object);
+    return Handle(object);
+  }
+
+  [[nodiscard]] T get() const { return object_; }
+  explicit operator bool() const { return object_ != nullptr; }
+  /// Hands the reference to the caller.
+  [[nodiscard]] T release() noexcept { return std::exchange(object_, nullptr); }
+  void reset(T object = nullptr) noexcept {
+    if (const T old = std::exchange(object_, object)) release_object(old);
+  }
+
+ private:
+  T object_ = nullptr;
+};
+
+}  // namespace swapmm::opencl

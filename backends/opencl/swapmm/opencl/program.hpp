@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// Kernels from source, for programs that have no wrapper of their own for it. Nothing else of swapmm needs this header:
+// Boost.Compute's and CL/opencl.hpp's kernels, or raw ones, work as well.
+
+#include <array>
+#include <cstddef>
+#include <initializer_list>
+#include <string>
+#include <string_view>
+#include <type_traits>
+#include <utility>
+
+#include <swapmm/kernel.h>
+#include <swapmm/layout.hpp>
+#include <swapmm/opencl/backend.hpp>
+#include <swapmm/opencl/status.hpp>
+
+namespace swapmm::opencl {
+
+/// The text of <swapmm/kernel.h>, for programs that compile kernels themselves: the first of several sources, or a
+/// header for clCompileProgram.
+extern const std::string_view kernel_header;
+
+/// A tensor as kernel.h's SWAPMM_VIEW takes it: two arguments.
+struct ViewArgument {
+  cl_mem buffer;
+  swapmm_layout layout;
+};
+/// `op[tensor]` with the shape of `tensor`, which may also be a view.
+template <class T, class Shaped>
+[[nodiscard]] ViewArgument argument(const View<T>& on_device, const Shaped& tensor) {
+  return {on_device.buffer(), layout_of(tensor)};
+}
+
+/// Work items per dimension, the fastest first: 1 to 3.
+class Range {
+ public:
+  Range() = default;
+  Range(std::initializer_list<std::size_t> sizes);  // NOLINT(*-explicit-*)
+  [[nodiscard]] cl_uint dimensions() const { return dimensions_; }
+  [[nodiscard]] const std::size_t* data() const { return dimensions_ == 0 ? nullptr : sizes_.data(); }
+
+ private:
+  std::array<std::size_t, 3> sizes_{};
+  cl_uint dimensions_ = 0;
+};
+
+/// One kernel of a Program. Its arguments are those of the last set(); not for two threads at once.
+class Kernel {
+ public:
+  /// All arguments in order: op[tensor] (its cl_mem), argument(op[tensor], tensor) (a view with its layout), or plain
+  /// values. Throws BackendError where number, size or kind do not fit the kernel.
+  template <class... Arguments>
+  Kernel& set(const Arguments&... arguments) {
+    cl_uint index = 0;
+    (set_one(index, arguments), ...);
+    return *this;
+  }
+
+  /// Queues it. An empty `local` leaves the work-group's size to the driver.
+  void enqueue(cl_command_queue queue, const Range& global, const Range& local = {}) const;
+  /// For operations of the second form: behind the wait list, and with its event.
+  [[nodiscard]] NativeEvent enqueue(cl_command_queue queue, const Range& global, const Range& local,
+                                    const WaitList& waits) const;
+
+  [[nodiscard]] cl_kernel get() const { return kernel_.get(); }
+
+ private:
+  friend class Program;
+  Kernel(Handle<cl_kernel> kernel, std::string name) : kernel_(std::move(kernel)), name_(std::move(name)) {}
+
+  template <class T>
+  void set_one(cl_uint& index, const View<T>& view) {
+    set_raw(index, view.buffer());
+  }
+  void set_one(cl_uint& index, const ViewArgument& view) {
+    set_raw(index, view.buffer);
+    set_raw(index, view.layout);
+  }
+  template <class T>
+    requires std::is_trivially_copyable_v<T>
+  void set_one(cl_uint& index, const T& value) { set_raw(index, value); }
+  template <class T>
+  void set_raw(cl_uint& index, const T& value) {
+    const cl_int status = clSetKernelArg(kernel_.get(), index, sizeof value, &value);
+    if (status != CL_SUCCESS) refuse(status, "clSetKernelArg, argument " + std::to_string(index));
+    ++index;
+  }
+  [[noreturn]] void refuse(cl_int status, const std::string& what) const;
+
+  Handle<cl_kernel> kernel_;
+  std::string name_;
+};
+
+/// A program compiled for a backend's device.
+class Program {
+ public:
+  /// Compiles and links; the source may include <swapmm/kernel.h>. Slow: up to seconds. Throws BackendError with the
+  /// compiler's log where it fails.
+  Program(const Backend& backend, std::string_view source, const std::string& options = {});
+
+  /// Throws BackendError where the program has no such kernel.
+  [[nodiscard]] Kernel kernel(const std::string& name) const;
+  [[nodiscard]] cl_program get() const { return program_.get(); }
+
+ private:
+  Handle<cl_program> program_;
+};
+
+}  // namespace swapmm::opencl

@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <swapmm/opencl/session.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <swapmm/error.hpp>
+#include <swapmm/opencl/info.hpp>
+#include <swapmm/opencl/status.hpp>
+
+namespace swapmm::opencl {
+
+namespace {
+
+Handle<cl_command_queue> make_queue(cl_context context, cl_device_id device, cl_command_queue_properties properties) {
+  cl_int status = CL_SUCCESS;
+  Handle<cl_command_queue> queue(clCreateCommandQueue(context, device, properties, &status));
+  check(status, "clCreateCommandQueue");
+  return queue;
+}
+
+template <class T>
+T queue_value(cl_command_queue queue, cl_command_queue_info what) {
+  T value{};
+  check(clGetCommandQueueInfo(queue, what, sizeof value, &value, nullptr), "clGetCommandQueueInfo");
+  return value;
+}
+
+void require_device_of(cl_context context, cl_device_id device) {
+  if (context == nullptr) throw UsageError("an OpenCL backend needs a context: it is null");
+  if (device == nullptr) throw UsageError("an OpenCL backend needs a device: it is null");
+  std::size_t bytes = 0;
+  check(clGetContextInfo(context, CL_CONTEXT_DEVICES, 0, nullptr, &bytes), "clGetContextInfo");
+  std::vector<cl_device_id> devices(bytes / sizeof(cl_device_id));
+  check(clGetContextInfo(context, CL_CONTEXT_DEVICES, bytes, devices.data(), nullptr), "clGetContextInfo");
+  if (std::find(devices.begin(), devices.end(), device) == devices.end()) {
+    throw UsageError("the OpenCL context is not one of device " + device_text(device, CL_DEVICE_NAME));
+  }
+}
+
+void require_queue_of(cl_command_queue queue, cl_context context, cl_device_id device) {
+  if (queue_value<cl_context>(queue, CL_QUEUE_CONTEXT) != context) {
+    throw UsageError("the OpenCL queue is of another context than the one given with it");
+  }
+  if (queue_value<cl_device_id>(queue, CL_QUEUE_DEVICE) != device) {
+    throw UsageError("the OpenCL queue is of another device than the one given with it");
+  }
+  const auto properties = queue_value<cl_command_queue_properties>(queue, CL_QUEUE_PROPERTIES);
+  if ((properties & CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE) != 0) {
+    throw UsageError("the OpenCL queue is out of order: operations need one in order");
+  }
+}
+
+Lane compute_lane(cl_context context, cl_device_id device, cl_command_queue queue) {
+  require_device_of(context, device);
+  if (queue == nullptr) return {make_queue(context, device, 0), true};
+  require_queue_of(queue, context, device);
+  return {Handle<cl_command_queue>::retain(queue), false};
+}
+
+Capabilities capabilities_of(cl_device_id device) {
+  Capabilities can;
+  const auto platform = device_value<cl_platform_id>(device, CL_DEVICE_PLATFORM);
+  can.device_name = device_text(device, CL_DEVICE_NAME) + " (" + platform_text(platform, CL_PLATFORM_NAME) + ")";
+  // In bits. No driver says less than a byte, but one that did must not make a division by zero.
+  can.alignment = Bytes{std::max<std::uint64_t>(device_value<cl_uint>(device, CL_DEVICE_MEM_BASE_ADDR_ALIGN) / 8, 1)};
+  can.max_allocation = Bytes{device_value<cl_ulong>(device, CL_DEVICE_MAX_MEM_ALLOC_SIZE)};
+  can.host_shares_memory = shares_memory(device);
+  return can;
+}
+
+}  // namespace
+
+// ---- Lane
+
+void Lane::change(cl_context context, cl_device_id device, bool profiled) {
+  if (profiled && !profiled_) profiled_ = make_queue(context, device, CL_QUEUE_PROFILING_ENABLE);
+  const cl_command_queue next = profiled ? profiled_.get() : plain_.get();
+  if (used_) {
+    cl_event native = nullptr;
+    check(clEnqueueMarkerWithWaitList(current_, 0, nullptr, &native), "clEnqueueMarkerWithWaitList");
+    const Handle<cl_event> end(native);
+    check(clFlush(current_), "clFlush");
+    cl_int status = CL_COMPLETE;
+    check(clGetEventInfo(native, CL_EVENT_COMMAND_EXECUTION_STATUS, sizeof status, &status, nullptr), "clGetEventInfo");
+    // Behind work that has failed nothing may be queued: PoCL never runs it.
+    if (status > CL_COMPLETE) {
+      check(clEnqueueBarrierWithWaitList(next, 1, &native, nullptr), "clEnqueueBarrierWithWaitList");
+    }
+  }
+  current_ = next;
+  profiled_now_ = profiled;
+}
+
+void Lane::flush() const { check(clFlush(current_), "clFlush"); }
+
+void Lane::finish() const {
+  // Work that failed is no failure to finish; its events tell of it.
+  for (const cl_command_queue queue : {plain_.get(), profiled_.get()}) {
+    if (queue == nullptr) continue;
+    const cl_int status = clFinish(queue);
+    if (status != CL_SUCCESS && kind_of(status) == BackendError::Kind::device_lost) throw error_of(status, "clFinish");
+  }
+}
+
+// ---- Session
+
+Session::Session(cl_context context_, cl_device_id device_, cl_command_queue queue)
+    : device(device_),
+      lanes{compute_lane(context_, device_, queue), Lane(make_queue(context_, device_, 0), true),
+            Lane(make_queue(context_, device_, 0), true)},
+      chores(make_queue(context_, device_, 0)) {
+  context = Handle<cl_context>::retain(context_);
+  capabilities = capabilities_of(device);
+  host_timed = queue != nullptr &&
+               (queue_value<cl_command_queue_properties>(queue, CL_QUEUE_PROPERTIES) & CL_QUEUE_PROFILING_ENABLE) == 0;
+}
+
+Session::~Session() {
+  try {
+    flush_all();
+    for (const Lane& lane : lanes) lane.finish();
+  } catch (...) {  // NOLINT(bugprone-empty-catch)
+    // The device is lost: there is nothing to wait for.
+  }
+}
+
+void Session::flush_all() const {
+  for (const Lane& lane : lanes) lane.flush();
+}
+
+}  // namespace swapmm::opencl

@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// Inside of the backend: not for programs.
+
+#include <array>
+
+#include <swapmm/backend/backend.hpp>
+#include <swapmm/opencl/handle.hpp>
+
+namespace swapmm::opencl {
+
+/// One of the three in-order queues, twice: profiling slows commands down on real drivers, so there is a queue with it,
+/// made when times are first asked for, and one without. Going from one to the other keeps the order.
+class Lane {
+ public:
+  /// `own` is made by the library, and may be joined by one with profiling. A queue of the program's is used as it is.
+  Lane(Handle<cl_command_queue> queue, bool own) : plain_(std::move(queue)), own_(own) {}
+
+  /// The queue for the next command.
+  [[nodiscard]] cl_command_queue& use(cl_context context, cl_device_id device, bool profiled) {
+    if (own_ && profiled != profiled_now_) change(context, device, profiled);
+    used_ = true;
+    return current_ref();
+  }
+  void flush() const;
+  /// Returns when nothing runs any more on either.
+  void finish() const;
+
+ private:
+  [[nodiscard]] cl_command_queue& current_ref() { return current_; }
+  void change(cl_context context, cl_device_id device, bool profiled);
+
+  Handle<cl_command_queue> plain_;
+  Handle<cl_command_queue> profiled_;
+  cl_command_queue current_ = plain_.get();
+  bool own_;
+  bool profiled_now_ = false;
+  bool used_ = false;  // something may be queued on the current one
+};
+
+class Session {
+ public:
+  Session(cl_context context, cl_device_id device, cl_command_queue queue);
+  Session(const Session&) = delete;
+  Session& operator=(const Session&) = delete;
+  ~Session();
+
+  [[nodiscard]] cl_command_queue& use(QueueKind queue) {
+    return lanes[index(queue)].use(context.get(), device, timing && !host_timed);
+  }
+  void flush_all() const;
+
+  Handle<cl_context> context;
+  cl_device_id device;
+  Capabilities capabilities;
+  std::array<Lane, queue_count> lanes;
+  Handle<cl_command_queue> chores;  ///< mapping, unmapping, first touches: not behind any copy
+  bool timing = false;
+  /// The program's queue cannot profile, so the host waits for each timed command and takes the time itself.
+  bool host_timed = false;
+};
+
+}  // namespace swapmm::opencl

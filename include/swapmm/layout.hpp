@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// The host's side of <swapmm/kernel.h>: what a kernel needs to know of a tensor's shape.
+
+#include <cstddef>
+#include <string>
+
+#include <swapmm/kernel.h>
+#include <swapmm/error.hpp>
+#include <swapmm/tensor.hpp>
+
+namespace swapmm {
+
+/// Of a contiguous tensor of that shape. Throws UsageError for more than SWAPMM_MAX_RANK dimensions.
+[[nodiscard]] inline swapmm_layout layout_of(const Shape& shape) {
+  if (shape.rank() > SWAPMM_MAX_RANK) {
+    throw UsageError("a kernel's view has at most " + std::to_string(SWAPMM_MAX_RANK) +
+                     " dimensions, and this shape has " + std::to_string(shape.rank()) + ": reshape the tensor");
+  }
+  swapmm_layout layout{};
+  layout.rank = static_cast<swapmm_index>(shape.rank());
+  swapmm_index stride = 1;
+  for (std::size_t d = SWAPMM_MAX_RANK; d-- > 0;) {
+    layout.extents[d] = d < shape.rank() ? static_cast<swapmm_index>(shape[d]) : 1;
+    layout.strides[d] = d < shape.rank() ? stride : 0;
+    if (d < shape.rank()) stride *= layout.extents[d];
+  }
+  return layout;
+}
+
+/// Of a tensor, or of a view of one.
+template <template <class, Backend> class TensorOrView, class T, Backend B>
+[[nodiscard]] swapmm_layout layout_of(const TensorOrView<T, B>& tensor) {
+  return layout_of(tensor.shape());
+}
+
+}  // namespace swapmm

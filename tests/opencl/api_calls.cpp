@@ -1,0 +1,274 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "opencl/api_calls.hpp"
+
+#include <dlfcn.h>
+
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <mutex>
+#include <string_view>
+
+namespace swapmm::test {
+
+namespace {
+
+ApiCalls calls;
+ApiObjects objects;
+std::mutex mutex;  // a driver's own threads release events
+
+struct Failure {
+  const char* function = nullptr;
+  cl_int status = CL_SUCCESS;
+  std::uint64_t left = 0;
+  bool happened = false;
+};
+Failure failure;
+
+/// CL_SUCCESS, or what the call is to return instead of being done.
+cl_int gate(std::string_view function) {
+  if (failure.function == nullptr || failure.happened || function != failure.function) return CL_SUCCESS;
+  if (--failure.left > 0) return CL_SUCCESS;
+  failure.happened = true;
+  return failure.status;
+}
+
+template <class Function>
+Function next(const char* name) {
+  void* const found = dlsym(RTLD_NEXT, name);
+  if (found == nullptr) {
+    std::fprintf(stderr, "no %s behind the test program\n", name);
+    std::abort();
+  }
+  Function function{};
+  static_assert(sizeof function == sizeof found);
+  std::memcpy(&function, &found, sizeof function);
+  return function;
+}
+
+void count(std::int64_t& of, std::int64_t by) {
+  const std::lock_guard lock(mutex);
+  of += by;
+}
+
+// What an enqueuing call's event adds.
+void count_event(cl_int status, const cl_event* event) {
+  if (status == CL_SUCCESS && event != nullptr) count(objects.events, 1);
+}
+
+}  // namespace
+
+const ApiCalls& api_calls() { return calls; }
+void reset_api_calls() { calls = {}; }
+const ApiObjects& api_objects() { return objects; }
+
+FailingCall::FailingCall(const char* function, cl_int status, std::uint64_t n) {
+  failure = {function, status, n, false};
+}
+FailingCall::~FailingCall() { failure = {}; }
+bool FailingCall::happened() const { return failure.happened; }
+
+}  // namespace swapmm::test
+
+// NOLINTBEGIN(readability-identifier-naming, readability-inconsistent-declaration-parameter-name): the API's names
+using swapmm::test::calls;
+using swapmm::test::count;
+using swapmm::test::count_event;
+using swapmm::test::gate;
+using swapmm::test::next;
+using swapmm::test::objects;
+
+#define NEXT(function) static const auto real = next<decltype(&function)>(#function)
+#define FAIL_AS_PLANNED(function)                                      \
+  if (const cl_int planned = gate(#function); planned != CL_SUCCESS) { \
+    if (status != nullptr) *status = planned;                          \
+    return nullptr;                                                    \
+  }
+#define RETURN_AS_PLANNED(function) \
+  if (const cl_int planned = gate(#function); planned != CL_SUCCESS) return planned
+
+extern "C" {
+
+cl_int clGetPlatformIDs(cl_uint entries, cl_platform_id* platforms, cl_uint* found) {
+  NEXT(clGetPlatformIDs);
+  RETURN_AS_PLANNED(clGetPlatformIDs);
+  return real(entries, platforms, found);
+}
+
+cl_int clGetDeviceIDs(cl_platform_id platform, cl_device_type type, cl_uint entries, cl_device_id* devices,
+                      cl_uint* found) {
+  NEXT(clGetDeviceIDs);
+  RETURN_AS_PLANNED(clGetDeviceIDs);
+  return real(platform, type, entries, devices, found);
+}
+
+cl_context clCreateContext(const cl_context_properties* properties, cl_uint count_of, const cl_device_id* devices,
+                           void(CL_CALLBACK* notify)(const char*, const void*, size_t, void*), void* user,
+                           cl_int* status) {
+  NEXT(clCreateContext);
+  FAIL_AS_PLANNED(clCreateContext);
+  const cl_context made = real(properties, count_of, devices, notify, user, status);
+  if (made != nullptr) count(objects.contexts, 1);
+  return made;
+}
+cl_int clRetainContext(cl_context context) {
+  NEXT(clRetainContext);
+  count(objects.contexts, 1);
+  return real(context);
+}
+cl_int clReleaseContext(cl_context context) {
+  NEXT(clReleaseContext);
+  count(objects.contexts, -1);
+  return real(context);
+}
+
+cl_command_queue clCreateCommandQueue(cl_context context, cl_device_id device, cl_command_queue_properties properties,
+                                      cl_int* status) {
+  NEXT(clCreateCommandQueue);
+  FAIL_AS_PLANNED(clCreateCommandQueue);
+  const cl_command_queue made = real(context, device, properties, status);
+  if (made != nullptr) {
+    ++calls.queues_made;
+    count(objects.queues, 1);
+  }
+  return made;
+}
+cl_int clRetainCommandQueue(cl_command_queue queue) {
+  NEXT(clRetainCommandQueue);
+  count(objects.queues, 1);
+  return real(queue);
+}
+cl_int clReleaseCommandQueue(cl_command_queue queue) {
+  NEXT(clReleaseCommandQueue);
+  count(objects.queues, -1);
+  return real(queue);
+}
+
+cl_mem clCreateBuffer(cl_context context, cl_mem_flags flags, size_t size, void* host, cl_int* status) {
+  NEXT(clCreateBuffer);
+  FAIL_AS_PLANNED(clCreateBuffer);
+  const cl_mem made = real(context, flags, size, host, status);
+  if (made != nullptr) {
+    ++calls.buffers_made;
+    ((flags & CL_MEM_ALLOC_HOST_PTR) != 0 ? calls.host_bytes : calls.device_bytes) += size;
+    count(objects.memories, 1);
+  }
+  return made;
+}
+cl_mem clCreateSubBuffer(cl_mem buffer, cl_mem_flags flags, cl_buffer_create_type type, const void* info,
+                         cl_int* status) {
+  NEXT(clCreateSubBuffer);
+  FAIL_AS_PLANNED(clCreateSubBuffer);
+  const cl_mem made = real(buffer, flags, type, info, status);
+  if (made != nullptr) {
+    ++calls.sub_buffers_made;
+    count(objects.memories, 1);
+  }
+  return made;
+}
+cl_int clRetainMemObject(cl_mem memory) {
+  NEXT(clRetainMemObject);
+  count(objects.memories, 1);
+  return real(memory);
+}
+cl_int clReleaseMemObject(cl_mem memory) {
+  NEXT(clReleaseMemObject);
+  count(objects.memories, -1);
+  return real(memory);
+}
+
+void* clEnqueueMapBuffer(cl_command_queue queue, cl_mem buffer, cl_bool blocking, cl_map_flags flags, size_t offset,
+                         size_t size, cl_uint waits, const cl_event* list, cl_event* event, cl_int* status) {
+  NEXT(clEnqueueMapBuffer);
+  FAIL_AS_PLANNED(clEnqueueMapBuffer);
+  return real(queue, buffer, blocking, flags, offset, size, waits, list, event, status);
+}
+
+cl_int clEnqueueFillBuffer(cl_command_queue queue, cl_mem buffer, const void* pattern, size_t pattern_size,
+                           size_t offset, size_t size, cl_uint waits, const cl_event* list, cl_event* event) {
+  NEXT(clEnqueueFillBuffer);
+  RETURN_AS_PLANNED(clEnqueueFillBuffer);
+  const cl_int status = real(queue, buffer, pattern, pattern_size, offset, size, waits, list, event);
+  count_event(status, event);
+  return status;
+}
+
+cl_int clEnqueueNDRangeKernel(cl_command_queue queue, cl_kernel kernel, cl_uint dimensions, const size_t* offset,
+                              const size_t* global, const size_t* local, cl_uint waits, const cl_event* list,
+                              cl_event* event) {
+  NEXT(clEnqueueNDRangeKernel);
+  RETURN_AS_PLANNED(clEnqueueNDRangeKernel);
+  ++calls.kernels;
+  const cl_int status = real(queue, kernel, dimensions, offset, global, local, waits, list, event);
+  count_event(status, event);
+  return status;
+}
+
+cl_int clEnqueueWriteBuffer(cl_command_queue queue, cl_mem buffer, cl_bool blocking, size_t offset, size_t size,
+                            const void* from, cl_uint waits, const cl_event* list, cl_event* event) {
+  NEXT(clEnqueueWriteBuffer);
+  RETURN_AS_PLANNED(clEnqueueWriteBuffer);
+  ++calls.writes;
+  const cl_int status = real(queue, buffer, blocking, offset, size, from, waits, list, event);
+  count_event(status, event);
+  return status;
+}
+cl_int clEnqueueReadBuffer(cl_command_queue queue, cl_mem buffer, cl_bool blocking, size_t offset, size_t size,
+                           void* to, cl_uint waits, const cl_event* list, cl_event* event) {
+  NEXT(clEnqueueReadBuffer);
+  RETURN_AS_PLANNED(clEnqueueReadBuffer);
+  ++calls.reads;
+  const cl_int status = real(queue, buffer, blocking, offset, size, to, waits, list, event);
+  count_event(status, event);
+  return status;
+}
+
+cl_int clEnqueueMarkerWithWaitList(cl_command_queue queue, cl_uint waits, const cl_event* list, cl_event* event) {
+  NEXT(clEnqueueMarkerWithWaitList);
+  RETURN_AS_PLANNED(clEnqueueMarkerWithWaitList);
+  ++calls.markers;
+  const cl_int status = real(queue, waits, list, event);
+  count_event(status, event);
+  return status;
+}
+cl_int clEnqueueBarrierWithWaitList(cl_command_queue queue, cl_uint waits, const cl_event* list, cl_event* event) {
+  NEXT(clEnqueueBarrierWithWaitList);
+  RETURN_AS_PLANNED(clEnqueueBarrierWithWaitList);
+  ++calls.barriers;
+  const cl_int status = real(queue, waits, list, event);
+  count_event(status, event);
+  return status;
+}
+
+cl_int clFlush(cl_command_queue queue) {
+  NEXT(clFlush);
+  RETURN_AS_PLANNED(clFlush);
+  ++calls.flushes;
+  return real(queue);
+}
+cl_int clFinish(cl_command_queue queue) {
+  NEXT(clFinish);
+  RETURN_AS_PLANNED(clFinish);
+  ++calls.finishes;
+  return real(queue);
+}
+cl_int clWaitForEvents(cl_uint waits, const cl_event* list) {
+  NEXT(clWaitForEvents);
+  RETURN_AS_PLANNED(clWaitForEvents);
+  ++calls.host_waits;
+  return real(waits, list);
+}
+cl_int clRetainEvent(cl_event event) {
+  NEXT(clRetainEvent);
+  count(objects.events, 1);
+  return real(event);
+}
+cl_int clReleaseEvent(cl_event event) {
+  NEXT(clReleaseEvent);
+  count(objects.events, -1);
+  return real(event);
+}
+
+}  // extern "C"
+// NOLINTEND(readability-identifier-naming, readability-inconsistent-declaration-parameter-name)

@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// The test program stands between the library and OpenCL's loader: it defines functions of the API itself, counts what
+// passes, and can make a call fail. So what the driver was really asked for is known, from whatever library it came.
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+
+#include <swapmm/opencl/handle.hpp>
+
+namespace swapmm::test {
+
+/// What the API was asked for since the program began, or since reset_api_calls().
+struct ApiCalls {
+  std::uint64_t buffers_made = 0;
+  std::uint64_t device_bytes = 0;  ///< of buffers made; those in host memory (CL_MEM_ALLOC_HOST_PTR) apart
+  std::uint64_t host_bytes = 0;
+  std::uint64_t sub_buffers_made = 0;
+  std::uint64_t queues_made = 0;
+  std::uint64_t kernels = 0;
+  std::uint64_t writes = 0;
+  std::uint64_t reads = 0;
+  std::uint64_t markers = 0;
+  std::uint64_t barriers = 0;
+  std::uint64_t flushes = 0;
+  std::uint64_t finishes = 0;
+  std::uint64_t host_waits = 0;
+};
+[[nodiscard]] const ApiCalls& api_calls();
+void reset_api_calls();
+
+/// Objects that the API made and that were not released yet, by reference counts: buffers and sub-buffers, queues,
+/// contexts.
+struct ApiObjects {
+  std::int64_t memories = 0;
+  std::int64_t queues = 0;
+  std::int64_t contexts = 0;
+  std::int64_t events = 0;
+  friend bool operator==(const ApiObjects&, const ApiObjects&) = default;
+};
+[[nodiscard]] const ApiObjects& api_objects();
+
+/// The n-th call of that function from now on (1: the next one) does nothing and returns the status.
+class FailingCall {
+ public:
+  FailingCall(const char* function, cl_int status, std::uint64_t n = 1);
+  FailingCall(const FailingCall&) = delete;
+  FailingCall& operator=(const FailingCall&) = delete;
+  ~FailingCall();
+  [[nodiscard]] bool happened() const;
+};
+
+}  // namespace swapmm::test

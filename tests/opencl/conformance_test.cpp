@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+
+#include <swapmm/backend/faulty.hpp>
+#include <swapmm/opencl/backend.hpp>
+#include <swapmm/opencl/program.hpp>
+
+#include "conformance/conformance.hpp"
+#include "opencl/api_calls.hpp"
+#include "opencl/device.hpp"
+
+namespace {
+
+using namespace swapmm;
+
+constexpr const char* add_source = R"(
+__kernel void add(__global const uchar* from, __global uchar* to, uchar value) {
+  size_t i = get_global_id(0);
+  to[i] = from[i] + value;
+})";
+
+/// What all adaptors share; `B` is the backend or something around it.
+template <class B>
+struct Adaptor {
+  using Backend = B;
+  using Address = typename B::Address;
+  using View = typename B::template View<std::uint8_t>;
+
+  // A device of OpenCL gives no limit that it keeps.
+  static std::optional<Bytes> device_bytes(B&) { return std::nullopt; }
+
+  static opencl::Backend& device(opencl::Backend& backend) { return backend; }
+  static opencl::Backend& device(Faulty<opencl::Backend>& backend) { return backend.inner(); }
+
+  static opencl::Kernel kernel(B& backend, const Address& from, const Address& to, std::size_t size,
+                               std::uint8_t value) {
+    // The last program stays, and with it its context: no other one can be at that address. It is never destroyed,
+    // for the driver may be gone before it.
+    static auto& program = *new std::optional<opencl::Program>;
+    static cl_context of = nullptr;
+    if (!program || of != device(backend).context()) {
+      program.emplace(device(backend), add_source);
+      of = device(backend).context();
+    }
+    opencl::Kernel kernel = program->kernel("add");
+    kernel.set(static_cast<const opencl::View<std::uint8_t>&>(View(from, size)),
+               static_cast<const opencl::View<std::uint8_t>&>(View(to, size)), value);
+    return kernel;
+  }
+  static void add(B& backend, const Address& from, const Address& to, std::size_t size, std::uint8_t value) {
+    kernel(backend, from, to, size, value).enqueue(backend.queue(), {size});
+  }
+  static typename B::NativeEvent add(B& backend, const typename B::WaitList& waits, const Address& from,
+                                     const Address& to, std::size_t size, std::uint8_t value) {
+    return kernel(backend, from, to, size, value).enqueue(backend.queue(), {size}, {}, waits);
+  }
+  static void verify(B&) {}
+};
+
+struct Own : Adaptor<opencl::Backend> {
+  static opencl::Backend make() { return test::backend(); }
+};
+
+/// Operations run on a queue of the program's, with or without profiling.
+template <cl_command_queue_properties properties>
+struct Given : Adaptor<opencl::Backend> {
+  static opencl::Backend make() {
+    const opencl::Backend one = test::backend();
+    cl_int status = CL_SUCCESS;
+    const opencl::Handle<cl_command_queue> queue(
+        clCreateCommandQueue(one.context(), one.device(), properties, &status));
+    REQUIRE(status == CL_SUCCESS);
+    return {one.context(), one.device(), queue.get()};
+  }
+};
+using GivenQueue = Given<0>;
+using GivenProfilingQueue = Given<CL_QUEUE_PROFILING_ENABLE>;
+
+struct WithoutFault : Adaptor<Faulty<opencl::Backend>> {
+  static Faulty<opencl::Backend> make() { return Faulty(test::backend()); }
+};
+
+static_assert(Backend<Faulty<opencl::Backend>>);
+
+}  // namespace
+
+SWAPMM_CONFORMANCE(Own);
+SWAPMM_CONFORMANCE(GivenQueue);
+SWAPMM_CONFORMANCE(GivenProfilingQueue);
+SWAPMM_CONFORMANCE(WithoutFault);
