@@ -24,11 +24,11 @@ swapmm_files(include/swapmm/ir
   HEADERS dot graph json_follower json_reader json_writer limits liveness trace trace_json
   SOURCES digest dot graph json_follower json_reader json_writer liveness trace trace_json)
 swapmm_files(include/swapmm/plan
-  HEADERS command_writer dataflow excess_overlap findings fit happens_before machine machine_fields machine_json
-    on_demand overlap_ledger overlap_stays packing packing_board place_check place_history plan plan_check plan_json
+  HEADERS best_plan command_writer dataflow excess_overlap findings fit happens_before machine machine_fields machine_json
+    on_demand overlap_ledger overlap_stays overlap_trades packing packing_board place_check place_history plan plan_check plan_json
     planner planning_case schedule simulator stay_facts tensor_events validator value_check
   SOURCES command_writer dataflow excess_overlap happens_before machine machine_json on_demand overlap_ledger
-    overlap_stays packing packing_board place_check place_history plan_check plan_json planner planning_case schedule
+    overlap_stays overlap_trades packing packing_board place_check place_history plan_check plan_json planner planning_case schedule
     simulator stay_facts tensor_events validator value_check)
 swapmm_files(include/swapmm/runtime
   HEADERS access_check address_book bundle clock compiled_plan core course demand entry failures follower host_pool

@@ -2,13 +2,14 @@
 #include <swapmm/plan/excess_overlap.hpp>
 
 #include <algorithm>
-#include <tuple>
 #include <vector>
 
+#include <swapmm/plan/best_plan.hpp>
 #include <swapmm/plan/fit.hpp>
 #include <swapmm/plan/on_demand.hpp>
 #include <swapmm/plan/overlap_ledger.hpp>
 #include <swapmm/plan/overlap_stays.hpp>
+#include <swapmm/plan/overlap_trades.hpp>
 #include <swapmm/plan/simulator.hpp>
 
 namespace swapmm {
@@ -19,38 +20,26 @@ namespace {
 /// as it was first described).
 constexpr double stay_shares[] = {1.0, 0.8, 0.6, 0.4, 0.2, 0.0};
 
-/// The best plan so far, by (iteration time, bytes moved).
-struct Best {
-  Plan plan;
-  Simulation simulation;
-
-  static auto rank(const Simulation& simulation) {
-    return std::tuple(simulation.iteration, simulation.h2d + simulation.d2h);
-  }
-  bool offer(const PlanningCase& planning, Plan candidate) {
-    Simulation outcome = simulate(planning.trace, candidate);
-    if (rank(outcome) >= rank(simulation)) return false;
-    plan = std::move(candidate);
-    simulation = std::move(outcome);
-    return true;
-  }
-};
-
 /// The stays of one choice, with less asked for until they pack. True if that is the best plan so far.
-bool try_choice(OverlapLedger& ledger, double stay_share, std::string_view planner, Best& best,
-                std::vector<std::vector<Stay>>& tried) {
+bool try_choice(OverlapLedger& ledger, double stay_share, std::string_view planner, BestPlan& best,
+                OverlapDecision& decision, std::vector<std::vector<Stay>>& tried) {
   const PlanningCase& planning = ledger.planning;
   constexpr int attempts = 8;
   constexpr PackingEffort effort{.ejection_steps = 1000};
   std::uint64_t bytes = planning.budget;
   for (int attempt = 0; attempt < attempts; ++attempt) {
-    const OverlapChoice choice{bytes, static_cast<std::uint64_t>(static_cast<double>(bytes) * stay_share)};
+    const OverlapChoice choice{.bytes = bytes,
+                               .stay_bytes = static_cast<std::uint64_t>(static_cast<double>(bytes) * stay_share)};
     std::vector<Stay> stays = overlap_stays(ledger, choice);
     if (std::find(tried.begin(), tried.end(), stays) != tried.end()) return false;
     Result<BuiltPlan> built = build_plan(planning, {Pace::overlapped, stays}, planner, effort);
     if (!built) return false;
     tried.push_back(std::move(stays));
-    if (built->plan) return best.offer(planning, *std::move(built->plan));
+    if (built->plan) {
+      if (!best.offer(*std::move(built->plan))) return false;
+      decision = {bytes, decided_stays(ledger)};
+      return true;
+    }
     const std::uint64_t asked = bytes;
     bytes = shrink_to_fit(planning, asked, built->height, attempt);
     if (bytes >= asked) return false;
@@ -59,11 +48,11 @@ bool try_choice(OverlapLedger& ledger, double stay_share, std::string_view plann
 }
 
 /// Where none of the choices packs: Belady's stays hold no room beside what is used, and so pack more easily.
-void offer_belady(const PlanningCase& planning, std::string_view planner, Best& best) {
+void offer_belady(const PlanningCase& planning, std::string_view planner, BestPlan& best) {
   Result<Plan> plan = build_fitting_plan(planning, planner, Pace::overlapped, [&](std::uint64_t bytes) {
     return on_demand_stays(planning, Victim::used_furthest_ahead, bytes);
   });
-  if (plan) best.offer(planning, *std::move(plan));
+  if (plan) best.offer(*std::move(plan));
 }
 
 /// Time in which operations wait is time for copies, too.
@@ -82,25 +71,26 @@ void count_stalls(const Simulation& simulation, OverlapLedger& ledger) {
 Result<Plan> build_excess_overlap_plan(const PlanningCase& planning, std::string_view planner) {
   Result<Plan> start = build_per_operation_plan(planning, Pace::one_at_a_time, planner);
   if (!start) return start;
-  Best best{*std::move(start), {}};
-  best.simulation = simulate(planning.trace, best.plan);
+  BestPlan best(planning, *std::move(start));
 
   OverlapLedger ledger(planning);
   std::vector<std::vector<Stay>> tried;
-  const auto is_without_stall = [&] { return best.simulation.iteration == best.simulation.compute; };
+  OverlapDecision decision;
+  const auto is_without_stall = [&] { return best.simulation().iteration == best.simulation().compute; };
   constexpr int rounds_that_gain = 4;
   for (int round = 0; round < rounds_that_gain; ++round) {
     bool is_better = false;
     for (const double share : stay_shares) {
-      is_better = try_choice(ledger, share, planner, best, tried) || is_better;
-      // With the first share the fewest bytes move: nothing to gain beyond.
-      if (share == stay_shares[0] && is_better && is_without_stall()) return std::move(best.plan);
+      is_better = try_choice(ledger, share, planner, best, decision, tried) || is_better;
+      // With the first share the fewest bytes move: the others have nothing to gain.
+      if (share == stay_shares[0] && is_better && is_without_stall()) break;
     }
     if (round == 0 && !is_better) offer_belady(planning, planner, best);
     if (!is_better || is_without_stall()) break;
-    count_stalls(best.simulation, ledger);
+    count_stalls(best.simulation(), ledger);
   }
-  return std::move(best.plan);
+  trade_stays(ledger, planner, decision, best);
+  return std::move(best).take();
 }
 
 }  // namespace swapmm

@@ -17,7 +17,9 @@ class OverlapSearch {
       : ledger_(ledger), planning_(ledger.planning), choice_(choice), n_(ledger.planning.operations) {}
 
   std::vector<Stay> run() {
-    for (Absence& a : ledger_.absences) a.stays = false;
+    for (std::size_t i = 0; i < ledger_.absences.size(); ++i) {
+      ledger_.absences[i].stays = !choice_.decided.empty() && choice_.decided[i] && i != choice_.goes_out;
+    }
     start_from_bundles();
     let_stay(choice_.stay_bytes);
     constexpr int rounds_that_matter = 6;
@@ -59,12 +61,12 @@ class OverlapSearch {
     met_itself_ = false;
   }
 
-  /// Step d for everybody whose way from leaving to returning has room: the two copies are deleted. Shortest first.
+  /// Step d for everybody whose way from leaving to returning has room: the two copies are deleted.
   bool let_stay(std::uint64_t limit) {
     bool any = false;
-    for (const std::uint32_t id : ledger_.shortest_first) {
+    for (const std::uint32_t id : choice_.order.empty() ? ledger_.shortest_first : choice_.order) {
       Absence& a = ledger_.absences[id];
-      if (a.stays || a.is_arrival) continue;
+      if (a.stays || a.is_arrival || id == choice_.goes_out) continue;
       bool fits = true;
       for (std::uint32_t slot = a.leaves; fits && slot < a.returns; ++slot) fits = has_room(slot, size(a), limit);
       if (!fits) continue;
@@ -231,6 +233,13 @@ class OverlapSearch {
 };
 
 }  // namespace
+
+std::vector<bool> decided_stays(const OverlapLedger& ledger) {
+  std::vector<bool> stays;
+  stays.reserve(ledger.absences.size());
+  for (const Absence& absence : ledger.absences) stays.push_back(absence.stays);
+  return stays;
+}
 
 std::vector<Stay> overlap_stays(OverlapLedger& ledger, const OverlapChoice& choice) {
   return OverlapSearch(ledger, choice).run();

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <tuple>
+#include <utility>
+
+#include <swapmm/plan/planning_case.hpp>
+#include <swapmm/plan/simulator.hpp>
+
+namespace swapmm {
+
+/// The best of the plans offered so far, by (iteration time, bytes moved).
+class BestPlan {
+ public:
+  BestPlan(const PlanningCase& planning, Plan first)
+      : planning_(planning), plan_(std::move(first)), simulation_(simulate(planning.trace, plan_)) {}
+
+  static auto rank(const Simulation& simulation) {
+    return std::tuple(simulation.iteration, simulation.h2d + simulation.d2h);
+  }
+
+  /// True if it is better than all before it.
+  bool offer(Plan candidate) {
+    Simulation outcome = simulate(planning_.trace, candidate);
+    return offer(std::move(candidate), std::move(outcome));
+  }
+  bool offer(Plan candidate, Simulation outcome) {
+    if (rank(outcome) >= rank(simulation_)) return false;
+    plan_ = std::move(candidate);
+    simulation_ = std::move(outcome);
+    return true;
+  }
+
+  [[nodiscard]] const Simulation& simulation() const { return simulation_; }
+  [[nodiscard]] Plan take() && { return std::move(plan_); }
+
+ private:
+  const PlanningCase& planning_;
+  Plan plan_;
+  Simulation simulation_;
+};
+
+}  // namespace swapmm

@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string_view>
+
+#include <swapmm/plan/best_plan.hpp>
+#include <swapmm/plan/overlap_ledger.hpp>
+#include <swapmm/plan/overlap_stays.hpp>
+
+namespace swapmm {
+
+/// A local search behind the heuristic: one tensor that stayed goes out, whoever fits then stays instead, and what is
+/// not worse is kept. It finds the trades that no fixed order of staying sees, and those that packing asks for: a plan
+/// that returns each tensor to its place needs more than free bytes. The number of tries falls with the size of the
+/// case, so that it takes tenths of a second; the same case always gives the same plan.
+void trade_stays(OverlapLedger& ledger, std::string_view planner, const OverlapDecision& start, BestPlan& best);
+
+}  // namespace swapmm
