@@ -5,3 +5,30 @@ swapmm_add_tests(opencl)
 target_link_libraries(swapmm_opencl_tests PRIVATE swapmm::opencl ${CMAKE_DL_LIBS})
 # Libraries that the program uses call the API through it, too.
 set_target_properties(swapmm_opencl_tests PROPERTIES ENABLE_EXPORTS ON)
+# The example larger_than_memory is also a test.
+set(examples ${PROJECT_SOURCE_DIR}/examples)
+target_sources(swapmm_opencl_tests PRIVATE
+  ${examples}/larger_than_memory/raw_opencl.cpp
+  ${examples}/larger_than_memory/wave.cpp
+  ${examples}/larger_than_memory/with_swapmm.cpp)
+target_include_directories(swapmm_opencl_tests PRIVATE ${examples})
+
+# The same conformance on a device that watches each access of a kernel: out of bounds, or racing. Oclgrind
+# exits with success whatever it saw, so its report is read.
+find_file(SWAPMM_OCLGRIND_DRIVER liboclgrind-rt-icd.so PATHS /usr/lib/oclgrind /usr/local/lib/oclgrind)
+if(SWAPMM_OCLGRIND_DRIVER)
+  set(vendors ${CMAKE_CURRENT_BINARY_DIR}/oclgrind)
+  file(WRITE ${vendors}/oclgrind.icd ${SWAPMM_OCLGRIND_DRIVER})
+  set(on_oclgrind "OCL_ICD_VENDORS=${vendors};OCLGRIND_DATA_RACES=1;OCLGRIND_CHECK_API=1")
+  set(report "Invalid (read|write)|[Dd]ata race")
+  add_test(NAME opencl.on_oclgrind COMMAND swapmm_opencl_tests --source-file=*/opencl/conformance_test.cpp)
+  set_tests_properties(opencl.on_oclgrind PROPERTIES
+    FAIL_REGULAR_EXPRESSION "test cases: +0 ;${report}" ENVIRONMENT "${on_oclgrind}" LABELS opencl TIMEOUT 900)
+  # And what it is there to see, it sees.
+  add_test(NAME opencl.oclgrind_sees COMMAND swapmm_opencl_tests --no-skip "--test-case=planted:*")
+  set_tests_properties(opencl.oclgrind_sees PROPERTIES
+    PASS_REGULAR_EXPRESSION "Invalid write" ENVIRONMENT "${on_oclgrind}" LABELS opencl TIMEOUT 300)
+else()
+  add_test(NAME opencl.on_oclgrind COMMAND ${CMAKE_COMMAND} -E echo "skipped: oclgrind is not installed")
+  set_tests_properties(opencl.on_oclgrind PROPERTIES SKIP_REGULAR_EXPRESSION "^skipped: " LABELS opencl)
+endif()

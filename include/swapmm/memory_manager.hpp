@@ -95,7 +95,9 @@ class MemoryManager {
   ///
   /// The callable is either (auto& op), which queues its work on op.queue(), or (auto& op, B::WaitList waits), which
   /// makes its work wait for the list and returns the API's event behind it: no barrier is then needed around a
-  /// single kernel. What it throws passes through, and leaves what it was to write undefined.
+  /// single kernel. Where an event may be empty, one that is makes the queue itself wait behind the callable's work, so
+  /// that what comes next is in order whatever was done with the list. What the callable throws passes through, and
+  /// leaves what it was to write undefined.
   template <class... Parts>
     requires(sizeof...(Parts) >= 1)
   void run(std::string_view name, Parts&&... parts) {
@@ -141,13 +143,13 @@ class MemoryManager {
   runtime::BundleItem<B> item(std::string_view operation, const TensorRef<B>& tensor, Access access,
                               std::size_t position) const {
     if (tensor.record == nullptr) {
-      throw UsageError("operation " + runtime::quoted(operation) + ": tensor " + std::to_string(position) +
+      throw UsageError("operation " + runtime::in_quotes(operation) + ": tensor " + std::to_string(position) +
                        " of its bundle was moved from");
     }
     if (tensor.core != &core()) {
-      throw UsageError("operation " + runtime::quoted(operation) + ": tensor " + std::to_string(position) +
+      throw UsageError("operation " + runtime::in_quotes(operation) + ": tensor " + std::to_string(position) +
                        " of its bundle" +
-                       (tensor.core->closed() ? std::string() : " (" + runtime::quoted(tensor.record->name) + ")") +
+                       (tensor.core->closed() ? std::string() : " (" + runtime::in_quotes(tensor.record->name) + ")") +
                        " belongs to another manager");
     }
     const bool part = access == Access::write && !tensor.whole();
@@ -191,6 +193,9 @@ class MemoryManager {
           throw;
         }
       }();
+      if constexpr (std::is_constructible_v<bool, const typename B::NativeEvent&>) {
+        if (!event) core.wait_after_all();
+      }
       core.complete([&](typename B::Event& slot) { core.backend().adopt(slot, std::move(event)); });
     } else {
       try {

@@ -109,7 +109,7 @@ class Operation {
   [[nodiscard]] typename B::template View<std::byte> scratch() const {
     const auto& current = core_.current();
     if (current.grant.scratch == nullptr) {
-      throw UsageError("operation " + runtime::quoted(current.request.name) + " declares no scratch");
+      throw UsageError("operation " + runtime::in_quotes(current.request.name) + " declares no scratch");
     }
     return typename B::template View<std::byte>(*current.grant.scratch,
                                                 static_cast<std::size_t>(current.request.scratch.value));
@@ -127,9 +127,10 @@ class Operation {
   template <class T>
   typename B::template View<T> place(const TensorRef<B>& tensor, std::size_t count) const {
     if (tensor.core != &core_ || !core_.in_bundle(*tensor.record)) {
-      throw UsageError("operation " + runtime::quoted(name()) + " uses tensor " +
-                       (tensor.record == nullptr ? std::string("(moved from)") : runtime::quoted(tensor.record->name)) +
-                       ", which is not in its bundle");
+      throw UsageError(
+          "operation " + runtime::in_quotes(name()) + " uses tensor " +
+          (tensor.record == nullptr ? std::string("(moved from)") : runtime::in_quotes(tensor.record->name)) +
+          ", which is not in its bundle");
     }
     return typename B::template View<T>(core_.address(*tensor.record, tensor.offset, tensor.bytes), count);
   }

@@ -116,7 +116,9 @@ class View {
   [[nodiscard]] std::size_t size() const { return count_; }
   [[nodiscard]] Bytes bytes() const { return Bytes{count_ * sizeof(T)}; }
 
-  /// `count` entries of the first dimension, from `first` on.
+  /// `count` entries of the first dimension, from `first` on. An operation can address a slice only where it begins at
+  /// a multiple of Capabilities::view_alignment bytes (128 and more with OpenCL, 1 elsewhere); uploads and downloads
+  /// can always.
   [[nodiscard]] View slice(std::size_t first, std::size_t count) const {
     if (count == 0 || first > shape_[0] || count > shape_[0] - first) {
       throw UsageError("slice of " + std::to_string(count) + " entries from " + std::to_string(first) +

@@ -3,12 +3,14 @@
 
 #include <dlfcn.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <mutex>
 #include <string_view>
+#include <vector>
 
 namespace swapmm::test {
 
@@ -26,13 +28,17 @@ struct Failure {
 };
 Failure failure;
 
-/// CL_SUCCESS, or what the call is to return instead of being done.
-cl_int gate(std::string_view function) {
-  if (failure.function == nullptr || failure.happened || function != failure.function) return CL_SUCCESS;
-  if (--failure.left > 0) return CL_SUCCESS;
-  failure.happened = true;
-  return failure.status;
-}
+struct Loss {
+  cl_int status = CL_SUCCESS;  // of every call; CL_SUCCESS: the device stays
+  std::uint64_t left = 0;
+};
+Loss loss;
+
+struct Pretence {
+  cl_device_info what = 0;  // 0: none
+  cl_ulong value = 0;
+};
+Pretence pretence;
 
 template <class Function>
 Function next(const char* name) {
@@ -47,9 +53,41 @@ Function next(const char* name) {
   return function;
 }
 
+// Each as often as it has references.
+std::vector<cl_command_queue> live_queues;
+
+// What is queued ends, as it does on a device that is gone.
+void end_all_work() {
+  for (const cl_command_queue queue : live_queues) next<decltype(&clFlush)>("clFlush")(queue);
+  for (const cl_command_queue queue : live_queues) next<decltype(&clFinish)>("clFinish")(queue);
+}
+
+/// CL_SUCCESS, or what the call is to return instead of being done.
+cl_int gate(std::string_view function) {
+  if (loss.status != CL_SUCCESS) {
+    if (function == "clFlush") return CL_SUCCESS;  // there are drivers that say so of a lost device, too
+    if (loss.left > 0 && --loss.left == 0) end_all_work();
+    return loss.left == 0 ? loss.status : CL_SUCCESS;
+  }
+  if (failure.function == nullptr || failure.happened || function != failure.function) return CL_SUCCESS;
+  if (--failure.left > 0) return CL_SUCCESS;
+  failure.happened = true;
+  return failure.status;
+}
+
 void count(std::int64_t& of, std::int64_t by) {
   const std::lock_guard lock(mutex);
   of += by;
+}
+
+void add_queue(cl_command_queue queue) {
+  count(objects.queues, 1);
+  live_queues.push_back(queue);
+}
+void remove_queue(cl_command_queue queue) {
+  count(objects.queues, -1);
+  const auto found = std::find(live_queues.begin(), live_queues.end(), queue);
+  if (found != live_queues.end()) live_queues.erase(found);
 }
 
 // What an enqueuing call's event adds.
@@ -69,15 +107,25 @@ FailingCall::FailingCall(const char* function, cl_int status, std::uint64_t n) {
 FailingCall::~FailingCall() { failure = {}; }
 bool FailingCall::happened() const { return failure.happened; }
 
+LosingDevice::LosingDevice(cl_int status, std::uint64_t n) { loss = {status, n}; }
+LosingDevice::~LosingDevice() { loss = {}; }
+bool LosingDevice::happened() const { return loss.left == 0; }
+
+PretendedDeviceValue::PretendedDeviceValue(cl_device_info what, cl_ulong value) { pretence = {what, value}; }
+PretendedDeviceValue::~PretendedDeviceValue() { pretence = {}; }
+
 }  // namespace swapmm::test
 
 // NOLINTBEGIN(readability-identifier-naming, readability-inconsistent-declaration-parameter-name): the API's names
+using swapmm::test::add_queue;
 using swapmm::test::calls;
 using swapmm::test::count;
 using swapmm::test::count_event;
 using swapmm::test::gate;
 using swapmm::test::next;
 using swapmm::test::objects;
+using swapmm::test::pretence;
+using swapmm::test::remove_queue;
 
 #define NEXT(function) static const auto real = next<decltype(&function)>(#function)
 #define FAIL_AS_PLANNED(function)                                      \
@@ -103,6 +151,16 @@ cl_int clGetDeviceIDs(cl_platform_id platform, cl_device_type type, cl_uint entr
   return real(platform, type, entries, devices, found);
 }
 
+cl_int clGetDeviceInfo(cl_device_id device, cl_device_info what, size_t size, void* value, size_t* needed) {
+  NEXT(clGetDeviceInfo);
+  RETURN_AS_PLANNED(clGetDeviceInfo);
+  if (what != pretence.what || what == 0) return real(device, what, size, value, needed);
+  if (value != nullptr && size < sizeof pretence.value) return CL_INVALID_VALUE;
+  if (value != nullptr) std::memcpy(value, &pretence.value, sizeof pretence.value);
+  if (needed != nullptr) *needed = sizeof pretence.value;
+  return CL_SUCCESS;
+}
+
 cl_context clCreateContext(const cl_context_properties* properties, cl_uint count_of, const cl_device_id* devices,
                            void(CL_CALLBACK* notify)(const char*, const void*, size_t, void*), void* user,
                            cl_int* status) {
@@ -123,6 +181,12 @@ cl_int clReleaseContext(cl_context context) {
   return real(context);
 }
 
+cl_int clGetContextInfo(cl_context context, cl_context_info what, size_t size, void* value, size_t* needed) {
+  NEXT(clGetContextInfo);
+  RETURN_AS_PLANNED(clGetContextInfo);
+  return real(context, what, size, value, needed);
+}
+
 cl_command_queue clCreateCommandQueue(cl_context context, cl_device_id device, cl_command_queue_properties properties,
                                       cl_int* status) {
   NEXT(clCreateCommandQueue);
@@ -130,19 +194,26 @@ cl_command_queue clCreateCommandQueue(cl_context context, cl_device_id device, c
   const cl_command_queue made = real(context, device, properties, status);
   if (made != nullptr) {
     ++calls.queues_made;
-    count(objects.queues, 1);
+    add_queue(made);
   }
   return made;
 }
 cl_int clRetainCommandQueue(cl_command_queue queue) {
   NEXT(clRetainCommandQueue);
-  count(objects.queues, 1);
+  add_queue(queue);
   return real(queue);
 }
 cl_int clReleaseCommandQueue(cl_command_queue queue) {
   NEXT(clReleaseCommandQueue);
-  count(objects.queues, -1);
+  remove_queue(queue);
   return real(queue);
+}
+
+cl_int clGetCommandQueueInfo(cl_command_queue queue, cl_command_queue_info what, size_t size, void* value,
+                             size_t* needed) {
+  NEXT(clGetCommandQueueInfo);
+  RETURN_AS_PLANNED(clGetCommandQueueInfo);
+  return real(queue, what, size, value, needed);
 }
 
 cl_mem clCreateBuffer(cl_context context, cl_mem_flags flags, size_t size, void* host, cl_int* status) {
@@ -183,6 +254,17 @@ void* clEnqueueMapBuffer(cl_command_queue queue, cl_mem buffer, cl_bool blocking
   NEXT(clEnqueueMapBuffer);
   FAIL_AS_PLANNED(clEnqueueMapBuffer);
   return real(queue, buffer, blocking, flags, offset, size, waits, list, event, status);
+}
+
+cl_int clEnqueueUnmapMemObject(cl_command_queue queue, cl_mem memory, void* mapped, cl_uint waits, const cl_event* list,
+                               cl_event* event) {
+  NEXT(clEnqueueUnmapMemObject);
+  const cl_int planned = gate("clEnqueueUnmapMemObject");
+  const cl_int status = real(queue, memory, mapped, waits, list, event);
+  if (planned != CL_SUCCESS) next<decltype(&clFinish)>("clFinish")(queue);
+  if (planned != CL_SUCCESS) return planned;
+  count_event(status, event);
+  return status;
 }
 
 cl_int clEnqueueFillBuffer(cl_command_queue queue, cl_mem buffer, const void* pattern, size_t pattern_size,
@@ -249,15 +331,33 @@ cl_int clFlush(cl_command_queue queue) {
 }
 cl_int clFinish(cl_command_queue queue) {
   NEXT(clFinish);
-  RETURN_AS_PLANNED(clFinish);
+  const cl_int planned = gate("clFinish");
   ++calls.finishes;
-  return real(queue);
+  const cl_int status = real(queue);
+  return planned != CL_SUCCESS ? planned : status;
 }
 cl_int clWaitForEvents(cl_uint waits, const cl_event* list) {
   NEXT(clWaitForEvents);
   RETURN_AS_PLANNED(clWaitForEvents);
   ++calls.host_waits;
   return real(waits, list);
+}
+cl_int clGetEventInfo(cl_event event, cl_event_info what, size_t size, void* value, size_t* needed) {
+  NEXT(clGetEventInfo);
+  RETURN_AS_PLANNED(clGetEventInfo);
+  return real(event, what, size, value, needed);
+}
+cl_int clGetEventProfilingInfo(cl_event event, cl_profiling_info what, size_t size, void* value, size_t* needed) {
+  NEXT(clGetEventProfilingInfo);
+  RETURN_AS_PLANNED(clGetEventProfilingInfo);
+  return real(event, what, size, value, needed);
+}
+cl_event clCreateUserEvent(cl_context context, cl_int* status) {
+  NEXT(clCreateUserEvent);
+  FAIL_AS_PLANNED(clCreateUserEvent);
+  const cl_event made = real(context, status);
+  if (made != nullptr) count(objects.events, 1);
+  return made;
 }
 cl_int clRetainEvent(cl_event event) {
   NEXT(clRetainEvent);

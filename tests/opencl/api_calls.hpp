@@ -42,7 +42,9 @@ struct ApiObjects {
 };
 [[nodiscard]] const ApiObjects& api_objects();
 
-/// The n-th call of that function from now on (1: the next one) does nothing and returns the status.
+/// The n-th call of that function from now on (1: the next one) does nothing and returns the status. One at a time.
+/// Only clFinish and clEnqueueUnmapMemObject do their work, too: memory that goes while it is mapped would be the next
+/// test's.
 class FailingCall {
  public:
   FailingCall(const char* function, cl_int status, std::uint64_t n = 1);
@@ -50,6 +52,26 @@ class FailingCall {
   FailingCall& operator=(const FailingCall&) = delete;
   ~FailingCall();
   [[nodiscard]] bool happened() const;
+};
+
+/// From the n-th call on that can fail, whichever it is, the device is gone: what is queued has ended, and every call
+/// returns the status. One at a time.
+class LosingDevice {
+ public:
+  LosingDevice(cl_int status, std::uint64_t n);
+  LosingDevice(const LosingDevice&) = delete;
+  LosingDevice& operator=(const LosingDevice&) = delete;
+  ~LosingDevice();
+  [[nodiscard]] bool happened() const;
+};
+
+/// As long as it lives, clGetDeviceInfo answers that question with that number, for every device. One at a time.
+class PretendedDeviceValue {
+ public:
+  PretendedDeviceValue(cl_device_info what, cl_ulong value);
+  PretendedDeviceValue(const PretendedDeviceValue&) = delete;
+  PretendedDeviceValue& operator=(const PretendedDeviceValue&) = delete;
+  ~PretendedDeviceValue();
 };
 
 }  // namespace swapmm::test

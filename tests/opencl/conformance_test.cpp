@@ -90,3 +90,13 @@ SWAPMM_CONFORMANCE(Own);
 SWAPMM_CONFORMANCE(GivenQueue);
 SWAPMM_CONFORMANCE(GivenProfilingQueue);
 SWAPMM_CONFORMANCE(WithoutFault);
+
+// Not run but on oclgrind, which must see it: see tests/OpenclTests.cmake.
+TEST_CASE("planted: a kernel writes behind the end of its tensor" * doctest::skip()) {
+  opencl::Backend backend = test::backend();
+  opencl::DeviceMemory memory = backend.allocate(Bytes{256});
+  const opencl::Address whole = backend.address(memory, Bytes{0}, Bytes{256});
+  const opencl::Program program(backend, "__kernel void plant(__global uchar* to) { to[get_global_id(0)] = 1; }");
+  program.kernel("plant").set(opencl::View<std::uint8_t>(whole, 256)).enqueue(backend.queue(), {257});
+  backend.finish();
+}

@@ -9,20 +9,20 @@ set(configure ${CMAKE_COMMAND} -G ${generator}
   -D CMAKE_CXX_COMPILER=${compiler} -D CMAKE_CXX_COMPILER_LAUNCHER=${launcher}
   -D CMAKE_CXX_FLAGS=${flags} -D CMAKE_FIND_USE_PACKAGE_REGISTRY=OFF)
 
-# Both programs of the consumer must build and run.
-function(expect_consumer_works)
+# All programs of that consumer must build and run.
+function(expect_consumer_works consumer programs)
   set(build ${folder}/build)
-  execute_process(COMMAND ${configure} ${ARGN} -S ${CMAKE_CURRENT_LIST_DIR}/consumer -B ${build}
+  execute_process(COMMAND ${configure} ${ARGN} -S ${CMAKE_CURRENT_LIST_DIR}/${consumer} -B ${build}
     COMMAND_ERROR_IS_FATAL ANY)
   execute_process(COMMAND ${CMAKE_COMMAND} --build ${build} COMMAND_ERROR_IS_FATAL ANY)
-  foreach(program IN ITEMS first second)
+  foreach(program IN LISTS programs)
     execute_process(COMMAND ${build}/${program} COMMAND_ERROR_IS_FATAL ANY)
   endforeach()
 endfunction()
 
-# find_package must fail, and its message must hold each of the texts.
-function(expect_refused arguments)
-  execute_process(COMMAND ${configure} -D swapmm_DIR=${swapmm_build} "-Dfind_arguments=${arguments}"
+# find_package must fail in that build folder, and its message must hold each of the texts.
+function(expect_refused swapmm arguments)
+  execute_process(COMMAND ${configure} -D swapmm_DIR=${swapmm} "-Dfind_arguments=${arguments}"
     -S ${CMAKE_CURRENT_LIST_DIR}/refused -B ${folder}/refused
     RESULT_VARIABLE result OUTPUT_VARIABLE output ERROR_VARIABLE output)
   string(REGEX REPLACE "[ \n]+" " " output "${output}")
@@ -37,20 +37,34 @@ function(expect_refused arguments)
   endforeach()
 endfunction()
 
-if(case STREQUAL "build_tree")
-  expect_consumer_works(-D way=package -D swapmm_DIR=${swapmm_build})
-elseif(case STREQUAL "install_tree")
+set(programs first second)
+set(consumer consumer)
+if(case MATCHES "^opencl_")
+  set(programs opencl_consumer)
+  set(consumer opencl_consumer)
+endif()
+
+if(case MATCHES "build_tree$")
+  expect_consumer_works(${consumer} "${programs}" -D way=package -D swapmm_DIR=${swapmm_build})
+elseif(case MATCHES "install_tree$")
   execute_process(COMMAND ${CMAKE_COMMAND} --install ${swapmm_build} --prefix ${folder}/installed
     COMMAND_ERROR_IS_FATAL ANY OUTPUT_QUIET)
   # The installation must not lean on where it was first put.
   file(RENAME ${folder}/installed ${folder}/moved)
-  expect_consumer_works(-D way=package -D CMAKE_PREFIX_PATH=${folder}/moved)
-elseif(case STREQUAL "subdirectory")
-  expect_consumer_works(-D way=subdirectory -D BUILD_SHARED_LIBS=ON -D swapmm_source=${swapmm_source} -D swapmm_DIR=${swapmm_build})
+  expect_consumer_works(${consumer} "${programs}" -D way=package -D CMAKE_PREFIX_PATH=${folder}/moved)
+elseif(case MATCHES "subdirectory$")
+  expect_consumer_works(${consumer} "${programs}" -D way=subdirectory -D BUILD_SHARED_LIBS=ON
+    -D swapmm_source=${swapmm_source} -D swapmm_DIR=${swapmm_build})
 elseif(case STREQUAL "refusals")
-  expect_refused("REQUIRED COMPONENTS core teleport" "swapmm ${swapmm_version} has no component 'teleport'"
-    "It has: core.")
-  expect_refused("99 REQUIRED" "requested version \"99\"" "swapmmConfig.cmake, version: ${swapmm_version}")
+  expect_refused(${swapmm_build} "REQUIRED COMPONENTS core teleport"
+    "swapmm ${swapmm_version} has no component 'teleport'" "It has: core")
+  expect_refused(${swapmm_build} "99 REQUIRED" "requested version \"99\""
+    "swapmmConfig.cmake, version: ${swapmm_version}")
+  # One that could be built, and was not.
+  execute_process(COMMAND ${configure} -D SWAPMM_OPENCL=OFF -D SWAPMM_BUILD_TESTS=OFF -D SWAPMM_BUILD_EXAMPLES=OFF
+    -D SWAPMM_BUILD_BENCH=OFF -S ${swapmm_source} -B ${folder}/core_alone COMMAND_ERROR_IS_FATAL ANY OUTPUT_QUIET)
+  expect_refused(${folder}/core_alone "REQUIRED COMPONENTS opencl"
+    "swapmm ${swapmm_version} has no component 'opencl'" "It has: core.")
 else()
   message(FATAL_ERROR "no package test is called '${case}'")
 endif()

@@ -34,6 +34,7 @@ enum class EventStatus : std::uint8_t { running, complete, failed };
 struct Capabilities {
   std::string device_name;
   Bytes alignment{1};                   ///< of each place inside a device memory
+  Bytes view_alignment{1};              ///< of the part of a tensor that an operation addresses by a view
   std::optional<Bytes> max_allocation;  ///< largest single device memory; none: no limit known
   int copy_engines = 2;                 ///< 1: both directions share one
   bool host_shares_memory = false;      ///< swapping works and saves nothing
@@ -56,7 +57,8 @@ struct Capabilities {
 /// - Event         a slot for a point in a queue; recorded again and again. A wait that was queued refers to the
 ///                 recording at that time. A slot never recorded counts as complete.
 /// - Queue         what user code gets from op.queue(): the API's own
-/// - WaitList, NativeEvent   what the second form of an operation takes and returns: the API's own
+/// - WaitList, NativeEvent   what the second form of an operation takes and returns: the API's own. A NativeEvent that
+///                 can be empty converts to bool, explicitly, and adopt() then records a point behind all earlier work
 /// - View<T>       what user code gets from op[tensor]; made from (const Address&, std::size_t count of T)
 template <class B>
 concept Backend =

@@ -72,20 +72,28 @@ class Trades {
   std::vector<std::uint32_t> order_;
 };
 
+bool nobody_goes_out(const OverlapLedger& ledger) {
+  return std::all_of(ledger.absences.begin(), ledger.absences.end(),
+                     [](const Absence& absence) { return absence.stays || absence.is_arrival; });
+}
+
 }  // namespace
 
 void trade_stays(OverlapLedger& ledger, std::string_view planner, const OverlapDecision& start, BestPlan& best) {
-  if (ledger.absences.empty()) return;
+  const std::size_t absences = ledger.absences.size();
+  if (absences == 0) return;
   Trades trades(ledger, planner);
   const std::uint64_t bytes = start.bytes == 0 ? ledger.planning.budget : start.bytes;
   std::optional<Outcome> now = trades.decide({.bytes = bytes, .stay_bytes = 0, .decided = start.stays});
-  if (!now) return;
-  const std::size_t tries = std::clamp<std::size_t>(100'000 / ledger.absences.size(), 20, 1500);
-  for (std::size_t i = 0; i < tries; ++i) {
+  if (!now || nobody_goes_out(ledger)) return;
+  const std::size_t tries = std::clamp<std::size_t>(100'000 / absences, 20, 1500);
+  const std::size_t patience = std::max<std::size_t>(4 * absences, 40);  // tries without a gain
+  std::size_t last_gain = 0;
+  for (std::size_t i = 0; i < tries && i - last_gain <= patience; ++i) {
     std::optional<Outcome> next = trades.trade(now->decision);
     if (!next || BestPlan::rank(next->simulation) > BestPlan::rank(now->simulation)) continue;
     now = std::move(next);
-    best.offer(now->plan, now->simulation);
+    if (best.offer(now->plan, now->simulation)) last_gain = i;
   }
 }
 

@@ -43,15 +43,16 @@ class AccessCheck {
     for (const Seen& seen : hashes_) {
       if (hash(fetch(*seen.record), seen.record->bytes) == seen.hash) continue;
       throw AccessViolation(
-          "operation " + quoted(request.name) + " changes tensor " + quoted(seen.record->name) +
+          "operation " + in_quotes(request.name) + " changes tensor " + in_quotes(seen.record->name) +
           (seen.declared ? ", which it declares to read: declare updates()" : ", which is not in its bundle"));
     }
     for (const auto& item : request.items) {
       if (item.access != Access::write) continue;
       const std::uint64_t left = poisoned_bytes(fetch(*item.record), item.record->bytes);
       if (left == 0) continue;
-      throw AccessViolation("operation " + quoted(request.name) + " leaves " + std::to_string(left) + " of " +
-                            std::to_string(item.record->bytes.value) + " bytes of tensor " + quoted(item.record->name) +
+      throw AccessViolation("operation " + in_quotes(request.name) + " leaves " + std::to_string(left) + " of " +
+                            std::to_string(item.record->bytes.value) + " bytes of tensor " +
+                            in_quotes(item.record->name) +
                             " unwritten, or writes what it read there, though it declares a whole write: declare "
                             "updates()");
     }

@@ -125,12 +125,27 @@ class Core : public std::enable_shared_from_this<Core<B>> {
     }
   }
 
+  /// The operation took the wait list and gave no event: maybe nothing of it waits. Then the queue does, from here on.
+  void wait_after_all() {
+    if (current_.waits.count == 0) return;
+    try {
+      translate({"operation ", current_.request.name}, [&] {
+        inside_->store.issue([&] { inside_->store.backend.wait(QueueKind::compute, current_.waits.span()); });
+      });
+    } catch (...) {
+      fail();
+      throw;
+    }
+  }
+
   [[nodiscard]] Current& current() { return current_; }
   [[nodiscard]] B& backend() { return inside_->store.backend; }
   [[nodiscard]] bool in_bundle(const Rec& record) const { return record.stamp == stamp_; }
   /// The address of a part of a tensor of the current bundle.
   const typename B::Address& address(const Rec& record, Bytes offset, Bytes size) {
     if (offset.value == 0 && size == record.bytes) return *record.device.address;
+    const Bytes alignment = inside_->store.backend.capabilities().view_alignment;
+    if (offset.value % alignment.value != 0) throw UsageError(misaligned_view(record.name, offset, alignment));
     return translate({"a part of tensor ", record.name}, [&]() -> const typename B::Address& {
       return *inside_->store.addresses.at(record.device.offset + offset, size);
     });
@@ -253,7 +268,7 @@ class Core : public std::enable_shared_from_this<Core<B>> {
     }
     if (read.state == PendingRead::State::abandoned) {
       if (!closed()) inside_->failures.check_lost();
-      throw WorkFailed("asynchronous download: the value of tensor " + quoted(read.tensor) +
+      throw WorkFailed("asynchronous download: the value of tensor " + in_quotes(read.tensor) +
                        " was lost before it reached the host");
     }
   }
@@ -424,7 +439,7 @@ class Core : public std::enable_shared_from_this<Core<B>> {
     ++stamp_;
     for (const auto& item : request.items) {
       if (item.record->stamp == stamp_) {
-        throw UsageError("operation " + quoted(request.name) + " has tensor " + quoted(item.record->name) +
+        throw UsageError("operation " + in_quotes(request.name) + " has tensor " + in_quotes(item.record->name) +
                          " twice in its bundle: declare it once, with updates() if it is read and written");
       }
       item.record->stamp = stamp_;
@@ -592,11 +607,13 @@ class Core : public std::enable_shared_from_this<Core<B>> {
     Store<B>& store = inside_->store;
     store.ensure_block(record);
     if (whole && !free_now(*record.host.block)) {
-      if (record.host.spare == nullptr) record.host.spare = store.pool.acquire(record.bytes);
-      // The older one is the sooner free.
-      store.settle_pending(*record.host.spare);
-      store.timeline.host_wait(record.host.spare->busy());
-      return record.host.spare;
+      store.ensure_spare(record);
+      if (record.host.spare != nullptr) {
+        // The older one is the sooner free.
+        store.settle_pending(*record.host.spare);
+        store.timeline.host_wait(record.host.spare->busy());
+        return record.host.spare;
+      }
     }
     store.settle_pending(*record.host.block);
     store.timeline.host_wait(record.host.block->busy());

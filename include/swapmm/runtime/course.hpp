@@ -38,10 +38,11 @@ class Course {
 
   /// Learns from the iteration before, which may make a plan, then begins this one. A call that throws has begun none.
   void begin(std::string_view name) {
-    if (in_iteration_) throw UsageError("iteration " + quoted(name) + " begins inside iteration " + quoted(name_));
+    if (in_iteration_)
+      throw UsageError("iteration " + in_quotes(name) + " begins inside iteration " + in_quotes(name_));
     close_log();
     book_.install_finished();
-    if (parts_.follower.active() && name != name_) leave_plan("iteration " + quoted(name) + " came", false);
+    if (parts_.follower.active() && name != name_) leave_plan("iteration " + in_quotes(name) + " came", false);
     name_.assign(name);
     in_iteration_ = true;
     try {
@@ -98,7 +99,7 @@ class Course {
   void keep_from_now_on(Rec& record) {
     keep_value(record);
     if (record.role == none) return;
-    leave_plan("the value of tensor " + quoted(record.name) + " was needed and had been dropped", true);
+    leave_plan("the value of tensor " + in_quotes(record.name) + " was needed and had been dropped", true);
   }
 
   // ---- the host's accesses
@@ -113,7 +114,7 @@ class Course {
     if (follower.active()) {
       if (follower.upload(record)) return;
       if (!concerns_plan(record)) return;
-      leave_plan("the upload of tensor " + quoted(record.name) + " was not expected there", true);
+      leave_plan("the upload of tensor " + in_quotes(record.name) + " was not expected there", true);
     }
     if (logging()) parts_.recorder.upload(record);
   }
@@ -273,7 +274,7 @@ class Course {
   }
 
   std::string unexpected(const Request<B>& request) {
-    return "operation " + quoted(request.name) + " in iteration " + quoted(name_) + " was not expected there";
+    return "operation " + in_quotes(request.name) + " in iteration " + in_quotes(name_) + " was not expected there";
   }
 
   // One of the plan's tensors, or maybe a local of it that comes at another place than expected.

@@ -110,10 +110,10 @@ class Failures {
   std::string describe(const CommandLabel& label) {
     const auto tensor = [&] {
       const Rec& record = store_.records[label.tensor];
-      return "tensor " + quoted(record.name) + " (" + std::to_string(record.bytes.value) + " bytes)";
+      return "tensor " + in_quotes(record.name) + " (" + std::to_string(record.bytes.value) + " bytes)";
     };
     switch (label.what) {
-      case CommandLabel::What::operation: return "operation " + quoted(label.name.data());
+      case CommandLabel::What::operation: return "operation " + in_quotes(label.name.data());
       case CommandLabel::What::swap_in: return "swap-in of " + tensor();
       case CommandLabel::What::swap_out: return "swap-out of " + tensor();
       case CommandLabel::What::mark: break;

@@ -81,6 +81,10 @@ class Follower {
     for (std::size_t role = 0; role < roles; ++role) {
       if (next.swapped_out[role] && bound[role] != nullptr) store_.ensure_block(*bound[role]);
     }
+    // What the host fills in every round takes turns in two slots; made here, so that none is made while following.
+    for (const Event& event : next.program.events) {
+      if (event.what == Event::What::upload && bound[event.index] != nullptr) store_.ensure_spare(*bound[event.index]);
+    }
     std::vector<std::uint64_t> bound_in(roles, 0);
     done_ = {};
     arrange(next, bound, early);

@@ -33,9 +33,10 @@ struct Who {
 };
 
 [[nodiscard]] std::string undefined_value(const Who& who, std::string_view tensor);
+[[nodiscard]] std::string misaligned_view(std::string_view tensor, Bytes offset, Bytes alignment);
 [[nodiscard]] std::string dropped_value(const Who& who, std::string_view tensor);
 [[nodiscard]] std::string lost_value(const Who& who, std::string_view tensor);
-[[nodiscard]] std::string quoted(std::string_view name);
+[[nodiscard]] std::string in_quotes(std::string_view name);
 /// A list of quoted names, cut after eight.
 [[nodiscard]] std::string name_list(const std::vector<std::string>& names);
 

@@ -157,6 +157,16 @@ class Store {
     if (record.host.block == nullptr) record.host.block = pool.acquire(record.bytes);
   }
 
+  /// A second block, if the host has room for one: without it, the host waits for the first.
+  void ensure_spare(Rec& record) {
+    ensure_block(record);
+    if (record.host.spare != nullptr) return;
+    try {
+      record.host.spare = pool.acquire(record.bytes);
+    } catch (const OutOfMemory&) {  // NOLINT(bugprone-empty-catch): see above
+    }
+  }
+
   // ---- the host's own accesses
 
   /// Waits until the host may write `block`; promised reads from it are done first.

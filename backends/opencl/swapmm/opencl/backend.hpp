@@ -120,10 +120,12 @@ class WaitList {
 };
 
 /// What an operation of the second form returns: the event behind its work, whose reference it takes over. Without an
-/// event (nullptr) a marker is put behind the work where the plan needs a point there.
+/// event (nullptr) the queue itself waits for the list behind the work, and a marker is put there where the plan needs
+/// a point: two commands that an event saves.
 class NativeEvent {
  public:
   NativeEvent(cl_event event = nullptr) : event_(event) {}  // NOLINT(*-explicit-*)
+  explicit operator bool() const { return static_cast<bool>(event_); }
 
  private:
   friend class Backend;

@@ -3,7 +3,23 @@
 
 // For programs that use the C++ bindings CL/opencl.hpp. Include that header's settings before this one.
 
+// What the program leaves open: the bindings' version is that of the API's own header, which may have been read before;
+// without either it is 1.2, all that swapmm needs.
+#if !defined(CL_HPP_TARGET_OPENCL_VERSION)
+#if !defined(CL_TARGET_OPENCL_VERSION)
+#define CL_TARGET_OPENCL_VERSION 120
+#endif
+#define CL_HPP_TARGET_OPENCL_VERSION CL_TARGET_OPENCL_VERSION
+#elif defined(CL_TARGET_OPENCL_VERSION) && CL_TARGET_OPENCL_VERSION < CL_HPP_TARGET_OPENCL_VERSION
+#error "CL_HPP_TARGET_OPENCL_VERSION is above CL_TARGET_OPENCL_VERSION: define both alike, before the first include"
+#endif
+#if !defined(CL_HPP_MINIMUM_OPENCL_VERSION) && CL_HPP_TARGET_OPENCL_VERSION < 200  // the bindings' own default
+#define CL_HPP_MINIMUM_OPENCL_VERSION CL_HPP_TARGET_OPENCL_VERSION
+#endif
 #include <CL/opencl.hpp>
+
+#include <utility>
+#include <vector>
 
 #include <swapmm/opencl/backend.hpp>
 
@@ -25,5 +41,15 @@ template <class T>
 }
 /// `op.queue()`, wrapped: a reference of its own.
 [[nodiscard]] inline cl::CommandQueue as_cl_queue(cl_command_queue queue) { return cl::CommandQueue(queue, true); }
+
+/// The wait list of an operation of the second form, as the enqueuing calls take it. Allocates where it is not empty.
+[[nodiscard]] inline std::vector<cl::Event> as_cl_events(const WaitList& waits) {
+  std::vector<cl::Event> events;
+  events.reserve(waits.size());
+  for (cl_uint i = 0; i < waits.size(); ++i) events.emplace_back(waits.data()[i], true);
+  return events;
+}
+/// What an operation of the second form returns, from the event that the call filled in.
+[[nodiscard]] inline NativeEvent native_event(cl::Event event) { return std::exchange(event(), nullptr); }
 
 }  // namespace swapmm::opencl

@@ -25,7 +25,32 @@ Handle<cl_program> program_of(cl_context context, std::string_view source) {
   return program;
 }
 
-// Throws with the log of the compiler, or of the linker where only that failed.
+bool includes_kernel_header(std::string_view line) {
+  std::string bare;
+  for (const char c : line) {
+    if (c != ' ' && c != '\t' && c != '\r' && c != '\n') bare += c;
+  }
+  return bare.starts_with("#include<swapmm/kernel.h>") || bare.starts_with("#include\"swapmm/kernel.h\"");
+}
+
+// The source with <swapmm/kernel.h> in place of each line that includes it, and line numbers as before. OpenCL's own
+// way (clCompileProgram with headers) is not known to every driver.
+std::string with_kernel_header(std::string_view source) {
+  std::string text;
+  std::size_t line = 1;
+  for (std::size_t begin = 0; begin < source.size(); ++line) {
+    const std::size_t end = std::min(source.find('\n', begin), source.size() - 1) + 1;
+    if (includes_kernel_header(source.substr(begin, end - begin))) {
+      text.append(kernel_header).append("\n#line " + std::to_string(line + 1) + "\n");
+    } else {
+      text.append(source.substr(begin, end - begin));
+    }
+    begin = end;
+  }
+  return text;
+}
+
+// Throws with the compiler's log.
 void check_build(cl_int status, const char* call, cl_program program, cl_device_id device) {
   if (status == CL_SUCCESS) return;
   std::string log;
@@ -67,25 +92,19 @@ void Kernel::refuse(cl_int status, const std::string& what) const {
 }
 
 Program::Program(const Backend& backend, std::string_view source, const std::string& options) {
-  const cl_context context = backend.context();
+  program_ = program_of(backend.context(), with_kernel_header(source));
   const cl_device_id device = backend.device();
-  const Handle<cl_program> header = program_of(context, kernel_header);
-  const Handle<cl_program> text = program_of(context, source);
-  const cl_program included = header.get();
-  const char* name = "swapmm/kernel.h";
-  check_build(clCompileProgram(text.get(), 1, &device, options.c_str(), 1, &included, &name, nullptr, nullptr),
-              "clCompileProgram", text.get(), device);
-  const cl_program object = text.get();
-  cl_int status = CL_SUCCESS;
-  program_.reset(clLinkProgram(context, 1, &device, nullptr, 1, &object, nullptr, nullptr, &status));
-  check_build(status, "clLinkProgram", program_.get(), device);
+  check_build(clBuildProgram(program_.get(), 1, &device, options.c_str(), nullptr, nullptr), "clBuildProgram",
+              program_.get(), device);
 }
 
 Kernel Program::kernel(const std::string& name) const {
   cl_int status = CL_SUCCESS;
   Handle<cl_kernel> kernel(clCreateKernel(program_.get(), name.c_str(), &status));
   if (status != CL_SUCCESS) throw error_of(status, "clCreateKernel \"" + name + "\"");
-  return {std::move(kernel), name};
+  cl_uint arguments = 0;
+  check(clGetKernelInfo(kernel.get(), CL_KERNEL_NUM_ARGS, sizeof arguments, &arguments, nullptr), "clGetKernelInfo");
+  return {std::move(kernel), name, arguments};
 }
 
 }  // namespace swapmm::opencl

@@ -20,7 +20,7 @@
 namespace swapmm::opencl {
 
 /// The text of <swapmm/kernel.h>, for programs that compile kernels themselves: the first of several sources, or a
-/// header for clCompileProgram.
+/// header for clCompileProgram where the driver takes some.
 extern const std::string_view kernel_header;
 
 /// A tensor as kernel.h's SWAPMM_VIEW takes it: two arguments.
@@ -51,11 +51,17 @@ class Range {
 class Kernel {
  public:
   /// All arguments in order: op[tensor] (its cl_mem), argument(op[tensor], tensor) (a view with its layout), or plain
-  /// values. Throws BackendError where number, size or kind do not fit the kernel.
+  /// values of the kernel's own type (std::int64_t for long). Throws BackendError where their number does not fit the
+  /// kernel, and where the driver sees that size or kind do not: not every driver looks.
   template <class... Arguments>
   Kernel& set(const Arguments&... arguments) {
     cl_uint index = 0;
     (set_one(index, arguments), ...);
+    if (index != arguments_) {
+      refuse(CL_INVALID_KERNEL_ARGS, "it takes " + std::to_string(arguments_) +
+                                         " arguments (a view with its layout is " + "two), and got " +
+                                         std::to_string(index));
+    }
     return *this;
   }
 
@@ -69,7 +75,8 @@ class Kernel {
 
  private:
   friend class Program;
-  Kernel(Handle<cl_kernel> kernel, std::string name) : kernel_(std::move(kernel)), name_(std::move(name)) {}
+  Kernel(Handle<cl_kernel> kernel, std::string name, cl_uint arguments)
+      : kernel_(std::move(kernel)), name_(std::move(name)), arguments_(arguments) {}
 
   template <class T>
   void set_one(cl_uint& index, const View<T>& view) {
@@ -92,12 +99,13 @@ class Kernel {
 
   Handle<cl_kernel> kernel_;
   std::string name_;
+  cl_uint arguments_;
 };
 
 /// A program compiled for a backend's device.
 class Program {
  public:
-  /// Compiles and links; the source may include <swapmm/kernel.h>. Slow: up to seconds. Throws BackendError with the
+  /// Compiles it; the source may include <swapmm/kernel.h>. Slow: up to seconds. Throws BackendError with the
   /// compiler's log where it fails.
   Program(const Backend& backend, std::string_view source, const std::string& options = {});
 

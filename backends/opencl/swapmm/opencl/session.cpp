@@ -67,6 +67,7 @@ Capabilities capabilities_of(cl_device_id device) {
   can.device_name = device_text(device, CL_DEVICE_NAME) + " (" + platform_text(platform, CL_PLATFORM_NAME) + ")";
   // In bits. No driver says less than a byte, but one that did must not make a division by zero.
   can.alignment = Bytes{std::max<std::uint64_t>(device_value<cl_uint>(device, CL_DEVICE_MEM_BASE_ADDR_ALIGN) / 8, 1)};
+  can.view_alignment = can.alignment;  // a sub-buffer, too
   can.max_allocation = Bytes{device_value<cl_ulong>(device, CL_DEVICE_MAX_MEM_ALLOC_SIZE)};
   can.host_shares_memory = shares_memory(device);
   return can;

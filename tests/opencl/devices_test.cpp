@@ -1,0 +1,258 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which device a program gets: choose() on lists made up here, devices() and Backend::pick() on what is installed.
+
+#include <doctest/doctest.h>
+
+#include <cstddef>
+#include <cstdlib>
+#include <initializer_list>
+#include <optional>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include <swapmm/error.hpp>
+#include <swapmm/opencl/backend.hpp>
+#include <swapmm/opencl/devices.hpp>
+
+#include "opencl/api_calls.hpp"
+#include "support/small_program.hpp"
+
+using namespace swapmm;
+using swapmm::test::FailingCall;
+using swapmm::test::says;
+using swapmm::test::text_of;
+
+namespace {
+
+opencl::Device device(cl_device_type type, const std::string& name, const std::string& platform,
+                      const std::string& obstacle = {}) {
+  opencl::Device made;
+  made.type = type;
+  made.name = name;
+  made.platform = platform;
+  made.version = "OpenCL 3.0";
+  made.memory = Bytes{std::uint64_t{4096} << 20U};
+  made.obstacle = obstacle;
+  return made;
+}
+
+const opencl::Device gpu = device(CL_DEVICE_TYPE_GPU, "Radeon RX 7800", "AMD Accelerated Parallel Processing");
+const opencl::Device second_gpu = device(CL_DEVICE_TYPE_GPU, "GeForce 4090", "NVIDIA CUDA");
+const opencl::Device accelerator = device(CL_DEVICE_TYPE_ACCELERATOR, "Alveo U50", "Xilinx");
+const opencl::Device cpu = device(CL_DEVICE_TYPE_CPU, "pthread-EPYC", "Portable Computing Language");
+const opencl::Device oclgrind = device(CL_DEVICE_TYPE_GPU, "Oclgrind Simulator", "Oclgrind");
+const opencl::Device llvmpipe = device(CL_DEVICE_TYPE_GPU, "llvmpipe (LLVM 14)", "rusticl");
+const opencl::Device broken = device(CL_DEVICE_TYPE_GPU, "Old GPU", "Vendor", "its OpenCL is older than 1.2");
+
+using Devices = std::vector<opencl::Device>;
+
+/// What choose() says when it refuses: it names every device with its index.
+std::string refusal(const Devices& all, const std::string& wanted) {
+  const std::string text = text_of<UsageError>([&] { (void)opencl::choose(all, wanted); });
+  for (std::size_t i = 0; i < all.size(); ++i) CHECK(says(text, {"There is:", opencl::describe(all[i], i)}));
+  return text;
+}
+
+/// SWAPMM_DEVICE has that value as long as this lives.
+class WantedDevice {
+ public:
+  explicit WantedDevice(const std::string& value) {
+    if (const char* const before = std::getenv("SWAPMM_DEVICE")) before_ = before;
+    ::setenv("SWAPMM_DEVICE", value.c_str(), 1);
+  }
+  WantedDevice(const WantedDevice&) = delete;
+  WantedDevice& operator=(const WantedDevice&) = delete;
+  ~WantedDevice() {
+    if (before_) {
+      ::setenv("SWAPMM_DEVICE", before_->c_str(), 1);
+    } else {
+      ::unsetenv("SWAPMM_DEVICE");
+    }
+  }
+
+ private:
+  std::optional<std::string> before_;
+};
+
+/// Which of the installed devices pick() takes, and what it says.
+std::string pick(std::size_t& index) {
+  std::ostringstream said;
+  const opencl::Backend backend = opencl::Backend::pick(said);
+  const Devices all = opencl::devices();
+  index = all.size();
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    if (all[i].id == backend.device()) index = i;
+  }
+  return said.str();
+}
+
+}  // namespace
+
+TEST_CASE("a GPU comes before an accelerator, that before a CPU, and simulators come last") {
+  CHECK(opencl::choose(Devices{cpu, accelerator, gpu}, "") == 2);
+  CHECK(opencl::choose(Devices{cpu, gpu, accelerator}, "") == 1);
+  CHECK(opencl::choose(Devices{cpu, accelerator}, "") == 1);
+  CHECK(opencl::choose(Devices{oclgrind, llvmpipe, cpu}, "") == 2);
+  CHECK(opencl::choose(Devices{cpu, llvmpipe, oclgrind}, "") == 0);
+  CHECK(opencl::choose(Devices{oclgrind, llvmpipe}, "") == 1);
+  CHECK(opencl::choose(Devices{oclgrind}, "") == 0);
+}
+
+TEST_CASE("of two equally good devices the first one is taken") {
+  CHECK(opencl::choose(Devices{cpu, second_gpu, gpu}, "") == 1);
+  CHECK(opencl::choose(Devices{gpu, second_gpu}, "") == 0);
+}
+
+TEST_CASE("a device that cannot be used is never taken by itself") {
+  CHECK(opencl::choose(Devices{broken, cpu}, "") == 1);
+  CHECK(opencl::choose(Devices{broken, oclgrind}, "") == 1);
+  CHECK(says(refusal({broken}, ""), {"no OpenCL device can be used", "its OpenCL is older than 1.2"}));
+}
+
+TEST_CASE("a device is named by its index") {
+  const Devices all{gpu, cpu, oclgrind};
+  for (std::size_t i = 0; i < all.size(); ++i) CHECK(opencl::choose(all, std::to_string(i)) == i);
+  CHECK(says(refusal(all, "3"), {"no OpenCL device with index 3"}));
+  CHECK(says(refusal(all, "99999999999999999999999"), {"no OpenCL device", "99999999999999999999999"}));
+  CHECK(says(refusal(all, "-1"), {"no OpenCL device is called \"-1\""}));
+}
+
+TEST_CASE("a device is named by a part of its own or its platform's name, in any case") {
+  const Devices all{gpu, second_gpu, cpu};
+  CHECK(opencl::choose(all, "radeon") == 0);
+  CHECK(opencl::choose(all, "RX 7800") == 0);
+  CHECK(opencl::choose(all, "nvidia") == 1);
+  CHECK(opencl::choose(all, "PORTABLE") == 2);
+  CHECK(opencl::choose(all, "ce 4090") == 1);
+}
+
+TEST_CASE("a number is an index, also where it stands in a name") {
+  CHECK(says(refusal({gpu, second_gpu}, "4090"), {"no OpenCL device with index 4090"}));
+}
+
+TEST_CASE("a name that no device has is refused with the list of all") {
+  CHECK(says(refusal({gpu, cpu}, "quadro"), {"no OpenCL device is called \"quadro\""}));
+}
+
+TEST_CASE("a name that more than one device has is refused, and the index asked for") {
+  CHECK(says(refusal({gpu, cpu, gpu}, "radeon"), {"more than one OpenCL device is called \"radeon\"", "index"}));
+}
+
+TEST_CASE("a device that cannot be used is refused with the reason, by index and by name") {
+  CHECK(says(refusal({cpu, broken}, "1"), {"[1] Old GPU", "was asked for, but its OpenCL is older than 1.2"}));
+  CHECK(says(refusal({cpu, broken}, "old"), {"[1] Old GPU", "was asked for, but its OpenCL is older than 1.2"}));
+}
+
+TEST_CASE("without any device the refusal says so, and what to install") {
+  for (const char* const wanted : {"", "0", "radeon"}) {
+    const std::string text = text_of<UsageError>([&] { (void)opencl::choose({}, wanted); });
+    CHECK(says(text, {"There is no OpenCL device", "install", "pocl-opencl-icd"}));
+  }
+}
+
+TEST_CASE("a device is described in one line") {
+  CHECK(opencl::describe(gpu, 3) == "[3] Radeon RX 7800 (AMD Accelerated Parallel Processing), GPU, 4096 MiB");
+  CHECK(opencl::describe(cpu, 0) == "[0] pthread-EPYC (Portable Computing Language), CPU, 4096 MiB");
+  CHECK(says(opencl::describe(accelerator, 0), {"accelerator"}));
+  CHECK(says(opencl::describe(broken, 1), {"(cannot be used: its OpenCL is older than 1.2)"}));
+}
+
+TEST_CASE("without a driver there are no devices, which is no error") {
+  const FailingCall no_platform("clGetPlatformIDs", -1001);
+  CHECK(opencl::devices().empty());
+  CHECK(no_platform.happened());
+}
+
+TEST_CASE("drivers that cannot be asked are an error that names the call") {
+  for (const std::uint64_t n : {1U, 2U}) {  // how many there are, and which
+    const FailingCall failing("clGetPlatformIDs", CL_OUT_OF_HOST_MEMORY, n);
+    const std::string text = text_of<BackendError>([] { (void)opencl::devices(); });
+    CHECK(text == "clGetPlatformIDs: CL_OUT_OF_HOST_MEMORY (-6)");
+  }
+}
+
+TEST_CASE("a driver without a device is passed over, and the others are found") {
+  const Devices all = opencl::devices();
+  REQUIRE_FALSE(all.empty());
+  std::size_t others = 0;
+  for (const opencl::Device& each : all) others += each.platform != all[0].platform ? 1 : 0;
+  const FailingCall failing("clGetDeviceIDs", CL_DEVICE_NOT_FOUND);
+  CHECK(opencl::devices().size() == others);
+  CHECK(failing.happened());
+}
+
+TEST_CASE("a device that cannot be asked is an error that names the call") {
+  for (const char* const call : {"clGetDeviceIDs", "clGetDeviceInfo"}) {
+    const std::uint64_t n = std::string(call) == "clGetDeviceIDs" ? 2 : 5;  // the first one only counts
+    const FailingCall failing(call, CL_OUT_OF_RESOURCES, n);
+    const std::string text = text_of<BackendError>([] { (void)opencl::devices(); });
+    CHECK(text == std::string(call) + ": CL_OUT_OF_RESOURCES (-5)");
+  }
+}
+
+TEST_CASE("an installed device knows its name, version and memory") {
+  for (const opencl::Device& each : opencl::devices()) {
+    CAPTURE(each.name);
+    CHECK(each.id != nullptr);
+    CHECK_FALSE(each.name.empty());
+    CHECK_FALSE(each.platform.empty());
+    CHECK(each.version.substr(0, 7) == "OpenCL ");
+    CHECK(each.memory.value > 0);
+    if (each.platform == "Portable Computing Language") CHECK(each.shares_memory);
+  }
+}
+
+TEST_CASE("pick says the device in one line, and that its memory is the host's where it is") {
+  const Devices all = opencl::devices();
+  std::size_t index = 0;
+  const std::string said = pick(index);
+  REQUIRE(index < all.size());
+  CHECK(says(said, {"swapmm: ", opencl::describe(all[index], index)}));
+  CHECK(said.find('\n') == said.size() - 1);
+  CHECK((said.find("shares the host's memory") != std::string::npos) == all[index].shares_memory);
+}
+
+TEST_CASE("pick takes the device that SWAPMM_DEVICE names by index or by a part of its name") {
+  const Devices all = opencl::devices();
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    if (!all[i].obstacle.empty()) continue;
+    std::size_t index = 0;
+    {
+      const WantedDevice wanted(std::to_string(i));
+      CHECK(says(pick(index), {opencl::describe(all[i], i)}));
+    }
+    CHECK(index == i);
+    if (all.size() > 1) continue;  // a name might be another one's, too
+    const WantedDevice wanted(all[i].name.substr(1));
+    CHECK(says(pick(index), {opencl::describe(all[i], i)}));
+    CHECK(index == i);
+  }
+}
+
+TEST_CASE("pick refuses a SWAPMM_DEVICE that names nothing, with the list of all devices") {
+  const WantedDevice wanted("no such thing");
+  const std::string text = text_of<UsageError>([] { (void)opencl::Backend::pick(); });
+  CHECK(says(text, {"no OpenCL device is called \"no such thing\"", "There is:", "[0] "}));
+}
+
+TEST_CASE("pick without any driver says what to install") {
+  const FailingCall no_platform("clGetPlatformIDs", -1001);
+  CHECK(says(text_of<UsageError>([] { (void)opencl::Backend::pick(); }), {"There is no OpenCL device", "install"}));
+}
+
+TEST_CASE("a context that cannot be made is an error that names device and status") {
+  const auto before = test::api_objects();
+  const FailingCall failing("clCreateContext", CL_OUT_OF_HOST_MEMORY);
+  std::ostringstream said;
+  try {
+    (void)opencl::Backend::pick(said);
+    FAIL_CHECK("nothing was thrown");
+  } catch (const BackendError& error) {
+    CHECK(error.kind == BackendError::Kind::out_of_host_memory);
+    CHECK(error.code == CL_OUT_OF_HOST_MEMORY);
+    CHECK(says(error.what(), {"clCreateContext for [", "CL_OUT_OF_HOST_MEMORY (-6)"}));
+  }
+  CHECK(said.str().empty());
+  CHECK(test::api_objects() == before);
+}

@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// Small kernels on tensors of 32-bit numbers, what they do as plain loops, and one context that tests share, so that
+// the kernels are compiled once.
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include <swapmm/opencl/backend.hpp>
+#include <swapmm/opencl/program.hpp>
+#include <swapmm/swapmm.hpp>
+
+#include "opencl/api_calls.hpp"
+#include "opencl/device.hpp"
+#include "support/small_program.hpp"
+
+namespace swapmm::test {
+
+using Number = std::uint32_t;
+using Numbers = std::vector<Number>;
+
+/// Both ways in which an operation hands its work in.
+enum class Form : std::uint8_t {
+  plain,       ///< (auto& op)
+  with_event,  ///< (auto& op, WaitList) -> event
+};
+
+/// The first backend on the device. It stays for good, for the driver may be gone before the program's last objects.
+inline const opencl::Backend& first_backend() {
+  static const auto& backend = *new opencl::Backend(test::backend());
+  return backend;
+}
+/// A backend of its own on the context that tests share.
+inline opencl::Backend shared_backend(cl_command_queue queue = nullptr) {
+  return {first_backend().context(), first_backend().device(), queue};
+}
+
+/// On a device that interprets kernels, long tests do a part of their work.
+inline bool device_is_slow() { return first_backend().capabilities().device_name.find("clgrind") != std::string::npos; }
+
+/// Each has a namesake below that does the same on the host.
+struct Kernels {
+  static constexpr const char* source = R"(
+__kernel void affine(__global const uint* from, __global uint* to, uint added) {
+  size_t i = get_global_id(0);
+  to[i] = 3u * from[i] + added;
+}
+__kernel void blend(__global const uint* a, __global const uint* b, __global uint* to) {
+  size_t i = get_global_id(0);
+  to[i] = 3u * a[i] + 5u * b[i] + (uint)i;
+}
+__kernel void grow(__global const uint* by, __global uint* to) {
+  size_t i = get_global_id(0);
+  to[i] = 7u * to[i] + by[i];
+}
+__kernel void set(__global uint* to, uint value) { to[get_global_id(0)] = value; }
+)";
+  opencl::Program program{first_backend(), source};
+  opencl::Kernel affine = program.kernel("affine");
+  opencl::Kernel blend = program.kernel("blend");
+  opencl::Kernel grow = program.kernel("grow");
+  opencl::Kernel set = program.kernel("set");
+};
+/// On the shared context. Never destroyed, see first_backend().
+inline Kernels& kernels() {
+  static auto& made = *new Kernels;
+  return made;
+}
+
+/// The objects of the API while nothing is being tested: with those that tests share, which stay.
+inline ApiObjects objects_at_rest() {
+  (void)kernels();
+  return api_objects();
+}
+
+inline void affine(const Numbers& from, Numbers& to, Number added) {
+  for (std::size_t i = 0; i < to.size(); ++i) to[i] = 3U * from[i] + added;
+}
+inline void blend(const Numbers& a, const Numbers& b, Numbers& to) {
+  for (std::size_t i = 0; i < to.size(); ++i) to[i] = 3U * a[i] + 5U * b[i] + static_cast<Number>(i);
+}
+inline void grow(const Numbers& by, Numbers& to) {
+  for (std::size_t i = 0; i < to.size(); ++i) to[i] = 7U * to[i] + by[i];
+}
+
+/// Numbers that tell one seed and one position from another.
+inline Numbers numbers(std::size_t count, Number seed) {
+  Numbers result(count);
+  for (std::size_t i = 0; i < count; ++i) result[i] = seed * 2654435761U + static_cast<Number>(i) * 40503U;
+  return result;
+}
+
+/// What op[tensor] gives, as a kernel's argument: also where a backend around this one has a view of its own.
+template <class T>
+const opencl::View<T>& argument_of(const opencl::View<T>& view) {
+  return view;
+}
+
+/// Runs an operation of one kernel over `size` work items: set_arguments(op) sets its arguments.
+template <Backend B, class SetArguments, class... Parts>
+void run_kernel(MemoryManager<B>& manager, std::string_view name, Form form, opencl::Kernel& kernel, std::size_t size,
+                SetArguments&& set_arguments, const Parts&... parts) {
+  if (form == Form::plain) {
+    manager.run(name, parts..., [&](auto& op) {
+      set_arguments(op);
+      kernel.enqueue(op.queue(), {size});
+    });
+  } else {
+    manager.run(name, parts..., [&](auto& op, const opencl::WaitList& waits) {
+      set_arguments(op);
+      return kernel.enqueue(op.queue(), {size}, {}, waits);
+    });
+  }
+}
+
+template <Backend B, class From, class To>
+void run_affine(MemoryManager<B>& manager, Form form, std::string_view name, const From& from, const To& to,
+                Number added) {
+  run_kernel(
+      manager, name, form, kernels().affine, to.size(),
+      [&](auto& op) { kernels().affine.set(argument_of<Number>(op[from]), argument_of<Number>(op[to]), added); },
+      reads(from), writes(to));
+}
+template <Backend B, class A, class Other, class To>
+void run_blend(MemoryManager<B>& manager, Form form, std::string_view name, const A& a, const Other& b, const To& to) {
+  run_kernel(
+      manager, name, form, kernels().blend, to.size(),
+      [&](auto& op) {
+        kernels().blend.set(argument_of<Number>(op[a]), argument_of<Number>(op[b]), argument_of<Number>(op[to]));
+      },
+      reads(a, b), writes(to));
+}
+template <Backend B, class By, class To>
+void run_grow(MemoryManager<B>& manager, Form form, std::string_view name, const By& by, const To& to) {
+  run_kernel(
+      manager, name, form, kernels().grow, to.size(),
+      [&](auto& op) { kernels().grow.set(argument_of<Number>(op[by]), argument_of<Number>(op[to])); }, reads(by),
+      updates(to));
+}
+
+}  // namespace swapmm::test
