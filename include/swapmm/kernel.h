@@ -15,6 +15,8 @@
  * A view is two arguments for the caller: the data (a cl_mem, or a pointer), and a swapmm_layout by value. The host
  * makes the layout with swapmm::layout_of() of <swapmm/layout.hpp>. */
 
+/* NOLINTBEGIN(modernize-use-using, readability-identifier-naming): C */
+
 #if defined(__OPENCL_C_VERSION__) || defined(__OPENCL_VERSION__)
 
 #define SWAPMM_KERNEL __kernel
@@ -70,5 +72,7 @@ typedef struct swapmm_layout {
 #define SWAPMM_AT4(name, i, j, k, l)                                                             \
   ((name)[(i)*SWAPMM_STRIDE(name, 0) + (j)*SWAPMM_STRIDE(name, 1) + (k)*SWAPMM_STRIDE(name, 2) + \
           (l)*SWAPMM_STRIDE(name, 3)])
+
+/* NOLINTEND(modernize-use-using, readability-identifier-naming) */
 
 #endif /* SWAPMM_KERNEL_H */

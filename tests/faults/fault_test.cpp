@@ -47,8 +47,9 @@ std::string_view why_hidden(const FaultKind& kind, const Scenario& scenario) {
   if (kind.mode == FaultMode::slow) return "a slow device is no error";
   switch (kind.fault_class) {
     case FaultClass::pinned_allocation:
-      return kind.mode == FaultMode::lazy || kind.mode == FaultMode::device_lost ? ""
-                                                                                 : "pageable memory takes its place";
+      if (kind.mode == FaultMode::device_lost) return {};
+      return kind.mode == FaultMode::lazy ? "the second slot of an upload is never used"
+                                          : "pageable memory takes its place";
     case FaultClass::pageable_allocation:
       return kind.mode == FaultMode::once || kind.mode == FaultMode::blind ? "kept memory is freed, then tried again"
                                                                            : "";

@@ -130,7 +130,7 @@ void steady_loop(World& world) {
 }
 
 void steady_loop_with_wait_lists(World& world) {
-  world.make_manager(small());
+  world.make_manager(small(), {});  // with the planner that programs get
   const Network network = make_network(world, 2);
   for (Element i = 0; i < 5; ++i) train(world, network, i, 256, true);
   world.download_later(network.weights[1]);

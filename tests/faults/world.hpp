@@ -69,7 +69,8 @@ class World {
   // ---- the program's calls. A call that fails is tried once more, where its effect did not come about; if it fails
   // again the program goes on without it.
 
-  void make_manager(const Options& options, SchedulerOptions scheduler = {});
+  /// With a planner that takes microseconds: a loop makes some ten thousand plans.
+  void make_manager(const Options& options, SchedulerOptions scheduler = {.planner = "belady"});
   /// The manager that later calls use.
   void use_manager(std::size_t number) { current_ = number; }
   void move_manager();

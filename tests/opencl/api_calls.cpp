@@ -9,6 +9,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <mutex>
+#include <ostream>
 #include <string_view>
 #include <vector>
 
@@ -100,6 +101,10 @@ void count_event(cl_int status, const cl_event* event) {
 const ApiCalls& api_calls() { return calls; }
 void reset_api_calls() { calls = {}; }
 const ApiObjects& api_objects() { return objects; }
+std::ostream& operator<<(std::ostream& out, const ApiObjects& seen) {
+  return out << seen.memories << " memories, " << seen.queues << " queues, " << seen.contexts << " contexts, "
+             << seen.events << " events";
+}
 
 FailingCall::FailingCall(const char* function, cl_int status, std::uint64_t n) {
   failure = {function, status, n, false};

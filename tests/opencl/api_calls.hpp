@@ -6,6 +6,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <iosfwd>
 #include <string>
 
 #include <swapmm/opencl/handle.hpp>
@@ -41,6 +42,7 @@ struct ApiObjects {
   friend bool operator==(const ApiObjects&, const ApiObjects&) = default;
 };
 [[nodiscard]] const ApiObjects& api_objects();
+std::ostream& operator<<(std::ostream& out, const ApiObjects& objects);
 
 /// The n-th call of that function from now on (1: the next one) does nothing and returns the status. One at a time.
 /// Only clFinish and clEnqueueUnmapMemObject do their work, too: memory that goes while it is mapped would be the next

@@ -122,7 +122,7 @@ TEST_CASE(
     "while a plan is followed the API makes no object, and is asked for no marker and barrier beyond the plan's") {
   for (const Form form : {Form::with_event, Form::plain}) {
     CAPTURE(form == Form::plain);
-    constexpr std::uint64_t rounds = 300;
+    const Number rounds = device_is_slow() ? 20 : 300;
     constexpr std::uint64_t operations = 2 * layers + 1;
     Manager manager(shared_backend(), {.device_budget = half, .queue_depth = 8});
     Chain<opencl::Backend> chain(manager, layers, form);
@@ -142,7 +142,12 @@ TEST_CASE(
     }
     const ApiCalls calls = api_calls();
     const Report after = manager.report();
-    CHECK(api_objects() == objects);
+    CHECK(api_objects().memories == objects.memories);
+    CHECK(api_objects().queues == objects.queues);
+    // One more at most, however many rounds: the second host slot of x keeps its last use, and takes part from whatever
+    // round on the host is far enough ahead of the device.
+    CHECK(api_objects().events >= objects.events);
+    CHECK(api_objects().events <= objects.events + 1);
     CHECK(after.iterations_followed == before.iterations_followed + rounds);
     CHECK(after.divergences == 0);
     CHECK(calls.buffers_made == 0);
@@ -164,7 +169,6 @@ TEST_CASE(
       // One marker behind each operation that something waits for, and one barrier at most before one that waits: none
       // where the host has seen the end of what it would wait for.
       CHECK(calls.markers == rounds * recorded_operations(*plan, operations));
-      CHECK(calls.markers < rounds * operations);
       CHECK(calls.barriers <= rounds * waiting_operations(*plan, operations));
       CHECK(calls.barriers <= after.queue_waits - before.queue_waits);
     }
@@ -225,6 +229,30 @@ TEST_CASE("a place in the device's memory becomes a sub-buffer once") {
   CHECK(api_calls().kernels == 200);
   CHECK(api_calls().writes >= 200);
   CHECK(api_calls().sub_buffers_made == 2);  // the budget has room for two
+}
+
+TEST_CASE("a tensor that fills the budget is the buffer itself, and no sub-buffer of it") {
+  const ApiObjects at_rest = objects_at_rest();
+  {
+    Manager manager(shared_backend(), {.device_budget = chain_tensor});
+    auto first = manager.tensor<Number>({chain_length}, "first");
+    auto second = manager.tensor<Number>({chain_length}, "second");
+    reset_api_calls();
+    first.upload(numbers(chain_length, 1));
+    second.upload(numbers(chain_length, 2));
+    Numbers expected = numbers(chain_length, 1);
+    for (Number round = 0; round < 20; ++round) {
+      for (auto* const tensor : {&first, &second}) {
+        const auto arguments = [&](auto& op) { kernels().affine.set(op[*tensor], op[*tensor], round); };
+        run_kernel(manager, "in place", Form::plain, kernels().affine, chain_length, arguments, updates(*tensor));
+      }
+      for (Number& number : expected) number = 3 * number + round;
+    }
+    CHECK(first.download() == expected);
+    CHECK(api_calls().sub_buffers_made == 0);
+    CHECK(api_calls().writes == 40);
+  }
+  CHECK(api_objects() == at_rest);
 }
 
 TEST_CASE("when manager, tensors and backend are gone every object has ended, in any order") {

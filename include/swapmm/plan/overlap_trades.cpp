@@ -87,7 +87,7 @@ void trade_stays(OverlapLedger& ledger, std::string_view planner, const OverlapD
   std::optional<Outcome> now = trades.decide({.bytes = bytes, .stay_bytes = 0, .decided = start.stays});
   if (!now || nobody_goes_out(ledger)) return;
   const std::size_t tries = std::clamp<std::size_t>(100'000 / absences, 20, 1500);
-  const std::size_t patience = std::max<std::size_t>(4 * absences, 40);  // tries without a gain
+  const std::size_t patience = 4 * absences;  // tries without a gain
   std::size_t last_gain = 0;
   for (std::size_t i = 0; i < tries && i - last_gain <= patience; ++i) {
     std::optional<Outcome> next = trades.trade(now->decision);
