@@ -34,7 +34,7 @@ find_file(SWAPMM_OCLGRIND_DRIVER liboclgrind-rt-icd.so PATHS /usr/lib/oclgrind /
 if(SWAPMM_OCLGRIND_DRIVER)
   set(vendors ${CMAKE_CURRENT_BINARY_DIR}/oclgrind)
   file(WRITE ${vendors}/oclgrind.icd ${SWAPMM_OCLGRIND_DRIVER})
-  set(on_oclgrind "OCL_ICD_VENDORS=${vendors};OCLGRIND_DATA_RACES=1;OCLGRIND_CHECK_API=1")
+  set(on_oclgrind "OCL_ICD_VENDORS=${vendors};OCLGRIND_DATA_RACES=1;OCLGRIND_CHECK_API=1;OCLGRIND_GLOBAL_MEM_SIZE=33554432")
   set(report "Invalid (read|write)|[Dd]ata race")
   add_test(NAME opencl.on_oclgrind COMMAND swapmm_opencl_tests --source-file=*/opencl/conformance_test.cpp)
   set_tests_properties(opencl.on_oclgrind PROPERTIES
