@@ -193,7 +193,10 @@ TEST_CASE("a look or a wait that fails names its call, and the next one tells of
 TEST_CASE("finish tells of a failing call only where the device is lost") {
   const auto finish = [](Bench& bench) { bench.backend.finish(); };
   for (const std::uint64_t queue : {1U, 2U, 3U}) {
-    check_all({{"clFinish", queue, finish, "clFinish", {}, false}});
+    check_all({
+        {"clFinish", queue, finish, "clFinish", {}, false},
+        {"clFlush", queue, finish, "clFlush", {}, false},
+    });
   }
 }
 
@@ -266,7 +269,7 @@ TEST_CASE("more than the largest allocation is refused with its size before the 
 }
 
 TEST_CASE("host memory ends though a call at its end fails") {
-  for (const char* const function : {"clEnqueueUnmapMemObject", "clFinish", "clWaitForEvents"}) {
+  for (const char* const function : {"clEnqueueUnmapMemObject", "clFinish", "clWaitForEvents", "clFlush"}) {
     for (const cl_int status : {-5, -36}) {
       CAPTURE(function);
       CAPTURE(status);

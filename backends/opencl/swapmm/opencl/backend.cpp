@@ -71,7 +71,11 @@ void HostMemory::end() noexcept {
   if (session_ == nullptr) return;
   for (const Handle<cl_event>& use : last_use_) {
     if (!use) continue;
-    session_->flush_all();  // what it comes after may lie on any queue
+    try {
+      session_->flush_for_wait();  // what it comes after may lie on any queue
+    } catch (const BackendError&) {
+      break;  // the device is lost: there is nothing to wait for
+    }
     const cl_event event = use.get();
     clWaitForEvents(1, &event);
   }
@@ -177,7 +181,7 @@ void Backend::recorded(Event& event, cl_event native) {
   event.timed_ = session_->timing;
   event.host_time_.reset();
   if (!session_->timing || !session_->host_timed) return;
-  session_->flush_all();
+  session_->flush_for_wait();
   clWaitForEvents(1, &native);  // whether it failed is asked of the event later
   event.host_time_ = std::chrono::steady_clock::now();
 }
@@ -255,7 +259,7 @@ void Backend::wait(const Event& event) {
 }
 
 void Backend::finish() {
-  session_->flush_all();
+  session_->flush_for_wait();
   for (const Lane& lane : session_->lanes) lane.finish();
 }
 

@@ -122,15 +122,21 @@ Session::Session(cl_context context_, cl_device_id device_, cl_command_queue que
 
 Session::~Session() {
   try {
-    flush_all();
+    flush_for_wait();
     for (const Lane& lane : lanes) lane.finish();
   } catch (...) {  // NOLINT(bugprone-empty-catch)
     // The device is lost: there is nothing to wait for.
   }
 }
 
-void Session::flush_all() const {
-  for (const Lane& lane : lanes) lane.flush();
+void Session::flush_for_wait() const {
+  for (const Lane& lane : lanes) {
+    try {
+      lane.flush();
+    } catch (const BackendError& error) {
+      if (error.kind == BackendError::Kind::device_lost) throw;
+    }
+  }
 }
 
 }  // namespace swapmm::opencl

@@ -49,7 +49,9 @@ class Session {
   [[nodiscard]] cl_command_queue& use(QueueKind queue) {
     return lanes[index(queue)].use(context.get(), device, timing && !host_timed);
   }
-  void flush_all() const;
+  /// Flushes all that can be flushed, for a wait that follows and tells of what is wrong. Throws only where the device
+  /// is lost.
+  void flush_for_wait() const;
 
   Handle<cl_context> context;
   cl_device_id device;
