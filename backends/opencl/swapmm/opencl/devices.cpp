@@ -34,8 +34,8 @@ bool contains(const std::string& text, std::string_view part) { return lower(tex
 std::string obstacle(const Device& device, bool available) {
   int major = 0;
   int minor = 0;
-  if (std::sscanf(device.version.c_str(), "OpenCL %d.%d", &major, &minor) == 2 && (major < 1 || major == 1) &&
-      minor < 2 && major < 2) {
+  const bool known = std::sscanf(device.version.c_str(), "OpenCL %d.%d", &major, &minor) == 2;
+  if (known && (major < 1 || (major == 1 && minor < 2))) {
     return "its OpenCL is older than 1.2";
   }
   if (!available) return "it is not available";
