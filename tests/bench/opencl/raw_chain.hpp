@@ -112,17 +112,27 @@ class Managed {
   std::vector<Floats> tensors_;
 };
 
+/// How a program without swapmm may allocate: drivers and caches treat the two differently.
+enum class Allocation { buffer_each, parts_of_one };
+
 /// The chain on buffers that are all there, on one in-order queue, as a program without swapmm would have it.
 class Raw {
  public:
-  Raw(const Device& device, const Chain& chain, Kernels& kernels, std::size_t n, int inner)
+  Raw(const Device& device, const Chain& chain, Kernels& kernels, std::size_t n, int inner, Allocation allocation)
       : chain_(chain), kernels_(kernels), n_(n), inner_(inner) {
     cl_int status = CL_SUCCESS;
     queue_.reset(clCreateCommandQueue(device.context(), device.device(), 0, &status));
     swapmm::opencl::check(status, "clCreateCommandQueue");
-    for (std::size_t i = 0; i < chain.tensors; ++i) {
-      buffers_.emplace_back(clCreateBuffer(device.context(), CL_MEM_READ_WRITE, n * sizeof(float), nullptr, &status));
+    const std::size_t bytes = n * sizeof(float);
+    if (allocation == Allocation::parts_of_one) {
+      all_.reset(clCreateBuffer(device.context(), CL_MEM_READ_WRITE, chain.tensors * bytes, nullptr, &status));
       swapmm::opencl::check(status, "clCreateBuffer");
+    }
+    for (std::size_t i = 0; i < chain.tensors; ++i) {
+      const cl_buffer_region part{i * bytes, bytes};
+      buffers_.emplace_back(all_ ? clCreateSubBuffer(all_.get(), 0, CL_BUFFER_CREATE_TYPE_REGION, &part, &status)
+                                 : clCreateBuffer(device.context(), CL_MEM_READ_WRITE, bytes, nullptr, &status));
+      swapmm::opencl::check(status, "clCreateBuffer or clCreateSubBuffer");
     }
     for (const std::size_t i : chain.persistent) {
       const std::vector<float> values = first_values(i, n);
@@ -154,6 +164,7 @@ class Raw {
   std::size_t n_;
   int inner_;
   swapmm::opencl::Handle<cl_command_queue> queue_;
+  swapmm::opencl::Handle<cl_mem> all_;
   std::vector<swapmm::opencl::Handle<cl_mem>> buffers_;
 };
 
