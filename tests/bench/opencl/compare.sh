@@ -5,7 +5,7 @@
 # usage: compare.sh FOLDER_OF_THE_PROGRAMS [ROUNDS]
 set -euo pipefail
 cd "$1"
-rounds=${2:-5}
+rounds=${2:-9}
 log=$(mktemp -d)
 trap 'rm -rf "$log"' EXIT
 
@@ -38,6 +38,10 @@ compare() {
       grep '^checksum' "$log/out" | awk '{print $2}' >>"$log/$who.sums"
     done
   done
+  if [[ $(cat "$log"/*.sums | sort -u | wc -l) != 1 ]]; then
+    echo "the programs do not agree on the result: $(cat "$log"/*.sums | sort -u | tr '\n' ' ')"
+    exit 1
+  fi
   local hand starpu ours
   hand=$(median <"$log/hand_written.times")
   ours=$(median <"$log/swapmm.times")

@@ -12,7 +12,7 @@
 #include <random>
 #include <vector>
 
-#include "raw_chain.hpp"
+#include "chain.hpp"
 
 namespace {
 

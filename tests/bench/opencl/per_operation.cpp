@@ -17,7 +17,7 @@
 #include <iostream>
 #include <vector>
 
-#include "raw_chain.hpp"
+#include "chain.hpp"
 
 namespace {
 
