@@ -5,7 +5,6 @@
 include(CMakePackageConfigHelpers)
 
 set(package_folder ${CMAKE_INSTALL_LIBDIR}/cmake/swapmm)
-set(swapmm_components "")
 
 macro(swapmm_install_component name target)
   set(export swapmm-${name}-targets)

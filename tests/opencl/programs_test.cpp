@@ -23,6 +23,18 @@ using NumberTensor = Tensor<Number, opencl::Backend>;
 constexpr std::size_t layers = 6;
 constexpr Bytes half{chain_bytes(layers).value / 2};
 
+/// A scheduler that has loaded the plan of a manager with half of the chain's memory.
+Scheduler with_a_saved_plan() {
+  std::stringstream file;
+  Manager manager(shared_backend(), {.device_budget = half});
+  Chain<opencl::Backend> chain(manager, layers);
+  for (Number seed = 0; seed < 5; ++seed) chain.iterate(seed);
+  manager.scheduler().save_plan("train", file);
+  Scheduler scheduler;
+  scheduler.load_plan("train", file);
+  return scheduler;
+}
+
 }  // namespace
 
 TEST_CASE("tensors made and dropped inside iterations take places of a plan") {
@@ -95,15 +107,7 @@ TEST_CASE("handles that change places make a plan of two iterations") {
 }
 
 TEST_CASE("a saved plan is followed by another manager behind the first iteration that is like it") {
-  std::stringstream file;
-  {
-    Manager manager(shared_backend(), {.device_budget = half});
-    Chain<opencl::Backend> chain(manager, layers);
-    for (Number seed = 0; seed < 5; ++seed) chain.iterate(seed);
-    manager.scheduler().save_plan("train", file);
-  }
-  Scheduler scheduler;
-  scheduler.load_plan("train", file);
+  const Scheduler scheduler = with_a_saved_plan();
   Manager manager(shared_backend(), {.device_budget = half}, scheduler);
   Chain<opencl::Backend> chain(manager, layers);
   ChainModel model(layers);
@@ -120,15 +124,7 @@ TEST_CASE("a saved plan is followed by another manager behind the first iteratio
 }
 
 TEST_CASE("a saved plan for another budget is refused with a note, and the manager makes its own") {
-  std::stringstream file;
-  {
-    Manager manager(shared_backend(), {.device_budget = half});
-    Chain<opencl::Backend> chain(manager, layers);
-    for (Number seed = 0; seed < 5; ++seed) chain.iterate(seed);
-    manager.scheduler().save_plan("train", file);
-  }
-  Scheduler scheduler;
-  scheduler.load_plan("train", file);
+  const Scheduler scheduler = with_a_saved_plan();
   Manager manager(shared_backend(), {.device_budget = Bytes{3 * chain_tensor.value}}, scheduler);
   Chain<opencl::Backend> chain(manager, layers);
   ChainModel model(layers);

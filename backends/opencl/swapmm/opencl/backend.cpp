@@ -17,6 +17,7 @@
 
 #include <swapmm/error.hpp>
 #include <swapmm/opencl/devices.hpp>
+#include <swapmm/opencl/info.hpp>
 #include <swapmm/opencl/session.hpp>
 #include <swapmm/opencl/status.hpp>
 
@@ -40,12 +41,6 @@ void check_allocation(cl_int status, const char* call, Bytes size, BackendError:
   BackendError error = error_of(status, call, of_bytes(size));
   if (refuses_memory(status)) error.kind = refused;
   throw error;
-}
-
-cl_int execution_status(cl_event event) {
-  cl_int status = CL_COMPLETE;
-  check(clGetEventInfo(event, CL_EVENT_COMMAND_EXECUTION_STATUS, sizeof status, &status, nullptr), "clGetEventInfo");
-  return status;
 }
 
 }  // namespace
@@ -258,10 +253,7 @@ void Backend::wait(const Event& event) {
   check(waited, "clWaitForEvents");
 }
 
-void Backend::finish() {
-  session_->flush_for_wait();
-  for (const Lane& lane : session_->lanes) lane.finish();
-}
+void Backend::finish() { session_->finish(); }
 
 // ---- times
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// What the API tells of devices and platforms, as values.
+// What the API tells of devices, platforms and events, as values.
 
 #include <cstddef>
 #include <string>
@@ -40,6 +40,13 @@ template <class Get>
   return text_of([&](std::size_t size, void* into,
                      std::size_t* needed) { return clGetPlatformInfo(platform, what, size, into, needed); },
                  "clGetPlatformInfo");
+}
+
+/// CL_COMPLETE, above it while the event's command is queued or runs, below it where it failed.
+[[nodiscard]] inline cl_int execution_status(cl_event event) {
+  cl_int status = CL_COMPLETE;
+  check(clGetEventInfo(event, CL_EVENT_COMMAND_EXECUTION_STATUS, sizeof status, &status, nullptr), "clGetEventInfo");
+  return status;
 }
 
 /// CPUs, and GPUs that are part of one: swapping frees nothing there.

@@ -51,17 +51,14 @@ std::string with_kernel_header(std::string_view source) {
 }
 
 // Throws with the compiler's log.
-void check_build(cl_int status, const char* call, cl_program program, cl_device_id device) {
+void check_build(cl_int status, cl_program program, cl_device_id device) {
   if (status == CL_SUCCESS) return;
-  std::string log;
-  if (program != nullptr) {
-    log = text_of(
-        [&](std::size_t size, void* into, std::size_t* needed) {
-          return clGetProgramBuildInfo(program, device, CL_PROGRAM_BUILD_LOG, size, into, needed);
-        },
-        "clGetProgramBuildInfo");
-  }
-  BackendError error = error_of(status, call);
+  const std::string log = text_of(
+      [&](std::size_t size, void* into, std::size_t* needed) {
+        return clGetProgramBuildInfo(program, device, CL_PROGRAM_BUILD_LOG, size, into, needed);
+      },
+      "clGetProgramBuildInfo");
+  const BackendError error = error_of(status, "clBuildProgram");
   throw BackendError(error.kind, error.code, std::string(error.what()) + (log.empty() ? "" : "\n" + log));
 }
 
@@ -94,8 +91,7 @@ void Kernel::refuse(cl_int status, const std::string& what) const {
 Program::Program(const Backend& backend, std::string_view source, const std::string& options) {
   program_ = program_of(backend.context(), with_kernel_header(source));
   const cl_device_id device = backend.device();
-  check_build(clBuildProgram(program_.get(), 1, &device, options.c_str(), nullptr, nullptr), "clBuildProgram",
-              program_.get(), device);
+  check_build(clBuildProgram(program_.get(), 1, &device, options.c_str(), nullptr, nullptr), program_.get(), device);
 }
 
 Kernel Program::kernel(const std::string& name) const {

@@ -85,10 +85,8 @@ void Lane::change(cl_context context, cl_device_id device, bool profiled) {
     check(clEnqueueMarkerWithWaitList(current_, 0, nullptr, &native), "clEnqueueMarkerWithWaitList");
     const Handle<cl_event> end(native);
     check(clFlush(current_), "clFlush");
-    cl_int status = CL_COMPLETE;
-    check(clGetEventInfo(native, CL_EVENT_COMMAND_EXECUTION_STATUS, sizeof status, &status, nullptr), "clGetEventInfo");
     // Behind work that has failed nothing may be queued: PoCL never runs it.
-    if (status > CL_COMPLETE) {
+    if (execution_status(native) > CL_COMPLETE) {
       check(clEnqueueBarrierWithWaitList(next, 1, &native, nullptr), "clEnqueueBarrierWithWaitList");
     }
   }
@@ -122,11 +120,15 @@ Session::Session(cl_context context_, cl_device_id device_, cl_command_queue que
 
 Session::~Session() {
   try {
-    flush_for_wait();
-    for (const Lane& lane : lanes) lane.finish();
+    finish();
   } catch (...) {  // NOLINT(bugprone-empty-catch)
     // The device is lost: there is nothing to wait for.
   }
+}
+
+void Session::finish() const {
+  flush_for_wait();
+  for (const Lane& lane : lanes) lane.finish();
 }
 
 void Session::flush_for_wait() const {

@@ -21,14 +21,13 @@ class Lane {
   [[nodiscard]] cl_command_queue& use(cl_context context, cl_device_id device, bool profiled) {
     if (own_ && profiled != profiled_now_) change(context, device, profiled);
     used_ = true;
-    return current_ref();
+    return current_;
   }
   void flush() const;
   /// Returns when nothing runs any more on either.
   void finish() const;
 
  private:
-  [[nodiscard]] cl_command_queue& current_ref() { return current_; }
   void change(cl_context context, cl_device_id device, bool profiled);
 
   Handle<cl_command_queue> plain_;
@@ -52,6 +51,8 @@ class Session {
   /// Flushes all that can be flushed, for a wait that follows and tells of what is wrong. Throws only where the device
   /// is lost.
   void flush_for_wait() const;
+  /// Returns when nothing runs any more on any lane, after failures too. Throws only where the device is lost.
+  void finish() const;
 
   Handle<cl_context> context;
   cl_device_id device;
