@@ -18,21 +18,23 @@ swapmm_files(include/swapmm
   HEADERS error layout memory_manager operation options report scheduler swapmm tensor version
   SOURCES report scheduler)
 swapmm_files(include/swapmm/base
-  HEADERS bytes ids result utf8
-  SOURCES utf8)
+  HEADERS bytes figures ids result utf8
+  SOURCES figures utf8)
 swapmm_files(include/swapmm/ir
-  HEADERS dot graph json_follower json_reader json_writer limits liveness trace trace_json
-  SOURCES digest dot graph json_follower json_reader json_writer liveness trace trace_json)
+  HEADERS dot graph json_follower json_reader json_writer limits liveness profile profile_boxes profile_events
+    profile_scale profile_svg svg_elements trace trace_json
+  SOURCES digest dot graph json_follower json_reader json_writer liveness profile profile_boxes profile_events
+    profile_scale profile_svg svg_elements trace trace_json)
 swapmm_files(include/swapmm/plan
   HEADERS best_plan command_writer dataflow excess_overlap findings fit happens_before machine machine_fields machine_json
     on_demand overlap_ledger overlap_stays overlap_trades packing packing_board place_check place_history plan plan_check plan_json
-    planner planning_case schedule simulator stay_facts tensor_events validator value_check
+    planner planning_case predicted_profile schedule simulator stalls stay_facts steady_state tensor_events validator value_check
   SOURCES command_writer dataflow excess_overlap happens_before machine machine_json on_demand overlap_ledger
-    overlap_stays overlap_trades packing packing_board place_check place_history plan_check plan_json planner planning_case schedule
-    simulator stay_facts tensor_events validator value_check)
+    overlap_stays overlap_trades packing packing_board place_check place_history plan_check plan_json planner planning_case
+    predicted_profile schedule simulator stalls stay_facts steady_state tensor_events validator value_check)
 swapmm_files(include/swapmm/runtime
   HEADERS access_check address_book bundle clock compiled_plan core course demand entry failures follower host_pool
-    link_estimate log messages parts place_map plan_match program program_book promises record recorder store timeline
+    link_estimate log messages parts place_map plan_match profiler program program_book promises record recorder store timeline
   SOURCES compiled_plan link_estimate messages place_map program program_book)
 swapmm_files(include/swapmm/backend
   HEADERS backend fault_plan faulty simulated

@@ -35,15 +35,18 @@ struct DroppedValue : Error {
   using Error::Error;
 };
 
-/// The manager was entered while another thread, or an operation of this thread, was inside it.
+/// A thread calls the manager while another one is inside it.
 struct ConcurrentUse : UsageError {
   using UsageError::UsageError;
 };
+
+/// An operation's callable calls the manager: operations, uploads and downloads cannot nest.
 struct NestedOperation : UsageError {
   using UsageError::UsageError;
 };
 
-/// A plan, trace or machine text that cannot be read, breaks a rule of its format, or belongs to another program.
+/// A plan that Scheduler::load_plan() was given cannot be read, breaks a rule of its format, or is another program's.
+/// Nothing has changed.
 struct PlanRefused : Error {
   using Error::Error;
 };
@@ -55,15 +58,17 @@ struct AccessViolation : Error {
 
 /// What a backend reports of its API: the kind decides what the library does next, code and text are the API's.
 struct BackendError : Error {
+  /// What the failure means to the library.
   enum class Kind : std::uint8_t {
     out_of_device_memory,
     out_of_host_memory,
     device_lost,  ///< sticky: nothing works on this device any more
     failed,       ///< this call did not do what it should; others may
   };
-  Kind kind;
+  Kind kind;  ///< of failure
   long code;  ///< the API's own status code
 
+  /// For backends; `text` names the call.
   BackendError(Kind kind_, long code_, const std::string& text) : Error(text), kind(kind_), code(code_) {}
 };
 
@@ -71,7 +76,9 @@ struct BackendError : Error {
 /// allocation failures; what() carries the whole text.
 class OutOfMemory : public std::bad_alloc {
  public:
+  /// `text` is what what() gives.
   explicit OutOfMemory(const std::string& text) : text_(text) {}
+  /// Who asked for the memory, and what refused it.
   [[nodiscard]] const char* what() const noexcept override { return text_.what(); }
 
  private:

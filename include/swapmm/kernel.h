@@ -2,7 +2,8 @@
 #ifndef SWAPMM_KERNEL_H
 #define SWAPMM_KERNEL_H
 
-/* For custom kernels: valid in OpenCL C 1.2 and later, in CUDA C++, and on the host. One kernel source, with typed
+/** @file
+ * For custom kernels: valid in OpenCL C 1.2 and later, in CUDA C++, and on the host. One kernel source, with typed
  * views of tensors as its parameters:
  *
  *     #include <swapmm/kernel.h>
@@ -19,11 +20,15 @@
 
 #if defined(__OPENCL_C_VERSION__) || defined(__OPENCL_VERSION__)
 
+/** Begins the definition of a kernel. */
 #define SWAPMM_KERNEL __kernel
+/** Of pointers to the data of a view. */
 #define SWAPMM_GLOBAL __global
+/** Of pointers that no other one overlaps. */
 #define SWAPMM_RESTRICT restrict
-typedef long swapmm_index; /* 64 bits in OpenCL C */
-/* Position of the work item in dimension d, 0 the fastest. Launches may be rounded up: compare with the extent. */
+/** Of extents, strides and positions: 64 bits, everywhere. */
+typedef long swapmm_index;
+/** Position of the work item in dimension d, 0 the fastest. Launches may be rounded up: compare with the extent. */
 #define SWAPMM_ID(d) ((swapmm_index)get_global_id(d))
 
 #elif defined(__CUDACC__)
@@ -43,28 +48,33 @@ typedef long long swapmm_index;
 
 #endif
 
-/* A tensor of more dimensions is reshaped to fewer. Nine views are below the 1024 bytes of arguments that every OpenCL
- * device takes. */
+/** Most dimensions of a view. A tensor of more dimensions is reshaped to fewer. Nine views are below the 1024 bytes of
+ * arguments that every OpenCL device takes. */
 #define SWAPMM_MAX_RANK 6
 
-/* Element (i, j, ...) lies at i * strides[0] + j * strides[1] + ...; extents and strides count elements, the slowest
- * dimension first. Those from `rank` on are 1 and 0. The same bytes on host and device. */
+/** The shape of a view. Element (i, j, ...) lies at i * strides[0] + j * strides[1] + ...; extents and strides count
+ * elements, the slowest dimension first. Those from `rank` on are 1 and 0. The same bytes on host and device. */
 typedef struct swapmm_layout {
-  swapmm_index extents[SWAPMM_MAX_RANK];
-  swapmm_index strides[SWAPMM_MAX_RANK];
-  swapmm_index rank;
+  swapmm_index extents[SWAPMM_MAX_RANK]; /**< elements along each dimension */
+  swapmm_index strides[SWAPMM_MAX_RANK]; /**< elements from one position of a dimension to the next */
+  swapmm_index rank;                     /**< the number of dimensions */
 } swapmm_layout;
 
-/* Parameters of a kernel: the view `name` of elements of type T. Views of one kernel may not overlap unless all of them
- * are read only. */
+/** Parameters of a kernel: the view `name` of elements of type T. Views of one kernel may not overlap unless all of
+ * them are read only. */
 #define SWAPMM_VIEW(T, name) SWAPMM_GLOBAL T *SWAPMM_RESTRICT name, const swapmm_layout name##_layout
+/** The same, for elements that the kernel does not write. */
 #define SWAPMM_CONST_VIEW(T, name) SWAPMM_GLOBAL const T *SWAPMM_RESTRICT name, const swapmm_layout name##_layout
 
+/** The number of dimensions of a view. */
 #define SWAPMM_RANK(name) (name##_layout.rank)
+/** Elements along dimension d, 0 the slowest. */
 #define SWAPMM_EXTENT(name, d) (name##_layout.extents[d])
+/** Elements from one position of dimension d to the next. */
 #define SWAPMM_STRIDE(name, d) (name##_layout.strides[d])
 
-/* One element, to read or to write, of a view of that many dimensions. Indices are not checked. */
+/** @{
+ * One element, to read or to write, of a view of that many dimensions. Indices are not checked. */
 #define SWAPMM_AT1(name, i) ((name)[(i)*SWAPMM_STRIDE(name, 0)])
 #define SWAPMM_AT2(name, i, j) ((name)[(i)*SWAPMM_STRIDE(name, 0) + (j)*SWAPMM_STRIDE(name, 1)])
 #define SWAPMM_AT3(name, i, j, k) \
@@ -72,6 +82,7 @@ typedef struct swapmm_layout {
 #define SWAPMM_AT4(name, i, j, k, l)                                                             \
   ((name)[(i)*SWAPMM_STRIDE(name, 0) + (j)*SWAPMM_STRIDE(name, 1) + (k)*SWAPMM_STRIDE(name, 2) + \
           (l)*SWAPMM_STRIDE(name, 3)])
+/** @} */
 
 /* NOLINTEND(modernize-use-using, readability-identifier-naming) */
 

@@ -13,6 +13,7 @@
 
 #include <swapmm/backend/backend.hpp>
 #include <swapmm/error.hpp>
+#include <swapmm/ir/profile.hpp>
 #include <swapmm/operation.hpp>
 #include <swapmm/options.hpp>
 #include <swapmm/report.hpp>
@@ -26,6 +27,7 @@ namespace swapmm {
 template <Backend B>
 class Iteration {
  public:
+  /// The other one ends nothing then.
   Iteration(Iteration&& other) noexcept = default;
   Iteration& operator=(Iteration&&) = delete;
   ~Iteration() {
@@ -63,6 +65,7 @@ class MemoryManager {
       throw OutOfMemory(text);
     }
   }
+  /// Tensors and iterations of the other one are this one's then. The other one is for destruction alone.
   MemoryManager(MemoryManager&&) noexcept = default;
   MemoryManager& operator=(MemoryManager&&) = delete;
   /// Waits for all queued work, then gives back every byte.
@@ -104,6 +107,7 @@ class MemoryManager {
     run_parts(name, std::forward_as_tuple(std::forward<Parts>(parts)...),
               std::make_index_sequence<sizeof...(Parts) - 1>());
   }
+  /// The same, with a bundle that was put together at run time. The bundle is as before afterwards.
   template <class Callable>
   void run(std::string_view name, Bundle<B>& bundle, Callable&& callable) {
     bundle.items_.clear();
@@ -116,10 +120,26 @@ class MemoryManager {
   /// Waits until everything queued so far has ended.
   void synchronize() { core().synchronize(); }
 
+  /// Records what the device does from here on, until stop_profile(): which operation and which copy runs when, and how
+  /// many bytes are taken. Waits for all queued work. Recording costs two events and a barrier per operation and per
+  /// copy, so choose a few iterations; the order of the work stays as it is. Throws UsageError where one is being
+  /// recorded already.
+  void start_profile() { core().start_profile(); }
+  /// Waits for all queued work, and returns what was recorded. Its time 0 is that of start_profile(). Work whose times
+  /// the device does not know, or that failed, has no span, and bytes are placed in time by what is known. Throws
+  /// UsageError where nothing is being recorded, and what failed while recording; the recording has ended then. (An
+  /// error that an earlier call left behind comes first, as from every call: then nothing has happened yet.)
+  [[nodiscard]] Profile stop_profile() { return core().stop_profile(); }
+  /// True from start_profile() to stop_profile().
+  [[nodiscard]] bool profiling() const { return core().profiling(); }
+
+  /// The scheduler given to the constructor, or the default one. Lives as long as the manager.
   [[nodiscard]] Scheduler& scheduler() { return scheduler_; }
+  /// The manager's own handle of the backend.
   [[nodiscard]] const B& backend() { return core().backend(); }
   /// What plans are made for, with the link speeds known so far.
   [[nodiscard]] Machine machine() { return core().machine(); }
+  /// What was done so far. Waits for nothing; works after DeviceLost too.
   [[nodiscard]] Report report() const { return core().report(); }
 
  private:

@@ -18,15 +18,15 @@ namespace swapmm {
 /// Tensors of a bundle that an operation accesses in one way: made by reads(), writes(), updates().
 template <Backend B, std::size_t N>
 struct Accesses {
-  static constexpr std::size_t count = N;
-  Access access;
-  std::array<TensorRef<B>, N> tensors;
+  static constexpr std::size_t count = N;  ///< of tensors
+  Access access;                           ///< of all of them
+  std::array<TensorRef<B>, N> tensors;     ///< in the order given
 };
 
 /// A work area of one operation: made by scratch().
 struct Scratch {
-  static constexpr std::size_t count = 0;
-  Bytes bytes;
+  static constexpr std::size_t count = 0;  ///< of tensors: it is none
+  Bytes bytes;                             ///< its size; 0: none
 };
 
 /// The operation needs the values and leaves them.
@@ -44,30 +44,38 @@ template <template <class, Backend> class First, class T, Backend B, class... Re
 [[nodiscard]] auto updates(const First<T, B>& first, const Rest&... rest) {
   return Accesses<B, 1 + sizeof...(rest)>{Access::update, {first.ref(), rest.ref()...}};
 }
-/// Device bytes for the operation alone: op.scratch(). Undefined content; under the budget like any tensor.
+/// Device bytes for the operation alone: op.scratch(). Undefined content; under the budget like any tensor. Several in
+/// one operation add up to one area.
 [[nodiscard]] inline Scratch scratch(Bytes bytes) { return {bytes}; }
+/// The same, in bytes.
 [[nodiscard]] inline Scratch scratch(std::size_t bytes) { return {Bytes{bytes}}; }
 
-/// A bundle whose size is known only at run time. Reusable: clear() keeps its memory.
+/// A bundle whose size is known only at run time. Reusable: clear() keeps its memory. It refers to the tensors' storage
+/// and keeps none alive: it is for use while they exist.
 template <Backend B>
 class Bundle {
  public:
+  /// Adds tensors or views, as swapmm::reads() does.
   template <class... Tensors>
   Bundle& reads(const Tensors&... tensors) {
     return add(Access::read, tensors...);
   }
+  /// Adds tensors or views, as swapmm::writes() does.
   template <class... Tensors>
   Bundle& writes(const Tensors&... tensors) {
     return add(Access::write, tensors...);
   }
+  /// Adds tensors or views, as swapmm::updates() does.
   template <class... Tensors>
   Bundle& updates(const Tensors&... tensors) {
     return add(Access::update, tensors...);
   }
+  /// The work area; the last call counts.
   Bundle& scratch(Bytes bytes) {
     scratch_ = bytes;
     return *this;
   }
+  /// Empty again, work area included.
   void clear() {
     tensors_.clear();
     scratch_ = Bytes{};
@@ -96,11 +104,13 @@ class Bundle {
 template <Backend B>
 class Operation {
  public:
-  /// The tensor, or the part of it, on the device. Throws UsageError for one that is not in the bundle.
+  /// The tensor on the device. Throws UsageError for one that is not in the bundle.
   template <class T>
   [[nodiscard]] typename B::template View<T> operator[](const Tensor<T, B>& tensor) const {
     return place<T>(tensor.ref(), tensor.size());
   }
+  /// The part of a tensor on the device; the tensor itself or any part of it is in the bundle. Throws UsageError where
+  /// neither is, and for a part that does not begin at a multiple of Capabilities::view_alignment.
   template <class T>
   [[nodiscard]] typename B::template View<T> operator[](const View<T, B>& view) const {
     return place<T>(view.ref(), view.size());
@@ -116,7 +126,9 @@ class Operation {
   }
   /// The API's own queue or stream; all work of the operation goes there, and what it starts is waited for.
   [[nodiscard]] typename B::Queue& queue() const { return core_.backend().queue(); }
+  /// queue(), by the name that CUDA has for it.
   [[nodiscard]] typename B::Queue& stream() const { return queue(); }
+  /// The operation's, as given to run().
   [[nodiscard]] std::string_view name() const { return core_.current().request.name; }
 
  private:

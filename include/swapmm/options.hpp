@@ -19,9 +19,9 @@ enum class Lifetime : std::uint8_t {
   transient,  ///< dead at the end of each iteration, from the first one on
   kept,       ///< survives each iteration, though observed ones start by writing it whole
 };
-inline constexpr Lifetime persistent = Lifetime::observed;
-inline constexpr Lifetime transient = Lifetime::transient;
-inline constexpr Lifetime kept = Lifetime::kept;
+inline constexpr Lifetime persistent = Lifetime::observed;  ///< the default: as the program is seen to use it
+inline constexpr Lifetime transient = Lifetime::transient;  ///< Lifetime::transient, to say less at each tensor
+inline constexpr Lifetime kept = Lifetime::kept;            ///< Lifetime::kept, likewise
 
 /// How data moves while no plan is followed.
 enum class DemandMode : std::uint8_t {
@@ -41,6 +41,7 @@ struct Options {
   std::size_t queue_depth = 1024;
   /// Iterations by which the host may run ahead of the device while a plan is followed: 1 to 3.
   std::size_t run_ahead = 2;
+  /// How data moves while no plan is followed.
   DemandMode demand_mode = DemandMode::least_recently_used;
   /// Checks what operations really access against what they declare, by poison and hashes. Very slow: copies each
   /// resident tensor before and after each operation, and follows no plan. For debugging.
@@ -57,8 +58,9 @@ enum class Planning : std::uint8_t {
 struct SchedulerOptions {
   /// Equal iterations to observe before a plan is made. 0: never plan.
   std::size_t observe = 2;
-  /// By name, see planners().
+  /// By name, see planners(). An unknown one makes no plan, and a note in the report.
   std::string planner = "excess-overlap";
+  /// When, and by which thread, plans are made.
   Planning planning = Planning::immediate;
   /// Longest cycle of different iterations that becomes one plan. At least 1.
   std::size_t max_period = 4;

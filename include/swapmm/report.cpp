@@ -3,31 +3,15 @@
 
 #include <iomanip>
 #include <ostream>
-#include <sstream>
 #include <string>
-#include <string_view>
+
+#include <swapmm/base/figures.hpp>
 
 namespace swapmm {
 namespace {
 
-std::string size_text(Bytes bytes) {
-  static constexpr std::string_view units[] = {"B", "KiB", "MiB", "GiB", "TiB"};
-  double value = static_cast<double>(bytes.value);
-  std::size_t unit = 0;
-  while (value >= 1024 && unit + 1 < std::size(units)) {
-    value /= 1024;
-    ++unit;
-  }
-  std::ostringstream text;
-  text << std::fixed << std::setprecision(unit == 0 ? 0 : 1) << value << ' ' << units[unit];
-  return text.str();
-}
-
-std::string time_text(std::chrono::nanoseconds time) {
-  std::ostringstream text;
-  text << std::fixed << std::setprecision(3) << static_cast<double>(time.count()) / 1e6 << " ms";
-  return text.str();
-}
+// Times of one report are compared with one another: one unit for all.
+constexpr FigureUnit milliseconds{"ms", 1'000'000};
 
 }  // namespace
 
@@ -54,7 +38,8 @@ std::ostream& operator<<(std::ostream& out, const Report& report) {
     const auto stall = predicted.iteration - predicted.compute;
     out << "  plan     \"" << plan.iteration << "\" by " << plan.planner << ": " << plan.operations << " operations"
         << (plan.iterations_per_cycle > 1 ? " in " + std::to_string(plan.iterations_per_cycle) + " iterations" : "")
-        << ", " << time_text(predicted.iteration) << " predicted, of it " << time_text(stall) << " stalls";
+        << ", " << time_text(predicted.iteration, milliseconds) << " predicted, of it "
+        << time_text(stall, milliseconds) << " stalls";
     if (predicted.lower_bound.count() > 0) {
       out << ", at most " << std::fixed << std::setprecision(3)
           << static_cast<double>(predicted.iteration.count()) / static_cast<double>(predicted.lower_bound.count())
@@ -62,6 +47,11 @@ std::ostream& operator<<(std::ostream& out, const Report& report) {
     }
     out << "; " << size_text(predicted.h2d) << " in, " << size_text(predicted.d2h) << " out, peak "
         << size_text(predicted.peak) << '\n';
+    for (const StallSummary& one : plan.stalls)
+      out << "    stall  " << time_text(one.time, milliseconds) << ": " << one.what << '\n';
+    if (plan.stalled_operations > plan.stalls.size()) {
+      out << "    and " << plan.stalled_operations - plan.stalls.size() << " operations that wait for less\n";
+    }
   }
   for (const std::string& note : report.notes) out << "  note     " << note << '\n';
   return out;

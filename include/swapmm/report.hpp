@@ -12,42 +12,50 @@
 
 namespace swapmm {
 
-/// What a plan that is or was followed promises.
+/// Time for which an operation keeps the computation waiting, as the plan predicts.
+struct StallSummary {
+  std::string what;                  ///< operation, and the copy that it waits for
+  std::chrono::nanoseconds time{0};  ///< in each cycle
+};
+
+/// What a plan that is known is for, and what it predicts.
 struct PlanSummary {
-  std::string iteration;  ///< name
-  std::string planner;
-  std::size_t operations = 0;
-  std::size_t iterations_per_cycle = 1;
-  Prediction predicted;
+  std::string iteration;                 ///< name
+  std::string planner;                   ///< who made it
+  std::size_t operations = 0;            ///< of one cycle
+  std::size_t iterations_per_cycle = 1;  ///< more than 1 where different iterations take turns
+  Prediction predicted;                  ///< of one cycle
+  std::size_t stalled_operations = 0;    ///< that wait for copies
+  std::vector<StallSummary> stalls;      ///< the longest of them, at most 5
 };
 
 /// What a manager did since it was made. Counts and bytes are exact; times are the device's own, in nanoseconds.
 struct Report {
-  std::string device;
-  bool host_shares_memory = false;  ///< swapping works and saves nothing
-  Bytes device_budget;
-  Bytes device_used;
-  Bytes device_peak;
-  Bytes host_used;
-  Bytes host_peak;
-  Bytes pinned_used;
-  std::size_t tensors = 0;
-  std::uint64_t operations = 0;
-  std::uint64_t iterations_on_demand = 0;
-  std::uint64_t iterations_followed = 0;
-  std::uint64_t divergences = 0;  ///< times a plan was left because the program did something else
-  std::string last_divergence;    ///< what it did
-  std::uint64_t plan_starts = 0;  ///< times a plan was begun
-  Bytes start_h2d;                ///< moved to make the residency what a plan starts from
-  Bytes start_d2h;
-  std::uint64_t swap_ins = 0;
-  std::uint64_t swap_outs = 0;
-  Bytes h2d;
-  Bytes d2h;
-  std::uint64_t queue_waits = 0;  ///< waits of a queue for another one
-  std::uint64_t host_waits = 0;   ///< waits of the host for the device
-  std::vector<PlanSummary> plans;
-  std::vector<std::string> notes;  ///< plans refused or not made, and why
+  std::string device;                      ///< name, as the driver says
+  bool host_shares_memory = false;         ///< swapping works and saves nothing
+  Bytes device_budget;                     ///< Options::device_budget, rounded down to the alignment
+  Bytes device_used;                       ///< taken now, as queued so far; sizes rounded up to the alignment
+  Bytes device_peak;                       ///< most of it at one time; never above the budget
+  Bytes host_used;                         ///< host memory for values, blocks kept for reuse included
+  Bytes host_peak;                         ///< most of it at one time
+  Bytes pinned_used;                       ///< what of host_used is page-locked
+  std::size_t tensors = 0;                 ///< that exist now
+  std::uint64_t operations = 0;            ///< run so far
+  std::uint64_t iterations_on_demand = 0;  ///< ended, and not by a plan from its first operation to its end
+  std::uint64_t iterations_followed = 0;   ///< ended, and by a plan from its first operation to its end
+  std::uint64_t divergences = 0;           ///< times a plan was left because the program did something else
+  std::string last_divergence;             ///< what it did
+  std::uint64_t plan_starts = 0;           ///< times a plan was begun
+  Bytes start_h2d;                         ///< moved to make the residency what a plan starts from
+  Bytes start_d2h;                         ///< the same, to the host
+  std::uint64_t swap_ins = 0;              ///< copies to the device
+  std::uint64_t swap_outs = 0;             ///< copies to the host, those for downloads included
+  Bytes h2d;                               ///< bytes of the copies to the device
+  Bytes d2h;                               ///< bytes of the copies to the host
+  std::uint64_t queue_waits = 0;           ///< waits of a queue for another one
+  std::uint64_t host_waits = 0;            ///< waits of the host for the device
+  std::vector<PlanSummary> plans;          ///< that are known now; of each iteration name the last used first
+  std::vector<std::string> notes;          ///< plans refused or not made, and why; the last 16
 };
 
 /// A table for a person.

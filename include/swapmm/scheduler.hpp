@@ -34,9 +34,12 @@ class PlanningJob {
 /// A handle: copies are the same scheduler. One manager uses it, and like the manager it is for one thread at a time.
 class Scheduler {
  public:
+  /// With the default options.
   Scheduler();
+  /// Of max_period and max_sequences, what is too small is raised to what makes sense.
   explicit Scheduler(SchedulerOptions options);
 
+  /// As they are used.
   [[nodiscard]] const SchedulerOptions& options() const;
 
   /// The plan that iterations of that name follow, or followed last; none before one was made. Valid until the next
@@ -49,8 +52,8 @@ class Scheduler {
   /// Error where the stream does not take all of it.
   void save_plan(std::string_view iteration, std::ostream& out) const;
   /// Reads a plan to be followed by iterations of that name, from the second one on. Throws PlanRefused for a text
-  /// that is no plan, and for another program's plan where iterations of that name were observed before; if they
-  /// are observed later, a refusal stands in the report and the scheduler's own planner takes over.
+  /// that is no plan, and for another program's plan where there are plans for iterations of that name; if they are
+  /// made later, a refusal stands in the report and the scheduler's own planner takes over.
   void load_plan(std::string_view iteration, std::istream& in);
 
   /// With Planning::deferred: the plan that waits to be made, if any.

@@ -24,9 +24,11 @@ namespace swapmm {
 /// Extents, the slowest first; the last one is contiguous. At most 8, each above 0.
 class Shape {
  public:
-  static constexpr std::size_t max_rank = 8;
+  static constexpr std::size_t max_rank = 8;  ///< most extents
 
+  /// Throws UsageError for none, for more than max_rank, and for an extent of 0.
   Shape(std::initializer_list<std::size_t> extents) : Shape(std::span(extents.begin(), extents.size())) {}
+  /// The same, for a number of extents known at run time.
   explicit Shape(std::span<const std::size_t> extents) {
     if (extents.empty() || extents.size() > max_rank) throw UsageError("a shape has 1 to 8 extents");
     for (const std::size_t extent : extents) {
@@ -35,7 +37,9 @@ class Shape {
     }
   }
 
+  /// The number of extents.
   [[nodiscard]] std::size_t rank() const { return rank_; }
+  /// One extent. `dimension` is below rank(); not checked.
   [[nodiscard]] std::size_t operator[](std::size_t dimension) const { return extents_[dimension]; }
   /// The number of elements; nothing if it does not fit 64 bits.
   [[nodiscard]] std::optional<std::size_t> count() const {
@@ -43,6 +47,7 @@ class Shape {
     for (std::size_t i = 0; i < rank_ && product; ++i) product = checked_multiply(*product, extents_[i]);
     return product ? std::optional(static_cast<std::size_t>(product->value)) : std::nullopt;
   }
+  /// "64 x 1024"
   [[nodiscard]] std::string text() const {
     std::string text;
     for (std::size_t i = 0; i < rank_; ++i) text += (i == 0 ? "" : " x ") + std::to_string(extents_[i]);
@@ -60,10 +65,11 @@ class Shape {
 /// Bytes of a tensor's storage, as a bundle refers to them.
 template <Backend B>
 struct TensorRef {
-  runtime::Core<B>* core = nullptr;  ///< null: moved from
-  runtime::Record<B>* record = nullptr;
-  Bytes offset;
-  Bytes bytes;
+  runtime::Core<B>* core = nullptr;      ///< null: moved from
+  runtime::Record<B>* record = nullptr;  ///< the storage; null: moved from
+  Bytes offset;                          ///< from the storage's beginning
+  Bytes bytes;                           ///< of the part
+  /// The part is all of it.
   [[nodiscard]] bool whole() const { return record != nullptr && bytes == record->bytes; }
 };
 
@@ -71,8 +77,10 @@ struct TensorRef {
 template <Backend B>
 class PendingDownload {
  public:
+  /// Using the other one throws UsageError then.
   PendingDownload(PendingDownload&& other) noexcept
       : core_(std::move(other.core_)), read_(std::exchange(other.read_, nullptr)) {}
+  /// Gives up what it had, as destruction does.
   PendingDownload& operator=(PendingDownload&& other) noexcept {
     if (this == &other) return *this;
     end();
@@ -84,7 +92,8 @@ class PendingDownload {
 
   /// True once wait() would not wait.
   [[nodiscard]] bool ready() const { return inside().collectable(*read_); }
-  /// Returns when the target holds the value that the tensor had when the download was asked for.
+  /// Returns when the target holds the value that the tensor had when the download was asked for. Throws WorkFailed
+  /// where that value was lost on its way.
   void wait() { inside().collect(*read_); }
 
  private:
@@ -110,15 +119,18 @@ class PendingDownload {
 template <class T, Backend B>
 class View {
  public:
-  using value_type = T;
+  using value_type = T;  ///< of an element
 
+  /// Its own: that of the part, or the other one.
   [[nodiscard]] const Shape& shape() const { return shape_; }
+  /// The number of elements.
   [[nodiscard]] std::size_t size() const { return count_; }
+  /// Their size, without padding.
   [[nodiscard]] Bytes bytes() const { return Bytes{count_ * sizeof(T)}; }
 
   /// `count` entries of the first dimension, from `first` on. An operation can address a slice only where it begins at
   /// a multiple of Capabilities::view_alignment bytes (128 and more with OpenCL, 1 elsewhere); uploads and downloads
-  /// can always.
+  /// can always. Throws UsageError for entries that the first dimension does not have.
   [[nodiscard]] View slice(std::size_t first, std::size_t count) const {
     if (count == 0 || first > shape_[0] || count > shape_[0] - first) {
       throw UsageError("slice of " + std::to_string(count) + " entries from " + std::to_string(first) +
@@ -132,7 +144,7 @@ class View {
                 count * stride);
   }
 
-  /// The same elements in another shape.
+  /// The same elements in another shape. Throws UsageError where their numbers differ.
   [[nodiscard]] View reshape(const Shape& shape) const {
     if (shape.count() != count_) {
       throw UsageError("reshape of " + shape_.text() + " to " + shape.text() + ": the numbers of elements differ");
@@ -141,22 +153,28 @@ class View {
   }
 
   /// Gives the elements these values. Copies `data` before it returns. A whole tensor's upload waits at most for a
-  /// host slot; a part's needs the tensor's value, waits for it, and keeps the iteration from being planned.
+  /// host slot; a part's needs the tensor's value, and waits for it. An iteration in which an operation used the
+  /// tensor's value before stays on demand. Throws UsageError where the number of elements differs, OutOfMemory where
+  /// the host has no room.
   void upload(std::span<const T> data) {
     check(data.size(), "upload");
     core_->upload(*record_, offset(), std::as_bytes(data));
   }
-  /// Waits for the value, and copies it to `data`.
+  /// Waits for the value, and copies it to `data`. Throws UsageError where the number of elements differs, and
+  /// UndefinedValue, DroppedValue or WorkFailed where there is no value.
   void download(std::span<T> data) const {
     check(data.size(), "download");
     core_->download(*record_, offset(), std::as_writable_bytes(data));
   }
+  /// The same, to a new vector.
   [[nodiscard]] std::vector<T> download() const {
     std::vector<T> data(count_);
     download(std::span<T>(data));
     return data;
   }
-  /// Asks for the value that the elements have now; waits for nothing.
+  /// Asks for the value that the elements have now, and does not wait for it; but for an earlier download of the tensor
+  /// that nobody has collected. `data` must exist until PendingDownload::wait() has returned, or the PendingDownload is
+  /// gone. Throws as download().
   [[nodiscard]] PendingDownload<B> download_async(std::span<T> data) const {
     check(data.size(), "download");
     runtime::PendingRead& read = core_->promise(*record_, offset(), std::as_writable_bytes(data));
@@ -195,13 +213,15 @@ class Tensor {
   static_assert(std::is_trivially_copyable_v<T>, "tensors move as bytes");
 
  public:
-  using value_type = T;
+  using value_type = T;  ///< of an element
 
+  /// The other one has no storage then: what needs it throws UsageError. Views of it stay good.
   Tensor(Tensor&& other) noexcept
       : core_(std::move(other.core_)),
         record_(std::exchange(other.record_, nullptr)),
         shape_(other.shape_),
         count_(other.count_) {}
+  /// Ends the storage it had, as destruction does.
   Tensor& operator=(Tensor&& other) noexcept {
     if (this != &other) {
       destroy();
@@ -216,9 +236,13 @@ class Tensor {
   Tensor& operator=(const Tensor&) = delete;
   ~Tensor() { destroy(); }
 
+  /// As made.
   [[nodiscard]] const Shape& shape() const { return shape_; }
+  /// The number of elements.
   [[nodiscard]] std::size_t size() const { return count_; }
+  /// Their size, without padding.
   [[nodiscard]] Bytes bytes() const { return Bytes{count_ * sizeof(T)}; }
+  /// As made; empty once the manager is gone.
   [[nodiscard]] std::string name() const { return core_ == nullptr || core_->closed() ? std::string() : record_->name; }
 
   /// All of it, as a view.
@@ -226,6 +250,9 @@ class Tensor {
     require();
     return View<T, B>(core_.get(), record_, 0, shape_, count_);
   }
+
+  /// @{
+  /// As that of view(), see View. Throws UsageError after a move, and what that one throws.
   [[nodiscard]] View<T, B> slice(std::size_t first, std::size_t count) const { return view().slice(first, count); }
   [[nodiscard]] View<T, B> reshape(const Shape& shape) const { return view().reshape(shape); }
 
@@ -233,6 +260,7 @@ class Tensor {
   void download(std::span<T> data) const { view().download(data); }
   [[nodiscard]] std::vector<T> download() const { return view().download(); }
   [[nodiscard]] PendingDownload<B> download_async(std::span<T> data) const { return view().download_async(data); }
+  /// @}
 
   /// For bundles; empty after a move.
   [[nodiscard]] TensorRef<B> ref() const { return {core_.get(), record_, Bytes{}, bytes()}; }

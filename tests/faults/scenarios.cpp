@@ -325,7 +325,19 @@ void deferred_planning(World& world) {
   world.synchronize();
 }
 
-constexpr std::array<Scenario, 13> all{{
+void profiles(World& world) {
+  world.make_manager(small());
+  const Network network = make_network(world, 2);
+  for (Element i = 0; i < 6; ++i) {
+    if (i % 3 == 0) world.start_profile();  // one on demand, and one that follows a plan
+    train(world, network, i, 128, i == 4);
+    if (i % 3 == 1) world.stop_profile();
+  }
+  world.download(network.weights[0]);
+  world.synchronize();
+}
+
+constexpr std::array<Scenario, 14> all{{
     {.name = "build and tear down", .run = build_and_tear_down},
     {.name = "more than memory", .run = more_than_memory, .achieved = swapped_both_ways},
     {.name = "a steady loop", .run = steady_loop, .achieved = followed},
@@ -342,6 +354,7 @@ constexpr std::array<Scenario, 13> all{{
      .achieved = [](World& world) { return world.report()->swap_outs > 8; }},
     {.name = "fragments", .run = fragments, .achieved = swapped_both_ways},
     {.name = "checked accesses", .run = checked_accesses},
+    {.name = "profiles", .run = profiles, .achieved = followed_at_all},
 }};
 
 constexpr Scenario deferred{.name = "deferred planning", .run = deferred_planning, .achieved = followed};

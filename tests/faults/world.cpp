@@ -158,8 +158,8 @@ void World::note_error(std::string_view what, const char* text) {
   // What a callable threw is the program's own; all else must name what it is about.
   const std::string_view seen = text;
   if (callable_entered_ && !callable_left_) return;
-  if (fault_.source == Fault::Source::backend && what != "synchronize" && what != "manager" && what != "collect" &&
-      seen.find('"') == std::string_view::npos) {
+  const bool of_all = what == "synchronize" || what == "manager" || what == "collect" || what.ends_with(" profile");
+  if (fault_.source == Fault::Source::backend && !of_all && seen.find('"') == std::string_view::npos) {
     problem(errors_.back() + ": names neither operation nor tensor");
   }
 }

@@ -93,6 +93,8 @@ class World {
   void synchronize();
   void look();  ///< report, machine
   void plan_now();
+  void start_profile();
+  void stop_profile();
   void save_plan(std::string_view iteration);
   void load_plan(std::string_view iteration);
 

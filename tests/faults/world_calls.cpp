@@ -150,6 +150,23 @@ void World::look() {
   });
 }
 
+void World::start_profile() {
+  if (Managed* const managed = current()) {
+    call("start profile", [&] { managed->manager->start_profile(); });
+  }
+}
+
+void World::stop_profile() {
+  Managed* const managed = current();
+  if (managed == nullptr || managed->lost) return;
+  call("stop profile", [&] {
+    if (!managed->manager->profiling()) return;  // it was never started, or a call that failed has ended it
+    const Profile profile = managed->manager->stop_profile();
+    const bool all_times_known = fault_.source == Fault::Source::nothing;
+    if (all_times_known && peak_used(profile) > profile.device_budget) problem("a profile shows too many bytes");
+  });
+}
+
 void World::plan_now() {
   Managed* const managed = current();
   if (managed == nullptr || managed->lost) return;

@@ -192,14 +192,19 @@ TEST_CASE("for any trace the profile is what walking forward from each operation
     }
     if (!check_trace(trace)) continue;
     ++checked;
+    const Liveness liveness = analyze_liveness(trace, Bytes{1});
     Profile expected(trace.operations.size());
     for (std::size_t i = 0; i < expected.size(); ++i) {
+      std::vector<TensorId> live;
       for (std::uint32_t id = 0; id < trace.tensors.size(); ++id) {
-        if (lives_at(trace, t(id), i)) expected[i] += trace.tensors[id].bytes.value;
+        if (!lives_at(trace, t(id), i)) continue;
+        expected[i] += trace.tensors[id].bytes.value;
+        live.push_back(t(id));
       }
+      CHECK(tensors_live_at(trace, liveness, id_at<OperationId>(i)) == live);
     }
     CHECK(live_bytes(trace) == expected);
-    CHECK(analyze_liveness(trace, Bytes{1}).peak.value == *std::max_element(expected.begin(), expected.end()));
+    CHECK(liveness.peak.value == *std::max_element(expected.begin(), expected.end()));
   }
   CHECK(checked > 1000);
 }

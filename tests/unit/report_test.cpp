@@ -112,15 +112,15 @@ TEST_CASE("the report's text says in words and round numbers what a person asks 
   CHECK(says(out.str(), {"a device",
                          "shares the host's memory",
                          "100 B used",
-                         "peak 1.5 MiB",
-                         "256.0 MiB",
+                         "peak 1.50 MiB",
+                         "256.00 MiB",
                          "12 tensors",
-                         "3.0 GiB",
+                         "3.00 GiB",
                          "345 operations",
                          "2 on demand",
                          "40 by a plan",
-                         "7 swap-ins (10.0 KiB)",
-                         "5 swap-outs (20.0 KiB)",
+                         "7 swap-ins (10.00 KiB)",
+                         "5 swap-outs (20.00 KiB)",
                          "31 between queues",
                          "32 of the host",
                          "begun 3 times",
@@ -131,8 +131,20 @@ TEST_CASE("the report's text says in words and round numbers what a person asks 
                          "3.000 ms",
                          "0.500 ms stalls",
                          "1.500 x the least possible",
-                         "1.0 MiB in",
+                         "1.00 MiB in",
                          "a remark"}));
+}
+
+TEST_CASE("the text has the longest stalls, and how many more there are") {
+  Report report;
+  PlanSummary plan;
+  plan.stalled_operations = 7;
+  plan.stalls = {{"operation \"b\" waits", std::chrono::microseconds{1500}},
+                 {"operation \"a\" waits", std::chrono::microseconds{250}}};
+  report.plans.push_back(plan);
+  std::ostringstream out;
+  out << report;
+  CHECK(says(out.str(), {"1.500 ms: operation \"b\" waits", "0.250 ms: operation \"a\" waits", "and 5 operations"}));
 }
 
 TEST_CASE("a plan of several iterations says so in the text") {

@@ -20,28 +20,31 @@ namespace swapmm {
 
 /// Each backend has three in-order queues. Order between queues comes from events alone.
 enum class QueueKind : std::uint8_t { compute, h2d, d2h };
-inline constexpr std::size_t queue_count = 3;
+inline constexpr std::size_t queue_count = 3;  ///< of QueueKind
+/// 0 to 2.
 [[nodiscard]] constexpr std::size_t index(QueueKind queue) { return static_cast<std::size_t>(queue); }
 
+/// Of host memory.
 enum class HostKind : std::uint8_t {
   pinned,    ///< page-locked: copies are asynchronous and fast
   pageable,  ///< always there; a copy may block the host
 };
 
+/// Of the work up to an event: not ended, ended well, ended badly.
 enum class EventStatus : std::uint8_t { running, complete, failed };
 
 /// What a backend can do: values, not promises about speed.
 struct Capabilities {
-  std::string device_name;
+  std::string device_name;              ///< for persons
   Bytes alignment{1};                   ///< of each place inside a device memory
   Bytes view_alignment{1};              ///< of the part of a tensor that an operation addresses by a view
   std::optional<Bytes> max_allocation;  ///< largest single device memory; none: no limit known
   int copy_engines = 2;                 ///< 1: both directions share one
   bool host_shares_memory = false;      ///< swapping works and saves nothing
   bool failures_stick = false;          ///< a failed event makes every later call fail too (CUDA)
-  bool peer_access = false;
-  bool virtual_memory = false;
-  bool graph_capture = false;
+  bool peer_access = false;             ///< copies to and from other devices; not used yet
+  bool virtual_memory = false;          ///< device addresses apart from device bytes; not used yet
+  bool graph_capture = false;           ///< queued work can be recorded and run again; not used yet
 };
 
 // clang-format off

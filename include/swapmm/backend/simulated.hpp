@@ -23,6 +23,7 @@
 #include <swapmm/backend/simulated/options.hpp>
 #include <swapmm/base/bytes.hpp>
 
+/// A device that is simulated on plain memory.
 namespace swapmm::simulated {
 
 /// Ownership of one object of a device, that ends with the given function.
@@ -49,6 +50,7 @@ class Claim {
   BlockId id_;
 };
 
+/// Bytes of the device; opaque.
 class DeviceMemory {
  private:
   friend class Backend;
@@ -56,10 +58,14 @@ class DeviceMemory {
   Claim<&Device::release> claim_;
 };
 
+/// Bytes of the host.
 class HostMemory {
  public:
+  /// @{
+  /// The first byte; the same for as long as the memory exists.
   [[nodiscard]] std::byte* data() { return data_; }
   [[nodiscard]] const std::byte* data() const { return data_; }
+  /// @}
 
  private:
   friend class Backend;
@@ -68,13 +74,18 @@ class HostMemory {
   std::byte* data_;
 };
 
-/// Does not keep its memory alive: using one after the memory's release is an error that the checker reports.
+/// A place in a DeviceMemory. Does not keep its memory alive: using one after the memory's release is an error that the
+/// checker reports.
 class Address {
  public:
   /// The bytes. For kernels, while they run.
   [[nodiscard]] std::byte* data() const { return place_.data; }
+  /// @{
+  /// How many bytes.
   [[nodiscard]] std::size_t size() const { return place_.size; }
   [[nodiscard]] std::uint64_t bytes() const { return place_.size; }
+  /// @}
+  /// For Touch.
   [[nodiscard]] const Place& place() const { return place_; }
 
  private:
@@ -88,14 +99,21 @@ class Address {
 template <class T>
 class View {
  public:
+  /// The first `count` elements at that address.
   View(const Address& address, std::size_t count) : place_(address.place()), count_(count) {}
 
-  [[nodiscard]] T* data() const { return reinterpret_cast<T*>(place_.data); }
+  /// The number of elements.
   [[nodiscard]] std::size_t size() const { return count_; }
+  /// Their size.
   [[nodiscard]] std::uint64_t bytes() const { return count_ * sizeof(T); }
+  /// @{
+  /// The elements. For kernels, while they run; not checked.
+  [[nodiscard]] T* data() const { return reinterpret_cast<T*>(place_.data); }
   [[nodiscard]] T& operator[](std::size_t i) const { return data()[i]; }
   [[nodiscard]] T* begin() const { return data(); }
   [[nodiscard]] T* end() const { return data() + count_; }
+  /// @}
+  /// For Touch.
   [[nodiscard]] const Place& place() const { return place_; }
 
  private:
@@ -103,6 +121,7 @@ class View {
   std::size_t count_;
 };
 
+/// A slot for a point in a queue.
 class Event {
  private:
   friend class Backend;
@@ -126,6 +145,7 @@ class NativeEvent {
 /// Points that a launch waits for. Allocates only for more than `in_place` of them.
 class WaitList {
  public:
+  /// The number of points.
   [[nodiscard]] std::size_t size() const { return count_; }
 
  private:
@@ -155,10 +175,14 @@ class WaitList {
 /// The touches of one launch: a braced list, or anything that is a span of them.
 class Touches {
  public:
+  /// @{
+  /// Refers to what it is given, for the call that it is an argument of.
   Touches(std::initializer_list<Touch> list) : all_(list.begin(), list.size()) {}  // NOLINT(*-explicit-*)
   template <std::convertible_to<std::span<const Touch>> R>
   Touches(const R& range) : all_(range) {}  // NOLINT(*-explicit-*)
+  /// @}
 
+  /// All of them.
   [[nodiscard]] std::span<const Touch> all() const { return all_; }
 
  private:
@@ -171,6 +195,8 @@ class Touches {
 /// Bodies up to Body::in_place_bytes allocate nothing.
 class Queue {
  public:
+  /// @{
+  /// The first form: queues the kernel.
   template <std::invocable F>
   void launch(std::string_view name, std::chrono::nanoseconds duration, Touches touches, F body) {
     queue(name, duration, touches, nullptr, 1, one_phase(std::move(body)));
@@ -180,6 +206,9 @@ class Queue {
     queue(name, duration, touches, nullptr, 2, two_phases(std::move(read), std::move(write)));
   }
 
+  /// @}
+
+  /// @{
   /// The second form: behind the wait list, and with an event of its own.
   template <std::invocable F>
   NativeEvent launch(std::string_view name, std::chrono::nanoseconds duration, Touches touches, const WaitList& waits,
@@ -191,6 +220,7 @@ class Queue {
                      Read read, Write write) {
     return queue(name, duration, touches, &waits, 2, two_phases(std::move(read), std::move(write)));
   }
+  /// @}
 
  private:
   friend class Backend;
@@ -219,6 +249,8 @@ class Queue {
 /// The backend. Its objects keep the device alive; what is still queued when the last of them goes is discarded.
 class Backend {
  public:
+  /// @{
+  /// As swapmm::Backend names it.
   using DeviceMemory = simulated::DeviceMemory;
   using HostMemory = simulated::HostMemory;
   using Address = simulated::Address;
@@ -228,9 +260,13 @@ class Backend {
   using NativeEvent = simulated::NativeEvent;
   template <class T>
   using View = simulated::View<T>;
+  /// @}
 
+  /// A device of its own, whose device memory is taken at once.
   explicit Backend(const Options& options = {});
 
+  /// @{
+  /// As swapmm::Backend says.
   [[nodiscard]] const Capabilities& capabilities() const;
 
   [[nodiscard]] DeviceMemory allocate(Bytes size);
@@ -257,6 +293,7 @@ class Backend {
 
   void set_timing(bool on);
   [[nodiscard]] std::optional<std::chrono::nanoseconds> elapsed(const Event& from, const Event& to);
+  /// @}
 
   // Beyond the concept: what a backend may offer. Users look for it with `if constexpr (requires ...)`.
 
@@ -271,13 +308,14 @@ class Backend {
   std::uint64_t step(std::uint64_t count = 1);
   void drain();                                        ///< step() until nothing is queued
   [[nodiscard]] std::chrono::nanoseconds now() const;  ///< the host's virtual time
+  /// What was asked for so far.
   [[nodiscard]] const Counters& counters() const;
   /// Of all steps so far, and of where between the calls of the host they came.
   [[nodiscard]] std::uint64_t trace_hash() const;
-  [[nodiscard]] const std::vector<std::string>& violations() const;  ///< the first 100 texts
-  [[nodiscard]] std::uint64_t violation_count() const;
-  void clear_violations();
-  [[nodiscard]] const std::vector<LogEntry>& log() const;
+  [[nodiscard]] const std::vector<std::string>& violations() const;  ///< what the checker found: the first 100 texts
+  [[nodiscard]] std::uint64_t violation_count() const;               ///< all of them
+  void clear_violations();                                           ///< none again
+  [[nodiscard]] const std::vector<LogEntry>& log() const;            ///< with Options::log: all commands so far
 
  private:
   struct Shared;  // the device, and the queue that user code sees

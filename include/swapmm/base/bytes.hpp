@@ -11,16 +11,20 @@ namespace swapmm {
 /// A number of bytes: a size, or an offset from the start of a memory. Never negative.
 /// Plain `+` and `-` are for sums that were checked before (see checked_add); they do not check again.
 struct Bytes {
-  std::uint64_t value = 0;
+  std::uint64_t value = 0;  ///< how many
 
   constexpr Bytes() = default;
+  /// Explicit, so that no other number is taken for bytes.
   constexpr explicit Bytes(std::uint64_t bytes) : value(bytes) {}
 
+  /// @{
+  /// Plain: not checked.
   friend constexpr auto operator<=>(Bytes, Bytes) = default;
   friend constexpr Bytes operator+(Bytes a, Bytes b) { return Bytes{a.value + b.value}; }
   friend constexpr Bytes operator-(Bytes a, Bytes b) { return Bytes{a.value - b.value}; }
   constexpr Bytes& operator+=(Bytes other) { return *this = *this + other; }
   constexpr Bytes& operator-=(Bytes other) { return *this = *this - other; }
+  /// @}
 };
 
 /// a + b, or nothing where the sum does not fit 64 bits.
@@ -53,12 +57,12 @@ struct Bytes {
   return bytes - Bytes{bytes.value % alignment.value};
 }
 
-/// `using namespace swapmm::literals;` for 64_KiB, 256_MiB, 8_GiB and 100_bytes.
+/// `using namespace swapmm::literals;` for 64_KiB, 256_MiB, 8_GiB and 100_bytes. Not checked for 64 bits.
 namespace literals {
-constexpr Bytes operator""_bytes(unsigned long long count) { return Bytes{count}; }
-constexpr Bytes operator""_KiB(unsigned long long count) { return Bytes{count << 10U}; }
-constexpr Bytes operator""_MiB(unsigned long long count) { return Bytes{count << 20U}; }
-constexpr Bytes operator""_GiB(unsigned long long count) { return Bytes{count << 30U}; }
+constexpr Bytes operator""_bytes(unsigned long long count) { return Bytes{count}; }       ///< single bytes
+constexpr Bytes operator""_KiB(unsigned long long count) { return Bytes{count << 10U}; }  ///< 1,024 bytes each
+constexpr Bytes operator""_MiB(unsigned long long count) { return Bytes{count << 20U}; }  ///< 1,024 KiB each
+constexpr Bytes operator""_GiB(unsigned long long count) { return Bytes{count << 30U}; }  ///< 1,024 MiB each
 }  // namespace literals
 
 }  // namespace swapmm

@@ -13,6 +13,7 @@ enum class OperationId : std::uint32_t {};
 /// Position of a command in Plan::commands.
 enum class CommandId : std::uint32_t {};
 
+/// The position that an id stands for.
 template <class Id>
   requires(sizeof(Id) == sizeof(std::uint32_t))
 [[nodiscard]] constexpr std::size_t index(Id id) { return static_cast<std::size_t>(id); }

@@ -10,20 +10,26 @@ namespace swapmm {
 
 /// Why a pure function could not give what was asked: one sentence for a person, naming field, index and numbers.
 struct Problem {
-  std::string message;
+  std::string message;  ///< the sentence
 };
 
 /// A value, or the Problem that prevented it. The pure layers return this; the facade turns it into exceptions.
 template <class T>
 class [[nodiscard]] Result {
  public:
+  /// @{
+  /// From either, so that a function can return it as it is.
   Result(T value) : content_(std::in_place_index<0>, std::move(value)) {}            // NOLINT(*-explicit-*)
   Result(Problem problem) : content_(std::in_place_index<1>, std::move(problem)) {}  // NOLINT(*-explicit-*)
+  /// @}
 
+  /// True for a value, false for a Problem.
   [[nodiscard]] bool has_value() const { return content_.index() == 0; }
+  /// has_value()
   explicit operator bool() const { return has_value(); }
 
-  /// Only with has_value().
+  /// @{
+  /// The value. Only with has_value(): asserted, and undefined without assertions.
   T& value() & {
     assert(has_value());
     return *std::get_if<0>(&content_);
@@ -41,8 +47,9 @@ class [[nodiscard]] Result {
   T&& operator*() && { return std::move(*this).value(); }
   T* operator->() { return &value(); }
   const T* operator->() const { return &value(); }
+  /// @}
 
-  /// Only without has_value().
+  /// The Problem. Only without has_value(), as above.
   [[nodiscard]] const Problem& problem() const {
     assert(!has_value());
     return *std::get_if<1>(&content_);
@@ -52,8 +59,9 @@ class [[nodiscard]] Result {
   std::variant<T, Problem> content_;
 };
 
-/// Result of a check: nothing, or a Problem.
+/// The value of a check that passed: nothing.
 struct Done {};
+/// Result of a check: Done, or a Problem.
 using Check = Result<Done>;
 
 }  // namespace swapmm

@@ -16,7 +16,7 @@ enum class DataId : std::uint32_t {};
 /// One value of one tensor. A whole write or an update ends the tensor's value and begins its next version, as in
 /// static single assignment: so a node never changes, and an edge is always a flow of one value.
 struct DataNode {
-  TensorId tensor{};
+  TensorId tensor{};                    ///< whose value
   std::uint32_t version = 0;            ///< counts the values of the tensor in the iteration, from 0
   std::optional<OperationId> made_by;   ///< none: from the host (input) or the iteration before (persistent)
   std::vector<OperationId> used_by;     ///< operations that read or update it, ascending
@@ -39,7 +39,7 @@ struct OperationNode {
 /// to the data they give, and over the wrap from a persistent tensor's last value to its first. Without the wrap it
 /// has no circle: both kinds of nodes stand in an order in which every edge leads forward.
 struct Graph {
-  std::vector<DataNode> data;
+  std::vector<DataNode> data;             ///< by DataId
   std::vector<OperationNode> operations;  ///< by OperationId
 
   friend bool operator==(const Graph&, const Graph&) = default;

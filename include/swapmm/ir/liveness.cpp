@@ -13,9 +13,9 @@ namespace {
 
 /// Sums over intervals of operations, as differences from one operation to the next. The differences wrap around
 /// below zero by design of unsigned arithmetic; the sums that matter are sums of sizes and do not.
-class Profile {
+class IntervalSums {
  public:
-  explicit Profile(std::size_t operations) : difference_(operations + 1) {}
+  explicit IntervalSums(std::size_t operations) : difference_(operations + 1) {}
 
   /// Adds `bytes` to the operations from `first` to `last`, both included.
   void add(std::size_t first, std::size_t last, Bytes bytes) {
@@ -59,10 +59,11 @@ std::size_t live_until(const Needs& needs, std::size_t use) {
 }
 
 /// A persistent value goes on from its last use into the next iteration where something there still wants it.
-void add_wrap(const Needs& needs, Bytes bytes, Profile& profile) {
+template <class Visit>
+void visit_wrap(const Needs& needs, Visit& visit) {
   const std::size_t n = needs.operations;
   if (needs.uses.empty()) {
-    if (!needs.host_reads.empty()) profile.add(0, n - 1, bytes);
+    if (!needs.host_reads.empty()) visit(std::size_t{0}, n - 1);
     return;
   }
   const std::size_t first = index(needs.uses.front().operation);
@@ -71,16 +72,18 @@ void add_wrap(const Needs& needs, Bytes bytes, Profile& profile) {
   if (!needs_value && !read) return;
   // What live_until() said of the last use is counted already.
   const std::size_t counted = live_until(needs, needs.uses.size() - 1);
-  if (counted + 1 < n) profile.add(counted + 1, n - 1, bytes);
+  if (counted + 1 < n) visit(counted + 1, n - 1);
   const std::size_t end = needs_value ? first : *read + 1;
-  if (end > 0) profile.add(0, end - 1, bytes);
+  if (end > 0) visit(std::size_t{0}, end - 1);
 }
 
-void add_tensor(const Needs& needs, Bytes bytes, Profile& profile) {
+/// Calls visit(first, last) for each run of operations, both ends included, during which the value must be somewhere.
+template <class Visit>
+void visit_live(const Needs& needs, Visit visit) {
   for (std::size_t use = 0; use < needs.uses.size(); ++use) {
-    profile.add(index(needs.uses[use].operation), live_until(needs, use), bytes);
+    visit(index(needs.uses[use].operation), live_until(needs, use));
   }
-  if (needs.kind == TensorKind::persistent) add_wrap(needs, bytes, profile);
+  if (needs.kind == TensorKind::persistent) visit_wrap(needs, visit);
 }
 
 std::vector<std::vector<OperationId>> host_reads_of(const Trace& trace) {
@@ -110,14 +113,29 @@ Liveness analyze_liveness(const Trace& trace, Bytes alignment) {
   }
 
   const auto host_reads = host_reads_of(trace);
-  Profile profile(n);
+  IntervalSums sums(n);
   for (std::size_t t = 0; t < trace.tensors.size(); ++t) {
     const TraceTensor& tensor = trace.tensors[t];
-    add_tensor({liveness.uses[t], host_reads[t], tensor.kind, n}, round_up(tensor.bytes, alignment), profile);
+    const Bytes bytes = round_up(tensor.bytes, alignment);
+    visit_live({liveness.uses[t], host_reads[t], tensor.kind, n},
+               [&](std::size_t first, std::size_t last) { sums.add(first, last, bytes); });
   }
-  liveness.live = std::move(profile).sums();
+  liveness.live = std::move(sums).sums();
   liveness.peak = *std::max_element(liveness.live.begin(), liveness.live.end());
   return liveness;
+}
+
+std::vector<TensorId> tensors_live_at(const Trace& trace, const Liveness& liveness, OperationId operation) {
+  const auto host_reads = host_reads_of(trace);
+  const std::size_t at = index(operation);
+  std::vector<TensorId> live;
+  for (std::size_t t = 0; t < trace.tensors.size(); ++t) {
+    bool is_live = false;
+    visit_live({liveness.uses[t], host_reads[t], trace.tensors[t].kind, trace.operations.size()},
+               [&](std::size_t first, std::size_t last) { is_live = is_live || (first <= at && at <= last); });
+    if (is_live) live.push_back(id_at<TensorId>(t));
+  }
+  return live;
 }
 
 }  // namespace swapmm

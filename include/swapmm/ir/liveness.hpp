@@ -10,9 +10,10 @@
 
 namespace swapmm {
 
+/// One access of a tensor.
 struct Use {
-  OperationId operation{};
-  Access access = Access::read;
+  OperationId operation{};       ///< by which operation
+  Access access = Access::read;  ///< in which way
 };
 
 /// When values live, on the circle of operations 0 .. n-1 that an iteration is.
@@ -28,11 +29,16 @@ struct Liveness {
   Bytes peak;
   /// The largest bundle: no budget below it can work.
   Bytes largest_bundle;
-  OperationId largest_bundle_operation{};
+  OperationId largest_bundle_operation{};  ///< whose bundle that is; of several, the first
 };
 
 /// Sizes are rounded up to `alignment`, which is one that check_machine() accepts. Linear in the size of the trace,
 /// but for sorting the host reads of each tensor.
 [[nodiscard]] Liveness analyze_liveness(const Trace& trace, Bytes alignment);
+
+/// The tensors that make up Liveness::live of that operation, ascending: what must be somewhere while it runs. Linear
+/// in the size of the trace.
+[[nodiscard]] std::vector<TensorId> tensors_live_at(const Trace& trace, const Liveness& liveness,
+                                                    OperationId operation);
 
 }  // namespace swapmm

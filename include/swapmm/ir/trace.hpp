@@ -21,6 +21,7 @@ enum class TensorKind : std::uint8_t {
   transient,   ///< dead before its first and after its last use in the iteration
 };
 
+/// As it stands in trace files.
 [[nodiscard]] constexpr std::string_view to_string(TensorKind kind) {
   switch (kind) {
     case TensorKind::persistent: return "persistent";
@@ -30,10 +31,11 @@ enum class TensorKind : std::uint8_t {
   return "unknown";
 }
 
+/// One tensor of a trace: a size, and how its value lives.
 struct TraceTensor {
-  std::string name;
-  Bytes bytes;
-  TensorKind kind = TensorKind::transient;
+  std::string name;                         ///< for persons; any text, need not be unique
+  Bytes bytes;                              ///< the size, without padding
+  TensorKind kind = TensorKind::transient;  ///< how its value lives
   /// For an input: the operation before which the host gives the value. 0 for all other kinds.
   std::uint32_t available_from = 0;
 
@@ -42,33 +44,34 @@ struct TraceTensor {
 
 /// One unit operation. Its bundle is the union of the three lists; a tensor stands in one of them at most.
 struct TraceOperation {
-  std::string name;
-  std::chrono::nanoseconds duration{0};
-  std::vector<TensorId> reads;    ///< needs the value and leaves it
-  std::vector<TensorId> writes;   ///< gives it a whole new value
-  std::vector<TensorId> updates;  ///< needs the value and changes it in place
+  std::string name;                      ///< for persons
+  std::chrono::nanoseconds duration{0};  ///< what it takes on the device; not negative
+  std::vector<TensorId> reads;           ///< needs the value and leaves it
+  std::vector<TensorId> writes;          ///< gives it a whole new value
+  std::vector<TensorId> updates;         ///< needs the value and changes it in place
 
   friend bool operator==(const TraceOperation&, const TraceOperation&) = default;
 };
 
 /// The host reads the value that `tensor` has after that operation.
 struct HostRead {
-  TensorId tensor{};
-  OperationId after_operation{};
+  TensorId tensor{};              ///< whose value
+  OperationId after_operation{};  ///< the value it has when that one has ended
 
   friend bool operator==(const HostRead&, const HostRead&) = default;
 };
 
 /// One iteration of a program as observed, whoever recorded it: plain data, format `swapmm-trace` version 1.
 struct Trace {
-  std::string name;
+  std::string name;                        ///< of the iteration
   std::vector<TraceTensor> tensors;        ///< a tensor's id is its position
   std::vector<TraceOperation> operations;  ///< in the order in which they run
-  std::vector<HostRead> host_reads;
+  std::vector<HostRead> host_reads;        ///< in any order
 
   friend bool operator==(const Trace&, const Trace&) = default;
 };
 
+/// How an operation accesses a tensor of its bundle: see TraceOperation.
 enum class Access : std::uint8_t { read, write, update };
 
 /// Calls visit(TensorId, Access) for each tensor of the operation's bundle: reads, then writes, then updates.

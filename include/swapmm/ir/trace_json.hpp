@@ -13,6 +13,7 @@ namespace swapmm {
 /// check_trace(). A Problem names field and index. Linear; at most about four times the size of the text in memory
 /// (the text itself not counted), up to eight times where the stream cannot tell its length, as a pipe.
 [[nodiscard]] Result<Trace> read_trace(std::istream& in);
+/// The same, of a text in memory.
 [[nodiscard]] Result<Trace> read_trace(std::string_view text);
 
 /// Writes what read_trace() reads back as an equal trace, one tensor or operation a line. Names that are not UTF-8

@@ -15,6 +15,7 @@ namespace swapmm {
 /// yet a valid one: validate() says so. Linear; at most about four times the size of the text in memory (the text
 /// itself not counted). A Problem names field and index.
 [[nodiscard]] Result<Plan> read_plan(std::istream& in);
+/// The same, of a text in memory.
 [[nodiscard]] Result<Plan> read_plan(std::string_view text);
 
 /// Writes what read_plan() reads back as an equal plan, one command a line. Names that are not UTF-8 or too long are

@@ -16,9 +16,10 @@ namespace swapmm {
 /// bundle, budget.
 using Planner = Result<Plan> (*)(const Trace& trace, const Machine& machine);
 
+/// A planner, as planners() lists it.
 struct NamedPlanner {
-  std::string_view name;
-  Planner make;
+  std::string_view name;     ///< as make_plan() and SchedulerOptions::planner take it
+  Planner make;              ///< the function
   std::string_view summary;  ///< one line for a person
 };
 

@@ -11,20 +11,21 @@
 
 namespace swapmm {
 
+/// When something ran.
 struct Span {
-  std::chrono::nanoseconds start{0};
-  std::chrono::nanoseconds end{0};
+  std::chrono::nanoseconds start{0};  ///< when it began
+  std::chrono::nanoseconds end{0};    ///< when it had ended; not before start
 };
 
 /// One iteration in the steady state. Times count from the end of the last operation of the iteration before.
 struct Simulation {
   std::chrono::nanoseconds iteration{0};  ///< long-run mean, rounded to the nearest nanosecond
   std::chrono::nanoseconds compute{0};    ///< sum of the durations of the operations
-  Bytes h2d;
-  Bytes d2h;
-  Bytes peak;                    ///< occupied at one time, sizes rounded up to the alignment
-  std::vector<Span> operations;  ///< of the last iteration simulated
-  std::vector<Span> commands;    ///< of the last iteration simulated; negative where it ran in the one before
+  Bytes h2d;                              ///< copied to the device
+  Bytes d2h;                              ///< copied to the host
+  Bytes peak;                             ///< occupied at one time, sizes rounded up to the alignment
+  std::vector<Span> operations;           ///< of the last iteration simulated
+  std::vector<Span> commands;             ///< of the last iteration simulated; negative where it ran in the one before
 };
 
 /// Runs a valid plan by the timing rules of docs/formats.md until it repeats itself (or 1,000 iterations).

@@ -12,8 +12,8 @@ namespace swapmm {
 /// One broken rule of a plan. `rule` is the number in docs/formats.md (1 to 7; 0: the plan's structure: an index
 /// out of range, another program's digest, a bad machine); `message` names command, tensor and numbers.
 struct Violation {
-  int rule = 0;
-  std::string message;
+  int rule = 0;         ///< 0 to 7
+  std::string message;  ///< one sentence
 };
 
 /// Every way in which `plan` could go wrong for `trace`, whatever operations and copies take; empty for a valid

@@ -9,6 +9,7 @@
 #include <swapmm/backend/backend.hpp>
 #include <swapmm/base/result.hpp>
 #include <swapmm/plan/plan.hpp>
+#include <swapmm/plan/stalls.hpp>
 #include <swapmm/runtime/clock.hpp>
 #include <swapmm/runtime/program.hpp>
 
@@ -54,6 +55,7 @@ struct CompiledPlan {
   std::array<std::uint32_t, queue_count> points{};  ///< recorded per iteration on each queue
   Bytes footprint;                                  ///< no place of the plan ends above it
   std::vector<bool> swapped_out;                    ///< per role: needs a host block
+  std::vector<Stall> stalls;                        ///< predicted, the longest first
 };
 
 /// A cycle of one or more iterations that has a plan.

@@ -308,6 +308,39 @@ class Core : public std::enable_shared_from_this<Core<B>> {
     return report;
   }
 
+  // ---- times
+
+  void start_profile() {
+    const Entry entry(*this);
+    Store<B>& store = inside_->store;
+    if (store.profiler.active()) throw UsageError("a profile is being recorded already");
+    translate({"starting a profile", {}}, [&] {
+      store.timeline.host_wait(store.timeline.everything());
+      store.start_profile();
+    });
+  }
+
+  [[nodiscard]] bool profiling() {
+    const Entry entry(*this, false);
+    return inside_->store.profiler.active();
+  }
+
+  [[nodiscard]] Profile stop_profile() {
+    const Entry entry(*this);
+    Store<B>& store = inside_->store;
+    if (!store.profiler.active()) throw UsageError("no profile is being recorded");
+    return translate({"recording a profile", {}}, [&] {
+      try {
+        for (const QueueKind queue : all_queues) store.timeline.mark(queue);  // behind the profile's own events
+        store.timeline.host_wait(store.timeline.everything());
+        return store.stop_profile();
+      } catch (...) {
+        store.give_up_profile();
+        throw;
+      }
+    });
+  }
+
   /// Waits until nothing is in flight.
   void synchronize() {
     const Entry entry(*this);
@@ -481,10 +514,12 @@ class Core : public std::enable_shared_from_this<Core<B>> {
   void queue_waits(bool as_list) {
     Store<B>& store = inside_->store;
     const bool timed = store.timing && !current_.followed && inside_->course.logging();
-    if (as_list && !timed) return;
+    const bool profiled = store.profiler.active();
+    if (as_list && !timed && !profiled) return;
     store.issue([&] {
       if (current_.waits.count != 0) store.backend.wait(QueueKind::compute, current_.waits.span());
       if (timed) store.backend.record(QueueKind::compute, current_.slot->start);
+      if (profiled) store.profiler.begin(QueueKind::compute, current_.request.name, Bytes{});
     });
     if (timed) current_.label.timing = inside_->recorder.operation_timing();
     store.timeline.gained(QueueKind::compute, current_.waits);
@@ -540,8 +575,7 @@ class Core : public std::enable_shared_from_this<Core<B>> {
         // The work is done, for issue() has waited for it; only the point behind it is missing.
         at = store.timeline.issued(QueueKind::compute);
         store.timeline.unrecorded(QueueKind::compute, current_.label.issue);
-        book_writes(at);
-        ++operations_;
+        book_operation(at);
         postpone(std::current_exception(), {"recording the end of operation ", current_.request.name});
         if (current_.followed) inside_->course.abandon_plan("an event could not be recorded");
         current_.followed = false;
@@ -552,11 +586,12 @@ class Core : public std::enable_shared_from_this<Core<B>> {
       store.timeline.unrecorded(QueueKind::compute, current_.label.issue);
       at = inside_->follower.current_point();
     }
-    book_writes(at);
-    ++operations_;
+    book_operation(at);
   }
 
-  void book_writes(Sequence at) noexcept {
+  void book_operation(Sequence at) noexcept {
+    ++operations_;
+    if (inside_->store.profiler.active()) inside_->store.profiler.end(QueueKind::compute, at);
     for (const auto& item : current_.request.items) {
       Rec& record = *item.record;
       record.device.busy[QueueKind::compute] = at;

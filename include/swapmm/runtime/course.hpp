@@ -56,6 +56,7 @@ class Course {
   void end() {
     if (!in_iteration_) return;
     in_iteration_ = false;
+    if (parts_.store.profiler.active()) parts_.store.profiler.iteration_ended();
     try {
       if (parts_.follower.active()) {
         if (parts_.follower.end_iteration()) {

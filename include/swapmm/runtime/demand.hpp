@@ -88,8 +88,8 @@ class Demand {
   /// The operation was queued, or given up: its work area is free again after `after`.
   void end_scratch(Bytes size, const Clock& after) noexcept {
     if (!scratch_) return;
-    store_.unbook(size);
     scratch_->after.join(after);
+    store_.unbook(size, scratch_->after);
     store_.places.give_back(scratch_->offset, size, scratch_->after);
     scratch_.reset();
   }
@@ -101,14 +101,14 @@ class Demand {
       store_.ensure_block(record);
       store_.swap_out(record, store_.before_swap_out(record));
     }
-    release(record);
+    release(record, true);
   }
 
-  /// Frees the device bytes; a value that is nowhere else is gone.
-  void release(Rec& record) noexcept {
+  /// Frees the device bytes; a value that is nowhere else is gone. `for_next`: whoever comes next needs the room.
+  void release(Rec& record, bool for_next = false) noexcept {
     const Bytes offset = record.device.offset;
     unlink(record);
-    store_.unsettle(record);
+    store_.unsettle(record, for_next);
     store_.places.give_back(offset, record.bytes, record.device.busy);
   }
 
@@ -164,6 +164,8 @@ class Demand {
   }
 
  private:
+  using When = typename Store<B>::When;
+
   static std::vector<NamedSize> sizes_of(const Request<B>& request) {
     std::vector<NamedSize> sizes;
     for (const auto& item : request.items) sizes.push_back({item.record->name, item.record->bytes});
@@ -183,7 +185,7 @@ class Demand {
     const auto place_scratch = [&] {
       const auto place = make_room(request.scratch, stamp);
       if (!place) return false;
-      store_.book(request.scratch);
+      store_.book(request.scratch, place->after, When::with_next_operation);
       scratch_ = place;
       grant.scratch = store_.addresses.at(place->offset, request.scratch);
       grant.needs.join(place->after);
@@ -214,7 +216,7 @@ class Demand {
       store_.places.give_back(place->offset, record.bytes, place->after);
       throw;
     }
-    store_.settle(record, place->offset, address, place->after);
+    store_.settle(record, place->offset, address, place->after, When::with_next_operation);
     link(record);
     return true;
   }

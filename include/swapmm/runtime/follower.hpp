@@ -108,7 +108,7 @@ class Follower {
   void stop(Reclaim&& reclaim) {
     if (!active()) return;
     for (std::size_t role = 0; role < early_.size(); ++role) {
-      if (early_[role].resident) store_.unbook(plan_->program.roles[role].bytes);
+      if (early_[role].resident) store_.unbook(plan_->program.roles[role].bytes, early_[role].after);
       early_[role].resident = false;
     }
     plan_ = nullptr;
@@ -379,7 +379,7 @@ class Follower {
         if (record != nullptr && !record->device.resident && bound_in_current_round(step.role)) {
           store_.settle(*record, step.offset, address, needs);
         } else {
-          store_.book(size);
+          store_.book(size, needs);
           early_[step.role] = {true, step.offset, address, needs};
         }
         break;
@@ -411,10 +411,11 @@ class Follower {
         break;
       case CommandKind::release:
         if (record != nullptr && record->device.resident) {
+          record->device.busy.join(needs);
           store_.unsettle(*record);
         } else if (early_[step.role].resident) {
           early_[step.role].resident = false;
-          store_.unbook(size);
+          store_.unbook(size, needs);
         }
         break;
     }
@@ -460,7 +461,7 @@ class Follower {
       }
     }
     for (std::size_t role = 0; role < early.size(); ++role) {
-      if (early[role].resident) store_.book(plan.program.roles[role].bytes);
+      if (early[role].resident) store_.book(plan.program.roles[role].bytes, early[role].after);
     }
   }
   static constexpr Bytes unwanted{~std::uint64_t{0}};

@@ -11,6 +11,29 @@
 
 namespace swapmm::runtime {
 
+namespace {
+
+// For a person, who looks at the longest.
+PlanSummary summary_of(const std::string& name, const CompiledPlan& known) {
+  const Trace& trace = known.program.trace;
+  PlanSummary summary;
+  summary.iteration = name;
+  summary.planner = known.plan.planner;
+  summary.operations = trace.operations.size();
+  summary.iterations_per_cycle = static_cast<std::size_t>(
+      std::count_if(known.program.events.begin(), known.program.events.end(),
+                    [](const Event& event) { return event.what == Event::What::end_of_iteration; }));
+  summary.predicted = known.plan.predicted;
+  summary.stalled_operations = known.stalls.size();
+  constexpr std::size_t most = 5;
+  for (std::size_t i = 0; i < std::min(most, known.stalls.size()); ++i) {
+    summary.stalls.push_back({describe(known.stalls[i], trace, known.plan), known.stalls[i].time});
+  }
+  return summary;
+}
+
+}  // namespace
+
 Result<CompiledPlan> adopt_plan(Program program, Plan plan, const Machine& machine) {
   // Whatever machine the plan was made for, it is to be valid on this one.
   plan.machine.device_budget = machine.device_budget;
@@ -22,7 +45,10 @@ Result<CompiledPlan> adopt_plan(Program program, Plan plan, const Machine& machi
     return Problem{"the plan breaks rule " + std::to_string(violations.front().rule) + ": " +
                    violations.front().message};
   }
-  return compile(std::move(program), std::move(plan));
+  std::vector<Stall> stalls = find_stalls(program.trace, plan);
+  Result<CompiledPlan> compiled = compile(std::move(program), std::move(plan));
+  if (compiled.has_value()) compiled->stalls = std::move(stalls);
+  return compiled;
 }
 
 void PlanTask::run() {
@@ -273,13 +299,7 @@ void ProgramBook::load(std::string_view name, Plan plan) {
 
 void ProgramBook::summarize(Report& report) const {
   for (const Named& programs : names_) {
-    for (const FollowablePtr& plan : programs.plans) {
-      const auto& events = plan->program.events;
-      const auto iterations = std::count_if(
-          events.begin(), events.end(), [](const Event& event) { return event.what == Event::What::end_of_iteration; });
-      report.plans.push_back({programs.name, plan->plan.planner, plan->program.trace.operations.size(),
-                              static_cast<std::size_t>(iterations), plan->plan.predicted});
-    }
+    for (const FollowablePtr& plan : programs.plans) report.plans.push_back(summary_of(programs.name, *plan));
   }
   report.notes = notes_;
 }

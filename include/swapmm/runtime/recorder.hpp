@@ -33,11 +33,10 @@ class Recorder {
 
   void open(std::string_view name, bool with_times) {
     name_.assign(name);
-    if (with_times) store_.backend.set_timing(true);
+    store_.time_for_recorder(with_times);
     log_.clear();
     ++epoch_;
     open_ = true;
-    store_.timing = with_times;
     store_.timed_copies.clear();
   }
 
@@ -48,9 +47,7 @@ class Recorder {
   /// The iteration goes on by a plan: nothing of it needs to be learned.
   void abandon() {
     open_ = false;
-    if (!store_.timing) return;
-    store_.timing = false;
-    store_.backend.set_timing(false);
+    store_.time_for_recorder(false);
   }
   void abandon_quietly() noexcept {
     open_ = false;
@@ -63,8 +60,7 @@ class Recorder {
   void close() {
     if (store_.timing) {
       store_.timeline.host_wait(store_.timeline.everything());
-      store_.backend.set_timing(false);
-      store_.timing = false;
+      store_.time_for_recorder(false);
       store_.timeline.collect(
           [&](std::uint32_t timing, std::chrono::nanoseconds duration) { measured(timing, duration); });
     }

@@ -18,6 +18,7 @@
 #include <swapmm/runtime/host_pool.hpp>
 #include <swapmm/runtime/link_estimate.hpp>
 #include <swapmm/runtime/place_map.hpp>
+#include <swapmm/runtime/profiler.hpp>
 #include <swapmm/runtime/record.hpp>
 #include <swapmm/runtime/timeline.hpp>
 
@@ -43,6 +44,7 @@ class Store {
   Store(B handle, const Options& options)
       : backend(std::move(handle)),
         timeline(backend, options.queue_depth),
+        profiler(backend),
         places(budget_of(options, backend), arena_of(options, backend), backend.capabilities().alignment),
         addresses(backend, places.budget(), places.arena()),
         pool(backend, options.pinned_budget, options.host_budget) {}
@@ -51,13 +53,14 @@ class Store {
 
   B backend;
   Timeline<B> timeline;
+  Profiler<B> profiler;
   PlaceMap places;  ///< kept up to date on demand only; see Follower
   AddressBook<B> addresses;
   HostPool<B> pool;
   RecordTable<B> records;
   Traffic traffic;
   std::uint64_t iteration = 1;  ///< number of the current iteration; between two, of the next one
-  bool timing = false;
+  bool timing = false;          ///< operations and copies are timed for the recorder
   struct TimedCopy {
     QueueKind queue;
     Bytes size;
@@ -74,19 +77,28 @@ class Store {
 
   // ---- bytes of the device
 
-  /// Bytes are taken for a tensor or a work area. The budget's last word: asserted here for every path.
-  void book(Bytes size) {
+  using When = typename Profiler<B>::When;
+
+  /// Bytes that are free after `after` are taken for a tensor or a work area. The budget's last word: asserted here for
+  /// every path.
+  void book(Bytes size, const Clock& after, When when = When::after_clock, std::uint32_t tensor = none) {
     const Bytes rounded = padded(size);
     if (rounded > budget() || used_ > budget() - rounded) throw std::logic_error("swapmm: device budget exceeded");
     used_ += rounded;
     traffic.device_peak = std::max(traffic.device_peak, used_);
+    profiler.taken(rounded, after, when, tensor);
   }
-  void unbook(Bytes size) noexcept { used_ -= padded(size); }
+  /// Nobody needs them after `until`. `for_next`: they go only because whoever books next needs the room.
+  void unbook(Bytes size, const Clock& until, bool for_next = false) noexcept {
+    used_ -= padded(size);
+    profiler.freed(padded(size), until, for_next);
+  }
   [[nodiscard]] Bytes used() const { return used_; }
 
   /// The tensor gets that place; its bytes there are undefined until `after` has ended and something wrote them.
-  void settle(Rec& record, Bytes offset, const typename B::Address* address, const Clock& after) {
-    book(record.bytes);
+  void settle(Rec& record, Bytes offset, const typename B::Address* address, const Clock& after,
+              When when = When::after_clock) {
+    book(record.bytes, after, when, record.id);
     record.device.resident = true;
     record.device.valid = false;
     record.device.offset = offset;
@@ -96,8 +108,8 @@ class Store {
   }
 
   /// The tensor has no place any more. Whoever gets the bytes comes after device.busy.
-  void unsettle(Rec& record) noexcept {
-    unbook(record.bytes);
+  void unsettle(Rec& record, bool for_next = false) noexcept {
+    unbook(record.bytes, record.device.busy, for_next);
     if (record.device.valid && !record.host.valid) record.absence = Absence::dropped;
     record.device.resident = false;
     record.device.valid = false;
@@ -111,12 +123,13 @@ class Store {
     auto& slot = timeline.next(QueueKind::h2d);
     CommandLabel label = copy_label(CommandLabel::What::swap_in, record);
     issue([&] {
-      const auto rest = start_timing(QueueKind::h2d, waits, slot.start, label, record.bytes);
+      const auto rest = start_timing(QueueKind::h2d, waits, slot.start, label, record);
       backend.copy_to_device(*record.device.address, record.host.block->memory, Bytes{}, record.bytes, rest,
                              slot.event);
     });
     timeline.gained(QueueKind::h2d, waits);
     const Sequence at = timeline.commit(QueueKind::h2d, label);
+    if (profiler.active()) profiler.end(QueueKind::h2d, at);
     record.device.valid = true;
     record.device.ready[QueueKind::h2d] = at;
     record.device.busy[QueueKind::h2d] = at;
@@ -133,11 +146,12 @@ class Store {
     auto& slot = timeline.next(QueueKind::d2h);
     CommandLabel label = copy_label(CommandLabel::What::swap_out, record);
     issue([&] {
-      const auto rest = start_timing(QueueKind::d2h, waits, slot.start, label, record.bytes);
+      const auto rest = start_timing(QueueKind::d2h, waits, slot.start, label, record);
       backend.copy_to_host(record.host.block->memory, Bytes{}, *record.device.address, record.bytes, rest, slot.event);
     });
     timeline.gained(QueueKind::d2h, waits);
     const Sequence at = timeline.commit(QueueKind::d2h, label);
+    if (profiler.active()) profiler.end(QueueKind::d2h, at);
     record.host.valid = true;
     record.host.issue = label.issue;
     record.host.block->written = at;
@@ -212,6 +226,39 @@ class Store {
     record.host.valid = false;
   }
 
+  // ---- times
+
+  /// The device takes times while anybody asks for them.
+  void time_for_recorder(bool on) {
+    if (on != timing && !profiler.active()) backend.set_timing(on);
+    timing = on;
+  }
+
+  /// Nothing is in flight. Where it throws, nothing is being recorded.
+  void start_profile() {
+    try {
+      if (!timing) backend.set_timing(true);
+      profiler.start(used_);
+    } catch (...) {
+      give_up_profile();
+      throw;
+    }
+  }
+  [[nodiscard]] Profile stop_profile() {
+    if (!timing) backend.set_timing(false);
+    Profile profile = profiler.stop();
+    profile.device = backend.capabilities().device_name;
+    profile.device_budget = budget();
+    return profile;
+  }
+  void give_up_profile() noexcept {
+    profiler.reset();
+    try {
+      if (!timing) backend.set_timing(false);
+    } catch (...) {  // NOLINT(bugprone-empty-catch): times that nobody reads cost time, no more
+    }
+  }
+
   /// Runs calls that queue something. If one throws, nothing of it is in flight any more when this throws.
   template <class Queue>
   void issue(Queue&& queue_it) {
@@ -254,14 +301,18 @@ class Store {
     return label;
   }
 
-  // While observing, waits come in front of the point from which the copy is timed.
+  // Where a copy is timed, its waits come in front of the point from which the time counts.
   std::span<const typename B::Event* const> start_timing(QueueKind queue, const typename Timeline<B>::Waits& waits,
-                                                         typename B::Event& start, CommandLabel& label, Bytes size) {
-    if (!timing) return waits.span();
-    timed_copies.push_back({queue, size});
-    label.timing = copy_timing + static_cast<std::uint32_t>(timed_copies.size() - 1);
+                                                         typename B::Event& start, CommandLabel& label,
+                                                         const Rec& record) {
+    if (!timing && !profiler.active()) return waits.span();
     if (waits.count != 0) backend.wait(queue, waits.span());
-    backend.record(queue, start);
+    if (timing) {
+      timed_copies.push_back({queue, record.bytes});
+      label.timing = copy_timing + static_cast<std::uint32_t>(timed_copies.size() - 1);
+      backend.record(queue, start);
+    }
+    if (profiler.active()) profiler.begin(queue, record.name, record.bytes, record.id);
     return {};
   }
 

@@ -12,6 +12,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -97,8 +98,12 @@ Backend Backend::pick(std::ostream& say) {
 #else
   const char* const wanted = std::getenv("SWAPMM_DEVICE");
 #endif
+  return pick(wanted == nullptr ? "" : wanted, say);
+}
+
+Backend Backend::pick(std::string_view wanted, std::ostream& say) {
   const std::vector<Device> all = devices();
-  const std::size_t chosen = choose(all, wanted == nullptr ? "" : wanted);
+  const std::size_t chosen = choose(all, wanted);
   const Device& device = all[chosen];
   cl_int status = CL_SUCCESS;
   const Handle<cl_context> context(clCreateContext(nullptr, 1, &device.id, nullptr, nullptr, &status));

@@ -18,10 +18,12 @@
 #include <swapmm/base/bytes.hpp>
 #include <swapmm/opencl/handle.hpp>
 
+/// The OpenCL backend, component `opencl` of the package.
 namespace swapmm::opencl {
 
 class Session;  // context, device and queues behind all handles of one backend
 
+/// A buffer on the device; opaque.
 class DeviceMemory {
  private:
   friend class Backend;
@@ -34,12 +36,17 @@ class DeviceMemory {
 /// destructor waits for copies that still use the bytes.
 class HostMemory {
  public:
+  /// The other one is empty then.
   HostMemory(HostMemory&&) noexcept = default;
+  /// Ends what it had, as destruction does.
   HostMemory& operator=(HostMemory&& other) noexcept;
   ~HostMemory();
 
+  /// @{
+  /// The first byte; the same for as long as the memory exists.
   [[nodiscard]] std::byte* data() { return data_; }
   [[nodiscard]] const std::byte* data() const { return data_; }
+  /// @}
 
  private:
   friend class Backend;
@@ -55,8 +62,8 @@ class HostMemory {
 /// A sub-buffer, or the whole buffer where the place is all of it. Keeps the memory alive.
 class Address {
  public:
-  [[nodiscard]] cl_mem buffer() const { return buffer_.get(); }
-  [[nodiscard]] Bytes size() const { return size_; }
+  [[nodiscard]] cl_mem buffer() const { return buffer_.get(); }  ///< no reference of the caller's own
+  [[nodiscard]] Bytes size() const { return size_; }             ///< of the place
 
  private:
   friend class Backend;
@@ -70,18 +77,20 @@ class Address {
 template <class T>
 class View {
  public:
-  using value_type = T;
+  using value_type = T;  ///< of an element
+  /// The first `count` elements at that address.
   View(const Address& address, std::size_t count) : buffer_(address.buffer()), count_(count) {}
 
-  [[nodiscard]] cl_mem buffer() const { return buffer_; }
-  [[nodiscard]] std::size_t size() const { return count_; }  ///< elements
-  [[nodiscard]] std::size_t bytes() const { return count_ * sizeof(T); }
+  [[nodiscard]] cl_mem buffer() const { return buffer_; }                 ///< no reference of the caller's own
+  [[nodiscard]] std::size_t size() const { return count_; }               ///< elements
+  [[nodiscard]] std::size_t bytes() const { return count_ * sizeof(T); }  ///< of the elements
 
  private:
   cl_mem buffer_;
   std::size_t count_;
 };
 
+/// A slot for a cl_event.
 class Event {
  private:
   friend class Backend;
@@ -94,7 +103,8 @@ class Event {
 /// The events an operation of the second form waits for, as the API's calls take them. Valid while the operation runs.
 class WaitList {
  public:
-  [[nodiscard]] cl_uint size() const { return count_; }
+  [[nodiscard]] cl_uint size() const { return count_; }  ///< events; may be 0
+  /// The events; null where there are none, as the API wants it.
   [[nodiscard]] const cl_event* data() const {
     if (count_ == 0) return nullptr;
     return count_ <= few ? first_.data() : all_.data();
@@ -124,7 +134,9 @@ class WaitList {
 /// a point: two commands that an event saves.
 class NativeEvent {
  public:
+  /// Takes the reference over.
   NativeEvent(cl_event event = nullptr) : event_(event) {}  // NOLINT(*-explicit-*)
+  /// There is an event.
   explicit operator bool() const { return static_cast<bool>(event_); }
 
  private:
@@ -136,6 +148,8 @@ class NativeEvent {
 /// queues alive; the last of them waits for what is queued.
 class Backend {
  public:
+  /// @{
+  /// As swapmm::Backend names it.
   using DeviceMemory = opencl::DeviceMemory;
   using HostMemory = opencl::HostMemory;
   using Address = opencl::Address;
@@ -145,6 +159,7 @@ class Backend {
   using NativeEvent = opencl::NativeEvent;
   template <class T>
   using View = opencl::View<T>;
+  /// @}
 
   /// On the program's own context, of which it takes a reference. With a queue of that context and device, operations
   /// run there, in order with what the program queues itself; without one, on a queue of swapmm's. While the library
@@ -155,13 +170,16 @@ class Backend {
   /// On the device that the environment variable SWAPMM_DEVICE names by its index or a part of its name, else on the
   /// best one: see choose(). Says which on std::clog, or on `say`. Throws UsageError with a list of all devices.
   [[nodiscard]] static Backend pick();
+  /// The same, saying it on `say`.
   [[nodiscard]] static Backend pick(std::ostream& say);
+  /// On the device that `wanted` names, as the environment variable would; empty: the best one.
+  [[nodiscard]] static Backend pick(std::string_view wanted, std::ostream& say);
 
-  [[nodiscard]] cl_context context() const;
-  [[nodiscard]] cl_device_id device() const;
+  [[nodiscard]] cl_context context() const;   ///< no reference of the caller's own
+  [[nodiscard]] cl_device_id device() const;  ///< what queues and memory are on
 
-  // The functions of the concept.
-
+  /// @{
+  /// As swapmm::Backend says.
   [[nodiscard]] const Capabilities& capabilities() const;
 
   [[nodiscard]] DeviceMemory allocate(Bytes size);
@@ -188,6 +206,7 @@ class Backend {
 
   void set_timing(bool on);
   [[nodiscard]] std::optional<std::chrono::nanoseconds> elapsed(const Event& from, const Event& to);
+  /// @}
 
  private:
   void recorded(Event& event, cl_event native);

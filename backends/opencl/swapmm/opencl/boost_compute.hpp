@@ -25,6 +25,7 @@ namespace swapmm::opencl {
                                           const boost::compute::device& device) {
   return {context.get(), device.get()};
 }
+/// The same, on a queue of the program's.
 [[nodiscard]] inline Backend make_backend(const boost::compute::command_queue& queue) {
   return {queue.get_context().get(), queue.get_device().get(), queue.get()};
 }
@@ -34,12 +35,13 @@ template <class T>
 [[nodiscard]] boost::compute::buffer as_compute_buffer(const View<T>& view) {
   return boost::compute::buffer(view.buffer(), true);
 }
-/// `op[tensor]` as the algorithms take it: its first element, and the one behind its last. Without a reference of their
-/// own, so that they are for use while the operation runs.
+/// `op[tensor]` as the algorithms take it: from its first element to compute_end(), behind its last. Without a
+/// reference of their own, so that they are for use while the operation runs.
 template <class T>
 [[nodiscard]] boost::compute::buffer_iterator<T> compute_begin(const View<T>& view) {
   return {as_compute_buffer(view), 0};
 }
+/// See compute_begin().
 template <class T>
 [[nodiscard]] boost::compute::buffer_iterator<T> compute_end(const View<T>& view) {
   return {as_compute_buffer(view), view.size()};

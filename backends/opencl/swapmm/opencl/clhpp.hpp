@@ -29,6 +29,7 @@ namespace swapmm::opencl {
 [[nodiscard]] inline Backend make_backend(const cl::Context& context, const cl::Device& device) {
   return {context(), device()};
 }
+/// The same, on a queue of the program's.
 [[nodiscard]] inline Backend make_backend(const cl::Context& context, const cl::Device& device,
                                           const cl::CommandQueue& queue) {
   return {context(), device(), queue()};

@@ -14,14 +14,14 @@ namespace swapmm::opencl {
 
 /// A device that the installed drivers offer.
 struct Device {
-  cl_device_id id = nullptr;
-  cl_device_type type = 0;
-  std::string name;
-  std::string platform;
-  std::string version;  ///< "OpenCL 1.2 ..."
-  Bytes memory;         ///< as the driver says: no promise
-  bool shares_memory = false;
-  std::string obstacle;  ///< why swapmm cannot use it; empty: it can
+  cl_device_id id = nullptr;   ///< as the API's calls take it
+  cl_device_type type = 0;     ///< bits CL_DEVICE_TYPE_GPU and so on
+  std::string name;            ///< as the driver says
+  std::string platform;        ///< name of the driver's platform
+  std::string version;         ///< "OpenCL 1.2 ..."
+  Bytes memory;                ///< as the driver says: no promise
+  bool shares_memory = false;  ///< with the host: swapping works and saves nothing
+  std::string obstacle;        ///< why swapmm cannot use it; empty: it can
 };
 
 /// All devices of all platforms, in the drivers' order; the position is the index that SWAPMM_DEVICE takes. Empty where

@@ -13,7 +13,8 @@
 
 namespace swapmm::opencl {
 
-// One overload per kind of object; what a release returns nobody can act on.
+/// @{
+/// One reference more or less. An overload per kind of object; what a release returns nobody can act on.
 inline void release_object(cl_context object) noexcept { clReleaseContext(object); }
 inline void release_object(cl_command_queue object) noexcept { clReleaseCommandQueue(object); }
 inline void release_object(cl_mem object) noexcept { clReleaseMemObject(object); }
@@ -24,6 +25,7 @@ inline void retain_object(cl_context object) noexcept { clRetainContext(object);
 inline void retain_object(cl_command_queue object) noexcept { clRetainCommandQueue(object); }
 inline void retain_object(cl_mem object) noexcept { clRetainMemObject(object); }
 inline void retain_object(cl_event object) noexcept { clRetainEvent(object); }
+/// @}
 
 /// One reference to an OpenCL object, or none.
 template <class T>
@@ -32,7 +34,9 @@ class Handle {
   Handle() = default;
   /// Takes the reference over.
   explicit Handle(T object) : object_(object) {}
+  /// The other one holds none then.
   Handle(Handle&& other) noexcept : object_(std::exchange(other.object_, nullptr)) {}
+  /// Gives back what it held.
   Handle& operator=(Handle&& other) noexcept {
     if (this != &other) reset(std::exchange(other.object_, nullptr));
     return *this;
@@ -45,10 +49,13 @@ class Handle {
     return Handle(object);
   }
 
+  /// The object, or null; no reference of the caller's own.
   [[nodiscard]] T get() const { return object_; }
+  /// It holds one.
   explicit operator bool() const { return object_ != nullptr; }
   /// Hands the reference to the caller.
   [[nodiscard]] T release() noexcept { return std::exchange(object_, nullptr); }
+  /// Gives back what it held, and takes this reference over.
   void reset(T object = nullptr) noexcept {
     if (const T old = std::exchange(object_, object)) release_object(old);
   }

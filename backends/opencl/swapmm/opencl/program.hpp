@@ -25,8 +25,8 @@ extern const std::string_view kernel_header;
 
 /// A tensor as kernel.h's SWAPMM_VIEW takes it: two arguments.
 struct ViewArgument {
-  cl_mem buffer;
-  swapmm_layout layout;
+  cl_mem buffer;         ///< the data; no reference of its own
+  swapmm_layout layout;  ///< the shape
 };
 /// `op[tensor]` with the shape of `tensor`, which may also be a view.
 template <class T, class Shaped>
@@ -38,8 +38,11 @@ template <class T, class Shaped>
 class Range {
  public:
   Range() = default;
+  /// Throws UsageError for more than 3.
   Range(std::initializer_list<std::size_t> sizes);  // NOLINT(*-explicit-*)
+  /// 0 for an empty one.
   [[nodiscard]] cl_uint dimensions() const { return dimensions_; }
+  /// As the API takes it; null for an empty one.
   [[nodiscard]] const std::size_t* data() const { return dimensions_ == 0 ? nullptr : sizes_.data(); }
 
  private:
@@ -71,6 +74,7 @@ class Kernel {
   [[nodiscard]] NativeEvent enqueue(cl_command_queue queue, const Range& global, const Range& local,
                                     const WaitList& waits) const;
 
+  /// The kernel; no reference of the caller's own.
   [[nodiscard]] cl_kernel get() const { return kernel_.get(); }
 
  private:
@@ -111,6 +115,7 @@ class Program {
 
   /// Throws BackendError where the program has no such kernel.
   [[nodiscard]] Kernel kernel(const std::string& name) const;
+  /// The program; no reference of the caller's own.
   [[nodiscard]] cl_program get() const { return program_.get(); }
 
  private:

@@ -27,9 +27,10 @@ enum class Order : std::uint8_t {
 
 /// The choices of one run, and by next_path() the next run of a depth-first search over all of them.
 struct Choices {
+  /// One point at which several steps were possible.
   struct Choice {
-    std::uint32_t taken = 0;
-    std::uint32_t options = 1;
+    std::uint32_t taken = 0;    ///< which of them, from 0
+    std::uint32_t options = 1;  ///< how many there were
   };
   std::vector<Choice> path;  ///< of the last run; only points with two options or more
   std::size_t position = 0;  ///< of the next choice in the run under way
@@ -40,28 +41,30 @@ struct Choices {
   [[nodiscard]] bool next_path();
 };
 
+/// A copy of b bytes takes latency + b / bytes_per_second of virtual time, rounded up to whole nanoseconds.
 struct CopySpeed {
   std::uint64_t bytes_per_second = 1'000'000'000;  ///< above 0
-  std::chrono::nanoseconds latency{0};
+  std::chrono::nanoseconds latency{0};             ///< of each copy; not negative
 };
 
+/// Of one simulated device.
 struct Options {
-  std::string device_name = "simulated";
+  std::string device_name = "simulated";        ///< Capabilities::device_name
   Bytes device_bytes{std::uint64_t{1} << 20U};  ///< one flat range that all device memories lie in
   Bytes alignment{16};                          ///< of memories and of places in them; at least 1
-  std::optional<Bytes> max_allocation;
-  std::optional<Bytes> host_bytes;    ///< limit on host memory of both kinds together
-  std::optional<Bytes> pinned_bytes;  ///< limit on pinned host memory
+  std::optional<Bytes> max_allocation;          ///< largest single device memory; none: no limit
+  std::optional<Bytes> host_bytes;              ///< limit on host memory of both kinds together
+  std::optional<Bytes> pinned_bytes;            ///< limit on pinned host memory
 
-  CopySpeed h2d;
-  CopySpeed d2h;
+  CopySpeed h2d;             ///< of copies to the device
+  CopySpeed d2h;             ///< of copies to the host
   bool half_duplex = false;  ///< both directions share one copy engine, in the order of issue
 
-  Order order = Order::virtual_time;
-  int pct_depth = 2;
-  QueueKind starved_queue = QueueKind::compute;
-  std::uint64_t seed = 1;
-  Choices* choices = nullptr;  ///< for Order::chosen; outlives the device
+  Order order = Order::virtual_time;             ///< which queue moves next
+  int pct_depth = 2;                             ///< of Order::pct
+  QueueKind starved_queue = QueueKind::compute;  ///< of Order::starved
+  std::uint64_t seed = 1;                        ///< same seed and same program: same order of steps
+  Choices* choices = nullptr;                    ///< for Order::chosen; outlives the device
   int pieces = 1;              ///< 1 to 8: a copy runs in up to so many steps (Order::chosen: exactly so many)
   bool steps_in_calls = true;  ///< false: the device moves only while the host waits, and by step()
 
@@ -73,43 +76,47 @@ struct Options {
   bool log = false;
 };
 
+/// What may stand in a queue.
 enum class CommandKind : std::uint8_t { kernel, copy_to_device, copy_to_host, wait, record };
-inline constexpr std::size_t command_kind_count = 5;
+inline constexpr std::size_t command_kind_count = 5;  ///< of CommandKind
 
 /// One command, written when it is queued: its virtual times are known from then on.
 struct LogEntry {
-  CommandKind kind{};
-  QueueKind queue{};
-  std::uint64_t sequence = 0;  ///< position in its queue, from 0
-  std::string name;            ///< of kernels
-  Bytes bytes;                 ///< of copies
-  std::chrono::nanoseconds start{0};
-  std::chrono::nanoseconds end{0};
+  CommandKind kind{};                 ///< what it is
+  QueueKind queue{};                  ///< where it stands
+  std::uint64_t sequence = 0;         ///< position in its queue, from 0
+  std::string name;                   ///< of kernels
+  Bytes bytes;                        ///< of copies
+  std::chrono::nanoseconds start{0};  ///< virtual
+  std::chrono::nanoseconds end{0};    ///< virtual
 };
 
+/// What a simulated device was asked for so far.
 struct Counters {
+  /// Of one kind.
   struct Objects {
-    std::uint64_t live = 0;
-    std::uint64_t made = 0;
+    std::uint64_t live = 0;  ///< that exist
+    std::uint64_t made = 0;  ///< ever
   };
-  Objects device_memories;
-  Objects host_memories;
-  Objects addresses;
-  Objects events;
-  Bytes device_bytes;  ///< in live device memories
-  Bytes peak_device_bytes;
-  Bytes host_bytes;  ///< in live host memories of both kinds
-  Bytes peak_host_bytes;
-  Bytes pinned_bytes;  ///< in live pinned memories
+  Objects device_memories;  ///< of DeviceMemory
+  Objects host_memories;    ///< of HostMemory
+  Objects addresses;        ///< of Address
+  Objects events;           ///< of Event
+  Bytes device_bytes;       ///< in live device memories
+  Bytes peak_device_bytes;  ///< most of it at one time
+  Bytes host_bytes;         ///< in live host memories of both kinds
+  Bytes peak_host_bytes;    ///< most of it at one time
+  Bytes pinned_bytes;       ///< in live pinned memories
 
   std::uint64_t queued[command_kind_count] = {};  ///< by CommandKind
   std::uint64_t waited_events = 0;                ///< in all wait commands together
   std::uint64_t host_waits = 0;                   ///< wait(event) and finish()
   std::uint64_t host_waits_blocked = 0;           ///< those that had to wait
-  std::uint64_t status_queries = 0;
-  std::uint64_t flushes = 0;
-  std::uint64_t steps = 0;
+  std::uint64_t status_queries = 0;               ///< status(event)
+  std::uint64_t flushes = 0;                      ///< flush(queue)
+  std::uint64_t steps = 0;                        ///< that the device moved by
 
+  /// Commands of that kind that were queued.
   [[nodiscard]] std::uint64_t count(CommandKind kind) const { return queued[static_cast<std::size_t>(kind)]; }
 };
 

@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <iosfwd>
+#include <span>
+
+#include <swapmm/ir/profile.hpp>
+
+namespace swapmm {
+
+/// Writes profiles in the trace event format (JSON), which chrome://tracing and ui.perfetto.dev open: each profile a
+/// process, with a thread for each lane, counters of the bytes taken and of the budget, and an instant event at the end
+/// of each iteration. Times are in microseconds with three decimals. Where something began before a profile's time 0,
+/// all profiles begin as much later, since viewers know no time below 0.
+void write_trace_events(std::ostream& out, std::span<const Profile> profiles);
+
+}  // namespace swapmm
