@@ -16,8 +16,8 @@ namespace swapmm {
 struct Stall {
   OperationId operation{};           ///< that waits
   std::chrono::nanoseconds time{0};  ///< for which it does
-  /// The copy that it waits for in the end: the one that brings a value, or one that makes room. None where it cannot be
-  /// told: the stall is that of another iteration than the one looked at.
+  /// The copy that it waits for in the end: the one that brings a value, or one that makes room. None where it cannot
+  /// be told: the stall is that of another iteration than the one looked at.
   std::optional<CommandId> copy;
 };
 

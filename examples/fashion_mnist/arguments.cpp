@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "fashion_mnist/arguments.hpp"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <cmath>
+#include <stdexcept>
+#include <system_error>
+#include <utility>
+
+#include <swapmm/plan/planner.hpp>
+
+namespace fashion {
+
+const std::string_view usage =
+    "fashion_mnist [--budget SIZE] [--epochs N] [--batch N] [--device NAME] [--planner NAME] [--report FILE]\n"
+    "  --budget   compare this budget with none, instead of 100 %, 50 %, 25 % of the peak of live bytes and the\n"
+    "             smallest that works: a part of the peak (25%) or a size (64MiB, 64MB, 1GiB)\n"
+    "  --epochs   passes over the 60,000 images, default 2\n"
+    "  --batch    images per iteration, a multiple of 4, default 512\n"
+    "  --device   by its index, or a part of its name; default: a GPU if there is one\n"
+    "  --planner  who makes the plans, default excess-overlap\n"
+    "  --report   the report, default demo-report.json; the pictures are written beside it\n";
+
+namespace {
+
+[[noreturn]] void refuse(std::string_view name, std::string_view wanted, std::string_view text) {
+  throw std::invalid_argument(std::string(name) + " takes " + std::string(wanted) + ", not \"" + std::string(text) +
+                              "\"");
+}
+
+std::size_t number(std::string_view name, std::string_view text, std::size_t most) {
+  std::size_t value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc{} || end != text.data() + text.size() || value == 0 || value > most) {
+    refuse(name, "a whole number from 1 to " + std::to_string(most), text);
+  }
+  return value;
+}
+
+Budget budget(std::string_view text) {
+  constexpr std::string_view wanted = "a part of the peak (25%) or a size (64MiB, 64MB, 1GiB, 1GB)";
+  double value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  const std::string_view unit(end, static_cast<std::size_t>(text.data() + text.size() - end));
+  if (error != std::errc{} || !std::isfinite(value) || value <= 0) refuse("--budget", wanted, text);
+  if (unit == "%") {
+    if (value > 1000) refuse("--budget", wanted, text);
+    return {value / 100, {}};
+  }
+  constexpr std::array<std::pair<std::string_view, double>, 5> units{
+      {{"B", 1}, {"MB", 1e6}, {"MiB", 1 << 20U}, {"GB", 1e9}, {"GiB", 1 << 30U}}};
+  const auto known = std::find_if(units.begin(), units.end(), [&](const auto& one) { return one.first == unit; });
+  if (known == units.end() || value * known->second < 1 || value * known->second > 1e15) {
+    refuse("--budget", wanted, text);
+  }
+  return {0, swapmm::Bytes{static_cast<std::uint64_t>(value * known->second)}};
+}
+
+std::string planner(std::string_view text) {
+  std::string names;
+  for (const swapmm::NamedPlanner& known : swapmm::planners()) {
+    if (known.name == text) return std::string(text);
+    names += (names.empty() ? "" : ", ") + std::string(known.name);
+  }
+  refuse("--planner", "one of " + names, text);
+}
+
+}  // namespace
+
+Arguments parse(std::span<char* const> words) {
+  Arguments result;
+  for (std::size_t i = 0; i < words.size(); i += 2) {
+    const std::string_view name = words[i];
+    if (name == "--help" || name == "-h") {
+      result.help = true;
+      return result;
+    }
+    constexpr std::array<std::string_view, 6> known{"--budget", "--epochs",  "--batch",
+                                                    "--device", "--planner", "--report"};
+    if (std::find(known.begin(), known.end(), name) == known.end()) {
+      throw std::invalid_argument("there is no option " + std::string(name));
+    }
+    if (i + 1 >= words.size() || *words[i + 1] == '\0') {
+      throw std::invalid_argument(std::string(name) + " needs a value");
+    }
+    const std::string_view value = words[i + 1];
+    if (name == "--budget") result.budget = budget(value);
+    if (name == "--epochs") result.epochs = number(name, value, 1000);
+    if (name == "--batch") {
+      result.batch = number(name, value, 2048);
+      if (result.batch % 4 != 0) refuse(name, "a multiple of 4", value);
+    }
+    if (name == "--device") result.device = value;
+    if (name == "--planner") result.planner = planner(value);
+    if (name == "--report") result.report = value;
+  }
+  return result;
+}
+
+}  // namespace fashion

@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// What a person asks the demo for.
+
+#include <cstddef>
+#include <filesystem>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include <swapmm/base/bytes.hpp>
+
+namespace fashion {
+
+extern const std::string_view usage;
+
+/// A part of the peak of live bytes, or a number of bytes.
+struct Budget {
+  double fraction = 0;  ///< of the peak; 0: see bytes
+  swapmm::Bytes bytes;
+};
+
+struct Arguments {
+  std::optional<Budget> budget;  ///< the one to compare with no limit; none: the demo's four
+  std::size_t epochs = 2;
+  std::size_t batch = 0;  ///< 0: the network's own
+  std::string device;     ///< empty: as swapmm picks
+  std::string planner;    ///< empty: swapmm's own
+  std::filesystem::path report = "demo-report.json";
+  bool help = false;
+};
+
+/// Throws std::invalid_argument, which names the word that it does not understand.
+[[nodiscard]] Arguments parse(std::span<char* const> words);
+
+}  // namespace fashion

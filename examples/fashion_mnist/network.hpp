@@ -1,0 +1,293 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// A convolutional network that learns Fashion-MNIST through swapmm, on any backend that `Math` knows.
+//
+// Activations are tensors made inside the iteration, one per part of the batch, and each ends at its last use: in the
+// forward pass what the backward pass will not read, in the backward pass the rest, as soon as it has been read. No
+// operation needs more than two of them at a time (besides weights and work areas), and all together are many times
+// that: what is not needed for a while is swapmm's to move.
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <stdexcept>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <swapmm/swapmm.hpp>
+
+#include "fashion_mnist/architecture.hpp"
+#include "fashion_mnist/layer.hpp"
+
+namespace fashion {
+
+/// `Math` is a class like neural::OpenclMath. It, the manager and the network are for one thread; the first two outlive
+/// the network. Names tell what tensors are: "conv1.weights", "conv1.weights.momentum", "conv1.weights.gradient",
+/// "conv1.out.2" (of part 2), "conv1.out.2.gradient", "conv3.pooled.2", "conv3.map.2", "images.2", "labels.2", "loss".
+template <class Math>
+class Network {
+ public:
+  using Backend = typename Math::Backend;
+  using Manager = swapmm::MemoryManager<Backend>;
+
+  /// Makes the parameters, from the seed alone. Throws std::invalid_argument for settings that make no sense.
+  Network(Math& math, Manager& manager, const Settings& settings)
+      : math_(math),
+        manager_(manager),
+        settings_(settings),
+        loss_(manager.template tensor<std::int64_t>({1}, "loss")),
+        right_(manager.template tensor<std::int64_t>({1}, "right answers", swapmm::transient)) {
+    const std::vector<Layer> all = architecture(settings);
+    const auto first = first_weights(all, settings.seed);
+    for (std::size_t i = 0; i < all.size(); ++i) layers_.emplace_back(math, manager, all[i], first[i]);
+    const std::size_t n = settings.images_per_part();
+    for (std::size_t part = 0; part < settings.parts; ++part) {
+      images_.push_back(manager.template tensor<float>({n, 28, 28, 1}, "images." + std::to_string(part)));
+      labels_.push_back(manager.template tensor<std::uint8_t>({n}, "labels." + std::to_string(part)));
+    }
+    loss_.upload(std::vector<std::int64_t>{0});
+  }
+
+  /// One step: iteration "train". A whole batch: images of 784 numbers, labels from 0 to 9. Returns before the device
+  /// has done it.
+  void train(std::span<const float> images, std::span<const std::uint8_t> labels, float rate) {
+    if (labels.size() != settings_.batch) throw std::invalid_argument("train() takes a whole batch");
+    const auto iteration = manager_.iteration("train");
+    upload(images, labels);
+    Activations kept = forward();
+    Parts gradients = loss(kept.logits);
+    for (std::size_t i = layers_.size(); i-- > 0;) gradients = backward(i, kept, std::move(gradients), rate);
+    images_trained_ += settings_.batch;
+  }
+
+  /// The mean loss per image of all steps since the last call, 0 where there were none. Waits for the device.
+  [[nodiscard]] float take_loss() {
+    const std::size_t images = std::exchange(images_trained_, 0);
+    if (images == 0) return 0;
+    const std::int64_t sum = loss_.download().front();
+    const auto difference = static_cast<double>(sum - std::exchange(loss_taken_, sum));
+    return static_cast<float>(difference * neural::loss_unit / static_cast<double>(images));
+  }
+
+  /// How many of these images, a batch at most, the network says the label of: iteration "evaluate". Waits for the
+  /// device.
+  [[nodiscard]] std::size_t count_right(std::span<const float> images, std::span<const std::uint8_t> labels) {
+    if (labels.empty() || labels.size() > settings_.batch) {
+      throw std::invalid_argument("count_right() takes up to a batch");
+    }
+    const auto iteration = manager_.iteration("evaluate");
+    upload(images, labels);
+    for (std::size_t part = 0; part < settings_.parts; ++part) {
+      std::optional<Floats> x;
+      for (Operations& layer : layers_) {
+        Floats y = layer.forward(part, x ? *x : images_[part]);
+        x.emplace(layer.layer().pool ? layer.pool(part, y).out : std::move(y));
+      }
+      count_right(part, *x, labels.size());
+    }
+    return static_cast<std::size_t>(right_.download().front());
+  }
+
+  /// All parameters: of each layer the weights, then the bias. Waits for the device.
+  [[nodiscard]] std::vector<float> weights() const {
+    std::vector<float> all;
+    for (const Operations& layer : layers_) {
+      for (const auto* parameter : {&layer.weights(), &layer.bias()}) {
+        const std::vector<float> values = parameter->value().download();
+        all.insert(all.end(), values.begin(), values.end());
+      }
+    }
+    return all;
+  }
+
+  /// Takes the place of all parameters, in the order of weights(); momenta begin at 0 again.
+  void set_weights(std::span<const float> all) {
+    std::size_t size = 0;
+    for (const Operations& layer : layers_) size += layer.weights().value().size() + layer.bias().value().size();
+    if (all.size() != size) throw std::invalid_argument("set_weights() takes " + std::to_string(size) + " numbers");
+    for (Operations& layer : layers_) {
+      for (auto* parameter : {&layer.weights(), &layer.bias()}) {
+        parameter->set(all.first(parameter->value().size()));
+        all = all.subspan(parameter->value().size());
+      }
+    }
+  }
+
+  struct Memory {
+    swapmm::Bytes parameters;  ///< weights, biases and their momenta
+    swapmm::Bytes inputs;      ///< images and labels of a batch
+  };
+  [[nodiscard]] Memory memory() const {
+    Memory sum;
+    for (const Operations& layer : layers_) {
+      for (const auto* parameter : {&layer.weights(), &layer.bias()}) {
+        sum.parameters += parameter->value().bytes() + parameter->value().bytes();  // and its momentum
+      }
+    }
+    for (const Floats& part : images_) sum.inputs += part.bytes();
+    for (const Labels& part : labels_) sum.inputs += part.bytes();
+    return sum;
+  }
+  [[nodiscard]] const Settings& settings() const { return settings_; }
+
+ private:
+  using Operations = LayerOperations<Math>;
+  using Floats = typename Operations::Floats;
+  using Labels = swapmm::Tensor<std::uint8_t, Backend>;
+  using Parts = std::vector<std::optional<Floats>>;
+
+  // What the backward pass reads: per layer its input, part by part, but for the first layer's, which are the images;
+  // and of its pool the output, which is the next layer's input, and the map.
+  struct Activations {
+    std::vector<Parts> inputs;
+    std::vector<std::vector<std::optional<typename Operations::Map>>> maps;
+    Parts logits;
+  };
+
+  [[nodiscard]] const Floats& input(const Activations& kept, std::size_t layer, std::size_t part) const {
+    return layer == 0 ? images_[part] : *kept.inputs[layer][part];
+  }
+
+  // A batch may be smaller than it should be: what is left is filled up.
+  void upload(std::span<const float> images, std::span<const std::uint8_t> labels) {
+    const std::size_t n = settings_.images_per_part();
+    constexpr std::size_t pixels = 784;
+    if (images.size() != labels.size() * pixels) throw std::invalid_argument("not as many images as labels");
+    for (std::size_t part = 0; part < settings_.parts; ++part) {
+      const std::size_t first = std::min(part * n, labels.size());
+      const std::size_t count = std::min(n, labels.size() - first);
+      if (count == n) {
+        images_[part].upload(images.subspan(first * pixels, n * pixels));
+        labels_[part].upload(labels.subspan(first, n));
+      } else {
+        std::vector<float> some(images.begin() + static_cast<std::ptrdiff_t>(first * pixels), images.end());
+        std::vector<std::uint8_t> their(labels.begin() + static_cast<std::ptrdiff_t>(first), labels.end());
+        some.resize(n * pixels);
+        their.resize(n);
+        images_[part].upload(some);
+        labels_[part].upload(their);
+      }
+    }
+  }
+
+  [[nodiscard]] Activations forward() {
+    Activations kept;
+    kept.inputs.resize(layers_.size());
+    kept.maps.resize(layers_.size());
+    for (std::size_t i = 0; i < layers_.size(); ++i) {
+      Parts out(settings_.parts);
+      for (std::size_t part = 0; part < settings_.parts; ++part) {
+        out[part].emplace(layers_[i].forward(part, input(kept, i, part)));
+      }
+      if (layers_[i].layer().pool) kept.maps[i] = pool(i, out);
+      (i + 1 < layers_.size() ? kept.inputs[i + 1] : kept.logits) = std::move(out);
+    }
+    return kept;
+  }
+
+  // Each part becomes what the pool makes of it.
+  [[nodiscard]] std::vector<std::optional<typename Operations::Map>> pool(std::size_t layer, Parts& out) {
+    std::vector<std::optional<typename Operations::Map>> maps(settings_.parts);
+    for (std::size_t part = 0; part < settings_.parts; ++part) {
+      auto pooled = layers_[layer].pool(part, *out[part]);
+      out[part].emplace(std::move(pooled.out));
+      maps[part].emplace(std::move(pooled.map));
+    }
+    return maps;
+  }
+
+  // Adds up the loss; from logits to their gradients, part by part.
+  [[nodiscard]] Parts loss(Parts& logits) {
+    Parts gradients(settings_.parts);
+    const std::size_t n = settings_.images_per_part();
+    for (std::size_t part = 0; part < settings_.parts; ++part) {
+      const Floats& given = *logits[part];
+      gradients[part].emplace(manager_.template tensor<float>(
+          given.shape(), layers_.back().label("out", part) + ".gradient", swapmm::transient));
+      const Floats& gradient = *gradients[part];
+      manager_.run("loss." + std::to_string(part), swapmm::reads(given, labels_[part]), swapmm::writes(gradient),
+                   swapmm::updates(loss_), swapmm::scratch(n * sizeof(std::int64_t)), [&](auto& op) {
+                     const typename Math::Place losses(op.scratch());
+                     math_.softmax_loss(op.queue(), n, classes, 1 / static_cast<float>(settings_.batch), op[given],
+                                        op[labels_[part]], op[gradient], losses);
+                     math_.add_counts(op.queue(), n, losses, true, op[loss_]);
+                   });
+      logits[part].reset();
+    }
+    return gradients;
+  }
+
+  // From the gradients of the layer's output to those of its input; for the first layer there are none. The layer's
+  // weights learn as soon as nothing needs the old ones.
+  [[nodiscard]] Parts backward(std::size_t i, Activations& kept, Parts gradients, float rate) {
+    Operations& layer = layers_[i];
+    if (layer.layer().pool) pool_backward(i, kept, gradients);
+    const Floats weights_gradient = layer.weights().new_gradient();
+    const Floats bias_gradient = layer.bias().new_gradient();
+    Parts before(settings_.parts);
+    for (std::size_t part = 0; part < settings_.parts; ++part) {
+      const Floats& x = input(kept, i, part);
+      layer.weights_backward(part, x, *gradients[part], weights_gradient, bias_gradient);
+      if (i == 0) {
+        gradients[part].reset();
+        continue;
+      }
+      Operations& previous = layers_[i - 1];
+      const bool pooled = previous.layer().pool;
+      before[part].emplace(layer.input_backward(part, *gradients[part], x.shape(),
+                                                previous.label(pooled ? "pooled" : "out", part) + ".gradient"));
+      gradients[part].reset();
+      if (pooled) continue;  // the way back through the pool leads through the ReLU, and reads x
+      previous.relu_backward(part, x, *before[part]);
+      kept.inputs[i][part].reset();
+    }
+    layer.learn(weights_gradient, bias_gradient, rate, settings_.momentum);
+    return before;
+  }
+
+  // Each part's gradient becomes the one of the convolution's output.
+  void pool_backward(std::size_t i, Activations& kept, Parts& gradients) {
+    for (std::size_t part = 0; part < settings_.parts; ++part) {
+      auto& out = kept.inputs[i + 1][part];
+      auto& map = kept.maps[i][part];
+      gradients[part].emplace(layers_[i].pool_backward(part, *out, *map, *gradients[part]));
+      out.reset();
+      map.reset();
+    }
+  }
+
+  void count_right(std::size_t part, const Floats& logits, std::size_t images) {
+    const std::size_t n = settings_.images_per_part();
+    const std::size_t first = std::min(part * n, images);
+    const std::size_t count = std::min(n, images - first);
+    swapmm::Bundle<Backend> bundle;
+    bundle.reads(logits, labels_[part]).scratch(swapmm::Bytes{n * sizeof(std::int64_t)});
+    if (part == 0) {
+      bundle.writes(right_);
+    } else {
+      bundle.updates(right_);
+    }
+    manager_.run("count." + std::to_string(part), bundle, [&](auto& op) {
+      const typename Math::Place right(op.scratch());
+      math_.right_answers(op.queue(), n, classes, op[logits], op[labels_[part]], right);
+      math_.add_counts(op.queue(), count, right, part > 0, op[right_]);  // of the images, not of what fills up
+    });
+  }
+
+  Math& math_;
+  Manager& manager_;
+  Settings settings_;
+  std::vector<Operations> layers_;
+  std::vector<Floats> images_;
+  std::vector<Labels> labels_;
+  swapmm::Tensor<std::int64_t, Backend> loss_;   // of all steps, in units of neural::loss_unit
+  swapmm::Tensor<std::int64_t, Backend> right_;  // of one evaluation
+  std::int64_t loss_taken_ = 0;
+  std::size_t images_trained_ = 0;
+};
+
+}  // namespace fashion

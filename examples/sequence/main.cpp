@@ -1,0 +1,198 @@
+// SPDX-License-Identifier: Apache-2.0
+// Trains a recurrent network with all memory that it wants, and again with a budget of a part of that: on demand, and
+// by a plan. The weights must be equal bit for bit.
+#include <algorithm>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <iomanip>
+#include <iostream>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <swapmm/ir/liveness.hpp>
+#include <swapmm/opencl/backend.hpp>
+#include <swapmm/swapmm.hpp>
+
+#include "neural/arguments.hpp"
+#include "neural/fashion_mnist.hpp"
+#include "neural/opencl_math.hpp"
+#include "neural/random.hpp"
+#include "sequence/recurrent.hpp"
+
+namespace {
+
+constexpr std::string_view usage =
+    "sequence [--budget FRACTION|MIB] [--steps N] [--hidden N] [--batch N]\n"
+    "  --budget  on the device: up to 1 a part of the peak of live bytes, above that MiB; default 0.25\n"
+    "  --steps   of training, 30 or more, default 60\n"
+    "  --hidden  numbers that the LSTM remembers of each picture, default 128\n"
+    "  --batch   pictures per step, default 256\n"
+    "The environment variable SWAPMM_DEVICE names the device, by index or by a part of its name, and\n"
+    "SWAPMM_FASHION_MNIST the folder with the pictures.\n";
+
+// Steps at the beginning that are not timed, for kernels are compiled and the plan is made; and steps at the end, whose
+// loss is shown.
+constexpr std::size_t aside = 10;
+
+using Manager = swapmm::MemoryManager<swapmm::opencl::Backend>;
+
+// What all runs share.
+struct Task {
+  const neural::FashionMnist& data;
+  const swapmm::opencl::Backend& backend;
+  neural::OpenclMath& math;
+  sequence::Settings settings;
+  std::size_t steps;
+  std::vector<std::uint32_t> order;  // of the pictures
+};
+
+double mb(swapmm::Bytes bytes) { return static_cast<double>(bytes.value) / 1e6; }
+
+// A network under way, with a manager of its own.
+class Training {
+ public:
+  // `observe` 0: there is never a plan.
+  Training(const Task& task, swapmm::Bytes budget, std::size_t observe)
+      : task_(task),
+        manager_(task.backend, {.device_budget = budget}, swapmm::Scheduler({.observe = observe})),
+        network_(task.math, manager_, task.settings) {}
+
+  // Until so many steps are done, and the device has done them.
+  void train(std::size_t steps) {
+    const std::size_t batch = task_.settings.batch;
+    const std::size_t batches = task_.data.train.size() / batch;
+    for (; done_ < steps; ++done_) {
+      task_.data.train.gather(std::span(task_.order).subspan(done_ % batches * batch, batch), images_, labels_);
+      network_.train(images_, labels_, neural::rate(done_, task_.steps, peak_rate));
+    }
+    manager_.synchronize();
+  }
+
+  // The same, and begins a line of the table with what each step cost.
+  void train_timed(std::size_t steps, std::string_view name) {
+    const auto count = static_cast<double>(steps - done_);
+    const swapmm::Report before = manager_.report();
+    const auto start = std::chrono::steady_clock::now();
+    train(steps);
+    const std::chrono::duration<double, std::milli> time = std::chrono::steady_clock::now() - start;
+    const swapmm::Report after = manager_.report();
+    std::cout << std::left << std::setw(12) << name << std::right << std::setw(13) << mb(after.device_peak)
+              << std::setw(13) << time.count() / count << std::setw(9) << mb(after.h2d - before.h2d) / count
+              << std::setw(9) << mb(after.d2h - before.d2h) / count << std::flush;
+  }
+
+  // The part of the test pictures that the network knows.
+  [[nodiscard]] double accuracy() {
+    const neural::Pictures& test = task_.data.test;
+    constexpr std::size_t pixels = neural::Pictures::pixels;
+    std::size_t right = 0;
+    for (std::size_t first = 0; first < test.size(); first += task_.settings.batch) {
+      const std::size_t count = std::min(task_.settings.batch, test.size() - first);
+      right += network_.count_right(std::span(test.images).subspan(first * pixels, count * pixels),
+                                    std::span(test.labels).subspan(first, count));
+    }
+    return static_cast<double>(right) / static_cast<double>(test.size());
+  }
+
+  [[nodiscard]] Manager& manager() { return manager_; }
+  [[nodiscard]] sequence::Recurrent<neural::OpenclMath>& network() { return network_; }
+
+ private:
+  static constexpr float peak_rate = 0.7F;
+
+  const Task& task_;
+  Manager manager_;
+  sequence::Recurrent<neural::OpenclMath> network_;
+  std::size_t done_ = 0;
+  std::vector<float> images_;
+  std::vector<std::uint8_t> labels_;
+};
+
+// The weights after the first steps, and at the end.
+struct Weights {
+  std::vector<float> early;
+  std::vector<float> last;
+};
+
+// All steps: a line of the table.
+Weights train_all(Training& training, std::size_t steps, std::string_view name) {
+  Weights weights;
+  training.train(aside);
+  weights.early = training.network().weights();
+  training.train_timed(steps - aside, name);
+  (void)training.network().take_loss();  // of the steps so far
+  training.train(steps);
+  std::cout << std::setprecision(3) << std::setw(8) << training.network().take_loss() << std::setw(10)
+            << training.accuracy() << std::setprecision(1) << "  " << std::flush;
+  weights.last = training.network().weights();
+  return weights;
+}
+
+// Ends a line of the table.
+bool compare(const std::vector<float>& weights, const std::vector<float>& expected, const std::string& when = "") {
+  const bool same = weights.size() == expected.size() &&
+                    std::memcmp(weights.data(), expected.data(), weights.size() * sizeof(float)) == 0;
+  std::cout << (same ? "equal" : "DIFFERENT") << when << std::endl;
+  return same;
+}
+
+// More than all tensors of an iteration and the work areas.
+swapmm::Bytes enough_for_all(const sequence::Settings& settings) {
+  const std::size_t per_step = settings.batch * settings.hidden * 6;
+  const std::size_t weights = 4 * settings.hidden * (settings.hidden + sequence::filled_columns + 1);
+  const std::size_t floats =
+      2 * sequence::steps * (per_step + settings.batch * sequence::filled_columns) + 16 * weights;
+  return swapmm::Bytes{floats * sizeof(float) + (std::size_t{16} << 20U)};
+}
+
+int run(const neural::Arguments& arguments) {
+  sequence::Settings settings;
+  settings.batch = arguments.whole("--batch", settings.batch, 1, 10'000);
+  settings.hidden = arguments.whole("--hidden", settings.hidden, 1, 10'000);
+  const std::size_t steps = arguments.whole("--steps", 60, 3 * aside);
+  const double wanted = arguments.number("--budget", 0.25, 1'000'000);
+
+  const neural::FashionMnist data = neural::read_fashion_mnist();
+  const auto backend = swapmm::opencl::Backend::pick();
+  neural::OpenclMath math(backend);
+  const Task task{data, backend, math, settings, steps, neural::shuffled(data.train.size(), settings.seed)};
+
+  std::cout << std::fixed << std::setprecision(1)
+            << "            on device MB  ms per step    MB in   MB out    loss  accuracy  weights\n";
+  Training unlimited(task, enough_for_all(settings), 2);
+  const Weights expected = train_all(unlimited, steps, "unlimited");
+  std::cout << '\n';
+
+  const auto trace = unlimited.manager().scheduler().trace("train");
+  const auto live = swapmm::analyze_liveness(trace.value(), unlimited.manager().machine().alignment);
+  const double bytes = wanted <= 1 ? wanted * static_cast<double>(live.peak.value) : wanted * (1U << 20U);
+  const swapmm::Bytes budget{static_cast<std::uint64_t>(bytes)};
+
+  bool same = true;
+  {
+    Training on_demand(task, budget, 0);
+    on_demand.train(aside / 3);
+    on_demand.train_timed(aside, "on demand");
+    std::cout << std::setw(8) << "-" << std::setw(10) << "-"
+              << "  ";
+    same = compare(on_demand.network().weights(), expected.early, " after " + std::to_string(aside) + " steps");
+  }
+  Training planned(task, budget, 2);
+  same = compare(train_all(planned, steps, "by the plan").last, expected.last) && same;
+
+  std::cout << "\nAn iteration has " << trace->operations.size() << " operations. At most " << mb(live.peak)
+            << " MB are live at one time; the budget is " << mb(budget) << " MB, and the largest bundle takes "
+            << mb(live.largest_bundle) << " MB.\n\n"
+            << planned.manager().report();
+  return same ? 0 : 1;
+}
+
+}  // namespace
+
+int main(int count, char** words) {
+  return neural::run_example(count, words, usage, {"--budget", "--steps", "--hidden", "--batch"}, run);
+}

@@ -1,0 +1,215 @@
+// SPDX-License-Identifier: Apache-2.0
+// The demo around the network: what it understands, which runs it makes, and what it writes. On a device that does
+// nothing; that training within a budget gives the same bits is tested in training_test.cpp.
+#include "fashion_mnist/demo.hpp"
+
+#include <doctest/doctest.h>
+
+#include <boost/json.hpp>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <sstream>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <unistd.h>
+
+#include "fashion_mnist/arguments.hpp"
+#include "fashion_mnist/results.hpp"
+#include "neural/null_math.hpp"
+#include "neural/pictures.hpp"
+
+namespace {
+
+bool interrupt = false;
+
+using namespace swapmm;
+using namespace swapmm::literals;
+
+fashion::Arguments parse(std::vector<std::string> words) {
+  std::vector<char*> pointers;
+  for (std::string& word : words) pointers.push_back(word.data());
+  return fashion::parse(pointers);
+}
+std::string refusal(std::vector<std::string> words) {
+  try {
+    (void)parse(std::move(words));
+  } catch (const std::invalid_argument& error) {
+    return error.what();
+  }
+  return "accepted";
+}
+
+neural::Pictures pictures(std::size_t count) {
+  const test::Batch batch = test::batch(count, 3);
+  return {batch.images, batch.labels};
+}
+
+const neural::FashionMnist& data() {
+  static const neural::FashionMnist data{pictures(128 * 30), pictures(200)};
+  return data;
+}
+
+struct DemoRun {
+  fashion::DemoResult result;
+  std::string said;
+};
+DemoRun run(const fashion::Arguments& arguments) {
+  test::NullMath math;
+  const test::NullBackend backend;
+  std::ostringstream said;
+  fashion::Demo<test::NullMath> demo(math, backend, data(), arguments, said);
+  fashion::DemoResult result = demo.run();
+  return {std::move(result), said.str()};
+}
+
+struct Folder {
+  Folder() { std::filesystem::create_directories(path); }
+  Folder(const Folder&) = delete;
+  Folder& operator=(const Folder&) = delete;
+  ~Folder() { std::filesystem::remove_all(path); }
+  [[nodiscard]] std::vector<std::string> files() const {
+    std::vector<std::string> names;
+    for (const auto& entry : std::filesystem::directory_iterator(path))
+      names.push_back(entry.path().filename().string());
+    std::sort(names.begin(), names.end());
+    return names;
+  }
+  std::filesystem::path path =
+      std::filesystem::temp_directory_path() / ("swapmm_demo_test." + std::to_string(::getpid()));
+};
+
+std::string text_of(const std::filesystem::path& path) {
+  std::ifstream in(path);
+  return {std::istreambuf_iterator<char>(in), {}};
+}
+
+}  // namespace
+
+bool fashion::interrupted() { return interrupt; }
+
+TEST_CASE("the demo takes sizes and parts of the peak as budgets") {
+  CHECK(parse({"--budget", "25%"}).budget->fraction == 0.25);
+  CHECK(parse({"--budget", "12.5%"}).budget->fraction == 0.125);
+  CHECK(parse({"--budget", "64MiB"}).budget->bytes == 64_MiB);
+  CHECK(parse({"--budget", "1.5MB"}).budget->bytes == 1'500'000_bytes);
+  CHECK(parse({"--budget", "1GiB"}).budget->bytes == 1_GiB);
+  CHECK(!parse({}).budget.has_value());
+}
+
+TEST_CASE("the demo's other options") {
+  const fashion::Arguments given =
+      parse({"--epochs", "3", "--batch", "128", "--device", "pthread", "--planner", "belady", "--report", "x.json"});
+  CHECK(given.epochs == 3);
+  CHECK(given.batch == 128);
+  CHECK(given.device == "pthread");
+  CHECK(given.planner == "belady");
+  CHECK(given.report == "x.json");
+  CHECK(!given.help);
+  CHECK(parse({"--help"}).help);
+}
+
+TEST_CASE("what the demo does not understand is named") {
+  CHECK(refusal({"--bugdet", "25%"}) == "there is no option --bugdet");
+  CHECK(refusal({"--budget"}) == "--budget needs a value");
+  for (const char* const text : {"0%", "-1%", "25", "25 %", "x", "1TB", "nan%", "1e99GB", "inf%"}) {
+    CHECK(refusal({"--budget", text}).find('"' + std::string(text) + '"') != std::string::npos);
+  }
+  CHECK(refusal({"--batch", "10"}).find("a multiple of 4, not \"10\"") != std::string::npos);
+  CHECK(refusal({"--batch", "0"}).find("\"0\"") != std::string::npos);
+  CHECK(refusal({"--epochs", "1.5"}).find("\"1.5\"") != std::string::npos);
+  CHECK(refusal({"--planner", "best"}).find("excess-overlap") != std::string::npos);
+}
+
+TEST_CASE("the demo makes four runs, the third to the end, and compares the weights of each") {
+  fashion::Arguments arguments;
+  arguments.batch = 128;
+  const DemoRun demo = run(arguments);
+  REQUIRE(demo.result.runs.size() == 4);
+  const Bytes peak = demo.result.memory.total;
+  CHECK(demo.result.steps == 60);
+  CHECK(demo.result.runs[0].budget == peak);
+  CHECK(demo.result.runs[1].budget.value == peak.value / 2);
+  CHECK(demo.result.runs[2].budget.value == peak.value / 4);
+  CHECK(demo.result.runs[3].budget == demo.result.memory.largest_bundle);
+  for (const fashion::RunResult& one : demo.result.runs) {
+    CHECK(one.weights_identical);
+    CHECK(one.steps == (one.accuracy ? 60 : 25));
+  }
+  CHECK(demo.result.runs[2].accuracy.has_value());
+  CHECK(!demo.result.runs[1].accuracy.has_value());
+  CHECK(demo.result.runs[2].h2d > demo.result.runs[0].h2d);
+  const fashion::MemoryAtPeak& memory = demo.result.memory;
+  CHECK(memory.activations + memory.gradients + memory.parameters + memory.inputs + memory.work_areas == memory.total);
+  CHECK(memory.gradients.value > 0);
+  CHECK(demo.said.find("iteration") != std::string::npos);
+}
+
+TEST_CASE("with a budget given there is one run, to the end") {
+  fashion::Arguments arguments = parse({"--budget", "40%"});
+  arguments.batch = 128;
+  const DemoRun demo = run(arguments);
+  REQUIRE(demo.result.runs.size() == 1);
+  CHECK(demo.result.runs[0].accuracy.has_value());
+  CHECK(demo.result.runs[0].budget.value ==
+        static_cast<std::uint64_t>(0.4 * static_cast<double>(demo.result.memory.total.value)));
+}
+
+TEST_CASE("a budget below the largest bundle is an error that names the operation") {
+  fashion::Arguments arguments = parse({"--budget", "1%"});
+  arguments.batch = 128;
+  CHECK_THROWS_AS(run(arguments), BundleTooLarge);
+}
+
+TEST_CASE("an interrupt ends the demo between two iterations") {
+  fashion::Arguments arguments;
+  arguments.batch = 128;
+  interrupt = true;
+  CHECK_THROWS_AS(run(arguments), fashion::Interrupted);
+  interrupt = false;
+}
+
+TEST_CASE("report, trace and picture stand beside each other, each whole") {
+  const Folder folder;
+  fashion::Arguments arguments = parse({"--budget", "50%"});
+  arguments.batch = 128;
+  DemoRun demo = run(arguments);
+  demo.result.runs[0].weights_identical = false;
+  demo.result.runs[0].predicted_ms.reset();
+  const fashion::ReportFiles files = fashion::write_files(folder.path / "demo-report.json", demo.result);
+  CHECK(folder.files() == std::vector<std::string>{"demo-memory.svg", "demo-report.json", "demo-trace.json"});
+  const boost::json::object report = boost::json::parse(text_of(files.report)).as_object();
+  CHECK(report.at("peak_live_bytes").to_number<std::uint64_t>() == demo.result.memory.total.value);
+  CHECK(report.at("device").as_string() == demo.result.device);
+  CHECK(report.at("unlimited_ms").to_number<double>() == demo.result.unlimited_ms);
+  CHECK(report.at("test_accuracy").to_number<double>() == demo.result.test_accuracy);
+  REQUIRE(report.at("runs").as_array().size() == 1);
+  const boost::json::object& one = report.at("runs").as_array()[0].as_object();
+  CHECK(one.at("budget_bytes").to_number<std::uint64_t>() == demo.result.runs[0].budget.value);
+  CHECK(one.at("budget_fraction").to_number<double>() == doctest::Approx(0.5).epsilon(1e-6));
+  CHECK(one.at("k").to_number<double>() == doctest::Approx(2).epsilon(1e-6));
+  CHECK(one.at("h2d_bytes").to_number<std::uint64_t>() == demo.result.runs[0].h2d.value);
+  CHECK(one.at("d2h_bytes").to_number<std::uint64_t>() == demo.result.runs[0].d2h.value);
+  CHECK(one.at("weights_identical").as_bool() == false);
+  CHECK(one.at("predicted_ms").is_null());
+  for (const char* const time : {"on_demand_ms", "scheduled_ms", "lower_bound_ms", "stall_ms"}) {
+    CHECK(one.at(time).is_number());
+  }
+  CHECK(boost::json::parse(text_of(files.trace)).is_object());
+  CHECK(text_of(files.picture).find("<svg") != std::string::npos);
+  std::ostringstream table;
+  fashion::print(table, demo.result);
+  CHECK(table.str().find("DIFFERENT") != std::string::npos);
+  CHECK(!demo.result.all_identical());
+}
+
+TEST_CASE("a report that cannot be written names the file, and leaves none") {
+  const Folder folder;
+  const auto nowhere = folder.path / "missing" / "demo-report.json";
+  CHECK_THROWS_WITH_AS(fashion::write_files(nowhere, fashion::DemoResult{}),
+                       doctest::Contains((folder.path / "missing").c_str()), std::runtime_error);
+  CHECK(folder.files().empty());
+}

@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0
+// Products so large that CLBlast wants a work area: it lies in the operation's scratch, beside what else is there.
+#include <doctest/doctest.h>
+
+#include <cstddef>
+#include <string>
+#include <vector>
+
+#include <swapmm/swapmm.hpp>
+
+#include "fashion_mnist/layer.hpp"
+#include "neural/device.hpp"
+#include "opencl/api_calls.hpp"
+
+namespace {
+
+using namespace swapmm;
+using namespace swapmm::literals;
+using Operations = fashion::LayerOperations<neural::OpenclMath>;
+using Floats = Operations::Floats;
+
+struct Passes {
+  std::vector<float> y, weights_gradient, bias_gradient, x_gradient;
+};
+
+constexpr std::size_t images = 2;  // one chunk each, of side 28
+
+// One layer of 3 x 3 from all sides: forward, and both ways back.
+Passes run(const neural::Convolution& shape, const std::vector<float>& x, const std::vector<float>& y_gradient,
+           const std::vector<float>& weights) {
+  MemoryManager manager(test::shared_backend(), {.device_budget = 256_MiB});
+  Operations layer(test::math(), manager, {"layer", shape, false, false}, weights);
+  const Shape in{shape.images, shape.side, shape.side, shape.in};
+  auto on_x = manager.tensor<float>(in, "x");
+  auto on_gradient = manager.tensor<float>({y_gradient.size()}, "gradient");
+  on_x.upload(x);
+  on_gradient.upload(y_gradient);
+  const test::ApiCalls before = test::api_calls();
+  const Floats y = layer.forward(0, on_x);
+  const Floats weights_gradient = layer.weights().new_gradient();
+  const Floats bias_gradient = layer.bias().new_gradient();
+  layer.weights_backward(0, on_x, on_gradient, weights_gradient, bias_gradient);
+  const Floats x_gradient = layer.input_backward(0, on_gradient, in, "x.gradient");
+  manager.synchronize();
+  CHECK(test::api_calls().kernels > before.kernels);
+  CHECK(test::api_calls().device_bytes == before.device_bytes);
+  return {y.download(), weights_gradient.download(), bias_gradient.download(), x_gradient.download()};
+}
+
+}  // namespace
+
+TEST_CASE("where products want work areas, they are in the bundles, and results are right") {
+  const neural::Convolution shape{.images = images, .side = 28, .in = 64, .out = 1664, .size = 3};
+  REQUIRE(neural::chunk_images(shape) == 1);
+  REQUIRE(neural::forward_work(test::math(), shape).gemm > 0);
+  REQUIRE(neural::weights_work(test::math(), shape).gemm > 0);
+  REQUIRE(neural::input_work(test::math(), shape).gemm > 0);
+
+  // All zero but for few places, which makes the results exact, and easy to know.
+  const std::size_t pixels = shape.side * shape.side;
+  std::vector<float> x(shape.pixels() * shape.in);
+  std::vector<float> y_gradient(shape.pixels() * shape.out);
+  const std::vector<float> weights = test::numbers(shape.columns() * shape.out, 1);
+  const auto pixel = [&](std::size_t image, std::size_t row, std::size_t column) {
+    return image * pixels + row * shape.side + column;
+  };
+  x[pixel(1, 3, 27) * shape.in + 5] = 2;
+  y_gradient[pixel(1, 4, 26) * shape.out + 7] = 3;
+  const Passes passes = run(shape, x, y_gradient, weights);
+
+  std::vector<float> y(shape.pixels() * shape.out);
+  std::vector<float> weights_gradient(weights.size());
+  std::vector<float> bias_gradient(shape.out);
+  std::vector<float> x_gradient(x.size());
+  for (std::size_t dy = 0; dy < 3; ++dy) {
+    for (std::size_t dx = 0; dx < 3; ++dx) {
+      const std::size_t tap = (dy * 3 + dx) * shape.in;
+      // The pixel whose neighbour (dy, dx) is the one of x.
+      if (27 + 1 - dx < shape.side) {
+        for (std::size_t out = 0; out < shape.out; ++out) {
+          y[pixel(1, 3 + 1 - dy, 27 + 1 - dx) * shape.out + out] = 2 * weights[(tap + 5) * shape.out + out];
+        }
+      }
+      if (4 + dy - 1 == 3 && 26 + dx - 1 == 27) weights_gradient[(tap + 5) * shape.out + 7] = 6;
+      for (std::size_t in = 0; in < shape.in; ++in) {
+        x_gradient[pixel(1, 4 + dy - 1, 26 + dx - 1) * shape.in + in] = 3 * weights[(tap + in) * shape.out + 7];
+      }
+    }
+  }
+  bias_gradient[7] = 3;
+  CHECK(passes.y == y);
+  CHECK(passes.weights_gradient == weights_gradient);
+  CHECK(passes.bias_gradient == bias_gradient);
+  CHECK(passes.x_gradient == x_gradient);
+}
