@@ -28,6 +28,11 @@ if(SWAPMM_NVCC)
 endif()
 
 # The programs themselves, small: they compare their own results bit for bit, and fail where those differ.
-add_test(NAME neural.sequence COMMAND sequence --steps 30 --batch 33 --hidden 20 --budget 0.3)
-add_test(NAME neural.inference COMMAND inference --layers 3 --width 100 --batch 1 --budget 0.6)
-set_tests_properties(neural.sequence neural.inference PROPERTIES LABELS neural TIMEOUT 300)
+add_test(NAME neural.sequence_program COMMAND sequence --steps 30 --batch 33 --hidden 20 --budget 0.3)
+add_test(NAME neural.inference_program COMMAND inference --layers 3 --width 100 --batch 1 --budget 0.6)
+set_tests_properties(neural.sequence_program neural.inference_program PROPERTIES LABELS neural TIMEOUT 300)
+# Interrupted, the demo ends by itself and leaves no file.
+add_test(NAME neural.demo_interrupted COMMAND bash -c "folder=$(mktemp -d) && cd $folder || exit 1
+timeout --preserve-status --signal INT --kill-after 200 6 $<TARGET_FILE:fashion_mnist>; status=$?
+left=$(ls -A); rm -rf $folder; echo status $status, files: $left; [[ $status == 130 && -z $left ]]")
+set_tests_properties(neural.demo_interrupted PROPERTIES LABELS neural TIMEOUT 300)

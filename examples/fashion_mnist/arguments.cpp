@@ -16,7 +16,7 @@ namespace fashion {
 const std::string_view usage =
     "fashion_mnist [--budget SIZE] [--epochs N] [--batch N] [--device NAME] [--planner NAME] [--report FILE]\n"
     "  --budget   compare this budget with none, instead of 100 %, 50 %, 25 % of the peak of live bytes and the\n"
-    "             smallest that works: a part of the peak (25%) or a size (64MiB, 64MB, 1GiB)\n"
+    "             smallest that works: a part of the peak (25%) or a size (64MiB, 64MB, 1GiB, ...)\n"
     "  --epochs   passes over the 60,000 images, default 2\n"
     "  --batch    images per iteration, a multiple of 4, default 512\n"
     "  --device   by its index, or a part of its name; default: a GPU if there is one\n"
@@ -40,7 +40,7 @@ std::size_t number(std::string_view name, std::string_view text, std::size_t mos
 }
 
 Budget budget(std::string_view text) {
-  constexpr std::string_view wanted = "a part of the peak (25%) or a size (64MiB, 64MB, 1GiB, 1GB)";
+  constexpr std::string_view wanted = "a part of the peak (25%) or a size (1000000B, 64MB, 64MiB, 1GB, 1GiB)";
   double value = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
   const std::string_view unit(end, static_cast<std::size_t>(text.data() + text.size() - end));

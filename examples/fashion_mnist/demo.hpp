@@ -10,6 +10,7 @@
 #include <iomanip>
 #include <ostream>
 #include <span>
+#include <stdexcept>
 #include <string>
 #include <utility>
 #include <vector>
@@ -19,6 +20,7 @@
 #include "fashion_mnist/arguments.hpp"
 #include "fashion_mnist/results.hpp"
 #include "fashion_mnist/training.hpp"
+#include "neural/same_bits.hpp"
 
 namespace fashion {
 
@@ -27,11 +29,10 @@ class Demo {
  public:
   using Backend = typename Math::Backend;
 
-  /// `say` gets the progress.
-  Demo(Math& math, const Backend& backend, const neural::FashionMnist& data, const Arguments& arguments,
-       std::ostream& say)
-      : math_(math), backend_(backend), data_(data), arguments_(arguments), say_(say) {
-    if (arguments.batch != 0) settings_.batch = arguments.batch;
+  /// `say` gets the progress; it, `math` and `data` outlive the demo.
+  Demo(Math& math, Backend backend, const neural::FashionMnist& data, Arguments arguments, std::ostream& say)
+      : math_(math), backend_(std::move(backend)), data_(data), arguments_(std::move(arguments)), say_(say) {
+    if (arguments_.batch != 0) settings_.batch = arguments_.batch;
   }
 
   [[nodiscard]] DemoResult run() {
@@ -39,6 +40,11 @@ class Demo {
     curriculum_ = &curriculum;
     result_.batch = settings_.batch;
     result_.steps = curriculum.steps();
+    if (result_.steps < some_steps + profile_steps) {
+      throw std::invalid_argument("a training has " + std::to_string(result_.steps) +
+                                  " iterations, and the demo needs " + std::to_string(some_steps + profile_steps) +
+                                  ": take a smaller batch or more epochs");
+    }
     run_unlimited();
     if (arguments_.budget) {
       run_within(size_of(*arguments_.budget), "the given budget", true);
@@ -53,12 +59,19 @@ class Demo {
   }
 
  private:
-  // Iterations after which all runs' weights are compared; few on demand, where an iteration may take long.
-  static constexpr std::size_t first_steps = 3;  // observed, or otherwise not as all the others
-  static constexpr std::size_t on_demand_steps = 7;
-  static constexpr std::size_t some_steps = 25;
-  static constexpr std::size_t chunk_steps = 20;  // of a training to the end: a line of progress each
+  // All runs are timed over the same iterations, in pieces: not the first ones, which are observed, find memory
+  // untouched and see the plan begin.
+  static constexpr std::size_t first_steps = 5;
+  static constexpr std::size_t piece_steps = 6;
+  static constexpr std::size_t pieces = 3;
   static constexpr std::size_t profile_steps = 3;
+  static constexpr std::size_t some_steps = first_steps + pieces * piece_steps + profile_steps;
+  // On demand an iteration may take long.
+  static constexpr std::size_t first_on_demand_steps = 3;
+  static constexpr std::size_t on_demand_piece_steps = 2;
+  static constexpr std::size_t on_demand_steps = first_on_demand_steps + pieces * on_demand_piece_steps + profile_steps;
+  static constexpr std::size_t progress_steps = 20;  // of a training to the end: a line of progress each
+  static_assert(first_steps <= on_demand_steps && on_demand_steps < some_steps);
 
   [[nodiscard]] swapmm::Bytes size_of(const Budget& budget) const {
     if (budget.fraction == 0) return budget.bytes;
@@ -81,25 +94,38 @@ class Demo {
     return options;
   }
 
+  // Minutes of training are no use where the budget cannot work.
+  void check_budget() const {
+    if (!arguments_.budget) return;
+    const swapmm::Bytes budget = size_of(*arguments_.budget);
+    const MemoryAtPeak& memory = result_.memory;
+    if (budget >= memory.largest_bundle) return;
+    throw swapmm::BundleTooLarge("operation \"" + memory.largest_bundle_operation + "\" needs " +
+                                 std::to_string(memory.largest_bundle.value) + " bytes at once, the budget is " +
+                                 std::to_string(budget.value));
+  }
+
   void run_unlimited() {
-    say_ << "without a limit:\n";
+    say_ << "without a limit:" << std::endl;
     Training<Math> training(math_, backend_, settings_, no_limit(), scheduler(), *curriculum_);
     training.run(first_steps);
     const swapmm::Machine machine = training.manager().machine();
     result_.memory = memory_at_peak(*training.manager().scheduler().trace("train"), machine.alignment);
+    check_budget();
     std::vector<double> times;
-    times.push_back(training.run(std::min(on_demand_steps, result_.steps) - training.step()).milliseconds);
+    times.push_back(training.run(on_demand_steps - training.step()).milliseconds);
     after_on_demand_steps_ = training.weights();
-    const std::size_t some = std::min(some_steps, result_.steps);
-    if (training.step() < some) times.push_back(training.run(some - training.step()).milliseconds);
+    while (training.step() < some_steps) {
+      times.push_back(training.run(std::min(piece_steps, some_steps - training.step())).milliseconds);
+    }
     after_some_steps_ = training.weights();
-    train_to_the_end(training, times);
+    result_.loss_of_some = training.network().take_loss();
+    result_.loss = train_to_the_end(training, times);
     result_.profile = training.profile();
     result_.profile.title = "Fashion-MNIST without a limit";
     result_.unlimited_ms = median(times);
     result_.unlimited_stall_ms = milliseconds(swapmm::idle_time(result_.profile));
     after_all_steps_ = training.weights();
-    result_.loss = last_loss_;
     result_.test_accuracy = training.accuracy(data_.test);
     const swapmm::Report report = training.manager().report();
     result_.device = report.device;
@@ -107,80 +133,97 @@ class Demo {
   }
 
   void run_within(swapmm::Bytes budget, std::string name, bool to_the_end) {
-    say_ << name << " (" << budget.value / 1'000'000 << " MB), on demand:\n";
     RunResult run;
     run.name = std::move(name);
     run.budget = budget;
+    say_ << "budget " << run.name << " (" << budget.value / 1'000'000 << " MB), on demand" << std::endl;
     const bool same_on_demand = measure_on_demand(run);
-    say_ << run.name << ", scheduled:\n";
+    say_ << "budget " << run.name << ", by a plan:" << std::endl;
     Training<Math> training(math_, backend_, settings_, budget, scheduler(), *curriculum_);
-    training.run(std::min(first_steps, result_.steps));
+    training.run(first_steps);
     std::vector<double> times;
-    const std::size_t end = to_the_end ? result_.steps : std::min(some_steps, result_.steps);
-    StepCost cost = training.run((std::min(some_steps, result_.steps) - training.step()) / 2);
-    times.push_back(cost.milliseconds);
-    run.h2d = cost.h2d;
-    run.d2h = cost.d2h;
-    if (to_the_end) {
-      train_to_the_end(training, times);
-    } else {
-      times.push_back(training.run(end - profile_steps - training.step()).milliseconds);
-      last_loss_ = training.network().take_loss();
+    swapmm::Bytes in;
+    swapmm::Bytes out;
+    for (std::size_t piece = 0; piece < pieces; ++piece) {
+      const StepCost cost = training.run(piece_steps);
+      times.push_back(cost.milliseconds);
+      in += cost.h2d;
+      out += cost.d2h;
     }
-    run.profile = training.profile();
-    run.profile.title = "Fashion-MNIST in " + run.name + " of the memory";
+    run.h2d = swapmm::Bytes{in.value / pieces};
+    run.d2h = swapmm::Bytes{out.value / pieces};
+    if (to_the_end) {
+      run.loss = train_to_the_end(training, times);
+      run.profile = training.profile();
+    } else {
+      run.profile = training.profile();
+      run.loss = training.network().take_loss();
+    }
+    run.profile.title = "Fashion-MNIST, budget: " + run.name;
     run.stall_ms = milliseconds(swapmm::idle_time(run.profile));
     run.scheduled_ms = median(times);
-    run.loss = last_loss_;
     run.steps = training.step();
     const std::vector<float>& expected = to_the_end ? after_all_steps_ : after_some_steps_;
-    run.weights_identical = same_on_demand && training.weights() == expected;
+    run.weights_identical = same_on_demand && neural::same_bits(training.weights(), expected);
     const swapmm::Report report = training.manager().report();
     if (report.iterations_followed > 0) {
-      const swapmm::Prediction& predicted = training.manager().scheduler().plan("train")->predicted;
-      run.predicted_ms = milliseconds(predicted.iteration);
-      run.lower_bound_ms = milliseconds(predicted.lower_bound);
+      for (const swapmm::PlanSummary& plan : report.plans) {
+        if (plan.iteration != "train") continue;
+        const auto iterations = static_cast<double>(plan.iterations_per_cycle);
+        run.predicted_ms = milliseconds(plan.predicted.iteration) / iterations;
+        run.lower_bound_ms = milliseconds(plan.predicted.lower_bound) / iterations;
+        break;  // the one followed last
+      }
     }
     run.notes = report.notes;
     if (to_the_end) run.accuracy = training.accuracy(data_.test);
     result_.runs.push_back(std::move(run));
   }
 
-  // The first iterations have first touches in them: they are not counted. True if the weights are as without a limit.
+  // True if the weights are as without a limit.
   bool measure_on_demand(RunResult& run) {
     swapmm::SchedulerOptions never;
     never.observe = 0;
     Training<Math> training(math_, backend_, settings_, run.budget, never, *curriculum_);
-    const std::size_t all = std::min(on_demand_steps, result_.steps);
-    training.run(std::min(first_steps, all - 1));
-    run.on_demand_ms = training.run(all - training.step()).milliseconds;
-    return training.weights() == after_on_demand_steps_;
+    training.run(first_on_demand_steps);
+    std::vector<double> times;
+    for (std::size_t piece = 0; piece < pieces; ++piece) {
+      times.push_back(training.run(on_demand_piece_steps).milliseconds);
+    }
+    run.on_demand_ms = median(times);
+    run.on_demand_profile = training.profile();
+    run.on_demand_profile.title = "Fashion-MNIST, budget: " + run.name + ", on demand";
+    run.on_demand_stall_ms = milliseconds(swapmm::idle_time(run.on_demand_profile));
+    return neural::same_bits(training.weights(), after_on_demand_steps_);
   }
 
-  // All steps but those of the profile.
-  void train_to_the_end(Training<Math>& training, std::vector<double>& times) {
-    (void)training.network().take_loss();
+  // All steps but those of the profile. The loss of the last of them.
+  float train_to_the_end(Training<Math>& training, std::vector<double>& times) {
     const std::size_t end = result_.steps - profile_steps;
+    float loss = 0;
+    (void)training.network().take_loss();
     while (training.step() < end) {
-      const StepCost cost = training.run(std::min(chunk_steps, end - training.step()));
+      const StepCost cost = training.run(std::min(progress_steps, end - training.step()));
       times.push_back(cost.milliseconds);
-      last_loss_ = training.network().take_loss();
+      loss = training.network().take_loss();
       say_ << "  iteration " << std::setw(4) << training.step() << " of " << result_.steps << ", loss " << std::fixed
-           << std::setprecision(3) << last_loss_ << ", " << std::setprecision(0) << cost.milliseconds
-           << " ms per iteration" << std::endl;
+           << std::setprecision(3) << loss << ", " << std::setprecision(0) << cost.milliseconds << " ms per iteration"
+           << std::endl;
     }
+    return loss;
   }
 
   static double median(std::vector<double> values) {
-    std::nth_element(values.begin(), values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2), values.end());
-    return values[values.size() / 2];
+    std::sort(values.begin(), values.end());
+    const std::size_t half = values.size() / 2;
+    return values.size() % 2 == 1 ? values[half] : (values[half - 1] + values[half]) / 2;
   }
   static double milliseconds(std::chrono::nanoseconds time) { return static_cast<double>(time.count()) / 1e6; }
 
   Math& math_;
-  const Backend& backend_;
+  Backend backend_;
   const neural::FashionMnist& data_;
-  const Arguments& arguments_;
+  Arguments arguments_;
   std::ostream& say_;
   Settings settings_;
   Curriculum* curriculum_ = nullptr;
@@ -188,7 +231,6 @@ class Demo {
   std::vector<float> after_on_demand_steps_;  // weights without a limit
   std::vector<float> after_some_steps_;
   std::vector<float> after_all_steps_;
-  float last_loss_ = 0;
 };
 
 }  // namespace fashion

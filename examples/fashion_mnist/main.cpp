@@ -2,6 +2,8 @@
 // Trains a convolutional network on Fashion-MNIST without a limit, and again in
 // parts of the memory that it needs: with the same weights in the end, bit for
 // bit.
+#include <algorithm>
+#include <atomic>
 #include <csignal>
 #include <cstdlib>
 #include <exception>
@@ -20,12 +22,13 @@
 
 namespace {
 
-volatile std::sig_atomic_t interrupt_seen = 0;
+// Threads of the driver may get the signal.
+std::atomic<bool> interrupt_seen{false};
+static_assert(std::atomic<bool>::is_always_lock_free);
 
-// The first interrupt ends the run between two iterations; a second one is the
-// default's.
+// The first interrupt ends the run between two iterations; a second one is the default's.
 void on_interrupt(int signal) {
-  interrupt_seen = 1;
+  interrupt_seen = true;
   std::signal(signal, SIG_DFL);
 }
 
@@ -33,14 +36,18 @@ swapmm::opencl::Backend pick(const std::string& device) {
   return device.empty() ? swapmm::opencl::Backend::pick(std::cout) : swapmm::opencl::Backend::pick(device, std::cout);
 }
 
+// With the default batch, and the default epochs or more.
 constexpr double wanted_accuracy = 0.85;
 
 int run(const fashion::Arguments& arguments) {
+  fashion::check_writable(arguments.report);
   const neural::FashionMnist data = neural::read_fashion_mnist();
   const auto backend = pick(arguments.device);
   neural::OpenclMath math(backend);
   fashion::Demo<neural::OpenclMath> demo(math, backend, data, arguments, std::cout);
   const fashion::DemoResult result = demo.run();
+  if (fashion::interrupted()) throw fashion::Interrupted();
+  for (const int signal : {SIGINT, SIGTERM}) std::signal(signal, SIG_IGN);  // until the files are whole
   std::cout << '\n';
   print(std::cout, result);
   const fashion::ReportFiles files = write_files(arguments.report, result);
@@ -50,8 +57,11 @@ int run(const fashion::Arguments& arguments) {
     std::cerr << "the weights of a run differ from those without a limit\n";
     return 1;
   }
-  if (arguments.batch == 0 && result.test_accuracy < wanted_accuracy) {
-    std::cerr << "the network learned less than it should: a test accuracy of " << result.test_accuracy << '\n';
+  if (result.batch != fashion::Settings().batch || arguments.epochs < fashion::Arguments().epochs) return 0;
+  double least = result.test_accuracy;
+  for (const fashion::RunResult& run : result.runs) least = std::min(least, run.accuracy.value_or(least));
+  if (least < wanted_accuracy) {
+    std::cerr << "the network learned less than it should: a test accuracy of " << least << '\n';
     return 1;
   }
   return 0;
@@ -59,7 +69,7 @@ int run(const fashion::Arguments& arguments) {
 
 }  // namespace
 
-bool fashion::interrupted() { return interrupt_seen != 0; }
+bool fashion::interrupted() { return interrupt_seen; }
 
 int main(int count, char** words) {
   try {

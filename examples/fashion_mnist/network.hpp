@@ -5,7 +5,7 @@
 //
 // Activations are tensors made inside the iteration, one per part of the batch, and each ends at its last use: in the
 // forward pass what the backward pass will not read, in the backward pass the rest, as soon as it has been read. No
-// operation needs more than two of them at a time (besides weights and work areas), and all together are many times
+// operation needs more than two large ones at a time (besides weights and work areas), and all together are many times
 // that: what is not needed for a while is swapmm's to move.
 
 #include <algorithm>

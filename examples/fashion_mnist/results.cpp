@@ -56,6 +56,7 @@ boost::json::object json_of(const DemoResult& demo, const RunResult& run) {
   object["budget_bytes"] = run.budget.value;
   object["k"] = 1 / fraction(demo, run.budget);
   object["on_demand_ms"] = run.on_demand_ms;
+  object["on_demand_stall_ms"] = run.on_demand_stall_ms;
   object["scheduled_ms"] = run.scheduled_ms;
   object["predicted_ms"] = run.predicted_ms ? boost::json::value(*run.predicted_ms) : boost::json::value(nullptr);
   object["lower_bound_ms"] = run.lower_bound_ms ? boost::json::value(*run.lower_bound_ms) : boost::json::value(nullptr);
@@ -85,6 +86,7 @@ boost::json::object json_of(const DemoResult& result) {
   object["unlimited_ms"] = result.unlimited_ms;
   object["unlimited_stall_ms"] = result.unlimited_stall_ms;
   object["training_loss"] = result.loss;
+  object["training_loss_of_short_runs"] = result.loss_of_some;
   object["test_accuracy"] = result.test_accuracy;
   boost::json::array runs;
   for (const RunResult& run : result.runs) runs.push_back(json_of(result, run));
@@ -92,23 +94,31 @@ boost::json::object json_of(const DemoResult& result) {
   return object;
 }
 
+std::filesystem::path unfinished(std::filesystem::path path) {
+  path += ".unfinished";
+  return path;
+}
+[[noreturn]] void cannot_write(const std::filesystem::path& path, const std::error_code& why) {
+  std::error_code ignored;
+  std::filesystem::remove(unfinished(path), ignored);
+  throw std::runtime_error("cannot write " + path.string() + ": " + why.message());
+}
+
 // Under another name first: whoever looks at the file finds all of it.
 void write_whole(const std::filesystem::path& path, const std::function<void(std::ostream&)>& write) {
-  std::filesystem::path unfinished = path;
-  unfinished += ".unfinished";
-  std::ofstream out(unfinished, std::ios::binary);
-  write(out);
-  out.close();
-  std::error_code failure;
-  if (out) {
-    std::filesystem::rename(unfinished, path, failure);
-  } else {
-    failure = std::make_error_code(std::errc::io_error);
+  std::ofstream out(unfinished(path), std::ios::binary);
+  try {
+    write(out);
+  } catch (...) {
+    std::error_code ignored;
+    std::filesystem::remove(unfinished(path), ignored);
+    throw;
   }
-  if (!failure) return;
-  std::error_code ignored;
-  std::filesystem::remove(unfinished, ignored);
-  throw std::runtime_error("cannot write " + path.string() + ": " + failure.message());
+  out.close();
+  if (!out) cannot_write(path, std::make_error_code(std::errc::io_error));
+  std::error_code failure;
+  std::filesystem::rename(unfinished(path), path, failure);
+  if (failure) cannot_write(path, failure);
 }
 
 }  // namespace
@@ -143,19 +153,23 @@ void print(std::ostream& out, const DemoResult& result) {
   print_memory(text, result);
   text << std::fixed << std::setprecision(1) << "Without a limit: " << result.unlimited_ms << " ms per iteration of "
        << result.batch << " images, " << result.steps << " iterations, training loss " << std::setprecision(3)
-       << result.loss << ", test accuracy " << 100 * result.test_accuracy << " %.\n\n"
-       << "Times in ms per iteration, in brackets relative to no limit; MB swapped in and out per iteration.\n\n"
-       << " budget            k     on demand        scheduled        predicted  stalls    in MB   out MB   loss   "
-          "weights\n";
+       << result.loss << " (" << result.loss_of_some << " over the first of them), test accuracy "
+       << std::setprecision(1) << 100 * result.test_accuracy << " %.\n\n"
+       << "Times in ms per iteration, in brackets relative to no limit; stalls: the device runs no operation; MB "
+          "copied\n"
+          "per iteration, the batch's own included.\n\n"
+       << " budget                  k       on demand  stalls      by the plan  stalls  predicted    in MB   out MB   "
+          "loss"
+          "  weights\n";
   for (const RunResult& run : result.runs) {
     const double part = fraction(result, run.budget);
-    text << std::setprecision(1) << std::setw(5) << 100 * part << " % " << std::setw(6) << mib(run.budget) << " MiB"
-         << std::setprecision(2) << std::setw(6) << 1 / part << "  " << std::setw(15)
-         << time_cell(run.on_demand_ms, result.unlimited_ms) << "  " << std::setw(15)
-         << time_cell(run.scheduled_ms, result.unlimited_ms) << "  " << std::setw(9) << cell(run.predicted_ms) << "  "
-         << std::setprecision(1) << std::setw(6) << run.stall_ms << "  " << std::setw(7)
-         << static_cast<double>(run.h2d.value) / 1e6 << "  " << std::setw(7) << static_cast<double>(run.d2h.value) / 1e6
-         << "  " << std::setprecision(3) << std::setw(5) << run.loss << "   "
+    text << std::setprecision(1) << std::setw(6) << 100 * part << " % " << std::setw(7) << mib(run.budget) << " MiB"
+         << std::setprecision(2) << std::setw(6) << 1 / part << std::setw(16)
+         << time_cell(run.on_demand_ms, result.unlimited_ms) << std::setw(8) << cell(run.on_demand_stall_ms)
+         << std::setw(17) << time_cell(run.scheduled_ms, result.unlimited_ms) << std::setw(8) << cell(run.stall_ms)
+         << std::setw(11) << cell(run.predicted_ms) << std::setprecision(1) << std::setw(9)
+         << static_cast<double>(run.h2d.value) / 1e6 << std::setw(9) << static_cast<double>(run.d2h.value) / 1e6
+         << std::setprecision(3) << std::setw(7) << run.loss << "  "
          << (run.weights_identical ? "identical" : "DIFFERENT") << " after " << run.steps << '\n';
   }
   for (const RunResult& run : result.runs) {
@@ -166,10 +180,18 @@ void print(std::ostream& out, const DemoResult& result) {
     for (const std::string& note : run.notes) text << run.name << ": " << note << '\n';
   }
   if (result.host_shares_memory) {
-    text << "\nThis device is a CPU: its memory is the host's. Swapping is shown, and saves nothing; the copies take\n"
-            "their time from the same cores as the computation.\n";
+    text << "\nThis device shares the host's memory: swapping is shown, and saves nothing. Where it is a CPU, copies "
+            "take\n"
+            "their time from the cores that compute.\n";
   }
   out << text.str();
+}
+
+void check_writable(const std::filesystem::path& report) {
+  std::ofstream out(unfinished(report), std::ios::binary);
+  if (!out || std::filesystem::is_directory(report)) cannot_write(report, std::make_error_code(std::errc::io_error));
+  out.close();
+  std::filesystem::remove(unfinished(report));
 }
 
 ReportFiles write_files(const std::filesystem::path& report, const DemoResult& result) {
@@ -178,7 +200,10 @@ ReportFiles write_files(const std::filesystem::path& report, const DemoResult& r
   const ReportFiles files{report, report.parent_path() / (stem + "-trace.json"),
                           report.parent_path() / (stem + "-memory.svg")};
   std::vector<swapmm::Profile> profiles{result.profile};
-  for (const RunResult& run : result.runs) profiles.push_back(run.profile);
+  for (const RunResult& run : result.runs) {
+    profiles.push_back(run.profile);
+    profiles.push_back(run.on_demand_profile);
+  }
   const auto trained = std::find_if(result.runs.begin(), result.runs.end(),
                                     [](const RunResult& run) { return run.accuracy.has_value(); });
   const swapmm::Profile& pictured = trained == result.runs.end() ? result.profile : trained->profile;

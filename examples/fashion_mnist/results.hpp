@@ -36,17 +36,19 @@ struct RunResult {
   std::string name;
   swapmm::Bytes budget;
   double on_demand_ms = 0;
+  double on_demand_stall_ms = 0;
   double scheduled_ms = 0;
   std::optional<double> predicted_ms;  ///< none: no plan was followed
   std::optional<double> lower_bound_ms;
-  swapmm::Bytes h2d;
+  swapmm::Bytes h2d;  ///< by the plan; the batch itself is in it
   swapmm::Bytes d2h;
   double stall_ms = 0;  ///< in which the device ran no operation
   std::size_t steps = 0;
-  float loss = 0;                  ///< per image, mean of the last steps
+  float loss = 0;                  ///< per image: mean of the last steps, of a short run of all
   std::optional<double> accuracy;  ///< where it was trained to the end
   bool weights_identical = false;  ///< to those without a limit after as many steps, on demand and by the plan
   swapmm::Profile profile;
+  swapmm::Profile on_demand_profile;
   std::vector<std::string> notes;  ///< of the library: why there is no plan
 };
 
@@ -58,7 +60,8 @@ struct DemoResult {
   MemoryAtPeak memory;
   double unlimited_ms = 0;
   double unlimited_stall_ms = 0;
-  float loss = 0;
+  float loss = 0;          ///< per image, mean of the last steps
+  float loss_of_some = 0;  ///< of as many steps as short runs have
   double test_accuracy = 0;
   swapmm::Profile profile;
   std::vector<RunResult> runs;
@@ -74,6 +77,9 @@ struct ReportFiles {
   std::filesystem::path trace;    ///< trace events, for chrome://tracing and ui.perfetto.dev
   std::filesystem::path picture;  ///< SVG of the run that was trained within its budget
 };
+
+/// Throws std::runtime_error, as write_files() would, where files cannot be written there: before the work is done.
+void check_writable(const std::filesystem::path& report);
 
 /// Writes the report and, beside it, trace and picture. Each file is there whole or not at all. Throws
 /// std::runtime_error with the file's name where it cannot be written.

@@ -6,7 +6,6 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
-#include <cstring>
 #include <iomanip>
 #include <iostream>
 #include <numeric>
@@ -19,6 +18,7 @@
 #include "inference/stack.hpp"
 #include "neural/arguments.hpp"
 #include "neural/opencl_math.hpp"
+#include "neural/same_bits.hpp"
 
 namespace {
 
@@ -74,7 +74,7 @@ Run infer_all(neural::OpenclMath& math, Manager& manager, const inference::Setti
 
 // A line of the table; false where the results are not those of the first run.
 bool print(std::string_view name, const Run& run, const Manager& manager, const Run& first) {
-  const bool same = std::memcmp(run.results.data(), first.results.data(), run.results.size() * sizeof(float)) == 0;
+  const bool same = neural::same_bits(run.results, first.results);
   std::cout << std::left << std::setw(14) << name << std::right << std::setprecision(1) << std::setw(12)
             << mb(manager.report().device_peak) << std::setw(14) << run.latency << std::setprecision(2) << std::setw(8)
             << run.latency / first.latency << std::setprecision(1) << std::setw(8) << run.mb_in << std::setw(8)

@@ -5,7 +5,6 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
-#include <cstring>
 #include <iomanip>
 #include <iostream>
 #include <span>
@@ -21,6 +20,7 @@
 #include "neural/fashion_mnist.hpp"
 #include "neural/opencl_math.hpp"
 #include "neural/random.hpp"
+#include "neural/same_bits.hpp"
 #include "sequence/recurrent.hpp"
 
 namespace {
@@ -134,8 +134,7 @@ Weights train_all(Training& training, std::size_t steps, std::string_view name) 
 
 // Ends a line of the table.
 bool compare(const std::vector<float>& weights, const std::vector<float>& expected, const std::string& when = "") {
-  const bool same = weights.size() == expected.size() &&
-                    std::memcmp(weights.data(), expected.data(), weights.size() * sizeof(float)) == 0;
+  const bool same = neural::same_bits(weights, expected);
   std::cout << (same ? "equal" : "DIFFERENT") << when << std::endl;
   return same;
 }

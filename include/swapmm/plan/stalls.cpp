@@ -75,7 +75,7 @@ std::vector<Stall> find_stalls(const Trace& trace, const Plan& plan) {
 }
 
 std::string describe(const Stall& stall, const Trace& trace, const Plan& plan) {
-  const std::string operation = "operation \"" + trace.operations[index(stall.operation)].name + "\" waits";
+  std::string operation = "operation \"" + trace.operations[index(stall.operation)].name + "\" waits";
   if (!stall.copy) return operation;
   const Command& copy = plan.commands[index(*stall.copy)];
   const std::string& tensor = trace.tensors[index(copy.tensor)].name;

@@ -47,7 +47,7 @@ class Profiler {
 
   /// Work begins on the queue: behind its waits, before itself. Throws what the backend throws; nothing has begun then.
   void begin(QueueKind queue, std::string_view name, Bytes bytes, std::uint32_t tensor = none) {
-    spans_.reserve(spans_.size() + 1);
+    if (spans_.size() == spans_.capacity()) spans_.reserve(2 * spans_.size() + 64);
     Span span{queue, std::string(name), bytes, backend_.make_event(), backend_.make_event(), 0, false};
     backend_.record(queue, span.start);
     spans_.push_back(std::move(span));
@@ -69,7 +69,13 @@ class Profiler {
     }
   }
 
-  void iteration_ended() { boundaries_.push_back(operations_); }
+  void iteration_ended() noexcept {
+    try {
+      boundaries_.push_back(operations_);
+    } catch (...) {
+      spoilt_ = std::current_exception();
+    }
+  }
 
   // ---- which bytes are taken
 
@@ -107,7 +113,6 @@ class Profiler {
   }
 
  private:
-  using nanoseconds = std::chrono::nanoseconds;
   static constexpr std::uint32_t none = 0xFFFFFFFFU;
 
   struct Span {
@@ -171,7 +176,7 @@ class Profiler {
       }
       if (span.queue == QueueKind::compute) operation_times_.push_back(times_[i]);
     }
-    nanoseconds latest{0};
+    std::chrono::nanoseconds latest{0};
     std::size_t operation = 0;
     for (const std::size_t boundary : boundaries_) {
       for (; operation < boundary && operation < operation_times_.size(); ++operation) {
@@ -183,11 +188,11 @@ class Profiler {
 
   // For each queue, the ends of its work by point: how far it had come when a point had ended.
   struct Ends {
-    std::vector<std::pair<Sequence, nanoseconds>> by_point;
-    [[nodiscard]] nanoseconds at(Sequence point) const {
+    std::vector<std::pair<Sequence, std::chrono::nanoseconds>> by_point;
+    [[nodiscard]] std::chrono::nanoseconds at(Sequence point) const {
       const auto after = std::upper_bound(by_point.begin(), by_point.end(), point,
                                           [](Sequence wanted, const auto& entry) { return wanted < entry.first; });
-      return after == by_point.begin() ? nanoseconds{0} : std::prev(after)->second;
+      return after == by_point.begin() ? std::chrono::nanoseconds{0} : std::prev(after)->second;
     }
   };
 
@@ -196,30 +201,30 @@ class Profiler {
     for (std::size_t i = 0; i < spans_.size(); ++i) {
       if (!times_[i]) continue;
       auto& of_queue = ends[index(spans_[i].queue)].by_point;
-      const nanoseconds before = of_queue.empty() ? nanoseconds{0} : of_queue.back().second;
+      const std::chrono::nanoseconds before = of_queue.empty() ? std::chrono::nanoseconds{0} : of_queue.back().second;
       of_queue.emplace_back(spans_[i].point, std::max(before, times_[i]->end));
     }
     const auto time_of = [&](const Clock& clock) {
-      nanoseconds time{0};
+      std::chrono::nanoseconds time{0};
       for (const QueueKind queue : all_queues) time = std::max(time, ends[index(queue)].at(clock[queue]));
       return time;
     };
     struct Change {
-      nanoseconds time;
+      std::chrono::nanoseconds time;
       std::int64_t bytes;
     };
     std::vector<Change> changes(levels_.size());
-    nanoseconds next_taken = nanoseconds::max();  // of what stands behind, the earliest
+    std::chrono::nanoseconds next_taken = std::chrono::nanoseconds::max();  // of what stands behind, the earliest
     for (std::size_t i = levels_.size(); i-- > 0;) {
       const Level& level = levels_[i];
-      nanoseconds time = time_of(level.at);
+      std::chrono::nanoseconds time = time_of(level.at);
       if (level.copy != none && times_[level.copy]) {
         time = std::max(time, times_[level.copy]->start);
       } else if (level.when == When::with_next_operation && level.operation < operation_times_.size() &&
                  operation_times_[level.operation]) {
         time = std::max(time, operation_times_[level.operation]->start);
       }
-      if (level.for_next && next_taken != nanoseconds::max()) time = std::max(time, next_taken);
+      if (level.for_next && next_taken != std::chrono::nanoseconds::max()) time = std::max(time, next_taken);
       if (level.change > 0) next_taken = std::min(next_taken, time);
       changes[i] = {time, level.change};
     }
