@@ -22,6 +22,7 @@
 
 #include "fashion_mnist/architecture.hpp"
 #include "fashion_mnist/layer.hpp"
+#include "neural/loss.hpp"
 
 namespace fashion {
 
@@ -39,7 +40,7 @@ class Network {
       : math_(math),
         manager_(manager),
         settings_(settings),
-        loss_(manager.template tensor<std::int64_t>({1}, "loss")),
+        loss_(manager),
         right_(manager.template tensor<std::int64_t>({1}, "right answers", swapmm::transient)) {
     const std::vector<Layer> all = architecture(settings);
     const auto first = first_weights(all, settings.seed);
@@ -49,7 +50,6 @@ class Network {
       images_.push_back(manager.template tensor<float>({n, 28, 28, 1}, "images." + std::to_string(part)));
       labels_.push_back(manager.template tensor<std::uint8_t>({n}, "labels." + std::to_string(part)));
     }
-    loss_.upload(std::vector<std::int64_t>{0});
   }
 
   /// One step: iteration "train". A whole batch: images of 784 numbers, labels from 0 to 9. Returns before the device
@@ -61,17 +61,11 @@ class Network {
     Activations kept = forward();
     Parts gradients = loss(kept.logits);
     for (std::size_t i = layers_.size(); i-- > 0;) gradients = backward(i, kept, std::move(gradients), rate);
-    images_trained_ += settings_.batch;
+    loss_.added(settings_.batch);
   }
 
   /// The mean loss per image of all steps since the last call, 0 where there were none. Waits for the device.
-  [[nodiscard]] float take_loss() {
-    const std::size_t images = std::exchange(images_trained_, 0);
-    if (images == 0) return 0;
-    const std::int64_t sum = loss_.download().front();
-    const auto difference = static_cast<double>(sum - std::exchange(loss_taken_, sum));
-    return static_cast<float>(difference * neural::loss_unit / static_cast<double>(images));
-  }
+  [[nodiscard]] float take_loss() { return loss_.take(); }
 
   /// How many of these images, a batch at most, the network says the label of: iteration "evaluate". Waits for the
   /// device.
@@ -210,11 +204,11 @@ class Network {
           given.shape(), layers_.back().label("out", part) + ".gradient", swapmm::transient));
       const Floats& gradient = *gradients[part];
       manager_.run("loss." + std::to_string(part), swapmm::reads(given, labels_[part]), swapmm::writes(gradient),
-                   swapmm::updates(loss_), swapmm::scratch(n * sizeof(std::int64_t)), [&](auto& op) {
+                   swapmm::updates(loss_.tensor()), swapmm::scratch(n * sizeof(std::int64_t)), [&](auto& op) {
                      const typename Math::Place losses(op.scratch());
                      math_.softmax_loss(op.queue(), n, classes, 1 / static_cast<float>(settings_.batch), op[given],
                                         op[labels_[part]], op[gradient], losses);
-                     math_.add_counts(op.queue(), n, losses, true, op[loss_]);
+                     math_.add_counts(op.queue(), n, losses, true, op[loss_.tensor()]);
                    });
       logits[part].reset();
     }
@@ -284,10 +278,8 @@ class Network {
   std::vector<Operations> layers_;
   std::vector<Floats> images_;
   std::vector<Labels> labels_;
-  swapmm::Tensor<std::int64_t, Backend> loss_;   // of all steps, in units of neural::loss_unit
+  neural::LossSum<Backend> loss_;
   swapmm::Tensor<std::int64_t, Backend> right_;  // of one evaluation
-  std::int64_t loss_taken_ = 0;
-  std::size_t images_trained_ = 0;
 };
 
 }  // namespace fashion

@@ -20,6 +20,7 @@
 
 #include <swapmm/swapmm.hpp>
 
+#include "neural/loss.hpp"
 #include "neural/parameter.hpp"
 #include "neural/random.hpp"
 #include "neural/shapes.hpp"
@@ -86,17 +87,11 @@ class Recurrent {
       cells.pop_back();
     }
     cell_.learn(sum, rate, settings_.momentum);
-    images_trained_ += settings_.batch;
+    loss_.added(settings_.batch);
   }
 
   /// The mean loss per image of all steps since the last call, 0 where there were none. Waits for the device.
-  [[nodiscard]] float take_loss() {
-    const std::size_t images = std::exchange(images_trained_, 0);
-    if (images == 0) return 0;
-    const std::int64_t sum = loss_.download().front();
-    const auto difference = static_cast<double>(sum - std::exchange(loss_taken_, sum));
-    return static_cast<float>(difference * neural::loss_unit / static_cast<double>(images));
-  }
+  [[nodiscard]] float take_loss() { return loss_.take(); }
 
   /// How many of these images, a batch at most, the network says the label of: iteration "evaluate". Waits for the
   /// device.
@@ -153,12 +148,11 @@ class Recurrent {
         bias_(manager, {classes}, "dense.bias", std::vector<float>(classes)),
         dense_{.images = settings.batch, .in = settings.hidden, .out = classes},
         labels_(manager.template tensor<std::uint8_t>({settings.batch}, "labels")),
-        loss_(manager.template tensor<std::int64_t>({1}, "loss")),
+        loss_(manager),
         right_(manager.template tensor<std::int64_t>({1}, "right answers", swapmm::transient)) {
     for (std::size_t t = 0; t < steps; ++t) {
       rows_.push_back(manager.template tensor<float>({settings.batch, filled_columns}, "rows." + std::to_string(t)));
     }
-    loss_.upload(std::vector<std::int64_t>{0});
   }
 
   // Row t of all images is what step t reads. A batch may be smaller than it should be: what is left is filled up.
@@ -218,12 +212,12 @@ class Recurrent {
   // Adds up the loss. Returns the gradient of the logits.
   [[nodiscard]] Floats loss(const Floats& logits) {
     Floats gradient = manager_.template tensor<float>(logits.shape(), "logits.gradient", swapmm::transient);
-    manager_.run("loss", swapmm::reads(logits, labels_), swapmm::writes(gradient), swapmm::updates(loss_),
+    manager_.run("loss", swapmm::reads(logits, labels_), swapmm::writes(gradient), swapmm::updates(loss_.tensor()),
                  swapmm::scratch(count_bytes()), [&](auto& op) {
                    const Place losses(op.scratch());
                    math_.softmax_loss(op.queue(), settings_.batch, classes, 1 / static_cast<float>(settings_.batch),
                                       op[logits], op[labels_], op[gradient], losses);
-                   math_.add_counts(op.queue(), settings_.batch, losses, true, op[loss_]);
+                   math_.add_counts(op.queue(), settings_.batch, losses, true, op[loss_.tensor()]);
                  });
     return gradient;
   }
@@ -237,10 +231,8 @@ class Recurrent {
   neural::Convolution dense_;
   std::vector<Floats> rows_;
   Labels labels_;
-  Counts loss_;   // of all steps, in units of neural::loss_unit
+  neural::LossSum<Backend> loss_;
   Counts right_;  // of one evaluation
-  std::int64_t loss_taken_ = 0;
-  std::size_t images_trained_ = 0;
 };
 
 }  // namespace sequence

@@ -19,6 +19,7 @@
 #include <swapmm/opencl/status.hpp>
 
 #include "neural/opencl_math.hpp"
+#include "neural/same_bits.hpp"
 #include "opencl/device.hpp"
 
 namespace swapmm::test {
@@ -44,9 +45,7 @@ inline std::vector<float> numbers(std::size_t count, std::uint32_t seed) {
   return values;
 }
 
-inline bool same_bits(const std::vector<float>& a, const std::vector<float>& b) {
-  return a.size() == b.size() && std::memcmp(a.data(), b.data(), a.size() * sizeof(float)) == 0;
-}
+using neural::same_bits;
 
 /// The largest difference, in parts of the largest value.
 template <class A, class B>

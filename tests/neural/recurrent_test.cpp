@@ -16,6 +16,7 @@
 #include "neural/device.hpp"
 #include "neural/pictures.hpp"
 #include "neural/recurrent_reference.hpp"
+#include "neural/training_run.hpp"
 #include "opencl/api_calls.hpp"
 #include "sequence/recurrent.hpp"
 
@@ -126,26 +127,10 @@ sequence::Settings training_settings() {
   return settings;
 }
 
-struct Run {
-  std::vector<float> weights;
-  float loss = 0;
-  Report report;
-  Liveness live;
-};
+using Run = test::TrainingRun;
 
 Run train(Bytes budget, std::size_t observe = 2) {
-  MemoryManager manager(test::shared_backend(), {.device_budget = budget}, Scheduler({.observe = observe}));
-  Network network(test::math(), manager, training_settings());
-  for (std::uint32_t step = 0; step < training_steps; ++step) {
-    const Batch batch = test::batch(training_settings().batch, step);
-    network.train(batch.images, batch.labels, 0.25F);
-  }
-  manager.synchronize();
-  const Report report = manager.report();
-  const auto trace = manager.scheduler().trace("train");
-  REQUIRE(trace.has_value());
-  return {network.weights(), network.take_loss(), report,
-          analyze_liveness(*trace, test::shared_backend().capabilities().alignment)};
+  return test::train<Network>(training_settings(), training_steps, 0.25F, budget, observe);
 }
 
 // The rest of the program is the same with every budget.

@@ -15,6 +15,7 @@
 #include "neural/device.hpp"
 #include "neural/pictures.hpp"
 #include "neural/raw_network.hpp"
+#include "neural/training_run.hpp"
 #include "opencl/api_calls.hpp"
 
 namespace {
@@ -36,27 +37,9 @@ fashion::Settings settings() {
   return settings;
 }
 
-struct Run {
-  std::vector<float> weights;
-  float loss = 0;
-  Report report;
-  Liveness live;
-};
+using Run = test::TrainingRun;
 
-Run train(Bytes budget) {
-  MemoryManager manager(test::shared_backend(), {.device_budget = budget});
-  Network network(test::math(), manager, settings());
-  for (std::uint32_t step = 0; step < steps; ++step) {
-    const Batch batch = test::batch(settings().batch, step);
-    network.train(batch.images, batch.labels, rate);
-  }
-  manager.synchronize();
-  const Report report = manager.report();
-  const auto trace = manager.scheduler().trace("train");
-  REQUIRE(trace.has_value());
-  return {network.weights(), network.take_loss(), report,
-          analyze_liveness(*trace, test::shared_backend().capabilities().alignment)};
-}
+Run train(Bytes budget) { return test::train<Network>(settings(), steps, rate, budget); }
 
 // The rest of the program is the same with every budget.
 const Run& with_all_memory() {
