@@ -77,6 +77,27 @@ TEST_CASE("an operation that waits for room names the tensor that goes out") {
                                           "operation \"write b\" waits for the room of tensor \"a\" that goes out"});
 }
 
+TEST_CASE("the copy is found behind a chain of any length") {
+  OneAtATime example;
+  example.trace.operations[1] = operation("write b", 100, {}, {1});
+  example.trace.tensors[1].kind = TensorKind::transient;
+  constexpr std::int32_t links = 200'000;  // of bytes that are taken and given back, in no time
+  std::vector<Command> commands{swap_in(0, 0, {}, 0), swap_out(0, {op(0)}), release(0, {cmd(1)})};
+  for (std::int32_t i = 0; i < links; ++i) {
+    commands.push_back(allocate(1, 0, {cmd(2 * i + 2)}));
+    commands.push_back(release(1, {cmd(2 * i + 3), cmd(2 * i + 2)}));
+  }
+  commands.push_back(allocate(1, 0, {cmd(2 * links + 2)}, 1));
+  commands.push_back(release(1, {op(1)}));
+  commands.front().after = {previous_cmd(static_cast<std::int32_t>(commands.size()) - 1)};
+  example.schedule = plan(example.trace, machine(50), {}, commands);
+  const std::vector<Stall> stalls = find_stalls(example.trace, example.schedule);
+  REQUIRE(stalls.size() == 2);
+  for (const Stall& stall : stalls) CHECK(stall.time == nanoseconds{30});
+  CHECK(stalls[0].copy == CommandId{0});
+  CHECK(stalls[1].copy == CommandId{1});
+}
+
 TEST_CASE("stalls and durations are the iteration's time, for plans of all planners") {
   std::size_t steady = 0;
   std::size_t stalled = 0;

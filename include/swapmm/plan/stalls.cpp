@@ -3,8 +3,9 @@
 
 #include <algorithm>
 #include <cstddef>
-#include <cstdint>
+#include <optional>
 #include <string>
+#include <vector>
 
 #include <swapmm/plan/simulator.hpp>
 
@@ -13,62 +14,102 @@ namespace {
 
 using std::chrono::nanoseconds;
 
-/// Looks from an operation that starts late for the copy whose end it starts at.
+/// Looks from an operation that starts late for the copy whose end it starts at. Each command is looked at once,
+/// however many operations ask: plans may come from files, and be of any size and shape.
 class StallSearch {
  public:
   StallSearch(const Trace& trace, const Plan& plan)
-      : plan_(plan), operations_(trace.operations.size()), simulation_(simulate(trace, plan)) {}
+      : plan_(plan),
+        simulation_(simulate(trace, plan)),
+        commands_before_(trace.operations.size()),
+        known_(2 * plan.commands.size()) {
+    for (std::size_t j = 0; j < plan.commands.size(); ++j) {
+      if (const auto& before = plan.commands[j].before_operation) {
+        commands_before_[*before % trace.operations.size()].push_back({j, *before >= trace.operations.size()});
+      }
+    }
+  }
 
   [[nodiscard]] nanoseconds time_before(std::size_t operation) const {
     const nanoseconds free = operation == 0 ? nanoseconds{0} : simulation_.operations[operation - 1].end;
     return simulation_.operations[operation].start - free;
   }
 
-  [[nodiscard]] std::optional<CommandId> copy_before(std::size_t operation) const {
+  [[nodiscard]] std::optional<CommandId> copy_before(std::size_t operation) {
     const nanoseconds start = simulation_.operations[operation].start;
-    for (std::size_t j = 0; j < plan_.commands.size(); ++j) {
-      const auto& before = plan_.commands[j].before_operation;
-      if (!before || *before % operations_ != operation) continue;
-      const bool previous = *before >= operations_;
-      if (end_of(j, previous) == start) return copy_behind(j, previous, plan_.commands.size());
+    for (const Node& node : commands_before_[operation]) {
+      if (end_of(node) == start) return copy_behind(node);
     }
     return std::nullopt;
   }
 
  private:
-  [[nodiscard]] nanoseconds end_of(std::size_t command, bool previous) const {
-    return simulation_.commands[command].end - (previous ? simulation_.iteration : nanoseconds{0});
+  /// A command, of this iteration or of the one before.
+  struct Node {
+    std::size_t command;
+    bool previous;
+  };
+  struct Known {
+    bool visited = false;
+    std::optional<CommandId> copy;
+  };
+  struct Step {
+    Node node;
+    std::size_t next_wait = 0;
+  };
+
+  [[nodiscard]] Known& known(const Node& node) { return known_[2 * node.command + (node.previous ? 1 : 0)]; }
+  [[nodiscard]] nanoseconds end_of(const Node& node) const {
+    return simulation_.commands[node.command].end - (node.previous ? simulation_.iteration : nanoseconds{0});
+  }
+  [[nodiscard]] bool is_copy(const Node& node) const {
+    const CommandKind kind = plan_.commands[node.command].kind;
+    return kind == CommandKind::swap_in || kind == CommandKind::swap_out;
   }
 
-  // Bytes that become free: what took the time is the copy before. `most` bounds the way back.
-  [[nodiscard]] std::optional<CommandId> copy_behind(std::size_t command, bool previous, std::size_t most) const {
-    const Command& at = plan_.commands[command];
-    if (at.kind == CommandKind::swap_in || at.kind == CommandKind::swap_out)
-      return CommandId{static_cast<std::uint32_t>(command)};
-    const nanoseconds start = end_of(command, previous);
-    for (const Wait& wait : at.after) {
-      if (wait.on != Wait::On::command || most == 0 || (wait.previous && previous)) continue;
-      const auto next = static_cast<std::size_t>(wait.index);
-      if (end_of(next, previous || wait.previous) != start) continue;
-      if (const auto found = copy_behind(next, previous || wait.previous, most - 1)) return found;
+  // What took the time of bytes that become free is the copy before. Depth first, by a path of its own: chains may be
+  // as long as the plan.
+  [[nodiscard]] std::optional<CommandId> copy_behind(const Node& from) {
+    std::vector<Step> path;
+    const auto enter = [&](const Node& node) -> std::optional<CommandId> {
+      Known& seen = known(node);
+      if (seen.visited) return seen.copy;
+      seen.visited = true;
+      if (is_copy(node)) return seen.copy = id_at<CommandId>(node.command);
+      path.push_back({node});
+      return std::nullopt;
+    };
+    std::optional<CommandId> found = enter(from);
+    while (!found && !path.empty()) {
+      const Node node = path.back().node;
+      const std::vector<Wait>& waits = plan_.commands[node.command].after;
+      if (path.back().next_wait == waits.size()) {
+        path.pop_back();
+        continue;
+      }
+      const Wait& wait = waits[path.back().next_wait++];
+      if (wait.on != Wait::On::command || (wait.previous && node.previous)) continue;
+      const Node before{static_cast<std::size_t>(wait.index), node.previous || wait.previous};
+      if (end_of(before) == end_of(node)) found = enter(before);
     }
-    return std::nullopt;
+    for (const Step& step : path) known(step.node).copy = found;
+    return found;
   }
 
   const Plan& plan_;
-  std::size_t operations_;
   Simulation simulation_;
+  std::vector<std::vector<Node>> commands_before_;  // per operation: those that it waits for
+  std::vector<Known> known_;                        // per node
 };
 
 }  // namespace
 
 std::vector<Stall> find_stalls(const Trace& trace, const Plan& plan) {
-  const StallSearch search(trace, plan);
+  StallSearch search(trace, plan);
   std::vector<Stall> stalls;
   for (std::size_t i = 0; i < trace.operations.size(); ++i) {
     const nanoseconds time = search.time_before(i);
-    if (time > nanoseconds{0})
-      stalls.push_back({OperationId{static_cast<std::uint32_t>(i)}, time, search.copy_before(i)});
+    if (time > nanoseconds{0}) stalls.push_back({id_at<OperationId>(i), time, search.copy_before(i)});
   }
   std::stable_sort(stalls.begin(), stalls.end(), [](const Stall& a, const Stall& b) { return a.time > b.time; });
   return stalls;
