@@ -39,6 +39,7 @@ class EventWriter {
   /// `, "args": {...}` around one member, and the event's end.
   void arguments(std::string_view name, std::string_view text);
   void arguments(std::string_view name, std::uint64_t number);
+  void key(std::string_view before, std::string_view name);
   void end();
 
   std::ostream& out_;
@@ -58,33 +59,31 @@ void EventWriter::begin(std::string_view phase, std::string_view name, std::size
   member("tid", thread);
 }
 
-void EventWriter::member(std::string_view name, nanoseconds time) {
-  line_ += ", \"";
+void EventWriter::key(std::string_view before, std::string_view name) {
+  line_ += before;
   line_ += name;
   line_ += "\": ";
+}
+
+void EventWriter::member(std::string_view name, nanoseconds time) {
+  key(", \"", name);
   line_ += fixed_point(time.count(), 1000, 3);
 }
 
 void EventWriter::member(std::string_view name, std::uint64_t number) {
-  line_ += ", \"";
-  line_ += name;
-  line_ += "\": ";
+  key(", \"", name);
   json::append_number(line_, number);
 }
 
 void EventWriter::arguments(std::string_view name, std::string_view text) {
-  line_ += ", \"args\": {\"";
-  line_ += name;
-  line_ += "\": ";
+  key(", \"args\": {\"", name);
   json::append_text(line_, text);
   line_ += '}';
   end();
 }
 
 void EventWriter::arguments(std::string_view name, std::uint64_t number) {
-  line_ += ", \"args\": {\"";
-  line_ += name;
-  line_ += "\": ";
+  key(", \"args\": {\"", name);
   json::append_number(line_, number);
   line_ += '}';
   end();
