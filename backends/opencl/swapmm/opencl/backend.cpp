@@ -5,7 +5,6 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
-#include <cstdlib>
 #include <iostream>
 #include <memory>
 #include <new>
@@ -16,6 +15,7 @@
 #include <utility>
 #include <vector>
 
+#include <swapmm/backend/device_choice.hpp>
 #include <swapmm/error.hpp>
 #include <swapmm/opencl/devices.hpp>
 #include <swapmm/opencl/info.hpp>
@@ -92,14 +92,7 @@ Backend::Backend(cl_context context, cl_device_id device, cl_command_queue queue
 
 Backend Backend::pick() { return pick(std::clog); }
 
-Backend Backend::pick(std::ostream& say) {
-#ifdef _GNU_SOURCE
-  const char* const wanted = secure_getenv("SWAPMM_DEVICE");
-#else
-  const char* const wanted = std::getenv("SWAPMM_DEVICE");
-#endif
-  return pick(wanted == nullptr ? "" : wanted, say);
-}
+Backend Backend::pick(std::ostream& say) { return pick(device_from_environment(), say); }
 
 Backend Backend::pick(std::string_view wanted, std::ostream& say) {
   const std::vector<Device> all = devices();

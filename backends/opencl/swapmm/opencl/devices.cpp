@@ -1,17 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <swapmm/opencl/devices.hpp>
 
-#include <algorithm>
-#include <charconv>
 #include <cstddef>
 #include <cstdio>
-#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
-#include <swapmm/error.hpp>
+#include <swapmm/backend/device_choice.hpp>
 #include <swapmm/opencl/info.hpp>
 #include <swapmm/opencl/status.hpp>
 
@@ -20,16 +17,6 @@ namespace swapmm::opencl {
 namespace {
 
 constexpr cl_int no_platform = -1001;  // CL_PLATFORM_NOT_FOUND_KHR: the loader found no driver
-
-std::string lower(std::string_view text) {
-  std::string result(text);
-  for (char& c : result) {
-    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
-  }
-  return result;
-}
-
-bool contains(const std::string& text, std::string_view part) { return lower(text).find(part) != std::string::npos; }
 
 std::string obstacle(const Device& device, bool available) {
   int major = 0;
@@ -56,34 +43,16 @@ Device look_at(cl_device_id id, const std::string& platform) {
   return device;
 }
 
-std::string list(std::span<const Device> devices) {
-  std::string text;
-  for (std::size_t i = 0; i < devices.size(); ++i) text += "\n  " + describe(devices[i], i);
-  return text.empty() ? "\nThere is no OpenCL device: install a driver (on Debian, pocl-opencl-icd runs on any CPU)."
-                      : "\nThere is:" + text;
-}
-
 // The higher, the rather: simulators for debugging before what cannot be used at all, then software, CPUs, GPUs.
 int preference(const Device& device) {
-  if (!device.obstacle.empty()) return 0;
-  if (contains(device.platform, "oclgrind") || contains(device.name, "oclgrind")) return 1;
-  if (contains(device.name, "llvmpipe") || contains(device.name, "softpipe")) return 2;
+  const auto is_called = [&](const char* name) {
+    return contains_in_any_case(device.platform, name) || contains_in_any_case(device.name, name);
+  };
+  if (is_called("oclgrind")) return 1;
+  if (is_called("llvmpipe") || is_called("softpipe")) return 2;
   if ((device.type & CL_DEVICE_TYPE_GPU) != 0) return 5;
   if ((device.type & CL_DEVICE_TYPE_ACCELERATOR) != 0) return 4;
   return 3;
-}
-
-std::size_t usable(std::span<const Device> devices, std::size_t index) {
-  if (devices[index].obstacle.empty()) return index;
-  throw UsageError("OpenCL device " + describe(devices[index], index) + " was asked for, but " +
-                   devices[index].obstacle + "." + list(devices));
-}
-
-std::optional<std::size_t> as_index(std::string_view text) {
-  std::size_t index = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), index);
-  if (error != std::errc{} || end != text.data() + text.size()) return std::nullopt;
-  return index;
 }
 
 }  // namespace
@@ -124,30 +93,13 @@ std::string describe(const Device& device, std::size_t index) {
 }
 
 std::size_t choose(std::span<const Device> devices, std::string_view wanted) {
-  if (wanted.empty()) {
-    const auto best = std::max_element(devices.begin(), devices.end(),
-                                       [](const Device& a, const Device& b) { return preference(a) < preference(b); });
-    if (best == devices.end() || preference(*best) == 0) {
-      throw UsageError("no OpenCL device can be used." + list(devices));
-    }
-    return static_cast<std::size_t>(best - devices.begin());
-  }
-  if (const auto index = as_index(wanted)) {
-    if (*index < devices.size()) return usable(devices, *index);
-    throw UsageError("there is no OpenCL device with index " + std::string(wanted) + "." + list(devices));
-  }
-  const std::string part = lower(wanted);
-  std::optional<std::size_t> match;
+  std::vector<DeviceChoice> choices;
   for (std::size_t i = 0; i < devices.size(); ++i) {
-    if (!contains(devices[i].name, part) && !contains(devices[i].platform, part)) continue;
-    if (match) {
-      throw UsageError("more than one OpenCL device is called \"" + std::string(wanted) + "\": give its index." +
-                       list(devices));
-    }
-    match = i;
+    const Device& device = devices[i];
+    choices.push_back({describe(device, i), {device.name, device.platform}, preference(device), device.obstacle});
   }
-  if (!match) throw UsageError("no OpenCL device is called \"" + std::string(wanted) + "\"." + list(devices));
-  return usable(devices, *match);
+  return choose_device(choices, wanted, "OpenCL",
+                       "There is no OpenCL device: install a driver (on Debian, pocl-opencl-icd runs on any CPU).");
 }
 
 }  // namespace swapmm::opencl
