@@ -33,18 +33,27 @@ enum class HostKind : std::uint8_t {
 /// Of the work up to an event: not ended, ended well, ended badly.
 enum class EventStatus : std::uint8_t { running, complete, failed };
 
+/// What the library is about to do, for profilers that show ranges. See `Annotation` in docs/backends.md.
+enum class AnnotationKind : std::uint8_t {
+  swap_in,      ///< queueing a copy of that tensor
+  swap_out,     ///< likewise
+  device_wait,  ///< the compute queue waits for copies, before that operation
+  host_wait,    ///< the host waits for the device
+};
+
 /// What a backend can do: values, not promises about speed.
 struct Capabilities {
   std::string device_name;              ///< for persons
   Bytes alignment{1};                   ///< of each place inside a device memory
   Bytes view_alignment{1};              ///< of the part of a tensor that an operation addresses by a view
   std::optional<Bytes> max_allocation;  ///< largest single device memory; none: no limit known
+  Bytes host_slab{0};                   ///< largest piece in which host memory is best taken; 0: each block by itself
   int copy_engines = 2;                 ///< 1: both directions share one
   bool host_shares_memory = false;      ///< swapping works and saves nothing
   bool failures_stick = false;          ///< a failed event makes every later call fail too (CUDA)
   bool peer_access = false;             ///< copies to and from other devices; not used yet
   bool virtual_memory = false;          ///< device addresses apart from device bytes; not used yet
-  bool graph_capture = false;           ///< queued work can be recorded and run again; not used yet
+  bool graph_capture = false;           ///< queued work can be recorded and run again: CapturingBackend
 };
 
 // clang-format off
@@ -109,6 +118,22 @@ concept Backend =
       // With timing on, events recorded from then on know their time; elapsed() is nothing where either does not.
       { b.set_timing(true) };
       { b.elapsed(past, past) } -> std::same_as<std::optional<std::chrono::nanoseconds>>;
+    };
+
+/// A backend that can record what is queued and run it again as one piece. begin_capture() asks for idle queues; from
+/// then on what is queued on any of the three does not run, and the host can wait for none of it. end_capture() makes a
+/// Graph of it; launch() runs it once, behind everything queued before and before everything queued later, and may be
+/// called again. An event recorded in a capture stands for the end of its graph's latest launch; it has failed where
+/// there will be none. A Graph is nothrow-movable; it may go while it runs.
+template <class B>
+concept CapturingBackend =
+    Backend<B> &&
+    std::is_nothrow_move_constructible_v<typename B::Graph> &&
+    requires(B b, const B& c, typename B::Graph& graph) {
+      { b.begin_capture() };
+      { b.end_capture() } -> std::same_as<typename B::Graph>;  // throws BackendError: then nothing of it ever runs
+      { b.launch(graph) };
+      { c.capturing() } -> std::same_as<bool>;
     };
 
 // clang-format on

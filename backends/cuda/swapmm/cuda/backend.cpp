@@ -1,0 +1,238 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <swapmm/cuda/backend.hpp>
+
+#include <algorithm>
+#include <cmath>
+#include <iostream>
+#include <new>
+#include <string>
+#include <utility>
+
+#include <swapmm/backend/device_choice.hpp>
+#include <swapmm/cuda/devices.hpp>
+#include <swapmm/cuda/measure.hpp>
+#include <swapmm/cuda/numa.hpp>
+#include <swapmm/cuda/session.hpp>
+#include <swapmm/cuda/status.hpp>
+#include <swapmm/error.hpp>
+
+namespace swapmm::cuda {
+
+namespace {
+
+// For caches and DMA engines alike.
+constexpr std::align_val_t host_alignment{4096};
+
+std::string of_bytes(Bytes size) { return " of " + std::to_string(size.value) + " bytes"; }
+std::size_t count(Bytes size) { return static_cast<std::size_t>(size.value); }
+
+}  // namespace
+
+// ---- memory
+
+DeviceMemory& DeviceMemory::operator=(DeviceMemory&& other) noexcept {
+  if (this == &other) return *this;
+  end();
+  session_ = std::move(other.session_);
+  data_ = std::exchange(other.data_, nullptr);
+  return *this;
+}
+
+void DeviceMemory::end() noexcept {
+  if (data_ == nullptr) return;
+  session_->finish_quietly();
+  const CurrentDevice current(session_->device);
+  forget(cudaFree(data_));
+  data_ = nullptr;
+  session_.reset();
+}
+
+HostMemory& HostMemory::operator=(HostMemory&& other) noexcept {
+  if (this == &other) return *this;
+  end();
+  session_ = std::move(other.session_);
+  data_ = std::exchange(other.data_, nullptr);
+  kind_ = other.kind_;
+  return *this;
+}
+
+void HostMemory::end() noexcept {
+  if (data_ == nullptr) return;
+  session_->finish_quietly();
+  if (kind_ == HostKind::pinned) {
+    forget(cudaFreeHost(data_));
+  } else {
+    ::operator delete(data_, host_alignment);
+  }
+  data_ = nullptr;
+  session_.reset();
+}
+
+// ---- Backend: handles
+
+Backend::Backend(int device, const Settings& settings) : session_(std::make_shared<Session>(device, settings)) {
+  if (settings.measure) session_->capabilities.copy_engines = measured_copy_engines(*this, *session_);
+}
+
+Backend Backend::pick() { return pick(std::clog); }
+
+Backend Backend::pick(std::ostream& say, const Settings& settings) {
+  return pick(device_from_environment(), say, settings);
+}
+
+Backend Backend::pick(std::string_view wanted, std::ostream& say, const Settings& settings) {
+  const DeviceList list = devices();
+  const Device& device = list.devices[choose(list, wanted)];
+  Backend backend(device.number, settings);
+  say << "swapmm: " << describe(device) << ", " << backend.capabilities().copy_engines
+      << (backend.capabilities().copy_engines == 1 ? " copy engine" : " copy engines") << '\n';
+  return backend;
+}
+
+int Backend::device() const { return session_->device; }
+const Capabilities& Backend::capabilities() const { return session_->capabilities; }
+
+Bytes Backend::default_device_budget() const {
+  constexpr std::size_t least_reserve = std::size_t{256} << 20U;
+  const CurrentDevice current(session_->device);
+  std::size_t free = 0;
+  std::size_t total = 0;
+  check(cudaMemGetInfo(&free, &total), "cudaMemGetInfo");
+  const std::size_t reserve = std::max(least_reserve, total / 64);
+  return Bytes{free > reserve ? free - reserve : 0};
+}
+
+// ---- objects
+
+DeviceMemory Backend::allocate(Bytes size) {
+  const CurrentDevice current(session_->device);
+  void* data = nullptr;
+  const cudaError_t status = cudaMalloc(&data, std::max<std::size_t>(count(size), 1));
+  if (status != cudaSuccess) throw error_of(status, "cudaMalloc", of_bytes(size));
+  return {session_, static_cast<std::byte*>(data)};
+}
+
+HostMemory Backend::allocate_host(Bytes size, HostKind kind) {
+  constexpr auto refused = BackendError::Kind::out_of_host_memory;
+  const std::size_t bytes = std::max<std::size_t>(count(size), 1);
+  if (kind == HostKind::pageable) {
+    auto* const data = static_cast<std::byte*>(::operator new(bytes, host_alignment, std::nothrow));
+    if (data == nullptr) throw BackendError(refused, 0, "operator new" + of_bytes(size) + ": no memory");
+    return {session_, data, kind};
+  }
+  const CurrentDevice current(session_->device);
+  const NearDevice near(session_->numa_node);
+  void* data = nullptr;
+  const cudaError_t status = cudaHostAlloc(&data, bytes, cudaHostAllocPortable);
+  if (status == cudaSuccess) return {session_, static_cast<std::byte*>(data), kind};
+  BackendError error = error_of(status, "cudaHostAlloc", of_bytes(size));
+  // Systems refuse to lock memory in several ways; only a lost device is something else.
+  if (error.kind != BackendError::Kind::device_lost) error.kind = refused;
+  throw error;
+}
+
+Address Backend::address(DeviceMemory& memory, Bytes offset, Bytes size) { return {memory.data_ + offset.value, size}; }
+
+Event Backend::make_event() {
+  const CurrentDevice current(session_->device);
+  return Event(new_event(cudaEventDisableTiming));
+}
+
+// ---- work
+
+void Backend::copy_to_device(const Address& to, const HostMemory& from, Bytes from_offset, Bytes size,
+                             std::span<const Event* const> waits, Event& event) {
+  session_->queue_waits(QueueKind::h2d, waits);
+  const cudaError_t status = cudaMemcpyAsync(to.data(), from.data() + from_offset.value, count(size),
+                                             cudaMemcpyHostToDevice, session_->stream(QueueKind::h2d));
+  if (status != cudaSuccess) throw error_of(status, "cudaMemcpyAsync to the device", of_bytes(size));
+  session_->record(QueueKind::h2d, event);
+}
+
+void Backend::copy_to_host(HostMemory& to, Bytes to_offset, const Address& from, Bytes size,
+                           std::span<const Event* const> waits, Event& event) {
+  session_->queue_waits(QueueKind::d2h, waits);
+  const cudaError_t status = cudaMemcpyAsync(to.data() + to_offset.value, from.data(), count(size),
+                                             cudaMemcpyDeviceToHost, session_->stream(QueueKind::d2h));
+  if (status != cudaSuccess) throw error_of(status, "cudaMemcpyAsync to the host", of_bytes(size));
+  session_->record(QueueKind::d2h, event);
+}
+
+void Backend::wait(QueueKind queue, std::span<const Event* const> waits) { session_->queue_waits(queue, waits); }
+void Backend::record(QueueKind queue, Event& event) { session_->record(queue, event); }
+void Backend::flush(QueueKind) {}  // streams start by themselves
+
+cudaStream_t& Backend::queue() { return session_->streams[index(QueueKind::compute)]; }
+
+WaitList Backend::wait_list(std::span<const Event* const> waits) {
+  WaitList list;
+  for (const Event* const event : waits) {
+    if (const cudaEvent_t wanted = session_->native(*event); wanted != nullptr) list.add(wanted);
+  }
+  return list;
+}
+
+void WaitList::queue_on(cudaStream_t stream) const {
+  for (const cudaEvent_t event : events()) check(cudaStreamWaitEvent(stream, event, 0), "cudaStreamWaitEvent");
+}
+
+void Backend::adopt(Event& event, NativeEvent native) {
+  const cudaStream_t compute = session_->stream(QueueKind::compute);
+  if (native.event_ != nullptr) check(cudaStreamWaitEvent(compute, native.event_, 0), "cudaStreamWaitEvent");
+  session_->record(QueueKind::compute, event);
+}
+
+// ---- the host looks and waits
+
+EventStatus Backend::status(const Event& event) {
+  if (event.current_ == nullptr) return EventStatus::complete;
+  cudaEvent_t asked = event.current_;
+  if (event.capture_ != nullptr) {
+    if (event.capture_->state == Capture::State::open) return EventStatus::running;
+    if (event.capture_->state == Capture::State::failed) return EventStatus::failed;
+    asked = event.capture_->done.get();
+  }
+  const cudaError_t status = cudaEventQuery(asked);
+  if (status == cudaSuccess) return EventStatus::complete;
+  if (status != cudaErrorNotReady) throw error_of(status, "cudaEventQuery: work on the device");
+  forget(status);
+  return EventStatus::running;
+}
+
+void Backend::wait(const Event& event) {
+  if (event.current_ == nullptr) return;
+  cudaEvent_t asked = event.current_;
+  if (event.capture_ != nullptr) {
+    if (event.capture_->state == Capture::State::open) {
+      throw UsageError(
+          "the host waits for work that is being captured and does not run: read values, and upload them, "
+          "outside of a captured iteration");
+    }
+    asked = session_->native(event);  // throws where there is nothing to wait for
+  }
+  check(cudaEventSynchronize(asked), "cudaEventSynchronize: work on the device");
+}
+
+void Backend::finish() { session_->finish(); }
+
+// ---- times
+
+void Backend::set_timing(bool on) { session_->timing = on; }
+
+std::optional<std::chrono::nanoseconds> Backend::elapsed(const Event& from, const Event& to) {
+  const auto timed = [](const Event& event) {
+    return event.current_ != nullptr && event.current_ == event.timed_.get() && event.capture_ == nullptr;
+  };
+  if (!timed(from) || !timed(to)) return std::nullopt;
+  float milliseconds = 0;
+  const cudaError_t status = cudaEventElapsedTime(&milliseconds, from.current_, to.current_);
+  if (status != cudaSuccess) {
+    if (sticks(status)) throw error_of(status, "cudaEventElapsedTime");
+    forget(status);  // one of them has not ended
+    return std::nullopt;
+  }
+  if (milliseconds < 0) return std::nullopt;
+  return std::chrono::nanoseconds(std::llround(static_cast<double>(milliseconds) * 1e6));
+}
+
+}  // namespace swapmm::cuda

@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <swapmm/cuda/session.hpp>
+
+#include <string>
+#include <vector>
+
+#include <swapmm/cuda/devices.hpp>
+#include <swapmm/cuda/numa.hpp>
+#include <swapmm/cuda/status.hpp>
+#include <swapmm/error.hpp>
+
+namespace swapmm::cuda {
+
+namespace {
+
+constexpr Bytes allocation_alignment{256};        // what cudaMalloc promises
+constexpr Bytes slab{std::uint64_t{512} << 20U};  // page-locking costs a call and a third of a second per GB
+
+int attribute(int device, cudaDeviceAttr what) {
+  int value = 0;
+  check(cudaDeviceGetAttribute(&value, what, device), "cudaDeviceGetAttribute");
+  return value;
+}
+
+Capabilities capabilities_of(const Device& device) {
+  Capabilities can;
+  can.device_name = device.name + " (CUDA)";
+  can.alignment = allocation_alignment;
+  can.copy_engines = attribute(device.number, cudaDevAttrAsyncEngineCount) >= 2 ? 2 : 1;
+  can.failures_stick = true;
+  can.graph_capture = true;
+  can.host_slab = slab;
+  return can;
+}
+
+const Device& usable(const DeviceList& list, int number) {
+  if (number < 0 || static_cast<std::size_t>(number) >= list.devices.size()) {
+    throw UsageError(
+        "there is no CUDA device with number " + std::to_string(number) + ". " +
+        (list.devices.empty() ? list.why_none : "There are " + std::to_string(list.devices.size()) + ", from 0 on."));
+  }
+  const Device& device = list.devices[static_cast<std::size_t>(number)];
+  if (!device.obstacle.empty()) {
+    throw UsageError("CUDA device " + describe(device));
+  }
+  return device;
+}
+
+StreamHandle new_stream() {
+  cudaStream_t stream = nullptr;
+  // Not behind the legacy default stream: a program's use of that one would stop all swaps.
+  check(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking), "cudaStreamCreateWithFlags");
+  return StreamHandle(stream);
+}
+
+}  // namespace
+
+EventHandle new_event(unsigned flags) {
+  cudaEvent_t event = nullptr;
+  check(cudaEventCreateWithFlags(&event, flags), "cudaEventCreateWithFlags");
+  return EventHandle(event);
+}
+
+// ---- CurrentDevice
+
+CurrentDevice::CurrentDevice(int device, bool needed) noexcept {
+  int now = device;
+  if (!needed || cudaGetDevice(&now) != cudaSuccess || now == device) return;
+  if (cudaSetDevice(device) == cudaSuccess) before_ = now;
+}
+
+CurrentDevice::~CurrentDevice() {
+  if (before_ >= 0) (void)cudaSetDevice(before_);
+}
+
+// ---- Session
+
+Session::Session(int device_, const Settings& settings) : device(device_), nvtx(settings.nvtx) {
+  const DeviceList list = devices();
+  const Device& chosen = usable(list, device);
+  capabilities = capabilities_of(chosen);
+  numa_node = numa_node_of(chosen.bus, "/sys/bus/pci/devices");
+  const CurrentDevice current(device);
+  for (const QueueKind queue : {QueueKind::compute, QueueKind::h2d, QueueKind::d2h}) {
+    const std::size_t i = index(queue);
+    joints[i] = new_event(cudaEventDisableTiming);
+    if (queue == QueueKind::compute && settings.stream) {
+      streams[i] = *settings.stream;
+      continue;
+    }
+    own[i] = new_stream();
+    streams[i] = own[i].get();
+  }
+  if (!settings.stream) return;
+  default_stream =
+      *settings.stream == nullptr || *settings.stream == cudaStreamLegacy || *settings.stream == cudaStreamPerThread;
+  // An event and a stream of two devices do not go together.
+  const cudaError_t status = cudaEventRecord(joints[0].get(), *settings.stream);
+  if (status == cudaErrorInvalidResourceHandle || status == cudaErrorInvalidValue) {
+    forget(status);
+    throw UsageError("the CUDA stream given with device " + std::to_string(device) + " is not one of that device");
+  }
+  check(status, "cudaEventRecord");
+}
+
+Session::~Session() { finish_quietly(); }
+
+cudaEvent_t Session::native(const Event& event) const {
+  if (event.current_ == nullptr) return nullptr;
+  if (event.capture_ == nullptr) {
+    // What was queued before a capture has ended before it; the graph must not refer to it.
+    return capture == nullptr ? event.current_ : nullptr;
+  }
+  if (event.capture_ == capture) return event.current_;
+  if (event.capture_->state == Capture::State::runs) return event.capture_->done.get();
+  throw BackendError(BackendError::Kind::failed, 0, "the work was captured into a graph that never ran");
+}
+
+void Session::queue_waits(QueueKind queue, std::span<const Event* const> waits) const {
+  const CurrentDevice current(device, default_stream);
+  for (const Event* const event : waits) {
+    const cudaEvent_t wanted = native(*event);
+    if (wanted != nullptr) check(cudaStreamWaitEvent(stream(queue), wanted, 0), "cudaStreamWaitEvent");
+  }
+}
+
+void Session::record(QueueKind queue, Event& event) const {
+  const CurrentDevice current(device, default_stream || (timing && !event.timed_));
+  if (timing && !event.timed_) event.timed_ = new_event(cudaEventDefault);
+  const cudaEvent_t next = timing ? event.timed_.get() : event.plain_.get();
+  check(cudaEventRecord(next, stream(queue)), "cudaEventRecord");
+  event.current_ = next;
+  event.capture_ = capture;
+}
+
+void Session::finish() const {
+  if (capture != nullptr) return;
+  const CurrentDevice current(device, default_stream);
+  for (const cudaStream_t stream : streams) {
+    const cudaError_t status = cudaStreamSynchronize(stream);
+    if (status == cudaSuccess) continue;
+    BackendError error = error_of(status, "cudaStreamSynchronize");
+    if (error.kind == BackendError::Kind::device_lost) throw error;
+  }
+}
+
+void Session::finish_quietly() const noexcept {
+  if (capture != nullptr) return;
+  const CurrentDevice current(device, default_stream);
+  for (const cudaStream_t stream : streams) forget(cudaStreamSynchronize(stream));
+}
+
+}  // namespace swapmm::cuda

@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// Inside of the backend: not for programs.
+
+#include <array>
+#include <memory>
+#include <optional>
+#include <span>
+
+#include <cuda_runtime_api.h>
+
+#include <swapmm/backend/backend.hpp>
+#include <swapmm/cuda/backend.hpp>
+#include <swapmm/cuda/handle.hpp>
+
+namespace swapmm::cuda {
+
+/// For as long as it lives, that device is the thread's current one: the API makes objects on it. Afterwards it is the
+/// caller's again. What goes wrong here goes wrong in the next call, too, and is told there.
+class CurrentDevice {
+ public:
+  explicit CurrentDevice(int device, bool needed = true) noexcept;
+  CurrentDevice(const CurrentDevice&) = delete;
+  CurrentDevice& operator=(const CurrentDevice&) = delete;
+  ~CurrentDevice();
+
+ private:
+  int before_ = -1;  // -1: it was the current one
+};
+
+/// What became of the work that was queued in a capture.
+class Capture {
+ public:
+  enum class State {
+    open,    // more is being queued
+    failed,  // it never ran, and maybe never will
+    runs,    // its graph was launched
+  };
+  State state = State::open;
+  EventHandle done;  // behind the latest launch
+};
+
+class Session {
+ public:
+  Session(int device, const Settings& settings);
+  Session(const Session&) = delete;
+  Session& operator=(const Session&) = delete;
+  ~Session();
+
+  [[nodiscard]] cudaStream_t stream(QueueKind queue) const { return streams[index(queue)]; }
+  /// The event to wait for, or null where nothing needs a wait.
+  [[nodiscard]] cudaEvent_t native(const Event& event) const;
+  /// The queue waits for all of them.
+  void queue_waits(QueueKind queue, std::span<const Event* const> waits) const;
+  void record(QueueKind queue, Event& event) const;
+  /// Returns when nothing runs any more. Throws only where the device is lost. In a capture nothing runs.
+  void finish() const;
+  void finish_quietly() const noexcept;
+
+  int device;
+  Capabilities capabilities;
+  std::optional<int> numa_node;               // the device's
+  std::array<StreamHandle, queue_count> own;  // none where the stream is the program's
+  std::array<cudaStream_t, queue_count> streams{};
+  std::array<EventHandle, queue_count> joints;  // forks and joins of the streams around a capture
+  std::shared_ptr<Capture> capture;             // the one that is open
+  bool default_stream = false;  // operations run on a default stream, which is the one of the thread's current device
+  bool timing = false;
+  bool nvtx = false;
+};
+
+/// A new event of the current device.
+[[nodiscard]] EventHandle new_event(unsigned flags);
+
+}  // namespace swapmm::cuda
