@@ -2,6 +2,7 @@
 #pragma once
 
 #include <array>
+#include <concepts>
 #include <cstddef>
 #include <memory>
 #include <span>
@@ -17,6 +18,8 @@
 #include <swapmm/operation.hpp>
 #include <swapmm/options.hpp>
 #include <swapmm/report.hpp>
+#include <swapmm/runtime/around.hpp>
+#include <swapmm/runtime/capturing.hpp>
 #include <swapmm/runtime/core.hpp>
 #include <swapmm/scheduler.hpp>
 #include <swapmm/tensor.hpp>
@@ -41,6 +44,28 @@ class Iteration {
   std::shared_ptr<runtime::Core<B>> core_;
 };
 
+/// An iteration as a graph of the API: made by MemoryManager::capture(). It may outlive its manager, and cannot be
+/// launched then.
+template <Backend B>
+class CapturedIteration;
+/// The same; only backends that can capture have it.
+template <CapturingBackend B>
+class CapturedIteration<B> {
+ public:
+  /// Queues the iteration once more: behind everything queued before, and before everything queued later. Returns at
+  /// once. In between, values may be downloaded. Throws UsageError where the plan was left since (another operation or
+  /// iteration ran), or where one of its tensors was uploaded or destroyed: then capture it again.
+  void launch() { core_->replay(round_); }
+
+ private:
+  template <Backend>
+  friend class MemoryManager;
+  CapturedIteration(std::shared_ptr<runtime::Core<B>> core, runtime::CapturedRound<B> round)
+      : core_(std::move(core)), round_(std::move(round)) {}
+  std::shared_ptr<runtime::Core<B>> core_;
+  runtime::CapturedRound<B> round_;
+};
+
 /// Runs a program whose tensors together are larger than the device: it keeps each operation's bundle on the device
 /// while the operation runs, and swaps the rest to host memory, on demand at first and by a plan once the program
 /// has shown what it repeats.
@@ -52,8 +77,11 @@ class MemoryManager {
  public:
   /// Takes the device budget from the device at once. Throws UsageError for options that make no sense, OutOfMemory
   /// where the device refuses the budget.
-  explicit MemoryManager(B backend, const Options& options, Scheduler scheduler = Scheduler())
+  explicit MemoryManager(B backend, Options options = {}, Scheduler scheduler = Scheduler())
       : scheduler_(std::move(scheduler)) {
+    if constexpr (requires { backend.default_device_budget(); }) {
+      if (options.device_budget.value == 0) options.device_budget = backend.default_device_budget();
+    }
     check(options, backend.capabilities());
     try {
       core_ = std::make_shared<runtime::Core<B>>(std::move(backend), options, SchedulerAccess::book(scheduler_));
@@ -115,6 +143,29 @@ class MemoryManager {
       bundle.items_.push_back(item(name, entry.tensor, entry.access, bundle.items_.size()));
     }
     run_request({name, bundle.items_, bundle.scratch_}, callable);
+  }
+
+  /// Captures one iteration that follows a plan, or as many as its cycle has, as a graph of the API: `body()` runs the
+  /// operations of one iteration, without uploads and downloads; this call begins and ends it. A followed plan uses the
+  /// same addresses in every round, so that the graph can be launched again and again: one call of the API instead of
+  /// one or more per operation and copy. The capture itself is the first run. Waits for all queued work. Throws
+  /// UsageError where the iteration follows no plan yet, where its plan has uploads, or where body() does something
+  /// else than the plan expects; what body() throws passes through, and what it queued before still runs.
+  template <std::invocable Body>
+    requires CapturingBackend<B>
+  [[nodiscard]] CapturedIteration<B> capture(std::string_view name, Body&& body) {
+    runtime::Core<B>& core = this->core();
+    core.begin_capture(name);
+    try {
+      do {
+        const auto running = iteration(name);
+        body();
+      } while (core.within_captured_round());
+    } catch (...) {
+      core.give_up_capture();
+      throw;
+    }
+    return CapturedIteration<B>(core_, core.end_capture());
   }
 
   /// Waits until everything queued so far has ended.
@@ -207,7 +258,10 @@ class MemoryManager {
       typename B::WaitList waits = core.wait_list();
       typename B::NativeEvent event = [&] {
         try {
-          return callable(operation, std::move(waits));
+          const auto around = runtime::around_operation(core.backend(), request.name);
+          typename B::NativeEvent made = callable(operation, std::move(waits));
+          around.check();
+          return made;
         } catch (...) {
           core.fail();
           throw;
@@ -219,7 +273,9 @@ class MemoryManager {
       core.complete([&](typename B::Event& slot) { core.backend().adopt(slot, std::move(event)); });
     } else {
       try {
+        const auto around = runtime::around_operation(core.backend(), request.name);
         callable(operation);
+        around.check();
       } catch (...) {
         core.fail();
         throw;

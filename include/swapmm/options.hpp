@@ -31,7 +31,8 @@ enum class DemandMode : std::uint8_t {
 
 /// Of one manager. Environment variables do not change them.
 struct Options {
-  /// Bytes on the device that the manager may use, taken when it is made. Required.
+  /// Bytes on the device that the manager may use, taken when it is made. 0: what the backend has for a default. CUDA
+  /// takes what is free less a reserve; OpenCL, which cannot ask what is free, has none: required there.
   Bytes device_budget;
   /// Bytes of page-locked host memory; beyond it values lie in pageable memory. Default: no limit.
   Bytes pinned_budget{std::numeric_limits<std::uint64_t>::max()};

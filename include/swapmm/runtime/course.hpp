@@ -33,6 +33,11 @@ class Course {
   [[nodiscard]] const std::string& name() const { return name_; }
   /// Operations are written down and timed.
   [[nodiscard]] bool logging() const { return in_iteration_ && parts_.recorder.is_open(); }
+  [[nodiscard]] bool between_iterations() const { return !in_iteration_; }
+  /// The next iteration begins with values from the host.
+  [[nodiscard]] bool uploads_wait() const { return !pending_uploads_.empty(); }
+  /// So many iterations ran by the plan as part of a graph.
+  void count_followed(std::uint64_t iterations) { followed_ += iterations; }
 
   // ---- iterations
 
@@ -81,7 +86,10 @@ class Course {
     if (!in_iteration_ && (follower.active() || parts_.recorder.is_open() || !pending_uploads_.empty())) {
       leave_iterations();
     }
-    if (follower.active() && !follower.expects(request)) leave_plan(unexpected(request), true);
+    if (follower.active() && !follower.expects(request)) {
+      if (parts_.capturing) throw UsageError(unexpected(request) + ": a captured iteration does what its plan says");
+      leave_plan(unexpected(request), true);
+    }
     return follower.active() || (in_iteration_ && try_start(request));
   }
 

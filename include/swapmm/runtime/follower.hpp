@@ -36,6 +36,20 @@ class Follower {
   [[nodiscard]] const FollowablePtr& plan() const { return plan_; }
   /// Between the last event of a cycle and the first of the next one.
   [[nodiscard]] bool at_start() const { return cursor_ == 0; }
+  /// How often a plan was begun. The same number: the same plan, without a break.
+  [[nodiscard]] std::uint64_t times_started() const { return times_started_; }
+  /// visit(role, record): the tensors that the plan's roles are bound to. Those made inside iterations may be others in
+  /// the next round.
+  template <class Visit>
+  void for_each_bound(Visit&& visit) {
+    for (std::size_t role = 0; role < bound_.size(); ++role) {
+      if (bound_[role] != nullptr && bound_[role]->role != none) visit(plan_->program.roles[role], *bound_[role]);
+    }
+  }
+  /// Places that no tensor has are free only after that, too.
+  void comes_after(const Clock& point) {
+    for (Place& place : early_) place.after.join(point);
+  }
   /// No operation of the current cycle has been queued.
   [[nodiscard]] bool before_first_operation() const { return operation_ == 0; }
 
@@ -97,6 +111,7 @@ class Follower {
     early_ = std::move(early);
     addresses_ = std::move(addresses);
     plan_ = std::move(plan);
+    ++times_started_;
     start_ = store_.timeline.everything();
     followed_ = -1;
     rewind();
@@ -471,6 +486,7 @@ class Follower {
   std::size_t run_ahead_;
 
   FollowablePtr plan_;
+  std::uint64_t times_started_ = 0;
   std::vector<Rec*> bound_;                            // per role
   std::vector<std::uint64_t> bound_in_;                // per role: round
   std::vector<Place> early_;                           // per role

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <span>
 #include <string_view>
@@ -47,6 +48,12 @@ struct Program {
   std::vector<RoleAccess> accesses;          ///< in the order of the call; scratch last
   std::vector<std::uint32_t> first_access;   ///< per operation, and one more
   std::vector<std::uint32_t> scratch_roles;  ///< per operation, or none
+
+  /// The host gives a tensor a value in it.
+  [[nodiscard]] bool has_uploads() const {
+    return std::any_of(events.begin(), events.end(),
+                       [](const Event& event) { return event.what == Event::What::upload; });
+  }
 };
 
 /// The consecutive iterations `logs` as one program. A Problem where a plan could not express what it does: an

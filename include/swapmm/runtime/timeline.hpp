@@ -16,6 +16,7 @@
 
 #include <swapmm/backend/backend.hpp>
 #include <swapmm/error.hpp>
+#include <swapmm/runtime/around.hpp>
 #include <swapmm/runtime/clock.hpp>
 
 namespace swapmm::runtime {
@@ -288,6 +289,7 @@ class Timeline {
     if (status == EventStatus::running) {
       ++host_waits_;
       flush(queue);
+      [[maybe_unused]] const auto around = annotate(backend_, AnnotationKind::host_wait, last.label.name.data());
       try {
         backend_.wait(last.event);
         status = EventStatus::complete;
