@@ -1,0 +1,39 @@
+# SPDX-License-Identifier: Apache-2.0
+# The CUDA backend. cuda_calls needs no GPU: the test program defines the runtime's functions itself, and looks at what
+# the backend asks of them. cuda needs one, and says so where there is none.
+
+if(NOT TARGET swapmm::cuda)
+  add_test(NAME cuda COMMAND ${CMAKE_COMMAND} -E echo
+    "skipped: the CUDA backend is not built; it needs the CUDA toolkit (NVIDIA's, or Debian's nvidia-cuda-toolkit)")
+  set_tests_properties(cuda PROPERTIES LABELS cuda SKIP_REGULAR_EXPRESSION "^skipped: ")
+  return()
+endif()
+
+swapmm_add_tests(cuda_calls)
+target_link_libraries(swapmm_cuda_calls_tests PRIVATE swapmm_cuda_objects)
+
+# Each header compiles alone.
+if(NOT CMAKE_CXX_FLAGS MATCHES "-fsanitize")
+  get_target_property(headers swapmm_cuda HEADER_SET)
+  foreach(header IN LISTS headers)
+    cmake_path(GET header FILENAME name)
+    set(file ${CMAKE_CURRENT_BINARY_DIR}/cuda_alone/${name}.cpp)
+    file(CONFIGURE OUTPUT ${file} CONTENT "#include <swapmm/cuda/${name}>\n#include <swapmm/cuda/${name}>\n")
+    list(APPEND alone ${file})
+  endforeach()
+  add_library(swapmm_cuda_headers_alone OBJECT ${alone})
+  target_link_libraries(swapmm_cuda_headers_alone PRIVATE swapmm::cuda)
+  swapmm_warnings_for(swapmm_cuda_headers_alone)
+endif()
+
+if(NOT SWAPMM_NVCC)
+  add_test(NAME cuda COMMAND ${CMAKE_COMMAND} -E echo "skipped: no nvcc for the kernels of the tests on a CUDA device")
+  set_tests_properties(cuda PROPERTIES LABELS cuda SKIP_REGULAR_EXPRESSION "^skipped: ")
+  return()
+endif()
+swapmm_add_tests(cuda)
+target_link_libraries(swapmm_cuda_tests PRIVATE swapmm::cuda)
+swapmm_cuda_kernels(swapmm_cuda_tests cuda/kernels.cu)
+get_property(all DIRECTORY PROPERTY TESTS)
+list(FILTER all INCLUDE REGEX "^cuda\\.")
+set_tests_properties(${all} PROPERTIES SKIP_REGULAR_EXPRESSION "skipped: " FAIL_REGULAR_EXPRESSION "test cases: +0 ")

@@ -1,0 +1,165 @@
+// SPDX-License-Identifier: Apache-2.0
+// Whole programs: what a manager asks of the API on demand and by a plan, and that streams and events order every
+// access to every byte.
+
+#include <doctest/doctest.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "cuda_calls/support.hpp"
+
+using namespace swapmm;
+using namespace swapmm::test;
+
+namespace {
+
+using Manager = MemoryManager<CheckedBackend>;
+
+constexpr std::size_t layers = 6;
+constexpr Bytes half{chain_bytes(layers).value / 2};
+
+struct Fixture {
+  Fixture() { fake_cuda::restart(); }
+  ~Fixture() {
+    CHECK_MESSAGE(fake_cuda::violations().empty(), violations_text());
+    CHECK(fake_cuda::objects() == fake_cuda::Objects{});
+    CHECK(cudaPeekAtLastError() == cudaSuccess);
+  }
+};
+
+std::map<std::string, std::size_t> counted() {
+  std::map<std::string, std::size_t> result;
+  for (const fake_cuda::Call& call : fake_cuda::calls()) ++result[call.function];
+  return result;
+}
+
+}  // namespace
+
+TEST_CASE("all accesses are in order, whatever is complete when it is asked") {
+  for (const unsigned luck : {0U, 50U, 100U}) {
+    for (std::uint64_t seed = 1; seed <= 4; ++seed) {
+      for (const Form form : {Form::plain, Form::with_event}) {
+        for (const DemandMode mode : {DemandMode::least_recently_used, DemandMode::per_operation}) {
+          fake_cuda::restart({fake_cuda::FakeDevice{}}, seed);
+          fake_cuda::set_query_luck(luck);
+          {
+            Manager manager(fake_backend(), {.device_budget = half, .demand_mode = mode});
+            Chain<CheckedBackend> chain(manager, layers, form);
+            for (Number step = 0; step < 8; ++step) chain.iterate(step);
+            CHECK(manager.report().iterations_followed == 5);
+            Numbers out(chain_length);
+            chain.output().download(out);
+            for (const auto& weight : chain.weights) weight.download(out);
+          }
+          CHECK_MESSAGE(fake_cuda::violations().empty(), violations_text());
+          CHECK(fake_cuda::objects() == fake_cuda::Objects{});
+        }
+      }
+    }
+  }
+}
+
+TEST_CASE_FIXTURE(Fixture, "the budget is one allocation, and host memory comes in one slab") {
+  Manager manager(fake_backend(), {.device_budget = half});
+  CHECK(fake_cuda::count("cudaMalloc") == 1);
+  CHECK(fake_cuda::device_bytes() == half.value);
+  Chain<CheckedBackend> chain(manager, layers);
+  for (Number step = 0; step < 6; ++step) chain.iterate(step);
+  CHECK(fake_cuda::count("cudaMalloc") == 1);
+  CHECK(fake_cuda::count("cudaHostAlloc") == 1);  // 56 KiB of values in a slab of 16 MiB
+  CHECK(manager.report().pinned_used == Bytes{std::uint64_t{16} << 20U});
+}
+
+TEST_CASE_FIXTURE(Fixture, "a followed iteration makes no object and waits for nothing but its slots") {
+  fake_cuda::set_query_luck(100);
+  Manager manager(fake_backend(), {.device_budget = half});
+  Chain<CheckedBackend> chain(manager, layers);
+  for (Number step = 0; step < 8; ++step) chain.iterate(step);
+  const Report before = manager.report();
+  fake_cuda::clear_calls();
+  constexpr std::size_t rounds = 5;
+  for (Number step = 0; step < rounds; ++step) chain.iterate(step);
+  const Report after = manager.report();
+  REQUIRE(after.iterations_followed - before.iterations_followed == rounds);
+  std::map<std::string, std::size_t> calls = counted();
+  for (const char* const slow : {"cudaMalloc", "cudaFree", "cudaHostAlloc", "cudaFreeHost", "cudaEventCreateWithFlags",
+                                 "cudaEventDestroy", "cudaStreamSynchronize", "cudaEventSynchronize"}) {
+    CHECK_MESSAGE(calls[slow] == 0, slow);
+  }
+  CHECK(calls["launch"] == rounds * (2 * layers + 1));
+  CHECK(calls["cudaMemcpyAsync"] == after.swap_ins - before.swap_ins + after.swap_outs - before.swap_outs);
+  std::uint64_t in = 0;
+  std::uint64_t out = 0;
+  for (const fake_cuda::Call& call : fake_cuda::calls()) {
+    if (call.function != "cudaMemcpyAsync") continue;
+    (call.number == cudaMemcpyHostToDevice ? in : out) += call.size;
+  }
+  CHECK(in == (after.h2d - before.h2d).value);
+  CHECK(out == (after.d2h - before.d2h).value);
+  // No times on the hot path.
+  for (const fake_cuda::Call& call : fake_cuda::calls()) {
+    if (call.function == "cudaEventRecord") CHECK(call.number == 0);
+  }
+}
+
+TEST_CASE_FIXTURE(Fixture, "where everything fits, a followed operation is its launch and nothing else") {
+  Manager manager(fake_backend(), {.device_budget = chain_bytes(layers)});
+  auto a = manager.tensor<Number>({chain_length}, "a");
+  auto b = manager.tensor<Number>({chain_length}, "b");
+  a.upload(numbers(chain_length, 1));
+  b.upload(numbers(chain_length, 2));
+  const auto iterate = [&] {
+    const auto iteration = manager.iteration("grow");
+    for (int i = 0; i < 20; ++i) run_grow(manager, Form::plain, "grow", a, b);
+  };
+  for (int step = 0; step < 6; ++step) iterate();
+  REQUIRE(manager.report().iterations_followed > 0);
+  fake_cuda::set_query_luck(100);
+  fake_cuda::clear_calls();
+  iterate();
+  std::map<std::string, std::size_t> calls = counted();
+  CHECK(calls["launch"] == 20);
+  CHECK(calls["cudaMemcpyAsync"] == 0);
+  CHECK(calls["cudaStreamWaitEvent"] == 0);
+  CHECK(calls["cudaEventRecord"] <= 1);  // the end of the round
+}
+
+TEST_CASE_FIXTURE(Fixture, "pageable memory takes what cannot be page-locked") {
+  Manager manager(fake_backend(), {.device_budget = half});
+  Chain<CheckedBackend> chain(manager, layers);
+  {
+    fake_cuda::FailingCall refused("cudaHostAlloc", cudaErrorMemoryAllocation, 1);
+    chain.iterate(0);
+  }
+  for (Number step = 0; step < 6; ++step) chain.iterate(step);
+  CHECK(manager.report().iterations_followed > 0);
+}
+
+TEST_CASE_FIXTURE(Fixture, "device memory that is refused is an error with the API's words") {
+  std::string text;
+  try {
+    Manager manager(fake_backend(), {.device_budget = Bytes{std::uint64_t{2} << 30U}});
+  } catch (const OutOfMemory& error) {
+    text = error.what();
+  }
+  CHECK(text ==
+        "making a manager with a device budget of 2147483648 bytes: cudaMalloc of 2147483648 bytes: "
+        "cudaErrorMemoryAllocation (2): out of memory");
+}
+
+TEST_CASE_FIXTURE(Fixture, "NVTX ranges change nothing that is asked of the API") {
+  const auto calls_of = [](bool nvtx) {
+    fake_cuda::restart();
+    fake_cuda::set_query_luck(100);
+    Manager manager(fake_backend(nvtx), {.device_budget = half});
+    Chain<CheckedBackend> chain(manager, layers);
+    for (Number step = 0; step < 6; ++step) chain.iterate(step);
+    return counted();
+  };
+  CHECK(calls_of(false) == calls_of(true));
+}
