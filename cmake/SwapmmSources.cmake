@@ -33,12 +33,12 @@ swapmm_files(include/swapmm/plan
     overlap_stays overlap_trades packing packing_board place_check place_history plan_check plan_json planner planning_case
     predicted_profile schedule simulator stalls stay_facts steady_state tensor_events validator value_check)
 swapmm_files(include/swapmm/runtime
-  HEADERS access_check address_book bundle clock compiled_plan core course demand entry failures follower host_pool
-    link_estimate log messages parts place_map plan_match profiler program program_book promises record recorder store timeline
+  HEADERS access_check address_book around bundle capturing clock compiled_plan core course demand entry failures follower
+    host_access host_block host_pool host_slabs link_estimate log messages parts place_map plan_match profiler program program_book promises record recorder store timeline
   SOURCES compiled_plan link_estimate messages place_map program program_book)
 swapmm_files(include/swapmm/backend
-  HEADERS backend fault_plan faulty simulated
-  SOURCES simulated)
+  HEADERS backend device_choice fault_plan faulty simulated
+  SOURCES device_choice simulated)
 swapmm_files(include/swapmm/backend/simulated
   HEADERS body device memory options pattern random ring shadow step_order
   SOURCES checker device device_steps memory shadow step_order)

@@ -21,7 +21,8 @@ std::ostream& operator<<(std::ostream& out, const Report& report) {
       << "  device   " << size_text(report.device_used) << " used, peak " << size_text(report.device_peak)
       << " of a budget of " << size_text(report.device_budget) << ", " << report.tensors << " tensors\n"
       << "  host     " << size_text(report.host_used) << " used, peak " << size_text(report.host_peak) << ", "
-      << size_text(report.pinned_used) << " of it pinned\n"
+      << size_text(report.pinned_used) << " of it pinned"
+      << (report.pinned_slabs == 0 ? "" : " in slabs: " + std::to_string(report.pinned_slabs)) << '\n'
       << "  ran      " << report.operations << " operations; iterations: " << report.iterations_on_demand
       << " on demand, " << report.iterations_followed << " by a plan\n"
       << "  moved    " << report.swap_ins << " swap-ins (" << size_text(report.h2d) << "), " << report.swap_outs

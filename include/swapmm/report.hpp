@@ -36,9 +36,10 @@ struct Report {
   Bytes device_budget;                     ///< Options::device_budget, rounded down to the alignment
   Bytes device_used;                       ///< taken now, as queued so far; sizes rounded up to the alignment
   Bytes device_peak;                       ///< most of it at one time; never above the budget
-  Bytes host_used;                         ///< host memory for values, blocks kept for reuse included
+  Bytes host_used;                         ///< host memory taken for values: what is kept for reuse too, slabs whole
   Bytes host_peak;                         ///< most of it at one time
   Bytes pinned_used;                       ///< what of host_used is page-locked
+  std::size_t pinned_slabs = 0;            ///< pieces that pinned_used lies in; 0 where each block is taken by itself
   std::size_t tensors = 0;                 ///< that exist now
   std::uint64_t operations = 0;            ///< run so far
   std::uint64_t iterations_on_demand = 0;  ///< ended, and not by a plan from its first operation to its end

@@ -337,7 +337,47 @@ void profiles(World& world) {
   world.synchronize();
 }
 
-constexpr std::array<Scenario, 14> all{{
+void host_slabs(World& world) {  // slabs fill, change the sizes of what lies in them, go back and come again
+  Options options = small();
+  options.pinned_budget = Bytes{2048};
+  options.host_budget = Bytes{4096};
+  world.make_manager(options);
+  const Network network = make_network(world, 2);  // small values: two to a slab
+  for (Element i = 0; i < 4; ++i) train(world, network, i);
+  world.download_later(network.weights[0]);
+  world.download(network.weights[1]);
+  for (const std::size_t tensor : network.weights) world.drop(tensor);
+  for (const std::size_t tensor : network.activations) world.drop(tensor);
+  world.drop(network.input);
+  world.begin("large");            // leaves the plan, which has held what its tensors lay in
+  std::vector<std::size_t> large;  // each as large as two slabs, and more of them than may be pinned
+  for (int i = 0; i < 3; ++i) {
+    large.push_back(world.tensor("large" + std::to_string(i), four_tensors.value / sizeof(Element)));
+    world.upload(large.back(), 20 + static_cast<Element>(i));
+  }
+  for (int pass = 0; pass < 2; ++pass) {
+    for (const std::size_t tensor : large) world.run({.name = "large", .reads = {}, .writes = {}, .updates = {tensor}});
+  }
+  world.collect();
+  world.upload_part(large[1], 100, 50, 30);
+  for (const std::size_t tensor : large) world.download(tensor);
+  world.end();
+  world.drop(large[0]);
+  world.drop(large[1]);
+  const Network again = make_network(world, 2);  // in what the large ones leave
+  for (Element i = 0; i < 4; ++i) train(world, again, i);
+  world.download(large[2]);
+  for (const std::size_t tensor : again.activations) world.drop(tensor);
+  world.drop(large[2]);
+  world.synchronize();
+}
+
+bool used_slabs(World& world) {
+  const auto report = world.report();
+  return swapped_both_ways(world) && report->pinned_slabs > 0 && report->pinned_used <= Bytes{2048};
+}
+
+constexpr std::array<Scenario, 15> all{{
     {.name = "build and tear down", .run = build_and_tear_down},
     {.name = "more than memory", .run = more_than_memory, .achieved = swapped_both_ways},
     {.name = "a steady loop", .run = steady_loop, .achieved = followed},
@@ -352,6 +392,10 @@ constexpr std::array<Scenario, 14> all{{
      .run = slow_but_simple,
      .device = [](simulated::Options& options) { options.max_allocation = Bytes{512}; },
      .achieved = [](World& world) { return world.report()->swap_outs > 8; }},
+    {.name = "host memory in slabs",
+     .run = host_slabs,
+     .device = [](simulated::Options& options) { options.host_slab = Bytes{512}; },
+     .achieved = used_slabs},
     {.name = "fragments", .run = fragments, .achieved = swapped_both_ways},
     {.name = "checked accesses", .run = checked_accesses},
     {.name = "profiles", .run = profiles, .achieved = followed_at_all},

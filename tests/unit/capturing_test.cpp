@@ -31,8 +31,9 @@ constexpr std::size_t fields_count = 6;
 
 /// A loop on some tensors and a temporary that each iteration makes, and its model.
 struct Loop {
-  explicit Loop(std::size_t room, std::size_t period_ = 1)
-      : period(period_), manager(backend, {.device_budget = Bytes{room * tensor_bytes.value}}) {
+  explicit Loop(std::size_t room, std::size_t period_ = 1, const std::string& planner = SchedulerOptions().planner)
+      : period(period_),
+        manager(backend, {.device_budget = Bytes{room * tensor_bytes.value}}, Scheduler({.planner = planner})) {
     for (std::size_t i = 0; i < fields_count; ++i) {
       fields.push_back(manager.tensor<Number>({length}, "field" + std::to_string(i)));
       expected.push_back(numbers(length, static_cast<Number>(i)));
@@ -293,7 +294,7 @@ TEST_CASE("what has no lasting place in page-locked memory cannot be captured") 
 }
 
 TEST_CASE("a temporary that is swapped out has no lasting place on the host, and cannot be captured") {
-  Loop loop(3);
+  Loop loop(3, 1, "per-operation");  // everything goes out behind every operation
   loop.temporary_lives_long = true;
   loop.iterate(8);
   REQUIRE(loop.manager.report().iterations_followed > 0);

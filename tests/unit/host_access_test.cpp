@@ -2,9 +2,11 @@
 // Uploads and downloads, while the device has work of its own.
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -276,4 +278,75 @@ TEST_CASE("pinned memory beyond its budget is pageable memory, and the values ar
   for (auto& tensor : tensors) increase(manager, tensor, 1);
   for (std::size_t i = 0; i < 6; ++i) CHECK(holds(tensors[i], static_cast<int>(i) + 2));
   CHECK(device.counters().pinned_bytes == 128_bytes);
+}
+
+// ---- host memory in slabs
+
+TEST_CASE("values that share a slab are read and written each at its own place, whole and in part") {
+  for (std::uint64_t seed = 1; seed <= 20; ++seed) {
+    CAPTURE(seed);
+    Simulated device([&] {
+      simulated::Options options;
+      options.order = simulated::Order::uniform;
+      options.seed = seed;
+      options.pieces = 3;
+      options.host_slab = 64_KiB;
+      return options;
+    }());
+    MemoryManager<Simulated> manager(device, {.device_budget = 256_bytes});
+    auto tensors = uploaded_tensors(manager, 6);
+    CHECK(device.counters().host_memories.made == 1);
+    const Report report = manager.report();
+    CHECK(report.pinned_slabs == 1);
+    CHECK(report.pinned_used == 4_KiB);  // the slab, whole
+    CHECK(report.host_used == 4_KiB);
+    CHECK(device.counters().pinned_bytes == 4_KiB);
+    for (auto& tensor : tensors) increase(manager, tensor, 10);
+    tensors[2].slice(4, 8).upload(std::vector<int>(8, 99));
+    std::vector<int> promised(8);
+    auto pending = tensors[2].slice(2, 8).download_async(std::span<int>(promised));
+    for (std::size_t i : {0U, 1U, 3U, 4U, 5U}) CHECK(holds(tensors[i], static_cast<int>(i) + 11));
+    pending.wait();
+    CHECK(promised == std::vector<int>{13, 13, 99, 99, 99, 99, 99, 99});
+    std::vector<int> expected(length, 13);
+    std::fill_n(expected.begin() + 4, 8, 99);
+    CHECK(tensors[2].download() == expected);
+    CHECK(tensors[2].slice(3, 2).download() == std::vector<int>{13, 99});
+    for (const std::string& violation : device.violations()) FAIL_CHECK(violation);
+  }
+}
+
+TEST_CASE("bytes of a slab become a value of another size while copies still use them, and every value is right") {
+  for (std::uint64_t seed = 1; seed <= 200; ++seed) {
+    CAPTURE(seed);
+    Simulated device([&] {
+      simulated::Options options;
+      options.order = seed % 2 == 0 ? simulated::Order::uniform : simulated::Order::starved;
+      options.starved_queue = seed % 4 < 2 ? QueueKind::h2d : QueueKind::d2h;
+      options.seed = seed;
+      options.pieces = 4;
+      options.steps_in_calls = seed % 3 == 0;
+      options.host_slab = 8_KiB;
+      return options;
+    }());
+    MemoryManager<Simulated> manager(device, {.device_budget = 1536_bytes, .pinned_budget = 1_KiB},
+                                     Scheduler({.observe = 0}));
+    auto sum = manager.tensor<int>({length}, "sum");
+    set(manager, sum, 0);
+    for (int round = 0; round < 4; ++round) {
+      auto large = manager.tensor<int>({16 * length}, "large");  // 1,024 bytes
+      auto other = manager.tensor<int>({16 * length}, "other");
+      set(manager, large, round);
+      {
+        auto small = uploaded_tensors(manager, 4);  // in all that may be pinned
+        for (auto& tensor : small) accumulate(manager, tensor, sum);
+      }
+      set(manager, other, round);  // pushes the large one out, into the bytes of the small ones
+      CHECK(holds(large, round));
+    }
+    CHECK(device.counters().host_memories.made == 1);
+    CHECK(manager.report().host_used == 1_KiB);
+    CHECK(holds(sum, 4 * 10));
+    for (const std::string& violation : device.violations()) FAIL_CHECK(violation);
+  }
 }

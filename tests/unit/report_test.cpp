@@ -84,6 +84,8 @@ TEST_CASE("the report's text says in words and round numbers what a person asks 
   report.device_used = 100_bytes;
   report.device_peak = 1536_KiB;
   report.host_used = 3_GiB;
+  report.pinned_used = 2_GiB;
+  report.pinned_slabs = 5;
   report.tensors = 12;
   report.operations = 345;
   report.iterations_on_demand = 2;
@@ -115,7 +117,8 @@ TEST_CASE("the report's text says in words and round numbers what a person asks 
                          "peak 1.50 MiB",
                          "256.00 MiB",
                          "12 tensors",
-                         "3.00 GiB",
+                         "3.00 GiB used",
+                         "2.00 GiB of it pinned in slabs: 5\n",
                          "345 operations",
                          "2 on demand",
                          "40 by a plan",
@@ -133,6 +136,14 @@ TEST_CASE("the report's text says in words and round numbers what a person asks 
                          "1.500 x the least possible",
                          "1.00 MiB in",
                          "a remark"}));
+}
+
+TEST_CASE("host memory that is not in slabs is said to be pinned, and nothing of slabs") {
+  Report report;
+  report.pinned_used = 1_MiB;
+  std::ostringstream out;
+  out << report;
+  CHECK(says(out.str(), {"1.00 MiB of it pinned\n"}));
 }
 
 TEST_CASE("the text has the longest stalls, and how many more there are") {

@@ -117,6 +117,19 @@ TEST_CASE("the checker sees what the host does to memory that copies use") {
     small.b.note_host_access(small.host, Bytes{0}, Bytes{SmallDevice::size}, true);
     CHECK(small.b.violation_count() == 0);
   }
+  SUBCASE("one memory has room for several copies and the host, each with bytes of its own") {
+    simulated::Event& event = small.event[1];
+    small.b.copy_to_host(small.other_host, Bytes{100}, small.second, Bytes{50}, {}, event);
+    small.b.note_host_access(small.other_host, Bytes{0}, Bytes{100}, true);
+    small.b.note_host_access(small.other_host, Bytes{150}, Bytes{50}, true);
+    small.b.copy_to_device(small.first, small.other_host, Bytes{200}, Bytes{50}, {}, small.event[2]);
+    CHECK(small.b.violation_count() == 0);
+    small.b.note_host_access(small.other_host, Bytes{149}, Bytes{1}, false);
+    CHECK(small.reported("'the host' reads host memory bytes [149, 150) that d2h command 0 writes"));
+    small.b.clear_violations();
+    small.b.copy_to_device(small.first, small.other_host, Bytes{149}, Bytes{1}, {}, small.event[3]);
+    CHECK(small.reported("'copy to device' reads host memory bytes [149, 150) that d2h command 0 writes"));
+  }
   SUBCASE("outside of the memory") {
     small.b.note_host_access(small.host, Bytes{SmallDevice::size}, Bytes{1}, false);
     CHECK(small.reported("out of bounds"));

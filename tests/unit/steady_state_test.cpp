@@ -29,8 +29,8 @@ constexpr std::size_t operations_per_iteration = 2 + 3 * weight_count;
 
 // Uses everything that may be used in a steady state, with five of the tensors on the device at a time.
 struct Desk {
-  explicit Desk(bool lazy, std::size_t run_ahead = 2)
-      : device(lazy), manager(device, {.device_budget = 320_bytes, .run_ahead = run_ahead}) {
+  explicit Desk(bool lazy, std::size_t run_ahead = 2, Bytes host_slab = 0_bytes)
+      : device(lazy, 64_bytes, host_slab), manager(device, {.device_budget = 320_bytes, .run_ahead = run_ahead}) {
     for (std::size_t i = 0; i < weight_count; ++i) weights.push_back(manager.tensor<float>({length}, "weight"));
     for (auto& weight : weights) manager.run("init", writes(weight), nothing);
   }
@@ -72,8 +72,11 @@ struct Desk {
 
 }  // namespace
 
-TEST_CASE("following a plan allocates nothing and makes no object of the backend") {
-  Desk desk(false);
+TEST_CASE("following a plan allocates nothing and makes no object of the backend, with or without slabs") {
+  Bytes host_slab;
+  SUBCASE("each host block by itself") {}
+  SUBCASE("host blocks in slabs") { host_slab = 64_KiB; }
+  Desk desk(false, 2, host_slab);
   for (int i = 0; i < 20; ++i) desk.iterate();  // names and lists grow to what they need
   const std::uint64_t followed = desk.manager.report().iterations_followed;
   REQUIRE(followed > 2);
@@ -85,6 +88,7 @@ TEST_CASE("following a plan allocates nothing and makes no object of the backend
   CHECK(desk.device.counters().objects_made == objects);
   CHECK(desk.device.counters().copies > copies + 100);
   CHECK(desk.manager.report().iterations_followed == followed + 100);
+  CHECK((desk.manager.report().pinned_slabs != 0) == (host_slab.value != 0));
 }
 
 TEST_CASE("following a plan, the host waits for the device once an iteration, and where the program itself waits") {

@@ -108,23 +108,23 @@ class AccessCheck {
   const std::byte* fetch(Record<B>& record) {
     HostBlock<B>& block = staging(record.bytes);
     store_.issue([&] {
-      store_.backend.copy_to_host(block.memory, Bytes{}, *record.device.address, record.bytes, {}, event_);
+      store_.backend.copy_to_host(block.memory(), block.offset, *record.device.address, record.bytes, {}, event_);
       wait(QueueKind::d2h);
     });
     store_.note_host_access(block, Bytes{}, record.bytes, false);
-    return block.memory.data();
+    return block.data();
   }
 
   void poison(Record<B>& record) {
     HostBlock<B>& block = staging(record.bytes);
     store_.note_host_access(block, Bytes{}, record.bytes, true);
-    std::byte* const data = block.memory.data();
+    std::byte* const data = block.data();
     for (std::uint64_t i = 0; i * word < record.bytes.value; ++i) {
       const std::uint64_t value = poison_word(i);
       std::memcpy(data + i * word, &value, std::min(word, record.bytes.value - i * word));
     }
     store_.issue([&] {
-      store_.backend.copy_to_device(*record.device.address, block.memory, Bytes{}, record.bytes, {}, event_);
+      store_.backend.copy_to_device(*record.device.address, block.memory(), block.offset, record.bytes, {}, event_);
       wait(QueueKind::h2d);
     });
   }

@@ -5,7 +5,6 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
-#include <cstring>
 #include <exception>
 #include <memory>
 #include <optional>
@@ -20,8 +19,10 @@
 #include <swapmm/report.hpp>
 #include <swapmm/runtime/access_check.hpp>
 #include <swapmm/runtime/bundle.hpp>
+#include <swapmm/runtime/capturing.hpp>
 #include <swapmm/runtime/course.hpp>
 #include <swapmm/runtime/entry.hpp>
+#include <swapmm/runtime/host_access.hpp>
 #include <swapmm/runtime/messages.hpp>
 #include <swapmm/runtime/parts.hpp>
 #include <swapmm/runtime/program_book.hpp>
@@ -203,36 +204,14 @@ class Core : public std::enable_shared_from_this<Core<B>> {
   void upload(Rec& record, Bytes offset, std::span<const std::byte> data) {
     const Entry entry(*this);
     const Who who{"upload to tensor ", record.name};
-    translate(who, [&] {
-      const bool whole = data.size() == record.bytes.value;
-      if (!whole) fetch(record, who);
-      // The wait for a round that is too far ahead comes first: behind it a slot is free without another one.
-      if (inside_->follower.active() && !inside_->follower.begun()) inside_->follower.begin_cycle();
-      auto& slot = free_slot(record, whole);
-      inside_->store.note_host_access(*slot, offset, Bytes{data.size()}, true);
-      inside_->course.uploaded(record);
-      // Nothing below throws.
-      if (&slot != &record.host.block) std::swap(record.host.block, record.host.spare);
-      HostBlock<B>& block = *record.host.block;
-      std::memcpy(block.memory.data() + offset.value, data.data(), data.size());
-      record.host.valid = true;
-      record.host.issue = 0;
-      record.device.valid = false;
-      record.written_in = inside_->store.iteration;
-      if (record.device.resident && !inside_->follower.active()) inside_->demand.release(record);
-    });
+    translate(who, [&] { inside_->host.upload(record, offset, data, who); });
   }
 
   /// Waits for the value and copies it out.
   void download(Rec& record, Bytes offset, std::span<std::byte> data) {
     const Entry entry(*this);
     const Who who{"download of tensor ", record.name};
-    translate(who, [&] {
-      fetch(record, who);
-      const HostBlock<B>& block = *record.host.block;
-      inside_->store.note_host_access(block, offset, Bytes{data.size()}, false);
-      std::memcpy(data.data(), block.memory.data() + offset.value, data.size());
-    });
+    translate(who, [&] { inside_->host.download(record, offset, data, who); });
   }
 
   /// Promises the value that the tensor has now. What it returns stays the caller's until end_promise().
@@ -241,11 +220,7 @@ class Core : public std::enable_shared_from_this<Core<B>> {
     const Who who{"download of tensor ", record.name};
     PendingRead& read = reads_.take();
     try {
-      translate(who, [&] {
-        inside_->promises.prepare(read, record);
-        start_fetch(record, who);
-        inside_->promises.add(read, record, offset, data);
-      });
+      translate(who, [&] { inside_->host.promise(read, record, offset, data, who); });
     } catch (...) {
       reads_.give_back(read);
       throw;
@@ -281,6 +256,37 @@ class Core : public std::enable_shared_from_this<Core<B>> {
     reads_.give_back(read);
   }
 
+  // ---- captured iterations, of backends that can capture
+
+  void begin_capture(std::string_view name) {
+    const Entry entry(*this);
+    translate({"capturing iteration ", name}, [&] { inside_->capturing.begin(name, operations_); });
+  }
+  [[nodiscard]] bool within_captured_round() {
+    const Entry entry(*this);
+    return inside_->capturing.within_round();
+  }
+  [[nodiscard]] auto end_capture() {
+    const Entry entry(*this);
+    return translate({"capturing iteration ", inside_->course.name()},
+                     [&] { return inside_->capturing.end(operations_); });
+  }
+  /// The caller is about to throw.
+  void give_up_capture() noexcept {
+    try {
+      const Entry entry(*this, false);
+      translate({"capturing iteration ", inside_->course.name()}, [&] { inside_->capturing.give_up(); });
+    } catch (...) {
+      if (!closed()) inside_->failures.postpone(std::current_exception());
+    }
+  }
+  template <class Round>
+  void replay(Round& round) {
+    const Entry entry(*this);
+    translate({"launching captured iteration ", inside_->course.name()}, [&] { inside_->capturing.replay(round); });
+    operations_ += round.operations;
+  }
+
   // ---- knowledge
 
   [[nodiscard]] Report report() {
@@ -292,9 +298,10 @@ class Core : public std::enable_shared_from_this<Core<B>> {
     report.device_budget = store.budget();
     report.device_used = store.used();
     report.device_peak = store.traffic.device_peak;
-    report.host_used = store.pool.in_use();
-    report.host_peak = store.pool.peak();
-    report.pinned_used = store.pool.pinned();
+    report.host_used = store.pool.budget().in_use();
+    report.host_peak = store.pool.budget().peak();
+    report.pinned_used = store.pool.budget().pinned();
+    report.pinned_slabs = store.pool.slabs();
     report.tensors = store.records.alive();
     report.operations = operations_;
     inside_->course.summarize(report);
@@ -365,8 +372,13 @@ class Core : public std::enable_shared_from_this<Core<B>> {
  private:
   struct Inside : Parts<B> {
     Inside(B backend, const Options& options, ProgramBook& book)
-        : Parts<B>(std::move(backend), options), course(*this, book, options) {}
+        : Parts<B>(std::move(backend), options),
+          course(*this, book, options),
+          host(*this, course),
+          capturing(*this, course) {}
     Course<B> course;
+    HostAccess<B> host;
+    Capturing<B> capturing;
   };
 
   // Lets the caller in, or says why not.
@@ -517,7 +529,11 @@ class Core : public std::enable_shared_from_this<Core<B>> {
     const bool profiled = store.profiler.active();
     if (as_list && !timed && !profiled) return;
     store.issue([&] {
-      if (current_.waits.count != 0) store.backend.wait(QueueKind::compute, current_.waits.span());
+      if (current_.waits.count != 0) {
+        [[maybe_unused]] const auto around =
+            annotate(store.backend, AnnotationKind::device_wait, current_.request.name);
+        store.backend.wait(QueueKind::compute, current_.waits.span());
+      }
       if (timed) store.backend.record(QueueKind::compute, current_.slot->start);
       if (profiled) store.profiler.begin(QueueKind::compute, current_.request.name, Bytes{});
     });
@@ -612,50 +628,6 @@ class Core : public std::enable_shared_from_this<Core<B>> {
     demand.end_scratch(current_.request.scratch, Clock::point(QueueKind::compute, point_));
     if (options_.demand_mode != DemandMode::per_operation) return;
     for (const auto& item : current_.request.items) demand.evict(*item.record);
-  }
-
-  // ---- the host's accesses
-
-  // The value is, or will be, in the tensor's host block.
-  void start_fetch(Rec& record, const Who& who) {
-    Store<B>& store = inside_->store;
-    try {
-      Demand<B>::require_value(record, who);
-    } catch (const DroppedValue&) {
-      inside_->course.keep_from_now_on(record);
-      throw;
-    }
-    inside_->course.downloaded(record);
-    if (record.host.valid) return;
-    store.ensure_block(record);
-    store.swap_out(record, store.before_swap_out(record));
-    if (inside_->follower.active()) inside_->follower.side_copy(record.host.block->written);
-  }
-
-  void fetch(Rec& record, const Who& who) {
-    start_fetch(record, who);
-    inside_->store.timeline.host_wait(Clock::point(QueueKind::d2h, record.host.block->written));
-  }
-
-  // A host block that no copy uses, for the host to fill. Two of them take turns.
-  std::unique_ptr<HostBlock<B>>& free_slot(Rec& record, bool whole) {
-    Store<B>& store = inside_->store;
-    store.ensure_block(record);
-    if (whole && !free_now(*record.host.block)) {
-      store.ensure_spare(record);
-      if (record.host.spare != nullptr) {
-        // The older one is the sooner free.
-        store.settle_pending(*record.host.spare);
-        store.timeline.host_wait(record.host.spare->busy());
-        return record.host.spare;
-      }
-    }
-    store.settle_pending(*record.host.block);
-    store.timeline.host_wait(record.host.block->busy());
-    return record.host.block;
-  }
-  bool free_now(const HostBlock<B>& block) {
-    return block.pending == nullptr && inside_->store.timeline.ended(block.busy());
   }
 
   Options options_;

@@ -3,8 +3,8 @@
 
 #include <algorithm>
 #include <cstddef>
-#include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -12,165 +12,184 @@
 #include <swapmm/backend/backend.hpp>
 #include <swapmm/base/bytes.hpp>
 #include <swapmm/error.hpp>
-#include <swapmm/runtime/clock.hpp>
+#include <swapmm/runtime/host_block.hpp>
+#include <swapmm/runtime/host_slabs.hpp>
 
 namespace swapmm::runtime {
 
-/// A download that was promised and not yet collected. The caller's handle refers to it; linked to its block.
-struct PendingRead {
-  enum class State : std::uint8_t { waiting, done, abandoned };
-  std::byte* target = nullptr;
-  Bytes offset;
-  Bytes size;
-  Sequence ready = 0;       // on d2h
-  std::uint64_t issue = 0;  // of the copy that brings the value; 0: the host gave it
-  std::string tensor;       // name
-  State state = State::waiting;
-  PendingRead* next = nullptr;
-};
+/// What was taken of the host's memory, and what may be. Budgets are exact.
+class HostBudget {
+ public:
+  HostBudget(Bytes pinned, Bytes host) : pinned_budget_(pinned), host_budget_(host) {}
 
-/// Host bytes that hold one tensor's value, or none at the moment.
-template <Backend B>
-struct HostBlock {
-  typename B::HostMemory memory;
-  Bytes size;
-  HostKind kind;
-  Sequence written = 0;               // last copy into it (d2h)
-  Sequence read = 0;                  // last copy from it (h2d)
-  PendingRead* pending = nullptr;     // reads promised from it
-  std::unique_ptr<HostBlock> next{};  // in the pool's free list
-
-  /// What must have ended before the host, or another copy, may write the bytes.
-  [[nodiscard]] Clock busy() const {
-    Clock clock;
-    clock[QueueKind::d2h] = written;
-    clock[QueueKind::h2d] = read;
-    return clock;
+  /// What may still be taken.
+  [[nodiscard]] Bytes room(HostKind kind) const {
+    const Bytes host = host_budget_ - in_use_;
+    return kind == HostKind::pinned ? std::min(host, pinned_budget_ - pinned_) : host;
   }
+  /// At most room(kind).
+  void take(Bytes size, HostKind kind) noexcept {
+    in_use_ += size;
+    peak_ = std::max(peak_, in_use_);
+    if (kind == HostKind::pinned) pinned_ += size;
+  }
+  void give_back(Bytes size, HostKind kind) noexcept {
+    in_use_ -= size;
+    if (kind == HostKind::pinned) pinned_ -= size;
+  }
+
+  [[nodiscard]] Bytes limit() const { return host_budget_; }
+  [[nodiscard]] Bytes in_use() const { return in_use_; }
+  [[nodiscard]] Bytes peak() const { return peak_; }
+  [[nodiscard]] Bytes pinned() const { return pinned_; }
+
+ private:
+  Bytes pinned_budget_;
+  Bytes host_budget_;
+  Bytes in_use_;
+  Bytes peak_;
+  Bytes pinned_;
 };
 
-/// Host memory for values that are not on the device: pinned while its budget lasts, then pageable. Blocks are
-/// kept for reuse by tensors of the same size; kept blocks go first when a budget is short.
+/// Host memory for values that are not on the device: pinned while its budget lasts, then pageable. Blocks are kept for
+/// reuse by tensors of the same size. Where a budget is short, or the API refuses, kept blocks go first: those in slabs
+/// to other sizes, at once; then, once the device has been waited for, to the API what nothing lies in any more.
 template <Backend B>
 class HostPool {
  public:
   using Block = HostBlock<B>;
 
   HostPool(B& backend, Bytes pinned_budget, Bytes host_budget)
-      : backend_(backend), pinned_budget_(pinned_budget), host_budget_(host_budget) {}
+      : backend_(backend), budget_(pinned_budget, host_budget), slabs_(backend, backend.capabilities().host_slab) {}
   HostPool(const HostPool&) = delete;
   HostPool& operator=(const HostPool&) = delete;
-  ~HostPool() {
-    for (Shelf& shelf : shelves_) {
-      while (shelf.first != nullptr) shelf.first = std::move(shelf.first->next);
-    }
-  }
+  ~HostPool() = default;
 
-  /// A block of at least `size` bytes; work queued before may still use it (see busy()). Throws OutOfMemory.
+  /// A block of at least `size` bytes; work queued before may still use it (see busy()). Waits for the device where
+  /// memory is short. Throws OutOfMemory.
   [[nodiscard]] std::unique_ptr<Block> acquire(Bytes size) {
-    size = round_up(size, granule);
-    if (Shelf* const shelf = find(size); shelf != nullptr && shelf->first != nullptr) {
-      std::unique_ptr<Block> block = std::move(shelf->first);
-      shelf->first = std::move(block->next);
-      kept_ -= size;
+    size = round_up(size, slabs_.wanted() ? HostSlabs<B>::alignment : granule);
+    Shelf& shelf = shelf_for(size);  // release() never allocates
+    std::unique_ptr<Block> block = shelf.blocks.pop();
+    if (block != nullptr) {
+      if (block->own) kept_alone_ -= size;
       return block;
     }
-    (void)shelf_for(size);  // release() never allocates
-    if (size > host_budget_ || in_use_ > host_budget_ - size) {
-      trim_used();
-      if (size > host_budget_ || in_use_ > host_budget_ - size) {
-        throw OutOfMemory("host budget exceeded: " + std::to_string(size.value) + " bytes needed, " +
-                          std::to_string(in_use_.value) + " of " + std::to_string(host_budget_.value) +
-                          " in use; raise Options::host_budget");
-      }
-    }
-    const bool pinned_has_room = size <= pinned_budget_ && pinned_ <= pinned_budget_ - size;
-    std::unique_ptr<Block> block = pinned_has_room ? make(size, HostKind::pinned) : nullptr;
-    if (block == nullptr) block = make(size, HostKind::pageable);
+    block = make(size);
     if (block == nullptr) {
-      trim_used();
-      block = make(size, HostKind::pageable);
+      give_back_unused();
+      block = make(size);
     }
-    if (block == nullptr) {
-      throw OutOfMemory("the host has no " + std::to_string(size.value) + " bytes for a swapped tensor; " +
-                        std::to_string(in_use_.value) + " are in use");
-    }
-    in_use_ += size;
-    peak_ = std::max(peak_, in_use_);
-    if (block->kind == HostKind::pinned) pinned_ += size;
+    if (block == nullptr) throw_out_of_memory(size);
     return block;
   }
 
   /// Takes a block back for reuse. Work that uses it may still be queued.
   void release(std::unique_ptr<Block> block) noexcept {
-    Shelf* const shelf = find(block->size);
-    kept_ += block->size;
-    block->next = std::move(shelf->first);
-    shelf->first = std::move(block);
+    if (block->own) kept_alone_ += block->size;
+    Shelf& shelf = *lower_bound(block->size);
+    shelf.blocks.push(std::move(block));
   }
 
-  /// Frees all kept blocks but those that promised reads still need.
-  void trim() noexcept {
-    for (Shelf& shelf : shelves_) {
-      for (std::unique_ptr<Block>* at = &shelf.first; *at != nullptr;) {
-        if ((*at)->pending != nullptr) {
-          at = &(*at)->next;
-          continue;
-        }
-        const std::unique_ptr<Block> block = std::move(*at);
-        *at = std::move(block->next);
-        in_use_ -= block->size;
-        kept_ -= block->size;
-        if (block->kind == HostKind::pinned) pinned_ -= block->size;
-      }
-    }
-  }
-
-  [[nodiscard]] Bytes in_use() const { return in_use_; }
-  [[nodiscard]] Bytes peak() const { return peak_; }
-  [[nodiscard]] Bytes pinned() const { return pinned_; }
+  [[nodiscard]] const HostBudget& budget() const { return budget_; }
+  [[nodiscard]] std::size_t slabs() const { return slabs_.count(); }
 
  private:
-  static constexpr Bytes granule{64};
+  static constexpr Bytes granule{64};  // of blocks that are memories of their own
   struct Shelf {
     Bytes size;
-    std::unique_ptr<Block> first;
+    HostBlockList<B> blocks;
   };
 
-  Shelf* find(Bytes size) {
-    const auto at = std::lower_bound(shelves_.begin(), shelves_.end(), size,
-                                     [](const Shelf& shelf, Bytes wanted) { return shelf.size < wanted; });
-    return at != shelves_.end() && at->size == size ? &*at : nullptr;
+  auto lower_bound(Bytes size) noexcept {
+    return std::lower_bound(shelves_.begin(), shelves_.end(), size,
+                            [](const Shelf& shelf, Bytes wanted) { return shelf.size < wanted; });
   }
   Shelf& shelf_for(Bytes size) {
-    const auto at = std::lower_bound(shelves_.begin(), shelves_.end(), size,
-                                     [](const Shelf& shelf, Bytes wanted) { return shelf.size < wanted; });
+    const auto at = lower_bound(size);
     if (at != shelves_.end() && at->size == size) return *at;
-    return *shelves_.insert(at, Shelf{size, nullptr});
+    return *shelves_.insert(at, Shelf{size, {}});
   }
-  // Where bytes are short. Queued copies may still use kept blocks, and such bytes come back only when they end.
-  void trim_used() {
-    if (kept_.value == 0) return;
-    backend_.finish();
-    trim();
+
+  std::unique_ptr<Block> make(Bytes size) {
+    std::unique_ptr<Block> block = slabs_.wanted() ? make_in_slab(size) : make_alone(size, HostKind::pinned);
+    return block != nullptr ? std::move(block) : make_alone(size, HostKind::pageable);
   }
-  std::unique_ptr<Block> make(Bytes size, HostKind kind) {
-    try {
-      return std::unique_ptr<Block>(new Block{backend_.allocate_host(size, kind), size, kind});
-    } catch (const BackendError& error) {
-      if (error.kind != BackendError::Kind::out_of_host_memory) throw;
-      return nullptr;
+
+  std::unique_ptr<Block> make_alone(Bytes size, HostKind kind) {
+    if (size > budget_.room(kind)) return nullptr;
+    auto block = std::make_unique<Block>();
+    auto memory = take_host_memory(backend_, size, kind);
+    if (!memory) return nullptr;
+    block->own.emplace(std::move(*memory));
+    block->size = size;
+    block->kind = kind;
+    budget_.take(size, kind);
+    return block;
+  }
+
+  std::unique_ptr<Block> make_in_slab(Bytes size) {
+    std::unique_ptr<Block> block = slabs_.carve(size);
+    if (block == nullptr && grow(size)) block = slabs_.carve(size);
+    if (block != nullptr) return block;
+    merge_kept();
+    block = slabs_.carve(size);
+    if (block != nullptr) return block;
+    // Unused slabs, each too small: in their place a larger one may fit.
+    const Bytes unused = slabs_.unused();
+    const Bytes room = budget_.room(HostKind::pinned);
+    if (unused.value == 0 || (size > room && size - room > unused)) return nullptr;
+    backend_.finish();  // bytes that copies still use come back only when these end
+    budget_.give_back(slabs_.give_back_unused(), HostKind::pinned);
+    return grow(size) ? slabs_.carve(size) : nullptr;
+  }
+
+  bool grow(Bytes size) {
+    const Bytes room = budget_.room(HostKind::pinned);
+    if (size > room) return false;
+    const Bytes taken = slabs_.grow(size, room);
+    budget_.take(taken, HostKind::pinned);
+    return taken.value != 0;
+  }
+
+  // Those that promised reads still need stay.
+  void merge_kept() noexcept {
+    for (Shelf& shelf : shelves_) {
+      shelf.blocks.take_if([](const Block& block) { return block.slab != nullptr && block.pending == nullptr; },
+                           [&](std::unique_ptr<Block> block) noexcept { slabs_.merge(std::move(block)); });
     }
+  }
+
+  // To the API, all in which nothing lies. Bytes that queued copies still use come back only when these end.
+  void give_back_unused() {
+    merge_kept();
+    if (kept_alone_.value == 0 && slabs_.unused().value == 0) return;
+    backend_.finish();
+    for (Shelf& shelf : shelves_) {
+      shelf.blocks.take_if([](const Block& block) { return block.own && block.pending == nullptr; },
+                           [&](std::unique_ptr<Block> block) noexcept {
+                             kept_alone_ -= block->size;
+                             budget_.give_back(block->size, block->kind);
+                           });
+    }
+    budget_.give_back(slabs_.give_back_unused(), HostKind::pinned);
+  }
+
+  [[noreturn]] void throw_out_of_memory(Bytes size) const {
+    const std::string needed = std::to_string(size.value);
+    const std::string in_use = std::to_string(budget_.in_use().value);
+    if (size > budget_.room(HostKind::pageable)) {
+      throw OutOfMemory("host budget exceeded: " + needed + " bytes needed, " + in_use + " of " +
+                        std::to_string(budget_.limit().value) + " in use; raise Options::host_budget");
+    }
+    throw OutOfMemory("the host has no " + needed + " bytes for a swapped tensor; " + in_use + " are in use");
   }
 
   B& backend_;
-  Bytes pinned_budget_;
-  Bytes host_budget_;
-  Bytes in_use_;  // kept blocks included
-  Bytes kept_;
-  Bytes peak_;
-  Bytes pinned_;
+  HostBudget budget_;
+  HostSlabs<B> slabs_;
   std::vector<Shelf> shelves_;  // ascending sizes
+  Bytes kept_alone_;            // in kept blocks that are memories of their own
 };
 
 }  // namespace swapmm::runtime

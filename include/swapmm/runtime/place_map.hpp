@@ -16,8 +16,8 @@ struct FreePlace {
   Clock after;
 };
 
-/// Which device bytes are free: the offsets [0, budget) as arenas of equal size, one after the other. Sizes given
-/// are rounded up to the alignment. Each call is linear in the number of free pieces.
+/// Which bytes of the device, or of a slab of the host, are free: the offsets [0, budget) as arenas of equal size, one
+/// after the other. Sizes given are rounded up to the alignment. Each call is linear in the number of free pieces.
 class PlaceMap {
  public:
   /// `arena` is a multiple of the alignment; the last arena may be smaller.

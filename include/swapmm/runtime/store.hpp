@@ -14,6 +14,7 @@
 #include <swapmm/error.hpp>
 #include <swapmm/options.hpp>
 #include <swapmm/runtime/address_book.hpp>
+#include <swapmm/runtime/around.hpp>
 #include <swapmm/runtime/clock.hpp>
 #include <swapmm/runtime/host_pool.hpp>
 #include <swapmm/runtime/link_estimate.hpp>
@@ -123,9 +124,10 @@ class Store {
     auto& slot = timeline.next(QueueKind::h2d);
     CommandLabel label = copy_label(CommandLabel::What::swap_in, record);
     issue([&] {
+      [[maybe_unused]] const auto around = annotate(backend, AnnotationKind::swap_in, record.name);
       const auto rest = start_timing(QueueKind::h2d, waits, slot.start, label, record);
-      backend.copy_to_device(*record.device.address, record.host.block->memory, Bytes{}, record.bytes, rest,
-                             slot.event);
+      const Block& from = *record.host.block;
+      backend.copy_to_device(*record.device.address, from.memory(), from.offset, record.bytes, rest, slot.event);
     });
     timeline.gained(QueueKind::h2d, waits);
     const Sequence at = timeline.commit(QueueKind::h2d, label);
@@ -146,8 +148,10 @@ class Store {
     auto& slot = timeline.next(QueueKind::d2h);
     CommandLabel label = copy_label(CommandLabel::What::swap_out, record);
     issue([&] {
+      [[maybe_unused]] const auto around = annotate(backend, AnnotationKind::swap_out, record.name);
       const auto rest = start_timing(QueueKind::d2h, waits, slot.start, label, record);
-      backend.copy_to_host(record.host.block->memory, Bytes{}, *record.device.address, record.bytes, rest, slot.event);
+      Block& to = *record.host.block;
+      backend.copy_to_host(to.memory(), to.offset, *record.device.address, record.bytes, rest, slot.event);
     });
     timeline.gained(QueueKind::d2h, waits);
     const Sequence at = timeline.commit(QueueKind::d2h, label);
@@ -196,7 +200,7 @@ class Store {
     ready[QueueKind::d2h] = read.ready;
     timeline.host_wait(ready);
     note_host_access(block, read.offset, read.size, false);
-    std::memcpy(read.target, block.memory.data() + read.offset.value, read.size.value);
+    std::memcpy(read.target, block.data() + read.offset.value, read.size.value);
     read.state = PendingRead::State::done;
     unlink(block, read);
   }
@@ -210,10 +214,11 @@ class Store {
     }
   }
 
+  /// Bytes [offset, offset + size) of the block.
   void note_host_access([[maybe_unused]] const Block& block, [[maybe_unused]] Bytes offset, [[maybe_unused]] Bytes size,
                         [[maybe_unused]] bool write) {
-    if constexpr (requires { backend.note_host_access(block.memory, offset, size, write); }) {
-      backend.note_host_access(block.memory, offset, size, write);
+    if constexpr (requires { backend.note_host_access(block.memory(), offset, size, write); }) {
+      backend.note_host_access(block.memory(), block.offset + offset, size, write);
     }
   }
 

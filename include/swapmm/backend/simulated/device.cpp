@@ -32,6 +32,7 @@ Device::Device(const Options& options)
   capabilities_.device_name = options.device_name;
   capabilities_.alignment = options.alignment;
   capabilities_.max_allocation = options.max_allocation;
+  capabilities_.host_slab = options.host_slab;
   capabilities_.copy_engines = options.half_duplex ? 1 : 2;
   conflicts_.reserve(agent_count);
 }

@@ -55,6 +55,7 @@ struct Options {
   std::optional<Bytes> max_allocation;          ///< largest single device memory; none: no limit
   std::optional<Bytes> host_bytes;              ///< limit on host memory of both kinds together
   std::optional<Bytes> pinned_bytes;            ///< limit on pinned host memory
+  Bytes host_slab{0};                           ///< Capabilities::host_slab
 
   CopySpeed h2d;             ///< of copies to the device
   CopySpeed d2h;             ///< of copies to the host
