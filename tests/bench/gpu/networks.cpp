@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: Apache-2.0
+// The demo's network, enlarged, and a stack of transformer blocks: all resident, on demand and by a plan, at budgets of
+// 1 / k of the peak of live bytes. Writes records as README.md beside this describes them.
+#include <algorithm>
+#include <cstddef>
+#include <iomanip>
+#include <iostream>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "bench/gpu/program.hpp"
+#include "bench/gpu/records.hpp"
+#include "bench/gpu/subjects.hpp"
+#include "bench/gpu/sweep.hpp"
+
+namespace {
+
+using namespace swapmm;
+using neural::Arguments;
+
+constexpr std::string_view usage =
+    "networks [--network cnn|transformer] [--out FILE] [--k K[,K...]] [--time-limit SECONDS] [--device NAME]\n"
+    "         [--layers N] [--width N] [--heads N] [--sequence N] [--batch N] [--channels N]\n"
+    "  --network     default transformer\n"
+    "  --out         records as JSON, written anew after each measurement\n"
+    "  --k           peak of live bytes / budget, default 1,1.25,1.5,2,3,4\n"
+    "  --time-limit  no further budget is begun after so many seconds, default 240\n"
+    "  --batch       sequences (default 8) or images (default 2048)\n"
+    "  --channels    of the cnn, default 256\n"
+    "  --layers, --width, --heads, --sequence  of the transformer, default 6, 4096, 32, 1024\n";
+
+std::vector<double> numbers(const std::string& text) {
+  std::vector<double> result;
+  std::size_t first = 0;
+  while (first <= text.size()) {
+    const std::size_t end = std::min(text.find(',', first), text.size());
+    const std::string part = text.substr(first, end - first);
+    std::size_t used = 0;
+    const double value = part.empty() ? 0 : std::stod(part, &used);
+    if (used != part.size() || !(value > 0))
+      throw std::invalid_argument("--k takes numbers above 0, not \"" + part + "\"");
+    result.push_back(value);
+    first = end + 1;
+  }
+  return result;
+}
+
+void print(const bench::Record& r) {
+  std::cout << std::left << std::setw(18) << r.contender << std::right << std::fixed << std::setprecision(2)
+            << std::setw(6) << r.k << std::setw(8) << static_cast<double>(r.memory.value) / 1e9 << " GB ";
+  if (!r.iterations_ms.empty()) std::cout << std::setw(10) << bench::median(r.iterations_ms) << " ms";
+  if (!r.resident_ms.empty()) {
+    std::cout << "  x" << bench::median(r.iterations_ms) / bench::median(r.resident_ms);
+  }
+  if (r.predicted) std::cout << "  predicted " << static_cast<double>(r.predicted->iteration.count()) / 1e6 << " ms";
+  if (r.identical && !*r.identical) std::cout << "  DIFFERENT RESULTS";
+  std::cout << (r.note.empty() ? "" : "  ") << r.note << std::endl;
+}
+
+template <class Subject>
+int sweep(Subject& subject, const Arguments& arguments) {
+  const std::vector<double> ks = numbers(bench::text_or(arguments, "--k", "1,1.25,1.5,2,3,4"));
+  const double limit = arguments.number("--time-limit", 240, 1e6);
+  const std::string out = arguments.text("--out");
+  const bench::Clock clock;
+
+  boost::json::array records;
+  bool same = true;
+  const auto keep = [&](const bench::Record& record) {
+    print(record);
+    boost::json::object json = bench::to_json(std::string(Subject::name), subject.config(), record);
+    json["machine"] = bench::describe_machine(subject.backend());
+    records.push_back(json);
+    same = same && record.identical.value_or(true);
+    if (!out.empty()) bench::write_json(out, records);
+  };
+  bench::Sweep<Subject> sweep(subject, bench::Steps{}, keep);
+  std::size_t left = ks.size();
+  double longest = 0;
+  for (const double k : ks) {
+    const double start = clock.seconds();
+    if (start + longest > limit) break;
+    sweep.run(k);
+    longest = std::max(longest, clock.seconds() - start);
+    --left;
+  }
+  std::cout << clock.seconds() << " s\n";
+  if (left > 0) std::cerr << "the time was up: " << left << " of " << ks.size() << " budgets were not measured\n";
+  if (!same) std::cerr << "results differ from those of the run with room for everything\n";
+  return same && left == 0 ? 0 : 1;
+}
+
+int run(const cuda::Backend& backend, const Arguments& arguments) {
+  const std::string network = bench::text_or(arguments, "--network", "transformer");
+  if (network == "cnn") {
+    fashion::Settings settings;
+    settings.batch = arguments.whole("--batch", 2048);
+    settings.channels = arguments.whole("--channels", 256);
+    bench::CnnSubject subject(backend, settings);
+    return sweep(subject, arguments);
+  }
+  if (network != "transformer") throw std::invalid_argument("--network takes cnn or transformer");
+  transformer::Settings settings;
+  settings.layers = arguments.whole("--layers", 6);
+  settings.width = arguments.whole("--width", 4096);
+  settings.heads = arguments.whole("--heads", 32);
+  settings.sequence = arguments.whole("--sequence", 1024);
+  settings.batch = arguments.whole("--batch", 8);
+  bench::TransformerSubject subject(backend, settings);
+  return sweep(subject, arguments);
+}
+
+}  // namespace
+
+int main(int count, char** words) {
+  return neural::run_example(count, words, usage,
+                             {"--network", "--out", "--k", "--time-limit", "--device", "--layers", "--width", "--heads",
+                              "--sequence", "--batch", "--channels"},
+                             [](const Arguments& arguments) {
+                               return bench::run_on_cuda(
+                                   arguments, [&](const cuda::Backend& backend) { return run(backend, arguments); });
+                             });
+}

@@ -1,0 +1,206 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What ./dev gpu check and ./dev gpu bench run, and how long each may take: less than nine minutes in all, each."""
+
+import functools
+import glob
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+from runner import Check
+
+HERE = Path(__file__).resolve().parent
+BENCH = HERE.parent / "bench" / "gpu"
+
+CNN = {"batch": 2048, "channels": 256}
+QUIET_PYTHON = {"PYTHONDONTWRITEBYTECODE": "1"}  # the tree stays as it is
+TRANSFORMER = {"layers": 6, "width": 4096, "heads": 32, "sequence": 1024, "batch": 8}
+
+
+# ---- What the machine has --------------------------------------------------------------------------------------------
+
+
+def pythons():
+  """Interpreters to look for PyTorch in, the plain one first."""
+  found = [shutil.which("python3"), "/usr/bin/python3", sys.executable]
+  return list(dict.fromkeys(p for p in found if p and os.path.exists(p)))
+
+
+def says(command, environment=None, limit=60):
+  """What a command prints, without its errors; nothing where it fails."""
+  try:
+    done = subprocess.run(command, env={**os.environ, **(environment or {})}, timeout=limit, stdin=subprocess.DEVNULL,
+                          stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, check=True)
+    return done.stdout.strip()
+  except (OSError, subprocess.SubprocessError):
+    return ""
+
+
+def python_with_torch_on_cuda():
+  for python in pythons():
+    if says([python, "-c", "import torch; print(torch.cuda.is_available())"], limit=90) == "True":
+      return python
+  return None
+
+
+@functools.cache
+def library_folders():
+  """Where cuBLAS and cuDNN may lie beside the places that the loader knows: the toolkit's folder, and NVIDIA's packages
+  of Python."""
+  folders = glob.glob("/usr/local/cuda*/lib64") + glob.glob("/usr/local/cuda*/lib")
+  for python in pythons():
+    for path in says([python, "-c", "import nvidia; print('\\n'.join(nvidia.__path__))"]).splitlines():
+      folders += glob.glob(f"{path}/*/lib")
+  return [f for f in dict.fromkeys(folders) if glob.glob(f"{f}/libcublas.so*") or glob.glob(f"{f}/libcudnn.so*")]
+
+
+def compute_sanitizer():
+  found = shutil.which("compute-sanitizer")
+  for pattern in ("/usr/local/cuda*/bin/compute-sanitizer", "/usr/local/cuda*/compute-sanitizer/compute-sanitizer",
+                  "/opt/nvidia/*/compute-sanitizer"):
+    found = found or next(iter(sorted(glob.glob(pattern), reverse=True)), None)
+  return found
+
+
+class Machine:
+  """`programs`: the folder that programs.gather() filled."""
+
+  def __init__(self, programs):
+    self.programs = Path(programs)
+    folders = library_folders()
+    old = os.environ.get("LD_LIBRARY_PATH", "")
+    self.environment = {"LD_LIBRARY_PATH": ":".join([*folders, *([old] if old else [])])} if folders else {}
+    try:
+      self.devices = json.loads(says([self.programs / "swapmm_gpu_devices"], self.environment))
+    except ValueError:
+      self.devices = {"devices": [], "why_none": "the program that lists devices does not run"}
+    self.sanitizer = compute_sanitizer()
+
+  @property
+  def has_device(self):
+    return bool(self.devices["devices"])
+
+  def path(self, name):
+    return str(self.programs / name)
+
+  def check(self, name, commands, limit, **others):
+    """One that needs programs: skipped where one of them was not built."""
+    skip = others.pop("skip", "")
+    for command in commands:
+      for word in map(str, command):
+        if not skip and word.startswith(str(self.programs) + "/") and not os.path.exists(word):
+          skip = f"{Path(word).name} was not built"
+    environment = {**self.environment, **others.pop("environment", {})}
+    return Check(name, commands, limit, environment=environment, skip=skip, **others)
+
+
+# ---- Checks ----------------------------------------------------------------------------------------------------------
+
+# Under a tool everything takes a hundred times as long: one that swaps, on demand and by plans, and our own kernels.
+# Products are left out: they are the library's.
+SHORT_RUNTIME = "a chain is right*,a captured iteration*"
+SHORT_KERNELS = "LayerNorm*,softmax*,GELU*,the mean square*"
+NO_ERRORS = r"ERROR SUMMARY: 0 errors"
+NO_HAZARDS = r"RACECHECK SUMMARY: 0 hazards displayed"
+
+
+def sanitizer_checks(machine):
+  skip = "" if machine.sanitizer else "there is no compute-sanitizer"
+  tool = machine.sanitizer or "compute-sanitizer"
+  runtime, kernels = machine.path("swapmm_cuda_tests"), machine.path("swapmm_transformer_cuda_tests")
+
+  def check(name, commands, limit, **others):
+    # Some runtimes of virtual machines do not let the tool in.
+    return machine.check(f"sanitizer-{name}", commands, limit, skip=skip, skip_when="Device not supported", **others)
+
+  def command(name, program, cases, *options):
+    return [tool, "--tool", name, "--error-exitcode", "9", *options, program, f"--test-case={cases}"]
+
+  quiet = ("--report-api-errors", "no")  # calls that may fail are looked at by who makes them
+  # First: a tool that misses this one sees nothing.
+  yield check("planted-error", [command("memcheck", runtime, "planted: *") + ["--no-skip"]], 25, may_fail=True,
+              must_say=r"Invalid __global__ write[\s\S]*ERROR SUMMARY: [1-9]")
+  # What cuBLAS keeps until the end of the process is no leak of ours: the programs with it are not asked.
+  # Nor is a backend of a test's own, that stays for good.
+  yield check("memcheck", [command("memcheck", runtime, SHORT_RUNTIME, *quiet, "--leak-check", "full"),
+                           command("memcheck", runtime, "random programs*", *quiet),
+                           command("memcheck", kernels, SHORT_KERNELS, *quiet)], 65, must_say=NO_ERRORS,
+              environment={"SWAPMM_TEST_SEEDS": "10"})
+  yield check("initcheck", [command("initcheck", runtime, SHORT_RUNTIME),
+                            command("initcheck", kernels, SHORT_KERNELS)], 45, must_say=NO_ERRORS)
+  yield check("racecheck", [command("racecheck", kernels, SHORT_KERNELS)], 40, must_say=NO_HAZARDS)
+  yield check("synccheck", [command("synccheck", kernels, SHORT_KERNELS)], 35, must_say=NO_ERRORS)
+
+
+def checks(machine, results, opencl=()):
+  """`opencl`: pairs of (name, command) that run on a GPU by OpenCL, where there is one."""
+  ran = r"test cases: +[1-9]\d* \| +[1-9]"
+  path = machine.path
+  long = ("*/cuda/faults_test.cpp", "*/cuda/random_programs_test.cpp")
+  tests = path("swapmm_cuda_tests")
+  yield machine.check("cuda-tests", [[tests, f"--source-file-exclude={','.join(long)}"]], 40, must_say=ran)
+  yield machine.check("cuda-faults", [[tests, f"--source-file={long[0]}"]], 50, must_say=ran)
+  yield machine.check("cuda-random-programs", [[tests, f"--source-file={long[1]}"]], 40, must_say=ran)
+  yield machine.check("transformer-tests", [[path("swapmm_transformer_cuda_tests")]], 30, must_say=ran)
+  yield machine.check("neural-tests", [[path("swapmm_neural_cuda_tests")]], 45, must_say=ran)
+  yield from sanitizer_checks(machine)
+  pictures = Path(path("fashion-mnist"))
+  carried = {"SWAPMM_FASHION_MNIST": str(pictures)} if pictures.is_dir() else {}
+  # Of the pictures that are carried, as many passes as make the usual number of steps.
+  epochs = ["--epochs", "7"] if carried else []
+  yield machine.check("demo", [[path("fashion_mnist"), "--device", "cuda", *epochs, "--report",
+                                str(Path(results) / "demo-report.json")]], 45, environment=carried,
+                      outputs=[str(Path(results) / "demo-report.json")])
+  yield machine.check("sequence", [[path("sequence"), "--device", "cuda"]], 15)
+  yield machine.check("inference", [[path("inference"), "--device", "cuda"]], 15)
+  yield machine.check("transformer", [[path("transformer"), "--layers", "3", "--steps", "5"]], 20)
+  yield machine.check("custom-kernel", [[path("cuda_custom_kernel")]], 10)
+  yield machine.check("graph", [[path("cuda_graph")]], 10)
+  for name, command in opencl:
+    yield Check(name, [command], 60)  # beside the others, as far as time is left
+
+
+# ---- Benchmarks ------------------------------------------------------------------------------------------------------
+
+
+def pairs(sizes):
+  return ",".join(f"{key}={value}" for key, value in sizes.items())
+
+
+def options(sizes):
+  return [word for key, value in sizes.items() for word in (f"--{key}", str(value))]
+
+
+def benchmarks(machine, results, torch_python):
+  def file(name):
+    return str(Path(results) / name)
+
+  def program(name, limit, tool, *words):
+    out = file(f"{name}.json")
+    return machine.check(name, [[machine.path(tool), *words, "--out", out]], limit, outputs=[out])
+
+  yield program("links", 55, "swapmm_bench_gpu_links")
+  yield program("overhead", 45, "swapmm_bench_gpu_overhead")
+  for name, sizes, limit in (("cnn", CNN, 60), ("transformer", TRANSFORMER, 75)):
+    for part, ks in (("a", "1,1.25,1.5"), ("b", "2,3,4")):
+      yield program(f"networks-{name}-{part}", limit, "swapmm_bench_gpu_networks", "--network", name, *options(sizes),
+                    "--k", ks, "--time-limit", str(limit - 15))
+  no_torch = "" if torch_python else "there is no PyTorch that sees the device"
+  for name, sizes, limit in (("cnn", CNN, 65), ("transformer", TRANSFORMER, 85)):
+    out = file(f"contenders-{name}.json")
+    command = [torch_python or "python3", str(BENCH / "contenders.py"), "--networks", name, f"--{name}", pairs(sizes),
+               "--device", "cuda", "--shares", "1,0.5,0.25", "--iterations", "5", "--out", out]
+    yield Check(f"contenders-{name}", [command], limit, skip=no_torch, outputs=[out], environment=QUIET_PYTHON,
+                inputs=[str(BENCH / f) for f in ("contenders.py", "offload.py", "torch_networks.py")])
+
+
+def plot(results):
+  """Of what was measured."""
+  found = [*Path(results).glob("networks-*.json"), *Path(results).glob("contenders-*.json")]
+  measured = sorted(str(path) for path in found if not path.name.endswith(".result.json"))
+  return Check("plot", [[sys.executable, str(BENCH / "plot.py"), "--out-dir", str(results), *measured]], 10,
+               inputs=[str(BENCH / "plot.py"), *measured], environment=QUIET_PYTHON,
+               skip="" if measured else "nothing was measured")
