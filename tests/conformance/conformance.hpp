@@ -356,7 +356,7 @@ TEST_CASE_TEMPLATE_DEFINE("objects may go while queued work uses them", A, c_rel
       auto goes_first = std::move(up);
       auto goes_second = std::move(source);
       auto goes_third = std::move(added);
-      auto goes_fourth = std::move(second);
+      [[maybe_unused]] auto goes_fourth = std::move(second);
       auto goes_fifth = std::move(memory);
     }
     // New objects may get the same memory: they must not disturb what is still queued.

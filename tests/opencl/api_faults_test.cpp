@@ -9,7 +9,8 @@
 #include <string>
 #include <string_view>
 
-#include "opencl/fault_world.hpp"
+#include "opencl/support.hpp"
+#include "support/fault_programs.hpp"
 
 using namespace swapmm;
 using namespace swapmm::test;

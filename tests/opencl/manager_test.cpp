@@ -13,7 +13,8 @@
 
 #include <swapmm/plan/planner.hpp>
 
-#include "opencl/chain.hpp"
+#include "opencl/support.hpp"
+#include "support/chain.hpp"
 
 using namespace swapmm;
 using namespace swapmm::test;

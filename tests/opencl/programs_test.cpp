@@ -10,7 +10,8 @@
 #include <utility>
 #include <vector>
 
-#include "opencl/chain.hpp"
+#include "opencl/support.hpp"
+#include "support/chain.hpp"
 
 using namespace swapmm;
 using namespace swapmm::test;

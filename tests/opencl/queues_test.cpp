@@ -12,7 +12,8 @@
 #include <string>
 #include <vector>
 
-#include "opencl/chain.hpp"
+#include "opencl/support.hpp"
+#include "support/chain.hpp"
 
 using namespace swapmm;
 using namespace swapmm::test;

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Small kernels on tensors of 32-bit numbers, what they do as plain loops, and one context that tests share, so that
-// the kernels are compiled once.
+// The operations of support/numbers.hpp as kernels, and one context that tests share, so that they are compiled once.
 
 #include <cstddef>
 #include <cstdint>
@@ -18,18 +17,10 @@
 
 #include "opencl/api_calls.hpp"
 #include "opencl/device.hpp"
+#include "support/numbers.hpp"
 #include "support/small_program.hpp"
 
 namespace swapmm::test {
-
-using Number = std::uint32_t;
-using Numbers = std::vector<Number>;
-
-/// Both ways in which an operation hands its work in.
-enum class Form : std::uint8_t {
-  plain,       ///< (auto& op)
-  with_event,  ///< (auto& op, WaitList) -> event
-};
 
 /// The first backend on the device. It stays for good, for the driver may be gone before the program's last objects.
 inline const opencl::Backend& first_backend() {
@@ -44,7 +35,7 @@ inline opencl::Backend shared_backend(cl_command_queue queue = nullptr) {
 /// On a device that interprets kernels, long tests do a part of their work.
 inline bool device_is_slow() { return first_backend().capabilities().device_name.find("clgrind") != std::string::npos; }
 
-/// Each has a namesake below that does the same on the host.
+/// Each has a namesake in support/numbers.hpp that does the same on the host.
 struct Kernels {
   static constexpr const char* source = R"(
 __kernel void affine(__global const uint* from, __global uint* to, uint added) {
@@ -79,23 +70,6 @@ inline ApiObjects objects_at_rest() {
   return api_objects();
 }
 
-inline void affine(const Numbers& from, Numbers& to, Number added) {
-  for (std::size_t i = 0; i < to.size(); ++i) to[i] = 3U * from[i] + added;
-}
-inline void blend(const Numbers& a, const Numbers& b, Numbers& to) {
-  for (std::size_t i = 0; i < to.size(); ++i) to[i] = 3U * a[i] + 5U * b[i] + static_cast<Number>(i);
-}
-inline void grow(const Numbers& by, Numbers& to) {
-  for (std::size_t i = 0; i < to.size(); ++i) to[i] = 7U * to[i] + by[i];
-}
-
-/// Numbers that tell one seed and one position from another.
-inline Numbers numbers(std::size_t count, Number seed) {
-  Numbers result(count);
-  for (std::size_t i = 0; i < count; ++i) result[i] = seed * 2654435761U + static_cast<Number>(i) * 40503U;
-  return result;
-}
-
 /// What op[tensor] gives, as a kernel's argument: also where a backend around this one has a view of its own.
 template <class T>
 const opencl::View<T>& argument_of(const opencl::View<T>& view) {
@@ -108,11 +82,13 @@ void run_kernel(MemoryManager<B>& manager, std::string_view name, Form form, ope
                 SetArguments&& set_arguments, const Parts&... parts) {
   if (form == Form::plain) {
     manager.run(name, parts..., [&](auto& op) {
+      callable_began = true;
       set_arguments(op);
       kernel.enqueue(op.queue(), {size});
     });
   } else {
     manager.run(name, parts..., [&](auto& op, const opencl::WaitList& waits) {
+      callable_began = true;
       set_arguments(op);
       return kernel.enqueue(op.queue(), {size}, {}, waits);
     });

@@ -27,9 +27,9 @@ Action action(ActionKind kind, std::uint8_t slot = 0, std::uint8_t other = 0) {
   return result;
 }
 
-Action make(std::uint8_t slot) {
+Action make(std::uint8_t slot, std::uint32_t bytes = 16) {
   Action result = action(ActionKind::make, slot);
-  result.bytes = 16;
+  result.bytes = bytes;
   result.slices = 1;
   return result;
 }
@@ -133,6 +133,32 @@ TEST_CASE("downloads and uploads meet two operations under every interleaving, t
   program.actions.push_back(action(ActionKind::upload, 0));
   program.actions.push_back(operation(0, Access::update, false));
   program.actions.push_back(action(ActionKind::collect, 0, 0));
+  const std::uint64_t runs = run_all(program);
+  CHECK(runs > 100);
+}
+
+TEST_CASE("bytes of a slab become a larger block while copies from the smaller ones wait, under every interleaving") {
+  TestProgram program = tiny_program(0, 21);  // 336 bytes
+  program.scheduler.observe = 0;
+  program.device.pieces = 2;
+  program.device.host_slab = Bytes{512};
+  program.manager.pinned_budget = Bytes{512};
+  for (std::uint8_t round = 0; round < 2; ++round) {
+    program.actions.push_back(make(2, 304));
+    program.actions.push_back(operation(2, Access::write, false));
+    for (const std::uint8_t slot : {std::uint8_t{0}, std::uint8_t{1}}) {
+      program.actions.push_back(make(slot));
+      program.actions.push_back(action(ActionKind::upload, slot));  // 256 bytes of the slab
+      program.actions.push_back(operation(slot, Access::update, false));
+    }
+    program.actions.push_back(action(ActionKind::destroy, 0));
+    program.actions.push_back(action(ActionKind::destroy, 1));
+    program.actions.push_back(make(3, 48));
+    program.actions.push_back(operation(3, Access::write, false));  // pushes the large one out, into all of the slab
+    program.actions.push_back(action(ActionKind::destroy, 3));
+    if (round == 1) program.actions.push_back(action(ActionKind::download, 2));
+    program.actions.push_back(action(ActionKind::destroy, 2));
+  }
   const std::uint64_t runs = run_all(program);
   CHECK(runs > 100);
 }

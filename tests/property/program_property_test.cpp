@@ -6,13 +6,13 @@
 #include <doctest/doctest.h>
 
 #include <cstdint>
-#include <cstdlib>
 #include <sstream>
 #include <string>
 
 #include "support/program_oracle.hpp"
 #include "support/program_shrink.hpp"
 #include "support/random_program.hpp"
+#include "support/seeds.hpp"
 
 using namespace swapmm;
 
@@ -23,20 +23,6 @@ constexpr std::uint64_t usual_seeds = 1'500;  // each takes many times as long
 #else
 constexpr std::uint64_t usual_seeds = 10'000;
 #endif
-
-struct Seeds {
-  std::uint64_t first = 1;
-  std::uint64_t count = usual_seeds;
-};
-
-Seeds seeds() {
-  Seeds seeds;
-  const char* const first = std::getenv("SWAPMM_TEST_SEED");
-  const char* const count = std::getenv("SWAPMM_TEST_SEEDS");
-  if (first != nullptr) seeds = {std::strtoull(first, nullptr, 10), 1};
-  if (count != nullptr) seeds.count = std::strtoull(count, nullptr, 10);
-  return seeds;
-}
 
 test::TestProgram program_of(std::uint64_t seed) { return test::random_program(seed, 30 + seed * 37 % 91); }
 
@@ -60,7 +46,7 @@ std::string report_of(std::uint64_t seed, const std::string& failure) {
 }  // namespace
 
 TEST_CASE("random programs read what they wrote, within all budgets, on demand and by plan") {
-  const Seeds all = seeds();
+  const test::Seeds all = test::seeds(usual_seeds);
   test::RunResult sum;
   std::uint64_t programs_with_plans = 0;
   std::uint64_t programs_that_drop = 0;

@@ -92,9 +92,11 @@ class NullBackend {
   };
 
   /// A lazy device ends its work only when the host waits for it; another one at once.
-  explicit NullBackend(bool lazy = false, Bytes alignment = Bytes{64}) : device_(std::make_shared<Device>()) {
+  explicit NullBackend(bool lazy = false, Bytes alignment = Bytes{64}, Bytes host_slab = Bytes{0})
+      : device_(std::make_shared<Device>()) {
     device_->capabilities.device_name = "null";
     device_->capabilities.alignment = alignment;
+    device_->capabilities.host_slab = host_slab;
     device_->lazy = lazy;
   }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "program_kernel.hpp"
 
-#include <span>
+#include <string_view>
 
 namespace swapmm::test {
 namespace {
@@ -10,13 +10,9 @@ constexpr std::uint64_t scratch_id = std::uint64_t{1} << 40U;
 
 void check_operand(const Kernel& kernel, const Kernel::Operand& operand, std::string_view when) {
   const simulated::Finding finding = operand.layout.check(operand.data, operand.range, operand.versions);
-  if (finding.found == simulated::Found::exact || !kernel.failure->empty()) return;
-  *kernel.failure = "the operation of action " + std::to_string(kernel.number) + " reads " +
-                    text_of(operand.layout, finding) + ' ' + std::string(when);
-}
-
-std::chrono::nanoseconds duration_of(std::string_view name) {
-  return std::chrono::nanoseconds{100 + 50 * static_cast<std::int64_t>(name.back() % 8)};
+  if (finding.found == simulated::Found::exact || kernel.failure->any()) return;
+  kernel.failure->set("the operation of action " + std::to_string(kernel.number) + " reads " +
+                      text_of(operand.layout, finding) + ' ' + std::string(when));
 }
 
 }  // namespace
@@ -32,9 +28,9 @@ void Kernel::write() const {
   for (std::size_t i = 0; i < part_count; ++i) {
     if (parts[i].access == Access::read) check_operand(*this, parts[i], "at its end");
   }
-  if (scratch_bytes != 0 && failure->empty() &&
+  if (scratch_bytes != 0 && !failure->any() &&
       simulated::check({scratch, scratch_bytes}, scratch_id, number).found != simulated::Found::exact) {
-    *failure = "the work area of action " + std::to_string(number) + " was changed while it ran";
+    failure->set("the work area of action " + std::to_string(number) + " was changed while it ran");
   }
   for (std::size_t i = 0; i < part_count; ++i) {
     if (parts[i].access == Access::read) continue;
@@ -51,38 +47,6 @@ std::string text_of(const SlicedBytes& tensor, const simulated::Finding& finding
     text += " of version " + std::to_string(finding.version);
   }
   return text;
-}
-
-void launch_kernel(simulated::Queue& queue, std::string_view name, const Kernel& kernel, const Form& form) {
-  const auto duration = duration_of(name);
-  const std::span<const simulated::Touch> touches(kernel.touches.data(), kernel.touch_count);
-  const auto read = [&kernel] { kernel.read(); };
-  const auto write = [&kernel] { kernel.write(); };
-  const auto both = [&kernel] {
-    kernel.read();
-    kernel.write();
-  };
-  if (form.two_launches) {
-    queue.launch(name, duration, touches, read);
-    queue.launch(name, duration, touches, write);
-  } else if (form.two_phases) {
-    queue.launch(name, duration, touches, read, write);
-  } else {
-    queue.launch(name, duration, touches, both);
-  }
-}
-
-simulated::NativeEvent launch_kernel(simulated::Queue& queue, std::string_view name, const Kernel& kernel,
-                                     const Form& form, const simulated::WaitList& waits) {
-  const auto duration = duration_of(name);
-  const std::span<const simulated::Touch> touches(kernel.touches.data(), kernel.touch_count);
-  const auto read = [&kernel] { kernel.read(); };
-  const auto write = [&kernel] { kernel.write(); };
-  if (form.two_launches) {
-    (void)queue.launch(name, duration, touches, waits, read);
-    return queue.launch(name, duration, touches, simulated::WaitList(), write);
-  }
-  return queue.launch(name, duration, touches, waits, read, write);
 }
 
 }  // namespace swapmm::test

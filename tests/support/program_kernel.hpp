@@ -2,36 +2,57 @@
 #pragma once
 
 #include <array>
-#include <chrono>
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <mutex>
 #include <string>
-#include <string_view>
+#include <utility>
 
-#include <swapmm/backend/simulated.hpp>
+#include <swapmm/backend/simulated/pattern.hpp>
 
 #include "program_model.hpp"
 #include "test_program.hpp"
 
 namespace swapmm::test {
 
+/// The first thing that was wrong in the kernels of a run. Some devices run them on threads of their own.
+class KernelFailure {
+ public:
+  [[nodiscard]] bool any() const { return any_.load(std::memory_order_acquire); }
+  [[nodiscard]] std::string text() const {
+    const std::lock_guard lock(mutex_);
+    return text_;
+  }
+  /// Later ones change nothing.
+  void set(std::string text) {
+    const std::lock_guard lock(mutex_);
+    if (any()) return;
+    text_ = std::move(text);
+    any_.store(true, std::memory_order_release);
+  }
+
+ private:
+  mutable std::mutex mutex_;
+  std::string text_;
+  std::atomic<bool> any_ = false;
+};
+
 /// What one operation of a program does on the device, whenever the device comes to it.
 struct Kernel {
   struct Operand {
-    std::byte* data = nullptr;  ///< where its first slice begins
+    std::byte* data = nullptr;  ///< where its first slice begins, for read() and write()
     SlicedBytes layout;
     SliceRange range;
     Access access = Access::read;
     SliceVersions versions{};  ///< before the operation
   };
   std::size_t number = 0;
-  std::string* failure = nullptr;  ///< takes the first thing that is wrong
+  KernelFailure* failure = nullptr;
   std::array<Operand, most_parts> parts;
   std::size_t part_count = 0;
   std::byte* scratch = nullptr;
   std::uint32_t scratch_bytes = 0;
-  std::array<simulated::Touch, most_parts + 1> touches;
-  std::size_t touch_count = 0;
 
   /// Checks what it needs, and puts a pattern into its work area.
   void read() const;
@@ -40,11 +61,5 @@ struct Kernel {
 };
 
 [[nodiscard]] std::string text_of(const SlicedBytes& tensor, const simulated::Finding& finding);
-
-/// Queues it in the order of the queue, as one or two launches of one or two phases.
-void launch_kernel(simulated::Queue& queue, std::string_view name, const Kernel& kernel, const Form& form);
-/// The same behind a wait list.
-[[nodiscard]] simulated::NativeEvent launch_kernel(simulated::Queue& queue, std::string_view name, const Kernel& kernel,
-                                                   const Form& form, const simulated::WaitList& waits);
 
 }  // namespace swapmm::test

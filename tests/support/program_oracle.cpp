@@ -18,8 +18,8 @@ bool same_results(const TestProgram& program, const RunResult& a, const RunResul
   return may_differ || a.downloads == b.downloads;
 }
 
-std::string judge_again(const TestProgram& program, const RunResult& first) {
-  const RunResult second = run_program(program, {.save_plans = true});
+std::string judge_again(const ProgramRunner& run_on_device, const TestProgram& program, const RunResult& first) {
+  const RunResult second = run_on_device(program, {.save_plans = true});
   if (second.trace_hash != first.trace_hash) return "the same seed gives other steps";
   if (second.downloads != first.downloads) return "the same seed gives other bytes";
   const auto same_text = [](const SavedPlan& a, const SavedPlan& b) { return a.text == b.text; };
@@ -29,16 +29,16 @@ std::string judge_again(const TestProgram& program, const RunResult& first) {
   return {};
 }
 
-std::string judge_on_demand(const TestProgram& program, const RunResult& first) {
-  const RunResult run = run_program(program, {.planning = false});
+std::string judge_on_demand(const ProgramRunner& run_on_device, const TestProgram& program, const RunResult& first) {
+  const RunResult run = run_on_device(program, {.planning = false});
   if (!run.failure.empty()) return "without plans: " + run.failure;
   if (run.dropped != 0) return "without plans a value is dropped";
   return same_results(program, first, run) ? std::string() : "without plans the host reads other bytes";
 }
 
 /// Plans of the run itself, which suit it.
-std::string judge_advice(const TestProgram& program, const RunResult& first) {
-  const RunResult run = run_program(program, {.loaded = first.plans});
+std::string judge_advice(const ProgramRunner& run_on_device, const TestProgram& program, const RunResult& first) {
+  const RunResult run = run_on_device(program, {.loaded = first.plans});
   if (!run.failure.empty()) return "with its own plans: " + run.failure;
   if (!same_results(program, first, run)) return "with its own plans the host reads other bytes";
   if (program.steady && run.refused == 0 && run.iterations_followed < first.iterations_followed) {
@@ -58,7 +58,8 @@ void change_number(std::mt19937_64& random, std::string& text) {
   if (at != text.end()) *at = static_cast<char>('0' + random() % 10);
 }
 
-std::string judge_changed_advice(const TestProgram& program, const RunResult& first) {
+std::string judge_changed_advice(const ProgramRunner& run_on_device, const TestProgram& program,
+                                 const RunResult& first) {
   std::mt19937_64 random(program.seed);
   std::vector<SavedPlan> changed = first.plans;
   for (SavedPlan& saved : changed) {
@@ -75,18 +76,18 @@ std::string judge_changed_advice(const TestProgram& program, const RunResult& fi
     write_plan(out, *plan);
     saved.text = out.str();
   }
-  const RunResult run = run_program(program, {.loaded = changed});
+  const RunResult run = run_on_device(program, {.loaded = changed});
   if (!run.failure.empty()) return "with changed plans: " + run.failure;
   return same_results(program, first, run) ? std::string() : "with changed plans the host reads other bytes";
 }
 
 }  // namespace
 
-Verdict judge(const TestProgram& program, const Scrutiny& scrutiny) {
-  Verdict verdict{{}, run_program(program, {.save_plans = scrutiny.again || scrutiny.advised})};
+Verdict judge(const TestProgram& program, const Scrutiny& scrutiny, const ProgramRunner& run_on_device) {
+  Verdict verdict{{}, run_on_device(program, {.save_plans = scrutiny.again || scrutiny.advised})};
   verdict.failure = verdict.run.failure;
   const auto ask = [&](bool asked, auto&& question) {
-    if (asked && verdict.failure.empty()) verdict.failure = question(program, verdict.run);
+    if (asked && verdict.failure.empty()) verdict.failure = question(run_on_device, program, verdict.run);
   };
   ask(scrutiny.again, judge_again);
   ask(scrutiny.on_demand, judge_on_demand);

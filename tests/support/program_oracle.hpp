@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <functional>
 #include <string>
 
 #include "support/program_runner.hpp"
@@ -20,6 +21,10 @@ struct Verdict {
   RunResult run;        ///< the first one
 };
 
-[[nodiscard]] Verdict judge(const TestProgram& program, const Scrutiny& scrutiny);
+/// As run_program() does, on whatever device.
+using ProgramRunner = std::function<RunResult(const TestProgram& program, const RunSettings& settings)>;
+
+[[nodiscard]] Verdict judge(const TestProgram& program, const Scrutiny& scrutiny,
+                            const ProgramRunner& run_on_device = run_program);
 
 }  // namespace swapmm::test

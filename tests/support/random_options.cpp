@@ -72,6 +72,14 @@ Bytes random_budget(simulated::Random& random, const Sizes& sizes) {
   }
 }
 
+/// Slabs from the smallest to such that hold all; where memory is short, blocks of one size become those of another.
+void draw_slabs(simulated::Random& random, simulated::Options& device, Options& manager) {
+  if (!chance(random, 40)) return;
+  device.host_slab = Bytes{std::uint64_t{256} << random.below(9)};
+  if (chance(random, 70)) manager.pinned_budget = Bytes{256 + random.below(4096)};
+  if (chance(random, 10)) manager.host_budget = Bytes{4096 + random.below(8192)};
+}
+
 }  // namespace
 
 void draw_device(simulated::Random& random, simulated::Options& device) {
@@ -121,6 +129,7 @@ void draw_budgets(simulated::Random& random, TestProgram& program) {
   if (chance(random, 7)) manager.host_budget = host;
   if (chance(random, 10)) device.pinned_bytes = Bytes{random.below(4096)};
   if (chance(random, 3)) device.host_bytes = host;
+  draw_slabs(random, device, manager);
 }
 
 }  // namespace swapmm::test

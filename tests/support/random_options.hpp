@@ -13,8 +13,8 @@ void draw_device(simulated::Random& random, simulated::Options& device);
 /// Any planner, at once or deferred.
 void draw_scheduler(simulated::Random& random, SchedulerOptions& scheduler);
 
-/// Options of the manager, and the device's memory. The budget is from exactly the largest bundle of the program to
-/// all that ever lives at one time.
+/// Options of the manager, and the device's memory; the host's in slabs or block by block. The budget is from exactly
+/// the largest bundle of the program to all that ever lives at one time.
 void draw_budgets(simulated::Random& random, TestProgram& program);
 
 }  // namespace swapmm::test

@@ -52,6 +52,7 @@ void print_device(std::ostream& out, const simulated::Options& device) {
   if (device.max_allocation) out << ", largest allocation " << device.max_allocation->value;
   if (device.host_bytes) out << ", host bytes " << device.host_bytes->value;
   if (device.pinned_bytes) out << ", pinned bytes " << device.pinned_bytes->value;
+  if (device.host_slab.value != 0) out << ", host slabs up to " << device.host_slab.value;
   if (device.half_duplex) out << ", half duplex";
   if (device.needs_flush) out << ", needs flush";
   if (!device.steps_in_calls) out << ", no steps in calls";

@@ -41,7 +41,7 @@ enum class ActionKind : std::uint8_t {
 };
 
 /// How an operation is given to the manager and what its callable does.
-struct Form {
+struct LaunchForm {
   bool gives_event = false;  ///< the second form of a callable
   bool two_phases = false;   ///< reads at one step, writes at a later one
   bool two_launches = false;
@@ -66,7 +66,7 @@ struct Action {
   std::uint8_t part_count = 0;
   bool uneven = false;  ///< of make: slices begin at any byte; operations use the tensor as a whole
   Lifetime lifetime = Lifetime::observed;
-  Form form{};
+  LaunchForm form{};
   std::uint32_t bytes = 0;
   std::array<Part, most_parts> parts{};
 };

@@ -2,7 +2,8 @@
 #pragma once
 
 // A program on a device where something goes wrong, a model of what each tensor must hold, and the rules by which the
-// library's errors are judged: values are right, or somebody was told.
+// library's errors are judged: values are right, or somebody was told. For any backend for which there is a
+// run_affine() and so on: see numbers.hpp.
 
 #include <cstddef>
 #include <cstdint>
@@ -15,7 +16,10 @@
 #include <utility>
 #include <vector>
 
-#include "opencl/chain.hpp"
+#include <swapmm/swapmm.hpp>
+
+#include "support/chain.hpp"
+#include "support/numbers.hpp"
 
 namespace swapmm::test {
 
@@ -90,31 +94,21 @@ class FaultWorld {
     if (manager_) call("synchronize", [&] { manager_->synchronize(); });
   }
 
-  void run_affine(Form form, std::size_t from, std::size_t to, Number added) {
+  void apply_affine(Form form, std::size_t from, std::size_t to, Number added) {
     if (!usable({from}) || !items_[to].tensor) return;
-    const auto arguments = [&](auto& op) {
-      kernels().affine.set(argument_of<Number>(op[of(from)]), argument_of<Number>(op[of(to)]), added);
-    };
-    if (!operation(form, kernels().affine, to, arguments, reads(of(from)), writes(of(to)))) return;
+    if (!operation("affine", to, [&] { run_affine(*manager_, form, "affine", of(from), of(to), added); })) return;
     affine(items_[from].value, items_[to].value, added);
     items_[to].known = true;
   }
-  void run_blend(Form form, std::size_t a, std::size_t b, std::size_t to) {
+  void apply_blend(Form form, std::size_t a, std::size_t b, std::size_t to) {
     if (!usable({a, b}) || !items_[to].tensor) return;
-    const auto arguments = [&](auto& op) {
-      kernels().blend.set(argument_of<Number>(op[of(a)]), argument_of<Number>(op[of(b)]),
-                          argument_of<Number>(op[of(to)]));
-    };
-    if (!operation(form, kernels().blend, to, arguments, reads(of(a), of(b)), writes(of(to)))) return;
+    if (!operation("blend", to, [&] { run_blend(*manager_, form, "blend", of(a), of(b), of(to)); })) return;
     blend(items_[a].value, items_[b].value, items_[to].value);
     items_[to].known = true;
   }
-  void run_grow(Form form, std::size_t by, std::size_t to) {
+  void apply_grow(Form form, std::size_t by, std::size_t to) {
     if (!usable({by, to})) return;
-    const auto arguments = [&](auto& op) {
-      kernels().grow.set(argument_of<Number>(op[of(by)]), argument_of<Number>(op[of(to)]));
-    };
-    if (operation(form, kernels().grow, to, arguments, reads(of(by)), updates(of(to)))) {
+    if (operation("grow", to, [&] { run_grow(*manager_, form, "grow", of(by), of(to)); })) {
       grow(items_[by].value, items_[to].value);
     }
   }
@@ -234,19 +228,15 @@ class FaultWorld {
     if (!rules_.repeats && !rules_.loses_device) problem(std::string(what) + " fails a second time");
     return false;
   }
-  template <class Arguments, class... Parts>
-  bool operation(Form form, opencl::Kernel& kernel, std::size_t output, Arguments&& arguments, const Parts&... parts) {
-    return call(kernel_name(kernel), [&] {
-      bool entered = false;
+  template <class Run>
+  bool operation(std::string_view name, std::size_t output, Run&& run) {
+    return call(name, [&] {
+      callable_began = false;
       try {
-        const auto set = [&](auto& op) {
-          entered = true;
-          arguments(op);
-        };
-        run_kernel(*manager_, kernel_name(kernel), form, kernel, chain_length, set, parts...);
+        run();
       } catch (...) {
         // Once its callable runs, an operation fails only with what the callable throws.
-        if (entered) {
+        if (callable_began) {
           items_[output].known = false;
           items_[output].lost = true;
         }
@@ -258,9 +248,6 @@ class FaultWorld {
     SchedulerOptions options;
     options.planner = "on-demand";  // the quickest: plans are made thousands of times
     return Scheduler(options);
-  }
-  static std::string_view kernel_name(const opencl::Kernel& kernel) {
-    return &kernel == &kernels().affine ? "affine" : &kernel == &kernels().blend ? "blend" : "grow";
   }
 
   void note_lost(std::string_view text) {
@@ -311,53 +298,5 @@ class FaultWorld {
   std::vector<std::string> errors_;
   std::vector<std::string> problems_;
 };
-
-/// Swaps, observes, plans and follows: layers forward and back, in both forms of operations.
-template <Backend B>
-void steady_loop(FaultWorld<B>& world, Form form) {
-  constexpr std::size_t layers = 3;
-  world.make_manager({.device_budget = Bytes{4 * chain_tensor.value}, .queue_depth = 8});
-  const std::size_t input = world.tensor("x", true);
-  std::vector<std::size_t> weights;
-  std::vector<std::size_t> hidden;
-  for (std::size_t i = 0; i < layers; ++i) weights.push_back(world.tensor("w" + std::to_string(i)));
-  for (std::size_t i = 0; i <= layers; ++i) hidden.push_back(world.tensor("h" + std::to_string(i), true));
-  for (std::size_t i = 0; i < layers; ++i) world.upload(weights[i], static_cast<Number>(i));
-  for (Number seed = 0; seed < 5; ++seed) {
-    world.begin("train");
-    world.upload(input, 100 + seed);
-    world.run_affine(form, input, hidden[0], seed);
-    for (std::size_t i = 0; i < layers; ++i) world.run_blend(form, hidden[i], weights[i], hidden[i + 1]);
-    if (form == Form::with_event) world.download_later(hidden[layers]);
-    for (std::size_t i = layers; i-- > 0;) world.run_grow(form, hidden[i], weights[i]);
-    if (form == Form::plain) world.download(hidden[layers]);
-    world.end();
-  }
-  world.collect();
-  world.download(weights[0]);
-  world.synchronize();
-}
-
-/// Plans are left and followed again, values are read on the side, work runs between iterations.
-template <Backend B>
-void wandering(FaultWorld<B>& world) {
-  world.make_manager({.device_budget = Bytes{3 * chain_tensor.value}, .pinned_budget = chain_tensor, .queue_depth = 8});
-  std::vector<std::size_t> t;
-  for (std::size_t i = 0; i < 5; ++i) t.push_back(world.tensor("t" + std::to_string(i)));
-  for (std::size_t i = 0; i < 5; ++i) world.upload(t[i], static_cast<Number>(i));
-  for (Number round = 0; round < 8; ++round) {
-    world.begin("step");
-    for (std::size_t i = 0; i < 4; ++i) {
-      world.run_grow(i % 2 == 0 ? Form::plain : Form::with_event, t[i], t[i + 1]);
-      if (round == 5 && i == 1) world.run_grow(Form::with_event, t[4], t[0]);  // not expected there
-    }
-    if (round % 3 == 1) world.download_later(t[2]);
-    world.end();
-    if (round == 6) world.run_affine(Form::plain, t[1], t[3], round);
-    if (round % 3 == 2) world.collect();
-  }
-  world.collect();
-  world.synchronize();
-}
 
 }  // namespace swapmm::test

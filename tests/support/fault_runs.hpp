@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// The programs of fault_programs.hpp on a real device behind the fault adaptor, once for each call that can fail.
+
+#include <doctest/doctest.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include <swapmm/backend/fault_plan.hpp>
+#include <swapmm/backend/faulty.hpp>
+
+#include "support/fault_programs.hpp"
+
+namespace swapmm::test {
+
+/// `D` says what one API has of its own:
+///   Device       a Faulty<...>
+///   make(plan)   a Device
+///   stride()     from one call that fails to the next one
+///   at_rest()    what the API holds and says between two runs; each run must leave it as it was
+template <class D>
+class FaultRuns {
+ public:
+  using Device = typename D::Device;
+  using World = FaultWorld<Device>;
+
+  /// Without a fault, all programs follow plans, and no call fails.
+  static void run_without_fault() {
+    for (const Scenario& scenario : scenarios) {
+      const Run run = run_with_fault(scenario, {});
+      CHECK(run.errors == 0);
+      CHECK_FALSE(run.fired);
+    }
+  }
+  /// Each class of calls that can fail in that mode, and of each the first calls and then one per stride.
+  static void run_over_classes(FaultMode mode) {
+    for (std::size_t c = 0; c < fault_class_count; ++c) {
+      const auto fault_class = static_cast<FaultClass>(c);
+      if (!applicable(fault_class, mode)) continue;
+      const std::size_t fired = run_over_calls(fault_class, mode);
+      // finish() is only called where something else has failed, or when all ends.
+      if (fault_class == FaultClass::finish) continue;
+      CHECK_MESSAGE(fired > 0, std::string(to_string(fault_class)));
+    }
+  }
+
+ private:
+  struct Scenario {
+    std::string_view name;
+    void (*run)(World& world);
+  };
+  static constexpr Scenario scenarios[] = {
+      {"a steady loop", [](World& world) { steady_loop(world, Form::plain); }},
+      {"a steady loop with wait lists", [](World& world) { steady_loop(world, Form::with_event); }},
+      {"plans left and followed again", [](World& world) { wandering(world); }},
+  };
+  static constexpr std::uint64_t always = 6;  // the first calls of a class, which no stride leaves out
+
+  struct Run {
+    bool fired = false;
+    std::size_t errors = 0;
+  };
+
+  static FaultRules rules_of(FaultMode mode) {
+    FaultRules rules;
+    rules.repeats = mode == FaultMode::for_ever;
+    rules.loses_device = mode == FaultMode::device_lost;
+    rules.fails_late = mode == FaultMode::late;
+    rules.at_first_use = mode == FaultMode::lazy;
+    return rules;
+  }
+
+  /// One run with one fault. Checks all that must hold.
+  static Run run_with_fault(const Scenario& scenario, const FaultPlan& plan) {
+    const std::string text = std::string(scenario.name) + ", " + std::string(to_string(plan.fault_class)) + " " +
+                             std::string(to_string(plan.mode)) + " " + std::to_string(plan.n);
+    const FaultRules rules = rules_of(plan.mode);
+    const auto at_rest = D::at_rest();
+    Run result;
+    {
+      World world(D::make(plan), rules);
+      scenario.run(world);
+      result.fired = world.backend().fired() > 0;
+      if (plan.n == 0) CHECK_MESSAGE(world.report().iterations_followed > 0, text);
+      world.backend().restart({});
+      world.probe();
+      result.errors = world.errors().size();
+      const bool one_at_most = !rules.repeats && !rules.loses_device && !rules.fails_late;
+      if (one_at_most && result.errors > 1) {
+        FAIL_CHECK(text << ": one fault, two errors: " << world.errors()[0] << " | " << world.errors()[1]);
+      }
+      world.tear_down(plan.n % 2 == 0);
+      for (const std::string& problem : world.problems()) {
+        FAIL_CHECK(text << ": " << problem
+                        << (world.errors().empty() ? "" : " [first error: " + world.errors().front() + "]"));
+      }
+    }
+    CHECK_MESSAGE(D::at_rest() == at_rest, text);
+    return result;
+  }
+
+  /// How many of them failed.
+  static std::size_t run_over_calls(FaultClass fault_class, FaultMode mode) {
+    std::size_t fired = 0;
+    for (const Scenario& scenario : scenarios) {
+      for (std::uint64_t n = 1;; n += n < always ? 1 : D::stride()) {
+        if (!run_with_fault(scenario, {fault_class, mode, n}).fired) break;
+        ++fired;
+      }
+    }
+    return fired;
+  }
+};
+
+}  // namespace swapmm::test

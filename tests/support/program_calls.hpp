@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <utility>
+
+#include "program_model.hpp"
+#include "program_runner.hpp"
+#include "refusal.hpp"
+#include "test_program.hpp"
+
+namespace swapmm::test {
+
+/// The name of its tensor.
+[[nodiscard]] std::string name_of(const ModelTensor& tensor);
+
+/// Judges how the calls of a program end: those that must be refused are, and others are not. The first thing that does
+/// not hold becomes the failure of the run.
+class ProgramCalls {
+ public:
+  ProgramCalls(const TestProgram& program, RunResult& result);
+
+  /// What the program does next, for messages; behind the last action: nothing.
+  void go_to(std::size_t position) { position_ = position; }
+  [[nodiscard]] std::size_t position() const { return position_; }
+
+  /// Something does not hold. The first one counts.
+  void fail(const std::string& text);
+
+  /// True where the call was accepted.
+  template <class Call>
+  bool check(Expected expected, Call&& call) {
+    last_ = attempt(std::forward<Call>(call), text_);
+    return judge(expected);
+  }
+
+  /// What a read of that tensor may meet.
+  [[nodiscard]] Expected expected_of_read(const ModelTensor& tensor) const;
+  /// The last call was refused, and may have said that this tensor's value was dropped.
+  void note_drop(ModelTensor& tensor) const;
+
+ private:
+  [[nodiscard]] bool judge(Expected expected);
+
+  const TestProgram& program_;
+  RunResult& result_;
+  bool limited_;  // host memory may run out
+  bool steady_;   // so far
+  std::size_t position_ = 0;
+  Refusal last_ = accepted;
+  std::string text_;  // of the last refusal
+};
+
+}  // namespace swapmm::test
