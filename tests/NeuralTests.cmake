@@ -1,22 +1,79 @@
 # SPDX-License-Identifier: Apache-2.0
-# The network of the examples, on a device of OpenCL.
+# The networks of the examples: on a device of OpenCL, on a CUDA device where there is one, and on the host in the place
+# of one.
 
 if(NOT SWAPMM_BUILD_EXAMPLES)
   return()
 endif()
 if(NOT TARGET swapmm_neural)
-  add_test(NAME neural COMMAND ${CMAKE_COMMAND} -E echo
-    "skipped: the neural examples are not built; they need CLBlast and zlib (Debian: libclblast-dev, zlib1g-dev)")
+  add_test(NAME neural COMMAND ${CMAKE_COMMAND} -E echo "skipped: the neural examples are not built; they need zlib, and "
+    "OpenCL with CLBlast or CUDA with nvcc and cuBLAS (Debian: zlib1g-dev, libclblast-dev)")
   set_tests_properties(neural PROPERTIES LABELS neural SKIP_REGULAR_EXPRESSION "^skipped: ")
   return()
 endif()
+get_target_property(apis swapmm_neural INTERFACE_COMPILE_DEFINITIONS)
 
-swapmm_add_tests(neural)
-# Every buffer that anybody makes is counted, as in tests/opencl.
+set(device_tests gradients inference kernels lstm recurrent training work_area)
+if(NEURAL_ON_OPENCL IN_LIST apis)
+  swapmm_add_tests(neural)
+  # Every buffer that anybody makes is counted, as in tests/opencl.
+  target_sources(swapmm_neural_tests PRIVATE opencl/api_calls.cpp)
+  set_target_properties(swapmm_neural_tests PROPERTIES ENABLE_EXPORTS ON)
+else()
+  # What needs no device.
+  file(GLOB sources CONFIGURE_DEPENDS neural/*_test.cpp)
+  list(JOIN device_tests "|" names)
+  list(FILTER sources EXCLUDE REGEX "/(${names})_test\\.cpp$")
+  add_executable(swapmm_neural_tests ${sources})
+  target_link_libraries(swapmm_neural_tests PRIVATE swapmm_test_support)
+  swapmm_warnings_for(swapmm_neural_tests)
+  add_test(NAME neural.without_device COMMAND swapmm_neural_tests)
+  set_tests_properties(neural.without_device PROPERTIES LABELS neural TIMEOUT 300)
+endif()
 set(demo ${PROJECT_SOURCE_DIR}/examples/fashion_mnist)
-target_sources(swapmm_neural_tests PRIVATE opencl/api_calls.cpp ${demo}/arguments.cpp ${demo}/results.cpp)
+target_sources(swapmm_neural_tests PRIVATE ${demo}/arguments.cpp ${demo}/results.cpp)
 target_link_libraries(swapmm_neural_tests PRIVATE swapmm_neural ZLIB::ZLIB ${CMAKE_DL_LIBS})
-set_target_properties(swapmm_neural_tests PROPERTIES ENABLE_EXPORTS ON)
+
+# Those that need a device, for CUDA: compiled once, and linked twice.
+if(NEURAL_ON_CUDA IN_LIST apis)
+  list(TRANSFORM device_tests REPLACE "(.+)" "neural/\\1_test.cpp" OUTPUT_VARIABLE sources)
+  add_library(swapmm_neural_cuda_objects OBJECT ${sources} neural/raw_network.cpp neural/recurrent_reference.cpp)
+  target_compile_definitions(swapmm_neural_cuda_objects PUBLIC SWAPMM_TEST_ON_CUDA)
+  target_include_directories(swapmm_neural_cuda_objects PUBLIC ${PROJECT_SOURCE_DIR}/examples)
+  target_link_libraries(swapmm_neural_cuda_objects PUBLIC swapmm_test_support swapmm_cuda_objects)
+  swapmm_warnings_for(swapmm_neural_cuda_objects)
+
+  # On a GPU.
+  add_executable(swapmm_neural_cuda_tests $<TARGET_OBJECTS:swapmm_neural_cuda_objects> neural/cuda/main.cpp)
+  target_link_libraries(swapmm_neural_cuda_tests PRIVATE swapmm_test_support swapmm_neural)
+  swapmm_warnings_for(swapmm_neural_cuda_tests)
+  foreach(name IN LISTS device_tests)
+    add_test(NAME neural_cuda.${name} COMMAND swapmm_neural_cuda_tests --source-file=*/neural/${name}_test.cpp)
+    set_tests_properties(neural_cuda.${name} PROPERTIES LABELS "neural;gpu" TIMEOUT 900
+      SKIP_REGULAR_EXPRESSION "^skipped: " FAIL_REGULAR_EXPRESSION "test cases: +0 ")
+  endforeach()
+
+  # And on the host, by a runtime and libraries of the test's own: with the same launches and calls.
+  get_target_property(includes swapmm_cublas INTERFACE_SYSTEM_INCLUDE_DIRECTORIES)
+  find_path(SWAPMM_CUDNN_INCLUDE cudnn.h HINTS ${CUDAToolkit_INCLUDE_DIRS})
+  if(SWAPMM_CUDNN_INCLUDE)
+    set(neural ${PROJECT_SOURCE_DIR}/examples/neural)
+    add_executable(swapmm_neural_host_tests $<TARGET_OBJECTS:swapmm_neural_cuda_objects>
+      neural/cuda/host_libraries.cpp neural/cuda/host_runtime.cpp neural/cuda/libraries_test.cpp
+      ${neural}/cublas.cpp ${neural}/cuda_math.cpp ${neural}/cudnn.cpp)
+    target_link_libraries(swapmm_neural_host_tests PRIVATE swapmm_test_support swapmm_cuda_objects)
+    target_compile_definitions(swapmm_neural_host_tests PRIVATE SWAPMM_TEST_ON_CUDA)
+    target_include_directories(swapmm_neural_host_tests PRIVATE ${PROJECT_SOURCE_DIR}/examples)
+    target_include_directories(swapmm_neural_host_tests SYSTEM PRIVATE ${includes} ${SWAPMM_CUDNN_INCLUDE})
+    target_compile_options(swapmm_neural_host_tests PRIVATE -O2) # plain loops in the place of libraries
+    swapmm_warnings_for(swapmm_neural_host_tests)
+    foreach(name IN LISTS device_tests ITEMS libraries)
+      add_test(NAME neural_host.${name} COMMAND swapmm_neural_host_tests --source-file=*/${name}_test.cpp)
+      set_tests_properties(neural_host.${name} PROPERTIES LABELS neural TIMEOUT 900
+        FAIL_REGULAR_EXPRESSION "test cases: +0 |skipped: ")
+    endforeach()
+  endif()
+endif()
 
 # The kernels' text is CUDA C++, too. Where there is no compiler for it, headers.kernel_in_cuda says so.
 if(SWAPMM_NVCC)
@@ -28,11 +85,26 @@ if(SWAPMM_NVCC)
 endif()
 
 # The programs themselves, small: they compare their own results bit for bit, and fail where those differ.
-add_test(NAME neural.sequence_program COMMAND sequence --steps 30 --batch 33 --hidden 20 --budget 0.3)
-add_test(NAME neural.inference_program COMMAND inference --layers 3 --width 100 --batch 1 --budget 0.6)
-set_tests_properties(neural.sequence_program neural.inference_program PROPERTIES LABELS neural TIMEOUT 300)
-# Interrupted, the demo ends by itself and leaves no file.
-add_test(NAME neural.demo_interrupted COMMAND bash -c "folder=$(mktemp -d) && cd $folder || exit 1
-timeout --preserve-status --signal INT --kill-after 200 6 $<TARGET_FILE:fashion_mnist>; status=$?
+set(sequence_small --steps 30 --batch 33 --hidden 20 --budget 0.3)
+set(inference_small --layers 3 --width 100 --batch 1 --budget 0.6)
+if(NEURAL_ON_OPENCL IN_LIST apis)
+  add_test(NAME neural.sequence_program COMMAND sequence --device opencl ${sequence_small})
+  add_test(NAME neural.inference_program COMMAND inference --device opencl ${inference_small})
+  # Interrupted, the demo ends by itself and leaves no file.
+  add_test(NAME neural.demo_interrupted COMMAND bash -c "folder=$(mktemp -d) && cd $folder || exit 1
+timeout --preserve-status --signal INT --kill-after 200 6 $<TARGET_FILE:fashion_mnist> --device opencl; status=$?
 left=$(ls -A); rm -rf $folder; echo status $status, files: $left; [[ $status == 130 && -z $left ]]")
-set_tests_properties(neural.demo_interrupted PROPERTIES LABELS neural TIMEOUT 300)
+  set_tests_properties(neural.sequence_program neural.inference_program neural.demo_interrupted PROPERTIES
+    LABELS neural TIMEOUT 300)
+endif()
+if(NEURAL_ON_CUDA IN_LIST apis)
+  add_test(NAME neural_cuda.sequence_program COMMAND sequence --device cuda ${sequence_small})
+  add_test(NAME neural_cuda.inference_program COMMAND inference --device cuda ${inference_small})
+  set_tests_properties(neural_cuda.sequence_program neural_cuda.inference_program PROPERTIES
+    LABELS "neural;gpu" TIMEOUT 300 SKIP_REGULAR_EXPRESSION "There is no CUDA device")
+endif()
+if(TARGET cuda_custom_kernel)
+  add_test(NAME neural_cuda.custom_kernel COMMAND cuda_custom_kernel)
+  set_tests_properties(neural_cuda.custom_kernel PROPERTIES
+    LABELS "neural;gpu" TIMEOUT 300 SKIP_REGULAR_EXPRESSION "^no CUDA device: ")
+endif()

@@ -14,12 +14,15 @@
 namespace fashion {
 
 const std::string_view usage =
-    "fashion_mnist [--budget SIZE] [--epochs N] [--batch N] [--device NAME] [--planner NAME] [--report FILE]\n"
+    "fashion_mnist [--budget SIZE] [--epochs N] [--batch N] [--device NAME] [--convolutions NAME] [--planner NAME]\n"
+    "              [--report FILE]\n"
     "  --budget   compare this budget with none, instead of 100 %, 50 %, 25 % of the peak of live bytes and the\n"
     "             smallest that works: a part of the peak (25%) or a size (64MiB, 64MB, 1GiB, ...)\n"
     "  --epochs   passes over the 60,000 images, default 2\n"
     "  --batch    images per iteration, a multiple of 4, default 512\n"
-    "  --device   by its index, or a part of its name; default: a GPU if there is one\n"
+    "  --device   cuda, opencl, one of their devices (cuda:0, opencl:1), or a part of a device's name; default: what\n"
+    "             SWAPMM_DEVICE says, else a CUDA device if there is one, else the best of OpenCL\n"
+    "  --convolutions  on CUDA: cudnn or gemm (matrix products); default: cudnn where it is installed\n"
     "  --planner  who makes the plans, default excess-overlap\n"
     "  --report   the report, default demo-report.json; the pictures are written beside it\n";
 
@@ -77,8 +80,8 @@ Arguments parse(std::span<char* const> words) {
       result.help = true;
       return result;
     }
-    constexpr std::array<std::string_view, 6> known{"--budget", "--epochs",  "--batch",
-                                                    "--device", "--planner", "--report"};
+    constexpr std::array<std::string_view, 7> known{"--budget",       "--epochs",  "--batch", "--device",
+                                                    "--convolutions", "--planner", "--report"};
     if (std::find(known.begin(), known.end(), name) == known.end()) {
       throw std::invalid_argument("there is no option " + std::string(name));
     }
@@ -93,6 +96,10 @@ Arguments parse(std::span<char* const> words) {
       if (result.batch % 4 != 0) refuse(name, "a multiple of 4", value);
     }
     if (name == "--device") result.device = value;
+    if (name == "--convolutions") {
+      if (value != "gemm" && value != "cudnn") refuse(name, "gemm or cudnn", value);
+      result.convolutions = value;
+    }
     if (name == "--planner") result.planner = planner(value);
     if (name == "--report") result.report = value;
   }

@@ -25,9 +25,10 @@ struct Budget {
 struct Arguments {
   std::optional<Budget> budget;  ///< the one to compare with no limit; none: the demo's four
   std::size_t epochs = 2;
-  std::size_t batch = 0;  ///< 0: the network's own
-  std::string device;     ///< empty: as swapmm picks
-  std::string planner;    ///< empty: swapmm's own
+  std::size_t batch = 0;     ///< 0: the network's own
+  std::string device;        ///< see neural::on_device()
+  std::string convolutions;  ///< "gemm" or "cudnn"; empty: as the device's library is
+  std::string planner;       ///< empty: swapmm's own
   std::filesystem::path report = "demo-report.json";
   bool help = false;
 };

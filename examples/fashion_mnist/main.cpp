@@ -12,13 +12,11 @@
 #include <stdexcept>
 #include <string>
 
-#include <swapmm/opencl/backend.hpp>
-
 #include "fashion_mnist/arguments.hpp"
 #include "fashion_mnist/demo.hpp"
 #include "fashion_mnist/results.hpp"
+#include "neural/devices.hpp"
 #include "neural/fashion_mnist.hpp"
-#include "neural/opencl_math.hpp"
 
 namespace {
 
@@ -32,19 +30,14 @@ void on_interrupt(int signal) {
   std::signal(signal, SIG_DFL);
 }
 
-swapmm::opencl::Backend pick(const std::string& device) {
-  return device.empty() ? swapmm::opencl::Backend::pick(std::cout) : swapmm::opencl::Backend::pick(device, std::cout);
-}
-
 // With the default batch, and the default epochs or more.
 constexpr double wanted_accuracy = 0.85;
 
-int run(const fashion::Arguments& arguments) {
-  fashion::check_writable(arguments.report);
+// On the device of a neural::OpenclMath or a neural::CudaMath.
+template <class Math>
+int run(Math& math, const fashion::Arguments& arguments) {
   const neural::FashionMnist data = neural::read_fashion_mnist();
-  const auto backend = pick(arguments.device);
-  neural::OpenclMath math(backend);
-  fashion::Demo<neural::OpenclMath> demo(math, backend, data, arguments, std::cout);
+  fashion::Demo<Math> demo(math, math.backend(), data, arguments, std::cout);
   const fashion::DemoResult result = demo.run();
   if (fashion::interrupted()) throw fashion::Interrupted();
   for (const int signal : {SIGINT, SIGTERM}) std::signal(signal, SIG_IGN);  // until the files are whole
@@ -80,7 +73,9 @@ int main(int count, char** words) {
     }
     std::signal(SIGINT, on_interrupt);
     std::signal(SIGTERM, on_interrupt);
-    return run(arguments);
+    fashion::check_writable(arguments.report);
+    return neural::on_device(
+        arguments.device, std::cout, [&](auto& math) { return run(math, arguments); }, arguments.convolutions);
   } catch (const std::invalid_argument& error) {
     std::cerr << "fashion_mnist: " << error.what() << "\n\n" << fashion::usage;
     return 2;

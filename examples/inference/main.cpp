@@ -9,31 +9,31 @@
 #include <iomanip>
 #include <iostream>
 #include <numeric>
+#include <string>
 #include <string_view>
 #include <vector>
 
-#include <swapmm/opencl/backend.hpp>
 #include <swapmm/swapmm.hpp>
 
 #include "inference/stack.hpp"
 #include "neural/arguments.hpp"
-#include "neural/opencl_math.hpp"
+#include "neural/devices.hpp"
 #include "neural/same_bits.hpp"
 
 namespace {
 
 constexpr std::string_view usage =
-    "inference [--layers N] [--width N] [--batch N] [--budget FRACTION]\n"
+    "inference [--layers N] [--width N] [--batch N] [--budget FRACTION] [--device NAME]\n"
     "  --layers  default 24\n"
     "  --width   of each layer, which has width x width weights, default 1024\n"
     "  --batch   inputs side by side, default 64\n"
-    "  --budget  on the device, as a part of all weights, default 0.25\n"
-    "The environment variable SWAPMM_DEVICE names the device, by index or by a part of its name.\n";
+    "  --budget  on the device, as a part of all weights, default 0.25\n";
 
 constexpr std::size_t batches = 16;
 constexpr std::size_t aside = 6;  // of them, at the beginning: kernels are compiled, and the plan is made
 
-using Manager = swapmm::MemoryManager<swapmm::opencl::Backend>;
+template <class Math>
+using ManagerOf = swapmm::MemoryManager<typename Math::Backend>;
 using Milliseconds = std::chrono::duration<double, std::milli>;
 
 double mb(swapmm::Bytes bytes) { return static_cast<double>(bytes.value) / 1e6; }
@@ -51,7 +51,8 @@ struct Run {
   double mb_out = 0;
 };
 
-Run infer_all(neural::OpenclMath& math, Manager& manager, const inference::Settings& settings) {
+template <class Math>
+Run infer_all(Math& math, ManagerOf<Math>& manager, const inference::Settings& settings) {
   inference::Stack stack(math, manager, settings);
   Run run;
   std::vector<double> latencies;
@@ -73,10 +74,10 @@ Run infer_all(neural::OpenclMath& math, Manager& manager, const inference::Setti
 }
 
 // A line of the table; false where the results are not those of the first run.
-bool print(std::string_view name, const Run& run, const Manager& manager, const Run& first) {
+bool print(std::string_view name, const Run& run, const swapmm::Report& report, const Run& first) {
   const bool same = neural::same_bits(run.results, first.results);
   std::cout << std::left << std::setw(14) << name << std::right << std::setprecision(1) << std::setw(12)
-            << mb(manager.report().device_peak) << std::setw(14) << run.latency << std::setprecision(2) << std::setw(8)
+            << mb(report.device_peak) << std::setw(14) << run.latency << std::setprecision(2) << std::setw(8)
             << run.latency / first.latency << std::setprecision(1) << std::setw(8) << run.mb_in << std::setw(8)
             << run.mb_out << "  " << (same ? "equal" : "DIFFERENT") << std::endl;
   return same;
@@ -84,6 +85,7 @@ bool print(std::string_view name, const Run& run, const Manager& manager, const 
 
 // How far from the best possible. What is on the device when a batch begins fits into the budget, in whole layers; the
 // others must come in before it ends, and so must the input.
+template <class Manager>
 void print_bound(const inference::Settings& settings, Manager& all, Manager& planned, const Run& run) {
   const std::uint64_t layer = settings.weights().value / settings.layers;
   const std::uint64_t stay = std::min<std::uint64_t>(planned.report().device_budget.value / layer, settings.layers);
@@ -108,16 +110,11 @@ void print_copied_out(const inference::Settings& settings, const swapmm::Report&
             << " MB of results and " << mb(report.d2h - results) << " MB beside them.\n\n";
 }
 
-int run(const neural::Arguments& arguments) {
-  inference::Settings settings;
-  settings.layers = arguments.whole("--layers", settings.layers, 1, 10'000);
-  settings.width = arguments.whole("--width", settings.width, 1, 100'000);
-  settings.batch = arguments.whole("--batch", settings.batch, 1, 100'000);
-  const double fraction = arguments.number("--budget", 0.25, 10);
+template <class Math>
+int run(Math& math, const inference::Settings& settings, double fraction) {
+  using Manager = ManagerOf<Math>;
+  const auto& backend = math.backend();
   const swapmm::Bytes budget{static_cast<std::uint64_t>(fraction * static_cast<double>(settings.weights().value))};
-
-  const auto backend = swapmm::opencl::Backend::pick();
-  neural::OpenclMath math(backend);
   std::cout << std::fixed << std::setprecision(1) << settings.layers << " layers of " << settings.width << " x "
             << settings.width << ": " << mb(settings.weights()) << " MB of weights, with a budget of " << mb(budget)
             << " MB\n\n              on device MB  ms per batch   ratio   MB in  MB out  results\n";
@@ -127,16 +124,17 @@ int run(const neural::Arguments& arguments) {
   const std::uint64_t padding = (settings.layers * 2 + 8) * 4096;
   Manager all(backend, {.device_budget = swapmm::Bytes{settings.weights().value + others + padding}});
   const Run first = infer_all(math, all, settings);
-  print("all resident", first, all, first);
+  print("all resident", first, all.report(), first);
 
   bool same = true;
   {
     Manager on_demand(backend, {.device_budget = budget}, swapmm::Scheduler({.observe = 0}));
-    same = print("on demand", infer_all(math, on_demand, settings), on_demand, first);
+    const Run demanded = infer_all(math, on_demand, settings);
+    same = print("on demand", demanded, on_demand.report(), first);
   }
   Manager planned(backend, {.device_budget = budget});
   const Run by_plan = infer_all(math, planned, settings);
-  same = print("by the plan", by_plan, planned, first) && same;
+  same = print("by the plan", by_plan, planned.report(), first) && same;
 
   print_bound(settings, all, planned, by_plan);
   print_copied_out(settings, planned.report());
@@ -144,8 +142,20 @@ int run(const neural::Arguments& arguments) {
   return same ? 0 : 1;
 }
 
+int start(const neural::Arguments& arguments) {
+  inference::Settings settings;
+  settings.layers = arguments.whole("--layers", settings.layers, 1, 10'000);
+  settings.width = arguments.whole("--width", settings.width, 1, 100'000);
+  settings.batch = arguments.whole("--batch", settings.batch, 1, 100'000);
+  const double fraction = arguments.number("--budget", 0.25, 10);
+  return neural::on_device(arguments.text("--device"), std::clog,
+                           [&](auto& math) { return run(math, settings, fraction); });
+}
+
 }  // namespace
 
 int main(int count, char** words) {
-  return neural::run_example(count, words, usage, {"--layers", "--width", "--batch", "--budget"}, run);
+  const std::string all_usage = std::string(usage) + std::string(neural::device_usage);
+  return neural::run_example(count, words, all_usage, {"--layers", "--width", "--batch", "--budget", "--device"},
+                             start);
 }

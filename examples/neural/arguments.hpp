@@ -41,6 +41,14 @@ class Arguments {
   }
 
   [[nodiscard]] bool help() const { return help_; }
+  /// As it was given; the last one counts.
+  [[nodiscard]] std::string text(std::string_view name) const {
+    std::string result;
+    for (const auto& [given, text] : given_) {
+      if (given == name) result = text;
+    }
+    return result;
+  }
   /// A whole number.
   [[nodiscard]] std::size_t whole(std::string_view name, std::size_t otherwise, std::size_t least = 1,
                                   std::size_t most = 1'000'000) const {

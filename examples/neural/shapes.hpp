@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 
 namespace neural {
 
@@ -37,6 +38,10 @@ struct Convolution {
 
   [[nodiscard]] std::size_t pixels() const { return images * side * side; }
   [[nodiscard]] std::size_t columns() const { return size * size * in; }
+  [[nodiscard]] std::size_t weights() const { return columns() * out; }
 };
+
+/// From the input to the output, or the way back to the gradient of the weights or of the input.
+enum class ConvolutionPass : std::uint8_t { forward, weights, input };
 
 }  // namespace neural

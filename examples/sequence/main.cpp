@@ -13,12 +13,11 @@
 #include <vector>
 
 #include <swapmm/ir/liveness.hpp>
-#include <swapmm/opencl/backend.hpp>
 #include <swapmm/swapmm.hpp>
 
 #include "neural/arguments.hpp"
+#include "neural/devices.hpp"
 #include "neural/fashion_mnist.hpp"
-#include "neural/opencl_math.hpp"
 #include "neural/random.hpp"
 #include "neural/same_bits.hpp"
 #include "sequence/recurrent.hpp"
@@ -26,25 +25,22 @@
 namespace {
 
 constexpr std::string_view usage =
-    "sequence [--budget FRACTION|MIB] [--steps N] [--hidden N] [--batch N]\n"
+    "sequence [--budget FRACTION|MIB] [--steps N] [--hidden N] [--batch N] [--device NAME]\n"
     "  --budget  on the device: up to 1 a part of the peak of live bytes, above that MiB; default 0.25\n"
     "  --steps   of training, 30 or more, default 60\n"
     "  --hidden  numbers that the LSTM remembers of each picture, default 128\n"
     "  --batch   pictures per step, default 256\n"
-    "The environment variable SWAPMM_DEVICE names the device, by index or by a part of its name, and\n"
-    "SWAPMM_FASHION_MNIST the folder with the pictures.\n";
+    "The environment variable SWAPMM_FASHION_MNIST names the folder with the pictures.\n";
 
 // Steps at the beginning that are not timed, for kernels are compiled and the plan is made; and steps at the end, whose
 // loss is shown.
 constexpr std::size_t aside = 10;
 
-using Manager = swapmm::MemoryManager<swapmm::opencl::Backend>;
-
 // What all runs share.
+template <class Math>
 struct Task {
   const neural::FashionMnist& data;
-  const swapmm::opencl::Backend& backend;
-  neural::OpenclMath& math;
+  Math& math;
   sequence::Settings settings;
   std::size_t steps;
   std::vector<std::uint32_t> order;  // of the pictures
@@ -53,12 +49,15 @@ struct Task {
 double mb(swapmm::Bytes bytes) { return static_cast<double>(bytes.value) / 1e6; }
 
 // A network under way, with a manager of its own.
+template <class Math>
 class Training {
  public:
+  using Manager = swapmm::MemoryManager<typename Math::Backend>;
+
   // `observe` 0: there is never a plan.
-  Training(const Task& task, swapmm::Bytes budget, std::size_t observe)
+  Training(const Task<Math>& task, swapmm::Bytes budget, std::size_t observe)
       : task_(task),
-        manager_(task.backend, {.device_budget = budget}, swapmm::Scheduler({.observe = observe})),
+        manager_(task.math.backend(), {.device_budget = budget}, swapmm::Scheduler({.observe = observe})),
         network_(task.math, manager_, task.settings) {}
 
   // Until so many steps are done, and the device has done them.
@@ -99,14 +98,14 @@ class Training {
   }
 
   [[nodiscard]] Manager& manager() { return manager_; }
-  [[nodiscard]] sequence::Recurrent<neural::OpenclMath>& network() { return network_; }
+  [[nodiscard]] sequence::Recurrent<Math>& network() { return network_; }
 
  private:
   static constexpr float peak_rate = 0.7F;
 
-  const Task& task_;
+  const Task<Math>& task_;
   Manager manager_;
-  sequence::Recurrent<neural::OpenclMath> network_;
+  sequence::Recurrent<Math> network_;
   std::size_t done_ = 0;
   std::vector<float> images_;
   std::vector<std::uint8_t> labels_;
@@ -119,7 +118,8 @@ struct Weights {
 };
 
 // All steps: a line of the table.
-Weights train_all(Training& training, std::size_t steps, std::string_view name) {
+template <class Math>
+Weights train_all(Training<Math>& training, std::size_t steps, std::string_view name) {
   Weights weights;
   training.train(aside);
   weights.early = training.network().weights();
@@ -148,39 +148,39 @@ swapmm::Bytes enough_for_all(const sequence::Settings& settings) {
   return swapmm::Bytes{floats * sizeof(float) + (std::size_t{16} << 20U)};
 }
 
-int run(const neural::Arguments& arguments) {
+struct Wanted {
   sequence::Settings settings;
-  settings.batch = arguments.whole("--batch", settings.batch, 1, 10'000);
-  settings.hidden = arguments.whole("--hidden", settings.hidden, 1, 10'000);
-  const std::size_t steps = arguments.whole("--steps", 60, 3 * aside);
-  const double wanted = arguments.number("--budget", 0.25, 1'000'000);
+  std::size_t steps;
+  double budget;  // up to 1 a part of the peak, above that MiB
+};
 
+template <class Math>
+int run(Math& math, const Wanted& wanted) {
+  const auto& [settings, steps, part] = wanted;
   const neural::FashionMnist data = neural::read_fashion_mnist();
-  const auto backend = swapmm::opencl::Backend::pick();
-  neural::OpenclMath math(backend);
-  const Task task{data, backend, math, settings, steps, neural::shuffled(data.train.size(), settings.seed)};
+  const Task<Math> task{data, math, settings, steps, neural::shuffled(data.train.size(), settings.seed)};
 
   std::cout << std::fixed << std::setprecision(1)
             << "            on device MB  ms per step    MB in   MB out    loss  accuracy  weights\n";
-  Training unlimited(task, enough_for_all(settings), 2);
+  Training<Math> unlimited(task, enough_for_all(settings), 2);
   const Weights expected = train_all(unlimited, steps, "unlimited");
   std::cout << '\n';
 
   const auto trace = unlimited.manager().scheduler().trace("train");
   const auto live = swapmm::analyze_liveness(trace.value(), unlimited.manager().machine().alignment);
-  const double bytes = wanted <= 1 ? wanted * static_cast<double>(live.peak.value) : wanted * (1U << 20U);
+  const double bytes = part <= 1 ? part * static_cast<double>(live.peak.value) : part * (1U << 20U);
   const swapmm::Bytes budget{static_cast<std::uint64_t>(bytes)};
 
   bool same = true;
   {
-    Training on_demand(task, budget, 0);
+    Training<Math> on_demand(task, budget, 0);
     on_demand.train(aside / 3);
     on_demand.train_timed(aside, "on demand");
     std::cout << std::setw(8) << "-" << std::setw(10) << "-"
               << "  ";
     same = compare(on_demand.network().weights(), expected.early, " after " + std::to_string(aside) + " steps");
   }
-  Training planned(task, budget, 2);
+  Training<Math> planned(task, budget, 2);
   same = compare(train_all(planned, steps, "by the plan").last, expected.last) && same;
 
   std::cout << "\nAn iteration has " << trace->operations.size() << " operations. At most " << mb(live.peak)
@@ -190,8 +190,19 @@ int run(const neural::Arguments& arguments) {
   return same ? 0 : 1;
 }
 
+int start(const neural::Arguments& arguments) {
+  Wanted wanted{};
+  wanted.settings.batch = arguments.whole("--batch", wanted.settings.batch, 1, 10'000);
+  wanted.settings.hidden = arguments.whole("--hidden", wanted.settings.hidden, 1, 10'000);
+  wanted.steps = arguments.whole("--steps", 60, 3 * aside);
+  wanted.budget = arguments.number("--budget", 0.25, 1'000'000);
+  return neural::on_device(arguments.text("--device"), std::clog, [&](auto& math) { return run(math, wanted); });
+}
+
 }  // namespace
 
 int main(int count, char** words) {
-  return neural::run_example(count, words, usage, {"--budget", "--steps", "--hidden", "--batch"}, run);
+  const std::string all_usage = std::string(usage) + std::string(neural::device_usage);
+  return neural::run_example(count, words, all_usage, {"--budget", "--steps", "--hidden", "--batch", "--device"},
+                             start);
 }

@@ -121,6 +121,9 @@ TEST_CASE("the demo's other options") {
   CHECK(given.planner == "belady");
   CHECK(given.report == "x.json");
   CHECK(!given.help);
+  CHECK(given.convolutions.empty());
+  CHECK(parse({"--convolutions", "gemm"}).convolutions == "gemm");
+  CHECK(parse({"--device", "cuda:1", "--convolutions", "cudnn"}).convolutions == "cudnn");
   CHECK(parse({"--help"}).help);
 }
 
@@ -133,6 +136,7 @@ TEST_CASE("what the demo does not understand is named") {
   CHECK(refusal({"--batch", "10"}).find("a multiple of 4, not \"10\"") != std::string::npos);
   CHECK(refusal({"--batch", "0"}).find("\"0\"") != std::string::npos);
   CHECK(refusal({"--epochs", "1.5"}).find("\"1.5\"") != std::string::npos);
+  CHECK(refusal({"--convolutions", "fft"}) == "--convolutions takes gemm or cudnn, not \"fft\"");
   CHECK(refusal({"--planner", "best"}).find("excess-overlap") != std::string::npos);
 }
 

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Numbers to compute with, and plain memories of the device to compute them in.
+// Numbers to compute with, and plain memories of the device to compute them in. The same tests are built for OpenCL and
+// for CUDA: a program's API is that of the header included here.
 
 #include <doctest/doctest.h>
 
@@ -15,25 +16,14 @@
 #include <type_traits>
 #include <vector>
 
-#include <swapmm/opencl/backend.hpp>
-#include <swapmm/opencl/status.hpp>
-
-#include "neural/opencl_math.hpp"
+#ifdef SWAPMM_TEST_ON_CUDA
+#include "neural/cuda_device.hpp"
+#else
+#include "neural/opencl_device.hpp"
+#endif
 #include "neural/same_bits.hpp"
-#include "opencl/device.hpp"
 
 namespace swapmm::test {
-
-/// One for all tests of a program, so that the kernels are compiled once. It stays for good, for the driver may be gone
-/// before the program's last objects.
-inline neural::OpenclMath& math() {
-  static auto& made = *new neural::OpenclMath([] {
-    static auto& backend = *new opencl::Backend(test::backend());
-    return backend;
-  }());
-  return made;
-}
-inline opencl::Backend& shared_backend() { return math().backend(); }
 
 /// The same on every machine: multiples of 1/8 in [-2, 2], so that sums of few products are exact.
 inline std::vector<float> numbers(std::size_t count, std::uint32_t seed) {
@@ -71,21 +61,16 @@ class Memory {
   explicit Memory(const std::vector<T>& values) : count_(values.size()), bytes_((2 * lead + count_) * sizeof(T)) {
     std::vector<T> all(2 * lead + count_, poison());
     std::copy(values.begin(), values.end(), all.begin() + lead);
-    cl_int status = CL_SUCCESS;
-    buffer_.reset(clCreateBuffer(shared_backend().context(), CL_MEM_READ_WRITE | CL_MEM_COPY_HOST_PTR, bytes_,
-                                 all.data(), &status));
-    opencl::check(status, "clCreateBuffer");
+    bytes_.write(std::as_bytes(std::span(all)));
   }
   explicit Memory(std::size_t count) : Memory(std::vector<T>(count, poison())) {}
 
   /// Behind the lead.
-  [[nodiscard]] neural::OpenclMath::Place place() const { return neural::OpenclMath::Place(buffer_.get()).at(lead); }
-  [[nodiscard]] neural::OpenclMath::Place begin() const { return neural::OpenclMath::Place(buffer_.get()); }
+  [[nodiscard]] Math::Place place() const { return begin().at(lead); }
+  [[nodiscard]] Math::Place begin() const { return bytes_.place(); }
   [[nodiscard]] std::vector<T> values() const {
     std::vector<T> all(2 * lead + count_);
-    opencl::check(clEnqueueReadBuffer(shared_backend().queue(), buffer_.get(), CL_TRUE, 0, bytes_, all.data(), 0,
-                                      nullptr, nullptr),
-                  "clEnqueueReadBuffer");
+    bytes_.read(std::as_writable_bytes(std::span(all)));
     const T expected = poison();
     std::size_t changed = 0;
     for (std::size_t i = 0; i < lead; ++i) {
@@ -103,8 +88,7 @@ class Memory {
   }
 
   std::size_t count_;
-  std::size_t bytes_;
-  opencl::Handle<cl_mem> buffer_;
+  DeviceBytes bytes_;
 };
 
 }  // namespace swapmm::test

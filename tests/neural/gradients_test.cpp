@@ -10,7 +10,6 @@
 #include <string>
 #include <vector>
 
-#include <swapmm/opencl/backend.hpp>
 #include <swapmm/swapmm.hpp>
 
 #include "fashion_mnist/network.hpp"
@@ -23,7 +22,7 @@ namespace {
 using namespace swapmm;
 using namespace swapmm::literals;
 using test::Batch;
-using Network = fashion::Network<neural::OpenclMath>;
+using Network = fashion::Network<test::Math>;
 
 double slope(const test::ReferenceNetwork& reference, std::vector<double> parameters, std::size_t i,
              const Batch& batch) {
@@ -44,11 +43,13 @@ std::vector<std::size_t> some_of(std::size_t begin, std::size_t end) {
 
 }  // namespace
 
-TEST_CASE("loss, gradients and momentum over three steps are those of a plain network in double") {
+namespace {
+
+void compare_with_plain_network(test::Math& math) {
   const fashion::Settings settings = test::small_settings();
   const test::ReferenceNetwork reference(settings);
   MemoryManager manager(test::shared_backend(), {.device_budget = 64_MiB});
-  Network network(test::math(), manager, settings);
+  Network network(math, manager, settings);
   constexpr float rate = 0.0625F;  // a power of 2: dividing by it is exact
 
   // Biases of 0 would put many numbers right where a ReLU bends.
@@ -91,6 +92,12 @@ TEST_CASE("loss, gradients and momentum over three steps are those of a plain ne
     }
   }
   CHECK(compared >= 3 * 14 * 4);
+}
+
+}  // namespace
+
+TEST_CASE("loss, gradients and momentum over three steps are those of a plain network in double") {
+  for (test::Math* const math : test::maths()) compare_with_plain_network(*math);
 }
 
 TEST_CASE("right answers are counted, of a whole batch and of smaller ones") {

@@ -17,14 +17,14 @@ namespace {
 
 using namespace swapmm;
 using namespace swapmm::literals;
-using Stack = inference::Stack<neural::OpenclMath>;
+using Stack = inference::Stack<test::Math>;
 
 constexpr std::size_t batches = 8;
 
 inference::Settings settings() {
   inference::Settings settings;
   settings.layers = 12;
-  settings.width = 48;
+  settings.width = 96;
   settings.batch = 5;
   return settings;
 }

@@ -2,13 +2,14 @@
 // Each step against the same on the host: memories that begin anywhere, sizes that fill no group of work items.
 #include <doctest/doctest.h>
 
+#include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <vector>
 
 #include "neural/device.hpp"
-#include "neural/opencl_math.hpp"
 #include "neural/shapes.hpp"
 
 namespace {
@@ -18,8 +19,6 @@ using neural::Images;
 using Floats = Memory<float>;
 using Longs = Memory<std::int64_t>;
 using Bytes = Memory<std::uint8_t>;
-
-cl_command_queue queue() { return shared_backend().queue(); }
 
 // A pixel's place; false outside of the image.
 bool inside(const Images& s, std::ptrdiff_t row, std::ptrdiff_t column) {
@@ -77,13 +76,15 @@ TEST_CASE("a matrix product is right for each way in which its matrices can lie,
           }
         }
       }
-      REQUIRE(math().gemm_work(g) == 0);
       const Floats on_a(a);
       const Floats on_b(b);
       const Floats c(g.m * g.n);  // no numbers at first
-      math().gemm(queue(), g, on_a.place(), on_b.place(), 0, c.place(), {});
+      const std::size_t work = math().gemm_work(g);
+      const DeviceBytes area(std::max(work, std::size_t{1}));
+      const Math::Place place = work == 0 ? Math::Place() : area.place();
+      math().gemm(queue(), g, on_a.place(), on_b.place(), 0, c.place(), place);
       CHECK(c.values() == exact);
-      math().gemm(queue(), g, on_a.place(), on_b.place(), 1, c.place(), {});
+      math().gemm(queue(), g, on_a.place(), on_b.place(), 1, c.place(), place);
       for (float& value : exact) value *= 2;
       CHECK(c.values() == exact);
     }
@@ -287,3 +288,97 @@ TEST_CASE("a step with momentum") {
   CHECK(on_velocity.values() == velocity);
   CHECK(on_value.values() == value);
 }
+
+TEST_CASE("more rows and images than a grid of CUDA has blocks for") {
+  constexpr std::size_t channels = 64;
+  constexpr std::size_t pixels = 65536 * 4 + 9;
+  std::vector<float> y = numbers(pixels * channels, 16);
+  const std::vector<float> bias = numbers(channels, 17);
+  const Floats on_y(y);
+  const Floats on_bias(bias);
+  math().bias_relu(queue(), pixels, channels, false, on_y.place(), on_bias.place());
+  for (std::size_t i = 0; i < y.size(); ++i) y[i] += bias[i % channels];
+  CHECK(on_y.values() == y);
+
+  const Floats transposed(y.size());
+  math().transpose(queue(), channels, pixels, on_y.place(), transposed.place());
+  std::vector<float> exact(y.size());
+  for (std::size_t i = 0; i < y.size(); ++i) exact[i % pixels * channels + i / pixels] = y[i];
+  CHECK(transposed.values() == exact);
+
+  const Floats sums(pixels * channels);
+  math().column_sums(queue(), pixels, channels, 1, on_y.place(), sums.place());
+  CHECK(sums.values() == y);
+
+  const Images small{65536 + 3, 1, 2};
+  const std::vector<float> x = numbers(small.size() * 4, 18);
+  const Floats on_x(x);
+  const Floats pooled(small.size());
+  const Bytes map(small.size());
+  math().max_pool(queue(), small, on_x.place(), pooled.place(), map.place());
+  std::vector<float> largest(small.size());
+  std::vector<float> back(x.size());
+  std::vector<std::uint8_t> where(small.size());
+  for (std::size_t i = 0; i < largest.size(); ++i) {
+    const auto place = [&](std::size_t one) { return i / 2 * 8 + one * 2 + i % 2; };
+    for (std::uint8_t one = 1; one < 4; ++one) {
+      if (x[place(one)] > x[place(where[i])]) where[i] = one;
+    }
+    largest[i] = x[place(where[i])];
+    back[place(where[i])] = largest[i] > 0 ? 1.0F : 0.0F;
+  }
+  CHECK(pooled.values() == largest);
+  CHECK(map.values() == where);
+  const Floats ones(std::vector<float>(small.size(), 1));
+  const Floats on_back(x.size());
+  math().max_pool_backward(queue(), small, pooled.place(), map.place(), ones.place(), on_back.place());
+  CHECK(on_back.values() == back);
+
+  const Floats columns(small.size() * 9);
+  math().im2col(queue(), small, pooled.place(), columns.place());
+  std::vector<float> middle(small.size() * 9);  // images of one pixel: all around it is outside
+  for (std::size_t i = 0; i < small.size(); ++i) middle[i / 2 * 18 + 8 + i % 2] = largest[i];
+  CHECK(columns.values() == middle);
+  const Floats again(small.size());
+  math().col2im(queue(), small, columns.place(), again.place());
+  CHECK(again.values() == largest);
+}
+
+#ifdef SWAPMM_TEST_ON_CUDA  // it takes a gigabyte
+TEST_CASE("more rows of an LSTM than a grid of CUDA has blocks for") {
+  constexpr std::size_t hidden = 43;
+  constexpr std::size_t rows = 65535 * 5 + 2;
+  const std::vector<float> sums = numbers(rows * 4 * hidden, 19);
+  const Floats gates(sums);
+  const Floats bias(std::vector<float>(4 * hidden));
+  const Floats before(numbers(rows * hidden, 20));
+  const Floats cells(rows * hidden);
+  const Floats out(rows * hidden);
+  math().lstm(queue(), rows, hidden, gates.place(), bias.place(), before.place(), cells.place(), out.place());
+  const std::vector<float> all = out.values();
+  // The last rows are those of a call for them alone.
+  constexpr std::size_t last = 5;
+  const auto tail = [](const std::vector<float>& values, std::size_t columns) {
+    return std::vector<float>(values.end() - static_cast<std::ptrdiff_t>(last * columns), values.end());
+  };
+  const Floats few_gates(tail(sums, 4 * hidden));
+  const Floats few_before(tail(before.values(), hidden));
+  const Floats few_cells(last * hidden);
+  const Floats few_out(last * hidden);
+  math().lstm(queue(), last, hidden, few_gates.place(), bias.place(), few_before.place(), few_cells.place(),
+              few_out.place());
+  CHECK(few_out.values() == tail(all, hidden));
+  CHECK(few_cells.values() == tail(cells.values(), hidden));
+  CHECK(few_gates.values() == tail(gates.values(), 4 * hidden));
+  const Floats out_gradient(all);
+  const Floats few_gradient(tail(all, hidden));
+  const Floats cells_gradient(before.values());
+  const Floats few_cells_gradient(tail(before.values(), hidden));
+  math().lstm_backward(queue(), rows, hidden, gates.place(), before.place(), cells.place(), out_gradient.place(),
+                       cells_gradient.place());
+  math().lstm_backward(queue(), last, hidden, few_gates.place(), few_before.place(), few_cells.place(),
+                       few_gradient.place(), few_cells_gradient.place());
+  CHECK(few_gates.values() == tail(gates.values(), 4 * hidden));
+  CHECK(few_cells_gradient.values() == tail(cells_gradient.values(), hidden));
+}
+#endif

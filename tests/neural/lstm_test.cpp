@@ -13,7 +13,6 @@
 
 #include "neural/device.hpp"
 #include "neural/recurrent_reference.hpp"
-#include "opencl/api_calls.hpp"
 #include "sequence/cell.hpp"
 
 namespace {
@@ -59,8 +58,8 @@ TEST_CASE("a step of the LSTM gives the gates, cells and output of plain loops")
     const Floats on_before(before);
     const Floats cells(rows * hidden);
     const Floats out(rows * hidden);
-    test::math().lstm(test::shared_backend().queue(), rows, hidden, gates.place(), on_bias.place(), on_before.place(),
-                      cells.place(), out.place());
+    test::math().lstm(test::queue(), rows, hidden, gates.place(), on_bias.place(), on_before.place(), cells.place(),
+                      out.place());
 
     std::vector<double> exact_cells;
     std::vector<double> exact_out;
@@ -89,8 +88,7 @@ TEST_CASE("gates far from 0 are 0 or 1, and make nothing that is no number") {
   const Floats before(std::vector<float>{3});
   const Floats cells(1);
   const Floats out(1);
-  test::math().lstm(test::shared_backend().queue(), 1, 1, gates.place(), bias.place(), before.place(), cells.place(),
-                    out.place());
+  test::math().lstm(test::queue(), 1, 1, gates.place(), bias.place(), before.place(), cells.place(), out.place());
   CHECK(test::distance(gates.values(), std::vector<float>{0, 1, 1, 0}) < 1e-6);
   CHECK(cells.values() == std::vector<float>{3});  // all is remembered, nothing is added
   CHECK(std::abs(out.values().front()) < 1e-6F);
@@ -112,7 +110,7 @@ TEST_CASE("the way back through a step of the LSTM gives the slopes of the way t
     const Floats out(rows * hidden);
     const Floats out_gradient(of_out);
     const Floats cells_gradient(of_cells);
-    cl_command_queue queue = test::shared_backend().queue();
+    const test::Math::Queue queue = test::queue();
     test::math().lstm(queue, rows, hidden, gates.place(), bias.place(), on_before.place(), cells.place(), out.place());
     test::math().lstm_backward(queue, rows, hidden, gates.place(), on_before.place(), cells.place(),
                                out_gradient.place(), cells_gradient.place());
@@ -150,8 +148,7 @@ TEST_CASE("an LSTM whose products want work areas has them in its bundles, and i
 
   MemoryManager manager(test::shared_backend(), {.device_budget = 128_MiB});
   std::mt19937 random(1);
-  sequence::Cell<neural::OpenclMath> cell(test::math(), manager, {.rows = rows, .columns = columns, .hidden = hidden},
-                                          random);
+  sequence::Cell<test::Math> cell(test::math(), manager, {.rows = rows, .columns = columns, .hidden = hidden}, random);
   const std::vector<float> x = test::numbers(rows * columns, 1);
   const std::vector<float> out = test::numbers(rows * hidden, 2);
   const std::vector<float> before = test::numbers(rows * hidden, 3);
@@ -168,13 +165,12 @@ TEST_CASE("an LSTM whose products want work areas has them in its bundles, and i
   const auto transposed = cell.transposed_weights();
   const auto sum = cell.new_gradients();
 
-  const test::ApiCalls calls = test::api_calls();
+  const test::DeviceCalls calls;
   const auto step = cell.forward(0, on_x, on_before, on_out);
   const auto back = cell.backward(0, true, {on_x, on_out, on_before, step.cells}, step.gates, out_gradient,
                                   cells_gradient, transposed, sum);
   manager.synchronize();
-  CHECK(test::api_calls().kernels > calls.kernels);
-  CHECK(test::api_calls().device_bytes == calls.device_bytes);
+  calls.check_no_bytes();
 
   const std::vector<float> of_x = cell.parameters()[0]->value().download();
   const std::vector<float> of_out = cell.parameters()[1]->value().download();

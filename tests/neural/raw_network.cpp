@@ -1,44 +1,28 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "neural/raw_network.hpp"
 
-#include <swapmm/opencl/status.hpp>
+#include <utility>
 
 namespace swapmm::test {
 
-RawNetwork::RawNetwork(neural::OpenclMath& math, cl_context context, cl_device_id device,
-                       const fashion::Settings& settings)
-    : math_(math), context_(context), settings_(settings), layers_(fashion::architecture(settings)) {
-  cl_int status = CL_SUCCESS;
-  queue_.reset(clCreateCommandQueue(context, device, 0, &status));
-  opencl::check(status, "clCreateCommandQueue");
-  q_ = queue_.get();
+RawNetwork::RawNetwork(Math& math, const fashion::Settings& settings)
+    : math_(math), settings_(settings), layers_(fashion::architecture(settings)) {
   const auto first = fashion::first_weights(layers_, settings.seed);
   for (std::size_t i = 0; i < layers_.size(); ++i) {
     const std::string& name = layers_[i].name;
     const std::size_t out = layers_[i].shape.out;
-    upload(floats(name + ".weights", first[i].size()), first[i].data(), first[i].size() * sizeof(float));
+    memory(name + ".weights", first[i].size() * sizeof(float)).write(std::as_bytes(std::span(first[i])));
     math_.fill(q_, first[i].size(), floats(name + ".weights.momentum", first[i].size()), 0);
     math_.fill(q_, out, floats(name + ".bias", out), 0);
     math_.fill(q_, out, floats(name + ".bias.momentum", out), 0);
   }
 }
 
-RawNetwork::~RawNetwork() { clFinish(q_); }  // buffers may go once nothing uses them
-
-RawNetwork::Place RawNetwork::buffer(const std::string& name, std::size_t bytes) {
+DeviceBytes& RawNetwork::memory(const std::string& name, std::size_t bytes) {
   // Work areas differ from operation to operation.
-  opencl::Handle<cl_mem>& found = buffers_[name == "work area" ? name + std::to_string(bytes) : name];
-  if (!found) {
-    cl_int status = CL_SUCCESS;
-    found.reset(clCreateBuffer(context_, CL_MEM_READ_WRITE, bytes, nullptr, &status));
-    opencl::check(status, "clCreateBuffer");
-  }
-  return Place(found.get());
-}
-
-void RawNetwork::upload(const Place& to, const void* from, std::size_t bytes) {
-  opencl::check(clEnqueueWriteBuffer(q_, to.buffer, CL_TRUE, 0, bytes, from, 0, nullptr, nullptr),
-                "clEnqueueWriteBuffer");
+  const std::string key = name == "work area" ? name + std::to_string(bytes) : name;
+  const auto found = memories_.find(key);
+  return found != memories_.end() ? found->second : memories_.emplace(key, DeviceBytes(bytes)).first->second;
 }
 
 std::size_t RawNetwork::input_size(std::size_t layer) const {
@@ -46,15 +30,19 @@ std::size_t RawNetwork::input_size(std::size_t layer) const {
   return s.pixels() * s.in;
 }
 
-RawNetwork::Place RawNetwork::input(std::size_t layer, std::size_t part) {
+std::string RawNetwork::input_name(std::size_t layer, std::size_t part) const {
   const std::string suffix = "." + std::to_string(part);
-  if (layer == 0) return floats("images" + suffix, input_size(0));
+  if (layer == 0) return "images" + suffix;
   const fashion::Layer& before = layers_[layer - 1];
-  return before.pool ? floats(before.name + ".pooled" + suffix, input_size(layer))
-                     : floats(before.name + ".out" + suffix, before.outputs());
+  return before.name + (before.pool ? ".pooled" : ".out") + suffix;
 }
 
-RawNetwork::Place RawNetwork::input_gradient(std::size_t layer, std::size_t part) {
+Math::Place RawNetwork::input(std::size_t layer, std::size_t part) {
+  const std::size_t count = layer < layers_.size() ? input_size(layer) : layers_[layer - 1].outputs();
+  return floats(input_name(layer, part), count);
+}
+
+Math::Place RawNetwork::input_gradient(std::size_t layer, std::size_t part) {
   const fashion::Layer& before = layers_[layer - 1];
   const std::size_t count = layer < layers_.size() ? input_size(layer) : before.outputs();
   return floats(before.name + ".gradient behind." + std::to_string(part), count);
@@ -100,12 +88,12 @@ void RawNetwork::learn(const std::string& name, std::size_t count, float rate) {
 void RawNetwork::train(std::span<const float> images, std::span<const std::uint8_t> labels, float rate) {
   const std::size_t n = settings_.images_per_part();
   for (std::size_t part = 0; part < settings_.parts; ++part) {
-    const Place label = buffer("labels." + std::to_string(part), n);
-    upload(input(0, part), &images[part * n * 784], n * 784 * sizeof(float));
-    upload(label, &labels[part * n], n);
+    const DeviceBytes& label = memory("labels." + std::to_string(part), n);
+    memory(input_name(0, part), n * 784 * sizeof(float)).write(std::as_bytes(images.subspan(part * n * 784, n * 784)));
+    label.write(std::as_bytes(labels.subspan(part * n, n)));
     for (std::size_t i = 0; i < layers_.size(); ++i) forward(i, part);
     math_.softmax_loss(q_, n, fashion::classes, 1 / static_cast<float>(settings_.batch), input(layers_.size(), part),
-                       label, input_gradient(layers_.size(), part), buffer("losses", n * sizeof(std::int64_t)));
+                       label.place(), input_gradient(layers_.size(), part), buffer("losses", n * sizeof(std::int64_t)));
   }
   for (std::size_t i = layers_.size(); i-- > 0;) {
     for (std::size_t part = 0; part < settings_.parts; ++part) backward(i, part);
@@ -120,9 +108,7 @@ std::vector<float> RawNetwork::weights() {
     for (const auto& [name, count] :
          {std::pair(layer.name + ".weights", layer.weights()), std::pair(layer.name + ".bias", layer.shape.out)}) {
       std::vector<float> values(count);
-      opencl::check(clEnqueueReadBuffer(q_, floats(name, 0).buffer, CL_TRUE, 0, count * sizeof(float), values.data(), 0,
-                                        nullptr, nullptr),
-                    "clEnqueueReadBuffer");
+      memory(name, 0).read(std::as_writable_bytes(std::span(values)));
       all.insert(all.end(), values.begin(), values.end());
     }
   }

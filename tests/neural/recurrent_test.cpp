@@ -6,6 +6,7 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <stdexcept>
 #include <vector>
@@ -17,7 +18,6 @@
 #include "neural/pictures.hpp"
 #include "neural/recurrent_reference.hpp"
 #include "neural/training_run.hpp"
-#include "opencl/api_calls.hpp"
 #include "sequence/recurrent.hpp"
 
 namespace {
@@ -25,7 +25,7 @@ namespace {
 using namespace swapmm;
 using namespace swapmm::literals;
 using test::Batch;
-using Network = sequence::Recurrent<neural::OpenclMath>;
+using Network = sequence::Recurrent<test::Math>;
 
 std::vector<double> exact(const std::vector<float>& values) { return {values.begin(), values.end()}; }
 
@@ -147,7 +147,11 @@ TEST_CASE("no tensor of the recurrent network outlives its last use") {
   const std::size_t hidden = training_settings().hidden;
   // Where all fits, no more is held than lives, but for rows and labels: those are the next batch's.
   const Bytes inputs{batch * (sequence::steps * sequence::filled_columns * sizeof(float) + 1)};
-  CHECK(all.report.device_peak <= all.live.peak + inputs + 1_KiB);
+  const Run observed = train(64_MiB, training_steps);
+  CHECK(observed.report.device_peak <= observed.live.peak + inputs + 1_KiB);
+  // By a plan each operation's work area may have a place of its own, where there is room.
+  const bool no_areas = test::math().gemm_work({.m = batch, .n = 4 * hidden, .k = hidden}) == 0;
+  if (no_areas) CHECK(all.report.device_peak <= all.live.peak + inputs + 1_KiB);
   CHECK(all.report.d2h == all.report.start_d2h);
   // Rows, labels, loss, right answers, five parameters and their momenta.
   CHECK(all.report.tensors == sequence::steps + 3 + 10);
@@ -200,15 +204,12 @@ TEST_CASE("a budget below the largest bundle of the recurrent network is refused
 TEST_CASE("the recurrent network makes no buffer behind the budget") {
   MemoryManager manager(test::shared_backend(), {.device_budget = Bytes{with_all_memory().live.peak.value / 4}});
   Network network(test::math(), manager, training_settings());
-  test::ApiCalls before{};
+  std::optional<test::DeviceCalls> settled;
   for (std::uint32_t step = 0; step < training_steps; ++step) {
-    if (step == training_steps / 2) before = test::api_calls();
+    if (step == training_steps / 2) settled.emplace();
     const Batch batch = test::batch(training_settings().batch, step);
     network.train(batch.images, batch.labels, 0.25F);
   }
   manager.synchronize();
-  const test::ApiCalls& after = test::api_calls();
-  CHECK(after.kernels > before.kernels);
-  CHECK(after.buffers_made == before.buffers_made);
-  CHECK(after.sub_buffers_made == before.sub_buffers_made);
+  settled->check_no_buffers();
 }

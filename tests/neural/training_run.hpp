@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Some steps of a network on a device of OpenCL, within a budget, and what is left of them.
+// Some steps of a network on the device, within a budget, and what is left of them.
 
 #include <doctest/doctest.h>
 
@@ -26,9 +26,10 @@ struct TrainingRun {
 
 /// `observe`: iterations before there is a plan.
 template <class Network, class Settings>
-TrainingRun train(const Settings& settings, std::uint32_t steps, float rate, Bytes budget, std::size_t observe = 2) {
+TrainingRun train(const Settings& settings, std::uint32_t steps, float rate, Bytes budget, std::size_t observe = 2,
+                  Math& by = math()) {
   MemoryManager manager(shared_backend(), {.device_budget = budget}, Scheduler({.observe = observe}));
-  Network network(math(), manager, settings);
+  Network network(by, manager, settings);
   for (std::uint32_t step = 0; step < steps; ++step) {
     const Batch batch = test::batch(settings.batch, step);
     network.train(batch.images, batch.labels, rate);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Products so large that CLBlast wants a work area: it lies in the operation's scratch, beside what else is there.
+// Products so large that a library wants a work area, and convolutions of a library's own: the area lies in the
+// operation's scratch, beside what else is there.
 #include <doctest/doctest.h>
 
 #include <cstddef>
@@ -10,48 +11,44 @@
 
 #include "fashion_mnist/layer.hpp"
 #include "neural/device.hpp"
-#include "opencl/api_calls.hpp"
 
 namespace {
 
 using namespace swapmm;
 using namespace swapmm::literals;
-using Operations = fashion::LayerOperations<neural::OpenclMath>;
+using Operations = fashion::LayerOperations<test::Math>;
 using Floats = Operations::Floats;
 
 struct Passes {
   std::vector<float> y, weights_gradient, bias_gradient, x_gradient;
 };
 
-constexpr std::size_t images = 2;  // one chunk each, of side 28
-
 // One layer of 3 x 3 from all sides: forward, and both ways back.
-Passes run(const neural::Convolution& shape, const std::vector<float>& x, const std::vector<float>& y_gradient,
-           const std::vector<float>& weights) {
+Passes run(test::Math& math, const neural::Convolution& shape, const std::vector<float>& x,
+           const std::vector<float>& y_gradient, const std::vector<float>& weights) {
   MemoryManager manager(test::shared_backend(), {.device_budget = 256_MiB});
-  Operations layer(test::math(), manager, {"layer", shape, false, false}, weights);
+  Operations layer(math, manager, {"layer", shape, false, false}, weights);
   const Shape in{shape.images, shape.side, shape.side, shape.in};
   auto on_x = manager.tensor<float>(in, "x");
   auto on_gradient = manager.tensor<float>({y_gradient.size()}, "gradient");
   on_x.upload(x);
   on_gradient.upload(y_gradient);
-  const test::ApiCalls before = test::api_calls();
+  const test::DeviceCalls calls;
   const Floats y = layer.forward(0, on_x);
   const Floats weights_gradient = layer.weights().new_gradient();
   const Floats bias_gradient = layer.bias().new_gradient();
   layer.weights_backward(0, on_x, on_gradient, weights_gradient, bias_gradient);
   const Floats x_gradient = layer.input_backward(0, on_gradient, in, "x.gradient");
   manager.synchronize();
-  CHECK(test::api_calls().kernels > before.kernels);
-  CHECK(test::api_calls().device_bytes == before.device_bytes);
+  calls.check_no_bytes();
   return {y.download(), weights_gradient.download(), bias_gradient.download(), x_gradient.download()};
 }
 
 }  // namespace
 
 TEST_CASE("where products want work areas, they are in the bundles, and results are right") {
-  const neural::Convolution shape{.images = images, .side = 28, .in = 64, .out = 1664, .size = 3};
-  REQUIRE(neural::chunk_images(shape) == 1);
+  const neural::Convolution shape = test::large_convolution;
+  REQUIRE(neural::chunk_images<test::Math>(shape) < shape.images);
   REQUIRE(neural::forward_work(test::math(), shape).gemm > 0);
   REQUIRE(neural::weights_work(test::math(), shape).gemm > 0);
   REQUIRE(neural::input_work(test::math(), shape).gemm > 0);
@@ -66,7 +63,6 @@ TEST_CASE("where products want work areas, they are in the bundles, and results 
   };
   x[pixel(1, 3, 27) * shape.in + 5] = 2;
   y_gradient[pixel(1, 4, 26) * shape.out + 7] = 3;
-  const Passes passes = run(shape, x, y_gradient, weights);
 
   std::vector<float> y(shape.pixels() * shape.out);
   std::vector<float> weights_gradient(weights.size());
@@ -88,8 +84,11 @@ TEST_CASE("where products want work areas, they are in the bundles, and results 
     }
   }
   bias_gradient[7] = 3;
-  CHECK(passes.y == y);
-  CHECK(passes.weights_gradient == weights_gradient);
-  CHECK(passes.bias_gradient == bias_gradient);
-  CHECK(passes.x_gradient == x_gradient);
+  for (test::Math* const math : test::maths()) {
+    const Passes passes = run(*math, shape, x, y_gradient, weights);
+    CHECK(passes.y == y);
+    CHECK(passes.weights_gradient == weights_gradient);
+    CHECK(passes.bias_gradient == bias_gradient);
+    CHECK(passes.x_gradient == x_gradient);
+  }
 }
