@@ -258,9 +258,9 @@ class MemoryManager {
       typename B::WaitList waits = core.wait_list();
       typename B::NativeEvent event = [&] {
         try {
-          const auto around = runtime::around_operation(core.backend(), request.name);
+          auto around = core.around_callable([&] { return runtime::around_operation(core.backend(), request.name); });
           typename B::NativeEvent made = callable(operation, std::move(waits));
-          around.check();
+          core.around_callable([&] { around.check(); });
           return made;
         } catch (...) {
           core.fail();
@@ -273,9 +273,9 @@ class MemoryManager {
       core.complete([&](typename B::Event& slot) { core.backend().adopt(slot, std::move(event)); });
     } else {
       try {
-        const auto around = runtime::around_operation(core.backend(), request.name);
+        auto around = core.around_callable([&] { return runtime::around_operation(core.backend(), request.name); });
         callable(operation);
-        around.check();
+        core.around_callable([&] { around.check(); });
       } catch (...) {
         core.fail();
         throw;

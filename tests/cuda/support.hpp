@@ -14,10 +14,13 @@
 
 namespace swapmm::test {
 
-/// On the device that Backend::pick() takes, without a word.
+/// On the device that Backend::pick() takes, without a word. It is the thread's current one from then on, for what
+/// tests make and launch themselves.
 inline cuda::Backend cuda_backend(const cuda::Settings& settings = {}) {
   std::ostringstream silent;
-  return cuda::Backend::pick(silent, settings);
+  cuda::Backend backend = cuda::Backend::pick(silent, settings);
+  (void)cudaSetDevice(backend.device());
+  return backend;
 }
 
 /// Runs an operation of one kernel, which `launch(stream, op)` puts on the stream.

@@ -196,7 +196,7 @@ TEST_CASE_FIXTURE(Fixture, "a capture that the API spoils takes the values it wa
       CHECK(cudaMalloc(&memory, 64) == cudaErrorStreamCaptureUnsupported);  // as a careless library would
       (void)cudaGetLastError();
     });
-  } catch (const WorkFailed& error) {
+  } catch (const Error& error) {
     text = error.what();
   }
   CHECK_MESSAGE(text.find("field") != std::string::npos, text);
@@ -208,6 +208,21 @@ TEST_CASE_FIXTURE(Fixture, "a capture that the API spoils takes the values it wa
   loop.reset();
   manager.reset();
   fake_cuda::restart(same);
+}
+
+TEST_CASE_FIXTURE(Fixture, "memory that ends inside a capture is freed behind it") {
+  auto backend = CheckedBackend(manager->backend());
+  std::optional<cuda::HostMemory> pinned(backend.allocate_host(Bytes{64}, HostKind::pinned));
+  std::optional<cuda::DeviceMemory> memory(backend.allocate(Bytes{64}));
+  const auto host_memories = fake_cuda::objects().host_memories;
+  auto captured = manager->capture("grow", [&] {
+    loop->body();
+    pinned.reset();
+    memory.reset();
+    CHECK(fake_cuda::objects().host_memories == host_memories);
+  });
+  backend.finish();
+  CHECK(fake_cuda::objects().host_memories == host_memories - 1);
 }
 
 TEST_CASE_FIXTURE(Fixture, "each call of a capture may fail: values are there, or their loss was told") {

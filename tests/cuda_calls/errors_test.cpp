@@ -4,6 +4,7 @@
 #include <doctest/doctest.h>
 
 #include <optional>
+#include <sstream>
 #include <string>
 
 #include <swapmm/cuda/devices.hpp>
@@ -34,8 +35,12 @@ TEST_CASE("a status has a kind, the API's code, and its words") {
   fake_cuda::restart();
   CHECK(cuda::kind_of(cudaErrorMemoryAllocation) == BackendError::Kind::out_of_device_memory);
   CHECK(cuda::kind_of(cudaErrorInvalidValue) == BackendError::Kind::failed);
-  for (const int code : {4, 214, 220, 700, 702, 709, 710, 714, 715, 716, 717, 718, 719, 721, 999}) {
-    CHECK(cuda::kind_of(static_cast<cudaError_t>(code)) == BackendError::Kind::device_lost);
+  for (const cudaError_t code :
+       {cudaErrorCudartUnloading, cudaErrorECCUncorrectable, cudaErrorNvlinkUncorrectable, cudaErrorIllegalAddress,
+        cudaErrorLaunchTimeout, cudaErrorContextIsDestroyed, cudaErrorAssert, cudaErrorHardwareStackError,
+        cudaErrorIllegalInstruction, cudaErrorMisalignedAddress, cudaErrorInvalidAddressSpace, cudaErrorInvalidPc,
+        cudaErrorLaunchFailure, cudaErrorMpsClientTerminated, cudaErrorExternalDevice, cudaErrorUnknown}) {
+    CHECK(cuda::kind_of(code) == BackendError::Kind::device_lost);
   }
   const BackendError error = cuda::error_of(cudaErrorInvalidValue, "cudaMemcpyAsync", " of 8 bytes");
   CHECK(error.code == 1);
@@ -75,20 +80,36 @@ TEST_CASE("a launch that failed in an operation, unseen, is the operation's erro
     for (const Form form : {Form::plain, Form::with_event}) {
       const fake_cuda::FailingCall refused("launch", cudaErrorInvalidConfiguration);
       CHECK(error_text<BackendError>([&] { run_affine(manager, form, "widen", a, b, 1); }) ==
-            "a kernel launch or a call in operation \"widen\": cudaErrorInvalidConfiguration (9): a text of the "
+            "operation \"widen\": a kernel launch or a call in it: cudaErrorInvalidConfiguration (9): a text of the "
             "runtime");
       CHECK(refused.happened());
       CHECK(cudaPeekAtLastError() == cudaSuccess);
       CHECK_THROWS_AS((void)b.download(), WorkFailed);  // it was to be written
       CHECK(a.download() == numbers(chain_length, 1));
     }
-    // An error that was there before is the program's, and no reason to give up an operation.
-    {
-      const fake_cuda::FailingCall refused("launch", cudaErrorInvalidConfiguration);
-      fake_cuda::launch(nullptr, {});
+    // An error from before neither stops an operation nor hides its own.
+    for (const bool own : {false, true}) {
+      {
+        const fake_cuda::FailingCall refused("launch", cudaErrorInvalidConfiguration);
+        fake_cuda::launch(CheckedBackend(manager.backend()).queue(), {});
+      }
+      const fake_cuda::FailingCall again("launch", cudaErrorInvalidConfiguration, own ? 1 : 1000);
+      if (own) {
+        CHECK_THROWS_AS(run_affine(manager, Form::plain, "widen", a, b, 1), BackendError);
+      } else {
+        run_affine(manager, Form::plain, "widen", a, b, 1);
+      }
+      CHECK(cudaPeekAtLastError() == cudaSuccess);
     }
-    run_affine(manager, Form::plain, "widen", a, b, 1);
-    CHECK(cudaGetLastError() == cudaErrorInvalidConfiguration);
+    // A callable that throws tells of its error itself.
+    CHECK_THROWS_AS(manager.run("throw", updates(a),
+                                [&](auto& op) {
+                                  const fake_cuda::FailingCall refused("launch", cudaErrorInvalidConfiguration);
+                                  fake_cuda::launch(op.stream(), {});
+                                  throw 1;
+                                }),
+                    int);
+    CHECK(cudaPeekAtLastError() == cudaSuccess);
   }
   CHECK_MESSAGE(fake_cuda::violations().empty(), violations_text());
 }
@@ -106,6 +127,50 @@ TEST_CASE("in an operation the backend's device is the current one, behind it th
     CHECK(fake_cuda::current_device() == 0);
     CHECK_THROWS_AS(manager.run("throw", writes(a), [&](auto&) { throw 1; }), int);
     CHECK(fake_cuda::current_device() == 0);
+  }
+  CHECK_MESSAGE(fake_cuda::violations().empty(), violations_text());
+  CHECK(fake_cuda::objects() == fake_cuda::Objects{});
+}
+
+TEST_CASE("an error that sticks, found behind a callable, is the loss of the device") {
+  fake_cuda::restart();
+  {
+    Manager manager(fake_backend(), {.device_budget = Bytes{1 << 20}});
+    auto a = manager.tensor<Number>({chain_length}, "a");
+    std::optional<fake_cuda::LosingDevice> lost;
+    CHECK_THROWS_AS(manager.run("lose", writes(a),
+                                [&](auto& op) {
+                                  lost.emplace(cudaErrorIllegalAddress, 1);
+                                  fake_cuda::launch(op.stream(), {});
+                                }),
+                    DeviceLost);
+  }
+  CHECK(fake_cuda::objects() == fake_cuda::Objects{});
+}
+
+TEST_CASE("on a default stream all calls are made with the backend's device, and nothing is captured") {
+  fake_cuda::restart({{.name = "first"}, {.name = "second"}});
+  CHECK_THROWS_AS(cuda::Backend(1, cudaStreamPerThread), UsageError);
+  {
+    CheckedBackend backend(1, cuda::Settings{.stream = nullptr, .measure = false});
+    CHECK(fake_cuda::current_device() == 0);
+    MemoryManager manager(backend, {.device_budget = Bytes{chain_bytes(4).value / 2}});
+    Chain<CheckedBackend> chain(manager, 4, Form::with_event);
+    for (Number step = 0; step < 7; ++step) chain.iterate(step);
+    CHECK(manager.report().iterations_followed > 0);
+    CHECK(fake_cuda::current_device() == 0);
+    backend.finish();
+    CHECK_THROWS_AS(backend.begin_capture(), UsageError);
+    cudaEvent_t done = nullptr;
+    REQUIRE(cudaSetDevice(1) == cudaSuccess);
+    REQUIRE(cudaEventCreateWithFlags(&done, cudaEventDisableTiming) == cudaSuccess);
+    REQUIRE(cudaEventRecord(done, nullptr) == cudaSuccess);
+    REQUIRE(cudaSetDevice(0) == cudaSuccess);
+    auto slot = backend.make_event();
+    fake_cuda::clear_calls();
+    backend.adopt(slot, done);
+    CHECK(fake_cuda::count("cudaStreamWaitEvent") == 1);
+    CHECK(cudaEventDestroy(done) == cudaSuccess);
   }
   CHECK_MESSAGE(fake_cuda::violations().empty(), violations_text());
   CHECK(fake_cuda::objects() == fake_cuda::Objects{});

@@ -173,6 +173,7 @@ cudaError_t cudaMalloc(void** memory, size_t size) {
 cudaError_t cudaFree(void* memory) {
   const cudaError_t planned = gate("cudaFree");
   State& s = state();
+  if (spoils_capture("cudaFree")) return fail(cudaErrorStreamCaptureUnsupported);
   const auto at = s.device_memory.find(reinterpret_cast<std::uintptr_t>(memory));
   const std::size_t size = at == s.device_memory.end() ? 0 : at->second;
   if (s.sticking != cudaSuccess) s.order = OrderChecker();  // nothing runs on a device that is gone
@@ -195,6 +196,7 @@ cudaError_t cudaHostAlloc(void** memory, size_t size, unsigned flags) {
 cudaError_t cudaFreeHost(void* memory) {
   const cudaError_t planned = gate("cudaFreeHost");
   State& s = state();
+  if (spoils_capture("cudaFreeHost")) return fail(cudaErrorStreamCaptureUnsupported);
   if (s.sticking != cudaSuccess) s.order = OrderChecker();
   if (remove(s.host_memory, memory, "cudaFreeHost") != cudaSuccess) return fail(cudaErrorInvalidValue);
   --s.objects.host_memories;
@@ -258,6 +260,7 @@ cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned
     violation("a wait of a stream, or for an event, that does not exist");
     return fail(cudaErrorInvalidResourceHandle);
   }
+  if (in_spoilt_capture(*on)) return fail(cudaErrorStreamCaptureInvalidated);
   if (s.capture != nullptr) {
     if (const cudaError_t refused = wait_in_capture(s, *on, *at); refused != cudaSuccess) return fail(refused);
   } else if (at->capture != 0) {
@@ -305,6 +308,7 @@ cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream) {
     if (on == nullptr || at == nullptr) violation("an event is recorded, or on a stream, that does not exist");
     return fail(cudaErrorInvalidResourceHandle);
   }
+  if (in_spoilt_capture(*on)) return fail(cudaErrorStreamCaptureInvalidated);
   at->recorded = true;
   at->seen = false;
   at->point = s.order.point(on->number);
@@ -317,6 +321,7 @@ cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream) {
 cudaError_t cudaEventQuery(cudaEvent_t event) {
   GATE("cudaEventQuery");
   State& s = state();
+  if (spoils_capture("cudaEventQuery")) return fail(cudaErrorStreamCaptureUnsupported);
   Event* const at = find(event);
   if (at == nullptr || at->capture != 0) {
     violation("a question about an event that does not exist, or is captured");
@@ -330,6 +335,7 @@ cudaError_t cudaEventQuery(cudaEvent_t event) {
 cudaError_t cudaEventSynchronize(cudaEvent_t event) {
   GATE("cudaEventSynchronize");
   State& s = state();
+  if (spoils_capture("cudaEventSynchronize")) return fail(cudaErrorStreamCaptureUnsupported);
   Event* const at = find(event);
   if (at == nullptr || at->capture != 0) {
     violation("a wait for an event that does not exist, or is captured");
@@ -369,6 +375,9 @@ cudaError_t cudaMemcpyAsync(void* to, const void* from, size_t size, cudaMemcpyK
   if (!lies_in(s.device_memory, on_device, size)) violation("a copy outside of what was allocated on the device");
   if (lies_in(s.device_memory, on_host, 1)) violation("a copy between two places of the device");
   if (kind != cudaMemcpyHostToDevice && kind != cudaMemcpyDeviceToHost) violation("a copy of an unknown kind");
+  if (s.capture != nullptr && !lies_in(s.host_memory, on_host, size)) {
+    violation("a copy with pageable memory inside a capture");
+  }
   const FakeDevice& device = s.devices.at(static_cast<std::size_t>(on->device));
   s.calls.push_back({"cudaMemcpyAsync", stream, nullptr, to, from, size, static_cast<int>(kind)});
   return queue(*on, {access(from, size, false), access(to, size, true)}, in ? "a copy in" : "a copy out",
@@ -430,20 +439,31 @@ cudaError_t cudaStreamEndCapture(cudaStream_t stream, cudaGraph_t* graph) {
 cudaError_t cudaGraphInstantiateWithFlags(cudaGraphExec_t* runnable, cudaGraph_t graph, unsigned long long) {
   GATE("cudaGraphInstantiateWithFlags");
   State& s = state();
+  if (find_graph(graph) == nullptr) violation("a graph is instantiated that does not exist");
   s.graphs.push_back(std::make_unique<fake_cuda::Graph>(*reinterpret_cast<fake_cuda::Graph*>(graph)));
   *runnable = reinterpret_cast<cudaGraphExec_t>(s.graphs.back().get());
   ++s.objects.graphs;
   s.calls.push_back({"cudaGraphInstantiateWithFlags"});
   return cudaSuccess;
 }
-cudaError_t cudaGraphDestroy(cudaGraph_t) {
-  --state().objects.graphs;
-  return gate("cudaGraphDestroy");
+static cudaError_t destroy_graph(const void* graph, const char* function) {
+  State& s = state();
+  const cudaError_t planned = gate(function);
+  fake_cuda::Graph* const at = find_graph(graph);
+  if (at == nullptr) {
+    violation(std::string(function) + " of a graph that does not exist");
+    return fail(cudaErrorInvalidValue);
+  }
+  const VectorClock& seen = s.order.point(host_stream);
+  for (std::size_t i = 0; i < most_streams; ++i) {
+    if (at->end[i] > seen[i] && s.sticking == cudaSuccess) violation("a graph is destroyed while it runs");
+  }
+  at->alive = false;
+  --s.objects.graphs;
+  return planned;
 }
-cudaError_t cudaGraphExecDestroy(cudaGraphExec_t) {
-  --state().objects.graphs;
-  return gate("cudaGraphExecDestroy");
-}
+cudaError_t cudaGraphDestroy(cudaGraph_t graph) { return destroy_graph(graph, "cudaGraphDestroy"); }
+cudaError_t cudaGraphExecDestroy(cudaGraphExec_t graph) { return destroy_graph(graph, "cudaGraphExecDestroy"); }
 cudaError_t cudaGraphLaunch(cudaGraphExec_t runnable, cudaStream_t stream) {
   GATE("cudaGraphLaunch");
   State& s = state();
@@ -452,9 +472,15 @@ cudaError_t cudaGraphLaunch(cudaGraphExec_t runnable, cudaStream_t stream) {
     violation("a graph on a stream that does not exist");
     return fail(cudaErrorInvalidResourceHandle);
   }
-  const auto* const graph = reinterpret_cast<const fake_cuda::Graph*>(runnable);
+  fake_cuda::Graph* const graph = find_graph(runnable);
+  if (graph == nullptr) {
+    violation("a graph is launched that does not exist");
+    return fail(cudaErrorInvalidValue);
+  }
   s.calls.push_back({"cudaGraphLaunch", stream, nullptr, nullptr, nullptr, graph->commands, 0});
-  return queue(*on, graph->accesses, "a graph", 0.01, false);
+  const cudaError_t status = queue(*on, graph->accesses, "a graph", 0.01, false);
+  graph->end = s.order.point(on->number);
+  return status;
 }
 
 }  // extern "C"

@@ -34,7 +34,28 @@ cudaError_t gate(const char* function) {
   return cudaSuccess;
 }
 
+Graph* find_graph(const void* graph) {
+  for (const auto& each : state().graphs) {
+    if (each.get() == graph && each->alive) return each.get();
+  }
+  return nullptr;
+}
+
+bool in_spoilt_capture(const Stream& stream) {
+  const State& s = state();
+  return s.capture != nullptr && s.capture->invalid && s.capture->streams.contains(stream.number);
+}
+
 Stream* find(cudaStream_t stream) {
+  if (stream == nullptr) {  // the one of the device that is current
+    auto& made = state().default_streams[state().current];
+    if (made == nullptr) {
+      made = std::make_unique<Stream>();
+      made->device = state().current;
+      made->number = host_stream - 1 - state().default_streams.size();
+    }
+    return made.get();
+  }
   for (const auto& each : state().streams) {
     if (reinterpret_cast<cudaStream_t>(each.get()) == stream && !each->destroyed) return each.get();
   }
@@ -49,6 +70,7 @@ Event* find(cudaEvent_t event) {
 cudaError_t queue(Stream& stream, const std::vector<ByteAccess>& accesses, const std::string& name, double milliseconds,
                   bool copy) {
   State& s = state();
+  if (in_spoilt_capture(stream)) return fail(cudaErrorStreamCaptureInvalidated);
   if (const auto conflict = s.order.command(stream.number, accesses, name)) violation(*conflict);
   if (s.capture != nullptr && s.capture->streams.contains(stream.number)) {
     auto& all = s.capture->graph.accesses;
@@ -69,7 +91,7 @@ bool spoils_capture(const char* function) {
   State& s = state();
   if (s.capture == nullptr) return false;
   s.capture->invalid = true;
-  violation(std::string(function) + " inside a capture");
+  violation(std::string(function) + " inside a capture");  // thread-local mode allows none of these calls
   return true;
 }
 

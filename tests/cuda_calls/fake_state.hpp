@@ -18,6 +18,8 @@
 namespace swapmm::test::fake_cuda {
 
 struct Graph {
+  bool alive = true;
+  VectorClock end{};                 ///< of its latest run
   std::vector<ByteAccess> accesses;  ///< of all its commands
   std::size_t commands = 0;
 };
@@ -70,8 +72,9 @@ struct State {
   std::map<std::uintptr_t, std::size_t> host_memory;    // page-locked
   std::uintptr_t next_address = 0x7f00'0000'0000;
   std::size_t device_bytes = 0;
-  double host_clock = 0;               // milliseconds: nothing that is queued later starts before
-  std::map<int, double> engine_clock;  // of devices with one copy engine
+  double host_clock = 0;                                   // milliseconds: nothing that is queued later starts before
+  std::map<int, double> engine_clock;                      // of devices with one copy engine
+  std::map<int, std::unique_ptr<Stream>> default_streams;  // of each device, made when first used
   std::unique_ptr<OpenCapture> capture;
   std::uint64_t captures = 0;
 
@@ -95,6 +98,10 @@ cudaError_t fail(cudaError_t status);
 /// The command takes its time on the stream, into the open capture if the stream takes part.
 cudaError_t queue(Stream& stream, const std::vector<ByteAccess>& accesses, const std::string& name, double milliseconds,
                   bool copy);
+/// The graph, if it lives. `runnable`: as a whole, not as a description.
+[[nodiscard]] Graph* find_graph(const void* graph);
+/// The stream takes part in a capture that is spoilt: the API refuses all but its end.
+[[nodiscard]] bool in_spoilt_capture(const Stream& stream);
 /// In a capture these calls fail and spoil it.
 [[nodiscard]] bool spoils_capture(const char* function);
 

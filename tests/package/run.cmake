@@ -39,21 +39,23 @@ endfunction()
 
 set(programs first second)
 set(consumer consumer)
-if(case MATCHES "^opencl_")
-  set(programs opencl_consumer)
-  set(consumer opencl_consumer)
+set(choice)
+if(case MATCHES "^(opencl|cuda)_")
+  set(choice -D backend=${CMAKE_MATCH_1})
+  set(programs ${CMAKE_MATCH_1}_consumer)
+  set(consumer backend_consumer)
 endif()
 
 if(case MATCHES "build_tree$")
-  expect_consumer_works(${consumer} "${programs}" -D way=package -D swapmm_DIR=${swapmm_build})
+  expect_consumer_works(${consumer} "${programs}" ${choice} -D way=package -D swapmm_DIR=${swapmm_build})
 elseif(case MATCHES "install_tree$")
   execute_process(COMMAND ${CMAKE_COMMAND} --install ${swapmm_build} --prefix ${folder}/installed
     COMMAND_ERROR_IS_FATAL ANY OUTPUT_QUIET)
   # The installation must not lean on where it was first put.
   file(RENAME ${folder}/installed ${folder}/moved)
-  expect_consumer_works(${consumer} "${programs}" -D way=package -D CMAKE_PREFIX_PATH=${folder}/moved)
+  expect_consumer_works(${consumer} "${programs}" ${choice} -D way=package -D CMAKE_PREFIX_PATH=${folder}/moved)
 elseif(case MATCHES "subdirectory$")
-  expect_consumer_works(${consumer} "${programs}" -D way=subdirectory -D BUILD_SHARED_LIBS=ON
+  expect_consumer_works(${consumer} "${programs}" ${choice} -D way=subdirectory -D BUILD_SHARED_LIBS=ON
     -D swapmm_source=${swapmm_source} -D swapmm_DIR=${swapmm_build})
 elseif(case STREQUAL "refusals")
   expect_refused(${swapmm_build} "REQUIRED COMPONENTS core teleport"
@@ -61,10 +63,12 @@ elseif(case STREQUAL "refusals")
   expect_refused(${swapmm_build} "99 REQUIRED" "requested version \"99\""
     "swapmmConfig.cmake, version: ${swapmm_version}")
   # One that could be built, and was not.
-  execute_process(COMMAND ${configure} -D SWAPMM_OPENCL=OFF -D SWAPMM_BUILD_TESTS=OFF -D SWAPMM_BUILD_EXAMPLES=OFF
+  execute_process(COMMAND ${configure} -D SWAPMM_OPENCL=OFF -D SWAPMM_CUDA=OFF -D SWAPMM_BUILD_TESTS=OFF -D SWAPMM_BUILD_EXAMPLES=OFF
     -D SWAPMM_BUILD_BENCH=OFF -S ${swapmm_source} -B ${folder}/core_alone COMMAND_ERROR_IS_FATAL ANY OUTPUT_QUIET)
   expect_refused(${folder}/core_alone "REQUIRED COMPONENTS opencl"
     "swapmm ${swapmm_version} has no component 'opencl'" "It has: core.")
+  expect_refused(${folder}/core_alone "REQUIRED COMPONENTS cuda"
+    "swapmm ${swapmm_version} has no component 'cuda'" "It has: core.")
 else()
   message(FATAL_ERROR "no package test is called '${case}'")
 endif()

@@ -100,10 +100,12 @@ class ReplayingBackend {
     std::size_t count_;
   };
 
-  ReplayingBackend() {
+  /// With `failures_stick` the runtime looks at the last of several events alone, as on CUDA.
+  explicit ReplayingBackend(bool failures_stick = true) {
     device_->capabilities.device_name = "replaying";
     device_->capabilities.alignment = Bytes{16};
     device_->capabilities.graph_capture = true;
+    device_->capabilities.failures_stick = failures_stick;
   }
   /// From now on end_capture() fails, as it does where a callable did what cannot be captured.
   void let_captures_fail(bool fail) { device_->captures_fail = fail; }

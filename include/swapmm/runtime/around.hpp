@@ -11,7 +11,7 @@ namespace swapmm::runtime {
 
 /// Where a backend has nothing to do.
 struct NothingAround {
-  void check() const {}
+  void check() {}
 };
 
 /// For as long as the callable of that operation runs; its check() comes behind the callable.

@@ -55,6 +55,7 @@ class Capturing<B> {
     store.backend.begin_capture();
     parts_.capturing = true;
     start_ = parts_.follower.times_started();
+    first_issue_ = store.timeline.last_issue() + 1;
     traffic_ = store.traffic;
     iteration_ = store.iteration;
     operations_ = operations;
@@ -67,7 +68,10 @@ class Capturing<B> {
   [[nodiscard]] CapturedRound<B> end(std::uint64_t operations) {
     const bool whole = still_followed() && parts_.follower.at_start();
     CapturedRound<B> round{run_once(), start_, {}, {}, 0, 0};
-    if (!whole) throw UsageError("the captured iteration ended before the plan's last operation");
+    if (!whole) {
+      parts_.store.drain();  // what was not recorded as it should be has ended
+      throw UsageError("the captured iteration ended before the plan's last operation");
+    }
     const Traffic& now = parts_.store.traffic;
     round.traffic = {now.swap_ins - traffic_.swap_ins,
                      now.swap_outs - traffic_.swap_outs,
@@ -85,7 +89,9 @@ class Capturing<B> {
 
   /// Something was thrown while it was captured: what was queued before still has to run.
   void give_up() {
-    if (parts_.capturing) (void)run_once();
+    if (!parts_.capturing) return;
+    const typename B::Graph graph = run_once();
+    parts_.store.drain();
   }
 
   /// Queues the round once more. Throws UsageError where the plan was left since, or a tensor of it was uploaded or
@@ -167,9 +173,12 @@ class Capturing<B> {
       return graph;
     } catch (const BackendError& error) {
       if (error.kind == BackendError::Kind::device_lost) throw;
-      // It never ran: the points recorded in it say so, and take the values with them.
-      store.timeline.host_wait(store.timeline.everything());
-      throw;
+      // Maybe it never ran. All that was queued since the capture began counts as failed, whatever its points say.
+      CommandLabel label;
+      label.what = CommandLabel::What::operation;
+      label.issue = first_issue_;
+      label.set_name("captured iteration: " + std::string(error.what()));
+      throw QueueFailure{QueueKind::compute, label};
     }
   }
 
@@ -193,14 +202,23 @@ class Capturing<B> {
 
   void book(const CapturedRound<B>& round) {
     Store<B>& store = parts_.store;
-    for (const QueueKind queue : all_queues) store.timeline.mark(queue);
-    const Clock all = store.timeline.points();
     for (const auto& value : round.values) {
       Record<B>& record = *value.record;
       record.device.valid = value.on_device;
       record.host.valid = value.on_host;
       if (value.written) record.written_in += round.iterations;
     }
+    store.traffic.swap_ins += round.traffic.swap_ins;
+    store.traffic.swap_outs += round.traffic.swap_outs;
+    store.traffic.h2d += round.traffic.h2d;
+    store.traffic.d2h += round.traffic.d2h;
+    store.iteration += round.iterations;
+    course_.count_followed(round.iterations);
+    // Where no point can be recorded behind the run, waiting for its end is as good.
+    store.issue([&] {
+      for (const QueueKind queue : all_queues) store.timeline.mark(queue);
+    });
+    const Clock all = store.timeline.points();
     parts_.follower.for_each_bound([&](const Role&, Record<B>& record) {
       record.device.ready.join(all);
       record.device.busy.join(all);
@@ -211,17 +229,12 @@ class Capturing<B> {
       }
     });
     parts_.follower.comes_after(all);
-    store.traffic.swap_ins += round.traffic.swap_ins;
-    store.traffic.swap_outs += round.traffic.swap_outs;
-    store.traffic.h2d += round.traffic.h2d;
-    store.traffic.d2h += round.traffic.d2h;
-    store.iteration += round.iterations;
-    course_.count_followed(round.iterations);
   }
 
   Parts<B>& parts_;
   Course<B>& course_;
   std::uint64_t start_ = 0;
+  std::uint64_t first_issue_ = 0;  // number of the first command of the capture
   Traffic traffic_;
   std::uint64_t iteration_ = 0;
   std::uint64_t operations_ = 0;

@@ -114,6 +114,12 @@ class Core : public std::enable_shared_from_this<Core<B>> {
     }
   }
 
+  /// Runs a call of the backend around the operation's callable; its errors come out as those of the operation.
+  template <class Call>
+  auto around_callable(Call&& call) -> decltype(call()) {
+    return translate({"operation ", current_.request.name}, std::forward<Call>(call));
+  }
+
   /// For an operation that takes the wait list. Throws with nothing queued, as begin() does.
   [[nodiscard]] typename B::WaitList wait_list() {
     try {
@@ -321,6 +327,7 @@ class Core : public std::enable_shared_from_this<Core<B>> {
     const Entry entry(*this);
     Store<B>& store = inside_->store;
     if (store.profiler.active()) throw UsageError("a profile is being recorded already");
+    if (inside_->capturing_now()) throw UsageError("a profile begins inside a captured iteration");
     translate({"starting a profile", {}}, [&] {
       store.timeline.host_wait(store.timeline.everything());
       store.start_profile();
@@ -404,6 +411,11 @@ class Core : public std::enable_shared_from_this<Core<B>> {
   void check_open(bool rethrow = true) {
     if (closed()) throw UsageError("the manager of this tensor no longer exists");
     if (ends_late_.load(std::memory_order_acquire)) finish_iteration();
+    if constexpr (CapturingBackend<B>) {
+      if (inside_->store.backend.capturing() && !inside_->capturing_now()) {
+        throw UsageError("another manager of this backend captures an iteration: its graph would take this work in");
+      }
+    }
     if (!rethrow) return;
     if (dead_.load(std::memory_order_relaxed) != nullptr) bury_waiting();
     inside_->failures.check();

@@ -86,6 +86,10 @@ class Course {
     if (!in_iteration_ && (follower.active() || parts_.recorder.is_open() || !pending_uploads_.empty())) {
       leave_iterations();
     }
+    if (parts_.capturing && !follower.active()) {
+      throw UsageError("operation " + in_quotes(request.name) +
+                       " comes behind an error in a captured iteration: end it");
+    }
     if (follower.active() && !follower.expects(request)) {
       if (parts_.capturing) throw UsageError(unexpected(request) + ": a captured iteration does what its plan says");
       leave_plan(unexpected(request), true);

@@ -34,6 +34,7 @@ struct Parts {
   Failures<B> failures;
   Promises<B> promises;
   bool capturing = false;  ///< what is queued does not run yet: see Capturing
+  [[nodiscard]] bool capturing_now() const { return capturing; }
 
   /// What plans are made for: the manager's own device, links as given or as observed.
   [[nodiscard]] Machine machine(const ProgramBook& book) const {

@@ -20,9 +20,6 @@ namespace swapmm::cuda {
 
 namespace {
 
-// For caches and DMA engines alike.
-constexpr std::align_val_t host_alignment{4096};
-
 std::string of_bytes(Bytes size) { return " of " + std::to_string(size.value) + " bytes"; }
 std::size_t count(Bytes size) { return static_cast<std::size_t>(size.value); }
 
@@ -40,9 +37,7 @@ DeviceMemory& DeviceMemory::operator=(DeviceMemory&& other) noexcept {
 
 void DeviceMemory::end() noexcept {
   if (data_ == nullptr) return;
-  session_->finish_quietly();
-  const CurrentDevice current(session_->device);
-  forget(cudaFree(data_));
+  session_->end_memory({data_, Session::Memory::device});
   data_ = nullptr;
   session_.reset();
 }
@@ -58,12 +53,7 @@ HostMemory& HostMemory::operator=(HostMemory&& other) noexcept {
 
 void HostMemory::end() noexcept {
   if (data_ == nullptr) return;
-  session_->finish_quietly();
-  if (kind_ == HostKind::pinned) {
-    forget(cudaFreeHost(data_));
-  } else {
-    ::operator delete(data_, host_alignment);
-  }
+  session_->end_memory({data_, kind_ == HostKind::pinned ? Session::Memory::pinned : Session::Memory::pageable});
   data_ = nullptr;
   session_.reset();
 }
@@ -71,7 +61,12 @@ void HostMemory::end() noexcept {
 // ---- Backend: handles
 
 Backend::Backend(int device, const Settings& settings) : session_(std::make_shared<Session>(device, settings)) {
-  if (settings.measure) session_->capabilities.copy_engines = measured_copy_engines(*this, *session_);
+  if (!settings.measure) return;
+  try {
+    session_->capabilities.copy_engines = measured_copy_engines(*this, *session_);
+  } catch (const BackendError& error) {
+    if (error.kind == BackendError::Kind::device_lost) throw;  // else: what the device says is all there is
+  }
 }
 
 Backend Backend::pick() { return pick(std::clog); }
@@ -177,6 +172,7 @@ void WaitList::queue_on(cudaStream_t stream) const {
 }
 
 void Backend::adopt(Event& event, NativeEvent native) {
+  const CurrentDevice current(session_->device, session_->default_stream);
   const cudaStream_t compute = session_->stream(QueueKind::compute);
   if (native.event_ != nullptr) check(cudaStreamWaitEvent(compute, native.event_, 0), "cudaStreamWaitEvent");
   session_->record(QueueKind::compute, event);

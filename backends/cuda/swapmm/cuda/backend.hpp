@@ -190,13 +190,15 @@ class Graph {
 /// How a Backend is made.
 struct Settings {
   /// Operations run there, in order with what the program queues itself; none: on a stream of swapmm's, which does not
-  /// wait for the legacy default stream. The backend never destroys it. It is of the same device.
+  /// wait for the legacy default stream. The backend never destroys it. It is of the same device. The legacy default
+  /// stream works, and cannot be captured; the per-thread one is another in each thread, and is refused.
   std::optional<cudaStream_t> stream{};
   /// NVTX ranges around operations, swaps and waits, for profilers. A few hundred nanoseconds each while one listens,
   /// nearly nothing otherwise.
   bool nvtx = false;
   /// Copies 8 MiB both ways at once to see whether the device has one copy engine or two, instead of believing what it
-  /// says. Some milliseconds, and 32 MiB for as long.
+  /// says. Some milliseconds, and 40 MiB for as long; waits for the stream. Where that much cannot be had, it is
+  /// believed.
   bool measure = true;
 };
 
@@ -282,7 +284,8 @@ class Backend {
   /// @}
 
   /// Around an operation's callable: the backend's device is the current one of the thread, kernel launches that failed
-  /// are found, and profilers see a range.
+  /// are found, and profilers see a range. An error that was there before and does not stick is forgotten, or it would
+  /// hide the operation's own.
   class OperationScope {
    public:
     /// Begins; `name` is the operation's and outlives the scope.
@@ -291,13 +294,13 @@ class Backend {
     OperationScope& operator=(const OperationScope&) = delete;
     ~OperationScope();
     /// Throws BackendError where a launch in the callable failed and nobody asked the API for it.
-    void check() const;
+    void check();
 
    private:
     const Session& session_;
     std::string_view name_;
     int device_before_ = -1;  // the thread's; -1: it was the backend's
-    cudaError_t pending_;  // of the caller's, from before
+    bool checked_ = false;
   };
 
   /// Around the queueing of a copy or a wait, and around a wait of the host: profilers see a range.

@@ -22,7 +22,7 @@ void join(const Session& session, QueueKind first, QueueKind behind) {
 }
 
 struct GraphDeleter {
-  void operator()(cudaGraph_t graph) const { (void)cudaGraphDestroy(graph); }
+  void operator()(cudaGraph_t graph) const { forget(cudaGraphDestroy(graph)); }
 };
 
 }  // namespace
@@ -50,7 +50,7 @@ Graph::~Graph() { end(); }
 
 void Graph::end() noexcept {
   if (graph_ == nullptr) return;
-  if (capture_->state == Capture::State::runs) forget(cudaEventSynchronize(capture_->done.get()));
+  session_->finish_quietly();
   forget(cudaGraphExecDestroy(graph_));
   graph_ = nullptr;
 }
@@ -65,6 +65,7 @@ void Backend::begin_capture() {
   if (session.default_stream) {
     throw UsageError("operations run on a default stream, which CUDA cannot capture: give the backend one of your own");
   }
+  session.finish();
   auto capture = std::make_shared<Capture>();
   {
     const CurrentDevice current(session.device);

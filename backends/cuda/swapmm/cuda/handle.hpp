@@ -5,6 +5,8 @@
 
 #include <cuda_runtime_api.h>
 
+#include <swapmm/cuda/status.hpp>
+
 namespace swapmm::cuda {
 
 /// Owns an event or a stream of the API, or nothing. Destroying one is safe while queued work uses it.
@@ -30,7 +32,7 @@ class Handle {
   /// Destroys what it held, and takes this one over.
   void reset(T object = nullptr) noexcept {
     // What fails here is the end of the process, or a device that is lost.
-    if (const T old = std::exchange(object_, object)) (void)destroy(old);
+    if (const T old = std::exchange(object_, object)) forget(destroy(old));
   }
 
  private:

@@ -27,7 +27,7 @@ std::string_view text_of(AnnotationKind kind) {
   switch (kind) {
     case AnnotationKind::swap_in: return "swap in ";
     case AnnotationKind::swap_out: return "swap out ";
-    case AnnotationKind::device_wait: return "stall before ";
+    case AnnotationKind::device_wait: return "waits queued before ";
     case AnnotationKind::host_wait: return "host waits ";
   }
   return {};
@@ -53,7 +53,8 @@ void pop_range() noexcept { (void)nvtxDomainRangePop(domain()); }
 // ---- what the library opens
 
 Backend::OperationScope::OperationScope(Backend& backend, std::string_view name)
-    : session_(*backend.session_), name_(name), pending_(cudaPeekAtLastError()) {
+    : session_(*backend.session_), name_(name) {
+  if (const cudaError_t before = cudaPeekAtLastError(); before != cudaSuccess) forget(before);
   int now = session_.device;
   if (cudaGetDevice(&now) == cudaSuccess && now != session_.device) {
     cuda::check(cudaSetDevice(session_.device), "cudaSetDevice");
@@ -64,14 +65,14 @@ Backend::OperationScope::OperationScope(Backend& backend, std::string_view name)
 
 Backend::OperationScope::~OperationScope() {
   if (session_.nvtx) pop_range();
-  if (device_before_ >= 0) (void)cudaSetDevice(device_before_);
+  if (!checked_) forget(cudaPeekAtLastError());  // the callable threw, which tells of it
+  if (device_before_ >= 0) forget(cudaSetDevice(device_before_));
 }
 
-void Backend::OperationScope::check() const {
+void Backend::OperationScope::check() {
+  checked_ = true;
   const cudaError_t now = cudaPeekAtLastError();
-  // An error from before is the caller's own, and stays for the caller to find.
-  if (now == cudaSuccess || now == pending_) return;
-  throw error_of(now, "a kernel launch or a call in operation \"" + std::string(name_) + "\"");
+  if (now != cudaSuccess) throw error_of(now, "a kernel launch or a call in it");
 }
 
 Backend::Annotation::Annotation(const Backend& backend, AnnotationKind kind, std::string_view name)

@@ -14,7 +14,7 @@ namespace swapmm::cuda {
 namespace {
 
 constexpr Bytes allocation_alignment{256};        // what cudaMalloc promises
-constexpr Bytes slab{std::uint64_t{512} << 20U};  // page-locking costs a call and a third of a second per GB
+constexpr Bytes slab{std::uint64_t{512} << 20U};  // page-locking is a slow call
 
 int attribute(int device, cudaDeviceAttr what) {
   int value = 0;
@@ -65,12 +65,16 @@ EventHandle new_event(unsigned flags) {
 
 CurrentDevice::CurrentDevice(int device, bool needed) noexcept {
   int now = device;
-  if (!needed || cudaGetDevice(&now) != cudaSuccess || now == device) return;
-  if (cudaSetDevice(device) == cudaSuccess) before_ = now;
+  if (!needed) return;
+  forget(cudaGetDevice(&now));
+  if (now == device) return;
+  const cudaError_t status = cudaSetDevice(device);
+  if (status == cudaSuccess) before_ = now;
+  forget(status);
 }
 
 CurrentDevice::~CurrentDevice() {
-  if (before_ >= 0) (void)cudaSetDevice(before_);
+  if (before_ >= 0) forget(cudaSetDevice(before_));
 }
 
 // ---- Session
@@ -81,6 +85,10 @@ Session::Session(int device_, const Settings& settings) : device(device_), nvtx(
   capabilities = capabilities_of(chosen);
   numa_node = numa_node_of(chosen.bus, "/sys/bus/pci/devices");
   const CurrentDevice current(device);
+  if (settings.stream && *settings.stream == cudaStreamPerThread) {
+    throw UsageError(
+        "the per-thread default stream is another one in each thread: give the backend a stream of your own");
+  }
   for (const QueueKind queue : {QueueKind::compute, QueueKind::h2d, QueueKind::d2h}) {
     const std::size_t i = index(queue);
     joints[i] = new_event(cudaEventDisableTiming);
@@ -92,8 +100,7 @@ Session::Session(int device_, const Settings& settings) : device(device_), nvtx(
     streams[i] = own[i].get();
   }
   if (!settings.stream) return;
-  default_stream =
-      *settings.stream == nullptr || *settings.stream == cudaStreamLegacy || *settings.stream == cudaStreamPerThread;
+  default_stream = *settings.stream == nullptr || *settings.stream == cudaStreamLegacy;
   // An event and a stream of two devices do not go together.
   const cudaError_t status = cudaEventRecord(joints[0].get(), *settings.stream);
   if (status == cudaErrorInvalidResourceHandle || status == cudaErrorInvalidValue) {
@@ -133,7 +140,29 @@ void Session::record(QueueKind queue, Event& event) const {
   event.capture_ = capture;
 }
 
-void Session::finish() const {
+void Session::end_memory(const Memory& memory) noexcept {
+  try {
+    waiting_.push_back(memory);
+  } catch (const std::bad_alloc&) {
+    return;  // the memory stays until the process ends
+  }
+  finish_quietly();
+}
+
+void Session::free_waiting() noexcept {
+  if (waiting_.empty()) return;
+  const CurrentDevice current(device);
+  for (const Memory& memory : waiting_) {
+    switch (memory.kind) {
+      case Memory::device: forget(cudaFree(memory.data)); break;
+      case Memory::pinned: forget(cudaFreeHost(memory.data)); break;
+      case Memory::pageable: ::operator delete(memory.data, host_alignment); break;
+    }
+  }
+  waiting_.clear();
+}
+
+void Session::finish() {
   if (capture != nullptr) return;
   const CurrentDevice current(device, default_stream);
   for (const cudaStream_t stream : streams) {
@@ -142,12 +171,14 @@ void Session::finish() const {
     BackendError error = error_of(status, "cudaStreamSynchronize");
     if (error.kind == BackendError::Kind::device_lost) throw error;
   }
+  free_waiting();
 }
 
-void Session::finish_quietly() const noexcept {
+void Session::finish_quietly() noexcept {
   if (capture != nullptr) return;
   const CurrentDevice current(device, default_stream);
   for (const cudaStream_t stream : streams) forget(cudaStreamSynchronize(stream));
+  free_waiting();
 }
 
 }  // namespace swapmm::cuda

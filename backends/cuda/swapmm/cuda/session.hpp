@@ -4,9 +4,13 @@
 // Inside of the backend: not for programs.
 
 #include <array>
+#include <cstddef>
+#include <cstdint>
 #include <memory>
+#include <new>
 #include <optional>
 #include <span>
+#include <vector>
 
 #include <cuda_runtime_api.h>
 
@@ -54,9 +58,18 @@ class Session {
   /// The queue waits for all of them.
   void queue_waits(QueueKind queue, std::span<const Event* const> waits) const;
   void record(QueueKind queue, Event& event) const;
+  /// Memory that the backend gave out, and how it was taken.
+  struct Memory {
+    enum Kind : std::uint8_t { device, pinned, pageable };
+    std::byte* data;
+    Kind kind;
+  };
+  /// Waits for the device and gives it back; in a capture, where the API frees nothing, when that has ended.
+  void end_memory(const Memory& memory) noexcept;
+
   /// Returns when nothing runs any more. Throws only where the device is lost. In a capture nothing runs.
-  void finish() const;
-  void finish_quietly() const noexcept;
+  void finish();
+  void finish_quietly() noexcept;
 
   int device;
   Capabilities capabilities;
@@ -68,7 +81,14 @@ class Session {
   bool default_stream = false;  // operations run on a default stream, which is the one of the thread's current device
   bool timing = false;
   bool nvtx = false;
+
+ private:
+  void free_waiting() noexcept;
+  std::vector<Memory> waiting_;  // for the end of a capture
 };
+
+// For caches and DMA engines alike.
+inline constexpr std::align_val_t host_alignment{4096};
 
 /// A new event of the current device.
 [[nodiscard]] EventHandle new_event(unsigned flags);

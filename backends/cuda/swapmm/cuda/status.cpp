@@ -12,6 +12,7 @@ bool sticks(cudaError_t status) {
     case 4:    // cudaErrorCudartUnloading: the process ends
     case 214:  // cudaErrorECCUncorrectable
     case 220:  // cudaErrorNvlinkUncorrectable
+    case 226:  // cudaErrorContained
     case 700:  // cudaErrorIllegalAddress
     case 702:  // cudaErrorLaunchTimeout
     case 709:  // cudaErrorContextIsDestroyed
@@ -22,7 +23,9 @@ bool sticks(cudaError_t status) {
     case 717:  // cudaErrorInvalidAddressSpace
     case 718:  // cudaErrorInvalidPc
     case 719:  // cudaErrorLaunchFailure
-    case 721:  // cudaErrorContained
+    case 721:  // cudaErrorTensorMemoryLeak
+    case 810:  // cudaErrorMpsClientTerminated
+    case 911:  // cudaErrorExternalDevice
     case 999:  // cudaErrorUnknown
       return true;
     default: return false;
