@@ -53,7 +53,7 @@ class Capturing<B> {
     Store<B>& store = parts_.store;
     store.timeline.host_wait(store.timeline.everything());
     store.backend.begin_capture();
-    parts_.capturing = true;
+    parts_.in_capture = true;
     start_ = parts_.follower.times_started();
     first_issue_ = store.timeline.last_issue() + 1;
     traffic_ = store.traffic;
@@ -89,7 +89,7 @@ class Capturing<B> {
 
   /// Something was thrown while it was captured: what was queued before still has to run.
   void give_up() {
-    if (!parts_.capturing) return;
+    if (!parts_.in_capture) return;
     const typename B::Graph graph = run_once();
     parts_.store.drain();
   }
@@ -165,7 +165,7 @@ class Capturing<B> {
 
   // Ends the capture and launches its graph: what was queued is work that the books count as done.
   typename B::Graph run_once() {
-    parts_.capturing = false;
+    parts_.in_capture = false;
     Store<B>& store = parts_.store;
     try {
       typename B::Graph graph = store.backend.end_capture();

@@ -327,7 +327,7 @@ class Core : public std::enable_shared_from_this<Core<B>> {
     const Entry entry(*this);
     Store<B>& store = inside_->store;
     if (store.profiler.active()) throw UsageError("a profile is being recorded already");
-    if (inside_->capturing_now()) throw UsageError("a profile begins inside a captured iteration");
+    if (inside_->in_capture) throw UsageError("a profile begins inside a captured iteration");
     translate({"starting a profile", {}}, [&] {
       store.timeline.host_wait(store.timeline.everything());
       store.start_profile();
@@ -412,7 +412,7 @@ class Core : public std::enable_shared_from_this<Core<B>> {
     if (closed()) throw UsageError("the manager of this tensor no longer exists");
     if (ends_late_.load(std::memory_order_acquire)) finish_iteration();
     if constexpr (CapturingBackend<B>) {
-      if (inside_->store.backend.capturing() && !inside_->capturing_now()) {
+      if (inside_->store.backend.capturing() && !inside_->in_capture) {
         throw UsageError("another manager of this backend captures an iteration: its graph would take this work in");
       }
     }

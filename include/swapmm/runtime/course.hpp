@@ -86,12 +86,12 @@ class Course {
     if (!in_iteration_ && (follower.active() || parts_.recorder.is_open() || !pending_uploads_.empty())) {
       leave_iterations();
     }
-    if (parts_.capturing && !follower.active()) {
+    if (parts_.in_capture && !follower.active()) {
       throw UsageError("operation " + in_quotes(request.name) +
                        " comes behind an error in a captured iteration: end it");
     }
     if (follower.active() && !follower.expects(request)) {
-      if (parts_.capturing) throw UsageError(unexpected(request) + ": a captured iteration does what its plan says");
+      if (parts_.in_capture) throw UsageError(unexpected(request) + ": a captured iteration does what its plan says");
       leave_plan(unexpected(request), true);
     }
     return follower.active() || (in_iteration_ && try_start(request));
@@ -218,7 +218,7 @@ class Course {
     for (const FollowablePtr& candidate : book_.candidates(name_)) {
       if (!begins_with(candidate->program, recorder.log(), request, store)) continue;
       if (!parts_.follower.obstacle(*candidate).empty()) continue;
-      const FollowablePtr plan = candidate;
+      const FollowablePtr plan = candidate;  // NOLINT(*-unnecessary-copy-*): the book may change meanwhile
       const Bytes in = store.traffic.h2d;
       const Bytes out = store.traffic.d2h;
       parts_.follower.start(plan);

@@ -65,7 +65,7 @@ class HostAccess {
 
  private:
   void require_not_capturing(const Who& who) const {
-    if (!parts_.capturing) return;
+    if (!parts_.in_capture) return;
     throw UsageError(who.text() + ": not inside a captured iteration, whose runs would all see, or give, these bytes");
   }
 

@@ -33,8 +33,7 @@ struct Parts {
   Recorder<B> recorder;
   Failures<B> failures;
   Promises<B> promises;
-  bool capturing = false;  ///< what is queued does not run yet: see Capturing
-  [[nodiscard]] bool capturing_now() const { return capturing; }
+  bool in_capture = false;  ///< what is queued does not run yet: see Capturing
 
   /// What plans are made for: the manager's own device, links as given or as observed.
   [[nodiscard]] Machine machine(const ProgramBook& book) const {
