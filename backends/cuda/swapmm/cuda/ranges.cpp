@@ -2,9 +2,8 @@
 // NVTX ranges, and what else is done around an operation.
 #include <swapmm/cuda/ranges.hpp>
 
-#include <algorithm>
 #include <array>
-#include <cstring>
+#include <cstddef>
 #include <string>
 #include <string_view>
 
@@ -37,9 +36,8 @@ std::string_view text_of(AnnotationKind kind) {
 
 void push_range(std::string_view what, std::string_view name) noexcept {
   std::array<char, 128> text{};  // names longer than that are cut
-  const std::size_t first = std::min(what.size(), text.size() - 1);
-  std::memcpy(text.data(), what.data(), first);
-  std::memcpy(text.data() + first, name.data(), std::min(name.size(), text.size() - 1 - first));
+  const std::size_t first = what.copy(text.data(), text.size() - 1);
+  name.copy(text.data() + first, text.size() - 1 - first);
   nvtxEventAttributes_t attributes{};
   attributes.version = NVTX_VERSION;
   attributes.size = NVTX_EVENT_ATTRIB_STRUCT_SIZE;
