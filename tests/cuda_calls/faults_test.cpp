@@ -25,9 +25,9 @@ constexpr std::size_t layers = 4;
 constexpr Bytes half{chain_bytes(layers).value / 2};
 
 #ifdef SWAPMM_TEST_IS_SLOW
-constexpr std::uint64_t part = 6;  // of the calls: sanitizers are slow
+constexpr std::uint64_t part = 20;  // of the calls: sanitizers are slow
 #else
-constexpr std::uint64_t part = 1;
+constexpr std::uint64_t part = 2;
 #endif
 /// The call that fails after the n-th one did: of the first `always` each one, then one per stride.
 constexpr std::uint64_t next_call(std::uint64_t n, std::uint64_t always, std::uint64_t stride) {
