@@ -98,7 +98,7 @@ cudaError_t fail(cudaError_t status);
 /// The command takes its time on the stream, into the open capture if the stream takes part.
 cudaError_t queue(Stream& stream, const std::vector<ByteAccess>& accesses, const std::string& name, double milliseconds,
                   bool copy);
-/// The graph, if it lives. `runnable`: as a whole, not as a description.
+/// The graph, a description or a runnable one, if it lives.
 [[nodiscard]] Graph* find_graph(const void* graph);
 /// The stream takes part in a capture that is spoilt: the API refuses all but its end.
 [[nodiscard]] bool in_spoilt_capture(const Stream& stream);

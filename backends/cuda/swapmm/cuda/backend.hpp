@@ -240,8 +240,8 @@ class Backend {
   /// What a manager may use where Options::device_budget is not given: what is free now, less a reserve for the
   /// libraries and the driver of a 64th of the memory, 256 MiB at least. Throws BackendError.
   [[nodiscard]] Bytes default_device_budget() const;
-  /// Measures what copies take, and what they cost a kernel beside them: see Links. About a tenth of a second, and four
-  /// times `piece` on the device and twice on the host for as long. Waits for the device; nothing else should run
+  /// Measures what copies take, and what they cost a kernel beside them: see Links. About a tenth of a second, and
+  /// three times `piece` on the device and twice on the host for as long. Waits for the device; nothing else should run
   /// there.
   [[nodiscard]] Links measure_links(Bytes piece = Bytes{std::uint64_t{64} << 20U});
 
