@@ -26,16 +26,27 @@ swapmm_files(include/swapmm/ir
   SOURCES digest dot graph json_follower json_reader json_writer liveness profile profile_boxes profile_events
     profile_scale profile_svg svg_elements trace trace_json)
 swapmm_files(include/swapmm/plan
-  HEADERS best_plan command_writer dataflow excess_overlap findings fit happens_before machine machine_fields machine_json
-    on_demand overlap_ledger overlap_stays overlap_trades packing packing_board place_check place_history plan plan_check plan_json
-    planner planning_case predicted_profile schedule simulator stalls stay_facts steady_state tensor_events validator value_check
-  SOURCES command_writer dataflow excess_overlap happens_before machine machine_json on_demand overlap_ledger
-    overlap_stays overlap_trades packing packing_board place_check place_history plan_check plan_json planner planning_case
-    predicted_profile schedule simulator stalls stay_facts steady_state tensor_events validator value_check)
+  HEADERS absence_stays away_search best best_plan cholesky coarse_program command_writer copy_classes dataflow
+    excess_overlap explainer findings fit grid_refinement happens_before interior_point known_places lower_bound
+    machine machine_fields machine_json normal_equations on_demand option_blocks overlap_ledger overlap_stays
+    overlap_trades packing packing_arenas packing_blame packing_board packing_budget packing_canonical
+    packing_ejection packing_neighbours packing_placed packing_search packing_shape place_check place_history plan
+    plan_check plan_json planner planning_case predicted_profile program_matrix range_load schedule simulator slack
+    stalls stay_facts steady_state step_times swap_grid swap_model swap_prices swap_timing tensor_events validator
+    value_check vdnn window_tree
+  SOURCES absence_stays away_search best cholesky coarse_program command_writer copy_classes dataflow excess_overlap
+    explainer grid_refinement happens_before interior_point known_places lower_bound machine machine_json
+    normal_equations on_demand overlap_ledger overlap_stays overlap_trades packing packing_arenas packing_blame
+    packing_board packing_canonical packing_ejection packing_neighbours packing_placed packing_search packing_shape
+    place_check place_history plan_check plan_json planner planning_case predicted_profile program_matrix range_load
+    schedule simulator slack stalls stay_facts steady_state swap_grid swap_model swap_prices swap_timing
+    tensor_events validator value_check vdnn)
 swapmm_files(include/swapmm/runtime
-  HEADERS access_check address_book around bundle capturing clock compiled_plan core course demand entry failures follower
-    host_access host_block host_pool host_slabs link_estimate log messages parts place_map plan_match profiler program program_book promises record recorder store timeline
-  SOURCES compiled_plan link_estimate messages place_map program program_book)
+  HEADERS access_check address_book around budget_change bundle capturing clock compiled_plan core course demand entry
+    failures follower host_access host_block host_pool host_slabs link_estimate log measuring messages parts place_map
+    plan_case plan_match planning_task profiler program program_book promises record recorder round_times sampler
+    stopwatch store timeline
+  SOURCES compiled_plan link_estimate messages place_map planning_task program program_book program_book_times)
 swapmm_files(include/swapmm/backend
   HEADERS backend device_choice fault_plan faulty simulated
   SOURCES device_choice simulated)
@@ -44,6 +55,12 @@ swapmm_files(include/swapmm/backend/simulated
   SOURCES checker device device_steps memory shadow step_order)
 
 list(APPEND SWAPMM_HEADERS include/swapmm/kernel.h)
+
+# The component `ilp`, a library of its own.
+set(SWAPMM_ILP_HEADERS ilp ilp_orders ilp_polish ilp_slots ilp_solver)
+set(SWAPMM_ILP_SOURCES ${SWAPMM_ILP_HEADERS})
+list(TRANSFORM SWAPMM_ILP_HEADERS REPLACE "(.+)" "include/swapmm/plan/\\1.hpp")
+list(TRANSFORM SWAPMM_ILP_SOURCES REPLACE "(.+)" "include/swapmm/plan/\\1.cpp")
 
 function(swapmm_require_listed pattern)
   file(GLOB_RECURSE present RELATIVE ${CMAKE_CURRENT_SOURCE_DIR} CONFIGURE_DEPENDS include/swapmm/${pattern})
@@ -59,5 +76,5 @@ function(swapmm_require_listed pattern)
       "lists what does not exist:\n  ${missing}")
   endif()
 endfunction()
-swapmm_require_listed(*.h* ${SWAPMM_HEADERS})
-swapmm_require_listed(*.cpp ${SWAPMM_SOURCES})
+swapmm_require_listed(*.h* ${SWAPMM_HEADERS} ${SWAPMM_ILP_HEADERS})
+swapmm_require_listed(*.cpp ${SWAPMM_SOURCES} ${SWAPMM_ILP_SOURCES})

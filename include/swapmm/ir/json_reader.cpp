@@ -162,7 +162,7 @@ Check read(std::string_view text, const Object& document, std::size_t piece) {
 
 Check read(std::istream& in, const Object& document) {
   Reader reader(document);
-  std::vector<char> buffer(std::size_t{1} << 16U);
+  std::vector<char> buffer(piece_bytes);
   std::optional<std::uint64_t> left = length_left(in);
   if (left && *left > limits::file_bytes) return too_large();
   while (in) {

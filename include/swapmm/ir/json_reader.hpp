@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <functional>
 #include <iosfwd>
@@ -83,13 +84,33 @@ struct Field {
 [[nodiscard]] Field optional(std::string_view name, Value value);
 [[nodiscard]] List list_of(Value element, std::size_t most);
 
+/// The same list, whose elements go to `elements`. Some are in memory up to four times their `shortest` text, so a
+/// vector that doubles when it is full would be twelve times the text while it copies itself. Reserving for the most
+/// that the text can hold avoids that: pages that are never touched cost nothing. What was far too much is given back
+/// at the end.
+template <class T>
+[[nodiscard]] List reserving(List list, std::vector<T>& elements, std::string_view shortest) {
+  list.begin = [&elements, most = list.most, each = shortest.size()](std::optional<std::uint64_t> bytes_left) {
+    if (!bytes_left) return;
+    const std::uint64_t count = std::min<std::uint64_t>(*bytes_left, limits::file_bytes) / each + 1;
+    elements.reserve(static_cast<std::size_t>(std::min<std::uint64_t>(count, most)));
+  };
+  list.end = [&elements] {
+    if (elements.capacity() / 4 > elements.size()) elements.shrink_to_fit();
+  };
+  return list;
+}
+
 /// The fields `format` and `version` that a file of version 1 begins with.
 [[nodiscard]] Field format(std::string_view name, Field::Presence presence = Field::Presence::required);
 [[nodiscard]] Field version(Field::Presence presence = Field::Presence::required);
 
+/// In what pieces texts reach the parser.
+inline constexpr std::size_t piece_bytes = std::size_t{1} << 16U;
+
 /// Reads one JSON text that is `document` and nothing else. The text reaches the parser in pieces of `piece` bytes,
 /// which makes no difference but to the byte at which broken JSON is noticed.
-[[nodiscard]] Check read(std::string_view text, const Object& document, std::size_t piece = std::string_view::npos);
+[[nodiscard]] Check read(std::string_view text, const Object& document, std::size_t piece = piece_bytes);
 /// Reads to the end of the stream, in pieces. A stream that knows its length lets lists reserve their memory.
 [[nodiscard]] Check read(std::istream& in, const Object& document);
 

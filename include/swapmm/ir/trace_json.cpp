@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <swapmm/ir/trace_json.hpp>
 
-#include <algorithm>
 #include <array>
+#include <deque>
 #include <limits>
 #include <ostream>
 
@@ -20,7 +20,9 @@ constexpr std::int64_t largest_id = std::numeric_limits<std::uint32_t>::max();
 /// The part of a trace that is being read.
 struct Target {
   Trace trace;
-  std::vector<TensorId> ids;  ///< of the list being read: copied when complete, so that each takes what it needs
+  /// Of the list being read: moved when complete, so that each takes what it needs. A vector would be six times the
+  /// shortest text of its ids while it grows.
+  std::deque<TensorId> ids;
 };
 
 json::Object tensor_fields(Target& target) {
@@ -53,7 +55,9 @@ json::List id_list(Target& target, std::vector<TensorId> TraceOperation::*member
                                   limits::tensors);
   list.begin = [&target](auto) { target.ids.clear(); };
   list.end = [&target, member] {
-    (target.trace.operations.back().*member).assign(target.ids.begin(), target.ids.end());
+    std::vector<TensorId>& ids = target.trace.operations.back().*member;
+    ids.reserve(target.ids.size());
+    for (; !target.ids.empty(); target.ids.pop_front()) ids.push_back(target.ids.front());
   };
   return list;
 }
@@ -75,24 +79,6 @@ json::Object operation_fields(Target& target) {
   return object;
 }
 
-/// An operation in memory is up to four times its shortest text, so a list that doubles when it is full would be
-/// eight times the text while it copies itself. Reserving for the most that the text can hold avoids that: pages
-/// that are never touched cost nothing. What was far too much is given back at the end.
-json::List operation_list(Target& target) {
-  static constexpr std::uint64_t shortest = std::string_view(R"({"name":"","duration_ns":0},)").size();
-  json::List list = json::list_of(operation_fields(target), limits::operations);
-  list.begin = [&target](std::optional<std::uint64_t> bytes_left) {
-    if (!bytes_left) return;
-    const std::uint64_t most = std::min<std::uint64_t>(*bytes_left, limits::file_bytes) / shortest + 1;
-    target.trace.operations.reserve(static_cast<std::size_t>(std::min<std::uint64_t>(most, limits::operations)));
-  };
-  list.end = [&target] {
-    auto& operations = target.trace.operations;
-    if (operations.capacity() / 4 > operations.size()) operations.shrink_to_fit();
-  };
-  return list;
-}
-
 json::Object host_read_fields(Target& target) {
   const auto read = [&target]() -> HostRead& { return target.trace.host_reads.back(); };
   json::Object object;
@@ -112,14 +98,18 @@ json::Object host_read_fields(Target& target) {
 }
 
 json::Object document(Target& target) {
+  Trace& trace = target.trace;
   json::Object object;
   object.fields = {
       json::format("swapmm-trace"),
       json::version(),
       json::required("name", json::Text{[&target](std::string_view text) { target.trace.name = text; }}),
-      json::required("tensors", json::list_of(tensor_fields(target), limits::tensors)),
-      json::required("operations", operation_list(target)),
-      json::optional("host_reads", json::list_of(host_read_fields(target), limits::host_reads)),
+      json::required("tensors", json::reserving(json::list_of(tensor_fields(target), limits::tensors), trace.tensors,
+                                                R"({"name":"","bytes":0,"kind":"input"},)")),
+      json::required("operations", json::reserving(json::list_of(operation_fields(target), limits::operations),
+                                                   trace.operations, R"({"name":"","duration_ns":0},)")),
+      json::optional("host_reads", json::reserving(json::list_of(host_read_fields(target), limits::host_reads),
+                                                   trace.host_reads, R"({"tensor":0,"after_operation":0},)")),
   };
   return object;
 }

@@ -19,7 +19,7 @@ struct Entry {
   enum Step : std::uint8_t { write_back, release, arrival };
   std::uint32_t gap = 0;  ///< 0 to n: the iteration ends with what leaves in gap n and begins with what comes in gap 0
   Step step = write_back;
-  std::uint32_t urgency = 0;
+  std::uint64_t urgency = 0;
   std::uint32_t stay = 0;
   std::uint32_t back = 0;  ///< of a write-back: its position in the list of them
 
@@ -74,7 +74,8 @@ class CommandWriter {
       const Stay& stay = schedule_.stays[s];
       for (std::uint32_t b = facts.first_write_back; b < facts.first_write_back + facts.write_backs; ++b) {
         // Of those in one gap, the shortest stays first: their room is wanted soonest.
-        entries_.push_back({(write_backs_[b].gap - 1) % n_ + 1, Entry::write_back, facts.end - facts.first_use, s, b});
+        const std::uint64_t urgency = std::uint64_t{stay.copy_rank} << 32U | (facts.end - facts.first_use);
+        entries_.push_back({(write_backs_[b].gap - 1) % n_ + 1, Entry::write_back, urgency, s, b});
       }
       if (stay.always) continue;
       entries_.push_back({release_gap(s), Entry::release, 0, s, 0});

@@ -7,7 +7,8 @@
 #include <limits>
 #include <utility>
 
-namespace swapmm::simulation {
+namespace swapmm {
+namespace simulation {
 namespace {
 
 constexpr std::uint32_t none = std::numeric_limits<std::uint32_t>::max();
@@ -74,11 +75,28 @@ std::vector<Edge> collect_edges(const Plan& plan, std::uint32_t n) {
 }
 
 }  // namespace
+}  // namespace simulation
 
-Dataflow::Dataflow(const Trace& trace, const Plan& plan) : operations_(trace.operations.size()) {
+StepTimes step_times(const Trace& trace, const Plan& plan) {
+  StepTimes times;
+  times.operations.reserve(trace.operations.size());
+  times.commands.reserve(plan.commands.size());
+  for (const TraceOperation& operation : trace.operations) times.operations.push_back(operation.duration);
+  for (const Command& command : plan.commands) {
+    times.commands.emplace_back(simulation::duration(command, trace, plan.machine));
+  }
+  return times;
+}
+
+namespace simulation {
+
+Dataflow::Dataflow(const Trace& trace, const Plan& plan) : Dataflow(trace, plan, step_times(trace, plan)) {}
+
+Dataflow::Dataflow(const Trace& trace, const Plan& plan, const StepTimes& times)
+    : operations_(trace.operations.size()) {
   durations_.reserve(operations_ + plan.commands.size());
-  for (const TraceOperation& operation : trace.operations) durations_.push_back(operation.duration.count());
-  for (const Command& command : plan.commands) durations_.push_back(duration(command, trace, plan.machine));
+  for (const std::chrono::nanoseconds time : times.operations) durations_.push_back(time.count());
+  for (const std::chrono::nanoseconds time : times.commands) durations_.push_back(time.count());
   end_.assign(durations_.size(), 0);
   end_before_.assign(durations_.size(), 0);
   add_waits(plan);
@@ -158,4 +176,5 @@ void Dataflow::carried(std::vector<std::int64_t>& times) const {
   for (std::size_t i = 0; i < carried_.size(); ++i) times[i] = end_[carried_[i]] - iteration_end();
 }
 
-}  // namespace swapmm::simulation
+}  // namespace simulation
+}  // namespace swapmm

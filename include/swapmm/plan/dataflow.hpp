@@ -7,6 +7,7 @@
 
 #include <swapmm/ir/trace.hpp>
 #include <swapmm/plan/plan.hpp>
+#include <swapmm/plan/step_times.hpp>
 
 namespace swapmm::simulation {
 
@@ -17,6 +18,8 @@ class Dataflow {
  public:
   /// The plan must be valid for the trace.
   Dataflow(const Trace& trace, const Plan& plan);
+  /// The same with other durations than those of trace and machine.
+  Dataflow(const Trace& trace, const Plan& plan, const StepTimes& times);
 
   /// Runs the next iteration.
   void advance();

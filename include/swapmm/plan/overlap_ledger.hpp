@@ -21,6 +21,7 @@ struct Absence {
   bool stays = false;
   std::uint32_t leaves = 0;   ///< gap, from first on
   std::uint32_t returns = 0;  ///< gap, from leaves on, up to end
+  std::uint32_t gone = 0;     ///< gap, from leaves on: nobody gets its bytes before
   std::uint32_t queued = 0;   ///< gap whose place in the queue it gets
 };
 
@@ -30,6 +31,9 @@ struct Version {
   std::uint32_t write = 0;          ///< operation
   std::uint32_t first_absence = 0;  ///< these follow one another
   std::uint32_t absences = 0;
+  // The decision:
+  std::uint32_t rank = 0;    ///< of the copies from one gap on: the lower, the sooner
+  std::uint32_t copied = 0;  ///< gap from which the host gets it, counted like `write`; 0: as soon as it is written
 };
 
 inline constexpr std::uint32_t no_version = 0xffffffff;

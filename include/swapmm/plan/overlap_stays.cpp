@@ -4,7 +4,8 @@
 #include <algorithm>
 #include <chrono>
 #include <numeric>
-#include <optional>
+
+#include <swapmm/plan/absence_stays.hpp>
 
 namespace swapmm {
 namespace {
@@ -30,7 +31,7 @@ class OverlapSearch {
       if (!let_stay(choice_.bytes) && !met_itself_) break;
     }
     start_early();
-    return stays();
+    return stays_of(ledger_);
   }
 
  private:
@@ -168,58 +169,6 @@ class OverlapSearch {
       a.queued = gap;
       link_free = std::max(link_free, start[gap - shift]) + ledger_.copy_in[index(a.tensor)];
     }
-  }
-
-  std::vector<Stay> stays() const {
-    std::vector<Stay> result;
-    for (std::size_t t = 0; t < planning_.sizes.size(); ++t) add_stays(id_at<TensorId>(t), result);
-    return result;
-  }
-
-  const Absence* absence_after(TensorId id, std::size_t use) const {
-    const std::uint32_t absence = ledger_.absence_after[ledger_.first_use[index(id)] + use];
-    return absence == no_absence ? nullptr : &ledger_.absences[absence];
-  }
-
-  /// What comes before use `use`, with which a stay begins; `behind` follows the use in front of that.
-  const Absence* absence_before(TensorId id, std::size_t use, const Absence* behind) const {
-    const std::uint32_t arrival = ledger_.arrival[index(id)];
-    return use == 0 && arrival != no_absence ? &ledger_.absences[arrival] : behind;
-  }
-
-  void add_stays(TensorId id, std::vector<Stay>& result) const {
-    const std::vector<Use>& uses = planning_.liveness.uses[index(id)];
-    const auto stays_after = [&](std::size_t use) {
-      const Absence* absence = absence_after(id, use);
-      return absence && absence->stays;
-    };
-    std::size_t cut = 0;  // the circle of uses is cut behind one after which the tensor does not stay
-    while (cut < uses.size() && stays_after(cut)) ++cut;
-    if (cut == uses.size()) {
-      if (!uses.empty()) result.push_back(make_permanent_stay(id, n_));
-      return;
-    }
-    std::optional<Stay> open;
-    for (std::size_t i = 1; i <= uses.size(); ++i) {
-      const std::size_t use = (cut + i) % uses.size();
-      const auto operation = static_cast<std::uint32_t>(uses[use].operation);
-      if (!open)
-        open = arriving_stay(id, operation, absence_before(id, use, absence_after(id, (cut + i - 1) % uses.size())));
-      if (stays_after(use)) continue;
-      const Absence* absence = absence_after(id, use);
-      const std::uint32_t leaves = (absence ? absence->leaves : operation + 1) % n_;
-      open->length = leaves > open->start ? leaves - open->start : leaves + n_ - open->start;
-      result.push_back(*open);
-      open.reset();
-    }
-  }
-
-  Stay arriving_stay(TensorId id, std::uint32_t operation, const Absence* before) const {
-    if (!before) return make_stay(id, operation, operation + 1);
-    const std::uint32_t gap = before->returns % n_;
-    Stay stay = make_stay(id, gap, gap + 1);
-    stay.queue_at = std::min(gap + (before->queued - before->returns), n_ - 1);
-    return stay;
   }
 
   OverlapLedger& ledger_;

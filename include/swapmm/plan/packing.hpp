@@ -2,7 +2,10 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
+#include <limits>
 #include <optional>
+#include <span>
 #include <vector>
 
 #include <swapmm/base/bytes.hpp>
@@ -27,30 +30,45 @@ struct PackingProblem {
 };
 
 struct Packing {
-  std::vector<Bytes> offsets;  ///< one per item
-  Bytes height;                ///< the largest offset + size, sizes rounded up
+  std::vector<Bytes> offsets;           ///< one per item
+  Bytes height;                         ///< the largest offset + size, sizes rounded up
+  std::vector<std::uint32_t> unplaced;  ///< with PackingEffort::keep_most: items whose offsets end above the capacity
 };
 
 /// How much to try where the greedy orders do not fit. Counted in steps, not in time: same problem, same packing.
 struct PackingEffort {
-  /// Items placed by the ejection search; 0 for greedy orders alone.
+  /// Steps of the searches: about a microsecond each for a hundred items that share a slot, ten for a thousand. 0 for
+  /// greedy orders alone. Where so many items meet that a step is long, fewer are done.
   std::uint32_t ejection_steps = 4000;
+  /// If given, the searches go on for as long as it says true, whatever the number of steps (unless that is 0). Asked
+  /// every few milliseconds of work; false ends the search with the lowest packing so far.
+  const std::function<bool()>* go_on = nullptr;
+  /// Where no packing fits: as little as possible (by size x lifetime) without a place within the capacity, instead of
+  /// a low height.
+  bool keep_most = false;
 };
 
-/// Offsets within the capacity, or a Problem with the lowest height that was reached. Several greedy orders with
-/// best fit, then an ejection search: an item without a place takes the one whose present owners are cheapest to
-/// move (size x lifetime, dearer each time), and those look for another.
+/// In the preferred offsets of pack_towards(): an item that may go anywhere.
+inline constexpr Bytes no_preferred_offset{std::numeric_limits<std::uint64_t>::max()};
+
+/// Offsets within the capacity, or a Problem with the lowest height that was reached. Several greedy orders, then
+/// searches (docs/planning.md). Exact where all items share one slot and there are at most 12, and wherever the
+/// steps suffice to try everything. About n log n for n items where the greedy orders fit.
 [[nodiscard]] Result<Packing> pack(const PackingProblem& problem, PackingEffort effort = {});
 
 /// The same, but where no offsets within the capacity are found, the lowest that were: `height` says how much room
 /// they take. A Problem only where an item is larger than max_allocation.
-[[nodiscard]] Result<Packing> pack_towards(const PackingProblem& problem, PackingEffort effort = {});
+///
+/// `preferred`, if not empty, has an offset per item, of an earlier packing of a similar problem: items keep theirs
+/// where that is possible, and the search begins there. It need not be valid.
+[[nodiscard]] Result<Packing> pack_towards(const PackingProblem& problem, PackingEffort effort = {},
+                                           std::span<const Bytes> preferred = {});
 
-/// The lowest packing found, by narrowing the capacity step by step; its height may lie above problem.capacity.
-/// For measuring. A Problem only where an item is larger than max_allocation.
+/// The lowest packing found, whatever problem.capacity is. A Problem only where an item is larger than
+/// max_allocation.
 [[nodiscard]] Result<Packing> pack_lowest(const PackingProblem& problem, PackingEffort effort = {});
 
-/// The most bytes that are needed in one slot: no packing is lower.
+/// The most bytes that are needed in one slot: no packing is lower. n log n.
 [[nodiscard]] Bytes packing_load(const PackingProblem& problem);
 
 }  // namespace swapmm

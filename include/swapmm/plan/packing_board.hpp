@@ -2,70 +2,61 @@
 #pragma once
 
 #include <cstdint>
-#include <limits>
 #include <vector>
 
-#include <swapmm/plan/packing.hpp>
+#include <swapmm/plan/packing_shape.hpp>
 
 namespace swapmm::packing {
 
-/// Items on their places while a packing is made. Finding the placed items that share a slot with another one costs
-/// about the number of those in its block of slots, or of all of them where it reaches over more than one block.
+/// The bytes that placed items take, section by section, for placing one item after another. A tree over the sections:
+/// each node knows the bytes of those who are there in all of its sections, and of those who are in any. The ranges
+/// melt together as places fill, so that a look at a long lifetime costs little more than at a short one.
 class Board {
  public:
-  static constexpr std::uint64_t nowhere = std::numeric_limits<std::uint64_t>::max();
-
-  struct Range {
-    std::uint64_t offset = 0;
-    std::uint64_t end = 0;
-    std::uint32_t item = 0;
-    std::uint32_t start = 0;
-    std::uint32_t length = 0;
-  };
-
-  explicit Board(const PackingProblem& problem);
-
-  [[nodiscard]] std::size_t size() const { return sizes_.size(); }
-  [[nodiscard]] std::uint64_t size_of(std::uint32_t item) const { return sizes_[item]; }
-  [[nodiscard]] std::uint64_t offset_of(std::uint32_t item) const { return offsets_[item]; }
-  [[nodiscard]] bool is_placed(std::uint32_t item) const { return offsets_[item] != nowhere; }
+  explicit Board(const Shape& shape);
 
   void clear();
   void place(std::uint32_t item, std::uint64_t offset);
-  void remove(std::uint32_t item);
 
-  /// The places of all placed items that share a slot with `item`, by ascending offset. Valid until the next call.
-  const std::vector<Range>& conflicts(std::uint32_t item);
+  /// True if nobody who shares a section with `item` has one of its bytes at `offset`.
+  [[nodiscard]] bool is_free(std::uint32_t item, std::uint64_t offset);
 
-  /// The lowest allowed offset for `size` bytes at or above `offset`, with respect to alignment and arenas.
-  [[nodiscard]] std::uint64_t allowed(std::uint64_t offset, std::uint64_t size) const;
+  enum class Fit : std::uint8_t { first, best };
+  /// The offset in the lowest (or the smallest) gap that takes `item`; where none does, the lowest above them all.
+  [[nodiscard]] std::uint64_t fit(std::uint32_t item, Fit fit);
 
-  /// The offset in the smallest gap between `conflicts` (by ascending offset) that takes `size` bytes; where none
-  /// does, the lowest offset above them all. `nowhere` if that ends above `limit`.
-  [[nodiscard]] std::uint64_t best_fit(const std::vector<Range>& conflicts, std::uint64_t size,
-                                       std::uint64_t limit) const;
+  /// Ranges that were looked at so far, ever since it was made.
+  [[nodiscard]] std::uint64_t looks() const { return looks_; }
 
  private:
-  using Ranges = std::vector<Range>;  ///< by ascending offset
-
-  /// The blocks that an item touches, counted on from the first: they may wrap.
-  struct Blocks {
-    std::uint32_t first;
-    std::uint32_t count;
+  struct Range {
+    std::uint64_t begin;
+    std::uint64_t end;
   };
-  [[nodiscard]] Blocks blocks_of(std::uint32_t item) const;
-  /// Calls visit(Ranges&) for every list that an item of these blocks stands in.
-  template <class Visit>
-  void for_each_list(Blocks blocks, Visit&& visit);
+  using Ranges = std::vector<Range>;  ///< ascending, with gaps between them
 
-  const PackingProblem& problem_;
-  std::vector<std::uint64_t> sizes_;
-  std::vector<std::uint64_t> offsets_;
-  std::uint64_t arena_ = nowhere;  ///< max_allocation
-  std::uint32_t block_slots_ = 1;
-  Ranges all_;                  ///< every placed item
-  std::vector<Ranges> blocks_;  ///< each with the placed items that touch its slots; none for few items
-  Ranges found_;
+  struct Node {
+    Ranges in_all;  ///< of items that are in all of its sections, but not in all of its parent's
+    Ranges in_any;
+  };
+  /// Sections from `begin` to `end`, within a node's `low` to `high`.
+  struct Span {
+    std::uint32_t begin;
+    std::uint32_t end;
+  };
+
+  static void add(Ranges& ranges, Range range);
+  void insert(std::uint32_t node, Span of_node, Span span, Range range);
+  void gather(std::uint32_t node, Span of_node, Span span);
+  /// Fills taken_ with the ranges that are in the way of `item`, by ascending begin.
+  void gather_for(const Shape::Item& item);
+  template <class Visit>
+  void for_each_span(const Shape::Item& item, Visit&& visit) const;
+
+  const Shape& shape_;
+  std::vector<Node> nodes_;  ///< a heap: the root is 1, the halves of i are 2i and 2i + 1
+  Ranges taken_;
+  std::uint64_t looks_ = 0;
 };
 
 }  // namespace swapmm::packing

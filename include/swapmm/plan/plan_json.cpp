@@ -170,8 +170,10 @@ json::Object document(Target& target) {
       json::required("trace", json::Text{[&plan](std::string_view text) { plan.trace_digest = text; }}),
       json::required("planner", json::Text{[&plan](std::string_view text) { plan.planner = text; }}),
       json::required("machine", json::machine_fields(plan.machine, json::Field::Presence::optional)),
-      json::required("initial", json::list_of(resident_fields(target), limits::tensors)),
-      json::required("commands", json::list_of(command_fields(target), limits::commands)),
+      json::required("initial", json::reserving(json::list_of(resident_fields(target), limits::tensors), plan.initial,
+                                                R"({"tensor":0,"offset":0,"host_valid":true},)")),
+      json::required("commands", json::reserving(json::list_of(command_fields(target), limits::commands), plan.commands,
+                                                 R"({"kind":"release","tensor":0},)")),
       json::required("predicted", prediction_fields(plan.predicted)),
   };
   return object;

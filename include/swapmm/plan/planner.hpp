@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <chrono>
+#include <functional>
 #include <span>
 #include <string_view>
 
@@ -11,10 +13,25 @@
 
 namespace swapmm {
 
-/// A planner is a pure function: same trace and machine, same plan. The plan is complete: validated or refused by
-/// the caller with validate(), `predicted` filled in by simulate(). A Problem says what cannot fit: operation,
-/// bundle, budget.
-using Planner = Result<Plan> (*)(const Trace& trace, const Machine& machine);
+/// How far a planner that searches has come.
+struct PlanningProgress {
+  std::chrono::nanoseconds iteration{0};    ///< of the best plan so far; 0: none yet
+  std::chrono::nanoseconds lower_bound{0};  ///< no plan is faster, as far as is proven
+};
+
+/// How long a planner may search.
+struct PlanningOptions {
+  /// Asked again and again by planners that search (`best`, `ilp`), each time after some milliseconds of work: false
+  /// ends the search with the best plan so far. A clock, a display of the progress or a button stands behind it; the
+  /// planner itself looks at no clock. Empty: a set number of steps, about a second for 10,000 operations, so that the
+  /// same input gives the same plan.
+  std::function<bool(const PlanningProgress&)> go_on{};
+};
+
+/// A planner is a pure function: same trace and machine, same plan (but for what PlanningOptions::go_on answers). The
+/// plan is complete: validated or refused by the caller with validate(), `predicted` filled in by simulate(). A
+/// Problem says what cannot fit: operation, bundle, budget.
+using Planner = Result<Plan> (*)(const Trace& trace, const Machine& machine, const PlanningOptions& options);
 
 /// A planner, as planners() lists it.
 struct NamedPlanner {
@@ -23,10 +40,16 @@ struct NamedPlanner {
   std::string_view summary;  ///< one line for a person
 };
 
-/// All planners, simplest first: per-operation, on-demand, belady, excess-overlap.
+/// All planners, simplest first: per-operation, on-demand, belady, vdnn-all, vdnn-conv, slack, excess-overlap, best;
+/// and `ilp`, once provide_ilp() (plan/ilp.hpp) has been called.
 [[nodiscard]] std::span<const NamedPlanner> planners();
 
 /// Runs the planner of that name; an unknown name is a Problem that lists the known ones.
-[[nodiscard]] Result<Plan> make_plan(std::string_view planner, const Trace& trace, const Machine& machine);
+[[nodiscard]] Result<Plan> make_plan(std::string_view planner, const Trace& trace, const Machine& machine,
+                                     const PlanningOptions& options = {});
+
+/// What provide_ilp() of the component `ilp` calls: planners() and make_plan() know that planner as `ilp` from now on,
+/// in the whole process. Without it, make_plan("ilp") is a Problem that says what to link.
+void provide_planner_ilp(Planner make);
 
 }  // namespace swapmm

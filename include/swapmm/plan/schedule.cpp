@@ -6,6 +6,8 @@
 #include <utility>
 
 #include <swapmm/plan/command_writer.hpp>
+#include <swapmm/plan/lower_bound.hpp>
+#include <swapmm/plan/overlap_ledger.hpp>
 #include <swapmm/plan/simulator.hpp>
 #include <swapmm/plan/stay_facts.hpp>
 
@@ -22,14 +24,15 @@ PackingProblem packing_problem(const PlanningCase& planning) {
 }
 
 Result<Packing> pack_stays(const PlanningCase& planning, const Schedule& schedule, const std::vector<StayFacts>& facts,
-                           PackingEffort effort) {
+                           PackingEffort effort, std::span<const Bytes> preferred) {
   PackingProblem problem = packing_problem(planning);
   problem.items.reserve(facts.size());
   for (std::size_t s = 0; s < facts.size(); ++s) {
     const Stay& stay = schedule.stays[s];
-    problem.items.push_back({Bytes{planning.sizes[index(stay.tensor)]}, stay.start, facts[s].end - stay.start});
+    problem.items.push_back({Bytes{planning.sizes[index(stay.tensor)]}, stay.start,
+                             std::clamp(stay.kept, facts[s].end - stay.start, planning.operations)});
   }
-  return pack_towards(problem, effort);
+  return pack_towards(problem, effort, preferred);
 }
 
 Problem bundle_does_not_pack(const PlanningCase& planning, std::uint32_t operation, Bytes bundle) {
@@ -79,10 +82,12 @@ bool are_single_bundles(const std::vector<Stay>& stays) {
 }  // namespace
 
 Stay make_stay(TensorId tensor, std::uint32_t start, std::uint32_t end) {
-  return {tensor, start, end - start, start, 0, false};
+  return {tensor, start, end - start, start, 0, 0, false, 0};
 }
 
-Stay make_permanent_stay(TensorId tensor, std::uint32_t operations) { return {tensor, 0, operations, 0, 0, true}; }
+Stay make_permanent_stay(TensorId tensor, std::uint32_t operations) {
+  return {tensor, 0, operations, 0, 0, 0, true, 0};
+}
 
 std::vector<Stay> single_use_stays(const PlanningCase& planning) {
   std::vector<Stay> stays;
@@ -94,17 +99,18 @@ std::vector<Stay> single_use_stays(const PlanningCase& planning) {
 }
 
 Result<BuiltPlan> build_plan(const PlanningCase& planning, const Schedule& schedule, std::string_view planner,
-                             PackingEffort effort) {
+                             PackingEffort effort, std::span<const Bytes> preferred) {
   std::vector<StayFacts> facts;
   std::vector<WriteBack> write_backs;
   facts.reserve(schedule.stays.size());
   for (const Stay& stay : schedule.stays) {
     facts.push_back(find_stay_facts(planning, stay, schedule.pace, write_backs));
   }
-  Result<Packing> packing = are_single_bundles(schedule.stays) ? pack_bundles(planning, schedule.stays)
-                                                               : pack_stays(planning, schedule, facts, effort);
+  Result<Packing> packing = are_single_bundles(schedule.stays)
+                                ? pack_bundles(planning, schedule.stays)
+                                : pack_stays(planning, schedule, facts, effort, preferred);
   if (!packing) return packing.problem();
-  BuiltPlan built{{}, packing->height};
+  BuiltPlan built{{}, packing->height, packing->offsets, packing->unplaced};
   if (packing->height.value > planning.budget) return built;
 
   Plan& plan = built.plan.emplace();
@@ -126,12 +132,16 @@ Result<Plan> build_per_operation_plan(const PlanningCase& planning, Pace pace, s
   return *std::move(built->plan);  // bundles that do not pack are a Problem
 }
 
-void finish_plan(const PlanningCase& planning, Plan& plan) {
+void finish_plan(const PlanningCase& planning, Plan& plan, std::optional<std::chrono::nanoseconds> lower_bound) {
   plan.trace_digest = digest(planning.trace);
   const Simulation simulation = simulate(planning.trace, plan);
   plan.predicted.iteration = simulation.iteration;
   plan.predicted.compute = simulation.compute;
-  plan.predicted.lower_bound = simulation.compute;
+  // What computes without a stall needs no proof that nothing is faster.
+  if (simulation.iteration == simulation.compute) lower_bound = simulation.compute;
+  if (!lower_bound)
+    lower_bound = relax_swaps(planning, OverlapLedger(planning), bound_effort_for(planning)).lower_bound;
+  plan.predicted.lower_bound = *lower_bound;
   plan.predicted.h2d = simulation.h2d;
   plan.predicted.d2h = simulation.d2h;
   plan.predicted.peak = simulation.peak;

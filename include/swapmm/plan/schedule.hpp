@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string_view>
 #include <vector>
 
@@ -26,7 +28,10 @@ struct Stay {
   std::uint32_t length = 1;      ///< operations it stays for: it leaves in gap start + length
   std::uint32_t queue_at = 0;    ///< gap that gives its swap_in the place in the queue; from start on, below n
   std::uint32_t write_back = 0;  ///< gap from which its last value goes to the host, if it must; clamped to what can be
+  std::uint32_t kept = 0;        ///< operations for which nobody else gets its bytes, where that is more than `length`
   bool always = false;           ///< never leaves: start 0, length n
+  /// Of the copies to the host in one gap those with the lowest number go first, then those of the shortest stays.
+  std::uint32_t copy_rank = 0;
 
   friend bool operator==(const Stay&, const Stay&) = default;
 };
@@ -51,19 +56,24 @@ struct Schedule {
 [[nodiscard]] std::vector<Stay> single_use_stays(const PlanningCase& planning);
 
 struct BuiltPlan {
-  std::optional<Plan> plan;  ///< none where the stays do not pack into the budget
-  Bytes height;              ///< the room that the lowest packing found takes
+  std::optional<Plan> plan;             ///< none where the stays do not pack into the budget
+  Bytes height;                         ///< the room that the lowest packing found takes
+  std::vector<Bytes> offsets;           ///< of the stays, in that packing
+  std::vector<std::uint32_t> unplaced;  ///< with PackingEffort::keep_most: the stays without a place
 };
 
-/// Offsets by pack_towards(), then the commands with every wait that the rules of docs/formats.md ask for. Without
-/// digest and prediction. A Problem where one bundle alone does not pack.
+/// Offsets by pack_towards() (with `preferred`, if not empty, as there: one per stay), then the commands with every
+/// wait that the rules of docs/formats.md ask for. Without digest and prediction. A Problem where one bundle alone does
+/// not pack.
 [[nodiscard]] Result<BuiltPlan> build_plan(const PlanningCase& planning, const Schedule& schedule,
-                                           std::string_view planner, PackingEffort effort = {});
+                                           std::string_view planner, PackingEffort effort = {},
+                                           std::span<const Bytes> preferred = {});
 
 /// The plan of single_use_stays().
 [[nodiscard]] Result<Plan> build_per_operation_plan(const PlanningCase& planning, Pace pace, std::string_view planner);
 
-/// Fills in digest and prediction.
-void finish_plan(const PlanningCase& planning, Plan& plan);
+/// Fills in digest and prediction. The lower bound is worked out (plan/lower_bound) unless it is known already.
+void finish_plan(const PlanningCase& planning, Plan& plan,
+                 std::optional<std::chrono::nanoseconds> lower_bound = std::nullopt);
 
 }  // namespace swapmm

@@ -24,14 +24,16 @@ Bytes peak_of(const Trace& trace, const Plan& plan, Dataflow& flow, const simula
 
 }  // namespace
 
-Simulation simulate(const Trace& trace, const Plan& plan) {
-  Dataflow flow(trace, plan);
+Simulation simulate(const Trace& trace, const Plan& plan) { return simulate(trace, plan, step_times(trace, plan)); }
+
+Simulation simulate(const Trace& trace, const Plan& plan, const StepTimes& times) {
+  Dataflow flow(trace, plan, times);
   const simulation::Period period = run_until_periodic(flow);
   const auto iterations = static_cast<std::int64_t>(period.iterations);
 
   Simulation result;
   result.iteration = nanoseconds{(period.time + iterations / 2) / iterations};
-  for (const TraceOperation& operation : trace.operations) result.compute += operation.duration;
+  for (const nanoseconds time : times.operations) result.compute += time;
   for (const Command& command : plan.commands) {
     if (command.kind == CommandKind::swap_in) result.h2d += trace.tensors[index(command.tensor)].bytes;
     if (command.kind == CommandKind::swap_out) result.d2h += trace.tensors[index(command.tensor)].bytes;

@@ -8,6 +8,7 @@
 #include <swapmm/base/bytes.hpp>
 #include <swapmm/ir/trace.hpp>
 #include <swapmm/plan/plan.hpp>
+#include <swapmm/plan/step_times.hpp>
 
 namespace swapmm {
 
@@ -31,6 +32,8 @@ struct Simulation {
 /// Runs a valid plan by the timing rules of docs/formats.md until it repeats itself (or 1,000 iterations).
 /// Operations take the durations of the trace. Linear in iterations x (operations + waits).
 [[nodiscard]] Simulation simulate(const Trace& trace, const Plan& plan);
+/// The same where operations and copies take other times than the plan was made for: how it does when they vary.
+[[nodiscard]] Simulation simulate(const Trace& trace, const Plan& plan, const StepTimes& times);
 
 /// When the last operation of each of the first `iterations` iterations ends, counted from a start in which
 /// everything of the iteration before has ended at time 0.

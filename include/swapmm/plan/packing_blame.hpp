@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <random>
+#include <vector>
+
+#include <swapmm/plan/packing_board.hpp>
+#include <swapmm/plan/packing_shape.hpp>
+
+namespace swapmm::packing {
+
+/// Squeaky wheel optimization (Joslin and Clements, 1999): items take the lowest free place one after the other; those
+/// that then have none within the capacity are to blame, and come earlier in the next round.
+class Blame {
+ public:
+  Blame(const Shape& shape, std::uint64_t capacity);
+
+  /// Begins with an order: the highest urgency first. Usual urgencies lie between 0 and 1.
+  void begin(std::vector<double> urgency) { urgency_ = std::move(urgency); }
+  [[nodiscard]] std::vector<double> by_length() const;
+  [[nodiscard]] std::vector<double> by_room() const;
+  /// The order of an earlier packing: its items from the lowest place up; those with `nowhere` come first.
+  [[nodiscard]] std::vector<double> by_place(const Offsets& offsets) const;
+
+  /// One round. True when all have a place.
+  bool round();
+
+  /// The places of the best round so far: least room (size x sections) in `nowhere`.
+  [[nodiscard]] const Offsets& best() const { return best_; }
+  [[nodiscard]] double room_without_place() const { return best_room_; }
+
+ private:
+  const Shape& shape_;
+  std::uint64_t capacity_;
+  Board board_;
+  std::vector<double> urgency_;
+  std::vector<std::uint32_t> order_;
+  Offsets offsets_;
+  Offsets best_;
+  double best_room_;
+  std::mt19937_64 random_{1};
+};
+
+}  // namespace swapmm::packing
