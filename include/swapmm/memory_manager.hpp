@@ -150,7 +150,8 @@ class MemoryManager {
   /// same addresses in every round, so that the graph can be launched again and again: one call of the API instead of
   /// one or more per operation and copy. The capture itself is the first run. Waits for all queued work. Throws
   /// UsageError where the iteration follows no plan yet, where its plan has uploads, or where body() does something
-  /// else than the plan expects; what body() throws passes through, and what it queued before still runs.
+  /// else than the plan expects; what body() throws passes through, and what it queued before still runs. From then on
+  /// the plan is held: for as long as the program follows it, it is neither measured nor left for a better one.
   template <std::invocable Body>
     requires CapturingBackend<B>
   [[nodiscard]] CapturedIteration<B> capture(std::string_view name, Body&& body) {
@@ -166,6 +167,26 @@ class MemoryManager {
       throw;
     }
     return CapturedIteration<B>(core_, core.end_capture());
+  }
+
+  /// Another device budget, smaller or larger, from now on. Not inside operations and iterations. Waits for all queued
+  /// work, copies to the host what the host does not have, and takes the memory anew: what lay beyond a smaller budget
+  /// is the driver's again. At no time is more taken than the larger of both budgets. The next iteration brings back
+  /// what it needs; plans are made for the new budget from what was observed, and found again if it was had before. A
+  /// bundle beyond it throws BundleTooLarge as ever.
+  ///
+  /// Throws UsageError for a budget below the device's alignment and where it must not be called, OutOfMemory where the
+  /// host has no room for the values or the device refuses the bytes: then the old budget is as before, and so is every
+  /// value. (Should the device refuse the old bytes too, which another program may have taken meanwhile, the budget is
+  /// 0 until a later call succeeds: values are safe on the host, and operations throw BundleTooLarge.) A captured
+  /// iteration must be captured again.
+  void set_budget(Bytes bytes) {
+    if (bytes < core().backend().capabilities().alignment) {
+      throw UsageError("a device budget of " + std::to_string(bytes.value) +
+                       " bytes is below the device's alignment of " +
+                       std::to_string(core().backend().capabilities().alignment.value));
+    }
+    core().set_budget(bytes);
   }
 
   /// Waits until everything queued so far has ended.

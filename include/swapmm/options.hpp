@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <limits>
@@ -60,7 +61,7 @@ struct SchedulerOptions {
   /// Equal iterations to observe before a plan is made. 0: never plan.
   std::size_t observe = 2;
   /// By name, see planners(). An unknown one makes no plan, and a note in the report.
-  std::string planner = "excess-overlap";
+  std::string planner = "best";
   /// When, and by which thread, plans are made.
   Planning planning = Planning::immediate;
   /// Longest cycle of different iterations that becomes one plan. At least 1.
@@ -69,6 +70,19 @@ struct SchedulerOptions {
   std::size_t max_sequences = 16;
   /// Link speeds to plan with. Default: as observed. The budget and the alignment are always the manager's.
   std::optional<Machine> machine{};
+  /// How long a planner that searches may take for a plan, by the clock. 0: a set number of steps, so that the same
+  /// observed times give the same plan.
+  std::chrono::milliseconds planning_time{0};
+  /// Of so many rounds that follow a plan, one has its operations and copies timed. 0: none, and no plan is
+  /// made anew. 64 is a good number; off by default while docs/reliability.md lists what is open about it.
+  std::size_t sample_every = 0;
+  /// A plan is made anew where its round takes so much more or less than predicted, relative to that: 0.1 is 10 %.
+  /// 0: never.
+  double replan_above = 0.1;
+  /// Rounds of a new plan after which the faster of it and what was before stays. The first two do not count: they
+  /// carry the move to it. 0: a new plan stays. 4 is a good number;
+  /// off by default for the same reason.
+  std::size_t trial_iterations = 0;
 };
 
 }  // namespace swapmm

@@ -19,7 +19,9 @@ std::ostream& operator<<(std::ostream& out, const Report& report) {
   out << "swapmm on " << report.device
       << (report.host_shares_memory ? " (shares the host's memory: swapping works and saves nothing)" : "") << '\n'
       << "  device   " << size_text(report.device_used) << " used, peak " << size_text(report.device_peak)
-      << " of a budget of " << size_text(report.device_budget) << ", " << report.tensors << " tensors\n"
+      << " of a budget of " << size_text(report.device_budget)
+      << (report.budget_changes == 0 ? "" : ", changed " + std::to_string(report.budget_changes) + " times") << ", "
+      << report.tensors << " tensors\n"
       << "  host     " << size_text(report.host_used) << " used, peak " << size_text(report.host_peak) << ", "
       << size_text(report.pinned_used) << " of it pinned"
       << (report.pinned_slabs == 0 ? "" : " in slabs: " + std::to_string(report.pinned_slabs)) << '\n'
@@ -41,6 +43,9 @@ std::ostream& operator<<(std::ostream& out, const Report& report) {
         << (plan.iterations_per_cycle > 1 ? " in " + std::to_string(plan.iterations_per_cycle) + " iterations" : "")
         << ", " << time_text(predicted.iteration, milliseconds) << " predicted, of it "
         << time_text(stall, milliseconds) << " stalls";
+    if (plan.measured.count() > 0) out << ", " << time_text(plan.measured, milliseconds) << " measured";
+    if (plan.on_demand.count() > 0) out << ", " << time_text(plan.on_demand, milliseconds) << " on demand";
+    if (plan.state != PlanState::settled) out << (plan.state == PlanState::left ? ", not followed" : ", on trial");
     if (predicted.lower_bound.count() > 0) {
       out << ", at most " << std::fixed << std::setprecision(3)
           << static_cast<double>(predicted.iteration.count()) / static_cast<double>(predicted.lower_bound.count())

@@ -18,24 +18,36 @@ struct StallSummary {
   std::chrono::nanoseconds time{0};  ///< in each cycle
 };
 
-/// What a plan that is known is for, and what it predicts.
+/// What became of a plan.
+enum class PlanState : std::uint8_t {
+  on_trial,  ///< followed, and measured against what was before
+  settled,   ///< followed
+  left,      ///< on demand is faster: not followed
+};
+
+/// What a plan that is known is for, what it predicts, and what was measured.
 struct PlanSummary {
   std::string iteration;                 ///< name
   std::string planner;                   ///< who made it
   std::size_t operations = 0;            ///< of one cycle
   std::size_t iterations_per_cycle = 1;  ///< more than 1 where different iterations take turns
   Prediction predicted;                  ///< of one cycle
-  std::size_t stalled_operations = 0;    ///< that wait for copies
-  std::vector<StallSummary> stalls;      ///< the longest of them, at most 5
+  PlanState state = PlanState::settled;  ///< whether it is followed
+  /// One cycle by the plan, and the same on demand, as last measured on the device: medians of a few. 0: not known.
+  std::chrono::nanoseconds measured{0};
+  std::chrono::nanoseconds on_demand{0};  ///< see measured
+  std::size_t stalled_operations = 0;     ///< that wait for copies
+  std::vector<StallSummary> stalls;       ///< the longest of them, at most 5
 };
 
 /// What a manager did since it was made. Counts and bytes are exact; times are the device's own, in nanoseconds.
 struct Report {
   std::string device;                      ///< name, as the driver says
   bool host_shares_memory = false;         ///< swapping works and saves nothing
-  Bytes device_budget;                     ///< Options::device_budget, rounded down to the alignment
+  Bytes device_budget;                     ///< as set now, rounded down to the alignment
+  std::uint64_t budget_changes = 0;        ///< times that set_budget() made it another one
   Bytes device_used;                       ///< taken now, as queued so far; sizes rounded up to the alignment
-  Bytes device_peak;                       ///< most of it at one time; never above the budget
+  Bytes device_peak;                       ///< most of it at one time; never above the budget of then
   Bytes host_used;                         ///< host memory taken for values: what is kept for reuse too, slabs whole
   Bytes host_peak;                         ///< most of it at one time
   Bytes pinned_used;                       ///< what of host_used is page-locked
@@ -56,7 +68,9 @@ struct Report {
   std::uint64_t queue_waits = 0;           ///< waits of a queue for another one
   std::uint64_t host_waits = 0;            ///< waits of the host for the device
   std::vector<PlanSummary> plans;          ///< that are known now; of each iteration name the last used first
-  std::vector<std::string> notes;          ///< plans refused or not made, and why; the last 16
+  std::uint64_t sampled_rounds = 0;        ///< of plans, in which operations and copies were timed
+  std::uint64_t plans_remade = 0;          ///< planners asked again, because a prediction was off
+  std::vector<std::string> notes;          ///< plans refused, not made or left, and why; the last 16
 };
 
 /// A table for a person.

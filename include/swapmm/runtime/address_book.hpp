@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include <swapmm/backend/backend.hpp>
@@ -17,13 +19,29 @@ template <Backend B>
 class AddressBook {
  public:
   /// Allocates budget bytes in arenas of `arena` bytes; the last may be smaller.
-  AddressBook(B& backend, Bytes budget, Bytes arena) : backend_(backend), arena_(arena) {
-    for (Bytes offset; offset < budget; offset += arena) {
-      arenas_.push_back(backend.allocate(std::min(arena, budget - offset)));
-    }
+  AddressBook(B& backend, Bytes budget, Bytes arena) : backend_(backend), arena_(arena) { take(budget, arena); }
+
+  /// Takes device memory, where there is none: all of it or nothing.
+  void take(Bytes budget, Bytes arena) {
+    std::vector<typename B::DeviceMemory> taken = arenas_of(backend_, budget, arena);
+    arenas_ = std::move(taken);
+    arena_ = arena;
+  }
+  /// Gives all of it back. No address is used any more, and nothing that uses one is in flight.
+  void give_back() noexcept {
+    addresses_.clear();
+    arenas_.clear();
   }
 
-  /// The place's address: made at the first call, then found. Valid until clear().
+  [[nodiscard]] static std::vector<typename B::DeviceMemory> arenas_of(B& backend, Bytes budget, Bytes arena) {
+    std::vector<typename B::DeviceMemory> arenas;
+    for (Bytes offset; offset < budget; offset += arena) {
+      arenas.push_back(backend.allocate(std::min(arena, budget - offset)));
+    }
+    return arenas;
+  }
+
+  /// The place's address: made at the first call, then found. Valid until give_back().
   const typename B::Address* at(Bytes offset, Bytes size) {
     const Place place{offset.value, size.value};
     const auto found = addresses_.find(place);
@@ -36,7 +54,6 @@ class AddressBook {
   }
 
   [[nodiscard]] std::size_t size() const { return addresses_.size(); }
-  void clear() { addresses_.clear(); }
 
  private:
   struct Place {

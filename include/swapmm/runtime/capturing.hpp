@@ -72,6 +72,7 @@ class Capturing<B> {
       parts_.store.drain();  // what was not recorded as it should be has ended
       throw UsageError("the captured iteration ended before the plan's last operation");
     }
+    course_.hold_plan();
     const Traffic& now = parts_.store.traffic;
     round.traffic = {now.swap_ins - traffic_.swap_ins,
                      now.swap_outs - traffic_.swap_outs,
@@ -102,7 +103,7 @@ class Capturing<B> {
       throw UsageError("a captured iteration is launched after its plan was left: capture it again");
     }
     require_round(course_.name());
-    if (const std::string obstacle = follower.obstacle(*follower.plan()); !obstacle.empty()) {
+    if (const std::string obstacle = follower.obstacle(follower.plan()->program); !obstacle.empty()) {
       throw UsageError("a captured iteration is launched, but " + obstacle);
     }
     Store<B>& store = parts_.store;

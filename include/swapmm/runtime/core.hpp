@@ -18,6 +18,7 @@
 #include <swapmm/options.hpp>
 #include <swapmm/report.hpp>
 #include <swapmm/runtime/access_check.hpp>
+#include <swapmm/runtime/budget_change.hpp>
 #include <swapmm/runtime/bundle.hpp>
 #include <swapmm/runtime/capturing.hpp>
 #include <swapmm/runtime/course.hpp>
@@ -41,6 +42,8 @@ class Core : public std::enable_shared_from_this<Core<B>> {
   Core(B backend, const Options& options, std::shared_ptr<ProgramBook> book)
       : options_(options), book_(std::move(book)) {
     inside_ = std::make_unique<Inside>(std::move(backend), options_, *book_);
+    book_->prepare_budget(inside_->store.budget());
+    book_->use_budget(inside_->store.budget());
   }
   Core(const Core&) = delete;
   Core& operator=(const Core&) = delete;
@@ -302,6 +305,7 @@ class Core : public std::enable_shared_from_this<Core<B>> {
     report.device = store.backend.capabilities().device_name;
     report.host_shares_memory = store.backend.capabilities().host_shares_memory;
     report.device_budget = store.budget();
+    report.budget_changes = inside_->budget_changes;
     report.device_used = store.used();
     report.device_peak = store.traffic.device_peak;
     report.host_used = store.pool.budget().in_use();
@@ -353,6 +357,18 @@ class Core : public std::enable_shared_from_this<Core<B>> {
         throw;
       }
     });
+  }
+
+  /// See MemoryManager::set_budget().
+  void set_budget(Bytes bytes) {
+    const Entry entry(*this);
+    if (!inside_->course.between_iterations()) {
+      throw UsageError("set_budget() inside iteration " + in_quotes(inside_->course.name()) + ": end it first");
+    }
+    if (inside_->in_capture) throw UsageError("set_budget() inside a captured iteration");
+    if (inside_->store.profiler.active()) throw UsageError("set_budget() while a profile is being recorded");
+    translate({"setting the device budget to ", std::to_string(bytes.value)},
+              [&] { BudgetChange<B>(*inside_, inside_->course, *book_).to(bytes); });
   }
 
   /// Waits until nothing is in flight.
@@ -539,7 +555,8 @@ class Core : public std::enable_shared_from_this<Core<B>> {
     Store<B>& store = inside_->store;
     const bool timed = store.timing && !current_.followed && inside_->course.logging();
     const bool profiled = store.profiler.active();
-    if (as_list && !timed && !profiled) return;
+    const bool sampled = store.sampler.active();
+    if (as_list && !timed && !profiled && !sampled) return;
     store.issue([&] {
       if (current_.waits.count != 0) {
         [[maybe_unused]] const auto around =
@@ -548,6 +565,7 @@ class Core : public std::enable_shared_from_this<Core<B>> {
       }
       if (timed) store.backend.record(QueueKind::compute, current_.slot->start);
       if (profiled) store.profiler.begin(QueueKind::compute, current_.request.name, Bytes{});
+      if (sampled) store.sampler.begin(QueueKind::compute, Bytes{});
     });
     if (timed) current_.label.timing = inside_->recorder.operation_timing();
     store.timeline.gained(QueueKind::compute, current_.waits);
@@ -620,6 +638,7 @@ class Core : public std::enable_shared_from_this<Core<B>> {
   void book_operation(Sequence at) noexcept {
     ++operations_;
     if (inside_->store.profiler.active()) inside_->store.profiler.end(QueueKind::compute, at);
+    if (inside_->store.sampler.active()) inside_->store.sampler.end(QueueKind::compute);
     for (const auto& item : current_.request.items) {
       Rec& record = *item.record;
       record.device.busy[QueueKind::compute] = at;

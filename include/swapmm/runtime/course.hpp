@@ -11,6 +11,7 @@
 #include <swapmm/options.hpp>
 #include <swapmm/report.hpp>
 #include <swapmm/runtime/bundle.hpp>
+#include <swapmm/runtime/measuring.hpp>
 #include <swapmm/runtime/messages.hpp>
 #include <swapmm/runtime/parts.hpp>
 #include <swapmm/runtime/plan_match.hpp>
@@ -25,7 +26,8 @@ class Course {
  public:
   using Rec = Record<B>;
 
-  Course(Parts<B>& parts, ProgramBook& book, const Options& options) : parts_(parts), book_(book), options_(options) {}
+  Course(Parts<B>& parts, ProgramBook& book, const Options& options)
+      : parts_(parts), book_(book), options_(options), measuring_(parts, book) {}
   Course(const Course&) = delete;
   Course& operator=(const Course&) = delete;
 
@@ -38,6 +40,14 @@ class Course {
   [[nodiscard]] bool uploads_wait() const { return !pending_uploads_.empty(); }
   /// So many iterations ran by the plan as part of a graph.
   void count_followed(std::uint64_t iterations) { followed_ += iterations; }
+  /// The plan followed now is a graph: it is not left for a better one, and nothing of it is measured.
+  void hold_plan() { held_ = parts_.follower.times_started(); }
+
+  /// The device memory is about to go: nothing is followed any more. Between iterations.
+  void leave_for_budget() {
+    leave_plan("the budget changed", false);
+    measuring_.forget();
+  }
 
   // ---- iterations
 
@@ -47,8 +57,10 @@ class Course {
       throw UsageError("iteration " + in_quotes(name) + " begins inside iteration " + in_quotes(name_));
     close_log();
     book_.install_finished();
+    measuring_.collect(name_);
     if (parts_.follower.active() && name != name_) leave_plan("iteration " + in_quotes(name) + " came", false);
     name_.assign(name);
+    follow_the_choice();
     in_iteration_ = true;
     try {
       open_iteration();
@@ -71,6 +83,7 @@ class Course {
         }
       }
       if (!parts_.follower.active()) ++on_demand_;
+      measuring_.end_iteration(name_);
     } catch (...) {
       ++parts_.store.iteration;
       throw;
@@ -168,8 +181,21 @@ class Course {
 
  private:
   [[nodiscard]] bool observing() const { return book_.options().observe != 0 && !options_.check_access; }
+  [[nodiscard]] bool holds_plan() const { return parts_.follower.active() && parts_.follower.times_started() == held_; }
+
+  // What was measured, or another budget, may have made another plan the right one, or none.
+  void follow_the_choice() {
+    if (parts_.follower.active() && !holds_plan() && !book_.still_chosen(name_, parts_.follower.plan())) {
+      leave_plan("another way is faster", false);
+    }
+    book_.plan_for_budget(
+        name_, [&] { return parts_.machine(book_); },
+        [&](const Program& program) { return parts_.follower.obstacle(program).empty(); });
+  }
 
   void open_iteration() {
+    const bool with_times = observing() && book_.wants_times(name_);
+    if (!holds_plan()) measuring_.begin_iteration(name_, with_times && !parts_.follower.active());
     if (parts_.follower.active()) {
       bool expected = true;
       for (Rec* const record : pending_uploads_) {
@@ -178,7 +204,7 @@ class Course {
       if (!expected) leave_plan("a tensor of the plan was uploaded between iterations", true);
     }
     if (!parts_.follower.active()) {
-      parts_.recorder.open(name_, observing());
+      parts_.recorder.open(name_, with_times);
       for (Rec* const record : pending_uploads_) parts_.recorder.upload(*record);
     }
     pending_uploads_.clear();
@@ -200,7 +226,8 @@ class Course {
       // What was written since belongs to the next iteration.
       if (record.lifetime == Lifetime::transient && record.written_in < parts_.store.iteration) end_value(record);
     }
-    if (observing()) book_.observed(recorder.name(), recorder.take(), parts_.machine(book_));
+    if (!observing()) return;
+    measuring_.name_last(book_.observed(recorder.name(), recorder.take(), parts_.machine(book_)));
   }
 
   void end_value(Rec& record) {
@@ -215,10 +242,10 @@ class Course {
     Recorder<B>& recorder = parts_.recorder;
     Store<B>& store = parts_.store;
     if (options_.check_access || !recorder.is_open() || recorder.has_operations()) return false;
-    for (const FollowablePtr& candidate : book_.candidates(name_)) {
-      if (!begins_with(candidate->program, recorder.log(), request, store)) continue;
-      if (!parts_.follower.obstacle(*candidate).empty()) continue;
-      const FollowablePtr plan = candidate;  // NOLINT(*-unnecessary-copy-*): the book may change meanwhile
+    for (const PlanCase& candidate : book_.cases(name_)) {
+      const FollowablePtr plan = candidate.choice();  // the book may change meanwhile
+      if (plan == nullptr || !begins_with(plan->program, recorder.log(), request, store)) continue;
+      if (!parts_.follower.obstacle(plan->program).empty()) continue;
       const Bytes in = store.traffic.h2d;
       const Bytes out = store.traffic.d2h;
       parts_.follower.start(plan);
@@ -234,6 +261,7 @@ class Course {
       if (expected && parts_.follower.expects(request)) {
         recorder.abandon();
         book_.used(name_, plan);
+        measuring_.plan_started();
         return true;
       }
       stop_following();
@@ -260,6 +288,7 @@ class Course {
   }
 
   void stop_following() {
+    measuring_.plan_left();
     parts_.follower.stop([&](Rec& record) { parts_.reclaim(record); });
   }
 
@@ -298,10 +327,12 @@ class Course {
   Parts<B>& parts_;
   ProgramBook& book_;
   const Options& options_;
+  Measuring<B> measuring_;
 
   std::string name_;
   bool in_iteration_ = false;
   std::vector<Rec*> pending_uploads_;  // since the last iteration
+  std::uint64_t held_ = 0;             // Follower::times_started() of a plan that was captured
 
   std::uint64_t on_demand_ = 0;
   std::uint64_t followed_ = 0;

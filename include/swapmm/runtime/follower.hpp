@@ -55,9 +55,9 @@ class Follower {
 
   // ---- start and end
 
-  /// Why `plan` cannot be followed from here, or an empty text: its tensors are gone, or have no value yet.
-  [[nodiscard]] std::string obstacle(const CompiledPlan& plan) {
-    const Program& program = plan.program;
+  /// Why a plan for `program` cannot be followed from here, or an empty text: its tensors are gone, or have no value
+  /// yet.
+  [[nodiscard]] std::string obstacle(const Program& program) {
     for (std::size_t role = 0; role < program.roles.size(); ++role) {
       const Role& expected = program.roles[role];
       if (expected.kind != Role::Kind::handle) continue;

@@ -37,4 +37,34 @@ std::optional<Link> LinkEstimate::link() const {
   return link;
 }
 
+void LinkHistory::end_sample() {
+  if (current_.empty()) return;
+  last_[next_] = current_;
+  next_ = (next_ + 1) % last_.size();
+  current_ = {};
+}
+
+std::optional<Link> LinkHistory::link() const {
+  double bytes = 0;  // at a size that all of them know
+  std::size_t samples = 0;
+  for (const LinkEstimate& sample : last_) {
+    bytes += sample.mean_bytes();
+    samples += sample.empty() ? 0 : 1;
+  }
+  if (samples == 0) return current_.link();
+  bytes /= static_cast<double>(samples);
+  std::optional<Link> quickest;
+  double least = 0;
+  for (const LinkEstimate& sample : last_) {
+    const std::optional<Link> link = sample.link();
+    if (!link) continue;
+    const double time =
+        static_cast<double>(link->latency.count()) + bytes * 1e9 / static_cast<double>(link->bytes_per_second);
+    if (quickest && time >= least) continue;
+    quickest = link;
+    least = time;
+  }
+  return quickest;
+}
+
 }  // namespace swapmm::runtime

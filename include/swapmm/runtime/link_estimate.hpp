@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <array>
 #include <chrono>
+#include <cstddef>
 #include <optional>
 
 #include <swapmm/base/bytes.hpp>
@@ -15,6 +17,9 @@ class LinkEstimate {
   void add(Bytes bytes, std::chrono::nanoseconds time);
   /// Nothing before the first copy. With copies of one size only, all of their time counts as bandwidth.
   [[nodiscard]] std::optional<Link> link() const;
+  [[nodiscard]] bool empty() const { return count_ == 0; }
+  /// Of the copies seen.
+  [[nodiscard]] double mean_bytes() const { return count_ == 0 ? 0 : bytes_ / count_; }
 
  private:
   double count_ = 0;
@@ -22,6 +27,22 @@ class LinkEstimate {
   double time_ = 0;
   double bytes_squared_ = 0;
   double bytes_time_ = 0;
+};
+
+/// What is known of one direction, over time: estimates of the last few samples, each of the copies of an iteration.
+class LinkHistory {
+ public:
+  void add(Bytes bytes, std::chrono::nanoseconds time) { current_.add(bytes, time); }
+  /// The copies added since the last call were one sample; without any, there is none.
+  void end_sample();
+  /// The quickest sample: one in which others used the link does no harm, while what lasts is seen after as many
+  /// samples as are kept. Copies of a sample that has not ended count where there is no other.
+  [[nodiscard]] std::optional<Link> link() const;
+
+ private:
+  LinkEstimate current_;
+  std::array<LinkEstimate, 3> last_;
+  std::size_t next_ = 0;
 };
 
 }  // namespace swapmm::runtime

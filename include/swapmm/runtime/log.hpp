@@ -54,6 +54,7 @@ struct IterationLog {
   std::vector<LogOperation> operations;
   std::vector<LogEvent> events;
   bool broken = false;  ///< an operation failed in it: not the program's normal way
+  bool timed = false;   ///< durations were asked for
 
   void clear() {
     tensors.clear();
@@ -61,6 +62,7 @@ struct IterationLog {
     operations.clear();
     events.clear();
     broken = false;
+    timed = false;
   }
 };
 

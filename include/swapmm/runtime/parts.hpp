@@ -2,6 +2,7 @@
 #pragma once
 
 #include <chrono>
+#include <cstdint>
 #include <optional>
 #include <utility>
 
@@ -33,6 +34,7 @@ struct Parts {
   Recorder<B> recorder;
   Failures<B> failures;
   Promises<B> promises;
+  std::uint64_t budget_changes = 0;
   bool in_capture = false;  ///< what is queued does not run yet: see Capturing
 
   /// What plans are made for: the manager's own device, links as given or as observed.

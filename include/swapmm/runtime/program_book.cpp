@@ -2,66 +2,36 @@
 #include <swapmm/runtime/program_book.hpp>
 
 #include <algorithm>
+#include <iterator>
+#include <memory>
 #include <utility>
 
 #include <swapmm/error.hpp>
-#include <swapmm/plan/planner.hpp>
-#include <swapmm/plan/simulator.hpp>
-#include <swapmm/plan/validator.hpp>
+#include <swapmm/runtime/planning_task.hpp>
 
 namespace swapmm::runtime {
 
 namespace {
 
-// For a person, who looks at the longest.
-PlanSummary summary_of(const std::string& name, const CompiledPlan& known) {
-  const Trace& trace = known.program.trace;
-  PlanSummary summary;
-  summary.iteration = name;
-  summary.planner = known.plan.planner;
-  summary.operations = trace.operations.size();
-  summary.iterations_per_cycle = static_cast<std::size_t>(
-      std::count_if(known.program.events.begin(), known.program.events.end(),
-                    [](const Event& event) { return event.what == Event::What::end_of_iteration; }));
-  summary.predicted = known.plan.predicted;
-  summary.stalled_operations = known.stalls.size();
-  constexpr std::size_t most = 5;
-  for (std::size_t i = 0; i < std::min(most, known.stalls.size()); ++i) {
-    summary.stalls.push_back({describe(known.stalls[i], trace, known.plan), known.stalls[i].time});
+constexpr std::size_t most_budgets = 8;  // whose plans are kept, per iteration name
+
+// Cycles are the same wherever one begins to look.
+bool same_cycle(std::span<const std::uint64_t> a, std::span<const std::uint64_t> b) {
+  if (a.size() != b.size()) return false;
+  for (std::size_t turn = 0; turn < a.size(); ++turn) {
+    bool same = true;
+    for (std::size_t i = 0; i < a.size(); ++i) same = same && a[(i + turn) % a.size()] == b[i];
+    if (same) return true;
   }
-  return summary;
+  return false;
+}
+
+bool has_cycle(const PlanSet& set, std::span<const std::uint64_t> members) {
+  return std::any_of(set.cycles.begin(), set.cycles.end(),
+                     [&](const PlanSet::Cycle& cycle) { return same_cycle(cycle.members, members); });
 }
 
 }  // namespace
-
-Result<CompiledPlan> adopt_plan(Program program, Plan plan, const Machine& machine) {
-  // Whatever machine the plan was made for, it is to be valid on this one.
-  plan.machine.device_budget = machine.device_budget;
-  plan.machine.alignment = machine.alignment;
-  plan.machine.max_allocation = machine.max_allocation;
-  plan.machine.duplex = machine.duplex;
-  const std::vector<Violation> violations = validate(program.trace, plan);
-  if (!violations.empty()) {
-    return Problem{"the plan breaks rule " + std::to_string(violations.front().rule) + ": " +
-                   violations.front().message};
-  }
-  std::vector<Stall> stalls = find_stalls(program.trace, plan);
-  Result<CompiledPlan> compiled = compile(std::move(program), std::move(plan));
-  if (compiled.has_value()) compiled->stalls = std::move(stalls);
-  return compiled;
-}
-
-void PlanTask::run() {
-  // By copies: where memory runs out, the task is as before.
-  if (given) {
-    result = adopt_plan(program, *given, machine);
-  } else if (Result<Plan> plan = make_plan(planner, program.trace, machine); plan.has_value()) {
-    result = adopt_plan(program, *std::move(plan), machine);
-  } else {
-    result = plan.problem();
-  }
-  done.store(true, std::memory_order_release);
-}
 
 ProgramBook::ProgramBook(SchedulerOptions options) : options_(std::move(options)) {
   options_.max_period = std::max<std::size_t>(options_.max_period, 1);
@@ -82,23 +52,38 @@ ProgramBook::Named& ProgramBook::named(std::string_view name) {
   if (const Named* const known = find(name)) return names_[static_cast<std::size_t>(known - names_.data())];
   Named added;
   added.name = name;
+  added.sets.push_back({budget_, {}, {}});
   names_.push_back(std::move(added));
   return names_.back();
 }
 
-void ProgramBook::observed(std::string_view name, IterationLog&& log, const Machine& machine) {
-  if (log.broken || log.operations.empty() || options_.observe == 0) return interrupted(name);
+ProgramBook::Sequence* ProgramBook::sequence_of(Named& programs, std::uint64_t id) const {
+  const auto found = std::find_if(programs.sequences.begin(), programs.sequences.end(),
+                                  [&](const Sequence& known) { return known.id == id; });
+  return found == programs.sequences.end() ? nullptr : &*found;
+}
+
+// ---- what the program does
+
+std::uint64_t ProgramBook::observed(std::string_view name, IterationLog&& log, const Machine& machine) {
+  const bool without_budget = machine.device_budget.value == 0;
+  if (log.broken || log.operations.empty() || options_.observe == 0 || without_budget) {
+    interrupted(name);
+    return 0;
+  }
   install_finished();
   Named& programs = named(name);
+  const bool timed = log.timed;
   const std::uint64_t id = identify(programs, std::move(log));
+  if (observed_on_demand(programs, id, timed, machine)) return id;
   programs.history.push_back(id);
   const std::size_t most = options_.max_period * std::max<std::size_t>(options_.observe, 2);
   if (programs.history.size() > most) programs.history.erase(programs.history.begin());
-  if (plan_from_loaded(programs, machine)) return;
+  if (plan_from_loaded(programs, machine)) return id;
   const std::size_t p = period(programs);
-  if (p == 0) return;
+  if (p == 0) return id;
   if (!programs.loaded.empty()) {
-    const Result<Program> program = last_iterations(programs, p);
+    const Result<Program> program = program_of(programs, last_of(programs, p));
     for (const Plan& plan : programs.loaded) {
       note("iteration \"" + programs.name + "\": loaded plan refused: it is for the program " + plan.trace_digest +
            (program.has_value() ? ", this one is " + digest(program->trace) : std::string()));
@@ -106,13 +91,14 @@ void ProgramBook::observed(std::string_view name, IterationLog&& log, const Mach
     programs.loaded.clear();
   }
   plan_cycle(programs, p, std::nullopt, machine);
+  return id;
 }
 
 // A loaded plan needs no second look at its program: one iteration, or one cycle, tells whether it is this one's.
 bool ProgramBook::plan_from_loaded(Named& programs, const Machine& machine) {
   if (programs.loaded.empty()) return false;
   for (std::size_t p = 1; p <= std::min(options_.max_period, programs.history.size()); ++p) {
-    const Result<Program> program = last_iterations(programs, p);
+    const Result<Program> program = program_of(programs, last_of(programs, p));
     if (!program.has_value()) continue;
     const std::string own = digest(program->trace);
     const auto match = std::find_if(programs.loaded.begin(), programs.loaded.end(),
@@ -125,11 +111,16 @@ bool ProgramBook::plan_from_loaded(Named& programs, const Machine& machine) {
   return false;
 }
 
-Result<Program> ProgramBook::last_iterations(const Named& programs, std::size_t count) const {
+std::span<const std::uint64_t> ProgramBook::last_of(const Named& programs, std::size_t count) {
+  return std::span(programs.history).last(count);
+}
+
+Result<Program> ProgramBook::program_of(const Named& programs, std::span<const std::uint64_t> members) const {
   std::vector<const IterationLog*> logs;
-  for (std::size_t i = programs.history.size() - count; i < programs.history.size(); ++i) {
+  for (const std::uint64_t id : members) {
     const auto sequence = std::find_if(programs.sequences.begin(), programs.sequences.end(),
-                                       [&](const Sequence& known) { return known.id == programs.history[i]; });
+                                       [&](const Sequence& known) { return known.id == id; });
+    if (sequence == programs.sequences.end()) return Problem{"one of its iterations is not known any more"};
     logs.push_back(&sequence->log);
   }
   return make_program(logs, programs.name);
@@ -142,31 +133,37 @@ void ProgramBook::interrupted(std::string_view name) {
 std::uint64_t ProgramBook::identify(Named& programs, IterationLog&& log) {
   std::vector<std::uint64_t> key = identity(log);
   ++clock_;
-  for (Sequence& sequence : programs.sequences) {
-    if (sequence.key != key) continue;
-    for (std::size_t i = 0; i < log.operations.size(); ++i) {
-      const auto before = sequence.log.operations[i].duration;
-      auto& duration = log.operations[i].duration;
-      // The first run of an operation often includes its compilation: the least is what it takes.
-      duration = duration.count() == 0 || (before.count() != 0 && before < duration) ? before : duration;
+  auto known = std::find_if(programs.sequences.begin(), programs.sequences.end(),
+                            [&](const Sequence& sequence) { return sequence.key == key; });
+  if (known == programs.sequences.end()) {
+    if (programs.sequences.size() >= options_.max_sequences) {
+      const auto oldest =
+          std::min_element(programs.sequences.begin(), programs.sequences.end(),
+                           [](const Sequence& a, const Sequence& b) { return a.last_seen < b.last_seen; });
+      const std::uint64_t gone = oldest->id;
+      std::erase(programs.history, gone);
+      for (PlanSet& set : programs.sets) {
+        std::erase_if(set.cycles, [&](const PlanSet::Cycle& cycle) {
+          return std::find(cycle.members.begin(), cycle.members.end(), gone) != cycle.members.end();
+        });
+      }
+      programs.sequences.erase(oldest);
     }
-    sequence.log = std::move(log);
-    sequence.last_seen = clock_;
-    return sequence.id;
+    Sequence added;
+    added.key = std::move(key);
+    added.samples.resize(log.operations.size());
+    added.id = next_id_++;
+    programs.sequences.push_back(std::move(added));
+    known = std::prev(programs.sequences.end());
   }
-  if (programs.sequences.size() >= options_.max_sequences) {
-    const auto oldest =
-        std::min_element(programs.sequences.begin(), programs.sequences.end(),
-                         [](const Sequence& a, const Sequence& b) { return a.last_seen < b.last_seen; });
-    const std::uint64_t gone = oldest->id;
-    std::erase(programs.history, gone);
-    std::erase_if(programs.cycles, [&](const Cycle& cycle) {
-      return std::find(cycle.members.begin(), cycle.members.end(), gone) != cycle.members.end();
-    });
-    programs.sequences.erase(oldest);
+  for (std::size_t i = 0; i < log.operations.size(); ++i) {
+    auto& duration = log.operations[i].duration;
+    if (log.timed) known->samples[i].add(duration);
+    duration = known->samples[i].estimate();
   }
-  programs.sequences.push_back({next_id_, std::move(key), std::move(log), clock_});
-  return next_id_++;
+  known->log = std::move(log);
+  known->last_seen = clock_;
+  return known->id;
 }
 
 // The shortest cycle that the last iterations went through `observe` times (a longer one at least twice, or it would
@@ -186,42 +183,40 @@ std::size_t ProgramBook::period(const Named& programs) const {
 }
 
 void ProgramBook::plan_cycle(Named& programs, std::size_t period, std::optional<Plan> given, const Machine& machine) {
-  const std::vector<std::uint64_t> members(programs.history.end() - static_cast<std::ptrdiff_t>(period),
-                                           programs.history.end());
-  for (const Cycle& cycle : programs.cycles) {
-    if (cycle.members.size() != period) continue;
-    std::vector<std::uint64_t> rotated = cycle.members;
-    for (std::size_t turn = 0; turn < period; ++turn) {
-      if (rotated == members) return;
-      std::rotate(rotated.begin(), rotated.begin() + 1, rotated.end());
-    }
-  }
+  const auto last = last_of(programs, period);
+  if (has_cycle(programs.now(), last)) return;
   if (pending_ != nullptr) return;  // one at a time
-  Result<Program> program = last_iterations(programs, period);
-  programs.cycles.push_back({members});
+  std::vector<std::uint64_t> members(last.begin(), last.end());
+  Result<Program> program = program_of(programs, members);
+  programs.now().cycles.push_back({members});
   try {
-    if (program.has_value()) return plan_program(programs, *std::move(program), std::move(given), machine);
+    if (program.has_value()) {
+      return plan_program(programs, std::move(members), *std::move(program), std::move(given), machine);
+    }
     note("iteration \"" + programs.name + "\" stays on demand: " + program.problem().message);
   } catch (...) {
-    programs.cycles.pop_back();  // no memory: it is planned when it comes again
+    programs.now().cycles.pop_back();  // no memory: it is planned when it comes again
     throw;
   }
 }
 
-void ProgramBook::plan_program(Named& programs, Program program, std::optional<Plan> given, const Machine& machine) {
+void ProgramBook::plan_program(Named& programs, std::vector<std::uint64_t> members, Program program,
+                               std::optional<Plan> given, const Machine& machine) {
   auto task = std::make_shared<PlanTask>();
   task->given = std::move(given);
   if (!task->given) {
     const std::string own = digest(program.trace);
-    for (const FollowablePtr& known : programs.plans) {
-      if (known->plan.trace_digest == own) task->given = known->plan;  // the same program on other handles
+    for (const PlanCase& known : programs.now().cases) {
+      if (known.plan->plan.trace_digest == own) task->given = known.plan->plan;  // the same program on other handles
     }
   }
   task->program = std::move(program);
   task->machine = machine;
   task->planner = options_.planner;
+  task->time = options_.planning_time;
+  task->name = programs.name;
+  task->members = std::move(members);
   if (options_.planning == Planning::deferred && !task->given) {
-    pending_name_ = programs.name;
     pending_ = std::move(task);
     return;
   }
@@ -231,64 +226,98 @@ void ProgramBook::plan_program(Named& programs, Program program, std::optional<P
     task->given.reset();
     task->run();
   }
-  install(programs, *task->result);
+  install_new(programs, programs.now(), *task);
 }
 
-void ProgramBook::install(Named& programs, Result<CompiledPlan>& result) {
+void ProgramBook::install(PlanTask& task) {
+  if (find(task.name) == nullptr) return;
+  Named& programs = named(task.name);
+  const auto set = std::find_if(programs.sets.begin(), programs.sets.end(),
+                                [&](const PlanSet& each) { return each.budget == task.machine.device_budget; });
+  if (set == programs.sets.end()) return;
+  if (task.replaces == nullptr) return install_new(programs, *set, task);
+  for (PlanCase& known : set->cases) {
+    if (known.plan == task.replaces && known.state != PlanState::on_trial) return install_again(programs, known, task);
+  }
+}
+
+void ProgramBook::install_new(Named& programs, PlanSet& set, PlanTask& task) {
+  Result<CompiledPlan>& result = *task.result;
   if (!result.has_value()) {
     return note("iteration \"" + programs.name + "\" stays on demand: " + result.problem().message);
   }
-  programs.plans.reserve(programs.plans.size() + 1);
-  programs.plans.insert(programs.plans.begin(), std::make_shared<const CompiledPlan>(*std::move(result)));
+  PlanCase added;
+  added.members = task.members;
+  added.try_out(std::make_shared<const CompiledPlan>(*std::move(result)), compares());
+  for (const PlanCase& known : set.cases) {  // what is known of it on other handles
+    const Plan& plan = known.plan->plan;
+    if (plan.trace_digest != added.plan->plan.trace_digest || plan.commands != added.plan->plan.commands) continue;
+    if (known.state == PlanState::on_trial) continue;
+    added.state = known.state;
+    added.times = known.times;
+    added.predicted = known.predicted;
+  }
+  std::erase_if(set.cases, [&](const PlanCase& known) { return same_cycle(known.members, added.members); });
+  set.cases.insert(set.cases.begin(), std::move(added));
   ++plans_made_;
-  if (programs.plans.size() > options_.max_sequences) programs.plans.pop_back();
+  if (set.cases.size() > options_.max_sequences) set.cases.pop_back();
 }
 
 void ProgramBook::install_finished() {
   if (pending_ == nullptr || !pending_->done.load(std::memory_order_acquire)) return;
-  if (find(pending_name_) != nullptr) install(named(pending_name_), *pending_->result);
+  install(*pending_);
   pending_ = nullptr;
 }
 
-std::span<const FollowablePtr> ProgramBook::candidates(std::string_view name) const {
+// ---- plans
+
+std::span<const PlanCase> ProgramBook::cases(std::string_view name) const {
   const Named* const known = find(name);
-  return known == nullptr ? std::span<const FollowablePtr>{} : std::span<const FollowablePtr>{known->plans};
+  return known == nullptr ? std::span<const PlanCase>{} : std::span<const PlanCase>{known->now().cases};
 }
 
 void ProgramBook::used(std::string_view name, const FollowablePtr& plan) {
-  Named& programs = named(name);
-  const auto at = std::find(programs.plans.begin(), programs.plans.end(), plan);
-  if (at != programs.plans.end()) std::rotate(programs.plans.begin(), at, at + 1);
+  std::vector<PlanCase>& cases = named(name).now().cases;
+  const auto at = std::find_if(cases.begin(), cases.end(), [&](const PlanCase& known) { return known.plan == plan; });
+  if (at != cases.end()) std::rotate(cases.begin(), at, at + 1);
+}
+
+bool ProgramBook::still_chosen(std::string_view name, const FollowablePtr& plan) const {
+  const auto known = cases(name);
+  const auto other = std::find_if(known.begin(), known.end(),
+                                  [&](const PlanCase& each) { return each.knows(plan) && each.choice() != plan; });
+  return other == known.end();
 }
 
 void ProgramBook::forget_plans_of(std::uint64_t serial) {
   if (pending_ != nullptr) {  // whoever makes it may be at it: nobody will take the result
-    named(pending_name_).cycles.clear();
+    for (PlanSet& set : named(pending_->name).sets) set.cycles.clear();
     pending_ = nullptr;
   }
   for (Named& programs : names_) {
-    const std::size_t gone = std::erase_if(programs.plans, [&](const FollowablePtr& plan) {
-      const std::vector<Role>& roles = plan->program.roles;
-      return std::any_of(roles.begin(), roles.end(), [&](const Role& role) { return role.serial == serial; });
-    });
-    if (gone == 0) continue;
-    programs.cycles.clear();  // which cycle it was is not kept: any of them may be planned anew
-    programs.history.clear();
+    for (PlanSet& set : programs.sets) {
+      const std::size_t gone = std::erase_if(set.cases, [&](const PlanCase& known) {
+        const std::vector<Role>& roles = known.plan->program.roles;
+        return std::any_of(roles.begin(), roles.end(), [&](const Role& role) { return role.serial == serial; });
+      });
+      if (gone == 0) continue;
+      set.cycles.clear();  // which cycle it was is not kept: any of them may be planned anew
+      programs.history.clear();
+    }
   }
 }
 
 void ProgramBook::load(std::string_view name, Plan plan) {
   Named& programs = named(name);
   std::string known;
-  for (const FollowablePtr& own : programs.plans) {
-    if (own->plan.trace_digest == plan.trace_digest) {
-      Result<CompiledPlan> result = adopt_plan(own->program, plan, own->plan.machine);
+  for (PlanCase& own : programs.now().cases) {
+    if (own.plan->plan.trace_digest == plan.trace_digest) {
+      Result<CompiledPlan> result = adopt_plan(own.plan->program, plan, own.plan->plan.machine);
       if (!result.has_value()) throw PlanRefused("plan refused: " + result.problem().message);
-      const auto at = std::find(programs.plans.begin(), programs.plans.end(), own);
-      *at = std::make_shared<const CompiledPlan>(*std::move(result));
+      own.try_out(std::make_shared<const CompiledPlan>(*std::move(result)), compares());
       return;
     }
-    known = own->plan.trace_digest;
+    known = own.plan->plan.trace_digest;
   }
   if (!known.empty()) {
     throw PlanRefused("plan refused: it is for the program " + plan.trace_digest + ", iteration \"" +
@@ -297,16 +326,9 @@ void ProgramBook::load(std::string_view name, Plan plan) {
   programs.loaded.push_back(std::move(plan));
 }
 
-void ProgramBook::summarize(Report& report) const {
-  for (const Named& programs : names_) {
-    for (const FollowablePtr& plan : programs.plans) report.plans.push_back(summary_of(programs.name, *plan));
-  }
-  report.notes = notes_;
-}
-
 const CompiledPlan* ProgramBook::latest(std::string_view name) const {
-  const auto plans = candidates(name);
-  return plans.empty() ? nullptr : plans.front().get();
+  const auto known = cases(name);
+  return known.empty() ? nullptr : known.front().plan.get();
 }
 
 std::optional<Trace> ProgramBook::trace(std::string_view name) const {
@@ -318,6 +340,57 @@ std::optional<Trace> ProgramBook::trace(std::string_view name) const {
   Result<Program> program = make_program({&log, 1}, name);
   if (!program.has_value()) return std::nullopt;
   return std::move(program->trace);
+}
+
+// ---- budgets
+
+void ProgramBook::prepare_budget(Bytes budget) {
+  for (Named& programs : names_) {
+    std::vector<PlanSet>& sets = programs.sets;
+    const bool known = std::any_of(sets.begin(), sets.end(), [&](const PlanSet& set) { return set.budget == budget; });
+    if (known) continue;
+    if (sets.size() >= most_budgets) sets.pop_back();
+    sets.push_back({budget, {}, {}});
+  }
+}
+
+void ProgramBook::use_budget(Bytes budget) noexcept {
+  budget_ = budget;
+  for (Named& programs : names_) {
+    const auto at = std::find_if(programs.sets.begin(), programs.sets.end(),
+                                 [&](const PlanSet& set) { return set.budget == budget; });
+    if (at == programs.sets.end()) continue;
+    std::rotate(programs.sets.begin(), at, at + 1);
+    programs.budget_is_new = true;
+  }
+}
+
+void ProgramBook::plan_for_budget(std::string_view name, const std::function<Machine()>& now,
+                                  const std::function<bool(const Program&)>& usable) {
+  if (find(name) == nullptr || !named(name).budget_is_new) return;
+  Named& programs = named(name);
+  const Machine machine = now();
+  for (std::size_t other = 1; other < programs.sets.size(); ++other) {
+    complete_budget(programs, programs.sets[other], machine, usable);
+  }
+  programs.budget_is_new = pending_ != nullptr;  // then others may have to wait for it
+}
+
+void ProgramBook::complete_budget(Named& programs, const PlanSet& other, const Machine& machine,
+                                  const std::function<bool(const Program&)>& usable) {
+  for (const PlanSet::Cycle& cycle : other.cycles) {
+    if (pending_ != nullptr) return;
+    if (has_cycle(programs.now(), cycle.members)) continue;
+    Result<Program> program = program_of(programs, cycle.members);
+    if (!program.has_value() || !usable(*program)) continue;
+    programs.now().cycles.push_back(cycle);
+    try {
+      plan_program(programs, cycle.members, *std::move(program), std::nullopt, machine);
+    } catch (...) {
+      programs.now().cycles.pop_back();
+      throw;
+    }
+  }
 }
 
 }  // namespace swapmm::runtime

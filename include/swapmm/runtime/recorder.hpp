@@ -35,6 +35,7 @@ class Recorder {
     name_.assign(name);
     store_.time_for_recorder(with_times);
     log_.clear();
+    log_.timed = with_times;
     ++epoch_;
     open_ = true;
     store_.timed_copies.clear();
@@ -63,6 +64,8 @@ class Recorder {
       store_.time_for_recorder(false);
       store_.timeline.collect(
           [&](std::uint32_t timing, std::chrono::nanoseconds duration) { measured(timing, duration); });
+      store_.h2d_link.end_sample();
+      store_.d2h_link.end_sample();
     }
     open_ = false;
   }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <cstring>
 #include <memory>
@@ -21,6 +22,7 @@
 #include <swapmm/runtime/place_map.hpp>
 #include <swapmm/runtime/profiler.hpp>
 #include <swapmm/runtime/record.hpp>
+#include <swapmm/runtime/sampler.hpp>
 #include <swapmm/runtime/timeline.hpp>
 
 namespace swapmm::runtime {
@@ -46,7 +48,8 @@ class Store {
       : backend(std::move(handle)),
         timeline(backend, options.queue_depth),
         profiler(backend),
-        places(budget_of(options, backend), arena_of(options, backend), backend.capabilities().alignment),
+        sampler(backend),
+        places(places_of(options.device_budget, backend)),
         addresses(backend, places.budget(), places.arena()),
         pool(backend, options.pinned_budget, options.host_budget) {}
   Store(const Store&) = delete;
@@ -55,6 +58,7 @@ class Store {
   B backend;
   Timeline<B> timeline;
   Profiler<B> profiler;
+  Sampler<B> sampler;
   PlaceMap places;  ///< kept up to date on demand only; see Follower
   AddressBook<B> addresses;
   HostPool<B> pool;
@@ -67,8 +71,8 @@ class Store {
     Bytes size;
   };
   std::vector<TimedCopy> timed_copies;  ///< whose times are on their way
-  LinkEstimate h2d_link;
-  LinkEstimate d2h_link;
+  LinkHistory h2d_link;
+  LinkHistory d2h_link;
 
   // Labels of timed commands: operation i is i + 1, copy k is copy_timing + k.
   static constexpr std::uint32_t copy_timing = 0x80000000U;
@@ -95,6 +99,15 @@ class Store {
     profiler.freed(padded(size), until, for_next);
   }
   [[nodiscard]] Bytes used() const { return used_; }
+
+  /// Free places for that budget, in arenas as the backend can give them.
+  [[nodiscard]] static PlaceMap places_of(Bytes budget, const B& backend) {
+    const Capabilities& can = backend.capabilities();
+    budget = round_down(budget, can.alignment);
+    const bool whole = !can.max_allocation || *can.max_allocation >= budget;
+    const Bytes arena = whole ? budget : round_down(*can.max_allocation, can.alignment);
+    return {budget, std::max(arena, can.alignment), can.alignment};
+  }
 
   /// The tensor gets that place; its bytes there are undefined until `after` has ended and something wrote them.
   void settle(Rec& record, Bytes offset, const typename B::Address* address, const Clock& after,
@@ -132,6 +145,7 @@ class Store {
     timeline.gained(QueueKind::h2d, waits);
     const Sequence at = timeline.commit(QueueKind::h2d, label);
     if (profiler.active()) profiler.end(QueueKind::h2d, at);
+    if (sampler.active()) sampler.end(QueueKind::h2d);
     record.device.valid = true;
     record.device.ready[QueueKind::h2d] = at;
     record.device.busy[QueueKind::h2d] = at;
@@ -156,6 +170,7 @@ class Store {
     timeline.gained(QueueKind::d2h, waits);
     const Sequence at = timeline.commit(QueueKind::d2h, label);
     if (profiler.active()) profiler.end(QueueKind::d2h, at);
+    if (sampler.active()) sampler.end(QueueKind::d2h);
     record.host.valid = true;
     record.host.issue = label.issue;
     record.host.block->written = at;
@@ -235,13 +250,48 @@ class Store {
 
   /// The device takes times while anybody asks for them.
   void time_for_recorder(bool on) {
-    if (on != timing && !profiler.active()) backend.set_timing(on);
+    if (on != timing && !profiler.active() && !sampler.active()) backend.set_timing(on);
     timing = on;
+  }
+
+  /// Runs calls that record events, which then know their time.
+  template <class Record>
+  void with_times(Record&& record) {
+    const bool on = timing || profiler.active() || sampler.active();
+    if (on) return issue(record);
+    backend.set_timing(true);
+    try {
+      issue(record);
+    } catch (...) {
+      backend.set_timing(false);
+      throw;
+    }
+    backend.set_timing(false);
+  }
+
+  /// A round of a followed plan begins that is to be timed; sampler.reserve() came before.
+  void start_sample() {
+    if (!timing && !profiler.active()) backend.set_timing(true);
+    sampler.start();
+  }
+  /// It has ended. Throws what failed while it was timed.
+  void finish_sample() {
+    if (!timing && !profiler.active()) backend.set_timing(false);
+    sampler.finish();
+  }
+  void give_up_sample() noexcept {
+    if (!sampler.active()) return;
+    sampler.give_up();
+    try {
+      if (!timing && !profiler.active()) backend.set_timing(false);
+    } catch (...) {  // NOLINT(bugprone-empty-catch): times that nobody reads cost time, no more
+    }
   }
 
   /// Nothing is in flight. Where it throws, nothing is being recorded.
   void start_profile() {
     try {
+      give_up_sample();
       if (!timing) backend.set_timing(true);
       profiler.start(used_);
     } catch (...) {
@@ -289,15 +339,6 @@ class Store {
   }
 
  private:
-  static Bytes arena_of(const Options& options, const B& backend) {
-    const Capabilities& can = backend.capabilities();
-    const Bytes budget = budget_of(options, backend);
-    return can.max_allocation && *can.max_allocation < budget ? round_down(*can.max_allocation, can.alignment) : budget;
-  }
-  static Bytes budget_of(const Options& options, const B& backend) {
-    return round_down(options.device_budget, backend.capabilities().alignment);
-  }
-
   CommandLabel copy_label(CommandLabel::What what, const Rec& record) {
     CommandLabel label;
     label.what = what;
@@ -310,7 +351,7 @@ class Store {
   std::span<const typename B::Event* const> start_timing(QueueKind queue, const typename Timeline<B>::Waits& waits,
                                                          typename B::Event& start, CommandLabel& label,
                                                          const Rec& record) {
-    if (!timing && !profiler.active()) return waits.span();
+    if (!timing && !profiler.active() && !sampler.active()) return waits.span();
     if (waits.count != 0) backend.wait(queue, waits.span());
     if (timing) {
       timed_copies.push_back({queue, record.bytes});
@@ -318,6 +359,7 @@ class Store {
       backend.record(queue, start);
     }
     if (profiler.active()) profiler.begin(queue, record.name, record.bytes, record.id);
+    if (sampler.active()) sampler.begin(queue, record.bytes);
     return {};
   }
 

@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <cstddef>
+#include <optional>
+
+namespace swapmm::runtime {
+
+/// What the last few runs of the same thing took.
+class RoundTimes {
+ public:
+  void add(std::chrono::nanoseconds time) {
+    last_[next_] = time;
+    next_ = (next_ + 1) % last_.size();
+    count_ = std::min(count_ + 1, last_.size());
+  }
+  void clear() { count_ = next_ = 0; }
+  [[nodiscard]] std::size_t count() const { return count_; }
+
+  /// Of an even number the lower one in the middle: what disturbs makes longer.
+  [[nodiscard]] std::optional<std::chrono::nanoseconds> median() const {
+    if (count_ == 0) return std::nullopt;
+    auto sorted = last_;
+    const auto middle = sorted.begin() + static_cast<std::ptrdiff_t>((count_ - 1) / 2);
+    std::nth_element(sorted.begin(), middle, sorted.begin() + static_cast<std::ptrdiff_t>(count_));
+    return *middle;
+  }
+
+ private:
+  std::array<std::chrono::nanoseconds, 5> last_{};
+  std::size_t next_ = 0;
+  std::size_t count_ = 0;
+};
+
+/// What one operation took in its last few samples.
+class DurationSamples {
+ public:
+  /// 0: not known.
+  void add(std::chrono::nanoseconds duration) {
+    if (duration.count() == 0) return;
+    std::rotate(last_.rbegin(), last_.rbegin() + 1, last_.rend());
+    last_[0] = duration;
+  }
+  /// The least: one disturbed sample does no harm (and the first run of an operation often includes its compilation),
+  /// while what lasts is seen after as many samples as are kept. 0: none is known.
+  [[nodiscard]] std::chrono::nanoseconds estimate() const {
+    std::chrono::nanoseconds least{0};
+    for (const auto duration : last_) {
+      if (duration.count() != 0 && (least.count() == 0 || duration < least)) least = duration;
+    }
+    return least;
+  }
+
+ private:
+  std::array<std::chrono::nanoseconds, 3> last_{};
+};
+
+}  // namespace swapmm::runtime
