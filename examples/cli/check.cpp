@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+// swapmm check: is this plan valid for this trace?
+#include <iostream>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <swapmm/plan/validator.hpp>
+
+#include "command_line.hpp"
+#include "files.hpp"
+#include "output.hpp"
+#include "printable.hpp"
+
+namespace swapmm::cli {
+namespace {
+
+struct CheckOptions {
+  CommonOptions common;
+  std::string trace;
+  std::string plan;
+};
+
+/// The rules of docs/formats.md by their numbers, in a few words.
+std::string_view name_of_rule(int rule) {
+  switch (rule) {
+    case 0: return "structure";
+    case 1: return "start of commands";
+    case 2: return "start of operations";
+    case 3: return "places";
+    case 4: return "values";
+    case 5: return "closing on itself";
+    case 6: return "order whatever things take";
+    case 7: return "no circle of waits";
+    default: return "unknown";
+  }
+}
+
+ExitCode run_check(const CheckOptions& options) {
+  const Trace trace = load_trace(options.trace);
+  const Plan plan = load_plan(options.plan);
+  const std::vector<Violation> violations = validate(trace, plan);
+  if (options.common.json) {
+    json::array list;
+    for (const Violation& violation : violations) {
+      list.push_back(json::object{{"rule", violation.rule},
+                                  {"name", std::string(name_of_rule(violation.rule))},
+                                  {"message", json_name(violation.message)}});
+    }
+    print_json({{"valid", violations.empty()}, {"violations", std::move(list)}});
+  } else if (violations.empty()) {
+    std::cout << "valid: " << plan.commands.size() << " commands for " << trace.operations.size()
+              << " operations, right whatever operations and copies take\n";
+  } else {
+    for (const Violation& violation : violations) {
+      std::cout << "rule " << violation.rule << " (" << name_of_rule(violation.rule)
+                << "): " << printable(violation.message) << '\n';
+    }
+    std::cout << violations.size() << (violations.size() == 1 ? " violation" : " violations") << '\n';
+  }
+  return violations.empty() ? ExitCode::ok : ExitCode::no;
+}
+
+}  // namespace
+
+void add_check(CLI::App& program, Chosen& chosen) {
+  const auto options = std::make_shared<CheckOptions>();
+  CLI::App& command = add_command(program, chosen, "check",
+                                  "Whether a plan is valid for a trace: every violation by rule", options, run_check);
+  command.add_option("TRACE", options->trace, "A file of format swapmm-trace")->required()->type_name("");
+  command.add_option("PLAN", options->plan, "A file of format swapmm-plan")->required()->type_name("");
+  command.footer("Exit code 1 where there is a violation. It stops after 100 of them. Rules: docs/formats.md.\n");
+}
+
+}  // namespace swapmm::cli

@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: Apache-2.0
+// swapmm compare: planners side by side, over traces, budgets, bandwidths and speeds of computation.
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <iostream>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <swapmm/base/figures.hpp>
+#include <swapmm/ir/limits.hpp>
+#include <swapmm/ir/liveness.hpp>
+
+#include "command_line.hpp"
+#include "comparison.hpp"
+#include "files.hpp"
+#include "machine_options.hpp"
+#include "output.hpp"
+#include "planning.hpp"
+#include "printable.hpp"
+#include "quantities.hpp"
+
+namespace swapmm::cli {
+namespace {
+
+using std::chrono::nanoseconds;
+
+struct CompareOptions {
+  CommonOptions common;
+  std::vector<std::string> traces;
+  MachineOptions machine;
+  std::vector<std::string> planners = *parse_planners("all");
+  std::vector<Budget> budgets = {{{}, 0.9}, {{}, 0.7}, {{}, 0.5}};
+  std::vector<std::uint64_t> bandwidths;
+  std::vector<double> compute_scales = {1.0};
+  TimeLimit limit;
+  bool csv = false;
+};
+
+Trace with_scaled_compute(Trace trace, double scale) {
+  for (TraceOperation& operation : trace.operations) {
+    operation.duration = nanoseconds{std::llround(static_cast<double>(operation.duration.count()) * scale)};
+  }
+  if (const Check check = check_trace(trace); !check) {
+    throw Failure(ExitCode::usage, "--compute-scale: " + check.problem().message);
+  }
+  return trace;
+}
+
+/// Every planner on one trace and machine. Gaps are to the best bound that any of them has proven.
+void compare_planners(const CompareOptions& options, const Trace& trace, const Comparison& setting, Progress& progress,
+                      std::vector<Comparison>& rows) {
+  const std::size_t first = rows.size();
+  nanoseconds bound{0};
+  for (const std::string& planner : options.planners) {
+    progress.begin(printable(trace.name) + ", " + describe(setting.machine) + ", " + planner);
+    Planned planned = run_planner(planner, trace, setting.machine, options.limit, progress);
+    Comparison row = setting;
+    row.planner = planner;
+    row.planning = planned.took;
+    if (planned.plan) {
+      row.predicted = planned.plan->predicted;
+      bound = std::max(bound, planned.plan->predicted.lower_bound);
+    } else {
+      row.problem = planned.plan.problem().message;
+    }
+    rows.push_back(std::move(row));
+  }
+  for (std::size_t i = first; i < rows.size(); ++i) rows[i].bound = bound;
+}
+
+std::vector<Machine> machines_for(const CompareOptions& options) {
+  std::vector<Machine> machines;
+  if (options.bandwidths.empty()) return {make_links(options.machine)};
+  for (const std::uint64_t bandwidth : options.bandwidths) {
+    MachineOptions one = options.machine;
+    one.bandwidth = bandwidth;
+    machines.push_back(make_links(one));
+  }
+  return machines;
+}
+
+std::vector<Comparison> compare(const CompareOptions& options) {
+  std::vector<Trace> traces;  // all are read first: a bad file is told before hours of work
+  for (const std::string& path : options.traces) traces.push_back(load_trace(path));
+  std::vector<Comparison> rows;
+  Progress progress(options.common.quiet);
+  for (const Trace& trace : traces) {
+    for (const double scale : options.compute_scales) {
+      const Trace scaled = with_scaled_compute(trace, scale);
+      for (Machine machine : machines_for(options)) {
+        const Bytes peak = analyze_liveness(scaled, machine.alignment).peak;
+        for (const Budget& budget : options.budgets) {
+          set_budget(machine, budget.of(peak));
+          Comparison setting;
+          setting.trace = scaled.name;
+          setting.compute_scale = scale;
+          setting.machine = machine;
+          setting.machine.name = describe(machine);
+          setting.peak = peak;
+          compare_planners(options, scaled, setting, progress, rows);
+        }
+      }
+    }
+  }
+  return rows;
+}
+
+/// True where for some trace and machine no planner had a plan.
+bool anything_misfits(const std::vector<Comparison>& rows, std::size_t planners) {
+  for (std::size_t first = 0; first < rows.size(); first += planners) {
+    const auto begin = rows.begin() + static_cast<std::ptrdiff_t>(first);
+    if (std::none_of(begin, begin + static_cast<std::ptrdiff_t>(planners),
+                     [](const Comparison& row) { return row.predicted.has_value(); })) {
+      return true;
+    }
+  }
+  return false;
+}
+
+ExitCode run_compare(const CompareOptions& options) {
+  if (options.csv && options.common.json) throw Failure(ExitCode::usage, "--csv and --json: choose one of them");
+  const std::vector<Comparison> rows = compare(options);
+  if (options.common.json) {
+    print_comparison_json(rows);
+  } else if (options.csv) {
+    print_comparison_csv(rows);
+  } else {
+    print_comparison_table(rows);
+  }
+  return anything_misfits(rows, options.planners.size()) ? ExitCode::no : ExitCode::ok;
+}
+
+}  // namespace
+
+void add_compare(CLI::App& program, Chosen& chosen) {
+  const auto options = std::make_shared<CompareOptions>();
+  CLI::App& command =
+      add_command(program, chosen, "compare", "Planners side by side: time, fraction of ideal, gap to the bound, bytes",
+                  options, run_compare);
+  command.add_option("TRACE", options->traces, "Files of format swapmm-trace")->required()->type_name("");
+  add_parsed(command, "--planners", options->planners, parse_planners,
+             "\"all\", or names between commas; plan --help has them [all]", "NAMES");
+  add_list(command, "--budgets", options->budgets, parse_budget,
+           "Sizes or shares of each trace's peak of live bytes, between commas [0.9,0.7,0.5]", "SIZES");
+  add_list(command, "--bandwidths", options->bandwidths, parse_bandwidth, "Between commas: 12GB/s,25GB/s", "RATES");
+  add_list(command, "--compute-scale", options->compute_scales, parse_factor,
+           "Factors on the durations of operations: 1,1/5,1/20 [1]", "FACTORS");
+  add_link_options(command, options->machine);
+  add_parsed(command, "--time-limit", options->limit, parse_time, "For each plan, of planners that search: 10s",
+             "TIME");
+  command.add_flag("--csv", options->csv, "Comma-separated, a line for each plan");
+  command.footer(
+      "Fraction of ideal: computation / iteration. Gap: iteration / the best lower bound of any planner here, less 1.\n"
+      "A planner without a plan has its reason in the place of figures. Exit code 1 where no planner had a plan for\n"
+      "some trace and machine.\n");
+}
+
+}  // namespace swapmm::cli

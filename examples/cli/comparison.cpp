@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "comparison.hpp"
+
+#include <array>
+#include <charconv>
+#include <iostream>
+#include <utility>
+
+#include <swapmm/base/figures.hpp>
+
+#include "csv.hpp"
+#include "machine_options.hpp"
+#include "output.hpp"
+#include "printable.hpp"
+#include "quantities.hpp"
+
+namespace swapmm::cli {
+namespace {
+
+double share_of_peak(const Comparison& row) {
+  return row.peak.value == 0
+             ? 1
+             : static_cast<double>(row.machine.device_budget.value) / static_cast<double>(row.peak.value);
+}
+
+double fraction_of_ideal(const Comparison& row) { return ratio(row.predicted->compute, row.predicted->iteration); }
+double gap_of(const Comparison& row) { return ratio(row.predicted->iteration, row.bound) - 1; }
+
+std::string number(double value) {
+  std::array<char, 32> text{};
+  const auto [end, error] = std::to_chars(text.data(), text.data() + text.size(), value);
+  return error == std::errc{} ? std::string(text.data(), end) : "";
+}
+
+}  // namespace
+
+void print_comparison_table(const std::vector<Comparison>& rows) {
+  std::vector<std::vector<std::string>> table{{"trace", "compute x", "link", "budget", "of peak", "planner",
+                                               "iteration", "of ideal", "gap", "in", "out", "planned in"}};
+  std::vector<std::string> problems;
+  for (const Comparison& row : rows) {
+    std::vector<std::string> cells{printable(row.trace),           number(row.compute_scale),
+                                   describe_links(row.machine),    decimal_size(row.machine.device_budget),
+                                   ratio_text(share_of_peak(row)), row.planner};
+    if (row.predicted) {
+      for (std::string& cell :
+           std::vector{time_text(row.predicted->iteration), ratio_text(fraction_of_ideal(row)), percent(gap_of(row)),
+                       decimal_size(row.predicted->h2d), decimal_size(row.predicted->d2h), time_text(row.planning)}) {
+        cells.push_back(std::move(cell));
+      }
+    } else {
+      cells.push_back("no plan");
+      problems.push_back(row.planner + ", " + row.trace + ", " + decimal_size(row.machine.device_budget) + ": " +
+                         row.problem);
+    }
+    table.push_back(std::move(cells));
+  }
+  print_table(table);
+  for (const std::string& problem : problems) std::cout << printable(problem) << '\n';
+}
+
+void print_comparison_csv(const std::vector<Comparison>& rows) {
+  std::cout << "trace,compute_scale,h2d_bytes_per_second,d2h_bytes_per_second,budget_bytes,peak_bytes,planner,"
+               "iteration_ns,compute_ns,lower_bound_ns,fraction_of_ideal,gap,h2d_bytes,d2h_bytes,planning_ns,problem\n";
+  for (const Comparison& row : rows) {
+    std::vector<std::string> fields{row.trace,
+                                    number(row.compute_scale),
+                                    std::to_string(row.machine.h2d.bytes_per_second),
+                                    std::to_string(row.machine.d2h.bytes_per_second),
+                                    std::to_string(row.machine.device_budget.value),
+                                    std::to_string(row.peak.value),
+                                    row.planner};
+    if (row.predicted) {
+      const Prediction& predicted = *row.predicted;
+      for (std::string& field :
+           std::vector{std::to_string(predicted.iteration.count()), std::to_string(predicted.compute.count()),
+                       std::to_string(row.bound.count()), number(fraction_of_ideal(row)), number(gap_of(row)),
+                       std::to_string(predicted.h2d.value), std::to_string(predicted.d2h.value)}) {
+        fields.push_back(std::move(field));
+      }
+    } else {
+      fields.resize(fields.size() + 7);
+    }
+    fields.push_back(std::to_string(row.planning.count()));
+    fields.push_back(row.problem);
+    std::cout << csv_line(fields);
+  }
+}
+
+void print_comparison_json(const std::vector<Comparison>& rows) {
+  json::array list;
+  for (const Comparison& row : rows) {
+    json::object entry;
+    entry["trace"] = json_name(row.trace);
+    entry["compute_scale"] = row.compute_scale;
+    entry["machine"] = to_json(row.machine);
+    entry["peak_bytes"] = row.peak.value;
+    entry["planner"] = row.planner;
+    entry["planning_ns"] = row.planning.count();
+    if (row.predicted) {
+      entry["predicted"] = to_json(*row.predicted);
+      entry["lower_bound_ns"] = row.bound.count();
+      entry["fraction_of_ideal"] = fraction_of_ideal(row);
+      entry["gap"] = gap_of(row);
+    } else {
+      entry["problem"] = json_name(row.problem);
+    }
+    list.push_back(std::move(entry));
+  }
+  print_json({{"rows", std::move(list)}});
+}
+
+}  // namespace swapmm::cli

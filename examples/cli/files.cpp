@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "files.hpp"
+
+#include <array>
+#include <cerrno>
+#include <filesystem>
+#include <fstream>
+#include <iostream>
+#include <system_error>
+#include <vector>
+
+#include <swapmm/ir/json_reader.hpp>
+#include <swapmm/ir/trace_json.hpp>
+#include <swapmm/plan/machine_json.hpp>
+#include <swapmm/plan/plan_json.hpp>
+#include <swapmm/plan/validator.hpp>
+
+#include "failure.hpp"
+
+namespace swapmm::cli {
+namespace {
+
+/// Of errno, which the call that failed has set.
+[[noreturn]] void fail(const std::string& path, const std::string& what) {
+  const int error = errno;
+  throw Failure(ExitCode::io,
+                path + ": cannot be " + what + (error != 0 ? ": " + std::generic_category().message(error) : ""));
+}
+
+std::string read_all(std::istream& in) {
+  std::string text;
+  std::array<char, 65536> piece{};
+  while (in && text.size() <= limits::file_bytes) {
+    in.read(piece.data(), static_cast<std::streamsize>(piece.size()));
+    text.append(piece.data(), static_cast<std::size_t>(in.gcount()));
+  }
+  return text;
+}
+
+template <class T>
+T taken(const std::string& path, Result<T> result) {
+  if (!result) throw Failure(ExitCode::bad_file, path + ": " + result.problem().message);
+  return *std::move(result);
+}
+
+}  // namespace
+
+std::string load_text(const std::string& path) {
+  if (path == "-") return read_all(std::cin);
+  std::error_code unknown;
+  if (std::filesystem::is_directory(path, unknown)) {
+    throw Failure(ExitCode::io, path + ": cannot be read: it is a folder");
+  }
+  errno = 0;
+  std::ifstream file(path, std::ios::binary);
+  if (!file) fail(path, "opened");
+  std::string text = read_all(file);
+  if (file.bad()) fail(path, "read");
+  return text;
+}
+
+Trace trace_from(const std::string& path, std::string_view text) { return taken(path, read_trace(text)); }
+Plan plan_from(const std::string& path, std::string_view text) { return taken(path, read_plan(text)); }
+
+Trace load_trace(const std::string& path) { return trace_from(path, load_text(path)); }
+Plan load_plan(const std::string& path) { return plan_from(path, load_text(path)); }
+Machine load_machine(const std::string& path) { return taken(path, read_machine(load_text(path))); }
+
+Plan load_valid_plan(const std::string& path, const Trace& trace) {
+  Plan plan = load_plan(path);
+  const std::vector<Violation> violations = validate(trace, plan);
+  if (violations.empty()) return plan;
+  throw Failure(ExitCode::no, path + ": not a valid plan for this trace: " + violations.front().message +
+                                  " (`swapmm check` tells all)");
+}
+
+Format format_of(const std::string& path, std::string_view text) {
+  Format format = Format::trace;
+  const json::Word word{{"swapmm-trace", "swapmm-plan"},
+                        [&](std::size_t i) { format = i == 0 ? Format::trace : Format::plan; }};
+  json::Object document;
+  document.fields = {json::required("format", word)};
+  taken(path, json::read(text, document));
+  return format;
+}
+
+void save_text(const std::string& path, std::string_view text) {
+  const auto size = static_cast<std::streamsize>(text.size());
+  if (path == "-") {
+    std::cout.write(text.data(), size);
+    return;
+  }
+  errno = 0;
+  std::ofstream file(path, std::ios::binary);
+  if (!file) fail(path, "opened");
+  file.write(text.data(), size);
+  file.close();
+  if (!file) fail(path, "written");
+}
+
+}  // namespace swapmm::cli

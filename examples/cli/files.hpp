@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include <swapmm/ir/trace.hpp>
+#include <swapmm/plan/machine.hpp>
+#include <swapmm/plan/plan.hpp>
+
+// Files in and out. "-" is stdin or stdout. All throw a Failure that begins with the file's name: ExitCode::io where
+// something cannot be read or written, ExitCode::bad_file where it is not what it should be.
+
+namespace swapmm::cli {
+
+/// The text of a file. At most one byte more than the formats allow: whoever reads it refuses it then.
+[[nodiscard]] std::string load_text(const std::string& path);
+
+[[nodiscard]] Trace load_trace(const std::string& path);
+[[nodiscard]] Plan load_plan(const std::string& path);
+[[nodiscard]] Machine load_machine(const std::string& path);
+
+/// A plan that passes validate() for that trace; ExitCode::no with the first violations where it does not.
+[[nodiscard]] Plan load_valid_plan(const std::string& path, const Trace& trace);
+
+/// What a text says that it is, by its field "format".
+enum class Format : std::uint8_t { trace, plan };
+[[nodiscard]] Format format_of(const std::string& path, std::string_view text);
+[[nodiscard]] Trace trace_from(const std::string& path, std::string_view text);
+[[nodiscard]] Plan plan_from(const std::string& path, std::string_view text);
+
+/// Writes the whole text.
+void save_text(const std::string& path, std::string_view text);
+
+}  // namespace swapmm::cli

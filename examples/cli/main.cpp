@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+// The command `swapmm`: what swapping can do for a program, asked from a shell.
+#include <exception>
+#include <iostream>
+#include <new>
+#include <string>
+
+#include <swapmm/version.hpp>
+
+#include "command_line.hpp"
+#include "printable.hpp"
+
+namespace swapmm::cli {
+namespace {
+
+constexpr const char* exit_codes =
+    "Exit codes: 0 done; 1 the answer is no (does not fit, plan not valid); 2 wrong use;\n"
+    "3 a file that is not what it should be; 4 cannot read or write.\n"
+    "Sizes are written 8GB (10^9), 8GiB (2^30) or in bytes, bandwidths 15.754GB/s, times 10s or 500ms.\n"
+    "A file \"-\" is stdin or stdout.";
+
+std::string version() {
+  return "swapmm " + std::to_string(version_major) + '.' + std::to_string(version_minor) + '.' +
+         std::to_string(version_patch);
+}
+
+/// Errors go to stderr, each on one line.
+int tell(const CLI::App& program, const std::string& message, ExitCode code) {
+  std::cout.flush();
+  std::cerr << "swapmm";
+  for (const CLI::App* command : program.get_subcommands()) std::cerr << ' ' << command->get_name();
+  std::cerr << ": " << printable(message) << '\n';
+  return static_cast<int>(code);
+}
+
+int run(const CLI::App& program, const Chosen& chosen) {
+  try {
+    const ExitCode code = chosen.run();
+    if (!std::cout.flush()) return tell(program, "stdout: cannot be written", ExitCode::io);
+    return static_cast<int>(code);
+  } catch (const Failure& failure) {
+    return tell(program, failure.what(), failure.code());
+  } catch (const std::bad_alloc&) {
+    return tell(program, "out of memory", ExitCode::io);
+  } catch (const std::exception& error) {
+    return tell(program, error.what(), ExitCode::io);
+  }
+}
+
+}  // namespace
+
+int run_program(int count, char** words) {
+  CLI::App program{"What swapping between device and host memory can do for a program, from its trace.", "swapmm"};
+  program.set_version_flag("--version", version(), "Print the version and exit");
+  program.require_subcommand(0, 1);  // so that a word which is no command is told as such, and not as one missing
+  program.footer(std::string(exit_codes) + '\n');
+  program.get_formatter()->column_width(28);
+
+  Chosen chosen;
+  for (const auto add : {add_fit, add_plan, add_compare, add_simulate, add_check, add_explain, add_show, add_pack}) {
+    add(program, chosen);
+  }
+  try {
+    program.parse(count, words);
+  } catch (const CLI::Success& asked) {
+    return program.exit(asked);  // --help, --version
+  } catch (const CLI::ParseError& error) {
+    return tell(program, std::string(error.what()) + "; --help tells more", ExitCode::usage);
+  }
+  if (!chosen.run) return tell(program, "which command? --help lists them", ExitCode::usage);
+  return run(program, chosen);
+}
+
+}  // namespace swapmm::cli
+
+int main(int count, char** words) { return swapmm::cli::run_program(count, words); }

@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <boost/json/array.hpp>
+#include <boost/json/object.hpp>
+
+#include <swapmm/ir/trace.hpp>
+#include <swapmm/plan/machine.hpp>
+#include <swapmm/plan/plan.hpp>
+#include <swapmm/plan/stalls.hpp>
+
+// Answers on stdout, for persons and as JSON.
+
+namespace swapmm::cli {
+
+namespace json = boost::json;
+
+/// One line.
+void print_json(const json::object& answer);
+
+/// "name             text": a line of an answer for a person.
+void print_line(std::string_view name, std::string_view text);
+
+/// Columns as wide as their widest cell, the first to the left, the others to the right.
+void print_table(const std::vector<std::vector<std::string>>& rows);
+
+/// part / whole with three decimals.
+[[nodiscard]] std::string ratio_text(double ratio);
+/// 0.1234 -> "12.3 %"
+[[nodiscard]] std::string percent(double share);
+[[nodiscard]] double ratio(std::chrono::nanoseconds part, std::chrono::nanoseconds whole);
+
+/// A name as valid UTF-8.
+[[nodiscard]] json::string json_name(std::string_view name);
+[[nodiscard]] json::object to_json(const Machine& machine);
+[[nodiscard]] json::object to_json(const Prediction& predicted);
+[[nodiscard]] json::array to_json(const std::vector<Stall>& stalls, std::size_t most, const Trace& trace,
+                                  const Plan& plan);
+
+/// The first of them, a line each.
+void print_stalls(const std::vector<Stall>& stalls, std::size_t most, const Trace& trace, const Plan& plan);
+
+/// What a plan takes and copies, a line each.
+void print_prediction(const Prediction& predicted);
+
+/// `name` in quotes with its number, as operations and tensors are told: 12 "conv1".
+[[nodiscard]] std::string numbered(std::size_t number, std::string_view name);
+
+}  // namespace swapmm::cli

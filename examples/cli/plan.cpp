@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+// swapmm plan: makes a plan.
+#include <iostream>
+#include <memory>
+#include <sstream>
+#include <string>
+
+#include <swapmm/base/figures.hpp>
+#include <swapmm/plan/explainer.hpp>
+#include <swapmm/plan/plan_json.hpp>
+
+#include "command_line.hpp"
+#include "files.hpp"
+#include "machine_options.hpp"
+#include "output.hpp"
+#include "planning.hpp"
+#include "printable.hpp"
+#include "quantities.hpp"
+
+namespace swapmm::cli {
+namespace {
+
+struct PlanOptions {
+  CommonOptions common;
+  std::string trace;
+  MachineOptions machine;
+  std::string planner = "best";
+  TimeLimit limit;
+  std::string out;
+};
+
+void print_plan(const PlanOptions& options, const Trace& trace, const Plan& plan, std::chrono::nanoseconds took) {
+  std::cout << printable(trace.name) << ", planned by " << printable(plan.planner) << " for " << describe(plan.machine)
+            << "\n\n";
+  print_prediction(plan.predicted);
+  print_line("host memory", decimal_size(host_bytes(trace, plan)));
+  print_line("commands", std::to_string(plan.commands.size()));
+  print_line("planned in", time_text(took));
+  if (!options.out.empty()) print_line("written to", options.out);
+}
+
+ExitCode run_plan(const PlanOptions& options) {
+  const bool to_stdout = options.out == "-";
+  if (to_stdout && options.common.json) {
+    throw Failure(ExitCode::usage, "--json and --out - both want stdout: give --out a file");
+  }
+  const Trace trace = load_trace(options.trace);
+  const Machine machine = make_machine(options.machine, trace);
+  Progress progress(options.common.quiet);
+  progress.begin("planning with " + options.planner);
+  const Planned planned = run_planner(options.planner, trace, machine, options.limit, progress);
+  progress.end();
+  if (!planned.plan) {
+    if (options.common.json) print_json({{"plan", nullptr}, {"problem", json_name(planned.plan.problem().message)}});
+    throw Failure(ExitCode::no, "no plan: " + planned.plan.problem().message);
+  }
+  if (!options.out.empty()) {
+    std::ostringstream text;
+    write_plan(text, *planned.plan);
+    save_text(options.out, text.str());
+  }
+  if (to_stdout) return ExitCode::ok;
+  if (!options.common.json) {
+    print_plan(options, trace, *planned.plan, planned.took);
+    return ExitCode::ok;
+  }
+  json::object answer;
+  answer["trace"] = json_name(trace.name);
+  answer["planner"] = options.planner;
+  answer["machine"] = to_json(machine);
+  answer["predicted"] = to_json(planned.plan->predicted);
+  answer["host_bytes"] = host_bytes(trace, *planned.plan).value;
+  answer["commands"] = planned.plan->commands.size();
+  answer["planning_ns"] = planned.took.count();
+  answer["plan"] = options.out.empty() ? json::value(nullptr) : json::value(json_name(options.out));
+  print_json(answer);
+  return ExitCode::ok;
+}
+
+}  // namespace
+
+void add_plan(CLI::App& program, Chosen& chosen) {
+  const auto options = std::make_shared<PlanOptions>();
+  CLI::App& command = add_command(program, chosen, "plan", "Make a plan and write it to a file", options, run_plan);
+  command.add_option("TRACE", options->trace, "A file of format swapmm-trace")->required()->type_name("");
+  command
+      .add_option("-o,--out", options->out, "Where the plan goes; \"-\" is stdout, without it there is a summary alone")
+      ->type_name("PLAN");
+  add_machine_options(command, options->machine);
+  add_planner_options(command, options->planner, options->limit);
+  command.footer("Exit code 1 where there is no plan.\n");
+}
+
+}  // namespace swapmm::cli

@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "planning.hpp"
+
+#include <utility>
+
+#include <swapmm/base/figures.hpp>
+#include <swapmm/plan/validator.hpp>
+
+#include "quantities.hpp"
+
+namespace swapmm::cli {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+std::string describe(const PlanningProgress& progress) {
+  if (progress.iteration.count() == 0) return "no plan yet";
+  return time_text(progress.iteration) + ", at least " + time_text(progress.lower_bound);
+}
+
+}  // namespace
+
+PlanningOptions options_within(TimeLimit limit, Progress& progress) {
+  PlanningOptions options;
+  if (!limit) return options;
+  options.go_on = [start = Clock::now(), limit = *limit, &progress](const PlanningProgress& reached) {
+    progress.detail(describe(reached));
+    return Clock::now() - start < limit;
+  };
+  return options;
+}
+
+Planned run_planner(std::string_view name, const Trace& trace, const Machine& machine, TimeLimit limit,
+                    Progress& progress) {
+  const Clock::time_point start = Clock::now();
+  Result<Plan> plan = make_plan(name, trace, machine, options_within(limit, progress));
+  const std::chrono::nanoseconds took = Clock::now() - start;
+  if (plan) {
+    if (const std::vector<Violation> violations = validate(trace, *plan); !violations.empty()) {
+      plan = Problem{"planner " + std::string(name) +
+                     " made a plan that is not valid, which is a mistake of swapmm: " + violations.front().message};
+    }
+  }
+  return {std::move(plan), took};
+}
+
+std::string planner_names() {
+  std::string names;
+  for (const NamedPlanner& planner : planners()) names += (names.empty() ? "" : ", ") + std::string(planner.name);
+  return names;
+}
+
+Result<std::string> parse_planner(std::string_view name) {
+  for (const NamedPlanner& planner : planners()) {
+    if (planner.name == name) return std::string(name);
+  }
+  return Problem{"no planner is called \"" + std::string(name) + "\"; there are " + planner_names()};
+}
+
+Result<std::vector<std::string>> parse_planners(std::string_view text) {
+  if (text != "all") return parse_each(text, parse_planner);
+  std::vector<std::string> names;
+  for (const NamedPlanner& planner : planners()) names.emplace_back(planner.name);
+  return names;
+}
+
+void add_planner_options(CLI::App& command, std::string& planner, TimeLimit& limit) {
+  add_parsed(command, "--planner", planner, parse_planner, "One of " + planner_names() + " [" + planner + "]", "NAME");
+  add_parsed(command, "--time-limit", limit, parse_time,
+             "For each plan, of planners that search: 10s. Without it a set number of steps, always the same plan",
+             "TIME");
+}
+
+}  // namespace swapmm::cli

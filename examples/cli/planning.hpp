@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <chrono>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <swapmm/base/result.hpp>
+#include <swapmm/ir/trace.hpp>
+#include <swapmm/plan/machine.hpp>
+#include <swapmm/plan/plan.hpp>
+#include <swapmm/plan/planner.hpp>
+
+#include "command_line.hpp"
+#include "progress.hpp"
+
+namespace swapmm::cli {
+
+using TimeLimit = std::optional<std::chrono::nanoseconds>;
+
+/// What came of a planner.
+struct Planned {
+  Result<Plan> plan;
+  std::chrono::nanoseconds took{0};
+};
+
+/// Options that end a search so long after now, by a steady clock, and show its progress; without a limit, none.
+[[nodiscard]] PlanningOptions options_within(TimeLimit limit, Progress& progress);
+
+/// Runs a planner of planners(), with a steady clock behind PlanningOptions::go_on where there is a limit. A plan that
+/// validate() refuses is a Problem, too.
+[[nodiscard]] Planned run_planner(std::string_view name, const Trace& trace, const Machine& machine, TimeLimit limit,
+                                  Progress& progress);
+
+/// A name of planners(); a Problem lists them.
+[[nodiscard]] Result<std::string> parse_planner(std::string_view name);
+/// Names between commas, or "all".
+[[nodiscard]] Result<std::vector<std::string>> parse_planners(std::string_view text);
+
+/// Adds --planner and --time-limit.
+void add_planner_options(CLI::App& command, std::string& planner, TimeLimit& limit);
+
+/// The names of all planners: "per-operation, on-demand, ...".
+[[nodiscard]] std::string planner_names();
+
+}  // namespace swapmm::cli

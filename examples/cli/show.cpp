@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: Apache-2.0
+// swapmm show: pictures of a trace or a plan.
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <sstream>
+#include <string>
+
+#include <swapmm/ir/dot.hpp>
+#include <swapmm/ir/graph.hpp>
+#include <swapmm/ir/liveness.hpp>
+#include <swapmm/ir/profile_svg.hpp>
+#include <swapmm/plan/predicted_profile.hpp>
+
+#include "command_line.hpp"
+#include "files.hpp"
+#include "output.hpp"
+#include "quantities.hpp"
+
+namespace swapmm::cli {
+namespace {
+
+struct ShowOptions {
+  CommonOptions common;
+  std::string file;
+  std::string trace;
+  std::string svg;
+  std::string dot;
+  std::uint64_t width = 1200;
+};
+
+/// The operations one after the other, and above them the bytes that must be somewhere while each runs.
+Profile profile_of(const Trace& trace) {
+  const Liveness liveness = analyze_liveness(trace, Bytes{1});
+  Profile profile;
+  profile.title = trace.name + ", live bytes";
+  profile.device = "memory without a limit";
+  std::chrono::nanoseconds time{0};
+  for (std::size_t i = 0; i < trace.operations.size(); ++i) {
+    const TraceOperation& operation = trace.operations[i];
+    if (!profile.levels.empty() && profile.levels.back().time == time) profile.levels.pop_back();
+    profile.levels.push_back({time, liveness.live[i]});
+    profile.spans.push_back({Lane::compute, operation.name, Bytes{0}, time, time + operation.duration});
+    time += operation.duration;
+  }
+  profile.iteration_ends.push_back(time);
+  return profile;
+}
+
+void save_svg(const ShowOptions& options, const Profile& profile) {
+  std::ostringstream text;
+  write_svg(text, profile, {static_cast<int>(options.width), ""});
+  save_text(options.svg, text.str());
+}
+
+void save_dot(const ShowOptions& options, const Trace& trace) {
+  std::ostringstream text;
+  write_dot(text, trace, make_graph(trace));
+  save_text(options.dot, text.str());
+}
+
+void show_trace(const ShowOptions& options, const Trace& trace) {
+  if (!options.dot.empty()) save_dot(options, trace);
+  if (!options.svg.empty()) save_svg(options, profile_of(trace));
+}
+
+void show_plan(const ShowOptions& options) {
+  if (!options.dot.empty()) {
+    throw Failure(ExitCode::usage, "--dot draws the graph of a trace, and " + options.file + " is a plan; use --svg");
+  }
+  if (options.trace.empty()) {
+    throw Failure(ExitCode::usage, options.file + " is a plan: --trace TRACE is missing");
+  }
+  const Trace trace = load_trace(options.trace);
+  save_svg(options, predicted_profile(trace, load_valid_plan(options.file, trace)));
+}
+
+ExitCode run_show(const ShowOptions& options) {
+  if (options.svg.empty() && options.dot.empty()) throw Failure(ExitCode::usage, "--svg FILE or --dot FILE is missing");
+  const std::string text = load_text(options.file);
+  const Format format = format_of(options.file, text);
+  if (format == Format::trace) {
+    show_trace(options, trace_from(options.file, text));
+  } else {
+    show_plan(options);
+  }
+  if (options.common.json && options.svg != "-" && options.dot != "-") {
+    json::object answer;
+    answer["format"] = format == Format::trace ? "swapmm-trace" : "swapmm-plan";
+    if (!options.svg.empty()) answer["svg"] = json_name(options.svg);
+    if (!options.dot.empty()) answer["dot"] = json_name(options.dot);
+    print_json(answer);
+  }
+  return ExitCode::ok;
+}
+
+}  // namespace
+
+void add_show(CLI::App& program, Chosen& chosen) {
+  const auto options = std::make_shared<ShowOptions>();
+  CLI::App& command = add_command(program, chosen, "show", "Pictures: memory over time as SVG, a trace's graph as DOT",
+                                  options, run_show);
+  command.add_option("FILE", options->file, "A trace or a plan; its field \"format\" says which")
+      ->required()
+      ->type_name("");
+  command.add_option("--trace", options->trace, "The trace of a plan")->type_name("TRACE");
+  command.add_option("--svg", options->svg, "Bytes, operations and, of a plan, copies over time, for a browser")
+      ->type_name("FILE");
+  command.add_option("--dot", options->dot, "Of a trace: operations and values, for Graphviz")->type_name("FILE");
+  add_parsed(command, "--width", options->width, parse_whole_in<900, 20'000>, "Of the SVG [1200]", "PIXELS");
+}
+
+}  // namespace swapmm::cli

@@ -1,0 +1,205 @@
+// SPDX-License-Identifier: Apache-2.0
+// swapmm simulate: the steady state of a plan, also where durations and the link are not what it was made for.
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstdint>
+#include <iostream>
+#include <memory>
+#include <optional>
+#include <random>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include <swapmm/base/figures.hpp>
+#include <swapmm/ir/limits.hpp>
+#include <swapmm/ir/profile_events.hpp>
+#include <swapmm/plan/predicted_profile.hpp>
+#include <swapmm/plan/simulator.hpp>
+
+#include "command_line.hpp"
+#include "disturbances.hpp"
+#include "files.hpp"
+#include "machine_options.hpp"
+#include "output.hpp"
+#include "printable.hpp"
+#include "progress.hpp"
+#include "quantities.hpp"
+
+namespace swapmm::cli {
+namespace {
+
+struct SimulateOptions {
+  CommonOptions common;
+  std::string trace;
+  std::string plan;
+  double noise = 0;
+  std::optional<SlowLink> slow_link;
+  std::uint64_t seed = 1;
+  std::uint64_t draws = 16;
+  std::string trace_out;
+};
+
+using std::chrono::nanoseconds;
+
+struct Draw {
+  nanoseconds iteration{0};
+  nanoseconds compute{0};
+};
+
+std::vector<Draw> disturbed(const SimulateOptions& options, const Trace& trace, const Plan& plan,
+                            const Simulation& calm) {
+  std::vector<Draw> draws;
+  std::mt19937_64 random(options.seed);
+  Progress progress(options.common.quiet);
+  for (std::uint64_t i = 0; i < options.draws; ++i) {
+    progress.begin("draw " + std::to_string(i + 1) + " of " + std::to_string(options.draws));
+    StepTimes times = step_times(trace, plan);
+    if (options.noise > 0) add_noise(times, options.noise, random);
+    if (options.slow_link) {
+      slow_down(times, *options.slow_link, static_cast<double>(i) / static_cast<double>(options.draws), plan, calm);
+    }
+    const Simulation simulation = simulate(trace, plan, times);
+    draws.push_back({simulation.iteration, simulation.compute});
+  }
+  return draws;
+}
+
+/// Of several draws, by time and by what is lost: points of compute / time against the calm run.
+struct Summary {
+  nanoseconds mean{0};
+  nanoseconds worst{0};
+  double mean_lost = 0;
+  double worst_lost = 0;
+};
+
+Summary summarize(const std::vector<Draw>& draws, const Simulation& calm) {
+  Summary summary;
+  const double of_ideal = ratio(calm.compute, calm.iteration);
+  double sum = 0;
+  for (const Draw& draw : draws) {
+    sum += static_cast<double>(draw.iteration.count());
+    summary.worst = std::max(summary.worst, draw.iteration);
+    const double lost = of_ideal - ratio(draw.compute, draw.iteration);
+    summary.mean_lost += lost / static_cast<double>(draws.size());
+    summary.worst_lost = &draw == &draws.front() ? lost : std::max(summary.worst_lost, lost);
+  }
+  summary.mean = nanoseconds{std::llround(sum / static_cast<double>(draws.size()))};
+  return summary;
+}
+
+json::object to_json(const Simulation& simulation) {
+  json::object answer;
+  answer["iteration_ns"] = simulation.iteration.count();
+  answer["compute_ns"] = simulation.compute.count();
+  answer["h2d_bytes"] = simulation.h2d.value;
+  answer["d2h_bytes"] = simulation.d2h.value;
+  answer["peak_bytes"] = simulation.peak.value;
+  return answer;
+}
+
+json::object to_json(const std::vector<Draw>& draws, const Summary& summary, const SimulateOptions& options) {
+  json::object answer;
+  answer["noise"] = options.noise;
+  if (options.slow_link) {
+    answer["slow_link"] = json::object{{"speed", options.slow_link->speed}, {"part", options.slow_link->part}};
+  }
+  answer["seed"] = options.seed;
+  answer["mean_ns"] = summary.mean.count();
+  answer["worst_ns"] = summary.worst.count();
+  answer["mean_lost"] = summary.mean_lost;
+  answer["worst_lost"] = summary.worst_lost;
+  json::array list;
+  for (const Draw& draw : draws) {
+    list.push_back(json::object{{"iteration_ns", draw.iteration.count()}, {"compute_ns", draw.compute.count()}});
+  }
+  answer["draws"] = std::move(list);
+  return answer;
+}
+
+std::string points(double share) { return fixed_point(std::llround(share * 10000), 100, 2) + " points"; }
+
+void print_summary(const Summary& summary, const SimulateOptions& options) {
+  std::string what;
+  if (options.noise > 0) what = "every duration off by up to " + percent(options.noise);
+  if (options.slow_link) {
+    what += (what.empty() ? "" : ", ") + std::string("the link at ") + percent(options.slow_link->speed) +
+            " of its speed for " + percent(options.slow_link->part) + " of the iteration";
+  }
+  std::cout << '\n' << what << "; " << options.draws << " draws\n";
+  print_line("mean", time_text(summary.mean) + ", " + points(summary.mean_lost) + " lost");
+  print_line("worst", time_text(summary.worst) + ", " + points(summary.worst_lost) + " lost");
+}
+
+void save_trace_events(const SimulateOptions& options, const Trace& trace, const Plan& plan) {
+  std::ostringstream text;
+  const std::array profiles{predicted_profile(trace, plan)};
+  write_trace_events(text, profiles);
+  save_text(options.trace_out, text.str());
+}
+
+ExitCode run_simulate(const SimulateOptions& options) {
+  if (options.trace_out == "-") throw Failure(ExitCode::usage, "--trace-out: stdout has the answer already");
+  const Trace trace = load_trace(options.trace);
+  const Plan plan = load_valid_plan(options.plan, trace);
+  const Simulation calm = simulate(trace, plan);
+  std::vector<Draw> draws;
+  if (options.noise > 0 || options.slow_link) draws = disturbed(options, trace, plan, calm);
+  const Summary summary = draws.empty() ? Summary{} : summarize(draws, calm);
+  if (!options.trace_out.empty()) save_trace_events(options, trace, plan);
+
+  if (options.common.json) {
+    json::object answer = to_json(calm);
+    answer["trace"] = json_name(trace.name);
+    answer["planner"] = json_name(plan.planner);
+    if (!draws.empty()) answer["disturbed"] = to_json(draws, summary, options);
+    if (!options.trace_out.empty()) answer["trace_out"] = json_name(options.trace_out);
+    print_json(answer);
+    return ExitCode::ok;
+  }
+  std::cout << printable(trace.name) << ", planned by " << printable(plan.planner) << " for " << describe(plan.machine)
+            << "\n\n";
+  print_line("computation", time_text(calm.compute));
+  print_line("iteration",
+             time_text(calm.iteration) + ", " + percent(ratio(calm.compute, calm.iteration)) + " of ideal");
+  print_line("copies", decimal_size(calm.h2d) + " in, " + decimal_size(calm.d2h) + " out an iteration");
+  print_line("device memory used", decimal_size(calm.peak));
+  if (!draws.empty()) print_summary(summary, options);
+  return ExitCode::ok;
+}
+
+}  // namespace
+
+void add_simulate(CLI::App& program, Chosen& chosen) {
+  const auto options = std::make_shared<SimulateOptions>();
+  CLI::App& command =
+      add_command(program, chosen, "simulate",
+                  "The time of a plan's iteration in the steady state, and when things vary", options, run_simulate);
+  command.add_option("TRACE", options->trace, "A file of format swapmm-trace")->required()->type_name("");
+  command.add_option("PLAN", options->plan, "A file of format swapmm-plan, valid for the trace")
+      ->required()
+      ->type_name("");
+  add_parsed(command, "--noise", options->noise, parse_noise,
+             "Each operation and each copy takes up to so much more or less: 25%", "SHARE");
+  add_parsed(command, "--slow-link", options->slow_link, parse_slow_link,
+             "50%@20%: the link has half its speed for a fifth of the iteration", "SPEED@PART");
+  add_parsed(command, "--seed", options->seed, parse_whole_in<0, limits::magnitude - 1>, "Of the noise [1]", "N");
+  add_parsed(command, "--draws", options->draws, parse_whole_in<1, 100'000>, "So many [16]", "N");
+  command
+      .add_option("--trace-out", options->trace_out,
+                  "The undisturbed iteration as trace events, for ui.perfetto.dev or chrome://tracing")
+      ->type_name("FILE");
+  command.footer(
+      "The simulator follows the timing rules of docs/formats.md exactly. In a draw of --noise each operation and "
+      "each\n"
+      "copy gets a factor of its own, evenly spread and the same in all iterations of the draw. With --slow-link, "
+      "what\n"
+      "of a copy ran in the slow part of the undisturbed iteration takes 1/SPEED times as long, in both directions; "
+      "the\n"
+      "slow part begins elsewhere in each draw, evenly spread over the iteration. Lost points: by how much the share "
+      "of\n"
+      "the computation in the iteration is lower than without disturbance.\n");
+}
+
+}  // namespace swapmm::cli
