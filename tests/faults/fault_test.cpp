@@ -53,6 +53,10 @@ std::string_view why_hidden(const FaultKind& kind, const Scenario& scenario) {
     case FaultClass::pageable_allocation:
       return kind.mode == FaultMode::once || kind.mode == FaultMode::blind ? "kept memory is freed, then tried again"
                                                                            : "";
+    case FaultClass::device_allocation:
+      return kind.mode == FaultMode::lazy && scenario.name == "changing budgets"
+                 ? "memory that is only asked for to see whether there is any"
+                 : "";
     case FaultClass::event_creation: return kind.mode == FaultMode::lazy ? "the event is never used" : "";
     case FaultClass::record:
       return kind.mode == FaultMode::late ? "the event only takes the time, or is not needed" : "";

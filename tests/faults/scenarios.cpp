@@ -377,7 +377,46 @@ bool used_slabs(World& world) {
   return swapped_both_ways(world) && report->pinned_slabs > 0 && report->pinned_used <= Bytes{2048};
 }
 
-constexpr std::array<Scenario, 15> all{{
+// Rounds are timed, sampled and judged, plans made anew and gone back from.
+void measured_plans(World& world) {
+  SchedulerOptions scheduler;
+  scheduler.planner = "belady";
+  scheduler.sample_every = 2;
+  scheduler.replan_above = 1e-9;
+  scheduler.trial_iterations = 2;
+  world.make_manager(small(), std::move(scheduler));
+  const Network network = make_network(world, 2);
+  for (Element i = 0; i < 12; ++i) train(world, network, i, 0, i % 4 == 0);
+  world.download(network.weights[0]);
+  world.synchronize();
+}
+
+bool sampled(World& world) {
+  const auto report = world.report();
+  return followed_at_all(world) && (report->sampled_rounds > 0 || report->plans[0].state == PlanState::left);
+}
+
+void changing_budgets(World& world) {
+  world.make_manager(small());
+  const Network network = make_network(world, 2);
+  for (Element i = 0; i < 4; ++i) train(world, network, i);
+  for (const std::uint64_t budget : {800U, 1024U, 768U}) {
+    world.download_later(network.weights[0]);
+    world.set_budget(Bytes{budget});
+    for (Element i = 0; i < 2; ++i) train(world, network, 10 + i);
+    world.collect();
+  }
+  world.set_budget(four_tensors);
+  world.download(network.weights[1]);
+  world.synchronize();
+}
+
+bool changed_budgets(World& world) {
+  const auto report = world.report();
+  return followed(world) && report->budget_changes == 4 && report->plan_starts >= 4;
+}
+
+constexpr std::array<Scenario, 17> all{{
     {.name = "build and tear down", .run = build_and_tear_down},
     {.name = "more than memory", .run = more_than_memory, .achieved = swapped_both_ways},
     {.name = "a steady loop", .run = steady_loop, .achieved = followed},
@@ -399,6 +438,8 @@ constexpr std::array<Scenario, 15> all{{
     {.name = "fragments", .run = fragments, .achieved = swapped_both_ways},
     {.name = "checked accesses", .run = checked_accesses},
     {.name = "profiles", .run = profiles, .achieved = followed_at_all},
+    {.name = "measured plans", .run = measured_plans, .achieved = sampled},
+    {.name = "changing budgets", .run = changing_budgets, .achieved = changed_budgets},
 }};
 
 constexpr Scenario deferred{.name = "deferred planning", .run = deferred_planning, .achieved = followed};

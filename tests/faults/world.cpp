@@ -101,6 +101,11 @@ World::Outcome World::attempt(std::string_view what, const std::function<void()>
   } catch (const PlanRefused& error) {
     if (fault_.source != Fault::Source::stream) problem(std::string(what) + ": " + error.what());
     note_error(what, error.what());
+  } catch (const BundleTooLarge& error) {
+    // A device that refused the memory that it had given before: until it gives some again nothing runs.
+    const bool none = current() != nullptr && current()->manager->report().device_budget.value == 0;
+    if (!fault_.repeats() || !none) problem(std::string(what) + ": " + error.what());
+    note_error(what, error.what());
   } catch (const UsageError& error) {
     problem(std::string(what) + ": " + error.what());
     note_error(what, error.what());

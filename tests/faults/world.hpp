@@ -60,6 +60,7 @@ struct Step {
 class World {
  public:
   static constexpr std::size_t usual_size = 64;  ///< elements: 256 bytes
+  static constexpr Bytes usual_budget{1024};     ///< and the largest one
 
   World(const simulated::Options& options, const Fault& fault);
   World(const World&) = delete;
@@ -93,6 +94,7 @@ class World {
   void synchronize();
   void look();  ///< report, machine
   void plan_now();
+  void set_budget(Bytes bytes);
   void start_profile();
   void stop_profile();
   void save_plan(std::string_view iteration);

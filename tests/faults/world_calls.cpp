@@ -175,6 +175,12 @@ void World::plan_now() {
   });
 }
 
+void World::set_budget(Bytes bytes) {
+  Managed* const managed = current();
+  if (managed == nullptr || managed->lost) return;
+  call("setting the budget", [&] { managed->manager->set_budget(bytes); });
+}
+
 void World::save_plan(std::string_view iteration) {
   Managed* const managed = current();
   if (managed == nullptr || managed->lost || managed->manager->scheduler().plan(iteration) == nullptr) return;

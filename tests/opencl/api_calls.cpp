@@ -8,6 +8,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <map>
 #include <mutex>
 #include <ostream>
 #include <string_view>
@@ -18,6 +19,35 @@ namespace swapmm::test {
 namespace {
 
 ApiCalls calls;
+
+/// Buffers in device memory that were not released yet. Nobody keeps a second reference of them.
+class DeviceBuffers {
+ public:
+  void add(cl_mem buffer, std::uint64_t bytes) {
+    const std::lock_guard lock(mutex_);
+    bytes_[buffer] = bytes;
+    sum_ += bytes;
+    calls.most_device_bytes = std::max(calls.most_device_bytes, sum_);
+  }
+  void remove(cl_mem buffer) {
+    const std::lock_guard lock(mutex_);
+    const auto found = bytes_.find(buffer);
+    if (found == bytes_.end()) return;
+    sum_ -= found->second;
+    bytes_.erase(found);
+  }
+  void clear() {
+    const std::lock_guard lock(mutex_);
+    bytes_.clear();
+    sum_ = 0;
+  }
+
+ private:
+  std::mutex mutex_;
+  std::map<cl_mem, std::uint64_t> bytes_;
+  std::uint64_t sum_ = 0;
+};
+DeviceBuffers device_buffers;
 ApiObjects objects;
 std::mutex mutex;  // a driver's own threads release events
 
@@ -98,7 +128,10 @@ void count_event(cl_int status, const cl_event* event) {
 }  // namespace
 
 const ApiCalls& api_calls() { return calls; }
-void reset_api_calls() { calls = {}; }
+void reset_api_calls() {
+  calls = {};
+  device_buffers.clear();
+}
 const ApiObjects& api_objects() { return objects; }
 std::ostream& operator<<(std::ostream& out, const ApiObjects& seen) {
   return out << seen.memories << " memories, " << seen.queues << " queues, " << seen.contexts << " contexts, "
@@ -125,6 +158,7 @@ using swapmm::test::add_queue;
 using swapmm::test::calls;
 using swapmm::test::count;
 using swapmm::test::count_event;
+using swapmm::test::device_buffers;
 using swapmm::test::gate;
 using swapmm::test::next;
 using swapmm::test::objects;
@@ -227,6 +261,7 @@ cl_mem clCreateBuffer(cl_context context, cl_mem_flags flags, size_t size, void*
   if (made != nullptr) {
     ++calls.buffers_made;
     ((flags & CL_MEM_ALLOC_HOST_PTR) != 0 ? calls.host_bytes : calls.device_bytes) += size;
+    if ((flags & CL_MEM_ALLOC_HOST_PTR) == 0) device_buffers.add(made, size);
     count(objects.memories, 1);
   }
   return made;
@@ -249,6 +284,7 @@ cl_int clRetainMemObject(cl_mem memory) {
 }
 cl_int clReleaseMemObject(cl_mem memory) {
   NEXT(clReleaseMemObject);
+  device_buffers.remove(memory);
   count(objects.memories, -1);
   return real(memory);
 }

@@ -16,7 +16,8 @@ namespace swapmm::test {
 /// What the API was asked for since the program began, or since reset_api_calls().
 struct ApiCalls {
   std::uint64_t buffers_made = 0;
-  std::uint64_t device_bytes = 0;  ///< of buffers made; those in host memory (CL_MEM_ALLOC_HOST_PTR) apart
+  std::uint64_t device_bytes = 0;       ///< of buffers made; those in host memory (CL_MEM_ALLOC_HOST_PTR) apart
+  std::uint64_t most_device_bytes = 0;  ///< of those buffers that were there at one time
   std::uint64_t host_bytes = 0;
   std::uint64_t sub_buffers_made = 0;
   std::uint64_t queues_made = 0;

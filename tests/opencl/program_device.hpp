@@ -60,7 +60,7 @@ class OpenclProgramDevice {
 
   [[nodiscard]] static std::string violation() { return {}; }
   [[nodiscard]] static std::string excess(const Report&, const Options& options) {
-    const bool more = api_calls().device_bytes > options.device_budget.value;
+    const bool more = api_calls().most_device_bytes > options.device_budget.value;
     return more ? "the API was asked for more device memory than the budget" : std::string();
   }
   [[nodiscard]] std::string left_over() {

@@ -53,6 +53,12 @@ elseif(case MATCHES "install_tree$")
     COMMAND_ERROR_IS_FATAL ANY OUTPUT_QUIET)
   # The installation must not lean on where it was first put.
   file(RENAME ${folder}/installed ${folder}/moved)
+  if(has_command)
+    execute_process(COMMAND ${folder}/moved/bin/swapmm --version OUTPUT_VARIABLE output COMMAND_ERROR_IS_FATAL ANY)
+    if(NOT output STREQUAL "swapmm ${swapmm_version}\n")
+      message(FATAL_ERROR "bin/swapmm --version says '${output}', not 'swapmm ${swapmm_version}'")
+    endif()
+  endif()
   expect_consumer_works(${consumer} "${programs}" ${choice} -D way=package -D CMAKE_PREFIX_PATH=${folder}/moved)
 elseif(case MATCHES "subdirectory$")
   expect_consumer_works(${consumer} "${programs}" ${choice} -D way=subdirectory -D BUILD_SHARED_LIBS=ON

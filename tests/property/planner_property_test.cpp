@@ -9,6 +9,7 @@
 
 #include <swapmm/ir/liveness.hpp>
 #include <swapmm/ir/trace_json.hpp>
+#include <swapmm/plan/absence_stays.hpp>
 #include <swapmm/plan/on_demand.hpp>
 #include <swapmm/plan/overlap_stays.hpp>
 #include <swapmm/plan/planner.hpp>
@@ -116,14 +117,14 @@ Trace read_g10(const std::string& name) {
 TEST_CASE("every planner gives a valid plan for every random trace and machine whose bundles fit") {
   std::mt19937_64 random(20);
   int planned = 0;
-  for (int round = 0; round < 4000; ++round) {
+  for (int round = 0; round < 1200; ++round) {
     const Trace trace = test::random_trace(random, random_options(random));
     const Machine machine = random_machine_for(trace, random);
     std::optional<Plan> per_operation;
     for (const NamedPlanner& planner : planners()) {
       CAPTURE(round);
       CAPTURE(planner.name);
-      const Result<Plan> plan = planner.make(trace, machine);
+      const Result<Plan> plan = planner.make(trace, machine, {});
       // Only arenas can make a bundle not fit here.
       REQUIRE((plan || machine.max_allocation));
       if (!plan) {
@@ -132,18 +133,18 @@ TEST_CASE("every planner gives a valid plan for every random trace and machine w
       }
       check_plan(trace, machine, *plan);
       CHECK(plan->planner == planner.name);
-      CHECK(*planner.make(trace, machine) == *plan);
+      CHECK(*planner.make(trace, machine, {}) == *plan);
       if (planner.name == "per-operation") per_operation = *plan;
       if (planner.name == "excess-overlap" && per_operation) CHECK(!is_worse(*plan, *per_operation));
       ++planned;
     }
   }
-  CHECK(planned > 14000);
+  CHECK(planned > 8000);
 }
 
 TEST_CASE("with room for everything nothing moves but inputs and what the host reads") {
   std::mt19937_64 random(21);
-  for (int round = 0; round < 1000; ++round) {
+  for (int round = 0; round < 400; ++round) {
     const Trace trace = test::random_trace(random, random_options(random));
     Machine machine = test::random_machine(random, Bytes{1});
     machine.max_allocation.reset();
@@ -166,10 +167,10 @@ TEST_CASE("with room for everything nothing moves but inputs and what the host r
     for (const TraceTensor& tensor : trace.tensors) everything += round_up(tensor.bytes, machine.alignment);
     machine.device_budget = everything + Bytes{1000};
     for (const NamedPlanner& planner : planners()) {
-      if (planner.name == "per-operation") continue;
+      if (planner.name == "per-operation" || planner.name.starts_with("vdnn-")) continue;  // these move, room or not
       CAPTURE(round);
       CAPTURE(planner.name);
-      const Result<Plan> plan = planner.make(trace, machine);
+      const Result<Plan> plan = planner.make(trace, machine, {});
       REQUIRE(plan);
       CHECK(plan->predicted.h2d == inputs);
       CHECK(plan->predicted.d2h <= written_and_read);
@@ -192,6 +193,17 @@ TEST_CASE("stays never need more bytes than they were asked to") {
     for (const std::uint64_t stay_bytes : {bytes, bytes / 2, std::uint64_t{0}}) {
       CHECK(load_of(*planning, overlap_stays(ledger, {bytes, stay_bytes})) <= bytes);
     }
+    for (Absence& absence : ledger.absences) {
+      absence.stays = !absence.is_arrival && one_of(random, 2) == 0;
+      absence.leaves = absence.first;
+      if (!absence.is_arrival)
+        absence.leaves += static_cast<std::uint32_t>(one_of(random, absence.end - absence.first + 1));
+      absence.returns = absence.leaves + static_cast<std::uint32_t>(one_of(random, absence.end - absence.leaves + 1));
+      absence.queued = absence.returns;
+      if (absence.returns == absence.leaves && !absence.is_arrival) absence.stays = true;
+    }
+    let_go_until_it_fits(ledger, bytes);
+    CHECK(load_of(*planning, stays_of(ledger)) <= bytes);
   }
 }
 
@@ -210,7 +222,7 @@ TEST_CASE("real traces have valid plans at every budget") {
         CAPTURE(name);
         CAPTURE(percent);
         CAPTURE(planner.name);
-        const Result<Plan> plan = planner.make(trace, machine);
+        const Result<Plan> plan = planner.make(trace, machine, {});
         REQUIRE(plan);
         check_plan(trace, machine, *plan);
         if (!per_operation) per_operation = *plan;

@@ -155,7 +155,7 @@ TEST_CASE("a predicted profile says what the simulator says, for every planner")
     for (const NamedPlanner& planner : planners()) {
       CAPTURE(round);
       CAPTURE(planner.name);
-      const Result<Plan> plan = planner.make(trace, machine);
+      const Result<Plan> plan = planner.make(trace, machine, {});
       REQUIRE(plan);
       const Simulation simulation = simulate(trace, *plan);
       const Profile profile = predicted_profile(trace, *plan);

@@ -58,6 +58,9 @@ TEST_CASE("random programs read what they wrote, within all budgets, on demand a
     sum.divergences += verdict.run.divergences;
     sum.refused += verdict.run.refused;
     sum.swaps += verdict.run.swaps;
+    sum.budget_changes += verdict.run.budget_changes;
+    sum.sampled_rounds += verdict.run.sampled_rounds;
+    sum.plans_remade += verdict.run.plans_remade;
     if (verdict.run.iterations_followed != 0) ++programs_with_plans;
     if (verdict.run.dropped != 0) ++programs_that_drop;
   }
@@ -69,4 +72,7 @@ TEST_CASE("random programs read what they wrote, within all budgets, on demand a
   CHECK(sum.divergences > all.count / 4);
   CHECK(sum.refused > all.count / 2);
   CHECK(sum.swaps > 50 * all.count);
+  CHECK(sum.budget_changes > all.count / 4);
+  MESSAGE(sum.budget_changes << " other budgets, " << sum.sampled_rounds << " rounds sampled, " << sum.plans_remade
+                             << " plans made anew");
 }

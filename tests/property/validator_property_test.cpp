@@ -49,7 +49,7 @@ std::optional<Case> random_case(std::mt19937_64& random) {
 /// A valid plan of another style, if a planner finds one.
 void replan(std::mt19937_64& random, Case& one) {
   const NamedPlanner& planner = planners()[one_of(random, planners().size())];
-  const Result<Plan> plan = planner.make(one.trace, one.plan.machine);
+  const Result<Plan> plan = planner.make(one.trace, one.plan.machine, {});
   if (plan && validate(one.trace, *plan).empty()) one.plan = *plan;
 }
 

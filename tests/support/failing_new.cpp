@@ -3,9 +3,13 @@
 
 #include "support/failing_new.hpp"
 
+#include <malloc.h>
+
 #include <algorithm>
+#include <array>
 #include <cstddef>
 #include <cstdlib>
+#include <cstring>
 #include <new>
 
 namespace {
@@ -21,13 +25,77 @@ bool fails_now() {
   return true;
 }
 
-void* plain(std::size_t size) noexcept { return fails_now() ? nullptr : std::malloc(std::max<std::size_t>(size, 1)); }
+/// A large block that was allocated while memory is measured. It begins full of a pattern.
+struct Block {
+  static constexpr std::size_t least = std::size_t{1} << 16U;
+  static constexpr std::size_t page = 4096;
+  static constexpr unsigned char pattern = 0xA5;
+
+  const unsigned char* begin = nullptr;  ///< none: free to be used
+  std::size_t pages = 0;
+  std::size_t touched = 0;  ///< pages that were seen to be written to
+
+  [[nodiscard]] std::size_t touched_now() {
+    while (touched < pages && !is_untouched(begin + touched * page)) ++touched;
+    return touched;
+  }
+  static bool is_untouched(const unsigned char* at) { return *at == pattern && std::memcmp(at, at + 1, page - 1) == 0; }
+};
+
+thread_local bool measures = false;
+thread_local std::int64_t small_bytes = 0;   // held in small blocks
+thread_local std::int64_t small_looked = 0;  // when the large blocks were looked at
+thread_local std::int64_t most_bytes = 0;
+thread_local std::array<Block, 64> blocks{};
+
+void look() {
+  std::int64_t bytes = small_bytes;
+  for (Block& block : blocks) {
+    if (block.begin != nullptr) bytes += static_cast<std::int64_t>(block.touched_now() * Block::page);
+  }
+  most_bytes = std::max(most_bytes, bytes);
+  small_looked = small_bytes;
+}
+
+void* taken(void* pointer) {
+  if (!measures || pointer == nullptr) return pointer;
+  const std::size_t size = malloc_usable_size(pointer);
+  const auto free_one = std::find_if(blocks.begin(), blocks.end(), [](const Block& b) { return b.begin == nullptr; });
+  if (size >= Block::least && free_one != blocks.end()) {
+    look();
+    std::memset(pointer, Block::pattern, size);
+    *free_one = {static_cast<const unsigned char*>(pointer), size / Block::page, 0};
+    return pointer;
+  }
+  small_bytes += static_cast<std::int64_t>(size);
+  if (small_bytes > small_looked + static_cast<std::int64_t>(Block::least)) look();
+  return pointer;
+}
+
+void give_back(void* pointer) noexcept {
+  if (measures && pointer != nullptr) {
+    const auto block = std::find_if(blocks.begin(), blocks.end(), [&](const Block& b) { return b.begin == pointer; });
+    if (block != blocks.end()) {
+      look();
+      *block = {};
+    } else {
+      if (small_bytes > small_looked) look();
+      small_bytes -= static_cast<std::int64_t>(malloc_usable_size(pointer));
+      small_looked = std::min(small_looked, small_bytes);
+    }
+  }
+  std::free(pointer);
+}
+
+void* plain(std::size_t size) noexcept {
+  return fails_now() ? nullptr : taken(std::malloc(std::max<std::size_t>(size, 1)));
+}
 
 void* aligned(std::size_t size, std::align_val_t alignment) noexcept {
   if (fails_now()) return nullptr;
   void* pointer = nullptr;
   const std::size_t at_least = std::max(static_cast<std::size_t>(alignment), sizeof(void*));
-  return posix_memalign(&pointer, at_least, std::max<std::size_t>(size, 1)) == 0 ? pointer : nullptr;
+  return posix_memalign(&pointer, at_least, std::max<std::size_t>(size, 1)) == 0 ? taken(pointer) : nullptr;
 }
 
 void* or_throw(void* pointer) {
@@ -48,6 +116,17 @@ FailingNew::FailingNew(std::uint64_t n) {
 FailingNew::~FailingNew() { left = 0; }
 bool FailingNew::fired() const { return has_fired; }
 
+PeakMemory::PeakMemory() {
+  blocks = {};
+  small_bytes = small_looked = most_bytes = 0;
+  measures = true;
+}
+PeakMemory::~PeakMemory() { measures = false; }
+std::uint64_t PeakMemory::bytes() const {
+  look();
+  return static_cast<std::uint64_t>(most_bytes);
+}
+
 }  // namespace swapmm::test
 
 void* operator new(std::size_t size) { return or_throw(plain(size)); }
@@ -59,15 +138,15 @@ void* operator new[](std::size_t size, std::align_val_t a) { return or_throw(ali
 void* operator new(std::size_t size, std::align_val_t a, const std::nothrow_t&) noexcept { return aligned(size, a); }
 void* operator new[](std::size_t size, std::align_val_t a, const std::nothrow_t&) noexcept { return aligned(size, a); }
 
-void operator delete(void* pointer) noexcept { std::free(pointer); }
-void operator delete[](void* pointer) noexcept { std::free(pointer); }
-void operator delete(void* pointer, std::size_t) noexcept { std::free(pointer); }
-void operator delete[](void* pointer, std::size_t) noexcept { std::free(pointer); }
-void operator delete(void* pointer, const std::nothrow_t&) noexcept { std::free(pointer); }
-void operator delete[](void* pointer, const std::nothrow_t&) noexcept { std::free(pointer); }
-void operator delete(void* pointer, std::align_val_t) noexcept { std::free(pointer); }
-void operator delete[](void* pointer, std::align_val_t) noexcept { std::free(pointer); }
-void operator delete(void* pointer, std::size_t, std::align_val_t) noexcept { std::free(pointer); }
-void operator delete[](void* pointer, std::size_t, std::align_val_t) noexcept { std::free(pointer); }
-void operator delete(void* pointer, std::align_val_t, const std::nothrow_t&) noexcept { std::free(pointer); }
-void operator delete[](void* pointer, std::align_val_t, const std::nothrow_t&) noexcept { std::free(pointer); }
+void operator delete(void* pointer) noexcept { give_back(pointer); }
+void operator delete[](void* pointer) noexcept { give_back(pointer); }
+void operator delete(void* pointer, std::size_t) noexcept { give_back(pointer); }
+void operator delete[](void* pointer, std::size_t) noexcept { give_back(pointer); }
+void operator delete(void* pointer, const std::nothrow_t&) noexcept { give_back(pointer); }
+void operator delete[](void* pointer, const std::nothrow_t&) noexcept { give_back(pointer); }
+void operator delete(void* pointer, std::align_val_t) noexcept { give_back(pointer); }
+void operator delete[](void* pointer, std::align_val_t) noexcept { give_back(pointer); }
+void operator delete(void* pointer, std::size_t, std::align_val_t) noexcept { give_back(pointer); }
+void operator delete[](void* pointer, std::size_t, std::align_val_t) noexcept { give_back(pointer); }
+void operator delete(void* pointer, std::align_val_t, const std::nothrow_t&) noexcept { give_back(pointer); }
+void operator delete[](void* pointer, std::align_val_t, const std::nothrow_t&) noexcept { give_back(pointer); }

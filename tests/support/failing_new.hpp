@@ -20,4 +20,17 @@ class FailingNew {
   [[nodiscard]] bool fired() const;
 };
 
+/// How many bytes this thread holds, at most, of what it has allocated by operator new since this began. Of a block
+/// that may lie on pages of its own (64 KiB and more) only those that were written to count, from its front: the others
+/// cost nothing. Scopes do not nest.
+class PeakMemory {
+ public:
+  PeakMemory();
+  PeakMemory(const PeakMemory&) = delete;
+  PeakMemory& operator=(const PeakMemory&) = delete;
+  ~PeakMemory();
+
+  [[nodiscard]] std::uint64_t bytes() const;
+};
+
 }  // namespace swapmm::test

@@ -40,6 +40,7 @@ class ProgramRun {
         calls_(program, result_),
         random_(program.seed ^ 0xEDDF'0000U),
         limits_(Device(device_.backend()).capabilities(), program.manager),
+        most_budget_(limits_.budget),
         launcher_(device_, addresses_) {}
 
   RunResult run() {
@@ -112,6 +113,7 @@ class ProgramRun {
       case ActionKind::drop: promises_[action.other].pending.reset(); return;
       case ActionKind::synchronize: (void)calls_.check({}, [&] { manager_->synchronize(); }); return;
       case ActionKind::plan: return plan();
+      case ActionKind::set_budget: return set_budget(Bytes{action.bytes});
     }
   }
 
@@ -273,12 +275,33 @@ class ProgramRun {
     });
   }
 
+  // Refused inside an iteration, and where the device or the host has no room; then it is as before.
+  void set_budget(Bytes bytes) {
+    const Bytes budget = round_down(bytes, limits_.alignment);
+    if (budget.value == 0) return;
+    Options now = program_.manager;
+    now.device_budget = bytes;
+    const bool up = budget > limits_.budget;
+    if (!iteration_) most_budget_ = std::max(most_budget_, budget);
+    const Expected expected{iteration_ ? misused : accepted, up ? out_of_memory : accepted};
+    if (calls_.check(expected, [&] { manager_->set_budget(bytes); })) {
+      limits_ = ProgramLimits(Device(*backend_).capabilities(), now);
+      ++result_.budget_changes;
+    }
+    const Report report = manager_->report();
+    if (report.device_budget != limits_.budget) calls_.fail("another budget than the one that was set");
+    check_report(report);
+    if constexpr (requires { device_.taken(bytes); }) {
+      if (const std::string wrong = device_.taken(limits_.budget); !wrong.empty()) calls_.fail(wrong);
+    }
+  }
+
   // ---- what holds after iterations, and in the end
 
   void check_report(const Report& report) {
     Options options = program_.manager;
-    options.device_budget = limits_.budget;
-    if (report.device_used > options.device_budget || report.device_peak > options.device_budget) {
+    options.device_budget = most_budget_;
+    if (report.device_used > limits_.budget || report.device_peak > options.device_budget) {
       calls_.fail("the device budget is exceeded");
     }
     if (report.host_peak > options.host_budget) calls_.fail("the host budget is exceeded");
@@ -304,6 +327,8 @@ class ProgramRun {
     result_.plan_starts = report.plan_starts;
     result_.swaps = report.swap_ins + report.swap_outs;
     result_.notes = report.notes;
+    result_.sampled_rounds = report.sampled_rounds;
+    result_.plans_remade = report.plans_remade;
     if (!settings_.save_plans) return;
     for (std::uint8_t number = 0; number < 3; ++number) {
       const std::string name(iteration_name(number));
@@ -354,6 +379,7 @@ class ProgramRun {
   KernelFailure kernel_failure_;
   simulated::Random random_;
   ProgramLimits limits_;
+  Bytes most_budget_;  // asked for so far
 
   std::vector<Kernel> kernels_;  // never moves: queued work refers to them
   std::vector<std::byte> bytes_;

@@ -38,6 +38,9 @@ struct RunResult {
   std::uint64_t swaps = 0;
   std::uint64_t dropped = 0;  ///< reads refused with DroppedValue
   std::uint64_t refused = 0;  ///< other calls refused, as they must be
+  std::uint64_t budget_changes = 0;
+  std::uint64_t sampled_rounds = 0;
+  std::uint64_t plans_remade = 0;
   std::vector<std::string> notes;
   std::vector<SavedPlan> plans;  ///< with save_plans
 };

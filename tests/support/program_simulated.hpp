@@ -80,6 +80,10 @@ class SimulatedProgramDevice {
     if (counters.host_bytes > report.host_used) return "the host holds more than the report says";
     return {};
   }
+  /// Exactly the budget is taken from the driver.
+  [[nodiscard]] std::string taken(Bytes budget) const {
+    return probe_.counters().device_bytes == budget ? std::string() : "the device holds another amount than the budget";
+  }
   [[nodiscard]] std::string left_over() const {
     const simulated::Counters& counters = probe_.counters();
     const auto left = counters.device_memories.live + counters.host_memories.live + counters.addresses.live +

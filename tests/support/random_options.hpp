@@ -12,6 +12,10 @@ void draw_device(simulated::Random& random, simulated::Options& device);
 
 /// Any planner, at once or deferred.
 void draw_scheduler(simulated::Random& random, SchedulerOptions& scheduler);
+/// When it measures, and what it makes of that: with little patience, for the programs are short.
+void draw_measures(simulated::Random& random, SchedulerOptions& scheduler);
+/// Other budgets at some places of the program. A steady one stays possible.
+void draw_budget_changes(simulated::Random& random, TestProgram& program);
 
 /// Options of the manager, and the device's memory; the host's in slabs or block by block. The budget is from exactly
 /// the largest bundle of the program to all that ever lives at one time.

@@ -53,6 +53,9 @@ class ProgramGenerator {
     program_.steady = !wild_ && patterns_.size() == 1 && (!exchanges_ || program_.scheduler.observe >= 2);
     draw_budgets(random_, program_);
     if (wild_ && chance(40)) add_large();
+    simulated::Random later(program_.seed ^ 0x5E7'B0D6E7U);  // so that the rest is as it was
+    draw_measures(later, program_.scheduler);
+    draw_budget_changes(later, program_);
     return std::move(program_);
   }
 

@@ -42,6 +42,7 @@ class ReplayingBackend {
     std::shared_ptr<Capture> capture;
     bool captures_fail = false;
     bool launches_fail = false;
+    std::chrono::nanoseconds time{1000};  ///< between any two events
 
     std::uint64_t add(Command command) {
       if (capture != nullptr) {
@@ -111,6 +112,8 @@ class ReplayingBackend {
   void let_captures_fail(bool fail) { device_->captures_fail = fail; }
   /// From now on launch() does its work, and then throws.
   void let_launches_fail(bool fail) { device_->launches_fail = fail; }
+  /// From now on that lies between any two events.
+  void let_everything_take(std::chrono::nanoseconds time) { device_->time = time; }
   [[nodiscard]] std::uint64_t queued() const { return device_->queued; }
 
   [[nodiscard]] const Capabilities& capabilities() const { return device_->capabilities; }
@@ -150,9 +153,7 @@ class ReplayingBackend {
     if (device_->capture == nullptr) device_->run_until(device_->queued);
   }
   void set_timing(bool) {}
-  [[nodiscard]] std::optional<std::chrono::nanoseconds> elapsed(const Event&, const Event&) {
-    return std::chrono::nanoseconds{1000};
-  }
+  [[nodiscard]] std::optional<std::chrono::nanoseconds> elapsed(const Event&, const Event&) { return device_->time; }
 
   void begin_capture() {
     if (device_->ended != device_->queued) throw UsageError("a capture begins while something is queued");

@@ -74,6 +74,8 @@ void print_scheduler(std::ostream& out, const SchedulerOptions& scheduler) {
   out << "scheduler: " << scheduler.planner << ", observe " << scheduler.observe << ", period " << scheduler.max_period
       << ", sequences " << scheduler.max_sequences;
   if (scheduler.planning == Planning::deferred) out << ", deferred";
+  out << ", sample every " << scheduler.sample_every << ", replan above " << scheduler.replan_above << ", trial of "
+      << scheduler.trial_iterations;
   out << "\n";
 }
 
@@ -120,6 +122,7 @@ std::ostream& operator<<(std::ostream& out, const Action& action) {
     case ActionKind::drop: return out << "drop " << int{action.other};
     case ActionKind::synchronize: return out << "synchronize";
     case ActionKind::plan: return out << "plan";
+    case ActionKind::set_budget: return out << "set the budget to " << action.bytes;
   }
   return out;
 }

@@ -37,7 +37,8 @@ enum class ActionKind : std::uint8_t {
   collect,    ///< other
   drop,       ///< other
   synchronize,
-  plan,  ///< runs the planning job that waits, if any
+  plan,        ///< runs the planning job that waits, if any
+  set_budget,  ///< bytes: the device budget from now on
 };
 
 /// How an operation is given to the manager and what its callable does.

@@ -33,7 +33,8 @@ constexpr std::size_t fields_count = 6;
 struct Loop {
   explicit Loop(std::size_t room, std::size_t period_ = 1, const std::string& planner = SchedulerOptions().planner)
       : period(period_),
-        manager(backend, {.device_budget = Bytes{room * tensor_bytes.value}}, Scheduler({.planner = planner})) {
+        manager(backend, {.device_budget = Bytes{room * tensor_bytes.value}},
+                Scheduler({.planner = planner, .trial_iterations = 4})) {
     for (std::size_t i = 0; i < fields_count; ++i) {
       fields.push_back(manager.tensor<Number>({length}, "field" + std::to_string(i)));
       expected.push_back(numbers(length, static_cast<Number>(i)));
@@ -399,4 +400,36 @@ TEST_CASE("uploads belong to no captured iteration") {
   CHECK_THROWS_WITH_AS(
       (void)manager.capture("add", [&] { body(7); }),
       "iteration \"add\" uploads a tensor: every run of the graph would see the bytes of the first one", UsageError);
+}
+
+TEST_CASE("a captured plan is held: it is not left to see whether on demand is faster") {
+  for (const bool captured : {false, true}) {
+    Loop loop(4);
+    loop.iterate(4);
+    REQUIRE(loop.manager.report().iterations_followed > 0);
+    loop.backend.let_everything_take(std::chrono::nanoseconds{5000});  // in the trial, longer than on demand before
+    std::optional<CapturedIteration<Device>> graph;
+    if (captured) graph.emplace(loop.capture());
+    loop.iterate(20);
+    CHECK((loop.manager.report().plan_starts == 1) == captured);
+    if (!captured) continue;
+    loop.launch(*graph);
+    loop.iterate(2);
+    CHECK(loop.manager.report().plan_starts == 1);
+    loop.check_all();
+  }
+}
+
+TEST_CASE("after another budget an iteration must be captured again") {
+  Loop loop(4);
+  loop.iterate(10);
+  auto graph = loop.capture();
+  loop.launch(graph);
+  loop.manager.set_budget(Bytes{5 * tensor_bytes.value});
+  CHECK_THROWS_AS(graph.launch(), UsageError);
+  loop.iterate(2);
+  CHECK_THROWS_AS(graph.launch(), UsageError);
+  auto again = loop.capture();
+  loop.launch(again);
+  loop.check_all();
 }

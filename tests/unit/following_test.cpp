@@ -26,7 +26,8 @@ TEST_CASE("after the observed iterations the rest follows a plan, with the same 
     for (const NamedPlanner& planner : planners()) {
       simulated::Options device_options;
       device_options.order = order;
-      Desk desk(device_options, {.device_budget = 256_bytes}, Scheduler({.planner = std::string(planner.name)}));
+      Desk desk(device_options, {.device_budget = 256_bytes},
+                Scheduler({.planner = std::string(planner.name), .trial_iterations = 0}));
       for (int i = 0; i < 8; ++i) desk.increase_all("train");
       CAPTURE(planner.name);
       CHECK(desk.followed() == 6);
@@ -157,7 +158,7 @@ TEST_CASE("tensors made and destroyed inside iterations are followed by their pl
     device_options.order = simulated::Order::uniform;
     device_options.seed = seed;
     device_options.pieces = 4;
-    Desk desk(device_options);
+    Desk desk(device_options, {.device_budget = 256_bytes}, Scheduler({.trial_iterations = 0}));
     int total = 0;
     for (int i = 0; i < 8; ++i) {
       auto iteration = desk.manager.iteration("train");

@@ -7,39 +7,17 @@
 #include <swapmm/plan/planner.hpp>
 #include <swapmm/plan/validator.hpp>
 
+#include "support/plain_traces.hpp"
+
 using namespace swapmm;
+using test::machine_of;
+using test::operation;
+using test::plan_of;
+using test::tensor;
 
 namespace {
 
 constexpr TensorId A{0}, B{1}, C{2};
-
-TraceTensor tensor(std::uint64_t bytes, TensorKind kind = TensorKind::persistent, std::uint32_t available_from = 0) {
-  return {"t" + std::to_string(bytes), Bytes{bytes}, kind, available_from};
-}
-
-TraceOperation operation(std::int64_t duration, std::vector<TensorId> reads, std::vector<TensorId> writes = {},
-                         std::vector<TensorId> updates = {}) {
-  return {"step", std::chrono::nanoseconds{duration}, std::move(reads), std::move(writes), std::move(updates)};
-}
-
-/// A byte a nanosecond each way, so that bytes are times.
-Machine machine_of(std::uint64_t budget) {
-  Machine machine;
-  machine.device_budget = Bytes{budget};
-  machine.h2d.bytes_per_second = 1'000'000'000;
-  machine.d2h.bytes_per_second = 1'000'000'000;
-  return machine;
-}
-
-/// The planner's plan, checked by the validator.
-Plan plan_of(std::string_view planner, const Trace& trace, const Machine& machine) {
-  REQUIRE(check_trace(trace));
-  Result<Plan> plan = make_plan(planner, trace, machine);
-  REQUIRE_MESSAGE(plan, planner);
-  const auto violations = validate(trace, *plan);
-  CHECK_MESSAGE(violations.empty(), (violations.empty() ? std::string{} : violations.front().message));
-  return *std::move(plan);
-}
 
 struct Outcome {
   std::int64_t iteration;
@@ -134,10 +112,10 @@ TEST_CASE("a bundle above the budget is refused by operation, need and budget") 
   trace.operations = {operation(5, {A}), operation(5, {A, B})};
   trace.operations[1].name = "big step";
   for (const NamedPlanner& planner : planners()) {
-    const Result<Plan> plan = planner.make(trace, machine_of(30));
+    const Result<Plan> plan = planner.make(trace, machine_of(30), {});
     REQUIRE(!plan);
     CHECK(plan.problem().message == "operation 1 (big step) needs a bundle of 31 bytes; the device budget is 30");
-    CHECK(planner.make(trace, machine_of(31)));
+    CHECK(planner.make(trace, machine_of(31), {}));
   }
 }
 
@@ -154,7 +132,7 @@ TEST_CASE("a bundle that no arenas hold is refused, one that they hold is planne
   }
   trace.operations[1] = operation(5, {A, B, C});
   for (const NamedPlanner& planner : planners()) {
-    const Result<Plan> plan = planner.make(trace, machine);
+    const Result<Plan> plan = planner.make(trace, machine, {});
     REQUIRE(!plan);
     CHECK(plan.problem().message.find("operation 1 (step) needs a bundle of 30 bytes") == 0);
     CHECK(plan.problem().message.find("allocations of 16") != std::string::npos);
@@ -323,11 +301,12 @@ TEST_CASE("excess-overlap finds who trades places, where a fixed order does not 
 }
 
 TEST_CASE("planners are found by name") {
-  CHECK(planners().size() == 4);
+  CHECK(planners().size() == 8);
   CHECK(planners()[0].name == "per-operation");
-  CHECK(planners()[3].name == "excess-overlap");
+  CHECK(planners()[6].name == "excess-overlap");
   const Result<Plan> plan = make_plan("best-guess", {}, {});
   REQUIRE(!plan);
   CHECK(plan.problem().message ==
-        "no planner is called \"best-guess\"; there are per-operation, on-demand, belady, excess-overlap");
+        "no planner is called \"best-guess\"; there are per-operation, on-demand, belady, vdnn-all, vdnn-conv, slack, "
+        "excess-overlap, best");
 }

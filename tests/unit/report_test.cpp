@@ -81,6 +81,7 @@ TEST_CASE("the report's text says in words and round numbers what a person asks 
   report.device = "a device";
   report.host_shares_memory = true;
   report.device_budget = 256_MiB;
+  report.budget_changes = 6;
   report.device_used = 100_bytes;
   report.device_peak = 1536_KiB;
   report.host_used = 3_GiB;
@@ -107,6 +108,9 @@ TEST_CASE("the report's text says in words and round numbers what a person asks 
   plan.predicted.compute = std::chrono::microseconds{2500};
   plan.predicted.lower_bound = std::chrono::microseconds{2000};
   plan.predicted.h2d = 1_MiB;
+  plan.measured = std::chrono::microseconds{3100};
+  plan.on_demand = std::chrono::microseconds{4200};
+  plan.state = PlanState::on_trial;
   report.plans.push_back(plan);
   report.notes.push_back("a remark");
   std::ostringstream out;
@@ -115,7 +119,7 @@ TEST_CASE("the report's text says in words and round numbers what a person asks 
                          "shares the host's memory",
                          "100 B used",
                          "peak 1.50 MiB",
-                         "256.00 MiB",
+                         "256.00 MiB, changed 6 times",
                          "12 tensors",
                          "3.00 GiB used",
                          "2.00 GiB of it pinned in slabs: 5\n",
@@ -133,6 +137,9 @@ TEST_CASE("the report's text says in words and round numbers what a person asks 
                          "9 operations",
                          "3.000 ms",
                          "0.500 ms stalls",
+                         "3.100 ms measured",
+                         "4.200 ms on demand",
+                         "on trial",
                          "1.500 x the least possible",
                          "1.00 MiB in",
                          "a remark"}));

@@ -1,0 +1,15 @@
+# SPDX-License-Identifier: Apache-2.0
+# The command `swapmm`, run as a shell runs it.
+
+if(NOT SWAPMM_BUILD_EXAMPLES)
+  return()
+endif()
+if(NOT TARGET swapmm_cli)
+  add_test(NAME cli COMMAND ${CMAKE_COMMAND} -E echo "skipped: the command is not built; it needs CLI11 (Debian: libcli11-dev)")
+  set_tests_properties(cli PROPERTIES LABELS cli SKIP_REGULAR_EXPRESSION "^skipped: ")
+  return()
+endif()
+swapmm_add_tests(cli)
+target_link_libraries(swapmm_cli_tests PRIVATE swapmm_cli_parts)
+target_compile_definitions(swapmm_cli_tests PRIVATE SWAPMM_CLI_PROGRAM="$<TARGET_FILE:swapmm_cli>")
+add_dependencies(swapmm_cli_tests swapmm_cli)

@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "measuring.hpp"
+#include "table.hpp"
+
+// The parts of the benchmark, each a subcommand. docs/planning.md says what they are for.
+
+namespace swapmm::bench {
+
+/// Traces x budgets x bandwidths x speeds of computation: iteration time over the bound.
+[[nodiscard]] Report run_grid(const Settings& settings);
+/// The five workloads that G10 published: fraction of ideal beside theirs.
+[[nodiscard]] Report run_published(const Settings& settings);
+/// Synthetic traces of 1,000 to 100,000 operations: time to the first plan.
+[[nodiscard]] Report run_scale(const Settings& settings);
+/// Plans under other times than they were made for, against plans that knew.
+[[nodiscard]] Report run_robust(const Settings& settings);
+/// Every planner and the bound over the budget.
+[[nodiscard]] Report run_curve(const Settings& settings);
+
+}  // namespace swapmm::bench

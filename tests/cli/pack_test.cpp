@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <sstream>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "buffers.hpp"
+#include "csv.hpp"
+#include "program.hpp"
+
+using namespace swapmm;
+using namespace swapmm::test;
+using boost::json::object;
+
+namespace {
+
+const std::string instance = SWAPMM_TEST_DATA "/packing/A.1048576.csv";
+
+struct Placed {
+  std::uint64_t lower, upper, size, offset;
+};
+
+std::vector<Placed> placed(const std::string& csv) {
+  std::istringstream lines(csv);
+  std::string line;
+  std::getline(lines, line);
+  CHECK(line == "id,lower,upper,size,offset");
+  std::vector<Placed> result;
+  while (std::getline(lines, line)) {
+    const std::vector<std::string_view> fields = cli::csv_fields(line);
+    REQUIRE(fields.size() == 5);
+    const auto field = [&](std::size_t i) { return std::stoull(std::string(fields[i])); };
+    result.push_back({field(1), field(2), field(3), field(4)});
+  }
+  return result;
+}
+
+/// The height, and that no two share a byte at a time: checked here by comparing all pairs.
+std::uint64_t height_of(const std::vector<Placed>& buffers) {
+  std::uint64_t height = 0;
+  for (const Placed& a : buffers) {
+    height = std::max(height, a.offset + a.size);
+    for (const Placed& b : buffers) {
+      if (&a == &b || a.lower >= b.upper || b.lower >= a.upper) continue;
+      CHECK_MESSAGE((a.offset + a.size <= b.offset || b.offset + b.size <= a.offset), "two buffers share bytes");
+    }
+  }
+  return height;
+}
+
+std::string problem_of(std::string_view csv) {
+  const auto buffers = cli::read_buffers(csv);
+  return buffers ? "none" : buffers.problem().message;
+}
+
+}  // namespace
+
+TEST_CASE("pack prints load, height and time, and writes offsets that hold") {
+  const std::string file = scratch_file("packed.csv");
+  const object answer = run_json({"pack", instance, "--out", file});
+  CHECK(number(answer, "buffers") == 154);
+  CHECK(number(answer, "load_bytes") == 1'048'576);
+  CHECK(number(answer, "height_bytes") >= 1'048'576);
+  CHECK(number(answer, "height_bytes") <= 1'200'000);
+  CHECK(number(answer, "time_ns") > 0);
+  CHECK(answer.at("fits") == true);
+  const std::vector<Placed> buffers = placed(contents(file));
+  CHECK(buffers.size() == 154);
+  CHECK(static_cast<double>(height_of(buffers)) == number(answer, "height_bytes"));
+}
+
+TEST_CASE("pack within a capacity, or not") {
+  const std::string file = scratch_file("packed.csv");
+  const object fits = run_json({"pack", instance, "--capacity", "1200KiB", "--out", file, "--alignment", "512"});
+  CHECK(fits.at("fits") == true);
+  const std::vector<Placed> buffers = placed(contents(file));
+  CHECK(height_of(buffers) <= 1'228'800);
+  for (const Placed& buffer : buffers) CHECK(buffer.offset % 512 == 0);
+
+  const std::string none = scratch_file("none.csv");
+  const object misfit = run_json({"pack", instance, "--capacity", "1000000", "--time-limit", "50ms", "--out", none}, 1);
+  CHECK(misfit.at("fits") == false);
+  CHECK(number(misfit, "capacity_bytes") == 1'000'000);
+  CHECK(!std::filesystem::exists(none));
+  const Outcome outcome = run_program({"pack", instance, "--capacity", "1000000"});
+  CHECK(outcome.code == 1);
+  CHECK(outcome.out.find("capacity            1000000 bytes: cannot fit") != std::string::npos);
+}
+
+TEST_CASE("upper is exclusive, and buffers that meet in time share no slot") {
+  const std::string csv = scratch_file("meet.csv");
+  write_contents(csv, "id,lower,upper,size\nfirst,0,10,100\nsecond,10,20,100\nlong,5,15,30\n");
+  const Outcome outcome = run_program({"pack", csv, "--out", "-"});
+  CHECK(outcome.code == 0);
+  const std::vector<Placed> buffers = placed(outcome.out);
+  REQUIRE(buffers.size() == 3);
+  CHECK(height_of(buffers) == 130);
+  CHECK(number(run_json({"pack", csv}), "load_bytes") == 130);
+}
+
+TEST_CASE("columns may stand in any order, and others are skipped") {
+  const auto buffers = cli::read_buffers("size,hint,upper, lower ,id\r\n10,x,5,2,one\r\n\r\n20,,9,3,two");
+  REQUIRE(buffers.has_value());
+  REQUIRE(buffers->size() == 2);
+  CHECK((*buffers)[1].id == "two");
+  CHECK((*buffers)[1].lower == 3);
+  CHECK((*buffers)[1].upper == 9);
+  CHECK((*buffers)[1].size == Bytes{20});
+}
+
+TEST_CASE("a bad file is told by line and column") {
+  CHECK(problem_of("") == "line 1: no column is called \"id\"; there must be id,lower,upper,size");
+  CHECK(problem_of("id,lower,size\n1,2,3") ==
+        "line 1: no column is called \"upper\"; there must be id,lower,upper,size");
+  CHECK(problem_of("id,lower,upper,size\n") == "line 2: there is no buffer");
+  CHECK(problem_of("id,lower,upper,size\n0,0,5,7\n1,2,3") == "line 3: size is missing");
+  CHECK(problem_of("id,lower,upper,size\n0,0,5,-7") == "line 2: size: \"-7\" is not a whole number below 2^62");
+  CHECK(problem_of("id,lower,upper,size\n0,zero,5,7") == "line 2: lower: \"zero\" is not a whole number below 2^62");
+  CHECK(problem_of("id,lower,upper,size\n0,5,5,7") == "line 2: upper: 5 is not above lower, 5");
+  CHECK(problem_of("id,lower,upper,size\n0,0,5,4611686018427387904") ==
+        "line 2: size: \"4611686018427387904\" is not a whole number below 2^62");
+  const auto large = cli::read_buffers("id,lower,upper,size\n0,0,5,4611686018427387903\n1,0,5,4611686018427387903");
+  REQUIRE(large.has_value());
+  CHECK(!cli::packing_problem_of(*large, Bytes{1}).has_value());
+
+  const std::string csv = scratch_file("bad.csv");
+  write_contents(csv, "id,lower,upper,size\n0,7,5,3\n");
+  check_refused({"pack", csv}, 3, {csv + ": line 2: upper"});
+  check_refused({"pack", "/nonexistent/csv"}, 4, {"/nonexistent/csv"});
+  check_refused({"pack", instance, "--capacity", "lots"}, 2, {"--capacity", "\"lots\""});
+  check_refused({"pack", instance, "--alignment", "0"}, 2, {"--alignment", "\"0\""});
+}

@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <doctest/doctest.h>
+
+#include <chrono>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <swapmm/plan/plan_json.hpp>
+#include <swapmm/plan/planner.hpp>
+
+#include "planning.hpp"
+#include "program.hpp"
+
+using namespace swapmm;
+using namespace swapmm::test;
+using boost::json::object;
+
+TEST_CASE("every planner's plan of a recorded program is written and passes check") {
+  for (const NamedPlanner& planner : planners()) {
+    const std::string name(planner.name);
+    CAPTURE(name);
+    if (name == "ilp") continue;  // may say that it is not installed
+    const std::string file = scratch_file(name + ".json");
+    const object answer = run_json({"plan", lstm(), "--budget", "50%", "--bandwidth", "100MB/s", "--planner", name,
+                                    "--time-limit", "300ms", "--out", file});
+    CHECK(text(answer, "planner") == name);
+    CHECK(text(answer, "plan") == file);
+    CHECK(number(answer, "predicted.peak_bytes") <= number(answer, "machine.device_budget_bytes"));
+    const object checked = run_json({"check", lstm(), file});
+    CHECK(checked.at("valid") == true);
+    CHECK(checked.at("violations").as_array().empty());
+    // The simulator says what the plan predicts.
+    CHECK(number(run_json({"simulate", lstm(), file}), "iteration_ns") == number(answer, "predicted.iteration_ns"));
+  }
+}
+
+TEST_CASE("a time limit ends a search; without one nothing does but its steps") {
+  cli::Progress progress(true);
+  CHECK(!cli::options_within(std::nullopt, progress).go_on);
+  CHECK(cli::options_within(std::chrono::hours{1}, progress).go_on({}));
+  CHECK(!cli::options_within(std::chrono::nanoseconds{0}, progress).go_on({}));
+}
+
+TEST_CASE("options describe the machine of the plan, and replace what a machine file says") {
+  const std::string machine = scratch_file("machine.json");
+  write_contents(machine,
+                 "{\"format\": \"swapmm-machine\", \"version\": 1, \"name\": \"mine\", \"device_budget_bytes\": "
+                 "6000, \"alignment_bytes\": 8, \"h2d\": {\"bytes_per_second\": 1000000000, \"latency_ns\": "
+                 "7}, \"d2h\": {\"bytes_per_second\": 2000000000, \"latency_ns\": 7}, \"duplex\": \"half\"}");
+  const std::string file = scratch_file("plan.json");
+  REQUIRE(run_program({"plan", two_weights(), "--machine", machine, "-o", file}).code == 0);
+  Result<Plan> plan = read_plan(contents(file));
+  REQUIRE(plan.has_value());
+  CHECK(plan->machine.name == "mine");
+  CHECK(plan->machine.device_budget == Bytes{6000});
+  CHECK(plan->machine.alignment == Bytes{8});
+  CHECK(plan->machine.d2h.bytes_per_second == 2'000'000'000);
+  CHECK(plan->machine.duplex == Duplex::half);
+
+  REQUIRE(run_program({"plan", two_weights(), "--machine", machine, "--budget", "7KB", "--bandwidth", "3GB/s",
+                       "--bandwidth-out", "4GB/s", "--latency", "5ns", "--alignment", "16", "--max-allocation", "6400",
+                       "-o", file})
+              .code == 0);
+  plan = read_plan(contents(file));
+  REQUIRE(plan.has_value());
+  CHECK(plan->machine.device_budget == Bytes{7000});
+  CHECK(plan->machine.h2d == Link{3'000'000'000, std::chrono::nanoseconds{5}});
+  CHECK(plan->machine.d2h == Link{4'000'000'000, std::chrono::nanoseconds{5}});
+  CHECK(plan->machine.alignment == Bytes{16});
+  CHECK(plan->machine.max_allocation == Bytes{6400});
+}
+
+TEST_CASE("what is left out: 15.754 GB/s each way, alignment 256, full duplex") {
+  const std::string file = scratch_file("plan.json");
+  REQUIRE(run_program({"plan", two_weights(), "--budget", "6KB", "-o", file}).code == 0);
+  const Result<Plan> plan = read_plan(contents(file));
+  REQUIRE(plan.has_value());
+  CHECK(plan->machine.h2d.bytes_per_second == 15'754'000'000);
+  CHECK(plan->machine.d2h == plan->machine.h2d);
+  CHECK(plan->machine.alignment == Bytes{256});
+  CHECK(plan->machine.duplex == Duplex::full);
+  CHECK(!plan->machine.max_allocation.has_value());
+}
+
+TEST_CASE("a plan may go to stdout, alone") {
+  std::vector<std::string> arguments{"plan", two_weights(), "--out", "-"};
+  for (const std::string& word : room_for_one()) arguments.push_back(word);
+  const Outcome outcome = run_program(arguments);
+  CHECK(outcome.code == 0);
+  const Result<Plan> plan = read_plan(outcome.out);
+  REQUIRE(plan.has_value());
+  CHECK(plan->predicted.iteration == std::chrono::nanoseconds{121'000});
+  arguments.emplace_back("--json");
+  check_refused(arguments, 2, {"--json and --out -"});
+}
+
+TEST_CASE("without a plan the exit code is 1, and no file is written") {
+  const std::string file = scratch_file("none.json");
+  check_refused({"plan", two_weights(), "--budget", "4KB", "--out", file}, 1,
+                {"no plan", "operation 1 (read b) needs a bundle of 5120 bytes; the device budget is 4000"});
+  CHECK(!std::filesystem::exists(file));
+  const object answer = run_json({"plan", two_weights(), "--budget", "4KB"}, 1);
+  CHECK(answer.at("plan").is_null());
+  CHECK(text(answer, "problem").find("5120 bytes") != std::string::npos);
+}
+
+TEST_CASE("plan for persons") {
+  std::vector<std::string> arguments{"plan", two_weights()};
+  for (const std::string& word : room_for_one()) arguments.push_back(word);
+  const Outcome outcome = run_program(arguments);
+  CHECK(outcome.code == 0);
+  for (const std::string text : {"two weights, planned by best for 5.00 KB, 1.00 GB/s each way",
+                                 "computation         110.000 us", "this plan           121.000 us, 1.100 x",
+                                 "copies              8.00 KB in, 3.00 KB out an iteration", "planned in"}) {
+    CAPTURE(text);
+    CHECK(outcome.out.find(text) != std::string::npos);
+  }
+}

@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+// Times at the ends of what files can hold: planners and bounds stay right. Found by tests/fuzz.
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <string>
+
+#include <swapmm/plan/lower_bound.hpp>
+#include <swapmm/plan/planner.hpp>
+#include <swapmm/plan/simulator.hpp>
+#include <swapmm/plan/validator.hpp>
+
+#include "support/plan_text.hpp"
+
+using namespace swapmm;
+using namespace swapmm::test;
+
+namespace {
+
+Trace two_take_turns(std::uint64_t bytes, std::int64_t first, std::int64_t second) {
+  Trace trace;
+  trace.tensors = {tensor("a", bytes, TensorKind::persistent), tensor("b", bytes, TensorKind::persistent)};
+  trace.operations = {operation("use a", first, {}, {}, {0}), operation("use b", second, {}, {}, {1})};
+  return trace;
+}
+
+}  // namespace
+
+TEST_CASE("copies may take any number of iterations") {
+  const Trace trace = two_take_turns(1U << 20U, 1, 1);
+  Machine machine = test::machine(1U << 20U);
+  machine.h2d.bytes_per_second = 1;
+  machine.d2h.bytes_per_second = 1;
+  for (const NamedPlanner& planner : planners()) {
+    CAPTURE(planner.name);
+    const auto plan = planner.make(trace, machine, {});
+    REQUIRE(plan.has_value());
+    CHECK(validate(trace, *plan).empty());
+    // Four copies of 2^20 seconds, none beside another.
+    CHECK(plan->predicted.iteration >= std::chrono::seconds{4L << 20U});
+    CHECK(plan->predicted.lower_bound <= plan->predicted.iteration);
+  }
+}
+
+TEST_CASE("no bound is above a time that a double cannot hold") {
+  // The sums of these have more than 53 bits: as doubles some are smaller, some larger.
+  for (const std::int64_t odd : {1, 9, 12, 15}) {
+    const std::int64_t first = (std::int64_t{1} << 56U) + odd;
+    const Trace trace = two_take_turns(100, first, 8);
+    for (const std::uint64_t budget : {100U, 200U}) {
+      CAPTURE(odd);
+      CAPTURE(budget);
+      const auto bound = lower_bound(trace, test::machine(budget));
+      REQUIRE(bound.has_value());
+      const auto plan = make_plan("on-demand", trace, test::machine(budget));
+      REQUIRE(plan.has_value());
+      CHECK(*bound >= std::chrono::nanoseconds{first + 8});
+      CHECK(*bound <= plan->predicted.iteration);
+    }
+  }
+}
