@@ -85,8 +85,9 @@ int main(int count, char** words) try {
   for (const std::size_t room : {fields_count, fields_count / 2}) {
     // The same work twice, to compare the results: one of them as a graph from the middle on.
     const swapmm::Bytes budget{room * ((numbers * sizeof(float) + 255) / 256 * 256)};
-    Manager queued_manager(backend, {.device_budget = budget});
-    Manager graph_manager(backend, {.device_budget = budget});
+    const swapmm::SchedulerOptions at_once{.trial_iterations = 0};  // a plan is followed, and can be captured, soon
+    Manager queued_manager(backend, {.device_budget = budget}, swapmm::Scheduler(at_once));
+    Manager graph_manager(backend, {.device_budget = budget}, swapmm::Scheduler(at_once));
     Solver queued(queued_manager, numbers);
     Solver graph(graph_manager, numbers);
     for (int i = 0; i < 6; ++i) {

@@ -5,6 +5,7 @@
 
 #include <swapmm/base/bytes.hpp>
 #include <swapmm/opencl/backend.hpp>
+#include <swapmm/options.hpp>
 #include <swapmm/report.hpp>
 
 #include "larger_than_memory/wave.hpp"
@@ -16,9 +17,10 @@ struct SwappedResult {
   swapmm::Report report;
 };
 
-/// All shots, with at most `budget` bytes on the device. Calls `tell` after each shot.
+/// All shots, with at most `budget` bytes on the device, and plans as the options say. Calls `tell` after each shot.
 [[nodiscard]] SwappedResult run_with_swapmm(const swapmm::opencl::Backend& backend, const Problem& problem,
                                             swapmm::Bytes budget,
-                                            const std::function<void(const ShotReport&)>& tell = {});
+                                            const std::function<void(const ShotReport&)>& tell = {},
+                                            const swapmm::SchedulerOptions& plans = {});
 
 }  // namespace wave

@@ -73,16 +73,14 @@ struct SchedulerOptions {
   /// How long a planner that searches may take for a plan, by the clock. 0: a set number of steps, so that the same
   /// observed times give the same plan.
   std::chrono::milliseconds planning_time{0};
-  /// Of so many rounds that follow a plan, one has its operations and copies timed. 0: none, and no plan is
-  /// made anew. 64 is a good number; off by default while docs/reliability.md lists what is open about it.
-  std::size_t sample_every = 0;
+  /// Of so many rounds that follow a plan, one has its operations and copies timed. 0: none, and no plan is made anew.
+  std::size_t sample_every = 64;
   /// A plan is made anew where its round takes so much more or less than predicted, relative to that: 0.1 is 10 %.
   /// 0: never.
   double replan_above = 0.1;
   /// Rounds of a new plan after which the faster of it and what was before stays. The first two do not count: they
-  /// carry the move to it. 0: a new plan stays. 4 is a good number;
-  /// off by default for the same reason.
-  std::size_t trial_iterations = 0;
+  /// carry the move to it. 0: a new plan stays.
+  std::size_t trial_iterations = 4;
 };
 
 }  // namespace swapmm

@@ -47,7 +47,8 @@ class Program {
       : manager_(
             device_,
             {.device_budget = Bytes{floats * sizeof(float) * std::max(c.fits ? c.tensors : c.tensors / 2, bundle)}},
-            Scheduler({.observe = c.by_plan ? std::size_t{2} : std::size_t{0}, .planner = "belady"})) {
+            Scheduler(
+                {.observe = c.by_plan ? std::size_t{2} : std::size_t{0}, .planner = "belady", .trial_iterations = 0})) {
     for (std::size_t i = 0; i < c.tensors; ++i) tensors_.push_back(manager_.tensor<float>({floats}, "tensor"));
     for (auto& tensor : tensors_) manager_.run("init", writes(tensor), [](auto&) {});
   }

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "cuda/support.hpp"
+#include "support/steady_plans.hpp"
 
 using namespace swapmm;
 using namespace swapmm::test;
@@ -28,7 +29,7 @@ TEST_CASE("a chain is right on demand and by every planner, in all, half and a q
         SchedulerOptions options;
         options.planner = planner;
         Manager manager(cuda_backend({.nvtx = true}), {.device_budget = Bytes{chain_bytes(layers).value / part}},
-                        Scheduler(options));
+                        steady_plans(options));
         Chain<cuda::Backend> chain(manager, layers, form);
         ChainModel model(layers);
         for (Number seed = 0; seed < 10; ++seed) {
@@ -47,7 +48,7 @@ TEST_CASE("a chain is right on demand and by every planner, in all, half and a q
 TEST_CASE("a captured iteration computes what the queued one does, however often it runs") {
   constexpr std::size_t count = 8;
   for (const std::uint64_t part : {1U, 2U}) {
-    Manager manager(cuda_backend(), {.device_budget = Bytes{count / part * chain_tensor.value}});
+    Manager manager(cuda_backend(), {.device_budget = Bytes{count / part * chain_tensor.value}}, steady_plans());
     std::vector<NumberTensor> fields;
     std::vector<Numbers> expected;
     for (Number i = 0; i < count; ++i) {

@@ -101,7 +101,7 @@ RunResult run_with_fault(const Scenario& scenario, const Fault& fault, std::uint
 LoopResult loop(const Scenario& scenario, const FaultKind& kind, std::uint64_t round, std::uint64_t stride) {
   LoopResult result;
   if (kind.source == Fault::Source::stream && !scenario.streams) return result;
-  for (std::uint64_t n = 1; n <= most_sites; n += n < always ? 1 : stride) {
+  for (std::uint64_t n = 1; n <= most_sites; n += n < always ? 1 : stride * scenario.stride) {
     const Fault fault{kind.source, kind.fault_class, kind.mode, n};
     RunResult run = run_with_fault(scenario, fault, round * 1'000'003 + n);
     const bool done = !run.fired;

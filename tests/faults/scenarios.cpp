@@ -130,10 +130,19 @@ void steady_loop(World& world) {
 }
 
 void steady_loop_with_wait_lists(World& world) {
-  world.make_manager(small(), {});  // with the planner that programs get
+  world.make_manager(small(), steady({.planner = "excess-overlap"}));
   const Network network = make_network(world, 2);
   for (Element i = 0; i < 5; ++i) train(world, network, i, 256, true);
   world.download_later(network.weights[1]);
+  world.synchronize();
+}
+
+// With the planner that programs get: it makes many small objects.
+void planned_by_best(World& world) {
+  world.make_manager(small(), steady({.planner = "best"}));
+  const Network network = make_network(world, 2);
+  for (Element i = 0; i < 5; ++i) train(world, network, i);
+  world.download(network.weights[1]);
   world.synchronize();
 }
 
@@ -313,10 +322,7 @@ void checked_accesses(World& world) {
 }
 
 void deferred_planning(World& world) {
-  SchedulerOptions scheduler;
-  scheduler.planning = Planning::deferred;
-  scheduler.planner = "belady";
-  world.make_manager(small(), std::move(scheduler));
+  world.make_manager(small(), steady({.planner = "belady", .planning = Planning::deferred}));
   const Network network = make_network(world, 2);
   for (Element i = 0; i < 6; ++i) {
     train(world, network, i);
@@ -416,11 +422,12 @@ bool changed_budgets(World& world) {
   return followed(world) && report->budget_changes == 4 && report->plan_starts >= 4;
 }
 
-constexpr std::array<Scenario, 17> all{{
+constexpr std::array<Scenario, 18> all{{
     {.name = "build and tear down", .run = build_and_tear_down},
     {.name = "more than memory", .run = more_than_memory, .achieved = swapped_both_ways},
     {.name = "a steady loop", .run = steady_loop, .achieved = followed},
     {.name = "a steady loop with wait lists", .run = steady_loop_with_wait_lists, .achieved = followed},
+    {.name = "planned by best", .run = planned_by_best, .achieved = followed, .stride = 83},
     {.name = "divergence in mid-iteration", .run = divergence, .achieved = left_and_followed_again},
     {.name = "plans saved and loaded", .run = plan_files, .achieved = loaded_plan_followed, .streams = true},
     {.name = "tensors made inside iterations", .run = tensors_inside_iterations, .achieved = followed_at_all},

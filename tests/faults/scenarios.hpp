@@ -3,6 +3,7 @@
 
 // The programs into which faults are put. Each does what its name says, on a device with very little memory.
 
+#include <cstdint>
 #include <span>
 #include <string_view>
 
@@ -19,7 +20,8 @@ struct Scenario {
   void (*device)(simulated::Options& options) = [](simulated::Options&) {};
   /// Without a fault: what shows that the program did what it is for.
   bool (*achieved)(World& world) = [](World&) { return true; };
-  bool streams = false;  ///< reads or writes files
+  bool streams = false;      ///< reads or writes files
+  std::uint64_t stride = 1;  ///< above 1: of its many calls of operator new and the backend, one in so many fails
 };
 
 [[nodiscard]] std::span<const Scenario> scenarios();

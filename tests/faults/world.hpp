@@ -20,6 +20,8 @@
 #include <swapmm/backend/simulated.hpp>
 #include <swapmm/swapmm.hpp>
 
+#include "support/steady_plans.hpp"
+
 namespace swapmm::test {
 
 using FaultyDevice = Faulty<simulated::Backend>;
@@ -71,7 +73,7 @@ class World {
   // again the program goes on without it.
 
   /// With a planner that takes microseconds: a loop makes some ten thousand plans.
-  void make_manager(const Options& options, SchedulerOptions scheduler = {.planner = "belady"});
+  void make_manager(const Options& options, SchedulerOptions scheduler = steady({.planner = "belady"}));
   /// The manager that later calls use.
   void use_manager(std::size_t number) { current_ = number; }
   void move_manager();

@@ -12,6 +12,7 @@
 
 #include "inference/stack.hpp"
 #include "neural/device.hpp"
+#include "support/steady_plans.hpp"
 
 namespace {
 
@@ -40,7 +41,7 @@ struct Run {
 };
 
 Run infer(Bytes budget) {
-  MemoryManager manager(test::shared_backend(), {.device_budget = budget});
+  MemoryManager manager(test::shared_backend(), {.device_budget = budget}, test::steady_plans());
   Stack stack(test::math(), manager, settings());
   Run run;
   for (std::size_t i = 0; i < batches; ++i) run.results.push_back(stack.infer(inputs(i)));

@@ -19,6 +19,7 @@
 #include "neural/recurrent_reference.hpp"
 #include "neural/training_run.hpp"
 #include "sequence/recurrent.hpp"
+#include "support/steady_plans.hpp"
 
 namespace {
 
@@ -202,7 +203,8 @@ TEST_CASE("a budget below the largest bundle of the recurrent network is refused
 }
 
 TEST_CASE("the recurrent network makes no buffer behind the budget") {
-  MemoryManager manager(test::shared_backend(), {.device_budget = Bytes{with_all_memory().live.peak.value / 4}});
+  MemoryManager manager(test::shared_backend(), {.device_budget = Bytes{with_all_memory().live.peak.value / 4}},
+                        test::steady_plans());
   Network network(test::math(), manager, training_settings());
   std::optional<test::DeviceCalls> settled;
   for (std::uint32_t step = 0; step < training_steps; ++step) {

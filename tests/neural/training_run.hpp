@@ -14,6 +14,7 @@
 
 #include "neural/device.hpp"
 #include "neural/pictures.hpp"
+#include "support/steady_plans.hpp"
 
 namespace swapmm::test {
 
@@ -28,7 +29,7 @@ struct TrainingRun {
 template <class Network, class Settings>
 TrainingRun train(const Settings& settings, std::uint32_t steps, float rate, Bytes budget, std::size_t observe = 2,
                   Math& by = math()) {
-  MemoryManager manager(shared_backend(), {.device_budget = budget}, Scheduler({.observe = observe}));
+  MemoryManager manager(shared_backend(), {.device_budget = budget}, steady_plans({.observe = observe}));
   Network network(by, manager, settings);
   for (std::uint32_t step = 0; step < steps; ++step) {
     const Batch batch = test::batch(settings.batch, step);

@@ -16,6 +16,7 @@
 #include "neural/pictures.hpp"
 #include "neural/raw_network.hpp"
 #include "neural/training_run.hpp"
+#include "support/steady_plans.hpp"
 
 namespace {
 
@@ -91,7 +92,8 @@ TEST_CASE("and the same bits as a program without swapmm") {
 
 TEST_CASE("evaluations, and taking the loss, between steps leave the plans and the bits as they are") {
   const Run& all = with_all_memory();
-  MemoryManager manager(test::shared_backend(), {.device_budget = Bytes{all.live.peak.value / 4}});
+  MemoryManager manager(test::shared_backend(), {.device_budget = Bytes{all.live.peak.value / 4}},
+                        test::steady_plans());
   Network network(test::math(), manager, settings());
   std::uint64_t followed = 0;
   for (std::uint32_t step = 0; step < steps; ++step) {
@@ -108,7 +110,8 @@ TEST_CASE("evaluations, and taking the loss, between steps leave the plans and t
 
 TEST_CASE("nobody makes a buffer of the device behind the budget") {
   const Run& all = with_all_memory();
-  MemoryManager manager(test::shared_backend(), {.device_budget = Bytes{all.live.peak.value / 2}});
+  MemoryManager manager(test::shared_backend(), {.device_budget = Bytes{all.live.peak.value / 2}},
+                        test::steady_plans());
   Network network(test::math(), manager, settings());
   const test::DeviceCalls all_calls;
   std::optional<test::DeviceCalls> settled;

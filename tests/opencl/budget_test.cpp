@@ -12,6 +12,7 @@
 
 #include "opencl/support.hpp"
 #include "support/chain.hpp"
+#include "support/steady_plans.hpp"
 
 using namespace swapmm;
 using namespace swapmm::test;
@@ -62,7 +63,7 @@ TEST_CASE("a manager takes its budget from the device at once, rounded down to t
     CHECK(manager.report().device_budget == rounded_down(budget, alignment));
   }
   reset_api_calls();
-  Manager manager(backend, {.device_budget = half});
+  Manager manager(backend, {.device_budget = half}, steady_plans());
   Chain<opencl::Backend> chain(manager, layers);
   for (Number seed = 0; seed < 8; ++seed) chain.iterate(seed);
   CHECK(manager.report().iterations_followed > 0);
@@ -83,7 +84,7 @@ TEST_CASE("a budget above the largest allocation is taken in arenas of that size
     CHECK(api_calls().device_bytes == taken.value);
     CHECK(api_calls().buffers_made == (taken.value + arena.value - 1) / arena.value);
   }
-  Manager manager(shared_backend(), {.device_budget = half});
+  Manager manager(shared_backend(), {.device_budget = half}, steady_plans());
   Chain<opencl::Backend> chain(manager, layers);
   ChainModel model(layers);
   for (Number seed = 0; seed < 8; ++seed) {
@@ -125,7 +126,7 @@ TEST_CASE(
     CAPTURE(form == Form::plain);
     const Number rounds = device_is_slow() ? 20 : 300;
     constexpr std::uint64_t operations = 2 * layers + 1;
-    Manager manager(shared_backend(), {.device_budget = half, .queue_depth = 8});
+    Manager manager(shared_backend(), {.device_budget = half, .queue_depth = 8}, steady_plans());
     Chain<opencl::Backend> chain(manager, layers, form);
     ChainModel model(layers);
     Number seed = 0;
@@ -179,7 +180,7 @@ TEST_CASE(
 }
 
 TEST_CASE("a followed iteration with uploads, downloads and parts of tensors makes no object either") {
-  Manager manager(shared_backend(), {.device_budget = half, .queue_depth = 8});
+  Manager manager(shared_backend(), {.device_budget = half, .queue_depth = 8}, steady_plans());
   Chain<opencl::Backend> chain(manager, layers, Form::with_event);
   Numbers target(chain_length);
   const std::size_t rows = chain_length / 4;

@@ -12,6 +12,7 @@
 
 #include "opencl/support.hpp"
 #include "support/chain.hpp"
+#include "support/steady_plans.hpp"
 
 using namespace swapmm;
 using namespace swapmm::test;
@@ -40,7 +41,7 @@ struct Desk {
            manager.report().iterations_followed > 0;
   }
 
-  Manager manager{shared_backend(), {.device_budget = Bytes{4 * chain_tensor.value}}};
+  Manager manager{shared_backend(), {.device_budget = Bytes{4 * chain_tensor.value}}, steady_plans()};
   Chain<opencl::Backend> chain{manager, layers};
   ChainModel model{layers};
 };

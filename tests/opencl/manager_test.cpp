@@ -15,6 +15,7 @@
 
 #include "opencl/support.hpp"
 #include "support/chain.hpp"
+#include "support/steady_plans.hpp"
 
 using namespace swapmm;
 using namespace swapmm::test;
@@ -46,7 +47,7 @@ struct Results {
 constexpr Number iterations = 9;
 
 Results run_chain(const Options& options, const SchedulerOptions& scheduler, Form form, Report& report) {
-  Manager manager(shared_backend(), options, Scheduler(scheduler));
+  Manager manager(shared_backend(), options, steady_plans(scheduler));
   Chain<opencl::Backend> chain(manager, layers, form);
   Results results;
   results.outputs.assign(iterations, Numbers(chain_length));
@@ -141,7 +142,7 @@ TEST_CASE("checked accesses find nothing wrong with a program that declares what
 }
 
 TEST_CASE("an undeclared write is found and names operation and tensor") {
-  Manager manager(shared_backend(), {.device_budget = half, .check_access = true});
+  Manager manager(shared_backend(), {.device_budget = half, .check_access = true}, steady_plans());
   auto read = manager.tensor<Number>({chain_length}, "only read");
   auto written = manager.tensor<Number>({chain_length}, "written");
   read.upload(numbers(chain_length, 1));
@@ -157,7 +158,7 @@ TEST_CASE("an undeclared write is found and names operation and tensor") {
 TEST_CASE("parts of tensors are read and written in place") {
   constexpr std::size_t rows = 8;
   constexpr std::size_t columns = 256;
-  Manager manager(shared_backend(), {.device_budget = Bytes{3 * rows * columns * sizeof(Number)}});
+  Manager manager(shared_backend(), {.device_budget = Bytes{3 * rows * columns * sizeof(Number)}}, steady_plans());
   std::vector<NumberTensor> tensors;
   std::vector<Numbers> expected;
   for (Number i = 0; i < 4; ++i) {
@@ -189,7 +190,7 @@ TEST_CASE("parts of tensors are read and written in place") {
 }
 
 TEST_CASE("two kinds of iterations take turns, each by its own plan") {
-  Manager manager(shared_backend(), {.device_budget = half});
+  Manager manager(shared_backend(), {.device_budget = half}, steady_plans());
   Chain<opencl::Backend> chain(manager, layers, Form::with_event);
   ChainModel model(layers);
   std::vector<Numbers> outputs;
@@ -214,7 +215,7 @@ TEST_CASE("two kinds of iterations take turns, each by its own plan") {
 }
 
 TEST_CASE("a program that does something else in mid-iteration goes on right, and is planned again") {
-  Manager manager(shared_backend(), {.device_budget = half});
+  Manager manager(shared_backend(), {.device_budget = half}, steady_plans());
   Chain<opencl::Backend> chain(manager, layers);
   ChainModel model(layers);
   auto extra = manager.tensor<Number>({chain_length}, "extra");

@@ -12,6 +12,7 @@
 
 #include "opencl/support.hpp"
 #include "support/chain.hpp"
+#include "support/steady_plans.hpp"
 
 using namespace swapmm;
 using namespace swapmm::test;
@@ -27,11 +28,11 @@ constexpr Bytes half{chain_bytes(layers).value / 2};
 /// A scheduler that has loaded the plan of a manager with half of the chain's memory.
 Scheduler with_a_saved_plan() {
   std::stringstream file;
-  Manager manager(shared_backend(), {.device_budget = half});
+  Manager manager(shared_backend(), {.device_budget = half}, steady_plans());
   Chain<opencl::Backend> chain(manager, layers);
   for (Number seed = 0; seed < 5; ++seed) chain.iterate(seed);
   manager.scheduler().save_plan("train", file);
-  Scheduler scheduler;
+  Scheduler scheduler = steady_plans();
   scheduler.load_plan("train", file);
   return scheduler;
 }
@@ -40,7 +41,7 @@ Scheduler with_a_saved_plan() {
 
 TEST_CASE("tensors made and dropped inside iterations take places of a plan") {
   for (const Form form : {Form::plain, Form::with_event}) {
-    Manager manager(shared_backend(), {.device_budget = Bytes{4 * chain_tensor.value}});
+    Manager manager(shared_backend(), {.device_budget = Bytes{4 * chain_tensor.value}}, steady_plans());
     std::vector<NumberTensor> weights;
     ChainModel model(layers);
     for (std::size_t i = 0; i < layers; ++i) {
@@ -79,7 +80,7 @@ TEST_CASE("tensors made and dropped inside iterations take places of a plan") {
 }
 
 TEST_CASE("handles that change places make a plan of two iterations") {
-  Manager manager(shared_backend(), {.device_budget = Bytes{3 * chain_tensor.value}});
+  Manager manager(shared_backend(), {.device_budget = Bytes{3 * chain_tensor.value}}, steady_plans());
   std::vector<NumberTensor> fields;
   std::vector<Numbers> expected;
   for (Number i = 0; i < 5; ++i) {
@@ -142,7 +143,7 @@ TEST_CASE("a saved plan for another budget is refused with a note, and the manag
 }
 
 TEST_CASE("work areas are places of their own under the budget") {
-  Manager manager(shared_backend(), {.device_budget = Bytes{4 * chain_tensor.value}});
+  Manager manager(shared_backend(), {.device_budget = Bytes{4 * chain_tensor.value}}, steady_plans());
   std::vector<NumberTensor> tensors;
   std::vector<Numbers> expected;
   for (Number i = 0; i < 5; ++i) {
@@ -171,8 +172,8 @@ TEST_CASE("work areas are places of their own under the budget") {
 
 TEST_CASE("two managers on one device do not touch each other's values") {
   const opencl::Backend backend = shared_backend();
-  std::optional<Manager> first(std::in_place, backend, Options{.device_budget = half});
-  Manager second(backend, {.device_budget = half});
+  std::optional<Manager> first(std::in_place, backend, Options{.device_budget = half}, steady_plans());
+  Manager second(backend, {.device_budget = half}, steady_plans());
   std::optional<Chain<opencl::Backend>> one(std::in_place, *first, layers);
   Chain<opencl::Backend> two(second, layers, Form::with_event);
   ChainModel model_one(layers);

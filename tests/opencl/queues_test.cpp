@@ -14,6 +14,7 @@
 
 #include "opencl/support.hpp"
 #include "support/chain.hpp"
+#include "support/steady_plans.hpp"
 
 using namespace swapmm;
 using namespace swapmm::test;
@@ -47,7 +48,7 @@ TEST_CASE("operations run on the program's queue, in order with the program's ow
        {cl_command_queue_properties{0}, cl_command_queue_properties{CL_QUEUE_PROFILING_ENABLE}}) {
     const auto queue = make_queue(properties);
     const auto mine = make_buffer(chain_tensor.value);
-    Manager manager(shared_backend(queue.get()), {.device_budget = Bytes{3 * chain_tensor.value}});
+    Manager manager(shared_backend(queue.get()), {.device_budget = Bytes{3 * chain_tensor.value}}, steady_plans());
     std::vector<Tensor<Number, opencl::Backend>> sums;
     for (const char* const name : {"a", "b", "c", "d"}) {
       sums.push_back(manager.tensor<Number>({chain_length}, name));
@@ -87,7 +88,7 @@ TEST_CASE("times are observed on swapmm's queue, and on the program's with or wi
   for (const cl_command_queue queue : {cl_command_queue{nullptr}, profiling.get(), plain.get()}) {
     for (const Form form : {Form::plain, Form::with_event}) {
       CAPTURE(std::string(queue == nullptr ? "own" : queue == plain.get() ? "plain" : "profiling"));
-      Manager manager(shared_backend(queue), half);
+      Manager manager(shared_backend(queue), half, steady_plans());
       Chain<opencl::Backend> chain(manager, layers, form);
       ChainModel model(layers);
       for (Number seed = 0; seed < 8; ++seed) {
@@ -174,7 +175,7 @@ TEST_CASE("copies keep their order where timing goes on and off between them") {
 }
 
 TEST_CASE("an operation of the second form may give no event") {
-  Manager manager(shared_backend(), half);
+  Manager manager(shared_backend(), half, steady_plans());
   Chain<opencl::Backend> chain(manager, layers);
   ChainModel model(layers);
   for (Number seed = 0; seed < 6; ++seed) {
@@ -196,7 +197,7 @@ TEST_CASE("an operation of the second form may give no event") {
 }
 
 TEST_CASE("an operation of the second form that queues nothing still waits for what it was to wait for") {
-  Manager manager(shared_backend(), half);
+  Manager manager(shared_backend(), half, steady_plans());
   auto tensor = manager.tensor<Number>({chain_length}, "t");
   for (Number seed = 0; seed < 200; ++seed) {
     tensor.upload(numbers(chain_length, seed));
@@ -212,7 +213,7 @@ TEST_CASE("an operation of the second form that queues nothing still waits for w
 }
 
 TEST_CASE("an operation of the second form may be a marker behind its waits") {
-  Manager manager(shared_backend(), half);
+  Manager manager(shared_backend(), half, steady_plans());
   auto tensor = manager.tensor<Number>({chain_length}, "t");
   for (Number seed = 0; seed < 20; ++seed) {
     tensor.upload(numbers(chain_length, seed));
@@ -236,7 +237,7 @@ TEST_CASE("an operation of the second form may be a marker behind its waits") {
 TEST_CASE("an event that tells of failed work is reported with the value it was for, and the manager works on") {
   const auto at_rest = objects_at_rest();
   {
-    Manager manager(shared_backend(), half);
+    Manager manager(shared_backend(), half, steady_plans());
     Chain<opencl::Backend> chain(manager, layers);
     ChainModel model(layers);
     chain.iterate(1);
@@ -264,7 +265,7 @@ TEST_CASE("an event that tells of failed work is reported with the value it was 
 }
 
 TEST_CASE("what an operation of the second form throws passes through, and its waits are not lost") {
-  Manager manager(shared_backend(), half);
+  Manager manager(shared_backend(), half, steady_plans());
   Chain<opencl::Backend> chain(manager, layers);
   ChainModel model(layers);
   for (Number seed = 0; seed < 8; ++seed) {

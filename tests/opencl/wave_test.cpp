@@ -14,6 +14,7 @@
 #include "larger_than_memory/wave.hpp"
 #include "larger_than_memory/with_swapmm.hpp"
 #include "opencl/device.hpp"
+#include "support/steady_plans.hpp"
 
 namespace {
 
@@ -33,12 +34,15 @@ void check_against_raw(const wave::Problem& problem, std::size_t iterations_per_
   const Bytes budget{wave::working_set(problem).value / 4};
   std::size_t followed_shots = 0;
   bool left_the_plan = false;
-  const auto [swapped, report] = wave::run_with_swapmm(backend, problem, budget, [&](const wave::ShotReport& shot) {
-    left_the_plan = left_the_plan || (followed_shots > 0 && !shot.followed);
-    if (shot.followed) ++followed_shots;
-    CHECK(shot.in.value > 0);
-    CHECK(shot.out.value > 0);
-  });
+  const auto [swapped, report] = wave::run_with_swapmm(
+      backend, problem, budget,
+      [&](const wave::ShotReport& shot) {
+        left_the_plan = left_the_plan || (followed_shots > 0 && !shot.followed);
+        if (shot.followed) ++followed_shots;
+        CHECK(shot.in.value > 0);
+        CHECK(shot.out.value > 0);
+      },
+      test::steady());
 
   CHECK(report.iterations_followed > 0);
   CHECK(report.iterations_followed == followed_shots);

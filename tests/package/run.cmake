@@ -69,12 +69,14 @@ elseif(case STREQUAL "refusals")
   expect_refused(${swapmm_build} "99 REQUIRED" "requested version \"99\""
     "swapmmConfig.cmake, version: ${swapmm_version}")
   # One that could be built, and was not.
-  execute_process(COMMAND ${configure} -D SWAPMM_OPENCL=OFF -D SWAPMM_CUDA=OFF -D SWAPMM_BUILD_TESTS=OFF -D SWAPMM_BUILD_EXAMPLES=OFF
-    -D SWAPMM_BUILD_BENCH=OFF -S ${swapmm_source} -B ${folder}/core_alone COMMAND_ERROR_IS_FATAL ANY OUTPUT_QUIET)
+  execute_process(COMMAND ${configure} -D SWAPMM_OPENCL=OFF -D SWAPMM_CUDA=OFF -D SWAPMM_BUILD_ILP=OFF -D SWAPMM_BUILD_TESTS=OFF
+    -D SWAPMM_BUILD_EXAMPLES=OFF -D SWAPMM_BUILD_BENCH=OFF -S ${swapmm_source} -B ${folder}/core_alone COMMAND_ERROR_IS_FATAL ANY OUTPUT_QUIET)
   expect_refused(${folder}/core_alone "REQUIRED COMPONENTS opencl"
     "swapmm ${swapmm_version} has no component 'opencl'" "It has: core.")
   expect_refused(${folder}/core_alone "REQUIRED COMPONENTS cuda"
     "swapmm ${swapmm_version} has no component 'cuda'" "It has: core.")
+  expect_refused(${folder}/core_alone "REQUIRED COMPONENTS ilp"
+    "swapmm ${swapmm_version} has no component 'ilp'" "It has: core.")
 else()
   message(FATAL_ERROR "no package test is called '${case}'")
 endif()

@@ -133,7 +133,8 @@ TEST_CASE("every planner gives a valid plan for every random trace and machine w
       }
       check_plan(trace, machine, *plan);
       CHECK(plan->planner == planner.name);
-      CHECK(*planner.make(trace, machine, {}) == *plan);
+      // `best` takes longer than all others together.
+      if (planner.name != "best" || round % 4 == 0) CHECK(*planner.make(trace, machine, {}) == *plan);
       if (planner.name == "per-operation") per_operation = *plan;
       if (planner.name == "excess-overlap" && per_operation) CHECK(!is_worse(*plan, *per_operation));
       ++planned;

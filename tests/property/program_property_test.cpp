@@ -73,6 +73,8 @@ TEST_CASE("random programs read what they wrote, within all budgets, on demand a
   CHECK(sum.refused > all.count / 2);
   CHECK(sum.swaps > 50 * all.count);
   CHECK(sum.budget_changes > all.count / 4);
+  CHECK(sum.sampled_rounds > all.count / 8);
+  CHECK(sum.plans_remade > all.count / 50);
   MESSAGE(sum.budget_changes << " other budgets, " << sum.sampled_rounds << " rounds sampled, " << sum.plans_remade
                              << " plans made anew");
 }

@@ -20,6 +20,7 @@
 
 #include "support/chain.hpp"
 #include "support/numbers.hpp"
+#include "support/steady_plans.hpp"
 
 namespace swapmm::test {
 
@@ -245,9 +246,7 @@ class FaultWorld {
     });
   }
   static Scheduler scheduler() {
-    SchedulerOptions options;
-    options.planner = "on-demand";  // the quickest: plans are made thousands of times
-    return Scheduler(options);
+    return steady_plans({.planner = "on-demand"});  // the quickest: plans are made thousands of times
   }
 
   void note_lost(std::string_view text) {

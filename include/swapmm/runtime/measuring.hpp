@@ -27,6 +27,7 @@ class Measuring {
   /// Between two iterations, the last of which had that name: tells the book what is known by now, which may make a
   /// plan. Waits for the device where the program runs on demand and the next way to go depends on it.
   void collect(std::string_view last) {
+    if (parts_.in_capture) return;  // no event can be asked there
     if (!parts_.follower.active() && book_.awaits_times(last, !stopwatch_.ready())) {
       parts_.store.timeline.host_wait(parts_.store.timeline.everything());
     }

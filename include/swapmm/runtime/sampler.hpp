@@ -29,7 +29,7 @@ class Sampler {
   /// The times of a round are on their way.
   [[nodiscard]] bool waiting() const { return state_ == State::waiting; }
 
-  /// Room for a round of so many operations and copies. Makes events.
+  /// Room for a round of so many operations and copies; times that are on their way stay. Makes events.
   void reserve(std::size_t works) {
     works_.reserve(works);
     while (works_.size() < works) works_.push_back({backend_.make_event(), backend_.make_event()});
@@ -40,7 +40,7 @@ class Sampler {
     count_ = 0;
     complete_ = true;
     spoilt_ = nullptr;
-    last_.fill(nullptr);
+    last_.fill(std::nullopt);
   }
 
   /// Work begins on the queue: behind its waits, before itself. Throws what the backend throws.
@@ -63,7 +63,7 @@ class Sampler {
     try {
       backend_.record(queue, work.end);
       work.ended = true;
-      last_[index(queue)] = &work.end;
+      last_[index(queue)] = count_ - 1;
     } catch (...) {
       complete_ = false;
       spoilt_ = std::current_exception();
@@ -84,9 +84,9 @@ class Sampler {
   /// The times can be had. Never waits; a round that failed has none.
   [[nodiscard]] bool ready() {
     if (!waiting()) return false;
-    for (const typename B::Event* const event : last_) {
-      if (event == nullptr) continue;
-      const EventStatus status = backend_.status(*event);
+    for (const std::optional<std::size_t> last : last_) {
+      if (!last) continue;
+      const EventStatus status = backend_.status(works_[*last].end);
       if (status == EventStatus::running) return false;
       if (status == EventStatus::complete) continue;
       give_up();
@@ -123,7 +123,7 @@ class Sampler {
   std::size_t count_ = 0;  // of them, in this round
   bool complete_ = true;
   std::exception_ptr spoilt_;
-  std::array<const typename B::Event*, queue_count> last_{};
+  std::array<std::optional<std::size_t>, queue_count> last_{};  // of the works of each queue; room may grow meanwhile
 };
 
 }  // namespace swapmm::runtime

@@ -76,7 +76,7 @@ class ManagedChain {
       : math_(math),
         chain_(chain),
         work_(chain_work(math, chain)),
-        manager_(backend, Options{.device_budget = budget(part)}) {
+        manager_(backend, Options{.device_budget = budget(part)}, Scheduler({.trial_iterations = 0})) {
     for (std::size_t i = 0; i < chain.tensors(); ++i) {
       tensors_.push_back(manager_.template tensor<Number>({chain.numbers()}, "tensor " + std::to_string(i)));
     }

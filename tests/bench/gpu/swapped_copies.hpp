@@ -22,7 +22,8 @@ class SwappedCopies {
   /// `fill(op, tensor)` queues what gives a tensor its first value.
   template <class Fill>
   SwappedCopies(const B& backend, std::size_t bytes, std::size_t count, Direction direction, Fill&& fill)
-      : manager_(backend, Options{.device_budget = Bytes{bytes * resident}}), direction_(direction) {
+      : manager_(backend, Options{.device_budget = Bytes{bytes * resident}}, Scheduler({.trial_iterations = 0})),
+        direction_(direction) {
     if (count <= resident) throw std::invalid_argument("there are as many tensors as fit");
     for (std::size_t i = 0; i < count; ++i) {
       tensors_.push_back(manager_.template tensor<std::byte>({bytes}, "tensor " + std::to_string(i),

@@ -95,7 +95,8 @@ class Sweep {
  private:
   struct Session {
     Session(Subject& subject, Bytes budget, std::size_t observe)
-        : manager(subject.backend(), Options{.device_budget = budget}, Scheduler({.observe = observe})),
+        : manager(subject.backend(), Options{.device_budget = budget},
+                  Scheduler({.observe = observe, .trial_iterations = 0})),
           run(subject, manager) {}
 
     void steps(std::size_t count) {

@@ -22,7 +22,7 @@ int main(int count, char** arguments) {
 
   const bench::Device device = bench::Device::pick(std::cerr);
   bench::Kernels kernels(device);
-  swapmm::SchedulerOptions scheduling;
+  swapmm::SchedulerOptions scheduling{.trial_iterations = 0};
   if (count > 6) scheduling.planner = arguments[6];
   swapmm::MemoryManager manager{
       device, {.device_budget = swapmm::Bytes{limit == 0 ? total : limit << 20U}}, swapmm::Scheduler(scheduling)};

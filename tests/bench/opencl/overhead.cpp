@@ -90,7 +90,9 @@ int main(int count, char** arguments) {
   const bench::Chain chain(16);
   bench::Kernels kernels(device);
   for (const auto allocation : {bench::Allocation::buffer_each, bench::Allocation::parts_of_one}) {
-    swapmm::MemoryManager manager{device, {.device_budget = swapmm::Bytes{chain.tensors * n * sizeof(float)}}};
+    swapmm::MemoryManager manager{device,
+                                  {.device_budget = swapmm::Bytes{chain.tensors * n * sizeof(float)}},
+                                  swapmm::Scheduler({.trial_iterations = 0})};
     bench::Managed managed(manager, chain, kernels, n, inner);
     bench::Raw raw(device, chain, kernels, n, inner, allocation);
     const char* const what =

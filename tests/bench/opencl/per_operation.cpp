@@ -120,7 +120,9 @@ int main(int count, char** arguments) {
 
   const bench::Device device = bench::Device::pick(std::cerr);
   bench::Kernels kernels(device);
-  swapmm::MemoryManager manager{device, {.device_budget = swapmm::Bytes{budget_tensors * n * sizeof(float)}}};
+  swapmm::MemoryManager manager{device,
+                                {.device_budget = swapmm::Bytes{budget_tensors * n * sizeof(float)}},
+                                swapmm::Scheduler({.trial_iterations = 0})};
   bench::Managed managed(manager, chain, kernels, n, 1);
   for (int warm_up = 0; warm_up < 8; ++warm_up) managed.iterate();
   manager.synchronize();
