@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "cuda_calls/support.hpp"
+#include "support/steady_plans.hpp"
 
 using namespace swapmm;
 using namespace swapmm::test;
@@ -48,7 +49,7 @@ TEST_CASE("all accesses are in order, whatever is complete when it is asked") {
           fake_cuda::restart({fake_cuda::FakeDevice{}}, seed);
           fake_cuda::set_query_luck(luck);
           {
-            Manager manager(fake_backend(), {.device_budget = half, .demand_mode = mode});
+            Manager manager(fake_backend(), {.device_budget = half, .demand_mode = mode}, steady_plans());
             Chain<CheckedBackend> chain(manager, layers, form);
             for (Number step = 0; step < 8; ++step) chain.iterate(step);
             CHECK(manager.report().iterations_followed == 5);
@@ -65,7 +66,7 @@ TEST_CASE("all accesses are in order, whatever is complete when it is asked") {
 }
 
 TEST_CASE_FIXTURE(Fixture, "the budget is one allocation, and host memory comes in one slab") {
-  Manager manager(fake_backend(), {.device_budget = half});
+  Manager manager(fake_backend(), {.device_budget = half}, steady_plans());
   CHECK(fake_cuda::count("cudaMalloc") == 1);
   CHECK(fake_cuda::device_bytes() == half.value);
   Chain<CheckedBackend> chain(manager, layers);
@@ -77,7 +78,7 @@ TEST_CASE_FIXTURE(Fixture, "the budget is one allocation, and host memory comes 
 
 TEST_CASE_FIXTURE(Fixture, "a followed iteration makes no object and waits for nothing but its slots") {
   fake_cuda::set_query_luck(100);
-  Manager manager(fake_backend(), {.device_budget = half});
+  Manager manager(fake_backend(), {.device_budget = half}, steady_plans());
   Chain<CheckedBackend> chain(manager, layers);
   for (Number step = 0; step < 8; ++step) chain.iterate(step);
   const Report before = manager.report();
@@ -108,7 +109,7 @@ TEST_CASE_FIXTURE(Fixture, "a followed iteration makes no object and waits for n
 }
 
 TEST_CASE_FIXTURE(Fixture, "where everything fits, a followed operation is its launch and nothing else") {
-  Manager manager(fake_backend(), {.device_budget = chain_bytes(layers)});
+  Manager manager(fake_backend(), {.device_budget = chain_bytes(layers)}, steady_plans());
   auto a = manager.tensor<Number>({chain_length}, "a");
   auto b = manager.tensor<Number>({chain_length}, "b");
   a.upload(numbers(chain_length, 1));
@@ -130,7 +131,7 @@ TEST_CASE_FIXTURE(Fixture, "where everything fits, a followed operation is its l
 }
 
 TEST_CASE_FIXTURE(Fixture, "pageable memory takes what cannot be page-locked") {
-  Manager manager(fake_backend(), {.device_budget = half});
+  Manager manager(fake_backend(), {.device_budget = half}, steady_plans());
   Chain<CheckedBackend> chain(manager, layers);
   {
     fake_cuda::FailingCall refused("cudaHostAlloc", cudaErrorMemoryAllocation, 1);
@@ -156,7 +157,7 @@ TEST_CASE_FIXTURE(Fixture, "NVTX ranges change nothing that is asked of the API"
   const auto calls_of = [](bool nvtx) {
     fake_cuda::restart();
     fake_cuda::set_query_luck(100);
-    Manager manager(fake_backend(nvtx), {.device_budget = half});
+    Manager manager(fake_backend(nvtx), {.device_budget = half}, steady_plans());
     Chain<CheckedBackend> chain(manager, layers);
     for (Number step = 0; step < 6; ++step) chain.iterate(step);
     return counted();

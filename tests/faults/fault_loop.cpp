@@ -71,9 +71,9 @@ const std::vector<FaultKind>& fault_kinds() {
   return kinds;
 }
 
-RunResult run_with_fault(const Scenario& scenario, const Fault& fault, std::uint64_t seed) {
+RunResult run_with_fault(const Scenario& scenario, const Fault& fault, std::uint64_t seed, AllocationSites* sites) {
   RunResult result;
-  World world(device_for(scenario, seed), fault);
+  World world(device_for(scenario, seed), fault, sites);
   scenario.run(world);
   if (fault.source == Fault::Source::nothing && !scenario.achieved(world)) {
     result.problems.push_back("the scenario does not do what it is for");
@@ -98,21 +98,45 @@ RunResult run_with_fault(const Scenario& scenario, const Fault& fault, std::uint
   return result;
 }
 
+void LoopResult::add(RunResult run) {
+  if (run.fired) {
+    ++sites;
+    ++runs;
+    if (run.hidden) ++hidden;
+  }
+  for (std::string& problem : run.problems) {
+    if (problems.size() < most_problems) problems.push_back(std::move(problem));
+  }
+}
+
+namespace {
+
+/// A plan alone takes thousands of allocations, most of them in the same place: the first two of each place fail.
+LoopResult loop_over_allocations(const Scenario& scenario, std::uint64_t seed, std::uint64_t stride) {
+  AllocationSites sites(2);
+  (void)run_with_fault(scenario, Fault{}, seed, &sites);
+  LoopResult result;
+  for (std::size_t i = 0; i < sites.numbers().size(); i += i < always ? 1 : stride) {
+    result.add(run_with_fault(scenario, {Fault::Source::operator_new, {}, FaultMode::once, sites.numbers()[i]}, seed));
+  }
+  return result;
+}
+
+}  // namespace
+
 LoopResult loop(const Scenario& scenario, const FaultKind& kind, std::uint64_t round, std::uint64_t stride) {
   LoopResult result;
   if (kind.source == Fault::Source::stream && !scenario.streams) return result;
-  for (std::uint64_t n = 1; n <= most_sites; n += n < always ? 1 : stride * scenario.stride) {
-    const Fault fault{kind.source, kind.fault_class, kind.mode, n};
-    RunResult run = run_with_fault(scenario, fault, round * 1'000'003 + n);
+  if (kind.source == Fault::Source::operator_new) {
+    return loop_over_allocations(scenario, round * 1'000'003, stride * scenario.stride);
+  }
+  // Events are made in loops, one like the other.
+  const bool is_like_many = kind.source == Fault::Source::backend && kind.fault_class == FaultClass::event_creation;
+  const std::uint64_t step = stride * scenario.stride * (is_like_many ? 3 : 1);
+  for (std::uint64_t n = 1; n <= most_sites; n += n < always ? 1 : step) {
+    RunResult run = run_with_fault(scenario, {kind.source, kind.fault_class, kind.mode, n}, round * 1'000'003 + n);
     const bool done = !run.fired;
-    if (!done) {
-      ++result.sites;
-      ++result.runs;
-      if (run.hidden) ++result.hidden;
-    }
-    for (std::string& problem : run.problems) {
-      if (result.problems.size() < most_problems) result.problems.push_back(std::move(problem));
-    }
+    result.add(std::move(run));
     if (done) break;
   }
   return result;

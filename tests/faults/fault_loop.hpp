@@ -24,25 +24,28 @@ struct FaultKind {
 };
 [[nodiscard]] const std::vector<FaultKind>& fault_kinds();
 
-/// What the loop over one kind in one scenario saw.
-struct LoopResult {
-  std::size_t sites = 0;   ///< values of n that fired
-  std::size_t runs = 0;    ///< with a fault that fired
-  std::size_t hidden = 0;  ///< of them without an error to anybody
-  std::vector<std::string> problems;
-};
-
-/// One round: the device's steps in orders drawn from `round`. With a stride above 1 most values of n are left out.
-[[nodiscard]] LoopResult loop(const Scenario& scenario, const FaultKind& kind, std::uint64_t round,
-                              std::uint64_t stride = 1);
-
 /// One run. Returns its problems, and whether the fault fired.
 struct RunResult {
   bool fired = false;
   bool hidden = false;
   std::vector<std::string> problems;
 };
-[[nodiscard]] RunResult run_with_fault(const Scenario& scenario, const Fault& fault, std::uint64_t seed);
+/// What the loop over one kind in one scenario saw.
+struct LoopResult {
+  std::size_t sites = 0;   ///< values of n that fired
+  std::size_t runs = 0;    ///< with a fault that fired
+  std::size_t hidden = 0;  ///< of them without an error to anybody
+  std::vector<std::string> problems;
+
+  void add(RunResult run);
+};
+
+/// One round: the device's steps in orders drawn from `round`. With a stride above 1 most values of n are left out.
+[[nodiscard]] LoopResult loop(const Scenario& scenario, const FaultKind& kind, std::uint64_t round,
+                              std::uint64_t stride = 1);
+
+[[nodiscard]] RunResult run_with_fault(const Scenario& scenario, const Fault& fault, std::uint64_t seed,
+                                       AllocationSites* sites = nullptr);
 
 /// Of all loops so far, by class and mode.
 class FaultTable {

@@ -130,7 +130,7 @@ void steady_loop(World& world) {
 }
 
 void steady_loop_with_wait_lists(World& world) {
-  world.make_manager(small(), steady({.planner = "excess-overlap"}));
+  world.make_manager(small());
   const Network network = make_network(world, 2);
   for (Element i = 0; i < 5; ++i) train(world, network, i, 256, true);
   world.download_later(network.weights[1]);
@@ -427,7 +427,7 @@ constexpr std::array<Scenario, 18> all{{
     {.name = "more than memory", .run = more_than_memory, .achieved = swapped_both_ways},
     {.name = "a steady loop", .run = steady_loop, .achieved = followed},
     {.name = "a steady loop with wait lists", .run = steady_loop_with_wait_lists, .achieved = followed},
-    {.name = "planned by best", .run = planned_by_best, .achieved = followed, .stride = 83},
+    {.name = "planned by best", .run = planned_by_best, .achieved = followed, .stride = 29},
     {.name = "divergence in mid-iteration", .run = divergence, .achieved = left_and_followed_again},
     {.name = "plans saved and loaded", .run = plan_files, .achieved = loaded_plan_followed, .streams = true},
     {.name = "tensors made inside iterations", .run = tensors_inside_iterations, .achieved = followed_at_all},

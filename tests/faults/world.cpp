@@ -9,8 +9,6 @@
 #include <optional>
 #include <utility>
 
-#include "support/failing_new.hpp"
-
 namespace swapmm::test {
 
 std::string Fault::text() const {
@@ -32,10 +30,12 @@ class World::Armed {
     const bool due = world.fault_.source == Fault::Source::operator_new && !world.new_fired_ && !world.fault_over_ &&
                      world.fault_.n > world.allocations_seen_;
     if (due) failing_.emplace(world.fault_.n - world.allocations_seen_);
+    if (world.sites_ != nullptr) world.sites_->start();
   }
   Armed(const Armed&) = delete;
   Armed& operator=(const Armed&) = delete;
   ~Armed() {
+    if (world_.sites_ != nullptr) world_.sites_->stop();
     world_.allocations_seen_ += allocations() - before_;
     if (failing_ && failing_->fired()) world_.new_fired_ = true;
   }
@@ -46,8 +46,8 @@ class World::Armed {
   std::optional<FailingNew> failing_;
 };
 
-World::World(const simulated::Options& options, const Fault& fault)
-    : fault_(fault), device_(simulated::Backend(options), fault.backend_plan()) {}
+World::World(const simulated::Options& options, const Fault& fault, AllocationSites* sites)
+    : fault_(fault), device_(simulated::Backend(options), fault.backend_plan()), sites_(sites) {}
 
 World::~World() = default;
 

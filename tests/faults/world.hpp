@@ -20,6 +20,7 @@
 #include <swapmm/backend/simulated.hpp>
 #include <swapmm/swapmm.hpp>
 
+#include "support/failing_new.hpp"
 #include "support/steady_plans.hpp"
 
 namespace swapmm::test {
@@ -64,7 +65,8 @@ class World {
   static constexpr std::size_t usual_size = 64;  ///< elements: 256 bytes
   static constexpr Bytes usual_budget{1024};     ///< and the largest one
 
-  World(const simulated::Options& options, const Fault& fault);
+  /// With `sites`: notes what the library allocates.
+  World(const simulated::Options& options, const Fault& fault, AllocationSites* sites = nullptr);
   World(const World&) = delete;
   World& operator=(const World&) = delete;
   ~World();
@@ -188,6 +190,7 @@ class World {
   Element step_salt_ = 0;
 
   std::uint64_t allocations_seen_ = 0;
+  AllocationSites* sites_ = nullptr;
   bool new_fired_ = false;
   bool backend_fired_ = false;
   std::uint64_t kernels_ = 0;

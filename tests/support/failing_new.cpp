@@ -3,6 +3,7 @@
 
 #include "support/failing_new.hpp"
 
+#include <execinfo.h>
 #include <malloc.h>
 
 #include <algorithm>
@@ -17,9 +18,11 @@ namespace {
 thread_local std::uint64_t made = 0;
 thread_local std::uint64_t left = 0;  // until one fails; 0: none will
 thread_local bool has_fired = false;
+thread_local swapmm::test::AllocationSites* sites = nullptr;
 
 bool fails_now() {
   ++made;
+  if (sites != nullptr) sites->note();
   if (left == 0 || --left > 0) return false;
   has_fired = true;
   return true;
@@ -115,6 +118,22 @@ FailingNew::FailingNew(std::uint64_t n) {
 }
 FailingNew::~FailingNew() { left = 0; }
 bool FailingNew::fired() const { return has_fired; }
+
+void AllocationSites::start() { sites = this; }
+void AllocationSites::stop() {
+  if (sites == this) sites = nullptr;
+}
+void AllocationSites::note() {
+  sites = nullptr;  // what this allocates is no allocation of the program
+  constexpr int most_calls = 48;
+  std::array<void*, most_calls> calls{};
+  const int count = backtrace(calls.data(), most_calls);
+  std::uint64_t hash = 0;
+  for (int i = 0; i < count; ++i) hash = (hash ^ reinterpret_cast<std::uintptr_t>(calls[i])) * 0x9E3779B97F4A7C15U;
+  ++made_;
+  if (seen_[hash]++ < of_each_) numbers_.push_back(made_);
+  sites = this;
+}
 
 PeakMemory::PeakMemory() {
   blocks = {};

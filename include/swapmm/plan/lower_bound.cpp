@@ -50,8 +50,8 @@ class Relaxation {
       if (!solved) return;
       const double before = best_.bound;
       Response response = respond(*solved);
-      choose_paying(response);
-      const bool is_last = is_exact_ ? false : solved->grid.groups.size() >= effort_.groups;
+      const bool is_same_program = !choose_paying(response) && is_exact_;
+      const bool is_last = is_same_program || (!is_exact_ && solved->grid.groups.size() >= effort_.groups);
       GridCuts finer = is_exact_ || is_last ? cuts_ : refine(model_, *solved);
       if (!(response.bound > before)) {
         ++without_gain;
@@ -61,7 +61,7 @@ class Relaxation {
         best_ = std::move(response);
         best_grid_ = std::move(solved);
       }
-      if (is_last || without_gain > effort_.rounds / 3) return;
+      if (is_last || without_gain > (is_exact_ ? 0 : effort_.rounds / 3)) return;
       cuts_ = std::move(finer);
     }
   }
@@ -138,13 +138,16 @@ class Relaxation {
     }
   }
 
-  void choose_paying(const Response& response) {
+  /// True where that changes the program.
+  bool choose_paying(const Response& response) {
+    const PayingWindows before = std::exchange(paying_, {});
     paying_.main = response.main_window;
     paying_.others_are_free.assign(model_.values.size(), false);
     for (std::size_t v = 0; v < model_.values.size(); ++v) {
       constexpr double breaks_even = -1e-3;
       paying_.others_are_free[v] = response.main_gain[v] > breaks_even * model_.values[v].copy_out;
     }
+    return paying_.main != before.main || paying_.others_are_free != before.others_are_free;
   }
 
   const SwapModel& model_;
