@@ -450,6 +450,19 @@ TEST_CASE("many items pack close to what is needed") {
   }
 }
 
+TEST_CASE("what keeps the most places places something, however few steps there are for many items") {
+  PackingProblem problem = training_problem(3000, 1500, 11);
+  problem.capacity = packing_load(problem);
+  for (const std::uint32_t steps : {0U, 1U, 100U}) {
+    const auto packing = pack_towards(problem, {.ejection_steps = steps, .keep_most = true});
+    REQUIRE(packing);
+    CHECK(packing->unplaced.size() < 300);
+    const auto again = pack_towards(problem, {.ejection_steps = steps, .keep_most = true}, packing->offsets);
+    REQUIRE(again);
+    CHECK(again->unplaced.size() < 300);
+  }
+}
+
 TEST_CASE("the MiniMalloc instances are solved at their capacity") {
 #ifdef SWAPMM_TEST_IS_SLOW
   const std::vector<std::string> names{"C"};

@@ -20,6 +20,11 @@ class StayWriter {
     return std::move(result_);
   }
 
+  std::vector<Stay> write(TensorId id) {
+    add_stays(id);
+    return std::move(result_);
+  }
+
  private:
   const Absence* absence_after(TensorId id, std::size_t use) const {
     const std::uint32_t absence = ledger_.absence_after[ledger_.first_use[index(id)] + use];
@@ -180,6 +185,8 @@ class LettingGo {
 }  // namespace
 
 std::vector<Stay> stays_of(const OverlapLedger& ledger) { return StayWriter(ledger).write(); }
+
+std::vector<Stay> stays_of(const OverlapLedger& ledger, TensorId tensor) { return StayWriter(ledger).write(tensor); }
 
 void let_go_until_it_fits(OverlapLedger& ledger, std::uint64_t bytes) { LettingGo(ledger, bytes).run(); }
 

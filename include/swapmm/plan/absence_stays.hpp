@@ -11,6 +11,8 @@ namespace swapmm {
 
 /// The stays that follow from the decisions on absences in the ledger: one from each arrival to the next leaving.
 [[nodiscard]] std::vector<Stay> stays_of(const OverlapLedger& ledger);
+/// Those of one tensor.
+[[nodiscard]] std::vector<Stay> stays_of(const OverlapLedger& ledger, TensorId tensor);
 
 /// Changes decisions so that no operation holds more than `bytes`, which the largest bundle fits into. Where one
 /// would, tensors outside its bundle are not there for it, those used furthest ahead first, and of those used at the

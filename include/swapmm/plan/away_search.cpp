@@ -175,21 +175,4 @@ void AwaySearch::improve(std::size_t tries, const std::function<bool()>& is_enou
   }
 }
 
-void AwaySearch::improve_where(std::size_t tries, const std::function<bool()>& is_possible) {
-  if (free_.empty()) return;
-  wish_as_relaxed();
-  timing_.set_away(best_.away);
-  for (std::size_t i = 0; i < tries; ++i) {
-    timing_.guess(best_.ends, best_.guessed_iteration);
-    if (change_some() && time_of_decisions(1) < best_.iteration * (1 - 1e-6)) {
-      const AwayDecision candidate = now_;
-      if (is_possible()) {
-        best_ = candidate;
-        continue;
-      }
-    }
-    timing_.set_away(best_.away);
-  }
-}
-
 }  // namespace swapmm

@@ -35,9 +35,6 @@ class AwaySearch {
   /// others. Worse ones are accepted as in annealing, less and less.
   /// Ends early where `is_enough` says so; it is asked now and then.
   void improve(std::size_t tries, const std::function<bool()>& is_enough);
-  /// The same, without annealing: neighbours that are faster are put to the question, right after their pass, and are
-  /// taken where the answer is yes.
-  void improve_where(std::size_t tries, const std::function<bool()>& is_possible);
 
   /// Decisions found elsewhere, within the limits.
   void start_from(AwayDecision decision) { best_ = std::move(decision); }

@@ -14,6 +14,7 @@
 #include <swapmm/plan/known_places.hpp>
 #include <swapmm/plan/lower_bound.hpp>
 #include <swapmm/plan/on_demand.hpp>
+#include <swapmm/plan/place_search.hpp>
 #include <swapmm/plan/schedule.hpp>
 #include <swapmm/plan/swap_timing.hpp>
 
@@ -25,6 +26,7 @@ struct Effort {
   std::size_t tries = 0;            ///< neighbours before packing
   int packings = 4;                 ///< parts of the budget that are tried
   std::uint32_t packing_steps = 0;  ///< of each
+  PlaceSearch::Effort places;       ///< of each
 };
 
 class BestSearch {
@@ -36,7 +38,8 @@ class BestSearch {
         ledger_(planning),
         relaxed_(relax_swaps(planning, ledger_, bound_effort_for(planning))),
         timing_(ledger_),
-        search_(timing_, relaxed_) {}
+        search_(timing_, relaxed_),
+        place_search_(ledger_, timing_, best_, [this] { return is_done(); }) {}
 
   void run(std::span<const NamedPlanner> others) {
     constexpr int round_of_others = 2;  // of large traces: first come plans that are likely to be better
@@ -46,8 +49,8 @@ class BestSearch {
     for (int round = 0; !is_done(); ++round) {
       if (round == round_of_others && work() > small) try_others(others);
       if (!options_.go_on && round == rounds_without_clock()) return;
-      search_round(effort_of(round), round >= round_of_others);
-      if (round == 0 && packed_.away.empty()) offer_belady();
+      search_round(effort_of(round));
+      if (round == 0 && !has_packed_) offer_belady();
     }
   }
 
@@ -62,7 +65,8 @@ class BestSearch {
     const std::size_t once = std::min(8 * (1 + ledger_.absences.size()),
                                       std::clamp<std::size_t>(1'500'000 / std::max<std::size_t>(work(), 1), 10, 800));
     const int more = std::min(round, 2);
-    return {once << more, round < 2 ? 4 : 6, std::uint32_t{2500} << more};
+    return {
+        once << more, round < 2 ? 4 : 6, std::uint32_t{1000} << more, {std::size_t{10} << more, 40'000'000U << more}};
   }
 
   [[nodiscard]] bool is_done() const {
@@ -87,34 +91,30 @@ class BestSearch {
     if (plan) best_.offer(*std::move(plan));
   }
 
-  void search_round(const Effort& effort, bool tightens) {
+  void search_round(const Effort& effort) {
     search_.improve(effort.tries, [this] { return is_done(); });
     const AwayDecision found = search_.best();
-    const double part = place(found, effort);
-    if (tightens && part > 0 && part < 1) tighten(part, effort);
+    place(found, effort);
     set_limits(1);
     search_.start_from(found);
   }
 
   /// Plans of decisions. What does not pack is decided again so that no operation holds more than a part of the budget:
-  /// as large a one as a few packings find, which is returned. `packed_` has the decisions of that.
-  double place(const AwayDecision& found, const Effort& effort) {
+  /// as large a one as a few packings find. Whether it packs or not, it is where a search with places begins.
+  void place(const AwayDecision& found, const Effort& effort) {
     constexpr double precise_enough = 0.004;
     double fits = 0;
     double fits_not = 1;
     double part = 1;
     for (int packing = 0; packing < effort.packings && fits_not - fits > precise_enough; ++packing) {
-      if (packing > 0 && is_done()) return fits;
-      if (!decide_within(part, found, effort)) return fits;
+      if (packing > 0 && is_done()) return;
+      if (!decide_within(part, found, effort)) return;
       search_.repeat_best();
-      const bool is_placed = place_once(effort.packing_steps);
-      (is_placed ? fits : fits_not) = part;
-      if (is_placed) packed_ = search_.best();
-      if (fits == 1) break;
+      (place_once(effort, found) ? fits : fits_not) = part;
+      if (fits == 1) return;
       // Down in steps that grow, then halving the distance.
       part = fits > 0 ? (fits + fits_not) / 2 : 1 - (1 - part) * 2 - 0.03;
     }
-    return fits;
   }
 
   [[nodiscard]] bool decide_within(double part, const AwayDecision& found, const Effort& effort) {
@@ -126,36 +126,31 @@ class BestSearch {
     return true;
   }
 
-  /// From what packs, step by step towards the whole budget: neighbours that are faster, and pack as well.
-  void tighten(double part, const Effort& effort) {
-    constexpr double step = 0.004;
-    constexpr int most_steps = 6;
-    search_.start_from(packed_);
-    for (int i = 0; i < most_steps && part < 1 && !is_done(); ++i) {
-      set_limits(part);
-      search_.improve_where(effort.tries / 8, [&] { return !is_done() && place_once(effort.packing_steps / 10); });
-      part += step;
-    }
-  }
-
   void set_limits(double part) {
     const auto most = static_cast<std::int64_t>(static_cast<double>(planning_.budget) * part);
     for (std::uint32_t i = 0; i < planning_.operations; ++i) timing_.set_limit(i, std::max(most, timing_.bundle(i)));
   }
 
-  /// A plan of the last pass. True where it packs.
-  bool place_once(std::uint32_t steps) {
+  /// Plans of the last pass. True where it packs.
+  bool place_once(const Effort& effort, const AwayDecision& found) {
     // Room reserved late packs more easily; a little earlier, copies have time in hand.
     constexpr double time_in_hand = 0.1;
     timing_.reserve_late(time_in_hand);
     timing_.write_decisions();
     const Schedule schedule{Pace::overlapped, stays_of(ledger_)};
-    const PackingEffort packing{.ejection_steps = steps, .keep_most = true};
+    const PackingEffort packing{.ejection_steps = effort.packing_steps, .keep_most = true};
     Result<BuiltPlan> built = build_plan(planning_, schedule, "best", packing, places_.of(schedule.stays));
-    if (!built || !built->plan) return false;
-    places_.remember(schedule.stays, built->offsets);
-    best_.offer(*std::move(built->plan));
-    return true;
+    if (!built) return false;
+    const bool is_placed = built->plan.has_value();
+    if (is_placed) {
+      places_.remember(schedule.stays, built->offsets);
+      best_.offer(*std::move(built->plan));
+      has_packed_ = true;
+    }
+    // Places know nothing of arenas.
+    const bool has_arenas = planning_.machine.max_allocation.has_value();
+    if (!has_arenas && !is_done()) place_search_.run(built->offsets, found.away, effort.places);
+    return is_placed;
   }
 
   const PlanningCase& planning_;
@@ -165,8 +160,9 @@ class BestSearch {
   RelaxedSwaps relaxed_;
   SwapTiming timing_;
   AwaySearch search_;
-  AwayDecision packed_;
   KnownPlaces places_;
+  PlaceSearch place_search_;
+  bool has_packed_ = false;
 };
 
 }  // namespace

@@ -20,8 +20,8 @@ struct ProvenPlan {
 
 /// The planner `best`: who is away over which absence comes from the relaxed problem that also gives the lower bound
 /// (plan/lower_bound), is rounded and improved by annealing with SwapTiming as its measure (plan/away_search), packed
-/// and simulated. What does not pack is decided again for a part of the budget, as large a one as packs; from there,
-/// neighbours are sought that are faster and pack as well. Again from the start while time is left.
+/// and simulated. What does not pack is decided again for a part of the budget, as large a one as packs; the room that
+/// this leaves over, in pieces, is filled again (plan/place_search). Again from the start while time is left.
 ///
 /// Small traces are also given to `others`, and large ones where there is time; the best plan counts. A Problem where
 /// one bundle alone does not pack.

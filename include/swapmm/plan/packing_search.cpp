@@ -111,7 +111,7 @@ Offsets pack_most(const Shape& shape, const PackingEffort& effort, std::uint64_t
   const std::uint64_t steps_of_round = shape.size() / 16 + 1;
   const auto rounds = [&](std::vector<double> urgency, std::uint64_t most) {
     blame.begin(std::move(urgency));
-    for (std::uint64_t i = 0; i < most && !budget.is_spent(); ++i) {
+    for (std::uint64_t i = 0; i == 0 || (i < most && !budget.is_spent()); ++i) {  // one round, however little is asked
       if (blame.round()) return true;
       for (std::uint64_t step = 0; step < steps_of_round && !budget.is_spent(); ++step) budget.spend(most_work);
     }

@@ -29,8 +29,8 @@ Result<Packing> pack_stays(const PlanningCase& planning, const Schedule& schedul
   problem.items.reserve(facts.size());
   for (std::size_t s = 0; s < facts.size(); ++s) {
     const Stay& stay = schedule.stays[s];
-    problem.items.push_back({Bytes{planning.sizes[index(stay.tensor)]}, stay.start,
-                             std::clamp(stay.kept, facts[s].end - stay.start, planning.operations)});
+    problem.items.push_back(
+        {Bytes{planning.sizes[index(stay.tensor)]}, stay.start, packed_length(planning, stay, facts[s])});
   }
   return pack_towards(problem, effort, preferred);
 }
@@ -79,6 +79,36 @@ bool are_single_bundles(const std::vector<Stay>& stays) {
          std::is_sorted(stays.begin(), stays.end(), [](const Stay& a, const Stay& b) { return a.start < b.start; });
 }
 
+/// What follows from the trace for all stays.
+struct Facts {
+  std::vector<StayFacts> of_stays;
+  std::vector<WriteBack> write_backs;
+};
+
+Facts facts_of(const PlanningCase& planning, const Schedule& schedule) {
+  Facts facts;
+  facts.of_stays.reserve(schedule.stays.size());
+  for (const Stay& stay : schedule.stays) {
+    facts.of_stays.push_back(find_stay_facts(planning, stay, schedule.pace, facts.write_backs));
+  }
+  return facts;
+}
+
+Plan write_plan(const PlanningCase& planning, const Schedule& schedule, const Facts& facts, std::string_view planner,
+                const std::vector<Bytes>& offsets) {
+  Plan plan;
+  plan.planner = planner;
+  plan.machine = planning.machine;
+  for (std::size_t s = 0; s < facts.of_stays.size(); ++s) {
+    if (!facts.of_stays[s].crosses_wrap) continue;
+    plan.initial.push_back({schedule.stays[s].tensor, offsets[s], facts.of_stays[s].host_valid});
+  }
+  std::sort(plan.initial.begin(), plan.initial.end(),
+            [](const Resident& a, const Resident& b) { return a.tensor < b.tensor; });
+  plan.commands = write_commands({planning, schedule, facts.of_stays, facts.write_backs, offsets});
+  return plan;
+}
+
 }  // namespace
 
 Stay make_stay(TensorId tensor, std::uint32_t start, std::uint32_t end) {
@@ -100,30 +130,20 @@ std::vector<Stay> single_use_stays(const PlanningCase& planning) {
 
 Result<BuiltPlan> build_plan(const PlanningCase& planning, const Schedule& schedule, std::string_view planner,
                              PackingEffort effort, std::span<const Bytes> preferred) {
-  std::vector<StayFacts> facts;
-  std::vector<WriteBack> write_backs;
-  facts.reserve(schedule.stays.size());
-  for (const Stay& stay : schedule.stays) {
-    facts.push_back(find_stay_facts(planning, stay, schedule.pace, write_backs));
-  }
+  const Facts facts = facts_of(planning, schedule);
   Result<Packing> packing = are_single_bundles(schedule.stays)
                                 ? pack_bundles(planning, schedule.stays)
-                                : pack_stays(planning, schedule, facts, effort, preferred);
+                                : pack_stays(planning, schedule, facts.of_stays, effort, preferred);
   if (!packing) return packing.problem();
   BuiltPlan built{{}, packing->height, packing->offsets, packing->unplaced};
-  if (packing->height.value > planning.budget) return built;
-
-  Plan& plan = built.plan.emplace();
-  plan.planner = planner;
-  plan.machine = planning.machine;
-  for (std::size_t s = 0; s < facts.size(); ++s) {
-    if (!facts[s].crosses_wrap) continue;
-    plan.initial.push_back({schedule.stays[s].tensor, packing->offsets[s], facts[s].host_valid});
-  }
-  std::sort(plan.initial.begin(), plan.initial.end(),
-            [](const Resident& a, const Resident& b) { return a.tensor < b.tensor; });
-  plan.commands = write_commands({planning, schedule, facts, write_backs, packing->offsets});
+  if (packing->height.value <= planning.budget)
+    built.plan = write_plan(planning, schedule, facts, planner, built.offsets);
   return built;
+}
+
+Plan build_placed_plan(const PlanningCase& planning, const Schedule& schedule, std::string_view planner,
+                       std::span<const Bytes> offsets) {
+  return write_plan(planning, schedule, facts_of(planning, schedule), planner, {offsets.begin(), offsets.end()});
 }
 
 Result<Plan> build_per_operation_plan(const PlanningCase& planning, Pace pace, std::string_view planner) {

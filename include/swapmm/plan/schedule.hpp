@@ -69,6 +69,11 @@ struct BuiltPlan {
                                            std::string_view planner, PackingEffort effort = {},
                                            std::span<const Bytes> preferred = {});
 
+/// The plan of stays that have places: `offsets` within the budget, one per stay, such that no two share a byte at a
+/// time (packed_length() in plan/stay_facts). Without digest and prediction.
+[[nodiscard]] Plan build_placed_plan(const PlanningCase& planning, const Schedule& schedule, std::string_view planner,
+                                     std::span<const Bytes> offsets);
+
 /// The plan of single_use_stays().
 [[nodiscard]] Result<Plan> build_per_operation_plan(const PlanningCase& planning, Pace pace, std::string_view planner);
 

@@ -133,4 +133,8 @@ StayFacts find_stay_facts(const PlanningCase& planning, const Stay& stay, Pace p
   return facts;
 }
 
+std::uint32_t packed_length(const PlanningCase& planning, const Stay& stay, const StayFacts& facts) {
+  return std::clamp(stay.kept, facts.end - stay.start, planning.operations);
+}
+
 }  // namespace swapmm

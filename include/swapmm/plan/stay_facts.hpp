@@ -32,4 +32,7 @@ struct StayFacts {
 [[nodiscard]] StayFacts find_stay_facts(const PlanningCase& planning, const Stay& stay, Pace pace,
                                         std::vector<WriteBack>& write_backs);
 
+/// For how many operations from its start on nobody else gets the bytes of a stay.
+[[nodiscard]] std::uint32_t packed_length(const PlanningCase& planning, const Stay& stay, const StayFacts& facts);
+
 }  // namespace swapmm

@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <optional>
+#include <random>
+#include <vector>
+
+#include <swapmm/ir/liveness.hpp>
+#include <swapmm/plan/place_filling.hpp>
+#include <swapmm/plan/place_search.hpp>
+#include <swapmm/plan/planner.hpp>
+#include <swapmm/plan/simulator.hpp>
+#include <swapmm/plan/stay_facts.hpp>
+#include <swapmm/plan/swap_timing.hpp>
+#include <swapmm/plan/validator.hpp>
+
+#include "support/random_trace.hpp"
+
+using namespace swapmm;
+using test::one_of;
+
+namespace {
+
+/// A little more than half of what the trace needs.
+Machine machine_for(const Trace& trace) {
+  Machine machine;
+  machine.h2d.bytes_per_second = machine.d2h.bytes_per_second = 1'000'000'000;
+  const Liveness liveness = analyze_liveness(trace, machine.alignment);
+  machine.device_budget = std::max({liveness.largest_bundle, Bytes{liveness.peak.value * 6 / 10}, Bytes{1}});
+  return machine;
+}
+
+Trace some_trace(std::mt19937_64& random) {
+  test::RandomTraceOptions options;
+  options.operations = 3 + one_of(random, 30);
+  options.tensors = 2 + one_of(random, 20);
+  return test::random_trace(random, options);
+}
+
+/// Who is away is left to chance, as far as there is room; then packed, with little effort.
+BuiltPlan pack_some_decisions(std::mt19937_64& random, SwapTiming& timing, OverlapLedger& ledger) {
+  for (std::uint32_t a = 0; a < timing.absences(); ++a) {
+    if (timing.largest_overrun() > 0 || one_of(random, 3) == 0) timing.set_away(a, true);
+  }
+  REQUIRE(timing.largest_overrun() <= 0);
+  (void)timing.pass();
+  timing.write_decisions();
+  const PackingEffort effort{.ejection_steps = 50, .keep_most = true};
+  Result<BuiltPlan> built = build_plan(ledger.planning, {Pace::overlapped, stays_of(ledger)}, "test", effort);
+  REQUIRE(built);
+  return *std::move(built);
+}
+
+bool is_valid(const PlanningCase& planning, const PlaceFilling& filling) {
+  Plan plan = build_placed_plan(planning, filling.schedule(), "test", filling.offsets());
+  finish_plan(planning, plan);
+  return validate(planning.trace, plan).empty() && plan.predicted.lower_bound <= plan.predicted.iteration;
+}
+
+}  // namespace
+
+TEST_CASE("whatever is filled and moved, everybody has a place, and the plan keeps all rules") {
+  std::mt19937_64 random(1);
+  int stayed = 0;
+  int moved = 0;
+  int housed = 0;
+  for (int round = 0; round < 300; ++round) {
+    const Trace trace = some_trace(random);
+    const Machine machine = machine_for(trace);
+    const Result<PlanningCase> planning = make_planning_case(trace, machine);
+    REQUIRE(planning);
+    OverlapLedger ledger(*planning);
+    SwapTiming timing(ledger);
+    const BuiltPlan built = pack_some_decisions(random, timing, ledger);
+    PlaceFilling filling(ledger, built.offsets);
+    if (!filling.house_everybody(10, 1'000'000)) {
+      CHECK(!built.plan);
+      continue;
+    }
+    housed += built.plan ? 0 : 1;
+    for (std::uint32_t a = 0; a < ledger.absences.size(); ++a) {
+      const Absence& absence = ledger.absences[a];
+      if (absence.stays || absence.is_arrival) continue;
+      if (one_of(random, 2) == 0) {
+        stayed += filling.try_to_stay(a, one_of(random, 20)) ? 1 : 0;
+      } else if (absence.returns > absence.leaves) {
+        const auto gap = absence.leaves + static_cast<std::uint32_t>(one_of(random, absence.returns - absence.leaves));
+        moved += filling.try_to_move(a, absence.leaves, gap, one_of(random, 20)) ? 1 : 0;
+      }
+    }
+    CHECK(is_valid(*planning, filling));
+  }
+  CHECK(stayed > 100);
+  CHECK(moved > 100);
+  CHECK(housed > 0);
+}
+
+TEST_CASE("what finds no place leaves everything as it was") {
+  std::mt19937_64 random(2);
+  int refused = 0;
+  for (int round = 0; round < 200; ++round) {
+    const Trace trace = some_trace(random);
+    const Machine machine = machine_for(trace);
+    const Result<PlanningCase> planning = make_planning_case(trace, machine);
+    REQUIRE(planning);
+    OverlapLedger ledger(*planning);
+    SwapTiming timing(ledger);
+    const BuiltPlan built = pack_some_decisions(random, timing, ledger);
+    if (!built.plan) continue;
+    PlaceFilling filling(ledger, built.offsets);
+    CHECK(filling.offsets() == built.offsets);
+    for (std::uint32_t a = 0; a < ledger.absences.size(); ++a) {
+      if (ledger.absences[a].stays || ledger.absences[a].is_arrival) continue;
+      const std::vector<Stay> stays = filling.schedule().stays;
+      const std::vector<Bytes> offsets = filling.offsets();
+      if (filling.try_to_stay(a, 5)) continue;
+      ++refused;
+      CHECK(filling.schedule().stays == stays);
+      CHECK(filling.offsets() == offsets);
+    }
+  }
+  CHECK(refused > 100);
+}
+
+TEST_CASE("a search with places ends with nothing slower than what it began with") {
+  std::mt19937_64 random(3);
+  int faster = 0;
+  for (int round = 0; round < 100; ++round) {
+    const Trace trace = some_trace(random);
+    const Machine machine = machine_for(trace);
+    const Result<PlanningCase> planning = make_planning_case(trace, machine);
+    REQUIRE(planning);
+    OverlapLedger ledger(*planning);
+    SwapTiming timing(ledger);
+    const BuiltPlan built = pack_some_decisions(random, timing, ledger);
+    if (!built.plan) continue;
+    BestPlan best(*planning, *built.plan);
+    const auto before = best.simulation().iteration;
+    PlaceSearch search(ledger, timing, best, [] { return false; });
+    search.run(built.offsets, std::vector<char>(ledger.absences.size()), {10, 1'000'000});
+    const auto after = best.simulation().iteration;
+    CHECK(after <= before);
+    faster += after < before ? 1 : 0;
+    Plan plan = std::move(best).take();
+    finish_plan(*planning, plan);
+    CHECK(validate(trace, plan).empty());
+  }
+  CHECK(faster > 10);
+}
