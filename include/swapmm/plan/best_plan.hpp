@@ -31,6 +31,14 @@ class BestPlan {
     return true;
   }
 
+  /// For one that is to be preferred to an equal one.
+  void offer_as_good(Plan candidate) {
+    Simulation outcome = simulate(planning_.trace, candidate);
+    if (rank(outcome) > rank(simulation_)) return;
+    plan_ = std::move(candidate);
+    simulation_ = std::move(outcome);
+  }
+
   [[nodiscard]] const Simulation& simulation() const { return simulation_; }
   [[nodiscard]] Plan take() && { return std::move(plan_); }
 
