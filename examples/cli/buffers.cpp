@@ -6,6 +6,7 @@
 #include <charconv>
 #include <cstddef>
 #include <optional>
+#include <utility>
 
 #include <swapmm/ir/limits.hpp>
 
@@ -14,24 +15,41 @@
 namespace swapmm::cli {
 namespace {
 
-constexpr std::array<std::string_view, 4> columns = {"id", "lower", "upper", "size"};
-using Positions = std::array<std::size_t, columns.size()>;
+constexpr std::array<std::string_view, 4> names = {"id", "lower", "upper", "size"};
+using Columns = Buffers::Columns;
 
 Problem at_line(std::size_t line, const std::string& message) {
   return {"line " + std::to_string(line) + ": " + message};
 }
 
-Result<Positions> find_columns(std::string_view header) {
-  const std::vector<std::string_view> names = csv_fields(header);
-  Positions positions{};
-  for (std::size_t i = 0; i < columns.size(); ++i) {
-    const auto found = std::find(names.begin(), names.end(), columns[i]);
-    if (found == names.end()) {
-      return at_line(1, "no column is called \"" + std::string(columns[i]) + "\"; there must be id,lower,upper,size");
-    }
-    positions[i] = static_cast<std::size_t>(found - names.begin());
+Result<Columns> find_columns(std::string_view header) {
+  constexpr std::size_t nowhere = std::string_view::npos;
+  Columns columns{nowhere, nowhere, nowhere, nowhere};
+  CsvFields fields(header);
+  for (std::size_t column = 0; const auto field = fields.next(); ++column) {
+    const auto name = static_cast<std::size_t>(std::find(names.begin(), names.end(), *field) - names.begin());
+    if (name < names.size() && columns[name] == nowhere) columns[name] = column;
   }
-  return positions;
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    if (columns[i] != nowhere) continue;
+    return at_line(1, "no column is called \"" + std::string(names[i]) + "\"; there must be id,lower,upper,size");
+  }
+  return columns;
+}
+
+/// The fields of those columns, as far as the line has them.
+std::array<std::optional<std::string_view>, names.size()> fields_of(std::string_view line, const Columns& columns) {
+  std::array<std::optional<std::string_view>, names.size()> found;
+  const std::size_t last = *std::max_element(columns.begin(), columns.end());
+  CsvFields fields(line);
+  for (std::size_t column = 0; column <= last; ++column) {
+    const auto field = fields.next();
+    if (!field) break;
+    for (std::size_t i = 0; i < names.size(); ++i) {
+      if (columns[i] == column) found[i] = field;
+    }
+  }
+  return found;
 }
 
 /// Whole numbers below 2^62.
@@ -42,22 +60,23 @@ std::optional<std::uint64_t> whole_number(std::string_view text) {
   return value;
 }
 
-Result<Buffer> read_buffer(std::string_view text, std::size_t line, const Positions& positions) {
-  const std::vector<std::string_view> fields = csv_fields(text);
-  std::array<std::uint64_t, columns.size()> numbers{};
-  for (std::size_t i = 0; i < columns.size(); ++i) {
-    const std::string column(columns[i]);
-    if (positions[i] >= fields.size()) return at_line(line, column + " is missing");
+Result<Buffer> read_buffer(std::string_view text, std::size_t line, const Columns& columns) {
+  const auto fields = fields_of(text, columns);
+  std::array<std::uint64_t, names.size()> numbers{};
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    const std::string column(names[i]);
+    if (!fields[i]) return at_line(line, column + " is missing");
     if (i == 0) continue;  // an id may be any text
-    const std::string_view field = fields[positions[i]];
-    const std::optional<std::uint64_t> number = whole_number(field);
-    if (!number) return at_line(line, column + ": \"" + std::string(field) + "\" is not a whole number below 2^62");
+    const std::optional<std::uint64_t> number = whole_number(*fields[i]);
+    if (!number) {
+      return at_line(line, column + ": \"" + std::string(*fields[i]) + "\" is not a whole number below 2^62");
+    }
     numbers[i] = *number;
   }
   if (numbers[1] >= numbers[2]) {
     return at_line(line, "upper: " + std::to_string(numbers[2]) + " is not above lower, " + std::to_string(numbers[1]));
   }
-  return Buffer{std::string(fields[positions[0]]), numbers[1], numbers[2], Bytes{numbers[3]}};
+  return Buffer{*fields[0], numbers[1], numbers[2], Bytes{numbers[3]}};
 }
 
 /// Without its end; takes it off `rest`.
@@ -70,26 +89,34 @@ std::string_view next_line(std::string_view& rest) {
 
 }  // namespace
 
-Result<std::vector<Buffer>> read_buffers(std::string_view text) {
-  const Result<Positions> positions = find_columns(next_line(text));
-  if (!positions) return positions.problem();
-  std::vector<Buffer> buffers;
-  for (std::size_t line = 2; !text.empty(); ++line) {
-    const std::string_view content = next_line(text);
-    if (content.find_first_not_of(" \t\r") == std::string_view::npos) continue;
-    Result<Buffer> buffer = read_buffer(content, line, *positions);
-    if (!buffer) return buffer.problem();
-    if (buffers.size() == limits::tensors) return at_line(line, "more than 2^20 buffers");
-    buffers.push_back(*std::move(buffer));
-  }
-  if (buffers.empty()) return Problem{"line 2: there is no buffer"};
-  return buffers;
+Buffer Buffers::operator[](std::size_t i) const {
+  std::string_view rest = text_.substr(lines_[i]);
+  return *read_buffer(next_line(rest), 0, columns_);  // found good by read_buffers()
 }
 
-Result<PackingProblem> packing_problem_of(const std::vector<Buffer>& buffers, Bytes alignment) {
+Result<Buffers> read_buffers(std::string_view text) {
+  std::string_view rest = text;
+  const Result<Columns> columns = find_columns(next_line(rest));
+  if (!columns) return columns.problem();
+  std::vector<std::uint32_t> lines;
+  for (std::size_t line = 2; !rest.empty(); ++line) {
+    const std::size_t begin = text.size() - rest.size();
+    const std::string_view content = next_line(rest);
+    if (content.find_first_not_of(" \t\r") == std::string_view::npos) continue;
+    if (const Result<Buffer> buffer = read_buffer(content, line, *columns); !buffer) return buffer.problem();
+    if (lines.size() == limits::tensors) return at_line(line, "more than 2^20 buffers");
+    lines.push_back(static_cast<std::uint32_t>(begin));
+  }
+  if (lines.empty()) return Problem{"line 2: there is no buffer"};
+  return Buffers(text, *columns, std::move(lines));
+}
+
+Result<PackingProblem> packing_problem_of(const Buffers& buffers, Bytes alignment) {
   std::vector<std::uint64_t> times;
+  times.reserve(2 * buffers.size());
   Bytes sum;
-  for (const Buffer& buffer : buffers) {
+  for (std::size_t i = 0; i < buffers.size(); ++i) {
+    const Buffer buffer = buffers[i];
     times.push_back(buffer.lower);
     times.push_back(buffer.upper);
     const std::optional<Bytes> size = checked_round_up(buffer.size, alignment);
@@ -106,18 +133,21 @@ Result<PackingProblem> packing_problem_of(const std::vector<Buffer>& buffers, By
   problem.slots = static_cast<std::uint32_t>(times.size() - 1);
   problem.alignment = alignment;
   problem.capacity = std::max(sum, Bytes{1});
-  for (const Buffer& buffer : buffers) {
+  problem.items.reserve(buffers.size());
+  for (std::size_t i = 0; i < buffers.size(); ++i) {
+    const Buffer buffer = buffers[i];
     problem.items.push_back({buffer.size, slot(buffer.lower), slot(buffer.upper) - slot(buffer.lower)});
   }
   return problem;
 }
 
-std::string buffers_with_offsets(const std::vector<Buffer>& buffers, const std::vector<Bytes>& offsets) {
+std::string buffers_with_offsets(const Buffers& buffers, const std::vector<Bytes>& offsets) {
   std::string text = "id,lower,upper,size,offset\n";
   for (std::size_t i = 0; i < buffers.size(); ++i) {
-    const Buffer& buffer = buffers[i];
-    const std::array<std::string, 5> fields = {buffer.id, std::to_string(buffer.lower), std::to_string(buffer.upper),
-                                               std::to_string(buffer.size.value), std::to_string(offsets[i].value)};
+    const Buffer buffer = buffers[i];
+    const std::array<std::string, 5> fields = {std::string(buffer.id), std::to_string(buffer.lower),
+                                               std::to_string(buffer.upper), std::to_string(buffer.size.value),
+                                               std::to_string(offsets[i].value)};
     text += csv_line(fields);
   }
   return text;

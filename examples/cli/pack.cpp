@@ -2,7 +2,7 @@
 // swapmm pack: places for buffers with lifetimes.
 #include <algorithm>
 #include <chrono>
-#include <iostream>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -40,30 +40,22 @@ struct PackOptions {
   std::string out;
 };
 
-void keep_lower(std::optional<Packing>& best, Result<Packing> packing) {
-  if (!packing) throw Failure(ExitCode::no, packing.problem().message);
-  if (!best || packing->height < best->height) best = *std::move(packing);
-}
-
-/// The lowest packing of attempts with ever more steps: until it is as low as the load or within the capacity asked
-/// for, or another attempt would not end in time (one with twice the steps takes about twice the time).
-Packing pack_in_time(const PackingProblem& problem, Bytes enough, const PackOptions& options, Progress& progress) {
+/// Within the capacity asked for, if that can be; else as low as possible. With a limit the search goes on until it is
+/// over, or nothing is left to gain.
+Packing pack_in_time(const PackingProblem& problem, Bytes load, const PackOptions& options, Progress& progress) {
   const Clock::time_point start = Clock::now();
+  const std::function<bool()> go_on = [&] {
+    const std::chrono::nanoseconds passed = Clock::now() - start;
+    progress.detail(time_text(passed));
+    return passed < *options.limit;
+  };
   PackingEffort effort;
-  std::optional<Packing> best;
-  for (;;) {
-    progress.begin("packing, up to " + std::to_string(effort.ejection_steps) + " steps" +
-                   (best ? ": " + std::to_string(best->height.value) + " bytes so far" : ""));
-    const Clock::time_point before = Clock::now();
-    if (options.capacity) keep_lower(best, pack_towards(problem, effort));
-    // Where that fails, how near one can come is worth knowing.
-    if (!best || best->height > enough) keep_lower(best, pack_lowest(problem, effort));
-    const Clock::time_point now = Clock::now();
-    if (best->height <= enough || !options.limit || now + 2 * (now - before) - start > *options.limit) break;
-    if (effort.ejection_steps > 1U << 30U) break;
-    effort.ejection_steps *= 2;
-  }
-  return *std::move(best);
+  if (options.limit) effort.go_on = &go_on;
+  progress.begin("packing");
+  const bool may_fit = options.capacity && *options.capacity >= load;
+  Result<Packing> packing = may_fit ? pack_towards(problem, effort) : pack_lowest(problem, effort);
+  if (!packing) throw Failure(ExitCode::no, packing.problem().message);
+  return *std::move(packing);
 }
 
 ExitCode run_pack(const PackOptions& options) {
@@ -78,7 +70,7 @@ ExitCode run_pack(const PackOptions& options) {
 
   const Clock::time_point start = Clock::now();
   Progress progress(options.common.quiet);
-  const Packing packing = pack_in_time(*problem, options.capacity.value_or(load), options, progress);
+  const Packing packing = pack_in_time(*problem, load, options, progress);
   progress.end();
   const std::chrono::nanoseconds took = Clock::now() - start;
   const bool fits = !options.capacity || packing.height <= *options.capacity;
@@ -128,8 +120,7 @@ void add_pack(CLI::App& program, Chosen& chosen) {
              "End as soon as everything lies below it; without it, as low as can be found", "SIZE");
   add_parsed(command, "--alignment", options->alignment, parse_alignment, "Offsets are multiples of it [1]", "SIZE");
   add_parsed(command, "--time-limit", options->limit, parse_time,
-             "Try again with more steps while another attempt ends in time: 60s; without it there is one attempt",
-             "TIME");
+             "Search for so long, unless nothing is left to gain: 60s; without it, a set number of steps", "TIME");
   command.add_option("-o,--out", options->out, "The same with a column offset; \"-\" is stdout")->type_name("CSV");
   command.footer("Exit code 1 where nothing within the capacity was found; then no file is written.\n");
 }

@@ -172,9 +172,10 @@ class View {
     download(std::span<T>(data));
     return data;
   }
-  /// Asks for the value that the elements have now, and does not wait for it; but for an earlier download of the tensor
-  /// that nobody has collected. `data` must exist until PendingDownload::wait() has returned, or the PendingDownload is
-  /// gone. Throws as download().
+  /// Asks for the value that the elements have now, and does not wait for it. The tensor has two host slots; for a
+  /// third value of which nobody has collected the first, this, or whatever brings the value to the host, waits for the
+  /// first. `data` must exist until PendingDownload::wait() has returned, or the PendingDownload is gone. Throws as
+  /// download().
   [[nodiscard]] PendingDownload<B> download_async(std::span<T> data) const {
     check(data.size(), "download");
     runtime::PendingRead& read = core_->promise(*record_, offset(), std::as_writable_bytes(data));

@@ -11,6 +11,7 @@
 #include "buffers.hpp"
 #include "csv.hpp"
 #include "program.hpp"
+#include "support/failing_new.hpp"
 
 using namespace swapmm;
 using namespace swapmm::test;
@@ -19,6 +20,7 @@ using boost::json::object;
 namespace {
 
 const std::string instance = SWAPMM_TEST_DATA "/packing/A.1048576.csv";
+const std::string hard_instance = SWAPMM_TEST_DATA "/packing/E.1048576.csv";
 
 struct Placed {
   std::uint64_t lower, upper, size, offset;
@@ -91,6 +93,23 @@ TEST_CASE("pack within a capacity, or not") {
   CHECK(outcome.out.find("capacity            1000000 bytes: cannot fit") != std::string::npos);
 }
 
+TEST_CASE("a time limit ends the search, whether with a capacity or without") {
+  for (const std::vector<std::string>& capacity : {std::vector<std::string>{}, {"--capacity", "1MiB"}}) {
+    std::vector<std::string> arguments{"pack", hard_instance, "--time-limit", "300ms"};
+    arguments.insert(arguments.end(), capacity.begin(), capacity.end());
+    const object answer = run_json(arguments, capacity.empty() ? 0 : 1);
+    // It takes far longer to pack this one, and a machine may be busy.
+    CHECK(number(answer, "time_ns") > 290e6);
+    CHECK(number(answer, "time_ns") < 600e6);
+  }
+}
+
+TEST_CASE("what is as low as the load needs no more time") {
+  const std::string csv = scratch_file("low.csv");
+  write_contents(csv, "id,lower,upper,size\na,0,10,100\nb,5,15,30\nc,10,20,100\n");
+  CHECK(number(run_json({"pack", csv, "--time-limit", "60s"}), "time_ns") < 10e9);
+}
+
 TEST_CASE("upper is exclusive, and buffers that meet in time share no slot") {
   const std::string csv = scratch_file("meet.csv");
   write_contents(csv, "id,lower,upper,size\nfirst,0,10,100\nsecond,10,20,100\nlong,5,15,30\n");
@@ -110,6 +129,27 @@ TEST_CASE("columns may stand in any order, and others are skipped") {
   CHECK((*buffers)[1].lower == 3);
   CHECK((*buffers)[1].upper == 9);
   CHECK((*buffers)[1].size == Bytes{20});
+}
+
+TEST_CASE("reading takes memory of at most four times the text, however it is made") {
+  const std::string header = "id,lower,upper,size";
+  const auto repeated = [](std::size_t times, const std::string& text) {
+    std::string all;
+    for (std::size_t i = 0; i < times; ++i) all += text;
+    return all;
+  };
+  const std::vector<std::string> texts = {
+      header + repeated(131'073, "\n,0,1,0"),                                  // the shortest lines
+      header + repeated(200'000, ",") + "\n1,2,3,4" + repeated(400'000, ","),  // columns that nobody asked for
+      header + repeated(1'000'000, "\n"),
+      header + "\n" + repeated(100'000, "a long name") + ",0,1,0",
+  };
+  for (const std::string& text : texts) {
+    CAPTURE(text.substr(0, 40));
+    const PeakMemory memory;
+    (void)cli::read_buffers(text);
+    CHECK(memory.bytes() < 4 * text.size());
+  }
 }
 
 TEST_CASE("a bad file is told by line and column") {

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Any text as a file of buffers with lifetimes (CSV), and small ones packed.
 #include <string>
-#include <vector>
 
 #include "../../examples/cli/buffers.hpp"
 #include "fuzz/target.hpp"
@@ -10,22 +9,24 @@ using namespace swapmm;
 
 namespace {
 
-void expect_apart(const std::vector<cli::Buffer>& buffers, const Packing& packing, Bytes alignment) {
+void expect_apart(const cli::Buffers& buffers, const Packing& packing, Bytes alignment) {
   fuzz::expect(packing.offsets.size() == buffers.size(), "each buffer has an offset");
   for (std::size_t i = 0; i < buffers.size(); ++i) {
-    const Bytes end = packing.offsets[i] + buffers[i].size;
+    const cli::Buffer buffer = buffers[i];
+    const Bytes end = packing.offsets[i] + buffer.size;
     fuzz::expect(packing.offsets[i].value % alignment.value == 0, "offsets are aligned");
     fuzz::expect(end <= packing.height, "every buffer ends below the height");
     for (std::size_t j = 0; j < i; ++j) {
-      const bool meet = buffers[i].lower < buffers[j].upper && buffers[j].lower < buffers[i].upper;
-      const bool share = packing.offsets[i] < packing.offsets[j] + buffers[j].size && packing.offsets[j] < end;
+      const cli::Buffer other = buffers[j];
+      const bool meet = buffer.lower < other.upper && other.lower < buffer.upper;
+      const bool share = packing.offsets[i] < packing.offsets[j] + other.size && packing.offsets[j] < end;
       fuzz::expect(!meet || !share, "no byte belongs to two buffers at a time",
                    std::to_string(i) + " and " + std::to_string(j));
     }
   }
 }
 
-void expect_packed(const std::vector<cli::Buffer>& buffers, Bytes alignment) {
+void expect_packed(const cli::Buffers& buffers, Bytes alignment) {
   const auto problem = cli::packing_problem_of(buffers, alignment);
   if (!problem) {
     fuzz::expect_clear(problem.problem().message);

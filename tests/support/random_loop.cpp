@@ -2,7 +2,6 @@
 #include "support/random_loop.hpp"
 
 #include <algorithm>
-#include <array>
 
 #include <swapmm/plan/planner.hpp>
 
@@ -54,10 +53,7 @@ Loop random_loop(std::uint64_t seed) {
   loop.scheduler.observe = 1;
   loop.scheduler.trial_iterations = 0;  // followed, whatever it takes
   loop.scheduler.planning_time = std::chrono::milliseconds{0};
-  // The planners of the first version: a plan by slack or vdnn-conv has a predicted profile that differs at times
-  // (docs/reliability.md).
-  constexpr std::array<const char*, 4> planners{"per-operation", "on-demand", "belady", "excess-overlap"};
-  loop.scheduler.planner = planners[seed % planners.size()];
+  loop.scheduler.planner = planners()[seed % planners().size()].name;
   return loop;
 }
 

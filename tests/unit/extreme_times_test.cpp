@@ -59,3 +59,46 @@ TEST_CASE("no bound is above a time that a double cannot hold") {
     }
   }
 }
+
+TEST_CASE("iterations of years, a thousand of which no clock holds, take the time that they take") {
+  // The clock ends after 146 years: within the iteration after the next, or a few later.
+  constexpr std::int64_t second = 1'000'000'000;
+  constexpr std::int64_t year = 365L * 24 * 3600 * second;
+  for (const std::int64_t years : {1, 10, 20}) {
+    CAPTURE(years);
+    const Trace trace = two_take_turns(static_cast<std::uint64_t>(years) * 365 * 24 * 3600, 5, 7);
+    Machine machine = test::machine(trace.tensors[0].bytes.value);
+    machine.h2d.bytes_per_second = 1;
+    machine.d2h.bytes_per_second = 1;
+    for (const char* const name : {"per-operation", "on-demand", "excess-overlap"}) {
+      CAPTURE(name);
+      const auto plan = make_plan(name, trace, machine);
+      REQUIRE(plan.has_value());
+      // Two tensors go out and come in, one by one.
+      CHECK(plan->predicted.iteration == std::chrono::nanoseconds{4 * years * year + 12});
+      CHECK(plan->predicted.peak == trace.tensors[0].bytes);
+      CHECK(plan->predicted.lower_bound <= plan->predicted.iteration);
+      const auto ends = iteration_ends(trace, *plan, 3);
+      CHECK(ends[0] > std::chrono::nanoseconds{0});
+      CHECK(ends[2] == std::min(longest_iteration, ends[0] + 2 * (ends[1] - ends[0])));
+    }
+  }
+}
+
+TEST_CASE("an iteration that is longer than the clock takes the longest time there is") {
+  // Four copies of 73 years each.
+  const Trace trace = two_take_turns(std::uint64_t{1} << 31U, 5, 7);
+  Machine machine = test::machine(std::uint64_t{1} << 31U);
+  machine.h2d.bytes_per_second = 1;
+  machine.d2h.bytes_per_second = 1;
+  for (const NamedPlanner& planner : planners()) {
+    CAPTURE(planner.name);
+    const auto plan = planner.make(trace, machine, {});
+    REQUIRE(plan.has_value());
+    CHECK(validate(trace, *plan).empty());
+    CHECK(plan->predicted.iteration == longest_iteration);
+    CHECK(plan->predicted.lower_bound <= longest_iteration);
+    CHECK(plan->predicted.compute == std::chrono::nanoseconds{12});
+    CHECK(iteration_ends(trace, *plan, 5).back() == longest_iteration);
+  }
+}

@@ -117,6 +117,31 @@ TEST_CASE("asking for a download waits for nothing, and it is ready once the dev
   CHECK(desk.waits() == 0);
 }
 
+TEST_CASE("two values of a tensor may be promised, and only the third download waits for the first") {
+  Desk desk;
+  auto a = desk.manager.tensor<int>({length}, "a");
+  std::vector<std::vector<int>> targets(6, all(-1));
+  std::vector<PendingDownload<Simulated>> promised;
+  for (int i = 0; i < 2; ++i) {
+    set(desk.manager, a, i);
+    promised.push_back(a.download_async(targets[static_cast<std::size_t>(i)]));
+  }
+  CHECK(desk.waits() == 0);
+  const std::uint64_t slots = desk.device.counters().host_memories.made;
+  CHECK(slots == 2);
+  for (int i = 2; i < 6; ++i) {
+    set(desk.manager, a, i);
+    promised.push_back(a.download_async(targets[static_cast<std::size_t>(i)]));
+    CHECK(targets[static_cast<std::size_t>(i - 2)] == all(i - 2));
+    CHECK(targets[static_cast<std::size_t>(i - 1)] == all(-1));
+  }
+  CHECK(desk.waits() > 0);
+  CHECK(desk.device.counters().host_memories.made == slots);
+  for (auto& promise : promised) promise.wait();
+  CHECK(targets[4] == all(4));
+  CHECK(targets[5] == all(5));
+}
+
 TEST_CASE("a download that is given up touches its target no more") {
   Desk desk;
   auto a = desk.manager.tensor<int>({length}, "a");

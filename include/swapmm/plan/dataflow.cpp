@@ -12,8 +12,9 @@ namespace simulation {
 namespace {
 
 constexpr std::uint32_t none = std::numeric_limits<std::uint32_t>::max();
-/// Two of them still fit.
-constexpr std::int64_t end_of_time = (std::int64_t{1} << 62) - 1;
+constexpr std::int64_t end_of_time = Dataflow::end_of_time;
+/// Far from where the clock began. 52 days: programs do not come here.
+constexpr std::int64_t far = std::int64_t{1} << 52;
 
 std::int64_t copy_time(const Link& link, Bytes bytes) {
   __extension__ using Wide = unsigned __int128;
@@ -160,7 +161,7 @@ void Dataflow::put_in_order() {
 void Dataflow::advance() {
   std::swap(end_, end_before_);
   for (const Waits& waits : order_) {
-    std::int64_t start = 0;
+    std::int64_t start = begin_;
     const std::uint32_t* edge = edges_.data() + waits.first;
     for (const std::uint32_t* const last = edge + waits.here; edge != last; ++edge)
       start = std::max(start, end_[*edge]);
@@ -169,6 +170,17 @@ void Dataflow::advance() {
     }
     end_[waits.step] = std::min(start + durations_[waits.step], end_of_time);
   }
+}
+
+void Dataflow::wind_back() {
+  const std::int64_t now = iteration_end();
+  if (now < far) return;
+  for (std::int64_t& time : end_) time -= now;
+  begin_ = std::max(begin_ - now, -end_of_time);
+}
+
+bool Dataflow::clock_ended() const {
+  return iteration_end() >= far && std::find(end_.begin(), end_.end(), end_of_time) != end_.end();
 }
 
 void Dataflow::carried(std::vector<std::int64_t>& times) const {

@@ -13,9 +13,12 @@ namespace swapmm::simulation {
 
 /// One iteration after another by the timing rules of docs/formats.md, as a max-plus recurrence: a step starts at the
 /// latest of the ends it waits for. Times are nanoseconds from a start in which everything of the iteration before
-/// has ended. They saturate at the far end of the clock instead of wrapping.
+/// has ended. They stop at the far end of the clock instead of wrapping.
 class Dataflow {
  public:
+  /// The far end of the clock, 146 years: what ends there may end later. Two such times still fit a number.
+  static constexpr std::int64_t end_of_time = (std::int64_t{1} << 62) - 1;
+
   /// The plan must be valid for the trace.
   Dataflow(const Trace& trace, const Plan& plan);
   /// The same with other durations than those of trace and machine.
@@ -23,6 +26,12 @@ class Dataflow {
 
   /// Runs the next iteration.
   void advance();
+
+  /// Counts all times from iteration_end() on, if the clock is far from where it began: so it suffices for any number
+  /// of iterations, unless one alone takes longer.
+  void wind_back();
+  /// The iteration, with the copies that run on behind it, was longer than the clock: its times say nothing.
+  [[nodiscard]] bool clock_ended() const;
 
   [[nodiscard]] std::size_t operations() const { return operations_; }
   [[nodiscard]] std::int64_t start(std::size_t step) const { return end_[step] - durations_[step]; }
@@ -46,6 +55,7 @@ class Dataflow {
   void put_in_order();
 
   std::size_t operations_;
+  std::int64_t begin_ = 0;               // the start; what waits for nothing starts here
   std::vector<std::int64_t> durations_;  // operations, then commands
   std::vector<std::int64_t> end_;
   std::vector<std::int64_t> end_before_;

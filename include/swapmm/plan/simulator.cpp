@@ -29,10 +29,8 @@ Simulation simulate(const Trace& trace, const Plan& plan) { return simulate(trac
 Simulation simulate(const Trace& trace, const Plan& plan, const StepTimes& times) {
   Dataflow flow(trace, plan, times);
   const simulation::Period period = run_until_periodic(flow);
-  const auto iterations = static_cast<std::int64_t>(period.iterations);
-
   Simulation result;
-  result.iteration = nanoseconds{(period.time + iterations / 2) / iterations};
+  result.iteration = nanoseconds{period.mean};
   for (const nanoseconds time : times.operations) result.compute += time;
   for (const Command& command : plan.commands) {
     if (command.kind == CommandKind::swap_in) result.h2d += trace.tensors[index(command.tensor)].bytes;
@@ -55,9 +53,12 @@ std::vector<nanoseconds> iteration_ends(const Trace& trace, const Plan& plan, st
   Dataflow flow(trace, plan);
   std::vector<nanoseconds> ends;
   ends.reserve(iterations);
+  std::int64_t end = 0;
   for (std::size_t i = 0; i < iterations; ++i) {
+    flow.wind_back();
     flow.advance();
-    ends.push_back(nanoseconds{flow.iteration_end()});
+    end = std::min(end + flow.iteration_end() - flow.iteration_end_before(), Dataflow::end_of_time);
+    ends.push_back(nanoseconds{end});
   }
   return ends;
 }

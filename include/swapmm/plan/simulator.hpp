@@ -7,6 +7,7 @@
 
 #include <swapmm/base/bytes.hpp>
 #include <swapmm/ir/trace.hpp>
+#include <swapmm/plan/dataflow.hpp>
 #include <swapmm/plan/plan.hpp>
 #include <swapmm/plan/step_times.hpp>
 
@@ -20,7 +21,7 @@ struct Span {
 
 /// One iteration in the steady state. Times count from the end of the last operation of the iteration before.
 struct Simulation {
-  std::chrono::nanoseconds iteration{0};  ///< long-run mean, rounded to the nearest nanosecond
+  std::chrono::nanoseconds iteration{0};  ///< long-run mean, rounded to the nearest nanosecond; see longest_iteration
   std::chrono::nanoseconds compute{0};    ///< sum of the durations of the operations
   Bytes h2d;                              ///< copied to the device
   Bytes d2h;                              ///< copied to the host
@@ -29,6 +30,9 @@ struct Simulation {
   std::vector<Span> commands;             ///< of the last iteration simulated; negative where it ran in the one before
 };
 
+/// What is predicted of an iteration that, with the copies that run on behind it, takes longer than this (146 years).
+inline constexpr std::chrono::nanoseconds longest_iteration{simulation::Dataflow::end_of_time};
+
 /// Runs a valid plan by the timing rules of docs/formats.md until it repeats itself (or 1,000 iterations).
 /// Operations take the durations of the trace. Linear in iterations x (operations + waits).
 [[nodiscard]] Simulation simulate(const Trace& trace, const Plan& plan);
@@ -36,7 +40,7 @@ struct Simulation {
 [[nodiscard]] Simulation simulate(const Trace& trace, const Plan& plan, const StepTimes& times);
 
 /// When the last operation of each of the first `iterations` iterations ends, counted from a start in which
-/// everything of the iteration before has ended at time 0.
+/// everything of the iteration before has ended at time 0. None is above longest_iteration.
 [[nodiscard]] std::vector<std::chrono::nanoseconds> iteration_ends(const Trace& trace, const Plan& plan,
                                                                    std::size_t iterations);
 

@@ -2,6 +2,8 @@
 #include <swapmm/plan/steady_state.hpp>
 
 #include <algorithm>
+#include <cstddef>
+#include <numeric>
 #include <utility>
 
 namespace swapmm::simulation {
@@ -13,6 +15,16 @@ Bytes rounded_size(const Trace& trace, const Plan& plan, TensorId id) {
   return round_up(trace.tensors[index(id)].bytes, plan.machine.alignment);
 }
 
+/// The last of the iterations that took these times.
+Period last_of(const std::vector<std::int64_t>& times, std::size_t iterations, bool exact) {
+  __extension__ using Wide = __int128;
+  const Wide sum = std::accumulate(times.end() - static_cast<std::ptrdiff_t>(iterations), times.end(), Wide{0});
+  const auto count = static_cast<Wide>(iterations);
+  const bool fits = sum < Dataflow::end_of_time;
+  return {iterations, fits ? static_cast<std::int64_t>(sum) : Dataflow::end_of_time,
+          static_cast<std::int64_t>((sum + count / 2) / count), exact && fits};
+}
+
 }  // namespace
 
 // Brent's cycle detection: the state that the others are compared with moves on at powers of two, so that one state
@@ -20,21 +32,22 @@ Bytes rounded_size(const Trace& trace, const Plan& plan, TensorId id) {
 Period run_until_periodic(Dataflow& flow) {
   std::vector<std::int64_t> kept;
   std::vector<std::int64_t> state;
-  std::vector<std::int64_t> ends{0};
+  std::vector<std::int64_t> times;  // of the iterations
   std::size_t kept_at = 0;
   for (std::size_t iteration = 1; iteration <= most_iterations; ++iteration) {
+    flow.wind_back();
     flow.advance();
-    ends.push_back(flow.iteration_end());
+    if (flow.clock_ended()) return {1, Dataflow::end_of_time, Dataflow::end_of_time, false};
+    times.push_back(flow.iteration_end() - flow.iteration_end_before());
     flow.carried(state);
-    if (iteration > 1 && state == kept) return {iteration - kept_at, ends[iteration] - ends[kept_at]};
+    if (iteration > 1 && state == kept) return last_of(times, iteration - kept_at, true);
     if ((iteration & (iteration - 1)) == 0) {
       std::swap(kept, state);
       kept_at = iteration;
     }
   }
   // Copies that run ever further ahead of the operations, or behind them, never repeat: what is left is the mean.
-  constexpr std::size_t half = most_iterations / 2;
-  return {half, ends[most_iterations] - ends[half], false};
+  return last_of(times, most_iterations / 2, false);
 }
 
 OccupationCircle::OccupationCircle(const Trace& trace, const Plan& plan) : trace_(trace), plan_(plan) {

@@ -16,8 +16,9 @@ namespace swapmm::simulation {
 /// So many iterations, the last ones run, take `time` and then repeat themselves.
 struct Period {
   std::size_t iterations = 1;
-  std::int64_t time = 0;
-  bool exact = true;  ///< or copies run ever further ahead or behind, and this is the mean
+  std::int64_t time = 0;  ///< at most Dataflow::end_of_time: that says "or longer"
+  std::int64_t mean = 0;  ///< of one of the iterations, rounded to the nearest
+  bool exact = true;      ///< or copies run ever further ahead or behind, or the clock ends
 };
 
 /// Runs iterations until the last ones repeat themselves, or 1,000 of them.
@@ -39,6 +40,7 @@ Turn for_each_iteration_of_turn(Dataflow& flow, const Period& period, Visit visi
     visit(turn, flow);
     return turn;
   }
+  flow.wind_back();
   const Turn turn{flow.iteration_end(), period.time, period.iterations};
   for (std::size_t i = 0; i < turn.iterations; ++i) {
     flow.advance();

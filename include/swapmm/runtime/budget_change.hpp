@@ -69,7 +69,7 @@ class BudgetChange {
   void write_back() {
     for (Rec& record : store_.records) {
       if (!device_alone(record)) continue;
-      store_.ensure_block(record);
+      store_.ensure_block_for_swap_out(record);
       store_.swap_out(record, store_.before_swap_out(record));
     }
     store_.timeline.host_wait(store_.timeline.everything());

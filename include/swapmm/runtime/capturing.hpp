@@ -52,6 +52,7 @@ class Capturing<B> {
     require_lasting_host_memory(name);
     Store<B>& store = parts_.store;
     store.timeline.host_wait(store.timeline.everything());
+    store.fixed_slots = true;  // from now on: runs and other iterations take turns
     store.backend.begin_capture();
     parts_.in_capture = true;
     start_ = parts_.follower.times_started();

@@ -579,7 +579,7 @@ class Core : public std::enable_shared_from_this<Core<B>> {
       Rec& record = *item.record;
       if (item.access != Access::write || !record.device.valid) continue;
       if (!record.host.valid) {
-        inside_->store.ensure_block(record);
+        inside_->store.ensure_block_for_swap_out(record);
         inside_->store.swap_out(record, inside_->store.before_swap_out(record));
       }
       record.device.valid = false;

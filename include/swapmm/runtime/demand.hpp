@@ -98,7 +98,7 @@ class Demand {
   /// tensor still there.
   void evict(Rec& record) {
     if (record.device.valid && !record.host.valid && record.alive) {
-      store_.ensure_block(record);
+      store_.ensure_block_for_swap_out(record);
       store_.swap_out(record, store_.before_swap_out(record));
     }
     release(record, true);

@@ -418,7 +418,7 @@ class Follower {
           // The value is not on the device: nothing to save, but the point counts.
           store_.timeline.mark(QueueKind::d2h);
         } else {
-          store_.ensure_block(*record);
+          store_.ensure_block_for_swap_out(*record);
           needs.join(store_.before_swap_out(*record));
           store_.swap_out(*record, needs);
         }
@@ -471,7 +471,7 @@ class Follower {
         throw std::logic_error("swapmm: a place of the plan is not free");
       }
       if (resident.host_valid && !record->host.valid && record->device.valid) {
-        store_.ensure_block(*record);
+        store_.ensure_block_for_swap_out(*record);
         store_.swap_out(*record, store_.before_swap_out(*record));
       }
     }

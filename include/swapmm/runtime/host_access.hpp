@@ -80,7 +80,7 @@ class HostAccess {
     }
     course_.downloaded(record);
     if (record.host.valid) return;
-    store.ensure_block(record);
+    store.ensure_block_for_swap_out(record);
     store.swap_out(record, store.before_swap_out(record));
     if (parts_.follower.active()) parts_.follower.side_copy(record.host.block->written);
   }

@@ -35,7 +35,7 @@ template <Backend B>
 struct HostCopy {
   bool valid = false;
   std::unique_ptr<HostBlock<B>> block;
-  std::unique_ptr<HostBlock<B>> spare;  ///< the other slot of a tensor that the host fills again and again
+  std::unique_ptr<HostBlock<B>> spare;  ///< the other slot of a tensor that the host fills or reads again and again
   std::uint64_t issue = 0;              ///< of the copy that gave the value; 0: the host did
 };
 

@@ -66,6 +66,7 @@ class Store {
   Traffic traffic;
   std::uint64_t iteration = 1;  ///< number of the current iteration; between two, of the next one
   bool timing = false;          ///< operations and copies are timed for the recorder
+  bool fixed_slots = false;     ///< graphs have the addresses of host blocks: values stay in theirs
   struct TimedCopy {
     QueueKind queue;
     Bytes size;
@@ -155,7 +156,7 @@ class Store {
     traffic.h2d += record.bytes;
   }
 
-  /// Queues device -> host into the tensor's host block (ensure_block() first), behind `needs`.
+  /// Queues device -> host into the tensor's host block (ensure_block_for_swap_out() first), behind `needs`.
   void swap_out(Rec& record, const Clock& needs) {
     settle_pending(*record.host.block);
     const auto waits = timeline.waits(QueueKind::d2h, needs);
@@ -198,6 +199,16 @@ class Store {
       record.host.spare = pool.acquire(record.bytes);
     } catch (const OutOfMemory&) {  // NOLINT(bugprone-empty-catch): see above
     }
+  }
+
+  /// Before a swap_out: the block that its value goes to. Where the one before was promised to the host, which has not
+  /// had it yet, that is the other slot, if there may be one; else, and where both are promised, swap_out() waits.
+  void ensure_block_for_swap_out(Rec& record) {
+    ensure_block(record);
+    // A value that is on the host stays in the block that has it.
+    if (record.host.block->pending == nullptr || record.host.valid || fixed_slots) return;
+    ensure_spare(record);
+    if (record.host.spare != nullptr) std::swap(record.host.block, record.host.spare);
   }
 
   // ---- the host's own accesses
