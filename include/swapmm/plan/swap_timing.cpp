@@ -15,10 +15,6 @@ namespace {
 /// Times are sums of whole nanoseconds: below this they are equal.
 constexpr double same = 0.5;
 
-/// Returning tensors are brought at most so many operations before their use: what comes earlier wins nothing, and
-/// looking farther costs time.
-constexpr std::uint32_t farthest_ahead = 4096;
-
 /// Copies may take any number of iterations. No gap is asked for so many of them ahead, and with it the number of a gap
 /// still fits 32 bits.
 constexpr double most_rounds = 64;
@@ -258,28 +254,85 @@ void SwapTiming::list_returns() {
             [&](std::uint32_t a, std::uint32_t b) { return std::tuple(use_of(a), a) < std::tuple(use_of(b), b); });
 }
 
+/// Where returning tensors find room. They are asked for in the order of their use, and none takes its room before
+/// another that came first. So each operation from there to the use is held by all who came first, but for those whose
+/// use lies before it: one sum of bytes for all of them is compared with a number for each operation. Operations are
+/// counted over two iterations, the first of which is the one before.
+class SwapTiming::RoomToReturn {
+ public:
+  explicit RoomToReturn(const SwapTiming& timing)
+      : timing_(timing), n_(timing.operations_), used_by_(2 * n_), from_(2 * n_) {
+    for (const std::uint32_t a : timing.returns_) used_by_[timing.use_of(a)] += timing.swaps_[a].bytes;
+  }
+
+  /// The first gap from which there is room until `use`.
+  std::uint32_t first_gap(std::uint32_t use, std::int64_t bytes) {
+    for (; next_ < use; ++next_) add_operation(next_);
+    // Of those that are full the last one. Behind an operation that is full sooner, no other one matters.
+    const auto full = std::partition_point(narrow_.begin(), narrow_.end(),
+                                           [&](const Narrow& narrow) { return narrow.until < brought_ + bytes; });
+    return full == narrow_.begin() ? 0 : std::prev(full)->operation + 1;
+  }
+
+  void take(std::uint32_t gap, std::int64_t bytes) {
+    brought_ += bytes;
+    from_[gap] += bytes;
+  }
+
+  /// What operations hold with all that was taken.
+  void add_to(std::vector<std::int64_t>& held) const {
+    std::int64_t there = 0;
+    for (std::uint32_t i = 0; i < 2 * n_; ++i) {
+      there += from_[i] - used_by_[i];
+      held[i % n_] += there;
+    }
+  }
+
+ private:
+  struct Narrow {
+    std::uint32_t operation = 0;
+    std::int64_t until = 0;  ///< it is full when more than so many bytes have been brought in all
+  };
+
+  void add_operation(std::uint32_t i) {
+    used_ += used_by_[i];
+    // Who comes before operation 0 also holds the last operations of this iteration.
+    if (i >= n_) wrapped_ += from_[i - n_];
+    const std::int64_t until = timing_.limits_[i % n_] - timing_.held_[i % n_] + used_ - (i < n_ ? 0 : wrapped_);
+    while (!narrow_.empty() && narrow_.back().until >= until) narrow_.pop_back();
+    narrow_.push_back({i, until});
+  }
+
+  const SwapTiming& timing_;
+  std::uint32_t n_;
+  std::vector<std::int64_t> used_by_;  ///< bytes that are returned for an operation
+  std::vector<std::int64_t> from_;     ///< bytes that are taken from a gap on
+  std::uint32_t next_ = 0;
+  std::int64_t used_ = 0;
+  std::int64_t wrapped_ = 0;
+  std::int64_t brought_ = 0;
+  std::vector<Narrow> narrow_;  ///< both numbers ascend
+};
+
 void SwapTiming::place_returns() {
   double link_free = -std::numeric_limits<double>::infinity();
-  const std::vector<std::int64_t> held = held_;
   for (int round = 0; round < 2; ++round) {  // the first one shows how far the link is when the second begins
-    held_ = held;
+    RoomToReturn room(*this);
+    std::uint32_t link_gap = 0;  // the last one that begins before the link is free
     for (const std::uint32_t a : returns_) {
       Swap& swap = swaps_[a];
       const std::uint32_t use = use_of(a);
       // The gap of leaving, counted like `use`: it may lie before operation 0 of the iteration before.
       const std::int64_t leaves = std::int64_t{use} - (swap.end - swap.leaves);
-      const std::int64_t first = std::max<std::int64_t>({leaves, 0, std::int64_t{use} - farthest_ahead});
-      std::uint32_t gap = use;
-      while (gap > first && time_of(gap) > link_free + same) {
-        const std::uint32_t operation = (gap - 1) % operations_;
-        if (held_[operation] + swap.bytes > limits_[operation]) break;
-        held_[operation] += swap.bytes;
-        --gap;
-      }
+      const auto first = static_cast<std::uint32_t>(std::max<std::int64_t>(leaves, 0));
+      while (link_gap < use && time_of(link_gap + 1) <= link_free + same) ++link_gap;
+      const std::uint32_t gap = std::min(use, std::max({first, link_gap, room.first_gap(use, swap.bytes)}));
+      room.take(gap, swap.bytes);
       swap.returns = swap.end - (use - gap);
       link_free = std::max(link_free, time_of(gap)) + swap.copy_in;
     }
     link_free -= iteration_;
+    if (round == 1) room.add_to(held_);
   }
 }
 

@@ -101,6 +101,7 @@ class SwapTiming {
     std::int64_t bytes = 0;
   };
   class Run;
+  class RoomToReturn;
 
   void list_tensors();
   void list_values();
