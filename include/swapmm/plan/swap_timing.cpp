@@ -19,6 +19,29 @@ constexpr double same = 0.5;
 /// still fits 32 bits.
 constexpr double most_rounds = 64;
 
+/// Ranges of operations that hold more or less, gathered to be added in one go.
+class HeldChanges {
+ public:
+  explicit HeldChanges(std::vector<std::int64_t>& held) : held_(held), change_(2 * held.size() + 1) {}
+
+  /// Those at or above n are of the next iteration; `end` is at most 2n.
+  void add(std::uint32_t first, std::uint32_t end, std::int64_t bytes) {
+    change_[first] += bytes;
+    change_[end] -= bytes;
+  }
+  void make() {
+    std::int64_t more = 0;
+    for (std::size_t slot = 0; slot < 2 * held_.size(); ++slot) {
+      more += change_[slot];
+      held_[slot % held_.size()] += more;
+    }
+  }
+
+ private:
+  std::vector<std::int64_t>& held_;
+  std::vector<std::int64_t> change_;
+};
+
 }  // namespace
 
 SwapTiming::SwapTiming(OverlapLedger& ledger)
@@ -151,19 +174,14 @@ std::uint32_t SwapTiming::gap_at(double time) const {
 
 /// What each operation holds when those who are away are away all the time.
 void SwapTiming::hold_by_decisions() {
-  std::vector<std::int64_t> change(2 * operations_ + 1);
+  held_ = bundles_;
+  HeldChanges changes(held_);
   for (std::uint32_t a = 0; a < swaps_.size(); ++a) {
     if (away_[a] != 0) continue;
     const std::uint32_t shift = swaps_[a].first >= operations_ ? operations_ : 0;
-    change[swaps_[a].first - shift] += swaps_[a].bytes;
-    change[swaps_[a].end - shift] -= swaps_[a].bytes;
+    changes.add(swaps_[a].first - shift, swaps_[a].end - shift, swaps_[a].bytes);
   }
-  held_ = bundles_;
-  std::int64_t present = 0;
-  for (std::uint32_t slot = 0; slot < 2 * operations_; ++slot) {
-    present += change[slot];
-    held_[slot % operations_] += present;
-  }
+  changes.make();
 }
 
 void SwapTiming::list_copies_out() {
@@ -211,6 +229,13 @@ void SwapTiming::time_copies_out() {
   }
 }
 
+/// By how much operations are above their limits, with what they hold.
+RangeLoad SwapTiming::room_by_limits() const {
+  std::vector<std::int64_t> above(held_);
+  for (std::uint32_t i = 0; i < operations_; ++i) above[i] -= limits_[i];
+  return RangeLoad(above);
+}
+
 /// A tensor leaves when its value has been copied, or when its room is needed. Those whose copies end last get the
 /// room to wait first: the others have left by then anyway.
 void SwapTiming::place_leavings() {
@@ -220,6 +245,8 @@ void SwapTiming::place_leavings() {
   std::sort(by_start_.begin(), by_start_.end(), [&](std::uint32_t a, std::uint32_t b) {
     return std::tuple(-copies_out_[a].end, a) < std::tuple(-copies_out_[b].end, b);
   });
+  RangeLoad room = room_by_limits();
+  HeldChanges changes(held_);
   for (const std::uint32_t i : by_start_) {
     const CopyOut& copy = copies_out_[i];
     Value& value = values_[copy.value];
@@ -228,18 +255,19 @@ void SwapTiming::place_leavings() {
       Swap& swap = swaps_[value.released_by];
       const std::uint32_t shift = copy.due - swap.first;
       const std::uint32_t copied_by = std::min(std::max(copy.due, gap_at(copy.end)), swap.end + shift);
-      std::uint32_t leaves = copy.due;
-      for (; leaves < copied_by; ++leaves) {
-        std::int64_t& held = held_[leaves % operations_];
-        if (held + swap.bytes > limits_[leaves % operations_]) break;
-        held += swap.bytes;
-      }
+      const std::uint32_t first = copy.due % operations_;
+      const std::uint32_t wished = copied_by - copy.due;
+      const std::uint32_t waits = room.until_above(first, first + wished, -swap.bytes) - first;
+      if (waits > 0) room.add(first, first + waits, swap.bytes);
+      changes.add(first, first + waits, swap.bytes);
+      const std::uint32_t leaves = copy.due + waits;
       swap.leaves = leaves - shift;
       copied = std::min(copied, leaves);
     }
     // What the host reads goes to it at once (plan/stay_facts).
     value.copied = value.host_reads ? value.write + 1 : std::clamp(copied, value.write + 1, value.overwritten);
   }
+  changes.make();
   std::sort(by_start_.begin(), by_start_.end(), [&](std::uint32_t a, std::uint32_t b) {
     return std::tuple(copies_out_[a].start, a) < std::tuple(copies_out_[b].start, b);
   });
@@ -372,6 +400,7 @@ class SwapTiming::Run {
     double begin = 0;
     for (int i = 0; i < iterations_until_steady; ++i) {
       begin = now_;
+      counts_late_ = i + 1 == iterations_until_steady;
       for (std::uint32_t gap = 0; gap < n_; ++gap) pass_gap(gap);
     }
     for (std::uint32_t i = 0; i < n_; ++i) timing_.ends_[i + 1] = operation_ends_[i] - begin;
@@ -392,7 +421,7 @@ class SwapTiming::Run {
     double start = now_;
     if (timing_.allocated_[gap] > 0) start = std::max(start, room_for(timing_.allocated_[gap]));
     start = std::max(start, std::exchange(needed_[gap], 0));
-    count_late(gap, std::min(earliest, start));
+    if (counts_late_) count_late(gap, std::min(earliest, start));
     timing_.waits_[gap] = start - now_;
     now_ = start + timing_.durations_[gap];
     operation_ends_[gap] = now_;
@@ -459,6 +488,7 @@ class SwapTiming::Run {
   std::vector<double> copy_ends_;                      ///< of values
   std::vector<double> left_;                           ///< when tensors have gone, by absence
   std::vector<std::uint32_t> late_;                    ///< absences
+  bool counts_late_ = false;                           ///< in the last iteration
   std::vector<double> operation_ends_;
   std::vector<double> needed_;  ///< when the copies have ended that an operation waits for
   std::vector<Release> released_;
@@ -488,21 +518,25 @@ void SwapTiming::reserve_late(double margin) {
   std::sort(queue.begin(), queue.end(), [&](std::uint32_t a, std::uint32_t b) {
     return std::tuple(use_of(a), reserved(a), a) < std::tuple(use_of(b), reserved(b), b);
   });
+  HeldChanges changes(held_);
   double next = std::numeric_limits<double>::infinity();
-  for (int round = 0; round < 2; ++round) {  // the first one shows when the next iteration's first copy must start
+  for (int round = 0; round < 2; ++round) {    // the first one shows when the next iteration's first copy must start
+    std::uint32_t link_gap = 2 * operations_;  // the last one that begins before the copy must start
     for (auto a = queue.rbegin(); a != queue.rend(); ++a) {
       Swap& swap = swaps_[*a];
       const std::uint32_t use = use_of(*a);
       next = std::min(time_of(use) + waits_[use % operations_], next) - swap.copy_in * (1 + margin);
       if (round == 0) continue;
       const std::uint32_t early = reserved(*a);
-      std::uint32_t gap = use;
-      while (gap > early && time_of(gap) > next + same) --gap;
-      for (std::uint32_t slot = early; slot < gap; ++slot) held_[slot % operations_] -= swap.bytes;
+      link_gap = std::min(link_gap, use);
+      while (link_gap > 0 && time_of(link_gap) > next + same) --link_gap;
+      const std::uint32_t gap = std::max(early, link_gap);
+      changes.add(early, gap, -swap.bytes);
       swap.returns = swap.end - (use - gap);
     }
     next += iteration_;
   }
+  changes.make();
 }
 
 /// Over how many operations there is room for a tensor that is late in leaving; takes it.

@@ -114,6 +114,7 @@ class SwapTiming {
   [[nodiscard]] std::uint32_t room_to_be_late(const Swap& swap);
   void list_copies_out();
   void time_copies_out();
+  [[nodiscard]] RangeLoad room_by_limits() const;
   void place_leavings();
   void list_returns();
   void place_returns();
