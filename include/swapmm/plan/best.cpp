@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <utility>
 #include <vector>
 
@@ -24,6 +25,7 @@ namespace {
 struct Effort {
   std::size_t tries = 0;            ///< neighbours before packing
   int packings = 4;                 ///< parts of the budget that are tried
+  double first_part = 1;            ///< of the budget, the first one of them
   std::uint32_t packing_steps = 0;  ///< of each
 };
 
@@ -43,8 +45,9 @@ class BestSearch {
     if (work() <= small) try_others(others);
     if (work() > small && is_done()) return;
     if (!search_.round_relaxed()) return offer_belady();
+    if (work() > large) place_first();
     for (int round = 0; !is_done(); ++round) {
-      if (round == round_of_others && work() > small) try_others(others);
+      if (round == round_of_others && work() > small && work() <= large) try_others(others);
       if (!options_.go_on && round == rounds_without_clock()) return;
       search_round(effort_of(round), round >= round_of_others);
       if (round == 0 && packed_.away.empty()) offer_belady();
@@ -54,7 +57,8 @@ class BestSearch {
   [[nodiscard]] std::chrono::nanoseconds lower_bound() const { return relaxed_.lower_bound; }
 
  private:
-  static constexpr std::size_t small = 400;  ///< work for which all planners take no time to speak of
+  static constexpr std::size_t small = 400;     ///< work for which all planners take no time to speak of
+  static constexpr std::size_t large = 10'000;  ///< work for which a round of the search takes long
   [[nodiscard]] std::size_t work() const { return planning_.operations + ledger_.absences.size(); }
   [[nodiscard]] int rounds_without_clock() const { return work() < 20'000 ? 2 : 1; }
   [[nodiscard]] Effort effort_of(int round) const {
@@ -62,7 +66,7 @@ class BestSearch {
     const std::size_t once = std::min(8 * (1 + ledger_.absences.size()),
                                       std::clamp<std::size_t>(1'500'000 / std::max<std::size_t>(work(), 1), 10, 800));
     const int more = std::min(round, 2);
-    return {once << more, round < 2 ? 4 : 6, std::uint32_t{2500} << more};
+    return {once << more, round < 2 ? 4 : 6, 1, std::uint32_t{2500} << more};
   }
 
   [[nodiscard]] bool is_done() const {
@@ -87,6 +91,14 @@ class BestSearch {
     if (plan) best_.offer(*std::move(plan));
   }
 
+  /// A plan before the search: of what the rounded decisions are, and of a part of the budget that soon packs.
+  void place_first() {
+    const AwayDecision found = search_.best();
+    place(found, {.tries = 0, .first_part = 0.95, .packing_steps = 300});
+    set_limits(1);
+    search_.start_from(found);
+  }
+
   void search_round(const Effort& effort, bool tightens) {
     search_.improve(effort.tries, [this] { return is_done(); });
     const AwayDecision found = search_.best();
@@ -102,7 +114,7 @@ class BestSearch {
     constexpr double precise_enough = 0.004;
     double fits = 0;
     double fits_not = 1;
-    double part = 1;
+    double part = effort.first_part;
     for (int packing = 0; packing < effort.packings && fits_not - fits > precise_enough; ++packing) {
       if (packing > 0 && is_done()) return fits;
       if (!decide_within(part, found, effort)) return fits;
@@ -110,7 +122,7 @@ class BestSearch {
       const bool is_placed = place_once(effort.packing_steps);
       (is_placed ? fits : fits_not) = part;
       if (is_placed) packed_ = search_.best();
-      if (fits == 1) break;
+      if (fits == effort.first_part) break;
       // Down in steps that grow, then halving the distance.
       part = fits > 0 ? (fits + fits_not) / 2 : 1 - (1 - part) * 2 - 0.03;
     }
@@ -150,7 +162,8 @@ class BestSearch {
     timing_.reserve_late(time_in_hand);
     timing_.write_decisions();
     const Schedule schedule{Pace::overlapped, stays_of(ledger_)};
-    const PackingEffort packing{.ejection_steps = steps, .keep_most = true};
+    const std::function<bool()> go_on = [this] { return !is_done(); };
+    const PackingEffort packing{.ejection_steps = steps, .go_on = &go_on, .keeps_to_steps = true, .keep_most = true};
     Result<BuiltPlan> built = build_plan(planning_, schedule, "best", packing, places_.of(schedule.stays));
     if (!built || !built->plan) return false;
     places_.remember(schedule.stays, built->offsets);

@@ -54,7 +54,8 @@ SwapTiming::SwapTiming(OverlapLedger& ledger)
       limits_(operations_, static_cast<std::int64_t>(ledger.planning.budget)),
       overruns_({0}),
       ends_(operations_ + 1),
-      waits_(operations_) {
+      waits_(operations_),
+      gap_starts_(operations_) {
   for (const TraceOperation& operation : ledger.planning.trace.operations) {
     durations_.push_back(static_cast<double>(operation.duration.count()));
   }
@@ -374,7 +375,6 @@ class SwapTiming::Run {
         returning_(n_),
         copied_(n_),
         copy_ends_(timing.values_.size()),
-        left_(timing.swaps_.size()),
         operation_ends_(n_),
         needed_(n_) {
     std::vector<char> follows_copy(timing.swaps_.size());
@@ -400,7 +400,6 @@ class SwapTiming::Run {
     double begin = 0;
     for (int i = 0; i < iterations_until_steady; ++i) {
       begin = now_;
-      counts_late_ = i + 1 == iterations_until_steady;
       for (std::uint32_t gap = 0; gap < n_; ++gap) pass_gap(gap);
     }
     for (std::uint32_t i = 0; i < n_; ++i) timing_.ends_[i + 1] = operation_ends_[i] - begin;
@@ -421,20 +420,10 @@ class SwapTiming::Run {
     double start = now_;
     if (timing_.allocated_[gap] > 0) start = std::max(start, room_for(timing_.allocated_[gap]));
     start = std::max(start, std::exchange(needed_[gap], 0));
-    if (counts_late_) count_late(gap, std::min(earliest, start));
+    timing_.gap_starts_[gap] = std::llround(std::min(earliest, start));
     timing_.waits_[gap] = start - now_;
     now_ = start + timing_.durations_[gap];
     operation_ends_[gap] = now_;
-  }
-
-  /// Whoever is given the bytes of a tensor whose copy still runs waits for it: they had better go to nobody.
-  void count_late(std::uint32_t gap, double start) {
-    for (const std::uint32_t a : leaving_[gap]) {
-      timing_.swaps_[a].late = 0;
-      late_.push_back(a);
-    }
-    std::erase_if(late_, [&](std::uint32_t a) { return left_[a] <= start + same; });
-    for (const std::uint32_t a : late_) ++timing_.swaps_[a].late;
   }
 
   void copy_out(std::uint32_t v) {
@@ -451,18 +440,18 @@ class SwapTiming::Run {
   }
 
   void leave(std::uint32_t a) {
-    const Swap& swap = timing_.swaps_[a];
+    Swap& swap = timing_.swaps_[a];
     double time = operation_ends_[(swap.first + n_ - 1) % n_];
     const std::uint32_t version = timing_.ledger_.absences[a].version;
     if (version != no_version && timing_.values_[version].released_by == a) time = std::max(time, copy_ends_[version]);
-    left_[a] = time;
+    swap.left = time;
     release(time, swap.bytes);
   }
 
   double bring(std::uint32_t a) {
     const Swap& swap = timing_.swaps_[a];
     // What is to be brought: an input that the host has given, or what has gone to the host.
-    const double given = timing_.is_arrival(a) ? operation_ends_[(swap.first + n_ - 1) % n_] : left_[a];
+    const double given = timing_.is_arrival(a) ? operation_ends_[(swap.first + n_ - 1) % n_] : swap.left;
     const double start = std::max({in_free_, given, room_for(swap.bytes)});
     in_free_ = start + swap.copy_in;
     double& needed = needed_[swap.end % n_];
@@ -486,9 +475,6 @@ class SwapTiming::Run {
   std::vector<std::vector<std::uint32_t>> returning_;  ///< absences, by gap
   std::vector<std::vector<std::uint32_t>> copied_;     ///< values, by gap
   std::vector<double> copy_ends_;                      ///< of values
-  std::vector<double> left_;                           ///< when tensors have gone, by absence
-  std::vector<std::uint32_t> late_;                    ///< absences
-  bool counts_late_ = false;                           ///< in the last iteration
   std::vector<double> operation_ends_;
   std::vector<double> needed_;  ///< when the copies have ended that an operation waits for
   std::vector<Release> released_;
@@ -539,18 +525,41 @@ void SwapTiming::reserve_late(double margin) {
   changes.make();
 }
 
-/// Over how many operations there is room for a tensor that is late in leaving; takes it.
-std::uint32_t SwapTiming::room_to_be_late(const Swap& swap) {
-  std::uint32_t operations = 0;
-  for (; operations < swap.late && swap.leaves + operations < swap.end; ++operations) {
-    const std::uint32_t i = (swap.leaves + operations) % operations_;
-    if (held_[i] + swap.bytes > static_cast<std::int64_t>(ledger_.planning.budget)) break;
-    held_[i] += swap.bytes;
+namespace {
+
+/// Tensors that are late in leaving: their copies still run while others, whose turn it is, are given bytes. Whoever
+/// were given theirs would wait for the copy, so where there is room they had better go to nobody for so long.
+class LateLeaving {
+ public:
+  LateLeaving(const std::vector<std::int64_t>& gap_starts, const std::vector<std::int64_t>& held, std::int64_t budget)
+      : operations_(static_cast<std::uint32_t>(held.size())), starts_(gap_starts), above_(above(held, budget)) {}
+
+  /// For how many operations from gap `leaves` on; takes the room. It has left at the time `left`, and is back after
+  /// `most` operations.
+  std::uint32_t operations_of(std::uint32_t leaves, double left, std::uint32_t most, std::int64_t bytes) {
+    const std::uint32_t first = leaves % operations_;
+    const std::uint32_t late = starts_.until_above(first, operations_, std::llround(left) - 1) - first;
+    const std::uint32_t end = first + std::min(late, most);
+    const std::uint32_t operations = above_.until_above(first, end, -bytes) - first;
+    if (operations > 0) above_.add(first, first + operations, bytes);
+    return operations;
   }
-  return operations;
-}
+
+ private:
+  static std::vector<std::int64_t> above(std::vector<std::int64_t> held, std::int64_t budget) {
+    for (std::int64_t& bytes : held) bytes -= budget;
+    return held;
+  }
+
+  std::uint32_t operations_;
+  RangeLoad starts_;
+  RangeLoad above_;  ///< bytes above the budget, per operation
+};
+
+}  // namespace
 
 void SwapTiming::write_decisions() {
+  LateLeaving late(gap_starts_, held_, static_cast<std::int64_t>(ledger_.planning.budget));
   for (std::uint32_t a = 0; a < swaps_.size(); ++a) {
     Absence& absence = ledger_.absences[a];
     const std::uint32_t shift = swaps_[a].first - absence.first;
@@ -559,7 +568,10 @@ void SwapTiming::write_decisions() {
     absence.returns = swaps_[a].returns - shift;
     absence.queued = absence.returns;
     absence.gone = absence.leaves;
-    if (away_[a] != 0 && !absence.is_arrival) absence.gone += room_to_be_late(swaps_[a]);
+    if (away_[a] != 0 && !absence.is_arrival) {
+      const Swap& swap = swaps_[a];
+      absence.gone += late.operations_of(swap.leaves, swap.left, swap.end - swap.leaves, swap.bytes);
+    }
   }
   for (std::uint32_t v = 0; v < values_.size(); ++v) ledger_.versions[v].copied = values_[v].copied;
   std::uint32_t rank = 0;
