@@ -102,6 +102,9 @@ Offsets keep_preferred(const Shape& shape, std::uint64_t capacity, const Offsets
     offsets[item] = size == 0 ? 0 : offset;
     board.place(item, offset);
   }
+  // Very many new places would take long, and be no better than those of an order that is fast.
+  const auto without_place = std::count(offsets.begin(), offsets.end(), nowhere);
+  if (shape.size() > many_items && without_place > shape.size() / 8) return {};
   for (const std::uint32_t item : order) {
     if (offsets[item] != nowhere) continue;
     offsets[item] = board.fit(item, Board::Fit::best);
@@ -146,11 +149,11 @@ class BlameRounds {
 
 bool place_all(BlameRounds& rounds, const Shape& shape, const Offsets& preferred) {
   Blame& blame = rounds.blame();
-  if (!preferred.empty()) {
-    std::vector<double> urgency = blame.by_place(preferred);
-    return shape.size() > many_items ? rounds.skyline(std::move(urgency), 1) : rounds.first_fit(std::move(urgency), 1);
+  if (shape.size() > many_items) {
+    return rounds.skyline(blame.by_length(), 0.5) ||
+           rounds.skyline(preferred.empty() ? blame.by_room() : blame.by_place(preferred), 0.5);
   }
-  if (shape.size() > many_items) return rounds.skyline(blame.by_length(), 0.5) || rounds.skyline(blame.by_room(), 0.5);
+  if (!preferred.empty()) return rounds.first_fit(blame.by_place(preferred), 1);
   constexpr double few = 0.1;
   return rounds.skyline(blame.by_length(), few) || rounds.skyline(blame.by_room(), few) ||
          rounds.first_fit(blame.by_length(), 0.4) || rounds.first_fit(blame.by_room(), 0.4);
