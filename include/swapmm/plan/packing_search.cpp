@@ -132,7 +132,8 @@ class BlameRounds {
   /// A round takes a step for so many items.
   bool run(bool (Blame::*round)(), std::vector<double> urgency, double part, std::uint64_t items_of_step) {
     const std::uint64_t steps_of_round = items_ / items_of_step + 1;
-    const auto rounds = static_cast<std::uint64_t>(static_cast<double>(steps_ / steps_of_round + 1) * part);
+    const std::uint64_t most = steps_ / steps_of_round + 1;
+    const auto rounds = static_cast<std::uint64_t>(static_cast<double>(most) * part);
     blame_.begin(std::move(urgency));
     for (std::uint64_t i = 0; i < rounds && !budget_.is_spent(); ++i) {
       if ((blame_.*round)()) return true;

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstddef>
 #include <limits>
 #include <numeric>
 #include <queue>
@@ -290,7 +291,7 @@ void SwapTiming::list_returns() {
 class SwapTiming::RoomToReturn {
  public:
   explicit RoomToReturn(const SwapTiming& timing)
-      : timing_(timing), n_(timing.operations_), used_by_(2 * n_), from_(2 * n_) {
+      : timing_(timing), n_(timing.operations_), used_by_(std::size_t{2} * n_), from_(std::size_t{2} * n_) {
     for (const std::uint32_t a : timing.returns_) used_by_[timing.use_of(a)] += timing.swaps_[a].bytes;
   }
 
