@@ -27,10 +27,10 @@ swapmm_files(include/swapmm/ir
     profile_scale profile_svg svg_elements trace trace_json)
 swapmm_files(include/swapmm/plan
   HEADERS absence_stays away_search best best_plan cholesky coarse_program command_writer copy_classes dataflow
-    excess_overlap explainer findings fit grid_refinement happens_before interior_point known_places lower_bound
-    machine machine_fields machine_json normal_equations on_demand option_blocks overlap_ledger overlap_stays
-    overlap_trades packing packing_arenas packing_blame packing_board packing_budget packing_canonical
-    packing_ejection packing_neighbours packing_placed packing_search packing_shape place_check place_filling
+    excess_overlap explainer findings fit grid_refinement happens_before interior_point known_places lower_bound machine
+    machine_fields machine_json normal_equations on_demand option_blocks overlap_ledger overlap_stays overlap_trades
+    packing packing_arenas packing_blame packing_board packing_budget packing_canonical packing_ejection
+    packing_neighbours packing_placed packing_search packing_shape packing_skyline place_check place_filling
     place_history place_search plan plan_check plan_json planner planning_case predicted_profile program_matrix
     range_load schedule simulator slack stalls stay_facts steady_state step_times swap_grid swap_model swap_prices
     swap_timing tensor_events validator value_check vdnn window_tree
@@ -38,9 +38,9 @@ swapmm_files(include/swapmm/plan
     explainer grid_refinement happens_before interior_point known_places lower_bound machine machine_json
     normal_equations on_demand overlap_ledger overlap_stays overlap_trades packing packing_arenas packing_blame
     packing_board packing_canonical packing_ejection packing_neighbours packing_placed packing_search packing_shape
-    place_check place_filling place_history place_search plan_check plan_json planner planning_case predicted_profile
-    program_matrix range_load schedule simulator slack stalls stay_facts steady_state swap_grid swap_model swap_prices
-    swap_timing tensor_events validator value_check vdnn)
+    packing_skyline place_check place_filling place_history place_search plan_check plan_json planner planning_case
+    predicted_profile program_matrix range_load schedule simulator slack stalls stay_facts steady_state swap_grid
+    swap_model swap_prices swap_timing tensor_events validator value_check vdnn)
 swapmm_files(include/swapmm/runtime
   HEADERS access_check address_book around budget_change bundle capturing clock compiled_plan core course demand entry
     failures follower host_access host_block host_pool host_slabs link_estimate log measuring messages parts place_map

@@ -69,6 +69,10 @@ TEST_CASE("the largest number of a range on the circle is that of a plain array"
       for (std::uint32_t i = first; i < end; ++i) most = std::max(most, plain[i % n]);
       REQUIRE(load.most(first, end) == most);
       REQUIRE(load.at(first % n) == plain[first % n]);
+      const std::int64_t limit = most - static_cast<std::int64_t>(below_or_equal(random, 20));
+      std::uint32_t above = first;
+      while (above < end && plain[above % n] <= limit) ++above;
+      REQUIRE(load.until_above(first, end, limit) == above);
     }
   }
 }

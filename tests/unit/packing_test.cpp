@@ -6,11 +6,14 @@
 #include <fstream>
 #include <functional>
 #include <map>
+#include <numeric>
 #include <random>
 #include <sstream>
 #include <string>
 
 #include <swapmm/plan/packing.hpp>
+#include <swapmm/plan/packing_shape.hpp>
+#include <swapmm/plan/packing_skyline.hpp>
 
 #ifndef SWAPMM_TEST_DATA
 #define SWAPMM_TEST_DATA "tests/data"
@@ -312,6 +315,26 @@ TEST_CASE("every packing of random items is valid and the same each time") {
     REQUIRE(fault_of(problem, *lowest, lowest->height) == "");
     REQUIRE(lowest->height >= packing_load(problem));
     REQUIRE(lowest->height <= packing->height);
+  }
+}
+
+TEST_CASE("whatever is urgent, the skyline gives every item bytes of its own") {
+  std::mt19937_64 random(11);
+  for (int round = 0; round < 500; ++round) {
+    const PackingProblem problem = random_problem(random);
+    std::vector<std::uint32_t> all(problem.items.size());
+    std::iota(all.begin(), all.end(), 0U);
+    const packing::Shape shape(problem, all);
+    packing::Skyline skyline(shape);
+    for (int order = 0; order < 3; ++order) {
+      std::vector<double> urgency(all.size());
+      for (double& value : urgency) value = static_cast<double>(random() % 7) - 3;
+      const packing::Offsets offsets = skyline.pack(urgency);
+      Packing packing;
+      for (const std::uint64_t offset : offsets) packing.offsets.push_back(Bytes{offset});
+      packing.height = Bytes{shape.height(offsets)};
+      REQUIRE(fault_of(problem, packing, packing.height) == "");
+    }
   }
 }
 

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <utility>
 #include <vector>
 
@@ -25,6 +26,7 @@ namespace {
 struct Effort {
   std::size_t tries = 0;            ///< neighbours before packing
   int packings = 4;                 ///< parts of the budget that are tried
+  double first_part = 1;            ///< of the budget, the first one of them
   std::uint32_t packing_steps = 0;  ///< of each
   PlaceSearch::Effort places;       ///< of each
 };
@@ -46,8 +48,9 @@ class BestSearch {
     if (work() <= small) try_others(others);
     if (work() > small && is_done()) return;
     if (!search_.round_relaxed()) return offer_belady();
+    if (work() > large) place_first();
     for (int round = 0; !is_done(); ++round) {
-      if (round == round_of_others && work() > small) try_others(others);
+      if (round == round_of_others && work() > small && work() <= large) try_others(others);
       if (!options_.go_on && round == rounds_without_clock()) return;
       search_round(effort_of(round));
       if (round == 0 && !has_packed_) offer_belady();
@@ -57,7 +60,8 @@ class BestSearch {
   [[nodiscard]] std::chrono::nanoseconds lower_bound() const { return relaxed_.lower_bound; }
 
  private:
-  static constexpr std::size_t small = 400;  ///< work for which all planners take no time to speak of
+  static constexpr std::size_t small = 400;     ///< work for which all planners take no time to speak of
+  static constexpr std::size_t large = 10'000;  ///< work for which a round of the search takes long
   [[nodiscard]] std::size_t work() const { return planning_.operations + ledger_.absences.size(); }
   [[nodiscard]] int rounds_without_clock() const { return work() < 20'000 ? 2 : 1; }
   [[nodiscard]] Effort effort_of(int round) const {
@@ -65,8 +69,11 @@ class BestSearch {
     const std::size_t once = std::min(8 * (1 + ledger_.absences.size()),
                                       std::clamp<std::size_t>(1'500'000 / std::max<std::size_t>(work(), 1), 10, 800));
     const int more = std::min(round, 2);
-    return {
-        once << more, round < 2 ? 4 : 6, std::uint32_t{1000} << more, {std::size_t{10} << more, 40'000'000U << more}};
+    return {once << more,
+            round < 2 ? 4 : 6,
+            1,
+            std::uint32_t{1000} << more,
+            {std::size_t{10} << more, 40'000'000U << more}};
   }
 
   [[nodiscard]] bool is_done() const {
@@ -91,6 +98,14 @@ class BestSearch {
     if (plan) best_.offer(*std::move(plan));
   }
 
+  /// A plan before the search: of what the rounded decisions are, and of a part of the budget that soon packs.
+  void place_first() {
+    const AwayDecision found = search_.best();
+    place(found, {.tries = 0, .first_part = 0.95, .packing_steps = 300});
+    set_limits(1);
+    search_.start_from(found);
+  }
+
   void search_round(const Effort& effort) {
     search_.improve(effort.tries, [this] { return is_done(); });
     const AwayDecision found = search_.best();
@@ -105,13 +120,13 @@ class BestSearch {
     constexpr double precise_enough = 0.004;
     double fits = 0;
     double fits_not = 1;
-    double part = 1;
+    double part = effort.first_part;
     for (int packing = 0; packing < effort.packings && fits_not - fits > precise_enough; ++packing) {
       if (packing > 0 && is_done()) return;
       if (!decide_within(part, found, effort)) return;
       search_.repeat_best();
       (place_once(effort, found) ? fits : fits_not) = part;
-      if (fits == 1) return;
+      if (fits == effort.first_part) return;
       // Down in steps that grow, then halving the distance.
       part = fits > 0 ? (fits + fits_not) / 2 : 1 - (1 - part) * 2 - 0.03;
     }
@@ -138,7 +153,9 @@ class BestSearch {
     timing_.reserve_late(time_in_hand);
     timing_.write_decisions();
     const Schedule schedule{Pace::overlapped, stays_of(ledger_)};
-    const PackingEffort packing{.ejection_steps = effort.packing_steps, .keep_most = true};
+    const std::function<bool()> go_on = [this] { return !is_done(); };
+    const PackingEffort packing{
+        .ejection_steps = effort.packing_steps, .go_on = &go_on, .keeps_to_steps = true, .keep_most = true};
     Result<BuiltPlan> built = build_plan(planning_, schedule, "best", packing, places_.of(schedule.stays));
     if (!built) return false;
     const bool is_placed = built->plan.has_value();
@@ -148,8 +165,8 @@ class BestSearch {
       has_packed_ = true;
     }
     // Places know nothing of arenas.
-    const bool has_arenas = planning_.machine.max_allocation.has_value();
-    if (!has_arenas && !is_done()) place_search_.run(built->offsets, found.away, effort.places);
+    const bool may_search = effort.places.looks > 0 && !planning_.machine.max_allocation;
+    if (may_search && !is_done()) place_search_.run(built->offsets, found.away, effort.places);
     return is_placed;
   }
 

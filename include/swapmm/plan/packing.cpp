@@ -121,8 +121,8 @@ Offsets pack_shape(const Shape& shape, std::uint64_t goal, std::uint64_t load, c
   if (!preferred.empty()) {
     // A little out of place is put right faster than a greedy order is made, and leaves most where it was.
     best = packing::keep_preferred(shape, goal, preferred);
-    if (is_possible) best = search.lower(std::move(best), goal);
-    if (shape.height(best) <= goal) return best;
+    if (is_possible && !best.empty()) best = search.lower(std::move(best), goal);
+    if (!best.empty() && shape.height(best) <= goal) return best;
   }
   Offsets greedy = packing::pack_greedily(shape, goal);
   if (best.empty() || shape.height(greedy) < shape.height(best)) best = std::move(greedy);

@@ -43,6 +43,8 @@ struct PackingEffort {
   /// If given, the searches go on for as long as it says true, whatever the number of steps (unless that is 0). Asked
   /// every few milliseconds of work; false ends the search with the lowest packing so far.
   const std::function<bool()>* go_on = nullptr;
+  /// With go_on, the number of steps is a limit as well.
+  bool keeps_to_steps = false;
   /// Where no packing fits: as little as possible (by size x lifetime) without a place within the capacity, instead of
   /// a low height.
   bool keep_most = false;

@@ -12,17 +12,9 @@ Blame::Blame(const Shape& shape, std::uint64_t capacity)
     : shape_(shape),
       capacity_(capacity),
       board_(shape),
+      skyline_(shape),
       order_(shape.size()),
       best_room_(std::numeric_limits<double>::infinity()) {}
-
-std::vector<double> Blame::by_length() const {
-  std::uint32_t longest = 1;
-  for (const Shape::Item& item : shape_.items) longest = std::max(longest, item.length);
-  std::vector<double> urgency;
-  urgency.reserve(shape_.size());
-  for (const Shape::Item& item : shape_.items) urgency.push_back(static_cast<double>(item.length) / longest);
-  return urgency;
-}
 
 std::vector<double> Blame::by_room() const {
   std::vector<double> urgency;
@@ -57,14 +49,35 @@ bool Blame::round() {
     const std::uint64_t offset = item.size == 0 ? 0 : board_.fit(i, Board::Fit::first);
     if (offset == nowhere || item.size > capacity_ || offset > capacity_ - item.size) {
       room += static_cast<double>(item.size) * item.count;
-      constexpr double least_push = 0.02;
-      constexpr double random_push = 0.05;
-      urgency_[i] += least_push + random_push * static_cast<double>(random_() >> 11U) * 0x1p-53;
+      blame(i);
       continue;
     }
     offsets_[i] = offset;
     board_.place(i, offset);
   }
+  return keep_if_best(room);
+}
+
+bool Blame::round_by_skyline() {
+  offsets_ = skyline_.pack(urgency_);
+  double room = 0;
+  for (std::uint32_t i = 0; i < shape_.size(); ++i) {
+    const Shape::Item& item = shape_.items[i];
+    if (item.size == 0 || (item.size <= capacity_ && offsets_[i] <= capacity_ - item.size)) continue;
+    room += static_cast<double>(item.size) * item.count;
+    blame(i);
+    offsets_[i] = nowhere;
+  }
+  return keep_if_best(room);
+}
+
+void Blame::blame(std::uint32_t item) {
+  constexpr double least_push = 0.02;
+  constexpr double random_push = 0.05;
+  urgency_[item] += least_push + random_push * static_cast<double>(random_() >> 11U) * 0x1p-53;
+}
+
+bool Blame::keep_if_best(double room) {
   if (room < best_room_) {
     best_room_ = room;
     best_ = offsets_;

@@ -7,6 +7,7 @@
 
 #include <swapmm/plan/packing_board.hpp>
 #include <swapmm/plan/packing_shape.hpp>
+#include <swapmm/plan/packing_skyline.hpp>
 
 namespace swapmm::packing {
 
@@ -18,22 +19,28 @@ class Blame {
 
   /// Begins with an order: the highest urgency first. Usual urgencies lie between 0 and 1.
   void begin(std::vector<double> urgency) { urgency_ = std::move(urgency); }
-  [[nodiscard]] std::vector<double> by_length() const;
+  [[nodiscard]] std::vector<double> by_length() const { return urgent_by_length(shape_); }
   [[nodiscard]] std::vector<double> by_room() const;
   /// The order of an earlier packing: its items from the lowest place up; those with `nowhere` come first.
   [[nodiscard]] std::vector<double> by_place(const Offsets& offsets) const;
 
   /// One round. True when all have a place.
   bool round();
+  /// The same where items are placed by Skyline: coarser, and much faster where very many items share a slot.
+  bool round_by_skyline();
 
   /// The places of the best round so far: least room (size x sections) in `nowhere`.
   [[nodiscard]] const Offsets& best() const { return best_; }
   [[nodiscard]] double room_without_place() const { return best_room_; }
 
  private:
+  void blame(std::uint32_t item);
+  bool keep_if_best(double room);
+
   const Shape& shape_;
   std::uint64_t capacity_;
   Board board_;
+  Skyline skyline_;
   std::vector<double> urgency_;
   std::vector<std::uint32_t> order_;
   Offsets offsets_;

@@ -25,7 +25,7 @@ class Board {
   /// The offset in the lowest (or the smallest) gap that takes `item`; where none does, the lowest above them all.
   [[nodiscard]] std::uint64_t fit(std::uint32_t item, Fit fit);
 
-  /// Ranges that were looked at so far, ever since it was made.
+  /// Steps from range to range so far, ever since it was made.
   [[nodiscard]] std::uint64_t looks() const { return looks_; }
 
  private:
@@ -34,6 +34,12 @@ class Board {
     std::uint64_t end;
   };
   using Ranges = std::vector<Range>;  ///< ascending, with gaps between them
+
+  /// The ranges of a node, from the first one on that ends above the place at hand.
+  struct List {
+    const Range* next;
+    const Range* end;
+  };
 
   struct Node {
     Ranges in_all;  ///< of items that are in all of its sections, but not in all of its parent's
@@ -48,14 +54,17 @@ class Board {
   static void add(Ranges& ranges, Range range);
   void insert(std::uint32_t node, Span of_node, Span span, Range range);
   void gather(std::uint32_t node, Span of_node, Span span);
-  /// Fills taken_ with the ranges that are in the way of `item`, by ascending begin.
+  /// Fills lists_ with the ranges that are in the way of `item`: a few lists, each ascending. They are not melted into
+  /// one, because a look seldom needs all of them.
   void gather_for(const Shape::Item& item);
+  /// The lowest place for `size` bytes at or above `from` that is free in all lists, which are moved on to it.
+  [[nodiscard]] std::uint64_t next_free(std::uint64_t from, std::uint64_t size);
   template <class Visit>
   void for_each_span(const Shape::Item& item, Visit&& visit) const;
 
   const Shape& shape_;
   std::vector<Node> nodes_;  ///< a heap: the root is 1, the halves of i are 2i and 2i + 1
-  Ranges taken_;
+  std::vector<List> lists_;
   std::uint64_t looks_ = 0;
 };
 

@@ -14,8 +14,8 @@ class Budget {
  public:
   explicit Budget(const PackingEffort& effort)
       : go_on_(effort.ejection_steps > 0 ? effort.go_on : nullptr),
-        steps_left_(go_on_ ? unlimited : effort.ejection_steps),
-        work_left_(go_on_ ? unlimited : effort.ejection_steps * most_work_per_step) {}
+        steps_left_(is_unlimited(effort) ? unlimited : effort.ejection_steps),
+        work_left_(is_unlimited(effort) ? unlimited : effort.ejection_steps * most_work_per_step) {}
 
   [[nodiscard]] bool is_spent() const { return steps_left_ == 0 || work_left_ == 0; }
   [[nodiscard]] std::uint64_t steps_left() const { return steps_left_; }
@@ -35,6 +35,9 @@ class Budget {
   }
 
  private:
+  [[nodiscard]] static bool is_unlimited(const PackingEffort& effort) {
+    return effort.ejection_steps > 0 && effort.go_on && !effort.keeps_to_steps;
+  }
   static constexpr std::uint64_t unlimited = std::numeric_limits<std::uint64_t>::max() / 2;
   static constexpr std::uint64_t most_work_per_step = 2048;
   static constexpr std::uint64_t work_between_questions = 200'000;

@@ -10,6 +10,7 @@
 
 #include <swapmm/plan/packing_blame.hpp>
 #include <swapmm/plan/packing_board.hpp>
+#include <swapmm/plan/packing_skyline.hpp>
 
 namespace swapmm::packing {
 namespace {
@@ -60,19 +61,23 @@ constexpr std::uint64_t placements_at_goal = 32;
 /// Of a step of placing all items in an order, in terms of Budget::spend().
 constexpr std::uint64_t most_work = 1000;
 
+/// Of more, each order but Skyline's would take too long.
+constexpr std::uint32_t many_items = 6000;
+
 }  // namespace
 
 Offsets pack_greedily(const Shape& shape, std::uint64_t capacity) {
+  Offsets best = Skyline(shape).pack(urgent_by_length(shape));
+  std::uint64_t best_height = shape.height(best);
+  if (best_height <= capacity || shape.size() > many_items) return best;
   Board board(shape);
-  Offsets best;
-  std::uint64_t best_height = nowhere;
   for (const Greedy& greedy : greedies) {
     board.clear();
     Offsets offsets(shape.size());
     for (const std::uint32_t item : sorted(shape, greedy.order)) {
       offsets[item] = board.fit(item, greedy.fit);
       board.place(item, offsets[item]);
-      if (!best.empty() && board.looks() > most_looks(shape)) return best;
+      if (board.looks() > most_looks(shape)) return best;
     }
     const std::uint64_t height = shape.height(offsets);
     if (height < best_height) {
@@ -97,6 +102,9 @@ Offsets keep_preferred(const Shape& shape, std::uint64_t capacity, const Offsets
     offsets[item] = size == 0 ? 0 : offset;
     board.place(item, offset);
   }
+  // Very many new places would take long, and be no better than those of an order that is fast.
+  const auto without_place = std::count(offsets.begin(), offsets.end(), nowhere);
+  if (shape.size() > many_items && without_place > shape.size() / 8) return {};
   for (const std::uint32_t item : order) {
     if (offsets[item] != nowhere) continue;
     offsets[item] = board.fit(item, Board::Fit::best);
@@ -105,21 +113,61 @@ Offsets keep_preferred(const Shape& shape, std::uint64_t capacity, const Offsets
   return offsets;
 }
 
-Offsets pack_most(const Shape& shape, const PackingEffort& effort, std::uint64_t goal, const Offsets& preferred) {
-  Budget budget(effort);
-  Blame blame(shape, goal);
-  const std::uint64_t steps_of_round = shape.size() / 16 + 1;
-  const auto rounds = [&](std::vector<double> urgency, std::uint64_t most) {
-    blame.begin(std::move(urgency));
-    for (std::uint64_t i = 0; i == 0 || (i < most && !budget.is_spent()); ++i) {  // one round, however little is asked
-      if (blame.round()) return true;
-      for (std::uint64_t step = 0; step < steps_of_round && !budget.is_spent(); ++step) budget.spend(most_work);
+namespace {
+
+/// Rounds of Blame, within what is left of the effort. True when all have a place.
+class BlameRounds {
+ public:
+  BlameRounds(const Shape& shape, const PackingEffort& effort, std::uint64_t goal)
+      : blame_(shape, goal), budget_(effort), steps_(effort.ejection_steps), items_(shape.size()) {}
+
+  /// From an order, for a part of the steps.
+  bool first_fit(std::vector<double> urgency, double part) { return run(&Blame::round, std::move(urgency), part, 16); }
+  bool skyline(std::vector<double> urgency, double part) {
+    return run(&Blame::round_by_skyline, std::move(urgency), part, 128);
+  }
+  [[nodiscard]] Blame& blame() { return blame_; }
+
+ private:
+  /// A round takes a step for so many items.
+  bool run(bool (Blame::*round)(), std::vector<double> urgency, double part, std::uint64_t items_of_step) {
+    const std::uint64_t steps_of_round = items_ / items_of_step + 1;
+    const std::uint64_t most = steps_ / steps_of_round + 1;
+    const auto rounds = static_cast<std::uint64_t>(static_cast<double>(most) * part);
+    blame_.begin(std::move(urgency));
+    for (std::uint64_t i = 0; !has_offsets_ || (i < rounds && !budget_.is_spent()); ++i) {
+      has_offsets_ = true;  // one round, however little is asked
+      if ((blame_.*round)()) return true;
+      for (std::uint64_t step = 0; step < steps_of_round && !budget_.is_spent(); ++step) budget_.spend(most_work);
     }
     return false;
-  };
-  const std::uint64_t all = effort.ejection_steps / steps_of_round + 1;
-  const bool fits = preferred.empty() ? rounds(blame.by_length(), all / 2) || rounds(blame.by_room(), all / 2)
-                                      : rounds(blame.by_place(preferred), all);
+  }
+
+  Blame blame_;
+  Budget budget_;
+  std::uint64_t steps_;
+  std::uint64_t items_;
+  bool has_offsets_ = false;
+};
+
+bool place_all(BlameRounds& rounds, const Shape& shape, const Offsets& preferred) {
+  Blame& blame = rounds.blame();
+  if (shape.size() > many_items) {
+    return rounds.skyline(blame.by_length(), 0.5) ||
+           rounds.skyline(preferred.empty() ? blame.by_room() : blame.by_place(preferred), 0.5);
+  }
+  if (!preferred.empty()) return rounds.first_fit(blame.by_place(preferred), 1);
+  constexpr double few = 0.1;
+  return rounds.skyline(blame.by_length(), few) || rounds.skyline(blame.by_room(), few) ||
+         rounds.first_fit(blame.by_length(), 0.4) || rounds.first_fit(blame.by_room(), 0.4);
+}
+
+}  // namespace
+
+Offsets pack_most(const Shape& shape, const PackingEffort& effort, std::uint64_t goal, const Offsets& preferred) {
+  BlameRounds rounds(shape, effort, goal);
+  const bool fits = place_all(rounds, shape, preferred);
+  const Blame& blame = rounds.blame();
   if (fits) return blame.best();
 
   // Ejection moves the few that are left over.

@@ -16,7 +16,7 @@ namespace swapmm::packing {
 [[nodiscard]] Offsets pack_greedily(const Shape& shape, std::uint64_t capacity);
 
 /// Items keep the preferred offset (`nowhere`: none) where they can, those that stay longest in the first place;
-/// the others go to the best gaps.
+/// the others go to the best gaps. Empty where very many items would have to.
 [[nodiscard]] Offsets keep_preferred(const Shape& shape, std::uint64_t capacity, const Offsets& preferred);
 
 /// Within `goal`, as many of the items as can be; the others have `nowhere`. By Blame, and ejection for the rest. From

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <iterator>
 
 namespace swapmm {
 
@@ -10,28 +11,23 @@ void PlaceHistory::take(std::uint64_t offset, std::uint64_t end, std::uint32_t o
                         std::vector<std::uint32_t>& former) {
   if (offset == end) return;
   const std::size_t known = former.size();
-  const auto first = std::partition_point(segments_.begin(), segments_.end(),
-                                          [&](const Segment& segment) { return segment.end <= offset; });
-  auto last = first;
-  Segment replacement[3];
-  std::size_t count = 0;
-  if (first != segments_.end() && first->offset < offset) replacement[count++] = {first->offset, offset, first->owner};
-  replacement[count++] = {offset, end, owner};
-  for (; last != segments_.end() && last->offset < end; ++last) {
-    if (std::find(former.begin() + static_cast<std::ptrdiff_t>(known), former.end(), last->owner) == former.end()) {
-      former.push_back(last->owner);
+  auto at = segments_.upper_bound(offset);
+  if (at != segments_.begin() && std::prev(at)->second.end > offset) --at;
+  if (at != segments_.end() && at->first < offset) {  // what lies in front stays
+    const Segment whole = at->second;
+    at->second.end = offset;
+    at = segments_.emplace_hint(std::next(at), offset, whole);
+  }
+  while (at != segments_.end() && at->first < end) {
+    const Segment former_one = at->second;
+    if (std::find(former.begin() + static_cast<std::ptrdiff_t>(known), former.end(), former_one.owner) ==
+        former.end()) {
+      former.push_back(former_one.owner);
     }
-    if (last->end > end) replacement[count++] = {end, last->end, last->owner};
+    if (former_one.end > end) segments_.emplace_hint(std::next(at), end, former_one);  // what lies behind stays
+    at = segments_.erase(at);
   }
-
-  const auto replaced = static_cast<std::size_t>(last - first);
-  const std::size_t overwritten = std::min(replaced, count);
-  const auto rest = std::copy_n(replacement, overwritten, first);
-  if (replaced > overwritten) {
-    segments_.erase(rest, last);
-  } else {
-    segments_.insert(rest, replacement + overwritten, replacement + count);
-  }
+  segments_.emplace_hint(at, offset, Segment{end, owner});
 }
 
 }  // namespace swapmm

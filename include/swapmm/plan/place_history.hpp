@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <vector>
 
 namespace swapmm {
@@ -9,16 +10,16 @@ namespace swapmm {
 /// Who had which bytes last. Segments by ascending offset, without overlap; gaps between them nobody had yet.
 class PlaceHistory {
  public:
-  /// Gives [offset, end) to `owner`, and appends to `former` the owners of any of these bytes before, each once.
+  /// Gives [offset, end) to `owner`, and appends to `former` the owners of any of these bytes before, each once. About
+  /// log(segments).
   void take(std::uint64_t offset, std::uint64_t end, std::uint32_t owner, std::vector<std::uint32_t>& former);
 
  private:
   struct Segment {
-    std::uint64_t offset;
-    std::uint64_t end;
-    std::uint32_t owner;
+    std::uint64_t end = 0;
+    std::uint32_t owner = 0;
   };
-  std::vector<Segment> segments_;
+  std::map<std::uint64_t, Segment> segments_;  ///< by offset
 };
 
 }  // namespace swapmm

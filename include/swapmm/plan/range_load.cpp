@@ -47,6 +47,24 @@ std::int64_t RangeLoad::at(std::uint32_t operation) const {
   return value;
 }
 
+std::uint32_t RangeLoad::until_above(std::uint32_t first, std::uint32_t end, std::int64_t most) const {
+  const std::uint32_t n = operations_;
+  const std::uint32_t round = first >= n ? n : 0;
+  std::size_t found = find_above(1, 0, size_, first - round, most);
+  if (found >= n && end - round > n) found = n + find_above(1, 0, size_, 0, most);
+  return std::min(static_cast<std::uint32_t>(found) + round, end);
+}
+
+/// The first at or behind `from`, below a node; size_ where there is none.
+std::size_t RangeLoad::find_above(std::size_t node, std::size_t begin, std::size_t count, std::size_t from,
+                                  std::int64_t most) const {
+  if (begin + count <= from || nodes_[node].most <= most) return size_;
+  if (count == 1) return begin;
+  const std::int64_t below = most - nodes_[node].added;
+  const std::size_t left = find_above(2 * node, begin, count / 2, from, below);
+  return left < size_ ? left : find_above(2 * node + 1, begin + count / 2, count / 2, from, below);
+}
+
 void RangeLoad::renew_above(std::size_t node) {
   for (node /= 2; node >= 1; node /= 2) {
     nodes_[node].most = std::max(nodes_[2 * node].most, nodes_[2 * node + 1].most) + nodes_[node].added;

@@ -18,6 +18,8 @@ class RangeLoad {
   /// The largest number in that range, which is not empty.
   [[nodiscard]] std::int64_t most(std::uint32_t first, std::uint32_t end) const;
   [[nodiscard]] std::int64_t at(std::uint32_t operation) const;
+  /// The first operation of that range whose number is above `most`, counted like `first`; `end` where there is none.
+  [[nodiscard]] std::uint32_t until_above(std::uint32_t first, std::uint32_t end, std::int64_t most) const;
 
  private:
   struct Node {
@@ -27,6 +29,8 @@ class RangeLoad {
   void add_to(std::size_t first, std::size_t end, std::int64_t amount);
   [[nodiscard]] std::int64_t most_of(std::size_t first, std::size_t end) const;
   void renew_above(std::size_t node);
+  [[nodiscard]] std::size_t find_above(std::size_t node, std::size_t begin, std::size_t count, std::size_t from,
+                                       std::int64_t most) const;
 
   std::uint32_t operations_;
   std::size_t size_;         ///< the power of two at or above operations_

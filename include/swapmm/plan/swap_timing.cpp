@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstddef>
 #include <limits>
 #include <numeric>
 #include <queue>
@@ -15,13 +16,32 @@ namespace {
 /// Times are sums of whole nanoseconds: below this they are equal.
 constexpr double same = 0.5;
 
-/// Returning tensors are brought at most so many operations before their use: what comes earlier wins nothing, and
-/// looking farther costs time.
-constexpr std::uint32_t farthest_ahead = 4096;
-
 /// Copies may take any number of iterations. No gap is asked for so many of them ahead, and with it the number of a gap
 /// still fits 32 bits.
 constexpr double most_rounds = 64;
+
+/// Ranges of operations that hold more or less, gathered to be added in one go.
+class HeldChanges {
+ public:
+  explicit HeldChanges(std::vector<std::int64_t>& held) : held_(held), change_(2 * held.size() + 1) {}
+
+  /// Those at or above n are of the next iteration; `end` is at most 2n.
+  void add(std::uint32_t first, std::uint32_t end, std::int64_t bytes) {
+    change_[first] += bytes;
+    change_[end] -= bytes;
+  }
+  void make() {
+    std::int64_t more = 0;
+    for (std::size_t slot = 0; slot < 2 * held_.size(); ++slot) {
+      more += change_[slot];
+      held_[slot % held_.size()] += more;
+    }
+  }
+
+ private:
+  std::vector<std::int64_t>& held_;
+  std::vector<std::int64_t> change_;
+};
 
 }  // namespace
 
@@ -35,7 +55,8 @@ SwapTiming::SwapTiming(OverlapLedger& ledger)
       limits_(operations_, static_cast<std::int64_t>(ledger.planning.budget)),
       overruns_({0}),
       ends_(operations_ + 1),
-      waits_(operations_) {
+      waits_(operations_),
+      gap_starts_(operations_) {
   for (const TraceOperation& operation : ledger.planning.trace.operations) {
     durations_.push_back(static_cast<double>(operation.duration.count()));
   }
@@ -155,19 +176,14 @@ std::uint32_t SwapTiming::gap_at(double time) const {
 
 /// What each operation holds when those who are away are away all the time.
 void SwapTiming::hold_by_decisions() {
-  std::vector<std::int64_t> change(2 * operations_ + 1);
+  held_ = bundles_;
+  HeldChanges changes(held_);
   for (std::uint32_t a = 0; a < swaps_.size(); ++a) {
     if (away_[a] != 0) continue;
     const std::uint32_t shift = swaps_[a].first >= operations_ ? operations_ : 0;
-    change[swaps_[a].first - shift] += swaps_[a].bytes;
-    change[swaps_[a].end - shift] -= swaps_[a].bytes;
+    changes.add(swaps_[a].first - shift, swaps_[a].end - shift, swaps_[a].bytes);
   }
-  held_ = bundles_;
-  std::int64_t present = 0;
-  for (std::uint32_t slot = 0; slot < 2 * operations_; ++slot) {
-    present += change[slot];
-    held_[slot % operations_] += present;
-  }
+  changes.make();
 }
 
 void SwapTiming::list_copies_out() {
@@ -215,6 +231,13 @@ void SwapTiming::time_copies_out() {
   }
 }
 
+/// By how much operations are above their limits, with what they hold.
+RangeLoad SwapTiming::room_by_limits() const {
+  std::vector<std::int64_t> above(held_);
+  for (std::uint32_t i = 0; i < operations_; ++i) above[i] -= limits_[i];
+  return RangeLoad(above);
+}
+
 /// A tensor leaves when its value has been copied, or when its room is needed. Those whose copies end last get the
 /// room to wait first: the others have left by then anyway.
 void SwapTiming::place_leavings() {
@@ -224,6 +247,8 @@ void SwapTiming::place_leavings() {
   std::sort(by_start_.begin(), by_start_.end(), [&](std::uint32_t a, std::uint32_t b) {
     return std::tuple(-copies_out_[a].end, a) < std::tuple(-copies_out_[b].end, b);
   });
+  RangeLoad room = room_by_limits();
+  HeldChanges changes(held_);
   for (const std::uint32_t i : by_start_) {
     const CopyOut& copy = copies_out_[i];
     Value& value = values_[copy.value];
@@ -232,18 +257,19 @@ void SwapTiming::place_leavings() {
       Swap& swap = swaps_[value.released_by];
       const std::uint32_t shift = copy.due - swap.first;
       const std::uint32_t copied_by = std::min(std::max(copy.due, gap_at(copy.end)), swap.end + shift);
-      std::uint32_t leaves = copy.due;
-      for (; leaves < copied_by; ++leaves) {
-        std::int64_t& held = held_[leaves % operations_];
-        if (held + swap.bytes > limits_[leaves % operations_]) break;
-        held += swap.bytes;
-      }
+      const std::uint32_t first = copy.due % operations_;
+      const std::uint32_t wished = copied_by - copy.due;
+      const std::uint32_t waits = room.until_above(first, first + wished, -swap.bytes) - first;
+      if (waits > 0) room.add(first, first + waits, swap.bytes);
+      changes.add(first, first + waits, swap.bytes);
+      const std::uint32_t leaves = copy.due + waits;
       swap.leaves = leaves - shift;
       copied = std::min(copied, leaves);
     }
     // What the host reads goes to it at once (plan/stay_facts).
     value.copied = value.host_reads ? value.write + 1 : std::clamp(copied, value.write + 1, value.overwritten);
   }
+  changes.make();
   std::sort(by_start_.begin(), by_start_.end(), [&](std::uint32_t a, std::uint32_t b) {
     return std::tuple(copies_out_[a].start, a) < std::tuple(copies_out_[b].start, b);
   });
@@ -258,28 +284,85 @@ void SwapTiming::list_returns() {
             [&](std::uint32_t a, std::uint32_t b) { return std::tuple(use_of(a), a) < std::tuple(use_of(b), b); });
 }
 
+/// Where returning tensors find room. They are asked for in the order of their use, and none takes its room before
+/// another that came first. So each operation from there to the use is held by all who came first, but for those whose
+/// use lies before it: one sum of bytes for all of them is compared with a number for each operation. Operations are
+/// counted over two iterations, the first of which is the one before.
+class SwapTiming::RoomToReturn {
+ public:
+  explicit RoomToReturn(const SwapTiming& timing)
+      : timing_(timing), n_(timing.operations_), used_by_(std::size_t{2} * n_), from_(std::size_t{2} * n_) {
+    for (const std::uint32_t a : timing.returns_) used_by_[timing.use_of(a)] += timing.swaps_[a].bytes;
+  }
+
+  /// The first gap from which there is room until `use`.
+  std::uint32_t first_gap(std::uint32_t use, std::int64_t bytes) {
+    for (; next_ < use; ++next_) add_operation(next_);
+    // Of those that are full the last one. Behind an operation that is full sooner, no other one matters.
+    const auto full = std::partition_point(narrow_.begin(), narrow_.end(),
+                                           [&](const Narrow& narrow) { return narrow.until < brought_ + bytes; });
+    return full == narrow_.begin() ? 0 : std::prev(full)->operation + 1;
+  }
+
+  void take(std::uint32_t gap, std::int64_t bytes) {
+    brought_ += bytes;
+    from_[gap] += bytes;
+  }
+
+  /// What operations hold with all that was taken.
+  void add_to(std::vector<std::int64_t>& held) const {
+    std::int64_t there = 0;
+    for (std::uint32_t i = 0; i < 2 * n_; ++i) {
+      there += from_[i] - used_by_[i];
+      held[i % n_] += there;
+    }
+  }
+
+ private:
+  struct Narrow {
+    std::uint32_t operation = 0;
+    std::int64_t until = 0;  ///< it is full when more than so many bytes have been brought in all
+  };
+
+  void add_operation(std::uint32_t i) {
+    used_ += used_by_[i];
+    // Who comes before operation 0 also holds the last operations of this iteration.
+    if (i >= n_) wrapped_ += from_[i - n_];
+    const std::int64_t until = timing_.limits_[i % n_] - timing_.held_[i % n_] + used_ - (i < n_ ? 0 : wrapped_);
+    while (!narrow_.empty() && narrow_.back().until >= until) narrow_.pop_back();
+    narrow_.push_back({i, until});
+  }
+
+  const SwapTiming& timing_;
+  std::uint32_t n_;
+  std::vector<std::int64_t> used_by_;  ///< bytes that are returned for an operation
+  std::vector<std::int64_t> from_;     ///< bytes that are taken from a gap on
+  std::uint32_t next_ = 0;
+  std::int64_t used_ = 0;
+  std::int64_t wrapped_ = 0;
+  std::int64_t brought_ = 0;
+  std::vector<Narrow> narrow_;  ///< both numbers ascend
+};
+
 void SwapTiming::place_returns() {
   double link_free = -std::numeric_limits<double>::infinity();
-  const std::vector<std::int64_t> held = held_;
   for (int round = 0; round < 2; ++round) {  // the first one shows how far the link is when the second begins
-    held_ = held;
+    RoomToReturn room(*this);
+    std::uint32_t link_gap = 0;  // the last one that begins before the link is free
     for (const std::uint32_t a : returns_) {
       Swap& swap = swaps_[a];
       const std::uint32_t use = use_of(a);
       // The gap of leaving, counted like `use`: it may lie before operation 0 of the iteration before.
       const std::int64_t leaves = std::int64_t{use} - (swap.end - swap.leaves);
-      const std::int64_t first = std::max<std::int64_t>({leaves, 0, std::int64_t{use} - farthest_ahead});
-      std::uint32_t gap = use;
-      while (gap > first && time_of(gap) > link_free + same) {
-        const std::uint32_t operation = (gap - 1) % operations_;
-        if (held_[operation] + swap.bytes > limits_[operation]) break;
-        held_[operation] += swap.bytes;
-        --gap;
-      }
+      const auto first = static_cast<std::uint32_t>(std::max<std::int64_t>(leaves, 0));
+      while (link_gap < use && time_of(link_gap + 1) <= link_free + same) ++link_gap;
+      const std::uint32_t gap = std::min(use, std::max({first, link_gap, room.first_gap(use, swap.bytes)}));
+      room.take(gap, swap.bytes);
       swap.returns = swap.end - (use - gap);
       link_free = std::max(link_free, time_of(gap)) + swap.copy_in;
     }
     link_free -= iteration_;
+    if (round == 1) room.add_to(held_);
   }
 }
 
@@ -293,7 +376,6 @@ class SwapTiming::Run {
         returning_(n_),
         copied_(n_),
         copy_ends_(timing.values_.size()),
-        left_(timing.swaps_.size()),
         operation_ends_(n_),
         needed_(n_) {
     std::vector<char> follows_copy(timing.swaps_.size());
@@ -339,20 +421,10 @@ class SwapTiming::Run {
     double start = now_;
     if (timing_.allocated_[gap] > 0) start = std::max(start, room_for(timing_.allocated_[gap]));
     start = std::max(start, std::exchange(needed_[gap], 0));
-    count_late(gap, std::min(earliest, start));
+    timing_.gap_starts_[gap] = std::llround(std::min(earliest, start));
     timing_.waits_[gap] = start - now_;
     now_ = start + timing_.durations_[gap];
     operation_ends_[gap] = now_;
-  }
-
-  /// Whoever is given the bytes of a tensor whose copy still runs waits for it: they had better go to nobody.
-  void count_late(std::uint32_t gap, double start) {
-    for (const std::uint32_t a : leaving_[gap]) {
-      timing_.swaps_[a].late = 0;
-      late_.push_back(a);
-    }
-    std::erase_if(late_, [&](std::uint32_t a) { return left_[a] <= start + same; });
-    for (const std::uint32_t a : late_) ++timing_.swaps_[a].late;
   }
 
   void copy_out(std::uint32_t v) {
@@ -369,18 +441,18 @@ class SwapTiming::Run {
   }
 
   void leave(std::uint32_t a) {
-    const Swap& swap = timing_.swaps_[a];
+    Swap& swap = timing_.swaps_[a];
     double time = operation_ends_[(swap.first + n_ - 1) % n_];
     const std::uint32_t version = timing_.ledger_.absences[a].version;
     if (version != no_version && timing_.values_[version].released_by == a) time = std::max(time, copy_ends_[version]);
-    left_[a] = time;
+    swap.left = time;
     release(time, swap.bytes);
   }
 
   double bring(std::uint32_t a) {
     const Swap& swap = timing_.swaps_[a];
     // What is to be brought: an input that the host has given, or what has gone to the host.
-    const double given = timing_.is_arrival(a) ? operation_ends_[(swap.first + n_ - 1) % n_] : left_[a];
+    const double given = timing_.is_arrival(a) ? operation_ends_[(swap.first + n_ - 1) % n_] : swap.left;
     const double start = std::max({in_free_, given, room_for(swap.bytes)});
     in_free_ = start + swap.copy_in;
     double& needed = needed_[swap.end % n_];
@@ -404,8 +476,6 @@ class SwapTiming::Run {
   std::vector<std::vector<std::uint32_t>> returning_;  ///< absences, by gap
   std::vector<std::vector<std::uint32_t>> copied_;     ///< values, by gap
   std::vector<double> copy_ends_;                      ///< of values
-  std::vector<double> left_;                           ///< when tensors have gone, by absence
-  std::vector<std::uint32_t> late_;                    ///< absences
   std::vector<double> operation_ends_;
   std::vector<double> needed_;  ///< when the copies have ended that an operation waits for
   std::vector<Release> released_;
@@ -435,35 +505,62 @@ void SwapTiming::reserve_late(double margin) {
   std::sort(queue.begin(), queue.end(), [&](std::uint32_t a, std::uint32_t b) {
     return std::tuple(use_of(a), reserved(a), a) < std::tuple(use_of(b), reserved(b), b);
   });
+  HeldChanges changes(held_);
   double next = std::numeric_limits<double>::infinity();
-  for (int round = 0; round < 2; ++round) {  // the first one shows when the next iteration's first copy must start
+  for (int round = 0; round < 2; ++round) {    // the first one shows when the next iteration's first copy must start
+    std::uint32_t link_gap = 2 * operations_;  // the last one that begins before the copy must start
     for (auto a = queue.rbegin(); a != queue.rend(); ++a) {
       Swap& swap = swaps_[*a];
       const std::uint32_t use = use_of(*a);
       next = std::min(time_of(use) + waits_[use % operations_], next) - swap.copy_in * (1 + margin);
       if (round == 0) continue;
       const std::uint32_t early = reserved(*a);
-      std::uint32_t gap = use;
-      while (gap > early && time_of(gap) > next + same) --gap;
-      for (std::uint32_t slot = early; slot < gap; ++slot) held_[slot % operations_] -= swap.bytes;
+      link_gap = std::min(link_gap, use);
+      while (link_gap > 0 && time_of(link_gap) > next + same) --link_gap;
+      const std::uint32_t gap = std::max(early, link_gap);
+      changes.add(early, gap, -swap.bytes);
       swap.returns = swap.end - (use - gap);
     }
     next += iteration_;
   }
+  changes.make();
 }
 
-/// Over how many operations there is room for a tensor that is late in leaving; takes it.
-std::uint32_t SwapTiming::room_to_be_late(const Swap& swap) {
-  std::uint32_t operations = 0;
-  for (; operations < swap.late && swap.leaves + operations < swap.end; ++operations) {
-    const std::uint32_t i = (swap.leaves + operations) % operations_;
-    if (held_[i] + swap.bytes > static_cast<std::int64_t>(ledger_.planning.budget)) break;
-    held_[i] += swap.bytes;
+namespace {
+
+/// Tensors that are late in leaving: their copies still run while others, whose turn it is, are given bytes. Whoever
+/// were given theirs would wait for the copy, so where there is room they had better go to nobody for so long.
+class LateLeaving {
+ public:
+  LateLeaving(const std::vector<std::int64_t>& gap_starts, const std::vector<std::int64_t>& held, std::int64_t budget)
+      : operations_(static_cast<std::uint32_t>(held.size())), starts_(gap_starts), above_(above(held, budget)) {}
+
+  /// For how many operations from gap `leaves` on; takes the room. It has left at the time `left`, and is back after
+  /// `most` operations.
+  std::uint32_t operations_of(std::uint32_t leaves, double left, std::uint32_t most, std::int64_t bytes) {
+    const std::uint32_t first = leaves % operations_;
+    const std::uint32_t late = starts_.until_above(first, operations_, std::llround(left) - 1) - first;
+    const std::uint32_t end = first + std::min(late, most);
+    const std::uint32_t operations = above_.until_above(first, end, -bytes) - first;
+    if (operations > 0) above_.add(first, first + operations, bytes);
+    return operations;
   }
-  return operations;
-}
+
+ private:
+  static std::vector<std::int64_t> above(std::vector<std::int64_t> held, std::int64_t budget) {
+    for (std::int64_t& bytes : held) bytes -= budget;
+    return held;
+  }
+
+  std::uint32_t operations_;
+  RangeLoad starts_;
+  RangeLoad above_;  ///< bytes above the budget, per operation
+};
+
+}  // namespace
 
 void SwapTiming::write_decisions() {
+  LateLeaving late(gap_starts_, held_, static_cast<std::int64_t>(ledger_.planning.budget));
   for (std::uint32_t a = 0; a < swaps_.size(); ++a) {
     Absence& absence = ledger_.absences[a];
     const std::uint32_t shift = swaps_[a].first - absence.first;
@@ -472,7 +569,10 @@ void SwapTiming::write_decisions() {
     absence.returns = swaps_[a].returns - shift;
     absence.queued = absence.returns;
     absence.gone = absence.leaves;
-    if (away_[a] != 0 && !absence.is_arrival) absence.gone += room_to_be_late(swaps_[a]);
+    if (away_[a] != 0 && !absence.is_arrival) {
+      const Swap& swap = swaps_[a];
+      absence.gone += late.operations_of(swap.leaves, swap.left, swap.end - swap.leaves, swap.bytes);
+    }
   }
   for (std::uint32_t v = 0; v < values_.size(); ++v) ledger_.versions[v].copied = values_[v].copied;
   std::uint32_t rank = 0;

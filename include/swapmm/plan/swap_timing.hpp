@@ -76,7 +76,7 @@ class SwapTiming {
     double copy_in = 0;         ///< ns
     std::uint32_t leaves = 0;   ///< gap, from first to end
     std::uint32_t returns = 0;  ///< gap, from leaves to end
-    std::uint32_t late = 0;     ///< operations that begin while it should have left and its copy still runs
+    double left = 0;            ///< when it has left, in the last iteration of a pass: its copy may run until then
   };
   /// A value that the device writes.
   struct Value {
@@ -101,6 +101,7 @@ class SwapTiming {
     std::int64_t bytes = 0;
   };
   class Run;
+  class RoomToReturn;
 
   void list_tensors();
   void list_values();
@@ -110,9 +111,9 @@ class SwapTiming {
     return first > write ? first : first + operations_;
   }
   void hold_by_decisions();
-  [[nodiscard]] std::uint32_t room_to_be_late(const Swap& swap);
   void list_copies_out();
   void time_copies_out();
+  [[nodiscard]] RangeLoad room_by_limits() const;
   void place_leavings();
   void list_returns();
   void place_returns();
@@ -137,6 +138,8 @@ class SwapTiming {
       ends_;  ///< the guess: when each gap begins, from 0 to the iteration's end; one more than operations
   double iteration_ = 0;
   std::vector<double> waits_;  ///< of the last pass: for how long each operation waits
+  /// Of the last iteration of the last pass, ns: when somebody in each gap first takes bytes.
+  std::vector<std::int64_t> gap_starts_;
 
   std::vector<std::int64_t> held_;       ///< per operation, by the decisions and gaps so far
   std::vector<CopyOut> copies_out_;      ///< of the pass, by the operation that writes
