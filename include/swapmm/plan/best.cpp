@@ -101,7 +101,7 @@ class BestSearch {
   /// A plan before the search: of what the rounded decisions are, and of a part of the budget that soon packs.
   void place_first() {
     const AwayDecision found = search_.best();
-    place(found, {.tries = 0, .first_part = 0.95, .packing_steps = 300});
+    place(found, {.tries = 0, .first_part = 0.95, .packing_steps = 300, .places = {}});
     set_limits(1);
     search_.start_from(found);
   }
