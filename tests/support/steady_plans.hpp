@@ -8,8 +8,8 @@
 
 namespace swapmm::test {
 
-/// For programs on a real clock: a plan, once made, stays, and its rounds are not timed, so that neither what is followed nor
-/// what is asked of an API hangs on measured times.
+/// For programs on a real clock: a plan, once made, stays, and its rounds are not timed, so that neither what is
+/// followed nor what is asked of an API hangs on measured times.
 inline SchedulerOptions steady(SchedulerOptions options = {}) {
   options.sample_every = 0;
   options.trial_iterations = 0;
