@@ -111,9 +111,9 @@ void LoopResult::add(RunResult run) {
 
 namespace {
 
-/// A plan alone takes thousands of allocations, most of them in the same place: the first two of each place fail.
+/// A plan alone takes thousands of allocations, most of them in the same place: the first one of each place fails.
 LoopResult loop_over_allocations(const Scenario& scenario, std::uint64_t seed, std::uint64_t stride) {
-  AllocationSites sites(2);
+  AllocationSites sites(1);
   (void)run_with_fault(scenario, Fault{}, seed, &sites);
   LoopResult result;
   for (std::size_t i = 0; i < sites.numbers().size(); i += i < always ? 1 : stride) {

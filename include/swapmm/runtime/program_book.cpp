@@ -246,6 +246,8 @@ void ProgramBook::install_new(Named& programs, PlanSet& set, PlanTask& task) {
   if (!result.has_value()) {
     return note("iteration \"" + programs.name + "\" stays on demand: " + result.problem().message);
   }
+  // Where memory runs out, the task still has its result when it is tried again: nothing behind this takes any.
+  set.cases.reserve(set.cases.size() + 1);
   PlanCase added;
   added.members = task.members;
   added.try_out(std::make_shared<const CompiledPlan>(*std::move(result)), compares());
