@@ -22,7 +22,7 @@ using namespace swapmm::test;
 namespace {
 
 #ifdef SWAPMM_TEST_IS_SLOW
-constexpr std::uint64_t stride = 7;  // sanitizers are slow
+constexpr std::uint64_t stride = 29;  // sanitizers are slow
 #else
 constexpr std::uint64_t stride = 1;
 #endif

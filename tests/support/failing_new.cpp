@@ -127,9 +127,11 @@ void AllocationSites::note() {
   sites = nullptr;  // what this allocates is no allocation of the program
   constexpr int most_calls = 48;
   std::array<void*, most_calls> calls{};
-  const int count = backtrace(calls.data(), most_calls);
+  const auto count = static_cast<std::size_t>(backtrace(calls.data(), most_calls));
   std::uint64_t hash = 0;
-  for (int i = 0; i < count; ++i) hash = (hash ^ reinterpret_cast<std::uintptr_t>(calls[i])) * 0x9E3779B97F4A7C15U;
+  for (std::size_t i = 0; i < count; ++i) {
+    hash = (hash ^ reinterpret_cast<std::uintptr_t>(calls[i])) * 0x9E3779B97F4A7C15U;
+  }
   ++made_;
   if (seen_[hash]++ < of_each_) numbers_.push_back(made_);
   sites = this;

@@ -13,6 +13,12 @@
 namespace swapmm {
 namespace {
 
+/// In nanoseconds; what takes more than a century is not told apart.
+std::int64_t whole(double time) {
+  constexpr double longest = 0x1p62;
+  return std::llround(std::clamp(time, -longest, longest));
+}
+
 /// Times are sums of whole nanoseconds: below this they are equal.
 constexpr double same = 0.5;
 
@@ -421,7 +427,7 @@ class SwapTiming::Run {
     double start = now_;
     if (timing_.allocated_[gap] > 0) start = std::max(start, room_for(timing_.allocated_[gap]));
     start = std::max(start, std::exchange(needed_[gap], 0));
-    timing_.gap_starts_[gap] = std::llround(std::min(earliest, start));
+    timing_.gap_starts_[gap] = whole(std::min(earliest, start));
     timing_.waits_[gap] = start - now_;
     now_ = start + timing_.durations_[gap];
     operation_ends_[gap] = now_;
@@ -539,7 +545,7 @@ class LateLeaving {
   /// `most` operations.
   std::uint32_t operations_of(std::uint32_t leaves, double left, std::uint32_t most, std::int64_t bytes) {
     const std::uint32_t first = leaves % operations_;
-    const std::uint32_t late = starts_.until_above(first, operations_, std::llround(left) - 1) - first;
+    const std::uint32_t late = starts_.until_above(first, operations_, whole(left) - 1) - first;
     const std::uint32_t end = first + std::min(late, most);
     const std::uint32_t operations = above_.until_above(first, end, -bytes) - first;
     if (operations > 0) above_.add(first, first + operations, bytes);
