@@ -95,11 +95,11 @@ class BudgetChange {
     }
     ++parts_.budget_changes;
   }
-  void take(PlaceMap next) {
+  void take(PlaceMap&& next) {
     store_.addresses.take(next.budget(), next.arena());
     use(std::move(next));
   }
-  void use(PlaceMap next) noexcept {
+  void use(PlaceMap&& next) noexcept {
     store_.places = std::move(next);
     book_.use_budget(store_.budget());
   }

@@ -36,11 +36,11 @@ class Stopwatch {
     running_ = true;
   }
   /// `plan` is what was followed; none: on demand, `observed` with the times of its operations or not.
-  void end(FollowablePtr plan, bool observed) {
+  void end(const FollowablePtr& plan, bool observed) {
     running_ = false;
     Round& round = at(head_);
     backend_.record(QueueKind::compute, round.end);
-    round.plan = std::move(plan);
+    round.plan = plan;
     round.sequence = 0;
     round.observed = observed;
     ++head_;
