@@ -115,7 +115,7 @@ json::Object document(Target& target) {
 }
 
 template <class Source>
-Result<Trace> read(Source&& source) {
+Result<Trace> read_trace_from(Source&& source) {
   Target target;
   if (const Check check = json::read(source, document(target)); !check) return check.problem();
   if (const Check check = check_trace(target.trace); !check) return check.problem();
@@ -168,8 +168,8 @@ void append(std::string& line, const HostRead& read) {
 
 }  // namespace
 
-Result<Trace> read_trace(std::istream& in) { return read(in); }
-Result<Trace> read_trace(std::string_view text) { return read(text); }
+Result<Trace> read_trace(std::istream& in) { return read_trace_from(in); }
+Result<Trace> read_trace(std::string_view text) { return read_trace_from(text); }
 
 void write_trace(std::ostream& out, const Trace& trace) {
   const auto append_element = [](std::string& line, const auto& element) { append(line, element); };

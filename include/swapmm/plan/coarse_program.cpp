@@ -9,8 +9,6 @@
 namespace swapmm::relaxation {
 namespace {
 
-constexpr std::uint32_t no_window = 0xffffffff;
-
 class ProgramMaker {
  public:
   ProgramMaker(const SwapModel& model, const SwapGrid& grid, const ProgramUnits& units, const PayingWindows& paying)

@@ -16,7 +16,7 @@ constexpr std::int64_t end_of_time = Dataflow::end_of_time;
 /// Far from where the clock began. 52 days: programs do not come here.
 constexpr std::int64_t far = std::int64_t{1} << 52;
 
-std::int64_t copy_time(const Link& link, Bytes bytes) {
+std::int64_t time_of_copy(const Link& link, Bytes bytes) {
   __extension__ using Wide = unsigned __int128;
   constexpr std::uint64_t nanoseconds_per_second = 1'000'000'000;
   const Wide scaled = static_cast<Wide>(bytes.value) * nanoseconds_per_second;
@@ -27,8 +27,8 @@ std::int64_t copy_time(const Link& link, Bytes bytes) {
 
 std::int64_t duration(const Command& command, const Trace& trace, const Machine& machine) {
   const Bytes bytes = trace.tensors[index(command.tensor)].bytes;
-  if (command.kind == CommandKind::swap_in) return copy_time(machine.h2d, bytes);
-  if (command.kind == CommandKind::swap_out) return copy_time(machine.d2h, bytes);
+  if (command.kind == CommandKind::swap_in) return time_of_copy(machine.h2d, bytes);
+  if (command.kind == CommandKind::swap_out) return time_of_copy(machine.d2h, bytes);
   return 0;
 }
 

@@ -88,7 +88,7 @@ void append_machine(std::string& out, const Machine& machine) {
 namespace {
 
 template <class Source>
-Result<Machine> read(Source&& source) {
+Result<Machine> read_machine_from(Source&& source) {
   Machine machine;
   const json::Object document = json::machine_fields(machine, json::Field::Presence::required);
   if (const Check check = json::read(source, document); !check) return check.problem();
@@ -97,8 +97,8 @@ Result<Machine> read(Source&& source) {
 
 }  // namespace
 
-Result<Machine> read_machine(std::istream& in) { return read(in); }
-Result<Machine> read_machine(std::string_view text) { return read(text); }
+Result<Machine> read_machine(std::istream& in) { return read_machine_from(in); }
+Result<Machine> read_machine(std::string_view text) { return read_machine_from(text); }
 
 void write_machine(std::ostream& out, const Machine& machine) {
   std::string text;

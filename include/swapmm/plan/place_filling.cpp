@@ -10,7 +10,7 @@
 namespace swapmm {
 namespace {
 
-constexpr std::uint64_t nowhere = std::numeric_limits<std::uint64_t>::max();
+constexpr std::uint64_t no_place = std::numeric_limits<std::uint64_t>::max();
 
 }  // namespace
 
@@ -33,7 +33,7 @@ std::vector<PlaceFilling::Guest> PlaceFilling::guests_of(TensorId tensor) const 
     std::vector<WriteBack> write_backs;
     const StayFacts facts = find_stay_facts(ledger_.planning, stay, Pace::overlapped, write_backs);
     const std::uint32_t slots = packed_length(ledger_.planning, stay, facts);
-    guests.push_back({tensor, stay.start, slots, size, size == 0 ? 0 : nowhere});
+    guests.push_back({tensor, stay.start, slots, size, size == 0 ? 0 : no_place});
     guests.back().weight = guests.back().area();
   }
   return guests;
@@ -67,7 +67,7 @@ bool PlaceFilling::try_to_move(std::uint32_t absence, std::uint32_t leaves, std:
 bool PlaceFilling::house_everybody(std::size_t moves, std::uint64_t most_looks) {
   std::vector<Guest> without;
   std::copy_if(guests_.begin(), guests_.end(), std::back_inserter(without),
-               [](const Guest& guest) { return guest.offset == nowhere; });
+               [](const Guest& guest) { return guest.offset == no_place; });
   std::sort(without.begin(), without.end(), [](const Guest& a, const Guest& b) { return a.weight > b.weight; });
   constexpr std::size_t more = 10;  // for what cannot but have a place
   return std::all_of(without.begin(), without.end(), [&](const Guest& guest) {
@@ -103,10 +103,10 @@ bool PlaceFilling::rehouse(TensorId tensor, std::size_t moves) {
     // At its old place, if nobody else is there.
     look_around(guests_[g]);
     for (const Guest& old : before) {
-      const bool was_there = old.offset != nowhere && share_a_slot(old, guests_[g]);
+      const bool was_there = old.offset != no_place && share_a_slot(old, guests_[g]);
       if (was_there && is_free(old.offset, old.size)) guests_[g].offset = old.offset;
     }
-    if (guests_[g].offset == nowhere) homeless.push_back(g);
+    if (guests_[g].offset == no_place) homeless.push_back(g);
   }
   const bool is_housed = house(std::move(homeless), moves);
   for (const auto& [guest, place] : moved_) guests_[guest].weight = guests_[guest].area();
@@ -128,14 +128,14 @@ bool PlaceFilling::house(std::vector<std::uint32_t> homeless, std::size_t moves)
     homeless.erase(heaviest);
     look_around(guest);
     guest.offset = free_place(guest.size);
-    if (guest.offset != nowhere) continue;
-    guest.offset = moves > 0 ? cheapest_place(guest.size) : nowhere;
-    if (guest.offset == nowhere) return false;
+    if (guest.offset != no_place) continue;
+    guest.offset = moves > 0 ? cheapest_place(guest.size) : no_place;
+    if (guest.offset == no_place) return false;
     --moves;
     for (const Range& range : in_the_way_) {
       if (range.begin >= guest.offset + guest.size || range.end <= guest.offset) continue;
       moved_.emplace_back(range.guest, range.begin);
-      guests_[range.guest].offset = nowhere;
+      guests_[range.guest].offset = no_place;
       guests_[range.guest].weight *= dearer_each_time;
       homeless.push_back(range.guest);
     }
@@ -148,7 +148,7 @@ void PlaceFilling::look_around(const Guest& guest) {
   in_the_way_.clear();
   for (std::uint32_t g = 0; g < guests_.size(); ++g) {
     const Guest& other = guests_[g];
-    if (other.size == 0 || other.offset == nowhere || &other == &guest || !share_a_slot(guest, other)) continue;
+    if (other.size == 0 || other.offset == no_place || &other == &guest || !share_a_slot(guest, other)) continue;
     in_the_way_.push_back({other.offset, other.offset + other.size, g});
   }
   std::sort(in_the_way_.begin(), in_the_way_.end(), [](const Range& a, const Range& b) { return a.begin < b.begin; });
@@ -161,8 +161,8 @@ bool PlaceFilling::is_free(std::uint64_t place, std::uint64_t size) const {
 
 /// In the smallest gap that takes it.
 std::uint64_t PlaceFilling::free_place(std::uint64_t size) const {
-  std::uint64_t best = nowhere;
-  std::uint64_t smallest = nowhere;
+  std::uint64_t best = no_place;
+  std::uint64_t smallest = no_place;
   std::uint64_t top = 0;
   const auto consider = [&](std::uint64_t end) {
     if (end < top + size || end - top >= smallest) return;
@@ -180,7 +180,7 @@ std::uint64_t PlaceFilling::free_place(std::uint64_t size) const {
 /// Where those weigh least that are in the way: right beside somebody, or at an end.
 std::uint64_t PlaceFilling::cheapest_place(std::uint64_t size) const {
   const std::uint64_t budget = ledger_.planning.budget;
-  std::uint64_t best = nowhere;
+  std::uint64_t best = no_place;
   double least = std::numeric_limits<double>::infinity();
   std::vector<Range> by_end(in_the_way_);
   std::sort(by_end.begin(), by_end.end(), [](const Range& a, const Range& b) { return a.end < b.end; });

@@ -180,7 +180,7 @@ json::Object document(Target& target) {
 }
 
 template <class Source>
-Result<Plan> read(Source&& source) {
+Result<Plan> read_plan_from(Source&& source) {
   Target target;
   if (const Check check = json::read(source, document(target)); !check) return check.problem();
   if (const Check check = check_plan(target.plan); !check) return check.problem();
@@ -241,8 +241,8 @@ void append(std::string& line, const Prediction& prediction) {
 
 }  // namespace
 
-Result<Plan> read_plan(std::istream& in) { return read(in); }
-Result<Plan> read_plan(std::string_view text) { return read(text); }
+Result<Plan> read_plan(std::istream& in) { return read_plan_from(in); }
+Result<Plan> read_plan(std::string_view text) { return read_plan_from(text); }
 
 void write_plan(std::ostream& out, const Plan& plan) {
   const auto append_element = [](std::string& line, const auto& element) { append(line, element); };

@@ -12,6 +12,9 @@
 /// are those of the next iteration.
 namespace swapmm::relaxation {
 
+/// Where a window's number is expected: none.
+inline constexpr std::uint32_t no_window = 0xffffffff;
+
 /// The parts in which an absence's copy in may run, and the boundaries at which its bytes may be off the device: from
 /// `first_boundary` on, up to the part of its copy.
 struct Window {

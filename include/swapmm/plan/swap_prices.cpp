@@ -7,8 +7,6 @@
 namespace swapmm::relaxation {
 namespace {
 
-constexpr std::uint32_t no_window = 0xffffffff;
-
 /// Lowers the prices of stalls until no stall pays for itself. What is no number becomes 0.
 void make_valid(const SwapModel& model, SwapPrices& prices) {
   for (std::uint32_t part = 0; part < model.parts(); ++part) {
