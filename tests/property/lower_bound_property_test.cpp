@@ -30,6 +30,8 @@ using test::one_of;
 
 namespace {
 
+constexpr std::uint64_t most_percent = 125;  // more than everything at once; not always a multiple of the alignment
+
 #ifdef SWAPMM_TEST_IS_SLOW
 constexpr int rounds = 300;
 #else
@@ -45,17 +47,6 @@ Trace random_case(std::mt19937_64& random) {
   options.max_duration = static_cast<std::int64_t>(1 + one_of(random, 200));
   options.host_reads = one_of(random, 2) == 0 ? 0.0 : 0.15;
   return test::random_trace(random, options);
-}
-
-/// From the largest bundle alone to more than everything at once; not always a multiple of the alignment.
-Machine random_machine_for(const Trace& trace, std::mt19937_64& random) {
-  Machine machine = test::random_machine(random, Bytes{1});
-  machine.max_allocation.reset();
-  const Liveness liveness = analyze_liveness(trace, machine.alignment);
-  const std::uint64_t least = std::max<std::uint64_t>(liveness.largest_bundle.value, 1);
-  const std::uint64_t most = std::max(least, liveness.peak.value + liveness.peak.value / 4);
-  machine.device_budget = Bytes{least + test::below_or_equal(random, most - least)};
-  return machine;
 }
 
 nanoseconds compute_of(const Trace& trace) {
@@ -83,7 +74,7 @@ TEST_CASE("no plan of any planner for any random trace and machine is faster tha
   for (int round = 0; round < rounds; ++round) {
     CAPTURE(round);
     const Trace trace = random_case(random);
-    const Machine machine = random_machine_for(trace, random);
+    const Machine machine = test::random_machine_for(trace, random, most_percent);
     const Result<nanoseconds> bound = lower_bound(trace, machine);
     REQUIRE(bound);
     CHECK(*bound >= compute_of(trace));
@@ -110,7 +101,7 @@ TEST_CASE("no plan written straight from the rules is faster, either, whatever t
   for (int round = 0; round < rounds; ++round) {
     CAPTURE(round);
     const Trace trace = random_case(random);
-    Machine machine = random_machine_for(trace, random);
+    Machine machine = test::random_machine_for(trace, random, most_percent);
     machine.device_budget += Bytes{one_of(random, 64)};
     const std::optional<Plan> plan = test::brute_plan(trace, machine);
     const Result<nanoseconds> bound = lower_bound(trace, machine);
@@ -126,7 +117,7 @@ TEST_CASE("any prices make a lower bound") {
   for (int round = 0; round < rounds; ++round) {
     CAPTURE(round);
     const Trace trace = random_case(random);
-    const Machine machine = random_machine_for(trace, random);
+    const Machine machine = test::random_machine_for(trace, random, most_percent);
     const Result<PlanningCase> planning = make_planning_case(trace, machine);
     REQUIRE(planning);
     const OverlapLedger ledger(*planning);
@@ -156,7 +147,7 @@ TEST_CASE("more budget, more bandwidth or less latency never raises an exact bou
   for (int round = 0; round < rounds; ++round) {
     CAPTURE(round);
     const Trace trace = random_case(random);
-    const Machine machine = random_machine_for(trace, random);
+    const Machine machine = test::random_machine_for(trace, random, most_percent);
     if (!has_exact_bound(trace, machine)) continue;
     const Result<nanoseconds> bound = lower_bound(trace, machine);
     REQUIRE(bound);

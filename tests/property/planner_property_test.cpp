@@ -82,14 +82,8 @@ test::RandomTraceOptions random_options(std::mt19937_64& random) {
   return options;
 }
 
-Machine random_machine_for(const Trace& trace, std::mt19937_64& random) {
-  Machine machine = test::random_machine(random, Bytes{1});
-  machine.max_allocation.reset();
-  const Liveness liveness = analyze_liveness(trace, machine.alignment);
-  // From the largest bundle alone to more than everything at once.
-  const std::uint64_t least = std::max<std::uint64_t>(liveness.largest_bundle.value, 1);
-  const std::uint64_t most = std::max(least, liveness.peak.value + liveness.peak.value / 4);
-  machine.device_budget = Bytes{least + test::below_or_equal(random, most - least)};
+Machine random_machine_with_arenas(const Trace& trace, std::mt19937_64& random) {
+  Machine machine = test::random_machine_for(trace, random, 125);  // up to more than everything at once
   if (one_of(random, 4) == 0) {
     machine.max_allocation =
         round_up(Bytes{1 + machine.device_budget.value / (1 + one_of(random, 3))}, machine.alignment);
@@ -123,7 +117,7 @@ TEST_CASE("every planner gives a valid plan for every random trace and machine w
   int planned = 0;
   for (int round = 0; round < rounds; ++round) {
     const Trace trace = test::random_trace(random, random_options(random));
-    const Machine machine = random_machine_for(trace, random);
+    const Machine machine = random_machine_with_arenas(trace, random);
     std::optional<Plan> per_operation;
     for (const NamedPlanner& planner : planners()) {
       CAPTURE(round);
@@ -187,7 +181,7 @@ TEST_CASE("stays never need more bytes than they were asked to") {
   std::mt19937_64 random(22);
   for (int round = 0; round < 2000; ++round) {
     const Trace trace = test::random_trace(random, random_options(random));
-    const Machine machine = random_machine_for(trace, random);
+    const Machine machine = random_machine_with_arenas(trace, random);
     const Result<PlanningCase> planning = make_planning_case(trace, machine);
     if (!planning) continue;
     const std::uint64_t least = planning->liveness.largest_bundle.value;

@@ -8,7 +8,6 @@
 #include <random>
 #include <vector>
 
-#include <swapmm/ir/liveness.hpp>
 #include <swapmm/plan/dataflow.hpp>
 #include <swapmm/plan/planner.hpp>
 #include <swapmm/plan/predicted_profile.hpp>
@@ -37,16 +36,6 @@ Trace random_trace_of(std::mt19937_64& random) {
   options.max_bytes = 1 + one_of(random, 200);
   options.max_duration = static_cast<std::int64_t>(one_of(random, 200));
   return test::random_trace(random, options);
-}
-
-Machine random_machine_for(const Trace& trace, std::mt19937_64& random) {
-  Machine machine = test::random_machine(random, Bytes{1});
-  machine.max_allocation.reset();
-  const Liveness liveness = analyze_liveness(trace, machine.alignment);
-  const std::uint64_t least = std::max<std::uint64_t>(liveness.largest_bundle.value, 1);
-  const std::uint64_t most = std::max(least, liveness.peak.value);
-  machine.device_budget = Bytes{least + test::below_or_equal(random, most - least)};
-  return machine;
 }
 
 /// The bytes taken over one iteration far from the start, from all that ran by then and a few iterations more: time by
@@ -157,7 +146,7 @@ TEST_CASE("a predicted profile says what the simulator says, for every planner")
   int compared = 0;
   for (int round = 0; round < rounds; ++round) {
     const Trace trace = random_trace_of(random);
-    const Machine machine = random_machine_for(trace, random);
+    const Machine machine = test::random_machine_for(trace, random, 100);
     for (const NamedPlanner& planner : planners()) {
       CAPTURE(round);
       CAPTURE(planner.name);

@@ -5,6 +5,8 @@
 #include <string>
 #include <vector>
 
+#include <swapmm/ir/liveness.hpp>
+
 namespace swapmm::test {
 namespace {
 
@@ -83,6 +85,16 @@ Machine random_machine(std::mt19937_64& random, Bytes least_budget) {
   machine.h2d = link();
   machine.d2h = link();
   machine.duplex = chance(random, 0.3) ? Duplex::half : Duplex::full;
+  return machine;
+}
+
+Machine random_machine_for(const Trace& trace, std::mt19937_64& random, std::uint64_t percent_of_peak) {
+  Machine machine = random_machine(random, Bytes{1});
+  machine.max_allocation.reset();
+  const Liveness liveness = analyze_liveness(trace, machine.alignment);
+  const std::uint64_t least = std::max<std::uint64_t>(liveness.largest_bundle.value, 1);
+  const std::uint64_t most = std::max(least, liveness.peak.value * percent_of_peak / 100);
+  machine.device_budget = Bytes{least + below_or_equal(random, most - least)};
   return machine;
 }
 

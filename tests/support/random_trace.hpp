@@ -28,6 +28,10 @@ struct RandomTraceOptions {
 /// `least_budget`, half duplex and latencies occur.
 [[nodiscard]] Machine random_machine(std::mt19937_64& random, Bytes least_budget);
 
+/// Such a machine, without arenas, for that trace: its budget is from the largest bundle to so much of the peak of live
+/// bytes.
+[[nodiscard]] Machine random_machine_for(const Trace& trace, std::mt19937_64& random, std::uint64_t percent_of_peak);
+
 /// From 0 to `most`, the same on every standard library.
 [[nodiscard]] inline std::uint64_t below_or_equal(std::mt19937_64& random, std::uint64_t most) {
   return most == UINT64_MAX ? random() : random() % (most + 1);
