@@ -71,7 +71,7 @@ class CapturedIteration<B> {
 /// has shown what it repeats.
 ///
 /// For one thread at a time; a second one gets ConcurrentUse. Errors leave it usable, but for DeviceLost. All
-/// tensors, iterations and promises may outlive it.
+/// tensors, iterations and promises may outlive it, and be destroyed by any thread.
 template <Backend B>
 class MemoryManager {
  public:
@@ -96,7 +96,7 @@ class MemoryManager {
   /// Tensors and iterations of the other one are this one's then. The other one is for destruction alone.
   MemoryManager(MemoryManager&&) noexcept = default;
   MemoryManager& operator=(MemoryManager&&) = delete;
-  /// Waits for all queued work, then gives back every byte.
+  /// Waits for a call of another thread that is inside, and for all queued work, then gives back every byte.
   ~MemoryManager() {
     if (core_ != nullptr) core_->close();
   }
@@ -288,10 +288,12 @@ class MemoryManager {
           throw;
         }
       }();
+      bool only_teller = true;
       if constexpr (std::is_constructible_v<bool, const typename B::NativeEvent&>) {
+        only_teller = static_cast<bool>(event);
         if (!event) core.wait_after_all();
       }
-      core.complete([&](typename B::Event& slot) { core.backend().adopt(slot, std::move(event)); });
+      core.complete([&](typename B::Event& slot) { core.backend().adopt(slot, std::move(event)); }, only_teller);
     } else {
       try {
         auto around = core.around_callable([&] { return runtime::around_operation(core.backend(), request.name); });

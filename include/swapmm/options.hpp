@@ -48,6 +48,10 @@ struct Options {
   /// Checks what operations really access against what they declare, by poison and hashes. Very slow: copies each
   /// resident tensor before and after each operation, and follows no plan. For debugging.
   bool check_access = false;
+  /// Overwrites what tensors lay in with zeros before it goes back to the driver and to the host's allocator: at the
+  /// manager's end, with set_budget(), and where kept host memory is given up. Costs a copy of the whole budget to the
+  /// device each time, and a block of host memory for as long as the manager lives; nothing while operations run.
+  bool scrub = false;
 };
 
 /// When plans are made.

@@ -14,7 +14,7 @@ namespace swapmm {
 
 PlanningJob::PlanningJob(std::shared_ptr<runtime::PlanTask> task) : task_(std::move(task)) {}
 
-void PlanningJob::run() { task_->run(); }
+void PlanningJob::run() { task_->run_once(); }
 
 Scheduler::Scheduler() : Scheduler(SchedulerOptions{}) {}
 

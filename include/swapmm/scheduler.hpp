@@ -21,7 +21,8 @@ struct PlanTask;
 /// is followed from the first iteration that begins after run() has returned.
 class PlanningJob {
  public:
-  /// Observed iteration -> plan, validated. Takes as long as its planner does. Call once.
+  /// Observed iteration -> plan, validated. Takes as long as its planner does. Where another thread took the same job
+  /// first, it does nothing.
   void run();
 
  private:
@@ -31,7 +32,8 @@ class PlanningJob {
 };
 
 /// Decides what moves when: observes iterations, has a planner make a plan of them, and lets the manager follow it.
-/// A handle: copies are the same scheduler. One manager uses it, and like the manager it is for one thread at a time.
+/// A handle: copies are the same scheduler. One manager uses it, and like the manager it is for one thread at a time,
+/// but for planning_job(): a thread that makes plans may ask for them while another one runs the program.
 class Scheduler {
  public:
   /// With the default options.
@@ -56,7 +58,7 @@ class Scheduler {
   /// made later, a refusal stands in the report and the scheduler's own planner takes over.
   void load_plan(std::string_view iteration, std::istream& in);
 
-  /// With Planning::deferred: the plan that waits to be made, if any.
+  /// With Planning::deferred: the plan that waits to be made, if any. From any thread.
   [[nodiscard]] std::optional<PlanningJob> planning_job();
 
  private:

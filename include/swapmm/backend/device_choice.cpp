@@ -76,11 +76,7 @@ std::size_t choose_device(std::span<const DeviceChoice> devices, std::string_vie
 }
 
 std::string device_from_environment() {
-#ifdef _GNU_SOURCE
-  const char* const wanted = secure_getenv("SWAPMM_DEVICE");
-#else
-  const char* const wanted = std::getenv("SWAPMM_DEVICE");
-#endif
+  const char* const wanted = secure_getenv("SWAPMM_DEVICE");  // nothing in a set-uid program
   return wanted == nullptr ? "" : wanted;
 }
 

@@ -32,19 +32,20 @@ enum class FaultClass : std::uint8_t {
   queue_access,  ///< queue() and wait_list()
   adopt,
   timing,         ///< set_timing() and elapsed()
-  user_callback,  ///< fault_point(), which the test's own operations call
+  launch,         ///< launch(), around what the test's own operations queue
+  user_callback,  ///< fault_point(), which they call too
 };
-inline constexpr std::size_t fault_class_count = 17;
+inline constexpr std::size_t fault_class_count = 18;
 
 enum class FaultMode : std::uint8_t {
   once,         ///< the n-th call throws and does nothing
   for_ever,     ///< so does every later one of its class
   device_lost,  ///< so does every later call of any class; events report failed
-  late,         ///< accepted and not done; its event reports that it failed
-  blind,        ///< done, and then the call throws
-  lazy,         ///< an object is made, and its first use throws
-  slow,         ///< done after everything else that is queued
-  thrown,       ///< the user's callback throws CallbackFault
+  late,    ///< accepted and not done; its event reports that it failed. Where failures stick, the device dies of it
+  blind,   ///< done, and then the call throws
+  lazy,    ///< an object is made, and its first use throws
+  slow,    ///< done after everything else that is queued
+  thrown,  ///< the user's callback throws CallbackFault
 };
 inline constexpr std::size_t fault_mode_count = 8;
 
@@ -65,6 +66,7 @@ inline constexpr std::size_t fault_mode_count = 8;
                                                                   "queue_access",
                                                                   "adopt",
                                                                   "timing",
+                                                                  "launch",
                                                                   "user_callback"};
   return names[static_cast<std::size_t>(fault_class)];
 }
@@ -75,27 +77,35 @@ inline constexpr std::size_t fault_mode_count = 8;
   return names[static_cast<std::size_t>(mode)];
 }
 
-/// Whether a class can fail in a mode. A plan that is not applicable never fires.
-[[nodiscard]] constexpr bool applicable(FaultClass fault_class, FaultMode mode) {
+/// Why a class cannot fail in a mode; empty where it can.
+[[nodiscard]] constexpr std::string_view why_not(FaultClass fault_class, FaultMode mode) {
   using enum FaultClass;
-  if (fault_class == user_callback || mode == FaultMode::thrown) {
-    return fault_class == user_callback && mode == FaultMode::thrown;
+  const bool makes_object = fault_class <= event_creation;
+  const bool queues_copy = fault_class == copy_to_device || fault_class == copy_to_host;
+  if (fault_class == user_callback) {
+    return mode == FaultMode::thrown ? "" : "a callable of the user has one way to fail: it throws";
   }
   switch (mode) {
     case FaultMode::once:
     case FaultMode::for_ever:
-    case FaultMode::blind: return fault_class != finish;  // it throws only when the device is lost
-    case FaultMode::device_lost: return true;
+    case FaultMode::blind: return fault_class != finish ? "" : "it throws only when the device is lost";
+    case FaultMode::device_lost: return {};
     case FaultMode::late:
-      return fault_class == copy_to_device || fault_class == copy_to_host || fault_class == record ||
-             fault_class == adopt;
-    case FaultMode::lazy: return fault_class <= event_creation;
+      if (queues_copy || fault_class == record || fault_class == adopt || fault_class == launch) return {};
+      return makes_object ? "see lazy: what is made late fails at its first use" : "it has no event that could tell";
+    case FaultMode::lazy: return makes_object ? "" : "it makes no object";
     case FaultMode::slow:
-      return fault_class == copy_to_device || fault_class == copy_to_host || fault_class == record ||
-             fault_class == queue_access;
+      if (queues_copy || fault_class == record || fault_class == barrier_wait) return {};
+      if (fault_class == queue_access || fault_class == launch) return {};
+      if (fault_class == adopt) return "it queues nothing: the work that the event stands for is slow (launch)";
+      return "the host waits for it: nothing can overtake";
     case FaultMode::thrown: break;
   }
-  return false;
+  return "only the user's callable throws what the library does not know";
+}
+/// Whether a class can fail in a mode. A plan that is not applicable never fires.
+[[nodiscard]] constexpr bool applicable(FaultClass fault_class, FaultMode mode) {
+  return why_not(fault_class, mode).empty();
 }
 
 /// The n-th call of the class, counted from 1, fails in that way. n = 0: nothing does.

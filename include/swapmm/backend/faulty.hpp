@@ -4,7 +4,6 @@
 // A backend around a backend, in which one chosen call goes wrong in one chosen way. Tests loop over the calls, so
 // that every place where an API can fail is a place where the library was seen to survive it.
 
-#include <array>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
@@ -16,48 +15,11 @@
 
 #include <swapmm/backend/backend.hpp>
 #include <swapmm/backend/fault_plan.hpp>
+#include <swapmm/backend/fault_state.hpp>
 #include <swapmm/base/bytes.hpp>
 #include <swapmm/error.hpp>
 
 namespace swapmm {
-
-/// The plan, and what has happened, behind all handles of one Faulty backend.
-class FaultState {
- public:
-  FaultPlan plan;
-
-  [[nodiscard]] bool lost() const { return lost_; }
-  [[nodiscard]] std::uint64_t fired() const { return fired_; }
-  [[nodiscard]] std::uint64_t calls(FaultClass fault_class) const {
-    return calls_[static_cast<std::size_t>(fault_class)];
-  }
-  /// Forgets the calls and the faults so far, a lost device too. Events that failed stay failed.
-  void restart(const FaultPlan& with) {
-    plan = with;
-    calls_ = {};
-    fired_ = 0;
-    lost_ = false;
-  }
-
-  /// Counts a call; the mode in which it goes wrong, if it does. Throws what fails before anything is done.
-  std::optional<FaultMode> gate(FaultClass fault_class) {
-    const std::uint64_t call = ++calls_[static_cast<std::size_t>(fault_class)];
-    if (lost_) throw injected_error(plan);
-    if (plan.n == 0 || plan.fault_class != fault_class || !applicable(fault_class, plan.mode)) return std::nullopt;
-    if (call != plan.n && !(plan.mode == FaultMode::for_ever && call > plan.n)) return std::nullopt;
-    return plan.mode;
-  }
-  void count_fired() { ++fired_; }
-  void lose_device() { lost_ = true; }
-
-  /// Of each queue: it waits for something that failed as planned, and its next event will say so.
-  std::array<std::optional<FaultPlan>, queue_count> failing;
-
- private:
-  std::array<std::uint64_t, fault_class_count> calls_{};
-  std::uint64_t fired_ = 0;
-  bool lost_ = false;
-};
 
 template <class B>
 class Faulty {
@@ -117,6 +79,7 @@ class Faulty {
   using Queue = typename B::Queue;
   using NativeEvent = typename B::NativeEvent;
   using WaitList = typename B::WaitList;
+  using Where = CallSite;  ///< of a call: where it was made
 
   template <class T>
   struct View : B::template View<T> {
@@ -124,9 +87,7 @@ class Faulty {
   };
 
   explicit Faulty(B inner, const FaultPlan& plan = {})
-      : inner_(std::move(inner)), state_(std::make_shared<FaultState>()) {
-    state_->plan = plan;
-  }
+      : inner_(std::move(inner)), state_(std::make_shared<FaultState>(plan)) {}
 
   [[nodiscard]] B& inner() { return inner_; }
 
@@ -135,110 +96,133 @@ class Faulty {
   [[nodiscard]] std::uint64_t calls(FaultClass fault_class) const { return state_->calls(fault_class); }
   /// Forgets what was, counts from 0 again, and injects this from now on; {} for nothing.
   void restart(const FaultPlan& plan) { state_->restart(plan); }
+  /// Until restart(), the chooser says which calls go wrong.
+  void choose_by(FaultChooser chooser) { state_->choose_by(std::move(chooser)); }
   /// For the test's own operations to call.
-  void fault_point() {
-    if (!state_->gate(FaultClass::user_callback)) return;
+  void fault_point(Where where = Where::current()) {
+    const auto plan = state_->gate(FaultClass::user_callback, where);
+    if (!plan) return;
     state_->count_fired();
-    throw CallbackFault(injected_error(state_->plan).what());
+    throw CallbackFault(injected_error(*plan).what());
+  }
+  /// Around what the test's own operations queue on the compute queue.
+  template <class Queue_it>
+  void launch(Queue_it&& queue_it, Where where = Where::current()) {
+    const auto plan = enter(FaultClass::launch, where);
+    if (is(plan, FaultMode::slow)) delay(QueueKind::compute);
+    if (is(plan, FaultMode::late)) fail(QueueKind::compute);
+    queue_it();
+    leave(plan);
   }
 
   [[nodiscard]] const Capabilities& capabilities() const { return inner_.capabilities(); }
 
-  [[nodiscard]] DeviceMemory allocate(Bytes size) {
-    return DeviceMemory(make(FaultClass::device_allocation, [&] { return inner_.allocate(size); }));
+  [[nodiscard]] DeviceMemory allocate(Bytes size, Where where = Where::current()) {
+    return DeviceMemory(make(FaultClass::device_allocation, where, [&] { return inner_.allocate(size); }));
   }
-  [[nodiscard]] HostMemory allocate_host(Bytes size, HostKind kind) {
+  [[nodiscard]] HostMemory allocate_host(Bytes size, HostKind kind, Where where = Where::current()) {
     const FaultClass fault_class =
         kind == HostKind::pinned ? FaultClass::pinned_allocation : FaultClass::pageable_allocation;
-    return HostMemory(make(fault_class, [&] { return inner_.allocate_host(size, kind); }));
+    return HostMemory(make(fault_class, where, [&] { return inner_.allocate_host(size, kind); }));
   }
-  [[nodiscard]] Address address(DeviceMemory& memory, Bytes offset, Bytes size) {
-    auto made = make(FaultClass::address_creation, [&] { return inner_.address(memory.object_.inner, offset, size); });
+  [[nodiscard]] Address address(DeviceMemory& memory, Bytes offset, Bytes size, Where where = Where::current()) {
+    auto made =
+        make(FaultClass::address_creation, where, [&] { return inner_.address(memory.object_.inner, offset, size); });
     // Memory that the API allocates at its first use is used through an address.
     if (auto plan = std::exchange(memory.object_.fails_at_use, std::nullopt)) made.fails_at_use = plan;
     return Address(std::move(made));
   }
-  [[nodiscard]] Event make_event() {
-    return Event(make(FaultClass::event_creation, [&] { return inner_.make_event(); }));
+  [[nodiscard]] Event make_event(Where where = Where::current()) {
+    return Event(make(FaultClass::event_creation, where, [&] { return inner_.make_event(); }));
   }
 
   void copy_to_device(const Address& to, const HostMemory& from, Bytes from_offset, Bytes size,
-                      std::span<const Event* const> waits, Event& event) {
-    copy(FaultClass::copy_to_device, QueueKind::h2d, to, from, waits, event, [&](std::span<const InnerEvent* const> w) {
+                      std::span<const Event* const> waits, Event& event, Where where = Where::current()) {
+    const auto plan = enter(FaultClass::copy_to_device, where);
+    copy(plan, QueueKind::h2d, to, from, waits, event, [&](std::span<const InnerEvent* const> w) {
       inner_.copy_to_device(to.object_.inner, from.object_.inner, from_offset, size, w, event.object_.inner);
     });
   }
   void copy_to_host(HostMemory& to, Bytes to_offset, const Address& from, Bytes size,
-                    std::span<const Event* const> waits, Event& event) {
-    copy(FaultClass::copy_to_host, QueueKind::d2h, from, to, waits, event, [&](std::span<const InnerEvent* const> w) {
+                    std::span<const Event* const> waits, Event& event, Where where = Where::current()) {
+    const auto plan = enter(FaultClass::copy_to_host, where);
+    copy(plan, QueueKind::d2h, from, to, waits, event, [&](std::span<const InnerEvent* const> w) {
       inner_.copy_to_host(to.object_.inner, to_offset, from.object_.inner, size, w, event.object_.inner);
     });
   }
 
-  void wait(QueueKind queue, std::span<const Event* const> waits) {
-    call(FaultClass::barrier_wait, [&] {
-      inner_.wait(queue, inner_events(waits));
-      pass_on_failure(queue, waits);
-    });
+  void wait(QueueKind queue, std::span<const Event* const> waits, Where where = Where::current()) {
+    const auto plan = enter(FaultClass::barrier_wait, where);
+    if (is(plan, FaultMode::slow)) delay(queue);
+    inner_.wait(queue, inner_events(waits));
+    pass_on_failure(queue, waits);
+    leave(plan);
   }
-  void record(QueueKind queue, Event& event) {
-    const auto mode = enter(FaultClass::record);
+  void record(QueueKind queue, Event& event, Where where = Where::current()) {
+    const auto plan = enter(FaultClass::record, where);
     event.object_.use();
-    if (mode == FaultMode::slow) delay(queue);
+    if (is(plan, FaultMode::slow)) delay(queue);
+    if (is(plan, FaultMode::late) && failures_stick()) fail(queue);
     inner_.record(queue, event.object_.inner);
-    end_span(queue, mode, event);
-    leave(mode);
+    end_span(queue, plan, event);
+    leave(plan);
   }
-  void flush(QueueKind queue) {
-    call(FaultClass::flush, [&] { inner_.flush(queue); });
+  void flush(QueueKind queue, Where where = Where::current()) {
+    call(FaultClass::flush, where, [&] { inner_.flush(queue); });
   }
 
-  [[nodiscard]] Queue& queue() {
-    const auto mode = enter(FaultClass::queue_access);
-    if (mode == FaultMode::slow) delay(QueueKind::compute);
-    leave(mode);
+  [[nodiscard]] Queue& queue(Where where = Where::current()) {
+    const auto plan = enter(FaultClass::queue_access, where);
+    if (is(plan, FaultMode::slow)) delay(QueueKind::compute);
+    leave(plan);
     return inner_.queue();
   }
-  [[nodiscard]] WaitList wait_list(std::span<const Event* const> waits) {
-    const auto mode = enter(FaultClass::queue_access);
+  [[nodiscard]] WaitList wait_list(std::span<const Event* const> waits, Where where = Where::current()) {
+    const auto plan = enter(FaultClass::queue_access, where);
     WaitList list = inner_.wait_list(inner_events(waits));
     pass_on_failure(QueueKind::compute, waits);
-    leave(mode);
+    leave(plan);
     return list;
   }
-  void adopt(Event& event, NativeEvent native) {
-    const auto mode = enter(FaultClass::adopt);
+  void adopt(Event& event, NativeEvent native, Where where = Where::current()) {
+    const auto plan = enter(FaultClass::adopt, where);
     event.object_.use();
-    inner_.adopt(event.object_.inner, std::move(native));
-    end_span(QueueKind::compute, mode, event);
-    leave(mode);
+    if (is(plan, FaultMode::late) && failures_stick()) {
+      fail(QueueKind::compute);
+      inner_.record(QueueKind::compute, event.object_.inner);
+    } else {
+      inner_.adopt(event.object_.inner, std::move(native));
+    }
+    end_span(QueueKind::compute, plan, event);
+    leave(plan);
   }
 
-  [[nodiscard]] EventStatus status(const Event& event) {
+  [[nodiscard]] EventStatus status(const Event& event, Where where = Where::current()) {
     if (state_->lost()) return EventStatus::failed;
     EventStatus result = EventStatus::running;
-    call(FaultClass::status_query, [&] { result = inner_.status(event.object_.inner); });
+    call(FaultClass::status_query, where, [&] { result = inner_.status(event.object_.inner); });
     return result == EventStatus::complete && event.failed_ ? EventStatus::failed : result;
   }
-  void wait(const Event& event) {
-    call(FaultClass::host_wait, [&] { inner_.wait(event.object_.inner); });
+  void wait(const Event& event, Where where = Where::current()) {
+    call(FaultClass::host_wait, where, [&] { inner_.wait(event.object_.inner); });
     if (event.failed_) throw injected_error(*event.failed_);
   }
-  void finish() {
+  void finish(Where where = Where::current()) {
     try {
-      call(FaultClass::finish, [&] { inner_.finish(); });
+      call(FaultClass::finish, where, [&] { inner_.finish(); });
     } catch (const BackendError&) {
       inner_.finish();  // nothing runs any more, whatever is thrown
       throw;
     }
   }
 
-  void set_timing(bool on) {
-    call(FaultClass::timing, [&] { inner_.set_timing(on); });
+  void set_timing(bool on, Where where = Where::current()) {
+    call(FaultClass::timing, where, [&] { inner_.set_timing(on); });
   }
-  [[nodiscard]] std::optional<std::chrono::nanoseconds> elapsed(const Event& from, const Event& to) {
+  [[nodiscard]] std::optional<std::chrono::nanoseconds> elapsed(const Event& from, const Event& to,
+                                                                Where where = Where::current()) {
     std::optional<std::chrono::nanoseconds> result;
-    call(FaultClass::timing, [&] { result = inner_.elapsed(from.object_.inner, to.object_.inner); });
+    call(FaultClass::timing, where, [&] { result = inner_.elapsed(from.object_.inner, to.object_.inner); });
     if (from.failed_ || to.failed_) return std::nullopt;
     return result;
   }
@@ -252,59 +236,72 @@ class Faulty {
  private:
   using InnerEvent = typename B::Event;
 
+  // Of backends for tests.
   static constexpr bool can_delay = requires(B b) { b.delay(QueueKind::compute); };
+  static constexpr bool can_fail = requires(B b) { b.fail(QueueKind::compute); };
 
-  /// The mode in which this call goes wrong after it was accepted, if it does.
-  std::optional<FaultMode> enter(FaultClass fault_class) {
-    const auto mode = state_->gate(fault_class);
-    if (!mode || (*mode == FaultMode::slow && !can_delay)) return std::nullopt;
+  [[nodiscard]] bool failures_stick() const { return inner_.capabilities().failures_stick; }
+  [[nodiscard]] static bool is(const std::optional<FaultPlan>& plan, FaultMode mode) {
+    return plan && plan->mode == mode;
+  }
+  /// Whether a call of the class can go wrong in that way on this very backend.
+  [[nodiscard]] bool possible(FaultClass fault_class, FaultMode mode) const {
+    if (mode == FaultMode::slow) return can_delay;
+    if (mode == FaultMode::late) return can_fail || (!failures_stick() && fault_class != FaultClass::launch);
+    return true;
+  }
+
+  /// The plan by which this call goes wrong after it was accepted, if it does.
+  std::optional<FaultPlan> enter(FaultClass fault_class, const Where& where) {
+    const auto plan = state_->gate(fault_class, where);
+    if (!plan || !possible(fault_class, plan->mode)) return std::nullopt;
     state_->count_fired();
-    if (*mode == FaultMode::device_lost) {
-      state_->lose_device();
+    if (plan->mode == FaultMode::device_lost) {
+      state_->lose_device(*plan);
       inner_.finish();  // nothing of a lost device touches memory any more
     }
-    if (*mode == FaultMode::device_lost || *mode == FaultMode::once || *mode == FaultMode::for_ever) {
-      throw injected_error(state_->plan);
+    if (plan->mode == FaultMode::device_lost || plan->mode == FaultMode::once || plan->mode == FaultMode::for_ever) {
+      throw injected_error(*plan);
     }
-    return mode;
+    return plan;
   }
-  void leave(std::optional<FaultMode> mode) {
-    if (mode == FaultMode::blind) throw injected_error(state_->plan);
+  void leave(const std::optional<FaultPlan>& plan) {
+    if (is(plan, FaultMode::blind)) throw injected_error(*plan);
   }
   template <class Call>
-  void call(FaultClass fault_class, Call&& inner_call) {
-    const auto mode = enter(fault_class);
+  void call(FaultClass fault_class, const Where& where, Call&& inner_call) {
+    const auto plan = enter(fault_class, where);
     inner_call();
-    leave(mode);
+    leave(plan);
   }
 
   template <class Make>
-  auto make(FaultClass fault_class, Make&& make_inner) {
-    const auto mode = enter(fault_class);
+  auto make(FaultClass fault_class, const Where& where, Make&& make_inner) {
+    const auto plan = enter(fault_class, where);
     Lazy<decltype(make_inner())> made{make_inner(), std::nullopt};
-    if (mode == FaultMode::lazy) made.fails_at_use = state_->plan;
-    leave(mode);
+    if (is(plan, FaultMode::lazy)) made.fails_at_use = plan;
+    leave(plan);
     return made;
   }
 
   template <class Copy>
-  void copy(FaultClass fault_class, QueueKind queue, const Address& address, const HostMemory& host,
+  void copy(const std::optional<FaultPlan>& plan, QueueKind queue, const Address& address, const HostMemory& host,
             std::span<const Event* const> waits, Event& event, Copy&& inner_copy) {
-    const auto mode = enter(fault_class);
     address.object_.use();
     host.object_.use();
     event.object_.use();
     pass_on_failure(queue, waits);
-    if (mode == FaultMode::late || state_->failing[index(queue)]) {
+    if (is(plan, FaultMode::late) || state_->failing[index(queue)]) {
       // Its place in the queue stays, so that it fails when it would have ended.
       inner_.wait(queue, inner_events(waits));
+      if (failures_stick()) fail(queue);
       inner_.record(queue, event.object_.inner);
     } else {
-      if (mode == FaultMode::slow) delay(queue);
+      if (is(plan, FaultMode::slow)) delay(queue);
       inner_copy(inner_events(waits));
     }
-    end_span(queue, mode, event);
-    leave(mode);
+    end_span(queue, plan, event);
+    leave(plan);
   }
 
   std::span<const InnerEvent* const> inner_events(std::span<const Event* const> events) {
@@ -319,12 +316,15 @@ class Faulty {
     }
   }
   /// The event now stands for all work on the queue since the one before.
-  void end_span(QueueKind queue, std::optional<FaultMode> mode, Event& event) {
+  void end_span(QueueKind queue, const std::optional<FaultPlan>& plan, Event& event) {
     event.failed_ = std::exchange(state_->failing[index(queue)], std::nullopt);
-    if (mode == FaultMode::late) event.failed_ = state_->plan;
+    if (is(plan, FaultMode::late) && !failures_stick()) event.failed_ = plan;
   }
   void delay(QueueKind queue) {
     if constexpr (can_delay) inner_.delay(queue);
+  }
+  void fail(QueueKind queue) {
+    if constexpr (can_fail) inner_.fail(queue);
   }
 
   B inner_;

@@ -124,6 +124,8 @@ void Backend::note_host_access(const HostMemory& memory, Bytes offset, Bytes siz
 
 void Backend::delay(QueueKind queue) { shared_->device.delay_next(queue); }
 
+void Backend::fail(QueueKind queue) { shared_->device.fail_next(queue); }
+
 std::uint64_t Backend::step(std::uint64_t count) { return shared_->device.step(count); }
 
 void Backend::drain() {

@@ -301,6 +301,8 @@ class Backend {
   void note_host_access(const HostMemory& memory, Bytes offset, Bytes size, bool write);
   /// The next command on the queue runs only when nothing else can. Not in virtual time.
   void delay(QueueKind queue);
+  /// The next command on the queue does nothing but fail when it is its turn.
+  void fail(QueueKind queue);
 
   // For tests.
 

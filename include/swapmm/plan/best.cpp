@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -16,6 +17,7 @@
 #include <swapmm/plan/lower_bound.hpp>
 #include <swapmm/plan/on_demand.hpp>
 #include <swapmm/plan/place_search.hpp>
+#include <swapmm/plan/range_load.hpp>
 #include <swapmm/plan/schedule.hpp>
 #include <swapmm/plan/swap_timing.hpp>
 
@@ -41,17 +43,18 @@ class BestSearch {
         relaxed_(relax_swaps(planning, ledger_, bound_effort_for(planning))),
         timing_(ledger_),
         search_(timing_, relaxed_),
-        place_search_(ledger_, timing_, best_, [this] { return is_done(); }) {}
+        place_search_(ledger_, timing_, best_) {}
 
   void run(std::span<const NamedPlanner> others) {
     constexpr int round_of_others = 2;  // of large traces: first come plans that are likely to be better
     if (work() <= small) try_others(others);
     if (work() > small && is_done()) return;
     if (!search_.round_relaxed()) return offer_belady();
-    if (work() > large) place_first();
+    if (work() > small) place_first();
     for (int round = 0; !is_done(); ++round) {
       if (round == round_of_others && work() > small && work() <= large) try_others(others);
       if (!options_.go_on && round == rounds_without_clock()) return;
+      if (best_placed_) search_near_best(near_effort(round));
       search_round(effort_of(round));
       if (round == 0 && !has_packed_) offer_belady();
     }
@@ -76,17 +79,27 @@ class BestSearch {
             {std::size_t{10} << more, 40'000'000U << more}};
   }
 
-  [[nodiscard]] bool is_done() const {
-    const auto reached = best_.simulation().iteration;
-    if (reached <= relaxed_.lower_bound) return true;
-    return options_.go_on && !options_.go_on({reached, relaxed_.lower_bound});
+  [[nodiscard]] Effort near_effort(int round) const {
+    Effort effort = effort_of(round);
+    effort.tries /= 3;
+    effort.packing_steps /= 10;
+    return effort;
   }
 
+  [[nodiscard]] bool is_done() const {
+    return best_.simulation().iteration <= relaxed_.lower_bound || is_out_of_time();
+  }
+  [[nodiscard]] bool is_out_of_time() const { return options_.go_on && !options_.go_on(progress()); }
+
+  [[nodiscard]] PlanningProgress progress() const { return {best_.simulation().iteration, relaxed_.lower_bound}; }
+
   void try_others(std::span<const NamedPlanner> others) {
+    PlanningOptions options;  // whoever asks how far the search is wants to hear of the best plan, not of theirs
+    if (options_.go_on) options.go_on = [this](const PlanningProgress&) { return options_.go_on(progress()); };
     for (const NamedPlanner& other : others) {
       // Even where the bound is reached: of equal times the plan that moves the fewest bytes is the best one.
       if (work() > small && is_done()) return;
-      if (Result<Plan> plan = other.make(planning_.trace, planning_.machine, {})) best_.offer(*std::move(plan));
+      if (Result<Plan> plan = other.make(planning_.trace, planning_.machine, options)) best_.offer(*std::move(plan));
     }
   }
 
@@ -98,20 +111,66 @@ class BestSearch {
     if (plan) best_.offer(*std::move(plan));
   }
 
-  /// A plan before the search: of what the rounded decisions are, and of a part of the budget that soon packs.
+  /// A plan before the search: of what the rounded decisions are, and of a part of the budget that soon packs. Places
+  /// are what is hardest to find, so they come before better decisions.
   void place_first() {
     const AwayDecision found = search_.best();
-    place(found, {.tries = 0, .first_part = 0.95, .packing_steps = 300, .places = {}});
-    set_limits(1);
-    search_.start_from(found);
+    Effort effort{.tries = 0, .first_part = 0.95, .packing_steps = 300, .places = effort_of(0).places};
+    if (work() > large) effort.places = {};
+    place(found, effort);
+    go_on_from(found);
   }
 
   void search_round(const Effort& effort) {
     search_.improve(effort.tries, [this] { return is_done(); });
     const AwayDecision found = search_.best();
     place(found, effort);
+    go_on_from(found);
+  }
+
+  /// After plans were made within other limits.
+  void go_on_from(const AwayDecision& decision) {
     set_limits(1);
-    search_.start_from(found);
+    search_.start_from(decision);
+  }
+
+  /// For as long as it gains.
+  void search_near_best(const Effort& effort) {
+    constexpr double least_gain = 2e-4;  // of the iteration
+    double gain = 1;
+    while (gain > least_gain && !is_done()) {
+      const auto reached = static_cast<double>(best_.simulation().iteration.count());
+      search_once_near_best(effort);
+      gain = 1 - static_cast<double>(best_.simulation().iteration.count()) / reached;
+    }
+  }
+
+  /// Decisions such that no operation holds more than in the best plan, where everybody has a place.
+  void search_once_near_best(const Effort& effort) {
+    const AwayDecision before = search_.best();
+    AwayDecision start = before;
+    for (std::uint32_t a = 0; a < start.away.size(); ++a) start.away[a] = best_placed_->absences[a].stays ? 0 : 1;
+    ledger_.absences = best_placed_->absences;
+    const std::vector<Stay> stays = stays_of(ledger_);
+    places_.remember(stays, best_placed_->offsets);
+    set_limits_to(stays);
+    search_.start_from(std::move(start));
+    if (search_.fit_again()) {
+      search_.improve(effort.tries, [this] { return is_done(); });
+      search_.repeat_best();
+      place_once(effort, before);
+    }
+    go_on_from(before);
+  }
+
+  void set_limits_to(const std::vector<Stay>& stays) {
+    RangeLoad held{std::vector<std::int64_t>(planning_.operations)};
+    for (const Stay& stay : stays) {
+      held.add(stay.start, stay.start + stay.length, static_cast<std::int64_t>(planning_.sizes[index(stay.tensor)]));
+    }
+    for (std::uint32_t i = 0; i < planning_.operations; ++i) {
+      timing_.set_limit(i, std::max(held.at(i), timing_.bundle(i)));
+    }
   }
 
   /// Plans of decisions. What does not pack is decided again so that no operation holds more than a part of the budget:
@@ -159,15 +218,27 @@ class BestSearch {
     Result<BuiltPlan> built = build_plan(planning_, schedule, "best", packing, places_.of(schedule.stays));
     if (!built) return false;
     const bool is_placed = built->plan.has_value();
+    std::optional<PlacedDecisions> found_best;
     if (is_placed) {
       places_.remember(schedule.stays, built->offsets);
-      best_.offer(*std::move(built->plan));
+      if (best_.offer(*std::move(built->plan))) found_best = {ledger_.absences, built->offsets};
       has_packed_ = true;
     }
-    // Places know nothing of arenas.
-    const bool may_search = effort.places.looks > 0 && !planning_.machine.max_allocation;
-    if (may_search && !is_done()) place_search_.run(built->offsets, found.away, effort.places);
+    if (effort.places.looks > 0 && !planning_.machine.max_allocation) search_places(*built, found, effort, found_best);
     return is_placed;
+  }
+
+  /// Around places that were packed. They know nothing of arenas.
+  void search_places(const BuiltPlan& built, const AwayDecision& found, const Effort& effort,
+                     std::optional<PlacedDecisions> found_best) {
+    if (!is_done()) {
+      place_search_.run(built.offsets, found.away, effort.places, [this] { return is_done(); });
+      if (std::optional<PlacedDecisions> better = place_search_.take_found()) found_best = std::move(better);
+    }
+    if (!found_best) return;
+    best_placed_ = found_best;
+    if (is_out_of_time()) return;
+    place_search_.return_earlier(*std::move(found_best), effort.places, [this] { return is_out_of_time(); });
   }
 
   const PlanningCase& planning_;
@@ -179,6 +250,7 @@ class BestSearch {
   AwaySearch search_;
   KnownPlaces places_;
   PlaceSearch place_search_;
+  std::optional<PlacedDecisions> best_placed_;
   bool has_packed_ = false;
 };
 

@@ -26,8 +26,15 @@ class BestPlan {
   }
   bool offer(Plan candidate, Simulation outcome) {
     if (rank(outcome) >= rank(simulation_)) return false;
-    plan_ = std::move(candidate);
-    simulation_ = std::move(outcome);
+    take_over(std::move(candidate), std::move(outcome));
+    return true;
+  }
+
+  /// Takes the plan's place with one of the same rank, or a better one.
+  bool offer_as_good(Plan candidate) {
+    Simulation outcome = simulate(planning_.trace, candidate);
+    if (rank(outcome) > rank(simulation_)) return false;
+    take_over(std::move(candidate), std::move(outcome));
     return true;
   }
 
@@ -35,6 +42,11 @@ class BestPlan {
   [[nodiscard]] Plan take() && { return std::move(plan_); }
 
  private:
+  void take_over(Plan plan, Simulation simulation) {
+    plan_ = std::move(plan);
+    simulation_ = std::move(simulation);
+  }
+
   const PlanningCase& planning_;
   Plan plan_;
   Simulation simulation_;

@@ -2,6 +2,7 @@
 #include <swapmm/plan/excess_overlap.hpp>
 
 #include <algorithm>
+#include <functional>
 #include <vector>
 
 #include <swapmm/plan/best_plan.hpp>
@@ -22,12 +23,13 @@ constexpr double stay_shares[] = {1.0, 0.8, 0.6, 0.4, 0.2, 0.0};
 
 /// The stays of one choice, with less asked for until they pack. True if that is the best plan so far.
 bool try_choice(OverlapLedger& ledger, double stay_share, std::string_view planner, BestPlan& best,
-                OverlapDecision& decision, std::vector<std::vector<Stay>>& tried) {
+                OverlapDecision& decision, std::vector<std::vector<Stay>>& tried,
+                const std::function<bool()>& goes_on) {
   const PlanningCase& planning = ledger.planning;
   constexpr int attempts = 8;
   constexpr PackingEffort effort{.ejection_steps = 1000};
   std::uint64_t bytes = planning.budget;
-  for (int attempt = 0; attempt < attempts; ++attempt) {
+  for (int attempt = 0; attempt < attempts && goes_on(); ++attempt) {
     const OverlapChoice choice{.bytes = bytes,
                                .stay_bytes = static_cast<std::uint64_t>(static_cast<double>(bytes) * stay_share)};
     std::vector<Stay> stays = overlap_stays(ledger, choice);
@@ -68,7 +70,8 @@ void count_stalls(const Simulation& simulation, OverlapLedger& ledger) {
 
 }  // namespace
 
-Result<Plan> build_excess_overlap_plan(const PlanningCase& planning, std::string_view planner) {
+Result<Plan> build_excess_overlap_plan(const PlanningCase& planning, std::string_view planner,
+                                       const PlanningOptions& options) {
   Result<Plan> start = build_per_operation_plan(planning, Pace::one_at_a_time, planner);
   if (!start) return start;
   BestPlan best(planning, *std::move(start));
@@ -76,20 +79,23 @@ Result<Plan> build_excess_overlap_plan(const PlanningCase& planning, std::string
   OverlapLedger ledger(planning);
   std::vector<std::vector<Stay>> tried;
   OverlapDecision decision;
+  const std::function<bool()> goes_on = [&] {
+    return !options.go_on || options.go_on({best.simulation().iteration, best.simulation().compute});
+  };
   const auto is_without_stall = [&] { return best.simulation().iteration == best.simulation().compute; };
   constexpr int rounds_that_gain = 4;
   for (int round = 0; round < rounds_that_gain; ++round) {
     bool is_better = false;
     for (const double share : stay_shares) {
-      is_better = try_choice(ledger, share, planner, best, decision, tried) || is_better;
+      is_better = try_choice(ledger, share, planner, best, decision, tried, goes_on) || is_better;
       // With the first share the fewest bytes move: the others have nothing to gain.
       if (share == stay_shares[0] && is_better && is_without_stall()) break;
     }
     if (round == 0 && !is_better) offer_belady(planning, planner, best);
-    if (!is_better || is_without_stall()) break;
+    if (!is_better || is_without_stall() || !goes_on()) break;
     count_stalls(best.simulation(), ledger);
   }
-  trade_stays(ledger, planner, decision, best);
+  trade_stays(ledger, planner, decision, best, goes_on);
   return std::move(best).take();
 }
 

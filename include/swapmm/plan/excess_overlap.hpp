@@ -3,12 +3,14 @@
 
 #include <string_view>
 
+#include <swapmm/plan/planner.hpp>
 #include <swapmm/plan/schedule.hpp>
 
 namespace swapmm {
 
 /// The heuristic of docs/planning.md under that name. Never worse than the plan per operation, by (iteration time,
-/// bytes moved). Without digest and prediction.
-[[nodiscard]] Result<Plan> build_excess_overlap_plan(const PlanningCase& planning, std::string_view planner);
+/// bytes moved). Without digest and prediction. `go_on` is asked before each packing.
+[[nodiscard]] Result<Plan> build_excess_overlap_plan(const PlanningCase& planning, std::string_view planner,
+                                                     const PlanningOptions& options);
 
 }  // namespace swapmm

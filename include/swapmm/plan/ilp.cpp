@@ -85,7 +85,7 @@ class Search {
       if (!relaxed.values.empty()) try_decision(ilp::decide_stays(narrow, ledger_, relaxed.values), decision);
       if (!is_done() && goes_on()) choose(narrow, limits, decision);
     }
-    if (!is_done() && goes_on()) trade_stays(ledger_, name, decision, best_);
+    if (!is_done()) trade_stays(ledger_, name, decision, best_, [&] { return goes_on(); });
   }
 
   bool is_tiny() const {
@@ -185,7 +185,7 @@ Result<IlpResult> plan_by_ilp(const Trace& trace, const Machine& machine, const 
     return on_demand_stays(*planning, Victim::used_furthest_ahead, bytes);
   });
   if (!belady) return belady.problem();
-  Result<Plan> overlapped = build_excess_overlap_plan(*planning, name);
+  Result<Plan> overlapped = build_excess_overlap_plan(*planning, name, {});
   if (!overlapped) return overlapped.problem();
   BestPlan first(*planning, *std::move(belady));
   first.offer(*std::move(overlapped));

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <numeric>
 #include <optional>
 #include <random>
@@ -79,9 +80,10 @@ bool nobody_goes_out(const OverlapLedger& ledger) {
 
 }  // namespace
 
-void trade_stays(OverlapLedger& ledger, std::string_view planner, const OverlapDecision& start, BestPlan& best) {
+void trade_stays(OverlapLedger& ledger, std::string_view planner, const OverlapDecision& start, BestPlan& best,
+                 const std::function<bool()>& goes_on) {
   const std::size_t absences = ledger.absences.size();
-  if (absences == 0) return;
+  if (absences == 0 || !goes_on()) return;
   Trades trades(ledger, planner);
   const std::uint64_t bytes = start.bytes == 0 ? ledger.planning.budget : start.bytes;
   std::optional<Outcome> now = trades.decide({.bytes = bytes, .stay_bytes = 0, .decided = start.stays});
@@ -89,7 +91,7 @@ void trade_stays(OverlapLedger& ledger, std::string_view planner, const OverlapD
   const std::size_t tries = std::clamp<std::size_t>(100'000 / absences, 20, 1500);
   const std::size_t patience = 4 * absences;  // tries without a gain
   std::size_t last_gain = 0;
-  for (std::size_t i = 0; i < tries && i - last_gain <= patience; ++i) {
+  for (std::size_t i = 0; i < tries && i - last_gain <= patience && goes_on(); ++i) {
     std::optional<Outcome> next = trades.trade(now->decision);
     if (!next || BestPlan::rank(next->simulation) > BestPlan::rank(now->simulation)) continue;
     now = std::move(next);

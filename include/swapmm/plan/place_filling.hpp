@@ -10,6 +10,7 @@
 #include <swapmm/base/bytes.hpp>
 #include <swapmm/plan/absence_stays.hpp>
 #include <swapmm/plan/overlap_ledger.hpp>
+#include <swapmm/plan/place_board.hpp>
 #include <swapmm/plan/schedule.hpp>
 
 namespace swapmm {
@@ -40,6 +41,7 @@ class PlaceFilling {
   [[nodiscard]] std::vector<Bytes> offsets() const;
 
  private:
+  using GuestId = PlaceBoard::GuestId;  ///< position in guests_
   /// A stay, and where it lies.
   struct Guest {
     TensorId tensor{};
@@ -47,31 +49,30 @@ class PlaceFilling {
     std::uint32_t slots = 0;  ///< operations that it takes from there on
     std::uint64_t size = 0;
     std::uint64_t offset = 0;
-    double weight = 0;  ///< how dear it is to move
 
     [[nodiscard]] double area() const { return static_cast<double>(size) * slots; }
   };
-  /// Bytes of a guest that is there at the same time.
-  struct Range {
-    std::uint64_t begin = 0;
-    std::uint64_t end = 0;
-    std::uint32_t guest = 0;
-  };
 
   [[nodiscard]] std::vector<Guest> guests_of(TensorId tensor) const;
-  [[nodiscard]] bool share_a_slot(const Guest& a, const Guest& b) const;
+  GuestId admit(const Guest& guest);
+  void settle(GuestId id, std::uint64_t offset);
+  void unsettle(GuestId id);
   [[nodiscard]] bool rehouse(TensorId tensor, std::size_t moves);
-  [[nodiscard]] bool house(std::vector<std::uint32_t> homeless, std::size_t moves);
+  [[nodiscard]] std::vector<Guest> check_out(TensorId tensor);
+  [[nodiscard]] std::vector<GuestId> check_in(TensorId tensor, const std::vector<Guest>& guests);
+  [[nodiscard]] bool may_fit(const std::vector<Guest>& guests) const;
+  [[nodiscard]] bool is_back(GuestId id, const std::vector<Guest>& before);
+  [[nodiscard]] bool house(std::vector<GuestId> homeless, std::size_t moves);
   void look_around(const Guest& guest);
-  [[nodiscard]] bool is_free(std::uint64_t place, std::uint64_t size) const;
-  [[nodiscard]] std::uint64_t free_place(std::uint64_t size) const;
-  [[nodiscard]] std::uint64_t cheapest_place(std::uint64_t size) const;
 
   OverlapLedger& ledger_;
   std::uint32_t slots_;
-  std::vector<Guest> guests_;                                   ///< in the order of stays_of()
-  std::vector<Range> in_the_way_;                               ///< of the last look, by ascending begin
-  std::vector<std::pair<std::uint32_t, std::uint64_t>> moved_;  ///< guests, and where they lay
+  PlaceBoard board_;
+  std::vector<Guest> guests_;
+  std::vector<double> weights_;  ///< of the guests: how dear they are to move
+  std::vector<GuestId> unused_;
+  std::vector<std::vector<GuestId>> of_tensor_;           ///< in the order of stays_of()
+  std::vector<std::pair<GuestId, std::uint64_t>> moved_;  ///< and where they lay
   std::uint64_t looks_ = 0;
 };
 

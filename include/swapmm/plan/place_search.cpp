@@ -12,26 +12,47 @@ constexpr std::size_t between_questions = 16;
 
 }  // namespace
 
-PlaceSearch::PlaceSearch(OverlapLedger& ledger, SwapTiming& timing, BestPlan& best, std::function<bool()> is_enough)
-    : ledger_(ledger), timing_(timing), best_(best), is_enough_(std::move(is_enough)) {}
+PlaceSearch::PlaceSearch(OverlapLedger& ledger, SwapTiming& timing, BestPlan& best)
+    : ledger_(ledger), timing_(timing), best_(best) {}
 
-void PlaceSearch::run(std::span<const Bytes> offsets, const std::vector<char>& wished_away, const Effort& effort) {
+void PlaceSearch::run(std::span<const Bytes> offsets, const std::vector<char>& wished_away, const Effort& effort,
+                      const IsEnough& is_enough) {
   constexpr int most_rounds = 4;
+  constexpr double time_in_hand = 0.1;
   effort_ = effort;
-  const auto budget = static_cast<std::int64_t>(ledger_.planning.budget);
-  for (std::uint32_t i = 0; i < ledger_.planning.operations; ++i) timing_.set_limit(i, budget);
+  is_enough_ = &is_enough;
+  found_.reset();
+  forget_limits();
   PlaceFilling filling(ledger_, offsets);
   if (!filling.house_everybody(effort.moves, effort.looks)) return;
-  auto reached = std::chrono::nanoseconds::max();
+  auto reached = offer(filling);
   for (int round = 0; round < most_rounds && !is_done(filling); ++round) {
-    let_stay(filling, largest_away(wished_away));
-    time_again(filling);
+    let_stay(filling, largest_away(wished_away), round == 0);
+    time_again(filling, time_in_hand);
     const auto before = std::exchange(reached, std::min(reached, offer(filling)));
     if (reached == before) return;
   }
 }
 
-bool PlaceSearch::is_done(const PlaceFilling& filling) const { return filling.looks() > effort_.looks || is_enough_(); }
+void PlaceSearch::return_earlier(PlacedDecisions placed, const Effort& effort, const IsEnough& is_enough) {
+  constexpr double twice_the_time = 1;
+  effort_ = effort;
+  is_enough_ = &is_enough;
+  forget_limits();
+  ledger_.absences = std::move(placed.absences);
+  PlaceFilling filling(ledger_, placed.offsets);
+  time_again(filling, twice_the_time);
+  best_.offer_as_good(build_placed_plan(ledger_.planning, filling.schedule(), "best", filling.offsets()));
+}
+
+void PlaceSearch::forget_limits() {
+  const auto budget = static_cast<std::int64_t>(ledger_.planning.budget);
+  for (std::uint32_t i = 0; i < ledger_.planning.operations; ++i) timing_.set_limit(i, budget);
+}
+
+bool PlaceSearch::is_done(const PlaceFilling& filling) const {
+  return filling.looks() > effort_.looks || (*is_enough_)();
+}
 
 /// Small ones gain too little to move others for.
 std::size_t PlaceSearch::moves_for(std::uint32_t absence) const {
@@ -52,16 +73,16 @@ std::vector<std::uint32_t> PlaceSearch::largest_away(const std::vector<char>& wi
   return absences;
 }
 
-void PlaceSearch::let_stay(PlaceFilling& filling, const std::vector<std::uint32_t>& absences) {
+/// Who found no place by moving others hardly finds one after copies were timed again.
+void PlaceSearch::let_stay(PlaceFilling& filling, const std::vector<std::uint32_t>& absences, bool by_moving) {
   for (std::size_t i = 0; i < absences.size(); ++i) {
     if (i % between_questions == between_questions - 1 && is_done(filling)) return;
-    (void)filling.try_to_stay(absences[i], moves_for(absences[i]));
+    (void)filling.try_to_stay(absences[i], by_moving ? moves_for(absences[i]) : 0);
   }
 }
 
 /// The gaps of a pass over the decisions of the ledger, which keeps its own; what needs no place it takes over.
-std::vector<Absence> PlaceSearch::wished_gaps() {
-  constexpr double time_in_hand = 0.1;
+std::vector<Absence> PlaceSearch::wished_gaps(double time_in_hand) {
   for (std::uint32_t a = 0; a < ledger_.absences.size(); ++a) timing_.set_away(a, !ledger_.absences[a].stays);
   if (timing_.largest_overrun() > 0) return {};
   (void)timing_.pass();  // from the ends of others
@@ -74,8 +95,8 @@ std::vector<Absence> PlaceSearch::wished_gaps() {
 }
 
 /// Tensors leave and return when they should, or as near to it as there is a place for them.
-void PlaceSearch::time_again(PlaceFilling& filling) {
-  const std::vector<Absence> wished = wished_gaps();
+void PlaceSearch::time_again(PlaceFilling& filling, double time_in_hand) {
+  const std::vector<Absence> wished = wished_gaps(time_in_hand);
   const std::uint32_t n = ledger_.planning.operations;
   std::vector<std::uint32_t> by_use;
   for (std::uint32_t a = 0; a < wished.size(); ++a) {
@@ -112,7 +133,7 @@ std::chrono::nanoseconds PlaceSearch::offer(const PlaceFilling& filling) {
   Plan plan = build_placed_plan(ledger_.planning, filling.schedule(), "best", filling.offsets());
   Simulation outcome = simulate(ledger_.planning.trace, plan);
   const std::chrono::nanoseconds time = outcome.iteration;
-  best_.offer(std::move(plan), std::move(outcome));
+  if (best_.offer(std::move(plan), std::move(outcome))) found_ = {ledger_.absences, filling.offsets()};
   return time;
 }
 

@@ -5,7 +5,9 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include <swapmm/base/bytes.hpp>
@@ -16,6 +18,12 @@
 
 namespace swapmm {
 
+/// Who is away when, and where everybody lies.
+struct PlacedDecisions {
+  std::vector<Absence> absences;  ///< as a ledger has them
+  std::vector<Bytes> offsets;     ///< of stays_of() such a ledger
+};
+
 /// Makes a packed plan faster with everybody in a place (PlaceFilling): tensors stay in the room that the packing left
 /// over, and those that are copied get the gaps that SwapTiming gives them for these decisions, as far as there is
 /// room.
@@ -25,31 +33,42 @@ class PlaceSearch {
     std::size_t moves = 0;    ///< of others, for one that looks for a place
     std::uint64_t looks = 0;  ///< PlaceFilling::looks() in one run
   };
+  /// Asked now and then; where it says true, a run ends.
+  using IsEnough = std::function<bool()>;
 
-  /// `is_enough` is asked now and then; the search ends where it says so.
-  PlaceSearch(OverlapLedger& ledger, SwapTiming& timing, BestPlan& best, std::function<bool()> is_enough);
+  PlaceSearch(OverlapLedger& ledger, SwapTiming& timing, BestPlan& best);
 
   /// From the decisions in the ledger, with `offsets` (of its stays_of(); those above the budget are none). The first
   /// to stay are those that are not away in `wished_away`, decisions that are fast but do not pack. Offers what it
   /// finds to the best plan. Changes the decisions in ledger and timing, and the limits in timing.
-  void run(std::span<const Bytes> offsets, const std::vector<char>& wished_away, const Effort& effort);
+  void run(std::span<const Bytes> offsets, const std::vector<char>& wished_away, const Effort& effort,
+           const IsEnough& is_enough);
+
+  /// What the last run made the best plan of, if it did.
+  [[nodiscard]] std::optional<PlacedDecisions> take_found() { return std::exchange(found_, std::nullopt); }
+
+  /// For the day when copies take longer than they should: tensors return earlier than they need to, as far as there is
+  /// room and the plan gets no slower. What comes of these decisions takes the best plan's place if it is as good.
+  void return_earlier(PlacedDecisions placed, const Effort& effort, const IsEnough& is_enough);
 
  private:
   [[nodiscard]] bool is_done(const PlaceFilling& filling) const;
+  void forget_limits();
   [[nodiscard]] std::size_t moves_for(std::uint32_t absence) const;
   [[nodiscard]] std::vector<std::uint32_t> largest_away(const std::vector<char>& wished_away) const;
-  void let_stay(PlaceFilling& filling, const std::vector<std::uint32_t>& absences);
-  void time_again(PlaceFilling& filling);
+  void let_stay(PlaceFilling& filling, const std::vector<std::uint32_t>& absences, bool by_moving);
+  void time_again(PlaceFilling& filling, double time_in_hand);
   void leave_at(PlaceFilling& filling, std::uint32_t absence, std::uint32_t gap);
   void return_from(PlaceFilling& filling, std::uint32_t absence, std::uint32_t gap);
-  [[nodiscard]] std::vector<Absence> wished_gaps();
+  [[nodiscard]] std::vector<Absence> wished_gaps(double time_in_hand);
   [[nodiscard]] std::chrono::nanoseconds offer(const PlaceFilling& filling);
 
   OverlapLedger& ledger_;
   SwapTiming& timing_;
   BestPlan& best_;
-  std::function<bool()> is_enough_;
   Effort effort_;
+  const IsEnough* is_enough_ = nullptr;
+  std::optional<PlacedDecisions> found_;
 };
 
 }  // namespace swapmm

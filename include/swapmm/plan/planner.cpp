@@ -65,9 +65,10 @@ Result<Plan> plan_slack(const Trace& trace, const Machine& machine, const Planni
   return plan_case(trace, machine, [](const PlanningCase& planning) { return build_slack_plan(planning, "slack"); });
 }
 
-Result<Plan> plan_excess_overlap(const Trace& trace, const Machine& machine, const PlanningOptions&) {
-  return plan_case(trace, machine,
-                   [](const PlanningCase& planning) { return build_excess_overlap_plan(planning, "excess-overlap"); });
+Result<Plan> plan_excess_overlap(const Trace& trace, const Machine& machine, const PlanningOptions& options) {
+  return plan_case(trace, machine, [&](const PlanningCase& planning) {
+    return build_excess_overlap_plan(planning, "excess-overlap", options);
+  });
 }
 
 std::span<const NamedPlanner> planners_before_best();

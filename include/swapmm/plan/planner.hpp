@@ -21,10 +21,10 @@ struct PlanningProgress {
 
 /// How long a planner may search.
 struct PlanningOptions {
-  /// Asked again and again by planners that search (`best`, `ilp`), each time after some milliseconds of work: false
-  /// ends the search with the best plan so far. A clock, a display of the progress or a button stands behind it; the
-  /// planner itself looks at no clock. Empty: a set number of steps, about a second for 10,000 operations, so that the
-  /// same input gives the same plan.
+  /// Asked again and again by planners that search (`excess-overlap`, `best`, `ilp`), each time after some milliseconds
+  /// of work: false ends the search with the best plan so far. A clock, a display of the progress or a button stands
+  /// behind it; the planner itself looks at no clock. Empty: a set number of steps, about a second for 10,000
+  /// operations, so that the same input gives the same plan.
   std::function<bool(const PlanningProgress&)> go_on{};
 };
 

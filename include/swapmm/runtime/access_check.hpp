@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <cstring>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <swapmm/error.hpp>
@@ -22,6 +23,11 @@ class AccessCheck {
  public:
   AccessCheck(Store<B>& store, Demand<B>& demand)
       : store_(store), demand_(demand), event_(store.backend.make_event()) {}
+  AccessCheck(const AccessCheck&) = delete;
+  AccessCheck& operator=(const AccessCheck&) = delete;
+  ~AccessCheck() {
+    if (staging_ != nullptr) store_.pool.release(std::move(staging_));
+  }
 
   /// The bundle is on the device and the operation not yet queued. Whole writes get poison.
   void before(const Request<B>& request) {

@@ -26,11 +26,25 @@ class AddressBook {
     std::vector<typename B::DeviceMemory> taken = arenas_of(backend_, budget, arena);
     arenas_ = std::move(taken);
     arena_ = arena;
+    budget_ = budget;
   }
   /// Gives all of it back. No address is used any more, and nothing that uses one is in flight.
   void give_back() noexcept {
     addresses_.clear();
     arenas_.clear();
+    budget_ = Bytes{};
+  }
+  /// Calls visit(address, size) for all of the memory, in parts of at most `most` bytes, a multiple of the alignment.
+  template <class Visit>
+  void cover(Bytes most, Visit&& visit) {
+    for (Bytes begin; begin < budget_; begin += arena_) {
+      typename B::DeviceMemory& memory = arenas_[static_cast<std::size_t>(begin.value / arena_.value)];
+      const Bytes arena = std::min(arena_, budget_ - begin);
+      for (Bytes offset; offset < arena; offset += most) {
+        const Bytes size = std::min(most, arena - offset);
+        visit(backend_.address(memory, offset, size), size);
+      }
+    }
   }
 
   [[nodiscard]] static std::vector<typename B::DeviceMemory> arenas_of(B& backend, Bytes budget, Bytes arena) {
@@ -69,6 +83,7 @@ class AddressBook {
 
   B& backend_;
   Bytes arena_;
+  Bytes budget_;
   std::vector<typename B::DeviceMemory> arenas_;
   std::unordered_map<Place, typename B::Address, Hash> addresses_;
 };

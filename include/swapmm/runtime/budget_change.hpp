@@ -77,6 +77,7 @@ class BudgetChange {
 
   // Where the device refuses, the old memory is taken again; where it refuses that too, there is none.
   void exchange(PlaceMap next, PlaceMap nothing) {
+    store_.scrub_device();
     store_.addresses.give_back();
     try {
       take(std::move(next));

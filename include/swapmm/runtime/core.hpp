@@ -58,7 +58,8 @@ class Core : public std::enable_shared_from_this<Core<B>> {
     return records.add(name, bytes, lifetime, inside_->store.iteration);
   }
 
-  /// The tensor's handle is gone. Never throws; safe while another caller is inside, and after close().
+  /// The tensor's handle is gone. Never throws; safe from any thread, while another caller is inside, and after
+  /// close().
   void destroy(Rec& record) noexcept {
     if (!gate_.try_enter()) {
       Rec* first = dead_.load(std::memory_order_relaxed);
@@ -67,14 +68,16 @@ class Core : public std::enable_shared_from_this<Core<B>> {
       } while (!dead_.compare_exchange_weak(first, &record, std::memory_order_release, std::memory_order_relaxed));
       return;
     }
-    if (inside_ != nullptr) {
+    if (!closed()) {
       bury_waiting();
       bury(record);
     }
     gate_.leave();
   }
 
-  [[nodiscard]] bool closed() const { return inside_ == nullptr; }
+  [[nodiscard]] bool closed() const { return closed_.load(std::memory_order_acquire); }
+  /// For tests, which look from within a call; null once closed.
+  [[nodiscard]] const Parts<B>* parts() const { return inside_.get(); }
 
   // ---- iterations
 
@@ -161,11 +164,12 @@ class Core : public std::enable_shared_from_this<Core<B>> {
     });
   }
 
-  /// The callable has queued its work. `record_point` records the point behind it in the slot's event.
+  /// The callable has queued its work. `record_point` records the point behind it in the slot's event. `only_teller`:
+  /// no other point tells how the work ended, for it may be on any queue.
   template <class Record>
-  void complete(Record&& record_point) {
+  void complete(Record&& record_point, bool only_teller = false) {
     try {
-      finish_operation(std::forward<Record>(record_point));
+      finish_operation(std::forward<Record>(record_point), only_teller);
       // The operation is booked: what fails from here on is the next call's error, not this operation's.
       try {
         after_operation();
@@ -286,7 +290,7 @@ class Core : public std::enable_shared_from_this<Core<B>> {
       const Entry entry(*this, false);
       translate({"capturing iteration ", inside_->course.name()}, [&] { inside_->capturing.give_up(); });
     } catch (...) {
-      if (!closed()) inside_->failures.postpone(std::current_exception());
+      if (!closed()) inside_->failures.postpone(std::current_exception(), false);
     }
   }
   template <class Round>
@@ -382,14 +386,20 @@ class Core : public std::enable_shared_from_this<Core<B>> {
     return inside_->machine(*book_);
   }
 
-  /// Ends everything: waits for the device, gives back its memory and the host's. Tensors and promises that still
-  /// exist are empty from now on. Never throws.
+  /// Ends everything: waits for a caller of another thread that is inside, and for the device; gives back its memory
+  /// and the host's. Tensors and promises that still exist are empty from now on. Never throws.
   void close() noexcept {
-    if (closed()) return;
-    if (!inside_->failures.lost()) inside_->failures.drain_quietly();
-    inside_->promises.settle_all(inside_->store);
-    access_check_.reset();
-    inside_.reset();
+    const bool entered = gate_.enter_waiting();  // not where an operation's callable ends the process
+    if (!closed()) {
+      if (!inside_->failures.lost()) inside_->failures.drain_quietly();
+      inside_->promises.settle_all(inside_->store);
+      access_check_.reset();
+      scrub_all();
+      keep_records();
+      closed_.store(true, std::memory_order_release);
+      inside_.reset();
+    }
+    if (entered) gate_.leave();
   }
 
  private:
@@ -454,18 +464,26 @@ class Core : public std::enable_shared_from_this<Core<B>> {
   }
 
   [[noreturn]] void work_failed(const QueueFailure& failure) {
-    WorkFailed error = inside_->failures.work_failed(failure, inside_->promises);
-    inside_->recorder.mark_broken();
-    inside_->course.abandon_plan("queued work failed");
-    throw error;
+    const auto leave = [&] {
+      inside_->recorder.mark_broken();
+      inside_->course.abandon_plan("queued work failed");
+    };
+    try {
+      throw inside_->failures.work_failed(failure, inside_->promises);
+    } catch (...) {
+      leave();
+      throw;
+    }
   }
 
   // An error that came too late for the call it belongs to.
   void postpone(const std::exception_ptr& error, const Who& who) noexcept {
     try {
       translate(who, [&] { std::rethrow_exception(error); });
+    } catch (const WorkFailed&) {
+      inside_->failures.postpone(std::current_exception(), true);
     } catch (...) {
-      inside_->failures.postpone(std::current_exception());
+      inside_->failures.postpone(std::current_exception(), false);
     }
   }
 
@@ -488,6 +506,25 @@ class Core : public std::enable_shared_from_this<Core<B>> {
   }
 
   // ---- the end of tensors
+
+  // With Options::scrub. Of a device that is lost nobody can write anything.
+  void scrub_all() noexcept {
+    try {
+      if (!inside_->failures.lost()) inside_->store.scrub_device();
+    } catch (...) {  // NOLINT(bugprone-empty-catch): a driver that takes no copy any more; see docs/threat_model.md
+    }
+    inside_->store.scrub_host_memory();
+  }
+
+  // Handles refer to their records for as long as they live: without anything of a device, these stay until the last
+  // handle goes.
+  void keep_records() noexcept {
+    inside_->store.records.swap(records_left_);
+    for (Rec& record : records_left_) {
+      record.device = {};
+      record.host = {};
+    }
+  }
 
   void bury_waiting() noexcept {
     Rec* record = dead_.exchange(nullptr, std::memory_order_acquire);
@@ -517,6 +554,10 @@ class Core : public std::enable_shared_from_this<Core<B>> {
       }
       item.record->stamp = stamp_;
     }
+    // What can never fit is refused at once: before a plan is left, an iteration's times are waited for, or anything
+    // else changes. (What a captured iteration does not expect is refused below.)
+    const bool expected = inside_->course.expects(request);
+    if (!expected && !inside_->in_capture) inside_->demand.check_fits(request);
     Store<B>& store = inside_->store;
     Follower<B>& follower = inside_->follower;
     current_.request = request;
@@ -525,12 +566,11 @@ class Core : public std::enable_shared_from_this<Core<B>> {
     current_.recorded = true;
     current_.label = {};
     try {
-      if (inside_->course.follows(request)) {
+      if (inside_->course.follows(request, expected)) {
         current_.followed = true;
         current_.grant = follower.bring(request);
         current_.recorded = follower.current_is_recorded();
       } else {
-        inside_->demand.check_fits(request);
         inside_->course.observe(request);
         current_.grant = inside_->demand.bring(request, stamp_);
         if (options_.check_access) check_before(request);
@@ -608,8 +648,37 @@ class Core : public std::enable_shared_from_this<Core<B>> {
     }
   }
 
+  static bool is_device_lost(const std::exception_ptr& error) noexcept {
+    try {
+      std::rethrow_exception(error);
+    } catch (const BackendError& known) {
+      return known.kind == BackendError::Kind::device_lost;
+    } catch (...) {
+      return false;
+    }
+  }
+
+  // The point behind an operation was refused, and it alone would tell whether the work failed. Another one is asked
+  // for; where there is none, the work counts as failed. Returns what is to be told.
+  std::exception_ptr after_unrecorded(const std::exception_ptr& refusal, bool only_teller) noexcept {
+    if (is_device_lost(refusal)) return refusal;
+    const auto unknown = [&] {
+      return std::make_exception_ptr(QueueFailure{QueueKind::compute, current_.label, refusal});
+    };
+    if (only_teller) return unknown();
+    Timeline<B>& timeline = inside_->store.timeline;
+    try {
+      timeline.host_wait(timeline.everything());
+      return refusal;
+    } catch (const QueueFailure&) {
+      return std::current_exception();
+    } catch (...) {
+      return is_device_lost(std::current_exception()) ? std::current_exception() : unknown();
+    }
+  }
+
   template <class Record>
-  void finish_operation(Record&& record_point) {
+  void finish_operation(Record&& record_point, bool only_teller) {
     Store<B>& store = inside_->store;
     store.timeline.gained(QueueKind::compute, current_.waits);
     Sequence at = 0;
@@ -618,11 +687,12 @@ class Core : public std::enable_shared_from_this<Core<B>> {
         store.issue([&] { record_point(current_.slot->event); });
         at = store.timeline.commit(QueueKind::compute, current_.label);
       } catch (...) {
-        // The work is done, for issue() has waited for it; only the point behind it is missing.
+        // The work has ended, for issue() has waited for it; only the point behind it is missing.
         at = store.timeline.issued(QueueKind::compute);
         store.timeline.unrecorded(QueueKind::compute, current_.label.issue);
         book_operation(at);
-        postpone(std::current_exception(), {"recording the end of operation ", current_.request.name});
+        postpone(after_unrecorded(std::current_exception(), only_teller),
+                 {"recording the end of operation ", current_.request.name});
         if (current_.followed) inside_->course.abandon_plan("an event could not be recorded");
         current_.followed = false;
         inside_->failures.check_lost();
@@ -665,6 +735,8 @@ class Core : public std::enable_shared_from_this<Core<B>> {
   std::shared_ptr<ProgramBook> book_;
   std::unique_ptr<Inside> inside_;
   std::unique_ptr<AccessCheck<B>> access_check_;
+  RecordTable<B> records_left_;  // once closed
+  std::atomic<bool> closed_{false};
   Gate gate_;
   ReadPool reads_;
   std::atomic<Rec*> dead_{nullptr};

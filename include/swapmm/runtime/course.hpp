@@ -93,8 +93,13 @@ class Course {
 
   // ---- operations
 
-  /// Whether this operation runs by the plan: the one that is followed, or one that begins here.
-  [[nodiscard]] bool follows(const Request<B>& request) {
+  /// Whether the plan that is followed has this operation here. Changes nothing.
+  [[nodiscard]] bool expects(const Request<B>& request) const {
+    return in_iteration_ && parts_.follower.active() && parts_.follower.expects(request);
+  }
+  /// Whether this operation runs by the plan: the one that is followed, or one that begins here. `expected`: what
+  /// expects() says of it.
+  [[nodiscard]] bool follows(const Request<B>& request, bool expected) {
     Follower<B>& follower = parts_.follower;
     if (!in_iteration_ && (follower.active() || parts_.recorder.is_open() || !pending_uploads_.empty())) {
       leave_iterations();
@@ -103,7 +108,7 @@ class Course {
       throw UsageError("operation " + in_quotes(request.name) +
                        " comes behind an error in a captured iteration: end it");
     }
-    if (follower.active() && !follower.expects(request)) {
+    if (follower.active() && !expected) {
       if (parts_.in_capture) throw UsageError(unexpected(request) + ": a captured iteration does what its plan says");
       leave_plan(unexpected(request), true);
     }

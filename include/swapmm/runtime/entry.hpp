@@ -3,6 +3,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <thread>
 
 #include <swapmm/error.hpp>
 
@@ -35,6 +36,7 @@ class Gate {
     for (;;) {
       if (try_enter()) return true;
       if (inside_.load(std::memory_order_relaxed) == this_thread()) return false;
+      std::this_thread::yield();
     }
   }
   void leave() noexcept { inside_.store(nullptr, std::memory_order_release); }

@@ -2,8 +2,10 @@
 #pragma once
 
 #include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <exception>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -23,14 +25,18 @@ class Failures {
  public:
   using Rec = Record<B>;
 
-  explicit Failures(Store<B>& store) : store_(store) {}
+  explicit Failures(Store<B>& store) : store_(store) { postponed_.reserve(most_postponed); }
   Failures(const Failures&) = delete;
   Failures& operator=(const Failures&) = delete;
 
   /// Throws what stands between a caller and the manager.
   void check() {
     check_lost();
-    if (postponed_ != nullptr) std::rethrow_exception(std::exchange(postponed_, nullptr));
+    if (untold_) throw tell();
+    if (postponed_.empty()) return;
+    const std::exception_ptr oldest = postponed_.front().error;
+    postponed_.erase(postponed_.begin());
+    std::rethrow_exception(oldest);
   }
   void check_lost() const {
     if (lost_) throw DeviceLost(lost_text_);
@@ -63,22 +69,22 @@ class Failures {
       device_lost("waiting after a failure: " + std::string(error.what()));
     }
     promises.abandon_since(first);
-    std::vector<std::string> names;
-    for (Rec& record : store_.records) {
-      const bool had_value = record.has_value();
-      if (record.device.valid && record.device.issue >= first) record.device.valid = false;
-      if (record.host.valid && record.host.issue >= first) record.host.valid = false;
-      if (!had_value || record.has_value()) continue;
-      record.absence = Absence::lost;
-      if (record.alive) names.push_back(record.name);
-    }
-    return WorkFailed(describe(failure.label) + " failed after it was queued" +
-                      (names.empty() ? "; no value is lost" : "; undefined from now on: " + name_list(names)));
+    // Where there is no memory for the text, the next call tells.
+    untold_ = Untold{failure.label, failure.untold, untold_ ? std::min(untold_->first, first) : first};
+    return tell();
   }
 
-  /// The next call throws this, and does nothing else. The first of several is kept.
-  void postpone(std::exception_ptr error) noexcept {
-    if (postponed_ == nullptr && !lost_) postponed_ = std::move(error);
+  /// The next call throws this, and does nothing else; of several, each call one. Where there are too many, those go
+  /// first that declare no value lost.
+  void postpone(std::exception_ptr error, bool declares_losses) noexcept {
+    if (lost_) return;
+    if (postponed_.size() == most_postponed) {
+      const auto other = std::find_if(postponed_.begin(), postponed_.end(),
+                                      [](const Postponed& each) { return !each.declares_losses; });
+      if (!declares_losses || other == postponed_.end()) return;
+      postponed_.erase(other);
+    }
+    postponed_.push_back({std::move(error), declares_losses});  // room was reserved
   }
 
   /// Waits until nothing is in flight; a device that does not even do that is lost.
@@ -93,6 +99,42 @@ class Failures {
   }
 
  private:
+  static constexpr std::size_t most_postponed = 8;
+  struct Postponed {
+    std::exception_ptr error;
+    bool declares_losses;
+  };
+  // Work that failed: what was given since that issue number is undefined, and nobody knows yet.
+  struct Untold {
+    CommandLabel label;
+    std::exception_ptr reason;  // why nobody can tell whether it failed; null: it did
+    std::uint64_t first;
+  };
+
+  // The text first: it may find no memory.
+  WorkFailed tell() {
+    const std::uint64_t first = untold_->first;
+    const auto stays = [&](const auto& copy) { return copy.valid && copy.issue < first; };
+    const auto goes = [&](const Rec& record) {
+      return record.has_value() && !stays(record.device) && !stays(record.host);
+    };
+    std::vector<std::string> names;
+    for (const Rec& record : store_.records) {
+      if (record.alive && goes(record)) names.push_back(record.name);
+    }
+    WorkFailed error(
+        describe(untold_->label) +
+        (untold_->reason ? " may have failed: " + what_of(untold_->reason) : " failed after it was queued") +
+        (names.empty() ? "; no value is lost" : "; undefined from now on: " + name_list(names)));
+    for (Rec& record : store_.records) {
+      if (goes(record)) record.absence = Absence::lost;
+      record.device.valid = stays(record.device);
+      record.host.valid = stays(record.host);
+    }
+    untold_.reset();
+    return error;
+  }
+
   // The first text stays: every later call throws that one.
   void note_loss(std::string_view text) noexcept {
     if (std::exchange(lost_, true)) return;
@@ -104,6 +146,16 @@ class Failures {
       lost_text_ = std::string(text) +
                    (names.empty() ? "; no value is lost" : "; values lost with the device: " + name_list(names));
     } catch (...) {  // no memory for the text
+    }
+  }
+
+  static std::string what_of(const std::exception_ptr& error) {
+    try {
+      std::rethrow_exception(error);
+    } catch (const std::exception& known) {
+      return known.what();
+    } catch (...) {
+      return "an error that says nothing";
     }
   }
 
@@ -122,7 +174,8 @@ class Failures {
   }
 
   Store<B>& store_;
-  std::exception_ptr postponed_;
+  std::vector<Postponed> postponed_;
+  std::optional<Untold> untold_;
   bool lost_ = false;
   std::string lost_text_ = "the device does not answer";
 };

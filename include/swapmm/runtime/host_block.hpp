@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -20,10 +21,10 @@ struct PendingRead {
   std::byte* target = nullptr;
   Bytes offset;
   Bytes size;
-  Sequence ready = 0;       // on d2h
-  std::uint64_t issue = 0;  // of the copy that brings the value; 0: the host gave it
-  std::string tensor;       // name
-  State state = State::waiting;
+  Sequence ready = 0;                        // on d2h
+  std::uint64_t issue = 0;                   // of the copy that brings the value; 0: the host gave it
+  std::string tensor;                        // name
+  std::atomic<State> state{State::waiting};  ///< changed by whoever is inside the manager, read by the handle's owner
   PendingRead* next = nullptr;
 };
 
@@ -86,6 +87,10 @@ class HostBlockList {
     std::unique_ptr<Block> block = std::move(first_);
     if (block != nullptr) first_ = std::move(block->next);
     return block;
+  }
+  template <class Visit>
+  void for_each(Visit&& visit) noexcept {
+    for (Block* block = first_.get(); block != nullptr; block = block->next.get()) visit(*block);
   }
   /// Takes out all that `wanted` says, and gives each to `sink`.
   template <class Wanted, class Sink>

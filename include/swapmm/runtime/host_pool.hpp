@@ -14,6 +14,7 @@
 #include <swapmm/error.hpp>
 #include <swapmm/runtime/host_block.hpp>
 #include <swapmm/runtime/host_slabs.hpp>
+#include <swapmm/runtime/scrubber.hpp>
 
 namespace swapmm::runtime {
 
@@ -59,8 +60,12 @@ class HostPool {
  public:
   using Block = HostBlock<B>;
 
-  HostPool(B& backend, Bytes pinned_budget, Bytes host_budget)
-      : backend_(backend), budget_(pinned_budget, host_budget), slabs_(backend, backend.capabilities().host_slab) {}
+  /// `scrub`: what goes back to the API is zero.
+  HostPool(B& backend, Bytes pinned_budget, Bytes host_budget, bool scrub = false)
+      : backend_(backend),
+        budget_(pinned_budget, host_budget),
+        slabs_(backend, backend.capabilities().host_slab, scrub),
+        scrub_(scrub) {}
   HostPool(const HostPool&) = delete;
   HostPool& operator=(const HostPool&) = delete;
   ~HostPool() = default;
@@ -89,6 +94,16 @@ class HostPool {
     if (block->own) kept_alone_ += block->size;
     Shelf& shelf = *lower_bound(block->size);
     shelf.blocks.push(std::move(block));
+  }
+
+  /// Before all of it goes: writes zeros over slabs and kept blocks. No copy uses them any more.
+  void scrub() noexcept {
+    for (Shelf& shelf : shelves_) {
+      shelf.blocks.for_each([&](Block& block) noexcept {
+        if (block.own) scrub_host(backend_, *block.own, block.size);
+      });
+    }
+    slabs_.scrub();
   }
 
   [[nodiscard]] const HostBudget& budget() const { return budget_; }
@@ -168,6 +183,7 @@ class HostPool {
     for (Shelf& shelf : shelves_) {
       shelf.blocks.take_if([](const Block& block) { return block.own && block.pending == nullptr; },
                            [&](std::unique_ptr<Block> block) noexcept {
+                             if (scrub_) scrub_host(backend_, *block->own, block->size);
                              kept_alone_ -= block->size;
                              budget_.give_back(block->size, block->kind);
                            });
@@ -190,6 +206,7 @@ class HostPool {
   HostSlabs<B> slabs_;
   std::vector<Shelf> shelves_;  // ascending sizes
   Bytes kept_alone_;            // in kept blocks that are memories of their own
+  bool scrub_;
 };
 
 }  // namespace swapmm::runtime

@@ -13,6 +13,7 @@
 #include <swapmm/error.hpp>
 #include <swapmm/runtime/host_block.hpp>
 #include <swapmm/runtime/place_map.hpp>
+#include <swapmm/runtime/scrubber.hpp>
 
 namespace swapmm::runtime {
 
@@ -41,8 +42,9 @@ class HostSlabs {
   /// memory of its own; and a multiple of any cache line, so that host and device never write to the same one.
   static constexpr Bytes alignment{256};
 
-  /// `largest`: Capabilities::host_slab; 0: there are no slabs.
-  HostSlabs(B& backend, Bytes largest) : backend_(backend), largest_(round_up(largest, alignment)), limit_(largest_) {}
+  /// `largest`: Capabilities::host_slab; 0: there are no slabs. `scrub`: those that go back are zero.
+  HostSlabs(B& backend, Bytes largest, bool scrub = false)
+      : backend_(backend), largest_(round_up(largest, alignment)), limit_(largest_), scrub_(scrub) {}
 
   [[nodiscard]] bool wanted() const { return largest_.value != 0; }
   [[nodiscard]] std::size_t count() const { return slabs_.size(); }
@@ -95,10 +97,15 @@ class HostSlabs {
     const Bytes before = taken_;
     std::erase_if(slabs_, [&](const auto& slab) {
       if (!is_unused(*slab)) return false;
+      if (scrub_) scrub_host(backend_, slab->memory, slab->places.budget());
       taken_ -= slab->places.budget();
       return true;
     });
     return before - taken_;
+  }
+  /// Writes zeros over all of them. No copy uses them any more.
+  void scrub() noexcept {
+    for (const auto& slab : slabs_) scrub_host(backend_, slab->memory, slab->places.budget());
   }
 
  private:
@@ -125,6 +132,7 @@ class HostSlabs {
   Bytes largest_;
   Bytes limit_;  // of the next slab; below `largest_` once the API has refused
   Bytes taken_;
+  bool scrub_;
   std::vector<std::unique_ptr<Slab>> slabs_;  // none moves
   HostBlockList<B> spent_;                    // merged, to be used again: taking turns of sizes allocates nothing
 };

@@ -26,6 +26,16 @@ Result<CompiledPlan> adopt_plan(Program program, Plan plan, const Machine& machi
   return compiled;
 }
 
+void PlanTask::run_once() {
+  if (taken.exchange(true, std::memory_order_acq_rel)) return;
+  try {
+    run();
+  } catch (...) {
+    taken.store(false, std::memory_order_release);
+    throw;
+  }
+}
+
 void PlanTask::run() {
   PlanningOptions options;
   if (time.count() > 0) {
@@ -35,10 +45,10 @@ void PlanTask::run() {
   // By copies: where memory runs out, the task is as before.
   if (given) {
     result = adopt_plan(program, *given, machine);
-  } else if (Result<Plan> plan = make_plan(planner, program.trace, machine, options); plan.has_value()) {
-    result = adopt_plan(program, *std::move(plan), machine);
+  } else if (Result<Plan> made = make_plan(planner, program.trace, machine, options); made.has_value()) {
+    result = adopt_plan(program, *std::move(made), machine);
   } else {
-    result = plan.problem();
+    result = made.problem();
   }
   done.store(true, std::memory_order_release);
 }

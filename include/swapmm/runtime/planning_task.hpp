@@ -23,6 +23,7 @@ struct PlanTask {
   std::chrono::milliseconds time{0};  ///< for which the planner may search; 0: a set number of steps
   std::optional<Plan> given;          ///< a loaded plan to use in place of the planner's
   std::optional<Result<CompiledPlan>> result;
+  std::atomic<bool> taken{false};  ///< somebody is at it
   std::atomic<bool> done{false};
 
   // Where the result goes.
@@ -32,6 +33,8 @@ struct PlanTask {
 
   /// Plans, validates, compiles. Throws where memory runs out alone, and can then be run again.
   void run();
+  /// The same, where no other thread is at it, or was.
+  void run_once();
 };
 
 /// Checks `plan` against the program and the machine it is to run on, and makes it flat.

@@ -217,7 +217,7 @@ void ProgramBook::plan_program(Named& programs, std::vector<std::uint64_t> membe
   task->name = programs.name;
   task->members = std::move(members);
   if (options_.planning == Planning::deferred && !task->given) {
-    pending_ = std::move(task);
+    set_pending(std::move(task));
     return;
   }
   task->run();
@@ -268,7 +268,7 @@ void ProgramBook::install_new(Named& programs, PlanSet& set, PlanTask& task) {
 void ProgramBook::install_finished() {
   if (pending_ == nullptr || !pending_->done.load(std::memory_order_acquire)) return;
   install(*pending_);
-  pending_ = nullptr;
+  set_pending(nullptr);
 }
 
 // ---- plans
@@ -294,7 +294,7 @@ bool ProgramBook::still_chosen(std::string_view name, const FollowablePtr& plan)
 void ProgramBook::forget_plans_of(std::uint64_t serial) {
   if (pending_ != nullptr) {  // whoever makes it may be at it: nobody will take the result
     for (PlanSet& set : named(pending_->name).sets) set.cycles.clear();
-    pending_ = nullptr;
+    set_pending(nullptr);
   }
   for (Named& programs : names_) {
     for (PlanSet& set : programs.sets) {

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <span>
 #include <string>
@@ -56,7 +57,11 @@ class ProgramBook {
   /// Plans with that tensor turned out not to suit the program: it is observed again, under every name.
   void forget_plans_of(std::uint64_t serial);
 
-  [[nodiscard]] std::shared_ptr<PlanTask> pending_task() const { return pending_; }
+  /// From any thread.
+  [[nodiscard]] std::shared_ptr<PlanTask> pending_task() const {
+    const std::lock_guard lock(pending_mutex_);
+    return pending_;
+  }
 
   /// Throws PlanRefused where programs of that name are known and none is the plan's; keeps it for later where
   /// none is known yet.
@@ -144,6 +149,10 @@ class ProgramBook {
                     const Machine& machine);
   void complete_budget(Named& programs, const PlanSet& other, const Machine& machine,
                        const std::function<bool(const Program&)>& usable);
+  void set_pending(std::shared_ptr<PlanTask> task) noexcept {
+    const std::lock_guard lock(pending_mutex_);
+    pending_.swap(task);
+  }
   void install(PlanTask& task);
   void install_new(Named& programs, PlanSet& set, PlanTask& task);
 
@@ -169,7 +178,8 @@ class ProgramBook {
   SchedulerOptions options_;
   Bytes budget_;
   std::vector<Named> names_;
-  std::shared_ptr<PlanTask> pending_;
+  std::shared_ptr<PlanTask> pending_;  // read by the manager's thread as it is; all else by the functions
+  mutable std::mutex pending_mutex_;
   std::vector<std::string> notes_;
   bool blind_ = false;  // the device knows no times
   std::uint64_t next_id_ = 1;

@@ -274,7 +274,7 @@ void ProgramBook::reconsider(Named& programs, PlanCase& plan_case, const Machine
   task->members = plan_case.members;
   task->replaces = plan_case.plan;
   if (options_.planning == Planning::deferred) {
-    pending_ = std::move(task);
+    set_pending(std::move(task));
     return;
   }
   task->run();

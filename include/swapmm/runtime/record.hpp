@@ -7,6 +7,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include <swapmm/backend/backend.hpp>
@@ -112,6 +113,13 @@ class RecordTable {
     record.in_use = false;
     record.serial = 0;
     free_.push_back(record.id);
+  }
+
+  void swap(RecordTable& other) noexcept {
+    records_.swap(other.records_);
+    free_.swap(other.free_);
+    std::swap(last_serial_, other.last_serial_);
+    std::swap(alive_, other.alive_);
   }
 
   Record<B>& operator[](std::uint32_t id) { return records_[id]; }

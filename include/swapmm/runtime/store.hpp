@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <cstring>
 #include <memory>
+#include <optional>
 #include <span>
 #include <stdexcept>
 #include <utility>
@@ -23,6 +24,7 @@
 #include <swapmm/runtime/profiler.hpp>
 #include <swapmm/runtime/record.hpp>
 #include <swapmm/runtime/sampler.hpp>
+#include <swapmm/runtime/scrubber.hpp>
 #include <swapmm/runtime/timeline.hpp>
 
 namespace swapmm::runtime {
@@ -51,7 +53,10 @@ class Store {
         sampler(backend),
         places(places_of(options.device_budget, backend)),
         addresses(backend, places.budget(), places.arena()),
-        pool(backend, options.pinned_budget, options.host_budget) {}
+        pool(backend, options.pinned_budget, options.host_budget, options.scrub) {
+    if (!options.scrub) return;
+    scrubber.emplace(pool.acquire(std::max(places.alignment(), std::min(budget(), Scrubber<B>::most))));
+  }
   Store(const Store&) = delete;
   Store& operator=(const Store&) = delete;
 
@@ -62,6 +67,7 @@ class Store {
   PlaceMap places;  ///< kept up to date on demand only; see Follower
   AddressBook<B> addresses;
   HostPool<B> pool;
+  std::optional<Scrubber<B>> scrubber;  ///< with Options::scrub
   RecordTable<B> records;
   Traffic traffic;
   std::uint64_t iteration = 1;  ///< number of the current iteration; between two, of the next one
@@ -255,6 +261,19 @@ class Store {
     if (record.host.block != nullptr) pool.release(std::move(record.host.block));
     if (record.host.spare != nullptr) pool.release(std::move(record.host.spare));
     record.host.valid = false;
+  }
+
+  // ---- the end of memory, with Options::scrub
+
+  /// Before device memory goes back. Nothing is in flight. Throws BackendError.
+  void scrub_device() {
+    if (scrubber) scrubber->scrub(backend, addresses, places.alignment());
+  }
+  /// The same for all host memory of a manager that ends.
+  void scrub_host_memory() noexcept {
+    if (!scrubber) return;
+    for (Rec& record : records) free_host(record);
+    pool.scrub();
   }
 
   // ---- times

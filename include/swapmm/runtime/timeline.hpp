@@ -8,6 +8,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <exception>
 #include <optional>
 #include <span>
 #include <string_view>
@@ -43,6 +44,7 @@ struct CommandLabel {
 struct QueueFailure {
   QueueKind queue;
   CommandLabel label;
+  std::exception_ptr untold = nullptr;  ///< if set, it may have failed: this is why nobody can tell
 };
 
 /// Points of the three queues, as sequence numbers over rings of events made once. It knows which points each
@@ -210,7 +212,7 @@ class Timeline {
       Lane& lane = lanes_[index(queue)];
       for (Sequence sequence = lane.confirmed + 1; sequence <= lane.issued; ++sequence) {
         const Slot& passed = slot(queue, sequence);
-        if (backend_.status(passed.event) == EventStatus::failed) first = std::min(first, passed.label.issue);
+        if (may_have_failed(passed.event)) first = std::min(first, passed.label.issue);
       }
       lane.confirmed = lane.issued;
     }
@@ -256,6 +258,18 @@ class Timeline {
     events = std::bit_ceil(events);  // positions by masking
     ring.reserve(events);
     while (ring.size() < events) ring.emplace_back(backend_);
+  }
+
+  // Of work that has ended. A query that fails is tried once more; what nobody can tell has failed.
+  bool may_have_failed(const Event& event) {
+    for (int tries = 0; tries < 2; ++tries) {
+      try {
+        return backend_.status(event) == EventStatus::failed;
+      } catch (const BackendError& error) {
+        if (error.kind == BackendError::Kind::device_lost) throw;
+      }
+    }
+    return true;
   }
 
   Slot& slot(QueueKind queue, Sequence sequence) {

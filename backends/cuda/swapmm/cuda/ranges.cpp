@@ -2,6 +2,8 @@
 // NVTX ranges, and what else is done around an operation.
 #include <swapmm/cuda/ranges.hpp>
 
+#include <sys/auxv.h>
+
 #include <array>
 #include <cstddef>
 #include <string>
@@ -16,6 +18,13 @@
 namespace swapmm::cuda {
 
 namespace {
+
+// NVTX loads the library that the environment variable NVTX_INJECTION64_PATH names, in set-uid programs too: there it
+// is not called.
+bool ranges_are_safe() {
+  static const bool safe = getauxval(AT_SECURE) == 0;
+  return safe;
+}
 
 nvtxDomainHandle_t domain() {
   static const nvtxDomainHandle_t made = nvtxDomainCreateA("swapmm");
@@ -35,6 +44,7 @@ std::string_view text_of(AnnotationKind kind) {
 }  // namespace
 
 void push_range(std::string_view what, std::string_view name) noexcept {
+  if (!ranges_are_safe()) return;
   std::array<char, 128> text{};  // names longer than that are cut
   const std::size_t first = what.copy(text.data(), text.size() - 1);
   name.copy(text.data() + first, text.size() - 1 - first);
@@ -46,7 +56,9 @@ void push_range(std::string_view what, std::string_view name) noexcept {
   (void)nvtxDomainRangePushEx(domain(), &attributes);
 }
 
-void pop_range() noexcept { (void)nvtxDomainRangePop(domain()); }
+void pop_range() noexcept {
+  if (ranges_are_safe()) (void)nvtxDomainRangePop(domain());
+}
 
 // ---- what the library opens
 

@@ -75,7 +75,9 @@ void HostMemory::end() noexcept {
     const cl_event event = use.get();
     clWaitForEvents(1, &event);
   }
-  if (pinned_) {
+  if (pinned_ && in_forked_child()) {
+    pinned_.reset();
+  } else if (pinned_) {
     clEnqueueUnmapMemObject(session_->chores.get(), pinned_.get(), data_, 0, nullptr, nullptr);
     clFinish(session_->chores.get());
     pinned_.reset();
@@ -95,6 +97,7 @@ Backend Backend::pick() { return pick(std::clog); }
 Backend Backend::pick(std::ostream& say) { return pick(device_from_environment(), say); }
 
 Backend Backend::pick(std::string_view wanted, std::ostream& say) {
+  require_own_process();
   const std::vector<Device> all = devices();
   const std::size_t chosen = choose(all, wanted);
   const Device& device = all[chosen];
@@ -114,6 +117,7 @@ const Capabilities& Backend::capabilities() const { return session_->capabilitie
 // ---- objects
 
 DeviceMemory Backend::allocate(Bytes size) {
+  require_own_process();
   constexpr auto refused = BackendError::Kind::out_of_device_memory;
   if (size > *capabilities().max_allocation) {  // not every driver keeps to what it says
     throw error_of(CL_INVALID_BUFFER_SIZE, "clCreateBuffer", of_bytes(size));
@@ -137,6 +141,7 @@ DeviceMemory Backend::allocate(Bytes size) {
 }
 
 HostMemory Backend::allocate_host(Bytes size, HostKind kind) {
+  require_own_process();
   constexpr auto refused = BackendError::Kind::out_of_host_memory;
   const auto bytes = static_cast<std::size_t>(std::max<std::uint64_t>(size.value, 1));
   if (kind == HostKind::pageable) {
@@ -154,6 +159,7 @@ HostMemory Backend::allocate_host(Bytes size, HostKind kind) {
 }
 
 Address Backend::address(DeviceMemory& memory, Bytes offset, Bytes size) {
+  require_own_process();
   const cl_mem whole = memory.buffer_.get();
   if (offset.value == 0 && size == memory.size_) return {Handle<cl_mem>::retain(whole), size};
   const cl_buffer_region region{static_cast<std::size_t>(offset.value), static_cast<std::size_t>(size.value)};
@@ -216,7 +222,10 @@ void Backend::record(QueueKind queue, Event& event) {
   recorded(event, native);
 }
 
-void Backend::flush(QueueKind queue) { session_->lanes[index(queue)].flush(); }
+void Backend::flush(QueueKind queue) {
+  require_own_process();
+  session_->lanes[index(queue)].flush();
+}
 
 cl_command_queue& Backend::queue() { return session_->use(QueueKind::compute); }
 
@@ -237,6 +246,7 @@ void Backend::adopt(Event& event, NativeEvent native) {
 
 EventStatus Backend::status(const Event& event) {
   if (!event.event_) return EventStatus::complete;
+  if (in_forked_child()) return EventStatus::failed;
   const cl_int status = execution_status(event.event_.get());
   if (status < 0) return EventStatus::failed;
   return status == CL_COMPLETE ? EventStatus::complete : EventStatus::running;
@@ -244,6 +254,7 @@ EventStatus Backend::status(const Event& event) {
 
 void Backend::wait(const Event& event) {
   if (!event.event_) return;
+  require_own_process();
   const cl_event native = event.event_.get();
   const cl_int waited = clWaitForEvents(1, &native);
   const cl_int status = execution_status(native);
@@ -258,7 +269,7 @@ void Backend::finish() { session_->finish(); }
 void Backend::set_timing(bool on) { session_->timing = on; }
 
 std::optional<std::chrono::nanoseconds> Backend::elapsed(const Event& from, const Event& to) {
-  if (!from.event_ || !to.event_ || !from.timed_ || !to.timed_) return std::nullopt;
+  if (!from.event_ || !to.event_ || !from.timed_ || !to.timed_ || in_forked_child()) return std::nullopt;
   if (from.host_time_ && to.host_time_) return *to.host_time_ - *from.host_time_;
   if (from.host_time_ || to.host_time_) return std::nullopt;
   cl_ulong start = 0;

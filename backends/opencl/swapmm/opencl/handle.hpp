@@ -27,6 +27,10 @@ inline void retain_object(cl_mem object) noexcept { clRetainMemObject(object); }
 inline void retain_object(cl_event object) noexcept { clRetainEvent(object); }
 /// @}
 
+/// True in a child of fork(), where the parent had made a backend: the driver's threads and locks are the parent's, and
+/// a call of the API may wait for ever. There no object is released, and whatever needs the device throws.
+[[nodiscard]] bool in_forked_child() noexcept;
+
 /// One reference to an OpenCL object, or none.
 template <class T>
 class Handle {
@@ -57,7 +61,8 @@ class Handle {
   [[nodiscard]] T release() noexcept { return std::exchange(object_, nullptr); }
   /// Gives back what it held, and takes this reference over.
   void reset(T object = nullptr) noexcept {
-    if (const T old = std::exchange(object_, object)) release_object(old);
+    const T old = std::exchange(object_, object);
+    if (old != nullptr && !in_forked_child()) release_object(old);
   }
 
  private:

@@ -1,8 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <swapmm/opencl/session.hpp>
 
+#include <pthread.h>
+
 #include <algorithm>
+#include <atomic>
 #include <cstddef>
+#include <new>
 #include <string>
 #include <utility>
 #include <vector>
@@ -14,6 +18,14 @@
 namespace swapmm::opencl {
 
 namespace {
+
+std::atomic<bool> forked{false};
+
+// From the first backend on.
+void watch_for_fork() {
+  static const int watching = pthread_atfork(nullptr, nullptr, [] { forked.store(true, std::memory_order_relaxed); });
+  if (watching != 0) throw std::bad_alloc();
+}
 
 Handle<cl_command_queue> make_queue(cl_context context, cl_device_id device, cl_command_queue_properties properties) {
   cl_int status = CL_SUCCESS;
@@ -30,6 +42,7 @@ T queue_value(cl_command_queue queue, cl_command_queue_info what) {
 }
 
 void require_device_of(cl_context context, cl_device_id device) {
+  require_own_process();
   if (context == nullptr) throw UsageError("an OpenCL backend needs a context: it is null");
   if (device == nullptr) throw UsageError("an OpenCL backend needs a device: it is null");
   std::size_t bytes = 0;
@@ -75,6 +88,15 @@ Capabilities capabilities_of(cl_device_id device) {
 
 }  // namespace
 
+bool in_forked_child() noexcept { return forked.load(std::memory_order_relaxed); }
+
+void require_own_process() {
+  if (!in_forked_child()) return;
+  throw BackendError(BackendError::Kind::device_lost, 0,
+                     "this process is a child of fork(), and the OpenCL driver is its parent's: start another program "
+                     "(exec), or fork before the first backend is made");
+}
+
 // ---- Lane
 
 void Lane::change(cl_context context, cl_device_id device, bool profiled) {
@@ -112,6 +134,7 @@ Session::Session(cl_context context_, cl_device_id device_, cl_command_queue que
       lanes{compute_lane(context_, device_, queue), Lane(make_queue(context_, device_, 0), true),
             Lane(make_queue(context_, device_, 0), true)},
       chores(make_queue(context_, device_, 0)) {
+  watch_for_fork();
   context = Handle<cl_context>::retain(context_);
   capabilities = capabilities_of(device);
   host_timed = queue != nullptr &&
@@ -132,6 +155,7 @@ void Session::finish() const {
 }
 
 void Session::flush_for_wait() const {
+  require_own_process();
   for (const Lane& lane : lanes) {
     try {
       lane.flush();

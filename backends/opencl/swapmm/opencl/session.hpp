@@ -38,6 +38,9 @@ class Lane {
   bool used_ = false;  // something may be queued on the current one
 };
 
+/// Throws what a lost device throws: see in_forked_child().
+void require_own_process();
+
 class Session {
  public:
   Session(cl_context context, cl_device_id device, cl_command_queue queue);
@@ -46,6 +49,7 @@ class Session {
   ~Session();
 
   [[nodiscard]] cl_command_queue& use(QueueKind queue) {
+    require_own_process();
     return lanes[index(queue)].use(context.get(), device, timing && !host_timed);
   }
   /// Flushes all that can be flushed, for a wait that follows and tells of what is wrong. Throws only where the device

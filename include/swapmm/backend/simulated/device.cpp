@@ -33,6 +33,7 @@ Device::Device(const Options& options)
   capabilities_.alignment = options.alignment;
   capabilities_.max_allocation = options.max_allocation;
   capabilities_.host_slab = options.host_slab;
+  capabilities_.failures_stick = options.failures_stick;
   capabilities_.copy_engines = options.half_duplex ? 1 : 2;
   conflicts_.reserve(agent_count);
 }
@@ -124,11 +125,13 @@ void Device::free_unused() noexcept {
       if (!block.unused(progress)) return false;
       counters_.host_bytes -= Bytes{block.size};
       if (block.kind == HostKind::pinned) counters_.pinned_bytes -= Bytes{block.size};
+      if (options_.at_release) options_.at_release({block.storage.get(), block.size});
       host_heap_.free(deferred.number);
     } else {
       DeviceBlock& block = heap_.block(deferred.number);
       if (!block.unused(progress)) return false;
       counters_.device_bytes -= Bytes{block.size};
+      if (options_.at_release) options_.at_release({heap_.data(block.offset), block.size});
       heap_.free(deferred.number);
     }
     return true;
@@ -197,6 +200,7 @@ Device::Command& Device::push(Issue& issue, CommandKind kind, std::int64_t start
   command.kind = kind;
   command.is_event = kind != CommandKind::kernel && kind != CommandKind::wait;
   command.delayed = std::exchange(queue.delay_next, false);
+  command.fails = std::exchange(queue.fail_next, false);
   command.pieces = 1;
   command.piece = 0;
   command.waits = issue.waits_;

@@ -110,6 +110,7 @@ class Device {
   Point record(Issue& issue);
   void flush(QueueKind queue);
   void delay_next(QueueKind queue) { queue_of(queue).delay_next = true; }
+  void fail_next(QueueKind queue) { queue_of(queue).fail_next = true; }
 
   // The host.
   [[nodiscard]] EventStatus status(const Point& point);
@@ -139,6 +140,7 @@ class Device {
     CommandKind kind{};
     bool is_event = false;  // reports failures of everything since the last event on its queue
     bool delayed = false;
+    bool fails = false;
     std::uint8_t pieces = 1;
     std::uint8_t piece = 0;
     std::uint32_t waits = 0;  // not yet seen to have ended
@@ -167,6 +169,7 @@ class Device {
     std::vector<Failure> failed;  // events
     std::uint64_t flushed = 0;
     bool delay_next = false;
+    bool fail_next = false;
   };
   struct Deferred {
     bool on_host = false;
@@ -186,6 +189,8 @@ class Device {
   void step_queue(QueueKind kind);
   void run_piece(Command& command);
   void end_command(Queue& queue);
+  void die(std::exception_ptr cause) noexcept;
+  void check_alive() const;
   bool step_any();
   bool step_earliest();
   void run_until_now();
@@ -238,6 +243,7 @@ class Device {
   std::uint64_t calls_ = 0;
   bool timing_ = false;
   bool in_step_ = false;
+  std::exception_ptr dead_;  // why the device is lost
   Counters counters_;
   std::vector<std::string> violations_;
   std::uint64_t violation_count_ = 0;

@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <cassert>
 #include <cstring>
+#include <stdexcept>
+#include <string>
 #include <utility>
 
 #include <swapmm/backend/simulated/device.hpp>
@@ -39,6 +41,17 @@ std::string_view name_of(QueueKind queue) {
   }
 }
 
+[[noreturn]] void throw_loss(const std::exception_ptr& cause) {
+  std::string why = "work failed";
+  try {
+    std::rethrow_exception(cause);
+  } catch (const std::exception& error) {
+    why = error.what();
+  } catch (...) {  // NOLINT(bugprone-empty-catch): it says nothing
+  }
+  throw BackendError(BackendError::Kind::device_lost, -15, "simulated device: lost: " + why);
+}
+
 }  // namespace
 
 Progress Device::done() const {
@@ -53,6 +66,7 @@ void Device::host_calls(bool will_wait) {
   if (in_step_) {
     throw BackendError(BackendError::Kind::failed, -30, "simulated device: called by a kernel that runs on it");
   }
+  check_alive();
   ++calls_;
   if (in_virtual_time() || !options_.steps_in_calls) return;
   if (will_wait && options_.order == Order::chosen) return;
@@ -61,7 +75,23 @@ void Device::host_calls(bool will_wait) {
     const std::optional<QueueKind> next = order_.next(ready, false);
     if (!next) return;
     step_queue(*next);
+    check_alive();
   }
+}
+
+void Device::check_alive() const {
+  if (dead_) throw_loss(dead_);
+}
+
+/// Nothing that is queued runs any more, and every later call of the host says so.
+void Device::die(std::exception_ptr cause) noexcept {
+  dead_ = std::move(cause);
+  for (Queue& queue : queues_) {
+    queue.failing = nullptr;
+    for (; !queue.commands.empty(); queue.commands.pop()) queue.commands.front().body.reset();
+    queue.waits.truncate(queue.waits.head());
+  }
+  free_unused();
 }
 
 /// Whether the next command of a queue could move: it was flushed, and what it waits for has ended.
@@ -113,12 +143,14 @@ void Device::step_queue(QueueKind kind) {
   if (!queue.failing) {
     in_step_ = true;
     try {
+      if (command.fails) throw std::runtime_error("a command failed as it was told to");
       run_piece(command);
     } catch (...) {
       queue.failing = std::current_exception();
     }
     in_step_ = false;
   }
+  if (queue.failing && options_.failures_stick) return die(queue.failing);
   if (queue.failing || ++command.piece >= command.pieces) end_command(queue);
 }
 
@@ -234,7 +266,9 @@ void Device::flush(QueueKind queue) {
 EventStatus Device::status(const Point& point) {
   host_calls();
   ++counters_.status_queries;
-  if (!has_ended(point)) return EventStatus::running;
+  const bool ended = has_ended(point);
+  check_alive();
+  if (!ended) return EventStatus::running;
   if (!point.recorded) return EventStatus::complete;
   host_clock_.join(point.clock);
   return failure_of(point.queue, point.sequence) ? EventStatus::failed : EventStatus::complete;
@@ -248,6 +282,7 @@ void Device::wait(const Point& point) {
     ++counters_.host_waits_blocked;
     run_until_done(point);
   }
+  check_alive();
   now_ = std::max(now_, point.end);
   host_clock_.join(point.clock);
   if (const std::exception_ptr cause = failure_of(point.queue, point.sequence)) throw_failure(cause);
@@ -260,6 +295,7 @@ void Device::finish() {
   const auto idle = [](const Queue& queue) { return queue.commands.empty(); };
   if (!std::all_of(queues_.begin(), queues_.end(), idle)) ++counters_.host_waits_blocked;
   run_all();
+  check_alive();
   for (const Queue& queue : queues_) host_clock_.join(queue.clock);
 }
 

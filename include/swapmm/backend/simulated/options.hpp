@@ -4,7 +4,9 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -56,6 +58,7 @@ struct Options {
   std::optional<Bytes> host_bytes;              ///< limit on host memory of both kinds together
   std::optional<Bytes> pinned_bytes;            ///< limit on pinned host memory
   Bytes host_slab{0};                           ///< Capabilities::host_slab
+  bool failures_stick = false;                  ///< Capabilities::failures_stick: with a command that fails it is lost
 
   CopySpeed h2d;             ///< of copies to the device
   CopySpeed d2h;             ///< of copies to the host
@@ -75,6 +78,8 @@ struct Options {
   bool check = true;
   /// Keep a LogEntry per command.
   bool log = false;
+  /// Is shown the bytes of each memory, of the device or of the host, as they go back. Throws nothing.
+  std::function<void(std::span<const std::byte>)> at_release{};
 };
 
 /// What may stand in a queue.

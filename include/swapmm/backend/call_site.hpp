@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+
+namespace swapmm {
+
+/// Where a function was called from: as std::source_location, which clang 14 does not have with this standard library.
+/// The texts are literals.
+struct CallSite {
+  const char* file = "";
+  const char* function = "";
+  std::uint32_t line = 0;
+
+  /// As a default argument: the caller's.
+  static constexpr CallSite current(const char* file = __builtin_FILE(), const char* function = __builtin_FUNCTION(),
+                                    std::uint32_t line = __builtin_LINE()) noexcept {
+    return {file, function, line};
+  }
+};
+
+}  // namespace swapmm
