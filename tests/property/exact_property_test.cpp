@@ -23,9 +23,9 @@ using test::tensor;
 namespace {
 
 #ifdef SWAPMM_TEST_IS_SLOW
-constexpr int rounds = 100;
+constexpr int exact_rounds = 100;
 #else
-constexpr int rounds = 400;
+constexpr int exact_rounds = 400;
 #endif
 
 std::int64_t least(const Trace& trace, std::uint64_t budget) {
@@ -69,7 +69,7 @@ TEST_CASE("lower bound <= optimum <= every planner, on tiny instances") {
   std::mt19937_64 random(7);
   int compared = 0;
   std::map<std::string, int> optimal;
-  for (int round = 0; round < rounds; ++round) {
+  for (int round = 0; round < exact_rounds; ++round) {
     const test::TinyInstance tiny = test::random_tiny_instance(random);
     const auto exact = test::least_iteration(tiny.trace, tiny.machine, 200'000);
     if (!exact) continue;
@@ -84,7 +84,7 @@ TEST_CASE("lower bound <= optimum <= every planner, on tiny instances") {
     }
     ++compared;
   }
-  CHECK(compared > rounds * 3 / 4);
+  CHECK(compared > exact_rounds * 3 / 4);
   for (const auto& [name, count] : optimal) MESSAGE(name, ": ", count, " of ", compared);
   // If a planner were never optimal, the search would bound nothing.
   CHECK(optimal["excess-overlap"] > compared / 3);

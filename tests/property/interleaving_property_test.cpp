@@ -5,17 +5,19 @@
 
 #include <doctest/doctest.h>
 
+#include <cstddef>
 #include <cstdint>
 #include <initializer_list>
 #include <sstream>
 #include <string>
 
-#include "support/program_runner.hpp"
+#include "support/tiny_programs.hpp"
 
 using namespace swapmm;
 using test::Action;
 using test::ActionKind;
 using test::TestProgram;
+using test::tiny_program;
 
 namespace {
 
@@ -42,26 +44,6 @@ Action operation(std::uint8_t slot, Access access, bool two_phases) {
   return result;
 }
 
-/// Uploaded tensors of 16 bytes, `room` of which fit the budget, on a device that a search drives.
-TestProgram tiny_program(std::uint8_t tensors, std::uint64_t room) {
-  TestProgram program;
-  program.device.order = simulated::Order::chosen;
-  program.device.steps_in_calls = false;
-  program.device.pieces = 1;
-  program.device.device_bytes = Bytes{16 * room};
-  program.manager.device_budget = Bytes{16 * room};
-  program.manager.queue_depth = 8;
-  program.scheduler.observe = 1;
-  program.scheduler.trial_iterations = 0;  // and nothing but the program's own work in the queues
-  program.scheduler.planning_time = std::chrono::milliseconds{0};
-  program.steady = true;
-  for (std::uint8_t slot = 0; slot < tensors; ++slot) {
-    program.actions.push_back(make(slot));
-    program.actions.push_back(action(ActionKind::upload, slot));
-  }
-  return program;
-}
-
 void download_all(TestProgram& program, std::uint8_t tensors) {
   for (std::uint8_t slot = 0; slot < tensors; ++slot) program.actions.push_back(action(ActionKind::download, slot));
 }
@@ -73,21 +55,13 @@ void add_iteration(TestProgram& program, std::initializer_list<Action> body) {
 }
 
 /// The number of interleavings, of which each one must hold, and follow a plan in so many iterations.
-std::uint64_t run_all(TestProgram program, std::uint64_t followed = 0) {
-  simulated::Choices choices;
-  program.device.choices = &choices;
-  std::uint64_t runs = 0;
-  do {
-    const test::RunResult run = test::run_program(program);
-    ++runs;
-    if (run.failure.empty() && run.iterations_followed == followed) continue;
-    std::ostringstream text;
-    text << "interleaving " << runs << ": " << run.failure << "\n"
-         << run.iterations_followed << " iterations followed\n"
-         << program;
-    FAIL(text.str());
-  } while (choices.next_path());
-  return runs;
+std::uint64_t run_all(const TestProgram& program, std::uint64_t followed = 0) {
+  const test::Interleavings result = test::run_interleavings(program);
+  std::ostringstream text;
+  text << "interleaving " << result.runs << ": " << result.failure << "\n" << program;
+  REQUIRE_MESSAGE(result.failure.empty(), text.str());
+  CHECK(result.followed == followed * result.runs);
+  return result.runs;
 }
 
 }  // namespace
@@ -163,4 +137,22 @@ TEST_CASE("bytes of a slab become a larger block while copies from the smaller o
   }
   const std::uint64_t runs = run_all(program);
   CHECK(runs > 100);
+}
+
+TEST_CASE("all programs of a few steps on two tensors hold under every interleaving, on demand and by plan") {
+#ifdef SWAPMM_TEST_IS_SLOW
+  constexpr std::size_t fewer = 1;
+#else
+  constexpr std::size_t fewer = 0;
+#endif
+  const test::TinyEnumeration demand =
+      test::run_tiny_programs(test::tiny_steps_on_demand - fewer, test::TinyCourse::on_demand);
+  REQUIRE_MESSAGE(demand.failure.empty(), demand.failure);
+  const test::TinyEnumeration followed =
+      test::run_tiny_programs(test::tiny_steps_followed - fewer, test::TinyCourse::followed);
+  REQUIRE_MESSAGE(followed.failure.empty(), followed.failure);
+  CHECK(demand.runs > demand.programs);
+  CHECK(followed.followed > followed.runs);
+  MESSAGE(demand.programs << " programs on demand in " << demand.runs << " interleavings, " << followed.programs
+                          << " as iterations in " << followed.runs);
 }

@@ -19,10 +19,7 @@
 
 #include "support/brute_plans.hpp"
 #include "support/random_trace.hpp"
-
-#ifndef SWAPMM_TEST_DATA
-#define SWAPMM_TEST_DATA "tests/data"
-#endif
+#include "test_data.hpp"
 
 using namespace swapmm;
 using std::chrono::nanoseconds;
@@ -33,9 +30,9 @@ namespace {
 constexpr std::uint64_t most_percent = 125;  // more than everything at once; not always a multiple of the alignment
 
 #ifdef SWAPMM_TEST_IS_SLOW
-constexpr int rounds = 300;
+constexpr int lower_bound_rounds = 300;
 #else
-constexpr int rounds = 3000;
+constexpr int lower_bound_rounds = 3000;
 #endif
 
 Trace random_case(std::mt19937_64& random) {
@@ -47,12 +44,6 @@ Trace random_case(std::mt19937_64& random) {
   options.max_duration = static_cast<std::int64_t>(1 + one_of(random, 200));
   options.host_reads = one_of(random, 2) == 0 ? 0.0 : 0.15;
   return test::random_trace(random, options);
-}
-
-nanoseconds compute_of(const Trace& trace) {
-  nanoseconds sum{0};
-  for (const TraceOperation& operation : trace.operations) sum += operation.duration;
-  return sum;
 }
 
 /// On a grid of all parts, with no value that is away twice, the bound is the linear program's optimum.
@@ -71,13 +62,13 @@ TEST_CASE("no plan of any planner for any random trace and machine is faster tha
   std::mt19937_64 random(41);
   int above_compute = 0;
   int tight = 0;
-  for (int round = 0; round < rounds; ++round) {
+  for (int round = 0; round < lower_bound_rounds; ++round) {
     CAPTURE(round);
     const Trace trace = random_case(random);
     const Machine machine = test::random_machine_for(trace, random, most_percent);
     const Result<nanoseconds> bound = lower_bound(trace, machine);
     REQUIRE(bound);
-    CHECK(*bound >= compute_of(trace));
+    CHECK(*bound >= test::compute_of(trace));
     nanoseconds best = nanoseconds::max();
     for (const NamedPlanner& planner : planners()) {
       if (planner.name == "best" && round % 4 != 0) continue;  // takes longer than all others together
@@ -88,17 +79,17 @@ TEST_CASE("no plan of any planner for any random trace and machine is faster tha
       CHECK(plan->predicted.lower_bound <= plan->predicted.iteration);
       best = std::min(best, plan->predicted.iteration);
     }
-    if (*bound > compute_of(trace)) ++above_compute;
-    if (*bound > compute_of(trace) && best - *bound <= nanoseconds{1}) ++tight;
+    if (*bound > test::compute_of(trace)) ++above_compute;
+    if (*bound > test::compute_of(trace) && best - *bound <= nanoseconds{1}) ++tight;
   }
-  CHECK(above_compute > rounds / 4);
-  CHECK(tight > rounds / 12);  // the bound is reached often enough to mean something
+  CHECK(above_compute > lower_bound_rounds / 4);
+  CHECK(tight > lower_bound_rounds / 12);  // the bound is reached often enough to mean something
 }
 
 TEST_CASE("no plan written straight from the rules is faster, either, whatever the budget leaves over") {
   std::mt19937_64 random(42);
   int checked = 0;
-  for (int round = 0; round < rounds; ++round) {
+  for (int round = 0; round < lower_bound_rounds; ++round) {
     CAPTURE(round);
     const Trace trace = random_case(random);
     Machine machine = test::random_machine_for(trace, random, most_percent);
@@ -109,12 +100,12 @@ TEST_CASE("no plan written straight from the rules is faster, either, whatever t
     ++checked;
     CHECK(simulate(trace, *plan).iteration >= *bound);
   }
-  CHECK(checked > rounds / 2);
+  CHECK(checked > lower_bound_rounds / 2);
 }
 
 TEST_CASE("any prices make a lower bound") {
   std::mt19937_64 random(43);
-  for (int round = 0; round < rounds; ++round) {
+  for (int round = 0; round < lower_bound_rounds; ++round) {
     CAPTURE(round);
     const Trace trace = random_case(random);
     const Machine machine = test::random_machine_for(trace, random, most_percent);
@@ -144,14 +135,14 @@ TEST_CASE("any prices make a lower bound") {
 TEST_CASE("more budget, more bandwidth or less latency never raises an exact bound") {
   std::mt19937_64 random(44);
   int compared = 0;
-  for (int round = 0; round < rounds; ++round) {
+  for (int round = 0; round < lower_bound_rounds; ++round) {
     CAPTURE(round);
     const Trace trace = random_case(random);
     const Machine machine = test::random_machine_for(trace, random, most_percent);
     if (!has_exact_bound(trace, machine)) continue;
     const Result<nanoseconds> bound = lower_bound(trace, machine);
     REQUIRE(bound);
-    if (*bound == compute_of(trace)) continue;
+    if (*bound == test::compute_of(trace)) continue;
     Machine better = machine;
     switch (one_of(random, 4)) {
       case 0: better.device_budget += Bytes{1 + machine.device_budget.value / 8}; break;
@@ -166,7 +157,7 @@ TEST_CASE("more budget, more bandwidth or less latency never raises an exact bou
     CHECK(*easier <= *bound + slack);
     ++compared;
   }
-  CHECK(compared > rounds / 10);
+  CHECK(compared > lower_bound_rounds / 10);
 }
 
 TEST_CASE("real traces: near the bound that a fine program gives, and below the best plans known") {

@@ -17,10 +17,7 @@
 #include <swapmm/plan/validator.hpp>
 
 #include "support/random_trace.hpp"
-
-#ifndef SWAPMM_TEST_DATA
-#define SWAPMM_TEST_DATA "tests/data"
-#endif
+#include "test_data.hpp"
 
 using namespace swapmm;
 using test::one_of;
@@ -29,11 +26,11 @@ namespace {
 
 /// Random traces; the real ones, and their budgets in parts of what they need.
 #ifdef SWAPMM_TEST_IS_SLOW
-constexpr int rounds = 300;
+constexpr int planner_rounds = 100;
 constexpr std::uint64_t percents[] = {50};
 constexpr const char* real_traces[] = {"VIT_b512.json"};
 #else
-constexpr int rounds = 1200;
+constexpr int planner_rounds = 1200;
 constexpr std::uint64_t percents[] = {70, 50, 35};
 constexpr const char* real_traces[] = {"VIT_b512.json", "BERT_Base_b256.json"};
 #endif
@@ -46,12 +43,6 @@ std::string violations_of(const Trace& trace, const Plan& plan) {
   return text;
 }
 
-std::chrono::nanoseconds compute_of(const Trace& trace) {
-  std::chrono::nanoseconds sum{0};
-  for (const TraceOperation& operation : trace.operations) sum += operation.duration;
-  return sum;
-}
-
 /// What holds for the plan of any planner.
 void check_plan(const Trace& trace, const Machine& machine, const Plan& plan) {
   CHECK(violations_of(trace, plan) == "");
@@ -60,7 +51,7 @@ void check_plan(const Trace& trace, const Machine& machine, const Plan& plan) {
   CHECK(plan.predicted.h2d == simulation.h2d);
   CHECK(plan.predicted.d2h == simulation.d2h);
   CHECK(plan.predicted.peak == simulation.peak);
-  CHECK(plan.predicted.compute == compute_of(trace));
+  CHECK(plan.predicted.compute == test::compute_of(trace));
   CHECK(plan.predicted.iteration >= plan.predicted.lower_bound);
   CHECK(plan.predicted.lower_bound >= plan.predicted.compute);
   CHECK(simulation.peak <= machine.device_budget);
@@ -115,7 +106,7 @@ Trace read_g10(const std::string& name) {
 TEST_CASE("every planner gives a valid plan for every random trace and machine whose bundles fit") {
   std::mt19937_64 random(20);
   int planned = 0;
-  for (int round = 0; round < rounds; ++round) {
+  for (int round = 0; round < planner_rounds; ++round) {
     const Trace trace = test::random_trace(random, random_options(random));
     const Machine machine = random_machine_with_arenas(trace, random);
     std::optional<Plan> per_operation;
@@ -138,7 +129,7 @@ TEST_CASE("every planner gives a valid plan for every random trace and machine w
       ++planned;
     }
   }
-  CHECK(planned > 6 * rounds);
+  CHECK(planned > 6 * planner_rounds);
 }
 
 TEST_CASE("with room for everything nothing moves but inputs and what the host reads") {

@@ -23,9 +23,9 @@ using test::one_of;
 namespace {
 
 #ifdef SWAPMM_TEST_IS_SLOW
-constexpr int rounds = 100;
+constexpr int predicted_profile_rounds = 100;
 #else
-constexpr int rounds = 600;
+constexpr int predicted_profile_rounds = 600;
 #endif
 
 Trace random_trace_of(std::mt19937_64& random) {
@@ -144,7 +144,7 @@ nanoseconds copy_times(const Simulation& simulation, const Plan& plan, CommandKi
 TEST_CASE("a predicted profile says what the simulator says, for every planner") {
   std::mt19937_64 random(30);
   int compared = 0;
-  for (int round = 0; round < rounds; ++round) {
+  for (int round = 0; round < predicted_profile_rounds; ++round) {
     const Trace trace = random_trace_of(random);
     const Machine machine = test::random_machine_for(trace, random, 100);
     for (const NamedPlanner& planner : planners()) {
@@ -169,5 +169,5 @@ TEST_CASE("a predicted profile says what the simulator says, for every planner")
       CHECK(changes_of(profile.levels) == changes_of(taken_in_steady_iteration(trace, *plan)));
     }
   }
-  CHECK(compared > 3 * rounds);
+  CHECK(compared > 3 * predicted_profile_rounds);
 }

@@ -19,6 +19,7 @@
 #include <swapmm/swapmm.hpp>
 
 #include "support/random_loop.hpp"
+#include "support/running_loop.hpp"
 
 using namespace swapmm;
 using namespace swapmm::test;

@@ -18,13 +18,21 @@ namespace {
 thread_local std::uint64_t made = 0;
 thread_local std::uint64_t left = 0;  // until one fails; 0: none will
 thread_local bool has_fired = false;
+thread_local bool counts = true;
+thread_local swapmm::test::FailingNew::Next next_failure = nullptr;
+thread_local void* next_context = nullptr;
 thread_local swapmm::test::AllocationSites* sites = nullptr;
 
 bool fails_now() {
+  if (!counts) return false;
   ++made;
   if (sites != nullptr) sites->note();
   if (left == 0 || --left > 0) return false;
   has_fired = true;
+  if (next_failure != nullptr) {
+    const swapmm::test::UncountedAllocations uncounted;
+    left = next_failure(next_context);
+  }
   return true;
 }
 
@@ -112,12 +120,21 @@ namespace swapmm::test {
 
 std::uint64_t allocations() { return made; }
 
-FailingNew::FailingNew(std::uint64_t n) {
+FailingNew::FailingNew(std::uint64_t n, Next next, void* context) {
   has_fired = false;
   left = n;
+  next_failure = next;
+  next_context = context;
 }
-FailingNew::~FailingNew() { left = 0; }
+FailingNew::~FailingNew() {
+  left = 0;
+  next_failure = nullptr;
+}
+void FailingNew::fail_in(std::uint64_t n) { left = n; }
 bool FailingNew::fired() const { return has_fired; }
+
+UncountedAllocations::UncountedAllocations() : before_(counts) { counts = false; }
+UncountedAllocations::~UncountedAllocations() { counts = before_; }
 
 void AllocationSites::start() { sites = this; }
 void AllocationSites::stop() {

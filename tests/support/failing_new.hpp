@@ -11,16 +11,35 @@ namespace swapmm::test {
 /// Allocations by operator new in this thread since it began.
 [[nodiscard]] std::uint64_t allocations();
 
-/// Lets the n-th allocation of this thread from now on fail, counted from 1, and only that one; nothing fails once it
-/// ends. Scopes do not nest.
+/// Lets the n-th allocation of this thread from now on fail, counted from 1; nothing fails once it ends. Scopes do not
+/// nest.
 class FailingNew {
  public:
-  explicit FailingNew(std::uint64_t n);
+  /// Called where an allocation fails; may allocate. How many allocations later the next one fails; 0: none does.
+  using Next = std::uint64_t (*)(void* context);
+
+  /// Without `next` only that one fails.
+  explicit FailingNew(std::uint64_t n, Next next = nullptr, void* context = nullptr);
   FailingNew(const FailingNew&) = delete;
   FailingNew& operator=(const FailingNew&) = delete;
   ~FailingNew();
 
+  /// In place of what was to fail: the n-th one from now on; 0: none.
+  static void fail_in(std::uint64_t n);
   [[nodiscard]] bool fired() const;
+};
+
+/// For as long as it lives, allocations of this thread do not count and do not fail: those of a test amid the
+/// library's.
+class UncountedAllocations {
+ public:
+  UncountedAllocations();
+  UncountedAllocations(const UncountedAllocations&) = delete;
+  UncountedAllocations& operator=(const UncountedAllocations&) = delete;
+  ~UncountedAllocations();
+
+ private:
+  bool before_;
 };
 
 /// Numbers the allocations of this thread that are made between start() and stop(), from 1, over all such times, and

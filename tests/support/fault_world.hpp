@@ -28,7 +28,7 @@ namespace swapmm::test {
 struct FaultRules {
   bool repeats = false;       ///< calls may fail again and again: the program goes on without them
   bool loses_device = false;  ///< every call may throw DeviceLost from some point on
-  bool fails_late = false;    ///< queued work may fail, and take values with it
+  bool loses_values = false;  ///< queued work may fail, and take values with it
   bool at_first_use = false;  ///< an object may fail when it is first used, and the fault may be over by then
 };
 
@@ -81,7 +81,7 @@ class FaultWorld {
           later.pending->wait();
         } catch (const WorkFailed& error) {  // of a promised value that is lost: each time it is asked for
           gone = std::string_view(error.what()).find("was lost before it reached the host") != std::string_view::npos;
-          if (!gone || !rules_.fails_late) throw;
+          if (!gone || !rules_.loses_values) throw;
         }
       };
       if (call("collect", wait) && !gone) compare(*later.item, later.target, later.expected);
@@ -202,7 +202,7 @@ class FaultWorld {
       lost_text_ = error.what();
       return Outcome::gone;
     } catch (const WorkFailed& error) {
-      if (!rules_.fails_late) problem(std::string(what) + ": " + error.what());
+      if (!rules_.loses_values) problem(std::string(what) + ": " + error.what());
       tell(what, error.what());
       note_lost(error.what());
     } catch (const DroppedValue& error) {

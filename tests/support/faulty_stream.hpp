@@ -1,97 +1,117 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Stream buffers on which reading and writing goes wrong as on real files: in small pieces, with an error in the
-// middle, on a full disk.
+// Stream buffers over files whose calls go wrong as those of real ones: short counts, errors, a full disk.
 
 #include <algorithm>
-#include <cerrno>
+#include <array>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <ios>
-#include <limits>
+#include <optional>
+#include <stdexcept>
 #include <streambuf>
 #include <string>
 #include <string_view>
-#include <system_error>
 #include <utility>
 
 namespace swapmm::test {
 
-inline constexpr std::size_t never = std::numeric_limits<std::size_t>::max();
+/// What a stream buffer asks of its file.
+enum class FileCall : std::uint8_t { read, write, flush };
 
-/// How an operation fails once its offset is reached.
-enum class StreamFault : std::uint8_t {
-  ends,    ///< reads end as at the end of the file; writes take no byte more (ENOSPC)
-  throws,  ///< std::system_error out of the stream buffer, which a stream turns into badbit
+/// How such a call goes wrong.
+enum class FileFault : std::uint8_t {
+  error,   ///< EIO: nothing was done
+  blind,   ///< done, and the call says EIO all the same
+  part,    ///< one byte was moved: a short count, as after EINTR
+  cut,     ///< a read: the file ends here
+  full,    ///< ENOSPC: half of it was taken, and nothing is from then on
+  throws,  ///< the stream buffer throws, which a stream turns into badbit
 };
 
-/// Gives `text`, at most `piece` bytes at hand at a time, as after a read() that was short or interrupted.
+/// Asked before each call.
+using FileGate = std::function<std::optional<FileFault>(FileCall)>;
+
+/// Gives `text`, at most `piece` bytes at a time.
 class FaultyInput : public std::streambuf {
  public:
-  explicit FaultyInput(std::string text, std::size_t piece = never, std::size_t fails_at = never,
-                       StreamFault fault = StreamFault::throws)
-      : text_(std::move(text)), piece_(std::max<std::size_t>(piece, 1)), fails_at_(fails_at), fault_(fault) {}
-
-  [[nodiscard]] bool fired() const { return fired_; }
+  FaultyInput(std::string text, FileGate gate, std::size_t piece = 64)
+      : text_(std::move(text)), gate_(std::move(gate)), piece_(piece) {}
 
  protected:
   int_type underflow() override {
     const auto position = static_cast<std::size_t>(gptr() == nullptr ? 0 : gptr() - text_.data());
-    if (position >= fails_at_) {
-      fired_ = true;
-      if (fault_ == StreamFault::throws) throw std::system_error(EIO, std::generic_category(), "injected read fault");
-      return traits_type::eof();
-    }
-    const std::size_t end = std::min({text_.size(), fails_at_, piece_ == never ? never : position + piece_});
-    if (position == end) return traits_type::eof();
-    setg(text_.data(), text_.data() + position, text_.data() + end);
+    const auto fault = gate_(FileCall::read);
+    // As std::filebuf says it.
+    if (fault == FileFault::error) throw std::ios_base::failure("injected read fault");
+    if (fault == FileFault::throws) throw std::runtime_error("injected fault of a stream buffer");
+    if (fault == FileFault::cut) text_.resize(position);
+    if (position >= text_.size()) return traits_type::eof();
+    const std::size_t size = fault == FileFault::part ? 1 : std::min(piece_, text_.size() - position);
+    setg(text_.data(), text_.data() + position, text_.data() + position + size);
     return traits_type::to_int_type(*gptr());
   }
 
  private:
   std::string text_;
+  FileGate gate_;
   std::size_t piece_;
-  std::size_t fails_at_;
-  StreamFault fault_;
-  bool fired_ = false;
 };
 
-/// Takes `room` bytes, the last ones of them as a short write: then the disk is full.
+/// Takes text through a buffer of `piece` bytes.
 class FaultyOutput : public std::streambuf {
  public:
-  explicit FaultyOutput(std::size_t room = never, StreamFault fault = StreamFault::ends) : room_(room), fault_(fault) {}
+  static constexpr std::size_t piece = 64;
 
+  explicit FaultyOutput(FileGate gate) : gate_(std::move(gate)) {
+    text_.reserve(1U << 16U);  // what the test allocates is no allocation of the library
+    empty_buffer();
+  }
+
+  /// What has reached the file.
   [[nodiscard]] const std::string& text() const { return text_; }
-  [[nodiscard]] bool fired() const { return fired_; }
 
  protected:
   int_type overflow(int_type character) override {
+    if (!write_buffer()) return traits_type::eof();
     if (traits_type::eq_int_type(character, traits_type::eof())) return traits_type::not_eof(character);
-    const char byte = traits_type::to_char_type(character);
-    return write({&byte, 1}) == 1 ? character : traits_type::eof();
+    return sputc(traits_type::to_char_type(character));
   }
-  std::streamsize xsputn(const char* from, std::streamsize count) override {
-    return static_cast<std::streamsize>(write({from, static_cast<std::size_t>(count)}));
+  int sync() override {
+    if (!write_buffer()) return -1;
+    const auto fault = gate_(FileCall::flush);
+    if (fault == FileFault::throws) throw std::runtime_error("injected fault of a stream buffer");
+    return fault ? -1 : 0;
   }
 
  private:
-  std::size_t write(std::string_view bytes) {
-    const std::size_t size = std::min(bytes.size(), room_ - text_.size());
-    text_.append(bytes.substr(0, size));
-    if (size < bytes.size()) {
-      fired_ = true;
-      if (fault_ == StreamFault::throws) {
-        throw std::system_error(ENOSPC, std::generic_category(), "injected write fault");
-      }
+  void empty_buffer() { setp(buffer_.data(), buffer_.data() + buffer_.size()); }
+
+  bool write_buffer() {
+    std::string_view left(pbase(), static_cast<std::size_t>(pptr() - pbase()));
+    bool written = !full_ || left.empty();
+    while (!left.empty() && written) {  // as std::filebuf does it: what is left over after a short count comes next
+      const auto fault = gate_(FileCall::write);
+      if (fault == FileFault::throws) throw std::runtime_error("injected fault of a stream buffer");
+      std::size_t taken = left.size();
+      if (fault == FileFault::error) taken = 0;
+      if (fault == FileFault::part) taken = 1;
+      if (fault == FileFault::full) taken /= 2;
+      full_ = full_ || fault == FileFault::full;
+      written = !fault || fault == FileFault::part;
+      text_.append(left.substr(0, taken));
+      left.remove_prefix(taken);
     }
-    return size;
+    if (written) empty_buffer();
+    return written;
   }
 
+  FileGate gate_;
   std::string text_;
-  std::size_t room_;
-  StreamFault fault_;
-  bool fired_ = false;
+  std::array<char, piece> buffer_{};
+  bool full_ = false;
 };
 
 }  // namespace swapmm::test

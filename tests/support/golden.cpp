@@ -7,9 +7,7 @@
 #include <fstream>
 #include <iterator>
 
-#ifndef SWAPMM_TEST_DATA
-#define SWAPMM_TEST_DATA "tests/data"
-#endif
+#include "test_data.hpp"
 
 namespace swapmm::test {
 

@@ -6,14 +6,13 @@
 
 namespace swapmm::test {
 
-std::string name_of(const ModelTensor& tensor) { return "t" + std::to_string(tensor.layout.id); }
-
 ProgramCalls::ProgramCalls(const TestProgram& program, RunResult& result)
     : program_(program),
       result_(result),
       limited_(program.device.host_bytes.has_value() ||
                program.manager.host_budget.value != std::numeric_limits<std::uint64_t>::max()),
-      steady_(program.steady) {}
+      steady_(program.steady),
+      progress_("program", program.seed) {}
 
 void ProgramCalls::fail(const std::string& text) {
   if (!result_.failure.empty()) return;
@@ -27,7 +26,10 @@ void ProgramCalls::fail(const std::string& text) {
 
 bool ProgramCalls::judge(Expected expected) {
   if (last_ == accepted) {
-    if (expected.must != accepted) fail("a call that must be refused was accepted");
+    if (expected.must != accepted) {
+      fail("a call that must be refused was accepted");
+      result_.accepted_wrongly = true;
+    }
     return expected.must == accepted;
   }
   if (last_ == dropped_value) ++result_.dropped;

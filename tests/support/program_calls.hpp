@@ -7,13 +7,11 @@
 
 #include "program_model.hpp"
 #include "program_runner.hpp"
+#include "progress_watch.hpp"
 #include "refusal.hpp"
 #include "test_program.hpp"
 
 namespace swapmm::test {
-
-/// The name of its tensor.
-[[nodiscard]] std::string name_of(const ModelTensor& tensor);
 
 /// Judges how the calls of a program end: those that must be refused are, and others are not. The first thing that does
 /// not hold becomes the failure of the run.
@@ -22,7 +20,11 @@ class ProgramCalls {
   ProgramCalls(const TestProgram& program, RunResult& result);
 
   /// What the program does next, for messages; behind the last action: nothing.
-  void go_to(std::size_t position) { position_ = position; }
+  void go_to(std::size_t position) {
+    position_ = position;
+    progress_.step(position);
+    last_ = accepted;
+  }
   [[nodiscard]] std::size_t position() const { return position_; }
 
   /// Something does not hold. The first one counts.
@@ -34,6 +36,12 @@ class ProgramCalls {
     last_ = attempt(std::forward<Call>(call), text_);
     return judge(expected);
   }
+
+  /// How the last call of this action ended; what it said if it was refused.
+  [[nodiscard]] Refusal last() const { return last_; }
+  [[nodiscard]] const std::string& refusal() const { return text_; }
+  /// From now on values are read where a steady program did not read them.
+  void allow_drops() { steady_ = false; }
 
   /// What a read of that tensor may meet.
   [[nodiscard]] Expected expected_of_read(const ModelTensor& tensor) const;
@@ -48,6 +56,7 @@ class ProgramCalls {
   bool limited_;  // host memory may run out
   bool steady_;   // so far
   std::size_t position_ = 0;
+  ProgressWatch progress_;
   Refusal last_ = accepted;
   std::string text_;  // of the last refusal
 };

@@ -1,12 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "program_kernel.hpp"
 
-#include <string_view>
-
 namespace swapmm::test {
 namespace {
-
-constexpr std::uint64_t scratch_id = std::uint64_t{1} << 40U;
 
 void check_operand(const Kernel& kernel, const Kernel::Operand& operand, std::string_view when) {
   const simulated::Finding finding = operand.layout.check(operand.data, operand.range, operand.versions);
@@ -38,6 +34,7 @@ void Kernel::write() const {
     for (std::size_t slice = parts[i].range.first; slice < parts[i].range.end; ++slice) ++next[slice];
     parts[i].layout.fill(parts[i].data, parts[i].range, next);
   }
+  if (finished != nullptr) finished->fetch_add(1, std::memory_order_release);
 }
 
 std::string text_of(const SlicedBytes& tensor, const simulated::Finding& finding) {

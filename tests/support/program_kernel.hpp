@@ -3,10 +3,12 @@
 
 #include <array>
 #include <atomic>
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <mutex>
 #include <string>
+#include <string_view>
 #include <utility>
 
 #include <swapmm/backend/simulated/pattern.hpp>
@@ -38,6 +40,14 @@ class KernelFailure {
   std::atomic<bool> any_ = false;
 };
 
+/// Of the pattern in work areas; the version is the number of the action.
+inline constexpr std::uint64_t scratch_id = std::uint64_t{1} << 40U;
+
+/// How long an operation takes, on a clock that is virtual.
+[[nodiscard]] inline std::chrono::nanoseconds kernel_duration(std::string_view name) {
+  return std::chrono::nanoseconds{100 + 50 * static_cast<std::int64_t>(name.back() % 8)};
+}
+
 /// What one operation of a program does on the device, whenever the device comes to it.
 struct Kernel {
   struct Operand {
@@ -49,6 +59,7 @@ struct Kernel {
   };
   std::size_t number = 0;
   KernelFailure* failure = nullptr;
+  std::atomic<std::size_t>* finished = nullptr;  ///< kernels of the run so far
   std::array<Operand, most_parts> parts;
   std::size_t part_count = 0;
   std::byte* scratch = nullptr;

@@ -8,10 +8,12 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <string>
 
 #include <swapmm/backend/simulated/pattern.hpp>
 #include <swapmm/options.hpp>
 
+#include "program_view.hpp"
 #include "test_program.hpp"
 
 namespace swapmm::test {
@@ -43,6 +45,12 @@ struct SlicedBytes {
   [[nodiscard]] bool whole(const SliceRange& range) const { return range.first == 0 && range.end == slices; }
   [[nodiscard]] std::size_t size(const SliceRange& range) const { return begin(range.end) - begin(range.first); }
 
+  [[nodiscard]] ViewPath path(const SliceRange& range, ViewForm form) const {
+    return {begin(range.first), size(range), bytes, form};
+  }
+  /// Of the pattern that fills a slice.
+  [[nodiscard]] std::uint64_t key(std::size_t slice) const { return id * most_slices + slice; }
+
   /// `data` is where the range begins.
   void fill(std::byte* data, const SliceRange& range, const SliceVersions& versions) const {
     for (std::size_t slice = range.first; slice < range.end; ++slice) {
@@ -63,7 +71,6 @@ struct SlicedBytes {
   }
 
  private:
-  [[nodiscard]] std::uint64_t key(std::size_t slice) const { return id * most_slices + slice; }
   [[nodiscard]] std::span<std::byte> at(std::byte* data, const SliceRange& range, std::size_t slice) const {
     return {data + (begin(slice) - begin(range.first)), begin(slice + 1) - begin(slice)};
   }
@@ -91,6 +98,28 @@ struct ModelTensor {
     for (std::size_t slice = range.first; slice < range.end; ++slice) ++versions[slice];
     value = Value::there;
   }
+  /// What an operation uses of it.
+  [[nodiscard]] SliceRange range(const Part& part) const {
+    return uneven ? SliceRange{0, layout.slices} : layout.range(part.first, part.count);
+  }
 };
+
+using ModelTensors = std::array<ModelTensor, slot_count>;
+
+/// What ActionKind::make makes.
+[[nodiscard]] inline ModelTensor made_tensor(const Action& make, std::uint64_t id, Bytes alignment) {
+  ModelTensor tensor;
+  tensor.exists = true;
+  tensor.kept = make.lifetime == Lifetime::kept;
+  tensor.transient = make.lifetime == Lifetime::transient;
+  tensor.uneven = make.uneven;
+  const auto unit = make.uneven ? 1U : static_cast<std::uint32_t>(alignment.value);
+  tensor.layout = {id, make.bytes, make.slices, unit};
+  if (make.bytes < make.slices * unit) tensor.layout.slices = 1;
+  return tensor;
+}
+
+/// The name of its tensor.
+[[nodiscard]] inline std::string name_of(const ModelTensor& tensor) { return "t" + std::to_string(tensor.layout.id); }
 
 }  // namespace swapmm::test

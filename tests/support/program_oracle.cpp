@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <random>
 #include <sstream>
+#include <utility>
 
 #include <swapmm/plan/plan_json.hpp>
 
@@ -18,37 +19,6 @@ bool same_results(const TestProgram& program, const RunResult& a, const RunResul
   return may_differ || a.downloads == b.downloads;
 }
 
-std::string judge_again(const ProgramRunner& run_on_device, const TestProgram& program, const RunResult& first) {
-  const RunResult second = run_on_device(program, {.save_plans = true});
-  if (second.trace_hash != first.trace_hash) return "the same seed gives other steps";
-  if (second.downloads != first.downloads) return "the same seed gives other bytes";
-  const auto same_text = [](const SavedPlan& a, const SavedPlan& b) { return a.text == b.text; };
-  if (!std::equal(first.plans.begin(), first.plans.end(), second.plans.begin(), second.plans.end(), same_text)) {
-    return "the same seed gives other plans";
-  }
-  return {};
-}
-
-std::string judge_on_demand(const ProgramRunner& run_on_device, const TestProgram& program, const RunResult& first) {
-  const RunResult run = run_on_device(program, {.planning = false});
-  if (!run.failure.empty()) return "without plans: " + run.failure;
-  if (run.dropped != 0) return "without plans a value is dropped";
-  return same_results(program, first, run) ? std::string() : "without plans the host reads other bytes";
-}
-
-/// Plans of the run itself, which suit it.
-std::string judge_advice(const ProgramRunner& run_on_device, const TestProgram& program, const RunResult& first) {
-  const RunResult run = run_on_device(program, {.loaded = first.plans});
-  if (!run.failure.empty()) return "with its own plans: " + run.failure;
-  if (!same_results(program, first, run)) return "with its own plans the host reads other bytes";
-  const bool may_leave = program.scheduler.trial_iterations != 0 || first.budget_changes != 0;
-  if (program.steady && !may_leave && run.refused == 0 && run.iterations_followed < first.iterations_followed) {
-    return "with its own plans fewer iterations are followed: " + std::to_string(run.iterations_followed) + " of " +
-           std::to_string(first.iterations_followed);
-  }
-  return {};
-}
-
 /// One number changed.
 void change_number(std::mt19937_64& random, std::string& text) {
   const auto is_digit = [](char c) { return c >= '0' && c <= '9'; };
@@ -59,42 +29,104 @@ void change_number(std::mt19937_64& random, std::string& text) {
   if (at != text.end()) *at = static_cast<char>('0' + random() % 10);
 }
 
-std::string judge_changed_advice(const ProgramRunner& run_on_device, const TestProgram& program,
-                                 const RunResult& first) {
-  std::mt19937_64 random(program.seed);
-  std::vector<SavedPlan> changed = first.plans;
-  for (SavedPlan& saved : changed) {
-    std::istringstream in(saved.text);
-    Result<Plan> plan = read_plan(in);
-    if (!plan.has_value()) return "a saved plan cannot be read: " + plan.problem().message;
-    const bool known = saved.trace && digest(*saved.trace) == plan->trace_digest;
-    if (!known || random() % 4 == 0) {
-      change_number(random, saved.text);
-      continue;
-    }
-    for (std::uint64_t i = 0; i <= random() % 2; ++i) (void)mutate(random, *saved.trace, *plan);
-    std::ostringstream out;
-    write_plan(out, *plan);
-    saved.text = out.str();
+/// Says why the text is no plan, if it is none.
+std::string change(std::mt19937_64& random, SavedPlan& saved) {
+  std::istringstream in(saved.text);
+  Result<Plan> plan = read_plan(in);
+  if (!plan.has_value()) return "a saved plan cannot be read: " + plan.problem().message;
+  const bool known = saved.trace && digest(*saved.trace) == plan->trace_digest;
+  if (!known || random() % 4 == 0) {
+    change_number(random, saved.text);
+    return {};
   }
-  const RunResult run = run_on_device(program, {.loaded = changed});
-  if (!run.failure.empty()) return "with changed plans: " + run.failure;
-  return same_results(program, first, run) ? std::string() : "with changed plans the host reads other bytes";
+  for (std::uint64_t i = 0; i <= random() % 2; ++i) (void)mutate(random, *saved.trace, *plan);
+  std::ostringstream out;
+  write_plan(out, *plan);
+  saved.text = out.str();
+  return {};
 }
+
+/// Asks one question after another of a program, until one is answered wrongly.
+class Judge {
+ public:
+  Judge(const TestProgram& program, const ProgramRunner& run_on_device) : program_(program), run_(run_on_device) {}
+
+  Verdict ask(const Scrutiny& scrutiny) {
+    verdict_.settings.save_plans = scrutiny.again || scrutiny.advised;
+    verdict_.run = run_(program_, verdict_.settings);
+    verdict_.failure = verdict_.run.failure;
+    if (scrutiny.again && held()) again();
+    if (scrutiny.on_demand && held()) on_demand();
+    if (scrutiny.advised && held()) advised();
+    if (scrutiny.advised && held()) advised_wrongly();
+    return std::move(verdict_);
+  }
+
+ private:
+  [[nodiscard]] bool held() const { return verdict_.failure.empty(); }
+  [[nodiscard]] const RunResult& first() const { return verdict_.run; }
+  void fail(const std::string& text) {
+    if (held()) verdict_.failure = text;
+  }
+
+  /// Another run, in which everything holds too, and the host reads the same.
+  const RunResult& run(RunSettings settings, const std::string& how) {
+    verdict_.settings = std::move(settings);
+    verdict_.last = run_(program_, verdict_.settings);
+    if (!verdict_.last.failure.empty()) fail(how + ": " + verdict_.last.failure);
+    if (!same_results(program_, first(), verdict_.last)) fail(how + " the host reads other bytes");
+    return verdict_.last;
+  }
+
+  void again() {
+    const RunResult& second = run({.save_plans = true}, "for the same seed");
+    if (second.trace_hash != first().trace_hash) fail("the same seed gives other steps");
+    if (second.downloads != first().downloads) fail("the same seed gives other bytes");
+    const auto same_text = [](const SavedPlan& a, const SavedPlan& b) { return a.text == b.text; };
+    if (!std::equal(first().plans.begin(), first().plans.end(), second.plans.begin(), second.plans.end(), same_text)) {
+      fail("the same seed gives other plans");
+    }
+  }
+
+  void on_demand() {
+    const RunResult& result = run({.planning = false}, "without plans");
+    if (result.dropped != 0) fail("without plans a value is dropped");
+  }
+
+  /// With plans of the run itself, which suit it.
+  void advised() {
+    verdict_.plans_advised = first().plans.size();
+    const RunResult& result = run({.loaded = first().plans}, "with its own plans");
+    const bool may_leave = program_.scheduler.trial_iterations != 0 || first().budget_changes != 0;
+    if (program_.steady && !may_leave && result.refused == 0 &&
+        result.iterations_followed < first().iterations_followed) {
+      fail("with its own plans fewer iterations are followed: " + std::to_string(result.iterations_followed) + " of " +
+           std::to_string(first().iterations_followed));
+    }
+  }
+
+  /// With those plans, after something in them was changed: refused, or followed without harm.
+  void advised_wrongly() {
+    std::mt19937_64 random(program_.seed);
+    std::vector<SavedPlan> changed = first().plans;
+    for (SavedPlan& saved : changed) {
+      if (const std::string problem = change(random, saved); !problem.empty()) return fail(problem);
+    }
+    verdict_.plans_mutated = changed.size();
+    const RunResult& result = run({.loaded = std::move(changed)}, "with changed plans");
+    verdict_.mutated_refused = result.loads_refused;
+    verdict_.iterations_changed = result.iterations_followed;
+  }
+
+  const TestProgram& program_;
+  const ProgramRunner& run_;
+  Verdict verdict_{};
+};
 
 }  // namespace
 
 Verdict judge(const TestProgram& program, const Scrutiny& scrutiny, const ProgramRunner& run_on_device) {
-  Verdict verdict{{}, run_on_device(program, {.save_plans = scrutiny.again || scrutiny.advised})};
-  verdict.failure = verdict.run.failure;
-  const auto ask = [&](bool asked, auto&& question) {
-    if (asked && verdict.failure.empty()) verdict.failure = question(run_on_device, program, verdict.run);
-  };
-  ask(scrutiny.again, judge_again);
-  ask(scrutiny.on_demand, judge_on_demand);
-  ask(scrutiny.advised, judge_advice);
-  ask(scrutiny.advised, judge_changed_advice);
-  return verdict;
+  return Judge(program, run_on_device).ask(scrutiny);
 }
 
 }  // namespace swapmm::test

@@ -5,9 +5,9 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
-#include <numeric>
 #include <optional>
 #include <span>
 #include <sstream>
@@ -15,17 +15,19 @@
 #include <utility>
 #include <vector>
 
-#include <swapmm/backend/simulated/random.hpp>
 #include <swapmm/error.hpp>
 #include <swapmm/memory_manager.hpp>
 
 #include "program_addresses.hpp"
 #include "program_calls.hpp"
+#include "program_checks.hpp"
 #include "program_device.hpp"
+#include "program_end.hpp"
 #include "program_launch.hpp"
 #include "program_limits.hpp"
 #include "program_model.hpp"
 #include "program_runner.hpp"
+#include "program_view.hpp"
 
 namespace swapmm::test {
 
@@ -38,20 +40,23 @@ class ProgramRun {
         settings_(settings),
         device_(program),
         calls_(program, result_),
-        random_(program.seed ^ 0xEDDF'0000U),
         limits_(Device(device_.backend()).capabilities(), program.manager),
-        most_budget_(limits_.budget),
+        checks_(device_, program.manager, calls_, limits_),
         launcher_(device_, addresses_) {}
 
   RunResult run() {
     kernels_.reserve(program_.actions.size());
+    result_.outcomes.reserve(program_.actions.size() + slot_count);
     if (std::string text; attempt([&] { start(); }, text) == accepted) {
       for (std::size_t position = 0; position < program_.actions.size() && ok(); ++position) {
         calls_.go_to(position);
         act(program_.actions[position]);
+        result_.outcomes.push_back(calls_.last());
+        checks_.after_action(*manager_);
+        look_for_trace();
         check_device();
       }
-      if (ok()) calls_.go_to(program_.actions.size());
+      if (ok()) read_all();
     } else {
       calls_.fail("the manager could not be made: " + text);
     }
@@ -74,6 +79,7 @@ class ProgramRun {
   void start() {
     SchedulerOptions options = program_.scheduler;
     if (!settings_.planning) options.observe = 0;
+    if (settings_.keep_trace) options.observe = program_.actions.size() + 1;
     scheduler_ = Scheduler(options);
     for (const SavedPlan& saved : settings_.loaded) {
       std::istringstream in(saved.text);
@@ -81,6 +87,7 @@ class ProgramRun {
         scheduler_.load_plan(saved.iteration, in);
       } catch (const PlanRefused&) {
         ++result_.refused;
+        ++result_.loads_refused;
       }
     }
     backend_.emplace(device_.backend());
@@ -119,15 +126,8 @@ class ProgramRun {
 
   void make(const Action& action) {
     destroy(action.slot);
-    ModelTensor model;
-    model.exists = true;
-    model.kept = action.lifetime == Lifetime::kept;
-    model.transient = action.lifetime == Lifetime::transient;
+    ModelTensor model = made_tensor(action, ++last_id_, limits_.alignment);
     model.local = iteration_.has_value();
-    model.uneven = action.uneven;
-    const auto unit = action.uneven ? 1U : static_cast<std::uint32_t>(limits_.alignment.value);
-    model.layout = {++last_id_, action.bytes, action.slices, unit};
-    if (action.bytes < action.slices * unit) model.layout.slices = 1;
     const bool made = calls_.check({}, [&] {
       tensors_[action.slot].emplace(
           manager_->template tensor<std::byte>({action.bytes}, name_of(model), action.lifetime));
@@ -147,7 +147,9 @@ class ProgramRun {
       iteration_.emplace(std::move(next));
     });
     if (!begun) return;
-    iteration_number_ = action.name;
+    name_ = iteration_name(action.name);
+    too_large_in_this_ = 0;
+    followed_before_ = manager_->report().iterations_followed;
     addresses_.begin_iteration();
   }
 
@@ -158,12 +160,13 @@ class ProgramRun {
       if (tensor.transient && tensor.value == ModelTensor::Value::there) tensor.value = ModelTensor::Value::faded;
       tensor.local = false;
     }
-    if (program_.seed % 4 == 0) check_iteration();
+    if (manager_->report().iterations_followed != followed_before_) result_.too_large_followed += too_large_in_this_;
+    if (program_.seed % 4 == 0) checks_.after_iteration(*manager_, addresses_, name_);
+    if (!first_ended_) first_ended_ = name_;
   }
 
-  View<std::byte, Device> view_of(std::size_t slot, const SliceRange& range) const {
-    const SlicedBytes& layout = models_[slot].layout;
-    return tensors_[slot]->slice(layout.begin(range.first), layout.size(range));
+  View<std::byte, Device> view_of(std::size_t slot, const SliceRange& range, ViewForm form) const {
+    return view_by(models_[slot].layout.path(range, form), *tensors_[slot]);
   }
 
   void operate(const Action& action) {
@@ -172,6 +175,7 @@ class ProgramRun {
     Kernel& kernel = kernels_.back();
     kernel.number = calls_.position();
     kernel.failure = &kernel_failure_;
+    kernel.finished = &kernels_finished_;
     std::vector<Bytes> sizes;
     bool twice = false;
     for (std::size_t i = 0; i < action.part_count; ++i) {
@@ -179,8 +183,7 @@ class ProgramRun {
       const ModelTensor& tensor = models_[part.slot];
       if (!tensor.exists) return;
       for (std::size_t j = 0; j < i; ++j) twice = twice || action.parts[j].slot == part.slot;
-      const SliceRange range =
-          tensor.uneven ? SliceRange{0, tensor.layout.slices} : tensor.layout.range(part.first, part.count);
+      const SliceRange range = tensor.range(part);
       kernel.parts[i] = {nullptr, tensor.layout, range, part.access, tensor.versions};
       sizes.push_back(Bytes{tensor.layout.bytes});
       if (part.access == Access::write && tensor.layout.whole(range)) continue;
@@ -193,17 +196,46 @@ class ProgramRun {
     if (action.bytes != 0) sizes.push_back(Bytes{action.bytes});
     if (!limits_.hold(sizes)) expected = {too_large, accepted};
     if (twice) expected = {misused, accepted};
-    const bool done = calls_.check(expected, [&] {
+    const bool done = call(expected, sizes, [&] {
       Views views;
       for (std::size_t i = 0; i < action.part_count; ++i) {
-        views[i].emplace(view_of(action.parts[i].slot, kernel.parts[i].range));
+        views[i].emplace(view_of(action.parts[i].slot, kernel.parts[i].range, action.parts[i].view));
       }
       launcher_.run(*manager_, action, kernel, views);
     });
+    if (done) ++kernels_launched_;
     for (std::size_t i = 0; i < action.part_count; ++i) {
       ModelTensor& tensor = models_[action.parts[i].slot];
       if (!done) calls_.note_drop(tensor);
       if (done && action.parts[i].access != Access::read) tensor.write(kernel.parts[i].range);
+    }
+  }
+
+  /// An operation that needs these sizes. Where it can never fit, the device must not notice.
+  template <class Call>
+  bool call(const Expected& expected, const std::vector<Bytes>& sizes, Call&& operation) {
+    if (expected.must != too_large) return calls_.check(expected, operation);
+    const std::size_t finished = kernels_finished_;
+    const auto before = progress();
+    if (calls_.check(expected, operation)) return true;
+    if (calls_.last() != too_large) return false;  // an earlier call's error came first
+    if (progress() != before) calls_.fail("what can never fit is refused after something was queued or waited for");
+    // On a real device other work goes on by itself.
+    if constexpr (requires { device_.progress(); }) {
+      if (kernels_finished_ != finished) calls_.fail("what can never fit is refused after other work went on");
+    }
+    checks_.check_too_large(operation_name(program_.actions[calls_.position()].name), sizes);
+    ++result_.too_large;
+    if (iteration_) ++result_.too_large_inside, ++too_large_in_this_;
+    if (finished != kernels_launched_) ++result_.too_large_in_flight;
+    return false;
+  }
+
+  [[nodiscard]] auto progress() const {
+    if constexpr (requires { device_.progress(); }) {
+      return device_.progress();
+    } else {
+      return 0;
     }
   }
 
@@ -217,7 +249,7 @@ class ProgramRun {
     bytes_.resize(tensor.layout.size(range));
     tensor.layout.fill(bytes_.data(), range, next);
     const Expected expected = whole ? Expected{} : calls_.expected_of_read(tensor);
-    if (calls_.check(expected, [&] { view_of(action.slot, range).upload(bytes_); })) {
+    if (calls_.check(expected, [&] { view_of(action.slot, range, action.view).upload(bytes_); })) {
       tensor.write(range);
     } else {
       calls_.note_drop(tensor);
@@ -230,8 +262,9 @@ class ProgramRun {
     if (!tensor.exists) return;
     const SliceRange range = tensor.layout.range(action.first, action.slices);
     bytes_.assign(tensor.layout.size(range), std::byte{0x77});
-    const bool done = calls_.check(calls_.expected_of_read(tensor),
-                                   [&] { view_of(action.slot, range).download(std::span<std::byte>(bytes_)); });
+    const bool done = calls_.check(calls_.expected_of_read(tensor), [&] {
+      view_of(action.slot, range, action.view).download(std::span<std::byte>(bytes_));
+    });
     if (done) {
       check_bytes(bytes_, tensor.layout, range, tensor.versions);
     } else {
@@ -248,7 +281,8 @@ class ProgramRun {
     promise.versions = tensor.versions;
     promise.bytes.assign(tensor.layout.size(promise.range), std::byte{0x77});
     const bool done = calls_.check(calls_.expected_of_read(tensor), [&] {
-      promise.pending.emplace(view_of(action.slot, promise.range).download_async(std::span<std::byte>(promise.bytes)));
+      const auto view = view_of(action.slot, promise.range, action.view);
+      promise.pending.emplace(view.download_async(std::span<std::byte>(promise.bytes)));
     });
     if (!done) calls_.note_drop(tensor);
   }
@@ -282,44 +316,44 @@ class ProgramRun {
     Options now = program_.manager;
     now.device_budget = bytes;
     const bool up = budget > limits_.budget;
-    if (!iteration_) most_budget_ = std::max(most_budget_, budget);
+    if (!iteration_) checks_.budget_asked(budget);
     const Expected expected{iteration_ ? misused : accepted, up ? out_of_memory : accepted};
     if (calls_.check(expected, [&] { manager_->set_budget(bytes); })) {
       limits_ = ProgramLimits(Device(*backend_).capabilities(), now);
       ++result_.budget_changes;
     }
-    const Report report = manager_->report();
-    if (report.device_budget != limits_.budget) calls_.fail("another budget than the one that was set");
-    check_report(report);
-    if constexpr (requires { device_.taken(bytes); }) {
-      if (const std::string wrong = device_.taken(limits_.budget); !wrong.empty()) calls_.fail(wrong);
+  }
+
+  // ---- the end
+
+  // Behind the last action; a plan may have dropped what no iteration reads there.
+  void read_all() {
+    calls_.go_to(program_.actions.size());
+    if (!program_.reads_all) return;
+    calls_.allow_drops();
+    Action action;
+    action.kind = ActionKind::download;
+    for (action.slot = 0; action.slot < slot_count && ok(); ++action.slot) {
+      calls_.go_to(program_.actions.size());
+      download(action);
+      result_.outcomes.push_back(calls_.last());
     }
   }
 
-  // ---- what holds after iterations, and in the end
-
-  void check_report(const Report& report) {
-    Options options = program_.manager;
-    options.device_budget = most_budget_;
-    if (report.device_used > limits_.budget || report.device_peak > options.device_budget) {
-      calls_.fail("the device budget is exceeded");
-    }
-    if (report.host_peak > options.host_budget) calls_.fail("the host budget is exceeded");
-    if (report.pinned_used > options.pinned_budget) calls_.fail("the pinned budget is exceeded");
-    if (const std::string excess = device_.excess(report, options); !excess.empty()) calls_.fail(excess);
-  }
-
-  void check_iteration() {
-    const Report report = manager_->report();
-    check_report(report);
-    const std::string moved = addresses_.check(report, iteration_name(iteration_number_));
-    if (!moved.empty()) calls_.fail(moved);
+  /// The scheduler knows an iteration once the next one begins.
+  void look_for_trace() {
+    if (!settings_.keep_trace || result_.first_trace || !first_ended_) return;
+    result_.first_trace = scheduler_.trace(*first_ended_);
   }
 
   void finish() {
     if (!manager_) return;
+    if (settings_.keep_trace && !result_.first_trace && !iteration_) {
+      (void)calls_.check({}, [&] { (void)manager_->iteration("behind the program"); });
+      look_for_trace();
+    }
     const Report report = manager_->report();
-    if (ok()) check_report(report);
+    if (ok()) checks_.check_report(report);
     result_.operations = report.operations;
     result_.iterations_on_demand = report.iterations_on_demand;
     result_.iterations_followed = report.iterations_followed;
@@ -329,6 +363,7 @@ class ProgramRun {
     result_.notes = report.notes;
     result_.sampled_rounds = report.sampled_rounds;
     result_.plans_remade = report.plans_remade;
+    for (const PlanSummary& plan : report.plans) result_.planners.push_back(plan.planner);
     if (!settings_.save_plans) return;
     for (std::uint8_t number = 0; number < 3; ++number) {
       const std::string name(iteration_name(number));
@@ -339,15 +374,10 @@ class ProgramRun {
     }
   }
 
-  /// Manager, backend, tensors, promises and a begun iteration go in any order; nothing is left.
+  /// Nothing is left of it all.
   void end_everything() {
-    std::array<std::size_t, slot_count + promise_count + 3> order{};
-    std::iota(order.begin(), order.end(), std::size_t{0});
-    for (std::size_t i = order.size(); i > 1; --i) {
-      std::swap(order[i - 1], order[random_.below(static_cast<std::uint32_t>(i))]);
-    }
-    for (const std::size_t what : order) {
-      end(what);
+    for (const Ending& ending : endings(program_)) {
+      end(ending);
       check_device();
     }
     scheduler_ = Scheduler();
@@ -355,19 +385,15 @@ class ProgramRun {
     result_.trace_hash = device_.trace_hash();
   }
 
-  void end(std::size_t what) {
-    if (what < slot_count) {
-      tensors_[what].reset();
-    } else if (what < slot_count + promise_count) {
-      Promise& promise = promises_[what - slot_count];
-      if (random_.below(2) == 0) collect(promise);
-      promise.pending.reset();
-    } else if (what == slot_count + promise_count) {
-      iteration_.reset();
-    } else if (what == slot_count + promise_count + 1) {
-      backend_.reset();
-    } else {
-      manager_.reset();
+  void end(const Ending& ending) {
+    switch (ending.what) {
+      case Ending::What::tensor: return tensors_[ending.number].reset();
+      case Ending::What::promise:
+        if (ending.collect) collect(promises_[ending.number]);
+        return promises_[ending.number].pending.reset();
+      case Ending::What::iteration: return iteration_.reset();
+      case Ending::What::backend: return backend_.reset();
+      case Ending::What::manager: return manager_.reset();
     }
   }
 
@@ -377,15 +403,19 @@ class ProgramRun {
   D device_;
   ProgramCalls calls_;
   KernelFailure kernel_failure_;
-  simulated::Random random_;
   ProgramLimits limits_;
-  Bytes most_budget_;  // asked for so far
+  ProgramChecks<D> checks_;
 
   std::vector<Kernel> kernels_;  // never moves: queued work refers to them
+  std::size_t kernels_launched_ = 0;
+  std::atomic<std::size_t> kernels_finished_ = 0;
   std::vector<std::byte> bytes_;
   AddressHistory addresses_;
   ProgramLauncher<D> launcher_;
-  std::uint8_t iteration_number_ = 0;
+  std::string_view name_;  // of the last iteration
+  std::optional<std::string_view> first_ended_;
+  std::uint64_t too_large_in_this_ = 0;
+  std::uint64_t followed_before_ = 0;
 
   std::optional<Device> backend_;
   Scheduler scheduler_;

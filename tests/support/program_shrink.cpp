@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "support/program_simplify.hpp"
+
 namespace swapmm::test {
 namespace {
 
@@ -56,8 +58,13 @@ bool leave_out_parts(TestProgram& program, const std::function<bool(const TestPr
 }  // namespace
 
 TestProgram shrink(TestProgram program, const std::function<bool(const TestProgram&)>& fails) {
+  if (std::exchange(program.steady, false)) program.steady = !fails(program);
   for (bool smaller = true; std::exchange(smaller, false);) {
     smaller = leave_out_iterations(program, fails);
+    if (program.steady) {  // and stays so: iterations are alike
+      smaller = simplify(program, fails) || smaller;
+      continue;
+    }
     for (std::size_t length = std::max<std::size_t>(program.actions.size() / 2, 1); length > 0; length /= 2) {
       for (std::size_t begin = program.actions.size(); begin >= length;) {
         begin -= length;
@@ -66,6 +73,7 @@ TestProgram shrink(TestProgram program, const std::function<bool(const TestProgr
       }
     }
     smaller = leave_out_parts(program, fails) || smaller;
+    smaller = simplify(program, fails) || smaller;
   }
   return program;
 }

@@ -7,7 +7,8 @@
 
 namespace swapmm::test {
 
-/// Leaves out actions, whole iterations first, for as long as `fails` stays true of what is left. The budgets stay.
+/// Leaves out actions, whole iterations first, and simplifies what is left (program_simplify.hpp), for as long as
+/// `fails` stays true of it. Of a program that fails only where it is steady, iterations stay alike.
 [[nodiscard]] TestProgram shrink(TestProgram program, const std::function<bool(const TestProgram&)>& fails);
 
 }  // namespace swapmm::test

@@ -4,12 +4,12 @@
 // The simulated device under the runner of programs.
 
 #include <array>
-#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <span>
 #include <string>
 #include <string_view>
+#include <tuple>
 
 #include <swapmm/backend/simulated.hpp>
 #include <swapmm/report.hpp>
@@ -31,7 +31,7 @@ class SimulatedProgramDevice {
 
   static void launch(simulated::Queue& queue, std::string_view name, Kernel& kernel, const LaunchForm& form,
                      std::span<const Place> places) {
-    const auto duration = duration_of(name);
+    const auto duration = kernel_duration(name);
     const Touched touched(kernel, places);
     const Kernel& ready = kernel;
     const auto read = [&ready] { ready.read(); };
@@ -52,7 +52,7 @@ class SimulatedProgramDevice {
   static simulated::NativeEvent launch(simulated::Queue& queue, std::string_view name, Kernel& kernel,
                                        const LaunchForm& form, std::span<const Place> places,
                                        const simulated::WaitList& waits) {
-    const auto duration = duration_of(name);
+    const auto duration = kernel_duration(name);
     const Touched touched(kernel, places);
     const Kernel& ready = kernel;
     const auto read = [&ready] { ready.read(); };
@@ -79,6 +79,12 @@ class SimulatedProgramDevice {
     if (counters.pinned_bytes > options.pinned_budget) return "the host holds more than its pinned budget";
     if (counters.host_bytes > report.host_used) return "the host holds more than the report says";
     return {};
+  }
+  /// What the host has asked the device for, and the time that it has waited.
+  [[nodiscard]] auto progress() const {
+    const simulated::Counters& counters = probe_.counters();
+    return std::tuple(std::to_array(counters.queued), counters.waited_events, counters.host_waits,
+                      counters.device_memories.made, counters.host_memories.made, probe_.now());
   }
   /// Exactly the budget is taken from the driver.
   [[nodiscard]] std::string taken(Bytes budget) const {
@@ -113,10 +119,6 @@ class SimulatedProgramDevice {
     std::array<simulated::Touch, most_parts + 1> touches_;
     std::size_t count_ = 0;
   };
-
-  static std::chrono::nanoseconds duration_of(std::string_view name) {
-    return std::chrono::nanoseconds{100 + 50 * static_cast<std::int64_t>(name.back() % 8)};
-  }
 
   Backend probe_;
 };

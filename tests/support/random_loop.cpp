@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include <swapmm/backend/simulated/random.hpp>
 #include <swapmm/plan/planner.hpp>
 
 namespace swapmm::test {

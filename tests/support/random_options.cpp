@@ -13,7 +13,7 @@
 namespace swapmm::test {
 namespace {
 
-bool chance(simulated::Random& random, std::uint32_t percent) { return random.below(100) < percent; }
+bool percent_chance(simulated::Random& random, std::uint32_t percent) { return random.below(100) < percent; }
 
 /// The sizes of the bundles of a program, and what lives in it at one time.
 class Sizes {
@@ -77,10 +77,10 @@ Bytes random_budget(simulated::Random& random, const Sizes& sizes) {
 
 /// Slabs from the smallest to such that hold all; where memory is short, blocks of one size become those of another.
 void draw_slabs(simulated::Random& random, simulated::Options& device, Options& manager) {
-  if (!chance(random, 40)) return;
+  if (!percent_chance(random, 40)) return;
   device.host_slab = Bytes{std::uint64_t{256} << random.below(9)};
-  if (chance(random, 70)) manager.pinned_budget = Bytes{256 + random.below(4096)};
-  if (chance(random, 10)) manager.host_budget = Bytes{4096 + random.below(8192)};
+  if (percent_chance(random, 70)) manager.pinned_budget = Bytes{256 + random.below(4096)};
+  if (percent_chance(random, 10)) manager.host_budget = Bytes{4096 + random.below(8192)};
 }
 
 }  // namespace
@@ -97,21 +97,21 @@ void draw_device(simulated::Random& random, simulated::Options& device) {
   device.seed = random.next();
   device.pieces = 1 + static_cast<int>(random.below(8));
   device.alignment = Bytes{alignments[random.below(static_cast<std::uint32_t>(alignments.size()))]};
-  device.half_duplex = chance(random, 25);
-  device.needs_flush = chance(random, 30);
-  device.steps_in_calls = !chance(random, 20);
+  device.half_duplex = percent_chance(random, 25);
+  device.needs_flush = percent_chance(random, 30);
+  device.steps_in_calls = !percent_chance(random, 20);
   device.h2d.bytes_per_second = 100'000'000U << random.below(6);
   device.d2h.bytes_per_second = 100'000'000U << random.below(6);
 }
 
 void draw_scheduler(simulated::Random& random, SchedulerOptions& scheduler) {
   // `best` tries all the others on small programs: seldom, for its time.
-  const auto known = chance(random, 10) ? planners() : planners().first(planners().size() - 1);
-  scheduler.observe = chance(random, 4) ? 0 : 1 + random.below(3);
+  const auto known = percent_chance(random, 10) ? planners() : planners().first(planners().size() - 1);
+  scheduler.observe = percent_chance(random, 4) ? 0 : 1 + random.below(3);
   scheduler.planner = std::string(known[random.below(static_cast<std::uint32_t>(known.size()))].name);
-  scheduler.planning = chance(random, 25) ? Planning::deferred : Planning::immediate;
+  scheduler.planning = percent_chance(random, 25) ? Planning::deferred : Planning::immediate;
   scheduler.max_period = 1 + random.below(4);
-  if (chance(random, 10)) scheduler.max_sequences = 1 + random.below(3);
+  if (percent_chance(random, 10)) scheduler.max_sequences = 1 + random.below(3);
 }
 
 void draw_measures(simulated::Random& random, SchedulerOptions& scheduler) {
@@ -125,24 +125,24 @@ void draw_measures(simulated::Random& random, SchedulerOptions& scheduler) {
 }
 
 void draw_budget_changes(simulated::Random& random, TestProgram& program) {
-  if (!chance(random, 30) || (program.steady && program.device.max_allocation)) return;
+  if (!percent_chance(random, 30) || (program.steady && program.device.max_allocation)) return;
   const Sizes sizes(program);
   std::vector<std::size_t> between;
   bool inside = false;
   for (std::size_t i = 0; i < program.actions.size(); ++i) {
     if (program.actions[i].kind == ActionKind::end_iteration) inside = false;
-    if (!inside || chance(random, 2)) between.push_back(i + (inside ? 0 : 1));
+    if (!inside || percent_chance(random, 2)) between.push_back(i + (inside ? 0 : 1));
     if (program.actions[i].kind == ActionKind::begin_iteration) {
       inside = true;
       if (!between.empty() && between.back() == i + 1) between.pop_back();
     }
   }
-  const bool refused = chance(random, 30);  // where it is more than there was first
+  const bool refused = percent_chance(random, 30);  // where it is more than there was first
   for (std::uint32_t changes = 1 + random.below(4); changes > 0 && !between.empty(); --changes) {
     Action action;
     action.kind = ActionKind::set_budget;
     Bytes budget = random_budget(random, sizes);
-    if (!program.steady && chance(random, 15)) budget = Bytes{1 + budget.value / 2};
+    if (!program.steady && percent_chance(random, 15)) budget = Bytes{1 + budget.value / 2};
     action.bytes = static_cast<std::uint32_t>(budget.value);
     const Bytes whole = round_up(budget, program.device.alignment);
     if (!refused) program.device.device_bytes = std::max(program.device.device_bytes, whole);
@@ -158,19 +158,19 @@ void draw_budgets(simulated::Random& random, TestProgram& program) {
   Options& manager = program.manager;
   manager.device_budget = std::max(random_budget(random, sizes), device.alignment);
   device.device_bytes = round_up(manager.device_budget, device.alignment);
-  if (chance(random, 12)) {
+  if (percent_chance(random, 12)) {
     const Bytes arena = round_up(sizes.largest_tensor() + Bytes{random.below(256)}, device.alignment);
-    if (sizes.all_pack(manager.device_budget, arena) || chance(random, 20)) device.max_allocation = arena;
+    if (sizes.all_pack(manager.device_budget, arena) || percent_chance(random, 20)) device.max_allocation = arena;
   }
   manager.queue_depth = std::size_t{8} << random.below(3);
   manager.run_ahead = 1 + random.below(3);
-  if (chance(random, 25)) manager.demand_mode = DemandMode::per_operation;
-  manager.check_access = chance(random, 2);
+  if (percent_chance(random, 25)) manager.demand_mode = DemandMode::per_operation;
+  manager.check_access = percent_chance(random, 2);
   const Bytes host = sizes.most_live() + Bytes{random.below(2048)};
-  if (chance(random, 20)) manager.pinned_budget = Bytes{random.below(4096)};
-  if (chance(random, 7)) manager.host_budget = host;
-  if (chance(random, 10)) device.pinned_bytes = Bytes{random.below(4096)};
-  if (chance(random, 3)) device.host_bytes = host;
+  if (percent_chance(random, 20)) manager.pinned_budget = Bytes{random.below(4096)};
+  if (percent_chance(random, 7)) manager.host_budget = host;
+  if (percent_chance(random, 10)) device.pinned_bytes = Bytes{random.below(4096)};
+  if (percent_chance(random, 3)) device.host_bytes = host;
   draw_slabs(random, device, manager);
 }
 

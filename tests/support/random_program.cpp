@@ -56,6 +56,8 @@ class ProgramGenerator {
     simulated::Random later(program_.seed ^ 0x5E7'B0D6E7U);  // so that the rest is as it was
     draw_measures(later, program_.scheduler);
     draw_budget_changes(later, program_);
+    draw_views(later);
+    program_.reads_all = later.below(2) == 0;
     return std::move(program_);
   }
 
@@ -346,6 +348,19 @@ class ProgramGenerator {
         action.parts[below(action.part_count)] = random_part(any_of(action.parts).slot);
       }
       return;
+    }
+  }
+
+  /// Some parts are reached by other ways.
+  void draw_views(simulated::Random& random) {
+    const auto draw = [&](ViewForm& view) {
+      if (random.below(3) == 0) view = static_cast<ViewForm>(1 + random.below(view_form_count - 1));
+    };
+    for (Action& action : program_.actions) {
+      for (std::size_t i = 0; i < action.part_count; ++i) draw(action.parts[i].view);
+      const bool by_host = action.kind == ActionKind::upload || action.kind == ActionKind::download ||
+                           action.kind == ActionKind::promise;
+      if (by_host) draw(action.view);
     }
   }
 

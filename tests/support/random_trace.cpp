@@ -66,6 +66,12 @@ Trace random_trace(std::mt19937_64& random, const RandomTraceOptions& options) {
   return trace;
 }
 
+std::chrono::nanoseconds compute_of(const Trace& trace) {
+  std::chrono::nanoseconds sum{0};
+  for (const TraceOperation& operation : trace.operations) sum += operation.duration;
+  return sum;
+}
+
 Machine random_machine(std::mt19937_64& random, Bytes least_budget) {
   const auto link = [&] {
     Link result;

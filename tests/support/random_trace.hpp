@@ -24,6 +24,9 @@ struct RandomTraceOptions {
 /// late and host reads of values long written.
 [[nodiscard]] Trace random_trace(std::mt19937_64& random, const RandomTraceOptions& options = {});
 
+/// The sum of its operations' durations.
+[[nodiscard]] std::chrono::nanoseconds compute_of(const Trace& trace);
+
 /// A machine that passes check_machine. Its budget is at least `least_budget`; alignment, arenas that hold
 /// `least_budget`, half duplex and latencies occur.
 [[nodiscard]] Machine random_machine(std::mt19937_64& random, Bytes least_budget);

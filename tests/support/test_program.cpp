@@ -9,19 +9,6 @@ namespace {
 
 constexpr std::array<std::string_view, 3> iteration_names{"train", "evaluate", "warm up"};
 
-std::string_view text(simulated::Order order) {
-  switch (order) {
-    case simulated::Order::virtual_time: return "virtual time";
-    case simulated::Order::uniform: return "uniform";
-    case simulated::Order::pct: return "pct";
-    case simulated::Order::starved: return "starved";
-    case simulated::Order::copies_first: return "copies first";
-    case simulated::Order::copies_last: return "copies last";
-    case simulated::Order::chosen: return "chosen";
-  }
-  return "unknown";
-}
-
 std::string_view text(Lifetime lifetime) {
   switch (lifetime) {
     case Lifetime::observed: return "observed";
@@ -40,13 +27,15 @@ std::string_view text(Access access) {
   return "unknown";
 }
 
-void print_slices(std::ostream& out, std::size_t first, std::size_t count) {
+void print_slices(std::ostream& out, std::size_t first, std::size_t count, ViewForm view) {
+  constexpr std::array<std::string_view, view_form_count> forms{"", " by two slices", " by rows", " as a matrix"};
   if (first != 0 || count < most_slices) out << "[" << first << ", " << first + count << ")";
+  out << forms[static_cast<std::size_t>(view)];
 }
 
 void print_device(std::ostream& out, const simulated::Options& device) {
   out << "device: " << device.device_bytes.value << " bytes, alignment " << device.alignment.value << ", "
-      << text(device.order) << ", seed " << device.seed << ", pieces " << device.pieces;
+      << to_string(device.order) << ", seed " << device.seed << ", pieces " << device.pieces;
   if (device.order == simulated::Order::pct) out << ", depth " << device.pct_depth;
   if (device.order == simulated::Order::starved) out << ", queue " << index(device.starved_queue);
   if (device.max_allocation) out << ", largest allocation " << device.max_allocation->value;
@@ -81,6 +70,19 @@ void print_scheduler(std::ostream& out, const SchedulerOptions& scheduler) {
 
 }  // namespace
 
+std::string_view to_string(simulated::Order order) {
+  switch (order) {
+    case simulated::Order::virtual_time: return "virtual time";
+    case simulated::Order::uniform: return "uniform";
+    case simulated::Order::pct: return "pct";
+    case simulated::Order::starved: return "starved";
+    case simulated::Order::copies_first: return "copies first";
+    case simulated::Order::copies_last: return "copies last";
+    case simulated::Order::chosen: return "chosen";
+  }
+  return "unknown";
+}
+
 std::string_view iteration_name(std::uint8_t number) { return iteration_names[number % iteration_names.size()]; }
 
 std::string operation_name(std::uint8_t number) { return "op" + std::to_string(number); }
@@ -101,7 +103,7 @@ std::ostream& operator<<(std::ostream& out, const Action& action) {
       for (std::size_t i = 0; i < action.part_count; ++i) {
         const Part& part = action.parts[i];
         out << " " << text(part.access) << " t" << int{part.slot};
-        print_slices(out, part.first, part.count);
+        print_slices(out, part.first, part.count, part.view);
       }
       if (action.bytes != 0) out << " scratch " << action.bytes;
       if (action.form.gives_event) out << ", gives an event";
@@ -112,11 +114,11 @@ std::ostream& operator<<(std::ostream& out, const Action& action) {
     case ActionKind::upload:
     case ActionKind::download:
       out << (action.kind == ActionKind::upload ? "upload t" : "download t") << slot;
-      print_slices(out, action.first, action.slices);
+      print_slices(out, action.first, action.slices, action.view);
       return out;
     case ActionKind::promise:
       out << "promise " << int{action.other} << ": t" << slot;
-      print_slices(out, action.first, action.slices);
+      print_slices(out, action.first, action.slices, action.view);
       return out;
     case ActionKind::collect: return out << "collect " << int{action.other};
     case ActionKind::drop: return out << "drop " << int{action.other};
@@ -128,7 +130,8 @@ std::ostream& operator<<(std::ostream& out, const Action& action) {
 }
 
 std::ostream& operator<<(std::ostream& out, const TestProgram& program) {
-  out << "seed " << program.seed << (program.steady ? ", steady\n" : "\n");
+  out << "seed " << program.seed << (program.steady ? ", steady" : "") << (program.reads_all ? ", reads all" : "")
+      << (program.ends_plainly ? ", ends plainly\n" : "\n");
   print_device(out, program.device);
   print_manager(out, program.manager);
   print_scheduler(out, program.scheduler);

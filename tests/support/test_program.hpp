@@ -49,12 +49,22 @@ struct LaunchForm {
   bool by_bundle = true;  ///< run(name, bundle, ...); else reads(), writes(), updates(), where the parts allow it
 };
 
+/// By which way through views the program comes to a part of a tensor. The bytes are the same.
+enum class ViewForm : std::uint8_t {
+  direct,          ///< a slice of the tensor
+  slice_of_slice,  ///< what lies behind the part's beginning, and the part of that
+  rows,            ///< the tensor as a matrix, and rows of it
+  reshaped,        ///< the slice, as a matrix
+};
+inline constexpr std::size_t view_form_count = 4;
+
 /// Slices [first, first + count) of the tensor in a slot; all of them where it has fewer.
 struct Part {
   std::uint8_t slot = 0;
   Access access = Access::read;
   std::uint8_t first = 0;
   std::uint8_t count = most_slices;
+  ViewForm view = ViewForm::direct;
 };
 
 struct Action {
@@ -65,7 +75,8 @@ struct Action {
   std::uint8_t slices = most_slices;
   std::uint8_t name = 0;
   std::uint8_t part_count = 0;
-  bool uneven = false;  ///< of make: slices begin at any byte; operations use the tensor as a whole
+  bool uneven = false;               ///< of make: slices begin at any byte; operations use the tensor as a whole
+  ViewForm view = ViewForm::direct;  ///< of uploads, downloads and promises
   Lifetime lifetime = Lifetime::observed;
   LaunchForm form{};
   std::uint32_t bytes = 0;
@@ -79,10 +90,13 @@ struct TestProgram {
   SchedulerOptions scheduler{};
   /// Each iteration reads values where all others of its place in the cycle read them, so that no value may be lost.
   bool steady = false;
+  bool reads_all = false;     ///< behind its last action the host reads each value that there is
+  bool ends_plainly = false;  ///< nothing is collected, and everything goes in one order, the manager last
   std::vector<Action> actions{};
 };
 
 [[nodiscard]] std::string_view iteration_name(std::uint8_t number);
+[[nodiscard]] std::string_view to_string(simulated::Order order);
 [[nodiscard]] std::string operation_name(std::uint8_t number);
 
 /// One line per option that is not the default, and one per action.
