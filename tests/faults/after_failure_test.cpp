@@ -3,67 +3,23 @@
 
 #include <doctest/doctest.h>
 
-#include <chrono>
 #include <cstdint>
+#include <exception>
 #include <new>
-#include <stdexcept>
 #include <string>
 #include <vector>
 
 #include <swapmm/backend/faulty.hpp>
 #include <swapmm/backend/simulated.hpp>
+#include <swapmm/runtime/failures.hpp>
 #include <swapmm/swapmm.hpp>
 
+#include "faults/failure_desk.hpp"
 #include "support/failing_new.hpp"
 
 using namespace swapmm;
 using namespace swapmm::literals;
-
-namespace {
-
-using Device = Faulty<simulated::Backend>;
-using IntTensor = Tensor<int, Device>;
-using simulated::Touch;
-constexpr std::size_t size = 64;  // elements: 256 bytes
-
-struct Fixture {
-  explicit Fixture(Options options = {.device_budget = 1_KiB}) : manager(device, options) {}
-
-  IntTensor tensor(const char* name, int value) {
-    IntTensor made = manager.tensor<int>({size}, name);
-    made.upload(std::vector<int>(size, value));
-    return made;
-  }
-  void add_one(const char* name, const IntTensor& tensor, bool fails = false) {
-    manager.run(name, updates(tensor), [&](auto& op) {
-      auto view = op[tensor];
-      op.queue().launch(name, std::chrono::nanoseconds{10}, {Touch::write(view)}, [view, fails] {
-        if (fails) throw std::runtime_error("the kernel failed");
-        for (int& element : view) ++element;
-      });
-    });
-  }
-
-  Device device{simulated::Backend()};
-  MemoryManager<Device> manager;
-};
-
-/// The text of what `call` throws; empty where it throws nothing.
-template <class Expected, class Call>
-std::string error_of(Call&& call) {
-  try {
-    call();
-  } catch (const Expected& error) {
-    return error.what();
-  }
-  return {};
-}
-
-bool names(const std::string& text, const std::string& name) {
-  return text.find('"' + name + '"') != std::string::npos;
-}
-
-}  // namespace
+using namespace swapmm::test::failures;
 
 TEST_CASE("an asynchronous download whose copy failed throws each time it is collected") {
   Fixture f;
@@ -115,6 +71,22 @@ TEST_CASE("a failure is seen behind a copy that other points have confirmed") {
   }
   CHECK(names(text, "t"));
   CHECK(names(error_of<WorkFailed>([&] { pending.wait(); }), "t"));
+}
+
+TEST_CASE(
+    "a value that the host gave since is not lost with the work that failed, though a copy of the one before it is") {
+  Fixture f;
+  const IntTensor t = f.tensor("t", 1);
+  IntTensor u = f.tensor("u", 2);
+  f.add_one("fine", u);
+  f.add_one("fails", t, true);
+  std::vector<int> target(size);
+  const auto pending = u.download_async(target);  // queued behind the failure
+  u.upload(std::vector<int>(size, 7));
+  const std::string text = error_of<WorkFailed>([&] { f.manager.synchronize(); });
+  CHECK(names(text, "t"));
+  CHECK_FALSE(names(text, "u"));
+  CHECK(u.download()[0] == 7);
 }
 
 TEST_CASE("an upload that fails leaves the value before it") {
@@ -237,4 +209,113 @@ TEST_CASE("a checked operation that does not come about leaves the value that it
       CHECK(t.download()[0] == (queued ? 9 : 2));
     }
   }
+}
+
+TEST_CASE("a loss that there was no memory to tell of is told by the next call") {
+  std::uint64_t n = 0;
+  std::size_t short_of_memory = 0;
+  for (bool fired = true; fired;) {
+    Fixture f;
+    const IntTensor t = f.tensor("t", 1);
+    f.add_one("fails", t, true);
+    std::exception_ptr told;
+    {
+      const test::FailingNew failing(++n);
+      try {
+        f.manager.synchronize();
+      } catch (const WorkFailed&) {
+        told = std::current_exception();
+      } catch (const std::bad_alloc&) {
+        ++short_of_memory;
+      }
+      fired = failing.fired();
+    }
+    CAPTURE(n);
+    const std::string text = error_of<WorkFailed>([&] {
+      if (told) std::rethrow_exception(told);
+      f.manager.synchronize();
+    });
+    CHECK(names(text, "t"));
+    f.manager.synchronize();
+    CHECK(names(error_of<WorkFailed>([&] { (void)t.download(); }), "t"));
+  }
+  CHECK(short_of_memory > 2);
+}
+
+TEST_CASE("a query that fails once behind work that failed does not cost the device") {
+  std::uint64_t n = 0;
+  for (bool fired = true; fired;) {
+    Fixture f;
+    const IntTensor t = f.tensor("t", 1);
+    const IntTensor u = f.tensor("u", 2);
+    f.add_one("fails", t, true);
+    f.device.restart({FaultClass::status_query, FaultMode::once, ++n});
+    std::string text;
+    for (int tries = 0; tries < 2 && text.empty(); ++tries) {
+      try {
+        f.manager.synchronize();
+      } catch (const WorkFailed& error) {
+        text = error.what();
+      } catch (const BackendError&) {  // the query itself
+      }
+    }
+    fired = f.device.fired() > 0;
+    CAPTURE(n);
+    CHECK(names(text, "t"));
+    f.device.restart({});
+    CHECK(u.download()[0] == 2);
+  }
+  CHECK(n > 2);
+}
+
+TEST_CASE("work fails, and the event behind it is refused: another event tells, or the value counts as lost") {
+  for (const FaultMode mode : {FaultMode::once, FaultMode::for_ever}) {
+    CAPTURE(mode);
+    Fixture f;
+    const IntTensor t = f.tensor("t", 1);
+    const IntTensor u = f.tensor("u", 2);
+    f.device.restart({FaultClass::record, mode, 1});
+    f.add_one("fails", t, true);
+    REQUIRE(f.device.fired() > 0);
+    f.device.restart({});
+    const std::string text = error_of<WorkFailed>([&] { f.manager.synchronize(); });
+    CHECK(names(text, "t"));
+    CHECK_FALSE(names(text, "u"));
+    const bool nobody_tells = text.find("operation \"fails\" may have failed: injected fault: record") == 0;
+    CHECK(nobody_tells == (mode == FaultMode::for_ever));
+    CHECK(names(error_of<WorkFailed>([&] { (void)t.download(); }), "t"));
+    CHECK(u.download()[0] == 2);
+  }
+}
+
+TEST_CASE("errors that were found too late are told one by one, and none that declares a loss is forgotten") {
+  runtime::Store<simulated::Backend> store(simulated::Backend(), {.device_budget = 1_KiB});
+  runtime::Failures<simulated::Backend> failures(store);
+  const auto harmless = std::make_exception_ptr(BackendError(BackendError::Kind::failed, 1, "harmless"));
+  for (int i = 0; i < 20; ++i) failures.postpone(harmless, false);
+  failures.postpone(std::make_exception_ptr(WorkFailed("a value is lost")), true);
+  std::vector<std::string> told;
+  for (std::string text = "none yet"; !text.empty();) {
+    text = error_of<Error>([&] { failures.check(); });
+    if (!text.empty()) told.push_back(text);
+  }
+  REQUIRE(told.size() > 2);
+  CHECK(told.front() == "harmless");
+  CHECK(told.back() == "a value is lost");
+}
+
+TEST_CASE("where failures stick, work that fails late takes the device with it, once and for all") {
+  simulated::Options options;
+  options.failures_stick = true;
+  Device device{simulated::Backend(options)};
+  MemoryManager<Device> manager(device, {.device_budget = 1_KiB});
+  IntTensor t = manager.tensor<int>({size}, "t");
+  t.upload(std::vector<int>(size, 1));
+  device.restart({FaultClass::copy_to_device, FaultMode::late, 1});
+  manager.run("read", reads(t), [](auto&) {});
+  const std::string text = error_of<DeviceLost>([&] { manager.synchronize(); });
+  CHECK(text.find("no value is lost") != std::string::npos);
+  CHECK(error_of<DeviceLost>([&] { (void)t.download(); }) == text);
+  CHECK(error_of<DeviceLost>([&] { (void)manager.tensor<int>({size}, "late"); }) == text);
+  CHECK_THROWS_AS(MemoryManager<Device>(device, {.device_budget = 1_KiB}), Error);
 }

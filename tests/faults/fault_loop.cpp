@@ -3,14 +3,14 @@
 
 #include <algorithm>
 #include <array>
-#include <iomanip>
-#include <ostream>
+#include <map>
+#include <mutex>
 #include <utility>
 
 namespace swapmm::test {
 namespace {
 
-constexpr std::uint64_t most_sites = 100'000;
+constexpr std::uint64_t most_calls = 100'000;
 // Values of n that no stride leaves out.
 #ifdef SWAPMM_TEST_IS_SLOW
 constexpr std::uint64_t always = 3;
@@ -35,94 +35,95 @@ simulated::Options device_for(const Scenario& scenario, std::uint64_t seed) {
   return options;
 }
 
-bool same(const FaultKind& a, const FaultKind& b) {
-  return a.source == b.source && a.fault_class == b.fault_class && a.mode == b.mode;
+/// How many errors the faults that came about may give; none where there is no limit.
+std::optional<std::size_t> most_errors(const std::vector<Hit>& hits, bool failures_stick) {
+  std::size_t most = 0;
+  for (const Hit& hit : hits) {
+    if (hit.kind.repeats() || hit.kind.loses_device() || (failures_stick && hit.kind.late())) return std::nullopt;
+    if (hit.kind.way != Way::slow && hit.kind.way != Way::part) ++most;  // of these nothing is an error
+  }
+  return most;
+}
+
+std::string listed(const std::vector<std::string>& texts) {
+  std::string all;
+  for (std::size_t i = 0; i < std::min<std::size_t>(texts.size(), 4); ++i) all += (i == 0 ? "" : " | ") + texts[i];
+  return texts.size() > 4 ? all + " | and so on" : all;
 }
 
 }  // namespace
 
-std::string FaultKind::row() const {
-  switch (source) {
-    case Fault::Source::nothing: break;
-    case Fault::Source::backend: return std::string(to_string(fault_class));
-    case Fault::Source::operator_new: return "operator_new";
-    case Fault::Source::kernel: return "kernel";
-    case Fault::Source::stream: return "file";
-  }
-  return "nothing";
-}
-
-std::string FaultKind::column() const {
-  if (source == Fault::Source::stream) return mode == FaultMode::once ? "full" : "throws";
-  return std::string(to_string(mode));
-}
-
-const std::vector<FaultKind>& fault_kinds() {
-  static const std::vector<FaultKind> kinds = [] {
-    std::vector<FaultKind> all;
-    for (std::size_t c = 0; c < fault_class_count; ++c) {
-      for (std::size_t m = 0; m < fault_mode_count; ++m) {
-        const auto fault_class = static_cast<FaultClass>(c);
-        const auto mode = static_cast<FaultMode>(m);
-        if (applicable(fault_class, mode)) all.push_back({Fault::Source::backend, fault_class, mode});
-      }
-    }
-    all.push_back({Fault::Source::operator_new, {}, FaultMode::once});
-    all.push_back({Fault::Source::kernel, {}, FaultMode::late});
-    all.push_back({Fault::Source::stream, {}, FaultMode::once});
-    all.push_back({Fault::Source::stream, {}, FaultMode::thrown});
-    return all;
-  }();
-  return kinds;
-}
-
-RunResult run_with_fault(const Scenario& scenario, const Fault& fault, std::uint64_t seed, AllocationSites* sites) {
+RunResult run_with_faults(const Scenario& scenario, const Faults& faults, std::uint64_t seed, AllocationSites* sites) {
   RunResult result;
-  World world(device_for(scenario, seed), fault, sites);
+  World world(device_for(scenario, seed), faults, sites);
   scenario.run(world);
-  if (fault.source == Fault::Source::nothing && !scenario.achieved(world)) {
-    result.problems.push_back("the scenario does not do what it is for");
+  if (faults.empty() && !scenario.achieved(world)) {
+    result.problems.emplace_back("the scenario does not do what it is for");
   }
   world.probe();
-  const std::size_t errors = world.errors();
-  result.fired = world.fired();
-  if (fault.source == Fault::Source::nothing && errors != 0) result.problems.push_back(world.error_texts().front());
-  if (!fault.repeats() && !fault.loses_device() && errors > 1) {
-    result.problems.push_back("one fault, " + std::to_string(errors) + " errors: " + world.error_texts()[0] + " | " +
-                              world.error_texts()[1]);
+  const std::vector<std::string> errors = world.error_texts();
+  result.hits = world.hits();
+  const auto most = most_errors(result.hits, world.failures_stick());
+  if (most && errors.size() > *most) {
+    result.problems.push_back(std::to_string(*most) + " errors at most: " + listed(errors));
   }
-  result.hidden = result.fired && errors == 0 && world.reads_of_lost() == 0;
-  const bool harmless = fault.source == Fault::Source::backend && fault.mode == FaultMode::slow;
-  if (harmless && errors != 0) result.problems.push_back("a slow device is no error: " + world.error_texts().front());
-  world.tear_down(seed + fault.n);
+  result.hidden = !result.hits.empty() && errors.empty() && world.reads_of_lost() == 0;
+  world.tear_down(faults.empty() ? seed : seed + faults.front().n);
   for (const std::string& problem : world.problems()) result.problems.push_back(problem);
   for (std::string& problem : result.problems) {
-    problem = std::string(scenario.name) + ", " + fault.text() + ", seed " + std::to_string(seed) + ": " + problem;
-    if (errors != 0) problem += " [first error: " + world.error_texts().front() + "]";
+    problem = std::string(scenario.name) + ", " + text_of(faults) + ", seed " + std::to_string(seed) + ": " + problem;
+    if (!errors.empty()) problem += " [errors: " + listed(errors) + "]";
   }
   return result;
 }
 
-void LoopResult::add(RunResult run) {
-  if (run.fired) {
-    ++sites;
+void LoopResult::add(const RunResult& run, std::size_t faults) {
+  for (const Hit& hit : run.hits) reached.add(hit);
+  if (run.hits.size() == faults) {
     ++runs;
     if (run.hidden) ++hidden;
   }
-  for (std::string& problem : run.problems) {
-    if (problems.size() < most_problems) problems.push_back(std::move(problem));
+  for (const std::string& problem : run.problems) {
+    if (problems.size() < most_problems) problems.push_back(problem);
   }
+}
+
+void LoopResult::add(const LoopResult& other) {
+  runs += other.runs;
+  hidden += other.hidden;
+  reached.add(other.reached);
+  for (const std::string& problem : other.problems) {
+    if (problems.size() < most_problems) problems.push_back(problem);
+  }
+}
+
+const ScenarioCalls& calls_of(const Scenario& scenario) {
+  static std::mutex mutex;
+  static std::map<std::string_view, ScenarioCalls> known;
+  {
+    const std::lock_guard lock(mutex);
+    if (const auto found = known.find(scenario.name); found != known.end()) return found->second;
+  }
+  AllocationSites sites(1);
+  World world(device_for(scenario, 1), {}, &sites);
+  scenario.run(world);
+  ScenarioCalls result;
+  result.calls = world.calls();
+  world.probe();
+  result.allocation_sites = sites.numbers();
+  const std::lock_guard lock(mutex);
+  return known.emplace(scenario.name, std::move(result)).first->second;
 }
 
 namespace {
 
 /// A plan alone takes thousands of allocations, most of them in the same place: the first one of each place fails.
-LoopResult loop_over_allocations(const Scenario& scenario, std::uint64_t seed, std::uint64_t stride) {
-  AllocationSites sites(1);
-  (void)run_with_fault(scenario, Fault{}, seed, &sites);
+LoopResult loop_over_allocations(const Scenario& scenario, const FaultKind& kind, std::uint64_t round,
+                                 std::uint64_t stride) {
   LoopResult result;
-  for (std::size_t i = 0; i < sites.numbers().size(); i += i < always ? 1 : stride) {
-    result.add(run_with_fault(scenario, {Fault::Source::operator_new, {}, FaultMode::once, sites.numbers()[i]}, seed));
+  const std::vector<std::uint64_t>& numbers = calls_of(scenario).allocation_sites;
+  for (std::size_t i = 0; i < numbers.size(); i += i < always ? 1 : stride) {
+    result.add(run_with_faults(scenario, {{kind, numbers[i]}}, round * 1'000'003 + i), 1);
   }
   return result;
 }
@@ -131,75 +132,56 @@ LoopResult loop_over_allocations(const Scenario& scenario, std::uint64_t seed, s
 
 LoopResult loop(const Scenario& scenario, const FaultKind& kind, std::uint64_t round, std::uint64_t stride) {
   LoopResult result;
-  if (kind.source == Fault::Source::stream && !scenario.streams) return result;
-  if (kind.source == Fault::Source::operator_new) {
-    return loop_over_allocations(scenario, round * 1'000'003, stride * scenario.stride);
+  if (kind.of_file() && !scenario.streams) return result;
+  if (kind.call != CallClass::operator_new && scenario.only_allocations) return result;
+  if (kind.call == CallClass::operator_new) {
+    // Where none is left after the first one, each call fails alike.
+    const std::uint64_t more = kind.way == Way::for_ever ? 4 : 1;
+    return loop_over_allocations(scenario, kind, round, stride * scenario.stride * more);
   }
   // Events are made in loops, one like the other.
-  const bool is_like_many = kind.source == Fault::Source::backend && kind.fault_class == FaultClass::event_creation;
+  const bool is_like_many = kind.call == call_class(FaultClass::event_creation);
   const std::uint64_t step = stride * scenario.stride * (is_like_many ? 3 : 1);
-  for (std::uint64_t n = 1; n <= most_sites; n += n < always ? 1 : step) {
-    RunResult run = run_with_fault(scenario, {kind.source, kind.fault_class, kind.mode, n}, round * 1'000'003 + n);
-    const bool done = !run.fired;
-    result.add(std::move(run));
-    if (done) break;
+  for (std::uint64_t n = 1; n <= most_calls; n += n < always ? 1 : step) {
+    const RunResult run = run_with_faults(scenario, {{kind, n}}, round * 1'000'003 + n);
+    result.add(run, 1);
+    if (run.hits.empty()) break;
   }
   return result;
 }
 
-const FaultTable::Cell* FaultTable::find(const FaultKind& kind) const {
-  const auto found =
-      std::find_if(cells_.begin(), cells_.end(), [&](const Cell& cell) { return same(cell.kind, kind); });
-  return found == cells_.end() ? nullptr : &*found;
-}
-
-void FaultTable::add(const FaultKind& kind, const LoopResult& result, bool new_places) {
-  if (find(kind) == nullptr) cells_.push_back({kind, 0, 0, 0});
-  const auto cell = std::find_if(cells_.begin(), cells_.end(), [&](const Cell& c) { return same(c.kind, kind); });
-  cell->runs += result.runs;
-  if (!new_places) return;
-  cell->sites += result.sites;
-  cell->hidden += result.hidden;
-}
-
-std::size_t FaultTable::runs() const {
-  std::size_t sum = 0;
-  for (const Cell& cell : cells_) sum += cell.runs;
-  return sum;
-}
-std::size_t FaultTable::sites(const FaultKind& kind) const {
-  const Cell* const cell = find(kind);
-  return cell == nullptr ? 0 : cell->sites;
-}
-void FaultTable::print(std::ostream& out) const {
-  std::vector<std::string> rows;
-  std::vector<std::string> columns;
-  const auto note = [](std::vector<std::string>& list, std::string text) {
-    if (std::find(list.begin(), list.end(), text) == list.end()) list.push_back(std::move(text));
-  };
-  for (const FaultKind& kind : fault_kinds()) {
-    note(rows, kind.row());
-    note(columns, kind.column());
+std::string_view why_hidden(const FaultKind& kind, const Scenario& scenario) {
+  const bool closes = scenario.name == "build and tear down" || scenario.name == "two managers on one device" ||
+                      scenario.name == "teardown with work in flight" || scenario.name == "plans saved and loaded";
+  if (kind.way == Way::slow) return "a slow device is no error";
+  if (kind.way == Way::part) return "what is left over after a short count comes next";
+  if (kind.call == CallClass::operator_new) return "the standard library sorts without a buffer where it gets none";
+  if (kind.of_file()) return {};
+  const FaultMode mode = fault_mode(kind.way);
+  switch (fault_class(kind.call)) {
+    case FaultClass::pinned_allocation:
+      if (mode == FaultMode::device_lost) return {};
+      return mode == FaultMode::lazy ? "the second slot of an upload is never used" : "pageable memory takes its place";
+    case FaultClass::pageable_allocation:
+      return mode == FaultMode::once || mode == FaultMode::blind ? "kept memory is freed, then tried again" : "";
+    case FaultClass::device_allocation:
+      return mode == FaultMode::lazy && scenario.name == "changing budgets"
+                 ? "memory that is only asked for to see whether there is any"
+                 : "";
+    case FaultClass::event_creation: return mode == FaultMode::lazy ? "the event is never used" : "";
+    case FaultClass::record: return mode == FaultMode::late ? "the event only takes the time, or is not needed" : "";
+    case FaultClass::copy_to_device:
+    case FaultClass::copy_to_host:
+    case FaultClass::launch:
+    case FaultClass::adopt:
+      return mode == FaultMode::late && closes ? "nobody asks for the value before its manager ends" : "";
+    case FaultClass::host_wait: return "the event tells that the work has ended all the same";
+    case FaultClass::status_query:
+    case FaultClass::flush:
+    case FaultClass::timing: return "a destructor tries again, or gives up what nobody asks for";
+    case FaultClass::finish: return closes ? "the manager ends anyway" : "";
+    default: return {};
   }
-  out << "distinct places (scenario, class, mode, n) that failed, in brackets those that nobody had to be told of\n"
-      << std::setw(20) << "";
-  for (const std::string& column : columns) out << std::setw(14) << column;
-  out << '\n';
-  for (const std::string& row : rows) {
-    out << std::left << std::setw(20) << row << std::right;
-    for (const std::string& column : columns) {
-      const auto cell = std::find_if(cells_.begin(), cells_.end(),
-                                     [&](const Cell& c) { return c.kind.row() == row && c.kind.column() == column; });
-      std::string text;
-      if (cell != cells_.end()) {
-        text = std::to_string(cell->sites);
-        if (cell->hidden != 0) text += " (" + std::to_string(cell->hidden) + ")";
-      }
-      out << std::setw(14) << text;
-    }
-    out << '\n';
-  }
-  out << runs() << " runs with a fault\n";
 }
 
 }  // namespace swapmm::test

@@ -20,10 +20,12 @@ struct Scenario {
   void (*device)(simulated::Options& options) = [](simulated::Options&) {};
   /// Without a fault: what shows that the program did what it is for.
   bool (*achieved)(World& world) = [](World&) { return true; };
-  bool streams = false;      ///< reads or writes files
-  std::uint64_t stride = 1;  ///< above 1: of its many calls of operator new and the backend, one in so many fails
+  bool streams = false;           ///< reads or writes files
+  bool only_allocations = false;  ///< its calls of the backend are those of another scenario
+  std::uint64_t stride = 1;       ///< above 1: it takes long, and of its calls one in so many fails
 };
 
+/// All, or with SWAPMM_FAULT_SCENARIO those whose names contain it.
 [[nodiscard]] std::span<const Scenario> scenarios();
 
 }  // namespace swapmm::test

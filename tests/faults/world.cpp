@@ -11,43 +11,39 @@
 
 namespace swapmm::test {
 
-std::string Fault::text() const {
-  switch (source) {
-    case Source::nothing: return "no fault";
-    case Source::backend:
-      return std::string(to_string(fault_class)) + " " + std::string(to_string(mode)) + " " + std::to_string(n);
-    case Source::operator_new: return "operator new " + std::to_string(n);
-    case Source::kernel: return "kernel " + std::to_string(n);
-    case Source::stream: return "stream " + std::string(to_string(mode)) + " " + std::to_string(n);
-  }
-  return {};
-}
-
 /// The library is being called: allocations count from here on, and the chosen one fails.
-class World::Armed {
+class World::Calling {
  public:
-  explicit Armed(World& world) : world_(world), before_(allocations()) {
-    const bool due = world.fault_.source == Fault::Source::operator_new && !world.new_fired_ && !world.fault_over_ &&
-                     world.fault_.n > world.allocations_seen_;
-    if (due) failing_.emplace(world.fault_.n - world.allocations_seen_);
+  explicit Calling(World& world) : world_(world), allocations_(world.script_) {
     if (world.sites_ != nullptr) world.sites_->start();
   }
-  Armed(const Armed&) = delete;
-  Armed& operator=(const Armed&) = delete;
-  ~Armed() {
+  Calling(const Calling&) = delete;
+  Calling& operator=(const Calling&) = delete;
+  ~Calling() {
     if (world_.sites_ != nullptr) world_.sites_->stop();
-    world_.allocations_seen_ += allocations() - before_;
-    if (failing_ && failing_->fired()) world_.new_fired_ = true;
   }
 
  private:
   World& world_;
-  std::uint64_t before_;
-  std::optional<FailingNew> failing_;
+  FaultScript::Allocations allocations_;
 };
 
-World::World(const simulated::Options& options, const Fault& fault, AllocationSites* sites)
-    : fault_(fault), device_(simulated::Backend(options), fault.backend_plan()), sites_(sites) {}
+namespace {
+
+simulated::Options with_sticking_failures(simulated::Options options, bool stick) {
+  options.failures_stick = stick;
+  return options;
+}
+
+}  // namespace
+
+World::World(const simulated::Options& options, Faults faults, AllocationSites* sites)
+    : progress_("run with a fault", options.seed),
+      script_(std::move(faults), [this] { return look_inside(); }),
+      device_(simulated::Backend(with_sticking_failures(options, script_.failures_stick()))),
+      sites_(sites) {
+  device_.choose_by([this](FaultClass call, const CallSite& where) { return script_.backend_call(call, where); });
+}
 
 World::~World() = default;
 
@@ -55,8 +51,15 @@ void World::problem(const std::string& text) {
   if (problems_.size() < 8) problems_.push_back(text);
 }
 
-bool World::fired() const {
-  return backend_fired_ || device_.fired() > 0 || new_fired_ || kernel_fired_ || stream_fired_;
+std::array<std::uint64_t, call_class_count> World::calls() const {
+  std::array<std::uint64_t, call_class_count> all{};
+  for (std::size_t i = 0; i < fault_class_count; ++i) all[i] = device_.calls(static_cast<FaultClass>(i));
+  const auto count = [&](CallClass call) -> std::uint64_t& { return all[static_cast<std::size_t>(call)]; };
+  count(CallClass::operator_new) = script_.allocations_seen();
+  count(CallClass::file_read) = script_.file_calls(FileCall::read);
+  count(CallClass::file_write) = script_.file_calls(FileCall::write);
+  count(CallClass::file_flush) = script_.file_calls(FileCall::flush);
+  return all;
 }
 
 bool World::device_lost() const {
@@ -85,7 +88,7 @@ World::Outcome World::attempt(std::string_view what, const std::function<void()>
   const bool lost_before = current_ < managers_.size() && managers_[current_]->lost && managers_[current_]->manager;
   try {
     {
-      const Armed armed(*this);
+      const Calling calling(*this);
       body();
     }
     // What had reached the host before the loss is still given out.
@@ -99,12 +102,12 @@ World::Outcome World::attempt(std::string_view what, const std::function<void()>
   } catch (const DroppedValue& error) {
     note_dropped(what, error.what());
   } catch (const PlanRefused& error) {
-    if (fault_.source != Fault::Source::stream) problem(std::string(what) + ": " + error.what());
-    note_error(what, error.what());
+    if (!script_.of_file()) problem(std::string(what) + ": " + error.what());
+    errors_.push_back(std::string(what) + ": " + error.what());
   } catch (const BundleTooLarge& error) {
     // A device that refused the memory that it had given before: until it gives some again nothing runs.
     const bool none = current() != nullptr && current()->manager->report().device_budget.value == 0;
-    if (!fault_.repeats() || !none) problem(std::string(what) + ": " + error.what());
+    if (!script_.repeats() || !none) problem(std::string(what) + ": " + error.what());
     note_error(what, error.what());
   } catch (const UsageError& error) {
     problem(std::string(what) + ": " + error.what());
@@ -116,14 +119,14 @@ World::Outcome World::attempt(std::string_view what, const std::function<void()>
     note_error(what, error.what());
   } catch (const Error& error) {
     // A stream turns whatever its buffer throws into a failure of its own.
-    const bool by_stream = fault_.source == Fault::Source::stream || what == "saving a plan";
-    if (!by_stream) problem(std::string(what) + ": " + error.what());
-    note_error(what, error.what());
+    if (!script_.of_file()) problem(std::string(what) + ": " + error.what());
+    errors_.push_back(std::string(what) + ": " + error.what());
   } catch (const OutOfMemory& error) {
     note_error(what, error.what());
   } catch (const std::bad_alloc& error) {
-    if (fault_.source != Fault::Source::operator_new) problem(std::string(what) + ": bad_alloc out of nothing");
-    note_error(what, error.what());
+    if (!script_.of_class(CallClass::operator_new)) problem(std::string(what) + ": bad_alloc out of nothing");
+    errors_.push_back(std::string(what) + ": " + error.what());
+    return Outcome::failed;  // also on a lost device: there was no memory for the text of its error
   } catch (const std::exception& error) {
     problem(std::string(what) + ": an error of no known kind: " + error.what());
     note_error(what, error.what());
@@ -133,18 +136,19 @@ World::Outcome World::attempt(std::string_view what, const std::function<void()>
 }
 
 bool World::call(std::string_view what, const std::function<void()>& body) {
-  for (int tries = 0; tries < 2; ++tries) {
+  std::size_t tries = 0;
+  for (; tries < 1 + std::max<std::size_t>(1, script_.faults().size()); ++tries) {
     const Outcome outcome = attempt(what, body);
     if (outcome == Outcome::done) return true;
     if (outcome == Outcome::gone) return false;
     restore_lost();
   }
-  if (!fault_.repeats() && !fault_.loses_device()) problem(std::string(what) + " fails a second time");
+  if (!script_.repeats() && !script_.loses_device()) problem(std::string(what) + " fails each time");
   return false;
 }
 
 void World::guarded(const std::function<void()>& body) {
-  const Armed armed(*this);
+  const Calling calling(*this);
   body();
 }
 
@@ -153,7 +157,7 @@ void World::note_dropped(std::string_view what, const std::string& text) {
   for (Item& item : items_) {
     if (item.manager != current_ || text.find("tensor \"" + item.name + '"') == std::string::npos) continue;
     item.defined = false;
-    if (fault_.repeats() && item.temporary) return;
+    if (script_.repeats() && item.temporary) return;
   }
   problem(std::string(what) + ": " + text);
 }
@@ -164,13 +168,13 @@ void World::note_error(std::string_view what, const char* text) {
   const std::string_view seen = text;
   if (callable_entered_ && !callable_left_) return;
   const bool of_all = what == "synchronize" || what == "manager" || what == "collect" || what.ends_with(" profile");
-  if (fault_.source == Fault::Source::backend && !of_all && seen.find('"') == std::string_view::npos) {
+  if (script_.of_backend() && !of_all && seen.find('"') == std::string_view::npos) {
     problem(errors_.back() + ": names neither operation nor tensor");
   }
 }
 
 void World::note_device_lost(std::string_view what, const std::string& text) {
-  if (!fault_.loses_device()) problem(std::string(what) + ": " + text);
+  if (!script_.loses_device()) problem(std::string(what) + ": " + text);
   if (current_ >= managers_.size()) {
     errors_.push_back(std::string(what) + ": " + text);
     return;
@@ -183,7 +187,9 @@ void World::note_device_lost(std::string_view what, const std::string& text) {
   managed.lost = true;
   managed.lost_text = text;
   errors_.push_back(std::string(what) + ": " + text);
-  if (text.find("lost") == std::string::npos) problem(text + ": does not say which values are lost");
+  const bool may_lack_memory = script_.of_class(CallClass::operator_new);
+  if (!may_lack_memory && text.find("lost") == std::string::npos)
+    problem(text + ": does not say which values are lost");
 }
 
 void World::note_work_failed(std::string_view what, const std::string& text) {
@@ -197,10 +203,9 @@ void World::note_work_failed(std::string_view what, const std::string& text) {
     problem(errors_.back() + ": nobody declared the value lost");
     return;
   }
-  const bool possible = fault_.source == Fault::Source::kernel ||
-                        (fault_.source == Fault::Source::backend && fault_.mode == FaultMode::late);
-  if (!possible) problem(errors_.back());
-  work_failed_ = true;
+  const bool untold = text.find(" may have failed: ") != std::string::npos &&
+                      (text.find("injected fault: ") != std::string::npos || script_.of_class(CallClass::operator_new));
+  if (!untold && !script_.late()) problem(errors_.back());
   const std::size_t list = text.find("undefined from now on: ");
   if (list == std::string::npos) return;
   const bool more = text.find(" more", list) != std::string::npos;
@@ -223,7 +228,7 @@ void World::restore_lost() {
       item.lost = false;
       continue;
     }
-    if (!fault_.repeats() && !fault_.loses_device() && fault_.source != Fault::Source::operator_new) {
+    if (!script_.repeats() && !script_.loses_device() && !script_.of_class(CallClass::operator_new)) {
       try {
         (void)item.tensor->download();
         problem("tensor \"" + item.name + "\" was declared lost and can be read");
@@ -237,6 +242,7 @@ void World::restore_lost() {
     }
     item.lost = false;
     upload(i, next_salt());
+    item.lost = !item.defined;
   }
   restoring_ = false;
 }

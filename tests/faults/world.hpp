@@ -1,26 +1,33 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// A program under one fault: managers on a faulty simulated device, a model of what every tensor must hold, and the
+// A program under faults: managers on a faulty simulated device, a model of what every tensor must hold, and the
 // rules by which each error of the library is judged.
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <deque>
 #include <functional>
 #include <initializer_list>
+#include <iosfwd>
 #include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
-#include <swapmm/backend/fault_plan.hpp>
 #include <swapmm/backend/faulty.hpp>
 #include <swapmm/backend/simulated.hpp>
 #include <swapmm/swapmm.hpp>
 
+#include "faults/fault.hpp"
+#include "faults/fault_script.hpp"
+#include "faults/manager_state.hpp"
+#include "faults/quick_planner.hpp"
 #include "support/failing_new.hpp"
+#include "support/faulty_stream.hpp"
+#include "support/progress_watch.hpp"
 #include "support/steady_plans.hpp"
 
 namespace swapmm::test {
@@ -28,27 +35,8 @@ namespace swapmm::test {
 using FaultyDevice = Faulty<simulated::Backend>;
 using Element = std::uint32_t;
 
-/// What goes wrong in one run, and at which call.
-struct Fault {
-  enum class Source : std::uint8_t {
-    nothing,
-    backend,       ///< as backend_plan says
-    operator_new,  ///< the n-th allocation within calls of the library
-    kernel,        ///< the n-th kernel throws while it runs: found late, when its event is looked at
-    stream,        ///< a file ends or fails at the n-th place
-  };
-  Source source = Source::nothing;
-  FaultClass fault_class = FaultClass::device_allocation;
-  FaultMode mode = FaultMode::once;
-  std::uint64_t n = 0;
-
-  [[nodiscard]] FaultPlan backend_plan() const {
-    return source == Source::backend ? FaultPlan{fault_class, mode, n} : FaultPlan{};
-  }
-  [[nodiscard]] bool repeats() const { return source == Source::backend && mode == FaultMode::for_ever; }
-  [[nodiscard]] bool loses_device() const { return source == Source::backend && mode == FaultMode::device_lost; }
-  [[nodiscard]] std::string text() const;
-};
+/// Plans of microseconds: a loop makes some ten thousand.
+[[nodiscard]] inline SchedulerOptions quick_plans() { return steady({.planner = std::string(quick_planner())}); }
 
 /// One operation of a test program: out = function of all that it reads, for tensors by number.
 struct Step {
@@ -66,16 +54,15 @@ class World {
   static constexpr Bytes usual_budget{1024};     ///< and the largest one
 
   /// With `sites`: notes what the library allocates.
-  World(const simulated::Options& options, const Fault& fault, AllocationSites* sites = nullptr);
+  World(const simulated::Options& options, Faults faults, AllocationSites* sites = nullptr);
   World(const World&) = delete;
   World& operator=(const World&) = delete;
   ~World();
 
-  // ---- the program's calls. A call that fails is tried once more, where its effect did not come about; if it fails
-  // again the program goes on without it.
+  // ---- the program's calls. A call that fails is tried once more for each fault, where its effect did not come about;
+  // if it fails again the program goes on without it.
 
-  /// With a planner that takes microseconds: a loop makes some ten thousand plans.
-  void make_manager(const Options& options, SchedulerOptions scheduler = steady({.planner = "belady"}));
+  void make_manager(const Options& options, SchedulerOptions scheduler = quick_plans());
   /// The manager that later calls use.
   void use_manager(std::size_t number) { current_ = number; }
   void move_manager();
@@ -103,16 +90,20 @@ class World {
   void stop_profile();
   void save_plan(std::string_view iteration);
   void load_plan(std::string_view iteration);
+  void write_texts(std::string_view iteration);  ///< the trace, which is read again, and the report
 
   // ---- the judgement
 
-  /// Ends what the scenario left open, ends the fault, and sees whether the same manager finishes a program of its
+  /// Ends what the scenario left open, ends the faults, and sees whether the same manager finishes a program of its
   /// own bit for bit, or returns the sticky error.
   void probe();
   /// Ends everything, in an order that `variant` chooses; then nothing may be left on the device.
   void tear_down(std::uint64_t variant);
 
-  [[nodiscard]] bool fired() const;
+  [[nodiscard]] const std::vector<Hit>& hits() const { return script_.hits(); }
+  [[nodiscard]] bool failures_stick() const { return script_.failures_stick(); }
+  /// So far, by class.
+  [[nodiscard]] std::array<std::uint64_t, call_class_count> calls() const;
   [[nodiscard]] std::size_t errors() const { return errors_.size(); }
   [[nodiscard]] const std::vector<std::string>& error_texts() const { return errors_; }
   /// Reads of values that had been declared lost before.
@@ -147,12 +138,12 @@ class World {
     std::vector<Element> expected;
     std::size_t manager;
   };
-  class Armed;
+  class Calling;
   enum class Outcome : std::uint8_t { done, failed, gone };
 
   [[nodiscard]] Managed* current();
   [[nodiscard]] Item* usable(std::size_t tensor);
-  /// Tries `body`, once more after a failure. True if it came about.
+  /// Tries `body`, again after a failure. True if it came about.
   bool call(std::string_view what, const std::function<void()>& body);
   Outcome attempt(std::string_view what, const std::function<void()>& body);
   void guarded(const std::function<void()>& body);  // for what must not throw at all
@@ -172,9 +163,17 @@ class World {
   void lose_outputs(const Step& step);
   bool run_step(const Step& step, const std::function<void()>& expect_refusal);
   void probe_manager(std::size_t number);
+  void notice_loss(std::size_t number);
   void probe_lost(std::size_t number);
+  void write_file(const std::string& what, const std::function<void(std::ostream&)>& write,
+                  const std::string& expected);
+  void write_trace_of(const Trace& trace);
 
-  Fault fault_;
+  [[nodiscard]] ManagerState look_inside() const;
+  [[nodiscard]] FileGate file_gate();
+
+  ProgressWatch progress_;
+  FaultScript script_;
   FaultyDevice device_;
   std::vector<std::unique_ptr<Managed>> managers_;
   std::size_t current_ = 0;
@@ -182,28 +181,19 @@ class World {
   std::vector<std::unique_ptr<Later>> later_;
   std::string saved_plan_;
   Element salt_ = 1;
-  bool fault_over_ = false;
   bool restoring_ = false;
+  std::vector<std::size_t> concerned_;  // tensors that the call is about; empty: all
+  bool closing_ = false;
 
   bool callable_entered_ = false;
   bool callable_left_ = false;
   Element step_salt_ = 0;
 
-  std::uint64_t allocations_seen_ = 0;
   AllocationSites* sites_ = nullptr;
-  bool new_fired_ = false;
-  bool backend_fired_ = false;
-  std::uint64_t kernels_ = 0;
-  bool kernel_fired_ = false;
-  bool stream_fired_ = false;
-  bool work_failed_ = false;
 
   std::vector<std::string> errors_;
   std::size_t reads_of_lost_ = 0;
   std::vector<std::string> problems_;
 };
-
-/// Bytes between two places at which a stream fails.
-inline constexpr std::size_t stream_stride = 61;
 
 }  // namespace swapmm::test

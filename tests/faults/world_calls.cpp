@@ -2,14 +2,11 @@
 // The calls of the programs, but for operations.
 
 #include <algorithm>
-#include <istream>
 #include <memory>
 #include <optional>
-#include <ostream>
 #include <utility>
 
 #include "faults/world.hpp"
-#include "support/faulty_stream.hpp"
 
 namespace swapmm::test {
 
@@ -18,6 +15,7 @@ namespace swapmm::test {
 void World::make_manager(const Options& options, SchedulerOptions scheduler) {
   std::optional<MemoryManager<FaultyDevice>> made;
   current_ = managers_.size();
+  concerned_.clear();
   const Scheduler shared(std::move(scheduler));
   call("manager", [&] { made.emplace(device_, options, shared); });
   managers_.push_back(std::make_unique<Managed>());
@@ -25,6 +23,7 @@ void World::make_manager(const Options& options, SchedulerOptions scheduler) {
 }
 
 void World::move_manager() {
+  concerned_.clear();
   Managed* const managed = current();
   if (managed == nullptr) return;
   guarded([&] {
@@ -34,7 +33,12 @@ void World::move_manager() {
 }
 
 void World::close_manager() {
-  if (Managed* const managed = current()) guarded([&] { managed->manager.reset(); });
+  Managed* const managed = current();
+  if (managed == nullptr) return;
+  concerned_.clear();
+  closing_ = true;
+  guarded([&] { managed->manager.reset(); });
+  closing_ = false;
 }
 
 std::size_t World::tensor(std::string name, std::size_t size, Lifetime lifetime, bool temporary) {
@@ -54,6 +58,7 @@ std::size_t World::tensor(std::string name, std::size_t size, Lifetime lifetime,
 
 void World::drop(std::size_t tensor) {
   Item& item = items_.at(tensor);
+  concerned_.assign(1, tensor);
   guarded([&] { item.tensor.reset(); });
   item.defined = false;
   item.lost = false;
@@ -61,6 +66,7 @@ void World::drop(std::size_t tensor) {
 
 void World::upload(std::size_t tensor, Element salt) {
   Item* const item = usable(tensor);
+  concerned_.assign(1, tensor);
   if (item == nullptr) return;
   std::vector<Element> data(item->value.size());
   for (std::size_t i = 0; i < data.size(); ++i) data[i] = salt * 2654435761U + static_cast<Element>(i);
@@ -72,6 +78,7 @@ void World::upload(std::size_t tensor, Element salt) {
 
 void World::upload_part(std::size_t tensor, std::size_t first, std::size_t count, Element salt) {
   Item* const item = usable(tensor);
+  concerned_.assign(1, tensor);
   if (item == nullptr || !item->defined) return;
   std::vector<Element> data(count);
   for (std::size_t i = 0; i < count; ++i) data[i] = salt + static_cast<Element>(i);
@@ -81,6 +88,7 @@ void World::upload_part(std::size_t tensor, std::size_t first, std::size_t count
 
 void World::download(std::size_t tensor) {
   Item* const item = usable(tensor);
+  concerned_.assign(1, tensor);
   if (item == nullptr || !item->defined) return;
   std::vector<Element> seen(item->value.size());
   if (call("download", [&] { item->tensor->download(seen); })) check_value(*item, seen, "download");
@@ -88,6 +96,7 @@ void World::download(std::size_t tensor) {
 
 void World::download_later(std::size_t tensor) {
   Item* const item = usable(tensor);
+  concerned_.assign(1, tensor);
   if (item == nullptr || !item->defined) return;
   auto target = std::make_unique<std::vector<Element>>(item->value.size());
   std::optional<PendingDownload<FaultyDevice>> pending;
@@ -96,6 +105,7 @@ void World::download_later(std::size_t tensor) {
 }
 
 void World::collect() {
+  concerned_.clear();
   std::vector<std::unique_ptr<Later>> all;
   all.swap(later_);
   for (const auto& each : all) {
@@ -103,7 +113,8 @@ void World::collect() {
     const std::size_t used = std::exchange(current_, later.manager);
     const std::size_t lost_reads = reads_of_lost_;
     bool arrived = false;
-    for (int tries = 0; tries < 2 && !arrived && reads_of_lost_ == lost_reads; ++tries) {
+    const std::size_t most_tries = 1 + std::max<std::size_t>(1, script_.faults().size());
+    for (std::size_t tries = 0; tries < most_tries && !arrived && reads_of_lost_ == lost_reads; ++tries) {
       const Outcome outcome = attempt("collect", [&] {
         (void)later.pending.ready();
         later.pending.wait();
@@ -111,8 +122,8 @@ void World::collect() {
       arrived = outcome == Outcome::done;
       if (outcome == Outcome::gone) break;
       if (outcome == Outcome::failed) restore_lost();
-      if (tries == 1 && !arrived && reads_of_lost_ == lost_reads && !fault_.repeats()) {
-        problem("collect fails a second time");
+      if (tries + 1 == most_tries && !arrived && reads_of_lost_ == lost_reads && !script_.repeats()) {
+        problem("collect fails each time");
       }
     }
     if (arrived && *later.target != later.expected) problem("collect: the value is another one");
@@ -123,6 +134,7 @@ void World::collect() {
 // ---- iterations, plans
 
 void World::begin(std::string_view name) {
+  concerned_.clear();
   Managed* const managed = current();
   if (managed == nullptr) return;
   call("iteration", [&] { managed->iteration.emplace(managed->manager->iteration(name)); });
@@ -133,15 +145,18 @@ void World::begin(std::string_view name) {
 }
 
 void World::end() {
+  concerned_.clear();
   if (current_ >= managers_.size()) return;
   guarded([&] { managers_[current_]->iteration.reset(); });
 }
 
 void World::synchronize() {
+  concerned_.clear();
   if (Managed* const managed = current()) call("synchronize", [&] { managed->manager->synchronize(); });
 }
 
 void World::look() {
+  concerned_.clear();
   Managed* const managed = current();
   if (managed == nullptr || managed->lost) return;  // a report of a lost device is no error
   call("look", [&] {
@@ -151,23 +166,26 @@ void World::look() {
 }
 
 void World::start_profile() {
+  concerned_.clear();
   if (Managed* const managed = current()) {
     call("start profile", [&] { managed->manager->start_profile(); });
   }
 }
 
 void World::stop_profile() {
+  concerned_.clear();
   Managed* const managed = current();
   if (managed == nullptr || managed->lost) return;
   call("stop profile", [&] {
     if (!managed->manager->profiling()) return;  // it was never started, or a call that failed has ended it
     const Profile profile = managed->manager->stop_profile();
-    const bool all_times_known = fault_.source == Fault::Source::nothing;
+    const bool all_times_known = script_.faults().empty();
     if (all_times_known && peak_used(profile) > profile.device_budget) problem("a profile shows too many bytes");
   });
 }
 
 void World::plan_now() {
+  concerned_.clear();
   Managed* const managed = current();
   if (managed == nullptr || managed->lost) return;
   call("planning job", [&] {
@@ -176,40 +194,10 @@ void World::plan_now() {
 }
 
 void World::set_budget(Bytes bytes) {
+  concerned_.clear();
   Managed* const managed = current();
   if (managed == nullptr || managed->lost) return;
   call("setting the budget", [&] { managed->manager->set_budget(bytes); });
-}
-
-void World::save_plan(std::string_view iteration) {
-  Managed* const managed = current();
-  if (managed == nullptr || managed->lost || managed->manager->scheduler().plan(iteration) == nullptr) return;
-  const bool failing = fault_.source == Fault::Source::stream;
-  const StreamFault how = fault_.mode == FaultMode::once ? StreamFault::ends : StreamFault::throws;
-  FaultyOutput first(failing ? (fault_.n - 1) * stream_stride : never, how);
-  FaultyOutput second;
-  FaultyOutput* target = &first;
-  const bool saved = call("saving a plan", [&] {
-    std::ostream out(std::exchange(target, &second));
-    managed->manager->scheduler().save_plan(iteration, out);
-  });
-  stream_fired_ = stream_fired_ || first.fired();
-  if (saved) saved_plan_ = errors_.empty() ? first.text() : second.text().empty() ? first.text() : second.text();
-}
-
-void World::load_plan(std::string_view iteration) {
-  Managed* const managed = current();
-  if (managed == nullptr || managed->lost || saved_plan_.empty()) return;
-  const bool failing = fault_.source == Fault::Source::stream && !stream_fired_;
-  const StreamFault how = fault_.mode == FaultMode::once ? StreamFault::ends : StreamFault::throws;
-  FaultyInput first(saved_plan_, 7, failing ? (fault_.n - 1) * stream_stride : never, how);
-  FaultyInput second(saved_plan_);
-  FaultyInput* source = &first;
-  call("loading a plan", [&] {
-    std::istream in(std::exchange(source, &second));
-    managed->manager->scheduler().load_plan(iteration, in);
-  });
-  stream_fired_ = stream_fired_ || first.fired();
 }
 
 }  // namespace swapmm::test

@@ -14,12 +14,14 @@ void World::verify(std::size_t tensor) {
   Item& item = items_[tensor];
   std::vector<Element> seen(item.value.size());
   try {
-    try {
-      item.tensor->download(seen);
-    } catch (const BackendError& error) {
-      if (fault_.source != Fault::Source::backend || fault_.mode != FaultMode::lazy) throw;
-      note_error("download", error.what());  // the first use of an object that fails at its first use
-      item.tensor->download(seen);
+    for (std::size_t tries = 0;; ++tries) {
+      try {
+        item.tensor->download(seen);
+        break;
+      } catch (const BackendError& error) {
+        if (!script_.in_way(Way::lazy) || tries == script_.faults().size()) throw;
+        note_error("download", error.what());  // the first use of an object that fails at its first use
+      }
     }
   } catch (const UndefinedValue&) {
     if (item.defined && !item.temporary) problem("tensor \"" + item.name + "\" lost its value without a word");
@@ -43,8 +45,7 @@ void World::probe() {
     synchronize();  // what was found late is reported now
   }
   collect();
-  fault_over_ = true;
-  backend_fired_ = device_.fired() > 0;
+  script_.end();
   device_.restart({});
   if (managers_.empty() || std::none_of(managers_.begin(), managers_.end(),
                                         [](const auto& managed) { return managed->manager.has_value(); })) {
@@ -58,14 +59,14 @@ void World::probe() {
 }
 
 void World::probe_manager(std::size_t number) {
-  if (fault_.repeats() || fault_.loses_device()) {  // an error of before may still be on its way
-    try {
-      managers_[number]->manager->synchronize();
-    } catch (const DeviceLost& error) {
-      note_device_lost("synchronize", error.what());
-      return probe_lost(number);
-    } catch (const std::exception&) {
+  if (script_.repeats() || script_.loses_device()) {  // an error of before may still be on its way
+    constexpr int most_on_their_way = 12;
+    for (int i = 0; i < most_on_their_way &&
+                    attempt("synchronize", [&] { managers_[number]->manager->synchronize(); }) == Outcome::failed;
+         ++i) {
     }
+    if (!managers_[number]->lost && script_.loses_device()) notice_loss(number);
+    if (managers_[number]->lost) return probe_lost(number);
   }
   if (managers_[number]->manager->report().device_budget < usual_budget) {
     managers_[number]->manager->set_budget(usual_budget);
@@ -91,11 +92,21 @@ void World::probe_manager(std::size_t number) {
   }
   synchronize();
   // An object that fails at its first use may meet it here.
-  const bool may_be_first_use = fault_.source == Fault::Source::backend && fault_.mode == FaultMode::lazy;
+  const bool may_be_first_use = script_.in_way(Way::lazy);
   const Report seen = managers_[number]->manager->report();
   if (seen.device_peak > std::max(seen.device_budget, usual_budget)) problem("more than the device budget was in use");
   if (errors_.size() != before && !may_be_first_use) problem("the probe meets an error: " + errors_.back());
   for (const std::size_t t : tensors) drop(t);
+}
+
+// A command that takes the device with it may stand where nobody waits for it.
+void World::notice_loss(std::size_t number) {
+  try {
+    device_.finish();
+  } catch (const BackendError&) {
+    MemoryManager<FaultyDevice>& manager = *managers_[number]->manager;
+    attempt("notice", [&] { manager.run("notice", writes(manager.tensor<Element>({4}, "notice")), [](auto&) {}); });
+  }
 }
 
 void World::probe_lost(std::size_t number) {
@@ -127,6 +138,7 @@ void World::tear_down(std::uint64_t variant) {
   const auto end_tensors = [&] {
     for (Item& item : items_) item.tensor.reset();
   };
+  closing_ = true;
   const auto end_managers = [&] {
     for (auto& managed : managers_) managed->manager.reset();
   };

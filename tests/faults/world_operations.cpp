@@ -5,7 +5,6 @@
 #include <chrono>
 #include <memory>
 #include <optional>
-#include <stdexcept>
 #include <utility>
 
 #include "faults/world.hpp"
@@ -23,10 +22,8 @@ struct Kernel {
   std::vector<DeviceView> updates;
   std::optional<FaultyDevice::View<std::byte>> scratch;
   Element salt = 0;
-  bool fails = false;
 
   void operator()() const {
-    if (fails) throw std::runtime_error("injected kernel fault");
     if (scratch) std::fill_n(scratch->data(), scratch->size(), static_cast<std::byte>(salt));
     const auto gathered = [&](std::size_t i) {
       Element value = salt;
@@ -67,17 +64,14 @@ void World::launch(const Step& step, Operation<FaultyDevice>& op, const simulate
     kernel->scratch = op.scratch();
     touches.push_back(simulated::Touch::write(*kernel->scratch));
   }
-  ++kernels_;
-  if (fault_.source == Fault::Source::kernel && kernels_ == fault_.n && !fault_over_) {
-    kernel->fails = true;
-    kernel_fired_ = true;
-  }
   constexpr std::chrono::nanoseconds duration{500};
-  if (waits != nullptr) {
-    *event = op.queue().launch(step.name, duration, touches, *waits, [kernel] { (*kernel)(); });
-  } else {
-    op.queue().launch(step.name, duration, touches, [kernel] { (*kernel)(); });
-  }
+  device_.launch([&] {
+    if (waits != nullptr) {
+      *event = op.queue().launch(step.name, duration, touches, *waits, [kernel] { (*kernel)(); });
+    } else {
+      op.queue().launch(step.name, duration, touches, [kernel] { (*kernel)(); });
+    }
+  });
   device_.fault_point();  // an operation may also fail behind the work that it queued
   callable_left_ = true;
 }
@@ -122,7 +116,11 @@ bool World::run_step(const Step& step, const std::function<void()>& expect_refus
   for (const std::size_t t : step.writes) bundle.writes(*items_[t].tensor);
   for (const std::size_t t : step.updates) bundle.updates(*items_[t].tensor);
   bundle.scratch(Bytes{step.scratch_bytes});
-  for (int tries = 0; tries < 2; ++tries) {
+  concerned_.clear();
+  for (const auto* const list : {&step.reads, &step.writes, &step.updates}) {
+    concerned_.insert(concerned_.end(), list->begin(), list->end());
+  }
+  for (std::size_t tries = 0; tries < 1 + std::max<std::size_t>(1, script_.faults().size()); ++tries) {
     for (const auto* const list : {&step.reads, &step.updates}) {
       for (const std::size_t t : *list) {
         if (!items_[t].defined) return false;
@@ -160,7 +158,7 @@ bool World::run_step(const Step& step, const std::function<void()>& expect_refus
     if (outcome == Outcome::gone) return false;
     restore_lost();
   }
-  if (!fault_.repeats() && !fault_.loses_device()) problem(step.name + " fails a second time");
+  if (!script_.repeats() && !script_.loses_device()) problem(step.name + " fails each time");
   return false;
 }
 
