@@ -17,6 +17,7 @@
 #include <swapmm/swapmm.hpp>
 
 #include "opencl/device.hpp"
+#include "test_data.hpp"
 
 namespace {
 

@@ -22,7 +22,7 @@ namespace {
 
 using Manager = MemoryManager<opencl::Backend>;
 
-constexpr std::size_t layers = 3;
+constexpr std::size_t three_layers = 3;
 
 /// A manager that must swap, with a chain on it that has run twice and so learned nothing yet.
 struct Desk {
@@ -42,8 +42,8 @@ struct Desk {
   }
 
   Manager manager{shared_backend(), {.device_budget = Bytes{4 * chain_tensor.value}}, steady_plans()};
-  Chain<opencl::Backend> chain{manager, layers};
-  ChainModel model{layers};
+  Chain<opencl::Backend> chain{manager, three_layers};
+  ChainModel model{three_layers};
 };
 
 std::string status_text(cl_int status) {

@@ -22,14 +22,14 @@ namespace {
 using Manager = MemoryManager<opencl::Backend>;
 using NumberTensor = Tensor<Number, opencl::Backend>;
 
-constexpr std::size_t layers = 6;
-constexpr Bytes half{chain_bytes(layers).value / 2};
+constexpr std::size_t six_layers = 6;
+constexpr Bytes half_of_six{chain_bytes(six_layers).value / 2};
 
-/// A scheduler that has loaded the plan of a manager with half of the chain's memory.
+/// A scheduler that has loaded the plan of a manager with half_of_six of the chain's memory.
 Scheduler with_a_saved_plan() {
   std::stringstream file;
-  Manager manager(shared_backend(), {.device_budget = half}, steady_plans());
-  Chain<opencl::Backend> chain(manager, layers);
+  Manager manager(shared_backend(), {.device_budget = half_of_six}, steady_plans());
+  Chain<opencl::Backend> chain(manager, six_layers);
   for (Number seed = 0; seed < 5; ++seed) chain.iterate(seed);
   manager.scheduler().save_plan("train", file);
   Scheduler scheduler = steady_plans();
@@ -43,8 +43,8 @@ TEST_CASE("tensors made and dropped inside iterations take places of a plan") {
   for (const Form form : {Form::plain, Form::with_event}) {
     Manager manager(shared_backend(), {.device_budget = Bytes{4 * chain_tensor.value}}, steady_plans());
     std::vector<NumberTensor> weights;
-    ChainModel model(layers);
-    for (std::size_t i = 0; i < layers; ++i) {
+    ChainModel model(six_layers);
+    for (std::size_t i = 0; i < six_layers; ++i) {
       weights.push_back(manager.tensor<Number>({chain_length}, "w" + std::to_string(i)));
       weights.back().upload(model.weights[i]);
     }
@@ -58,13 +58,13 @@ TEST_CASE("tensors made and dropped inside iterations take places of a plan") {
       auto input = manager.tensor<Number>({chain_length}, "x");
       input.upload(numbers(chain_length, seed));
       run_affine(manager, form, "input", input, make("h0"), 1);
-      for (std::size_t i = 0; i < layers; ++i) {
+      for (std::size_t i = 0; i < six_layers; ++i) {
         NumberTensor& out = make("h" + std::to_string(i + 1));
         run_blend(manager, form, "forward", hidden[i], weights[i], out);
       }
       Numbers output(chain_length);
       auto pending = hidden.back().download_async(output);
-      for (std::size_t i = layers; i-- > 0;) {
+      for (std::size_t i = six_layers; i-- > 0;) {
         run_grow(manager, form, "backward", hidden[i], weights[i]);
         hidden.pop_back();
       }
@@ -74,8 +74,8 @@ TEST_CASE("tensors made and dropped inside iterations take places of a plan") {
     }
     const Report report = manager.report();
     CHECK(report.iterations_followed == 5);
-    CHECK(report.tensors == layers);
-    for (std::size_t i = 0; i < layers; ++i) CHECK(weights[i].download() == model.weights[i]);
+    CHECK(report.tensors == six_layers);
+    for (std::size_t i = 0; i < six_layers; ++i) CHECK(weights[i].download() == model.weights[i]);
   }
 }
 
@@ -110,9 +110,9 @@ TEST_CASE("handles that change places make a plan of two iterations") {
 
 TEST_CASE("a saved plan is followed by another manager behind the first iteration that is like it") {
   const Scheduler scheduler = with_a_saved_plan();
-  Manager manager(shared_backend(), {.device_budget = half}, scheduler);
-  Chain<opencl::Backend> chain(manager, layers);
-  ChainModel model(layers);
+  Manager manager(shared_backend(), {.device_budget = half_of_six}, scheduler);
+  Chain<opencl::Backend> chain(manager, six_layers);
+  ChainModel model(six_layers);
   for (Number seed = 0; seed < 6; ++seed) {
     chain.iterate(seed);
     model.iterate(seed);
@@ -128,8 +128,8 @@ TEST_CASE("a saved plan is followed by another manager behind the first iteratio
 TEST_CASE("a saved plan for another budget is refused with a note, and the manager makes its own") {
   const Scheduler scheduler = with_a_saved_plan();
   Manager manager(shared_backend(), {.device_budget = Bytes{3 * chain_tensor.value}}, scheduler);
-  Chain<opencl::Backend> chain(manager, layers);
-  ChainModel model(layers);
+  Chain<opencl::Backend> chain(manager, six_layers);
+  ChainModel model(six_layers);
   for (Number seed = 0; seed < 8; ++seed) {
     chain.iterate(seed);
     model.iterate(seed);
@@ -172,12 +172,12 @@ TEST_CASE("work areas are places of their own under the budget") {
 
 TEST_CASE("two managers on one device do not touch each other's values") {
   const opencl::Backend backend = shared_backend();
-  std::optional<Manager> first(std::in_place, backend, Options{.device_budget = half}, steady_plans());
-  Manager second(backend, {.device_budget = half}, steady_plans());
-  std::optional<Chain<opencl::Backend>> one(std::in_place, *first, layers);
-  Chain<opencl::Backend> two(second, layers, Form::with_event);
-  ChainModel model_one(layers);
-  ChainModel model_two(layers);
+  std::optional<Manager> first(std::in_place, backend, Options{.device_budget = half_of_six}, steady_plans());
+  Manager second(backend, {.device_budget = half_of_six}, steady_plans());
+  std::optional<Chain<opencl::Backend>> one(std::in_place, *first, six_layers);
+  Chain<opencl::Backend> two(second, six_layers, Form::with_event);
+  ChainModel model_one(six_layers);
+  ChainModel model_two(six_layers);
   for (Number seed = 0; seed < 8; ++seed) {
     one->iterate(seed);
     model_one.iterate(seed);

@@ -38,8 +38,8 @@ opencl::Handle<cl_mem> make_buffer(std::size_t bytes) {
   return buffer;
 }
 
-constexpr std::size_t layers = 4;
-const Options half{.device_budget = Bytes{chain_bytes(layers).value / 2}};
+constexpr std::size_t four_layers = 4;
+const Options half_budget{.device_budget = Bytes{chain_bytes(four_layers).value / 2}};
 
 }  // namespace
 
@@ -88,16 +88,16 @@ TEST_CASE("times are observed on swapmm's queue, and on the program's with or wi
   for (const cl_command_queue queue : {cl_command_queue{nullptr}, profiling.get(), plain.get()}) {
     for (const Form form : {Form::plain, Form::with_event}) {
       CAPTURE(std::string(queue == nullptr ? "own" : queue == plain.get() ? "plain" : "profiling"));
-      Manager manager(shared_backend(queue), half, steady_plans());
-      Chain<opencl::Backend> chain(manager, layers, form);
-      ChainModel model(layers);
+      Manager manager(shared_backend(queue), half_budget, steady_plans());
+      Chain<opencl::Backend> chain(manager, four_layers, form);
+      ChainModel model(four_layers);
       for (Number seed = 0; seed < 8; ++seed) {
         chain.iterate(seed);
         model.iterate(seed);
       }
       const auto trace = manager.scheduler().trace("train");
       REQUIRE(trace.has_value());
-      REQUIRE(trace->operations.size() == 2 * layers + 1);
+      REQUIRE(trace->operations.size() == 2 * four_layers + 1);
       for (const TraceOperation& operation : trace->operations) {
         CAPTURE(operation.name);
         CHECK(operation.duration > std::chrono::nanoseconds(0));
@@ -175,13 +175,13 @@ TEST_CASE("copies keep their order where timing goes on and off between them") {
 }
 
 TEST_CASE("an operation of the second form may give no event") {
-  Manager manager(shared_backend(), half, steady_plans());
-  Chain<opencl::Backend> chain(manager, layers);
-  ChainModel model(layers);
+  Manager manager(shared_backend(), half_budget, steady_plans());
+  Chain<opencl::Backend> chain(manager, four_layers);
+  ChainModel model(four_layers);
   for (Number seed = 0; seed < 6; ++seed) {
     const auto iteration = manager.iteration("train");
     chain.forward(seed);
-    for (std::size_t i = layers; i-- > 0;) {
+    for (std::size_t i = four_layers; i-- > 0;) {
       manager.run("backward", reads(chain.hidden[i]), updates(chain.weights[i]),
                   [&](auto& op, const opencl::WaitList& waits) -> opencl::NativeEvent {
                     kernels().grow.set(op[chain.hidden[i]], op[chain.weights[i]]);
@@ -197,7 +197,7 @@ TEST_CASE("an operation of the second form may give no event") {
 }
 
 TEST_CASE("an operation of the second form that queues nothing still waits for what it was to wait for") {
-  Manager manager(shared_backend(), half, steady_plans());
+  Manager manager(shared_backend(), half_budget, steady_plans());
   auto tensor = manager.tensor<Number>({chain_length}, "t");
   for (Number seed = 0; seed < 200; ++seed) {
     tensor.upload(numbers(chain_length, seed));
@@ -213,7 +213,7 @@ TEST_CASE("an operation of the second form that queues nothing still waits for w
 }
 
 TEST_CASE("an operation of the second form may be a marker behind its waits") {
-  Manager manager(shared_backend(), half, steady_plans());
+  Manager manager(shared_backend(), half_budget, steady_plans());
   auto tensor = manager.tensor<Number>({chain_length}, "t");
   for (Number seed = 0; seed < 20; ++seed) {
     tensor.upload(numbers(chain_length, seed));
@@ -237,9 +237,9 @@ TEST_CASE("an operation of the second form may be a marker behind its waits") {
 TEST_CASE("an event that tells of failed work is reported with the value it was for, and the manager works on") {
   const auto at_rest = objects_at_rest();
   {
-    Manager manager(shared_backend(), half, steady_plans());
-    Chain<opencl::Backend> chain(manager, layers);
-    ChainModel model(layers);
+    Manager manager(shared_backend(), half_budget, steady_plans());
+    Chain<opencl::Backend> chain(manager, four_layers);
+    ChainModel model(four_layers);
     chain.iterate(1);
     model.iterate(1);
     manager.run("fails", updates(chain.weights[0]), [&](auto&, const opencl::WaitList&) -> opencl::NativeEvent {
@@ -265,9 +265,9 @@ TEST_CASE("an event that tells of failed work is reported with the value it was 
 }
 
 TEST_CASE("what an operation of the second form throws passes through, and its waits are not lost") {
-  Manager manager(shared_backend(), half, steady_plans());
-  Chain<opencl::Backend> chain(manager, layers);
-  ChainModel model(layers);
+  Manager manager(shared_backend(), half_budget, steady_plans());
+  Chain<opencl::Backend> chain(manager, four_layers);
+  ChainModel model(four_layers);
   for (Number seed = 0; seed < 8; ++seed) {
     if (seed == 4) {  // a plan is followed by now
       const auto iteration = manager.iteration("train");

@@ -1,0 +1,240 @@
+// SPDX-License-Identifier: Apache-2.0
+// Several threads: safe, or refused by a clear error. Run under ThreadSanitizer, too.
+#include <doctest/doctest.h>
+
+#include <atomic>
+#include <chrono>
+#include <cstddef>
+#include <functional>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include <swapmm/backend/simulated.hpp>
+#include <swapmm/swapmm.hpp>
+
+#include "support/small_program.hpp"
+
+namespace {
+
+using namespace swapmm;
+using namespace swapmm::test;
+using namespace swapmm::literals;
+
+using IntTensor = Tensor<int, Simulated>;
+using Manager = MemoryManager<Simulated>;
+constexpr Options small{.device_budget = 256_bytes};
+
+/// Runs body(0), ..., body(count - 1), each in a thread of its own. What they throw makes the test fail.
+void in_threads(std::size_t count, const std::function<void(std::size_t)>& body) {
+  std::vector<std::string> errors(count);
+  std::vector<std::thread> threads;
+  for (std::size_t i = 0; i < count; ++i) {
+    threads.emplace_back([&, i] {
+      try {
+        body(i);
+      } catch (const std::exception& error) {
+        errors[i] = error.what();
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  for (const std::string& error : errors) CHECK(error.empty());
+}
+
+/// Calls again where another thread is inside. How often that was.
+template <class Call>
+std::size_t insist(Call&& call) {
+  for (std::size_t refused = 0;; ++refused) {
+    try {
+      call();
+      return refused;
+    } catch (const ConcurrentUse&) {
+      std::this_thread::yield();
+    }
+  }
+}
+
+}  // namespace
+
+TEST_CASE("calls of several threads at once run one at a time, or are refused and have done nothing") {
+  const Simulated device;
+  {
+    Manager manager(device, small);
+    std::atomic<std::size_t> refused{0};
+    in_threads(4, [&](std::size_t self) {
+      std::optional<IntTensor> tensor;
+      refused += insist([&] { tensor.emplace(manager.tensor<int>({length})); });
+      int value = static_cast<int>(self);
+      refused += insist([&] { set(manager, *tensor, value); });
+      for (int i = 0; i < 200; ++i) {
+        refused += insist([&] { increase(manager, *tensor, 4); });
+        value += 4;
+        if (i % 20 == 0) refused += insist([&] { tensor->upload(std::vector<int>(length, ++value)); });
+        std::vector<int> seen(length);
+        std::optional<PendingDownload<Simulated>> pending;
+        refused += insist([&] { pending.emplace(tensor->download_async(seen)); });
+        refused += insist([&] { pending->wait(); });
+        if (seen != std::vector<int>(length, value)) throw Error("a value is wrong");
+        refused += insist([&] { (void)manager.report(); });
+      }
+    });
+    MESSAGE(refused.load() << " calls were refused");
+    CHECK(manager.report().tensors == 0);
+    CHECK(probe(manager));
+  }
+  check_clean(device);
+}
+
+TEST_CASE("threads that take turns are as one") {
+  const Simulated device;
+  {
+    Manager manager(device, small);
+    auto tensors = uploaded_tensors(manager, 6);
+    std::mutex turn;
+    in_threads(3, [&](std::size_t) {
+      for (int i = 0; i < 50; ++i) {
+        const std::lock_guard lock(turn);
+        const auto iteration = manager.iteration();
+        for (auto& tensor : tensors) increase(manager, tensor, 1);
+      }
+    });
+    for (int i = 0; i < 6; ++i) CHECK(holds(tensors[static_cast<std::size_t>(i)], i + 1 + 150));
+    CHECK(manager.report().iterations_followed > 100);
+  }
+  check_clean(device);
+}
+
+TEST_CASE("tensors and promises may be destroyed by other threads while one works") {
+  const Simulated device;
+  {
+    Manager manager(device, small);
+    auto worked_on = uploaded_tensors(manager, 4);
+    std::vector<std::vector<IntTensor>> piles;
+    for (int i = 0; i < 3; ++i) piles.push_back(uploaded_tensors(manager, 40));
+    std::vector<int> target(length);
+    std::vector<PendingDownload<Simulated>> promises;
+    for (auto& pile : piles) {
+      for (auto& tensor : pile) promises.push_back(tensor.download_async(target));
+    }
+    std::atomic<int> begun{0};
+    in_threads(4, [&](std::size_t self) {
+      ++begun;
+      while (begun < 4) std::this_thread::yield();
+      if (self == 3) {
+        promises.clear();
+      } else {
+        while (!piles[self].empty()) piles[self].pop_back();
+      }
+    });
+    in_threads(2, [&](std::size_t self) {
+      if (self == 1) return piles.clear();
+      for (int round = 0; round < 50; ++round) {
+        for (auto& tensor : worked_on) increase(manager, tensor, 1);
+      }
+    });
+    for (int i = 0; i < 4; ++i) CHECK(holds(worked_on[static_cast<std::size_t>(i)], i + 1 + 50));
+    CHECK(manager.report().tensors == 4);
+  }
+  check_clean(device);
+}
+
+TEST_CASE("tensors may be destroyed by several threads while their manager ends, and after it") {
+  for (int round = 0; round < 20; ++round) {
+    const Simulated device;
+    std::optional<Manager> manager(std::in_place, device, small);
+    std::vector<std::vector<IntTensor>> piles;
+    for (int i = 0; i < 3; ++i) piles.push_back(uploaded_tensors(*manager, 20));
+    for (auto& tensor : piles.front()) increase(*manager, tensor, 1);
+    std::atomic<int> begun{0};
+    in_threads(4, [&](std::size_t self) {
+      ++begun;
+      while (begun < 4) std::this_thread::yield();
+      if (self == 3) return manager.reset();
+      piles[self].clear();
+    });
+    check_clean(device);
+  }
+}
+
+TEST_CASE("a manager's end waits for the thread that is inside; afterwards that thread is told that it is gone") {
+  const Simulated device;
+  std::optional<Manager> manager(std::in_place, device, small);
+  IntTensor tensor = manager->tensor<int>({length}, "a");
+  std::atomic<bool> inside{false};
+  std::string told;
+  std::thread other([&] {
+    Manager& mine = *manager;
+    mine.run("long", writes(tensor), [&](auto& op) {
+      inside = true;
+      std::this_thread::sleep_for(std::chrono::milliseconds(50));
+      const auto out = op[tensor];
+      op.queue().launch("long", operation_time, {Touch::write(out)}, [out] { out[0] = 1; });
+    });
+    for (;;) {
+      try {
+        (void)tensor.download();
+      } catch (const ConcurrentUse&) {
+        continue;
+      } catch (const UsageError& error) {
+        told = error.what();
+        return;
+      }
+    }
+  });
+  while (!inside) std::this_thread::yield();
+  manager.reset();
+  CHECK(device.counters().device_memories.live == 0);
+  other.join();
+  CHECK(says(told, {"no longer exists"}));
+  check_clean(device);
+}
+
+TEST_CASE("managers in different threads, each with a device of its own, know nothing of each other") {
+  std::vector<Simulated> devices(3);
+  in_threads(3, [&](std::size_t self) {
+    Manager manager(devices[self], small);
+    for (int i = 0; i < 5; ++i) {
+      if (!probe(manager)) throw Error("a value is wrong");
+    }
+  });
+  for (const Simulated& device : devices) check_clean(device);
+}
+
+TEST_CASE("threads that ask for plans to make, make each one once, while another one runs the program") {
+  const Simulated device;
+  {
+    SchedulerOptions options;
+    options.planning = Planning::deferred;
+    const Scheduler scheduler(options);
+    Manager manager(device, small, scheduler);
+    auto tensors = uploaded_tensors(manager, 6);
+    std::atomic<bool> over{false};
+    in_threads(3, [&](std::size_t self) {
+      if (self != 0) {
+        Scheduler asked = scheduler;
+        while (!over) {
+          if (std::optional<PlanningJob> job = asked.planning_job()) job->run();
+          std::this_thread::yield();
+        }
+        return;
+      }
+      int rounds = 0;
+      for (const std::size_t count : {6U, 5U, 4U}) {  // three sequences, so three plans
+        const std::uint64_t before = manager.report().iterations_followed;
+        while (manager.report().iterations_followed < before + 5 && rounds < 100'000) {
+          const auto iteration = manager.iteration("with " + std::to_string(count));
+          for (std::size_t i = 0; i < count; ++i) increase(manager, tensors[i], 1);
+          ++rounds;
+          std::this_thread::yield();
+        }
+      }
+      over = true;
+    });
+    CHECK(manager.report().plans.size() == 3);
+  }
+  check_clean(device);
+}
