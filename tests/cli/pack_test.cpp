@@ -12,6 +12,7 @@
 #include "csv.hpp"
 #include "program.hpp"
 #include "support/failing_new.hpp"
+#include "test_data.hpp"
 
 using namespace swapmm;
 using namespace swapmm::test;

@@ -15,6 +15,8 @@
 
 #include <boost/json/parse.hpp>
 
+#include "test_data.hpp"
+
 namespace swapmm::test {
 namespace {
 

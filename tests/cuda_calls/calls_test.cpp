@@ -29,9 +29,9 @@ std::vector<std::string> names() {
 }
 using Names = std::vector<std::string>;
 
-struct Fixture {
-  Fixture() { fake_cuda::restart(); }
-  ~Fixture() {
+struct CallsFixture {
+  CallsFixture() { fake_cuda::restart(); }
+  ~CallsFixture() {
     CHECK_MESSAGE(fake_cuda::violations().empty(), violations_text());
     CHECK(fake_cuda::objects() == fake_cuda::Objects{});
   }
@@ -41,7 +41,7 @@ std::array<const Event*, 1> after(const Event& event) { return {&event}; }
 
 }  // namespace
 
-TEST_CASE_FIXTURE(Fixture, "a backend makes three streams that do not wait for the default stream") {
+TEST_CASE_FIXTURE(CallsFixture, "a backend makes three streams that do not wait for the default stream") {
   const CheckedBackend backend = fake_backend();
   std::size_t streams = 0;
   for (const Call& call : fake_cuda::calls()) {
@@ -62,7 +62,7 @@ TEST_CASE_FIXTURE(Fixture, "a backend makes three streams that do not wait for t
   CHECK(can.host_slab == Bytes{std::uint64_t{512} << 20U});
 }
 
-TEST_CASE_FIXTURE(Fixture, "a copy waits, copies and records, on its own stream") {
+TEST_CASE_FIXTURE(CallsFixture, "a copy waits, copies and records, on its own stream") {
   CheckedBackend backend = fake_backend();
   auto memory = backend.allocate(Bytes{4096});
   auto host = backend.allocate_host(Bytes{4096}, HostKind::pinned);
@@ -107,7 +107,7 @@ TEST_CASE_FIXTURE(Fixture, "a copy waits, copies and records, on its own stream"
   for (const std::size_t i : {1U, 2U, 4U}) CHECK(out[i].stream == out[3].stream);
 }
 
-TEST_CASE_FIXTURE(Fixture, "a slot that was never recorded is waited for by nobody") {
+TEST_CASE_FIXTURE(CallsFixture, "a slot that was never recorded is waited for by nobody") {
   CheckedBackend backend = fake_backend();
   const Event never = backend.make_event();
   fake_cuda::clear_calls();
@@ -118,7 +118,7 @@ TEST_CASE_FIXTURE(Fixture, "a slot that was never recorded is waited for by nobo
   CHECK(names().empty());
 }
 
-TEST_CASE_FIXTURE(Fixture, "times are taken by events of their own, only while they are asked for") {
+TEST_CASE_FIXTURE(CallsFixture, "times are taken by events of their own, only while they are asked for") {
   CheckedBackend backend = fake_backend();
   Event begin = backend.make_event();
   Event end = backend.make_event();
@@ -140,7 +140,7 @@ TEST_CASE_FIXTURE(Fixture, "times are taken by events of their own, only while t
   CHECK(fake_cuda::objects().events == events_before + 2);
 }
 
-TEST_CASE_FIXTURE(Fixture, "the second form waits on any stream, and its event is tied in") {
+TEST_CASE_FIXTURE(CallsFixture, "the second form waits on any stream, and its event is tied in") {
   CheckedBackend backend = fake_backend();
   Event before = backend.make_event();
   Event slot = backend.make_event();
@@ -170,7 +170,7 @@ TEST_CASE_FIXTURE(Fixture, "the second form waits on any stream, and its event i
   CHECK(cudaStreamDestroy(own) == cudaSuccess);
 }
 
-TEST_CASE_FIXTURE(Fixture, "page-locked memory is portable, aligned, and goes only when nothing runs") {
+TEST_CASE_FIXTURE(CallsFixture, "page-locked memory is portable, aligned, and goes only when nothing runs") {
   CheckedBackend backend = fake_backend();
   auto memory = backend.allocate(Bytes{1000});
   const auto place = backend.address(memory, Bytes{0}, Bytes{1000});
@@ -194,7 +194,7 @@ TEST_CASE_FIXTURE(Fixture, "page-locked memory is portable, aligned, and goes on
   auto gone = std::move(memory);  // and goes first
 }
 
-TEST_CASE_FIXTURE(Fixture, "the program's stream is used, kept, and checked") {
+TEST_CASE_FIXTURE(CallsFixture, "the program's stream is used, kept, and checked") {
   cudaStream_t own = nullptr;
   REQUIRE(cudaStreamCreateWithFlags(&own, cudaStreamNonBlocking) == cudaSuccess);
   {
@@ -231,7 +231,7 @@ TEST_CASE("a stream of another device is refused, and objects are made on the ba
   CHECK_MESSAGE(fake_cuda::violations().empty(), violations_text());
 }
 
-TEST_CASE_FIXTURE(Fixture, "the default budget is what is free less a reserve") {
+TEST_CASE_FIXTURE(CallsFixture, "the default budget is what is free less a reserve") {
   const CheckedBackend backend = fake_backend();
   constexpr std::uint64_t mib = std::uint64_t{1} << 20U;
   CHECK(backend.default_device_budget() == Bytes{768 * mib});  // 1 GiB, less 256 MiB

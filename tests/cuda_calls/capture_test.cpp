@@ -45,15 +45,15 @@ struct Loop {
 };
 constexpr Bytes half{Loop::tensors / 2 * chain_tensor.value};
 
-struct Fixture {
-  Fixture() {
+struct CaptureFixture {
+  CaptureFixture() {
     fake_cuda::restart();
     manager.emplace(fake_backend(), Options{.device_budget = half});
     loop.emplace(*manager);
     for (int i = 0; i < 5; ++i) loop->iterate();
     REQUIRE(manager->report().iterations_followed > 0);
   }
-  ~Fixture() {
+  ~CaptureFixture() {
     loop.reset();
     manager.reset();
     CHECK_MESSAGE(fake_cuda::violations().empty(), violations_text());
@@ -78,7 +78,7 @@ struct Fixture {
 
 }  // namespace
 
-TEST_CASE_FIXTURE(Fixture, "a captured iteration has its operations and its swaps, and runs once by itself") {
+TEST_CASE_FIXTURE(CaptureFixture, "a captured iteration has its operations and its swaps, and runs once by itself") {
   const Report before = manager->report();
   fake_cuda::clear_calls();
   const auto captured = capture();
@@ -94,7 +94,7 @@ TEST_CASE_FIXTURE(Fixture, "a captured iteration has its operations and its swap
   }
 }
 
-TEST_CASE_FIXTURE(Fixture, "a run is one launch, behind everything before and before everything after") {
+TEST_CASE_FIXTURE(CaptureFixture, "a run is one launch, behind everything before and before everything after") {
   auto captured = capture();
   const Report before = manager->report();
   fake_cuda::clear_calls();
@@ -124,7 +124,7 @@ TEST_CASE_FIXTURE(Fixture, "a run is one launch, behind everything before and be
   for (auto& field : loop->fields) field.download(out);
 }
 
-TEST_CASE_FIXTURE(Fixture, "what cannot be captured is refused, and the manager works on") {
+TEST_CASE_FIXTURE(CaptureFixture, "what cannot be captured is refused, and the manager works on") {
   CHECK(refusal([&] {
           (void)manager->capture("other", [&] { loop->body(); });
         }).find("iteration \"other\" follows no plan: run it until") != std::string::npos);
@@ -162,7 +162,7 @@ TEST_CASE_FIXTURE(Fixture, "what cannot be captured is refused, and the manager 
   const auto captured = capture();
 }
 
-TEST_CASE_FIXTURE(Fixture, "a run after the plan was left is refused") {
+TEST_CASE_FIXTURE(CaptureFixture, "a run after the plan was left is refused") {
   auto captured = capture();
   run_grow(*manager, Form::plain, "between", loop->fields[0], loop->fields[1]);
   CHECK(refusal([&] { captured.launch(); }) ==
@@ -179,7 +179,7 @@ TEST_CASE_FIXTURE(Fixture, "a run after the plan was left is refused") {
   CHECK(refusal([&] { captured.launch(); }).find("no longer exists") != std::string::npos);
 }
 
-TEST_CASE_FIXTURE(Fixture, "a graph may outlive its manager, and runs no more") {
+TEST_CASE_FIXTURE(CaptureFixture, "a graph may outlive its manager, and runs no more") {
   auto captured = capture();
   captured.launch();
   loop.reset();
@@ -187,7 +187,7 @@ TEST_CASE_FIXTURE(Fixture, "a graph may outlive its manager, and runs no more") 
   CHECK_THROWS_AS(captured.launch(), UsageError);
 }
 
-TEST_CASE_FIXTURE(Fixture, "a capture that the API spoils takes the values it was to give, by name") {
+TEST_CASE_FIXTURE(CaptureFixture, "a capture that the API spoils takes the values it was to give, by name") {
   std::string text;
   try {
     (void)manager->capture("grow", [&] {
@@ -210,7 +210,7 @@ TEST_CASE_FIXTURE(Fixture, "a capture that the API spoils takes the values it wa
   fake_cuda::restart(same);
 }
 
-TEST_CASE_FIXTURE(Fixture, "memory that ends inside a capture is freed behind it") {
+TEST_CASE_FIXTURE(CaptureFixture, "memory that ends inside a capture is freed behind it") {
   auto backend = CheckedBackend(manager->backend());
   std::optional<cuda::HostMemory> pinned(backend.allocate_host(Bytes{64}, HostKind::pinned));
   std::optional<cuda::DeviceMemory> memory(backend.allocate(Bytes{64}));
@@ -225,7 +225,7 @@ TEST_CASE_FIXTURE(Fixture, "memory that ends inside a capture is freed behind it
   CHECK(fake_cuda::objects().host_memories == host_memories - 1);
 }
 
-TEST_CASE_FIXTURE(Fixture, "each call of a capture may fail: values are there, or their loss was told") {
+TEST_CASE_FIXTURE(CaptureFixture, "each call of a capture may fail: values are there, or their loss was told") {
   for (const char* const function :
        {"cudaStreamBeginCapture", "cudaStreamEndCapture", "cudaGraphInstantiateWithFlags", "cudaGraphLaunch",
         "cudaEventRecord", "cudaStreamWaitEvent", "cudaMemcpyAsync", "cudaEventCreateWithFlags"}) {

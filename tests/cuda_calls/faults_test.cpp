@@ -52,7 +52,7 @@ void try_twice(std::vector<std::string>& errors, Call&& call) {
 template <Backend B>
 void run_chain(const B& backend, Form form, std::vector<std::string>& errors, std::uint64_t& followed) {
   std::optional<MemoryManager<B>> manager;
-  try_twice(errors, [&] { manager.emplace(backend, Options{.device_budget = half}); });
+  try_twice(errors, [&] { manager.emplace(backend, Options{.device_budget = half, .queue_depth = 16}); });
   if (!manager) return;
   std::optional<Chain<B>> chain;
   try_twice(errors, [&] { chain.emplace(*manager, layers, form); });

@@ -24,9 +24,9 @@ using Manager = MemoryManager<CheckedBackend>;
 constexpr std::size_t layers = 6;
 constexpr Bytes half{chain_bytes(layers).value / 2};
 
-struct Fixture {
-  Fixture() { fake_cuda::restart(); }
-  ~Fixture() {
+struct ManagerFixture {
+  ManagerFixture() { fake_cuda::restart(); }
+  ~ManagerFixture() {
     CHECK_MESSAGE(fake_cuda::violations().empty(), violations_text());
     CHECK(fake_cuda::objects() == fake_cuda::Objects{});
     CHECK(cudaPeekAtLastError() == cudaSuccess);
@@ -65,7 +65,7 @@ TEST_CASE("all accesses are in order, whatever is complete when it is asked") {
   }
 }
 
-TEST_CASE_FIXTURE(Fixture, "the budget is one allocation, and host memory comes in one slab") {
+TEST_CASE_FIXTURE(ManagerFixture, "the budget is one allocation, and host memory comes in one slab") {
   Manager manager(fake_backend(), {.device_budget = half}, steady_plans());
   CHECK(fake_cuda::count("cudaMalloc") == 1);
   CHECK(fake_cuda::device_bytes() == half.value);
@@ -76,7 +76,7 @@ TEST_CASE_FIXTURE(Fixture, "the budget is one allocation, and host memory comes 
   CHECK(manager.report().pinned_used == Bytes{std::uint64_t{16} << 20U});
 }
 
-TEST_CASE_FIXTURE(Fixture, "a followed iteration makes no object and waits for nothing but its slots") {
+TEST_CASE_FIXTURE(ManagerFixture, "a followed iteration makes no object and waits for nothing but its slots") {
   fake_cuda::set_query_luck(100);
   Manager manager(fake_backend(), {.device_budget = half}, steady_plans());
   Chain<CheckedBackend> chain(manager, layers);
@@ -108,7 +108,7 @@ TEST_CASE_FIXTURE(Fixture, "a followed iteration makes no object and waits for n
   }
 }
 
-TEST_CASE_FIXTURE(Fixture, "where everything fits, a followed operation is its launch and nothing else") {
+TEST_CASE_FIXTURE(ManagerFixture, "where everything fits, a followed operation is its launch and nothing else") {
   Manager manager(fake_backend(), {.device_budget = chain_bytes(layers)}, steady_plans());
   auto a = manager.tensor<Number>({chain_length}, "a");
   auto b = manager.tensor<Number>({chain_length}, "b");
@@ -130,7 +130,7 @@ TEST_CASE_FIXTURE(Fixture, "where everything fits, a followed operation is its l
   CHECK(calls["cudaEventRecord"] <= 1);  // the end of the round
 }
 
-TEST_CASE_FIXTURE(Fixture, "pageable memory takes what cannot be page-locked") {
+TEST_CASE_FIXTURE(ManagerFixture, "pageable memory takes what cannot be page-locked") {
   Manager manager(fake_backend(), {.device_budget = half}, steady_plans());
   Chain<CheckedBackend> chain(manager, layers);
   {
@@ -141,7 +141,7 @@ TEST_CASE_FIXTURE(Fixture, "pageable memory takes what cannot be page-locked") {
   CHECK(manager.report().iterations_followed > 0);
 }
 
-TEST_CASE_FIXTURE(Fixture, "device memory that is refused is an error with the API's words") {
+TEST_CASE_FIXTURE(ManagerFixture, "device memory that is refused is an error with the API's words") {
   std::string text;
   try {
     Manager manager(fake_backend(), {.device_budget = Bytes{std::uint64_t{2} << 30U}});
@@ -153,7 +153,7 @@ TEST_CASE_FIXTURE(Fixture, "device memory that is refused is an error with the A
         "cudaErrorMemoryAllocation (2): out of memory");
 }
 
-TEST_CASE_FIXTURE(Fixture, "NVTX ranges change nothing that is asked of the API") {
+TEST_CASE_FIXTURE(ManagerFixture, "NVTX ranges change nothing that is asked of the API") {
   const auto calls_of = [](bool nvtx) {
     fake_cuda::restart();
     fake_cuda::set_query_luck(100);

@@ -14,6 +14,7 @@
 #include "support/plain_traces.hpp"
 #include "support/random_trace.hpp"
 #include "support/tiny_instance.hpp"
+#include "test_data.hpp"
 
 using namespace swapmm;
 using test::machine_of;

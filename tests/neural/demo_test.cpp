@@ -78,11 +78,11 @@ DemoRun run(const fashion::Arguments& arguments) {
   return {std::move(result), said.str()};
 }
 
-struct Folder {
-  Folder() { std::filesystem::create_directories(path); }
-  Folder(const Folder&) = delete;
-  Folder& operator=(const Folder&) = delete;
-  ~Folder() { std::filesystem::remove_all(path); }
+struct DemoFolder {
+  DemoFolder() { std::filesystem::create_directories(path); }
+  DemoFolder(const DemoFolder&) = delete;
+  DemoFolder& operator=(const DemoFolder&) = delete;
+  ~DemoFolder() { std::filesystem::remove_all(path); }
   [[nodiscard]] std::vector<std::string> files() const {
     std::vector<std::string> names;
     for (const auto& entry : std::filesystem::directory_iterator(path))
@@ -180,7 +180,7 @@ TEST_CASE("a budget below the largest bundle is an error that names the operatio
   test::NullMath math;
   std::ostringstream said;
   fashion::Demo<test::NullMath> demo(math, test::NullBackend(), data(), arguments, said);
-  CHECK_THROWS_WITH_AS(demo.run(), doctest::Contains("operation \""), BundleTooLarge);
+  CHECK_THROWS_WITH_AS((void)demo.run(), doctest::Contains("operation \""), BundleTooLarge);
   CHECK(said.str().find("iteration") == std::string::npos);  // before the training
 }
 
@@ -200,7 +200,7 @@ TEST_CASE("an interrupt ends the demo between two iterations") {
 }
 
 TEST_CASE("report, trace and picture stand beside each other, each whole") {
-  const Folder folder;
+  const DemoFolder folder;
   fashion::Arguments arguments = parse({"--budget", "50%"});
   arguments.batch = 128;
   DemoRun demo = run(arguments);
@@ -235,7 +235,7 @@ TEST_CASE("report, trace and picture stand beside each other, each whole") {
 }
 
 TEST_CASE("a report that cannot be written names the file, and leaves none") {
-  const Folder folder;
+  const DemoFolder folder;
   const auto nowhere = folder.path / "missing" / "demo-report.json";
   CHECK_THROWS_WITH_AS(fashion::write_files(nowhere, fashion::DemoResult{}),
                        doctest::Contains((folder.path / "missing").c_str()), std::runtime_error);

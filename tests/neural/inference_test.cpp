@@ -22,7 +22,7 @@ using Stack = inference::Stack<test::Math>;
 
 constexpr std::size_t batches = 8;
 
-inference::Settings settings() {
+inference::Settings stack_settings() {
   inference::Settings settings;
   settings.layers = 12;
   settings.width = 96;
@@ -31,19 +31,19 @@ inference::Settings settings() {
 }
 
 std::vector<float> inputs(std::size_t batch) {
-  return test::numbers(settings().batch * settings().width, static_cast<std::uint32_t>(batch));
+  return test::numbers(stack_settings().batch * stack_settings().width, static_cast<std::uint32_t>(batch));
 }
 
-struct Run {
+struct StackRun {
   std::vector<std::vector<float>> results;
   Report report;
   Liveness live;
 };
 
-Run infer(Bytes budget) {
+StackRun infer(Bytes budget) {
   MemoryManager manager(test::shared_backend(), {.device_budget = budget}, test::steady_plans());
-  Stack stack(test::math(), manager, settings());
-  Run run;
+  Stack stack(test::math(), manager, stack_settings());
+  StackRun run;
   for (std::size_t i = 0; i < batches; ++i) run.results.push_back(stack.infer(inputs(i)));
   run.report = manager.report();
   run.live =
@@ -51,19 +51,19 @@ Run infer(Bytes budget) {
   return run;
 }
 
-const Run& with_all_memory() {
-  static const auto& run = *new Run(infer(16_MiB));
+const StackRun& stack_with_all_memory() {
+  static const auto& run = *new StackRun(infer(16_MiB));
   return run;
 }
 
 std::vector<double> reference(const std::vector<float>& input) {
-  const std::size_t width = settings().width;
+  const std::size_t width = stack_settings().width;
   std::vector<double> x(input.begin(), input.end());
-  for (std::size_t layer = 0; layer < settings().layers; ++layer) {
-    const std::vector<float> weights = inference::layer_weights(settings(), layer);
-    const std::vector<float> bias = inference::layer_bias(settings(), layer);
+  for (std::size_t layer = 0; layer < stack_settings().layers; ++layer) {
+    const std::vector<float> weights = inference::layer_weights(stack_settings(), layer);
+    const std::vector<float> bias = inference::layer_bias(stack_settings(), layer);
     std::vector<double> y;
-    for (std::size_t row = 0; row < settings().batch; ++row) {
+    for (std::size_t row = 0; row < stack_settings().batch; ++row) {
       for (std::size_t j = 0; j < width; ++j) {
         auto sum = static_cast<double>(bias[j]);
         for (std::size_t i = 0; i < width; ++i) sum += x[row * width + i] * static_cast<double>(weights[i * width + j]);
@@ -78,7 +78,7 @@ std::vector<double> reference(const std::vector<float>& input) {
 }  // namespace
 
 TEST_CASE("the layers compute what plain loops do") {
-  const Run& all = with_all_memory();
+  const StackRun& all = stack_with_all_memory();
   for (std::size_t i = 0; i < batches; ++i) {
     const std::vector<double> exact = reference(inputs(i));
     const auto zeros = std::count(exact.begin(), exact.end(), 0.0);
@@ -89,30 +89,30 @@ TEST_CASE("the layers compute what plain loops do") {
 }
 
 TEST_CASE("layers have weights of their own") {
-  CHECK(inference::layer_weights(settings(), 0) != inference::layer_weights(settings(), 1));
-  CHECK(inference::layer_bias(settings(), 0) != inference::layer_bias(settings(), 1));
+  CHECK(inference::layer_weights(stack_settings(), 0) != inference::layer_weights(stack_settings(), 1));
+  CHECK(inference::layer_bias(stack_settings(), 0) != inference::layer_bias(stack_settings(), 1));
 }
 
 TEST_CASE("the results are the same bits with every budget, and weights are never copied out") {
-  const Run& all = with_all_memory();
-  const Bytes weights = settings().weights();
+  const StackRun& all = stack_with_all_memory();
+  const Bytes weights = stack_settings().weights();
   // Once, beside the inputs; and once more to the places that the plan has for them.
-  const Bytes inputs_of_all{batches * settings().values().value};
+  const Bytes inputs_of_all{batches * stack_settings().values().value};
   CHECK(all.report.h2d - all.report.start_h2d == weights + inputs_of_all);
   for (const Bytes budget : {16_MiB, Bytes{weights.value / 2}, Bytes{weights.value / 4}, all.live.largest_bundle}) {
     CAPTURE(budget.value);
-    const Run run = infer(budget);
+    const StackRun run = infer(budget);
     CHECK(run.results == all.results);
     CHECK(run.report.iterations_followed > 0);
     CHECK(run.report.divergences == 0);
     CHECK(run.report.device_peak <= budget);
     // A result per batch is all that leaves the device.
     CHECK(run.report.swap_outs == batches);
-    CHECK(run.report.d2h == Bytes{batches * settings().values().value});
+    CHECK(run.report.d2h == Bytes{batches * stack_settings().values().value});
     if (budget < weights) CHECK(run.report.h2d > Bytes{batches * (weights - budget).value});
   }
 }
 
 TEST_CASE("a budget below the largest bundle of the layers is refused") {
-  CHECK_THROWS_AS(infer(with_all_memory().live.largest_bundle - Bytes{1}), BundleTooLarge);
+  CHECK_THROWS_AS(infer(stack_with_all_memory().live.largest_bundle - Bytes{1}), BundleTooLarge);
 }

@@ -21,13 +21,13 @@ using namespace swapmm;
 using namespace swapmm::literals;
 
 using test::NullMath;
-using Network = fashion::Network<NullMath>;
+using NullNetwork = fashion::Network<NullMath>;
 
 // As it was observed at the default settings, in an iteration before which nothing but its input was uploaded.
 Trace default_trace() {
   NullMath math;
   MemoryManager manager(test::NullBackend(), {.device_budget = 256_MiB});
-  Network network(math, manager, {});
+  NullNetwork network(math, manager, {});
   const test::Batch batch = test::batch(network.settings().batch, 1);
   for (int step = 0; step < 3; ++step) network.train(batch.images, batch.labels, 0.1F);
   return manager.scheduler().trace("train").value();
@@ -48,8 +48,8 @@ TEST_CASE("at the default settings the largest bundle is at most a fifth of the 
 TEST_CASE("at the default settings activations are nearly all of the peak") {
   NullMath math;
   MemoryManager manager(test::NullBackend(), {.device_budget = 256_MiB});
-  const Network network(math, manager, {});
-  const Network::Memory memory = network.memory();
+  const NullNetwork network(math, manager, {});
+  const NullNetwork::Memory memory = network.memory();
   // Per channel pair of conv1 to conv5, then dense1 and dense2; each with its bias, each twice.
   const std::size_t parameters = (9 + 1) * 32 + 3 * (32 + 1) * 32 + (288 + 1) * 32 + (1568 + 1) * 128 + (128 + 1) * 10;
   CHECK(memory.parameters.value == 2 * sizeof(float) * parameters);
@@ -60,7 +60,7 @@ TEST_CASE("at the default settings activations are nearly all of the peak") {
 TEST_CASE("no tensor outlives its last use: where all fits, no more is ever held than lives") {
   NullMath math;
   MemoryManager manager(test::NullBackend(), {.device_budget = 256_MiB});
-  Network network(math, manager, {});
+  NullNetwork network(math, manager, {});
   const test::Batch batch = test::batch(network.settings().batch, 1);
   for (int step = 0; step < 3; ++step) network.train(batch.images, batch.labels, 0.1F);
   const Liveness live = analyze_liveness(manager.scheduler().trace("train").value(), 64_bytes);
@@ -69,7 +69,7 @@ TEST_CASE("no tensor outlives its last use: where all fits, no more is ever held
   CHECK(manager.report().swap_outs == 0);
 
   // Between iterations there are parameters and inputs, two counters, and nothing else.
-  const Network::Memory memory = network.memory();
+  const NullNetwork::Memory memory = network.memory();
   constexpr std::size_t parameters = std::size_t{7} * 2 * 2;  // layers, weights and bias, with their momenta
   CHECK(manager.report().tensors == parameters + 2 * network.settings().parts + 2);
   CHECK(manager.report().device_used <= memory.parameters + memory.inputs + Bytes{64 * manager.report().tensors});
@@ -78,7 +78,7 @@ TEST_CASE("no tensor outlives its last use: where all fits, no more is ever held
 TEST_CASE("an evaluation holds one layer's input and output at a time") {
   NullMath math;
   MemoryManager manager(test::NullBackend(), {.device_budget = 256_MiB});
-  Network network(math, manager, {});
+  NullNetwork network(math, manager, {});
   const test::Batch batch = test::batch(network.settings().batch, 1);
   (void)network.count_right(batch.images, batch.labels);
   (void)network.count_right(batch.images, batch.labels);

@@ -26,7 +26,7 @@ namespace {
 using namespace swapmm;
 using namespace swapmm::literals;
 using test::Batch;
-using Network = sequence::Recurrent<test::Math>;
+using RecurrentNetwork = sequence::Recurrent<test::Math>;
 
 std::vector<double> exact(const std::vector<float>& values) { return {values.begin(), values.end()}; }
 
@@ -39,7 +39,7 @@ TEST_CASE("loss, gradients and momentum of the recurrent network over three step
   const test::RecurrentReference reference(settings.hidden);
   const std::vector<std::size_t> begins = reference.begins();
   MemoryManager manager(test::shared_backend(), {.device_budget = 16_MiB});
-  Network network(test::math(), manager, settings);
+  RecurrentNetwork network(test::math(), manager, settings);
   constexpr float rate = 0.5F;  // a power of 2: dividing by it is exact
   std::vector<float> weights = network.weights();
   REQUIRE(weights.size() == begins.back());
@@ -84,7 +84,7 @@ TEST_CASE("the recurrent network's right answers are counted, of whole batches a
   settings.hidden = 6;
   const test::RecurrentReference reference(settings.hidden);
   MemoryManager manager(test::shared_backend(), {.device_budget = 16_MiB});
-  Network network(test::math(), manager, settings);
+  RecurrentNetwork network(test::math(), manager, settings);
   const std::vector<float> weights = network.weights();
   Batch batch = test::batch(settings.batch, 5);
   std::vector<bool> right;
@@ -108,7 +108,7 @@ TEST_CASE("batches of another size are refused") {
   settings.batch = 4;
   settings.hidden = 3;
   MemoryManager manager(test::shared_backend(), {.device_budget = 16_MiB});
-  Network network(test::math(), manager, settings);
+  RecurrentNetwork network(test::math(), manager, settings);
   const Batch batch = test::batch(settings.batch + 1, 1);
   CHECK_THROWS_AS(network.train(batch.images, batch.labels, 0.1F), std::invalid_argument);
   CHECK_THROWS_AS((void)network.count_right(batch.images, batch.labels), std::invalid_argument);
@@ -130,25 +130,25 @@ sequence::Settings training_settings() {
 
 using Run = test::TrainingRun;
 
-Run train(Bytes budget, std::size_t observe = 2) {
-  return test::train<Network>(training_settings(), training_steps, 0.25F, budget, observe);
+Run train_recurrent(Bytes budget, std::size_t observe = 2) {
+  return test::train<RecurrentNetwork>(training_settings(), training_steps, 0.25F, budget, observe);
 }
 
 // The rest of the program is the same with every budget.
-const Run& with_all_memory() {
-  static const auto& run = *new Run(train(64_MiB));
+const Run& recurrent_with_all_memory() {
+  static const auto& run = *new Run(train_recurrent(64_MiB));
   return run;
 }
 
 }  // namespace
 
 TEST_CASE("no tensor of the recurrent network outlives its last use") {
-  const Run& all = with_all_memory();
+  const Run& all = recurrent_with_all_memory();
   const std::size_t batch = training_settings().batch;
   const std::size_t hidden = training_settings().hidden;
   // Where all fits, no more is held than lives, but for rows and labels: those are the next batch's.
   const Bytes inputs{batch * (sequence::steps * sequence::filled_columns * sizeof(float) + 1)};
-  const Run observed = train(64_MiB, training_steps);
+  const Run observed = train_recurrent(64_MiB, training_steps);
   CHECK(observed.report.device_peak <= observed.live.peak + inputs + 1_KiB);
   // By a plan each operation's work area may have a place of its own, where there is room.
   const bool no_areas = test::math().gemm_work({.m = batch, .n = 4 * hidden, .k = hidden}) == 0;
@@ -159,7 +159,7 @@ TEST_CASE("no tensor of the recurrent network outlives its last use") {
 
   // On demand a value that still exists is copied out where room lacks, needed or not. What the steps of the way there
   // made must go; on the way back there is nothing more to keep but gradients of weights.
-  const Run run = train(Bytes{all.live.peak.value / 4}, training_steps);
+  const Run run = train_recurrent(Bytes{all.live.peak.value / 4}, training_steps);
   const std::size_t activations = (sequence::steps * 6 + 2) * batch * hidden * sizeof(float);
   CHECK(run.report.iterations_followed == 0);
   CHECK(run.report.d2h.value > training_steps * activations / 2);
@@ -167,7 +167,7 @@ TEST_CASE("no tensor of the recurrent network outlives its last use") {
 }
 
 TEST_CASE("what the steps of the recurrent network make is nearly all of its memory") {
-  const Run& all = with_all_memory();
+  const Run& all = recurrent_with_all_memory();
   const std::size_t batch = training_settings().batch;
   const std::size_t hidden = training_settings().hidden;
   // Of all steps gates, cells and output, and where they begin; weights and momenta; and the rows.
@@ -181,13 +181,13 @@ TEST_CASE("what the steps of the recurrent network make is nearly all of its mem
 }
 
 TEST_CASE("the recurrent network in less memory than it needs has the same bits, on demand and by the plan") {
-  const Run& all = with_all_memory();
+  const Run& all = recurrent_with_all_memory();
   CHECK(all.report.iterations_followed > 0);
   CHECK(all.loss > 1);
   CHECK(all.loss < 3);
   for (const Bytes budget : {Bytes{all.live.peak.value / 2}, Bytes{all.live.peak.value / 4}, all.live.largest_bundle}) {
     CAPTURE(budget.value);
-    const Run run = train(budget);
+    const Run run = train_recurrent(budget);
     CHECK(test::same_bits(run.weights, all.weights));
     CHECK(run.loss == all.loss);
     CHECK(run.report.iterations_followed > 0);
@@ -199,13 +199,14 @@ TEST_CASE("the recurrent network in less memory than it needs has the same bits,
 }
 
 TEST_CASE("a budget below the largest bundle of the recurrent network is refused") {
-  CHECK_THROWS_AS(train(with_all_memory().live.largest_bundle - Bytes{1}), BundleTooLarge);
+  CHECK_THROWS_AS(train_recurrent(recurrent_with_all_memory().live.largest_bundle - Bytes{1}), BundleTooLarge);
 }
 
 TEST_CASE("the recurrent network makes no buffer behind the budget") {
-  MemoryManager manager(test::shared_backend(), {.device_budget = Bytes{with_all_memory().live.peak.value / 4}},
+  MemoryManager manager(test::shared_backend(),
+                        {.device_budget = Bytes{recurrent_with_all_memory().live.peak.value / 4}},
                         test::steady_plans());
-  Network network(test::math(), manager, training_settings());
+  RecurrentNetwork network(test::math(), manager, training_settings());
   std::optional<test::DeviceCalls> settled;
   for (std::uint32_t step = 0; step < training_steps; ++step) {
     if (step == training_steps / 2) settled.emplace();

@@ -17,7 +17,7 @@ namespace {
 using namespace swapmm;
 using namespace swapmm::literals;
 using Operations = fashion::LayerOperations<test::Math>;
-using Floats = Operations::Floats;
+using LayerFloats = Operations::Floats;
 
 struct Passes {
   std::vector<float> y, weights_gradient, bias_gradient, x_gradient;
@@ -34,11 +34,11 @@ Passes run(test::Math& math, const neural::Convolution& shape, const std::vector
   on_x.upload(x);
   on_gradient.upload(y_gradient);
   const test::DeviceCalls calls;
-  const Floats y = layer.forward(0, on_x);
-  const Floats weights_gradient = layer.weights().new_gradient();
-  const Floats bias_gradient = layer.bias().new_gradient();
+  const LayerFloats y = layer.forward(0, on_x);
+  const LayerFloats weights_gradient = layer.weights().new_gradient();
+  const LayerFloats bias_gradient = layer.bias().new_gradient();
   layer.weights_backward(0, on_x, on_gradient, weights_gradient, bias_gradient);
-  const Floats x_gradient = layer.input_backward(0, on_gradient, in, "x.gradient");
+  const LayerFloats x_gradient = layer.input_backward(0, on_gradient, in, "x.gradient");
   manager.synchronize();
   calls.check_no_bytes();
   return {y.download(), weights_gradient.download(), bias_gradient.download(), x_gradient.download()};

@@ -18,17 +18,17 @@ using namespace swapmm;
 using namespace swapmm::test;
 using namespace swapmm::literals;
 
-struct Desk {
+struct AccessCheckDesk {
   Simulated device;
   MemoryManager<Simulated> manager{device, {.device_budget = 256_bytes, .check_access = true}};
   Tensor<int, Simulated> a = manager.tensor<int>({length}, "a");
   Tensor<int, Simulated> b = manager.tensor<int>({length}, "b");
 
-  Desk() {
+  AccessCheckDesk() {
     set(manager, a, 1);
     set(manager, b, 2);
   }
-  ~Desk() { CHECK(probe(manager)); }
+  ~AccessCheckDesk() { CHECK(probe(manager)); }
   // Runs `body(a, b)` on the device, whatever the bundle says of it.
   template <class Part, class Body>
   void run(const Part& part, Body body) {
@@ -42,14 +42,14 @@ struct Desk {
 }  // namespace
 
 TEST_CASE("a change of a tensor that is declared as read is named") {
-  Desk desk;
+  AccessCheckDesk desk;
   const std::string text =
       text_of<AccessViolation>([&] { desk.run(reads(desk.a), [](int* a) { a[length - 1] = 3; }); });
   CHECK(says(text, {"\"liar\"", "\"a\"", "read", "updates()"}));
 }
 
 TEST_CASE("a change of a tensor outside the bundle is named") {
-  Desk desk;
+  AccessCheckDesk desk;
   int* other = nullptr;
   desk.manager.run("look", reads(desk.b), [&](auto& op) { other = op[desk.b].data(); });
   const std::string text = text_of<AccessViolation>([&] {
@@ -62,27 +62,27 @@ TEST_CASE("a change of a tensor outside the bundle is named") {
 }
 
 TEST_CASE("a declared whole write that leaves bytes as they were is named with their number") {
-  Desk desk;
+  AccessCheckDesk desk;
   const std::string text =
       text_of<AccessViolation>([&] { desk.run(writes(desk.a), [](int* a) { std::fill_n(a, length - 4, 3); }); });
   CHECK(says(text, {"\"liar\"", "16 of 64 bytes", "\"a\"", "updates()"}));
 }
 
 TEST_CASE("a declared whole write that reads the old value gets poison instead, and is named where it passes it on") {
-  Desk desk;
+  AccessCheckDesk desk;
   const std::string text = text_of<AccessViolation>([&] { desk.run(writes(desk.a), [](int*) {}); });
   CHECK(says(text, {"\"liar\"", "64 of 64 bytes", "\"a\""}));
 }
 
 TEST_CASE("a single number that is declared as written and is not is named too") {
-  Desk desk;
+  AccessCheckDesk desk;
   auto loss = desk.manager.tensor<float>({1}, "loss");
   const std::string text = text_of<AccessViolation>([&] { desk.manager.run("forgets", writes(loss), [](auto&) {}); });
   CHECK(says(text, {"\"forgets\"", "4 of 4 bytes", "\"loss\""}));
 }
 
 TEST_CASE("an honest program raises no alarm, and follows no plan") {
-  Desk desk;
+  AccessCheckDesk desk;
   auto odd = desk.manager.tensor<char>({13}, "odd");
   for (int i = 0; i < 4; ++i) {
     auto iteration = desk.manager.iteration();
@@ -104,7 +104,7 @@ TEST_CASE("an honest program raises no alarm, and follows no plan") {
 }
 
 TEST_CASE("values that look alike are no violation: an update may leave everything as it was") {
-  Desk desk;
+  AccessCheckDesk desk;
   desk.run(updates(desk.a), [](int*) {});
   CHECK(holds(desk.a, 1));
 }

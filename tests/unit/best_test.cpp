@@ -19,6 +19,7 @@
 #include <swapmm/plan/validator.hpp>
 
 #include "support/random_trace.hpp"
+#include "test_data.hpp"
 
 using namespace swapmm;
 using test::below_or_equal;

@@ -31,8 +31,8 @@ SchedulerOptions planned() {
 }
 
 /// Weight i begins with i, and has grown by one in each iteration of "train".
-struct Desk : WeightDesk {
-  explicit Desk(simulated::Options device_options = {}, Options options = {.device_budget = 256_bytes})
+struct BudgetDesk : WeightDesk {
+  explicit BudgetDesk(simulated::Options device_options = {}, Options options = {.device_budget = 256_bytes})
       : WeightDesk(device_options, options, Scheduler(planned())) {}
   void train(int times) {
     for (int i = 0; i < times; ++i) increase_all("train");
@@ -53,7 +53,7 @@ TEST_CASE("a smaller budget gives the rest back to the driver at once, a larger 
     device_options.order = seed % 2 == 0 ? simulated::Order::uniform : simulated::Order::copies_last;
     device_options.seed = seed;
     device_options.pieces = 4;
-    Desk desk(device_options);
+    BudgetDesk desk(device_options);
     desk.train(static_cast<int>(seed % 5));
     desk.manager.set_budget(128_bytes);
     CHECK(desk.taken() == 128_bytes);
@@ -76,7 +76,7 @@ TEST_CASE("a smaller budget gives the rest back to the driver at once, a larger 
 }
 
 TEST_CASE("a larger budget never takes the smaller one beside it") {
-  Desk desk;
+  BudgetDesk desk;
   desk.train(4);
   desk.manager.set_budget(320_bytes);
   CHECK(desk.device.counters().peak_device_bytes == 320_bytes);
@@ -85,7 +85,7 @@ TEST_CASE("a larger budget never takes the smaller one beside it") {
 }
 
 TEST_CASE("the budget that there is changes nothing, and counts as no change") {
-  Desk desk;
+  BudgetDesk desk;
   desk.train(4);
   desk.manager.set_budget(256_bytes);
   desk.manager.set_budget(270_bytes);  // the same multiple of the alignment
@@ -95,7 +95,7 @@ TEST_CASE("the budget that there is changes nothing, and counts as no change") {
 }
 
 TEST_CASE("a plan for the new budget is made from what was observed, and followed by the next iteration") {
-  Desk desk;
+  BudgetDesk desk;
   desk.train(4);
   for (const Bytes budget : {128_bytes, 320_bytes, 512_bytes}) {
     desk.manager.set_budget(budget);
@@ -111,7 +111,7 @@ TEST_CASE("a plan for the new budget is made from what was observed, and followe
 }
 
 TEST_CASE("plans are found again by their budget") {
-  Desk desk;
+  BudgetDesk desk;
   desk.train(4);
   const Plan* const first = desk.manager.scheduler().plan("train");
   desk.manager.set_budget(128_bytes);
@@ -129,7 +129,7 @@ TEST_CASE("plans are found again by their budget") {
 }
 
 TEST_CASE("what no plan could be made for gets one where the budget allows it, without another observation") {
-  Desk desk({}, {.device_budget = 128_bytes});
+  BudgetDesk desk({}, {.device_budget = 128_bytes});
   const auto three = [&] {
     auto iteration = desk.manager.iteration("three");
     desk.manager.run("sum", reads(desk.weights[0], desk.weights[1]), updates(desk.weights[2]), [](auto&) {});
@@ -144,7 +144,7 @@ TEST_CASE("what no plan could be made for gets one where the budget allows it, w
 }
 
 TEST_CASE("the budget cannot change inside an iteration or an operation, or below the alignment") {
-  Desk desk;
+  BudgetDesk desk;
   desk.train(4);
   {
     auto iteration = desk.manager.iteration("train");
@@ -166,7 +166,7 @@ TEST_CASE("the budget cannot change inside an iteration or an operation, or belo
 TEST_CASE("where the device refuses a larger budget, everything is as before, and the plan goes on") {
   simulated::Options device_options;
   device_options.device_bytes = 300_bytes;
-  Desk desk(device_options);
+  BudgetDesk desk(device_options);
   desk.train(4);
   const Report before = desk.report();
   CHECK(says(text_of<OutOfMemory>([&] { desk.manager.set_budget(512_bytes); }), {"512"}));
@@ -180,7 +180,7 @@ TEST_CASE("where the device refuses a larger budget, everything is as before, an
 }
 
 TEST_CASE("where the host has no room for what is on the device alone, everything is as before") {
-  Desk desk({}, {.device_budget = 384_bytes, .host_budget = 128_bytes});
+  BudgetDesk desk({}, {.device_budget = 384_bytes, .host_budget = 128_bytes});
   const Report before = desk.report();
   CHECK(before.device_used == 384_bytes);
   CHECK(says(text_of<OutOfMemory>([&] { desk.manager.set_budget(256_bytes); }), {"256", "host budget"}));
@@ -227,7 +227,7 @@ TEST_CASE("where the device gives back neither the new budget nor the old one, t
 TEST_CASE("a budget of several allocations changes to one of others") {
   simulated::Options device_options;
   device_options.max_allocation = 128_bytes;
-  Desk desk(device_options);
+  BudgetDesk desk(device_options);
   desk.train(4);
   for (const Bytes budget : {64_bytes, 128_bytes, 192_bytes, 320_bytes, 256_bytes}) {
     desk.manager.set_budget(budget);

@@ -31,19 +31,19 @@ using Device = ReplayingBackend;
 using Manager = MemoryManager<Device>;
 using NumberTensor = Tensor<Number, Device>;
 
-constexpr std::size_t length = 16;
-constexpr Bytes tensor_bytes{length * sizeof(Number)};
+constexpr std::size_t field_length = 16;
+constexpr Bytes field_bytes{field_length * sizeof(Number)};
 constexpr std::size_t fields_count = 6;
 
 /// A loop on some tensors and a temporary that each iteration makes, and its model.
 struct Loop {
   explicit Loop(std::size_t room, std::size_t period_ = 1, const std::string& planner = SchedulerOptions().planner)
       : period(period_),
-        manager(backend, {.device_budget = Bytes{room * tensor_bytes.value}},
+        manager(backend, {.device_budget = Bytes{room * field_bytes.value}},
                 Scheduler({.planner = planner, .trial_iterations = 4})) {
     for (std::size_t i = 0; i < fields_count; ++i) {
-      fields.push_back(manager.tensor<Number>({length}, "field" + std::to_string(i)));
-      expected.push_back(numbers(length, static_cast<Number>(i)));
+      fields.push_back(manager.tensor<Number>({field_length}, "field" + std::to_string(i)));
+      expected.push_back(numbers(field_length, static_cast<Number>(i)));
       fields.back().upload(expected.back());
     }
   }
@@ -56,7 +56,7 @@ struct Loop {
     });
   }
   void body() {
-    const auto temporary = manager.tensor<Number>({length}, "temporary", transient);
+    const auto temporary = manager.tensor<Number>({field_length}, "temporary", transient);
     manager.run("copy", reads(fields[0]), writes(temporary), [&](auto& op) {
       op.queue().launch([from = op[fields[0]].span(), into = op[temporary].span()] {
         for (std::size_t i = 0; i < into.size(); ++i) into[i] = 3U * from[i] + 1U;
@@ -68,7 +68,7 @@ struct Loop {
     if (period == 2) std::swap(fields[1], fields[2]);  // a cycle of two iterations
   }
   void model() {
-    Numbers temporary(length);
+    Numbers temporary(field_length);
     affine(expected[0], temporary, 1);
     grow(temporary, expected[0]);
     for (std::size_t i = 0; i + 1 < fields_count; ++i) grow(expected[i], expected[i + 1]);
@@ -140,7 +140,7 @@ TEST_CASE("runs, iterations, waits and downloads in any order give the right val
     Loop loop(3 + random() % 4, 1 + random() % 2);
     loop.iterate(10);
     std::optional<CapturedIteration<Device>> captured(loop.capture());
-    std::vector<Numbers> targets(fields_count, Numbers(length));
+    std::vector<Numbers> targets(fields_count, Numbers(field_length));
     std::vector<std::pair<std::size_t, std::optional<PendingDownload<Device>>>> pending;
     std::vector<Numbers> promised(fields_count);
     const auto collect = [&] {
@@ -181,8 +181,8 @@ TEST_CASE("what ends a plan ends its graph, and values stay right") {
   Loop loop(4);
   loop.iterate(6);
   auto captured = loop.capture();
-  loop.fields[2].upload(numbers(length, 99));
-  loop.expected[2] = numbers(length, 99);
+  loop.fields[2].upload(numbers(field_length, 99));
+  loop.expected[2] = numbers(field_length, 99);
   CHECK_THROWS_AS(captured.launch(), UsageError);
   loop.check_all();
   loop.iterate(6);
@@ -264,9 +264,9 @@ TEST_CASE("a capture that fails behind a body that threw takes the values, too")
 TEST_CASE("another manager of the same backend stays out of a capture") {
   Loop loop(4);
   loop.iterate(6);
-  Manager other(loop.backend, {.device_budget = Bytes{4 * tensor_bytes.value}});
-  auto mine = other.tensor<Number>({length}, "mine");
-  mine.upload(numbers(length, 5));
+  Manager other(loop.backend, {.device_budget = Bytes{4 * field_bytes.value}});
+  auto mine = other.tensor<Number>({field_length}, "mine");
+  mine.upload(numbers(field_length, 5));
   std::string text;
   const auto meddler = [&] {
     try {
@@ -279,7 +279,7 @@ TEST_CASE("another manager of the same backend stays out of a capture") {
   auto captured = loop.manager.capture("loop", meddler);
   loop.model();
   CHECK(text == "another manager of this backend captures an iteration: its graph would take this work in");
-  CHECK(mine.download() == numbers(length, 5));
+  CHECK(mine.download() == numbers(field_length, 5));
   loop.launch(captured);
   loop.check_all();
 }
@@ -327,15 +327,15 @@ TEST_CASE("a tensor made in ordinary iterations between runs is not the graph's 
     for (int i = 0; i < 4; ++i) {
       loop.iterate();
       // Takes the record that a temporary of an earlier iteration had.
-      auto other = loop.manager.tensor<Number>({length}, "other");
-      other.upload(numbers(length, 77));
-      CHECK(other.download() == numbers(length, 77));
+      auto other = loop.manager.tensor<Number>({field_length}, "other");
+      other.upload(numbers(field_length, 77));
+      CHECK(other.download() == numbers(field_length, 77));
       if (loop.manager.report().divergences == 0) {
         loop.iterate(6);
         captured = loop.capture();
         loop.launch(captured);
       }
-      CHECK(other.download() == numbers(length, 77));
+      CHECK(other.download() == numbers(field_length, 77));
     }
     loop.check_all();
   }
@@ -343,11 +343,11 @@ TEST_CASE("a tensor made in ordinary iterations between runs is not the graph's 
 
 TEST_CASE("what has no lasting place in page-locked memory cannot be captured") {
   Device backend;
-  Manager manager(backend, {.device_budget = Bytes{3 * tensor_bytes.value}, .pinned_budget = Bytes{0}});
+  Manager manager(backend, {.device_budget = Bytes{3 * field_bytes.value}, .pinned_budget = Bytes{0}});
   std::vector<NumberTensor> fields;
   for (Number i = 0; i < 5; ++i) {
-    fields.push_back(manager.tensor<Number>({length}, "field" + std::to_string(i)));
-    fields.back().upload(numbers(length, i));
+    fields.push_back(manager.tensor<Number>({field_length}, "field" + std::to_string(i)));
+    fields.back().upload(numbers(field_length, i));
   }
   const auto body = [&] {
     for (std::size_t i = 0; i < 5; ++i) {
@@ -386,12 +386,12 @@ TEST_CASE("a temporary that is swapped out has no lasting place on the host, and
 
 TEST_CASE("uploads belong to no captured iteration") {
   Device backend;
-  Manager manager(backend, {.device_budget = Bytes{3 * tensor_bytes.value}});
-  auto input = manager.tensor<Number>({length}, "input");
-  auto sum = manager.tensor<Number>({length}, "sum");
-  sum.upload(Numbers(length));
+  Manager manager(backend, {.device_budget = Bytes{3 * field_bytes.value}});
+  auto input = manager.tensor<Number>({field_length}, "input");
+  auto sum = manager.tensor<Number>({field_length}, "sum");
+  sum.upload(Numbers(field_length));
   const auto body = [&](Number seed) {
-    input.upload(numbers(length, seed));
+    input.upload(numbers(field_length, seed));
     manager.run("add", reads(input), updates(sum), [&](auto& op) {
       op.queue().launch([from = op[input].span(), into = op[sum].span()] {
         for (std::size_t i = 0; i < into.size(); ++i) into[i] += from[i];
@@ -431,7 +431,7 @@ TEST_CASE("after another budget an iteration must be captured again") {
   loop.iterate(10);
   auto graph = loop.capture();
   loop.launch(graph);
-  loop.manager.set_budget(Bytes{5 * tensor_bytes.value});
+  loop.manager.set_budget(Bytes{5 * field_bytes.value});
   CHECK_THROWS_AS(graph.launch(), UsageError);
   loop.iterate(2);
   CHECK_THROWS_AS(graph.launch(), UsageError);

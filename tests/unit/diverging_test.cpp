@@ -15,10 +15,9 @@
 using namespace swapmm;
 using namespace swapmm::test;
 using namespace swapmm::literals;
-using Desk = WeightDesk;
 
 TEST_CASE("a program that does something else in mid-iteration goes on with the right values, without a drain") {
-  Desk desk(only_when_waited_for());
+  WeightDesk desk(only_when_waited_for());
   for (int i = 0; i < 5; ++i) desk.increase_all("train");
   {
     auto iteration = desk.manager.iteration("train");
@@ -45,7 +44,7 @@ TEST_CASE("a program that diverges at any operation of any iteration computes wh
       simulated::Options device_options;
       device_options.order = simulated::Order::uniform;
       device_options.seed = seed;
-      Desk desk(device_options);
+      WeightDesk desk(device_options);
       for (int i = 0; i < 12; ++i) {
         auto iteration = desk.manager.iteration("train");
         for (std::size_t k = 0; k < 6; ++k) {
@@ -63,7 +62,7 @@ TEST_CASE("a program that diverges at any operation of any iteration computes wh
 }
 
 TEST_CASE("an iteration that ends early leaves the plan, and the next ones find it again") {
-  Desk desk;
+  WeightDesk desk;
   for (int i = 0; i < 4; ++i) desk.increase_all("train");
   {
     auto iteration = desk.manager.iteration("train");
@@ -77,8 +76,28 @@ TEST_CASE("an iteration that ends early leaves the plan, and the next ones find 
   CHECK(holds(desk.weights[1], 8));
 }
 
+TEST_CASE("a tensor that ended while a plan was followed gives its host memory back when the plan is left") {
+  WeightDesk desk;
+  Bytes used;
+  for (int round = 0; round < 12; ++round) {
+    for (int i = 0; i < 4; ++i) {
+      auto iteration = desk.manager.iteration("train");
+      auto local = desk.manager.tensor<int>({length}, "local");
+      set(desk.manager, local, 1);
+      for (auto& weight : desk.weights) increase(desk.manager, weight, 1);  // swaps it out
+      accumulate(desk.manager, local, desk.weights[0]);
+    }
+    increase(desk.manager, desk.weights[1], 1, "between");  // leaves the plan
+    if (round == 5) used = desk.report().host_used;
+  }
+  CHECK(desk.followed() > 20);
+  CHECK(desk.report().divergences > 8);
+  CHECK(desk.report().host_used == used);
+  CHECK(holds(desk.weights[0], 2 * 48));
+}
+
 TEST_CASE("an operation between iterations leaves the plan for it alone") {
-  Desk desk;
+  WeightDesk desk;
   for (int i = 0; i < 4; ++i) desk.increase_all("train");
   add(desk.manager, desk.weights[0], desk.weights[1], 50);
   for (int i = 0; i < 2; ++i) desk.increase_all("train");
@@ -88,7 +107,7 @@ TEST_CASE("an operation between iterations leaves the plan for it alone") {
 }
 
 TEST_CASE("going back to a plan costs nothing where the residency did not change") {
-  Desk desk({}, {.device_budget = 256_bytes}, Scheduler(), 3);
+  WeightDesk desk({}, {.device_budget = 256_bytes}, Scheduler(), 3);
   auto other = desk.manager.tensor<int>({length}, "other");
   for (int i = 0; i < 4; ++i) desk.increase_all("train");
   const Report before = desk.report();
@@ -104,7 +123,7 @@ TEST_CASE("going back to a plan costs nothing where the residency did not change
 }
 
 TEST_CASE("going back to a plan moves only what is elsewhere now") {
-  Desk desk({}, {.device_budget = 256_bytes}, Scheduler(), 4);
+  WeightDesk desk({}, {.device_budget = 256_bytes}, Scheduler(), 4);
   auto other = desk.manager.tensor<int>({length}, "other");
   for (int i = 0; i < 4; ++i) desk.increase_all("train");
   const Report before = desk.report();
@@ -123,7 +142,7 @@ TEST_CASE("going back to a plan moves only what is elsewhere now") {
 
 TEST_CASE(
     "tensors that end while their plan is followed make it unusable, and others of the same shape get their own") {
-  Desk desk;
+  WeightDesk desk;
   for (int i = 0; i < 4; ++i) desk.increase_all("train");
   auto made = desk.manager.tensor<int>({length}, "made");
   set(desk.manager, made, 100);
@@ -132,4 +151,53 @@ TEST_CASE(
   CHECK(holds(desk.weights[2], 105));
   CHECK(desk.followed() == 2 + 3);
   CHECK(desk.report().tensors == 6);
+}
+
+TEST_CASE("what tensors held that end while their plan is followed is free once it is left") {
+  WeightDesk desk({}, {.device_budget = 256_bytes}, Scheduler(), 3);
+  Bytes usual;
+  for (int round = 0; round < 12; ++round) {
+    CAPTURE(round);
+    desk.weights.push_back(desk.manager.tensor<int>({length}, "last"));
+    desk.weights.back().upload(std::vector<int>(length, 10));
+    const std::uint64_t followed = desk.followed();
+    for (int i = 0; i < 4; ++i) desk.increase_all("train");
+    REQUIRE(desk.followed() > followed);
+    CHECK(holds(desk.weights[3], 14));
+    {
+      const auto iteration = desk.manager.iteration("train");
+      increase(desk.manager, desk.weights[0], 1);
+      desk.weights.pop_back();
+    }
+    CHECK(desk.report().tensors == 3);
+    const auto all = desk.manager.tensor<int>({4 * length}, "all");
+    set(desk.manager, all, round);  // leaves the plan, and needs every place
+    CHECK(holds(all, round));
+    if (round == 3) usual = desk.report().pinned_used;
+    if (round > 3) CHECK(desk.report().pinned_used == usual);
+  }
+  CHECK(holds(desk.weights[0], 0 + 12 * 5));
+  CHECK(holds(desk.weights[2], 2 + 12 * 4));
+}
+
+TEST_CASE("a larger tensor in the slot of one that is gone is none of the plan's") {
+  WeightDesk desk({}, {.device_budget = 256_bytes}, Scheduler(), 4);
+  const auto aside = desk.manager.tensor<int>({length}, "aside");
+  set(desk.manager, aside, 1);
+  for (int i = 0; i < 5; ++i) desk.increase_all("train");
+  for (int i = 0; i < 5; ++i) {
+    const auto iteration = desk.manager.iteration("aside");
+    increase(desk.manager, aside, 1);
+  }
+  REQUIRE(desk.followed() >= 4);
+  desk.weights.erase(desk.weights.begin() + 1);
+  auto larger = desk.manager.tensor<int>({2 * length}, "larger");
+  set(desk.manager, larger, 100);
+  desk.weights.insert(desk.weights.begin() + 1, std::move(larger));
+  for (int i = 0; i < 5; ++i) desk.increase_all("train");
+  CHECK(holds(desk.weights[0], 0 + 10));
+  CHECK(holds(desk.weights[1], 100 + 5));
+  CHECK(holds(desk.weights[2], 2 + 10));
+  CHECK(holds(desk.weights[3], 3 + 10));
+  CHECK(desk.report().device_peak <= 256_bytes);
 }

@@ -20,7 +20,6 @@
 using namespace swapmm;
 using namespace swapmm::test;
 using namespace swapmm::literals;
-using Desk = ErrorDesk;
 
 namespace {
 
@@ -35,7 +34,7 @@ simulated::Options with_host_bytes(Bytes bytes) {
 }  // namespace
 
 TEST_CASE("a bundle above the budget is refused with operation, need, budget and its largest tensors") {
-  Desk desk;
+  ErrorDesk desk;
   auto small = desk.tensor("small", 4);
   auto large = desk.tensor("large", 40);
   auto middle = desk.tensor("middle", 20);
@@ -47,7 +46,7 @@ TEST_CASE("a bundle above the budget is refused with operation, need, budget and
 }
 
 TEST_CASE("sizes that count as too large together are refused even where their sum is above 64 bits") {
-  Desk desk;
+  ErrorDesk desk;
   auto a = desk.manager.tensor<char>({std::size_t{1} << 61U}, "a");
   auto b = desk.manager.tensor<char>({std::size_t{1} << 61U}, "b");
   const std::string text = desk.refused<BundleTooLarge>(
@@ -58,12 +57,45 @@ TEST_CASE("sizes that count as too large together are refused even where their s
 TEST_CASE("a bundle within the budget that does not pack into the device's largest allocations is refused") {
   simulated::Options device_options;
   device_options.max_allocation = 128_bytes;
-  Desk desk(device_options);
+  ErrorDesk desk(device_options);
   auto a = desk.tensor("a", 24);
   auto b = desk.tensor("b", 24);
   auto c = desk.tensor("c", 12);
   const std::string text = desk.refused<BundleTooLarge>([&] { desk.manager.run("split", writes(a, b, c), nothing); });
   CHECK(says(text, {"\"split\"", "240 bytes", "256 bytes", "128 bytes", "\"a\" (96 bytes)", "\"c\" (48 bytes)"}));
+}
+
+TEST_CASE("what can never fit is refused before any wait, and a plan that is followed goes on") {
+  simulated::Options device_options;
+  device_options.order = simulated::Order::starved;  // operations move only when the host waits
+  Simulated device(device_options);
+  MemoryManager<Simulated> manager(
+      device, {.device_budget = 256_bytes},
+      Scheduler({.observe = 1, .planner = "on-demand", .sample_every = 0, .trial_iterations = 0}));
+  auto tensors = uploaded_tensors(manager, 5);
+  auto large = manager.tensor<int>({5 * length}, "large");
+  const auto refuse = [&] {
+    const auto before = queued(device);
+    const auto waits = device.counters().host_waits;
+    const auto call = [&] { manager.run("huge", writes(large), nothing); };
+    CHECK(says(text_of<BundleTooLarge>(call), {"\"huge\"", "320 bytes", "256 bytes", "\"large\" (320 bytes)"}));
+    CHECK(queued(device) == before);
+    CHECK(device.counters().host_waits == waits);
+  };
+  for (int round = 0; round < 6; ++round) {
+    {
+      auto iteration = manager.iteration("loop");
+      for (auto& tensor : tensors) {
+        increase(manager, tensor, 1);
+        refuse();
+      }
+    }
+    refuse();  // the iteration's times are not known yet
+  }
+  CHECK(manager.report().iterations_followed == 4);
+  CHECK(manager.report().divergences == 0);
+  for (int i = 0; i < 5; ++i) CHECK(holds(tensors[static_cast<std::size_t>(i)], i + 7));
+  for (const std::string& violation : device.violations()) FAIL_CHECK(violation);
 }
 
 TEST_CASE("a budget that the device refuses makes no manager and leaves nothing behind") {
@@ -80,7 +112,7 @@ TEST_CASE("a budget that the device refuses makes no manager and leaves nothing 
 }
 
 TEST_CASE("host memory that the host refuses is an error of the call that needs it") {
-  Desk desk(with_host_bytes(512_bytes));
+  ErrorDesk desk(with_host_bytes(512_bytes));
   {
     auto tensors = uploaded_tensors(desk.manager, 8);
     auto late = desk.tensor("late");
@@ -94,7 +126,7 @@ TEST_CASE("host memory that the host refuses is an error of the call that needs 
 }
 
 TEST_CASE("an eviction that finds no host memory leaves the operation undone and every tensor as it was") {
-  Desk desk({}, {.device_budget = 256_bytes, .host_budget = 512_bytes});
+  ErrorDesk desk({}, {.device_budget = 256_bytes, .host_budget = 512_bytes});
   std::vector<Tensor<int, Simulated>> tensors;
   for (int i = 0; i < 12; ++i) {
     tensors.push_back(desk.tensor("t" + std::to_string(i)));
@@ -110,7 +142,7 @@ TEST_CASE("an eviction that finds no host memory leaves the operation undone and
 }
 
 TEST_CASE("an upload above the host budget names the tensor and both numbers") {
-  Desk desk({}, {.device_budget = 256_bytes, .host_budget = 512_bytes});
+  ErrorDesk desk({}, {.device_budget = 256_bytes, .host_budget = 512_bytes});
   auto large = desk.tensor("large", 160);
   const std::string text = desk.refused<OutOfMemory>([&] { large.upload(std::vector<int>(160)); });
   CHECK(says(text, {"640 bytes", "0 of 512"}));
@@ -140,7 +172,7 @@ TEST_CASE("a lost device is one sticky error that names the lost values, and des
 }
 
 TEST_CASE("a tensor of another manager is refused by name") {
-  Desk desk;
+  ErrorDesk desk;
   MemoryManager<Simulated> other(desk.device, {.device_budget = 256_bytes});
   auto own = desk.tensor("own");
   auto foreign = other.tensor<int>({length}, "foreign");
@@ -150,7 +182,7 @@ TEST_CASE("a tensor of another manager is refused by name") {
 }
 
 TEST_CASE("a tensor that was moved from is refused in bundles, uploads, downloads and views") {
-  Desk desk;
+  ErrorDesk desk;
   auto first = desk.tensor("first");
   first.upload(std::vector<int>(length, 4));
   auto second = std::move(first);
@@ -198,7 +230,7 @@ TEST_CASE("a manager and a download that were moved from are refused") {
 }
 
 TEST_CASE("a tensor twice in one bundle is refused, views of it included") {
-  Desk desk;
+  ErrorDesk desk;
   auto a = desk.tensor("a");
   set(desk.manager, a, 1);
   CHECK(says(desk.refused<UsageError>([&] { desk.manager.run("twice", reads(a), writes(a), nothing); }),
@@ -209,7 +241,7 @@ TEST_CASE("a tensor twice in one bundle is refused, views of it included") {
 }
 
 TEST_CASE("a read of a tensor that nobody wrote is refused, by operations and by the host") {
-  Desk desk;
+  ErrorDesk desk;
   auto empty = desk.tensor("empty");
   auto out = desk.tensor("out");
   CHECK(says(desk.refused<UndefinedValue>([&] { add(desk.manager, empty, out, 1, "first"); }),
@@ -223,7 +255,7 @@ TEST_CASE("a read of a tensor that nobody wrote is refused, by operations and by
 }
 
 TEST_CASE("updates of a tensor that nobody wrote are refused, and so is the write of a part") {
-  Desk desk;
+  ErrorDesk desk;
   auto empty = desk.tensor("empty");
   CHECK(says(desk.refused<UndefinedValue>([&] { increase(desk.manager, empty, 1, "grow"); }),
              {"\"grow\"", "\"empty\"", "nobody has written"}));
@@ -232,7 +264,7 @@ TEST_CASE("updates of a tensor that nobody wrote are refused, and so is the writ
 }
 
 TEST_CASE("a transient value is undefined in the next iteration") {
-  Desk desk;
+  ErrorDesk desk;
   auto passing = desk.manager.tensor<int>({length}, "passing", transient);
   {
     auto iteration = desk.manager.iteration();
@@ -245,7 +277,7 @@ TEST_CASE("a transient value is undefined in the next iteration") {
 }
 
 TEST_CASE("an upload or download of another size is refused with both sizes") {
-  Desk desk;
+  ErrorDesk desk;
   auto a = desk.tensor("a");
   set(desk.manager, a, 6);
   std::vector<int> wrong(length + 1);
@@ -274,7 +306,7 @@ TEST_CASE("options that make no sense are refused before the device is asked for
 }
 
 TEST_CASE("a text that is no plan is refused with the place of the mistake") {
-  Desk desk;
+  ErrorDesk desk;
   std::istringstream no_json("{\"format\": ");
   CHECK(says(text_of<PlanRefused>([&] { desk.manager.scheduler().load_plan("train", no_json); }), {"plan refused"}));
   std::istringstream no_plan(R"({"format": "swapmm-trace", "version": 1})");
@@ -288,7 +320,7 @@ TEST_CASE("a plan of another program is refused with both digests, whether it co
   std::ostringstream saved;
   std::string foreign;
   {
-    Desk desk;
+    ErrorDesk desk;
     auto w = uploaded_tensors(desk.manager, 6);
     for (int i = 0; i < 4; ++i) {
       auto iteration = desk.manager.iteration("train");
@@ -297,7 +329,7 @@ TEST_CASE("a plan of another program is refused with both digests, whether it co
     desk.manager.scheduler().save_plan("train", saved);
     foreign = desk.manager.scheduler().plan("train")->trace_digest;
   }
-  Desk desk;
+  ErrorDesk desk;
   auto a = desk.tensor("a");
   const auto iterate = [&] {
     auto iteration = desk.manager.iteration("train");
@@ -324,7 +356,7 @@ TEST_CASE("shapes have one to eight extents above 0, and a countable size") {
   CHECK(says(text_of<UsageError>([] { (void)Shape{1, 1, 1, 1, 1, 1, 1, 1, 1}; }), {"1 to 8"}));
   CHECK(Shape{1, 2, 3, 4, 5, 6, 7, 8}.count() == std::size_t{40320});
 
-  Desk desk;
+  ErrorDesk desk;
   constexpr std::size_t many = std::size_t{1} << 32U;
   CHECK(!Shape{many, many}.count().has_value());
   CHECK(says(desk.refused<UsageError>([&] {
@@ -336,7 +368,7 @@ TEST_CASE("shapes have one to eight extents above 0, and a countable size") {
 }
 
 TEST_CASE("slices and shapes that do not fit are refused with the numbers") {
-  Desk desk;
+  ErrorDesk desk;
   auto a = desk.manager.tensor<int>({4, 4}, "a");
   CHECK(says(desk.refused<UsageError>([&] { (void)a.slice(3, 2); }), {"slice of 2", "from 3", "4 x 4"}));
   CHECK(says(desk.refused<UsageError>([&] { (void)a.slice(0, 0); }), {"slice of 0"}));

@@ -65,6 +65,7 @@ struct Fixture {
       case FaultClass::queue_access: (void)f.queue(); break;
       case FaultClass::adopt: f.adopt(event[3], {}); break;
       case FaultClass::timing: f.set_timing(false); break;
+      case FaultClass::launch: f.launch([&] { f.inner().queue().launch("one", 1ns, {}, [] {}); }); break;
       case FaultClass::user_callback: f.fault_point(); break;
     }
   }
@@ -271,6 +272,34 @@ TEST_CASE("late: a record and an adopted launch report that they failed") {
   CHECK(fixture.works());
 }
 
+TEST_CASE("late: a launch does not run, and the next event tells") {
+  Fixture fixture;
+  bool ran = false;
+  fixture.f.restart({FaultClass::launch, FaultMode::late, 1});
+  fixture.f.launch([&] { fixture.f.queue().launch("late", 1ns, {}, [&ran] { ran = true; }); });
+  fixture.f.record(QueueKind::compute, fixture.event[2]);
+  CHECK(fixture.error_of([&] { fixture.f.wait(fixture.event[2]); }).has_value());
+  CHECK_FALSE(ran);
+  CHECK(fixture.works());
+}
+
+TEST_CASE("a chooser is asked before each call, with the place that makes it") {
+  Fixture fixture;
+  std::vector<std::string> files;
+  fixture.f.choose_by([&](FaultClass fault_class, const CallSite& where) -> std::optional<FaultPlan> {
+    files.emplace_back(where.file);
+    if (fault_class != FaultClass::flush) return std::nullopt;
+    return FaultPlan{fault_class, FaultMode::once, 7};
+  });
+  CHECK_FALSE(fixture.error_of_act(FaultClass::record).has_value());
+  const auto error = fixture.error_of_act(FaultClass::flush);
+  REQUIRE(error.has_value());
+  CHECK(std::string(error->what()) == "injected fault: flush 7, once");
+  CHECK(files == std::vector<std::string>(2, __FILE__));
+  fixture.f.restart({});
+  CHECK_FALSE(fixture.error_of_act(FaultClass::flush).has_value());
+}
+
 TEST_CASE("lazy: an object is made, its first use throws, and later ones work") {
   for_each_class(FaultMode::lazy, [](FaultClass fault_class) {
     Fixture fixture;
@@ -345,7 +374,7 @@ TEST_CASE("a plan that is not applicable never fires") {
       CHECK(fixture.f.fired() == 0);
     }
   }
-  CHECK(applicable_pairs == 15 * 3 + 16 + 4 + 5 + 4 + 1);
+  CHECK(applicable_pairs == 16 * 3 + 17 + 5 + 5 + 6 + 1);
 }
 
 TEST_CASE("copies of a handle share the plan, and objects outlive it") {

@@ -19,15 +19,14 @@
 using namespace swapmm;
 using namespace swapmm::test;
 using namespace swapmm::literals;
-using Desk = WeightDesk;
 
 TEST_CASE("after the observed iterations the rest follows a plan, with the same values") {
   for (const auto order : {simulated::Order::virtual_time, simulated::Order::uniform, simulated::Order::copies_last}) {
     for (const NamedPlanner& planner : planners()) {
       simulated::Options device_options;
       device_options.order = order;
-      Desk desk(device_options, {.device_budget = 256_bytes},
-                Scheduler({.planner = std::string(planner.name), .trial_iterations = 0}));
+      WeightDesk desk(device_options, {.device_budget = 256_bytes},
+                      Scheduler({.planner = std::string(planner.name), .trial_iterations = 0}));
       for (int i = 0; i < 8; ++i) desk.increase_all("train");
       CAPTURE(planner.name);
       CHECK(desk.followed() == 6);
@@ -40,11 +39,11 @@ TEST_CASE("after the observed iterations the rest follows a plan, with the same 
 
 TEST_CASE("observe says how many equal iterations come before a plan, and 0 that none ever does") {
   for (const std::size_t observe : {1U, 2U, 3U, 5U}) {
-    Desk desk({}, {.device_budget = 256_bytes}, Scheduler({.observe = observe}));
+    WeightDesk desk({}, {.device_budget = 256_bytes}, Scheduler({.observe = observe}));
     for (int i = 0; i < 8; ++i) desk.increase_all("train");
     CHECK(desk.followed() == 8 - observe);
   }
-  Desk desk({}, {.device_budget = 256_bytes}, Scheduler({.observe = 0}));
+  WeightDesk desk({}, {.device_budget = 256_bytes}, Scheduler({.observe = 0}));
   for (int i = 0; i < 8; ++i) desk.increase_all("train");
   CHECK(desk.followed() == 0);
   CHECK(desk.manager.scheduler().plan("train") == nullptr);
@@ -53,7 +52,7 @@ TEST_CASE("observe says how many equal iterations come before a plan, and 0 that
 }
 
 TEST_CASE("each iteration name has its plan, and finds it again when names alternate") {
-  Desk desk;
+  WeightDesk desk;
   for (int i = 0; i < 4; ++i) desk.increase_all("train");
   for (int i = 0; i < 4; ++i) desk.chain("evaluate");
   CHECK(desk.followed() == 4);
@@ -72,7 +71,7 @@ TEST_CASE("each iteration name has its plan, and finds it again when names alter
 }
 
 TEST_CASE("one name may have several sequences: each keeps its plan, and the right one is found") {
-  Desk desk;
+  WeightDesk desk;
   for (int i = 0; i < 4; ++i) desk.increase_all("train");
   for (int i = 0; i < 4; ++i) desk.chain("train");  // the first one leaves the other plan
   CHECK(desk.report().divergences == 1);
@@ -88,7 +87,7 @@ TEST_CASE("one name may have several sequences: each keeps its plan, and the rig
 }
 
 TEST_CASE("two sequences that take turns under one name are one plan of two iterations") {
-  Desk desk;
+  WeightDesk desk;
   for (int i = 0; i < 6; ++i) {
     desk.increase_all("train");
     desk.chain("train");
@@ -137,7 +136,7 @@ TEST_CASE("tensors that swap their handles every iteration are one plan of two, 
 
 TEST_CASE("cycles up to max_period are found, longer ones stay on demand") {
   for (const std::size_t period : {3U, 4U, 5U}) {
-    Desk desk;
+    WeightDesk desk;
     for (std::size_t i = 0; i < 5 * period; ++i) {
       auto iteration = desk.manager.iteration("turns");
       for (std::size_t k = 0; k < 6; ++k) increase(desk.manager, desk.weights[(k + i % period) % 6], 1);
@@ -158,7 +157,7 @@ TEST_CASE("tensors made and destroyed inside iterations are followed by their pl
     device_options.order = simulated::Order::uniform;
     device_options.seed = seed;
     device_options.pieces = 4;
-    Desk desk(device_options, {.device_budget = 256_bytes}, Scheduler({.trial_iterations = 0}));
+    WeightDesk desk(device_options, {.device_budget = 256_bytes}, Scheduler({.trial_iterations = 0}));
     int total = 0;
     for (int i = 0; i < 8; ++i) {
       auto iteration = desk.manager.iteration("train");
@@ -181,7 +180,7 @@ TEST_CASE("tensors made and destroyed inside iterations are followed by their pl
 }
 
 TEST_CASE("while a plan is followed an operation sees the same addresses in every iteration") {
-  Desk desk;
+  WeightDesk desk;
   std::vector<std::vector<const int*>> seen;
   std::vector<bool> by_plan;
   for (int i = 0; i < 10; ++i) {
@@ -215,7 +214,7 @@ TEST_CASE("while a plan is followed an operation sees the same addresses in ever
 }
 
 TEST_CASE("a budget that holds everything moves nothing once the plan has started") {
-  Desk desk({}, {.device_budget = 512_bytes});
+  WeightDesk desk({}, {.device_budget = 512_bytes});
   for (int i = 0; i < 3; ++i) desk.increase_all("train");
   const Report before = desk.report();
   for (int i = 0; i < 5; ++i) desk.increase_all("train");
@@ -233,7 +232,7 @@ TEST_CASE("the host is never more iterations ahead of the device than run_ahead,
     std::int64_t begun = 0;
     std::int64_t ended = 0;  // kernels that still run when the desk goes count here too
     std::int64_t most = 0;
-    Desk desk(only_when_waited_for(), {.device_budget = 256_bytes, .run_ahead = run_ahead});
+    WeightDesk desk(only_when_waited_for(), {.device_budget = 256_bytes, .run_ahead = run_ahead});
     for (int i = 0; i < 12; ++i) {
       const bool by_plan = desk.followed() > 0;
       auto iteration = desk.manager.iteration("train");

@@ -11,9 +11,7 @@
 #include <swapmm/plan/machine_json.hpp>
 #include <swapmm/plan/plan_json.hpp>
 
-#ifndef SWAPMM_TEST_DATA
-#define SWAPMM_TEST_DATA "tests/data"
-#endif
+#include "test_data.hpp"
 
 using namespace swapmm;
 

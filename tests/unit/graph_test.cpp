@@ -11,9 +11,7 @@
 #include <swapmm/ir/graph.hpp>
 #include <swapmm/ir/trace_json.hpp>
 
-#ifndef SWAPMM_TEST_DATA
-#define SWAPMM_TEST_DATA "tests/data"
-#endif
+#include "test_data.hpp"
 
 using namespace swapmm;
 

@@ -23,8 +23,8 @@ using namespace swapmm::test;
 using namespace swapmm::literals;
 
 // On this device nothing happens until the host waits, so every wait shows.
-struct Desk {
-  explicit Desk(std::uint64_t seed = 1)
+struct HostAccessDesk {
+  explicit HostAccessDesk(std::uint64_t seed = 1)
       : device([&] {
           simulated::Options options;
           options.order = simulated::Order::uniform;
@@ -34,7 +34,7 @@ struct Desk {
           return options;
         }()),
         manager(device, {.device_budget = 256_bytes}) {}
-  ~Desk() {
+  ~HostAccessDesk() {
     for (const std::string& violation : device.violations()) FAIL_CHECK(violation);
   }
   [[nodiscard]] std::uint64_t waits() const { return device.counters().host_waits_blocked; }
@@ -48,7 +48,7 @@ std::vector<int> all(int value) { return std::vector<int>(length, value); }
 }  // namespace
 
 TEST_CASE("an upload can be read back by the host without the device") {
-  Desk desk;
+  HostAccessDesk desk;
   auto a = desk.manager.tensor<int>({length}, "a");
   a.upload(all(4));
   CHECK(a.download() == all(4));
@@ -57,7 +57,7 @@ TEST_CASE("an upload can be read back by the host without the device") {
 }
 
 TEST_CASE("a tensor that the host fills again and again has two slots, and only the third upload waits") {
-  Desk desk;
+  HostAccessDesk desk;
   auto x = desk.manager.tensor<int>({length}, "x");
   auto sum = desk.manager.tensor<int>({length}, "sum");
   set(desk.manager, sum, 0);
@@ -79,7 +79,7 @@ TEST_CASE("a tensor that the host fills again and again has two slots, and only 
 
 TEST_CASE("an asynchronous download has the value of its time, whatever comes after it") {
   for (std::uint64_t seed = 1; seed <= 10; ++seed) {
-    Desk desk(seed);
+    HostAccessDesk desk(seed);
     auto a = desk.manager.tensor<int>({length}, "a");
     std::vector<std::vector<int>> targets(6, std::vector<int>(length));
     std::vector<PendingDownload<Simulated>> promised;
@@ -101,7 +101,7 @@ TEST_CASE("an asynchronous download has the value of its time, whatever comes af
 }
 
 TEST_CASE("asking for a download waits for nothing, and it is ready once the device has come that far") {
-  Desk desk;
+  HostAccessDesk desk;
   auto a = desk.manager.tensor<int>({length}, "a");
   set(desk.manager, a, 7);
   std::vector<int> target(length);
@@ -118,7 +118,7 @@ TEST_CASE("asking for a download waits for nothing, and it is ready once the dev
 }
 
 TEST_CASE("two values of a tensor may be promised, and only the third download waits for the first") {
-  Desk desk;
+  HostAccessDesk desk;
   auto a = desk.manager.tensor<int>({length}, "a");
   std::vector<std::vector<int>> targets(6, all(-1));
   std::vector<PendingDownload<Simulated>> promised;
@@ -143,7 +143,7 @@ TEST_CASE("two values of a tensor may be promised, and only the third download w
 }
 
 TEST_CASE("a download that is given up touches its target no more") {
-  Desk desk;
+  HostAccessDesk desk;
   auto a = desk.manager.tensor<int>({length}, "a");
   set(desk.manager, a, 7);
   std::optional<std::vector<int>> target(length);
@@ -161,7 +161,7 @@ TEST_CASE("a download that is given up touches its target no more") {
 
 TEST_CASE("a download outlives its tensor, and the tensor's bytes wait for it") {
   for (std::uint64_t seed = 1; seed <= 10; ++seed) {
-    Desk desk(seed);
+    HostAccessDesk desk(seed);
     std::vector<int> target(length);
     std::optional<PendingDownload<Simulated>> promised;
     {
@@ -178,8 +178,25 @@ TEST_CASE("a download outlives its tensor, and the tensor's bytes wait for it") 
   }
 }
 
+TEST_CASE("the host memory that a download comes from is nobody else's until the download has it") {
+  for (std::uint64_t seed = 1; seed <= 10; ++seed) {
+    CAPTURE(seed);
+    HostAccessDesk desk(seed);
+    auto t = std::optional(desk.manager.tensor<int>({length}, "t"));
+    set(desk.manager, *t, 5);
+    std::vector<int> target(length);
+    auto pending = t->download_async(target);
+    t.reset();
+    // Values of the same size, which are given what host memory is free.
+    auto others = uploaded_tensors(desk.manager, 4, "other");
+    pending.wait();
+    CHECK(target == all(5));
+    for (std::size_t i = 0; i < others.size(); ++i) CHECK(holds(others[i], static_cast<int>(i) + 1));
+  }
+}
+
 TEST_CASE("downloads of parts take their part") {
-  Desk desk;
+  HostAccessDesk desk;
   auto a = desk.manager.tensor<int>({4, 4}, "a");
   set(desk.manager, a, 1);
   set(desk.manager, a.slice(2, 1), 5);
@@ -192,7 +209,7 @@ TEST_CASE("downloads of parts take their part") {
 
 TEST_CASE("asynchronous downloads while a plan is followed have the value of their time") {
   for (std::uint64_t seed = 1; seed <= 10; ++seed) {
-    Desk desk(seed);
+    HostAccessDesk desk(seed);
     auto x = desk.manager.tensor<int>({length}, "x");
     std::vector<Tensor<int, Simulated>> weights;
     for (int i = 0; i < 6; ++i) {
@@ -228,7 +245,7 @@ TEST_CASE("asynchronous downloads while a plan is followed have the value of the
 }
 
 TEST_CASE("uploads between iterations are part of the next one") {
-  Desk desk;
+  HostAccessDesk desk;
   auto x = desk.manager.tensor<int>({length}, "x");
   std::vector<Tensor<int, Simulated>> weights;
   for (int i = 0; i < 6; ++i) {
@@ -249,7 +266,7 @@ TEST_CASE("uploads between iterations are part of the next one") {
 }
 
 TEST_CASE("an upload that a plan does not expect leaves it, and one that it expects and does not get does too") {
-  Desk desk;
+  HostAccessDesk desk;
   auto x = desk.manager.tensor<int>({length}, "x");
   std::vector<Tensor<int, Simulated>> weights;
   for (int i = 0; i < 6; ++i) {
@@ -277,7 +294,7 @@ TEST_CASE("an upload that a plan does not expect leaves it, and one that it expe
 }
 
 TEST_CASE("an upload of a tensor that the plan does not know leaves the plan alone") {
-  Desk desk;
+  HostAccessDesk desk;
   auto aside = desk.manager.tensor<int>({length}, "aside");
   std::vector<Tensor<int, Simulated>> weights;
   for (int i = 0; i < 6; ++i) {

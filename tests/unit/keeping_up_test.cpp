@@ -31,15 +31,15 @@ using std::chrono::nanoseconds;
 using Durations = std::vector<nanoseconds>;
 
 /// Eight weights of which four fit, and operations on each in turn, twice.
-struct Desk {
-  explicit Desk(SchedulerOptions options, simulated::Options device_options = {}, Bytes budget = 256_bytes)
+struct KeepingUpDesk {
+  explicit KeepingUpDesk(SchedulerOptions options, simulated::Options device_options = {}, Bytes budget = 256_bytes)
       : device(device_options), manager(device, {.device_budget = budget}, Scheduler(std::move(options))) {
     for (int i = 0; i < 8; ++i) {
       weights.push_back(manager.tensor<int>({length}, "w" + std::to_string(i)));
       set(manager, weights.back(), i);
     }
   }
-  ~Desk() {
+  ~KeepingUpDesk() {
     for (std::size_t i = 0; i < 8; ++i) CHECK(holds(weights[i], static_cast<int>(i) + 2 * rounds));
     for (const std::string& violation : device.violations()) FAIL_CHECK(violation);
   }
@@ -96,10 +96,10 @@ SchedulerOptions options_of(std::string planner, std::size_t sample_every = 8) {
   return options;
 }
 
-std::string plan_text(const std::string& planner, const Durations& durations) {
+std::string plan_with(const std::string& planner, const Durations& durations) {
   SchedulerOptions options = options_of(planner);
   options.trial_iterations = 0;
-  Desk desk(options);
+  KeepingUpDesk desk(options);
   desk.iterate(durations, 3);
   std::ostringstream out;
   desk.manager.scheduler().save_plan("train", out);
@@ -109,7 +109,7 @@ std::string plan_text(const std::string& planner, const Durations& durations) {
 }  // namespace
 
 TEST_CASE("rounds by a plan are measured on the device, beside what was predicted") {
-  Desk desk(options_of("excess-overlap"));
+  KeepingUpDesk desk(options_of("excess-overlap"));
   desk.iterate(even(), 12);
   const PlanSummary plan = desk.plan();
   CHECK(plan.state == PlanState::settled);
@@ -120,7 +120,7 @@ TEST_CASE("rounds by a plan are measured on the device, beside what was predicte
 }
 
 TEST_CASE("a plan that is slower than on demand is left after its trial, and a note has both times") {
-  Desk desk(options_of("per-operation"));
+  KeepingUpDesk desk(options_of("per-operation"));
   desk.iterate(even(), 30);
   const PlanSummary plan = desk.plan();
   CHECK(plan.state == PlanState::left);
@@ -140,7 +140,7 @@ TEST_CASE("a plan that is slower than on demand is left after its trial, and a n
 TEST_CASE("a new plan stays where there is no trial, however slow it is") {
   SchedulerOptions options = options_of("per-operation");
   options.trial_iterations = 0;
-  Desk desk(options);
+  KeepingUpDesk desk(options);
   desk.iterate(even(), 30);
   CHECK(desk.report().iterations_followed == 28);
   CHECK(desk.report().notes.empty());
@@ -148,17 +148,17 @@ TEST_CASE("a new plan stays where there is no trial, however slow it is") {
 }
 
 TEST_CASE("where on demand has won the program is no longer timed but now and then, and runs as fast as it can") {
-  Desk never({.observe = 0});
+  KeepingUpDesk never({.observe = 0});
   never.iterate(even(), 12);
-  Desk desk(options_of("per-operation", 16));
+  KeepingUpDesk desk(options_of("per-operation", 16));
   desk.iterate(even(), 15);
   REQUIRE(desk.plan().state == PlanState::left);
   CHECK(desk.time_of(even(), 3) == never.time_of(even(), 3));
 }
 
 TEST_CASE("a loaded plan that loses is replaced by one of the scheduler's own planner") {
-  const std::string bad = plan_text("per-operation", even());
-  Desk desk(options_of("excess-overlap", 8));
+  const std::string bad = plan_with("per-operation", even());
+  KeepingUpDesk desk(options_of("excess-overlap", 8));
   std::istringstream in(bad);
   desk.manager.scheduler().load_plan("train", in);
   desk.iterate(even(), 15);
@@ -175,8 +175,8 @@ TEST_CASE("a loaded plan that loses is replaced by one of the scheduler's own pl
 }
 
 TEST_CASE("a plan that is loaded in place of a faster one is tried, and left for that one") {
-  const std::string bad = plan_text("per-operation", even());
-  Desk desk(options_of("excess-overlap", 8));
+  const std::string bad = plan_with("per-operation", even());
+  KeepingUpDesk desk(options_of("excess-overlap", 8));
   desk.iterate(even(), 12);
   const Plan good = *desk.manager.scheduler().plan("train");
   std::istringstream in(bad);
@@ -190,13 +190,13 @@ TEST_CASE("a plan that is loaded in place of a faster one is tried, and left for
 }
 
 TEST_CASE("a program whose durations change is planned again, and runs as if planned so from the start") {
-  Desk knew(options_of("excess-overlap"));
+  KeepingUpDesk knew(options_of("excess-overlap"));
   knew.iterate(second_way, 20);
   SchedulerOptions stubborn = options_of("excess-overlap");
   stubborn.replan_above = 0;
-  Desk never(stubborn);
-  Desk desk(options_of("excess-overlap"));
-  for (Desk* const each : {&never, &desk}) {
+  KeepingUpDesk never(stubborn);
+  KeepingUpDesk desk(options_of("excess-overlap"));
+  for (KeepingUpDesk* const each : {&never, &desk}) {
     each->iterate(first_way, 30);
     each->iterate(second_way, 60);
   }
@@ -214,7 +214,7 @@ TEST_CASE("a program whose durations change is planned again, and runs as if pla
 TEST_CASE("with deferred planning the new plan waits for somebody to make it, and the old one is followed meanwhile") {
   SchedulerOptions options = options_of("excess-overlap");
   options.planning = Planning::deferred;
-  Desk desk(options);
+  KeepingUpDesk desk(options);
   desk.iterate(first_way, 3);
   desk.manager.scheduler().planning_job()->run();
   desk.iterate(first_way, 30);
@@ -233,7 +233,7 @@ TEST_CASE("with deferred planning the new plan waits for somebody to make it, an
 TEST_CASE("asking a planner again that has nothing better to say becomes rarer and rarer") {
   SchedulerOptions options = options_of("excess-overlap", 4);
   options.replan_above = 1e-9;
-  Desk desk(options);
+  KeepingUpDesk desk(options);
   Durations durations = even();
   for (int i = 0; i < 400; ++i) {
     durations[0] = nanoseconds{100 + i};  // never as predicted
@@ -250,7 +250,7 @@ TEST_CASE("sampled rounds take no more of the device's time, and no waits of the
   std::vector<nanoseconds> ends;
   std::vector<std::uint64_t> waits;
   for (const std::size_t every : {0U, 1U, 3U}) {
-    Desk desk(options_of("excess-overlap", every));
+    KeepingUpDesk desk(options_of("excess-overlap", every));
     desk.iterate(even(), 40);
     waits.push_back(desk.report().host_waits);
     CHECK(desk.report().iterations_followed == 38);
@@ -274,7 +274,7 @@ TEST_CASE("sampled rounds leave every value as it is, in any order of the device
     SchedulerOptions options = options_of("excess-overlap", 2);
     options.replan_above = 1e-9;
     options.trial_iterations = seed % 3;
-    Desk desk(options, device_options);
+    KeepingUpDesk desk(options, device_options);
     desk.iterate(seed % 2 == 0 ? first_way : second_way, 10);
     desk.iterate(seed % 2 != 0 ? first_way : second_way, 20);
     sampled += desk.report().sampled_rounds;
@@ -308,7 +308,7 @@ TEST_CASE("sampled rounds allocate nothing and make no object of the backend") {
 }
 
 TEST_CASE("the iteration as last observed has the durations of the samples") {
-  Desk desk(options_of("excess-overlap", 4));
+  KeepingUpDesk desk(options_of("excess-overlap", 4));
   desk.iterate(even(), 8);
   desk.iterate(even(nanoseconds{300}), 30);
   const std::optional<Trace> trace = desk.manager.scheduler().trace("train");
@@ -319,7 +319,7 @@ TEST_CASE("the iteration as last observed has the durations of the samples") {
 }
 
 TEST_CASE("another program under the same name is timed before it is planned, though on demand had won there") {
-  Desk desk(options_of("per-operation", 64));
+  KeepingUpDesk desk(options_of("per-operation", 64));
   desk.iterate(even(), 15);
   REQUIRE(desk.plan().state == PlanState::left);
   for (int i = 0; i < 8; ++i) {

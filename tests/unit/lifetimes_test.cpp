@@ -18,8 +18,8 @@ using namespace swapmm::test;
 using namespace swapmm::literals;
 
 // A loop over `weights` that is larger than the budget, with `value` written whole in the middle of each iteration.
-struct Loop {
-  explicit Loop(Lifetime lifetime, Scheduler scheduler = Scheduler())
+struct LifetimesLoop {
+  explicit LifetimesLoop(Lifetime lifetime, Scheduler scheduler = Scheduler())
       : manager(device, {.device_budget = 256_bytes}, std::move(scheduler)),
         value(manager.tensor<int>({length}, "value", lifetime)) {
     for (int i = 0; i < 6; ++i) {
@@ -27,7 +27,7 @@ struct Loop {
       set(manager, weights.back(), i);
     }
   }
-  ~Loop() {
+  ~LifetimesLoop() {
     for (const std::string& violation : device.violations()) FAIL_CHECK(violation);
   }
 
@@ -46,9 +46,9 @@ struct Loop {
   int rounds = 0;
 };
 
-std::uint64_t followed(Loop& loop) { return loop.manager.report().iterations_followed; }
+std::uint64_t followed(LifetimesLoop& loop) { return loop.manager.report().iterations_followed; }
 
-TensorKind kind_of_value(Loop& loop) {
+TensorKind kind_of_value(LifetimesLoop& loop) {
   const auto trace = loop.manager.scheduler().trace("loop");
   REQUIRE(trace.has_value());
   for (const TraceTensor& tensor : trace->tensors) {
@@ -61,13 +61,13 @@ TensorKind kind_of_value(Loop& loop) {
 }  // namespace
 
 TEST_CASE("before a plan, a value that is not declared transient outlives its iteration") {
-  Loop loop(persistent, Scheduler({.observe = 0}));
+  LifetimesLoop loop(persistent, Scheduler({.observe = 0}));
   for (int i = 0; i < 4; ++i) loop.iterate();
   CHECK(holds(loop.value, 4));
 }
 
 TEST_CASE("a value that every observed iteration writes whole first is dead at its end, and a plan drops it") {
-  Loop loop(persistent);
+  LifetimesLoop loop(persistent);
   for (int i = 0; i < 5; ++i) loop.iterate();
   CHECK(followed(loop) == 3);
   CHECK(kind_of_value(loop) == TensorKind::transient);
@@ -76,7 +76,7 @@ TEST_CASE("a value that every observed iteration writes whole first is dead at i
 }
 
 TEST_CASE("the plan after a dropped value keeps it, and nothing else was lost") {
-  Loop loop(persistent);
+  LifetimesLoop loop(persistent);
   for (int i = 0; i < 5; ++i) loop.iterate();
   CHECK_THROWS_AS((void)loop.value.download(), DroppedValue);
   for (int i = 0; i < 6; ++i) {
@@ -92,7 +92,7 @@ TEST_CASE("the plan after a dropped value keeps it, and nothing else was lost") 
 }
 
 TEST_CASE("an operation that reads a dropped value is an error by name, and the plan after it keeps the value") {
-  Loop loop(persistent);
+  LifetimesLoop loop(persistent);
   for (int i = 0; i < 5; ++i) loop.iterate();
   const std::string text = text_of<DroppedValue>([&] { loop.iterate(true); });
   CHECK(says(text, {"\"accumulate\"", "\"value\""}));
@@ -105,7 +105,7 @@ TEST_CASE("an operation that reads a dropped value is an error by name, and the 
 }
 
 TEST_CASE("a dropped value that another kind of iteration needs is kept by the next plan of the one that dropped it") {
-  Loop loop(persistent);
+  LifetimesLoop loop(persistent);
   auto sum = loop.manager.tensor<int>({length}, "sum");
   const auto other = [&] {
     auto iteration = loop.manager.iteration("other");
@@ -121,8 +121,21 @@ TEST_CASE("a dropped value that another kind of iteration needs is kept by the n
   CHECK(followed(loop) > 5);
 }
 
+TEST_CASE("a value that turned out to be needed is dropped by no plan for another budget either") {
+  LifetimesLoop loop(persistent);
+  for (int i = 0; i < 5; ++i) loop.iterate();
+  loop.manager.set_budget(320_bytes);
+  for (int i = 0; i < 2; ++i) loop.iterate();
+  CHECK(followed(loop) == 5);
+  CHECK_THROWS_AS((void)loop.value.download(), DroppedValue);
+  loop.manager.set_budget(256_bytes);
+  for (int i = 0; i < 5; ++i) loop.iterate();
+  CHECK(followed(loop) > 5);
+  CHECK(holds(loop.value, loop.rounds));
+}
+
 TEST_CASE("a kept value survives every iteration, though each one writes it whole first") {
-  Loop loop(kept);
+  LifetimesLoop loop(kept);
   for (int i = 0; i < 6; ++i) loop.iterate();
   CHECK(followed(loop) == 4);
   CHECK(holds(loop.value, 6));
@@ -133,7 +146,7 @@ TEST_CASE("a kept value survives every iteration, though each one writes it whol
 
 TEST_CASE("a value that the host reads in every iteration is not dropped, wherever in the iteration it reads") {
   for (const bool before_the_write : {false, true}) {
-    Loop loop(persistent);
+    LifetimesLoop loop(persistent);
     for (int i = 0; i < 8; ++i) {
       if (before_the_write && i > 0) CHECK(holds(loop.value, i));
       loop.iterate();
@@ -145,7 +158,7 @@ TEST_CASE("a value that the host reads in every iteration is not dropped, wherev
 }
 
 TEST_CASE("a value that the next iteration reads before it writes it is kept from the start") {
-  Loop loop(persistent);
+  LifetimesLoop loop(persistent);
   loop.iterate();
   for (int i = 0; i < 6; ++i) loop.iterate(true);
   CHECK(kind_of_value(loop) == TensorKind::persistent);
@@ -154,7 +167,7 @@ TEST_CASE("a value that the next iteration reads before it writes it is kept fro
 }
 
 TEST_CASE("a value read only every other iteration was seen to outlive one, and is kept") {
-  Loop loop(persistent);
+  LifetimesLoop loop(persistent);
   loop.iterate();
   loop.iterate(true);  // seen
   for (int i = 0; i < 5; ++i) loop.iterate();

@@ -2,9 +2,12 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <chrono>
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <random>
+#include <utility>
 #include <vector>
 
 #include <swapmm/ir/liveness.hpp>
@@ -13,6 +16,7 @@
 #include <swapmm/plan/planner.hpp>
 #include <swapmm/plan/simulator.hpp>
 #include <swapmm/plan/stay_facts.hpp>
+#include <swapmm/plan/step_times.hpp>
 #include <swapmm/plan/swap_timing.hpp>
 #include <swapmm/plan/validator.hpp>
 
@@ -53,10 +57,43 @@ BuiltPlan pack_some_decisions(std::mt19937_64& random, SwapTiming& timing, Overl
   return *std::move(built);
 }
 
+PlanningCase planning_of(const Trace& trace, const Machine& machine) {
+  Result<PlanningCase> planning = make_planning_case(trace, machine);
+  REQUIRE(planning);
+  return *std::move(planning);
+}
+
+/// A trace, and decisions for it that were packed.
+struct Case {
+  explicit Case(std::mt19937_64& random)
+      : trace(some_trace(random)),
+        machine(machine_for(trace)),
+        planning(planning_of(trace, machine)),
+        ledger(planning),
+        timing(ledger),
+        built(pack_some_decisions(random, timing, ledger)) {}
+
+  Trace trace;
+  Machine machine;
+  PlanningCase planning;
+  OverlapLedger ledger;
+  SwapTiming timing;
+  BuiltPlan built;
+};
+
 bool is_valid(const PlanningCase& planning, const PlaceFilling& filling) {
   Plan plan = build_placed_plan(planning, filling.schedule(), "test", filling.offsets());
   finish_plan(planning, plan);
   return validate(planning.trace, plan).empty() && plan.predicted.lower_bound <= plan.predicted.iteration;
+}
+
+/// With copies in that take half as long again.
+std::chrono::nanoseconds time_with_slow_copies_in(const Trace& trace, const Plan& plan) {
+  StepTimes times = step_times(trace, plan);
+  for (std::size_t c = 0; c < plan.commands.size(); ++c) {
+    if (plan.commands[c].kind == CommandKind::swap_in) times.commands[c] += times.commands[c] / 2;
+  }
+  return simulate(trace, plan, times).iteration;
 }
 
 }  // namespace
@@ -67,21 +104,16 @@ TEST_CASE("whatever is filled and moved, everybody has a place, and the plan kee
   int moved = 0;
   int housed = 0;
   for (int round = 0; round < 300; ++round) {
-    const Trace trace = some_trace(random);
-    const Machine machine = machine_for(trace);
-    const Result<PlanningCase> planning = make_planning_case(trace, machine);
-    REQUIRE(planning);
-    OverlapLedger ledger(*planning);
-    SwapTiming timing(ledger);
-    const BuiltPlan built = pack_some_decisions(random, timing, ledger);
-    PlaceFilling filling(ledger, built.offsets);
+    Case some(random);
+    const BuiltPlan& built = some.built;
+    PlaceFilling filling(some.ledger, built.offsets);
     if (!filling.house_everybody(10, 1'000'000)) {
       CHECK(!built.plan);
       continue;
     }
     housed += built.plan ? 0 : 1;
-    for (std::uint32_t a = 0; a < ledger.absences.size(); ++a) {
-      const Absence& absence = ledger.absences[a];
+    for (std::uint32_t a = 0; a < some.ledger.absences.size(); ++a) {
+      const Absence& absence = some.ledger.absences[a];
       if (absence.stays || absence.is_arrival) continue;
       if (one_of(random, 2) == 0) {
         stayed += filling.try_to_stay(a, one_of(random, 20)) ? 1 : 0;
@@ -90,7 +122,7 @@ TEST_CASE("whatever is filled and moved, everybody has a place, and the plan kee
         moved += filling.try_to_move(a, absence.leaves, gap, one_of(random, 20)) ? 1 : 0;
       }
     }
-    CHECK(is_valid(*planning, filling));
+    CHECK(is_valid(some.planning, filling));
   }
   CHECK(stayed > 100);
   CHECK(moved > 100);
@@ -101,18 +133,13 @@ TEST_CASE("what finds no place leaves everything as it was") {
   std::mt19937_64 random(2);
   int refused = 0;
   for (int round = 0; round < 200; ++round) {
-    const Trace trace = some_trace(random);
-    const Machine machine = machine_for(trace);
-    const Result<PlanningCase> planning = make_planning_case(trace, machine);
-    REQUIRE(planning);
-    OverlapLedger ledger(*planning);
-    SwapTiming timing(ledger);
-    const BuiltPlan built = pack_some_decisions(random, timing, ledger);
+    Case some(random);
+    const BuiltPlan& built = some.built;
     if (!built.plan) continue;
-    PlaceFilling filling(ledger, built.offsets);
+    PlaceFilling filling(some.ledger, built.offsets);
     CHECK(filling.offsets() == built.offsets);
-    for (std::uint32_t a = 0; a < ledger.absences.size(); ++a) {
-      if (ledger.absences[a].stays || ledger.absences[a].is_arrival) continue;
+    for (std::uint32_t a = 0; a < some.ledger.absences.size(); ++a) {
+      if (some.ledger.absences[a].stays || some.ledger.absences[a].is_arrival) continue;
       const std::vector<Stay> stays = filling.schedule().stays;
       const std::vector<Bytes> offsets = filling.offsets();
       if (filling.try_to_stay(a, 5)) continue;
@@ -128,24 +155,42 @@ TEST_CASE("a search with places ends with nothing slower than what it began with
   std::mt19937_64 random(3);
   int faster = 0;
   for (int round = 0; round < 100; ++round) {
-    const Trace trace = some_trace(random);
-    const Machine machine = machine_for(trace);
-    const Result<PlanningCase> planning = make_planning_case(trace, machine);
-    REQUIRE(planning);
-    OverlapLedger ledger(*planning);
-    SwapTiming timing(ledger);
-    const BuiltPlan built = pack_some_decisions(random, timing, ledger);
+    Case some(random);
+    const BuiltPlan& built = some.built;
     if (!built.plan) continue;
-    BestPlan best(*planning, *built.plan);
+    BestPlan best(some.planning, *built.plan);
     const auto before = best.simulation().iteration;
-    PlaceSearch search(ledger, timing, best, [] { return false; });
-    search.run(built.offsets, std::vector<char>(ledger.absences.size()), {10, 1'000'000});
+    PlaceSearch search(some.ledger, some.timing, best);
+    search.run(built.offsets, std::vector<char>(some.ledger.absences.size()), {10, 1'000'000}, [] { return false; });
     const auto after = best.simulation().iteration;
     CHECK(after <= before);
     faster += after < before ? 1 : 0;
     Plan plan = std::move(best).take();
-    finish_plan(*planning, plan);
-    CHECK(validate(trace, plan).empty());
+    finish_plan(some.planning, plan);
+    CHECK(validate(some.trace, plan).empty());
   }
   CHECK(faster > 10);
+}
+
+TEST_CASE("tensors that return earlier than they need to leave the plan as fast, and delays cost less") {
+  std::mt19937_64 random(4);
+  std::chrono::nanoseconds delayed{0};
+  std::chrono::nanoseconds delayed_before{0};
+  for (int round = 0; round < 200; ++round) {
+    Case some(random);
+    const BuiltPlan& built = some.built;
+    if (!built.plan) continue;
+    BestPlan best(some.planning, *built.plan);
+    const auto rank = BestPlan::rank(best.simulation());
+    PlaceSearch search(some.ledger, some.timing, best);
+    search.return_earlier({some.ledger.absences, built.offsets}, {10, 1'000'000}, [] { return false; });
+    CHECK(BestPlan::rank(best.simulation()) <= rank);
+    Plan plan = std::move(best).take();
+    finish_plan(some.planning, plan);
+    CHECK(validate(some.trace, plan).empty());
+    delayed += time_with_slow_copies_in(some.trace, plan);
+    delayed_before += time_with_slow_copies_in(some.trace, *built.plan);
+  }
+  CAPTURE(delayed_before.count());
+  CHECK(delayed < delayed_before);
 }

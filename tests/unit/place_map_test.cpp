@@ -93,6 +93,17 @@ TEST_CASE("whoever takes bytes comes after everything that used any of them") {
   CHECK(all->after[QueueKind::d2h] == 9);
 }
 
+TEST_CASE("bytes that close a gap come after the uses of both neighbours, and after their own") {
+  PlaceMap map(256_bytes, 256_bytes, 16_bytes);
+  for (int i = 0; i < 4; ++i) (void)map.take(64_bytes);
+  map.give_back(0_bytes, 64_bytes, at(5));
+  map.give_back(128_bytes, 64_bytes, Clock::point(QueueKind::h2d, 7));
+  map.give_back(64_bytes, 64_bytes, Clock::point(QueueKind::d2h, 9));
+  const auto joined = map.take(192_bytes);
+  REQUIRE(joined.has_value());
+  CHECK(joined->after == Clock{{5, 7, 9}});
+}
+
 TEST_CASE("reset frees everything behind one point") {
   PlaceMap map(256_bytes, 128_bytes, 16_bytes);
   (void)map.take(100_bytes);

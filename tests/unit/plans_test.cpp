@@ -22,15 +22,15 @@ using namespace swapmm;
 using namespace swapmm::test;
 using namespace swapmm::literals;
 
-struct Desk {
-  explicit Desk(SchedulerOptions options = {}, Bytes budget = 256_bytes)
+struct PlansDesk {
+  explicit PlansDesk(SchedulerOptions options = {}, Bytes budget = 256_bytes)
       : manager(device, {.device_budget = budget}, Scheduler(std::move(options))) {
     for (int i = 0; i < 6; ++i) {
       weights.push_back(manager.tensor<int>({length}, "w" + std::to_string(i)));
       set(manager, weights.back(), i);
     }
   }
-  ~Desk() {
+  ~PlansDesk() {
     for (std::size_t i = 0; i < 6; ++i) CHECK(holds(weights[i], static_cast<int>(i) + rounds));
     for (const std::string& violation : device.violations()) FAIL_CHECK(violation);
   }
@@ -52,14 +52,14 @@ struct Desk {
 };
 
 std::string saved_plan(std::string planner = "excess-overlap", Bytes budget = 256_bytes) {
-  Desk desk({.planner = std::move(planner)}, budget);
+  PlansDesk desk({.planner = std::move(planner)}, budget);
   desk.iterate(4);
   std::ostringstream out;
   desk.scheduler().save_plan("train", out);
   return out.str();
 }
 
-void load(Desk& desk, const std::string& text) {
+void load(PlansDesk& desk, const std::string& text) {
   std::istringstream in(text);
   desk.scheduler().load_plan("train", in);
 }
@@ -68,7 +68,7 @@ void load(Desk& desk, const std::string& text) {
 
 TEST_CASE("a saved plan is followed by another manager from the second iteration on") {
   const std::string text = saved_plan("belady");
-  Desk desk({.planner = "per-operation"});
+  PlansDesk desk({.planner = "per-operation"});
   load(desk, text);
   desk.iterate();
   CHECK(desk.followed() == 0);
@@ -85,7 +85,7 @@ TEST_CASE("a saved plan is followed by another manager from the second iteration
 
 TEST_CASE("a plan that is loaded while one is known takes its place") {
   const std::string text = saved_plan("per-operation");
-  Desk desk({.planner = "belady"});
+  PlansDesk desk({.planner = "belady"});
   desk.iterate(4);
   CHECK(desk.scheduler().plan("train")->planner == "belady");
   load(desk, text);
@@ -101,7 +101,7 @@ TEST_CASE("a plan that is loaded while one is known takes its place") {
 
 TEST_CASE("a plan for a larger budget is refused with the rule it breaks, and the own planner takes over") {
   const std::string text = saved_plan("on-demand", 384_bytes);
-  Desk desk({.planner = "belady"});
+  PlansDesk desk({.planner = "belady"});
   load(desk, text);
   desk.iterate(4);
   const Report report = desk.manager.report();
@@ -117,7 +117,7 @@ TEST_CASE("a plan without one of its waits is refused, and the program is right"
   for (Command& command : plan->commands) command.before_operation.reset();
   std::ostringstream out;
   write_plan(out, *plan);
-  Desk desk;
+  PlansDesk desk;
   load(desk, out.str());
   desk.iterate(4);
   CHECK(says(desk.manager.report().notes.at(0), {"refused", "rule"}));
@@ -125,7 +125,7 @@ TEST_CASE("a plan without one of its waits is refused, and the program is right"
 }
 
 TEST_CASE("saving to a stream that fails is an error, and the plan is still there") {
-  Desk desk;
+  PlansDesk desk;
   desk.iterate(4);
   std::ostringstream out;
   out.setstate(std::ios::badbit);
@@ -134,7 +134,7 @@ TEST_CASE("saving to a stream that fails is an error, and the plan is still ther
 }
 
 TEST_CASE("with deferred planning, observation goes on until somebody has made the plan") {
-  Desk desk({.planning = Planning::deferred});
+  PlansDesk desk({.planning = Planning::deferred});
   desk.iterate(2);
   CHECK(!desk.scheduler().planning_job().has_value());  // the second one is learned from when the third begins
   desk.iterate(2);
@@ -150,7 +150,7 @@ TEST_CASE("with deferred planning, observation goes on until somebody has made t
 }
 
 TEST_CASE("another thread may make the plan while the program goes on") {
-  Desk desk({.planning = Planning::deferred});
+  PlansDesk desk({.planning = Planning::deferred});
   desk.iterate(3);
   std::optional<PlanningJob> job = desk.scheduler().planning_job();
   REQUIRE(job.has_value());
@@ -164,7 +164,7 @@ TEST_CASE("another thread may make the plan while the program goes on") {
 TEST_CASE("a job that outlives its manager still runs, for nobody") {
   std::optional<PlanningJob> job;
   {
-    Desk desk({.planning = Planning::deferred});
+    PlansDesk desk({.planning = Planning::deferred});
     desk.iterate(3);
     job = desk.scheduler().planning_job();
   }
@@ -173,7 +173,7 @@ TEST_CASE("a job that outlives its manager still runs, for nobody") {
 }
 
 TEST_CASE("an unknown planner leaves the program on demand, and the report says which ones there are") {
-  Desk desk({.planner = "guess"});
+  PlansDesk desk({.planner = "guess"});
   desk.iterate(5);
   CHECK(desk.followed() == 0);
   REQUIRE(desk.manager.report().notes.size() == 1);
@@ -181,7 +181,7 @@ TEST_CASE("an unknown planner leaves the program on demand, and the report says 
 }
 
 TEST_CASE("plans are made for the manager's device and for links as they were observed") {
-  Desk desk;
+  PlansDesk desk;
   desk.iterate(4);
   const Machine& machine = desk.scheduler().plan("train")->machine;
   CHECK(machine.name == "simulated");
@@ -203,7 +203,7 @@ TEST_CASE("links may be given, the budget and the alignment are always the manag
   given.h2d = {123, std::chrono::nanoseconds{5}};
   given.d2h = {456, std::chrono::nanoseconds{6}};
   given.duplex = Duplex::half;
-  Desk desk({.machine = given});
+  PlansDesk desk({.machine = given});
   desk.iterate(4);
   const Machine& machine = desk.scheduler().plan("train")->machine;
   CHECK(machine.name == "mine");
@@ -216,7 +216,7 @@ TEST_CASE("links may be given, the budget and the alignment are always the manag
 }
 
 TEST_CASE("a program seen again on other tensors needs no planner: its plan is known") {
-  Desk desk;
+  PlansDesk desk;
   desk.iterate(4);
   const std::vector<Command> commands = desk.scheduler().plan("train")->commands;
   std::vector<Tensor<int, Simulated>> others;
@@ -234,7 +234,7 @@ TEST_CASE("a program seen again on other tensors needs no planner: its plan is k
 }
 
 TEST_CASE("the sequence that was not used for longest is forgotten beyond max_sequences") {
-  Desk desk({.max_period = 1, .max_sequences = 2});
+  PlansDesk desk({.max_period = 1, .max_sequences = 2});
   const auto only = [&](std::size_t which) {
     auto iteration = desk.manager.iteration("turns");
     increase(desk.manager, desk.weights[which], 0);

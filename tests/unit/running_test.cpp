@@ -14,10 +14,10 @@
 using namespace swapmm;
 using namespace swapmm::test;
 using namespace swapmm::literals;
-using Desk = WeightDesk;
 
 TEST_CASE("demand mode per-operation leaves nothing on the device behind an operation") {
-  Desk desk({}, {.device_budget = 256_bytes, .demand_mode = DemandMode::per_operation}, Scheduler({.observe = 3}));
+  WeightDesk desk({}, {.device_budget = 256_bytes, .demand_mode = DemandMode::per_operation},
+                  Scheduler({.observe = 3}));
   CHECK(desk.report().device_used == 0_bytes);
   const Report before = desk.report();
   desk.chain("train");
@@ -35,7 +35,7 @@ TEST_CASE("operations may take a wait list and return their event: the same valu
     simulated::Options device_options;
     device_options.order = simulated::Order::uniform;
     device_options.pieces = 3;
-    Desk desk(device_options);
+    WeightDesk desk(device_options);
     const auto iterate = [&] {
       auto iteration = desk.manager.iteration("train");
       for (auto& weight : desk.weights) {

@@ -23,27 +23,29 @@ using namespace swapmm::literals;
 
 using NullTensor = Tensor<float, NullBackend>;
 
-constexpr std::size_t length = 16;
+constexpr std::size_t layer_length = 16;
 constexpr std::size_t weight_count = 8;
 constexpr std::size_t operations_per_iteration = 2 + 3 * weight_count;
 
 // Uses everything that may be used in a steady state, with five of the tensors on the device at a time.
-struct Desk {
-  explicit Desk(bool lazy, std::size_t run_ahead = 2, Bytes host_slab = 0_bytes)
+struct SteadyStateDesk {
+  explicit SteadyStateDesk(bool lazy, std::size_t run_ahead = 2, Bytes host_slab = 0_bytes)
       : device(lazy, 64_bytes, host_slab),
         manager(device, {.device_budget = 320_bytes, .run_ahead = run_ahead},
                 Scheduler({.replan_above = 0})) {  // a planner allocates; on this device all times are the same
-    for (std::size_t i = 0; i < weight_count; ++i) weights.push_back(manager.tensor<float>({length}, "weight"));
+    for (std::size_t i = 0; i < weight_count; ++i) weights.push_back(manager.tensor<float>({layer_length}, "weight"));
     for (auto& weight : weights) manager.run("init", writes(weight), nothing);
   }
 
   void iterate() {
     auto iteration = manager.iteration("train");
     input.upload(data);
-    auto activation = std::optional(manager.tensor<float>({length}, "the activation of a layer with a long name"));
+    auto activation =
+        std::optional(manager.tensor<float>({layer_length}, "the activation of a layer with a long name"));
     manager.run("first", reads(input), writes(*activation), nothing);
     for (auto& weight : weights) {
-      auto next = std::optional(manager.tensor<float>({length}, "another activation with a long name", transient));
+      auto next =
+          std::optional(manager.tensor<float>({layer_length}, "another activation with a long name", transient));
       manager.run("forward", reads(*activation, weight), writes(*next), scratch(64_bytes), nothing);
       manager.run("forward.event", updates(*next),
                   [](auto&, NullBackend::WaitList) { return NullBackend::NativeEvent{}; });
@@ -64,12 +66,12 @@ struct Desk {
   NullBackend device;
   MemoryManager<NullBackend> manager;
   std::vector<NullTensor> weights;
-  NullTensor input = manager.tensor<float>({length}, "input");
+  NullTensor input = manager.tensor<float>({layer_length}, "input");
   NullTensor loss = manager.tensor<float>({1}, "loss");
   Bundle<NullBackend> bundle;
-  std::vector<float> data = std::vector<float>(length);
-  std::vector<float> target = std::vector<float>(length);
-  std::vector<float> other_target = std::vector<float>(length);
+  std::vector<float> data = std::vector<float>(layer_length);
+  std::vector<float> target = std::vector<float>(layer_length);
+  std::vector<float> other_target = std::vector<float>(layer_length);
 };
 
 }  // namespace
@@ -78,7 +80,7 @@ TEST_CASE("following a plan allocates nothing and makes no object of the backend
   Bytes host_slab;
   SUBCASE("each host block by itself") {}
   SUBCASE("host blocks in slabs") { host_slab = 64_KiB; }
-  Desk desk(false, 2, host_slab);
+  SteadyStateDesk desk(false, 2, host_slab);
   for (int i = 0; i < 20; ++i) desk.iterate();  // names and lists grow to what they need
   const std::uint64_t followed = desk.manager.report().iterations_followed;
   REQUIRE(followed > 2);
@@ -99,18 +101,18 @@ TEST_CASE("following a plan, the host waits for the device once an iteration, an
     MemoryManager<NullBackend> manager(device, {.device_budget = 320_bytes, .run_ahead = run_ahead});
     std::vector<NullTensor> weights;
     for (std::size_t i = 0; i < weight_count; ++i) {
-      weights.push_back(manager.tensor<float>({length}, "weight"));
-      manager.run("init", writes(weights.back()), Desk::nothing);
+      weights.push_back(manager.tensor<float>({layer_length}, "weight"));
+      manager.run("init", writes(weights.back()), SteadyStateDesk::nothing);
     }
-    auto input = manager.tensor<float>({length}, "input");
-    const std::vector<float> data(length);
+    auto input = manager.tensor<float>({layer_length}, "input");
+    const std::vector<float> data(layer_length);
     const auto iterate = [&] {
       auto iteration = manager.iteration("train");
       input.upload(data);
       for (auto& weight : weights) {
-        auto hidden = manager.tensor<float>({length}, "hidden");
-        manager.run("forward", reads(input, weight), writes(hidden), Desk::nothing);
-        manager.run("backward", reads(hidden), updates(weight), Desk::nothing);
+        auto hidden = manager.tensor<float>({layer_length}, "hidden");
+        manager.run("forward", reads(input, weight), writes(hidden), SteadyStateDesk::nothing);
+        manager.run("backward", reads(hidden), updates(weight), SteadyStateDesk::nothing);
       }
     };
     CAPTURE(run_ahead);
@@ -127,7 +129,7 @@ TEST_CASE("following a plan, the host waits for the device once an iteration, an
 }
 
 TEST_CASE("after a million operations there are as many objects and bytes as after the first thousand") {
-  Desk desk(false);
+  SteadyStateDesk desk(false);
   while (desk.manager.report().operations < 1000) desk.iterate();
   const Report before = desk.manager.report();
   const std::uint64_t live = desk.device.counters().objects_live;
@@ -148,7 +150,7 @@ TEST_CASE("after a million operations there are as many objects and bytes as aft
 TEST_CASE("a manager gives back every object it made") {
   NullBackend device;
   {
-    Desk desk(false);
+    SteadyStateDesk desk(false);
     device = desk.device;
     for (int i = 0; i < 8; ++i) desk.iterate();
     CHECK(device.counters().objects_live > 0);

@@ -7,6 +7,7 @@
 #include <istream>
 #include <memory>
 #include <new>
+#include <optional>
 #include <ostream>
 #include <string>
 #include <vector>
@@ -41,40 +42,63 @@ TEST_CASE("exactly the n-th allocation fails, in every form of new") {
   CHECK(allocations() == before + 1);
 }
 
-TEST_CASE("a stream in small pieces gives every byte") {
-  for (const std::size_t piece : {1U, 2U, 3U, 100U}) {
-    FaultyInput buffer("one two three", piece);
-    std::istream stream(&buffer);
-    std::string text(13, ' ');
-    CHECK(stream.read(text.data(), 13));
-    CHECK(text == "one two three");
-    CHECK(stream.get() == std::char_traits<char>::eof());
-    CHECK_FALSE(stream.bad());
-    CHECK_FALSE(buffer.fired());
+namespace {
+
+/// The n-th call of that kind goes wrong.
+FileGate nth(FileCall call, std::size_t n, FileFault fault) {
+  return [=, seen = std::size_t{0}](FileCall made) mutable -> std::optional<FileFault> {
+    if (made != call || ++seen != n) return std::nullopt;
+    return fault;
+  };
+}
+
+struct Read {
+  std::string text;
+  bool bad;
+};
+Read read_with(FileFault fault) {
+  FaultyInput buffer("one two three", nth(FileCall::read, 2, fault), 5);
+  std::istream stream(&buffer);
+  std::string text(13, ' ');
+  stream.read(text.data(), 13);
+  text.resize(static_cast<std::size_t>(stream.gcount()));
+  return {text, stream.bad()};
+}
+
+struct Written {
+  std::string text;
+  bool good;
+};
+Written written_with(FileCall call, FileFault fault) {
+  FaultyOutput buffer(nth(call, 2, fault));
+  std::ostream stream(&buffer);
+  stream << std::string(FaultyOutput::piece, 'a') << std::flush << "bbbb" << std::flush << "cc" << std::flush;
+  return {buffer.text().substr(FaultyOutput::piece), stream.good()};
+}
+
+}  // namespace
+
+TEST_CASE("a file that is read gives every byte after a short count, and says when it cannot") {
+  CHECK(read_with(FileFault::part).text == "one two three");
+  CHECK_FALSE(read_with(FileFault::part).bad);
+  CHECK(read_with(FileFault::cut).text == "one t");
+  CHECK_FALSE(read_with(FileFault::cut).bad);
+  for (const FileFault fault : {FileFault::error, FileFault::throws}) {
+    CHECK(read_with(fault).text.empty());
+    CHECK(read_with(fault).bad);
   }
 }
 
-TEST_CASE("a stream that fails in the middle ends early or turns bad") {
-  for (const auto fault : {StreamFault::ends, StreamFault::throws}) {
-    FaultyInput buffer("one two three", never, 5, fault);
-    std::istream stream(&buffer);
-    std::string text(13, ' ');
-    stream.read(text.data(), 13);
-    CHECK(text.substr(0, 5) == "one t");
-    CHECK_FALSE(stream.good());
-    CHECK(stream.bad() == (fault == StreamFault::throws));
-    CHECK(buffer.fired());
-  }
-}
-
-TEST_CASE("a full disk takes what fits and turns the stream bad") {
-  for (const auto fault : {StreamFault::ends, StreamFault::throws}) {
-    FaultyOutput buffer(7, fault);
-    std::ostream stream(&buffer);
-    stream << "one "
-           << "two three";
-    CHECK(buffer.text() == "one two");
-    CHECK(stream.bad());
-    CHECK(buffer.fired());
-  }
+TEST_CASE("a file that is written holds what it took, and the stream knows of the rest") {
+  CHECK(written_with(FileCall::write, FileFault::part).text == "bbbbcc");
+  CHECK(written_with(FileCall::write, FileFault::part).good);
+  CHECK(written_with(FileCall::write, FileFault::full).text == "bb");
+  CHECK_FALSE(written_with(FileCall::write, FileFault::full).good);
+  CHECK(written_with(FileCall::write, FileFault::error).text.empty());
+  CHECK_FALSE(written_with(FileCall::write, FileFault::error).good);
+  CHECK(written_with(FileCall::write, FileFault::blind).text == "bbbb");
+  CHECK_FALSE(written_with(FileCall::write, FileFault::blind).good);
+  CHECK_FALSE(written_with(FileCall::write, FileFault::throws).good);
+  CHECK(written_with(FileCall::flush, FileFault::error).text == "bbbb");
+  CHECK_FALSE(written_with(FileCall::flush, FileFault::error).good);
 }

@@ -46,8 +46,8 @@ std::size_t queue_command(B& backend, Timeline<B>& timeline, QueueKind queue, co
   return waits.count;
 }
 
-struct Desk {
-  explicit Desk(bool lazy = true, std::size_t events = 16) : backend(lazy), timeline(backend, events) {}
+struct TimelineDesk {
+  explicit TimelineDesk(bool lazy = true, std::size_t events = 16) : backend(lazy), timeline(backend, events) {}
   std::size_t queue(QueueKind kind, const Clock& after = {}) { return queue_command(backend, timeline, kind, after); }
   NullBackend backend;
   Timeline<NullBackend> timeline;
@@ -56,7 +56,7 @@ struct Desk {
 }  // namespace
 
 TEST_CASE("a queue waits for no point of its own, and for none that it waited for before") {
-  Desk desk;
+  TimelineDesk desk;
   CHECK(desk.queue(compute) == 0);
   CHECK(desk.queue(compute, needs(1, 0, 0)) == 0);
   CHECK(desk.queue(h2d, needs(1, 0, 0)) == 1);
@@ -67,7 +67,7 @@ TEST_CASE("a queue waits for no point of its own, and for none that it waited fo
 }
 
 TEST_CASE("a point that another awaited one came after needs no wait of its own") {
-  Desk desk;
+  TimelineDesk desk;
   desk.queue(compute);
   desk.queue(h2d, needs(1, 0, 0));
   CHECK(desk.queue(d2h, needs(1, 1, 0)) == 1);  // h2d came after compute
@@ -77,7 +77,7 @@ TEST_CASE("a point that another awaited one came after needs no wait of its own"
 }
 
 TEST_CASE("what a queue came after passes on through other queues") {
-  Desk desk;
+  TimelineDesk desk;
   desk.queue(compute);
   desk.queue(h2d, needs(1, 0, 0));
   desk.queue(d2h, needs(0, 1, 0));
@@ -86,14 +86,14 @@ TEST_CASE("what a queue came after passes on through other queues") {
 }
 
 TEST_CASE("two points of queues that know nothing of each other need two waits") {
-  Desk desk;
+  TimelineDesk desk;
   desk.queue(h2d);
   desk.queue(d2h);
   CHECK(desk.queue(compute, needs(0, 1, 1)) == 2);
 }
 
 TEST_CASE("nobody waits for what the host has seen to end") {
-  Desk desk;
+  TimelineDesk desk;
   desk.queue(h2d);
   desk.timeline.host_wait(needs(0, 1, 0));
   CHECK(desk.timeline.host_waits() == 1);
@@ -103,7 +103,7 @@ TEST_CASE("nobody waits for what the host has seen to end") {
 }
 
 TEST_CASE("a need of work without a point records one") {
-  Desk desk;
+  TimelineDesk desk;
   desk.timeline.unrecorded(compute, desk.timeline.next_issue());
   CHECK(desk.timeline.everything()[compute] == 1);
   CHECK(desk.timeline.points()[compute] == 0);
@@ -112,7 +112,7 @@ TEST_CASE("a need of work without a point records one") {
 }
 
 TEST_CASE("asking whether something has ended never waits") {
-  Desk desk;
+  TimelineDesk desk;
   desk.queue(h2d);
   CHECK(!desk.timeline.ended(needs(0, 1, 0)));
   CHECK(!desk.timeline.ended(needs(0, 2, 0)));  // not even queued
@@ -122,7 +122,7 @@ TEST_CASE("asking whether something has ended never waits") {
 }
 
 TEST_CASE("the host runs ahead by the size of the ring, and then waits for one point at a time") {
-  Desk desk(true, 8);
+  TimelineDesk desk(true, 8);
   for (int i = 0; i < 8; ++i) desk.queue(compute);
   CHECK(desk.timeline.host_waits() == 0);
   for (int i = 0; i < 5; ++i) desk.queue(compute);
@@ -134,7 +134,7 @@ TEST_CASE("the host runs ahead by the size of the ring, and then waits for one p
 }
 
 TEST_CASE("a host wait that rests on a long chain of waits to and fro takes no more room than one") {
-  Desk desk(true, std::size_t{1} << 18U);
+  TimelineDesk desk(true, std::size_t{1} << 18U);
   for (Sequence i = 1; i <= 200'000; ++i) {
     desk.queue(compute, needs(0, i - 1, 0));
     desk.queue(h2d, needs(i, 0, 0));
@@ -172,7 +172,7 @@ TEST_CASE("a failure of what a point came after is found by whoever waits for th
 TEST_CASE("random needs: each is met, by no more waits than a search over all choices finds") {
   std::mt19937_64 random(7);
   for (int round = 0; round < 300; ++round) {
-    Desk desk(true, 64);
+    TimelineDesk desk(true, 64);
     // The model: what each point of each queue came after, itself included.
     std::array<std::vector<Clock>, queue_count> history;
     std::array<Clock, queue_count> now{};

@@ -17,10 +17,10 @@ using namespace swapmm;
 using namespace swapmm::test;
 using namespace swapmm::literals;
 
-struct Desk {
+struct ViewsDesk {
   Simulated device;
   MemoryManager<Simulated> manager{device, {.device_budget = 256_bytes}};
-  ~Desk() {
+  ~ViewsDesk() {
     for (const std::string& violation : device.violations()) FAIL_CHECK(violation);
   }
 };
@@ -34,7 +34,7 @@ std::vector<int> counted(std::size_t count, int first = 0) {
 }  // namespace
 
 TEST_CASE("slices and shapes know their extents, sizes and places") {
-  Desk desk;
+  ViewsDesk desk;
   auto t = desk.manager.tensor<int>({4, 2, 2}, "t");
   CHECK(t.size() == 16);
   CHECK(t.bytes() == 64_bytes);
@@ -53,7 +53,7 @@ TEST_CASE("slices and shapes know their extents, sizes and places") {
 }
 
 TEST_CASE("the host reads and writes parts of a tensor, wherever its value is") {
-  Desk desk;
+  ViewsDesk desk;
   auto t = desk.manager.tensor<int>({4, 4}, "t");
   t.upload(counted(16));
   CHECK(t.slice(2, 1).download() == counted(4, 8));
@@ -71,7 +71,7 @@ TEST_CASE("the host reads and writes parts of a tensor, wherever its value is") 
 }
 
 TEST_CASE("operations get the part that a view names, and a write of a part keeps the rest") {
-  Desk desk;
+  ViewsDesk desk;
   auto t = desk.manager.tensor<int>({4, 4}, "t");
   t.upload(counted(16));
   set(desk.manager, t.slice(1, 2), 9);
@@ -87,7 +87,7 @@ TEST_CASE("operations get the part that a view names, and a write of a part keep
 }
 
 TEST_CASE("a bundle entry made of a view covers the whole tensor: other parts of it may be used by the callable") {
-  Desk desk;
+  ViewsDesk desk;
   auto t = desk.manager.tensor<int>({2, 8}, "t");
   t.upload(counted(16));
   desk.manager.run("halves", updates(t.slice(0, 1)), [&](auto& op) {
@@ -105,7 +105,7 @@ TEST_CASE("a bundle entry made of a view covers the whole tensor: other parts of
 }
 
 TEST_CASE("a part that the device cannot address is an error by name when the callable asks for it") {
-  Desk desk;
+  ViewsDesk desk;
   auto t = desk.manager.tensor<int>({16}, "t");
   t.upload(counted(16));
   const std::string text = text_of<BackendError>([&] { increase(desk.manager, t.slice(1, 4), 1); });
@@ -116,7 +116,7 @@ TEST_CASE("a part that the device cannot address is an error by name when the ca
 }
 
 TEST_CASE("parts keep working while a plan is followed and their tensors are swapped") {
-  Desk desk;
+  ViewsDesk desk;
   std::vector<Tensor<int, Simulated>> rows;
   for (int i = 0; i < 6; ++i) {
     rows.push_back(desk.manager.tensor<int>({2, 8}, "row"));
@@ -136,7 +136,7 @@ TEST_CASE("parts keep working while a plan is followed and their tensors are swa
 }
 
 TEST_CASE("bundles of a size known at run time take tensors and views, and are used again") {
-  Desk desk;
+  ViewsDesk desk;
   auto a = desk.manager.tensor<int>({length}, "a");
   auto b = desk.manager.tensor<int>({length}, "b");
   set(desk.manager, a, 1);
