@@ -4,13 +4,17 @@
 option(SWAPMM_BUILD_TESTS "Build the tests" ${PROJECT_IS_TOP_LEVEL})
 option(SWAPMM_BUILD_EXAMPLES "Build the examples" ${PROJECT_IS_TOP_LEVEL})
 option(SWAPMM_BUILD_BENCH "Build the benchmarks" ${PROJECT_IS_TOP_LEVEL})
+option(SWAPMM_UNITY_BUILD "Compile the core in a few large pieces: less work where all of it is compiled" OFF)
+option(SWAPMM_UNITY_TESTS "The same for the tests, and for the command" OFF)
+option(SWAPMM_QUICK_BUILD "Compile tests that do not run for long, and the command, without optimization" OFF)
 option(SWAPMM_WERROR "Treat warnings as errors" OFF)
 
 # g++ 12 guesses wrongly about moved std::optionals: maybe-uninitialized is shown, and stops nothing. Its -Wrestrict
 # sees overlaps in std::string that cannot be (GCC bug 105329).
 add_library(swapmm_warnings INTERFACE)
 target_compile_options(swapmm_warnings INTERFACE
-  -Wall -Wextra -Wpedantic -Wconversion -Wshadow -Wdeprecated-copy-dtor
+  -Wall -Wextra -Wpedantic -Wconversion -Wdeprecated-copy-dtor
+  $<$<NOT:$<BOOL:$<TARGET_PROPERTY:UNITY_BUILD>>>:-Wshadow> # nor are names of the next file shadowed
   $<$<BOOL:${SWAPMM_WERROR}>:-Werror>
   $<$<CXX_COMPILER_ID:GNU>:-Wno-error=maybe-uninitialized>
   $<$<CXX_COMPILER_ID:GNU>:-Wno-restrict>)

@@ -30,7 +30,7 @@ swapmm_files(include/swapmm/plan
     excess_overlap explainer findings fit grid_refinement happens_before interior_point known_places lower_bound machine
     machine_fields machine_json normal_equations on_demand option_blocks overlap_ledger overlap_stays overlap_trades
     packing packing_arenas packing_blame packing_board packing_budget packing_canonical packing_ejection
-    packing_neighbours packing_placed packing_search packing_shape packing_skyline place_check place_filling
+    packing_neighbours packing_placed packing_search packing_shape packing_skyline place_board place_check place_filling
     place_history place_search plan plan_check plan_json planner planning_case predicted_profile program_matrix
     range_load schedule simulator slack stalls stay_facts steady_state step_times swap_grid swap_model swap_prices
     swap_timing tensor_events validator value_check vdnn window_tree
@@ -38,17 +38,17 @@ swapmm_files(include/swapmm/plan
     explainer grid_refinement happens_before interior_point known_places lower_bound machine machine_json
     normal_equations on_demand overlap_ledger overlap_stays overlap_trades packing packing_arenas packing_blame
     packing_board packing_canonical packing_ejection packing_neighbours packing_placed packing_search packing_shape
-    packing_skyline place_check place_filling place_history place_search plan_check plan_json planner planning_case
+    packing_skyline place_board place_check place_filling place_history place_search plan_check plan_json planner planning_case
     predicted_profile program_matrix range_load schedule simulator slack stalls stay_facts steady_state swap_grid
     swap_model swap_prices swap_timing tensor_events validator value_check vdnn)
 swapmm_files(include/swapmm/runtime
   HEADERS access_check address_book around budget_change bundle capturing clock compiled_plan core course demand entry
     failures follower host_access host_block host_pool host_slabs link_estimate log measuring messages parts place_map
     plan_case plan_match planning_task profiler program program_book promises record recorder round_times sampler
-    stopwatch store timeline
+    scrubber stopwatch store timeline
   SOURCES compiled_plan link_estimate messages place_map planning_task program program_book program_book_times)
 swapmm_files(include/swapmm/backend
-  HEADERS backend device_choice fault_plan faulty simulated
+  HEADERS backend call_site device_choice fault_plan fault_state faulty simulated
   SOURCES device_choice simulated)
 swapmm_files(include/swapmm/backend/simulated
   HEADERS body device memory options pattern random ring shadow step_order

@@ -11,6 +11,7 @@ if(NOT TARGET swapmm_neural)
   set_tests_properties(neural PROPERTIES LABELS neural SKIP_REGULAR_EXPRESSION "^skipped: ")
   return()
 endif()
+swapmm_keep_apart(neural kernels)
 get_target_property(apis swapmm_neural INTERFACE_COMPILE_DEFINITIONS)
 
 set(device_tests gradients inference kernels lstm recurrent training work_area)
@@ -32,6 +33,7 @@ else()
 endif()
 set(demo ${PROJECT_SOURCE_DIR}/examples/fashion_mnist)
 target_sources(swapmm_neural_tests PRIVATE ${demo}/arguments.cpp ${demo}/results.cpp)
+swapmm_runs_long(swapmm_neural_tests)
 target_link_libraries(swapmm_neural_tests PRIVATE swapmm_neural ZLIB::ZLIB ${CMAKE_DL_LIBS})
 
 # Those that need a device, for CUDA: compiled once, and linked twice.
@@ -42,6 +44,7 @@ if(NEURAL_ON_CUDA IN_LIST apis)
   target_include_directories(swapmm_neural_cuda_objects PUBLIC ${PROJECT_SOURCE_DIR}/examples)
   target_link_libraries(swapmm_neural_cuda_objects PUBLIC swapmm_test_support swapmm_cuda_objects)
   swapmm_warnings_for(swapmm_neural_cuda_objects)
+  swapmm_runs_long(swapmm_neural_cuda_objects)
 
   # On a GPU.
   add_executable(swapmm_neural_cuda_tests $<TARGET_OBJECTS:swapmm_neural_cuda_objects> neural/cuda/main.cpp)

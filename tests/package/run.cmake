@@ -61,7 +61,7 @@ elseif(case MATCHES "install_tree$")
   endif()
   expect_consumer_works(${consumer} "${programs}" ${choice} -D way=package -D CMAKE_PREFIX_PATH=${folder}/moved)
 elseif(case MATCHES "subdirectory$")
-  expect_consumer_works(${consumer} "${programs}" ${choice} -D way=subdirectory -D BUILD_SHARED_LIBS=ON
+  expect_consumer_works(${consumer} "${programs}" ${choice} -D way=subdirectory -D BUILD_SHARED_LIBS=ON -D SWAPMM_UNITY_BUILD=ON
     -D swapmm_source=${swapmm_source} -D swapmm_DIR=${swapmm_build})
 elseif(case STREQUAL "refusals")
   expect_refused(${swapmm_build} "REQUIRED COMPONENTS core teleport"
