@@ -70,6 +70,7 @@ struct Pretence {
   cl_ulong value = 0;
 };
 Pretence pretence;
+bool late_news = false;
 
 template <class Function>
 Function next(const char* name) {
@@ -151,6 +152,9 @@ bool LosingDevice::happened() const { return loss.left == 0; }
 PretendedDeviceValue::PretendedDeviceValue(cl_device_info what, cl_ulong value) { pretence = {what, value}; }
 PretendedDeviceValue::~PretendedDeviceValue() { pretence = {}; }
 
+LateNews::LateNews() { late_news = true; }
+LateNews::~LateNews() { late_news = false; }
+
 }  // namespace swapmm::test
 
 // NOLINTBEGIN(readability-identifier-naming, readability-inconsistent-declaration-parameter-name): the API's names
@@ -160,6 +164,7 @@ using swapmm::test::count;
 using swapmm::test::count_event;
 using swapmm::test::device_buffers;
 using swapmm::test::gate;
+using swapmm::test::late_news;
 using swapmm::test::next;
 using swapmm::test::objects;
 using swapmm::test::pretence;
@@ -385,7 +390,12 @@ cl_int clWaitForEvents(cl_uint waits, const cl_event* list) {
 cl_int clGetEventInfo(cl_event event, cl_event_info what, size_t size, void* value, size_t* needed) {
   NEXT(clGetEventInfo);
   RETURN_AS_PLANNED(clGetEventInfo);
-  return real(event, what, size, value, needed);
+  const cl_int status = real(event, what, size, value, needed);
+  if (late_news && status == CL_SUCCESS && what == CL_EVENT_COMMAND_EXECUTION_STATUS && value != nullptr &&
+      size == sizeof(cl_int) && *static_cast<cl_int*>(value) == CL_COMPLETE) {
+    *static_cast<cl_int*>(value) = CL_RUNNING;
+  }
+  return status;
 }
 cl_int clGetEventProfilingInfo(cl_event event, cl_profiling_info what, size_t size, void* value, size_t* needed) {
   NEXT(clGetEventProfilingInfo);

@@ -77,4 +77,14 @@ class PretendedDeviceValue {
   ~PretendedDeviceValue();
 };
 
+/// As long as it lives, no event is said to be complete: who wants to know waits, however fast the device is. One at a
+/// time.
+class LateNews {
+ public:
+  LateNews();
+  LateNews(const LateNews&) = delete;
+  LateNews& operator=(const LateNews&) = delete;
+  ~LateNews();
+};
+
 }  // namespace swapmm::test

@@ -70,17 +70,18 @@ constexpr void (*scenarios[])(World&) = {
 }  // namespace
 
 TEST_CASE("any call of the API that fails once gives one error at most, and all values are right") {
-  for (const char* const function :
+  for (const std::string function :
        {"clCreateBuffer", "clCreateSubBuffer", "clCreateCommandQueue", "clEnqueueMapBuffer", "clEnqueueFillBuffer",
         "clEnqueueNDRangeKernel", "clEnqueueWriteBuffer", "clEnqueueReadBuffer", "clEnqueueMarkerWithWaitList",
         "clEnqueueBarrierWithWaitList", "clFinish", "clFlush", "clWaitForEvents", "clGetEventInfo",
         "clGetEventProfilingInfo"}) {
+    // A device that is fast enough is never waited for.
+    const auto late = function == "clWaitForEvents" ? std::make_unique<LateNews>() : nullptr;
     std::size_t failed = 0;
     for (const auto& scenario : scenarios) {
       for (std::uint64_t n = 1;; n += n < always ? 1 : stride()) {
-        const auto fault = [&] { return std::make_unique<FailingCall>(function, CL_OUT_OF_RESOURCES, n); };
-        if (!run_with_fault(std::string(function) + " " + std::to_string(n), scenario, {}, CL_OUT_OF_RESOURCES, true,
-                            fault, n)) {
+        const auto fault = [&] { return std::make_unique<FailingCall>(function.c_str(), CL_OUT_OF_RESOURCES, n); };
+        if (!run_with_fault(function + " " + std::to_string(n), scenario, {}, CL_OUT_OF_RESOURCES, true, fault, n)) {
           break;
         }
         ++failed;

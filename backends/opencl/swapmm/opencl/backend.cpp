@@ -69,11 +69,11 @@ void HostMemory::end() noexcept {
     if (!use) continue;
     try {
       session_->flush_for_wait();  // what it comes after may lie on any queue
+      const cl_event event = use.get();
+      if (clWaitForEvents(1, &event) != CL_SUCCESS) session_->finish();  // the copy failed, or the call alone did
     } catch (const BackendError&) {
       break;  // the device is lost: there is nothing to wait for
     }
-    const cl_event event = use.get();
-    clWaitForEvents(1, &event);
   }
   if (pinned_ && in_forked_child()) {
     pinned_.reset();
