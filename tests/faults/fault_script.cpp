@@ -49,10 +49,12 @@ std::optional<FaultPlan> FaultScript::backend_call(FaultClass call, const CallSi
 std::optional<FileFault> FaultScript::file_call(FileCall call) {
   ++file_calls_[static_cast<std::size_t>(call)];
   if (over_) return std::nullopt;
-  constexpr std::array<CallClass, 3> classes{CallClass::file_read, CallClass::file_write, CallClass::file_flush};
+  constexpr std::array<CallClass, 4> classes{CallClass::file_read, CallClass::file_read, CallClass::file_write,
+                                             CallClass::file_flush};
   const std::size_t armed_before = armed_.size();
   for (std::size_t i = 0; i < armed_before; ++i) {
     Armed& armed = armed_[i];
+    if (call == FileCall::read_at_end && armed.fault.kind.way == Way::cut) continue;
     if (!due(armed, classes[static_cast<std::size_t>(call)])) continue;
     const UncountedAllocations uncounted;
     if (!armed.fired) fired(armed, CallStack().site_name());

@@ -111,7 +111,7 @@ class FaultScript {
   bool allocating_ = false;           // an Allocations is there
   std::uint64_t allocations_at_ = 0;  // when they were counted last
   std::uint64_t allocations_seen_ = 0;
-  std::array<std::uint64_t, 3> file_calls_{};
+  std::array<std::uint64_t, 4> file_calls_{};
 };
 
 }  // namespace swapmm::test

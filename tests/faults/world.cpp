@@ -56,7 +56,7 @@ std::array<std::uint64_t, call_class_count> World::calls() const {
   for (std::size_t i = 0; i < fault_class_count; ++i) all[i] = device_.calls(static_cast<FaultClass>(i));
   const auto count = [&](CallClass call) -> std::uint64_t& { return all[static_cast<std::size_t>(call)]; };
   count(CallClass::operator_new) = script_.allocations_seen();
-  count(CallClass::file_read) = script_.file_calls(FileCall::read);
+  count(CallClass::file_read) = script_.file_calls(FileCall::read) + script_.file_calls(FileCall::read_at_end);
   count(CallClass::file_write) = script_.file_calls(FileCall::write);
   count(CallClass::file_flush) = script_.file_calls(FileCall::flush);
   return all;

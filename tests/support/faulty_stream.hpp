@@ -18,8 +18,8 @@
 
 namespace swapmm::test {
 
-/// What a stream buffer asks of its file.
-enum class FileCall : std::uint8_t { read, write, flush };
+/// What a stream buffer asks of its file. A read behind the last byte is one that nothing can be cut off from.
+enum class FileCall : std::uint8_t { read, read_at_end, write, flush };
 
 /// How such a call goes wrong.
 enum class FileFault : std::uint8_t {
@@ -43,7 +43,7 @@ class FaultyInput : public std::streambuf {
  protected:
   int_type underflow() override {
     const auto position = static_cast<std::size_t>(gptr() == nullptr ? 0 : gptr() - text_.data());
-    const auto fault = gate_(FileCall::read);
+    const auto fault = gate_(position < text_.size() ? FileCall::read : FileCall::read_at_end);
     // As std::filebuf says it.
     if (fault == FileFault::error) throw std::ios_base::failure("injected read fault");
     if (fault == FileFault::throws) throw std::runtime_error("injected fault of a stream buffer");
