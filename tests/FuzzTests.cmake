@@ -1,37 +1,69 @@
 # SPDX-License-Identifier: Apache-2.0
 # Programs that feed any bytes to the readers, and to everything behind them. Preset `fuzz` links them with libFuzzer
-# (./dev fuzz); under AddressSanitizer they run the inputs that are kept in fuzz/corpus, as tests.
+# (./dev fuzz). Under AddressSanitizer they are tests: all run the inputs that are kept in fuzz/corpus, and those that
+# read a trace, a machine or a plan then make new ones for a minute, where the compiler is clang with libFuzzer.
 
 if(NOT CMAKE_CXX_FLAGS MATCHES "-fsanitize=[a-z,-]*address")
   return()
 endif()
 
+set(SWAPMM_FUZZ_SECONDS 60 CACHE STRING "What each reader of untrusted text is fuzzed for in the tests under AddressSanitizer")
+
+set(all_counted FALSE)
+if(CMAKE_CXX_FLAGS MATCHES "fuzzer-no-link")
+  set(all_counted TRUE)
+endif()
+include(CheckCXXSourceCompiles)
+set(CMAKE_REQUIRED_FLAGS -fsanitize=fuzzer)
+check_cxx_source_compiles(
+  "extern \"C\" int LLVMFuzzerTestOneInput(const unsigned char*, unsigned long) { return 0; }" SWAPMM_HAS_LIBFUZZER)
+unset(CMAKE_REQUIRED_FLAGS)
+
+# Where the rest of the library is not, the readers and what checks a text's contents are compiled so that libFuzzer sees
+# which of their branches an input takes.
+if(SWAPMM_HAS_LIBFUZZER AND NOT all_counted)
+  set(readers ir/json_follower ir/json_reader ir/trace ir/trace_json plan/machine plan/machine_json plan/plan_json
+    plan/validator)
+  list(TRANSFORM readers REPLACE "(.+)" "${PROJECT_SOURCE_DIR}/include/swapmm/\\1.cpp")
+  set_source_files_properties(${readers} TARGET_DIRECTORY swapmm PROPERTIES COMPILE_OPTIONS -fsanitize=fuzzer-no-link)
+endif()
+
+# swapmm_add_fuzz_target(NAME [READER] SOURCE...)
 function(swapmm_add_fuzz_target name)
+  cmake_parse_arguments(PARSE_ARGV 1 arg READER "" "")
   set(program swapmm_fuzz_${name})
-  add_executable(${program} fuzz/${name}.cpp ${ARGN})
+  add_executable(${program} fuzz/${name}.cpp ${arg_UNPARSED_ARGUMENTS})
   target_include_directories(${program} PRIVATE ${CMAKE_CURRENT_SOURCE_DIR})
   target_link_libraries(${program} PRIVATE swapmm::swapmm)
   swapmm_warnings_for(${program})
-  if(CMAKE_CXX_FLAGS MATCHES "fuzzer-no-link")
+  if(all_counted OR (arg_READER AND SWAPMM_HAS_LIBFUZZER))
     target_link_options(${program} PRIVATE -fsanitize=fuzzer)
   else()
     target_sources(${program} PRIVATE fuzz/replay.cpp)
-    add_test(NAME fuzz.${name} COMMAND ${program} ${CMAKE_CURRENT_SOURCE_DIR}/fuzz/corpus/${name})
-    set_tests_properties(fuzz.${name} PROPERTIES LABELS fuzz TIMEOUT 300)
   endif()
+  if(all_counted)
+    return()
+  endif()
+  if(arg_READER AND SWAPMM_HAS_LIBFUZZER)
+    add_test(NAME fuzz.${name} COMMAND ${CMAKE_CURRENT_SOURCE_DIR}/fuzz/run.sh $<TARGET_FILE:${program}> ${name}
+      ${SWAPMM_FUZZ_SECONDS} ${CMAKE_CURRENT_BINARY_DIR}/fuzz)
+  else()
+    add_test(NAME fuzz.${name} COMMAND ${program} ${CMAKE_CURRENT_SOURCE_DIR}/fuzz/corpus/${name})
+  endif()
+  set_tests_properties(fuzz.${name} PROPERTIES LABELS fuzz TIMEOUT 300)
 endfunction()
 
 # Which steps a numeric solver takes tells the fuzzer nothing, and counting them would take most of its time.
-if(CMAKE_CXX_FLAGS MATCHES "fuzzer-no-link")
+if(all_counted)
   set(numeric cholesky interior_point normal_equations program_matrix)
   list(TRANSFORM numeric REPLACE "(.+)" "${PROJECT_SOURCE_DIR}/include/swapmm/plan/\\1.cpp")
   set_source_files_properties(${numeric} TARGET_DIRECTORY swapmm PROPERTIES COMPILE_OPTIONS
     "-fno-sanitize=fuzzer-no-link;-U_GLIBCXX_ASSERTIONS")
 endif()
 
-swapmm_add_fuzz_target(trace)
-swapmm_add_fuzz_target(machine)
-swapmm_add_fuzz_target(plan)
+swapmm_add_fuzz_target(trace READER)
+swapmm_add_fuzz_target(machine READER)
+swapmm_add_fuzz_target(plan READER)
 swapmm_add_fuzz_target(chain fuzz/decoded_case.cpp)
 swapmm_add_fuzz_target(advice fuzz/plan_edits.cpp)
 target_link_libraries(swapmm_fuzz_advice PRIVATE swapmm_test_parts)

@@ -5,6 +5,7 @@
 #include <cstdint>
 
 #include "cuda/program_device.hpp"
+#include "support/effort.hpp"
 #include "support/program_real.hpp"
 
 using namespace swapmm::test;
@@ -12,11 +13,7 @@ using namespace swapmm::test;
 namespace {
 
 /// Programs, where SWAPMM_TEST_SEEDS does not say another number.
-#ifdef SWAPMM_TEST_IS_SLOW
-constexpr std::uint64_t usual_seeds = 60;  // sanitizers are slow
-#else
-constexpr std::uint64_t usual_seeds = 400;
-#endif
+constexpr std::uint64_t usual_seeds = fewer_if_slow(400, 8);
 
 }  // namespace
 

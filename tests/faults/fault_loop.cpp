@@ -117,8 +117,8 @@ const ScenarioCalls& calls_of(const Scenario& scenario) {
 
 namespace {
 
-/// A plan alone takes thousands of allocations, most of them in the same place: the first one of each place fails. With a
-/// stride each round leaves out others.
+/// A plan alone takes thousands of allocations, most of them in the same place: the first one of each place fails. With
+/// a stride each round leaves out others.
 LoopResult loop_over_allocations(const Scenario& scenario, const FaultKind& kind, std::uint64_t round,
                                  std::uint64_t stride) {
   LoopResult result;

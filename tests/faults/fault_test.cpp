@@ -67,8 +67,7 @@ TEST_CASE("any one call that fails gives one error to one caller, and no value i
   const std::vector<Part> parts = parts_of(rounds);
   FaultTable table;
   in_parallel<LoopResult>(
-      parts.size(),
-      [&](std::size_t i) { return loop(*parts[i].scenario, parts[i].kind, parts[i].round, stride); },
+      parts.size(), [&](std::size_t i) { return loop(*parts[i].scenario, parts[i].kind, parts[i].round, stride); },
       [&](std::size_t i, const LoopResult& result) {
         const Scenario* const scenario = parts[i].scenario;  // clang 14 captures no part of a structured binding
         const FaultKind& kind = parts[i].kind;

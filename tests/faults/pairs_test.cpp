@@ -14,17 +14,14 @@
 
 #include "faults/fault_pairs.hpp"
 #include "faults/fault_work.hpp"
+#include "support/effort.hpp"
 
 using namespace swapmm;
 using namespace swapmm::test;
 
 namespace {
 
-#ifdef SWAPMM_TEST_IS_SLOW
-constexpr std::uint64_t usual_pairs = 200;
-#else
-constexpr std::uint64_t usual_pairs = 6'000;
-#endif
+constexpr std::uint64_t usual_pairs = fewer_if_slow(6'000, 30);
 constexpr std::size_t chunk = 100;
 
 class Progress {

@@ -5,6 +5,7 @@
 #include <cstdint>
 
 #include "opencl/program_device.hpp"
+#include "support/effort.hpp"
 #include "support/program_real.hpp"
 
 using namespace swapmm::test;
@@ -12,13 +13,7 @@ using namespace swapmm::test;
 namespace {
 
 /// Programs, where SWAPMM_TEST_SEEDS does not say another number.
-std::uint64_t usual_seeds() {
-#ifdef SWAPMM_TEST_IS_SLOW
-  return 60;  // sanitizers are slow
-#else
-  return device_is_slow() ? 60 : 300;
-#endif
-}
+std::uint64_t usual_seeds() { return device_is_slow() ? 60 : fewer_if_slow(300, 8); }
 
 }  // namespace
 

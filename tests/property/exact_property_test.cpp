@@ -10,6 +10,7 @@
 #include <swapmm/ir/liveness.hpp>
 #include <swapmm/plan/planner.hpp>
 
+#include "support/effort.hpp"
 #include "support/exact_search.hpp"
 #include "support/plain_traces.hpp"
 #include "support/random_trace.hpp"
@@ -22,11 +23,7 @@ using test::tensor;
 
 namespace {
 
-#ifdef SWAPMM_TEST_IS_SLOW
-constexpr int exact_rounds = 100;
-#else
-constexpr int exact_rounds = 400;
-#endif
+constexpr int exact_rounds = test::fewer_if_slow(400, 8);
 
 std::int64_t least(const Trace& trace, std::uint64_t budget) {
   REQUIRE(check_trace(trace));

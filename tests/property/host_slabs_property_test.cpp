@@ -17,6 +17,7 @@
 #include <swapmm/backend/simulated/random.hpp>
 #include <swapmm/error.hpp>
 
+#include "support/effort.hpp"
 #include "support/random_options.hpp"
 #include "support/small_program.hpp"
 
@@ -26,11 +27,7 @@ using namespace swapmm;
 using namespace swapmm::test;
 using namespace swapmm::literals;
 
-#ifdef SWAPMM_TEST_IS_SLOW
-constexpr std::uint64_t programs = 500;
-#else
-constexpr std::uint64_t programs = 5'000;
-#endif
+constexpr std::uint64_t programs = test::fewer_if_slow(5'000, 10);
 constexpr int steps = 300;
 
 class Churn {

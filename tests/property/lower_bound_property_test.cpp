@@ -18,6 +18,7 @@
 #include <swapmm/plan/validator.hpp>
 
 #include "support/brute_plans.hpp"
+#include "support/effort.hpp"
 #include "support/random_trace.hpp"
 #include "test_data.hpp"
 
@@ -29,11 +30,7 @@ namespace {
 
 constexpr std::uint64_t most_percent = 125;  // more than everything at once; not always a multiple of the alignment
 
-#ifdef SWAPMM_TEST_IS_SLOW
-constexpr int lower_bound_rounds = 300;
-#else
-constexpr int lower_bound_rounds = 3000;
-#endif
+constexpr int lower_bound_rounds = test::fewer_if_slow(3000, 10);
 
 Trace random_case(std::mt19937_64& random) {
   test::RandomTraceOptions options;

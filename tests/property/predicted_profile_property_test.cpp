@@ -13,6 +13,7 @@
 #include <swapmm/plan/predicted_profile.hpp>
 #include <swapmm/plan/simulator.hpp>
 
+#include "support/effort.hpp"
 #include "support/random_trace.hpp"
 
 using namespace swapmm;
@@ -22,11 +23,7 @@ using test::one_of;
 
 namespace {
 
-#ifdef SWAPMM_TEST_IS_SLOW
-constexpr int predicted_profile_rounds = 100;
-#else
-constexpr int predicted_profile_rounds = 600;
-#endif
+constexpr int predicted_profile_rounds = test::fewer_if_slow(600, 6);
 
 Trace random_trace_of(std::mt19937_64& random) {
   test::RandomTraceOptions options;

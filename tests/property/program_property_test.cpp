@@ -12,6 +12,7 @@
 
 #include <swapmm/plan/planner.hpp>
 
+#include "support/effort.hpp"
 #include "support/program_report.hpp"
 #include "support/program_seeds.hpp"
 #include "support/program_tally.hpp"
@@ -21,11 +22,7 @@ using namespace swapmm;
 
 namespace {
 
-#ifdef SWAPMM_TEST_IS_SLOW
-constexpr std::uint64_t usual_seeds = 1'500;  // each takes many times as long
-#else
-constexpr std::uint64_t usual_seeds = 10'000;
-#endif
+constexpr std::uint64_t usual_seeds = test::fewer_if_slow(10'000, 10);
 
 /// Everything needed to understand the failure.
 std::string report_of(std::uint64_t seed, const std::string& failure) {

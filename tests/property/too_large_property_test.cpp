@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <string>
 
+#include "support/effort.hpp"
 #include "support/program_oracle.hpp"
 #include "support/program_report.hpp"
 #include "support/program_tally.hpp"
@@ -21,11 +22,7 @@ using namespace swapmm::test;
 
 namespace {
 
-#ifdef SWAPMM_TEST_IS_SLOW
-constexpr std::uint64_t usual_cases = 1'000;
-#else
-constexpr std::uint64_t usual_cases = 10'000;
-#endif
+constexpr std::uint64_t usual_cases = test::fewer_if_slow(10'000, 10);
 
 TestProgram program_with_too_large(std::uint64_t seed) {
   TestProgram program = random_program(seed, 20 + seed % 20);

@@ -18,6 +18,7 @@
 #include <swapmm/plan/swap_timing.hpp>
 #include <swapmm/plan/validator.hpp>
 
+#include "support/effort.hpp"
 #include "support/random_trace.hpp"
 #include "test_data.hpp"
 
@@ -154,7 +155,7 @@ TEST_CASE("where places cost nothing, a plan is about as fast as its pass") {
 
 TEST_CASE("best is never worse than the other planners on small traces") {
   std::mt19937_64 random(3);
-  for (int round = 0; round < 60; ++round) {
+  for (int round = 0; round < test::fewer_if_slow(60, 4); ++round) {
     const Trace trace = test::random_trace(random, options_of(2 + one_of(random, 12), 2 + one_of(random, 8)));
     const Machine machine = machine_for(trace);
     const Result<Plan> best = make_plan("best", trace, machine);

@@ -13,6 +13,7 @@
 
 #include <swapmm/swapmm.hpp>
 
+#include "support/effort.hpp"
 #include "support/numbers.hpp"
 #include "support/replaying_backend.hpp"
 
@@ -21,11 +22,7 @@ using namespace swapmm::test;
 
 namespace {
 
-#ifdef SWAPMM_TEST_IS_SLOW
-constexpr std::uint64_t seeds = 40;
-#else
-constexpr std::uint64_t seeds = 300;
-#endif
+constexpr std::uint64_t seeds = test::fewer_if_slow(300, 10);
 
 using Device = ReplayingBackend;
 using Manager = MemoryManager<Device>;

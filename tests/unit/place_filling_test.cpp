@@ -20,6 +20,7 @@
 #include <swapmm/plan/swap_timing.hpp>
 #include <swapmm/plan/validator.hpp>
 
+#include "support/effort.hpp"
 #include "support/random_trace.hpp"
 
 using namespace swapmm;
@@ -103,7 +104,8 @@ TEST_CASE("whatever is filled and moved, everybody has a place, and the plan kee
   int stayed = 0;
   int moved = 0;
   int housed = 0;
-  for (int round = 0; round < 300; ++round) {
+  constexpr int rounds = test::fewer_if_slow(300, 3);
+  for (int round = 0; round < rounds; ++round) {
     Case some(random);
     const BuiltPlan& built = some.built;
     PlaceFilling filling(some.ledger, built.offsets);
@@ -124,9 +126,9 @@ TEST_CASE("whatever is filled and moved, everybody has a place, and the plan kee
     }
     CHECK(is_valid(some.planning, filling));
   }
-  CHECK(stayed > 100);
-  CHECK(moved > 100);
-  CHECK(housed > 0);
+  CHECK(stayed > rounds / 3);
+  CHECK(moved > rounds / 3);
+  if (rounds >= 300) CHECK(housed > 0);  // it is rare that packing finds no place, and filling does
 }
 
 TEST_CASE("what finds no place leaves everything as it was") {
@@ -176,7 +178,7 @@ TEST_CASE("tensors that return earlier than they need to leave the plan as fast,
   std::mt19937_64 random(4);
   std::chrono::nanoseconds delayed{0};
   std::chrono::nanoseconds delayed_before{0};
-  for (int round = 0; round < 200; ++round) {
+  for (int round = 0; round < test::fewer_if_slow(200, 5); ++round) {
     Case some(random);
     const BuiltPlan& built = some.built;
     if (!built.plan) continue;

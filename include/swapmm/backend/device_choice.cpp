@@ -16,7 +16,7 @@ namespace swapmm {
 
 namespace {
 
-char lower(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; }
+char lower_case(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; }
 
 std::string list(std::span<const DeviceChoice> devices, std::string_view why_none) {
   std::string text;
@@ -34,7 +34,7 @@ std::optional<std::size_t> as_index(std::string_view text) {
 }  // namespace
 
 bool contains_in_any_case(std::string_view text, std::string_view part) {
-  const auto equal = [](char a, char b) { return lower(a) == lower(b); };
+  const auto equal = [](char a, char b) { return lower_case(a) == lower_case(b); };
   return std::search(text.begin(), text.end(), part.begin(), part.end(), equal) != text.end() || part.empty();
 }
 
