@@ -269,7 +269,8 @@ TEST_CASE("a query that fails once behind work that failed does not cost the dev
 }
 
 TEST_CASE("work fails, and the event behind it is refused: another event tells, or the value counts as lost") {
-  for (const FaultMode mode : {FaultMode::once, FaultMode::for_ever}) {
+  // blind: recorded and refused, and then no later event tells.
+  for (const FaultMode mode : {FaultMode::once, FaultMode::for_ever, FaultMode::blind}) {
     CAPTURE(mode);
     Fixture f;
     const IntTensor t = f.tensor("t", 1);
@@ -285,6 +286,25 @@ TEST_CASE("work fails, and the event behind it is refused: another event tells, 
     CHECK(nobody_tells == (mode == FaultMode::for_ever));
     CHECK(names(error_of<WorkFailed>([&] { (void)t.download(); }), "t"));
     CHECK(u.download()[0] == 2);
+  }
+}
+
+TEST_CASE("work that failed is no access that was not declared, whether an event tells of it or not") {
+  for (const FaultMode mode : {FaultMode::once, FaultMode::for_ever, FaultMode::blind}) {
+    CAPTURE(mode);
+    Device device{simulated::Backend()};
+    MemoryManager<Device> manager(device, {.device_budget = 1_KiB, .check_access = true});
+    IntTensor t = manager.tensor<int>({size}, "t");
+    t.upload(std::vector<int>(size, 1));
+    device.restart({FaultClass::record, mode, 1});
+    manager.run("fails", writes(t), [&](auto& op) {
+      auto view = op[t];
+      op.queue().launch("fails", std::chrono::nanoseconds{10}, {Touch::write(view)},
+                        [] { throw std::runtime_error("a kernel"); });
+    });
+    REQUIRE(device.fired() > 0);
+    device.restart({});
+    CHECK(names(error_of<WorkFailed>([&] { manager.synchronize(); }), "t"));
   }
 }
 

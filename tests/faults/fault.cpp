@@ -1,6 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "faults/fault.hpp"
 
+#include <algorithm>
+#include <charconv>
+#include <cstddef>
+#include <string>
+#include <string_view>
+
 namespace swapmm::test {
 
 std::string_view to_string(CallClass call) {
@@ -55,6 +61,25 @@ std::string text_of(const Faults& faults) {
   std::string text;
   for (const Fault& fault : faults) text += (text.empty() ? "" : ", then ") + fault.text();
   return faults.empty() ? "no fault" : text;
+}
+
+Faults faults_of(std::string_view text) {
+  Faults faults;
+  for (;;) {
+    const std::string_view one = text.substr(0, text.find(','));
+    const auto kind = std::find_if(fault_kinds().begin(), fault_kinds().end(), [&](const FaultKind& known) {
+      return one.starts_with(known.text() + " ");  // with the blank: some names begin others
+    });
+    if (kind == fault_kinds().end()) return faults;
+    const std::string_view number = one.substr(kind->text().size() + 1);
+    Fault fault{*kind};
+    std::from_chars(number.data(), number.data() + number.size(), fault.n);
+    faults.push_back(fault);
+    constexpr std::string_view next = ", then ";
+    text.remove_prefix(one.size());
+    if (!text.starts_with(next)) return faults;
+    text.remove_prefix(next.size());
+  }
 }
 
 }  // namespace swapmm::test

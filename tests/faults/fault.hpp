@@ -84,5 +84,7 @@ struct Fault {
 /// What goes wrong in one run. Each counts its calls from where the one before has gone wrong.
 using Faults = std::vector<Fault>;
 [[nodiscard]] std::string text_of(const Faults& faults);
+/// The faults that such a text begins with.
+[[nodiscard]] Faults faults_of(std::string_view text);
 
 }  // namespace swapmm::test

@@ -3,8 +3,12 @@
 
 #include <algorithm>
 #include <array>
+#include <charconv>
+#include <iostream>
 #include <map>
 #include <mutex>
+#include <string>
+#include <string_view>
 #include <utility>
 
 namespace swapmm::test {
@@ -61,7 +65,8 @@ RunResult run_with_faults(const Scenario& scenario, const Faults& faults, std::u
     result.problems.emplace_back("the scenario does not do what it is for");
   }
   world.probe();
-  const std::vector<std::string> errors = world.error_texts();
+  result.errors = world.error_texts();
+  const std::vector<std::string>& errors = result.errors;
   result.hits = world.hits();
   const auto most = most_errors(result.hits, world.failures_stick());
   if (most && errors.size() > *most) {
@@ -75,6 +80,27 @@ RunResult run_with_faults(const Scenario& scenario, const Faults& faults, std::u
     if (!errors.empty()) problem += " [errors: " + listed(errors) + "]";
   }
   return result;
+}
+
+RunResult replay(std::string_view problem) {
+  const auto scenario = std::find_if(scenarios().begin(), scenarios().end(), [&](const Scenario& known) {
+    return problem.starts_with(std::string(known.name) + ", ");  // some names hold commas
+  });
+  if (scenario == scenarios().end()) return {.hits = {}, .problems = {"no scenario begins that text"}, .errors = {}};
+  problem.remove_prefix(scenario->name.size() + 2);
+  const Faults faults = faults_of(problem);
+  constexpr std::string_view seed_follows = ", seed ";
+  const std::size_t at = problem.find(seed_follows);
+  if (faults.empty() || at == std::string_view::npos)
+    return {.hits = {}, .problems = {"no faults, or no seed, in that text"}, .errors = {}};
+  const std::string_view number = problem.substr(at + seed_follows.size());
+  std::uint64_t seed = 0;
+  std::from_chars(number.data(), number.data() + number.size(), seed);
+  std::cout << scenario->name << ", " << text_of(faults) << ", seed " << seed << '\n';
+  RunResult run = run_with_faults(*scenario, faults, seed);
+  for (const Hit& hit : run.hits) std::cout << "  " << hit.kind.text() << " at " << hit.site << '\n';
+  for (const std::string& error : run.errors) std::cout << "  " << error << '\n';
+  return run;
 }
 
 void LoopResult::add(const RunResult& run, std::size_t faults) {

@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "faults/reached.hpp"
@@ -19,9 +20,13 @@ struct RunResult {
   std::vector<Hit> hits;
   bool hidden = false;  ///< there were faults, and no error to anybody
   std::vector<std::string> problems;
+  std::vector<std::string> errors;  ///< that the program was given, in order
 };
 [[nodiscard]] RunResult run_with_faults(const Scenario& scenario, const Faults& faults, std::uint64_t seed,
                                         AllocationSites* sites = nullptr);
+
+/// Once more the run that a problem names: "SCENARIO, FAULT, then FAULT, seed N", whatever follows. Shows all errors.
+[[nodiscard]] RunResult replay(std::string_view problem);
 
 /// What many runs saw.
 struct LoopResult {

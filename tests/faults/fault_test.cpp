@@ -6,6 +6,7 @@
 // SWAPMM_FAULT_THREADS=n     on n cores
 // SWAPMM_FAULT_REACHED=file  writes down what was reached
 // SWAPMM_FAULT_SCENARIO=text only scenarios with that in their names
+// SWAPMM_FAULT_REPLAY=text   the run that a problem of one of these tests, or of pairs_test.cpp, begins with
 
 #include <doctest/doctest.h>
 
@@ -90,5 +91,19 @@ TEST_CASE("any one call that fails gives one error to one caller, and no value i
     table.print(out);
     table.reached().print(out << '\n');
     CHECK_MESSAGE(out.good(), file << " cannot be written");
+  }
+}
+
+TEST_CASE("a run that failed is run once more" * doctest::skip()) {
+  const RunResult run = replay(text_from_environment("SWAPMM_FAULT_REPLAY"));
+  for (const std::string& problem : run.problems) CHECK_MESSAGE(false, problem);
+}
+
+TEST_CASE("what a problem says of its faults can be read again") {
+  for (const FaultKind& kind : fault_kinds()) {
+    const Faults faults{{kind, 3}, {fault_kinds().front(), 12}};
+    const Faults read = faults_of(text_of(faults) + ", seed 5: and so on, then more");
+    REQUIRE(read.size() == 2);
+    CHECK(text_of(read) == text_of(faults));
   }
 }

@@ -164,6 +164,7 @@ class World {
   bool run_step(const Step& step, const std::function<void()>& expect_refusal);
   void probe_manager(std::size_t number);
   void notice_loss(std::size_t number);
+  void settle_queues();
   void probe_lost(std::size_t number);
   void write_file(const std::string& what, const std::function<void(std::ostream&)>& write,
                   const std::string& expected);

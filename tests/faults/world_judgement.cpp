@@ -15,12 +15,18 @@ void World::verify(std::size_t tensor) {
   std::vector<Element> seen(item.value.size());
   try {
     for (std::size_t tries = 0;; ++tries) {
+      // The first use of an object that fails at its first use.
+      const auto note_first_use = [&](const std::exception& error) {
+        if (!script_.in_way(Way::lazy) || tries == script_.faults().size()) throw;
+        note_error("download", error.what());
+      };
       try {
         item.tensor->download(seen);
         break;
       } catch (const BackendError& error) {
-        if (!script_.in_way(Way::lazy) || tries == script_.faults().size()) throw;
-        note_error("download", error.what());  // the first use of an object that fails at its first use
+        note_first_use(error);
+      } catch (const OutOfMemory& error) {
+        note_first_use(error);
       }
     }
   } catch (const UndefinedValue&) {
@@ -30,7 +36,9 @@ void World::verify(std::size_t tensor) {
     if (!item.temporary) problem(std::string("a value that is needed was dropped: ") + error.what());
     return;
   } catch (const WorkFailed& error) {
-    if (!item.lost) problem("tensor \"" + item.name + "\" lost its value without a word: " + error.what());
+    if (item.defined && !item.lost) {
+      problem("tensor \"" + item.name + "\" lost its value without a word: " + error.what());
+    }
     return;
   } catch (const std::exception& error) {
     return problem("reading tensor \"" + item.name + "\" after all faults: " + error.what());
@@ -47,6 +55,7 @@ void World::probe() {
   collect();
   script_.end();
   device_.restart({});
+  if (script_.late() && script_.repeats()) settle_queues();
   if (managers_.empty() || std::none_of(managers_.begin(), managers_.end(),
                                         [](const auto& managed) { return managed->manager.has_value(); })) {
     make_manager({.device_budget = usual_budget, .queue_depth = 8});
@@ -55,6 +64,21 @@ void World::probe() {
     current_ = number;
     if (!managers_[number]->manager) continue;
     managers_[number]->lost ? probe_lost(number) : probe_manager(number);
+  }
+}
+
+// A failure that no event could tell of, for none could be recorded, is told by the next one. The library has declared
+// the values lost; that event should be no operation's of the probe.
+void World::settle_queues() {
+  for (std::size_t i = 0; i < queue_count; ++i) {
+    const auto queue = static_cast<QueueKind>(i);
+    try {
+      auto event = device_.make_event();
+      device_.record(queue, event);
+      device_.flush(queue);
+      device_.wait(event);
+    } catch (const BackendError&) {
+    }
   }
 }
 
@@ -91,6 +115,7 @@ void World::probe_manager(std::size_t number) {
     if (!items_[t].defined) problem("the probe did not come to its end");
   }
   synchronize();
+  if (managers_[number]->lost && script_.loses_device()) return probe_lost(number);  // by a command of the probe
   // An object that fails at its first use may meet it here.
   const bool may_be_first_use = script_.in_way(Way::lazy);
   const Report seen = managers_[number]->manager->report();

@@ -169,7 +169,7 @@ class Core : public std::enable_shared_from_this<Core<B>> {
   template <class Record>
   void complete(Record&& record_point, bool only_teller = false) {
     try {
-      finish_operation(std::forward<Record>(record_point), only_teller);
+      const bool recorded = finish_operation(std::forward<Record>(record_point), only_teller);
       // The operation is booked: what fails from here on is the next call's error, not this operation's.
       try {
         after_operation();
@@ -178,7 +178,7 @@ class Core : public std::enable_shared_from_this<Core<B>> {
         inside_->course.abandon_plan("its commands could not be queued");
         inside_->failures.check_lost();
       }
-      if (access_check_ != nullptr) check_after();
+      if (access_check_ != nullptr && recorded) check_after();  // else nobody knows that it did not fail
     } catch (...) {
       gate_.leave();
       throw;
@@ -658,8 +658,8 @@ class Core : public std::enable_shared_from_this<Core<B>> {
     }
   }
 
-  // The point behind an operation was refused, and it alone would tell whether the work failed. Another one is asked
-  // for; where there is none, the work counts as failed. Returns what is to be told.
+  // The point behind an operation was refused, and it alone would tell whether the work failed. It is looked at all the
+  // same, and another one is asked for; where there is none, the work counts as failed. Returns what is to be told.
   std::exception_ptr after_unrecorded(const std::exception_ptr& refusal, bool only_teller) noexcept {
     if (is_device_lost(refusal)) return refusal;
     const auto unknown = [&] {
@@ -668,6 +668,10 @@ class Core : public std::enable_shared_from_this<Core<B>> {
     if (only_teller) return unknown();
     Timeline<B>& timeline = inside_->store.timeline;
     try {
+      // A call that throws may have recorded the event all the same: then that one tells, and no later one.
+      if (inside_->store.backend.status(current_.slot->event) == EventStatus::failed) {
+        return std::make_exception_ptr(QueueFailure{QueueKind::compute, current_.label});
+      }
       timeline.host_wait(timeline.everything());
       return refusal;
     } catch (const QueueFailure&) {
@@ -677,8 +681,9 @@ class Core : public std::enable_shared_from_this<Core<B>> {
     }
   }
 
+  // Returns whether the point behind the operation is recorded.
   template <class Record>
-  void finish_operation(Record&& record_point, bool only_teller) {
+  bool finish_operation(Record&& record_point, bool only_teller) {
     Store<B>& store = inside_->store;
     store.timeline.gained(QueueKind::compute, current_.waits);
     Sequence at = 0;
@@ -696,13 +701,14 @@ class Core : public std::enable_shared_from_this<Core<B>> {
         if (current_.followed) inside_->course.abandon_plan("an event could not be recorded");
         current_.followed = false;
         inside_->failures.check_lost();
-        return;
+        return false;
       }
     } else {
       store.timeline.unrecorded(QueueKind::compute, current_.label.issue);
       at = inside_->follower.current_point();
     }
     book_operation(at);
+    return true;
   }
 
   void book_operation(Sequence at) noexcept {

@@ -199,12 +199,13 @@ class Timeline {
   std::uint64_t abandon() {
     std::uint64_t first = ~std::uint64_t{0};
     for (const QueueKind queue : all_queues) {
+      // Or nobody would know whether work without a point failed, and the next point would tell of it. There may be
+      // some that the queue took from a call that threw.
       const std::uint64_t unrecorded = lanes_[index(queue)].unrecorded;
-      if (unrecorded == 0) continue;
       try {
-        mark(queue);  // or nobody would know whether that work failed, and the next point would tell of it
+        mark(queue);
       } catch (...) {
-        first = std::min(first, unrecorded);
+        if (unrecorded != 0) first = std::min(first, unrecorded);
       }
     }
     backend_.finish();

@@ -9,6 +9,7 @@
 #include <new>
 #include <optional>
 #include <span>
+#include <stdexcept>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -244,6 +245,8 @@ class Device {
   bool timing_ = false;
   bool in_step_ = false;
   std::exception_ptr dead_;  // why the device is lost
+  // Made before there may be no memory for it.
+  std::exception_ptr told_to_fail_ = std::make_exception_ptr(std::runtime_error("a command failed as it was told to"));
   Counters counters_;
   std::vector<std::string> violations_;
   std::uint64_t violation_count_ = 0;

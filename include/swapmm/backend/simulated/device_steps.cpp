@@ -140,10 +140,10 @@ void Device::step_queue(QueueKind kind) {
   ++counters_.steps;
   const std::uint64_t where = (queue.commands.head() << 5U) | (std::uint64_t{command.piece} << 2U) | index(kind);
   hash_ = scramble(hash_ ^ where ^ (calls_ << 40U));
+  if (!queue.failing && command.fails) queue.failing = told_to_fail_;
   if (!queue.failing) {
     in_step_ = true;
     try {
-      if (command.fails) throw std::runtime_error("a command failed as it was told to");
       run_piece(command);
     } catch (...) {
       queue.failing = std::current_exception();
