@@ -157,7 +157,8 @@ void World::note_dropped(std::string_view what, const std::string& text) {
   for (Item& item : items_) {
     if (item.manager != current_ || text.find("tensor \"" + item.name + '"') == std::string::npos) continue;
     item.defined = false;
-    if (script_.repeats() && item.temporary) return;
+    // What goes wrong more than once leads the program to other places than it was observed at.
+    if ((script_.repeats() || script_.faults().size() > 1) && item.temporary) return;
   }
   problem(std::string(what) + ": " + text);
 }

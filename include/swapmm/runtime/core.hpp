@@ -695,9 +695,10 @@ class Core : public std::enable_shared_from_this<Core<B>> {
         // The work has ended, for issue() has waited for it; only the point behind it is missing.
         at = store.timeline.issued(QueueKind::compute);
         store.timeline.unrecorded(QueueKind::compute, current_.label.issue);
+        // Before other events, which would take the news with them.
+        const std::exception_ptr news = after_unrecorded(std::current_exception(), only_teller);
         book_operation(at);
-        postpone(after_unrecorded(std::current_exception(), only_teller),
-                 {"recording the end of operation ", current_.request.name});
+        postpone(news, {"recording the end of operation ", current_.request.name});
         if (current_.followed) inside_->course.abandon_plan("an event could not be recorded");
         current_.followed = false;
         inside_->failures.check_lost();
