@@ -55,7 +55,7 @@ void World::probe() {
   collect();
   script_.end();
   device_.restart({});
-  if (script_.late() && script_.repeats()) settle_queues();
+  if (script_.late() && (script_.repeats() || script_.loses_device())) settle_queues();
   if (managers_.empty() || std::none_of(managers_.begin(), managers_.end(),
                                         [](const auto& managed) { return managed->manager.has_value(); })) {
     make_manager({.device_budget = usual_budget, .queue_depth = 8});
@@ -68,7 +68,8 @@ void World::probe() {
 }
 
 // A failure that no event could tell of, for none could be recorded, is told by the next one. The library has declared
-// the values lost; that event should be no operation's of the probe.
+// the values lost; that event should be no operation's of the probe. Nor should a command of the probe take the device
+// with it.
 void World::settle_queues() {
   for (std::size_t i = 0; i < queue_count; ++i) {
     const auto queue = static_cast<QueueKind>(i);
