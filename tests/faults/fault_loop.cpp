@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
+#include <exception>
 #include <iostream>
 #include <map>
 #include <mutex>
@@ -64,7 +65,11 @@ RunResult run_with_faults(const Scenario& scenario, const Faults& faults, std::u
   if (faults.empty() && !scenario.achieved(world)) {
     result.problems.emplace_back("the scenario does not do what it is for");
   }
-  world.probe();
+  try {
+    world.probe();
+  } catch (const std::exception& error) {
+    result.problems.push_back(std::string("the probe ends with: ") + error.what());
+  }
   result.errors = world.error_texts();
   const std::vector<std::string>& errors = result.errors;
   result.hits = world.hits();

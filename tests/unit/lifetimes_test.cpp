@@ -134,6 +134,21 @@ TEST_CASE("a value that turned out to be needed is dropped by no plan for anothe
   CHECK(holds(loop.value, loop.rounds));
 }
 
+TEST_CASE("a value that turned out to be needed while there was no plan is dropped by none of those to come") {
+  LifetimesLoop loop(persistent);
+  for (int i = 0; i < 5; ++i) loop.iterate();
+  loop.manager.set_budget(320_bytes);
+  for (int i = 0; i < 2; ++i) loop.iterate();
+  REQUIRE(followed(loop) == 5);
+  loop.manager.set_budget(32_bytes);  // of no use to this program, which is known to the budget all the same
+  CHECK_THROWS_AS(loop.iterate(), BundleTooLarge);
+  CHECK_THROWS_AS((void)loop.value.download(), DroppedValue);
+  loop.manager.set_budget(384_bytes);
+  for (int i = 0; i < 5; ++i) loop.iterate();
+  CHECK(followed(loop) > 5);
+  CHECK(holds(loop.value, loop.rounds));
+}
+
 TEST_CASE("a kept value survives every iteration, though each one writes it whole first") {
   LifetimesLoop loop(kept);
   for (int i = 0; i < 6; ++i) loop.iterate();

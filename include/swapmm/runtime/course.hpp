@@ -303,14 +303,14 @@ class Course {
       Rec& record = *item.record;
       if (item.access == Access::write || !record.has_value()) continue;
       const std::uint64_t distance = parts_.store.iteration - std::min(record.written_in, parts_.store.iteration);
-      record.outlives = std::max(record.outlives, static_cast<std::uint32_t>(std::min<std::uint64_t>(distance, far)));
+      record.outlives =
+          std::max(record.outlives, static_cast<std::uint32_t>(std::min<std::uint64_t>(distance, outlives_all)));
     }
   }
-  static constexpr std::uint32_t far = 1U << 20U;
 
   void keep_value(Rec& record) {
-    record.outlives = far;
-    book_.forget_plans_of(record.serial);
+    record.outlives = outlives_all;
+    book_.keep_value(record.serial);
   }
 
   // An operation outside any iteration: nothing that was observed or planned goes on across it.

@@ -13,6 +13,8 @@
 namespace swapmm::runtime {
 
 inline constexpr std::uint32_t none = 0xFFFFFFFFU;
+/// Of LogTensor::outlives: more iterations than any plan is for.
+inline constexpr std::uint32_t outlives_all = 1U << 20U;
 
 /// A tensor as one iteration saw it. Tensors stand in the order of their first appearance.
 struct LogTensor {

@@ -291,12 +291,18 @@ bool ProgramBook::still_chosen(std::string_view name, const FollowablePtr& plan)
   return other == known.end();
 }
 
-void ProgramBook::forget_plans_of(std::uint64_t serial) {
+void ProgramBook::keep_value(std::uint64_t serial) {
   if (pending_ != nullptr) {  // whoever makes it may be at it: nobody will take the result
     for (PlanSet& set : named(pending_->name).sets) set.cycles.clear();
     set_pending(nullptr);
   }
   for (Named& programs : names_) {
+    // Where no plan is left to forget, another budget would have one made of what was observed before.
+    for (Sequence& sequence : programs.sequences) {
+      for (LogTensor& tensor : sequence.log.tensors) {
+        if (tensor.serial == serial) tensor.outlives = outlives_all;
+      }
+    }
     for (PlanSet& set : programs.sets) {
       const std::size_t gone = std::erase_if(set.cases, [&](const PlanCase& known) {
         const std::vector<Role>& roles = known.plan->program.roles;

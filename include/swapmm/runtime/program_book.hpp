@@ -54,8 +54,9 @@ class ProgramBook {
   void used(std::string_view name, const FollowablePtr& plan);
   /// False where something else than this plan is to be followed now.
   [[nodiscard]] bool still_chosen(std::string_view name, const FollowablePtr& plan) const;
-  /// Plans with that tensor turned out not to suit the program: it is observed again, under every name.
-  void forget_plans_of(std::uint64_t serial);
+  /// Plans dropped a value of that tensor which was needed: no plan does so any more. What had one is observed again, under
+  /// every name.
+  void keep_value(std::uint64_t serial);
 
   /// From any thread.
   [[nodiscard]] std::shared_ptr<PlanTask> pending_task() const {
