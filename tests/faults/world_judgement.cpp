@@ -94,7 +94,10 @@ void World::probe_manager(std::size_t number) {
     if (managers_[number]->lost) return probe_lost(number);
   }
   if (managers_[number]->manager->report().device_budget < usual_budget) {
-    managers_[number]->manager->set_budget(usual_budget);
+    // Where no operation fits, a loss that nobody waited for is noticed here.
+    const auto outcome = attempt("setting the budget", [&] { managers_[number]->manager->set_budget(usual_budget); });
+    if (outcome == Outcome::gone) return probe_lost(number);
+    if (outcome == Outcome::failed) problem("the probe finds no budget: " + errors_.back());
   }
   const std::size_t before = errors_.size();
   for (std::size_t i = 0; i < items_.size(); ++i) {
