@@ -91,12 +91,28 @@ SWAPMM_CONFORMANCE(GivenQueue);
 SWAPMM_CONFORMANCE(GivenProfilingQueue);
 SWAPMM_CONFORMANCE(WithoutFault);
 
-// Not run but on oclgrind, which must see it: see tests/OpenclTests.cmake.
+// Not run but on oclgrind, which must see what is wrong: see tests/OpenclTests.cmake.
 TEST_CASE("planted: a kernel writes behind the end of its tensor" * doctest::skip()) {
   opencl::Backend backend = test::backend();
   opencl::DeviceMemory memory = backend.allocate(Bytes{256});
   const opencl::Address whole = backend.address(memory, Bytes{0}, Bytes{256});
   const opencl::Program program(backend, "__kernel void plant(__global uchar* to) { to[get_global_id(0)] = 1; }");
   program.kernel("plant").set(opencl::View<std::uint8_t>(whole, 256)).enqueue(backend.queue(), {257});
+  backend.finish();
+}
+
+TEST_CASE("planted: a kernel passes on what nobody wrote" * doctest::skip()) {
+  opencl::Backend backend = test::backend();
+  const auto buffer = [&] {
+    cl_int status = CL_SUCCESS;
+    opencl::Handle<cl_mem> made(clCreateBuffer(backend.context(), CL_MEM_READ_WRITE, 256, nullptr, &status));
+    REQUIRE(status == CL_SUCCESS);
+    return made;
+  };
+  const auto from = buffer();
+  const auto to = buffer();
+  const opencl::Program program(
+      backend, "__kernel void plant(__global const uchar* from, __global uchar* to) { to[0] = from[0] + 1; }");
+  program.kernel("plant").set(from.get(), to.get()).enqueue(backend.queue(), {1});
   backend.finish();
 }
