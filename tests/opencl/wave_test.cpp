@@ -78,8 +78,8 @@ TEST_CASE("checkpoints at every third step follow a plan and are right bit for b
   check_against_raw({.size = 16, .steps = 46, .every = 3, .shots = 8}, 1);
 }
 
-// Run on oclgrind, which tells of each read of what nobody wrote: see tests/OpenclTests.cmake. Without swapmm, for it does
-// not see what is written to sub-buffers; the kernels are the same.
+// Run on oclgrind, which tells of each read of what nobody wrote: see tests/OpenclTests.cmake. Without swapmm, for it
+// does not see what is written to sub-buffers; the kernels are the same.
 TEST_CASE("uninitialized: the kernels of wave propagation read what was written" * doctest::skip()) {
   const opencl::Backend backend = test::backend();
   const wave::Problem problem{.size = 12, .steps = 8, .every = 2, .shots = 1};

@@ -54,8 +54,8 @@ class ProgramBook {
   void used(std::string_view name, const FollowablePtr& plan);
   /// False where something else than this plan is to be followed now.
   [[nodiscard]] bool still_chosen(std::string_view name, const FollowablePtr& plan) const;
-  /// Plans dropped a value of that tensor which was needed: no plan does so any more. What had one is observed again, under
-  /// every name.
+  /// Plans dropped a value of that tensor which was needed: no plan does so any more. What had one is observed again,
+  /// under every name.
   void keep_value(std::uint64_t serial);
 
   /// From any thread.
