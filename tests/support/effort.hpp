@@ -3,8 +3,6 @@
 
 // How much a test does.
 
-#include <cstdint>
-
 namespace swapmm::test {
 
 /// So many rounds, seeds or cases; where the library is compiled for a sanitizer, which is slow, one of `part`.
