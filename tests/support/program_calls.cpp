@@ -27,7 +27,7 @@ void ProgramCalls::fail(const std::string& text) {
 bool ProgramCalls::judge(Expected expected) {
   if (last_ == accepted) {
     if (expected.must != accepted) {
-      fail("a call that must be refused was accepted");
+      fail("a call that must be refused (" + std::to_string(expected.must) + ") was accepted");
       result_.accepted_wrongly = true;
     }
     return expected.must == accepted;

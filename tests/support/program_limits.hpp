@@ -24,14 +24,14 @@ struct ProgramLimits {
         max_allocation(can.max_allocation) {}
 
   [[nodiscard]] Bytes padded(Bytes bytes) const { return round_up(bytes, alignment); }
-  /// The bundle of these sizes has room; `sizes` has another order then.
-  [[nodiscard]] bool hold(std::vector<Bytes>& sizes) const {
+  /// The bytes of a bundle of these sizes, whatever their places.
+  [[nodiscard]] bool fit(const std::vector<Bytes>& sizes) const {
     Bytes need;
     for (const Bytes size : sizes) need += padded(size);
-    return need <= budget && pack(sizes);
+    return need <= budget;
   }
-
- private:
+  /// It has places on demand, where the largest gets the first; a plan may have some where there are none so. `sizes`
+  /// has another order then.
   [[nodiscard]] bool pack(std::vector<Bytes>& sizes) const {
     if (!max_allocation || *max_allocation >= budget) return true;
     const Bytes arena = round_down(*max_allocation, alignment);

@@ -149,6 +149,8 @@ class ProgramRun {
     if (!begun) return;
     name_ = iteration_name(action.name);
     too_large_in_this_ = 0;
+    packed_by_plan_in_this_ = 0;
+    plans_before_ = plans_followed_or_left();
     followed_before_ = manager_->report().iterations_followed;
     addresses_.begin_iteration();
   }
@@ -161,8 +163,16 @@ class ProgramRun {
       tensor.local = false;
     }
     if (manager_->report().iterations_followed != followed_before_) result_.too_large_followed += too_large_in_this_;
+    if (packed_by_plan_in_this_ != 0 && plans_followed_or_left() == plans_before_) {
+      calls_.fail("a bundle that has no places on demand was accepted without a plan");
+    }
     if (program_.seed % 4 == 0) checks_.after_iteration(*manager_, addresses_, name_);
     if (!first_ended_) first_ended_ = name_;
+  }
+
+  [[nodiscard]] std::uint64_t plans_followed_or_left() {
+    const Report report = manager_->report();
+    return report.iterations_followed + report.divergences;
   }
 
   View<std::byte, Device> view_of(std::size_t slot, const SliceRange& range, ViewForm form) const {
@@ -194,7 +204,11 @@ class ProgramRun {
     kernel.part_count = action.part_count;
     kernel.scratch_bytes = action.bytes;
     if (action.bytes != 0) sizes.push_back(Bytes{action.bytes});
-    if (!limits_.hold(sizes)) expected = {too_large, accepted};
+    const bool fits = limits_.fit(sizes);
+    const bool packs = fits && limits_.pack(sizes);
+    if (!packs)
+      expected = fits && iteration_ ? Expected{accepted, expected.must | expected.may | too_large}
+                                    : Expected{too_large, accepted};
     if (twice) expected = {misused, accepted};
     const bool done = call(expected, sizes, [&] {
       Views views;
@@ -204,6 +218,7 @@ class ProgramRun {
       launcher_.run(*manager_, action, kernel, views);
     });
     if (done) ++kernels_launched_;
+    if (done && !packs) ++packed_by_plan_in_this_;
     for (std::size_t i = 0; i < action.part_count; ++i) {
       ModelTensor& tensor = models_[action.parts[i].slot];
       if (!done) calls_.note_drop(tensor);
@@ -416,6 +431,8 @@ class ProgramRun {
   std::optional<std::string_view> first_ended_;
   std::uint64_t too_large_in_this_ = 0;
   std::uint64_t followed_before_ = 0;
+  std::uint64_t packed_by_plan_in_this_ = 0;  // operations
+  std::uint64_t plans_before_ = 0;
 
   std::optional<Device> backend_;
   Scheduler scheduler_;
