@@ -249,7 +249,7 @@ TEST_CASE_FIXTURE(CaptureFixture, "each call of a capture may fail: values are t
         }
       }
       for (int i = 0; i < 6; ++i) loop->iterate();
-      CHECK_MESSAGE(fake_cuda::violations().empty(), function << " " << n << ": " << violations_text());
+      CHECK_MESSAGE(fake_cuda::violations().empty(), std::string(function) << " " << n << ": " << violations_text());
       if (!happened) break;
     }
   }

@@ -668,8 +668,9 @@ class Core : public std::enable_shared_from_this<Core<B>> {
     if (only_teller) return unknown();
     Timeline<B>& timeline = inside_->store.timeline;
     try {
-      // A call that throws may have recorded the event all the same: then that one tells, and no later one.
-      if (inside_->store.backend.status(current_.slot->event) == EventStatus::failed) {
+      // A call that throws may have recorded the event all the same: then that one tells, and no later one. In a
+      // capture nothing has run, and no event may be asked.
+      if (!inside_->in_capture && inside_->store.backend.status(current_.slot->event) == EventStatus::failed) {
         return std::make_exception_ptr(QueueFailure{QueueKind::compute, current_.label});
       }
       timeline.host_wait(timeline.everything());
