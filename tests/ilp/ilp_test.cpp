@@ -10,6 +10,7 @@
 #include <swapmm/plan/ilp_slots.hpp>
 #include <swapmm/plan/validator.hpp>
 
+#include "support/effort.hpp"
 #include "support/exact_search.hpp"
 #include "support/plain_traces.hpp"
 #include "support/random_trace.hpp"
@@ -24,11 +25,7 @@ using test::tensor;
 
 namespace {
 
-#ifdef SWAPMM_TEST_IS_SLOW
-constexpr int part = 5;  ///< of the rounds are enough
-#else
-constexpr int part = 1;
-#endif
+constexpr int part = 5;  ///< of the rounds are enough where they are slow
 
 constexpr TensorId A{0}, B{1}, C{2};
 
@@ -118,7 +115,7 @@ TEST_CASE("on tiny instances the integer program proves the optimum that the exa
   std::mt19937_64 random(7);
   int compared = 0;
   int optimal = 0;
-  for (int round = 0; round < 120 / part; ++round) {
+  for (int round = 0; round < test::fewer_if_slow(120, part); ++round) {
     const test::TinyInstance tiny = test::random_tiny_instance(random);
     const auto exact = test::least_iteration(tiny.trace, tiny.machine, 200'000);
     if (!exact) continue;
@@ -133,13 +130,13 @@ TEST_CASE("on tiny instances the integer program proves the optimum that the exa
     ++compared;
   }
   MESSAGE(optimal, " plans of ", compared, " have it");
-  CHECK(compared > 100 / part);
+  CHECK(compared > test::fewer_if_slow(100, part));
   CHECK(optimal > compared * 3 / 4);  // the others do not pack
 }
 
 TEST_CASE("any number of slots gives a bound, and more of them that divide the same way no smaller one") {
   std::mt19937_64 random(8);
-  for (int round = 0; round < 150 / part; ++round) {
+  for (int round = 0; round < test::fewer_if_slow(150, part); ++round) {
     const test::TinyInstance tiny = test::random_tiny_instance(random);
     const auto exact = test::least_iteration(tiny.trace, tiny.machine, 100'000);
     if (!exact) continue;
@@ -167,7 +164,7 @@ TEST_CASE("any number of slots gives a bound, and more of them that divide the s
 
 TEST_CASE("ilp plans are valid and no worse than what was tried first, however soon it is stopped") {
   std::mt19937_64 random(9);
-  for (int round = 0; round < 60 / part; ++round) {
+  for (int round = 0; round < test::fewer_if_slow(60, part); ++round) {
     test::RandomTraceOptions options;
     options.operations = 1 + one_of(random, 16);
     options.tensors = 1 + one_of(random, 12);
