@@ -26,7 +26,7 @@ swapmm_files(include/swapmm/ir
   SOURCES digest dot graph json_follower json_reader json_writer liveness profile profile_boxes profile_events
     profile_scale profile_svg svg_elements trace trace_json)
 swapmm_files(include/swapmm/plan
-  HEADERS absence_stays away_search best best_plan cholesky coarse_program command_writer copy_classes dataflow
+  HEADERS absence_stays away_search best best_plan best_search cholesky coarse_program command_writer copy_classes dataflow
     excess_overlap explainer findings fit grid_refinement happens_before interior_point known_places lower_bound machine
     machine_fields machine_json normal_equations on_demand option_blocks overlap_ledger overlap_stays overlap_trades
     packing packing_arenas packing_blame packing_board packing_budget packing_canonical packing_ejection
@@ -34,7 +34,7 @@ swapmm_files(include/swapmm/plan
     place_history place_search plan plan_check plan_json planner planning_case predicted_profile program_matrix
     range_load schedule simulator slack stalls stay_facts steady_state step_times swap_grid swap_model swap_prices
     swap_timing tensor_events validator value_check vdnn window_tree
-  SOURCES absence_stays away_search best cholesky coarse_program command_writer copy_classes dataflow excess_overlap
+  SOURCES absence_stays away_search best best_search cholesky coarse_program command_writer copy_classes dataflow excess_overlap
     explainer grid_refinement happens_before interior_point known_places lower_bound machine machine_json
     normal_equations on_demand overlap_ledger overlap_stays overlap_trades packing packing_arenas packing_blame
     packing_board packing_canonical packing_ejection packing_neighbours packing_placed packing_search packing_shape

@@ -19,6 +19,7 @@
 #include <swapmm/plan/validator.hpp>
 
 #include "support/effort.hpp"
+#include "support/plain_traces.hpp"
 #include "support/random_trace.hpp"
 #include "test_data.hpp"
 
@@ -168,6 +169,24 @@ TEST_CASE("best is never worse than the other planners on small traces") {
       CHECK(best->predicted.iteration <= plan->predicted.iteration);
     }
   }
+}
+
+TEST_CASE("of plans as fast best takes one that has time to spare, even if it copies more") {
+  // One of two tensors has to make room for operations 5 and 6. The smaller one has only operation 7 to come back in,
+  // of 100 ns, and its copy takes 94; the other one has three operations for it.
+  const TensorId hurried{0}, easy{1}, room{2};
+  Trace trace;
+  trace.tensors = {test::tensor(94), test::tensor(95), test::tensor(50, TensorKind::transient)};
+  trace.operations.assign(12, test::operation(100, {}));
+  for (const std::size_t use : {2, 8}) trace.operations[use] = test::operation(100, {}, {}, {hurried});
+  for (const std::size_t use : {1, 10}) trace.operations[use] = test::operation(100, {}, {}, {easy});
+  trace.operations[5] = test::operation(100, {}, {room});
+  trace.operations[6] = test::operation(100, {room});
+  Plan plan = test::plan_of("best", trace, test::machine_of(190));
+  CHECK(plan.predicted.iteration == std::chrono::nanoseconds{1200});
+  CHECK(plan.predicted.h2d == Bytes{95});
+  plan.machine.h2d.bytes_per_second = plan.machine.d2h.bytes_per_second = 800'000'000;
+  CHECK(simulate(trace, plan).iteration == std::chrono::nanoseconds{1200});
 }
 
 TEST_CASE("best asks whether to go on, says how far it is, and ends when told") {

@@ -119,9 +119,11 @@ TEST_CASE("whatever is filled and moved, everybody has a place, and the plan kee
       if (absence.stays || absence.is_arrival) continue;
       if (one_of(random, 2) == 0) {
         stayed += filling.try_to_stay(a, one_of(random, 20)) ? 1 : 0;
-      } else if (absence.returns > absence.leaves) {
-        const auto gap = absence.leaves + static_cast<std::uint32_t>(one_of(random, absence.returns - absence.leaves));
-        moved += filling.try_to_move(a, absence.leaves, gap, one_of(random, 20)) ? 1 : 0;
+      } else if (absence.returns > absence.gone) {
+        const auto gap = absence.gone + static_cast<std::uint32_t>(one_of(random, absence.returns - absence.gone));
+        const std::size_t moves = one_of(random, 20);
+        const bool leaves = one_of(random, 2) == 0;
+        moved += (leaves ? filling.try_to_leave(a, gap, moves) : filling.try_to_return(a, gap, moves)) ? 1 : 0;
       }
     }
     CHECK(is_valid(some.planning, filling));
@@ -185,7 +187,7 @@ TEST_CASE("tensors that return earlier than they need to leave the plan as fast,
     BestPlan best(some.planning, *built.plan);
     const auto rank = BestPlan::rank(best.simulation());
     PlaceSearch search(some.ledger, some.timing, best);
-    search.return_earlier({some.ledger.absences, built.offsets}, {10, 1'000'000}, [] { return false; });
+    search.return_earlier({some.ledger, built.offsets}, 15);
     CHECK(BestPlan::rank(best.simulation()) <= rank);
     Plan plan = std::move(best).take();
     finish_plan(some.planning, plan);

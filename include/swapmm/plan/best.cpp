@@ -2,257 +2,75 @@
 #include <swapmm/plan/best.hpp>
 
 #include <algorithm>
-#include <cstddef>
+#include <chrono>
 #include <cstdint>
-#include <functional>
 #include <optional>
 #include <utility>
-#include <vector>
 
-#include <swapmm/plan/absence_stays.hpp>
-#include <swapmm/plan/away_search.hpp>
 #include <swapmm/plan/best_plan.hpp>
-#include <swapmm/plan/fit.hpp>
-#include <swapmm/plan/known_places.hpp>
-#include <swapmm/plan/lower_bound.hpp>
-#include <swapmm/plan/on_demand.hpp>
-#include <swapmm/plan/place_search.hpp>
-#include <swapmm/plan/range_load.hpp>
+#include <swapmm/plan/best_search.hpp>
 #include <swapmm/plan/schedule.hpp>
-#include <swapmm/plan/swap_timing.hpp>
 
 namespace swapmm {
 namespace {
 
-/// Of one round of the search.
-struct Effort {
-  std::size_t tries = 0;            ///< neighbours before packing
-  int packings = 4;                 ///< parts of the budget that are tried
-  double first_part = 1;            ///< of the budget, the first one of them
-  std::uint32_t packing_steps = 0;  ///< of each
-  PlaceSearch::Effort places;       ///< of each
-};
+/// The same machine with links of a part of their bandwidth.
+Machine with_slower_links(Machine machine, double part) {
+  for (Link* const link : {&machine.h2d, &machine.d2h}) {
+    const double slower = static_cast<double>(link->bytes_per_second) * part;
+    link->bytes_per_second = std::max<std::uint64_t>(1, static_cast<std::uint64_t>(slower));
+  }
+  return machine;
+}
 
-class BestSearch {
+/// Looks for plans that are as fast as the best one, and faster where links are slower.
+class SparedLinks {
  public:
-  BestSearch(const PlanningCase& planning, const PlanningOptions& options, BestPlan& best)
-      : planning_(planning),
-        options_(options),
-        best_(best),
-        ledger_(planning),
-        relaxed_(relax_swaps(planning, ledger_, bound_effort_for(planning))),
-        timing_(ledger_),
-        search_(timing_, relaxed_),
-        place_search_(ledger_, timing_, best_) {}
+  /// Plans up to `fast_enough` are as fast. `options` are those of a search for slower links.
+  SparedLinks(const PlanningCase& planning, const PlanningOptions& options, std::chrono::nanoseconds fast_enough,
+              BestPlan& best)
+      : planning_(planning), options_(options), fast_enough_(fast_enough), best_(best) {}
 
-  void run(std::span<const NamedPlanner> others) {
-    constexpr int round_of_others = 2;  // of large traces: first come plans that are likely to be better
-    if (work() <= small) try_others(others);
-    if (work() > small && is_done()) return;
-    if (!search_.round_relaxed()) return offer_belady();
-    if (work() > small) place_first();
-    for (int round = 0; !is_done(); ++round) {
-      if (round == round_of_others && work() > small && work() <= large) try_others(others);
-      if (!options_.go_on && round == rounds_without_clock()) return;
-      if (best_placed_) search_near_best(near_effort(round));
-      search_round(effort_of(round));
-      if (round == 0 && !has_packed_) offer_belady();
+  void run() {
+    constexpr double parts[] = {0.8, 0.5};
+    for (const double part : parts) {
+      if (!offer_for(with_slower_links(planning_.machine, part))) return;
     }
   }
-
-  [[nodiscard]] std::chrono::nanoseconds lower_bound() const { return relaxed_.lower_bound; }
 
  private:
-  static constexpr std::size_t small = 400;     ///< work for which all planners take no time to speak of
-  static constexpr std::size_t large = 10'000;  ///< work for which a round of the search takes long
-  [[nodiscard]] std::size_t work() const { return planning_.operations + ledger_.absences.size(); }
-  [[nodiscard]] int rounds_without_clock() const { return work() < 20'000 ? 2 : 1; }
-  [[nodiscard]] Effort effort_of(int round) const {
-    // Few absences have few neighbours.
-    const std::size_t once = std::min(8 * (1 + ledger_.absences.size()),
-                                      std::clamp<std::size_t>(1'500'000 / std::max<std::size_t>(work(), 1), 10, 800));
-    const int more = std::min(round, 2);
-    return {once << more,
-            round < 2 ? 4 : 6,
-            1,
-            std::uint32_t{1000} << more,
-            {std::size_t{10} << more, 40'000'000U << more}};
-  }
-
-  [[nodiscard]] Effort near_effort(int round) const {
-    Effort effort = effort_of(round);
-    effort.tries /= 3;
-    effort.packing_steps /= 10;
-    return effort;
-  }
-
-  [[nodiscard]] bool is_done() const {
-    return best_.simulation().iteration <= relaxed_.lower_bound || is_out_of_time();
-  }
-  [[nodiscard]] bool is_out_of_time() const { return options_.go_on && !options_.go_on(progress()); }
-
-  [[nodiscard]] PlanningProgress progress() const { return {best_.simulation().iteration, relaxed_.lower_bound}; }
-
-  void try_others(std::span<const NamedPlanner> others) {
-    PlanningOptions options;  // whoever asks how far the search is wants to hear of the best plan, not of theirs
-    if (options_.go_on) options.go_on = [this](const PlanningProgress&) { return options_.go_on(progress()); };
-    for (const NamedPlanner& other : others) {
-      // Even where the bound is reached: of equal times the plan that moves the fewest bytes is the best one.
-      if (work() > small && is_done()) return;
-      if (Result<Plan> plan = other.make(planning_.trace, planning_.machine, options)) best_.offer(*std::move(plan));
-    }
-  }
-
-  /// Where nothing packs: Belady's stays hold no room beside what is used, and so pack more easily.
-  void offer_belady() {
-    Result<Plan> plan = build_fitting_plan(planning_, "best", Pace::overlapped, [&](std::uint64_t bytes) {
-      return on_demand_stays(planning_, Victim::used_furthest_ahead, bytes);
-    });
-    if (plan) best_.offer(*std::move(plan));
-  }
-
-  /// A plan before the search: of what the rounded decisions are, and of a part of the budget that soon packs. Places
-  /// are what is hardest to find, so they come before better decisions.
-  void place_first() {
-    const AwayDecision found = search_.best();
-    Effort effort{.tries = 0, .first_part = 0.95, .packing_steps = 300, .places = effort_of(0).places};
-    if (work() > large) effort.places = {};
-    place(found, effort);
-    go_on_from(found);
-  }
-
-  void search_round(const Effort& effort) {
-    search_.improve(effort.tries, [this] { return is_done(); });
-    const AwayDecision found = search_.best();
-    place(found, effort);
-    go_on_from(found);
-  }
-
-  /// After plans were made within other limits.
-  void go_on_from(const AwayDecision& decision) {
-    set_limits(1);
-    search_.start_from(decision);
-  }
-
-  /// For as long as it gains.
-  void search_near_best(const Effort& effort) {
-    constexpr double least_gain = 2e-4;  // of the iteration
-    double gain = 1;
-    while (gain > least_gain && !is_done()) {
-      const auto reached = static_cast<double>(best_.simulation().iteration.count());
-      search_once_near_best(effort);
-      gain = 1 - static_cast<double>(best_.simulation().iteration.count()) / reached;
-    }
-  }
-
-  /// Decisions such that no operation holds more than in the best plan, where everybody has a place.
-  void search_once_near_best(const Effort& effort) {
-    const AwayDecision before = search_.best();
-    AwayDecision start = before;
-    for (std::uint32_t a = 0; a < start.away.size(); ++a) start.away[a] = best_placed_->absences[a].stays ? 0 : 1;
-    ledger_.absences = best_placed_->absences;
-    const std::vector<Stay> stays = stays_of(ledger_);
-    places_.remember(stays, best_placed_->offsets);
-    set_limits_to(stays);
-    search_.start_from(std::move(start));
-    if (search_.fit_again()) {
-      search_.improve(effort.tries, [this] { return is_done(); });
-      search_.repeat_best();
-      place_once(effort, before);
-    }
-    go_on_from(before);
-  }
-
-  void set_limits_to(const std::vector<Stay>& stays) {
-    RangeLoad held{std::vector<std::int64_t>(planning_.operations)};
-    for (const Stay& stay : stays) {
-      held.add(stay.start, stay.start + stay.length, static_cast<std::int64_t>(planning_.sizes[index(stay.tensor)]));
-    }
-    for (std::uint32_t i = 0; i < planning_.operations; ++i) {
-      timing_.set_limit(i, std::max(held.at(i), timing_.bundle(i)));
-    }
-  }
-
-  /// Plans of decisions. What does not pack is decided again so that no operation holds more than a part of the budget:
-  /// as large a one as a few packings find. Whether it packs or not, it is where a search with places begins.
-  void place(const AwayDecision& found, const Effort& effort) {
-    constexpr double precise_enough = 0.004;
-    double fits = 0;
-    double fits_not = 1;
-    double part = effort.first_part;
-    for (int packing = 0; packing < effort.packings && fits_not - fits > precise_enough; ++packing) {
-      if (packing > 0 && is_done()) return;
-      if (!decide_within(part, found, effort)) return;
-      search_.repeat_best();
-      (place_once(effort, found) ? fits : fits_not) = part;
-      if (fits == effort.first_part) return;
-      // Down in steps that grow, then halving the distance.
-      part = fits > 0 ? (fits + fits_not) / 2 : 1 - (1 - part) * 2 - 0.03;
-    }
-  }
-
-  [[nodiscard]] bool decide_within(double part, const AwayDecision& found, const Effort& effort) {
-    set_limits(part);
-    search_.start_from(found);
-    if (part == 1) return true;
-    if (!search_.fit_again()) return false;
-    search_.improve(effort.tries / 5, [this] { return is_done(); });
-    return true;
-  }
-
-  void set_limits(double part) {
-    const auto most = static_cast<std::int64_t>(static_cast<double>(planning_.budget) * part);
-    for (std::uint32_t i = 0; i < planning_.operations; ++i) timing_.set_limit(i, std::max(most, timing_.bundle(i)));
-  }
-
-  /// Plans of the last pass. True where it packs.
-  bool place_once(const Effort& effort, const AwayDecision& found) {
-    // Room reserved late packs more easily; a little earlier, copies have time in hand.
-    constexpr double time_in_hand = 0.1;
-    timing_.reserve_late(time_in_hand);
-    timing_.write_decisions();
-    const Schedule schedule{Pace::overlapped, stays_of(ledger_)};
-    const std::function<bool()> go_on = [this] { return !is_done(); };
-    const PackingEffort packing{
-        .ejection_steps = effort.packing_steps, .go_on = &go_on, .keeps_to_steps = true, .keep_most = true};
-    Result<BuiltPlan> built = build_plan(planning_, schedule, "best", packing, places_.of(schedule.stays));
-    if (!built) return false;
-    const bool is_placed = built->plan.has_value();
-    std::optional<PlacedDecisions> found_best;
-    if (is_placed) {
-      places_.remember(schedule.stays, built->offsets);
-      if (best_.offer(*std::move(built->plan))) found_best = {ledger_.absences, built->offsets};
-      has_packed_ = true;
-    }
-    if (effort.places.looks > 0 && !planning_.machine.max_allocation) search_places(*built, found, effort, found_best);
-    return is_placed;
-  }
-
-  /// Around places that were packed. They know nothing of arenas.
-  void search_places(const BuiltPlan& built, const AwayDecision& found, const Effort& effort,
-                     std::optional<PlacedDecisions> found_best) {
-    if (!is_done()) {
-      place_search_.run(built.offsets, found.away, effort.places, [this] { return is_done(); });
-      if (std::optional<PlacedDecisions> better = place_search_.take_found()) found_best = std::move(better);
-    }
-    if (!found_best) return;
-    best_placed_ = found_best;
-    if (is_out_of_time()) return;
-    place_search_.return_earlier(*std::move(found_best), effort.places, [this] { return is_out_of_time(); });
+  /// False where the best plan stalls there, and no other that does less is as fast.
+  bool offer_for(const Machine& slower) {
+    if (!check_machine(slower)) return false;
+    const Result<PlanningCase> slower_case = make_planning_case(planning_.trace, slower);
+    if (!slower_case) return false;
+    Plan start = best_.plan();
+    start.machine = slower;
+    BestPlan best_of_slower(*slower_case, std::move(start));
+    const Simulation before = best_of_slower.simulation();
+    if (before.iteration <= before.compute) return true;
+    BestSearch(*slower_case, options_, best_of_slower).run({}, 1);
+    if (best_of_slower.simulation().iteration == before.iteration) return false;
+    Plan found = std::move(best_of_slower).take();
+    found.machine = planning_.machine;
+    return best_.offer_within(fast_enough_, std::move(found));
   }
 
   const PlanningCase& planning_;
   const PlanningOptions& options_;
+  std::chrono::nanoseconds fast_enough_;
   BestPlan& best_;
-  OverlapLedger ledger_;
-  RelaxedSwaps relaxed_;
-  SwapTiming timing_;
-  AwaySearch search_;
-  KnownPlaces places_;
-  PlaceSearch place_search_;
-  std::optional<PlacedDecisions> best_placed_;
-  bool has_packed_ = false;
 };
+
+void spare_links(const PlanningCase& planning, const PlanningOptions& options, const BestSearch& search,
+                 BestPlan& best) {
+  if (!search.is_near_bound() || search.takes_long()) return;
+  PlanningOptions of_slower;  // whoever asks how far the search is wants to hear of this machine
+  const PlanningProgress progress{best.simulation().iteration, search.lower_bound()};
+  if (options.go_on) of_slower.go_on = [&](const PlanningProgress&) { return options.go_on(progress); };
+  if (options.go_on && !options.go_on(progress)) return;
+  SparedLinks(planning, of_slower, search.near_bound(), best).run();
+}
 
 }  // namespace
 
@@ -262,7 +80,8 @@ Result<ProvenPlan> build_best_plan(const PlanningCase& planning, const PlanningO
   if (!first) return first.problem();
   BestPlan best(planning, *std::move(first));
   BestSearch search(planning, options, best);
-  search.run(others);
+  search.run(others, options.go_on ? std::optional<int>{} : search.rounds_without_clock());
+  spare_links(planning, options, search, best);
   return ProvenPlan{std::move(best).take(), search.lower_bound()};
 }
 

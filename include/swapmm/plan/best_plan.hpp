@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <algorithm>
+#include <chrono>
 #include <tuple>
 #include <utility>
 
@@ -31,13 +33,21 @@ class BestPlan {
   }
 
   /// Takes the plan's place with one of the same rank, or a better one.
-  bool offer_as_good(Plan candidate) {
-    Simulation outcome = simulate(planning_.trace, candidate);
+  bool offer_as_good(Plan candidate, Simulation outcome) {
     if (rank(outcome) > rank(simulation_)) return false;
     take_over(std::move(candidate), std::move(outcome));
     return true;
   }
 
+  /// Takes the plan's place whatever it moves, if it takes no longer than the plan or than `fast_enough`.
+  bool offer_within(std::chrono::nanoseconds fast_enough, Plan candidate) {
+    Simulation outcome = simulate(planning_.trace, candidate);
+    if (outcome.iteration > std::max(simulation_.iteration, fast_enough)) return false;
+    take_over(std::move(candidate), std::move(outcome));
+    return true;
+  }
+
+  [[nodiscard]] const Plan& plan() const { return plan_; }
   [[nodiscard]] const Simulation& simulation() const { return simulation_; }
   [[nodiscard]] Plan take() && { return std::move(plan_); }
 

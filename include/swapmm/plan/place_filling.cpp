@@ -2,6 +2,7 @@
 #include <swapmm/plan/place_filling.hpp>
 
 #include <algorithm>
+#include <utility>
 
 #include <swapmm/plan/stay_facts.hpp>
 
@@ -79,13 +80,22 @@ bool PlaceFilling::try_to_stay(std::uint32_t absence, std::size_t moves) {
   return false;
 }
 
-bool PlaceFilling::try_to_move(std::uint32_t absence, std::uint32_t leaves, std::uint32_t returns, std::size_t moves) {
-  Absence& decision = ledger_.absences[absence];
-  const Absence before = decision;
+bool PlaceFilling::try_to_leave(std::uint32_t absence, std::uint32_t leaves, std::size_t moves) {
+  Absence decision = ledger_.absences[absence];
   decision.leaves = decision.gone = leaves;
+  return try_to_decide(absence, decision, moves);
+}
+
+bool PlaceFilling::try_to_return(std::uint32_t absence, std::uint32_t returns, std::size_t moves) {
+  Absence decision = ledger_.absences[absence];
   decision.returns = decision.queued = returns;
+  return try_to_decide(absence, decision, moves);
+}
+
+bool PlaceFilling::try_to_decide(std::uint32_t absence, const Absence& decision, std::size_t moves) {
+  const Absence before = std::exchange(ledger_.absences[absence], decision);
   if (rehouse(decision.tensor, moves)) return true;
-  decision = before;
+  ledger_.absences[absence] = before;
   return false;
 }
 

@@ -30,8 +30,10 @@ class PlaceFilling {
   /// Over an absence its tensor, which is away, stays from now on, if that takes at most so many moves of others. No
   /// arrival. Looks at all stays once for each move.
   bool try_to_stay(std::uint32_t absence, std::size_t moves);
-  /// The same for one that leaves and returns in other gaps than before.
-  bool try_to_move(std::uint32_t absence, std::uint32_t leaves, std::uint32_t returns, std::size_t moves);
+  /// The same for one that leaves in another gap than before, not behind its return.
+  bool try_to_leave(std::uint32_t absence, std::uint32_t leaves, std::size_t moves);
+  /// The same for one that returns in another gap, not before it is gone.
+  bool try_to_return(std::uint32_t absence, std::uint32_t returns, std::size_t moves);
 
   /// How many stays were looked at so far, ever since it was made: a few nanoseconds each.
   [[nodiscard]] std::uint64_t looks() const { return looks_; }
@@ -57,6 +59,7 @@ class PlaceFilling {
   GuestId admit(const Guest& guest);
   void settle(GuestId id, std::uint64_t offset);
   void unsettle(GuestId id);
+  [[nodiscard]] bool try_to_decide(std::uint32_t absence, const Absence& decision, std::size_t moves);
   [[nodiscard]] bool rehouse(TensorId tensor, std::size_t moves);
   [[nodiscard]] std::vector<Guest> check_out(TensorId tensor);
   [[nodiscard]] std::vector<GuestId> check_in(TensorId tensor, const std::vector<Guest>& guests);

@@ -2,6 +2,7 @@
 #include <swapmm/plan/place_search.hpp>
 
 #include <algorithm>
+#include <cstdint>
 #include <tuple>
 #include <utility>
 
@@ -34,15 +35,46 @@ void PlaceSearch::run(std::span<const Bytes> offsets, const std::vector<char>& w
   }
 }
 
-void PlaceSearch::return_earlier(PlacedDecisions placed, const Effort& effort, const IsEnough& is_enough) {
-  constexpr double twice_the_time = 1;
-  effort_ = effort;
-  is_enough_ = &is_enough;
-  forget_limits();
-  ledger_.absences = std::move(placed.absences);
-  PlaceFilling filling(ledger_, placed.offsets);
-  time_again(filling, twice_the_time);
-  best_.offer_as_good(build_placed_plan(ledger_.planning, filling.schedule(), "best", filling.offsets()));
+void PlaceSearch::return_earlier(PlacedDecisions placed, std::size_t tries) {
+  for (const double time_in_hand : {1.0, 3.0}) {
+    forget_limits();
+    placed.decide(ledger_);
+    const std::vector<Absence> wished = wished_gaps(time_in_hand);
+    std::vector<std::uint32_t> which = away_by_use(wished);
+    for (bool is_as_good = false; !is_as_good && !which.empty(); --tries) {
+      if (tries == 0) return;
+      placed.decide(ledger_);
+      PlaceFilling filling(ledger_, placed.offsets);
+      return_all(filling, which, wished);
+      Plan plan = build_placed_plan(ledger_.planning, filling.schedule(), "best", filling.offsets());
+      Simulation outcome = simulate(ledger_.planning.trace, plan);
+      const std::uint32_t late = first_delayed(outcome);
+      is_as_good = best_.offer_as_good(std::move(plan), std::move(outcome));
+      if (is_as_good) {
+        placed = PlacedDecisions(ledger_, filling.offsets());
+      } else if (std::erase_if(which, [&](std::uint32_t a) { return is_under_way(ledger_.absences[a], late); }) == 0) {
+        return;
+      }
+    }
+  }
+}
+
+/// The first operation that ends later than in the best plan by a good part of what the iteration does.
+std::uint32_t PlaceSearch::first_delayed(const Simulation& outcome) const {
+  const Simulation& best = best_.simulation();
+  const std::chrono::nanoseconds delay = (outcome.iteration - best.iteration) / 4;
+  std::uint32_t operation = 0;
+  while (operation + 1 < outcome.operations.size() &&
+         outcome.operations[operation].end - best.operations[operation].end <= delay) {
+    ++operation;
+  }
+  return operation;
+}
+
+/// Whether that operation lies between the return and the use.
+bool PlaceSearch::is_under_way(const Absence& absence, std::uint32_t operation) const {
+  const std::uint32_t next = operation + ledger_.planning.operations;
+  return (absence.returns <= operation && operation <= absence.end) || (absence.returns <= next && next <= absence.end);
 }
 
 void PlaceSearch::forget_limits() {
@@ -97,35 +129,55 @@ std::vector<Absence> PlaceSearch::wished_gaps(double time_in_hand) {
 /// Tensors leave and return when they should, or as near to it as there is a place for them.
 void PlaceSearch::time_again(PlaceFilling& filling, double time_in_hand) {
   const std::vector<Absence> wished = wished_gaps(time_in_hand);
+  const std::vector<std::uint32_t> away = away_by_use(wished);
+  for (std::size_t i = 0; i < away.size(); ++i) {
+    if (i % between_questions == between_questions - 1 && is_done(filling)) return;
+    leave_at(filling, away[i], wished[away[i]].leaves);
+  }
+  for (std::size_t i = 0; i < away.size(); ++i) {
+    if (i % between_questions == between_questions - 1 && is_done(filling)) return;
+    return_from(filling, away[i], wished[away[i]].returns, moves_for(away[i]));
+  }
+}
+
+/// Those that are away, in the order in which they are needed.
+std::vector<std::uint32_t> PlaceSearch::away_by_use(const std::vector<Absence>& absences) const {
   const std::uint32_t n = ledger_.planning.operations;
   std::vector<std::uint32_t> by_use;
-  for (std::uint32_t a = 0; a < wished.size(); ++a) {
-    if (!wished[a].stays) by_use.push_back(a);
+  for (std::uint32_t a = 0; a < absences.size(); ++a) {
+    if (!absences[a].stays) by_use.push_back(a);
   }
   std::sort(by_use.begin(), by_use.end(), [&](std::uint32_t a, std::uint32_t b) {
-    return std::tuple(wished[a].end % n, a) < std::tuple(wished[b].end % n, b);
+    return std::tuple(absences[a].end % n, a) < std::tuple(absences[b].end % n, b);
   });
-  for (std::size_t i = 0; i < by_use.size(); ++i) {
-    if (i % between_questions == between_questions - 1 && is_done(filling)) return;
-    leave_at(filling, by_use[i], wished[by_use[i]].leaves);
-  }
-  for (std::size_t i = 0; i < by_use.size(); ++i) {
-    if (i % between_questions == between_questions - 1 && is_done(filling)) return;
-    return_from(filling, by_use[i], wished[by_use[i]].returns);
+  return by_use;
+}
+
+/// Of those, as soon as `wished`, or as near to it as there is a place for them, without moving others.
+void PlaceSearch::return_all(PlaceFilling& filling, const std::vector<std::uint32_t>& by_use,
+                             const std::vector<Absence>& wished) {
+  // Copies run in the order in which they are issued: who is used later must not go before who is used sooner.
+  std::int64_t soonest = -2 * std::int64_t{ledger_.planning.operations};
+  for (const std::uint32_t a : by_use) {
+    const Absence& now = ledger_.absences[a];
+    const std::int64_t round_before = now.end - now.end % ledger_.planning.operations;
+    const std::int64_t wish = std::max(soonest + round_before, std::int64_t{wished[a].returns});
+    if (wish < now.returns) return_from(filling, a, static_cast<std::uint32_t>(wish), 0);
+    soonest = std::max(soonest, std::int64_t{now.returns} - round_before);
   }
 }
 
 void PlaceSearch::leave_at(PlaceFilling& filling, std::uint32_t absence, std::uint32_t gap) {
   const Absence& now = ledger_.absences[absence];
   if (now.is_arrival || gap == now.leaves || gap > now.returns) return;
-  (void)filling.try_to_move(absence, gap, now.returns, moves_for(absence));
+  (void)filling.try_to_leave(absence, gap, moves_for(absence));
 }
 
 /// From this gap on, or later than that, but not later than now.
-void PlaceSearch::return_from(PlaceFilling& filling, std::uint32_t absence, std::uint32_t gap) {
+void PlaceSearch::return_from(PlaceFilling& filling, std::uint32_t absence, std::uint32_t gap, std::size_t moves) {
   const Absence& now = ledger_.absences[absence];
   for (gap = std::max(gap, now.gone); gap < now.returns; gap += (now.returns - gap + 1) / 2) {
-    if (filling.try_to_move(absence, now.gone, gap, moves_for(absence))) return;
+    if (filling.try_to_return(absence, gap, moves)) return;
   }
 }
 
@@ -133,7 +185,7 @@ std::chrono::nanoseconds PlaceSearch::offer(const PlaceFilling& filling) {
   Plan plan = build_placed_plan(ledger_.planning, filling.schedule(), "best", filling.offsets());
   Simulation outcome = simulate(ledger_.planning.trace, plan);
   const std::chrono::nanoseconds time = outcome.iteration;
-  if (best_.offer(std::move(plan), std::move(outcome))) found_ = {ledger_.absences, filling.offsets()};
+  if (best_.offer(std::move(plan), std::move(outcome))) found_.emplace(ledger_, filling.offsets());
   return time;
 }
 

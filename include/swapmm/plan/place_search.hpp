@@ -18,10 +18,19 @@
 
 namespace swapmm {
 
-/// Who is away when, and where everybody lies.
+/// Who is away when, what goes to the host when, and where everybody lies.
 struct PlacedDecisions {
   std::vector<Absence> absences;  ///< as a ledger has them
+  std::vector<Version> versions;  ///< as the ledger has them
   std::vector<Bytes> offsets;     ///< of stays_of() such a ledger
+
+  PlacedDecisions(const OverlapLedger& ledger, std::vector<Bytes> places)
+      : absences(ledger.absences), versions(ledger.versions), offsets(std::move(places)) {}
+
+  void decide(OverlapLedger& ledger) const {
+    ledger.absences = absences;
+    ledger.versions = versions;
+  }
 };
 
 /// Makes a packed plan faster with everybody in a place (PlaceFilling): tensors stay in the room that the packing left
@@ -48,8 +57,10 @@ class PlaceSearch {
   [[nodiscard]] std::optional<PlacedDecisions> take_found() { return std::exchange(found_, std::nullopt); }
 
   /// For the day when copies take longer than they should: tensors return earlier than they need to, as far as there is
-  /// room and the plan gets no slower. What comes of these decisions takes the best plan's place if it is as good.
-  void return_earlier(PlacedDecisions placed, const Effort& effort, const IsEnough& is_enough);
+  /// room and the plan gets no slower. Where it does, those that are on their way where it waits return as before, and
+  /// it is tried again: so many `tries` in all, each of the price of a simulation. What comes of these decisions takes
+  /// the best plan's place if it is as good. Others keep their places, and go to the host as before.
+  void return_earlier(PlacedDecisions placed, std::size_t tries);
 
  private:
   [[nodiscard]] bool is_done(const PlaceFilling& filling) const;
@@ -58,8 +69,12 @@ class PlaceSearch {
   [[nodiscard]] std::vector<std::uint32_t> largest_away(const std::vector<char>& wished_away) const;
   void let_stay(PlaceFilling& filling, const std::vector<std::uint32_t>& absences, bool by_moving);
   void time_again(PlaceFilling& filling, double time_in_hand);
+  [[nodiscard]] std::uint32_t first_delayed(const Simulation& outcome) const;
+  [[nodiscard]] bool is_under_way(const Absence& absence, std::uint32_t operation) const;
+  [[nodiscard]] std::vector<std::uint32_t> away_by_use(const std::vector<Absence>& absences) const;
+  void return_all(PlaceFilling& filling, const std::vector<std::uint32_t>& by_use, const std::vector<Absence>& wished);
   void leave_at(PlaceFilling& filling, std::uint32_t absence, std::uint32_t gap);
-  void return_from(PlaceFilling& filling, std::uint32_t absence, std::uint32_t gap);
+  void return_from(PlaceFilling& filling, std::uint32_t absence, std::uint32_t gap, std::size_t moves);
   [[nodiscard]] std::vector<Absence> wished_gaps(double time_in_hand);
   [[nodiscard]] std::chrono::nanoseconds offer(const PlaceFilling& filling);
 
