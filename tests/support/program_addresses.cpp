@@ -4,17 +4,33 @@
 #include <algorithm>
 
 namespace swapmm::test {
+namespace {
+
+/// How many iterations the cycles of an iteration's plans have.
+std::vector<std::size_t> periods_of(const Report& report, std::string_view iteration) {
+  std::vector<std::size_t> periods;
+  for (const PlanSummary& plan : report.plans) {
+    if (plan.iteration == iteration) periods.push_back(plan.iterations_per_cycle);
+  }
+  if (periods.empty()) periods.push_back(1);
+  return periods;
+}
+
+}  // namespace
 
 std::string AddressHistory::check(const Report& report, std::string_view iteration) {
   const std::size_t current = iterations_.size() - 1;
   const bool followed = report.iterations_followed > last_report_.iterations_followed;
-  if (!followed || report.plan_starts != last_report_.plan_starts) stable_from_ = current;
+  if (!followed || report.plan_starts != last_report_.plan_starts) {
+    stable_from_ = current;
+    // Plans of that name that are made from here on are not the one that is followed.
+    periods_ = periods_of(report, iteration);
+  }
   last_report_ = report;
   if (!followed) return {};
-  const auto plan = std::find_if(report.plans.begin(), report.plans.end(),
-                                 [&](const PlanSummary& summary) { return summary.iteration == iteration; });
-  const std::size_t period = plan == report.plans.end() ? 1 : plan->iterations_per_cycle;
-  const bool stable = current < stable_from_ + period || iterations_[current] == iterations_[current - period];
+  const bool stable = std::any_of(periods_.begin(), periods_.end(), [&](std::size_t period) {
+    return current < stable_from_ + period || iterations_[current] == iterations_[current - period];
+  });
   return stable ? std::string() : "a followed plan gives an operation other addresses than before";
 }
 

@@ -23,8 +23,8 @@ struct PlanningProgress {
 struct PlanningOptions {
   /// Asked again and again by planners that search (`excess-overlap`, `best`, `ilp`), each time after some milliseconds
   /// of work: false ends the search with the best plan so far. A clock, a display of the progress or a button stands
-  /// behind it; the planner itself looks at no clock. Empty: a set number of steps, about a second for 10,000
-  /// operations, so that the same input gives the same plan.
+  /// behind it; the planner itself looks at no clock. Empty: a set number of steps, some seconds for a
+  /// thousand operations or more, so that the same input gives the same plan.
   std::function<bool(const PlanningProgress&)> go_on{};
 };
 
