@@ -178,8 +178,8 @@ TEST_CASE("of plans as fast best takes one that has time to spare, even if it co
   Trace trace;
   trace.tensors = {test::tensor(94), test::tensor(95), test::tensor(50, TensorKind::transient)};
   trace.operations.assign(12, test::operation(100, {}));
-  for (const std::size_t use : {2, 8}) trace.operations[use] = test::operation(100, {}, {}, {hurried});
-  for (const std::size_t use : {1, 10}) trace.operations[use] = test::operation(100, {}, {}, {easy});
+  for (const std::size_t use : {2U, 8U}) trace.operations[use] = test::operation(100, {}, {}, {hurried});
+  for (const std::size_t use : {1U, 10U}) trace.operations[use] = test::operation(100, {}, {}, {easy});
   trace.operations[5] = test::operation(100, {}, {room});
   trace.operations[6] = test::operation(100, {room});
   Plan plan = test::plan_of("best", trace, test::machine_of(190));
