@@ -83,6 +83,10 @@ std::vector<Machine> machines_for(const CompareOptions& options) {
 }
 
 std::vector<Comparison> compare(const CompareOptions& options) {
+  const MachineOptions& links = options.machine;
+  if (!options.bandwidths.empty() && (links.bandwidth || links.bandwidth_in || links.bandwidth_out)) {
+    throw Failure(ExitCode::usage, "--bandwidths takes the place of --bandwidth, --bandwidth-in and --bandwidth-out");
+  }
   std::vector<Trace> traces;  // all are read first: a bad file is told before hours of work
   for (const std::string& path : options.traces) traces.push_back(load_trace(path));
   std::vector<Comparison> rows;

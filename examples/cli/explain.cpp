@@ -9,6 +9,7 @@
 
 #include <swapmm/base/figures.hpp>
 #include <swapmm/plan/explainer.hpp>
+#include <swapmm/plan/lower_bound.hpp>
 #include <swapmm/plan/simulator.hpp>
 #include <swapmm/plan/stalls.hpp>
 
@@ -31,8 +32,10 @@ struct ExplainOptions {
 
 Prediction prediction_of(const Trace& trace, const Plan& plan) {
   const Simulation simulation = simulate(trace, plan);
-  // The bound is what the plan's author has proven; everything else is looked at anew.
-  return {simulation.iteration, simulation.compute, plan.predicted.lower_bound,
+  // Everything is looked at anew: the trace may have other durations than the one that was planned, and anybody may
+  // have written the plan.
+  const Result<std::chrono::nanoseconds> bound = lower_bound(trace, plan.machine);
+  return {simulation.iteration, simulation.compute, bound ? *bound : simulation.compute,
           simulation.h2d,       simulation.d2h,     simulation.peak};
 }
 

@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "files.hpp"
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
+#include <cstdio>
 #include <filesystem>
 #include <fstream>
 #include <iostream>
 #include <system_error>
+#include <utility>
 #include <vector>
 
 #include <swapmm/ir/json_reader.hpp>
@@ -37,6 +40,15 @@ std::string read_all(std::istream& in) {
   return text;
 }
 
+std::string load_stdin() {
+  static bool is_read = false;
+  if (std::exchange(is_read, true)) throw Failure(ExitCode::usage, "only one file can be \"-\": stdin is read once");
+  errno = 0;
+  std::string text = read_all(std::cin);
+  if (std::ferror(stdin) != 0) fail("stdin", "read");
+  return text;
+}
+
 template <class T>
 T taken(const std::string& path, Result<T> result) {
   if (!result) throw Failure(ExitCode::bad_file, path + ": " + result.problem().message);
@@ -46,7 +58,7 @@ T taken(const std::string& path, Result<T> result) {
 }  // namespace
 
 std::string load_text(const std::string& path) {
-  if (path == "-") return read_all(std::cin);
+  if (path == "-") return load_stdin();
   std::error_code unknown;
   if (std::filesystem::is_directory(path, unknown)) {
     throw Failure(ExitCode::io, path + ": cannot be read: it is a folder");
@@ -67,7 +79,11 @@ Plan load_plan(const std::string& path) { return plan_from(path, load_text(path)
 Machine load_machine(const std::string& path) { return taken(path, read_machine(load_text(path))); }
 
 Plan load_valid_plan(const std::string& path, const Trace& trace) {
-  Plan plan = load_plan(path);
+  return valid_plan_from(path, load_text(path), trace);
+}
+
+Plan valid_plan_from(const std::string& path, std::string_view text, const Trace& trace) {
+  Plan plan = plan_from(path, text);
   const std::vector<Violation> violations = validate(trace, plan);
   if (violations.empty()) return plan;
   throw Failure(ExitCode::no, path + ": not a valid plan for this trace: " + violations.front().message +
@@ -82,6 +98,11 @@ Format format_of(const std::string& path, std::string_view text) {
   document.fields = {json::required("format", word)};
   taken(path, json::read(text, document));
   return format;
+}
+
+void check_stdout_is_free(bool json, std::initializer_list<std::string_view> paths) {
+  const auto wanted = std::count(paths.begin(), paths.end(), "-") + (json ? 1 : 0);
+  if (wanted > 1) throw Failure(ExitCode::usage, "stdout takes one thing: give the others a file");
 }
 
 void save_text(const std::string& path, std::string_view text) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <initializer_list>
 #include <string>
 #include <string_view>
 
@@ -14,7 +15,8 @@
 
 namespace swapmm::cli {
 
-/// The text of a file. At most one byte more than the formats allow: whoever reads it refuses it then.
+/// The text of a file. At most one byte more than the formats allow: whoever reads it refuses it then. Stdin is read
+/// once: ExitCode::usage where two files are "-".
 [[nodiscard]] std::string load_text(const std::string& path);
 
 [[nodiscard]] Trace load_trace(const std::string& path);
@@ -23,12 +25,16 @@ namespace swapmm::cli {
 
 /// A plan that passes validate() for that trace; ExitCode::no with the first violations where it does not.
 [[nodiscard]] Plan load_valid_plan(const std::string& path, const Trace& trace);
+[[nodiscard]] Plan valid_plan_from(const std::string& path, std::string_view text, const Trace& trace);
 
 /// What a text says that it is, by its field "format".
 enum class Format : std::uint8_t { trace, plan };
 [[nodiscard]] Format format_of(const std::string& path, std::string_view text);
 [[nodiscard]] Trace trace_from(const std::string& path, std::string_view text);
 [[nodiscard]] Plan plan_from(const std::string& path, std::string_view text);
+
+/// ExitCode::usage where more than one of these is stdout: files that are "-", and the answer as JSON.
+void check_stdout_is_free(bool json, std::initializer_list<std::string_view> paths);
 
 /// Writes the whole text.
 void save_text(const std::string& path, std::string_view text);

@@ -41,9 +41,7 @@ void print_plan(const PlanOptions& options, const Trace& trace, const Plan& plan
 
 ExitCode run_plan(const PlanOptions& options) {
   const bool to_stdout = options.out == "-";
-  if (to_stdout && options.common.json) {
-    throw Failure(ExitCode::usage, "--json and --out - both want stdout: give --out a file");
-  }
+  check_stdout_is_free(options.common.json, {options.out});
   const Trace trace = load_trace(options.trace);
   const Machine machine = make_machine(options.machine, trace);
   Progress progress(options.common.quiet);

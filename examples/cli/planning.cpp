@@ -4,6 +4,7 @@
 #include <utility>
 
 #include <swapmm/base/figures.hpp>
+#include <swapmm/plan/simulator.hpp>
 #include <swapmm/plan/validator.hpp>
 
 #include "quantities.hpp"
@@ -40,6 +41,9 @@ Planned run_planner(std::string_view name, const Trace& trace, const Machine& ma
       plan = Problem{"planner " + std::string(name) +
                      " made a plan that is not valid, which is a mistake of swapmm: " + violations.front().message};
     }
+  }
+  if (plan && plan->predicted.iteration >= longest_iteration) {
+    plan = Problem{"an iteration takes longer than 2^62 ns: the link is too slow"};
   }
   return {std::move(plan), took};
 }

@@ -201,6 +201,7 @@ Result<Budget> parse_budget(std::string_view text) {
   if (is_percentage || (figure->unit.empty() && has_point(figure->number))) {
     const double share = as_double(*figure) / (is_percentage ? 100 : 1);
     if (!(share > 0)) return problem(text, "is not above 0", budget_examples);
+    if (!is_percentage && share >= 2) return problem(text, "may mean a share of the peak or a size", budget_examples);
     return Budget{{}, share};
   }
   if (figure->unit.empty() && figure->number == "1") {
@@ -228,6 +229,7 @@ Result<std::uint64_t> parse_bandwidth(std::string_view text) {
 Result<std::chrono::nanoseconds> parse_time(std::string_view text) {
   const Result<Figure> figure = parse_figure(text, time_examples);
   if (!figure) return figure.problem();
+  if (figure->unit.empty() && figure->number == "0") return std::chrono::nanoseconds{0};
   for (const FigureUnit& unit : time_units) {
     if (figure->unit != unit.name) continue;
     const std::optional<std::uint64_t> time = scaled(*figure, unit.size);
@@ -269,6 +271,8 @@ Result<SlowLink> parse_slow_link(std::string_view text) {
   if (!(*speed > 0) || *speed > 1 || !(*part > 0) || *part > 1) {
     return problem(text, "has a share that is not above 0 and at most 100%", slow_link_examples);
   }
+  constexpr double slowest = 1e-4;
+  if (*speed < slowest) return problem(text, "has a speed below 0.01%", slow_link_examples);
   return SlowLink{*speed, *part};
 }
 

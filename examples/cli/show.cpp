@@ -5,6 +5,7 @@
 #include <memory>
 #include <sstream>
 #include <string>
+#include <string_view>
 
 #include <swapmm/ir/dot.hpp>
 #include <swapmm/ir/graph.hpp>
@@ -64,7 +65,7 @@ void show_trace(const ShowOptions& options, const Trace& trace) {
   if (!options.svg.empty()) save_svg(options, profile_of(trace));
 }
 
-void show_plan(const ShowOptions& options) {
+void show_plan(const ShowOptions& options, std::string_view text) {
   if (!options.dot.empty()) {
     throw Failure(ExitCode::usage, "--dot draws the graph of a trace, and " + options.file + " is a plan; use --svg");
   }
@@ -72,19 +73,22 @@ void show_plan(const ShowOptions& options) {
     throw Failure(ExitCode::usage, options.file + " is a plan: --trace TRACE is missing");
   }
   const Trace trace = load_trace(options.trace);
-  save_svg(options, predicted_profile(trace, load_valid_plan(options.file, trace)));
+  save_svg(options, predicted_profile(trace, valid_plan_from(options.file, text, trace)));
 }
 
 ExitCode run_show(const ShowOptions& options) {
   if (options.svg.empty() && options.dot.empty()) throw Failure(ExitCode::usage, "--svg FILE or --dot FILE is missing");
+  check_stdout_is_free(options.common.json, {options.svg, options.dot});
   const std::string text = load_text(options.file);
   const Format format = format_of(options.file, text);
   if (format == Format::trace) {
+    if (!options.trace.empty())
+      throw Failure(ExitCode::usage, "--trace belongs to a plan, and " + options.file + " is a trace");
     show_trace(options, trace_from(options.file, text));
   } else {
-    show_plan(options);
+    show_plan(options, text);
   }
-  if (options.common.json && options.svg != "-" && options.dot != "-") {
+  if (options.common.json) {
     json::object answer;
     answer["format"] = format == Format::trace ? "swapmm-trace" : "swapmm-plan";
     if (!options.svg.empty()) answer["svg"] = json_name(options.svg);

@@ -32,6 +32,20 @@ TEST_CASE("explain says what waits for what, and what is away when") {
   CHECK(number(b, "next_use") == 1);
 }
 
+TEST_CASE("explain works out the bound for the durations of the trace, whatever the plan says") {
+  const std::string plan = plan_for_two_weights("plan.json");
+  const double bound = number(run_json({"explain", two_weights(), plan}), "predicted.lower_bound_ns");
+  CHECK(bound >= 110'000);
+  CHECK(bound <= 121'000);
+  std::string other = contents(plan);
+  const std::string field = "\"lower_bound_ns\": ";
+  const std::size_t at = other.find(field);
+  REQUIRE(at != std::string::npos);
+  other.insert(at + field.size(), "9");
+  write_contents(scratch_file("boast.json"), other);
+  CHECK(number(run_json({"explain", two_weights(), scratch_file("boast.json")}), "predicted.lower_bound_ns") == bound);
+}
+
 TEST_CASE("explain for persons") {
   const Outcome outcome = run_program({"explain", two_weights(), plan_for_two_weights("plan.json"), "--top", "1"});
   CHECK(outcome.code == 0);

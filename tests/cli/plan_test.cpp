@@ -92,7 +92,12 @@ TEST_CASE("a plan may go to stdout, alone") {
   REQUIRE(plan.has_value());
   CHECK(plan->predicted.iteration == std::chrono::nanoseconds{121'000});
   arguments.emplace_back("--json");
-  check_refused(arguments, 2, {"--json and --out -"});
+  check_refused(arguments, 2, {"stdout takes one thing"});
+}
+
+TEST_CASE("a link on which an iteration takes ages has no plan, and no false one") {
+  check_refused({"plan", two_weights(), "--budget", "6kB", "--latency", "500000h", "--planner", "belady"}, 1,
+                {"an iteration takes longer than 2^62 ns"});
 }
 
 TEST_CASE("without a plan the exit code is 1, and no file is written") {

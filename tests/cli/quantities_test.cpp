@@ -104,6 +104,7 @@ TEST_CASE("a budget is a size, or a share where it has a point or a percent sign
   CHECK(parse_budget("0.5")->of(peak) == Bytes{500});
   CHECK(parse_budget("1.0")->of(peak) == Bytes{1000});
   CHECK(parse_budget("1.5")->of(peak) == Bytes{1500});
+  check_problem(parse_budget("8.0"), "8.0", "may mean a share of the peak or a size", "8GB");
   CHECK(parse_budget("50%")->of(peak) == Bytes{500});
   CHECK(parse_budget("120 %")->of(peak) == Bytes{1200});
   CHECK(parse_budget("12.5%")->of(peak) == Bytes{125});
@@ -166,6 +167,7 @@ TEST_CASE("noise, factors, slow links and whole numbers") {
   CHECK(slow->speed == 0.5);
   CHECK(slow->part == 0.2);
   check_problem(parse_slow_link("50%"), "50%", "has no @", "50%@20%");
+  check_problem(parse_slow_link("1e-10@20%"), "1e-10@20%", "below 0.01%", "50%@20%");
   check_problem(parse_slow_link("0%@20%"), "0%@20%", "not above 0", "50%@20%");
   check_problem(parse_slow_link("50%@120%"), "50%@120%", "at most 100%", "50%@20%");
 

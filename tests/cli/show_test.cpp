@@ -42,16 +42,30 @@ TEST_CASE("a plan as SVG") {
 }
 
 TEST_CASE("a picture may go to stdout, alone") {
-  const Outcome outcome = run_program({"show", two_weights(), "--svg", "-", "--json", "--width", "900"});
+  const Outcome outcome = run_program({"show", two_weights(), "--svg", "-", "--width", "900"});
   CHECK(outcome.code == 0);
   CHECK(outcome.out.starts_with("<svg"));
   CHECK(outcome.out.ends_with("</svg>\n"));
   CHECK(has(outcome.out, "width=\"900\""));
+  check_refused({"show", two_weights(), "--svg", "-", "--json"}, 2, {"stdout takes one thing"});
+  check_refused({"show", two_weights(), "--svg", "-", "--dot", "-"}, 2, {"stdout takes one thing"});
+}
+
+TEST_CASE("a plan may come from stdin") {
+  const std::string plan = plan_for_two_weights("plan.json");
+  const Outcome outcome = run_program({"show", "-", "--trace", two_weights(), "--svg", "-"}, contents(plan));
+  CHECK(outcome.code == 0);
+  CHECK(has(outcome.out, "two weights, best, predicted"));
+  check_refused({"show", "-", "--trace", "-", "--svg", "-"}, 3, {"-: "});
+  const Outcome twice = run_program({"check", "-", "-"}, contents(two_weights()));
+  CHECK(twice.code == 2);
+  CHECK(has(twice.err, "only one file can be \"-\""));
 }
 
 TEST_CASE("what show refuses") {
   const std::string plan = plan_for_two_weights("plan.json");
   const std::string file = scratch_file("none");
+  check_refused({"show", two_weights(), "--trace", two_weights(), "--svg", file}, 2, {"--trace belongs to a plan"});
   check_refused({"show", two_weights()}, 2, {"--svg FILE or --dot FILE"});
   check_refused({"show", plan, "--svg", file}, 2, {plan + " is a plan", "--trace"});
   check_refused({"show", plan, "--trace", two_weights(), "--dot", file}, 2, {"--dot", plan + " is a plan"});

@@ -28,10 +28,10 @@ std::string AddressHistory::check(const Report& report, std::string_view iterati
   }
   last_report_ = report;
   if (!followed) return {};
-  const bool stable = std::any_of(periods_.begin(), periods_.end(), [&](std::size_t period) {
-    return current < stable_from_ + period || iterations_[current] == iterations_[current - period];
+  std::erase_if(periods_, [&](std::size_t period) {
+    return current >= stable_from_ + period && iterations_[current] != iterations_[current - period];
   });
-  return stable ? std::string() : "a followed plan gives an operation other addresses than before";
+  return periods_.empty() ? "a followed plan gives an operation other addresses than before" : std::string();
 }
 
 }  // namespace swapmm::test

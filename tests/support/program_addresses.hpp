@@ -25,7 +25,7 @@ class AddressHistory {
  private:
   std::vector<std::vector<ProgramPlace>> iterations_{1};  // the first one: before any iteration
   std::size_t stable_from_ = 0;
-  std::vector<std::size_t> periods_;  // of the plans one of which is followed since then
+  std::vector<std::size_t> periods_;  // that the plan followed since then may have
   Report last_report_;
 };
 

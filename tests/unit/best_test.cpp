@@ -171,9 +171,9 @@ TEST_CASE("best is never worse than the other planners on small traces") {
   }
 }
 
-TEST_CASE("of plans as fast best takes one that has time to spare, even if it copies more") {
-  // One of two tensors has to make room for operations 5 and 6. The smaller one has only operation 7 to come back in,
-  // of 100 ns, and its copy takes 94; the other one has three operations for it.
+/// One of two tensors has to make room for operations 5 and 6. Tensor 0, the smaller one, has only operation 7 to come
+/// back in, of 100 ns, and its copy takes 94; tensor 1 has three operations for it.
+Trace hurried_or_easy() {
   const TensorId hurried{0}, easy{1}, room{2};
   Trace trace;
   trace.tensors = {test::tensor(94), test::tensor(95), test::tensor(50, TensorKind::transient)};
@@ -182,11 +182,44 @@ TEST_CASE("of plans as fast best takes one that has time to spare, even if it co
   for (const std::size_t use : {1U, 10U}) trace.operations[use] = test::operation(100, {}, {}, {easy});
   trace.operations[5] = test::operation(100, {}, {room});
   trace.operations[6] = test::operation(100, {room});
+  return trace;
+}
+
+TEST_CASE("of plans as fast best takes one that has time to spare, even if it copies more") {
+  const Trace trace = hurried_or_easy();
   Plan plan = test::plan_of("best", trace, test::machine_of(190));
   CHECK(plan.predicted.iteration == std::chrono::nanoseconds{1200});
   CHECK(plan.predicted.h2d == Bytes{95});
   plan.machine.h2d.bytes_per_second = plan.machine.d2h.bytes_per_second = 800'000'000;
   CHECK(simulate(trace, plan).iteration == std::chrono::nanoseconds{1200});
+}
+
+TEST_CASE("best looks for time to spare only while it may go on, and speaks of the machine itself meanwhile") {
+  const Trace trace = hurried_or_easy();
+  const Machine machine = test::machine_of(190);
+  int optimal = 0;
+  PlanningOptions options;
+  options.go_on = [&](const PlanningProgress& progress) {
+    CHECK(progress.lower_bound == std::chrono::nanoseconds{1200});
+    optimal += progress.iteration == progress.lower_bound ? 1 : 0;
+    return true;
+  };
+  const Result<Plan> spared = make_plan("best", trace, machine, options);
+  REQUIRE(spared);
+  CHECK(spared->predicted.h2d == Bytes{95});
+  CHECK(optimal > 2);
+
+  int refused = 0;
+  options.go_on = [&](const PlanningProgress& progress) {
+    refused += progress.iteration == progress.lower_bound ? 1 : 0;
+    return refused == 0;
+  };
+  const Result<Plan> ended = make_plan("best", trace, machine, options);
+  REQUIRE(ended);
+  CHECK(ended->predicted.iteration == std::chrono::nanoseconds{1200});
+  CAPTURE(optimal);
+  CHECK(refused < optimal);
+  CHECK(refused < 10);  // those who are told once ask no more than they must
 }
 
 TEST_CASE("best asks whether to go on, says how far it is, and ends when told") {
@@ -213,6 +246,20 @@ TEST_CASE("best asks whether to go on, says how far it is, and ends when told") 
     CHECK(plan->predicted.iteration <= last);
     CHECK(plan->predicted.lower_bound == bound);
   }
+}
+
+TEST_CASE("best without any time is as good as Belady's choice with copies beside the operations") {
+  const Trace trace = vit();
+  Machine machine = machine_for(trace);
+  machine.h2d.bytes_per_second = machine.d2h.bytes_per_second = 15'754'000'000;
+  PlanningOptions none;
+  none.go_on = [](const PlanningProgress&) { return false; };
+  const Result<Plan> plan = make_plan("best", trace, machine, none);
+  const Result<Plan> belady = make_plan("belady", trace, machine, none);
+  REQUIRE(plan);
+  REQUIRE(belady);
+  CHECK(validate(trace, *plan).empty());
+  CHECK(plan->predicted.iteration < belady->predicted.iteration);
 }
 
 #ifndef SWAPMM_TEST_IS_SLOW  // the property tests plan a real trace as well

@@ -23,7 +23,8 @@ struct ProvenPlan {
 /// and simulated. What does not pack is decided again for a part of the budget, as large a one as packs; the room that
 /// this leaves over, in pieces, is filled again (plan/place_search). Again from the start while time is left.
 ///
-/// Of plans as fast as the bound, it prefers one that slower links do not slow down, even if it copies more bytes.
+/// Among plans as fast as the bound (to a hundred-thousandth), it looks for one that slower links slow down less, even
+/// if it copies more bytes; not in large traces.
 ///
 /// Small traces are also given to `others`, and large ones where there is time; the best plan counts. A Problem where
 /// one bundle alone does not pack.

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <algorithm>
 #include <chrono>
 #include <tuple>
 #include <utility>
@@ -39,10 +38,10 @@ class BestPlan {
     return true;
   }
 
-  /// Takes the plan's place whatever it moves, if it takes no longer than the plan or than `fast_enough`.
+  /// Takes the plan's place whatever it moves, if it takes no longer than `fast_enough`.
   bool offer_within(std::chrono::nanoseconds fast_enough, Plan candidate) {
     Simulation outcome = simulate(planning_.trace, candidate);
-    if (outcome.iteration > std::max(simulation_.iteration, fast_enough)) return false;
+    if (outcome.iteration > fast_enough) return false;
     take_over(std::move(candidate), std::move(outcome));
     return true;
   }

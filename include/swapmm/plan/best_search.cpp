@@ -12,21 +12,24 @@
 
 namespace swapmm {
 
-BestSearch::BestSearch(const PlanningCase& planning, const PlanningOptions& options, BestPlan& best)
+BestSearch::BestSearch(const PlanningCase& planning, const PlanningOptions& options, BestPlan& best,
+                       const std::function<bool()>& go_on_relaxing)
     : planning_(planning),
       options_(options),
       best_(best),
       ledger_(planning),
-      relaxed_(relax_swaps(planning, ledger_, bound_effort_for(planning))),
+      relaxed_(relax_swaps(planning, ledger_, bound_effort_for(planning), go_on_relaxing)),
       timing_(ledger_),
       search_(timing_, relaxed_),
       place_search_(ledger_, timing_, best_) {}
 
 void BestSearch::run(std::span<const NamedPlanner> others, std::optional<int> most_rounds) {
   search(others, most_rounds);
-  // At the end, and out of time too: it takes milliseconds.
+  // At the end, and out of time too: some milliseconds for a thousand operations, a tenth of a second at most.
   const std::size_t tries = std::clamp<std::size_t>(100'000 / std::max<std::size_t>(work(), 1), 1, 31);
-  if (best_placed_) place_search_.return_earlier(*best_placed_, tries);
+  if (best_placed_ && best_placed_->rank == BestPlan::rank(best_.simulation())) {
+    place_search_.return_earlier(std::move(best_placed_->decisions), {tries, 20'000'000});
+  }
 }
 
 BestSearch::Effort BestSearch::effort_of(int round) const {
@@ -58,7 +61,7 @@ void BestSearch::search(std::span<const NamedPlanner> others, std::optional<int>
     if (round == most_rounds || (round > 0 && is_near_bound())) return;
     if (best_placed_) search_near_best(near_effort(round));
     search_round(effort_of(round));
-    if (round == 0 && !has_packed_) offer_belady();
+    if (round == 0) offer_belady();
   }
 }
 
@@ -72,8 +75,8 @@ void BestSearch::try_others(std::span<const NamedPlanner> others) {
   }
 }
 
-/// Where nothing packs: Belady's stays hold no room beside what is used, and so pack more easily.
 void BestSearch::offer_belady() {
+  if (has_packed_ || std::exchange(offered_belady_, true)) return;
   Result<Plan> plan = build_fitting_plan(planning_, "best", Pace::overlapped, [&](std::uint64_t bytes) {
     return on_demand_stays(planning_, Victim::used_furthest_ahead, bytes);
   });
@@ -118,10 +121,11 @@ void BestSearch::search_near_best(const Effort& effort) {
 void BestSearch::search_once_near_best(const Effort& effort) {
   const AwayDecision before = search_.best();
   AwayDecision start = before;
-  for (std::uint32_t a = 0; a < start.away.size(); ++a) start.away[a] = best_placed_->absences[a].stays ? 0 : 1;
-  ledger_.absences = best_placed_->absences;
+  for (std::uint32_t a = 0; a < start.away.size(); ++a)
+    start.away[a] = best_placed_->decisions.absences[a].stays ? 0 : 1;
+  ledger_.absences = best_placed_->decisions.absences;
   const std::vector<Stay> stays = stays_of(ledger_);
-  places_.remember(stays, best_placed_->offsets);
+  places_.remember(stays, best_placed_->decisions.offsets);
   set_limits_to(stays);
   search_.start_from(std::move(start));
   if (search_.fit_again()) {
@@ -204,7 +208,7 @@ void BestSearch::search_places(const BuiltPlan& built, const AwayDecision& found
     place_search_.run(built.offsets, found.away, effort.places, [this] { return is_done(); });
     if (std::optional<PlacedDecisions> better = place_search_.take_found()) found_best = std::move(better);
   }
-  if (found_best) best_placed_ = std::move(found_best);
+  if (found_best) best_placed_.emplace(*std::move(found_best), BestPlan::rank(best_.simulation()));
 }
 
 }  // namespace swapmm

@@ -4,8 +4,10 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include <swapmm/plan/away_search.hpp>
@@ -25,12 +27,17 @@ namespace swapmm {
 /// it is given.
 class BestSearch {
  public:
-  /// What is found is offered to `best`.
-  BestSearch(const PlanningCase& planning, const PlanningOptions& options, BestPlan& best);
+  /// What is found is offered to `best`. `go_on_relaxing`: as of relax_swaps().
+  BestSearch(const PlanningCase& planning, const PlanningOptions& options, BestPlan& best,
+             const std::function<bool()>& go_on_relaxing = {});
 
   /// Until the plan is near the bound, the options say so, or after so many rounds. `others` are asked too: at once
   /// where the trace is small, later where it is large.
   void run(std::span<const NamedPlanner> others, std::optional<int> most_rounds);
+
+  /// Where nothing that was found packs, or the time was out before: Belady's stays hold no room beside what is used,
+  /// and so pack more easily. Asks nobody whether to go on.
+  void offer_belady();
 
   [[nodiscard]] bool takes_long() const { return work() > large; }
   /// What ends a search that nobody else ends.
@@ -51,6 +58,14 @@ class BestSearch {
     PlaceSearch::Effort places;       ///< of each
   };
 
+  /// The decisions of a plan that was the best one, and its rank.
+  struct BestPlaced {
+    PlacedDecisions decisions;
+    decltype(BestPlan::rank({})) rank;
+
+    BestPlaced(PlacedDecisions found, decltype(BestPlan::rank({})) of) : decisions(std::move(found)), rank(of) {}
+  };
+
   static constexpr std::size_t small = 400;     ///< work for which all planners take no time to speak of
   static constexpr std::size_t large = 10'000;  ///< work for which a round of the search takes long
 
@@ -63,7 +78,6 @@ class BestSearch {
 
   void search(std::span<const NamedPlanner> others, std::optional<int> most_rounds);
   void try_others(std::span<const NamedPlanner> others);
-  void offer_belady();
   void place_first();
   void search_round(const Effort& effort);
   void go_on_from(const AwayDecision& decision);
@@ -86,8 +100,9 @@ class BestSearch {
   AwaySearch search_;
   KnownPlaces places_;
   PlaceSearch place_search_;
-  std::optional<PlacedDecisions> best_placed_;
+  std::optional<BestPlaced> best_placed_;
   bool has_packed_ = false;
+  bool offered_belady_ = false;
 };
 
 }  // namespace swapmm

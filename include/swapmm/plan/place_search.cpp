@@ -35,28 +35,46 @@ void PlaceSearch::run(std::span<const Bytes> offsets, const std::vector<char>& w
   }
 }
 
-void PlaceSearch::return_earlier(PlacedDecisions placed, std::size_t tries) {
+void PlaceSearch::return_earlier(PlacedDecisions placed, const Tries& tries) {
+  std::size_t tries_left = tries.tries;
+  std::uint64_t looks_left = tries.looks;
   for (const double time_in_hand : {1.0, 3.0}) {
     forget_limits();
     placed.decide(ledger_);
     const std::vector<Absence> wished = wished_gaps(time_in_hand);
-    std::vector<std::uint32_t> which = away_by_use(wished);
-    for (bool is_as_good = false; !is_as_good && !which.empty(); --tries) {
-      if (tries == 0) return;
+    const std::vector<std::uint32_t> away = away_by_use(wished);
+    std::vector<char> returns_as_before(ledger_.absences.size());
+    for (bool is_as_good = false; !is_as_good; --tries_left) {
+      if (tries_left == 0) return;
       placed.decide(ledger_);
       PlaceFilling filling(ledger_, placed.offsets);
-      return_all(filling, which, wished);
+      if (!return_all(filling, away, returns_as_before, wished, looks_left)) return;
+      looks_left -= filling.looks();
       Plan plan = build_placed_plan(ledger_.planning, filling.schedule(), "best", filling.offsets());
       Simulation outcome = simulate(ledger_.planning.trace, plan);
       const std::uint32_t late = first_delayed(outcome);
       is_as_good = best_.offer_as_good(std::move(plan), std::move(outcome));
       if (is_as_good) {
         placed = PlacedDecisions(ledger_, filling.offsets());
-      } else if (std::erase_if(which, [&](std::uint32_t a) { return is_under_way(ledger_.absences[a], late); }) == 0) {
-        return;
+      } else if (!blame(late, placed.absences, returns_as_before)) {
+        break;
       }
     }
   }
+}
+
+/// Those that return earlier, and are on their way when the operation runs: they return as before from now on. False
+/// where there are none.
+bool PlaceSearch::blame(std::uint32_t operation, const std::vector<Absence>& before,
+                        std::vector<char>& returns_as_before) const {
+  bool found = false;
+  for (std::uint32_t a = 0; a < before.size(); ++a) {
+    const Absence& now = ledger_.absences[a];
+    if (now.stays || now.returns == before[a].returns || !is_under_way(now, operation)) continue;
+    returns_as_before[a] = 1;
+    found = true;
+  }
+  return found;
 }
 
 /// The first operation that ends later than in the best plan by a good part of what the iteration does.
@@ -153,18 +171,30 @@ std::vector<std::uint32_t> PlaceSearch::away_by_use(const std::vector<Absence>& 
   return by_use;
 }
 
-/// Of those, as soon as `wished`, or as near to it as there is a place for them, without moving others.
-void PlaceSearch::return_all(PlaceFilling& filling, const std::vector<std::uint32_t>& by_use,
-                             const std::vector<Absence>& wished) {
-  // Copies run in the order in which they are issued: who is used later must not go before who is used sooner.
-  std::int64_t soonest = -2 * std::int64_t{ledger_.planning.operations};
+/// All but some return as soon as `wished`, or as near to it as there is a place for them, without moving others. False
+/// where that takes too many looks.
+bool PlaceSearch::return_all(PlaceFilling& filling, const std::vector<std::uint32_t>& by_use,
+                             const std::vector<char>& returns_as_before, const std::vector<Absence>& wished,
+                             std::uint64_t most_looks) {
+  // Copies run in the order in which they are issued: who is used later must not go before who is used sooner, in this
+  // round of the circle or the one before.
+  const std::int64_t n = ledger_.planning.operations;
+  const auto round_before = [n](const Absence& absence) { return absence.end - absence.end % n; };
+  std::int64_t soonest = -n;
   for (const std::uint32_t a : by_use) {
     const Absence& now = ledger_.absences[a];
-    const std::int64_t round_before = now.end - now.end % ledger_.planning.operations;
-    const std::int64_t wish = std::max(soonest + round_before, std::int64_t{wished[a].returns});
-    if (wish < now.returns) return_from(filling, a, static_cast<std::uint32_t>(wish), 0);
-    soonest = std::max(soonest, std::int64_t{now.returns} - round_before);
+    soonest = std::max(soonest, std::int64_t{now.returns} - round_before(now) - n);
   }
+  for (const std::uint32_t a : by_use) {
+    const Absence& now = ledger_.absences[a];
+    const std::int64_t wish = std::max(soonest + round_before(now), std::int64_t{wished[a].returns});
+    if (returns_as_before[a] == 0 && wish < now.returns) {
+      if (filling.looks() > most_looks) return false;
+      return_from(filling, a, static_cast<std::uint32_t>(wish), 0);
+    }
+    soonest = std::max(soonest, std::int64_t{now.returns} - round_before(now));
+  }
+  return filling.looks() <= most_looks;
 }
 
 void PlaceSearch::leave_at(PlaceFilling& filling, std::uint32_t absence, std::uint32_t gap) {

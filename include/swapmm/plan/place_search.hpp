@@ -56,11 +56,15 @@ class PlaceSearch {
   /// What the last run made the best plan of, if it did.
   [[nodiscard]] std::optional<PlacedDecisions> take_found() { return std::exchange(found_, std::nullopt); }
 
+  struct Tries {
+    std::size_t tries = 0;    ///< each of the price of a simulation, and of its looks
+    std::uint64_t looks = 0;  ///< PlaceFilling::looks() in all
+  };
   /// For the day when copies take longer than they should: tensors return earlier than they need to, as far as there is
-  /// room and the plan gets no slower. Where it does, those that are on their way where it waits return as before, and
-  /// it is tried again: so many `tries` in all, each of the price of a simulation. What comes of these decisions takes
-  /// the best plan's place if it is as good. Others keep their places, and go to the host as before.
-  void return_earlier(PlacedDecisions placed, std::size_t tries);
+  /// room and the plan gets no slower. Where it does, those that are on their way where it is first late return as
+  /// before, and it is tried again. What comes of these decisions takes the best plan's place if it is as good. Others
+  /// keep their places, and go to the host as before.
+  void return_earlier(PlacedDecisions placed, const Tries& tries);
 
  private:
   [[nodiscard]] bool is_done(const PlaceFilling& filling) const;
@@ -72,7 +76,11 @@ class PlaceSearch {
   [[nodiscard]] std::uint32_t first_delayed(const Simulation& outcome) const;
   [[nodiscard]] bool is_under_way(const Absence& absence, std::uint32_t operation) const;
   [[nodiscard]] std::vector<std::uint32_t> away_by_use(const std::vector<Absence>& absences) const;
-  void return_all(PlaceFilling& filling, const std::vector<std::uint32_t>& by_use, const std::vector<Absence>& wished);
+  [[nodiscard]] bool blame(std::uint32_t operation, const std::vector<Absence>& before,
+                           std::vector<char>& returns_as_before) const;
+  [[nodiscard]] bool return_all(PlaceFilling& filling, const std::vector<std::uint32_t>& by_use,
+                                const std::vector<char>& returns_as_before, const std::vector<Absence>& wished,
+                                std::uint64_t most_looks);
   void leave_at(PlaceFilling& filling, std::uint32_t absence, std::uint32_t gap);
   void return_from(PlaceFilling& filling, std::uint32_t absence, std::uint32_t gap, std::size_t moves);
   [[nodiscard]] std::vector<Absence> wished_gaps(double time_in_hand);
