@@ -16,9 +16,8 @@ class BestPlan {
   BestPlan(const PlanningCase& planning, Plan first)
       : planning_(planning), plan_(std::move(first)), simulation_(simulate(planning.trace, plan_)) {}
 
-  static auto rank(const Simulation& simulation) {
-    return std::tuple(simulation.iteration, simulation.h2d + simulation.d2h);
-  }
+  using Rank = std::tuple<std::chrono::nanoseconds, Bytes>;
+  static Rank rank(const Simulation& simulation) { return {simulation.iteration, simulation.h2d + simulation.d2h}; }
 
   /// True if it is better than all before it.
   bool offer(Plan candidate) {

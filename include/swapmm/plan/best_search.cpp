@@ -208,7 +208,7 @@ void BestSearch::search_places(const BuiltPlan& built, const AwayDecision& found
     place_search_.run(built.offsets, found.away, effort.places, [this] { return is_done(); });
     if (std::optional<PlacedDecisions> better = place_search_.take_found()) found_best = std::move(better);
   }
-  if (found_best) best_placed_.emplace(*std::move(found_best), BestPlan::rank(best_.simulation()));
+  if (found_best) best_placed_ = {*std::move(found_best), BestPlan::rank(best_.simulation())};
 }
 
 }  // namespace swapmm

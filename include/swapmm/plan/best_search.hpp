@@ -7,7 +7,6 @@
 #include <functional>
 #include <optional>
 #include <span>
-#include <utility>
 #include <vector>
 
 #include <swapmm/plan/away_search.hpp>
@@ -61,9 +60,7 @@ class BestSearch {
   /// The decisions of a plan that was the best one, and its rank.
   struct BestPlaced {
     PlacedDecisions decisions;
-    decltype(BestPlan::rank({})) rank;
-
-    BestPlaced(PlacedDecisions found, decltype(BestPlan::rank({})) of) : decisions(std::move(found)), rank(of) {}
+    BestPlan::Rank rank;
   };
 
   static constexpr std::size_t small = 400;     ///< work for which all planners take no time to speak of
