@@ -28,7 +28,9 @@ Result<Columns> find_columns(std::string_view header) {
   CsvFields fields(header);
   for (std::size_t column = 0; const auto field = fields.next(); ++column) {
     const auto name = static_cast<std::size_t>(std::find(names.begin(), names.end(), *field) - names.begin());
-    if (name < names.size() && columns[name] == nowhere) columns[name] = column;
+    if (name == names.size()) continue;
+    if (columns[name] != nowhere) return at_line(1, "two columns are called \"" + std::string(names[name]) + "\"");
+    columns[name] = column;
   }
   for (std::size_t i = 0; i < names.size(); ++i) {
     if (columns[i] != nowhere) continue;
@@ -103,6 +105,7 @@ Result<Buffers> read_buffers(std::string_view text) {
     const std::size_t begin = text.size() - rest.size();
     const std::string_view content = next_line(rest);
     if (content.find_first_not_of(" \t\r") == std::string_view::npos) continue;
+    if (content.find('"') != std::string_view::npos) return at_line(line, "has a quote: fields are plain text");
     if (const Result<Buffer> buffer = read_buffer(content, line, *columns); !buffer) return buffer.problem();
     if (lines.size() == limits::tensors) return at_line(line, "more than 2^20 buffers");
     lines.push_back(static_cast<std::uint32_t>(begin));

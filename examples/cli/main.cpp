@@ -60,6 +60,11 @@ int run_program(int count, char** words) {
   for (const auto add : {add_fit, add_plan, add_compare, add_simulate, add_check, add_explain, add_show, add_pack}) {
     add(program, chosen);
   }
+  // A command without a footer of its own has the program's.
+  for (CLI::App* const command : program.get_subcommands([](const CLI::App*) { return true; })) {
+    if (command->get_footer() == program.get_footer()) continue;
+    command->footer(command->get_footer() + exit_codes + '\n');
+  }
   try {
     program.parse(count, words);
   } catch (const CLI::Success& asked) {

@@ -41,6 +41,9 @@ TEST_CASE("each command has --help, and its lines fit a terminal") {
     CHECK(outcome.err.empty());
     CHECK(outcome.out.find("Usage: swapmm " + command) != std::string::npos);
     CHECK(outcome.out.find("--json") != std::string::npos);
+    const std::size_t codes = outcome.out.find("Exit codes: 0 done;");
+    CHECK(codes != std::string::npos);
+    CHECK(outcome.out.find("Exit codes: 0 done;", codes + 1) == std::string::npos);
     for (std::size_t at = 0; at < outcome.out.size();) {
       const std::size_t end = outcome.out.find('\n', at);
       REQUIRE(end != std::string::npos);

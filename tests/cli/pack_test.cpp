@@ -159,6 +159,8 @@ TEST_CASE("a bad file is told by line and column") {
         "line 1: no column is called \"upper\"; there must be id,lower,upper,size");
   CHECK(problem_of("id,lower,upper,size\n") == "line 2: there is no buffer");
   CHECK(problem_of("id,lower,upper,size\n0,0,5,7\n1,2,3") == "line 3: size is missing");
+  CHECK(problem_of("id,lower,upper,size,size\n0,0,5,7,7") == "line 1: two columns are called \"size\"");
+  CHECK(problem_of("id,lower,upper,size\n\"a,b\",0,5,7") == "line 2: has a quote: fields are plain text");
   CHECK(problem_of("id,lower,upper,size\n0,0,5,-7") == "line 2: size: \"-7\" is not a whole number below 2^62");
   CHECK(problem_of("id,lower,upper,size\n0,zero,5,7") == "line 2: lower: \"zero\" is not a whole number below 2^62");
   CHECK(problem_of("id,lower,upper,size\n0,5,5,7") == "line 2: upper: 5 is not above lower, 5");
