@@ -82,8 +82,9 @@ ExitCode run_show(const ShowOptions& options) {
   const std::string text = load_text(options.file);
   const Format format = format_of(options.file, text);
   if (format == Format::trace) {
-    if (!options.trace.empty())
+    if (!options.trace.empty()) {
       throw Failure(ExitCode::usage, "--trace belongs to a plan, and " + options.file + " is a trace");
+    }
     show_trace(options, trace_from(options.file, text));
   } else {
     show_plan(options, text);

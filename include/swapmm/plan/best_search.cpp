@@ -121,11 +121,11 @@ void BestSearch::search_near_best(const Effort& effort) {
 void BestSearch::search_once_near_best(const Effort& effort) {
   const AwayDecision before = search_.best();
   AwayDecision start = before;
-  for (std::uint32_t a = 0; a < start.away.size(); ++a)
-    start.away[a] = best_placed_->decisions.absences[a].stays ? 0 : 1;
-  ledger_.absences = best_placed_->decisions.absences;
+  const PlacedDecisions& placed = best_placed_->decisions;
+  for (std::uint32_t a = 0; a < start.away.size(); ++a) start.away[a] = placed.absences[a].stays ? 0 : 1;
+  ledger_.absences = placed.absences;
   const std::vector<Stay> stays = stays_of(ledger_);
-  places_.remember(stays, best_placed_->decisions.offsets);
+  places_.remember(stays, placed.offsets);
   set_limits_to(stays);
   search_.start_from(std::move(start));
   if (search_.fit_again()) {
