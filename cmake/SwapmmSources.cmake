@@ -16,51 +16,113 @@ endmacro()
 
 swapmm_files(include/swapmm
   HEADERS error layout memory_manager operation options report scheduler swapmm tensor version
-  SOURCES report scheduler)
-swapmm_files(include/swapmm/base
-  HEADERS bytes figures ids result utf8
-  SOURCES figures utf8)
-swapmm_files(include/swapmm/ir
-  HEADERS dot graph json_follower json_reader json_writer limits liveness profile profile_boxes profile_events
-    profile_scale profile_svg svg_elements trace trace_json
-  SOURCES digest dot graph json_follower json_reader json_writer liveness profile profile_boxes profile_events
-    profile_scale profile_svg svg_elements trace trace_json)
-swapmm_files(include/swapmm/plan
-  HEADERS absence_stays away_search best best_plan best_search cholesky coarse_program command_writer copy_classes dataflow
-    excess_overlap explainer findings fit grid_refinement happens_before interior_point known_places lower_bound machine
-    machine_fields machine_json normal_equations on_demand option_blocks overlap_ledger overlap_stays overlap_trades
-    packing packing_arenas packing_blame packing_board packing_budget packing_canonical packing_ejection
-    packing_neighbours packing_placed packing_search packing_shape packing_skyline place_board place_check place_filling
-    place_history place_search plan plan_check plan_json planner planning_case predicted_profile program_matrix
-    range_load schedule simulator slack stalls stay_facts steady_state step_times swap_grid swap_model swap_prices
-    swap_timing tensor_events validator value_check vdnn window_tree
-  SOURCES absence_stays away_search best best_search cholesky coarse_program command_writer copy_classes dataflow excess_overlap
-    explainer grid_refinement happens_before interior_point known_places lower_bound machine machine_json
-    normal_equations on_demand overlap_ledger overlap_stays overlap_trades packing packing_arenas packing_blame
-    packing_board packing_canonical packing_ejection packing_neighbours packing_placed packing_search packing_shape
-    packing_skyline place_board place_check place_filling place_history place_search plan_check plan_json planner planning_case
-    predicted_profile program_matrix range_load schedule simulator slack stalls stay_facts steady_state swap_grid
-    swap_model swap_prices swap_timing tensor_events validator value_check vdnn)
-swapmm_files(include/swapmm/runtime
-  HEADERS access_check address_book around budget_change bundle capturing clock compiled_plan core course demand entry
-    failures follower host_access host_block host_pool host_slabs link_estimate log measuring messages parts place_map
-    plan_case plan_match planning_task profiler program program_book promises record recorder round_times sampler
-    scrubber stopwatch store timeline
-  SOURCES compiled_plan link_estimate messages place_map planning_task program program_book program_book_times)
+  SOURCES scheduler)
 swapmm_files(include/swapmm/backend
-  HEADERS backend call_site device_choice fault_plan fault_state faulty simulated
-  SOURCES device_choice simulated)
-swapmm_files(include/swapmm/backend/simulated
+  HEADERS backend device_choice
+  SOURCES device_choice)
+swapmm_files(include/swapmm/backend/testing
+  HEADERS call_site fault_plan fault_state faulty simulated
+  SOURCES simulated)
+swapmm_files(include/swapmm/backend/testing/simulated
   HEADERS body device memory options pattern random ring shadow step_order
   SOURCES checker device device_steps memory shadow step_order)
+swapmm_files(include/swapmm/base
+  HEADERS bytes error ids result)
+swapmm_files(include/swapmm/base/text
+  HEADERS figures utf8
+  SOURCES figures utf8)
+swapmm_files(include/swapmm/formats
+  HEADERS dot machine_json plan_json profile_events profile_svg trace_json
+  SOURCES dot machine_json plan_json profile_events profile_svg trace_json)
+swapmm_files(include/swapmm/formats/json
+  HEADERS follower machine_fields reader writer
+  SOURCES follower reader writer)
+swapmm_files(include/swapmm/formats/svg
+  HEADERS elements profile_boxes profile_scale
+  SOURCES elements profile_boxes profile_scale)
+swapmm_files(include/swapmm/interface
+  HEADERS options report
+  SOURCES report)
+swapmm_files(include/swapmm/ir
+  HEADERS graph limits liveness profile trace
+  SOURCES digest graph liveness profile trace)
+swapmm_files(include/swapmm/plan
+  HEADERS bound explain machine packing plan planner planners predicted_profile simulate stalls step_times validate
+  SOURCES machine plan)
+swapmm_files(include/swapmm/plan/baselines
+  HEADERS on_demand slack vdnn
+  SOURCES on_demand slack vdnn)
+swapmm_files(include/swapmm/plan/excess_overlap
+  HEADERS excess_overlap overlap_stays overlap_trades
+  SOURCES excess_overlap overlap_stays overlap_trades)
+swapmm_files(include/swapmm/plan/explain
+  SOURCES explainer stalls)
+swapmm_files(include/swapmm/plan/packing
+  HEADERS arenas blame board search skyline
+  SOURCES arenas blame board pack search skyline)
+swapmm_files(include/swapmm/plan/packing/improve
+  HEADERS canonical ejection neighbours placed
+  SOURCES canonical ejection neighbours placed)
+swapmm_files(include/swapmm/plan/packing/shape
+  HEADERS budget shape
+  SOURCES shape)
+swapmm_files(include/swapmm/plan/planners
+  SOURCES planners)
+swapmm_files(include/swapmm/plan/problem
+  HEADERS overlap_ledger planning_case
+  SOURCES overlap_ledger planning_case)
+swapmm_files(include/swapmm/plan/relaxation
+  HEADERS coarse_program copy_classes grid_refinement lower_bound swap_grid swap_model swap_prices window_tree
+  SOURCES coarse_program copy_classes grid_refinement lower_bound swap_grid swap_model swap_prices)
+swapmm_files(include/swapmm/plan/relaxation/solver
+  HEADERS cholesky interior_point normal_equations option_blocks program_matrix
+  SOURCES cholesky interior_point normal_equations program_matrix)
+swapmm_files(include/swapmm/plan/schedule
+  HEADERS absence_stays best_plan command_writer fit place_history schedule stay_facts
+  SOURCES absence_stays command_writer place_history schedule stay_facts)
+swapmm_files(include/swapmm/plan/search
+  HEADERS best best_search
+  SOURCES best best_search)
+swapmm_files(include/swapmm/plan/search/places
+  HEADERS known_places place_board place_filling place_search
+  SOURCES known_places place_board place_filling place_search)
+swapmm_files(include/swapmm/plan/search/timing
+  HEADERS away_search range_load swap_timing
+  SOURCES away_search range_load swap_timing)
+swapmm_files(include/swapmm/plan/simulation
+  HEADERS dataflow steady_state
+  SOURCES dataflow predicted_profile simulator steady_state)
+swapmm_files(include/swapmm/plan/validation
+  HEADERS findings happens_before place_check tensor_events value_check
+  SOURCES happens_before place_check tensor_events validator value_check)
+swapmm_files(include/swapmm/runtime/book
+  HEADERS compiled_plan plan_case planning_task program_book stopwatch
+  SOURCES compiled_plan planning_task program_book program_book_times)
+swapmm_files(include/swapmm/runtime/core
+  HEADERS budget_change capturing core course entry failures host_access measuring parts)
+swapmm_files(include/swapmm/runtime/moves
+  HEADERS access_check demand follower)
+swapmm_files(include/swapmm/runtime/observe
+  HEADERS log plan_match program recorder
+  SOURCES program)
+swapmm_files(include/swapmm/runtime/order
+  HEADERS around clock timeline)
+swapmm_files(include/swapmm/runtime/timing
+  HEADERS link_estimate profiler round_times sampler
+  SOURCES link_estimate)
+swapmm_files(include/swapmm/runtime/values
+  HEADERS address_book bundle host_block host_pool host_slabs messages none place_map promises record scrubber store
+  SOURCES messages place_map)
 
 list(APPEND SWAPMM_HEADERS include/swapmm/kernel.h)
 
 # The component `ilp`, a library of its own.
-set(SWAPMM_ILP_HEADERS ilp ilp_orders ilp_polish ilp_slots ilp_solver)
-set(SWAPMM_ILP_SOURCES ${SWAPMM_ILP_HEADERS})
-list(TRANSFORM SWAPMM_ILP_HEADERS REPLACE "(.+)" "include/swapmm/plan/\\1.hpp")
-list(TRANSFORM SWAPMM_ILP_SOURCES REPLACE "(.+)" "include/swapmm/plan/\\1.cpp")
+set(SWAPMM_ILP_HEADERS include/swapmm/plan/ilp.hpp)
+set(SWAPMM_ILP_SOURCES include/swapmm/plan/ilp/ilp.cpp)
+foreach(name IN ITEMS orders polish slots solver)
+  list(APPEND SWAPMM_ILP_HEADERS include/swapmm/plan/ilp/${name}.hpp)
+  list(APPEND SWAPMM_ILP_SOURCES include/swapmm/plan/ilp/${name}.cpp)
+endforeach()
 
 function(swapmm_require_listed pattern)
   file(GLOB_RECURSE present RELATIVE ${CMAKE_CURRENT_SOURCE_DIR} CONFIGURE_DEPENDS include/swapmm/${pattern})

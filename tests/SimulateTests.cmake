@@ -12,6 +12,6 @@ set_tests_properties(simulate PROPERTIES LABELS simulate TIMEOUT 900 PASS_REGULA
 add_executable(swapmm_printed_program data/simulate/printed_program.cpp)
 target_link_libraries(swapmm_printed_program PRIVATE swapmm::swapmm)
 swapmm_warnings_for(swapmm_printed_program)
-set_source_files_properties(unit/printed_program_test.cpp PROPERTIES COMPILE_DEFINITIONS
+set_source_files_properties(unit/support/printed_program_test.cpp PROPERTIES COMPILE_DEFINITIONS
   SWAPMM_PRINTED_PROGRAM="$<TARGET_FILE:swapmm_printed_program>")
 add_dependencies(swapmm_unit_tests swapmm_printed_program)

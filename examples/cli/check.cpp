@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include <swapmm/plan/validator.hpp>
+#include <swapmm/plan/validate.hpp>
 
 #include "command_line.hpp"
 #include "files.hpp"

@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include <swapmm/base/figures.hpp>
+#include <swapmm/base/text/figures.hpp>
 #include <swapmm/ir/limits.hpp>
 #include <swapmm/ir/liveness.hpp>
 

@@ -6,7 +6,7 @@
 #include <iostream>
 #include <utility>
 
-#include <swapmm/base/figures.hpp>
+#include <swapmm/base/text/figures.hpp>
 
 #include "csv.hpp"
 #include "machine_options.hpp"
@@ -43,9 +43,9 @@ void print_comparison_table(const std::vector<Comparison>& rows) {
                                    describe_links(row.machine),    decimal_size(row.machine.device_budget),
                                    ratio_text(share_of_peak(row)), row.planner};
     if (row.predicted) {
-      for (std::string& cell :
-           std::vector{time_text(row.predicted->iteration), ratio_text(fraction_of_ideal(row)), percent(gap_of(row)),
-                       decimal_size(row.predicted->h2d), decimal_size(row.predicted->d2h), time_text(row.planning)}) {
+      for (std::string& cell : std::vector{
+               text::time_text(row.predicted->iteration), ratio_text(fraction_of_ideal(row)), percent(gap_of(row)),
+               decimal_size(row.predicted->h2d), decimal_size(row.predicted->d2h), text::time_text(row.planning)}) {
         cells.push_back(std::move(cell));
       }
     } else {

@@ -5,7 +5,7 @@
 #include <random>
 
 #include <swapmm/plan/plan.hpp>
-#include <swapmm/plan/simulator.hpp>
+#include <swapmm/plan/simulate.hpp>
 #include <swapmm/plan/step_times.hpp>
 
 #include "quantities.hpp"

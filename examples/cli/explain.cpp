@@ -7,10 +7,10 @@
 #include <string>
 #include <vector>
 
-#include <swapmm/base/figures.hpp>
-#include <swapmm/plan/explainer.hpp>
-#include <swapmm/plan/lower_bound.hpp>
-#include <swapmm/plan/simulator.hpp>
+#include <swapmm/base/text/figures.hpp>
+#include <swapmm/plan/explain.hpp>
+#include <swapmm/plan/relaxation/lower_bound.hpp>
+#include <swapmm/plan/simulate.hpp>
 #include <swapmm/plan/stalls.hpp>
 
 #include "command_line.hpp"
@@ -74,7 +74,7 @@ void print_absences(const std::vector<PlannedAbsence>& absences, std::size_t mos
             << " a tensor is on the host alone between two uses";
   std::cout << (absences.empty() ? "\n" : "; the longest:\n");
   for (std::size_t i = 0; i < std::min(most, absences.size()); ++i) {
-    std::string time = time_text(absences[i].time);
+    std::string time = text::time_text(absences[i].time);
     time.insert(0, time.size() < 12 ? 12 - time.size() : 0, ' ');
     std::cout << time << "  " << describe(absences[i], trace) << '\n';
   }

@@ -12,11 +12,11 @@
 #include <utility>
 #include <vector>
 
-#include <swapmm/ir/json_reader.hpp>
-#include <swapmm/ir/trace_json.hpp>
-#include <swapmm/plan/machine_json.hpp>
-#include <swapmm/plan/plan_json.hpp>
-#include <swapmm/plan/validator.hpp>
+#include <swapmm/formats/json/reader.hpp>
+#include <swapmm/formats/machine_json.hpp>
+#include <swapmm/formats/plan_json.hpp>
+#include <swapmm/formats/trace_json.hpp>
+#include <swapmm/plan/validate.hpp>
 
 #include "failure.hpp"
 

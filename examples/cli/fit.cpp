@@ -9,10 +9,10 @@
 #include <utility>
 #include <vector>
 
-#include <swapmm/base/figures.hpp>
+#include <swapmm/base/text/figures.hpp>
 #include <swapmm/ir/limits.hpp>
 #include <swapmm/ir/liveness.hpp>
-#include <swapmm/plan/explainer.hpp>
+#include <swapmm/plan/explain.hpp>
 #include <swapmm/plan/stalls.hpp>
 
 #include "command_line.hpp"
@@ -125,7 +125,7 @@ std::string stall_end_text(const StallEnd& end) {
   if (!end.budget) return "at no budget that was tried";
   std::string text = decimal_size(*end.budget);
   if (end.first_that_fits) text += ", the least that fits";
-  if (end.always.count() > 0) text += " (but for " + time_text(end.always) + " that wait at any budget)";
+  if (end.always.count() > 0) text += " (but for " + text::time_text(end.always) + " that wait at any budget)";
   return text;
 }
 

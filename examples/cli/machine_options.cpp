@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "machine_options.hpp"
 
-#include <swapmm/base/figures.hpp>
+#include <swapmm/base/text/figures.hpp>
 #include <swapmm/ir/liveness.hpp>
 
 #include "files.hpp"

@@ -8,8 +8,8 @@
 
 #include <boost/json/serialize.hpp>
 
-#include <swapmm/base/figures.hpp>
-#include <swapmm/base/utf8.hpp>
+#include <swapmm/base/text/figures.hpp>
+#include <swapmm/base/text/utf8.hpp>
 #include <swapmm/ir/limits.hpp>
 
 #include "printable.hpp"
@@ -65,7 +65,7 @@ double ratio(std::chrono::nanoseconds part, std::chrono::nanoseconds whole) {
 }
 
 json::string json_name(std::string_view name) {
-  const std::string text = to_valid_utf8(name, limits::name_bytes);
+  const std::string text = text::to_valid_utf8(name, limits::name_bytes);
   return json::string(text.data(), text.size());
 }
 
@@ -118,8 +118,8 @@ void print_stalls(const std::vector<Stall>& stalls, std::size_t most, const Trac
   std::chrono::nanoseconds total{0};
   for (const Stall& stall : stalls) total += stall.time;
   std::cout << '\n'
-            << stalls.size() << (stalls.size() == 1 ? " operation waits, " : " operations wait, ") << time_text(total)
-            << " in all";
+            << stalls.size() << (stalls.size() == 1 ? " operation waits, " : " operations wait, ")
+            << text::time_text(total) << " in all";
   std::cout << (stalls.empty() ? "\n" : "; the longest:\n");
   for (std::size_t i = 0; i < std::min(most, stalls.size()); ++i) {
     const Stall& stall = stalls[i];
@@ -133,16 +133,16 @@ void print_stalls(const std::vector<Stall>& stalls, std::size_t most, const Trac
     } else {
       text += " waits";
     }
-    std::string time = time_text(stall.time);
+    std::string time = text::time_text(stall.time);
     time.insert(0, time.size() < 12 ? 12 - time.size() : 0, ' ');
     std::cout << time << "  " << text << '\n';
   }
 }
 
 void print_prediction(const Prediction& predicted) {
-  print_line("computation", time_text(predicted.compute));
-  print_line("no schedule beats", time_text(predicted.lower_bound));
-  print_line("this plan", time_text(predicted.iteration) + ", " +
+  print_line("computation", text::time_text(predicted.compute));
+  print_line("no schedule beats", text::time_text(predicted.lower_bound));
+  print_line("this plan", text::time_text(predicted.iteration) + ", " +
                               ratio_text(ratio(predicted.iteration, predicted.compute)) + " x the computation, " +
                               ratio_text(ratio(predicted.iteration, predicted.lower_bound)) + " x the bound");
   print_line("copies", decimal_size(predicted.h2d) + " in, " + decimal_size(predicted.d2h) + " out an iteration");

@@ -7,7 +7,7 @@
 #include <optional>
 #include <string>
 
-#include <swapmm/base/figures.hpp>
+#include <swapmm/base/text/figures.hpp>
 #include <swapmm/ir/limits.hpp>
 #include <swapmm/plan/packing.hpp>
 
@@ -46,7 +46,7 @@ Packing pack_in_time(const PackingProblem& problem, Bytes load, const PackOption
   const Clock::time_point start = Clock::now();
   const std::function<bool()> go_on = [&] {
     const std::chrono::nanoseconds passed = Clock::now() - start;
-    progress.detail(time_text(passed));
+    progress.detail(text::time_text(passed));
     return passed < *options.limit;
   };
   PackingEffort effort;
@@ -100,7 +100,7 @@ ExitCode run_pack(const PackOptions& options) {
                                   : load > *options.capacity ? "cannot fit"
                                                              : "no packing found"));
     }
-    print_line("time", time_text(took));
+    print_line("time", text::time_text(took));
     if (saved) print_line("written to", options.out);
   }
   if (!fits && options.out == "-") throw Failure(ExitCode::no, "no packing within the capacity was found");

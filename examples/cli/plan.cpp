@@ -5,9 +5,9 @@
 #include <sstream>
 #include <string>
 
-#include <swapmm/base/figures.hpp>
-#include <swapmm/plan/explainer.hpp>
-#include <swapmm/plan/plan_json.hpp>
+#include <swapmm/base/text/figures.hpp>
+#include <swapmm/formats/plan_json.hpp>
+#include <swapmm/plan/explain.hpp>
 
 #include "command_line.hpp"
 #include "files.hpp"
@@ -35,7 +35,7 @@ void print_plan(const PlanOptions& options, const Trace& trace, const Plan& plan
   print_prediction(plan.predicted);
   print_line("host memory", decimal_size(host_bytes(trace, plan)));
   print_line("commands", std::to_string(plan.commands.size()));
-  print_line("planned in", time_text(took));
+  print_line("planned in", text::time_text(took));
   if (!options.out.empty()) print_line("written to", options.out);
 }
 

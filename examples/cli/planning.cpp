@@ -3,9 +3,9 @@
 
 #include <utility>
 
-#include <swapmm/base/figures.hpp>
-#include <swapmm/plan/simulator.hpp>
-#include <swapmm/plan/validator.hpp>
+#include <swapmm/base/text/figures.hpp>
+#include <swapmm/plan/simulate.hpp>
+#include <swapmm/plan/validate.hpp>
 
 #include "quantities.hpp"
 
@@ -16,7 +16,7 @@ using Clock = std::chrono::steady_clock;
 
 std::string describe(const PlanningProgress& progress) {
   if (progress.iteration.count() == 0) return "no plan yet";
-  return time_text(progress.iteration) + ", at least " + time_text(progress.lower_bound);
+  return text::time_text(progress.iteration) + ", at least " + text::time_text(progress.lower_bound);
 }
 
 }  // namespace

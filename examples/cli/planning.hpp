@@ -11,7 +11,7 @@
 #include <swapmm/ir/trace.hpp>
 #include <swapmm/plan/machine.hpp>
 #include <swapmm/plan/plan.hpp>
-#include <swapmm/plan/planner.hpp>
+#include <swapmm/plan/planners.hpp>
 
 #include "command_line.hpp"
 #include "progress.hpp"

@@ -4,12 +4,12 @@
 #include <cstddef>
 #include <limits>
 
-#include <swapmm/base/utf8.hpp>
+#include <swapmm/base/text/utf8.hpp>
 
 namespace swapmm::cli {
 
 std::string printable(std::string_view text) {
-  const std::string valid = to_valid_utf8(text, std::numeric_limits<std::size_t>::max());
+  const std::string valid = text::to_valid_utf8(text, std::numeric_limits<std::size_t>::max());
   std::string result;
   for (std::size_t at = 0; at < valid.size(); ++at) {
     const auto byte = static_cast<unsigned char>(valid[at]);

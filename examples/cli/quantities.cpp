@@ -7,7 +7,7 @@
 #include <limits>
 #include <span>
 
-#include <swapmm/base/figures.hpp>
+#include <swapmm/base/text/figures.hpp>
 #include <swapmm/ir/limits.hpp>
 
 namespace swapmm::cli {
@@ -118,24 +118,24 @@ double as_double(const Figure& figure) {
 }
 
 constexpr std::array size_units = {
-    FigureUnit{"B", 1},
-    FigureUnit{"KB", 1'000},
-    FigureUnit{"MB", 1'000'000},
-    FigureUnit{"GB", 1'000'000'000},
-    FigureUnit{"TB", 1'000'000'000'000},
-    FigureUnit{"KiB", std::uint64_t{1} << 10U},
-    FigureUnit{"MiB", std::uint64_t{1} << 20U},
-    FigureUnit{"GiB", std::uint64_t{1} << 30U},
-    FigureUnit{"TiB", std::uint64_t{1} << 40U},
+    text::FigureUnit{"B", 1},
+    text::FigureUnit{"KB", 1'000},
+    text::FigureUnit{"MB", 1'000'000},
+    text::FigureUnit{"GB", 1'000'000'000},
+    text::FigureUnit{"TB", 1'000'000'000'000},
+    text::FigureUnit{"KiB", std::uint64_t{1} << 10U},
+    text::FigureUnit{"MiB", std::uint64_t{1} << 20U},
+    text::FigureUnit{"GiB", std::uint64_t{1} << 30U},
+    text::FigureUnit{"TiB", std::uint64_t{1} << 40U},
 };
 constexpr std::array time_units = {
-    FigureUnit{"ns", 1},
-    FigureUnit{"us", 1'000},
-    FigureUnit{"µs", 1'000},
-    FigureUnit{"ms", 1'000'000},
-    FigureUnit{"s", 1'000'000'000},
-    FigureUnit{"min", 60'000'000'000},
-    FigureUnit{"h", 3'600'000'000'000},
+    text::FigureUnit{"ns", 1},
+    text::FigureUnit{"us", 1'000},
+    text::FigureUnit{"µs", 1'000},
+    text::FigureUnit{"ms", 1'000'000},
+    text::FigureUnit{"s", 1'000'000'000},
+    text::FigureUnit{"min", 60'000'000'000},
+    text::FigureUnit{"h", 3'600'000'000'000},
 };
 
 std::string lower(std::string_view text) {
@@ -149,7 +149,7 @@ std::string lower(std::string_view text) {
 /// As it stands, or all in small letters ("gb"). A small b behind a capital is a bit: no unit of ours.
 std::optional<std::uint64_t> size_unit_of(std::string_view name) {
   if (name == "kB") return 1'000;
-  for (const FigureUnit& unit : size_units) {
+  for (const text::FigureUnit& unit : size_units) {
     if (name == unit.name || name == lower(unit.name)) return unit.size;
   }
   return std::nullopt;
@@ -230,7 +230,7 @@ Result<std::chrono::nanoseconds> parse_time(std::string_view text) {
   const Result<Figure> figure = parse_figure(text, time_examples);
   if (!figure) return figure.problem();
   if (figure->unit.empty() && figure->number == "0") return std::chrono::nanoseconds{0};
-  for (const FigureUnit& unit : time_units) {
+  for (const text::FigureUnit& unit : time_units) {
     if (figure->unit != unit.name) continue;
     const std::optional<std::uint64_t> time = scaled(*figure, unit.size);
     if (!time) return problem(text, "is too large: times are below 2^62 ns", time_examples);
@@ -297,11 +297,11 @@ Result<std::vector<std::string_view>> parse_list(std::string_view text) {
 }
 
 std::string decimal_size(Bytes bytes) {
-  FigureUnit best = size_units[0];
-  for (const FigureUnit& unit : std::span(size_units).first(5)) {
+  text::FigureUnit best = size_units[0];
+  for (const text::FigureUnit& unit : std::span(size_units).first(5)) {
     if (bytes.value >= unit.size) best = unit;
   }
-  return size_text(bytes, best);
+  return text::size_text(bytes, best);
 }
 
 }  // namespace swapmm::cli

@@ -7,10 +7,10 @@
 #include <string>
 #include <string_view>
 
-#include <swapmm/ir/dot.hpp>
+#include <swapmm/formats/dot.hpp>
+#include <swapmm/formats/profile_svg.hpp>
 #include <swapmm/ir/graph.hpp>
 #include <swapmm/ir/liveness.hpp>
-#include <swapmm/ir/profile_svg.hpp>
 #include <swapmm/plan/predicted_profile.hpp>
 
 #include "command_line.hpp"

@@ -12,11 +12,11 @@
 #include <string>
 #include <vector>
 
-#include <swapmm/base/figures.hpp>
+#include <swapmm/base/text/figures.hpp>
+#include <swapmm/formats/profile_events.hpp>
 #include <swapmm/ir/limits.hpp>
-#include <swapmm/ir/profile_events.hpp>
 #include <swapmm/plan/predicted_profile.hpp>
-#include <swapmm/plan/simulator.hpp>
+#include <swapmm/plan/simulate.hpp>
 
 #include "command_line.hpp"
 #include "disturbances.hpp"
@@ -118,7 +118,7 @@ json::object to_json(const std::vector<Draw>& draws, const Summary& summary, con
   return answer;
 }
 
-std::string points(double share) { return fixed_point(std::llround(share * 10000), 100, 2) + " points"; }
+std::string points(double share) { return text::fixed_point(std::llround(share * 10000), 100, 2) + " points"; }
 
 void print_summary(const Summary& summary, const SimulateOptions& options) {
   std::string what;
@@ -128,8 +128,8 @@ void print_summary(const Summary& summary, const SimulateOptions& options) {
             " of its speed for " + percent(options.slow_link->part) + " of the iteration";
   }
   std::cout << '\n' << what << "; " << options.draws << " draws\n";
-  print_line("mean", time_text(summary.mean) + ", " + points(summary.mean_lost) + " lost");
-  print_line("worst", time_text(summary.worst) + ", " + points(summary.worst_lost) + " lost");
+  print_line("mean", text::time_text(summary.mean) + ", " + points(summary.mean_lost) + " lost");
+  print_line("worst", text::time_text(summary.worst) + ", " + points(summary.worst_lost) + " lost");
 }
 
 void save_trace_events(const SimulateOptions& options, const Trace& trace, const Plan& plan) {
@@ -160,9 +160,9 @@ ExitCode run_simulate(const SimulateOptions& options) {
   }
   std::cout << printable(trace.name) << ", planned by " << printable(plan.planner) << " for " << describe(plan.machine)
             << "\n\n";
-  print_line("computation", time_text(calm.compute));
+  print_line("computation", text::time_text(calm.compute));
   print_line("iteration",
-             time_text(calm.iteration) + ", " + percent(ratio(calm.compute, calm.iteration)) + " of ideal");
+             text::time_text(calm.iteration) + ", " + percent(ratio(calm.compute, calm.iteration)) + " of ideal");
   print_line("copies", decimal_size(calm.h2d) + " in, " + decimal_size(calm.d2h) + " out an iteration");
   print_line("device memory used", decimal_size(calm.peak));
   if (!draws.empty()) print_summary(summary, options);

@@ -9,7 +9,7 @@
 #include <system_error>
 #include <utility>
 
-#include <swapmm/plan/planner.hpp>
+#include <swapmm/plan/planners.hpp>
 
 namespace fashion {
 

@@ -13,9 +13,9 @@
 #include <string_view>
 #include <system_error>
 
+#include <swapmm/formats/profile_events.hpp>
+#include <swapmm/formats/profile_svg.hpp>
 #include <swapmm/ir/liveness.hpp>
-#include <swapmm/ir/profile_events.hpp>
-#include <swapmm/ir/profile_svg.hpp>
 
 namespace fashion {
 namespace {

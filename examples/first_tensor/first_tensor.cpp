@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include <swapmm/backend/simulated.hpp>
+#include <swapmm/backend/testing/simulated.hpp>
 #include <swapmm/swapmm.hpp>
 
 using namespace std::chrono_literals;

@@ -18,9 +18,9 @@
 #include <swapmm/operation.hpp>
 #include <swapmm/options.hpp>
 #include <swapmm/report.hpp>
-#include <swapmm/runtime/around.hpp>
-#include <swapmm/runtime/capturing.hpp>
-#include <swapmm/runtime/core.hpp>
+#include <swapmm/runtime/core/capturing.hpp>
+#include <swapmm/runtime/core/core.hpp>
+#include <swapmm/runtime/order/around.hpp>
 #include <swapmm/scheduler.hpp>
 #include <swapmm/tensor.hpp>
 

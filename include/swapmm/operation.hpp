@@ -10,7 +10,7 @@
 #include <swapmm/backend/backend.hpp>
 #include <swapmm/base/bytes.hpp>
 #include <swapmm/ir/trace.hpp>
-#include <swapmm/runtime/core.hpp>
+#include <swapmm/runtime/core/core.hpp>
 #include <swapmm/tensor.hpp>
 
 namespace swapmm {

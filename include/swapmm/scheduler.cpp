@@ -7,8 +7,8 @@
 #include <utility>
 
 #include <swapmm/error.hpp>
-#include <swapmm/plan/plan_json.hpp>
-#include <swapmm/runtime/program_book.hpp>
+#include <swapmm/formats/plan_json.hpp>
+#include <swapmm/runtime/book/program_book.hpp>
 
 namespace swapmm {
 

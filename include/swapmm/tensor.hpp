@@ -17,7 +17,7 @@
 #include <swapmm/base/bytes.hpp>
 #include <swapmm/error.hpp>
 #include <swapmm/options.hpp>
-#include <swapmm/runtime/core.hpp>
+#include <swapmm/runtime/core/core.hpp>
 
 namespace swapmm {
 

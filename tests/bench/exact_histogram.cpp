@@ -11,7 +11,7 @@
 #include <string_view>
 #include <vector>
 
-#include <swapmm/plan/planner.hpp>
+#include <swapmm/plan/planners.hpp>
 #ifdef SWAPMM_BENCH_HAS_ILP
 #include <swapmm/plan/ilp.hpp>
 #endif

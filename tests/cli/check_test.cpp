@@ -4,7 +4,7 @@
 #include <sstream>
 #include <string>
 
-#include <swapmm/plan/plan_json.hpp>
+#include <swapmm/formats/plan_json.hpp>
 
 #include "program.hpp"
 

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include <swapmm/plan/planner.hpp>
+#include <swapmm/plan/planners.hpp>
 
 #include "csv.hpp"
 #include "program.hpp"

@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include <swapmm/plan/plan_json.hpp>
-#include <swapmm/plan/planner.hpp>
+#include <swapmm/formats/plan_json.hpp>
+#include <swapmm/plan/planners.hpp>
 
 #include "planning.hpp"
 #include "program.hpp"

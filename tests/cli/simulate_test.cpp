@@ -8,8 +8,8 @@
 
 #include <boost/json/parse.hpp>
 
-#include <swapmm/ir/trace_json.hpp>
-#include <swapmm/plan/plan_json.hpp>
+#include <swapmm/formats/plan_json.hpp>
+#include <swapmm/formats/trace_json.hpp>
 
 #include "disturbances.hpp"
 #include "program.hpp"

@@ -4,8 +4,8 @@
 #include <cstdint>
 #include <optional>
 
-#include <swapmm/backend/faulty.hpp>
-#include <swapmm/backend/simulated.hpp>
+#include <swapmm/backend/testing/faulty.hpp>
+#include <swapmm/backend/testing/simulated.hpp>
 
 #include "conformance/conformance.hpp"
 

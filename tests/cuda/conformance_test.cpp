@@ -5,7 +5,7 @@
 #include <optional>
 #include <string>
 
-#include <swapmm/backend/faulty.hpp>
+#include <swapmm/backend/testing/faulty.hpp>
 #include <swapmm/cuda/devices.hpp>
 
 #include "conformance/conformance.hpp"

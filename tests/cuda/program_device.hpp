@@ -16,8 +16,8 @@
 #include <vector>
 
 #include "cuda/support.hpp"
-#include "support/program_device.hpp"
-#include "support/program_stage.hpp"
+#include "support/program/device.hpp"
+#include "support/program/stage.hpp"
 
 namespace swapmm::test {
 

@@ -6,7 +6,7 @@
 
 #include "cuda/program_device.hpp"
 #include "support/effort.hpp"
-#include "support/program_real.hpp"
+#include "support/program/real.hpp"
 
 using namespace swapmm::test;
 

@@ -11,8 +11,8 @@
 #include <string>
 #include <vector>
 
-#include <swapmm/backend/fault_plan.hpp>
-#include <swapmm/backend/faulty.hpp>
+#include <swapmm/backend/testing/fault_plan.hpp>
+#include <swapmm/backend/testing/faulty.hpp>
 
 #include "cuda_calls/support.hpp"
 

@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include <swapmm/backend/simulated.hpp>
+#include <swapmm/backend/testing/simulated.hpp>
 #include <swapmm/swapmm.hpp>
 
 namespace swapmm::test::stage {

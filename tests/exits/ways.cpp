@@ -17,7 +17,7 @@
 #include <thread>
 #include <utility>
 
-#include <swapmm/backend/faulty.hpp>
+#include <swapmm/backend/testing/faulty.hpp>
 
 #include "exits/scene.hpp"
 #include "exits/watchdog.hpp"

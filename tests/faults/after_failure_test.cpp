@@ -9,9 +9,9 @@
 #include <string>
 #include <vector>
 
-#include <swapmm/backend/faulty.hpp>
-#include <swapmm/backend/simulated.hpp>
-#include <swapmm/runtime/failures.hpp>
+#include <swapmm/backend/testing/faulty.hpp>
+#include <swapmm/backend/testing/simulated.hpp>
+#include <swapmm/runtime/core/failures.hpp>
 #include <swapmm/swapmm.hpp>
 
 #include "faults/failure_desk.hpp"

@@ -8,11 +8,11 @@
 #include <string>
 #include <string_view>
 
-#include <swapmm/backend/call_site.hpp>
+#include <swapmm/backend/testing/call_site.hpp>
 
 namespace swapmm::test {
 
-/// "runtime/timeline.hpp:185 mark".
+/// "runtime/order/timeline.hpp:185 mark".
 [[nodiscard]] std::string site_name(const CallSite& where);
 
 /// The calls that led to where it is made. Costs microseconds.

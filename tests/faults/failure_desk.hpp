@@ -9,8 +9,8 @@
 #include <string>
 #include <vector>
 
-#include <swapmm/backend/faulty.hpp>
-#include <swapmm/backend/simulated.hpp>
+#include <swapmm/backend/testing/faulty.hpp>
+#include <swapmm/backend/testing/simulated.hpp>
 #include <swapmm/swapmm.hpp>
 
 namespace swapmm::test::failures {

@@ -17,9 +17,9 @@
 #include <utility>
 #include <vector>
 
-#include "faults/fault_loop.hpp"
-#include "faults/fault_table.hpp"
-#include "faults/fault_work.hpp"
+#include "faults/loop/loop.hpp"
+#include "faults/loop/table.hpp"
+#include "faults/loop/work.hpp"
 #include "faults/scenarios.hpp"
 
 using namespace swapmm;

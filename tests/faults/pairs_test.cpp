@@ -12,8 +12,8 @@
 #include <iostream>
 #include <string>
 
-#include "faults/fault_pairs.hpp"
-#include "faults/fault_work.hpp"
+#include "faults/loop/pairs.hpp"
+#include "faults/loop/work.hpp"
 #include "support/effort.hpp"
 
 using namespace swapmm;

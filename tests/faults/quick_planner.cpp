@@ -4,14 +4,16 @@
 #include <chrono>
 #include <cstdint>
 
-#include <swapmm/plan/fit.hpp>
-#include <swapmm/plan/on_demand.hpp>
-#include <swapmm/plan/planner.hpp>
-#include <swapmm/plan/planning_case.hpp>
-#include <swapmm/plan/schedule.hpp>
+#include <swapmm/plan/baselines/on_demand.hpp>
+#include <swapmm/plan/planners.hpp>
+#include <swapmm/plan/problem/planning_case.hpp>
+#include <swapmm/plan/schedule/fit.hpp>
+#include <swapmm/plan/schedule/schedule.hpp>
 
 namespace swapmm::test {
 namespace {
+
+using namespace swapmm::planning;
 
 Result<Plan> plan_quickly(const Trace& trace, const Machine& machine, const PlanningOptions&) {
   const Result<PlanningCase> planning = make_planning_case(trace, machine);

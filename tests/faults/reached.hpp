@@ -9,7 +9,7 @@
 #include <map>
 #include <string>
 
-#include "faults/fault_script.hpp"
+#include "faults/loop/script.hpp"
 
 namespace swapmm::test {
 

@@ -7,9 +7,9 @@
 #include <span>
 #include <string_view>
 
-#include <swapmm/backend/simulated.hpp>
+#include <swapmm/backend/testing/simulated.hpp>
 
-#include "faults/world.hpp"
+#include "faults/world/world.hpp"
 
 namespace swapmm::test {
 

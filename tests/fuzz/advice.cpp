@@ -9,12 +9,12 @@
 #include <utility>
 #include <vector>
 
-#include <swapmm/plan/plan_json.hpp>
+#include <swapmm/formats/plan_json.hpp>
 
 #include "fuzz/decoder.hpp"
 #include "fuzz/plan_edits.hpp"
 #include "fuzz/target.hpp"
-#include "support/program_runner.hpp"
+#include "support/program/runner.hpp"
 #include "support/random_program.hpp"
 
 using namespace swapmm;

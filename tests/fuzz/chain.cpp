@@ -3,12 +3,12 @@
 #include <memory>
 #include <sstream>
 
-#include <swapmm/plan/lower_bound.hpp>
-#include <swapmm/plan/plan_json.hpp>
-#include <swapmm/plan/planner.hpp>
-#include <swapmm/plan/simulator.hpp>
+#include <swapmm/formats/plan_json.hpp>
+#include <swapmm/plan/planners.hpp>
+#include <swapmm/plan/relaxation/lower_bound.hpp>
+#include <swapmm/plan/simulate.hpp>
 #include <swapmm/plan/stalls.hpp>
-#include <swapmm/plan/validator.hpp>
+#include <swapmm/plan/validate.hpp>
 
 #include "fuzz/decoded_case.hpp"
 #include "fuzz/target.hpp"

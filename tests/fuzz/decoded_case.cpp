@@ -5,7 +5,7 @@
 #include <bitset>
 #include <vector>
 
-#include <swapmm/plan/planner.hpp>
+#include <swapmm/plan/planners.hpp>
 
 namespace swapmm::fuzz {
 namespace {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Any text as a machine.
-#include <swapmm/plan/machine_json.hpp>
+#include <swapmm/formats/machine_json.hpp>
 
 #include "fuzz/round_trip.hpp"
 

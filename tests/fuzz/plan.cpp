@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Any text as a plan, for one small trace: training() of tests/unit/validator_test.cpp.
-#include <swapmm/plan/plan_json.hpp>
-#include <swapmm/plan/simulator.hpp>
+#include <swapmm/formats/plan_json.hpp>
+#include <swapmm/plan/simulate.hpp>
 #include <swapmm/plan/stalls.hpp>
-#include <swapmm/plan/validator.hpp>
+#include <swapmm/plan/validate.hpp>
 
 #include "fuzz/round_trip.hpp"
 #include "fuzz/small_trace.hpp"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Any text as a trace.
+#include <swapmm/formats/trace_json.hpp>
 #include <swapmm/ir/graph.hpp>
-#include <swapmm/ir/trace_json.hpp>
 
 #include "fuzz/round_trip.hpp"
 

@@ -5,10 +5,10 @@
 #include <random>
 #include <string>
 
-#include <swapmm/ir/trace_json.hpp>
+#include <swapmm/formats/trace_json.hpp>
 #include <swapmm/plan/ilp.hpp>
-#include <swapmm/plan/ilp_slots.hpp>
-#include <swapmm/plan/validator.hpp>
+#include <swapmm/plan/ilp/slots.hpp>
+#include <swapmm/plan/validate.hpp>
 
 #include "support/effort.hpp"
 #include "support/exact_search.hpp"
@@ -18,6 +18,7 @@
 #include "test_data.hpp"
 
 using namespace swapmm;
+using namespace swapmm::planning;
 using test::machine_of;
 using test::one_of;
 using test::operation;

@@ -13,7 +13,7 @@
 #include <utility>
 #include <vector>
 
-#include <swapmm/backend/simulated.hpp>
+#include <swapmm/backend/testing/simulated.hpp>
 #include <swapmm/swapmm.hpp>
 
 #include "support/small_program.hpp"

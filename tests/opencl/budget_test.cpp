@@ -28,7 +28,7 @@ const Bytes half{chain_bytes(layers).value / 2};
 Bytes rounded_down(Bytes size, Bytes to) { return Bytes{size.value / to.value * to.value}; }
 
 /// Operations behind which the runtime needs a point when it follows the plan: those that a command of the plan waits
-/// for, and the last one, where the host's run-ahead is counted (runtime/compiled_plan.cpp).
+/// for, and the last one, where the host's run-ahead is counted (runtime/book/compiled_plan.cpp).
 std::size_t recorded_operations(const Plan& plan, std::size_t operations) {
   const auto n = static_cast<std::int32_t>(operations);
   std::set<std::int32_t> recorded{n - 1};

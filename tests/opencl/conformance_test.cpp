@@ -3,7 +3,7 @@
 #include <cstdint>
 #include <optional>
 
-#include <swapmm/backend/faulty.hpp>
+#include <swapmm/backend/testing/faulty.hpp>
 #include <swapmm/opencl/backend.hpp>
 #include <swapmm/opencl/program.hpp>
 

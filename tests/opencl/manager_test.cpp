@@ -11,7 +11,7 @@
 #include <utility>
 #include <vector>
 
-#include <swapmm/plan/planner.hpp>
+#include <swapmm/plan/planners.hpp>
 
 #include "opencl/support.hpp"
 #include "support/chain.hpp"

@@ -18,8 +18,8 @@
 #include <vector>
 
 #include "opencl/support.hpp"
-#include "support/program_device.hpp"
-#include "support/program_stage.hpp"
+#include "support/program/device.hpp"
+#include "support/program/stage.hpp"
 
 namespace swapmm::test {
 

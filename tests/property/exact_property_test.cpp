@@ -8,7 +8,7 @@
 #include <vector>
 
 #include <swapmm/ir/liveness.hpp>
-#include <swapmm/plan/planner.hpp>
+#include <swapmm/plan/planners.hpp>
 
 #include "support/effort.hpp"
 #include "support/exact_search.hpp"

@@ -7,10 +7,10 @@
 #include <string>
 #include <vector>
 
+#include <swapmm/formats/machine_json.hpp>
+#include <swapmm/formats/plan_json.hpp>
+#include <swapmm/formats/trace_json.hpp>
 #include <swapmm/ir/limits.hpp>
-#include <swapmm/ir/trace_json.hpp>
-#include <swapmm/plan/machine_json.hpp>
-#include <swapmm/plan/plan_json.hpp>
 
 using namespace swapmm;
 

@@ -14,7 +14,7 @@
 #include <span>
 #include <vector>
 
-#include <swapmm/backend/simulated/random.hpp>
+#include <swapmm/backend/testing/simulated/random.hpp>
 #include <swapmm/error.hpp>
 
 #include "support/effort.hpp"

@@ -8,14 +8,14 @@
 #include <random>
 #include <string>
 
+#include <swapmm/formats/trace_json.hpp>
 #include <swapmm/ir/liveness.hpp>
-#include <swapmm/ir/trace_json.hpp>
-#include <swapmm/plan/lower_bound.hpp>
-#include <swapmm/plan/planner.hpp>
-#include <swapmm/plan/simulator.hpp>
-#include <swapmm/plan/swap_model.hpp>
-#include <swapmm/plan/swap_prices.hpp>
-#include <swapmm/plan/validator.hpp>
+#include <swapmm/plan/planners.hpp>
+#include <swapmm/plan/relaxation/lower_bound.hpp>
+#include <swapmm/plan/relaxation/swap_model.hpp>
+#include <swapmm/plan/relaxation/swap_prices.hpp>
+#include <swapmm/plan/simulate.hpp>
+#include <swapmm/plan/validate.hpp>
 
 #include "support/brute_plans.hpp"
 #include "support/effort.hpp"
@@ -23,6 +23,7 @@
 #include "test_data.hpp"
 
 using namespace swapmm;
+using namespace swapmm::planning;
 using std::chrono::nanoseconds;
 using test::one_of;
 

@@ -7,20 +7,21 @@
 #include <random>
 #include <string>
 
+#include <swapmm/formats/trace_json.hpp>
 #include <swapmm/ir/liveness.hpp>
-#include <swapmm/ir/trace_json.hpp>
-#include <swapmm/plan/absence_stays.hpp>
-#include <swapmm/plan/on_demand.hpp>
-#include <swapmm/plan/overlap_stays.hpp>
-#include <swapmm/plan/planner.hpp>
-#include <swapmm/plan/simulator.hpp>
-#include <swapmm/plan/validator.hpp>
+#include <swapmm/plan/baselines/on_demand.hpp>
+#include <swapmm/plan/excess_overlap/overlap_stays.hpp>
+#include <swapmm/plan/planners.hpp>
+#include <swapmm/plan/schedule/absence_stays.hpp>
+#include <swapmm/plan/simulate.hpp>
+#include <swapmm/plan/validate.hpp>
 
 #include "support/effort.hpp"
 #include "support/random_trace.hpp"
 #include "test_data.hpp"
 
 using namespace swapmm;
+using namespace swapmm::planning;
 using test::one_of;
 
 namespace {

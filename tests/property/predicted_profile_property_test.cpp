@@ -8,10 +8,10 @@
 #include <random>
 #include <vector>
 
-#include <swapmm/plan/dataflow.hpp>
-#include <swapmm/plan/planner.hpp>
+#include <swapmm/plan/planners.hpp>
 #include <swapmm/plan/predicted_profile.hpp>
-#include <swapmm/plan/simulator.hpp>
+#include <swapmm/plan/simulate.hpp>
+#include <swapmm/plan/simulation/dataflow.hpp>
 
 #include "support/effort.hpp"
 #include "support/random_trace.hpp"

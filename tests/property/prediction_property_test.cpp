@@ -12,8 +12,8 @@
 #include <string>
 #include <vector>
 
-#include <swapmm/backend/simulated.hpp>
-#include <swapmm/plan/simulator.hpp>
+#include <swapmm/backend/testing/simulated.hpp>
+#include <swapmm/plan/simulate.hpp>
 #include <swapmm/swapmm.hpp>
 
 #include "support/random_loop.hpp"

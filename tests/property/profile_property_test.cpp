@@ -12,10 +12,10 @@
 #include <tuple>
 #include <vector>
 
-#include <swapmm/backend/simulated.hpp>
+#include <swapmm/backend/testing/simulated.hpp>
 #include <swapmm/ir/profile.hpp>
 #include <swapmm/plan/predicted_profile.hpp>
-#include <swapmm/plan/simulator.hpp>
+#include <swapmm/plan/simulate.hpp>
 #include <swapmm/swapmm.hpp>
 
 #include "support/random_loop.hpp"

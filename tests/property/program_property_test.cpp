@@ -10,12 +10,12 @@
 #include <sstream>
 #include <string>
 
-#include <swapmm/plan/planner.hpp>
+#include <swapmm/plan/planners.hpp>
 
 #include "support/effort.hpp"
-#include "support/program_report.hpp"
-#include "support/program_seeds.hpp"
-#include "support/program_tally.hpp"
+#include "support/program/report.hpp"
+#include "support/program/seeds.hpp"
+#include "support/program/tally.hpp"
 #include "support/seeds.hpp"
 
 using namespace swapmm;

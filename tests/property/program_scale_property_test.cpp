@@ -8,8 +8,8 @@
 #include <cstdint>
 #include <limits>
 
-#include "support/program_runner.hpp"
-#include "support/program_scale.hpp"
+#include "support/program/runner.hpp"
+#include "support/program/scale.hpp"
 #include "support/random_program.hpp"
 
 using namespace swapmm;

@@ -10,9 +10,9 @@
 #include <string>
 
 #include "support/effort.hpp"
-#include "support/program_oracle.hpp"
-#include "support/program_report.hpp"
-#include "support/program_tally.hpp"
+#include "support/program/oracle.hpp"
+#include "support/program/report.hpp"
+#include "support/program/tally.hpp"
 #include "support/random_program.hpp"
 #include "support/seeds.hpp"
 #include "support/too_large.hpp"

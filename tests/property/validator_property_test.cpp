@@ -9,9 +9,9 @@
 #include <vector>
 
 #include <swapmm/ir/liveness.hpp>
-#include <swapmm/plan/planner.hpp>
-#include <swapmm/plan/simulator.hpp>
-#include <swapmm/plan/validator.hpp>
+#include <swapmm/plan/planners.hpp>
+#include <swapmm/plan/simulate.hpp>
+#include <swapmm/plan/validate.hpp>
 
 #include "support/brute_plans.hpp"
 #include "support/effort.hpp"

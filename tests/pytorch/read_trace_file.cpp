@@ -7,10 +7,10 @@
 #include <string>
 #include <vector>
 
+#include <swapmm/formats/trace_json.hpp>
 #include <swapmm/ir/liveness.hpp>
-#include <swapmm/ir/trace_json.hpp>
-#include <swapmm/plan/planner.hpp>
-#include <swapmm/plan/validator.hpp>
+#include <swapmm/plan/planners.hpp>
+#include <swapmm/plan/validate.hpp>
 
 using namespace swapmm;
 

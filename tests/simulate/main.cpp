@@ -15,11 +15,11 @@
 #include <string_view>
 #include <thread>
 
-#include <swapmm/ir/trace_json.hpp>
+#include <swapmm/formats/trace_json.hpp>
 
 #include "progress.hpp"
-#include "support/program_report.hpp"
-#include "support/program_seeds.hpp"
+#include "support/program/report.hpp"
+#include "support/program/seeds.hpp"
 #include "support/tiny_programs.hpp"
 #include "workers.hpp"
 

@@ -19,7 +19,7 @@
 #include <thread>
 #include <vector>
 
-#include "support/program_seeds.hpp"
+#include "support/program/seeds.hpp"
 
 namespace swapmm::test {
 namespace {

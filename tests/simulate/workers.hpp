@@ -7,8 +7,8 @@
 #include <optional>
 #include <string>
 
-#include "support/program_report.hpp"
-#include "support/program_tally.hpp"
+#include "support/program/report.hpp"
+#include "support/program/tally.hpp"
 
 namespace swapmm::test {
 

@@ -9,7 +9,7 @@
 #include <string_view>
 #include <utility>
 
-#include <swapmm/backend/simulated.hpp>
+#include <swapmm/backend/testing/simulated.hpp>
 #include <swapmm/swapmm.hpp>
 
 #include "support/small_program.hpp"

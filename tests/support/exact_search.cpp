@@ -9,10 +9,12 @@
 #include <utility>
 #include <vector>
 
-#include <swapmm/plan/overlap_ledger.hpp>
+#include <swapmm/plan/problem/overlap_ledger.hpp>
 
 namespace swapmm::test {
 namespace {
+
+using namespace swapmm::planning;
 
 using Time = std::int64_t;
 constexpr Time unknown = std::numeric_limits<Time>::max();

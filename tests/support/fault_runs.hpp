@@ -11,8 +11,8 @@
 #include <string_view>
 #include <utility>
 
-#include <swapmm/backend/fault_plan.hpp>
-#include <swapmm/backend/faulty.hpp>
+#include <swapmm/backend/testing/fault_plan.hpp>
+#include <swapmm/backend/testing/faulty.hpp>
 
 #include "support/fault_programs.hpp"
 

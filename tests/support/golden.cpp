@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "golden.hpp"
+#include "support/golden.hpp"
 
 #include <doctest/doctest.h>
 

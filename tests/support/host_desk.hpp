@@ -12,7 +12,7 @@
 #include <vector>
 
 #include <swapmm/error.hpp>
-#include <swapmm/runtime/host_pool.hpp>
+#include <swapmm/runtime/values/host_pool.hpp>
 
 #include "support/null_backend.hpp"
 

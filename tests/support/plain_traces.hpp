@@ -10,8 +10,8 @@
 #include <utility>
 #include <vector>
 
-#include <swapmm/plan/planner.hpp>
-#include <swapmm/plan/validator.hpp>
+#include <swapmm/plan/planners.hpp>
+#include <swapmm/plan/validate.hpp>
 
 namespace swapmm::test {
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "plan_executor.hpp"
+#include "support/plan_executor.hpp"
 
 #include <algorithm>
 #include <functional>
@@ -9,7 +9,7 @@
 #include <tuple>
 #include <utility>
 
-#include "random_trace.hpp"
+#include "support/random_trace.hpp"
 
 namespace swapmm::test {
 namespace {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "plan_mutations.hpp"
+#include "support/plan_mutations.hpp"
 
 #include <algorithm>
 #include <array>
@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "random_trace.hpp"
+#include "support/random_trace.hpp"
 
 namespace swapmm::test {
 namespace {

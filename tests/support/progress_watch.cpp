@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "progress_watch.hpp"
+#include "support/progress_watch.hpp"
 
 #include <sys/time.h>
 #include <unistd.h>

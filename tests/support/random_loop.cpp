@@ -3,8 +3,8 @@
 
 #include <algorithm>
 
-#include <swapmm/backend/simulated/random.hpp>
-#include <swapmm/plan/planner.hpp>
+#include <swapmm/backend/testing/simulated/random.hpp>
+#include <swapmm/plan/planners.hpp>
 
 namespace swapmm::test {
 

@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include <swapmm/backend/simulated/options.hpp>
+#include <swapmm/backend/testing/simulated/options.hpp>
 #include <swapmm/base/bytes.hpp>
 #include <swapmm/ir/trace.hpp>
 #include <swapmm/options.hpp>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "random_options.hpp"
+#include "support/random_options.hpp"
 
 #include <algorithm>
 #include <array>
@@ -7,8 +7,8 @@
 #include <cstddef>
 #include <string>
 
-#include <swapmm/plan/planner.hpp>
-#include <swapmm/runtime/place_map.hpp>
+#include <swapmm/plan/planners.hpp>
+#include <swapmm/runtime/values/place_map.hpp>
 
 namespace swapmm::test {
 namespace {

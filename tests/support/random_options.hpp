@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <swapmm/backend/simulated/random.hpp>
+#include <swapmm/backend/testing/simulated/random.hpp>
 
-#include "test_program.hpp"
+#include "support/test_program.hpp"
 
 namespace swapmm::test {
 

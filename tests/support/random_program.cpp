@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "random_program.hpp"
+#include "support/random_program.hpp"
 
 #include <algorithm>
 #include <numeric>
 #include <utility>
 
-#include <swapmm/backend/simulated/random.hpp>
-#include <swapmm/plan/planner.hpp>
+#include <swapmm/backend/testing/simulated/random.hpp>
+#include <swapmm/plan/planners.hpp>
 
-#include "random_options.hpp"
+#include "support/random_options.hpp"
 
 namespace swapmm::test {
 namespace {

@@ -4,7 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "test_program.hpp"
+#include "support/test_program.hpp"
 
 namespace swapmm::test {
 

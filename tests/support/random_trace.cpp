@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "random_trace.hpp"
+#include "support/random_trace.hpp"
 
 #include <algorithm>
 #include <string>

@@ -8,10 +8,10 @@
 #include <string>
 #include <vector>
 
-#include <swapmm/backend/simulated.hpp>
+#include <swapmm/backend/testing/simulated.hpp>
 #include <swapmm/swapmm.hpp>
 
-#include "random_loop.hpp"
+#include "support/random_loop.hpp"
 
 namespace swapmm::test {
 

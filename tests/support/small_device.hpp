@@ -12,7 +12,7 @@
 #include <string_view>
 #include <vector>
 
-#include <swapmm/backend/simulated.hpp>
+#include <swapmm/backend/testing/simulated.hpp>
 #include <swapmm/error.hpp>
 
 namespace swapmm::test {

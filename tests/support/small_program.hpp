@@ -17,7 +17,7 @@
 #include <utility>
 #include <vector>
 
-#include <swapmm/backend/simulated.hpp>
+#include <swapmm/backend/testing/simulated.hpp>
 #include <swapmm/swapmm.hpp>
 
 namespace swapmm::test {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "test_program.hpp"
+#include "support/test_program.hpp"
 
 #include <limits>
 #include <ostream>

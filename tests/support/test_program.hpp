@@ -11,7 +11,7 @@
 #include <string_view>
 #include <vector>
 
-#include <swapmm/backend/simulated.hpp>
+#include <swapmm/backend/testing/simulated.hpp>
 #include <swapmm/options.hpp>
 
 namespace swapmm::test {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tiny_programs.hpp"
+#include "support/tiny_programs.hpp"
 
 #include <algorithm>
 #include <chrono>
@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "program_runner.hpp"
+#include "support/program/runner.hpp"
 
 namespace swapmm::test {
 namespace {

@@ -7,7 +7,7 @@
 #include <cstdint>
 #include <string>
 
-#include "test_program.hpp"
+#include "support/test_program.hpp"
 
 namespace swapmm::test {
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "too_large.hpp"
+#include "support/too_large.hpp"
 
 #include <algorithm>
 #include <array>

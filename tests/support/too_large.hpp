@@ -3,9 +3,9 @@
 
 #include <cstddef>
 
-#include <swapmm/backend/simulated/random.hpp>
+#include <swapmm/backend/testing/simulated/random.hpp>
 
-#include "test_program.hpp"
+#include "support/test_program.hpp"
 
 namespace swapmm::test {
 

@@ -14,7 +14,7 @@
 #include <optional>
 #include <vector>
 
-#include <swapmm/backend/simulated.hpp>
+#include <swapmm/backend/testing/simulated.hpp>
 
 #include "transformer/elements.h"
 #include "transformer/shapes.hpp"

@@ -10,7 +10,7 @@
 #include <string>
 #include <string_view>
 
-#include <swapmm/error.hpp>
+#include <swapmm/base/error.hpp>
 
 namespace swapmm {
 

@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include <swapmm/base/figures.hpp>
+#include <swapmm/base/text/figures.hpp>
 
 namespace swapmm {
 
@@ -105,25 +105,25 @@ std::string describe(const Profile& profile) {
   const Bytes peak = peak_used(profile);
   const auto iterations = static_cast<nanoseconds::rep>(profile.iteration_ends.size());
   // What is compared has one unit.
-  const FigureUnit time = time_unit(iterations > 1 ? end / iterations : end);
-  const FigureUnit copied = size_unit(std::max(in, out));
-  const FigureUnit used = size_unit(std::max(peak, profile.device_budget));
+  const text::FigureUnit time = text::time_unit(iterations > 1 ? end / iterations : end);
+  const text::FigureUnit copied = text::size_unit(std::max(in, out));
+  const text::FigureUnit used = text::size_unit(std::max(peak, profile.device_budget));
   const std::string separator = " \xC2\xB7 ";  // a middle dot
   std::string text;
   if (profile.spans.empty()) {
     text = "nothing ran";
   } else if (iterations == 0) {
-    text = time_text(end, time) + " without a whole iteration";
+    text = text::time_text(end, time) + " without a whole iteration";
   } else if (iterations == 1) {
-    text = "iteration " + time_text(end, time);
+    text = "iteration " + text::time_text(end, time);
   } else {
-    text = std::to_string(iterations) + " iterations of " + time_text(end / iterations, time) + " on average";
+    text = std::to_string(iterations) + " iterations of " + text::time_text(end / iterations, time) + " on average";
   }
-  text += separator + "idle " + time_text(idle, time) + " (" + percent_text(idle, end) + ')';
-  text += separator + size_text(in, copied) + " in, " + size_text(out, copied) + " out";
+  text += separator + "idle " + text::time_text(idle, time) + " (" + text::percent_text(idle, end) + ')';
+  text += separator + text::size_text(in, copied) + " in, " + text::size_text(out, copied) + " out";
   if (iterations > 1) text += ", in all";
-  text += separator + "peak " + size_text(peak, used);
-  if (profile.device_budget.value != 0) text += " of a budget of " + size_text(profile.device_budget, used);
+  text += separator + "peak " + text::size_text(peak, used);
+  if (profile.device_budget.value != 0) text += " of a budget of " + text::size_text(profile.device_budget, used);
   return text;
 }
 

@@ -49,10 +49,10 @@ struct IlpResult {
 /// The planner `ilp`: integer linear programs, solved by COIN-OR Cbc. Part of the component `ilp` (target
 /// swapmm::ilp), which links Cbc; the core does not.
 ///
-/// With up to 14 operations and 14 absences (plan/overlap_ledger.hpp), a program over times and orders
-/// (plan/ilp_orders.hpp) is exact but for the packing of offsets: what it finds is the optimum if it packs, and a bound
+/// With up to 14 operations and 14 absences (plan/problem/overlap_ledger.hpp), a program over times and orders
+/// (plan/ilp/orders.hpp) is exact but for the packing of offsets: what it finds is the optimum if it packs, and a bound
 /// in any case. Where it does not pack, small random changes look for the best that does.
-/// Otherwise a program over slots (plan/ilp_slots.hpp) is a relaxation: its optimum bounds every plan, and it chooses
+/// Otherwise a program over slots (plan/ilp/slots.hpp) is a relaxation: its optimum bounds every plan, and it chooses
 /// who goes out. When each leaves and returns is then found by overlap_stays(), packed, with less of the budget where
 /// it does not pack, and simulated; tensors trade places as in excess-overlap.
 /// The result is never worse than Belady's and excess-overlap's plans, which are tried first.

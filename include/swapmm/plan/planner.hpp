@@ -3,7 +3,6 @@
 
 #include <chrono>
 #include <functional>
-#include <span>
 #include <string_view>
 
 #include <swapmm/base/result.hpp>
@@ -39,17 +38,5 @@ struct NamedPlanner {
   Planner make;              ///< the function
   std::string_view summary;  ///< one line for a person
 };
-
-/// All planners, simplest first: per-operation, on-demand, belady, vdnn-all, vdnn-conv, slack, excess-overlap, best;
-/// and `ilp`, once provide_ilp() (plan/ilp.hpp) has been called.
-[[nodiscard]] std::span<const NamedPlanner> planners();
-
-/// Runs the planner of that name; an unknown name is a Problem that lists the known ones.
-[[nodiscard]] Result<Plan> make_plan(std::string_view planner, const Trace& trace, const Machine& machine,
-                                     const PlanningOptions& options = {});
-
-/// What provide_ilp() of the component `ilp` calls: planners() and make_plan() know that planner as `ilp` from now on,
-/// in the whole process. Without it, make_plan("ilp") is a Problem that says what to link.
-void provide_planner_ilp(Planner make);
 
 }  // namespace swapmm

@@ -18,7 +18,7 @@ from xml.sax.saxutils import escape
 WIDTH, HEIGHT = 900, 520
 LEFT, RIGHT, TOP, BOTTOM = 76, 36, 128, 56
 
-# In the order of the legend: colour, marker, line. The colours of profiles (include/swapmm/ir/profile_svg.cpp).
+# In the order of the legend: colour, marker, line. The colours of profiles (include/swapmm/formats/profile_svg.cpp).
 STYLES = {
     "swapmm plan": ("#1a3a5c", "circle", ""),
     "swapmm on demand": ("#56b4e9", "square", ""),

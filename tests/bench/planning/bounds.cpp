@@ -14,13 +14,15 @@
 #include <thread>
 #include <utility>
 
-#include <swapmm/plan/lower_bound.hpp>
-#include <swapmm/plan/machine_json.hpp>
+#include <swapmm/formats/machine_json.hpp>
+#include <swapmm/plan/relaxation/lower_bound.hpp>
 
 #include "table.hpp"
 
 namespace swapmm::bench {
 namespace {
+
+using namespace swapmm::planning;
 
 /// FNV-1a. What it tells apart are files of this benchmark.
 std::uint64_t hash(std::string_view text) {

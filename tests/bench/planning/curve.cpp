@@ -3,8 +3,8 @@
 #include <map>
 
 #include <swapmm/ir/liveness.hpp>
-#include <swapmm/plan/planner.hpp>
-#include <swapmm/plan/validator.hpp>
+#include <swapmm/plan/planners.hpp>
+#include <swapmm/plan/validate.hpp>
 
 #include "bounds.hpp"
 #include "parts.hpp"

@@ -7,7 +7,7 @@
 #include <random>
 #include <utility>
 
-#include <swapmm/plan/validator.hpp>
+#include <swapmm/plan/validate.hpp>
 
 #include "bounds.hpp"
 #include "parts.hpp"

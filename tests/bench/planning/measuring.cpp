@@ -10,9 +10,9 @@
 #include <stdexcept>
 #include <utility>
 
+#include <swapmm/formats/trace_json.hpp>
 #include <swapmm/ir/liveness.hpp>
-#include <swapmm/ir/trace_json.hpp>
-#include <swapmm/plan/planner.hpp>
+#include <swapmm/plan/planners.hpp>
 
 namespace swapmm::bench {
 namespace {

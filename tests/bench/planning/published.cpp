@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 
-#include <swapmm/plan/validator.hpp>
+#include <swapmm/plan/validate.hpp>
 
 #include "bounds.hpp"
 #include "parts.hpp"

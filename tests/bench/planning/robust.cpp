@@ -4,7 +4,7 @@
 #include <random>
 #include <span>
 
-#include <swapmm/plan/simulator.hpp>
+#include <swapmm/plan/simulate.hpp>
 #include <swapmm/plan/step_times.hpp>
 
 #include "disturbances.hpp"

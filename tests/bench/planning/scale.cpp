@@ -4,12 +4,12 @@
 #include <optional>
 #include <utility>
 
-#include <swapmm/plan/lower_bound.hpp>
-#include <swapmm/plan/overlap_ledger.hpp>
-#include <swapmm/plan/planner.hpp>
-#include <swapmm/plan/planning_case.hpp>
-#include <swapmm/plan/simulator.hpp>
-#include <swapmm/plan/validator.hpp>
+#include <swapmm/plan/planners.hpp>
+#include <swapmm/plan/problem/overlap_ledger.hpp>
+#include <swapmm/plan/problem/planning_case.hpp>
+#include <swapmm/plan/relaxation/lower_bound.hpp>
+#include <swapmm/plan/simulate.hpp>
+#include <swapmm/plan/validate.hpp>
 
 #include "bounds.hpp"
 #include "parts.hpp"

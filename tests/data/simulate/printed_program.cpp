@@ -14,8 +14,8 @@
 #include <utility>
 #include <vector>
 
-#include <swapmm/backend/simulated.hpp>
-#include <swapmm/backend/simulated/pattern.hpp>
+#include <swapmm/backend/testing/simulated.hpp>
+#include <swapmm/backend/testing/simulated/pattern.hpp>
 #include <swapmm/swapmm.hpp>
 
 using namespace swapmm;

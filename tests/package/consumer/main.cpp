@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Links what the library itself links: its parser and its SHA-256.
+#include <swapmm/formats/trace_json.hpp>
 #include <swapmm/ir/trace.hpp>
-#include <swapmm/ir/trace_json.hpp>
 #include <swapmm/version.hpp>
 
 int main() {

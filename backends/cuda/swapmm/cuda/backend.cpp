@@ -9,12 +9,12 @@
 #include <utility>
 
 #include <swapmm/backend/device_choice.hpp>
+#include <swapmm/base/error.hpp>
 #include <swapmm/cuda/devices.hpp>
 #include <swapmm/cuda/measure.hpp>
 #include <swapmm/cuda/numa.hpp>
 #include <swapmm/cuda/session.hpp>
 #include <swapmm/cuda/status.hpp>
-#include <swapmm/error.hpp>
 
 namespace swapmm::cuda {
 

@@ -3,10 +3,10 @@
 #include <memory>
 #include <utility>
 
+#include <swapmm/base/error.hpp>
 #include <swapmm/cuda/backend.hpp>
 #include <swapmm/cuda/session.hpp>
 #include <swapmm/cuda/status.hpp>
-#include <swapmm/error.hpp>
 
 namespace swapmm::cuda {
 

@@ -4,10 +4,10 @@
 #include <string>
 #include <vector>
 
+#include <swapmm/base/error.hpp>
 #include <swapmm/cuda/devices.hpp>
 #include <swapmm/cuda/numa.hpp>
 #include <swapmm/cuda/status.hpp>
-#include <swapmm/error.hpp>
 
 namespace swapmm::cuda {
 

@@ -6,7 +6,7 @@
 
 #include <cuda_runtime_api.h>
 
-#include <swapmm/error.hpp>
+#include <swapmm/base/error.hpp>
 
 namespace swapmm::cuda {
 

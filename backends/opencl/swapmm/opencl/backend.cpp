@@ -16,7 +16,7 @@
 #include <vector>
 
 #include <swapmm/backend/device_choice.hpp>
-#include <swapmm/error.hpp>
+#include <swapmm/base/error.hpp>
 #include <swapmm/opencl/devices.hpp>
 #include <swapmm/opencl/info.hpp>
 #include <swapmm/opencl/session.hpp>

@@ -8,7 +8,7 @@
 #include <string_view>
 #include <utility>
 
-#include <swapmm/error.hpp>
+#include <swapmm/base/error.hpp>
 #include <swapmm/opencl/info.hpp>
 #include <swapmm/opencl/status.hpp>
 

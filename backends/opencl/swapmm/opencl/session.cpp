@@ -11,7 +11,7 @@
 #include <utility>
 #include <vector>
 
-#include <swapmm/error.hpp>
+#include <swapmm/base/error.hpp>
 #include <swapmm/opencl/info.hpp>
 #include <swapmm/opencl/status.hpp>
 

@@ -4,7 +4,7 @@
 #include <string>
 #include <string_view>
 
-#include <swapmm/error.hpp>
+#include <swapmm/base/error.hpp>
 #include <swapmm/opencl/handle.hpp>
 
 namespace swapmm::opencl {

@@ -1,0 +1,335 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// A backend around a backend, in which one chosen call goes wrong in one chosen way. Tests loop over the calls, so
+// that every place where an API can fail is a place where the library was seen to survive it.
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include <swapmm/backend/backend.hpp>
+#include <swapmm/backend/testing/fault_plan.hpp>
+#include <swapmm/backend/testing/fault_state.hpp>
+#include <swapmm/base/bytes.hpp>
+#include <swapmm/base/error.hpp>
+
+namespace swapmm {
+
+template <class B>
+class Faulty {
+ public:
+  /// An object whose first use may fail, as planned.
+  template <class Inner>
+  struct Lazy {
+    Inner inner;
+    mutable std::optional<FaultPlan> fails_at_use;
+
+    void use() const {
+      if (const auto plan = std::exchange(fails_at_use, std::nullopt)) throw injected_error(*plan);
+    }
+  };
+
+  class DeviceMemory {
+   private:
+    friend class Faulty;
+    explicit DeviceMemory(Lazy<typename B::DeviceMemory> object) : object_(std::move(object)) {}
+    Lazy<typename B::DeviceMemory> object_;
+  };
+
+  class HostMemory {
+   public:
+    [[nodiscard]] std::byte* data() { return object_.inner.data(); }
+    [[nodiscard]] const std::byte* data() const { return object_.inner.data(); }
+    [[nodiscard]] typename B::HostMemory& inner() { return object_.inner; }
+
+   private:
+    friend class Faulty;
+    explicit HostMemory(Lazy<typename B::HostMemory> object) : object_(std::move(object)) {}
+    Lazy<typename B::HostMemory> object_;
+  };
+
+  class Address {
+   public:
+    /// Throws where the address, or the memory it lies in, fails at its first use.
+    [[nodiscard]] const typename B::Address& inner() const {
+      object_.use();
+      return object_.inner;
+    }
+
+   private:
+    friend class Faulty;
+    explicit Address(Lazy<typename B::Address> object) : object_(std::move(object)) {}
+    Lazy<typename B::Address> object_;
+  };
+
+  class Event {
+   private:
+    friend class Faulty;
+    explicit Event(Lazy<typename B::Event> object) : object_(std::move(object)) {}
+    Lazy<typename B::Event> object_;
+    std::optional<FaultPlan> failed_;  // the work before this point, as planned
+  };
+
+  using Queue = typename B::Queue;
+  using NativeEvent = typename B::NativeEvent;
+  using WaitList = typename B::WaitList;
+  using Where = CallSite;  ///< of a call: where it was made
+
+  template <class T>
+  struct View : B::template View<T> {
+    View(const Address& address, std::size_t count) : B::template View<T>(address.inner(), count) {}
+  };
+
+  explicit Faulty(B inner, const FaultPlan& plan = {})
+      : inner_(std::move(inner)), state_(std::make_shared<FaultState>(plan)) {}
+
+  [[nodiscard]] B& inner() { return inner_; }
+
+  /// Calls that went wrong so far. Those of the modes late and lazy show later, or never.
+  [[nodiscard]] std::uint64_t fired() const { return state_->fired(); }
+  [[nodiscard]] std::uint64_t calls(FaultClass fault_class) const { return state_->calls(fault_class); }
+  /// Forgets what was, counts from 0 again, and injects this from now on; {} for nothing.
+  void restart(const FaultPlan& plan) { state_->restart(plan); }
+  /// Until restart(), the chooser says which calls go wrong.
+  void choose_by(FaultChooser chooser) { state_->choose_by(std::move(chooser)); }
+  /// For the test's own operations to call.
+  void fault_point(Where where = Where::current()) {
+    const auto plan = state_->gate(FaultClass::user_callback, where);
+    if (!plan) return;
+    state_->count_fired();
+    throw CallbackFault(injected_error(*plan).what());
+  }
+  /// Around what the test's own operations queue on the compute queue.
+  template <class Queue_it>
+  void launch(Queue_it&& queue_it, Where where = Where::current()) {
+    const auto plan = enter(FaultClass::launch, where);
+    if (is(plan, FaultMode::slow)) delay(QueueKind::compute);
+    if (is(plan, FaultMode::late)) fail(QueueKind::compute);
+    queue_it();
+    leave(plan);
+  }
+
+  [[nodiscard]] const Capabilities& capabilities() const { return inner_.capabilities(); }
+
+  [[nodiscard]] DeviceMemory allocate(Bytes size, Where where = Where::current()) {
+    return DeviceMemory(make(FaultClass::device_allocation, where, [&] { return inner_.allocate(size); }));
+  }
+  [[nodiscard]] HostMemory allocate_host(Bytes size, HostKind kind, Where where = Where::current()) {
+    const FaultClass fault_class =
+        kind == HostKind::pinned ? FaultClass::pinned_allocation : FaultClass::pageable_allocation;
+    return HostMemory(make(fault_class, where, [&] { return inner_.allocate_host(size, kind); }));
+  }
+  [[nodiscard]] Address address(DeviceMemory& memory, Bytes offset, Bytes size, Where where = Where::current()) {
+    auto made =
+        make(FaultClass::address_creation, where, [&] { return inner_.address(memory.object_.inner, offset, size); });
+    // Memory that the API allocates at its first use is used through an address.
+    if (auto plan = std::exchange(memory.object_.fails_at_use, std::nullopt)) made.fails_at_use = plan;
+    return Address(std::move(made));
+  }
+  [[nodiscard]] Event make_event(Where where = Where::current()) {
+    return Event(make(FaultClass::event_creation, where, [&] { return inner_.make_event(); }));
+  }
+
+  void copy_to_device(const Address& to, const HostMemory& from, Bytes from_offset, Bytes size,
+                      std::span<const Event* const> waits, Event& event, Where where = Where::current()) {
+    const auto plan = enter(FaultClass::copy_to_device, where);
+    copy(plan, QueueKind::h2d, to, from, waits, event, [&](std::span<const InnerEvent* const> w) {
+      inner_.copy_to_device(to.object_.inner, from.object_.inner, from_offset, size, w, event.object_.inner);
+    });
+  }
+  void copy_to_host(HostMemory& to, Bytes to_offset, const Address& from, Bytes size,
+                    std::span<const Event* const> waits, Event& event, Where where = Where::current()) {
+    const auto plan = enter(FaultClass::copy_to_host, where);
+    copy(plan, QueueKind::d2h, from, to, waits, event, [&](std::span<const InnerEvent* const> w) {
+      inner_.copy_to_host(to.object_.inner, to_offset, from.object_.inner, size, w, event.object_.inner);
+    });
+  }
+
+  void wait(QueueKind queue, std::span<const Event* const> waits, Where where = Where::current()) {
+    const auto plan = enter(FaultClass::barrier_wait, where);
+    if (is(plan, FaultMode::slow)) delay(queue);
+    inner_.wait(queue, inner_events(waits));
+    pass_on_failure(queue, waits);
+    leave(plan);
+  }
+  void record(QueueKind queue, Event& event, Where where = Where::current()) {
+    const auto plan = enter(FaultClass::record, where);
+    event.object_.use();
+    if (is(plan, FaultMode::slow)) delay(queue);
+    if (is(plan, FaultMode::late) && failures_stick()) fail(queue);
+    inner_.record(queue, event.object_.inner);
+    end_span(queue, plan, event);
+    leave(plan);
+  }
+  void flush(QueueKind queue, Where where = Where::current()) {
+    call(FaultClass::flush, where, [&] { inner_.flush(queue); });
+  }
+
+  [[nodiscard]] Queue& queue(Where where = Where::current()) {
+    const auto plan = enter(FaultClass::queue_access, where);
+    if (is(plan, FaultMode::slow)) delay(QueueKind::compute);
+    leave(plan);
+    return inner_.queue();
+  }
+  [[nodiscard]] WaitList wait_list(std::span<const Event* const> waits, Where where = Where::current()) {
+    const auto plan = enter(FaultClass::queue_access, where);
+    WaitList list = inner_.wait_list(inner_events(waits));
+    pass_on_failure(QueueKind::compute, waits);
+    leave(plan);
+    return list;
+  }
+  void adopt(Event& event, NativeEvent native, Where where = Where::current()) {
+    const auto plan = enter(FaultClass::adopt, where);
+    event.object_.use();
+    if (is(plan, FaultMode::late) && failures_stick()) {
+      fail(QueueKind::compute);
+      inner_.record(QueueKind::compute, event.object_.inner);
+    } else {
+      inner_.adopt(event.object_.inner, std::move(native));
+    }
+    end_span(QueueKind::compute, plan, event);
+    leave(plan);
+  }
+
+  [[nodiscard]] EventStatus status(const Event& event, Where where = Where::current()) {
+    if (state_->lost()) return EventStatus::failed;
+    EventStatus result = EventStatus::running;
+    call(FaultClass::status_query, where, [&] { result = inner_.status(event.object_.inner); });
+    return result == EventStatus::complete && event.failed_ ? EventStatus::failed : result;
+  }
+  void wait(const Event& event, Where where = Where::current()) {
+    call(FaultClass::host_wait, where, [&] { inner_.wait(event.object_.inner); });
+    if (event.failed_) throw injected_error(*event.failed_);
+  }
+  void finish(Where where = Where::current()) {
+    try {
+      call(FaultClass::finish, where, [&] { inner_.finish(); });
+    } catch (const BackendError&) {
+      inner_.finish();  // nothing runs any more, whatever is thrown
+      throw;
+    }
+  }
+
+  void set_timing(bool on, Where where = Where::current()) {
+    call(FaultClass::timing, where, [&] { inner_.set_timing(on); });
+  }
+  [[nodiscard]] std::optional<std::chrono::nanoseconds> elapsed(const Event& from, const Event& to,
+                                                                Where where = Where::current()) {
+    std::optional<std::chrono::nanoseconds> result;
+    call(FaultClass::timing, where, [&] { result = inner_.elapsed(from.object_.inner, to.object_.inner); });
+    if (from.failed_ || to.failed_) return std::nullopt;
+    return result;
+  }
+
+  void note_host_access(const HostMemory& memory, Bytes offset, Bytes size, bool write) requires
+      requires(B b, const typename B::HostMemory& host) {
+    b.note_host_access(host, offset, size, write);
+  }
+  { inner_.note_host_access(memory.object_.inner, offset, size, write); }
+
+ private:
+  using InnerEvent = typename B::Event;
+
+  // Of backends for tests.
+  static constexpr bool can_delay = requires(B b) { b.delay(QueueKind::compute); };
+  static constexpr bool can_fail = requires(B b) { b.fail(QueueKind::compute); };
+
+  [[nodiscard]] bool failures_stick() const { return inner_.capabilities().failures_stick; }
+  [[nodiscard]] static bool is(const std::optional<FaultPlan>& plan, FaultMode mode) {
+    return plan && plan->mode == mode;
+  }
+  /// Whether a call of the class can go wrong in that way on this very backend.
+  [[nodiscard]] bool possible(FaultClass fault_class, FaultMode mode) const {
+    if (mode == FaultMode::slow) return can_delay;
+    if (mode == FaultMode::late) return can_fail || (!failures_stick() && fault_class != FaultClass::launch);
+    return true;
+  }
+
+  /// The plan by which this call goes wrong after it was accepted, if it does.
+  std::optional<FaultPlan> enter(FaultClass fault_class, const Where& where) {
+    const auto plan = state_->gate(fault_class, where);
+    if (!plan || !possible(fault_class, plan->mode)) return std::nullopt;
+    state_->count_fired();
+    if (plan->mode == FaultMode::device_lost) {
+      state_->lose_device(*plan);
+      inner_.finish();  // nothing of a lost device touches memory any more
+    }
+    if (plan->mode == FaultMode::device_lost || plan->mode == FaultMode::once || plan->mode == FaultMode::for_ever) {
+      throw injected_error(*plan);
+    }
+    return plan;
+  }
+  void leave(const std::optional<FaultPlan>& plan) {
+    if (is(plan, FaultMode::blind)) throw injected_error(*plan);
+  }
+  template <class Call>
+  void call(FaultClass fault_class, const Where& where, Call&& inner_call) {
+    const auto plan = enter(fault_class, where);
+    inner_call();
+    leave(plan);
+  }
+
+  template <class Make>
+  auto make(FaultClass fault_class, const Where& where, Make&& make_inner) {
+    const auto plan = enter(fault_class, where);
+    Lazy<decltype(make_inner())> made{make_inner(), std::nullopt};
+    if (is(plan, FaultMode::lazy)) made.fails_at_use = plan;
+    leave(plan);
+    return made;
+  }
+
+  template <class Copy>
+  void copy(const std::optional<FaultPlan>& plan, QueueKind queue, const Address& address, const HostMemory& host,
+            std::span<const Event* const> waits, Event& event, Copy&& inner_copy) {
+    address.object_.use();
+    host.object_.use();
+    event.object_.use();
+    pass_on_failure(queue, waits);
+    if (is(plan, FaultMode::late) || state_->failing[index(queue)]) {
+      // Its place in the queue stays, so that it fails when it would have ended.
+      inner_.wait(queue, inner_events(waits));
+      if (failures_stick()) fail(queue);
+      inner_.record(queue, event.object_.inner);
+    } else {
+      if (is(plan, FaultMode::slow)) delay(queue);
+      inner_copy(inner_events(waits));
+    }
+    end_span(queue, plan, event);
+    leave(plan);
+  }
+
+  std::span<const InnerEvent* const> inner_events(std::span<const Event* const> events) {
+    scratch_.clear();
+    for (const Event* event : events) scratch_.push_back(&event->object_.inner);
+    return scratch_;
+  }
+  /// Work behind an event that failed fails too.
+  void pass_on_failure(QueueKind queue, std::span<const Event* const> waits) {
+    for (const Event* event : waits) {
+      if (event->failed_) state_->failing[index(queue)] = event->failed_;
+    }
+  }
+  /// The event now stands for all work on the queue since the one before.
+  void end_span(QueueKind queue, const std::optional<FaultPlan>& plan, Event& event) {
+    event.failed_ = std::exchange(state_->failing[index(queue)], std::nullopt);
+    if (is(plan, FaultMode::late) && !failures_stick()) event.failed_ = plan;
+  }
+  void delay(QueueKind queue) {
+    if constexpr (can_delay) inner_.delay(queue);
+  }
+  void fail(QueueKind queue) {
+    if constexpr (can_fail) inner_.fail(queue);
+  }
+
+  B inner_;
+  std::shared_ptr<FaultState> state_;
+  std::vector<const InnerEvent*> scratch_;
+};
+
+}  // namespace swapmm

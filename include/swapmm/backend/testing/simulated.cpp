@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <swapmm/backend/testing/simulated.hpp>
+
+#include <limits>
+
+#include <swapmm/base/error.hpp>
+
+namespace swapmm::simulated {
+
+struct Backend::Shared {
+  explicit Shared(const Options& options) : device(options), queue(Queue(&device)) {}
+
+  Device device;
+  Queue queue;
+};
+
+namespace {
+
+void wait_for_all(Device::Issue& issue, std::span<const Event* const> waits, const auto& point_of) {
+  for (const Event* event : waits) issue.wait_for(point_of(*event));
+}
+
+/// An object that was moved from, or one of another device.
+template <class Object>
+void check_owner(const Object& claim, const Device& device) {
+  if (claim.device() != &device) {
+    throw BackendError(BackendError::Kind::failed, -34, "simulated device: an object that is not of this device");
+  }
+}
+
+}  // namespace
+
+NativeEvent Queue::queue(std::string_view name, std::chrono::nanoseconds duration, const Touches& touches,
+                         const WaitList* waits, int phases, Body body) {
+  Device::Issue issue(*device_, QueueKind::compute);
+  if (waits != nullptr) {
+    waits->for_each([&](const Point& point) { issue.wait_for(point); });
+  }
+  return NativeEvent(device_->kernel(issue, name, duration, touches.all(), phases, waits != nullptr, std::move(body)));
+}
+
+Backend::Backend(const Options& options) : shared_(std::make_shared<Shared>(options)) {}
+
+const Capabilities& Backend::capabilities() const { return shared_->device.capabilities(); }
+
+DeviceMemory Backend::allocate(Bytes size) {
+  const BlockId id = shared_->device.allocate(size);
+  return DeviceMemory({std::shared_ptr<Device>(shared_, &shared_->device), id});
+}
+
+HostMemory Backend::allocate_host(Bytes size, HostKind kind) {
+  const BlockId id = shared_->device.allocate_host(size, kind);
+  return {{std::shared_ptr<Device>(shared_, &shared_->device), id}, shared_->device.host_data(id)};
+}
+
+Address Backend::address(DeviceMemory& memory, Bytes offset, Bytes size) {
+  check_owner(memory.claim_, shared_->device);
+  const Place place = shared_->device.make_address(memory.claim_.id(), offset, size);
+  return {{std::shared_ptr<Device>(shared_, &shared_->device), {}}, place};
+}
+
+Event Backend::make_event() {
+  const BlockId id = shared_->device.make_event();
+  return Event({std::shared_ptr<Device>(shared_, &shared_->device), id});
+}
+
+void Backend::copy_to_device(const Address& to, const HostMemory& from, Bytes from_offset, Bytes size,
+                             std::span<const Event* const> waits, Event& event) {
+  check_owner(from.claim_, shared_->device);
+  Device::Issue issue(shared_->device, QueueKind::h2d);
+  wait_for_all(issue, waits, [](const Event& waited) -> const Point& { return waited.point_; });
+  event.point_ =
+      shared_->device.copy(issue, CommandKind::copy_to_device, to.place(), from.claim_.id(), from_offset, size);
+}
+
+void Backend::copy_to_host(HostMemory& to, Bytes to_offset, const Address& from, Bytes size,
+                           std::span<const Event* const> waits, Event& event) {
+  check_owner(to.claim_, shared_->device);
+  Device::Issue issue(shared_->device, QueueKind::d2h);
+  wait_for_all(issue, waits, [](const Event& waited) -> const Point& { return waited.point_; });
+  event.point_ = shared_->device.copy(issue, CommandKind::copy_to_host, from.place(), to.claim_.id(), to_offset, size);
+}
+
+void Backend::wait(QueueKind queue, std::span<const Event* const> waits) {
+  Device::Issue issue(shared_->device, queue);
+  wait_for_all(issue, waits, [](const Event& waited) -> const Point& { return waited.point_; });
+  shared_->device.barrier(issue, waits.size());
+}
+
+void Backend::record(QueueKind queue, Event& event) {
+  Device::Issue issue(shared_->device, queue);
+  event.point_ = shared_->device.record(issue);
+}
+
+void Backend::flush(QueueKind queue) { shared_->device.flush(queue); }
+
+Queue& Backend::queue() { return shared_->queue; }
+
+WaitList Backend::wait_list(std::span<const Event* const> waits) {
+  WaitList list;
+  for (const Event* event : waits) {
+    if (event->point_.recorded) list.add(event->point_);
+  }
+  return list;
+}
+
+void Backend::adopt(Event& event, NativeEvent native) { event.point_ = native.point_; }
+
+EventStatus Backend::status(const Event& event) { return shared_->device.status(event.point_); }
+
+void Backend::wait(const Event& event) { shared_->device.wait(event.point_); }
+
+void Backend::finish() { shared_->device.finish(); }
+
+void Backend::set_timing(bool on) { shared_->device.set_timing(on); }
+
+std::optional<std::chrono::nanoseconds> Backend::elapsed(const Event& from, const Event& to) {
+  return shared_->device.elapsed(from.point_, to.point_);
+}
+
+void Backend::note_host_access(const HostMemory& memory, Bytes offset, Bytes size, bool write) {
+  shared_->device.note_host_access(memory.claim_.id(), offset, size, write);
+}
+
+void Backend::delay(QueueKind queue) { shared_->device.delay_next(queue); }
+
+void Backend::fail(QueueKind queue) { shared_->device.fail_next(queue); }
+
+std::uint64_t Backend::step(std::uint64_t count) { return shared_->device.step(count); }
+
+void Backend::drain() {
+  for (const QueueKind queue : {QueueKind::compute, QueueKind::h2d, QueueKind::d2h}) shared_->device.flush(queue);
+  step(std::numeric_limits<std::uint64_t>::max());
+}
+
+std::chrono::nanoseconds Backend::now() const { return shared_->device.now(); }
+const Counters& Backend::counters() const { return shared_->device.counters(); }
+std::uint64_t Backend::trace_hash() const { return shared_->device.trace_hash(); }
+const std::vector<std::string>& Backend::violations() const { return shared_->device.violations(); }
+std::uint64_t Backend::violation_count() const { return shared_->device.violation_count(); }
+void Backend::clear_violations() { shared_->device.clear_violations(); }
+const std::vector<LogEntry>& Backend::log() const { return shared_->device.log(); }
+
+}  // namespace swapmm::simulated

@@ -1,0 +1,323 @@
+// SPDX-License-Identifier: Apache-2.0
+// Objects, and how commands get into the queues. device_steps.cpp runs them; checker.cpp watches.
+
+#include <swapmm/backend/testing/simulated/device.hpp>
+
+#include <algorithm>
+#include <utility>
+
+#include <swapmm/base/error.hpp>
+
+namespace swapmm::simulated {
+
+namespace {
+
+__extension__ typedef unsigned __int128 WideNumber;  // NOLINT(modernize-use-using): __extension__ takes no alias
+
+BackendError refused(const std::string& why) { return {BackendError::Kind::failed, -30, "simulated device: " + why}; }
+
+std::int64_t copy_duration(const CopySpeed& speed, std::uint64_t bytes) {
+  const WideNumber nanoseconds = WideNumber{bytes} * 1'000'000'000U;
+  const WideNumber rounded_up = (nanoseconds + speed.bytes_per_second - 1) / speed.bytes_per_second;
+  return speed.latency.count() + static_cast<std::int64_t>(rounded_up);
+}
+
+}  // namespace
+
+Device::Device(const Options& options)
+    : options_(options),
+      heap_(options.device_bytes, options.alignment, options.check),
+      host_heap_(options.check),
+      order_(options) {
+  capabilities_.device_name = options.device_name;
+  capabilities_.alignment = options.alignment;
+  capabilities_.max_allocation = options.max_allocation;
+  capabilities_.host_slab = options.host_slab;
+  capabilities_.failures_stick = options.failures_stick;
+  capabilities_.copy_engines = options.half_duplex ? 1 : 2;
+  conflicts_.reserve(agent_count);
+  // A test that lets memory end tests the library: the device has its own.
+  constexpr std::size_t usual_failures = 64;
+  for (Queue& queue : queues_) queue.failed.reserve(usual_failures);
+}
+
+BlockId Device::allocate(Bytes size) {
+  host_calls();
+  if (size.value == 0) throw refused("a device memory of 0 bytes");
+  if (options_.max_allocation && size > *options_.max_allocation) {
+    throw BackendError(BackendError::Kind::out_of_device_memory, -61,
+                       "simulated device: " + std::to_string(size.value) + " bytes in one memory, at most " +
+                           std::to_string(options_.max_allocation->value));
+  }
+  deferred_.reserve(counters_.device_memories.live + counters_.host_memories.live + deferred_.size() + 1);
+  auto number = heap_.allocate(size.value);
+  if (!number && !deferred_.empty()) {  // the bytes of memories released under running work come back when it ends
+    for (Queue& queue : queues_) queue.flushed = queue.commands.tail();
+    while (!deferred_.empty() && step(1) == 1) {
+    }
+    number = heap_.allocate(size.value);
+  }
+  if (!number) {
+    throw BackendError(BackendError::Kind::out_of_device_memory, -4,
+                       "simulated device: no " + std::to_string(size.value) + " bytes in one piece, " +
+                           std::to_string(counters_.device_bytes.value) + " of " + std::to_string(heap_.size()) +
+                           " in use");
+  }
+  const DeviceBlock& block = heap_.block(*number);
+  if (options_.check) {
+    try {
+      device_shadow_.reset(block.offset, block.offset + block.capacity);
+    } catch (...) {
+      heap_.free(*number);
+      throw;
+    }
+  }
+  ++counters_.device_memories.live;
+  ++counters_.device_memories.made;
+  counters_.device_bytes += size;
+  counters_.peak_device_bytes = std::max(counters_.peak_device_bytes, counters_.device_bytes);
+  return {*number, block.generation};
+}
+
+void Device::release(BlockId id) noexcept {
+  DeviceBlock& block = heap_.block(id.number);
+  --counters_.device_memories.live;
+  finish_release(block, false, id.number);
+}
+
+BlockId Device::allocate_host(Bytes size, HostKind kind) {
+  host_calls();
+  if (size.value == 0) throw refused("a host memory of 0 bytes");
+  const auto over = [&](const std::optional<Bytes>& limit, Bytes used) {
+    return limit && (size > *limit || used > *limit - size);
+  };
+  if (over(options_.host_bytes, counters_.host_bytes) ||
+      (kind == HostKind::pinned && over(options_.pinned_bytes, counters_.pinned_bytes))) {
+    throw BackendError(BackendError::Kind::out_of_host_memory, -6,
+                       "simulated device: no " + std::to_string(size.value) + " bytes of host memory, " +
+                           std::to_string(counters_.pinned_bytes.value) + " pinned of " +
+                           std::to_string(counters_.host_bytes.value) + " in use");
+  }
+  deferred_.reserve(counters_.device_memories.live + counters_.host_memories.live + deferred_.size() + 1);
+  const std::uint32_t number = host_heap_.allocate(size.value, kind);
+  ++counters_.host_memories.live;
+  ++counters_.host_memories.made;
+  counters_.host_bytes += size;
+  counters_.peak_host_bytes = std::max(counters_.peak_host_bytes, counters_.host_bytes);
+  if (kind == HostKind::pinned) counters_.pinned_bytes += size;
+  return {number, host_heap_.block(number).generation};
+}
+
+void Device::release_host(BlockId id) noexcept {
+  HostBlock& block = host_heap_.block(id.number);
+  --counters_.host_memories.live;
+  finish_release(block, true, id.number);
+}
+
+void Device::finish_release(Block& block, bool on_host, std::uint32_t number) noexcept {
+  block.state = BlockState::released;
+  deferred_.push_back({on_host, number});  // room was made when the block was allocated
+  free_unused();
+}
+
+void Device::free_unused() noexcept {
+  const Progress progress = done();
+  std::erase_if(deferred_, [&](const Deferred& deferred) {
+    if (deferred.on_host) {
+      HostBlock& block = host_heap_.block(deferred.number);
+      if (!block.unused(progress)) return false;
+      counters_.host_bytes -= Bytes{block.size};
+      if (block.kind == HostKind::pinned) counters_.pinned_bytes -= Bytes{block.size};
+      if (options_.at_release) options_.at_release({block.storage.get(), block.size});
+      host_heap_.free(deferred.number);
+    } else {
+      DeviceBlock& block = heap_.block(deferred.number);
+      if (!block.unused(progress)) return false;
+      counters_.device_bytes -= Bytes{block.size};
+      if (options_.at_release) options_.at_release({heap_.data(block.offset), block.size});
+      heap_.free(deferred.number);
+    }
+    return true;
+  });
+}
+
+Place Device::make_address(BlockId memory, Bytes offset, Bytes size) {
+  host_calls();
+  const DeviceBlock& block = heap_.block(memory.number);
+  if (size.value == 0) throw refused("an address of 0 bytes");
+  if (offset.value % options_.alignment.value != 0) {
+    throw refused("the offset " + std::to_string(offset.value) + " is no multiple of the alignment " +
+                  std::to_string(options_.alignment.value));
+  }
+  if (offset.value > block.size || size.value > block.size - offset.value) {
+    throw refused("a place at " + std::to_string(offset.value) + " of " + std::to_string(size.value) +
+                  " bytes in a memory of " + std::to_string(block.size));
+  }
+  ++counters_.addresses.live;
+  ++counters_.addresses.made;
+  return {this, memory, heap_.data(block.offset + offset.value), size.value};
+}
+
+void Device::release_address(BlockId) noexcept { --counters_.addresses.live; }
+
+BlockId Device::make_event() {
+  host_calls();
+  ++counters_.events.live;
+  ++counters_.events.made;
+  return {};
+}
+
+void Device::release_event(BlockId) noexcept { --counters_.events.live; }
+
+Device::Issue::Issue(Device& device, QueueKind queue) : device_(device), queue_(queue) {
+  device.host_calls();
+  Queue& target = device.queue_of(queue);
+  target.commands.reserve_one();
+  waits_before_ = target.waits.tail();
+  start_ = std::max(target.end, device.now_);
+  clock_ = target.clock;
+  clock_.join(device.host_clock_);
+}
+
+Device::Issue::~Issue() {
+  if (!queued_) device_.queue_of(queue_).waits.truncate(waits_before_);
+}
+
+void Device::Issue::wait_for(const Point& point) {
+  if (!point.recorded) return;
+  if (point.device != &device_) throw refused("a wait for an event of another device");
+  start_ = std::max(start_, point.end);
+  clock_.join(point.clock);
+  const Queue& other = device_.queue_of(point.queue);
+  if (point.sequence < other.commands.head() && other.failed.empty()) return;
+  Queue& target = device_.queue_of(queue_);
+  target.waits.reserve_one();
+  target.waits.push_slot() = {point.queue, point.sequence};
+  ++waits_;
+}
+
+/// Queues it. Everything that can fail has happened.
+Device::Command& Device::push(Issue& issue, CommandKind kind, std::int64_t start, std::int64_t duration) noexcept {
+  Queue& queue = queue_of(issue.queue_);
+  Command& command = queue.commands.push_slot();
+  command.kind = kind;
+  command.is_event = kind != CommandKind::kernel && kind != CommandKind::wait;
+  command.delayed = std::exchange(queue.delay_next, false);
+  command.fails = std::exchange(queue.fail_next, false);
+  command.pieces = 1;
+  command.piece = 0;
+  command.waits = issue.waits_;
+  command.issue = issued_++;
+  command.start = start;
+  command.end = start + duration;
+  queue.end = command.end;
+  queue.clock = issue.clock_;
+  issue.queued_ = true;
+  ++counters_.queued[static_cast<std::size_t>(kind)];
+  return command;
+}
+
+/// Of the command that was queued last on the issue's queue.
+Point Device::point_of(const Issue& issue) const {
+  const Queue& queue = queue_of(issue.queue_);
+  return {true, timing_, issue.queue_, this, queue.commands.tail() - 1, queue.end, queue.clock};
+}
+
+void Device::add_log(const Issue& issue, CommandKind kind, std::string_view name, std::uint64_t bytes,
+                     std::int64_t start, std::int64_t duration) {
+  if (!options_.log) return;
+  log_.push_back({kind, issue.queue_, queue_of(issue.queue_).commands.tail(), std::string(name), Bytes{bytes},
+                  std::chrono::nanoseconds{start}, std::chrono::nanoseconds{start + duration}});
+}
+
+Point Device::kernel(Issue& issue, std::string_view name, std::chrono::nanoseconds duration,
+                     std::span<const Touch> touches, int phases, bool is_event, Body&& body) {
+  for (const Touch& touch : touches) {
+    if (touch.place.device != this) throw refused("kernel '" + std::string(name) + "' touches another device");
+  }
+  if (options_.check) {
+    for (const Touch& touch : touches) prepare_device_access(touch.place, touch.bytes);
+  }
+  add_log(issue, CommandKind::kernel, name, 0, issue.start_, duration.count());
+
+  Queue& queue = queue_of(issue.queue_);
+  const std::uint64_t count = queue.commands.tail() + 1;
+  issue.clock_.of[index(issue.queue_)] = count;
+  for (const Touch& touch : touches) {
+    if (!check_place(touch.place, touch.bytes, name)) continue;
+    heap_.block(touch.place.block.number).last_use[index(issue.queue_)] = count;
+    if (options_.check) {
+      note_device_access(touch.place, touch.bytes, touch.is_write, index(issue.queue_), issue.clock_, name);
+    }
+  }
+  Command& command = push(issue, CommandKind::kernel, issue.start_, duration.count());
+  command.is_event = is_event;
+  command.pieces = static_cast<std::uint8_t>(phases);
+  command.body = std::move(body);
+  return point_of(issue);
+}
+
+std::int64_t Device::copy_start(const Issue& issue) const {
+  return options_.half_duplex ? std::max(issue.start_, copy_engine_end_) : issue.start_;
+}
+
+Point Device::copy(Issue& issue, CommandKind kind, const Place& place, BlockId host, Bytes host_offset, Bytes size) {
+  const bool to_device = kind == CommandKind::copy_to_device;
+  const std::string_view name = to_device ? "copy to device" : "copy to host";
+  HostBlock& block = host_heap_.block(host.number);
+  if (place.device != this) throw refused("a copy with an address of another device");
+  if (size.value == 0) throw refused("a copy of 0 bytes");
+  if (size.value > place.size || host_offset.value > block.size || size.value > block.size - host_offset.value) {
+    const std::string why = std::string(name) + " of " + std::to_string(size.value) + " bytes, at " +
+                            std::to_string(host_offset.value) + " of a host memory of " + std::to_string(block.size) +
+                            " and in a place of " + std::to_string(place.size);
+    if (options_.check) report([&] { return "out of bounds: " + why; });
+    throw refused(why);
+  }
+  if (options_.check) {
+    prepare_device_access(place, size.value);
+    block.shadow.prepare(host_offset.value, host_offset.value + size.value);
+  }
+  const std::int64_t start = copy_start(issue);
+  const std::int64_t duration = copy_duration(to_device ? options_.h2d : options_.d2h, size.value);
+  add_log(issue, kind, {}, size.value, start, duration);
+
+  const std::size_t agent = index(issue.queue_);
+  const std::uint64_t count = queue_of(issue.queue_).commands.tail() + 1;
+  issue.clock_.of[agent] = count;
+  if (check_place(place, size.value, name)) {
+    heap_.block(place.block.number).last_use[agent] = count;
+    if (options_.check) note_device_access(place, size.value, to_device, agent, issue.clock_, name);
+  }
+  block.last_use[agent] = count;
+  if (options_.check) {
+    note_host_memory_access(block, host_offset.value, host_offset.value + size.value, !to_device, agent, issue.clock_,
+                            name);
+  }
+  Command& command = push(issue, kind, start, duration);
+  copy_engine_end_ = command.end;
+  command.pieces = order_.pieces(size.value);
+  command.size = size.value;
+  std::byte* const host_bytes = block.storage.get() + host_offset.value;
+  command.to = to_device ? place.data : host_bytes;
+  command.from = to_device ? host_bytes : place.data;
+  const Point point = point_of(issue);
+  // A copy of pageable memory may or may not block the host; nobody may count on either.
+  const bool may_block = options_.order != Order::virtual_time && options_.order != Order::chosen;
+  if (may_block && block.kind == HostKind::pageable && order_.coin()) run_until_done(point);
+  return point;
+}
+
+void Device::barrier(Issue& issue, std::size_t events) {
+  add_log(issue, CommandKind::wait, {}, 0, issue.start_, 0);
+  push(issue, CommandKind::wait, issue.start_, 0);
+  counters_.waited_events += events;
+}
+
+Point Device::record(Issue& issue) {
+  add_log(issue, CommandKind::record, {}, 0, issue.start_, 0);
+  push(issue, CommandKind::record, issue.start_, 0);
+  return point_of(issue);
+}
+
+}  // namespace swapmm::simulated

@@ -1,0 +1,256 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <array>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <exception>
+#include <new>
+#include <optional>
+#include <span>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <swapmm/backend/backend.hpp>
+#include <swapmm/backend/testing/simulated/body.hpp>
+#include <swapmm/backend/testing/simulated/memory.hpp>
+#include <swapmm/backend/testing/simulated/options.hpp>
+#include <swapmm/backend/testing/simulated/ring.hpp>
+#include <swapmm/backend/testing/simulated/shadow.hpp>
+#include <swapmm/backend/testing/simulated/step_order.hpp>
+
+namespace swapmm::simulated {
+
+class Device;
+
+/// A place in a device memory.
+struct Place {
+  const Device* device = nullptr;
+  BlockId block;
+  std::byte* data = nullptr;
+  std::uint64_t size = 0;
+};
+
+/// A point in a queue: the end of one command. Its virtual time and what comes before it are known when it is
+/// queued, whatever the order in which the device then moves.
+struct Point {
+  bool recorded = false;
+  bool timed = false;
+  QueueKind queue = QueueKind::compute;
+  const Device* device = nullptr;
+  std::uint64_t sequence = 0;
+  std::int64_t end = 0;
+  VectorClock clock;
+};
+
+/// Bytes that a kernel reads or writes: a declaration that the checker believes. Made from a View or an Address.
+struct Touch {
+  Place place;
+  std::uint64_t bytes = 0;
+  bool is_write = false;
+
+  template <class Seen>
+  [[nodiscard]] static Touch read(const Seen& seen) {
+    return {seen.place(), seen.bytes(), false};
+  }
+  template <class Seen>
+  [[nodiscard]] static Touch write(const Seen& seen) {
+    return {seen.place(), seen.bytes(), true};
+  }
+};
+
+/// The state behind all handles of one simulated device: three queues, a virtual clock, memory and the checker.
+class Device {
+ public:
+  explicit Device(const Options& options);
+  Device(const Device&) = delete;
+  Device& operator=(const Device&) = delete;
+  ~Device() = default;  // what is still queued is discarded
+
+  [[nodiscard]] const Options& options() const { return options_; }
+  [[nodiscard]] const Capabilities& capabilities() const { return capabilities_; }
+
+  // Objects. Releasing memory that queued commands use takes effect when they have ended.
+  [[nodiscard]] BlockId allocate(Bytes size);
+  void release(BlockId id) noexcept;
+  [[nodiscard]] BlockId allocate_host(Bytes size, HostKind kind);
+  void release_host(BlockId id) noexcept;
+  [[nodiscard]] std::byte* host_data(BlockId id) { return host_heap_.block(id.number).storage.get(); }
+  [[nodiscard]] Place make_address(BlockId memory, Bytes offset, Bytes size);
+  void release_address(BlockId id) noexcept;
+  [[nodiscard]] BlockId make_event();
+  void release_event(BlockId id) noexcept;
+
+  /// A command on its way into a queue. Given up without being queued, it leaves nothing behind.
+  class Issue {
+   public:
+    Issue(Device& device, QueueKind queue);
+    Issue(const Issue&) = delete;
+    Issue& operator=(const Issue&) = delete;
+    ~Issue();
+    void wait_for(const Point& point);
+
+   private:
+    friend class Device;
+    Device& device_;
+    QueueKind queue_;
+    std::uint64_t waits_before_;
+    std::uint32_t waits_ = 0;
+    std::int64_t start_;
+    VectorClock clock_;
+    bool queued_ = false;
+  };
+
+  Point kernel(Issue& issue, std::string_view name, std::chrono::nanoseconds duration, std::span<const Touch> touches,
+               int phases, bool is_event, Body&& body);
+  Point copy(Issue& issue, CommandKind kind, const Place& place, BlockId host, Bytes host_offset, Bytes size);
+  void barrier(Issue& issue, std::size_t events);
+  Point record(Issue& issue);
+  void flush(QueueKind queue);
+  void delay_next(QueueKind queue) { queue_of(queue).delay_next = true; }
+  void fail_next(QueueKind queue) { queue_of(queue).fail_next = true; }
+
+  // The host.
+  [[nodiscard]] EventStatus status(const Point& point);
+  void wait(const Point& point);
+  void finish();
+  void set_timing(bool on);
+  [[nodiscard]] std::optional<std::chrono::nanoseconds> elapsed(const Point& from, const Point& to);
+  void note_host_access(BlockId host, Bytes offset, Bytes size, bool write);
+
+  // For tests.
+  std::uint64_t step(std::uint64_t count);
+  [[nodiscard]] std::chrono::nanoseconds now() const { return std::chrono::nanoseconds{now_}; }
+  [[nodiscard]] const Counters& counters() const { return counters_; }
+  [[nodiscard]] std::uint64_t trace_hash() const { return hash_; }
+  [[nodiscard]] const std::vector<std::string>& violations() const { return violations_; }
+  [[nodiscard]] std::uint64_t violation_count() const { return violation_count_; }
+  void clear_violations() {
+    violations_.clear();
+    violation_count_ = 0;
+  }
+  [[nodiscard]] const std::vector<LogEntry>& log() const { return log_; }
+
+ private:
+  static constexpr std::size_t most_violation_texts = 100;
+
+  struct Command {
+    CommandKind kind{};
+    bool is_event = false;  // reports failures of everything since the last event on its queue
+    bool delayed = false;
+    bool fails = false;
+    std::uint8_t pieces = 1;
+    std::uint8_t piece = 0;
+    std::uint32_t waits = 0;  // not yet seen to have ended
+    std::uint64_t issue = 0;  // position in the order of issue over all queues
+    std::int64_t start = 0;
+    std::int64_t end = 0;
+    std::byte* to = nullptr;
+    const std::byte* from = nullptr;
+    std::uint64_t size = 0;
+    Body body;
+  };
+  struct WaitPoint {
+    QueueKind queue{};
+    std::uint64_t sequence = 0;
+  };
+  struct Failure {
+    std::uint64_t sequence = 0;
+    std::exception_ptr cause;
+  };
+  struct Queue {
+    Ring<Command> commands;
+    Ring<WaitPoint> waits;        // of the commands, in their order
+    std::int64_t end = 0;         // of the last command queued
+    VectorClock clock;            // of the last command queued
+    std::exception_ptr failing;   // something failed since the last event
+    std::vector<Failure> failed;  // events
+    std::uint64_t flushed = 0;
+    bool delay_next = false;
+    bool fail_next = false;
+  };
+  struct Deferred {
+    bool on_host = false;
+    std::uint32_t number = 0;
+  };
+
+  [[nodiscard]] Queue& queue_of(QueueKind kind) { return queues_[index(kind)]; }
+  [[nodiscard]] const Queue& queue_of(QueueKind kind) const { return queues_[index(kind)]; }
+  [[nodiscard]] bool in_virtual_time() const { return options_.order == Order::virtual_time; }
+  [[nodiscard]] Progress done() const;
+
+  // device_steps.cpp: how the device moves
+  void host_calls(bool will_wait = false);
+  [[nodiscard]] bool ready(Queue& queue);
+  [[nodiscard]] Ready ready_queues(bool host_blocked);
+  void settle();
+  void step_queue(QueueKind kind);
+  void run_piece(Command& command);
+  void end_command(Queue& queue);
+  void die(std::exception_ptr cause) noexcept;
+  void check_alive() const;
+  bool step_any();
+  bool step_earliest();
+  void run_until_now();
+  void run_until_done(const Point& point);
+  void run_all();
+  [[nodiscard]] bool has_ended(const Point& point);
+  [[nodiscard]] std::exception_ptr failure_of(QueueKind queue, std::uint64_t sequence) const;
+  void free_unused() noexcept;
+
+  Command& push(Issue& issue, CommandKind kind, std::int64_t start, std::int64_t duration) noexcept;
+  [[nodiscard]] Point point_of(const Issue& issue) const;
+  void add_log(const Issue& issue, CommandKind kind, std::string_view name, std::uint64_t bytes, std::int64_t start,
+               std::int64_t duration);
+  [[nodiscard]] std::int64_t copy_start(const Issue& issue) const;
+  void finish_release(Block& block, bool on_host, std::uint32_t number) noexcept;
+
+  // checker.cpp: what the checker sees
+  /// Collects a text. Never throws: a checker that runs out of memory still counts.
+  template <class MakeText>
+  void report(MakeText&& make_text) noexcept {
+    ++violation_count_;
+    try {
+      if (violations_.size() < most_violation_texts) violations_.push_back(make_text());
+    } catch (const std::bad_alloc&) {
+      return;
+    }
+  }
+  [[nodiscard]] bool check_place(const Place& place, std::uint64_t bytes, std::string_view who);
+  void prepare_device_access(const Place& place, std::uint64_t bytes);
+  void note_device_access(const Place& place, std::uint64_t bytes, bool write, std::size_t agent,
+                          const VectorClock& known, std::string_view who);
+  void note_host_memory_access(HostBlock& block, std::uint64_t begin, std::uint64_t end, bool write, std::size_t agent,
+                               const VectorClock& known, std::string_view who);
+  void report_conflicts(bool write, std::string_view who, std::string_view where);
+
+  Options options_;
+  Capabilities capabilities_;
+  DeviceHeap heap_;
+  HostHeap host_heap_;
+  Shadow device_shadow_;
+  std::vector<Conflict> conflicts_;
+  std::vector<Deferred> deferred_;
+  std::array<Queue, queue_count> queues_;
+  StepOrder order_;
+  VectorClock host_clock_;
+  std::int64_t now_ = 0;
+  std::int64_t copy_engine_end_ = 0;  // with half duplex
+  std::uint64_t issued_ = 0;
+  std::uint64_t hash_ = 0;
+  std::uint64_t calls_ = 0;
+  bool timing_ = false;
+  bool in_step_ = false;
+  std::exception_ptr dead_;  // why the device is lost
+  // Made before there may be no memory for it.
+  std::exception_ptr told_to_fail_ = std::make_exception_ptr(std::runtime_error("a command failed as it was told to"));
+  Counters counters_;
+  std::vector<std::string> violations_;
+  std::uint64_t violation_count_ = 0;
+  std::vector<LogEntry> log_;
+};
+
+}  // namespace swapmm::simulated

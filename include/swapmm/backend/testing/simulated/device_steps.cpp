@@ -1,0 +1,332 @@
+// SPDX-License-Identifier: Apache-2.0
+// How a simulated device moves, and how its host waits.
+
+#include <algorithm>
+#include <cassert>
+#include <cstring>
+#include <stdexcept>
+#include <string>
+#include <utility>
+
+#include <swapmm/backend/testing/simulated/device.hpp>
+#include <swapmm/backend/testing/simulated/random.hpp>
+#include <swapmm/base/error.hpp>
+
+namespace swapmm::simulated {
+
+namespace {
+
+constexpr std::array<QueueKind, queue_count> all_queues{QueueKind::compute, QueueKind::h2d, QueueKind::d2h};
+
+bool any(const Ready& ready) { return std::find(ready.begin(), ready.end(), true) != ready.end(); }
+
+std::string_view name_of(QueueKind queue) {
+  switch (queue) {
+    case QueueKind::compute: return "compute";
+    case QueueKind::h2d: return "h2d";
+    case QueueKind::d2h: return "d2h";
+  }
+  return "unknown";
+}
+
+[[noreturn]] void throw_failure(const std::exception_ptr& cause) {
+  try {
+    std::rethrow_exception(cause);
+  } catch (const BackendError&) {
+    throw;
+  } catch (const std::exception& error) {
+    throw BackendError(BackendError::Kind::failed, -14, std::string("simulated device: work failed: ") + error.what());
+  } catch (...) {
+    throw BackendError(BackendError::Kind::failed, -14, "simulated device: work failed");
+  }
+}
+
+[[noreturn]] void throw_loss(const std::exception_ptr& cause) {
+  std::string why = "work failed";
+  try {
+    std::rethrow_exception(cause);
+  } catch (const std::exception& error) {
+    why = error.what();
+  } catch (...) {  // NOLINT(bugprone-empty-catch): it says nothing
+  }
+  throw BackendError(BackendError::Kind::device_lost, -15, "simulated device: lost: " + why);
+}
+
+}  // namespace
+
+Progress Device::done() const {
+  Progress progress{};
+  for (std::size_t i = 0; i < queue_count; ++i) progress[i] = queues_[i].commands.head();
+  return progress;
+}
+
+/// Begins every function of the host: the device may move now. Where the host is about to wait, an enumeration leaves
+/// that to the wait: both ways would count the same runs twice.
+void Device::host_calls(bool will_wait) {
+  if (in_step_) {
+    throw BackendError(BackendError::Kind::failed, -30, "simulated device: called by a kernel that runs on it");
+  }
+  check_alive();
+  ++calls_;
+  if (in_virtual_time() || !options_.steps_in_calls) return;
+  if (will_wait && options_.order == Order::chosen) return;
+  order_.begin_call();
+  for (Ready ready = ready_queues(false); any(ready); ready = ready_queues(false)) {
+    const std::optional<QueueKind> next = order_.next(ready, false);
+    if (!next) return;
+    step_queue(*next);
+    check_alive();
+  }
+}
+
+void Device::check_alive() const {
+  if (dead_) throw_loss(dead_);
+}
+
+/// Nothing that is queued runs any more, and every later call of the host says so.
+void Device::die(std::exception_ptr cause) noexcept {
+  dead_ = std::move(cause);
+  for (Queue& queue : queues_) {
+    queue.failing = nullptr;
+    for (; !queue.commands.empty(); queue.commands.pop()) queue.commands.front().body.reset();
+    queue.waits.truncate(queue.waits.head());
+  }
+  free_unused();
+}
+
+/// Whether the next command of a queue could move: it was flushed, and what it waits for has ended.
+bool Device::ready(Queue& queue) {
+  if (queue.commands.empty()) return false;
+  if (options_.needs_flush && !in_virtual_time() && queue.commands.head() >= queue.flushed) return false;
+  Command& command = queue.commands.front();
+  while (command.waits > 0) {
+    const WaitPoint point = queue.waits.front();
+    if (queue_of(point.queue).commands.head() <= point.sequence) return false;
+    if (!queue.failing) queue.failing = failure_of(point.queue, point.sequence);
+    queue.waits.pop();
+    --command.waits;
+  }
+  return true;
+}
+
+Ready Device::ready_queues(bool host_blocked) {
+  if (options_.order == Order::chosen) settle();
+  Ready now{};
+  Ready delayed{};
+  for (std::size_t i = 0; i < queue_count; ++i) {
+    if (!ready(queues_[i])) continue;
+    (queues_[i].commands.front().delayed ? delayed : now)[i] = true;
+  }
+  return host_blocked && !any(now) ? delayed : now;
+}
+
+/// Waits and records move no bytes, so where choices are enumerated they are none.
+void Device::settle() {
+  for (bool moved = true; std::exchange(moved, false);) {
+    for (const QueueKind kind : all_queues) {
+      Queue& queue = queue_of(kind);
+      while (ready(queue) && !queue.commands.front().delayed &&
+             (queue.commands.front().kind == CommandKind::wait || queue.commands.front().kind == CommandKind::record)) {
+        step_queue(kind);
+        moved = true;
+      }
+    }
+  }
+}
+
+void Device::step_queue(QueueKind kind) {
+  Queue& queue = queue_of(kind);
+  Command& command = queue.commands.front();
+  ++counters_.steps;
+  const std::uint64_t where = (queue.commands.head() << 5U) | (std::uint64_t{command.piece} << 2U) | index(kind);
+  hash_ = scramble(hash_ ^ where ^ (calls_ << 40U));
+  if (!queue.failing && command.fails) queue.failing = told_to_fail_;
+  if (!queue.failing) {
+    in_step_ = true;
+    try {
+      run_piece(command);
+    } catch (...) {
+      queue.failing = std::current_exception();
+    }
+    in_step_ = false;
+  }
+  if (queue.failing && options_.failures_stick) return die(queue.failing);
+  if (queue.failing || ++command.piece >= command.pieces) end_command(queue);
+}
+
+void Device::run_piece(Command& command) {
+  if (command.kind == CommandKind::kernel) {
+    command.body(command.piece);
+  } else if (command.kind == CommandKind::copy_to_device || command.kind == CommandKind::copy_to_host) {
+    const std::uint64_t share = command.size / command.pieces;
+    const std::uint64_t begin = share * command.piece;
+    const std::uint64_t size = command.piece + 1 == command.pieces ? command.size - begin : share;
+    std::memcpy(command.to + begin, command.from + begin, size);
+  }
+}
+
+void Device::end_command(Queue& queue) {
+  Command& command = queue.commands.front();
+  if (command.is_event && queue.failing) {
+    queue.failed.push_back({queue.commands.head(), queue.failing});
+    queue.failing = nullptr;
+  }
+  command.body.reset();
+  queue.commands.pop();
+  if (!deferred_.empty()) free_unused();
+}
+
+std::exception_ptr Device::failure_of(QueueKind queue, std::uint64_t sequence) const {
+  for (const Failure& failure : queue_of(queue).failed) {
+    if (failure.sequence == sequence) return failure.cause;
+  }
+  return nullptr;
+}
+
+/// One step while the host waits; false where nothing is queued.
+bool Device::step_any() {
+  if (in_virtual_time()) return step_earliest();
+  Ready ready = ready_queues(true);
+  if (!any(ready)) {
+    for (const QueueKind kind : all_queues) {
+      Queue& queue = queue_of(kind);
+      if (queue.commands.empty() || queue.flushed == queue.commands.tail()) continue;
+      report([&] { return "the host waits for ever: queue " + std::string(name_of(kind)) + " was not flushed"; });
+      queue.flushed = queue.commands.tail();
+    }
+    ready = ready_queues(true);
+    if (!any(ready)) return false;
+  }
+  step_queue(*order_.next(ready, true));
+  return true;
+}
+
+/// The whole command with the earliest virtual start. It is ready: what it waits for starts no later and was
+/// issued before it.
+bool Device::step_earliest() {
+  const Command* first = nullptr;
+  QueueKind chosen{};
+  for (const QueueKind kind : all_queues) {
+    Queue& queue = queue_of(kind);
+    if (queue.commands.empty()) continue;
+    const Command& command = queue.commands.front();
+    if (first == nullptr || std::pair(command.start, command.issue) < std::pair(first->start, first->issue)) {
+      first = &command;
+      chosen = kind;
+    }
+  }
+  if (first == nullptr) return false;
+  Queue& queue = queue_of(chosen);
+  [[maybe_unused]] const bool is_ready = ready(queue);
+  assert(is_ready);
+  const std::uint64_t before = queue.commands.head();
+  while (queue.commands.head() == before) step_queue(chosen);
+  return true;
+}
+
+/// In virtual time, everything that has ended by now has run.
+void Device::run_until_now() {
+  const auto ends_by_now = [this](Queue& queue) {
+    return !queue.commands.empty() && queue.commands.front().end <= now_;
+  };
+  while (std::any_of(queues_.begin(), queues_.end(), ends_by_now)) step_earliest();
+}
+
+bool Device::has_ended(const Point& point) {
+  if (!point.recorded) return true;
+  if (point.device != this) {
+    throw BackendError(BackendError::Kind::failed, -34, "simulated device: an event of another device");
+  }
+  if (in_virtual_time()) {
+    if (point.end > now_) return false;
+    run_until_now();
+  }
+  return queue_of(point.queue).commands.head() > point.sequence;
+}
+
+void Device::run_until_done(const Point& point) {
+  Queue& queue = queue_of(point.queue);
+  queue.flushed = queue.commands.tail();
+  while (queue.commands.head() <= point.sequence) step_any();
+}
+
+void Device::run_all() {
+  for (Queue& queue : queues_) queue.flushed = queue.commands.tail();
+  while (step_any()) {
+  }
+  for (const Queue& queue : queues_) now_ = std::max(now_, queue.end);
+}
+
+void Device::flush(QueueKind queue) {
+  host_calls();
+  ++counters_.flushes;
+  queue_of(queue).flushed = queue_of(queue).commands.tail();
+}
+
+EventStatus Device::status(const Point& point) {
+  host_calls();
+  ++counters_.status_queries;
+  const bool ended = has_ended(point);
+  check_alive();
+  if (!ended) return EventStatus::running;
+  if (!point.recorded) return EventStatus::complete;
+  host_clock_.join(point.clock);
+  return failure_of(point.queue, point.sequence) ? EventStatus::failed : EventStatus::complete;
+}
+
+void Device::wait(const Point& point) {
+  host_calls(true);
+  ++counters_.host_waits;
+  if (!point.recorded) return;
+  if (!has_ended(point)) {
+    ++counters_.host_waits_blocked;
+    run_until_done(point);
+  }
+  check_alive();
+  now_ = std::max(now_, point.end);
+  host_clock_.join(point.clock);
+  if (const std::exception_ptr cause = failure_of(point.queue, point.sequence)) throw_failure(cause);
+}
+
+void Device::finish() {
+  host_calls(true);
+  ++counters_.host_waits;
+  if (in_virtual_time()) run_until_now();
+  const auto idle = [](const Queue& queue) { return queue.commands.empty(); };
+  if (!std::all_of(queues_.begin(), queues_.end(), idle)) ++counters_.host_waits_blocked;
+  run_all();
+  check_alive();
+  for (const Queue& queue : queues_) host_clock_.join(queue.clock);
+}
+
+void Device::set_timing(bool on) {
+  host_calls();
+  timing_ = on;
+}
+
+std::optional<std::chrono::nanoseconds> Device::elapsed(const Point& from, const Point& to) {
+  host_calls();
+  for (const Point* point : {&from, &to}) {
+    if (!point->recorded || !point->timed || !has_ended(*point)) return std::nullopt;
+    if (failure_of(point->queue, point->sequence)) return std::nullopt;
+  }
+  return std::chrono::nanoseconds{to.end - from.end};
+}
+
+std::uint64_t Device::step(std::uint64_t count) {
+  std::uint64_t steps = 0;
+  for (; steps < count; ++steps) {
+    std::int64_t before[queue_count];
+    for (std::size_t i = 0; i < queue_count; ++i) {
+      before[i] = queues_[i].commands.empty() ? 0 : queues_[i].commands.front().end;
+    }
+    const Progress progress = done();
+    if (!step_any()) break;
+    for (std::size_t i = 0; in_virtual_time() && i < queue_count; ++i) {
+      if (queues_[i].commands.head() > progress[i]) now_ = std::max(now_, before[i]);
+    }
+  }
+  return steps;
+}
+
+}  // namespace swapmm::simulated

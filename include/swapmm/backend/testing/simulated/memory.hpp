@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// Where the bytes of a simulated device and of its host memories lie. Both keep memory after its release, poisoned,
+// and hand it out again first, so that a use after release meets somebody else's bytes as on a real device.
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include <swapmm/backend/backend.hpp>
+#include <swapmm/backend/testing/simulated/shadow.hpp>
+#include <swapmm/base/bytes.hpp>
+
+namespace swapmm::simulated {
+
+/// Commands done per queue.
+using Progress = std::array<std::uint64_t, queue_count>;
+
+enum class BlockState : std::uint8_t {
+  live,
+  released,  ///< by its owner, while queued commands still use it
+  free,
+};
+
+/// Which block, and which of the blocks that had its number one after the other.
+struct BlockId {
+  std::uint32_t number = 0;
+  std::uint32_t generation = 0;
+};
+
+/// What both kinds of memory have in common.
+struct Block {
+  std::uint64_t size = 0;      ///< asked for
+  std::uint64_t capacity = 0;  ///< occupied
+  std::uint32_t generation = 0;
+  BlockState state = BlockState::free;
+  Progress last_use{};  ///< per queue the last command that uses it, counted from 1
+
+  [[nodiscard]] bool unused(const Progress& done) const {
+    for (std::size_t i = 0; i < queue_count; ++i) {
+      if (last_use[i] > done[i]) return false;
+    }
+    return true;
+  }
+};
+
+struct DeviceBlock : Block {
+  std::uint64_t offset = 0;
+};
+
+struct HostBlock : Block {
+  std::unique_ptr<std::byte[]> storage;
+  std::uint64_t stored = 0;  ///< bytes in storage, which outlives the blocks it serves
+  HostKind kind = HostKind::pageable;
+  Shadow shadow;
+};
+
+/// One flat range. Of the holes that fit the one freed last is taken, then the lowest.
+class DeviceHeap {
+ public:
+  DeviceHeap(Bytes size, Bytes alignment, bool poison);
+
+  /// None where no hole is large enough. `size` is above 0.
+  [[nodiscard]] std::optional<std::uint32_t> allocate(std::uint64_t size);
+  void free(std::uint32_t number) noexcept;
+
+  [[nodiscard]] DeviceBlock& block(std::uint32_t number) { return blocks_[number]; }
+  [[nodiscard]] std::byte* data(std::uint64_t offset) { return range_ + offset; }
+  [[nodiscard]] std::uint64_t size() const { return size_; }
+
+ private:
+  struct Hole {
+    std::uint64_t begin = 0;
+    std::uint64_t end = 0;
+    std::uint64_t freed_at = 0;  // 0: never used
+  };
+
+  std::uint64_t size_;
+  std::uint64_t alignment_;
+  bool poison_;
+  std::unique_ptr<std::byte[]> storage_;
+  std::byte* range_;
+  std::vector<Hole> holes_;  // by address, never touching each other
+  std::uint64_t frees_ = 0;
+  std::vector<DeviceBlock> blocks_;
+  std::vector<std::uint32_t> free_numbers_;
+};
+
+/// Host memories, each with an address of its own.
+class HostHeap {
+ public:
+  explicit HostHeap(bool poison) : poison_(poison) {}
+
+  [[nodiscard]] std::uint32_t allocate(std::uint64_t size, HostKind kind);
+  void free(std::uint32_t number) noexcept;
+
+  [[nodiscard]] HostBlock& block(std::uint32_t number) { return blocks_[number]; }
+
+ private:
+  bool poison_;
+  std::vector<HostBlock> blocks_;
+  std::vector<std::uint32_t> free_numbers_;  // the last one was freed last
+};
+
+}  // namespace swapmm::simulated

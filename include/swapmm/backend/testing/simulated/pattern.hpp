@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// Bytes that tell where they come from: lane j (8 bytes) of tensor t in version v holds mix(t, v, j). So a test
+// that finds wrong bytes knows whether they are old, half new, of another tensor, never written, or freed.
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <span>
+#include <string_view>
+
+#include <swapmm/backend/testing/simulated/random.hpp>
+
+namespace swapmm::simulated {
+
+inline constexpr std::byte fresh_byte{0xDC};
+inline constexpr std::byte freed_byte{0xEF};
+
+[[nodiscard]] constexpr std::uint64_t mix(std::uint64_t tensor, std::uint64_t version, std::uint64_t lane) {
+  return scramble(scramble(scramble(tensor) ^ version) + lane);
+}
+
+/// What bytes turned out to be, the worst of it where several hold.
+enum class Found : std::uint8_t {
+  exact,    ///< the version asked for
+  stale,    ///< all of one older version
+  torn,     ///< parts of several versions
+  foreign,  ///< none of the others: another tensor, or another place of this one
+  poison,   ///< fresh memory that nobody wrote
+  freed,    ///< memory after its release
+};
+
+[[nodiscard]] constexpr std::string_view to_string(Found found) {
+  switch (found) {
+    case Found::exact: return "exact";
+    case Found::stale: return "stale";
+    case Found::torn: return "torn";
+    case Found::foreign: return "foreign";
+    case Found::poison: return "poison";
+    case Found::freed: return "freed";
+  }
+  return "unknown";
+}
+
+struct Finding {
+  Found found = Found::exact;
+  std::size_t offset = 0;     ///< of the first wrong byte
+  std::uint64_t version = 0;  ///< that the first stale or torn byte comes from
+};
+
+/// Bytes of a lane, in the same order on every machine.
+[[nodiscard]] constexpr std::array<std::byte, 8> lane_bytes(std::uint64_t tensor, std::uint64_t version,
+                                                            std::uint64_t lane) {
+  const std::uint64_t value = mix(tensor, version, lane);
+  std::array<std::byte, 8> bytes{};
+  for (unsigned i = 0; i < 8; ++i) bytes[i] = static_cast<std::byte>((value >> (8 * i)) & 0xFFU);
+  return bytes;
+}
+
+/// Writes tensor t in version v; the last lane is cut where the size is no multiple of 8.
+inline void fill(std::span<std::byte> bytes, std::uint64_t tensor, std::uint64_t version) {
+  for (std::size_t begin = 0; begin < bytes.size(); begin += 8) {
+    const auto lane = lane_bytes(tensor, version, begin / 8);
+    std::memcpy(bytes.data() + begin, lane.data(), std::min<std::size_t>(8, bytes.size() - begin));
+  }
+}
+
+namespace detail {
+
+/// Whether each byte is that of `wanted` or that of `other`.
+inline bool between(std::span<const std::byte> bytes, std::span<const std::byte> wanted,
+                    std::span<const std::byte> other) {
+  for (std::size_t i = 0; i < bytes.size(); ++i) {
+    if (bytes[i] != wanted[i] && bytes[i] != other[i]) return false;
+  }
+  return true;
+}
+
+/// What one lane that is not `wanted` holds. Older versions are tried from the newest, `versions_back` of them.
+inline Finding classify_lane(std::span<const std::byte> bytes, std::span<const std::byte> wanted, std::uint64_t tensor,
+                             std::uint64_t version, std::uint64_t lane, std::uint64_t versions_back) {
+  std::array<std::byte, 8> constant{};
+  constant.fill(freed_byte);
+  if (between(bytes, wanted, constant)) return {Found::freed, 0, 0};
+  constant.fill(fresh_byte);
+  if (between(bytes, wanted, constant)) return {Found::poison, 0, 0};
+  for (std::uint64_t back = 1; back <= std::min(version, versions_back); ++back) {
+    const auto older = lane_bytes(tensor, version - back, lane);
+    if (std::equal(bytes.begin(), bytes.end(), older.begin())) return {Found::stale, 0, version - back};
+    if (between(bytes, wanted, older)) return {Found::torn, 0, version - back};
+  }
+  return {Found::foreign, 0, 0};
+}
+
+}  // namespace detail
+
+/// Whether the bytes are tensor t in version v. Fast where they are; else it looks `versions_back` versions back.
+[[nodiscard]] inline Finding check(std::span<const std::byte> bytes, std::uint64_t tensor, std::uint64_t version,
+                                   std::uint64_t versions_back = 64) {
+  Finding result;
+  bool some_right = false;
+  for (std::size_t begin = 0; begin < bytes.size(); begin += 8) {
+    const auto full = lane_bytes(tensor, version, begin / 8);
+    const std::size_t size = std::min<std::size_t>(8, bytes.size() - begin);
+    const std::span<const std::byte> wanted(full.data(), size);
+    const auto part = bytes.subspan(begin, size);
+    if (std::equal(part.begin(), part.end(), wanted.begin())) {
+      some_right = true;
+      continue;
+    }
+    Finding lane = detail::classify_lane(part, wanted, tensor, version, begin / 8, versions_back);
+    const auto wrong = std::mismatch(part.begin(), part.end(), wanted.begin()).first;
+    lane.offset = begin + static_cast<std::size_t>(wrong - part.begin());
+    if (result.found == Found::exact) {
+      result = lane;
+      continue;
+    }
+    const bool of_two_versions =
+        result.found == Found::stale && lane.found == Found::stale && result.version != lane.version;
+    result.found = of_two_versions ? Found::torn : std::max(result.found, lane.found);
+  }
+  if (result.found == Found::stale && some_right) result.found = Found::torn;
+  return result;
+}
+
+}  // namespace swapmm::simulated

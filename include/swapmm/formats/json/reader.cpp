@@ -1,0 +1,178 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <swapmm/formats/json/reader.hpp>
+
+#include <algorithm>
+#include <istream>
+#include <limits>
+#include <utility>
+
+#include <boost/json/basic_parser_impl.hpp>
+
+#include <swapmm/formats/json/follower.hpp>
+
+namespace swapmm::json {
+namespace {
+
+using boost::json::error_code;
+using Part = boost::json::string_view;
+
+/// What boost::json::basic_parser asks of a handler: false, with an error, ends the parsing. Which error makes no
+/// difference, the follower has the problem.
+struct Handler {
+  static constexpr std::size_t max_object_size = std::numeric_limits<std::size_t>::max();
+  static constexpr std::size_t max_array_size = std::numeric_limits<std::size_t>::max();
+  static constexpr std::size_t max_key_size = std::numeric_limits<std::size_t>::max();
+  static constexpr std::size_t max_string_size = std::numeric_limits<std::size_t>::max();
+
+  explicit Handler(const Object& document) : follower(document) {}
+
+  bool on_document_begin(error_code&) { return true; }
+  bool on_document_end(error_code&) { return true; }
+  bool on_object_begin(error_code& ec) { return told(follower.object_begin(), ec); }
+  bool on_object_end(std::size_t, error_code& ec) { return told(follower.object_end(), ec); }
+  bool on_array_begin(error_code& ec) { return told(follower.array_begin(), ec); }
+  bool on_array_end(std::size_t, error_code& ec) { return told(follower.array_end(), ec); }
+  bool on_key_part(Part part, std::size_t, error_code& ec) { return told(follower.key_part(view(part)), ec); }
+  bool on_key(Part part, std::size_t, error_code& ec) { return told(follower.key(view(part)), ec); }
+  bool on_string_part(Part part, std::size_t, error_code& ec) { return told(follower.string_part(view(part)), ec); }
+  bool on_string(Part part, std::size_t, error_code& ec) { return told(follower.string(view(part)), ec); }
+  bool on_number_part(Part part, error_code& ec) { return told(follower.number_part(view(part)), ec); }
+  bool on_int64(std::int64_t value, Part, error_code& ec) { return told(follower.integer(value), ec); }
+  bool on_uint64(std::uint64_t, Part part, error_code& ec) { return told(follower.other_number(view(part)), ec); }
+  bool on_double(double, Part part, error_code& ec) { return told(follower.other_number(view(part)), ec); }
+  bool on_bool(bool value, error_code& ec) { return told(follower.boolean(value), ec); }
+  bool on_null(error_code& ec) { return told(follower.null(), ec); }
+  bool on_comment_part(Part, error_code&) { return true; }
+  bool on_comment(Part, error_code&) { return true; }
+
+  Follower follower;
+
+ private:
+  static std::string_view view(Part part) { return {part.data(), part.size()}; }
+  static bool told(bool goes_on, error_code& ec) {
+    if (!goes_on) ec = boost::json::error::extra_data;
+    return goes_on;
+  }
+};
+
+boost::json::parse_options strict() {
+  boost::json::parse_options options;
+  options.max_depth = limits::nesting;
+  return options;
+}
+
+Problem too_large() {
+  return {"larger than the " + std::to_string(limits::file_bytes) + " bytes that a file may have"};
+}
+
+/// Takes one JSON text in pieces.
+class Reader {
+ public:
+  explicit Reader(const Object& document) : parser_(strict(), document) {}
+
+  /// False when a Problem was found.
+  [[nodiscard]] bool feed(std::string_view piece, std::optional<std::uint64_t> bytes_left) {
+    if (std::max<std::uint64_t>(piece.size(), bytes_left.value_or(0)) > limits::file_bytes - position_) {
+      problem_ = too_large();
+      return false;
+    }
+    parser_.handler().follower.set_bytes_left(bytes_left);
+    error_code ec;
+    const std::size_t used = parser_.write_some(true, piece.data(), piece.size(), ec);
+    position_ += used;
+    if (ec) return fail(ec);
+    if (used < piece.size()) return fail(boost::json::error::extra_data);
+    return true;
+  }
+
+  Check finish() {
+    if (problem_) return *problem_;
+    error_code ec;
+    parser_.write_some(false, "", 0, ec);
+    if (ec) fail(ec);
+    if (problem_) return *problem_;
+    return Done{};
+  }
+
+ private:
+  bool fail(error_code ec) {
+    problem_ = parser_.handler().follower.problem();
+    if (problem_) return false;
+    const std::string where = parser_.handler().follower.path();
+    if (ec == boost::json::error::too_deep) {
+      problem_ = Problem{(where.empty() ? "" : where + ": ") + "nested deeper than " + std::to_string(limits::nesting)};
+    } else {
+      problem_ = Problem{"not JSON: " + ec.message() + " at byte " + std::to_string(position_) +
+                         (where.empty() ? "" : ", in or after " + where)};
+    }
+    return false;
+  }
+
+  boost::json::basic_parser<Handler> parser_;
+  std::uint64_t position_ = 0;
+  std::optional<Problem> problem_;
+};
+
+/// How many bytes follow the stream's position; none for streams that cannot tell, such as pipes. Asks the buffer,
+/// so that a stream that cannot tell does not become a failed one.
+std::optional<std::uint64_t> length_left(std::istream& in) {
+  std::streambuf* buffer = in.rdbuf();
+  if (buffer == nullptr) return std::nullopt;
+  const std::streamoff here = buffer->pubseekoff(0, std::ios::cur, std::ios::in);
+  if (here < 0) return std::nullopt;
+  const std::streamoff end = buffer->pubseekoff(0, std::ios::end, std::ios::in);
+  const std::streamoff back = buffer->pubseekpos(here, std::ios::in);
+  if (end < here || back != here) return std::nullopt;
+  return static_cast<std::uint64_t>(end - here);
+}
+
+Field fixed(std::string_view name, Field::Presence presence, Value value) { return {name, presence, std::move(value)}; }
+
+}  // namespace
+
+Field required(std::string_view name, Value value) { return fixed(name, Field::Presence::required, std::move(value)); }
+
+Field optional(std::string_view name, Value value) { return fixed(name, Field::Presence::optional, std::move(value)); }
+
+List list_of(Value element, std::size_t most) {
+  List list;
+  list.most = most;
+  list.element = std::make_shared<const Value>(std::move(element));
+  return list;
+}
+
+Field format(std::string_view name, Field::Presence presence) {
+  return fixed("format", presence, Word{{name}, [](std::size_t) {}});
+}
+
+Field version(Field::Presence presence) {
+  return fixed("version", presence, Integer{.least = 1, .most = 1, .take = [](std::int64_t) {}});
+}
+
+Check read(std::string_view text, const Object& document, std::size_t piece) {
+  Reader reader(document);
+  while (!text.empty()) {
+    const std::string_view next = text.substr(0, piece);
+    text.remove_prefix(next.size());
+    // The text that is left includes this piece: where in it the list begins, nobody has counted.
+    if (!reader.feed(next, next.size() + text.size())) break;
+  }
+  return reader.finish();
+}
+
+Check read(std::istream& in, const Object& document) {
+  Reader reader(document);
+  std::vector<char> buffer(piece_bytes);
+  std::optional<std::uint64_t> left = length_left(in);
+  if (left && *left > limits::file_bytes) return too_large();
+  while (in) {
+    in.read(buffer.data(), static_cast<std::streamsize>(buffer.size()));
+    const std::string_view piece(buffer.data(), static_cast<std::size_t>(in.gcount()));
+    if (!piece.empty() && !reader.feed(piece, left)) return reader.finish();
+    if (left) *left -= std::min<std::uint64_t>(*left, piece.size());
+  }
+  if (in.bad()) return Problem{"the stream failed before its end"};
+  return reader.finish();
+}
+
+}  // namespace swapmm::json

@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <swapmm/interface/report.hpp>
+
+#include <iomanip>
+#include <ostream>
+#include <string>
+
+#include <swapmm/base/text/figures.hpp>
+
+namespace swapmm {
+namespace {
+
+// Times of one report are compared with one another: one unit for all.
+constexpr text::FigureUnit milliseconds{"ms", 1'000'000};
+
+}  // namespace
+
+std::ostream& operator<<(std::ostream& out, const Report& report) {
+  out << "swapmm on " << report.device
+      << (report.host_shares_memory ? " (shares the host's memory: swapping works and saves nothing)" : "") << '\n'
+      << "  device   " << text::size_text(report.device_used) << " used, peak " << text::size_text(report.device_peak)
+      << " of a budget of " << text::size_text(report.device_budget)
+      << (report.budget_changes == 0 ? "" : ", changed " + std::to_string(report.budget_changes) + " times") << ", "
+      << report.tensors << " tensors\n"
+      << "  host     " << text::size_text(report.host_used) << " used, peak " << text::size_text(report.host_peak)
+      << ", " << text::size_text(report.pinned_used) << " of it pinned"
+      << (report.pinned_slabs == 0 ? "" : " in slabs: " + std::to_string(report.pinned_slabs)) << '\n'
+      << "  ran      " << report.operations << " operations; iterations: " << report.iterations_on_demand
+      << " on demand, " << report.iterations_followed << " by a plan\n"
+      << "  moved    " << report.swap_ins << " swap-ins (" << text::size_text(report.h2d) << "), " << report.swap_outs
+      << " swap-outs (" << text::size_text(report.d2h) << ")\n"
+      << "  waits    " << report.queue_waits << " between queues, " << report.host_waits << " of the host\n";
+  if (report.plan_starts != 0) {
+    out << "  plans    begun " << report.plan_starts << " times (" << text::size_text(report.start_h2d) << " in, "
+        << text::size_text(report.start_d2h) << " out to get there), left " << report.divergences << " times";
+    if (!report.last_divergence.empty()) out << ", last because " << report.last_divergence;
+    out << '\n';
+  }
+  for (const PlanSummary& plan : report.plans) {
+    const auto& predicted = plan.predicted;
+    const auto stall = predicted.iteration - predicted.compute;
+    out << "  plan     \"" << plan.iteration << "\" by " << plan.planner << ": " << plan.operations << " operations"
+        << (plan.iterations_per_cycle > 1 ? " in " + std::to_string(plan.iterations_per_cycle) + " iterations" : "")
+        << ", " << text::time_text(predicted.iteration, milliseconds) << " predicted, of it "
+        << text::time_text(stall, milliseconds) << " stalls";
+    if (plan.measured.count() > 0) out << ", " << text::time_text(plan.measured, milliseconds) << " measured";
+    if (plan.on_demand.count() > 0) out << ", " << text::time_text(plan.on_demand, milliseconds) << " on demand";
+    if (plan.state != PlanState::settled) out << (plan.state == PlanState::left ? ", not followed" : ", on trial");
+    if (predicted.lower_bound.count() > 0) {
+      out << ", at most " << std::fixed << std::setprecision(3)
+          << static_cast<double>(predicted.iteration.count()) / static_cast<double>(predicted.lower_bound.count())
+          << " x the least possible";
+    }
+    out << "; " << text::size_text(predicted.h2d) << " in, " << text::size_text(predicted.d2h) << " out, peak "
+        << text::size_text(predicted.peak) << '\n';
+    for (const StallSummary& one : plan.stalls)
+      out << "    stall  " << text::time_text(one.time, milliseconds) << ": " << one.what << '\n';
+    if (plan.stalled_operations > plan.stalls.size()) {
+      out << "    and " << plan.stalled_operations - plan.stalls.size() << " operations that wait for less\n";
+    }
+  }
+  for (const std::string& note : report.notes) out << "  note     " << note << '\n';
+  return out;
+}
+
+}  // namespace swapmm

@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <swapmm/plan/excess_overlap/excess_overlap.hpp>
+
+#include <algorithm>
+#include <functional>
+#include <vector>
+
+#include <swapmm/plan/baselines/on_demand.hpp>
+#include <swapmm/plan/excess_overlap/overlap_stays.hpp>
+#include <swapmm/plan/excess_overlap/overlap_trades.hpp>
+#include <swapmm/plan/problem/overlap_ledger.hpp>
+#include <swapmm/plan/schedule/best_plan.hpp>
+#include <swapmm/plan/schedule/fit.hpp>
+#include <swapmm/plan/simulate.hpp>
+
+namespace swapmm::planning {
+namespace {
+
+/// The parts of the budget that tensors may fill by staying before any copy is hidden. From everything (the fewest
+/// bytes move, and copies have no room to come early) to nothing (who stays is found while hiding copies: the method
+/// as it was first described).
+constexpr double stay_shares[] = {1.0, 0.8, 0.6, 0.4, 0.2, 0.0};
+
+/// The stays of one choice, with less asked for until they pack. True if that is the best plan so far.
+bool try_choice(OverlapLedger& ledger, double stay_share, std::string_view planner, BestPlan& best,
+                OverlapDecision& decision, std::vector<std::vector<Stay>>& tried,
+                const std::function<bool()>& goes_on) {
+  const PlanningCase& planning = ledger.planning;
+  constexpr int attempts = 8;
+  constexpr PackingEffort effort{.ejection_steps = 1000};
+  std::uint64_t bytes = planning.budget;
+  for (int attempt = 0; attempt < attempts && goes_on(); ++attempt) {
+    const OverlapChoice choice{.bytes = bytes,
+                               .stay_bytes = static_cast<std::uint64_t>(static_cast<double>(bytes) * stay_share)};
+    std::vector<Stay> stays = overlap_stays(ledger, choice);
+    if (std::find(tried.begin(), tried.end(), stays) != tried.end()) return false;
+    Result<BuiltPlan> built = build_plan(planning, {Pace::overlapped, stays}, planner, effort);
+    if (!built) return false;
+    tried.push_back(std::move(stays));
+    if (built->plan) {
+      if (!best.offer(*std::move(built->plan))) return false;
+      decision = {bytes, decided_stays(ledger)};
+      return true;
+    }
+    const std::uint64_t asked = bytes;
+    bytes = shrink_to_fit(planning, asked, built->height, attempt);
+    if (bytes >= asked) return false;
+  }
+  return false;
+}
+
+/// Where none of the choices packs: Belady's stays hold no room beside what is used, and so pack more easily.
+void offer_belady(const PlanningCase& planning, std::string_view planner, BestPlan& best) {
+  Result<Plan> plan = build_fitting_plan(planning, planner, Pace::overlapped, [&](std::uint64_t bytes) {
+    return on_demand_stays(planning, Victim::used_furthest_ahead, bytes);
+  });
+  if (plan) best.offer(*std::move(plan));
+}
+
+/// Time in which operations wait is time for copies, too.
+void count_stalls(const Simulation& simulation, OverlapLedger& ledger) {
+  const std::uint32_t n = ledger.planning.operations;
+  const std::vector<Span>& spans = simulation.operations;
+  for (std::uint32_t i = 0; i < n; ++i) {
+    // The first operation's start counts from the end of the iteration before.
+    const std::chrono::nanoseconds next = i + 1 < n ? spans[i + 1].start - spans[i].end : spans[0].start;
+    ledger.time[i] = ledger.planning.trace.operations[i].duration + next;
+  }
+}
+
+}  // namespace
+
+Result<Plan> build_excess_overlap_plan(const PlanningCase& planning, std::string_view planner,
+                                       const PlanningOptions& options) {
+  Result<Plan> start = build_per_operation_plan(planning, Pace::one_at_a_time, planner);
+  if (!start) return start;
+  BestPlan best(planning, *std::move(start));
+
+  OverlapLedger ledger(planning);
+  std::vector<std::vector<Stay>> tried;
+  OverlapDecision decision;
+  const std::function<bool()> goes_on = [&] {
+    return !options.go_on || options.go_on({best.simulation().iteration, best.simulation().compute});
+  };
+  const auto is_without_stall = [&] { return best.simulation().iteration == best.simulation().compute; };
+  constexpr int rounds_that_gain = 4;
+  for (int round = 0; round < rounds_that_gain; ++round) {
+    bool is_better = false;
+    for (const double share : stay_shares) {
+      is_better = try_choice(ledger, share, planner, best, decision, tried, goes_on) || is_better;
+      // With the first share the fewest bytes move: the others have nothing to gain.
+      if (share == stay_shares[0] && is_better && is_without_stall()) break;
+    }
+    if (round == 0 && !is_better) offer_belady(planning, planner, best);
+    if (!is_better || is_without_stall() || !goes_on()) break;
+    count_stalls(best.simulation(), ledger);
+  }
+  trade_stays(ledger, planner, decision, best, goes_on);
+  return std::move(best).take();
+}
+
+}  // namespace swapmm::planning

@@ -1,0 +1,220 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <swapmm/plan/ilp.hpp>
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+#include <vector>
+
+#include <swapmm/plan/baselines/on_demand.hpp>
+#include <swapmm/plan/excess_overlap/excess_overlap.hpp>
+#include <swapmm/plan/excess_overlap/overlap_stays.hpp>
+#include <swapmm/plan/excess_overlap/overlap_trades.hpp>
+#include <swapmm/plan/ilp/orders.hpp>
+#include <swapmm/plan/ilp/polish.hpp>
+#include <swapmm/plan/ilp/slots.hpp>
+#include <swapmm/plan/planners.hpp>
+#include <swapmm/plan/schedule/absence_stays.hpp>
+#include <swapmm/plan/schedule/best_plan.hpp>
+#include <swapmm/plan/schedule/fit.hpp>
+
+namespace swapmm {
+namespace {
+
+namespace ilp = planning::ilp;
+
+using planning::Absence;
+using planning::BestPlan;
+using planning::build_excess_overlap_plan;
+using planning::build_fitting_plan;
+using planning::build_plan;
+using planning::BuiltPlan;
+using planning::decided_stays;
+using planning::finish_plan;
+using planning::let_go_until_it_fits;
+using planning::make_planning_case;
+using planning::on_demand_stays;
+using planning::overlap_stays;
+using planning::OverlapDecision;
+using planning::OverlapLedger;
+using planning::Pace;
+using planning::PlanningCase;
+using planning::Stay;
+using planning::stays_of;
+using planning::trade_stays;
+using planning::Victim;
+using std::chrono::nanoseconds;
+
+constexpr std::string_view name = "ilp";
+
+/// What the solver's arithmetic leaves open.
+constexpr double precision = 2e-5;
+
+class Search {
+ public:
+  Search(const PlanningCase& planning, const IlpOptions& options, const PlanningOptions& limits, Plan first)
+      : planning_(planning), options_(options), limits_(limits), ledger_(planning), best_(planning, std::move(first)) {
+    bound_ = best_.simulation().compute;
+  }
+
+  IlpResult run() {
+    if (!is_done()) try_slots();
+    if (!is_done() && goes_on() && is_tiny()) try_orders();
+    IlpResult result;
+    result.plan = std::move(best_).take();
+    finish_plan(planning_, result.plan);
+    result.lower_bound = std::max(bound_, result.plan.predicted.lower_bound);
+    result.plan.predicted.lower_bound = result.lower_bound;
+    const nanoseconds iteration = result.plan.predicted.iteration;
+    const auto bound = static_cast<double>(result.lower_bound.count());
+    result.gap = bound > 0 ? static_cast<double>((iteration - result.lower_bound).count()) / bound : 0;
+    result.status = result.gap <= precision      ? IlpStatus::optimal
+                    : result.gap <= options_.gap ? IlpStatus::within
+                                                 : IlpStatus::feasible;
+    return result;
+  }
+
+ private:
+  bool is_done() const {
+    const auto bound = static_cast<double>(bound_.count());
+    return static_cast<double>(best_.simulation().iteration.count()) <= bound * (1 + std::max(options_.gap, precision));
+  }
+
+  bool goes_on() { return !limits_.go_on || limits_.go_on({best_.simulation().iteration, bound_}); }
+
+  void raise_bound(nanoseconds bound) { bound_ = std::max(bound_, bound); }
+
+  std::uint32_t slots() const {
+    constexpr std::uint32_t most_exact = 48;
+    if (options_.slots > 0) return std::min(options_.slots, planning_.operations);
+    return planning_.operations <= most_exact ? planning_.operations : 40;
+  }
+
+  void try_slots() {
+    using ilp::Rounding;
+    ilp::Limits limits;
+    limits.go_on = [&](double, double) { return goes_on(); };
+    const bool is_fine = slots() == planning_.operations;
+    const ilp::SlotModel wide = ilp::make_slot_model(ledger_, slots(), Rounding::outward);
+    const ilp::Solution least = ilp::solve_relaxation(wide.program, limits);
+    if (least.outcome == ilp::Outcome::optimal) raise_bound(ilp::iteration_bound(wide, least.bound));
+    if (is_done() || !goes_on()) return;
+    OverlapDecision decision;
+    if (is_fine) {
+      raise_bound(ilp::iteration_bound(wide, choose(wide, limits, decision).bound));
+    } else {
+      const ilp::SlotModel narrow = ilp::make_slot_model(ledger_, slots(), Rounding::inward);
+      const ilp::Solution relaxed = ilp::solve_relaxation(narrow.program, limits);
+      if (!relaxed.values.empty()) try_decision(ilp::decide_stays(narrow, ledger_, relaxed.values), decision);
+      if (!is_done() && goes_on()) choose(narrow, limits, decision);
+    }
+    if (!is_done()) trade_stays(ledger_, name, decision, best_, [&] { return goes_on(); });
+  }
+
+  bool is_tiny() const {
+    constexpr std::size_t few = 14;
+    return ledger_.absences.size() <= few && planning_.operations <= few;
+  }
+
+  void try_orders() {
+    const ilp::OrdersModel model = ilp::make_orders_model(ledger_, best_.simulation().iteration);
+    ilp::Limits limits;
+    limits.go_on = [&](double, double) { return goes_on(); };
+    limits.nodes = 100'000;
+    limits.relative_gap = options_.gap / 10;  // packing takes its part, too
+    const ilp::Solution solution = ilp::solve(model.program, limits);
+    raise_bound(ilp::iteration_bound(model, solution.bound));
+    if (solution.values.empty()) return;
+    for (const bool leaves_early : {false, true}) {
+      ilp::decide(model, solution.values, leaves_early, ledger_);
+      Result<BuiltPlan> built = build_plan(planning_, {Pace::overlapped, stays_of(ledger_)}, name);
+      if (built && built->plan) best_.offer(*std::move(built->plan));
+    }
+    if (is_done()) return;
+    ilp::decide(model, solution.values, false, ledger_);
+    constexpr std::uint32_t tries = 5000;
+    ilp::polish(
+        ledger_, name, tries, [&] { return is_done() || !goes_on(); }, best_);
+  }
+
+  /// The integer program, and what comes of its decisions.
+  ilp::Solution choose(const ilp::SlotModel& model, ilp::Limits limits, OverlapDecision& decision) {
+    const auto size = static_cast<double>(model.program.columns.size() + model.program.rows.size());
+    limits.nodes = static_cast<std::uint32_t>(std::clamp(2e6 / size, 20.0, 5000.0));
+    limits.relative_gap = std::max(options_.gap / 10, 1e-4);
+    ilp::Solution solution = ilp::solve(model.program, limits);
+    if (!solution.values.empty()) try_decision(ilp::decide_stays(model, ledger_, solution.values), decision);
+    return solution;
+  }
+
+  /// Packs and simulates what was decided. Places cost more than bytes, and copies that come early fill what room there
+  /// is: so less than the budget is asked for, for who stays and for copies.
+  void try_decision(const std::vector<bool>& stays, OverlapDecision& decision) {
+    struct Shares {
+      double staying, all;
+    };
+    constexpr Shares shares[] = {{1, 1}, {1, 0.92}, {1, 0.88}, {0.97, 0.92}, {0.97, 0.88}, {0.94, 0.88}, {0.9, 0.84}};
+    constexpr PackingEffort effort{.ejection_steps = 2000};
+    for (const Shares& share : shares) {
+      const std::uint64_t bytes = part_of_budget(share.all);
+      const std::vector<bool> decided = fitting(stays, part_of_budget(share.staying));
+      std::vector<Stay> chosen = overlap_stays(ledger_, {.bytes = bytes, .stay_bytes = 0, .decided = decided});
+      Result<BuiltPlan> built = build_plan(planning_, {Pace::overlapped, std::move(chosen)}, name, effort);
+      if (!built) return;
+      if (!built->plan) continue;
+      if (best_.offer(*std::move(built->plan))) decision = {bytes, decided_stays(ledger_)};
+      if (is_done()) return;
+    }
+  }
+
+  std::uint64_t part_of_budget(double share) const {
+    return std::max(planning_.liveness.largest_bundle.value,
+                    static_cast<std::uint64_t>(static_cast<double>(planning_.budget) * share));
+  }
+
+  std::vector<bool> fitting(const std::vector<bool>& stays, std::uint64_t bytes) {
+    for (std::size_t i = 0; i < stays.size(); ++i) {
+      Absence& a = ledger_.absences[i];
+      a.stays = stays[i];
+      a.leaves = a.first;
+      a.returns = a.end;
+      a.queued = a.end;
+    }
+    let_go_until_it_fits(ledger_, bytes);
+    return decided_stays(ledger_);
+  }
+
+  const PlanningCase& planning_;
+  const IlpOptions& options_;
+  const PlanningOptions& limits_;
+  OverlapLedger ledger_;
+  BestPlan best_;
+  nanoseconds bound_{0};
+};
+
+Result<Plan> make_ilp_plan(const Trace& trace, const Machine& machine, const PlanningOptions& options) {
+  Result<IlpResult> result = plan_by_ilp(trace, machine, {}, options);
+  if (!result) return result.problem();
+  return std::move(result->plan);
+}
+
+}  // namespace
+
+Result<IlpResult> plan_by_ilp(const Trace& trace, const Machine& machine, const IlpOptions& options,
+                              const PlanningOptions& limits) {
+  const Result<PlanningCase> planning = make_planning_case(trace, machine);
+  if (!planning) return planning.problem();
+  Result<Plan> belady = build_fitting_plan(*planning, name, Pace::between_operations, [&](std::uint64_t bytes) {
+    return on_demand_stays(*planning, Victim::used_furthest_ahead, bytes);
+  });
+  if (!belady) return belady.problem();
+  Result<Plan> overlapped = build_excess_overlap_plan(*planning, name, {});
+  if (!overlapped) return overlapped.problem();
+  BestPlan first(*planning, *std::move(belady));
+  first.offer(*std::move(overlapped));
+  return Search(*planning, options, limits, std::move(first).take()).run();
+}
+
+void provide_ilp() { provide_planner_ilp(make_ilp_plan); }
+
+}  // namespace swapmm

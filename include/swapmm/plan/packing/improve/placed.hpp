@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include <swapmm/plan/packing/improve/neighbours.hpp>
+#include <swapmm/plan/packing/shape/shape.hpp>
+
+namespace swapmm::planning::packing {
+
+/// Items on their places while they are moved about, as one of them sees those that share a section with it. With some
+/// thousand items, all that are placed stand in order, and a look goes over them with one bit for each; with more of
+/// them, the neighbours are gathered and sorted.
+class Placed {
+ public:
+  struct Range {
+    std::uint64_t begin;
+    std::uint64_t end;
+    std::uint32_t item;
+  };
+  struct End {
+    std::uint64_t at;
+    std::uint32_t item;
+  };
+
+  explicit Placed(const Shape& shape);
+
+  void clear();
+  void place(std::uint32_t item, std::uint64_t offset);
+  void remove(std::uint32_t item);
+  /// An offset per item; `nowhere` for those without a place.
+  [[nodiscard]] const Offsets& offsets() const { return offsets_; }
+
+  /// Looks at the placed neighbours of `item`: ranges() has them by ascending begin, until the next look.
+  void look(std::uint32_t item);
+  [[nodiscard]] const std::vector<Range>& ranges() const { return ranges_; }
+  /// The same by ascending end.
+  const std::vector<End>& ends();
+
+  /// How many things a look goes over.
+  [[nodiscard]] std::uint64_t work() const {
+    return is_in_order_ ? by_begin_.size() / 4 + ranges_.size() : 8 * ranges_.size();
+  }
+
+ private:
+  [[nodiscard]] bool are_neighbours(std::uint64_t row, std::uint32_t other) const {
+    return ((neighbour_bits_[row + other / 64] >> (other % 64)) & 1U) != 0;
+  }
+
+  const Shape& shape_;
+  Neighbours neighbours_;
+  Offsets offsets_;
+  bool is_in_order_;
+  std::uint64_t words_per_row_ = 0;
+  std::vector<std::uint64_t> neighbour_bits_;  ///< item by item
+  std::vector<Range> by_begin_;                ///< all that are placed, where they stand in order
+  std::vector<End> by_end_;
+  std::uint32_t looking_ = 0;
+  std::vector<Range> ranges_;
+  std::vector<End> ends_;
+};
+
+}  // namespace swapmm::planning::packing

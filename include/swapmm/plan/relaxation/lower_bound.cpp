@@ -1,0 +1,251 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <swapmm/plan/relaxation/lower_bound.hpp>
+
+#include <algorithm>
+#include <cmath>
+#include <optional>
+#include <utility>
+
+#include <swapmm/plan/relaxation/coarse_program.hpp>
+#include <swapmm/plan/relaxation/grid_refinement.hpp>
+#include <swapmm/plan/relaxation/solver/interior_point.hpp>
+#include <swapmm/plan/relaxation/swap_grid.hpp>
+#include <swapmm/plan/relaxation/swap_model.hpp>
+#include <swapmm/plan/relaxation/swap_prices.hpp>
+
+namespace swapmm::planning {
+namespace relaxation {
+namespace {
+
+/// Traces up to here have a grid of all their parts.
+constexpr std::uint32_t exact_operations = 24;
+constexpr std::size_t first_groups = 16;
+constexpr std::size_t classes = 12;
+/// Above, each class more would cost more than it tells.
+constexpr std::uint32_t operations_for_many_classes = 20'000;
+constexpr std::size_t few_classes = 3;
+constexpr std::size_t exact_classes = 200;
+
+std::size_t count_classes(std::uint32_t operations) {
+  if (operations <= exact_operations) return exact_classes;
+  return operations <= operations_for_many_classes ? classes : few_classes;
+}
+
+class Relaxation {
+ public:
+  Relaxation(const SwapModel& model, const BoundEffort& effort)
+      : model_(model),
+        effort_(effort),
+        is_exact_(model.operations <= exact_operations),
+        units_(find_units(model)),
+        pricing_(model, count_classes(model.operations)),
+        paying_(first_paying_windows(model)) {}
+
+  void run(const std::function<bool()>& go_on) {
+    cuts_ = first_cuts(model_, std::min(first_groups, effort_.groups));
+    std::size_t without_gain = 0;
+    for (std::size_t round = 0; round < effort_.rounds; ++round) {
+      if (round > 0 && go_on && !go_on()) return;
+      std::optional<SolvedGrid> solved = solve_round(round == 0);
+      if (!solved) return;
+      const double before = best_.bound;
+      Response response = respond(*solved);
+      const bool is_same_program = !choose_paying(response) && is_exact_;
+      const bool is_last = is_same_program || (!is_exact_ && solved->grid.groups.size() >= effort_.groups);
+      GridCuts finer = is_exact_ || is_last ? cuts_ : refine(model_, *solved);
+      if (!(response.bound > before)) {
+        ++without_gain;
+      } else {
+        constexpr double worth_it = 1e-5;
+        without_gain = response.bound > before + worth_it * std::abs(before) ? 0 : without_gain + 1;
+        best_ = std::move(response);
+        best_grid_ = std::move(solved);
+      }
+      if (is_last || without_gain > (is_exact_ ? 0 : effort_.rounds / 3)) return;
+      cuts_ = std::move(finer);
+    }
+  }
+
+  [[nodiscard]] const Response& best() const { return best_; }
+  [[nodiscard]] const std::optional<SolvedGrid>& best_grid() const { return best_grid_; }
+  [[nodiscard]] const ProgramUnits& units() const { return units_; }
+
+ private:
+  /// Nothing where the program is larger than allowed; the first one is made smaller until it is not.
+  std::optional<SolvedGrid> solve_round(bool is_first) {
+    for (;;) {
+      SolvedGrid solved;
+      solved.units = units_;
+      solved.cuts = cuts_;
+      solved.grid = is_exact_ ? make_exact_grid(model_) : make_coarse_grid(model_, cuts_);
+      solved.program = make_grid_program(model_, solved.grid, units_, paying_);
+      if (solved.program.program.options > effort_.options && !is_exact_) {
+        if (!is_first || cuts_.operations.size() < 2) return std::nullopt;
+        cuts_ = first_cuts(model_, cuts_.operations.size() / 2);
+        continue;
+      }
+      InteriorPointLimits limits;
+      if (is_exact_) limits.tolerance = 1e-9;
+      solved.solution = solve_program(solved.program.program, limits);
+      return solved;
+    }
+  }
+
+  /// The prices of groups, at full resolution. In a stall the links' prices may make up 1 at no cost.
+  Response respond(const SolvedGrid& solved) {
+    const std::uint32_t parts = model_.parts();
+    SwapPrices prices{std::vector<double>(parts, 0.0), std::vector<double>(parts), std::vector<double>(parts)};
+    std::vector<double> spare(parts, 0.0);
+    for (std::uint32_t part = 0; part < parts; ++part) {
+      const std::uint32_t group = solved.grid.group_of_part[part];
+      prices.in[part] = solved.solution.in[group];
+      prices.out[part] = solved.solution.out[group];
+      if (part % 2 == 0) continue;
+      if (model_.half_duplex) {
+        prices.in[part] = 1;
+        continue;
+      }
+      spare[part] = std::max(0.0, 1 - prices.in[part] - prices.out[part]);
+      prices.in[part] += spare[part] / 2;
+      prices.out[part] += spare[part] / 2;
+    }
+    for (std::size_t g = 0; g < solved.grid.groups.size(); ++g) {
+      prices.room[solved.grid.groups[g].row_boundary] += solved.solution.room[g] * units_.per_byte;
+    }
+    Response response = pricing_.respond(prices);
+    if (!model_.half_duplex) give_spare_to_busier_link(std::move(prices), spare, solved, response);
+    return response;
+  }
+
+  void give_spare_to_busier_link(SwapPrices prices, const std::vector<double>& spare, const SolvedGrid& solved,
+                                 Response& response) {
+    constexpr int rounds = 2;
+    constexpr double matters = 1e-9;
+    for (int round = 0; round < rounds; ++round) {
+      bool changed = false;
+      for (std::uint32_t part = 1; part < model_.parts(); part += 2) {
+        if (spare[part] <= matters || response.in[part] == response.out[part]) continue;
+        const std::uint32_t group = solved.grid.group_of_part[part];
+        const double in = solved.solution.in[group] + (response.in[part] > response.out[part] ? spare[part] : 0.0);
+        changed = changed || in != prices.in[part];
+        prices.in[part] = in;
+        prices.out[part] = std::max(0.0, 1 - in);
+      }
+      if (!changed) return;
+      Response next = pricing_.respond(prices);
+      if (!(next.bound > response.bound)) return;
+      response = std::move(next);
+    }
+  }
+
+  /// True where that changes the program.
+  bool choose_paying(const Response& response) {
+    const PayingWindows before = std::exchange(paying_, {});
+    paying_.main = response.main_window;
+    paying_.others_are_free.assign(model_.values.size(), false);
+    for (std::size_t v = 0; v < model_.values.size(); ++v) {
+      constexpr double breaks_even = -1e-3;
+      paying_.others_are_free[v] = response.main_gain[v] > breaks_even * model_.values[v].copy_out;
+    }
+    return paying_.main != before.main || paying_.others_are_free != before.others_are_free;
+  }
+
+  const SwapModel& model_;
+  const BoundEffort& effort_;
+  bool is_exact_;
+  ProgramUnits units_;
+  SwapPricing pricing_;
+  PayingWindows paying_;
+  GridCuts cuts_;
+  Response best_;
+  std::optional<SolvedGrid> best_grid_;
+};
+
+/// Stalls of groups, shared out among their operations by duration.
+void add_stalls(const SwapModel& model, const SolvedGrid& solved, const ProgramUnits& units,
+                std::vector<double>& time) {
+  for (std::size_t g = 0; g < solved.grid.groups.size(); ++g) {
+    const PartGroup& group = solved.grid.groups[g];
+    const double stall = std::max(0.0, solved.solution.stall[g] * units.time);
+    if (group.operations == 0) {
+      time[group.first_operation] += stall;
+      continue;
+    }
+    for (std::uint32_t i = group.first_operation; i < group.first_operation + group.operations; ++i) {
+      time[i] += stall * (group.duration > 0 ? model.duration[i] / group.duration : 1.0 / group.operations);
+    }
+  }
+}
+
+/// Rounding down makes up for the error of the computation while it is below a nanosecond; beyond that (iterations of
+/// days) the error is taken off first.
+std::chrono::nanoseconds whole_nanoseconds_below(double bound) {
+  const double error = bound * 0x1p-46;
+  return std::chrono::nanoseconds{static_cast<std::int64_t>(std::floor(error < 1 ? bound : bound - error))};
+}
+
+/// What no computed bound says: nothing away, no stalls, and copies that gain nothing.
+RelaxedSwaps without_copies(const Trace& trace, const SwapModel& model, std::size_t absences) {
+  RelaxedSwaps relaxed;
+  // Not model.compute: as a double it is larger than the sum where that takes more than 53 bits.
+  for (const TraceOperation& operation : trace.operations) relaxed.lower_bound += operation.duration;
+  relaxed.away.assign(absences, 0.0);
+  relaxed.time = model.duration;
+  relaxed.gain.assign(absences, 0.0);
+  for (const Window& window : model.clean) relaxed.gain[window.absence] = -window.copy_in;
+  for (const WrittenValue& value : model.values) {
+    for (std::uint32_t i = value.first_window; i < value.first_window + value.windows; ++i) {
+      relaxed.gain[model.dirty[i].absence] = -model.dirty[i].copy_in - value.copy_out;
+    }
+  }
+  return relaxed;
+}
+
+}  // namespace
+}  // namespace relaxation
+
+BoundEffort bound_effort_for(const PlanningCase& planning) {
+  constexpr std::uint32_t long_trace = 20'000;
+  if (planning.operations <= long_trace) return {};
+  return {.groups = 24, .options = 30'000, .rounds = 2};
+}
+
+RelaxedSwaps relax_swaps(const PlanningCase& planning, const OverlapLedger& ledger, const BoundEffort& effort,
+                         const std::function<bool()>& go_on) {
+  const relaxation::SwapModel model = relaxation::make_swap_model(planning, ledger);
+  RelaxedSwaps relaxed = relaxation::without_copies(planning.trace, model, ledger.absences.size());
+  if (!relaxation::needs_copies(model)) return relaxed;
+  relaxation::Relaxation search(model, effort);
+  search.run(go_on);
+  if (!search.best_grid()) return relaxed;
+
+  const relaxation::SolvedGrid& solved = *search.best_grid();
+  const relaxation::Response& best = search.best();
+  constexpr double largest_time = 0x1p62;
+  if (best.bound > model.compute && best.bound < largest_time) {
+    relaxed.lower_bound = std::max(relaxed.lower_bound, relaxation::whole_nanoseconds_below(best.bound));
+  }
+  const relaxation::PartsAway parts = relaxation::parts_away(model, solved);
+  for (std::size_t i = 0; i < model.clean.size(); ++i) {
+    relaxed.away[model.clean[i].absence] = parts.clean[i];
+    relaxed.gain[model.clean[i].absence] = best.clean_gain[i];
+  }
+  for (std::size_t i = 0; i < model.dirty.size(); ++i) {
+    relaxed.away[model.dirty[i].absence] = parts.dirty[i];
+    relaxed.gain[model.dirty[i].absence] = best.dirty_gain[i];
+  }
+  relaxation::add_stalls(model, solved, search.units(), relaxed.time);
+  return relaxed;
+}
+
+}  // namespace swapmm::planning
+
+namespace swapmm {
+
+Result<std::chrono::nanoseconds> lower_bound(const Trace& trace, const Machine& machine, const BoundEffort& effort) {
+  const Result<planning::PlanningCase> problem = planning::make_planning_case(trace, machine);
+  if (!problem) return problem.problem();
+  return planning::relax_swaps(*problem, planning::OverlapLedger(*problem), effort).lower_bound;
+}
+
+}  // namespace swapmm

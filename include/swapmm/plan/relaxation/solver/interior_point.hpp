@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <vector>
+
+#include <swapmm/plan/relaxation/solver/option_blocks.hpp>
+
+namespace swapmm::planning::relaxation {
+
+struct InteriorPointLimits {
+  int iterations = 60;
+  double tolerance = 1e-5;  ///< of the objective, in units of the program
+};
+
+/// The prices are not negative, and about those of an optimum; nothing is promised of them.
+struct ProgramSolution {
+  std::vector<double> room;     ///< per group, of OptionBlock::room x amount
+  std::vector<double> in;       ///< per group, of time for copies in, or of the link with half duplex
+  std::vector<double> out;      ///< per group; with half duplex that of `in`
+  std::vector<double> options;  ///< per option how much of its block takes it
+  std::vector<double> stall;    ///< per group
+  double objective = 0;         ///< the sum of the stalls
+  int iterations = 0;
+  bool is_solved = false;  ///< to the tolerance
+};
+
+/// Mehrotra's predictor-corrector method ("On the implementation of a primal-dual interior point method", 1992). Each
+/// iteration takes some passes over the options and one factorization of about three rows for each group. Where
+/// numbers run out of range it ends with the last that were in it.
+[[nodiscard]] ProgramSolution solve_program(const CoarseProgram& program, const InteriorPointLimits& limits = {});
+
+}  // namespace swapmm::planning::relaxation

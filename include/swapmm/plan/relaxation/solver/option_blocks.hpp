@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <vector>
+
+namespace swapmm::planning::relaxation {
+
+/// Copies that are split among options: each one a group `out` in which they go to the host, and a group `in` in which
+/// they come back, `out` not after `in`. Over the rows between the two their room is free, those of both groups
+/// included if they can be. Groups count on where they
+/// pass the iteration's end.
+struct OptionBlock {
+  static constexpr int none = -1;  ///< of `out`: the host has the value; of `in`: it stays
+
+  double amount = 0;            ///< time of the copies in
+  double room = 0;              ///< room that they free, for a unit of that time
+  double write = 0;             ///< time of the copies out, likewise
+  bool is_clean = false;        ///< no copy out
+  bool may_stay = false;        ///< "nothing" is an option
+  bool may_only_write = false;  ///< a copy out alone is an option
+  int first_out = 0, last_out = 0;
+  int first_row = 1, last_row = 0;
+  int first_in = 1, last_in = 0;
+  std::size_t first_option = 0;  ///< in the list of all blocks' options
+  std::size_t options = 0;
+};
+
+/// The linear program over groups of parts: which options the blocks take so that the stalls are least.
+///
+///     minimise   sum of stall
+///     room:      sum of room freed over row g       >= excess of g     where that is above 0
+///     in:        copies in in g                     <= duration + stall of g
+///     out:       copies out in g                    <= duration + stall of g
+///     block:     its options                         = amount
+///
+/// With half duplex, `in` counts both directions and there is no `out`.
+struct CoarseProgram {
+  bool half_duplex = false;
+  std::vector<double> duration;  ///< per group
+  std::vector<double> excess;    ///< per group, in units of OptionBlock::room x amount
+  /// Per group whether its row lies at its start: then no copy out of this group comes in time for it.
+  std::vector<bool> starts_with_row;
+  std::vector<OptionBlock> blocks;
+  std::size_t options = 0;
+
+  [[nodiscard]] int groups() const { return static_cast<int>(duration.size()); }
+  /// The first row that a copy out frees.
+  [[nodiscard]] int first_freed(int out) const {
+    return out + (starts_with_row[static_cast<std::size_t>(out % groups())] ? 1 : 0);
+  }
+};
+
+/// Calls visit(option, out, in, first_row, last_row) for each option of the block, in the order of the list; rows are
+/// none where first_row is above last_row.
+template <class Visit>
+void for_each_option(const CoarseProgram& program, const OptionBlock& block, Visit&& visit) {
+  std::size_t option = block.first_option;
+  if (block.may_stay) visit(option++, OptionBlock::none, OptionBlock::none, 1, 0);
+  if (block.is_clean) {
+    for (int in = block.first_in; in <= block.last_in; ++in) {
+      visit(option++, OptionBlock::none, in, block.first_row, std::min(in, block.last_row));
+    }
+    return;
+  }
+  for (int out = block.first_out; out <= block.last_out; ++out) {
+    if (block.may_only_write) visit(option++, out, OptionBlock::none, 1, 0);
+    const int freed = program.first_freed(out);
+    const int first_row = std::max(block.first_row, freed);
+    for (int in = std::max(block.first_in, freed); in <= block.last_in; ++in) {
+      visit(option++, out, in, first_row, std::min(in, block.last_row));
+    }
+  }
+}
+
+[[nodiscard]] inline std::size_t count_options(const CoarseProgram& program, const OptionBlock& block) {
+  std::size_t count = block.may_stay ? 1 : 0;
+  const int ins = block.last_in - block.first_in + 1;
+  if (block.is_clean) return count + static_cast<std::size_t>(std::max(0, ins));
+  for (int out = block.first_out; out <= block.last_out; ++out) {
+    const int first = std::max(block.first_in, program.first_freed(out));
+    count += (block.may_only_write ? 1 : 0) + static_cast<std::size_t>(std::max(0, block.last_in - first + 1));
+  }
+  return count;
+}
+
+/// Numbers the block's options behind those there are.
+inline void add_block(CoarseProgram& program, OptionBlock block) {
+  block.first_option = program.options;
+  block.options = count_options(program, block);
+  program.options += block.options;
+  program.blocks.push_back(block);
+}
+
+}  // namespace swapmm::planning::relaxation

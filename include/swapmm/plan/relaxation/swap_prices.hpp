@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <limits>
+#include <vector>
+
+#include <swapmm/plan/relaxation/copy_classes.hpp>
+#include <swapmm/plan/relaxation/swap_model.hpp>
+#include <swapmm/plan/relaxation/window_tree.hpp>
+
+namespace swapmm::planning::relaxation {
+
+/// What room and the links cost. With half duplex both directions share one price: `out` is not looked at.
+struct SwapPrices {
+  std::vector<double> room;  ///< per boundary, nanoseconds for a byte
+  std::vector<double> in;    ///< per part, nanoseconds for one of the link's; not negative
+  std::vector<double> out;   ///< likewise
+};
+
+/// What every absence and every written value does best under prices, each for itself.
+struct Response {
+  /// Nanoseconds that no plan's iteration goes below, with the errors of rounding taken off. Minus infinity where the
+  /// prices are no numbers.
+  double bound = -std::numeric_limits<double>::infinity();
+  std::vector<double> in;                  ///< per part the time of the copies that would run there
+  std::vector<double> out;                 ///< likewise
+  std::vector<double> clean_gain;          ///< per clean window what being away is worth, less its copies
+  std::vector<double> dirty_gain;          ///< likewise
+  std::vector<std::uint32_t> main_window;  ///< per value the window that pays the copy out best, counted from its first
+  std::vector<double> main_gain;           ///< per value that window's gain with the copy out paid by it alone
+};
+
+/// The Lagrangian of the linear program of docs/planning.md: with any prices it is a lower bound.
+///
+///     sum p - sum p (in + out) + sum room x excess - what each absence and value gains at best
+///
+/// Stalls drop out as long as in + out <= 1 in their parts (in <= 1 with half duplex), which respond() sees to.
+class SwapPricing {
+ public:
+  /// Windows are sorted into at most `classes` classes by what a byte of room costs to copy: each class has a tree and
+  /// takes its least cost for all. So gains are overestimated, if at all, and the bound stays one.
+  SwapPricing(const SwapModel& model, std::size_t classes);
+
+  /// About (windows + classes x parts) x the logarithm of parts. Lowers the link prices of stalls to what is allowed.
+  [[nodiscard]] Response respond(SwapPrices& prices);
+
+ private:
+  void set_prices(const SwapPrices& prices);
+  void respond_clean(std::size_t i, Response& response);
+  void respond_value(std::size_t v, Response& response);
+  void list_answers(const WrittenValue& value);
+  [[nodiscard]] WindowTree::Answer ask(const Window& window, std::uint32_t copy_class) const;
+  [[nodiscard]] double gain_of(const Window& window, const WindowTree::Answer& answer) const;
+  void add(double gain, double bytes);
+  void copy_in_at(std::uint32_t part, const Window& window, Response& response) const;
+
+  const SwapModel& model_;
+  CopyClasses classes_;
+  std::vector<WindowTree> trees_;            ///< per class
+  WindowTree copies_;                        ///< the price of a copy out as `leave`, that of one in as `back`, negated
+  std::vector<double> room_;                 ///< per boundary the sum of the prices of room up to it
+  std::vector<WindowTree::Answer> answers_;  ///< per window of one value
+  std::vector<double> gains_;                ///< likewise, with the copy out paid; and one more
+  std::vector<double> suffix_;               ///< the sum of those above 0 from a window on
+  long double gain_ = 0;
+  long double magnitude_ = 0;  ///< what is added and taken off, without signs: rounding errors go with it
+};
+
+}  // namespace swapmm::planning::relaxation

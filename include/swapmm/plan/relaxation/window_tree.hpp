@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <vector>
+
+namespace swapmm::planning::relaxation {
+
+/// A segment tree over boundaries, each with what it is worth to come back there and what it costs to leave there:
+/// finds the best of a range, and the best pair of leaving and coming back later. Building is linear, a question
+/// takes the logarithm.
+class WindowTree {
+ public:
+  static constexpr double nothing = -std::numeric_limits<double>::infinity();
+  static constexpr std::uint32_t nowhere = 0xffffffff;
+
+  struct Answer {
+    double back = nothing;    ///< the most that coming back is worth
+    double leave = -nothing;  ///< the least that leaving costs
+    double both = nothing;    ///< the most that coming back is worth, less what leaving before that costs
+    std::uint32_t back_at = nowhere;
+    std::uint32_t leave_at = nowhere;
+    std::uint32_t both_back_at = nowhere;
+    std::uint32_t both_leave_at = nowhere;
+  };
+
+  explicit WindowTree(std::size_t size) : leaves_(std::bit_ceil(size)), nodes_(2 * leaves_) {}
+
+  /// After the last set(), build().
+  void set(std::uint32_t at, double back, double leave) {
+    nodes_[leaves_ + at] = {back, leave, nothing, at, at, nowhere, nowhere};
+  }
+  void build() {
+    for (std::size_t i = leaves_; --i > 0;) nodes_[i] = merge(nodes_[2 * i], nodes_[2 * i + 1]);
+  }
+
+  /// Over [first, last]; an empty Answer where that is empty.
+  [[nodiscard]] Answer ask(std::uint32_t first, std::uint32_t last) const {
+    Answer left;
+    Answer right;
+    std::size_t begin = first + leaves_;
+    std::size_t end = std::size_t{last} + leaves_ + 1;
+    for (; begin < end; begin /= 2, end /= 2) {
+      if (begin % 2 == 1) left = merge(left, nodes_[begin++]);
+      if (end % 2 == 1) right = merge(nodes_[--end], right);
+    }
+    return merge(left, right);
+  }
+
+ private:
+  static Answer merge(const Answer& a, const Answer& b) {
+    Answer result = a;
+    if (b.back > a.back) {
+      result.back = b.back;
+      result.back_at = b.back_at;
+    }
+    if (b.leave < a.leave) {
+      result.leave = b.leave;
+      result.leave_at = b.leave_at;
+    }
+    if (b.both > a.both) {
+      result.both = b.both;
+      result.both_back_at = b.both_back_at;
+      result.both_leave_at = b.both_leave_at;
+    }
+    const double across = b.back - a.leave;
+    if (across > result.both) {
+      result.both = across;
+      result.both_back_at = b.back_at;
+      result.both_leave_at = a.leave_at;
+    }
+    return result;
+  }
+
+  std::size_t leaves_;
+  std::vector<Answer> nodes_;
+};
+
+}  // namespace swapmm::planning::relaxation

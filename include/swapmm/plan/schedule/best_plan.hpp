@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <chrono>
+#include <tuple>
+#include <utility>
+
+#include <swapmm/plan/problem/planning_case.hpp>
+#include <swapmm/plan/simulate.hpp>
+
+namespace swapmm::planning {
+
+/// The best of the plans offered so far, by (iteration time, bytes moved).
+class BestPlan {
+ public:
+  BestPlan(const PlanningCase& planning, Plan first)
+      : planning_(planning), plan_(std::move(first)), simulation_(simulate(planning.trace, plan_)) {}
+
+  using Rank = std::tuple<std::chrono::nanoseconds, Bytes>;
+  static Rank rank(const Simulation& simulation) { return {simulation.iteration, simulation.h2d + simulation.d2h}; }
+
+  /// True if it is better than all before it.
+  bool offer(Plan candidate) {
+    Simulation outcome = simulate(planning_.trace, candidate);
+    return offer(std::move(candidate), std::move(outcome));
+  }
+  bool offer(Plan candidate, Simulation outcome) {
+    if (rank(outcome) >= rank(simulation_)) return false;
+    take_over(std::move(candidate), std::move(outcome));
+    return true;
+  }
+
+  /// Takes the plan's place with one of the same rank, or a better one.
+  bool offer_as_good(Plan candidate, Simulation outcome) {
+    if (rank(outcome) > rank(simulation_)) return false;
+    take_over(std::move(candidate), std::move(outcome));
+    return true;
+  }
+
+  /// Takes the plan's place whatever it moves, if it takes no longer than `fast_enough`.
+  bool offer_within(std::chrono::nanoseconds fast_enough, Plan candidate) {
+    Simulation outcome = simulate(planning_.trace, candidate);
+    if (outcome.iteration > fast_enough) return false;
+    take_over(std::move(candidate), std::move(outcome));
+    return true;
+  }
+
+  [[nodiscard]] const Plan& plan() const { return plan_; }
+  [[nodiscard]] const Simulation& simulation() const { return simulation_; }
+  [[nodiscard]] Plan take() && { return std::move(plan_); }
+
+ private:
+  void take_over(Plan plan, Simulation simulation) {
+    plan_ = std::move(plan);
+    simulation_ = std::move(simulation);
+  }
+
+  const PlanningCase& planning_;
+  Plan plan_;
+  Simulation simulation_;
+};
+
+}  // namespace swapmm::planning

@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <swapmm/plan/search/best.hpp>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include <swapmm/plan/schedule/best_plan.hpp>
+#include <swapmm/plan/schedule/schedule.hpp>
+#include <swapmm/plan/search/best_search.hpp>
+
+namespace swapmm::planning {
+namespace {
+
+/// The same machine with links of a part of their bandwidth.
+Machine with_slower_links(Machine machine, double part) {
+  for (Link* const link : {&machine.h2d, &machine.d2h}) {
+    const double slower = static_cast<double>(link->bytes_per_second) * part;
+    link->bytes_per_second = std::max<std::uint64_t>(1, static_cast<std::uint64_t>(slower));
+  }
+  return machine;
+}
+
+/// Looks for plans that are as fast as the best one, and faster where links are slower.
+class SparedLinks {
+ public:
+  /// Plans up to `fast_enough` are as fast. `go_on`: whether there is time.
+  SparedLinks(const PlanningCase& planning, std::chrono::nanoseconds fast_enough, BestPlan& best,
+              std::function<bool()> go_on)
+      : planning_(planning), fast_enough_(fast_enough), best_(best), go_on_(std::move(go_on)) {}
+
+  void run() {
+    for (const double part : {0.8, 0.5}) {
+      const Machine slower = with_slower_links(planning_.machine, part);
+      if (!go_on_() || !check_machine(slower)) return;
+      offer_for(slower);
+      spared_.push_back(slower);
+    }
+  }
+
+ private:
+  void offer_for(const Machine& slower) {
+    const Result<PlanningCase> slower_case = make_planning_case(planning_.trace, slower);
+    if (!slower_case) return;
+    Plan start = best_.plan();
+    start.machine = slower;
+    BestPlan best_of_slower(*slower_case, std::move(start));
+    const Simulation before = best_of_slower.simulation();
+    if (before.iteration <= before.compute) return;
+    PlanningOptions options;  // whoever asks how far the search is wants to hear of the machine itself
+    options.go_on = [this](const PlanningProgress&) { return go_on_(); };
+    BestSearch(*slower_case, options, best_of_slower, go_on_).run({}, 1);
+    if (best_of_slower.simulation().iteration == before.iteration) return;
+    Plan found = std::move(best_of_slower).take();
+    found.machine = planning_.machine;
+    if (!is_slower_anywhere(found)) best_.offer_within(fast_enough_, std::move(found));
+  }
+
+  /// Than the best plan, with links that were spared before.
+  [[nodiscard]] bool is_slower_anywhere(const Plan& found) const {
+    return std::any_of(spared_.begin(), spared_.end(), [&](const Machine& machine) {
+      return time_on(machine, found) > time_on(machine, best_.plan());
+    });
+  }
+  [[nodiscard]] std::chrono::nanoseconds time_on(const Machine& machine, Plan plan) const {
+    plan.machine = machine;
+    return simulate(planning_.trace, plan).iteration;
+  }
+
+  const PlanningCase& planning_;
+  std::chrono::nanoseconds fast_enough_;
+  BestPlan& best_;
+  std::function<bool()> go_on_;
+  std::vector<Machine> spared_;
+};
+
+void spare_links(const PlanningCase& planning, const PlanningOptions& options, const BestSearch& search,
+                 BestPlan& best) {
+  if (!search.is_near_bound() || search.takes_long()) return;
+  const std::chrono::nanoseconds reached = best.simulation().iteration;
+  const PlanningProgress progress{reached, search.lower_bound()};
+  const bool is_optimal = reached <= search.lower_bound();  // and stays so
+  SparedLinks(planning, is_optimal ? reached : search.near_bound(), best, [&] {
+    return !options.go_on || options.go_on(progress);
+  }).run();
+}
+
+}  // namespace
+
+Result<ProvenPlan> build_best_plan(const PlanningCase& planning, const PlanningOptions& options,
+                                   std::span<const NamedPlanner> others) {
+  Result<Plan> first = build_per_operation_plan(planning, Pace::one_at_a_time, "best");
+  if (!first) return first.problem();
+  BestPlan best(planning, *std::move(first));
+  BestSearch search(planning, options, best);
+  search.run(others, options.go_on ? std::optional<int>{} : search.rounds_without_clock());
+  if (!search.is_near_bound()) search.offer_belady();
+  spare_links(planning, options, search, best);
+  return ProvenPlan{std::move(best).take(), search.lower_bound()};
+}
+
+}  // namespace swapmm::planning

@@ -1,0 +1,214 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <swapmm/plan/search/best_search.hpp>
+
+#include <algorithm>
+#include <functional>
+#include <utility>
+
+#include <swapmm/plan/baselines/on_demand.hpp>
+#include <swapmm/plan/schedule/absence_stays.hpp>
+#include <swapmm/plan/schedule/fit.hpp>
+#include <swapmm/plan/search/timing/range_load.hpp>
+
+namespace swapmm::planning {
+
+BestSearch::BestSearch(const PlanningCase& planning, const PlanningOptions& options, BestPlan& best,
+                       const std::function<bool()>& go_on_relaxing)
+    : planning_(planning),
+      options_(options),
+      best_(best),
+      ledger_(planning),
+      relaxed_(relax_swaps(planning, ledger_, bound_effort_for(planning), go_on_relaxing)),
+      timing_(ledger_),
+      search_(timing_, relaxed_),
+      place_search_(ledger_, timing_, best_) {}
+
+void BestSearch::run(std::span<const NamedPlanner> others, std::optional<int> most_rounds) {
+  search(others, most_rounds);
+  // At the end, and out of time too: some milliseconds for a thousand operations, a tenth of a second at most.
+  const std::size_t tries = std::clamp<std::size_t>(100'000 / std::max<std::size_t>(work(), 1), 1, 31);
+  if (best_placed_ && best_placed_->rank == BestPlan::rank(best_.simulation())) {
+    place_search_.return_earlier(std::move(best_placed_->decisions), {tries, 20'000'000});
+  }
+}
+
+BestSearch::Effort BestSearch::effort_of(int round) const {
+  // Few absences have few neighbours.
+  const std::size_t once = std::min(8 * (1 + ledger_.absences.size()),
+                                    std::clamp<std::size_t>(1'500'000 / std::max<std::size_t>(work(), 1), 10, 800));
+  const int more = std::min(round, 2);
+  return {
+      once << more, round < 2 ? 4 : 6, 1, std::uint32_t{1000} << more, {std::size_t{10} << more, 40'000'000U << more}};
+}
+
+BestSearch::Effort BestSearch::near_effort(int round) const {
+  Effort effort = effort_of(round);
+  effort.tries /= 3;
+  effort.packing_steps /= 10;
+  return effort;
+}
+
+bool BestSearch::is_done() const { return best_.simulation().iteration <= relaxed_.lower_bound || is_out_of_time(); }
+
+void BestSearch::search(std::span<const NamedPlanner> others, std::optional<int> most_rounds) {
+  constexpr int round_of_others = 2;  // of large traces: first come plans that are likely to be better
+  if (work() <= small) try_others(others);
+  if (work() > small && is_done()) return;
+  if (!search_.round_relaxed()) return offer_belady();
+  if (work() > small) place_first();
+  for (int round = 0; !is_done(); ++round) {
+    if (round == round_of_others && work() > small && work() <= large) try_others(others);
+    if (round == most_rounds || (round > 0 && is_near_bound())) return;
+    if (best_placed_) search_near_best(near_effort(round));
+    search_round(effort_of(round));
+    if (round == 0) offer_belady();
+  }
+}
+
+void BestSearch::try_others(std::span<const NamedPlanner> others) {
+  PlanningOptions options;  // whoever asks how far the search is wants to hear of the best plan, not of theirs
+  if (options_.go_on) options.go_on = [this](const PlanningProgress&) { return options_.go_on(progress()); };
+  for (const NamedPlanner& other : others) {
+    // Even where the bound is reached: of equal times the plan that moves the fewest bytes is the best one.
+    if (work() > small && is_done()) return;
+    if (Result<Plan> plan = other.make(planning_.trace, planning_.machine, options)) best_.offer(*std::move(plan));
+  }
+}
+
+void BestSearch::offer_belady() {
+  if (has_packed_ || std::exchange(offered_belady_, true)) return;
+  Result<Plan> plan = build_fitting_plan(planning_, "best", Pace::overlapped, [&](std::uint64_t bytes) {
+    return on_demand_stays(planning_, Victim::used_furthest_ahead, bytes);
+  });
+  if (plan) best_.offer(*std::move(plan));
+}
+
+/// A plan before the search: of what the rounded decisions are, and of a part of the budget that soon packs. Places
+/// are what is hardest to find, so they come before better decisions.
+void BestSearch::place_first() {
+  const AwayDecision found = search_.best();
+  Effort effort{.tries = 0, .first_part = 0.95, .packing_steps = 300, .places = effort_of(0).places};
+  if (work() > large) effort.places = {};
+  place(found, effort);
+  go_on_from(found);
+}
+
+void BestSearch::search_round(const Effort& effort) {
+  search_.improve(effort.tries, [this] { return is_done(); });
+  const AwayDecision found = search_.best();
+  place(found, effort);
+  go_on_from(found);
+}
+
+/// After plans were made within other limits.
+void BestSearch::go_on_from(const AwayDecision& decision) {
+  set_limits(1);
+  search_.start_from(decision);
+}
+
+/// For as long as it gains.
+void BestSearch::search_near_best(const Effort& effort) {
+  constexpr double least_gain = 2e-4;  // of the iteration
+  double gain = 1;
+  while (gain > least_gain && !is_done()) {
+    const auto reached = static_cast<double>(best_.simulation().iteration.count());
+    search_once_near_best(effort);
+    gain = 1 - static_cast<double>(best_.simulation().iteration.count()) / reached;
+  }
+}
+
+/// Decisions such that no operation holds more than in the best plan, where everybody has a place.
+void BestSearch::search_once_near_best(const Effort& effort) {
+  const AwayDecision before = search_.best();
+  AwayDecision start = before;
+  const PlacedDecisions& placed = best_placed_->decisions;
+  for (std::uint32_t a = 0; a < start.away.size(); ++a) start.away[a] = placed.absences[a].stays ? 0 : 1;
+  ledger_.absences = placed.absences;
+  const std::vector<Stay> stays = stays_of(ledger_);
+  places_.remember(stays, placed.offsets);
+  set_limits_to(stays);
+  search_.start_from(std::move(start));
+  if (search_.fit_again()) {
+    search_.improve(effort.tries, [this] { return is_done(); });
+    search_.repeat_best();
+    place_once(effort, before);
+  }
+  go_on_from(before);
+}
+
+void BestSearch::set_limits_to(const std::vector<Stay>& stays) {
+  RangeLoad held{std::vector<std::int64_t>(planning_.operations)};
+  for (const Stay& stay : stays) {
+    held.add(stay.start, stay.start + stay.length, static_cast<std::int64_t>(planning_.sizes[index(stay.tensor)]));
+  }
+  for (std::uint32_t i = 0; i < planning_.operations; ++i) {
+    timing_.set_limit(i, std::max(held.at(i), timing_.bundle(i)));
+  }
+}
+
+/// Plans of decisions. What does not pack is decided again so that no operation holds more than a part of the budget:
+/// as large a one as a few packings find. Whether it packs or not, it is where a search with places begins.
+void BestSearch::place(const AwayDecision& found, const Effort& effort) {
+  constexpr double precise_enough = 0.004;
+  double fits = 0;
+  double fits_not = 1;
+  double part = effort.first_part;
+  for (int packing = 0; packing < effort.packings && fits_not - fits > precise_enough; ++packing) {
+    if (packing > 0 && is_done()) return;
+    if (!decide_within(part, found, effort)) return;
+    search_.repeat_best();
+    (place_once(effort, found) ? fits : fits_not) = part;
+    if (fits == effort.first_part) return;
+    // Down in steps that grow, then halving the distance.
+    part = fits > 0 ? (fits + fits_not) / 2 : 1 - (1 - part) * 2 - 0.03;
+  }
+}
+
+bool BestSearch::decide_within(double part, const AwayDecision& found, const Effort& effort) {
+  set_limits(part);
+  search_.start_from(found);
+  if (part == 1) return true;
+  if (!search_.fit_again()) return false;
+  search_.improve(effort.tries / 5, [this] { return is_done(); });
+  return true;
+}
+
+void BestSearch::set_limits(double part) {
+  const auto most = static_cast<std::int64_t>(static_cast<double>(planning_.budget) * part);
+  for (std::uint32_t i = 0; i < planning_.operations; ++i) timing_.set_limit(i, std::max(most, timing_.bundle(i)));
+}
+
+/// Plans of the last pass. True where it packs.
+bool BestSearch::place_once(const Effort& effort, const AwayDecision& found) {
+  // Room reserved late packs more easily; a little earlier, copies have time in hand.
+  constexpr double time_in_hand = 0.1;
+  timing_.reserve_late(time_in_hand);
+  timing_.write_decisions();
+  const Schedule schedule{Pace::overlapped, stays_of(ledger_)};
+  const std::function<bool()> go_on = [this] { return !is_done(); };
+  const PackingEffort packing{
+      .ejection_steps = effort.packing_steps, .go_on = &go_on, .keeps_to_steps = true, .keep_most = true};
+  Result<BuiltPlan> built = build_plan(planning_, schedule, "best", packing, places_.of(schedule.stays));
+  if (!built) return false;
+  const bool is_placed = built->plan.has_value();
+  std::optional<PlacedDecisions> found_best;
+  if (is_placed) {
+    places_.remember(schedule.stays, built->offsets);
+    if (best_.offer(*std::move(built->plan))) found_best.emplace(ledger_, built->offsets);
+    has_packed_ = true;
+  }
+  if (effort.places.looks > 0 && !planning_.machine.max_allocation) search_places(*built, found, effort, found_best);
+  return is_placed;
+}
+
+/// Around places that were packed. They know nothing of arenas.
+void BestSearch::search_places(const BuiltPlan& built, const AwayDecision& found, const Effort& effort,
+                               std::optional<PlacedDecisions> found_best) {
+  if (!is_done()) {
+    place_search_.run(built.offsets, found.away, effort.places, [this] { return is_done(); });
+    if (std::optional<PlacedDecisions> better = place_search_.take_found()) found_best = std::move(better);
+  }
+  if (found_best) best_placed_ = {*std::move(found_best), BestPlan::rank(best_.simulation())};
+}
+
+}  // namespace swapmm::planning

@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include <swapmm/base/bytes.hpp>
+#include <swapmm/plan/problem/overlap_ledger.hpp>
+#include <swapmm/plan/schedule/best_plan.hpp>
+#include <swapmm/plan/search/places/place_filling.hpp>
+#include <swapmm/plan/search/timing/swap_timing.hpp>
+
+namespace swapmm::planning {
+
+/// Who is away when, what goes to the host when, and where everybody lies.
+struct PlacedDecisions {
+  std::vector<Absence> absences;  ///< as a ledger has them
+  std::vector<Version> versions;  ///< as the ledger has them
+  std::vector<Bytes> offsets;     ///< of stays_of() such a ledger
+
+  PlacedDecisions(const OverlapLedger& ledger, std::vector<Bytes> places)
+      : absences(ledger.absences), versions(ledger.versions), offsets(std::move(places)) {}
+
+  void decide(OverlapLedger& ledger) const {
+    ledger.absences = absences;
+    ledger.versions = versions;
+  }
+};
+
+/// Makes a packed plan faster with everybody in a place (PlaceFilling): tensors stay in the room that the packing left
+/// over, and those that are copied get the gaps that SwapTiming gives them for these decisions, as far as there is
+/// room.
+class PlaceSearch {
+ public:
+  struct Effort {
+    std::size_t moves = 0;    ///< of others, for one that looks for a place
+    std::uint64_t looks = 0;  ///< PlaceFilling::looks() in one run
+  };
+  /// Asked now and then; where it says true, a run ends.
+  using IsEnough = std::function<bool()>;
+
+  PlaceSearch(OverlapLedger& ledger, SwapTiming& timing, BestPlan& best);
+
+  /// From the decisions in the ledger, with `offsets` (of its stays_of(); those above the budget are none). The first
+  /// to stay are those that are not away in `wished_away`, decisions that are fast but do not pack. Offers what it
+  /// finds to the best plan. Changes the decisions in ledger and timing, and the limits in timing.
+  void run(std::span<const Bytes> offsets, const std::vector<char>& wished_away, const Effort& effort,
+           const IsEnough& is_enough);
+
+  /// What the last run made the best plan of, if it did.
+  [[nodiscard]] std::optional<PlacedDecisions> take_found() { return std::exchange(found_, std::nullopt); }
+
+  struct Tries {
+    std::size_t tries = 0;    ///< each of the price of a simulation, and of its looks
+    std::uint64_t looks = 0;  ///< PlaceFilling::looks() in all
+  };
+  /// For the day when copies take longer than they should: tensors return earlier than they need to, as far as there is
+  /// room and the plan gets no slower. Where it does, those that are on their way where it is first late return as
+  /// before, and it is tried again. What comes of these decisions takes the best plan's place if it is as good. Others
+  /// keep their places, and go to the host as before.
+  void return_earlier(PlacedDecisions placed, const Tries& tries);
+
+ private:
+  [[nodiscard]] bool is_done(const PlaceFilling& filling) const;
+  void forget_limits();
+  [[nodiscard]] std::size_t moves_for(std::uint32_t absence) const;
+  [[nodiscard]] std::vector<std::uint32_t> largest_away(const std::vector<char>& wished_away) const;
+  void let_stay(PlaceFilling& filling, const std::vector<std::uint32_t>& absences, bool by_moving);
+  void time_again(PlaceFilling& filling, double time_in_hand);
+  [[nodiscard]] std::uint32_t first_delayed(const Simulation& outcome) const;
+  [[nodiscard]] bool is_under_way(const Absence& absence, std::uint32_t operation) const;
+  [[nodiscard]] std::vector<std::uint32_t> away_by_use(const std::vector<Absence>& absences) const;
+  [[nodiscard]] bool blame(std::uint32_t operation, const std::vector<Absence>& before,
+                           std::vector<char>& returns_as_before) const;
+  [[nodiscard]] bool return_all(PlaceFilling& filling, const std::vector<std::uint32_t>& by_use,
+                                const std::vector<char>& returns_as_before, const std::vector<Absence>& wished,
+                                std::uint64_t most_looks);
+  void leave_at(PlaceFilling& filling, std::uint32_t absence, std::uint32_t gap);
+  void return_from(PlaceFilling& filling, std::uint32_t absence, std::uint32_t gap, std::size_t moves);
+  [[nodiscard]] std::vector<Absence> wished_gaps(double time_in_hand);
+  [[nodiscard]] std::chrono::nanoseconds offer(const PlaceFilling& filling);
+
+  OverlapLedger& ledger_;
+  SwapTiming& timing_;
+  BestPlan& best_;
+  Effort effort_;
+  const IsEnough* is_enough_ = nullptr;
+  std::optional<PlacedDecisions> found_;
+};
+
+}  // namespace swapmm::planning

@@ -1,0 +1,178 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <swapmm/plan/search/timing/away_search.hpp>
+
+#include <algorithm>
+#include <cmath>
+#include <queue>
+#include <tuple>
+#include <utility>
+
+namespace swapmm::planning {
+
+AwaySearch::AwaySearch(SwapTiming& timing, const RelaxedSwaps& relaxed)
+    : timing_(timing), relaxed_(relaxed), wish_(timing.absences()) {
+  for (std::uint32_t a = 0; a < timing.absences(); ++a) {
+    if (!timing.is_arrival(a) && timing.length(a) > 0 && timing.size(a) > 0) free_.push_back(a);
+  }
+  const auto n = static_cast<std::uint32_t>(relaxed.time.size());
+  by_first_ = free_;
+  std::sort(by_first_.begin(), by_first_.end(), [&](std::uint32_t a, std::uint32_t b) {
+    return std::tuple(timing.first(a) % n, a) < std::tuple(timing.first(b) % n, b);
+  });
+}
+
+double AwaySearch::chance() { return static_cast<double>(random_() >> 11U) * 0x1p-53; }
+
+/// Where an operation is over its limit, those of the tensors that stay over it go out that are wished to most.
+bool AwaySearch::make_room(double noise) {
+  if (timing_.largest_overrun() <= 0) return true;
+  const auto n = static_cast<std::uint32_t>(relaxed_.time.size());
+  std::priority_queue<std::pair<double, std::uint32_t>> staying;
+  const auto consider = [&](std::uint32_t a) {
+    if (timing_.away()[a] == 0) staying.emplace(wish_[a] + noise * chance(), a);
+  };
+  for (const std::uint32_t a : free_) {
+    if (timing_.first(a) % n + timing_.length(a) > n) consider(a);  // those that are there from operation 0 on
+  }
+  auto next = by_first_.begin();
+  for (std::uint32_t i = 0; i < n; ++i) {
+    for (; next != by_first_.end() && timing_.first(*next) % n == i; ++next) consider(*next);
+    while (timing_.overrun(i) > 0) {
+      if (staying.empty()) return false;
+      const std::uint32_t a = staying.top().second;
+      staying.pop();
+      const std::uint32_t since = (i + n - timing_.first(a) % n) % n;
+      if (since < timing_.length(a)) timing_.set_away(a, true);
+    }
+  }
+  return true;
+}
+
+/// Tensors stay where there is room, those first that are wished away least.
+void AwaySearch::fill_room(double noise) {
+  std::vector<std::pair<double, std::uint32_t>> away;
+  for (const std::uint32_t a : free_) {
+    if (timing_.away()[a] != 0) away.emplace_back(wish_[a] + noise * chance(), a);
+  }
+  std::sort(away.begin(), away.end());
+  for (const auto& [wish, a] : away) {
+    if (timing_.has_room_for(a)) timing_.set_away(a, false);
+  }
+}
+
+/// The best of several passes, each from the ends of the one before.
+double AwaySearch::time_of_decisions(int passes) {
+  double best = 0;
+  for (int pass = 0; pass < passes; ++pass) {
+    std::vector<double> ends = timing_.ends();
+    const double guessed = timing_.iteration();
+    const double iteration = timing_.pass();
+    if (pass > 0 && iteration >= best) continue;
+    best = iteration;
+    now_ = {timing_.away(), iteration, std::move(ends), guessed};
+  }
+  return best;
+}
+
+void AwaySearch::offer() {
+  if (best_.away.empty() || now_.iteration < best_.iteration - 0.5) best_ = now_;
+}
+
+void AwaySearch::offer_after(int passes) {
+  (void)time_of_decisions(passes);
+  offer();
+}
+
+double AwaySearch::repeat_best() {
+  timing_.set_away(best_.away);
+  timing_.guess(best_.ends, best_.guessed_iteration);
+  return timing_.pass();
+}
+
+bool AwaySearch::round_relaxed() {
+  constexpr double thresholds[] = {0.5, 0.7, 0.8, 0.9, 0.97};
+  for (const std::uint32_t a : free_) {
+    // Of two that the relaxed solution treats alike: the longer one.
+    const double part = static_cast<double>(timing_.length(a)) / static_cast<double>(relaxed_.time.size());
+    wish_[a] = relaxed_.away[a] + 1e-3 * part;
+  }
+  if (timing_.largest_overrun() <= 0) {  // nobody is away yet, nor needs to be
+    timing_.guess(relaxed_.time);
+    offer_after(2);
+    return true;
+  }
+  for (const double threshold : thresholds) {
+    for (const std::uint32_t a : free_) timing_.set_away(a, relaxed_.away[a] > threshold);
+    if (!make_room(0)) return false;
+    timing_.guess(relaxed_.time);
+    offer_after(2);
+  }
+  return true;
+}
+
+bool AwaySearch::fit_again() {
+  timing_.set_away(best_.away);
+  if (!make_room(0)) return false;
+  timing_.guess(best_.ends, best_.guessed_iteration);
+  best_.away.clear();  // it was for other limits
+  offer_after(2);
+  return true;
+}
+
+std::uint32_t AwaySearch::one_that_is(bool away) {
+  constexpr int tries = 200;
+  for (int i = 0; i < tries; ++i) {
+    const std::uint32_t a = free_[random_() % free_.size()];
+    if ((timing_.away()[a] != 0) == away) return a;
+  }
+  return no_absence;
+}
+
+/// The relaxed solution tells, but chance may overrule it.
+void AwaySearch::wish_as_relaxed() {
+  for (const std::uint32_t a : free_) wish_[a] = 0.3 * relaxed_.away[a];
+}
+
+bool AwaySearch::change_some() {
+  const bool to_stay = random_() % 2 == 0;
+  std::vector<std::pair<std::uint32_t, double>> changed;
+  bool fits = true;
+  for (std::size_t more = 1 + random_() % 2; fits && more > 0; --more) {
+    const std::uint32_t a = one_that_is(to_stay);
+    if (a == no_absence) return false;
+    timing_.set_away(a, !to_stay);
+    constexpr double never = 1e9;  // nobody undoes the change
+    changed.emplace_back(a, std::exchange(wish_[a], to_stay ? -never : never));
+    fits = make_room(1);
+  }
+  // Seldom: room that nobody fills is room for tensors that return early, and packs more easily.
+  if (fits && random_() % 8 == 0) fill_room(1);
+  for (const auto& [a, wish] : changed) wish_[a] = wish;
+  return fits;
+}
+
+void AwaySearch::improve(std::size_t tries, const std::function<bool()>& is_enough) {
+  if (free_.empty()) return;
+  wish_as_relaxed();
+  AwayDecision current = best_;
+  timing_.set_away(current.away);
+  for (std::size_t i = 0; i < tries; ++i) {
+    constexpr std::size_t between_questions = 16;
+    if (i % between_questions == between_questions - 1 && is_enough()) return;
+    constexpr double warmth = 2e-4;  // of the iteration: how much worse a neighbour may be at first
+    const double left = static_cast<double>(tries - i) / static_cast<double>(tries);
+    const double worse = warmth * best_.iteration * left * -std::log(1 - chance());
+    timing_.guess(current.ends, current.guessed_iteration);
+    if (change_some() && time_of_decisions(1) <= current.iteration + worse) {
+      offer();
+      current = now_;
+      // The next pass begins where this one ended.
+      current.ends = timing_.ends();
+      current.guessed_iteration = timing_.iteration();
+    } else {
+      timing_.set_away(current.away);
+    }
+  }
+}
+
+}  // namespace swapmm::planning

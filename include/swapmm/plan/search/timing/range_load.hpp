@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+namespace swapmm::planning {
+
+/// A number per operation of the circle; ranges are added to, and their largest number is asked for, in log(n).
+/// A segment tree whose nodes keep what was added to the whole of them.
+class RangeLoad {
+ public:
+  explicit RangeLoad(const std::vector<std::int64_t>& values);
+
+  /// Adds to the operations from `first` to below `end`; those at or above n are operation - n.
+  void add(std::uint32_t first, std::uint32_t end, std::int64_t amount);
+  /// The largest number in that range, which is not empty.
+  [[nodiscard]] std::int64_t most(std::uint32_t first, std::uint32_t end) const;
+  [[nodiscard]] std::int64_t at(std::uint32_t operation) const;
+  /// The first operation of that range whose number is above `most`, counted like `first`; `end` where there is none.
+  [[nodiscard]] std::uint32_t until_above(std::uint32_t first, std::uint32_t end, std::int64_t most) const;
+
+ private:
+  struct Node {
+    std::int64_t most = 0;
+    std::int64_t added = 0;  ///< to all below it, and counted in `most`
+  };
+  void add_to(std::size_t first, std::size_t end, std::int64_t amount);
+  [[nodiscard]] std::int64_t most_of(std::size_t first, std::size_t end) const;
+  void renew_above(std::size_t node);
+  [[nodiscard]] std::size_t find_above(std::size_t node, std::size_t begin, std::size_t count, std::size_t from,
+                                       std::int64_t most) const;
+
+  std::uint32_t operations_;
+  std::size_t size_;         ///< the power of two at or above operations_
+  std::vector<Node> nodes_;  ///< those of the leaves begin at size_
+};
+
+}  // namespace swapmm::planning

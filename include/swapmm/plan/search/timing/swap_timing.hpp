@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include <swapmm/plan/problem/overlap_ledger.hpp>
+#include <swapmm/plan/search/timing/range_load.hpp>
+
+namespace swapmm::planning {
+
+/// From the decision who is away over which absence to when everything moves, and what time an iteration takes: one
+/// pass in about (operations + absences) x log(absences).
+///
+/// A pass starts from a guess of when operations end. Values go to the host in the order in which their room can be
+/// given back, each as soon as it is written; tensors return in the order of their use, each as soon as the link is
+/// done with those before it and there is room until the use. That gives each command its gap; then the iteration is
+/// run through with these orders, where bytes are free as soon as enough has been released (places are not looked at),
+/// and the ends of its operations are the guess for the next pass.
+class SwapTiming {
+ public:
+  /// Nobody is away but inputs before they arrive.
+  explicit SwapTiming(OverlapLedger& ledger);
+
+  [[nodiscard]] std::size_t absences() const { return away_.size(); }
+  [[nodiscard]] bool is_arrival(std::uint32_t absence) const { return ledger_.absences[absence].is_arrival; }
+  [[nodiscard]] std::int64_t size(std::uint32_t absence) const { return swaps_[absence].bytes; }
+  [[nodiscard]] std::uint32_t length(std::uint32_t absence) const {
+    return swaps_[absence].end - swaps_[absence].first;
+  }
+  [[nodiscard]] std::uint32_t first(std::uint32_t absence) const { return swaps_[absence].first; }
+  [[nodiscard]] std::uint32_t end(std::uint32_t absence) const { return swaps_[absence].end; }
+  [[nodiscard]] const OverlapLedger& ledger() const { return ledger_; }
+
+  [[nodiscard]] const std::vector<char>& away() const { return away_; }
+  /// Over an absence that is no arrival the tensor goes out, or stays.
+  void set_away(std::uint32_t absence, bool away);
+  void set_away(const std::vector<char>& away);
+
+  [[nodiscard]] std::int64_t bundle(std::uint32_t operation) const { return bundles_[operation]; }
+
+  /// Bytes that an operation may hold, at most the budget; and how many more the decisions make it hold (0: none).
+  [[nodiscard]] std::int64_t limit(std::uint32_t operation) const { return limits_[operation]; }
+  [[nodiscard]] const std::vector<std::int64_t>& limits() const { return limits_; }
+  void set_limit(std::uint32_t operation, std::int64_t bytes);
+  [[nodiscard]] std::int64_t overrun(std::uint32_t operation) const { return overruns_.at(operation); }
+  [[nodiscard]] std::int64_t largest_overrun() const { return overruns_.most(0, operations_); }
+  /// Whether there is room for the tensor to stay over that absence.
+  [[nodiscard]] bool has_room_for(std::uint32_t absence) const;
+
+  /// The guess of the first pass: nanoseconds from each operation's start to the next one's.
+  void guess(std::span<const double> times);
+  /// The guess of another pass, as kept().
+  void guess(const std::vector<double>& ends, double iteration);
+  [[nodiscard]] const std::vector<double>& ends() const { return ends_; }
+  [[nodiscard]] double iteration() const { return iteration_; }
+
+  /// One pass; no operation may be over its limit. Nanoseconds of the iteration.
+  double pass();
+
+  /// After a pass: returning tensors reserve their room as late as they can without being late, by the times of that
+  /// pass; `margin` is how much longer each copy is taken to be. What is reserved late packs more easily, and a copy
+  /// still starts as soon as its bytes are free.
+  void reserve_late(double margin);
+
+  /// Writes the decisions and gaps of the last pass into the ledger, for stays_of().
+  void write_decisions();
+
+ private:
+  /// An absence. Operations count on from 0 so that first < end; both may be in the next iteration.
+  struct Swap {
+    std::uint32_t first = 0;
+    std::uint32_t end = 0;
+    std::int64_t bytes = 0;     ///< rounded up to the alignment
+    double copy_in = 0;         ///< ns
+    std::uint32_t leaves = 0;   ///< gap, from first to end
+    std::uint32_t returns = 0;  ///< gap, from leaves to end
+    double left = 0;            ///< when it has left, in the last iteration of a pass: its copy may run until then
+  };
+  /// A value that the device writes.
+  struct Value {
+    std::uint32_t write = 0;                 ///< operation
+    double copy_out = 0;                     ///< ns
+    bool host_reads = false;                 ///< goes to the host in any case
+    std::uint32_t overwritten = 0;           ///< by the operation, counted on from the write's iteration
+    std::vector<std::uint32_t> absences;     ///< in the order of time
+    std::uint32_t copied = 0;                ///< gap of its place in the queue, counted on like `overwritten`
+    std::uint32_t released_by = no_absence;  ///< the first absence that is away: its leaving waits for the copy
+  };
+  /// A copy to the host in one pass.
+  struct CopyOut {
+    std::uint32_t value = 0;
+    std::uint32_t due = 0;  ///< gap from which its room can be given back, counted on from the write's iteration
+    double start = 0;       ///< ns; of an iteration that begins at 0
+    double end = 0;
+  };
+  /// Bytes that are given back at a time.
+  struct Release {
+    double time = 0;
+    std::int64_t bytes = 0;
+  };
+  class Run;
+  class RoomToReturn;
+
+  void list_tensors();
+  void list_values();
+  [[nodiscard]] double time_of(std::uint32_t gap) const;
+  [[nodiscard]] std::uint32_t gap_at(double time) const;
+  [[nodiscard]] std::uint32_t counted_from(std::uint32_t write, std::uint32_t first) const {
+    return first > write ? first : first + operations_;
+  }
+  void hold_by_decisions();
+  void list_copies_out();
+  void time_copies_out();
+  [[nodiscard]] RangeLoad room_by_limits() const;
+  void place_leavings();
+  void list_returns();
+  void place_returns();
+  [[nodiscard]] std::uint32_t use_of(std::uint32_t absence) const {
+    return swaps_[absence].end % operations_ + operations_;
+  }
+
+  OverlapLedger& ledger_;
+  std::uint32_t operations_;
+  bool one_engine_;
+  std::vector<double> durations_;
+  std::vector<std::int64_t> bundles_;    ///< bytes, per operation
+  std::vector<std::int64_t> allocated_;  ///< bytes of whole writes, per operation
+  std::vector<std::int64_t> dead_;       ///< bytes of values that nobody needs after an operation
+  std::vector<Swap> swaps_;              ///< as ledger.absences
+  std::vector<Value> values_;            ///< as ledger.versions
+  std::vector<char> away_;
+  std::vector<std::int64_t> limits_;
+  RangeLoad overruns_;
+
+  std::vector<double>
+      ends_;  ///< the guess: when each gap begins, from 0 to the iteration's end; one more than operations
+  double iteration_ = 0;
+  std::vector<double> waits_;  ///< of the last pass: for how long each operation waits
+  /// Of the last iteration of the last pass, ns: when somebody in each gap first takes bytes.
+  std::vector<std::int64_t> gap_starts_;
+
+  std::vector<std::int64_t> held_;       ///< per operation, by the decisions and gaps so far
+  std::vector<CopyOut> copies_out_;      ///< of the pass, by the operation that writes
+  std::vector<std::uint32_t> by_start_;  ///< positions in copies_out_
+  std::vector<std::uint32_t> returns_;   ///< absences that end, by use
+};
+
+}  // namespace swapmm::planning

@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include <swapmm/ir/trace.hpp>
+#include <swapmm/plan/plan.hpp>
+#include <swapmm/plan/simulate.hpp>
+#include <swapmm/plan/step_times.hpp>
+
+namespace swapmm::simulation {
+
+/// One iteration after another by the timing rules of docs/formats.md, as a max-plus recurrence: a step starts at the
+/// latest of the ends it waits for. Times are nanoseconds from a start in which everything of the iteration before
+/// has ended. They stop at the far end of the clock instead of wrapping.
+class Dataflow {
+ public:
+  /// The far end of the clock, 146 years: what ends there may end later. Two such times still fit a number.
+  static constexpr std::int64_t end_of_time = longest_iteration.count();
+
+  /// The plan must be valid for the trace.
+  Dataflow(const Trace& trace, const Plan& plan);
+  /// The same with other durations than those of trace and machine.
+  Dataflow(const Trace& trace, const Plan& plan, const StepTimes& times);
+
+  /// Runs the next iteration.
+  void advance();
+
+  /// Counts all times from iteration_end() on, if the clock is far from where it began: so it suffices for any number
+  /// of iterations, unless one alone takes longer.
+  void wind_back();
+  /// The iteration, with the copies that run on behind it, was longer than the clock: its times say nothing.
+  [[nodiscard]] bool clock_ended() const;
+
+  [[nodiscard]] std::size_t operations() const { return operations_; }
+  [[nodiscard]] std::int64_t start(std::size_t step) const { return end_[step] - durations_[step]; }
+  [[nodiscard]] std::int64_t end(std::size_t step) const { return end_[step]; }
+  [[nodiscard]] std::size_t command_step(std::size_t command) const { return operations_ + command; }
+  /// When the last operation of the iteration ended.
+  [[nodiscard]] std::int64_t iteration_end() const { return end_[operations_ - 1]; }
+  [[nodiscard]] std::int64_t iteration_end_before() const { return end_before_[operations_ - 1]; }
+  /// All that later iterations depend on, relative to iteration_end(). Equal vectors mean equal futures.
+  void carried(std::vector<std::int64_t>& times) const;
+
+ private:
+  struct Waits {
+    std::uint32_t step;
+    std::uint32_t first;  // in edges_: `here` of this iteration, then `back` of the one before
+    std::uint32_t here;
+    std::uint32_t back;
+  };
+
+  void add_waits(const Plan& plan);
+  void put_in_order();
+
+  std::size_t operations_;
+  std::int64_t begin_ = 0;               // the start; what waits for nothing starts here
+  std::vector<std::int64_t> durations_;  // operations, then commands
+  std::vector<std::int64_t> end_;
+  std::vector<std::int64_t> end_before_;
+  std::vector<Waits> order_;            // the steps, each after what it waits for in its iteration
+  std::vector<std::uint32_t> edges_;    // the steps waited for
+  std::vector<std::uint32_t> carried_;  // the steps that a later iteration waits for
+};
+
+}  // namespace swapmm::simulation

@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include <swapmm/base/bytes.hpp>
+#include <swapmm/ir/profile.hpp>
+#include <swapmm/ir/trace.hpp>
+#include <swapmm/plan/plan.hpp>
+#include <swapmm/plan/simulation/dataflow.hpp>
+
+namespace swapmm::simulation {
+
+/// So many iterations, the last ones run, take `time` and then repeat themselves.
+struct Period {
+  std::size_t iterations = 1;
+  std::int64_t time = 0;  ///< at most Dataflow::end_of_time: that says "or longer"
+  std::int64_t mean = 0;  ///< of one of the iterations, rounded to the nearest
+  bool exact = true;      ///< or copies run ever further ahead or behind, or the clock ends
+};
+
+/// Runs iterations until the last ones repeat themselves, or 1,000 of them.
+[[nodiscard]] Period run_until_periodic(Dataflow& flow);
+
+/// One turn of what repeats itself: the iterations that begin at `origin` and take `time`.
+struct Turn {
+  std::int64_t origin = 0;
+  std::int64_t time = 0;
+  std::size_t iterations = 1;
+};
+
+/// Runs what follows a period found: calls visit(turn, flow) once for each iteration of the next turn, in order, with
+/// the iteration in `flow`. Where the period is one iteration, or none was found, that is the one run last.
+template <class Visit>
+Turn for_each_iteration_of_turn(Dataflow& flow, const Period& period, Visit visit) {
+  if (period.iterations == 1 || !period.exact) {
+    const Turn turn{flow.iteration_end_before(), flow.iteration_end() - flow.iteration_end_before(), 1};
+    visit(turn, flow);
+    return turn;
+  }
+  flow.wind_back();
+  const Turn turn{flow.iteration_end(), period.time, period.iterations};
+  for (std::size_t i = 0; i < turn.iterations; ++i) {
+    flow.advance();
+    visit(turn, flow);
+  }
+  return turn;
+}
+
+/// What is occupied over the time of a turn, as a circle: commands may reach into the turns beside it.
+class OccupationCircle {
+ public:
+  OccupationCircle(const Trace& trace, const Plan& plan);
+
+  /// An iteration of the turn.
+  void add_iteration(const Turn& turn, const Dataflow& flow);
+
+  /// By time from the turn's origin, one for a time. What takes no time at all is not turned into the circle.
+  [[nodiscard]] std::vector<ProfileLevel> levels() &&;
+
+ private:
+  struct Change {
+    std::int64_t time;
+    Bytes bytes;
+  };
+
+  void add(const Turn& turn, std::int64_t time, Bytes bytes);
+
+  const Trace& trace_;
+  const Plan& plan_;
+  Bytes at_origin_;
+  std::vector<Change> changes_;
+};
+
+}  // namespace swapmm::simulation

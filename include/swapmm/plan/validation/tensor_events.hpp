@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include <swapmm/ir/trace.hpp>
+#include <swapmm/plan/plan.hpp>
+#include <swapmm/plan/validation/happens_before.hpp>
+
+namespace swapmm::validation {
+
+/// What the program itself does to a tensor in one iteration.
+enum class Event : std::uint8_t {
+  read,
+  write,
+  update,
+  host_read,  ///< from here on the host wants the value of this point
+  given,      ///< the host gives an input its next value
+};
+
+struct TensorEvent {
+  std::uint32_t tensor = 0;
+  /// Accesses happen in this operation, host_read and given at its end.
+  std::uint32_t operation = 0;
+  Event event = Event::read;
+};
+
+/// The events and the commands of each tensor, each in the order in which they happen in an iteration.
+class TensorEvents {
+ public:
+  TensorEvents(const Trace& trace, const Plan& plan, const HappensBefore& order);
+
+  [[nodiscard]] std::span<const TensorEvent> events(std::size_t tensor) const {
+    return {events_.data() + first_event_[tensor], first_event_[tensor + 1] - first_event_[tensor]};
+  }
+  /// Ascending by HappensBefore::rank: in their order, if they have one.
+  [[nodiscard]] std::span<const std::uint32_t> commands(std::size_t tensor) const {
+    return {commands_.data() + first_command_[tensor], first_command_[tensor + 1] - first_command_[tensor]};
+  }
+
+ private:
+  void collect_events(const Trace& trace);
+  void collect_commands(const Trace& trace, const Plan& plan, const HappensBefore& order);
+
+  std::vector<std::size_t> first_event_;
+  std::vector<TensorEvent> events_;
+  std::vector<std::size_t> first_command_;
+  std::vector<std::uint32_t> commands_;
+};
+
+}  // namespace swapmm::validation

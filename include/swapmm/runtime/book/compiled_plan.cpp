@@ -1,0 +1,328 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <swapmm/runtime/book/compiled_plan.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <functional>
+#include <numeric>
+#include <optional>
+#include <queue>
+#include <string>
+#include <tuple>
+#include <unordered_map>
+#include <utility>
+
+namespace swapmm::runtime {
+
+void Needs::add(QueueKind queue, std::int8_t iterations_back, std::uint32_t point) {
+  const std::size_t q = index(queue);
+  if (iterations_back > max_back) {
+    iterations_back = max_back;
+    point = 0;
+  }
+  const bool later = back[q] < 0 || iterations_back < back[q] || (iterations_back == back[q] && point > ordinal[q]);
+  if (!later) return;
+  back[q] = iterations_back;
+  ordinal[q] = point;
+}
+
+void Needs::join(const Needs& other) {
+  for (const QueueKind queue : all_queues) {
+    const std::size_t q = index(queue);
+    if (other.back[q] >= 0) add(queue, other.back[q], other.ordinal[q]);
+  }
+}
+
+namespace {
+
+class Compiler {
+ public:
+  Compiler(const Program& program, const Plan& plan)
+      : program_(program), plan_(plan), n_(program.trace.operations.size()), commands_(plan.commands.size()) {}
+
+  std::optional<Problem> run(CompiledPlan& out) {
+    if (auto problem = check_supported()) return problem;
+    number_copies();
+    find_recorded_operations();
+    resolve_needs();
+    if (auto problem = place_in_slots()) return problem;
+    emit(out);
+    return std::nullopt;
+  }
+
+ private:
+  struct Info {
+    std::uint32_t ordinal = 0;      // of a copy, on its queue
+    std::int64_t predecessor = -1;  // on the engine, in this iteration
+    Needs needs;                    // before its start; for allocate and release: what their own points stand for
+    std::size_t slot = 0;
+  };
+
+  static bool is_copy(const Command& command) {
+    return command.kind == CommandKind::swap_in || command.kind == CommandKind::swap_out;
+  }
+  static QueueKind queue_of(const Command& command) {
+    return command.kind == CommandKind::swap_in ? QueueKind::h2d : QueueKind::d2h;
+  }
+
+  std::optional<Problem> check_supported() const {
+    for (std::size_t c = 0; c < plan_.commands.size(); ++c) {
+      const Command& command = plan_.commands[c];
+      const Role& role = program_.roles[index(command.tensor)];
+      if (role.kind == Role::Kind::scratch && is_copy(command)) {
+        return Problem{"commands[" + std::to_string(c) + "]: swaps the work area of an operation"};
+      }
+      if (command.kind == CommandKind::swap_in && role.input && command.before_operation &&
+          *command.before_operation >= n_) {
+        return Problem{"commands[" + std::to_string(c) + "]: brings in an input before its iteration"};
+      }
+    }
+    for (const Resident& resident : plan_.initial) {
+      if (program_.roles[index(resident.tensor)].input) {
+        return Problem{"initial: tensor " + std::to_string(index(resident.tensor)) + " is an input"};
+      }
+    }
+    return std::nullopt;
+  }
+
+  void number_copies() {
+    std::array<std::uint32_t, queue_count> next{};
+    std::array<std::int64_t, queue_count> last{-1, -1, -1};
+    const bool shared_engine = plan_.machine.duplex == Duplex::half;
+    for (std::size_t c = 0; c < plan_.commands.size(); ++c) {
+      const Command& command = plan_.commands[c];
+      if (!is_copy(command)) continue;
+      const std::size_t queue = index(queue_of(command));
+      const std::size_t engine = shared_engine ? index(QueueKind::h2d) : queue;
+      commands_[c].ordinal = next[queue]++;
+      commands_[c].predecessor = last[engine];
+      last[engine] = static_cast<std::int64_t>(c);
+    }
+    copies_ = next;
+  }
+
+  struct Target {
+    std::size_t index;
+    std::int8_t back;
+  };
+  Target operation_of(const Wait& wait) const {
+    if (wait.index >= 0) return {static_cast<std::size_t>(wait.index), 0};
+    return {static_cast<std::size_t>(wait.index + static_cast<std::int64_t>(n_)), 1};
+  }
+
+  // Operations that copies wait for, directly or through an allocate or a release, get an event behind them.
+  void find_recorded_operations() {
+    recorded_.assign(n_, false);
+    for (const Command& command : plan_.commands) {
+      for (const Wait& wait : command.after) {
+        if (wait.on == Wait::On::operation) recorded_[operation_of(wait).index] = true;
+      }
+    }
+    recorded_[n_ - 1] = true;  // the host's run-ahead is counted there
+    ordinal_.assign(n_, 0);
+    std::uint32_t point = static_cast<std::uint32_t>(std::count(recorded_.begin(), recorded_.end(), true));
+    copies_[index(QueueKind::compute)] = point;
+    for (std::size_t i = n_; i-- > 0;) {
+      if (recorded_[i]) --point;
+      ordinal_[i] = point;
+    }
+  }
+
+  // What must have ended before command c starts, down to queue points.
+  void resolve_needs() {
+    // Commands that are no copies stand for what they wait for. They may wait for each other, in any list order
+    // and over the wrap; repeated joins reach the end of such chains after as many rounds as the longest has links.
+    bool changed = true;
+    for (std::size_t round = 0; changed && round < plan_.commands.size() + 2; ++round) {
+      changed = false;
+      for (std::size_t c = 0; c < plan_.commands.size(); ++c) {
+        Needs needs;
+        for (const Wait& wait : plan_.commands[c].after) add_wait(needs, wait);
+        if (needs.back != commands_[c].needs.back || needs.ordinal != commands_[c].needs.ordinal) {
+          commands_[c].needs = needs;
+          changed = changed || !is_copy(plan_.commands[c]);
+        }
+      }
+    }
+    if (plan_.machine.duplex == Duplex::half) share_engine();
+    operation_needs_.assign(n_, {});
+    for (std::size_t c = 0; c < plan_.commands.size(); ++c) {
+      const Command& command = plan_.commands[c];
+      if (!command.before_operation) continue;
+      const std::size_t before = *command.before_operation;
+      const auto back = static_cast<std::int8_t>(before / n_);
+      add_command(operation_needs_[before % n_], c, back);
+    }
+  }
+
+  void add_wait(Needs& needs, const Wait& wait) const {
+    if (wait.on == Wait::On::operation) {
+      const Target target = operation_of(wait);
+      needs.add(QueueKind::compute, target.back, ordinal_[target.index]);
+    } else {
+      add_command(needs, static_cast<std::size_t>(wait.index), wait.previous ? 1 : 0);
+    }
+  }
+
+  void add_command(Needs& needs, std::size_t c, std::int8_t back) const {
+    const Command& command = plan_.commands[c];
+    if (is_copy(command)) {
+      needs.add(queue_of(command), back, commands_[c].ordinal);
+      return;
+    }
+    for (const QueueKind queue : all_queues) {
+      const std::size_t q = index(queue);
+      const Needs& through = commands_[c].needs;
+      if (through.back[q] >= 0) {
+        needs.add(queue, static_cast<std::int8_t>(through.back[q] + back), through.ordinal[q]);
+      }
+    }
+  }
+
+  // One copy engine for both directions: each copy comes after the one before it in the list.
+  void share_engine() {
+    std::int64_t last = -1;
+    for (std::size_t c = 0; c < plan_.commands.size(); ++c) {
+      if (is_copy(plan_.commands[c])) last = static_cast<std::int64_t>(c);
+    }
+    for (std::size_t c = 0; c < plan_.commands.size(); ++c) {
+      if (!is_copy(plan_.commands[c])) continue;
+      const std::int64_t before = commands_[c].predecessor;
+      add_command(commands_[c].needs, static_cast<std::size_t>(before >= 0 ? before : last), before >= 0 ? 0 : 1);
+    }
+  }
+
+  // The first slot at which all that a command waits for has been issued, and for an input its value given. Then the
+  // order: by slot, and within one as the waits demand, releases first. A command that comes after a release by any
+  // chain of waits then also stands behind it, so bytes and tensors are booked out before they are booked in again.
+  std::optional<Problem> place_in_slots() {
+    const std::size_t count = plan_.commands.size();
+    std::vector<std::vector<std::uint32_t>> followers(count);
+    std::vector<std::uint32_t> open(count, 0);
+    for (std::size_t c = 0; c < count; ++c) {
+      const auto depend = [&](std::size_t other) {
+        followers[other].push_back(static_cast<std::uint32_t>(c));
+        ++open[c];
+      };
+      commands_[c].slot = first_slot(plan_.commands[c]);
+      if (commands_[c].predecessor >= 0) depend(static_cast<std::size_t>(commands_[c].predecessor));
+      for (const Wait& wait : plan_.commands[c].after) {
+        if (wait.on == Wait::On::command && !wait.previous) depend(static_cast<std::size_t>(wait.index));
+        if (wait.on == Wait::On::operation && wait.index >= 0) {
+          commands_[c].slot = std::max(commands_[c].slot, 2 * static_cast<std::size_t>(wait.index) + 1);
+        }
+      }
+    }
+    // Twice the same walk: the first finds the slots, the second, with slots known, the order.
+    std::vector<std::uint32_t> left = open;
+    std::vector<std::uint32_t> ready;
+    for (std::uint32_t c = 0; c < count; ++c) {
+      if (left[c] == 0) ready.push_back(c);
+    }
+    for (std::size_t next = 0; next < ready.size(); ++next) {
+      for (const std::uint32_t follower : followers[ready[next]]) {
+        commands_[follower].slot = std::max(commands_[follower].slot, commands_[ready[next]].slot);
+        if (--left[follower] == 0) ready.push_back(follower);
+      }
+    }
+    if (ready.size() != count) return Problem{"waits go in a circle"};
+    using Key = std::tuple<std::size_t, bool, std::uint32_t>;  // slot, no release, list order
+    const auto key = [&](std::uint32_t c) {
+      return Key{commands_[c].slot, plan_.commands[c].kind != CommandKind::release, c};
+    };
+    std::priority_queue<Key, std::vector<Key>, std::greater<>> queue;
+    for (std::uint32_t c = 0; c < count; ++c) {
+      if (open[c] == 0) queue.push(key(c));
+    }
+    while (!queue.empty()) {
+      const std::uint32_t c = std::get<2>(queue.top());
+      queue.pop();
+      order_.push_back(c);
+      for (const std::uint32_t follower : followers[c]) {
+        if (--open[follower] == 0) queue.push(key(follower));
+      }
+    }
+    for (std::size_t c = 0; c < count; ++c) {
+      const auto before = plan_.commands[c].before_operation;
+      if (before && commands_[c].slot > 2 * std::size_t{*before}) {
+        return Problem{"commands[" + std::to_string(c) + "] cannot be issued before operation " +
+                       std::to_string(*before)};
+      }
+    }
+    return values_of_one_handle_apart();
+  }
+
+  // Each value that the host gives a tensor is a tensor of its own to the plan, and yet one tensor to the program: it
+  // has one device copy at a time, as the host issues it.
+  std::optional<Problem> values_of_one_handle_apart() const {
+    std::unordered_map<std::uint64_t, std::size_t> resident;  // serial -> role
+    for (const Resident& start : plan_.initial) {
+      const Role& role = program_.roles[index(start.tensor)];
+      if (role.kind == Role::Kind::handle) resident[role.serial] = index(start.tensor);
+    }
+    for (const std::uint32_t c : order_) {
+      const std::size_t tensor = index(plan_.commands[c].tensor);
+      const Role& role = program_.roles[tensor];
+      if (role.kind != Role::Kind::handle) continue;
+      if (plan_.commands[c].kind == CommandKind::release) {
+        resident.erase(role.serial);
+      } else if (plan_.commands[c].kind != CommandKind::swap_out) {
+        const auto [other, fresh] = resident.emplace(role.serial, tensor);
+        if (!fresh && other->second != tensor) {
+          return Problem{"commands[" + std::to_string(c) + "]: an older value of tensor " + std::to_string(tensor) +
+                         " is still on the device"};
+        }
+      }
+    }
+    return std::nullopt;
+  }
+
+  std::size_t first_slot(const Command& command) const {
+    const std::size_t tensor = index(command.tensor);
+    if (command.kind != CommandKind::swap_in || !program_.roles[tensor].input) return 0;
+    return 2 * std::size_t{program_.trace.tensors[tensor].available_from};
+  }
+
+  void emit(CompiledPlan& out) {
+    out.first_step.assign(2 * n_ + 1, 0);
+    out.swapped_out.assign(program_.roles.size(), false);
+    for (const std::uint32_t c : order_) {
+      const Command& command = plan_.commands[c];
+      out.steps.push_back(
+          {command.kind, static_cast<std::uint32_t>(command.tensor), command.offset, commands_[c].needs});
+      ++out.first_step[commands_[c].slot + 1];
+      if (command.kind == CommandKind::swap_out) out.swapped_out[index(command.tensor)] = true;
+      if (command.kind == CommandKind::swap_in || command.kind == CommandKind::allocate) {
+        out.footprint = std::max(out.footprint, command.offset + program_.roles[index(command.tensor)].bytes);
+      }
+    }
+    for (const Resident& resident : plan_.initial) {
+      out.footprint = std::max(out.footprint, resident.offset + program_.roles[index(resident.tensor)].bytes);
+    }
+    std::partial_sum(out.first_step.begin(), out.first_step.end(), out.first_step.begin());
+    for (std::size_t i = 0; i < n_; ++i) out.operations.push_back({operation_needs_[i], recorded_[i], ordinal_[i]});
+    out.points = copies_;
+  }
+
+  const Program& program_;
+  const Plan& plan_;
+  std::size_t n_;
+  std::vector<Info> commands_;
+  std::array<std::uint32_t, queue_count> copies_{};
+  std::vector<bool> recorded_;
+  std::vector<std::uint32_t> ordinal_;
+  std::vector<Needs> operation_needs_;
+  std::vector<std::uint32_t> order_;
+};
+
+}  // namespace
+
+Result<CompiledPlan> compile(Program program, Plan plan) {
+  CompiledPlan out;
+  if (auto problem = Compiler(program, plan).run(out)) return *std::move(problem);
+  out.program = std::move(program);
+  out.plan = std::move(plan);
+  return out;
+}
+
+}  // namespace swapmm::runtime

@@ -1,0 +1,404 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <swapmm/runtime/book/program_book.hpp>
+
+#include <algorithm>
+#include <iterator>
+#include <memory>
+#include <utility>
+
+#include <swapmm/base/error.hpp>
+#include <swapmm/runtime/book/planning_task.hpp>
+
+namespace swapmm::runtime {
+
+namespace {
+
+constexpr std::size_t most_budgets = 8;  // whose plans are kept, per iteration name
+
+// Cycles are the same wherever one begins to look.
+bool same_cycle(std::span<const std::uint64_t> a, std::span<const std::uint64_t> b) {
+  if (a.size() != b.size()) return false;
+  for (std::size_t turn = 0; turn < a.size(); ++turn) {
+    bool same = true;
+    for (std::size_t i = 0; i < a.size(); ++i) same = same && a[(i + turn) % a.size()] == b[i];
+    if (same) return true;
+  }
+  return false;
+}
+
+bool has_cycle(const PlanSet& set, std::span<const std::uint64_t> members) {
+  return std::any_of(set.cycles.begin(), set.cycles.end(),
+                     [&](const PlanSet::Cycle& cycle) { return same_cycle(cycle.members, members); });
+}
+
+}  // namespace
+
+ProgramBook::ProgramBook(SchedulerOptions options) : options_(std::move(options)) {
+  options_.max_period = std::max<std::size_t>(options_.max_period, 1);
+  options_.max_sequences = std::max(options_.max_sequences, options_.max_period);
+}
+
+void ProgramBook::note(std::string text) {
+  if (notes_.size() == 16) notes_.erase(notes_.begin());
+  notes_.push_back(std::move(text));
+}
+
+const ProgramBook::Named* ProgramBook::find(std::string_view name) const {
+  const auto found = std::find_if(names_.begin(), names_.end(), [&](const Named& n) { return n.name == name; });
+  return found == names_.end() ? nullptr : &*found;
+}
+
+ProgramBook::Named& ProgramBook::named(std::string_view name) {
+  if (const Named* const known = find(name)) return names_[static_cast<std::size_t>(known - names_.data())];
+  Named added;
+  added.name = name;
+  added.sets.push_back({budget_, {}, {}});
+  names_.push_back(std::move(added));
+  return names_.back();
+}
+
+ProgramBook::Sequence* ProgramBook::sequence_of(Named& programs, std::uint64_t id) const {
+  const auto found = std::find_if(programs.sequences.begin(), programs.sequences.end(),
+                                  [&](const Sequence& known) { return known.id == id; });
+  return found == programs.sequences.end() ? nullptr : &*found;
+}
+
+// ---- what the program does
+
+std::uint64_t ProgramBook::observed(std::string_view name, IterationLog&& log, const Machine& machine) {
+  const bool without_budget = machine.device_budget.value == 0;
+  if (log.broken || log.operations.empty() || options_.observe == 0 || without_budget) {
+    interrupted(name);
+    return 0;
+  }
+  install_finished();
+  Named& programs = named(name);
+  const bool timed = log.timed;
+  const std::uint64_t id = identify(programs, std::move(log));
+  if (observed_on_demand(programs, id, timed, machine)) return id;
+  programs.history.push_back(id);
+  const std::size_t most = options_.max_period * std::max<std::size_t>(options_.observe, 2);
+  if (programs.history.size() > most) programs.history.erase(programs.history.begin());
+  if (plan_from_loaded(programs, machine)) return id;
+  const std::size_t p = period(programs);
+  if (p == 0) return id;
+  if (!programs.loaded.empty()) {
+    const Result<Program> program = program_of(programs, last_of(programs, p));
+    for (const Plan& plan : programs.loaded) {
+      note("iteration \"" + programs.name + "\": loaded plan refused: it is for the program " + plan.trace_digest +
+           (program.has_value() ? ", this one is " + digest(program->trace) : std::string()));
+    }
+    programs.loaded.clear();
+  }
+  plan_cycle(programs, p, std::nullopt, machine);
+  return id;
+}
+
+// A loaded plan needs no second look at its program: one iteration, or one cycle, tells whether it is this one's.
+bool ProgramBook::plan_from_loaded(Named& programs, const Machine& machine) {
+  if (programs.loaded.empty()) return false;
+  for (std::size_t p = 1; p <= std::min(options_.max_period, programs.history.size()); ++p) {
+    const Result<Program> program = program_of(programs, last_of(programs, p));
+    if (!program.has_value()) continue;
+    const std::string own = digest(program->trace);
+    const auto match = std::find_if(programs.loaded.begin(), programs.loaded.end(),
+                                    [&](const Plan& plan) { return plan.trace_digest == own; });
+    if (match == programs.loaded.end()) continue;
+    plan_cycle(programs, p, *match, machine);
+    programs.loaded.erase(match);
+    return true;
+  }
+  return false;
+}
+
+std::span<const std::uint64_t> ProgramBook::last_of(const Named& programs, std::size_t count) {
+  return std::span(programs.history).last(count);
+}
+
+Result<Program> ProgramBook::program_of(const Named& programs, std::span<const std::uint64_t> members) const {
+  std::vector<const IterationLog*> logs;
+  for (const std::uint64_t id : members) {
+    const auto sequence = std::find_if(programs.sequences.begin(), programs.sequences.end(),
+                                       [&](const Sequence& known) { return known.id == id; });
+    if (sequence == programs.sequences.end()) return Problem{"one of its iterations is not known any more"};
+    logs.push_back(&sequence->log);
+  }
+  return make_program(logs, programs.name);
+}
+
+void ProgramBook::interrupted(std::string_view name) {
+  if (find(name) != nullptr) named(name).history.clear();
+}
+
+std::uint64_t ProgramBook::identify(Named& programs, IterationLog&& log) {
+  std::vector<std::uint64_t> key = identity(log);
+  ++clock_;
+  auto known = std::find_if(programs.sequences.begin(), programs.sequences.end(),
+                            [&](const Sequence& sequence) { return sequence.key == key; });
+  if (known == programs.sequences.end()) {
+    if (programs.sequences.size() >= options_.max_sequences) {
+      const auto oldest =
+          std::min_element(programs.sequences.begin(), programs.sequences.end(),
+                           [](const Sequence& a, const Sequence& b) { return a.last_seen < b.last_seen; });
+      const std::uint64_t gone = oldest->id;
+      std::erase(programs.history, gone);
+      for (PlanSet& set : programs.sets) {
+        std::erase_if(set.cycles, [&](const PlanSet::Cycle& cycle) {
+          return std::find(cycle.members.begin(), cycle.members.end(), gone) != cycle.members.end();
+        });
+      }
+      programs.sequences.erase(oldest);
+    }
+    Sequence added;
+    added.key = std::move(key);
+    added.samples.resize(log.operations.size());
+    added.id = next_id_++;
+    programs.sequences.push_back(std::move(added));
+    known = std::prev(programs.sequences.end());
+  }
+  for (std::size_t i = 0; i < log.operations.size(); ++i) {
+    auto& duration = log.operations[i].duration;
+    if (log.timed) known->samples[i].add(duration);
+    duration = known->samples[i].estimate();
+  }
+  known->log = std::move(log);
+  known->last_seen = clock_;
+  return known->id;
+}
+
+// The shortest cycle that the last iterations went through `observe` times (a longer one at least twice, or it would
+// be no cycle); 0: none yet.
+std::size_t ProgramBook::period(const Named& programs) const {
+  const std::vector<std::uint64_t>& history = programs.history;
+  for (std::size_t p = 1; p <= options_.max_period; ++p) {
+    const std::size_t length = p * (p == 1 ? options_.observe : std::max<std::size_t>(options_.observe, 2));
+    if (history.size() < length) continue;
+    bool repeats = true;
+    for (std::size_t back = 1; back + p <= length; ++back) {
+      repeats = repeats && history[history.size() - back] == history[history.size() - back - p];
+    }
+    if (repeats) return p;
+  }
+  return 0;
+}
+
+void ProgramBook::plan_cycle(Named& programs, std::size_t period, std::optional<Plan> given, const Machine& machine) {
+  const auto last = last_of(programs, period);
+  if (has_cycle(programs.now(), last)) return;
+  if (pending_ != nullptr) return;  // one at a time
+  std::vector<std::uint64_t> members(last.begin(), last.end());
+  Result<Program> program = program_of(programs, members);
+  programs.now().cycles.push_back({members});
+  try {
+    if (program.has_value()) {
+      return plan_program(programs, std::move(members), *std::move(program), std::move(given), machine);
+    }
+    note("iteration \"" + programs.name + "\" stays on demand: " + program.problem().message);
+  } catch (...) {
+    programs.now().cycles.pop_back();  // no memory: it is planned when it comes again
+    throw;
+  }
+}
+
+void ProgramBook::plan_program(Named& programs, std::vector<std::uint64_t> members, Program program,
+                               std::optional<Plan> given, const Machine& machine) {
+  auto task = std::make_shared<PlanTask>();
+  task->given = std::move(given);
+  if (!task->given) {
+    const std::string own = digest(program.trace);
+    for (const PlanCase& known : programs.now().cases) {
+      if (known.plan->plan.trace_digest == own) task->given = known.plan->plan;  // the same program on other handles
+    }
+  }
+  task->program = std::move(program);
+  task->machine = machine;
+  task->planner = options_.planner;
+  task->time = options_.planning_time;
+  task->name = programs.name;
+  task->members = std::move(members);
+  if (options_.planning == Planning::deferred && !task->given) {
+    set_pending(std::move(task));
+    return;
+  }
+  task->run();
+  if (task->given && !task->result->has_value()) {
+    note("iteration \"" + programs.name + "\": given plan refused: " + task->result->problem().message);
+    task->given.reset();
+    task->run();
+  }
+  install_new(programs, programs.now(), *task);
+}
+
+void ProgramBook::install(PlanTask& task) {
+  if (find(task.name) == nullptr) return;
+  Named& programs = named(task.name);
+  const auto set = std::find_if(programs.sets.begin(), programs.sets.end(),
+                                [&](const PlanSet& each) { return each.budget == task.machine.device_budget; });
+  if (set == programs.sets.end()) return;
+  if (task.replaces == nullptr) return install_new(programs, *set, task);
+  for (PlanCase& known : set->cases) {
+    if (known.plan == task.replaces && known.state != PlanState::on_trial) return install_again(programs, known, task);
+  }
+}
+
+void ProgramBook::install_new(Named& programs, PlanSet& set, PlanTask& task) {
+  Result<CompiledPlan>& result = *task.result;
+  if (!result.has_value()) {
+    return note("iteration \"" + programs.name + "\" stays on demand: " + result.problem().message);
+  }
+  // Where memory runs out, the task still has its result when it is tried again: nothing behind this takes any.
+  set.cases.reserve(set.cases.size() + 1);
+  PlanCase added;
+  added.members = task.members;
+  added.try_out(std::make_shared<const CompiledPlan>(*std::move(result)), compares());
+  for (const PlanCase& known : set.cases) {  // what is known of it on other handles
+    const Plan& plan = known.plan->plan;
+    if (plan.trace_digest != added.plan->plan.trace_digest || plan.commands != added.plan->plan.commands) continue;
+    if (known.state == PlanState::on_trial) continue;
+    added.state = known.state;
+    added.times = known.times;
+    added.predicted = known.predicted;
+  }
+  std::erase_if(set.cases, [&](const PlanCase& known) { return same_cycle(known.members, added.members); });
+  set.cases.insert(set.cases.begin(), std::move(added));
+  ++plans_made_;
+  if (set.cases.size() > options_.max_sequences) set.cases.pop_back();
+}
+
+void ProgramBook::install_finished() {
+  if (pending_ == nullptr || !pending_->done.load(std::memory_order_acquire)) return;
+  install(*pending_);
+  set_pending(nullptr);
+}
+
+// ---- plans
+
+std::span<const PlanCase> ProgramBook::cases(std::string_view name) const {
+  const Named* const known = find(name);
+  return known == nullptr ? std::span<const PlanCase>{} : std::span<const PlanCase>{known->now().cases};
+}
+
+void ProgramBook::used(std::string_view name, const FollowablePtr& plan) {
+  std::vector<PlanCase>& cases = named(name).now().cases;
+  const auto at = std::find_if(cases.begin(), cases.end(), [&](const PlanCase& known) { return known.plan == plan; });
+  if (at != cases.end()) std::rotate(cases.begin(), at, at + 1);
+}
+
+bool ProgramBook::still_chosen(std::string_view name, const FollowablePtr& plan) const {
+  const auto known = cases(name);
+  const auto other = std::find_if(known.begin(), known.end(),
+                                  [&](const PlanCase& each) { return each.knows(plan) && each.choice() != plan; });
+  return other == known.end();
+}
+
+void ProgramBook::keep_value(std::uint64_t serial) {
+  if (pending_ != nullptr) {  // whoever makes it may be at it: nobody will take the result
+    for (PlanSet& set : named(pending_->name).sets) set.cycles.clear();
+    set_pending(nullptr);
+  }
+  for (Named& programs : names_) {
+    // Where no plan is left to forget, another budget would have one made of what was observed before.
+    for (Sequence& sequence : programs.sequences) {
+      for (LogTensor& tensor : sequence.log.tensors) {
+        if (tensor.serial == serial) tensor.outlives = outlives_all;
+      }
+    }
+    for (PlanSet& set : programs.sets) {
+      const std::size_t gone = std::erase_if(set.cases, [&](const PlanCase& known) {
+        const std::vector<Role>& roles = known.plan->program.roles;
+        return std::any_of(roles.begin(), roles.end(), [&](const Role& role) { return role.serial == serial; });
+      });
+      if (gone == 0) continue;
+      set.cycles.clear();  // which cycle it was is not kept: any of them may be planned anew
+      programs.history.clear();
+    }
+  }
+}
+
+void ProgramBook::load(std::string_view name, Plan plan) {
+  Named& programs = named(name);
+  std::string known;
+  for (PlanCase& own : programs.now().cases) {
+    if (own.plan->plan.trace_digest == plan.trace_digest) {
+      Result<CompiledPlan> result = adopt_plan(own.plan->program, plan, own.plan->plan.machine);
+      if (!result.has_value()) throw PlanRefused("plan refused: " + result.problem().message);
+      own.try_out(std::make_shared<const CompiledPlan>(*std::move(result)), compares());
+      return;
+    }
+    known = own.plan->plan.trace_digest;
+  }
+  if (!known.empty()) {
+    throw PlanRefused("plan refused: it is for the program " + plan.trace_digest + ", iteration \"" +
+                      std::string(name) + "\" of this one is " + known);
+  }
+  programs.loaded.push_back(std::move(plan));
+}
+
+const CompiledPlan* ProgramBook::latest(std::string_view name) const {
+  const auto known = cases(name);
+  return known.empty() ? nullptr : known.front().plan.get();
+}
+
+std::optional<Trace> ProgramBook::trace(std::string_view name) const {
+  const Named* const known = find(name);
+  if (known == nullptr || known->sequences.empty()) return std::nullopt;
+  const auto last = std::max_element(known->sequences.begin(), known->sequences.end(),
+                                     [](const Sequence& a, const Sequence& b) { return a.last_seen < b.last_seen; });
+  const IterationLog* const log = &last->log;
+  Result<Program> program = make_program({&log, 1}, name);
+  if (!program.has_value()) return std::nullopt;
+  return std::move(program->trace);
+}
+
+// ---- budgets
+
+void ProgramBook::prepare_budget(Bytes budget) {
+  for (Named& programs : names_) {
+    std::vector<PlanSet>& sets = programs.sets;
+    const bool known = std::any_of(sets.begin(), sets.end(), [&](const PlanSet& set) { return set.budget == budget; });
+    if (known) continue;
+    if (sets.size() >= most_budgets) sets.pop_back();
+    sets.push_back({budget, {}, {}});
+  }
+}
+
+void ProgramBook::use_budget(Bytes budget) noexcept {
+  budget_ = budget;
+  for (Named& programs : names_) {
+    const auto at = std::find_if(programs.sets.begin(), programs.sets.end(),
+                                 [&](const PlanSet& set) { return set.budget == budget; });
+    if (at == programs.sets.end()) continue;
+    std::rotate(programs.sets.begin(), at, at + 1);
+    programs.budget_is_new = true;
+  }
+}
+
+void ProgramBook::plan_for_budget(std::string_view name, const std::function<Machine()>& now,
+                                  const std::function<bool(const Program&)>& usable) {
+  if (find(name) == nullptr || !named(name).budget_is_new) return;
+  Named& programs = named(name);
+  const Machine machine = now();
+  for (std::size_t other = 1; other < programs.sets.size(); ++other) {
+    complete_budget(programs, programs.sets[other], machine, usable);
+  }
+  programs.budget_is_new = pending_ != nullptr;  // then others may have to wait for it
+}
+
+void ProgramBook::complete_budget(Named& programs, const PlanSet& other, const Machine& machine,
+                                  const std::function<bool(const Program&)>& usable) {
+  for (const PlanSet::Cycle& cycle : other.cycles) {
+    if (pending_ != nullptr) return;
+    if (has_cycle(programs.now(), cycle.members)) continue;
+    Result<Program> program = program_of(programs, cycle.members);
+    if (!program.has_value() || !usable(*program)) continue;
+    programs.now().cycles.push_back(cycle);
+    try {
+      plan_program(programs, cycle.members, *std::move(program), std::nullopt, machine);
+    } catch (...) {
+      programs.now().cycles.pop_back();
+      throw;
+    }
+  }
+}
+
+}  // namespace swapmm::runtime

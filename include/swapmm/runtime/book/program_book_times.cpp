@@ -1,0 +1,337 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a program book makes of times: docs/decisions/0010-plans-that-keep-up.md.
+
+#include <swapmm/runtime/book/program_book.hpp>
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include <swapmm/base/text/figures.hpp>
+#include <swapmm/plan/simulate.hpp>
+
+namespace swapmm::runtime {
+
+namespace {
+
+using std::chrono::nanoseconds;
+
+constexpr std::size_t measured_rounds = 4;  // before each sample
+constexpr std::size_t most_patience = std::size_t{1} << 20U;
+
+bool off(nanoseconds seen, nanoseconds predicted, double above) {
+  const auto expected = static_cast<double>(predicted.count());
+  return std::abs(static_cast<double>(seen.count()) - expected) > above * expected;
+}
+
+bool has(const PlanCase& plan_case, std::uint64_t sequence) {
+  return std::find(plan_case.members.begin(), plan_case.members.end(), sequence) != plan_case.members.end();
+}
+
+void lose_patience(PlanCase& plan_case) { plan_case.patience = std::min(2 * plan_case.patience, most_patience); }
+
+// What the plan would take with other durations and links.
+nanoseconds simulated(const Trace& trace, const Plan& made, const Machine& machine) {
+  Plan plan = made;
+  plan.machine.h2d = machine.h2d;
+  plan.machine.d2h = machine.d2h;
+  return simulate(trace, plan).iteration;
+}
+
+}  // namespace
+
+// ---- when to measure
+
+std::size_t ProgramBook::rounds_not_counted() const { return std::min<std::size_t>(2, options_.trial_iterations - 1); }
+std::size_t ProgramBook::rounds_counted() const { return options_.trial_iterations - rounds_not_counted(); }
+
+ProgramBook::Measures ProgramBook::measures(std::string_view name) const {
+  const auto known = cases(name);
+  if (blind_ || known.empty()) return {};
+  const PlanCase& next = known.front();  // most likely
+  if (next.state == PlanState::on_trial) return {next.rounds >= rounds_not_counted(), false};
+  const std::size_t every = options_.sample_every;
+  if (every == 0) return {};
+  const bool sample = next.rounds + 1 >= every;
+  return {!sample && next.rounds + 1 + measured_rounds >= every, sample && next.state == PlanState::settled};
+}
+
+// On demand the host may be any number of rounds ahead.
+bool ProgramBook::awaits_times(std::string_view name, bool enough) const {
+  const auto known = cases(name);
+  if (blind_ || known.empty() || !known.front().checking) return false;
+  return enough || known.front().rounds >= options_.trial_iterations * known.front().members.size();
+}
+
+bool ProgramBook::wants_times(std::string_view name) const {
+  const Named* const programs = find(name);
+  if (programs == nullptr || programs->surprised || programs->now().cases.empty()) return true;
+  const PlanCase& next = programs->now().cases.front();
+  if (next.checking) return false;
+  if (next.state != PlanState::left) return true;
+  return options_.sample_every != 0 && next.rounds + 1 >= options_.sample_every;
+}
+
+void ProgramBook::round_ended(std::string_view name, const FollowablePtr& plan, bool sampled) {
+  for (PlanCase& known : named(name).now().cases) {
+    if (known.plan == plan) known.rounds = sampled ? 0 : known.rounds + 1;
+  }
+}
+
+// True where nothing more is to be done about it.
+bool ProgramBook::observed_on_demand(Named& programs, std::uint64_t sequence, bool timed, const Machine& machine) {
+  const Sequence& known = *sequence_of(programs, sequence);
+  const bool has_times = std::any_of(known.log.operations.begin(), known.log.operations.end(),
+                                     [](const LogOperation& operation) { return operation.duration.count() != 0; });
+  if (!timed && !has_times) {  // not the one that was expected: a plan needs its times
+    programs.surprised = true;
+    programs.history.clear();
+    return true;
+  }
+  if (timed && !settled_case(programs, sequence)) programs.surprised = false;
+  for (PlanCase& plan_case : programs.now().cases) {
+    if (plan_case.choice() != nullptr || !has(plan_case, sequence)) continue;
+    const bool due = plan_case.state == PlanState::left && options_.sample_every != 0 &&
+                     plan_case.rounds + 1 >= options_.sample_every;
+    if (!timed || !due) {
+      ++plan_case.rounds;
+      continue;
+    }
+    if (++plan_case.members_sampled < plan_case.members.size()) continue;
+    plan_case.rounds = plan_case.members_sampled = 0;
+    reconsider(programs, plan_case, machine);
+    break;
+  }
+  return false;
+}
+
+const PlanCase* ProgramBook::settled_case(const Named& programs, std::uint64_t sequence) {
+  for (const PlanCase& plan_case : programs.now().cases) {
+    if (plan_case.choice() == nullptr && has(plan_case, sequence)) return &plan_case;
+  }
+  return nullptr;
+}
+
+// ---- whole rounds
+
+ProgramBook::CaseOf ProgramBook::case_of(const FollowablePtr& plan) {
+  for (Named& programs : names_) {
+    for (PlanCase& known : programs.now().cases) {
+      if (known.plan == plan) return {&programs, &known};
+    }
+  }
+  return {};
+}
+
+void ProgramBook::round_took(const FollowablePtr& plan, nanoseconds time) {
+  const CaseOf known = case_of(plan);
+  if (known.plan_case == nullptr) return;
+  known.plan_case->times.add(time);
+  judge(*known.programs, *known.plan_case);
+}
+
+void ProgramBook::iteration_took(std::uint64_t id, nanoseconds time, bool observed) {
+  for (Named& programs : names_) {
+    Sequence* const sequence = sequence_of(programs, id);
+    if (sequence == nullptr) continue;
+    (observed ? sequence->observed : sequence->times).add(time);
+    for (PlanCase& known : programs.now().cases) {
+      if (known.checking && has(known, id)) judge_check(programs, known);
+    }
+  }
+}
+
+// An observed iteration begins on an idle device, and its last copies are waited for behind it: where nothing better is
+// known, that counts as what it takes at least.
+std::optional<nanoseconds> ProgramBook::demand_time(const Named& programs, const PlanCase& plan_case) const {
+  nanoseconds sum{0};
+  for (const std::uint64_t id : plan_case.members) {
+    const auto sequence = std::find_if(programs.sequences.begin(), programs.sequences.end(),
+                                       [&](const Sequence& known) { return known.id == id; });
+    if (sequence == programs.sequences.end()) return std::nullopt;
+    const bool known = sequence->times.count() != 0;
+    const std::optional<nanoseconds> median = (known ? sequence->times : sequence->observed).median();
+    if (!median) return std::nullopt;
+    sum += *median;
+  }
+  return sum;
+}
+
+void ProgramBook::judge(Named& programs, PlanCase& plan_case) {
+  if (plan_case.state != PlanState::on_trial || plan_case.checking) return;
+  if (plan_case.times.count() < rounds_counted()) return;
+  const nanoseconds took = *plan_case.times.median();
+  if (plan_case.before == nullptr) {
+    const std::optional<nanoseconds> demand = demand_time(programs, plan_case);
+    if (!demand || !slower(took, *demand)) {
+      plan_case.patience = 1;
+      return plan_case.keep();
+    }
+    // Maybe not so: what was observed is what it takes at least. Some rounds on demand will tell.
+    plan_case.checking = true;
+    plan_case.rounds = 0;
+    for (const std::uint64_t id : plan_case.members) sequence_of(programs, id)->times.clear();
+    return;
+  }
+  const std::optional<nanoseconds> before = plan_case.before_times.median();
+  if (before && slower(took, *before)) return lose(programs, plan_case, took, *before);
+  if (before && !slower(*before, took)) {
+    lose_patience(plan_case);
+  } else {
+    plan_case.patience = 1;
+  }
+  plan_case.keep();
+}
+
+void ProgramBook::judge_check(Named& programs, PlanCase& plan_case) {
+  for (const std::uint64_t id : plan_case.members) {
+    const Sequence* const sequence = sequence_of(programs, id);
+    if (sequence == nullptr || sequence->times.count() < rounds_counted()) return;
+  }
+  const nanoseconds took = *plan_case.times.median();
+  const nanoseconds demand = *demand_time(programs, plan_case);
+  if (slower(took, demand)) return lose(programs, plan_case, took, demand);
+  plan_case.patience = 1;
+  plan_case.keep();
+}
+
+void ProgramBook::lose(const Named& programs, PlanCase& plan_case, nanoseconds took, nanoseconds before) {
+  const bool by_plan = plan_case.before != nullptr;
+  note("iteration \"" + programs.name + "\": the plan by " + plan_case.plan->plan.planner + " takes " +
+       text::time_text(took) + " a round, " + (by_plan ? "the plan before it " : "on demand ") +
+       text::time_text(before) + ": gone back to that");
+  if (by_plan || plan_case.lost != nullptr) lose_patience(plan_case);  // it was made anew for nothing
+  plan_case.go_back();
+}
+
+void ProgramBook::tells_no_times() {
+  blind_ = true;
+  for (Named& programs : names_) {
+    for (PlanSet& set : programs.sets) {
+      for (PlanCase& known : set.cases) {
+        if (known.state == PlanState::on_trial) known.keep();
+      }
+    }
+  }
+}
+
+// ---- samples
+
+void ProgramBook::sampled(const FollowablePtr& plan, std::span<const nanoseconds> durations, const Machine& machine) {
+  const CaseOf found = case_of(plan);
+  if (found.plan_case == nullptr || durations.size() != plan->program.trace.operations.size()) return;
+  ++sampled_rounds_;
+  std::size_t position = 0;
+  for (const std::uint64_t id : found.plan_case->members) {
+    Sequence* const sequence = sequence_of(*found.programs, id);
+    if (sequence == nullptr || position + sequence->samples.size() > durations.size()) return;
+    for (std::size_t i = 0; i < sequence->samples.size(); ++i) {
+      sequence->samples[i].add(durations[position++]);
+      sequence->log.operations[i].duration = sequence->samples[i].estimate();
+    }
+  }
+  if (found.plan_case->state == PlanState::settled) reconsider(*found.programs, *found.plan_case, machine);
+}
+
+std::optional<Program> ProgramBook::refreshed(const Named& programs, const PlanCase& plan_case) const {
+  Program program = plan_case.plan->program;
+  std::vector<TraceOperation>& operations = program.trace.operations;
+  std::size_t position = 0;
+  for (const std::uint64_t id : plan_case.members) {
+    const auto sequence = std::find_if(programs.sequences.begin(), programs.sequences.end(),
+                                       [&](const Sequence& known) { return known.id == id; });
+    if (sequence == programs.sequences.end()) return std::nullopt;
+    for (const LogOperation& operation : sequence->log.operations) {
+      if (position == operations.size()) return std::nullopt;
+      operations[position++].duration = operation.duration;
+    }
+  }
+  return program;
+}
+
+bool ProgramBook::prediction_is_off(const PlanCase& plan_case, const Trace& trace, const Machine& machine) const {
+  const double above = options_.replan_above;
+  const std::optional<nanoseconds> measured = plan_case.times.median();
+  return (measured && off(*measured, plan_case.predicted, above)) ||
+         off(simulated(trace, plan_case.plan->plan, machine), plan_case.predicted, above);
+}
+
+// Where on demand has won, any other plan may be the better one.
+void ProgramBook::reconsider(Named& programs, PlanCase& plan_case, const Machine& machine) {
+  if (options_.replan_above <= 0) return;
+  if (++plan_case.samples < plan_case.patience || pending_ != nullptr) return;
+  std::optional<Program> program = refreshed(programs, plan_case);
+  if (!program) return;
+  if (plan_case.state != PlanState::left && !prediction_is_off(plan_case, program->trace, machine)) return;
+  plan_case.samples = 0;
+  ++plans_remade_;
+  auto task = std::make_shared<PlanTask>();
+  task->program = *std::move(program);
+  task->machine = machine;
+  task->planner = options_.planner;
+  task->time = options_.planning_time;
+  task->name = programs.name;
+  task->members = plan_case.members;
+  task->replaces = plan_case.plan;
+  if (options_.planning == Planning::deferred) {
+    set_pending(std::move(task));
+    return;
+  }
+  task->run();
+  install_again(programs, plan_case, *task);
+}
+
+// Only what promises more than what is known is worth the move to it.
+void ProgramBook::install_again(Named& programs, PlanCase& plan_case, PlanTask& task) {
+  Result<CompiledPlan>& result = *task.result;
+  if (!result.has_value()) {
+    note("iteration \"" + programs.name + "\" is not planned anew: " + result.problem().message);
+    return lose_patience(plan_case);
+  }
+  const Plan& old = plan_case.plan->plan;
+  const bool same = result->plan.commands == old.commands && result->plan.initial == old.initial;
+  const nanoseconds expected = simulated(result->program.trace, old, task.machine);
+  const std::optional<nanoseconds> present =
+      plan_case.state == PlanState::left ? demand_time(programs, plan_case) : expected;
+  if (same || (present && !slower(*present, result->plan.predicted.iteration))) {
+    plan_case.predicted = expected;
+    return lose_patience(plan_case);
+  }
+  plan_case.try_out(std::make_shared<const CompiledPlan>(*std::move(result)), compares());
+}
+
+// ---- for persons
+
+// A person looks at the longest stalls.
+PlanSummary ProgramBook::summary_of(const Named& programs, const PlanCase& plan_case) const {
+  const CompiledPlan& known = *plan_case.plan;
+  const Trace& trace = known.program.trace;
+  PlanSummary summary;
+  summary.iteration = programs.name;
+  summary.planner = known.plan.planner;
+  summary.operations = trace.operations.size();
+  summary.iterations_per_cycle = static_cast<std::size_t>(
+      std::count_if(known.program.events.begin(), known.program.events.end(),
+                    [](const Event& event) { return event.what == Event::What::end_of_iteration; }));
+  summary.predicted = known.plan.predicted;
+  summary.state = plan_case.state;
+  summary.measured = plan_case.times.median().value_or(nanoseconds{0});
+  summary.on_demand = demand_time(programs, plan_case).value_or(nanoseconds{0});
+  summary.stalled_operations = known.stalls.size();
+  constexpr std::size_t most = 5;
+  for (std::size_t i = 0; i < std::min(most, known.stalls.size()); ++i) {
+    summary.stalls.push_back({describe(known.stalls[i], trace, known.plan), known.stalls[i].time});
+  }
+  return summary;
+}
+
+void ProgramBook::summarize(Report& report) const {
+  for (const Named& programs : names_) {
+    for (const PlanCase& known : programs.now().cases) report.plans.push_back(summary_of(programs, known));
+  }
+  report.sampled_rounds = sampled_rounds_;
+  report.plans_remade = plans_remade_;
+  report.notes = notes_;
+}
+
+}  // namespace swapmm::runtime

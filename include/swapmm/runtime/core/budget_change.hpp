@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <swapmm/base/error.hpp>
+#include <swapmm/runtime/book/program_book.hpp>
+#include <swapmm/runtime/core/course.hpp>
+#include <swapmm/runtime/core/parts.hpp>
+
+namespace swapmm::runtime {
+
+/// Takes another amount of device memory in place of what a manager has. All values are on the host meanwhile, so that
+/// the old memory can go before the new one comes: together they may be more than there is.
+template <Backend B>
+class BudgetChange {
+ public:
+  using Rec = Record<B>;
+
+  BudgetChange(Parts<B>& parts, Course<B>& course, ProgramBook& book)
+      : parts_(parts), store_(parts.store), course_(course), book_(book) {}
+
+  void to(Bytes bytes) {
+    PlaceMap next = Store<B>::places_of(bytes, store_.backend);
+    if (next.budget() == store_.budget()) return;
+    next.reserve(store_.records.size() + 1);
+    book_.prepare_budget(next.budget());
+    PlaceMap nothing = Store<B>::places_of(Bytes{}, store_.backend);
+    book_.prepare_budget(nothing.budget());
+    // What is likely to fail comes first, while a plan may go on as if nothing had been.
+    require_device_memory(next);
+    require_host_memory();
+    course_.leave_for_budget();
+    write_back();
+    parts_.demand.for_each_resident([&](Rec& record) { parts_.demand.release(record); });
+    exchange(std::move(next), std::move(nothing));
+  }
+
+ private:
+  // Takes the difference, and gives it back: with the old memory that is as much as the new budget.
+  void require_device_memory(const PlaceMap& next) {
+    if (next.budget() <= store_.budget()) return;
+    (void)AddressBook<B>::arenas_of(store_.backend, next.budget() - store_.budget(), next.arena());
+  }
+
+  [[nodiscard]] static bool device_alone(const Rec& record) {
+    return record.alive && record.device.valid && !record.host.valid;
+  }
+
+  // All of it, or nothing.
+  void require_host_memory() {
+    std::vector<Rec*> given;
+    given.reserve(store_.records.size());
+    try {
+      for (Rec& record : store_.records) {
+        if (!device_alone(record) || record.host.block != nullptr) continue;
+        store_.ensure_block(record);
+        given.push_back(&record);
+      }
+    } catch (...) {
+      for (Rec* const record : given) store_.pool.release(std::move(record->host.block));
+      throw;
+    }
+  }
+
+  void write_back() {
+    for (Rec& record : store_.records) {
+      if (!device_alone(record)) continue;
+      store_.ensure_block_for_swap_out(record);
+      store_.swap_out(record, store_.before_swap_out(record));
+    }
+    store_.timeline.host_wait(store_.timeline.everything());
+  }
+
+  // Where the device refuses, the old memory is taken again; where it refuses that too, there is none.
+  void exchange(PlaceMap next, PlaceMap nothing) {
+    store_.scrub_device();
+    store_.addresses.give_back();
+    try {
+      take(std::move(next));
+    } catch (...) {
+      try {
+        store_.addresses.take(store_.budget(), store_.places.arena());
+      } catch (const BackendError& error) {
+        use(std::move(nothing));
+        if (error.kind == BackendError::Kind::device_lost) throw;
+        throw OutOfMemory(std::string(error.what()) + ": nor the old ones again; the budget is 0 bytes now");
+      } catch (...) {
+        use(std::move(nothing));
+        throw;
+      }
+      throw;
+    }
+    ++parts_.budget_changes;
+  }
+  void take(PlaceMap&& next) {
+    store_.addresses.take(next.budget(), next.arena());
+    use(std::move(next));
+  }
+  void use(PlaceMap&& next) noexcept {
+    store_.places = std::move(next);
+    book_.use_budget(store_.budget());
+  }
+
+  Parts<B>& parts_;
+  Store<B>& store_;
+  Course<B>& course_;
+  ProgramBook& book_;
+};
+
+}  // namespace swapmm::runtime

@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <cstring>
+#include <memory>
+#include <span>
+#include <utility>
+
+#include <swapmm/base/bytes.hpp>
+#include <swapmm/base/error.hpp>
+#include <swapmm/runtime/core/course.hpp>
+#include <swapmm/runtime/core/parts.hpp>
+#include <swapmm/runtime/values/messages.hpp>
+
+namespace swapmm::runtime {
+
+/// The host's own accesses to the values of tensors: uploads, downloads, and downloads that are promised.
+template <Backend B>
+class HostAccess {
+ public:
+  using Rec = Record<B>;
+
+  HostAccess(Parts<B>& parts, Course<B>& course) : parts_(parts), course_(course) {}
+  HostAccess(const HostAccess&) = delete;
+  HostAccess& operator=(const HostAccess&) = delete;
+
+  /// Copies `data` in before it returns. Waits only if both of the tensor's host slots are in use. A part of a tensor
+  /// needs the tensor's value, and waits for it.
+  void upload(Rec& record, Bytes offset, std::span<const std::byte> data, const Who& who) {
+    require_not_capturing(who);
+    const bool whole = data.size() == record.bytes.value;
+    if (!whole) fetch(record, who);
+    // The wait for a round that is too far ahead comes first: behind it a slot is free without another one.
+    if (parts_.follower.active() && !parts_.follower.begun()) parts_.follower.begin_cycle();
+    auto& slot = free_slot(record, whole);
+    parts_.store.note_host_access(*slot, offset, Bytes{data.size()}, true);
+    course_.uploaded(record);
+    // Nothing below throws.
+    if (&slot != &record.host.block) std::swap(record.host.block, record.host.spare);
+    std::memcpy(record.host.block->data() + offset.value, data.data(), data.size());
+    record.host.valid = true;
+    record.host.issue = 0;
+    record.device.valid = false;
+    record.written_in = parts_.store.iteration;
+    if (record.device.resident && !parts_.follower.active()) parts_.demand.release(record);
+  }
+
+  /// Waits for the value and copies it out.
+  void download(Rec& record, Bytes offset, std::span<std::byte> data, const Who& who) {
+    require_not_capturing(who);
+    fetch(record, who);
+    const HostBlock<B>& block = *record.host.block;
+    parts_.store.note_host_access(block, offset, Bytes{data.size()}, false);
+    std::memcpy(data.data(), block.data() + offset.value, data.size());
+  }
+
+  /// The value that the tensor has now is or will be in its block, for `read` to have it from there.
+  void promise(PendingRead& read, Rec& record, Bytes offset, std::span<std::byte> data, const Who& who) {
+    require_not_capturing(who);
+    parts_.promises.prepare(read, record);
+    start_fetch(record, who);
+    parts_.promises.add(read, record, offset, data);
+  }
+
+ private:
+  void require_not_capturing(const Who& who) const {
+    if (!parts_.in_capture) return;
+    throw UsageError(who.text() + ": not inside a captured iteration, whose runs would all see, or give, these bytes");
+  }
+
+  // The value is, or will be, in the tensor's host block.
+  void start_fetch(Rec& record, const Who& who) {
+    Store<B>& store = parts_.store;
+    try {
+      Demand<B>::require_value(record, who);
+    } catch (const DroppedValue&) {
+      course_.keep_from_now_on(record);
+      throw;
+    }
+    course_.downloaded(record);
+    if (record.host.valid) return;
+    store.ensure_block_for_swap_out(record);
+    store.swap_out(record, store.before_swap_out(record));
+    if (parts_.follower.active()) parts_.follower.side_copy(record.host.block->written);
+  }
+
+  void fetch(Rec& record, const Who& who) {
+    start_fetch(record, who);
+    parts_.store.timeline.host_wait(Clock::point(QueueKind::d2h, record.host.block->written));
+  }
+
+  // A host block that no copy uses, for the host to fill. Two of them take turns.
+  std::unique_ptr<HostBlock<B>>& free_slot(Rec& record, bool whole) {
+    Store<B>& store = parts_.store;
+    store.ensure_block(record);
+    if (whole && !free_now(*record.host.block)) {
+      store.ensure_spare(record);
+      if (record.host.spare != nullptr) {
+        // The older one is the sooner free.
+        store.settle_pending(*record.host.spare);
+        store.timeline.host_wait(record.host.spare->busy());
+        return record.host.spare;
+      }
+    }
+    store.settle_pending(*record.host.block);
+    store.timeline.host_wait(record.host.block->busy());
+    return record.host.block;
+  }
+  bool free_now(const HostBlock<B>& block) {
+    return block.pending == nullptr && parts_.store.timeline.ended(block.busy());
+  }
+
+  Parts<B>& parts_;
+  Course<B>& course_;
+};
+
+}  // namespace swapmm::runtime

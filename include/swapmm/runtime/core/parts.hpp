@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <optional>
+#include <utility>
+
+#include <swapmm/interface/options.hpp>
+#include <swapmm/plan/machine.hpp>
+#include <swapmm/runtime/book/program_book.hpp>
+#include <swapmm/runtime/core/failures.hpp>
+#include <swapmm/runtime/moves/demand.hpp>
+#include <swapmm/runtime/moves/follower.hpp>
+#include <swapmm/runtime/observe/recorder.hpp>
+#include <swapmm/runtime/values/promises.hpp>
+#include <swapmm/runtime/values/store.hpp>
+
+namespace swapmm::runtime {
+
+/// What a manager holds while it is open: the values, the two ways to move them, and what is known of failures.
+template <Backend B>
+struct Parts {
+  Parts(B backend, const Options& options)
+      : store(std::move(backend), options),
+        demand(store),
+        follower(store, demand, options.run_ahead),
+        recorder(store),
+        failures(store) {}
+
+  Store<B> store;
+  Demand<B> demand;
+  Follower<B> follower;
+  Recorder<B> recorder;
+  Failures<B> failures;
+  Promises<B> promises;
+  std::uint64_t budget_changes = 0;
+  bool in_capture = false;  ///< what is queued does not run yet: see Capturing
+
+  /// What plans are made for: the manager's own device, links as given or as observed.
+  [[nodiscard]] Machine machine(const ProgramBook& book) const {
+    const Capabilities& can = store.backend.capabilities();
+    Machine machine = book.options().machine.value_or(Machine{});
+    if (!book.options().machine) {
+      const std::optional<Link> in = store.h2d_link.link();
+      const std::optional<Link> out = store.d2h_link.link();
+      // Without any copy so far nothing is known, and with one direction seen the other is most likely alike.
+      const Link assumed{10'000'000'000, std::chrono::nanoseconds{0}};
+      machine.h2d = in ? *in : out.value_or(assumed);
+      machine.d2h = out ? *out : machine.h2d;
+      machine.duplex = can.copy_engines == 1 ? Duplex::half : Duplex::full;
+      machine.name = can.device_name;
+    }
+    machine.device_budget = store.budget();
+    machine.alignment = can.alignment;
+    machine.max_allocation.reset();
+    if (store.places.arena() != store.budget()) machine.max_allocation = store.places.arena();
+    return machine;
+  }
+
+  /// Nobody refers to the tensor any more: its bytes go back, once the work that uses them has ended.
+  void reclaim(Record<B>& record) noexcept {
+    if (record.host.block != nullptr) promises.settle(store, *record.host.block);
+    if (record.host.spare != nullptr) promises.settle(store, *record.host.spare);
+    if (record.device.resident) {
+      // While a plan is followed, free places are not kept: they are booked anew when it is left.
+      if (follower.active()) {
+        store.unsettle(record);
+      } else {
+        demand.release(record);
+      }
+    }
+    store.free_host(record);
+    store.records.remove(record);
+  }
+};
+
+}  // namespace swapmm::runtime

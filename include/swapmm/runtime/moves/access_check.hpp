@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <cstring>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <swapmm/base/error.hpp>
+#include <swapmm/runtime/moves/demand.hpp>
+#include <swapmm/runtime/values/bundle.hpp>
+#include <swapmm/runtime/values/messages.hpp>
+#include <swapmm/runtime/values/store.hpp>
+
+namespace swapmm::runtime {
+
+/// Compares what an operation does to the device's bytes with what it declares. Everything is copied to the host
+/// and waited for, before and after: for debugging alone.
+template <Backend B>
+class AccessCheck {
+ public:
+  AccessCheck(Store<B>& store, Demand<B>& demand)
+      : store_(store), demand_(demand), event_(store.backend.make_event()) {}
+  AccessCheck(const AccessCheck&) = delete;
+  AccessCheck& operator=(const AccessCheck&) = delete;
+  ~AccessCheck() {
+    if (staging_ != nullptr) store_.pool.release(std::move(staging_));
+  }
+
+  /// The bundle is on the device and the operation not yet queued. Whole writes get poison.
+  void before(const Request<B>& request) {
+    store_.drain();
+    hashes_.clear();
+    demand_.for_each_resident([&](Record<B>& record) {
+      const Access* const access = access_of(request, record);
+      if (access != nullptr && *access == Access::write) {
+        poison(record);
+      } else if (access == nullptr || *access == Access::read) {
+        hashes_.push_back({&record, access != nullptr, hash(fetch(record), record.bytes)});
+      }
+    });
+  }
+
+  /// The operation was queued. Throws AccessViolation where it did something else than it declared.
+  void after(const Request<B>& request) {
+    store_.timeline.host_wait(store_.timeline.everything());  // an operation that failed is another matter
+    for (const Seen& seen : hashes_) {
+      if (hash(fetch(*seen.record), seen.record->bytes) == seen.hash) continue;
+      throw AccessViolation(
+          "operation " + in_quotes(request.name) + " changes tensor " + in_quotes(seen.record->name) +
+          (seen.declared ? ", which it declares to read: declare updates()" : ", which is not in its bundle"));
+    }
+    for (const auto& item : request.items) {
+      if (item.access != Access::write) continue;
+      const std::uint64_t left = poisoned_bytes(fetch(*item.record), item.record->bytes);
+      if (left == 0) continue;
+      throw AccessViolation("operation " + in_quotes(request.name) + " leaves " + std::to_string(left) + " of " +
+                            std::to_string(item.record->bytes.value) + " bytes of tensor " +
+                            in_quotes(item.record->name) +
+                            " unwritten, or writes what it read there, though it declares a whole write: declare "
+                            "updates()");
+    }
+  }
+
+ private:
+  static constexpr std::uint64_t word = 8;
+  struct Seen {
+    Record<B>* record;
+    bool declared;
+    std::uint64_t hash;
+  };
+
+  static const Access* access_of(const Request<B>& request, const Record<B>& record) {
+    for (const auto& item : request.items) {
+      if (item.record == &record) return &item.access;
+    }
+    return nullptr;
+  }
+
+  // Differs from word to word, so that copies of poison elsewhere are no accident either.
+  static std::uint64_t poison_word(std::uint64_t position) {
+    return 0x5A5A0BADF00D0000ULL ^ (position * 0x9E3779B97F4A7C15ULL);
+  }
+
+  static std::uint64_t hash(const std::byte* data, Bytes size) {
+    std::uint64_t value = 0xCBF29CE484222325ULL;
+    for (std::uint64_t i = 0; i < size.value; ++i)
+      value = (value ^ static_cast<std::uint64_t>(data[i])) * 0x100000001B3ULL;
+    return value;
+  }
+
+  // Bytes in whole words that still are poison; half a word at the end counts too, less is too likely a real value.
+  static std::uint64_t poisoned_bytes(const std::byte* data, Bytes size) {
+    std::uint64_t count = 0;
+    for (std::uint64_t i = 0; i * word < size.value; ++i) {
+      const std::uint64_t length = std::min(word, size.value - i * word);
+      const std::uint64_t poison = poison_word(i);
+      if (length >= word / 2 && std::memcmp(data + i * word, &poison, length) == 0) count += length;
+    }
+    return count;
+  }
+
+  HostBlock<B>& staging(Bytes size) {
+    if (staging_ == nullptr || staging_->size < size) {
+      if (staging_ != nullptr) store_.pool.release(std::move(staging_));
+      staging_ = store_.pool.acquire(size);
+    }
+    store_.timeline.host_wait(staging_->busy());
+    return *staging_;
+  }
+
+  const std::byte* fetch(Record<B>& record) {
+    HostBlock<B>& block = staging(record.bytes);
+    store_.issue([&] {
+      store_.backend.copy_to_host(block.memory(), block.offset, *record.device.address, record.bytes, {}, event_);
+      wait(QueueKind::d2h);
+    });
+    store_.note_host_access(block, Bytes{}, record.bytes, false);
+    return block.data();
+  }
+
+  void poison(Record<B>& record) {
+    HostBlock<B>& block = staging(record.bytes);
+    store_.note_host_access(block, Bytes{}, record.bytes, true);
+    std::byte* const data = block.data();
+    for (std::uint64_t i = 0; i * word < record.bytes.value; ++i) {
+      const std::uint64_t value = poison_word(i);
+      std::memcpy(data + i * word, &value, std::min(word, record.bytes.value - i * word));
+    }
+    store_.issue([&] {
+      store_.backend.copy_to_device(*record.device.address, block.memory(), block.offset, record.bytes, {}, event_);
+      wait(QueueKind::h2d);
+    });
+  }
+
+  void wait(QueueKind queue) {
+    store_.backend.flush(queue);
+    store_.backend.wait(event_);
+  }
+
+  Store<B>& store_;
+  Demand<B>& demand_;
+  typename B::Event event_;
+  std::unique_ptr<HostBlock<B>> staging_;
+  std::vector<Seen> hashes_;
+};
+
+}  // namespace swapmm::runtime

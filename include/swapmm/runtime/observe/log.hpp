@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include <swapmm/base/bytes.hpp>
+#include <swapmm/interface/options.hpp>
+#include <swapmm/ir/trace.hpp>
+#include <swapmm/runtime/values/none.hpp>
+
+namespace swapmm::runtime {
+
+/// Of LogTensor::outlives: more iterations than any plan is for.
+inline constexpr std::uint32_t outlives_all = 1U << 20U;
+
+/// A tensor as one iteration saw it. Tensors stand in the order of their first appearance.
+struct LogTensor {
+  std::uint64_t serial = 0;  ///< of the handle; never used twice; 0 for scratch
+  std::uint32_t record = none;
+  Bytes bytes;
+  std::string name;
+  Lifetime lifetime = Lifetime::observed;
+  bool created_inside = false;  ///< since the iteration before ended
+  bool destroyed = false;       ///< before the next iteration began
+  std::uint32_t outlives = 0;   ///< most iterations that were seen between a write and a read of the value
+
+  [[nodiscard]] bool scratch() const { return serial == 0; }
+  [[nodiscard]] bool local() const { return created_inside && destroyed; }
+};
+
+struct LogAccess {
+  std::uint32_t tensor = 0;  ///< in IterationLog::tensors
+  Access access = Access::read;
+};
+
+struct LogOperation {
+  std::string name;
+  std::uint32_t first_access = 0;  ///< in IterationLog::accesses; scratch, if any, is the last one
+  std::uint32_t access_count = 0;
+  std::chrono::nanoseconds duration{0};
+};
+
+struct LogEvent {
+  enum class What : std::uint8_t { operation, upload, download };
+  What what = What::operation;
+  std::uint32_t index = 0;  ///< of the operation, or of the tensor
+};
+
+/// Everything that one iteration did, in the order in which the program did it.
+struct IterationLog {
+  std::vector<LogTensor> tensors;
+  std::vector<LogAccess> accesses;
+  std::vector<LogOperation> operations;
+  std::vector<LogEvent> events;
+  bool broken = false;  ///< an operation failed in it: not the program's normal way
+  bool timed = false;   ///< durations were asked for
+
+  void clear() {
+    tensors.clear();
+    accesses.clear();
+    operations.clear();
+    events.clear();
+    broken = false;
+    timed = false;
+  }
+};
+
+}  // namespace swapmm::runtime

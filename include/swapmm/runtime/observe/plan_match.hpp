@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include <swapmm/runtime/observe/log.hpp>
+#include <swapmm/runtime/observe/program.hpp>
+#include <swapmm/runtime/values/bundle.hpp>
+#include <swapmm/runtime/values/store.hpp>
+
+namespace swapmm::runtime {
+
+/// Whether a tensor may be what the program knows as that role. A local is known by its place in the sequence: any
+/// tensor made since the last iteration that no operation has used.
+template <Backend B>
+[[nodiscard]] bool can_be(const Role& role, const Record<B>& record, std::uint64_t iteration) {
+  if (role.kind == Role::Kind::handle) return role.serial == record.serial;
+  return role.kind == Role::Kind::local && record.fresh && record.born == iteration && role.bytes == record.bytes;
+}
+
+/// Whether `request` is the program's operation of that number, with `fits(role, record, access)` for each tensor.
+template <Backend B, class Fits>
+[[nodiscard]] bool is_operation(const Program& program, std::uint32_t operation, const Request<B>& request,
+                                Fits&& fits) {
+  const std::uint32_t first = program.first_access[operation];
+  const std::uint32_t scratch = program.scratch_roles[operation];
+  const std::size_t count = program.first_access[operation + 1] - first - (scratch == none ? 0 : 1);
+  if (count != request.items.size()) return false;
+  if ((scratch == none ? Bytes{} : program.roles[scratch].bytes) != request.scratch) return false;
+  for (std::size_t i = 0; i < count; ++i) {
+    const RoleAccess& expected = program.accesses[first + i];
+    if (expected.access != request.items[i].access) return false;
+    if (!fits(expected.role, *request.items[i].record, expected.access)) return false;
+  }
+  return true;
+}
+
+/// Whether the iteration so far (uploads alone) and the operation that comes now are what `program` begins with.
+template <Backend B>
+[[nodiscard]] bool begins_with(const Program& program, const IterationLog& log, const Request<B>& request,
+                               Store<B>& store) {
+  std::size_t at = 0;
+  const auto next = [&] {
+    while (program.events[at].what == Event::What::download) ++at;
+    return program.events[at++];
+  };
+  for (const LogEvent& event : log.events) {
+    if (event.what != LogEvent::What::upload) continue;
+    const Event expected = next();
+    if (expected.what != Event::What::upload) return false;
+    const Record<B>& record = store.records[log.tensors[event.index].record];
+    if (!can_be(program.roles[expected.index], record, store.iteration)) return false;
+  }
+  const Event expected = next();
+  return expected.what == Event::What::operation &&
+         is_operation(program, expected.index, request, [&](std::uint32_t role, const Record<B>& record, Access) {
+           return can_be(program.roles[role], record, store.iteration);
+         });
+}
+
+}  // namespace swapmm::runtime

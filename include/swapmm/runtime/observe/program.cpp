@@ -1,0 +1,224 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <swapmm/runtime/observe/program.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <string>
+#include <unordered_map>
+
+namespace swapmm::runtime {
+namespace {
+
+// Builds one program from several logs. A tensor that the host fills is another role from each upload on: to a plan
+// each of its values is a tensor of its own.
+class ProgramBuilder {
+ public:
+  ProgramBuilder(std::string_view name, std::size_t iterations) : iterations_(iterations) {
+    program_.trace.name = name;
+  }
+
+  void append(const IterationLog& log) {
+    log_roles_.assign(log.tensors.size(), none);
+    for (const LogEvent& event : log.events) {
+      switch (event.what) {
+        case LogEvent::What::operation: append_operation(log, log.operations[event.index]); break;
+        case LogEvent::What::upload: append_upload(log, event.index); break;
+        case LogEvent::What::download: append_download(log, event.index); break;
+      }
+    }
+    program_.events.push_back({Event::What::end_of_iteration, 0});
+  }
+
+  Result<Program> finish() {
+    program_.first_access.push_back(static_cast<std::uint32_t>(program_.accesses.size()));
+    const std::size_t n = program_.trace.operations.size();
+    if (n == 0) return Problem{"no operation in the iteration"};
+    for (const std::uint32_t role : early_downloads_) {
+      // The value that the iteration before left. One that no operation ever changes reaches the host just once.
+      const std::uint32_t last = last_role(role);
+      if (!state_[last].on_host && state_[last].last_write != none) host_read(last, n - 1);
+    }
+    for (std::uint32_t role = 0; role < program_.roles.size(); ++role) {
+      const State& state = state_[role];
+      TraceTensor& tensor = program_.trace.tensors[role];
+      if (state.uploaded_over) {
+        return Problem{"tensor \"" + tensor.name + "\" is used before and after its upload in one iteration"};
+      }
+      if (program_.roles[role].input) {
+        tensor.kind = TensorKind::input;
+        tensor.available_from = std::min(state.available_from, static_cast<std::uint32_t>(n - 1));
+      } else if (state.needs_value_before) {
+        tensor.kind = TensorKind::persistent;
+        continue;
+      } else {
+        tensor.kind = TensorKind::transient;
+      }
+      // A value that is given anew in each iteration and yet must outlive it is kept by a copy on the host.
+      if (state.must_survive && last_role(role) == role && state.last_write != none && !state.on_host) {
+        host_read(role, state.last_write);
+      }
+    }
+    return std::move(program_);
+  }
+
+ private:
+  struct State {
+    bool used = false;                // by an operation
+    bool needs_value_before = false;  // its first access needs the value of the iteration before
+    bool must_survive = false;
+    bool on_host = false;  // the host has the current value
+    bool uploaded_over = false;
+    std::uint32_t available_from = 0;
+    std::uint32_t last_write = none;
+    std::uint32_t last_use = none;
+  };
+
+  std::uint32_t add_role(const LogTensor& tensor, bool input) {
+    const auto role = static_cast<std::uint32_t>(program_.roles.size());
+    Role added;
+    added.kind = tensor.scratch() ? Role::Kind::scratch : tensor.local() ? Role::Kind::local : Role::Kind::handle;
+    if (added.kind == Role::Kind::handle) {
+      added.record = tensor.record;
+      added.serial = tensor.serial;
+      current_[tensor.serial] = role;
+    }
+    added.bytes = tensor.bytes;
+    added.input = input;
+    program_.roles.push_back(added);
+    program_.trace.tensors.push_back({tensor.name, tensor.bytes, TensorKind::transient, 0});
+    State state;
+    state.must_survive = !tensor.local() && (tensor.outlives >= iterations_ || tensor.lifetime == Lifetime::kept);
+    state_.push_back(state);
+    return role;
+  }
+
+  std::uint32_t role_of(const IterationLog& log, std::uint32_t tensor) {
+    const LogTensor& logged = log.tensors[tensor];
+    if (log_roles_[tensor] == none && !logged.scratch() && !logged.local()) {
+      if (const auto known = current_.find(logged.serial); known != current_.end()) log_roles_[tensor] = known->second;
+    }
+    if (log_roles_[tensor] == none) log_roles_[tensor] = add_role(logged, false);
+    return log_roles_[tensor];
+  }
+
+  void append_operation(const IterationLog& log, const LogOperation& logged) {
+    const auto number = static_cast<std::uint32_t>(program_.trace.operations.size());
+    TraceOperation operation;
+    operation.name = logged.name;
+    operation.duration = logged.duration;
+    program_.events.push_back({Event::What::operation, number});
+    program_.first_access.push_back(static_cast<std::uint32_t>(program_.accesses.size()));
+    program_.scratch_roles.push_back(none);
+    for (std::uint32_t i = 0; i < logged.access_count; ++i) {
+      const LogAccess& access = log.accesses[logged.first_access + i];
+      const std::uint32_t role = role_of(log, access.tensor);
+      program_.accesses.push_back({role, access.access});
+      if (program_.roles[role].kind == Role::Kind::scratch) program_.scratch_roles.back() = role;
+      State& state = state_[role];
+      if (access.access == Access::write) keep_value(role);
+      const auto id = static_cast<TensorId>(role);
+      if (!state.used && access.access != Access::write && !program_.roles[role].input) state.needs_value_before = true;
+      state.used = true;
+      state.last_use = number;
+      switch (access.access) {
+        case Access::read: operation.reads.push_back(id); break;
+        case Access::write: operation.writes.push_back(id); break;
+        case Access::update: operation.updates.push_back(id); break;
+      }
+      if (access.access != Access::read) {
+        state.last_write = number;
+        state.on_host = false;
+      }
+    }
+    program_.trace.operations.push_back(std::move(operation));
+  }
+
+  void append_upload(const IterationLog& log, std::uint32_t tensor) {
+    const LogTensor& logged = log.tensors[tensor];
+    const std::uint32_t seen = log_roles_[tensor];
+    const std::uint32_t before = seen != none || logged.local() ? seen : known(logged.serial);
+    if (before != none && state_[before].needs_value_before) state_[before].uploaded_over = true;
+    if (before != none) keep_value(before);
+    const std::uint32_t role = add_role(logged, true);
+    log_roles_[tensor] = role;
+    state_[role].available_from = static_cast<std::uint32_t>(program_.trace.operations.size());
+    state_[role].on_host = true;
+    program_.events.push_back({Event::What::upload, role});
+  }
+
+  void append_download(const IterationLog& log, std::uint32_t tensor) {
+    const std::uint32_t role = role_of(log, tensor);
+    program_.events.push_back({Event::What::download, role});
+    if (state_[role].on_host) return;
+    if (state_[role].last_write == none) {
+      early_downloads_.push_back(role);  // or never written at all: known at the end
+      return;
+    }
+    host_read(role, program_.trace.operations.size() - 1);
+  }
+
+  void host_read(std::uint32_t role, std::size_t operation) {
+    if (!state_[role].used) return;
+    program_.trace.host_reads.push_back({static_cast<TensorId>(role), id_at<OperationId>(operation)});
+    state_[role].on_host = true;
+  }
+
+  // The tensor is about to get another value. To the planner the one it has is dead from its last use on; where it
+  // must be there for an iteration that goes another way, a copy on the host keeps it.
+  void keep_value(std::uint32_t role) {
+    if (state_[role].must_survive && state_[role].used && !state_[role].on_host) host_read(role, state_[role].last_use);
+  }
+
+  // The role that has the tensor's value at the end.
+  std::uint32_t last_role(std::uint32_t role) const {
+    return program_.roles[role].kind == Role::Kind::handle ? known(program_.roles[role].serial) : role;
+  }
+
+  std::uint32_t known(std::uint64_t serial) const {
+    const auto found = current_.find(serial);
+    return found == current_.end() ? none : found->second;
+  }
+
+  Program program_;
+  std::size_t iterations_;
+  std::vector<State> state_;
+  std::vector<std::uint32_t> log_roles_;  // per tensor of the current log
+  std::unordered_map<std::uint64_t, std::uint32_t> current_;
+  std::vector<std::uint32_t> early_downloads_;
+};
+
+}  // namespace
+
+Result<Program> make_program(std::span<const IterationLog* const> logs, std::string_view name) {
+  ProgramBuilder builder(name, logs.size());
+  for (const IterationLog* const log : logs) {
+    if (log->broken) return Problem{"an operation failed in the observed iteration"};
+    builder.append(*log);
+  }
+  return builder.finish();
+}
+
+std::vector<std::uint64_t> identity(const IterationLog& log) {
+  std::vector<std::uint64_t> key;
+  key.reserve(2 * log.tensors.size() + log.accesses.size() + log.events.size());
+  for (const LogTensor& tensor : log.tensors) {
+    key.push_back(tensor.local() || tensor.scratch() ? 0 : tensor.serial);
+    key.push_back(tensor.bytes.value);
+  }
+  for (const LogEvent& event : log.events) {
+    if (event.what == LogEvent::What::download) continue;
+    if (event.what == LogEvent::What::upload) {
+      key.push_back(std::uint64_t{1} << 32U | event.index);
+      continue;
+    }
+    const LogOperation& operation = log.operations[event.index];
+    key.push_back(std::uint64_t{2} << 32U | operation.access_count);
+    for (std::uint32_t i = 0; i < operation.access_count; ++i) {
+      const LogAccess& access = log.accesses[operation.first_access + i];
+      key.push_back((std::uint64_t{3} + static_cast<std::uint64_t>(access.access)) << 32U | access.tensor);
+    }
+  }
+  return key;
+}
+
+}  // namespace swapmm::runtime

@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include <swapmm/runtime/observe/log.hpp>
+#include <swapmm/runtime/values/bundle.hpp>
+#include <swapmm/runtime/values/store.hpp>
+
+namespace swapmm::runtime {
+
+/// Writes the log of the iterations that run on demand, with the times that the device reports. A log stays open
+/// until the next iteration begins: what the host reads between two iterations belongs to the one before.
+template <Backend B>
+class Recorder {
+ public:
+  using Rec = Record<B>;
+
+  explicit Recorder(Store<B>& store) : store_(store) {}
+  Recorder(const Recorder&) = delete;
+  Recorder& operator=(const Recorder&) = delete;
+
+  [[nodiscard]] bool is_open() const { return open_; }
+  [[nodiscard]] const std::string& name() const { return name_; }
+  /// Changes from log to log; records remember it to know whether they stand in this one.
+  [[nodiscard]] std::uint64_t epoch() const { return epoch_; }
+  [[nodiscard]] IterationLog& log() { return log_; }
+  [[nodiscard]] bool has_operations() const { return !log_.operations.empty(); }
+
+  void open(std::string_view name, bool with_times) {
+    name_.assign(name);
+    store_.time_for_recorder(with_times);
+    log_.clear();
+    log_.timed = with_times;
+    ++epoch_;
+    open_ = true;
+    store_.timed_copies.clear();
+  }
+
+  /// An operation failed: this is not the program's normal way.
+  void mark_broken() noexcept { log_.broken = true; }
+  [[nodiscard]] bool broken() const { return log_.broken; }
+
+  /// The iteration goes on by a plan: nothing of it needs to be learned.
+  void abandon() {
+    open_ = false;
+    store_.time_for_recorder(false);
+  }
+  void abandon_quietly() noexcept {
+    open_ = false;
+    store_.timing = false;
+  }
+
+  /// Nothing of the iteration can change any more. Waits for its times. The log is complete but for what the tensors'
+  /// owners know.
+  /// Where it throws, the log is still open.
+  void close() {
+    if (store_.timing) {
+      store_.timeline.host_wait(store_.timeline.everything());
+      store_.time_for_recorder(false);
+      store_.timeline.collect(
+          [&](std::uint32_t timing, std::chrono::nanoseconds duration) { measured(timing, duration); });
+      store_.h2d_link.end_sample();
+      store_.d2h_link.end_sample();
+    }
+    open_ = false;
+  }
+  [[nodiscard]] IterationLog take() {
+    IterationLog taken = std::move(log_);
+    log_.clear();
+    return taken;
+  }
+
+  void operation(const Request<B>& request) {
+    LogOperation operation;
+    operation.name = request.name;
+    operation.first_access = static_cast<std::uint32_t>(log_.accesses.size());
+    for (const auto& item : request.items) log_.accesses.push_back({tensor(*item.record), item.access});
+    if (request.scratch.value != 0) {
+      log_.accesses.push_back({static_cast<std::uint32_t>(log_.tensors.size()), Access::write});
+      log_.tensors.push_back({.bytes = request.scratch, .name = std::string(request.name) + ".scratch"});
+    }
+    operation.access_count = static_cast<std::uint32_t>(log_.accesses.size()) - operation.first_access;
+    log_.operations.push_back(std::move(operation));
+    event(LogEvent::What::operation, static_cast<std::uint32_t>(log_.operations.size() - 1));
+  }
+  /// Of the operation logged last: where its time will go.
+  [[nodiscard]] std::uint32_t operation_timing() const { return static_cast<std::uint32_t>(log_.operations.size()); }
+
+  void upload(Rec& record) { event(LogEvent::What::upload, tensor(record)); }
+  void download(Rec& record) { event(LogEvent::What::download, tensor(record)); }
+  void destroyed(const Rec& record) noexcept {
+    if (record.log_epoch == epoch_ && record.log_index < log_.tensors.size()) {
+      log_.tensors[record.log_index].destroyed = true;
+    }
+  }
+
+ private:
+  void event(LogEvent::What what, std::uint32_t index) { log_.events.push_back({what, index}); }
+
+  std::uint32_t tensor(Rec& record) {
+    if (record.log_epoch == epoch_) return record.log_index;
+    log_.tensors.push_back({record.serial, record.id, record.bytes, record.name, record.lifetime,
+                            record.born == store_.iteration, false, 0});
+    record.log_epoch = epoch_;
+    record.log_index = static_cast<std::uint32_t>(log_.tensors.size() - 1);
+    return record.log_index;
+  }
+
+  void measured(std::uint32_t timing, std::chrono::nanoseconds duration) {
+    if (timing >= Store<B>::copy_timing) {
+      const std::size_t copy = timing - Store<B>::copy_timing;
+      if (copy >= store_.timed_copies.size()) return;
+      const auto& timed = store_.timed_copies[copy];
+      (timed.queue == QueueKind::h2d ? store_.h2d_link : store_.d2h_link).add(timed.size, duration);
+    } else if (timing <= log_.operations.size()) {
+      log_.operations[timing - 1].duration = duration;
+    }
+  }
+
+  Store<B>& store_;
+  IterationLog log_;
+  std::string name_;
+  bool open_ = false;
+  std::uint64_t epoch_ = 0;
+};
+
+}  // namespace swapmm::runtime

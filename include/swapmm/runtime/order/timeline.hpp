@@ -1,0 +1,344 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <exception>
+#include <optional>
+#include <span>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include <swapmm/backend/backend.hpp>
+#include <swapmm/base/error.hpp>
+#include <swapmm/runtime/order/around.hpp>
+#include <swapmm/runtime/order/clock.hpp>
+
+namespace swapmm::runtime {
+
+/// What a queued command was, kept until the host has seen its end, so that a failure can be named.
+struct CommandLabel {
+  enum class What : std::uint8_t { mark, operation, swap_in, swap_out };
+  static constexpr std::uint32_t no_tensor = 0xFFFFFFFFU;
+
+  What what = What::mark;
+  std::uint32_t tensor = no_tensor;  ///< record id
+  std::uint64_t issue = 0;           ///< position among everything ever issued, over all queues
+  std::uint32_t timing = 0;          ///< where the duration goes; 0: nobody asked
+  std::array<char, 40> name{};       ///< of an operation, cut to fit
+
+  void set_name(std::string_view text) {
+    const std::size_t length = std::min(text.size(), name.size() - 1);
+    std::memcpy(name.data(), text.data(), length);
+    name[length] = '\0';
+  }
+};
+
+/// A command that failed after it was queued.
+struct QueueFailure {
+  QueueKind queue;
+  CommandLabel label;
+  std::exception_ptr untold = nullptr;  ///< if set, it may have failed: this is why nobody can tell
+};
+
+/// Points of the three queues, as sequence numbers over rings of events made once. It knows which points each
+/// queue already comes after, so it hands out the fewest waits that make a need true.
+///
+/// The host runs ahead of the device by at most the size of a ring; at() that bound it waits for the device.
+template <Backend B>
+class Timeline {
+ public:
+  using Event = typename B::Event;
+
+  struct Slot {
+    explicit Slot(B& backend) : event(backend.make_event()), start(backend.make_event()) {}
+    Event event;
+    Event start;  // recorded only while timing
+    Clock implied;
+    CommandLabel label;
+  };
+
+  /// The events to wait for, and what the queue comes after once it has waited.
+  struct Waits {
+    std::array<const Event*, queue_count> events{};
+    std::size_t count = 0;
+    Clock gained;
+    [[nodiscard]] std::span<const Event* const> span() const { return {events.data(), count}; }
+  };
+
+  Timeline(B& backend, std::size_t events_per_queue) : backend_(backend) {
+    for (Lane& lane : lanes_) fill(lane.ring, events_per_queue);
+  }
+  Timeline(const Timeline&) = delete;
+  Timeline& operator=(const Timeline&) = delete;
+
+  /// Makes room for that many recorded points in flight. Makes events; waits for the device.
+  void reserve(QueueKind queue, std::size_t events) {
+    Lane& lane = lanes_[index(queue)];
+    if (lane.ring.size() >= events) return;
+    confirm(queue, lane.issued);  // positions change with the size: nothing may be in flight
+    std::vector<Slot> larger;
+    fill(larger, events);
+    lane.ring = std::move(larger);
+  }
+
+  [[nodiscard]] Sequence issued(QueueKind queue) const { return lanes_[index(queue)].issued; }
+  [[nodiscard]] Sequence confirmed(QueueKind queue) const { return lanes_[index(queue)].confirmed; }
+  /// The last point of each queue.
+  [[nodiscard]] Clock points() const { return Clock{{lanes_[0].issued, lanes_[1].issued, lanes_[2].issued}}; }
+  /// After all that is queued: where the last work has no point behind it yet, after the next one.
+  [[nodiscard]] Clock everything() const {
+    Clock all = points();
+    for (std::size_t queue = 0; queue < queue_count; ++queue) all.at[queue] += lanes_[queue].unrecorded != 0 ? 1 : 0;
+    return all;
+  }
+  [[nodiscard]] std::uint64_t host_waits() const { return host_waits_; }
+  [[nodiscard]] std::uint64_t waits_queued() const { return waits_queued_; }
+  [[nodiscard]] std::uint64_t next_issue() { return ++issue_; }
+  [[nodiscard]] std::uint64_t last_issue() const { return issue_; }
+
+  /// What `queue` must wait for so that its next command comes after `needs`. Points that were not recorded yet
+  /// are recorded now. Nothing is queued on `queue` itself; call gained() once the command was accepted.
+  [[nodiscard]] Waits waits(QueueKind queue, const Clock& needs) {
+    Waits result;
+    Lane& lane = lanes_[index(queue)];
+    std::array<Slot*, queue_count> candidates{};
+    for (const QueueKind other : all_queues) {
+      if (other == queue) continue;
+      const Sequence needed = needs[other];
+      if (needed <= lane.known[other] || needed <= confirmed(other)) continue;
+      if (needed > issued(other)) mark(other);
+      candidates[index(other)] = &slot(other, needed);
+    }
+    for (const QueueKind other : all_queues) {
+      Slot* const candidate = candidates[index(other)];
+      if (candidate == nullptr) continue;
+      bool implied = false;  // by the other candidate: an event that itself came after this one
+      for (const QueueKind third : all_queues) {
+        Slot* const witness = candidates[index(third)];
+        if (witness != nullptr && witness != candidate && witness->implied[other] >= needs[other]) implied = true;
+      }
+      if (implied) continue;
+      if (backend_.capabilities().failures_stick || backend_.status(candidate->event) != EventStatus::failed) {
+        flush(other);
+        result.events[result.count++] = &candidate->event;
+        result.gained.join(candidate->implied);
+      } else {
+        confirm(other, needs[other]);  // throws QueueFailure
+      }
+    }
+    return result;
+  }
+
+  /// The command that was given these waits is queued.
+  void gained(QueueKind queue, const Waits& waits) {
+    lanes_[index(queue)].known.join(waits.gained);
+    waits_queued_ += waits.count;
+  }
+
+  /// The slot whose event the next recorded command of the queue takes. May wait for the device (run-ahead).
+  [[nodiscard]] Slot& next(QueueKind queue) {
+    Lane& lane = lanes_[index(queue)];
+    const Sequence sequence = lane.issued + 1;
+    if (sequence > lane.ring.size()) confirm(queue, sequence - lane.ring.size());
+    return lane.ring[sequence & (lane.ring.size() - 1)];
+  }
+
+  /// The event of next() was recorded.
+  Sequence commit(QueueKind queue, const CommandLabel& label) {
+    Lane& lane = lanes_[index(queue)];
+    Slot& taken = lane.ring[(lane.issued + 1) & (lane.ring.size() - 1)];
+    ++lane.issued;
+    lane.known[queue] = lane.issued;
+    lane.unflushed = true;
+    taken.implied = lane.known;
+    taken.label = label;
+    // The point tells of the work before it that has none of its own, too: a failure may be that one's.
+    if (lane.unrecorded != 0) taken.label.issue = std::min(label.issue, lane.unrecorded);
+    lane.unrecorded = 0;
+    return lane.issued;
+  }
+
+  /// Records a point behind everything queued so far on the queue.
+  void mark(QueueKind queue) {
+    Slot& taken = next(queue);
+    backend_.record(queue, taken.event);
+    CommandLabel label;
+    label.issue = issue_;
+    commit(queue, label);
+  }
+
+  /// The host waits until all of `needs` has ended; throws QueueFailure if any of it, or what it came after, failed.
+  void host_wait(const Clock& needs) {
+    for (const QueueKind queue : all_queues) {
+      if (needs[queue] <= confirmed(queue)) continue;
+      if (needs[queue] > issued(queue)) mark(queue);
+      confirm(queue, needs[queue]);
+    }
+  }
+
+  /// True, and the points confirmed, if all of `needs` has ended; never waits.
+  [[nodiscard]] bool ended(const Clock& needs) {
+    for (const QueueKind queue : all_queues) {
+      if (needs[queue] <= confirmed(queue)) continue;
+      if (needs[queue] > issued(queue)) return false;
+      if (backend_.status(slot(queue, needs[queue]).event) == EventStatus::running) return false;
+    }
+    host_wait(needs);
+    return true;
+  }
+
+  /// Waits for everything, failed or not, and forgets it: after it nothing is in flight. Returns the issue number of
+  /// the first command that failed; the highest number if none did. Throws only where waiting itself fails.
+  std::uint64_t abandon() {
+    std::uint64_t first = ~std::uint64_t{0};
+    for (const QueueKind queue : all_queues) {
+      // Or nobody would know whether work without a point failed, and the next point would tell of it. There may be
+      // some that the queue took from a call that threw.
+      const std::uint64_t unrecorded = lanes_[index(queue)].unrecorded;
+      try {
+        mark(queue);
+      } catch (...) {
+        if (unrecorded != 0) first = std::min(first, unrecorded);
+      }
+    }
+    backend_.finish();
+    for (const QueueKind queue : all_queues) {
+      Lane& lane = lanes_[index(queue)];
+      for (Sequence sequence = lane.confirmed + 1; sequence <= lane.issued; ++sequence) {
+        const Slot& passed = slot(queue, sequence);
+        if (may_have_failed(passed.event)) first = std::min(first, passed.label.issue);
+      }
+      lane.confirmed = lane.issued;
+    }
+    for (Lane& lane : lanes_) {
+      lane.unrecorded = 0;  // it has ended, as everything has
+      lane.known = points();
+    }
+    return first;
+  }
+
+  void flush(QueueKind queue) {
+    Lane& lane = lanes_[index(queue)];
+    if (!lane.unflushed) return;
+    backend_.flush(queue);
+    lane.unflushed = false;
+  }
+
+  /// Work with that issue number was queued on the queue without a recorded point.
+  void unrecorded(QueueKind queue, std::uint64_t issue) {
+    Lane& lane = lanes_[index(queue)];
+    lane.unflushed = true;
+    if (lane.unrecorded == 0) lane.unrecorded = issue;
+  }
+
+  /// Durations of commands whose label asked for them, as they are confirmed: sink(timing, duration).
+  template <class Sink>
+  void collect(Sink&& sink) {
+    for (const auto& [timing, duration] : measured_) sink(timing, duration);
+    measured_.clear();
+  }
+
+ private:
+  struct Lane {
+    std::vector<Slot> ring;
+    Sequence issued = 0;
+    Sequence confirmed = 0;
+    Clock known;  // what the next command of this queue comes after
+    bool unflushed = false;
+    std::uint64_t unrecorded = 0;  // issue number of the first work behind the last point; 0: there is none
+  };
+
+  void fill(std::vector<Slot>& ring, std::size_t events) {
+    events = std::bit_ceil(events);  // positions by masking
+    ring.reserve(events);
+    while (ring.size() < events) ring.emplace_back(backend_);
+  }
+
+  // Of work that has ended. A query that fails is tried once more; what nobody can tell has failed.
+  bool may_have_failed(const Event& event) {
+    for (int tries = 0; tries < 2; ++tries) {
+      try {
+        return backend_.status(event) == EventStatus::failed;
+      } catch (const BackendError& error) {
+        if (error.kind == BackendError::Kind::device_lost) throw;
+      }
+    }
+    return true;
+  }
+
+  Slot& slot(QueueKind queue, Sequence sequence) {
+    Lane& lane = lanes_[index(queue)];
+    return lane.ring[sequence & (lane.ring.size() - 1)];
+  }
+
+  // Waits for point `until`, then looks at each command up to it, and at what those came after. A failure upstream must
+  // not pass as success downstream, whatever the API makes of dependent commands.
+  void confirm(QueueKind queue, Sequence until) {
+    if (until <= confirmed(queue)) return;
+    look(queue, until);
+    // What a point comes after it names in full, directly or not: one look at each other queue is enough.
+    Clock seen = slot(queue, until).implied;
+    seen[queue] = until;
+    for (const QueueKind other : all_queues) {
+      if (other != queue) look(other, seen[other]);
+    }
+    for (const QueueKind each : all_queues) {
+      Lane& lane = lanes_[index(each)];
+      for (; lane.confirmed < seen[each]; ++lane.confirmed) measure(slot(each, lane.confirmed + 1));
+    }
+  }
+
+  // Waits for point `until` if it has not ended; throws if a command up to it failed.
+  void look(QueueKind queue, Sequence until) {
+    Lane& lane = lanes_[index(queue)];
+    if (until <= lane.confirmed) return;
+    Slot& last = slot(queue, until);
+    EventStatus status = backend_.status(last.event);
+    if (status == EventStatus::running) {
+      ++host_waits_;
+      flush(queue);
+      [[maybe_unused]] const auto around = annotate(backend_, AnnotationKind::host_wait, last.label.name.data());
+      try {
+        backend_.wait(last.event);
+        status = EventStatus::complete;
+      } catch (const BackendError& error) {
+        if (error.kind == BackendError::Kind::device_lost) throw;
+        // Did the command fail, or only the call that waited for it? The event knows.
+        status = backend_.status(last.event);
+        if (status == EventStatus::running) throw;
+      }
+    }
+    if (backend_.capabilities().failures_stick) {
+      if (status == EventStatus::failed) throw QueueFailure{queue, last.label};
+    } else {
+      for (Sequence sequence = lane.confirmed + 1; sequence <= until; ++sequence) {
+        Slot& passed = slot(queue, sequence);
+        const EventStatus seen = sequence == until ? status : backend_.status(passed.event);
+        if (seen == EventStatus::failed) throw QueueFailure{queue, passed.label};
+      }
+    }
+  }
+
+  void measure(Slot& passed) {
+    if (passed.label.timing == 0) return;
+    if (const auto duration = backend_.elapsed(passed.start, passed.event)) {
+      measured_.emplace_back(passed.label.timing, *duration);
+    }
+  }
+
+  B& backend_;
+  std::array<Lane, queue_count> lanes_;
+  std::vector<std::pair<std::uint32_t, std::chrono::nanoseconds>> measured_;
+  std::uint64_t issue_ = 0;
+  std::uint64_t host_waits_ = 0;
+  std::uint64_t waits_queued_ = 0;
+};
+
+}  // namespace swapmm::runtime

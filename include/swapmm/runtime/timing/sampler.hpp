@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <cstddef>
+#include <exception>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include <swapmm/backend/backend.hpp>
+#include <swapmm/runtime/order/clock.hpp>
+
+namespace swapmm::runtime {
+
+/// Times the operations and copies of one round of a followed plan, with events of its own beside those that keep the
+/// order: the plan's points stay where they are, and the host waits for nothing. All events are made beforehand.
+template <Backend B>
+class Sampler {
+ public:
+  explicit Sampler(B& backend) : backend_(backend) {}
+  Sampler(const Sampler&) = delete;
+  Sampler& operator=(const Sampler&) = delete;
+
+  /// A round is being timed.
+  [[nodiscard]] bool active() const { return state_ == State::active; }
+  /// The times of a round are on their way.
+  [[nodiscard]] bool waiting() const { return state_ == State::waiting; }
+
+  /// Room for a round of so many operations and copies; times that are on their way stay. Makes events.
+  void reserve(std::size_t works) {
+    works_.reserve(works);
+    while (works_.size() < works) works_.push_back({backend_.make_event(), backend_.make_event()});
+  }
+
+  void start() noexcept {
+    state_ = State::active;
+    count_ = 0;
+    complete_ = true;
+    spoilt_ = nullptr;
+    last_.fill(std::nullopt);
+  }
+
+  /// Work begins on the queue: behind its waits, before itself. Throws what the backend throws.
+  void begin(QueueKind queue, Bytes bytes) {
+    if (count_ == works_.size()) {
+      complete_ = false;
+      return;
+    }
+    Work& work = works_[count_];
+    work.queue = queue;
+    work.bytes = bytes;
+    work.ended = false;
+    backend_.record(queue, work.start);
+    ++count_;
+  }
+  /// The work that began last is queued.
+  void end(QueueKind queue) noexcept {
+    if (count_ == 0 || works_[count_ - 1].queue != queue || works_[count_ - 1].ended) return;
+    Work& work = works_[count_ - 1];
+    try {
+      backend_.record(queue, work.end);
+      work.ended = true;
+      last_[index(queue)] = count_ - 1;
+    } catch (...) {
+      complete_ = false;
+      spoilt_ = std::current_exception();
+    }
+  }
+
+  /// The round is queued as a whole. Throws what failed while it was timed; there are no times then.
+  void finish() {
+    state_ = complete_ && count_ != 0 ? State::waiting : State::idle;
+    if (spoilt_ != nullptr) std::rethrow_exception(std::exchange(spoilt_, nullptr));
+  }
+  /// It is not, or nobody asks for its times any more.
+  void give_up() noexcept {
+    state_ = State::idle;
+    spoilt_ = nullptr;
+  }
+
+  /// The times can be had. Never waits; a round that failed has none.
+  [[nodiscard]] bool ready() {
+    if (!waiting()) return false;
+    for (const std::optional<std::size_t> last : last_) {
+      if (!last) continue;
+      const EventStatus status = backend_.status(works_[*last].end);
+      if (status == EventStatus::running) return false;
+      if (status == EventStatus::complete) continue;
+      give_up();
+      return false;
+    }
+    return true;
+  }
+
+  /// sink(queue, bytes, time) for each work, in the order in which it was queued; time 0 where the device does not
+  /// know.
+  template <class Sink>
+  void collect(Sink&& sink) {
+    state_ = State::idle;
+    for (std::size_t i = 0; i < count_; ++i) {
+      const Work& work = works_[i];
+      const auto time = work.ended ? backend_.elapsed(work.start, work.end) : std::nullopt;
+      sink(work.queue, work.bytes, time.value_or(std::chrono::nanoseconds{0}));
+    }
+  }
+
+ private:
+  enum class State { idle, active, waiting };
+  struct Work {
+    typename B::Event start;
+    typename B::Event end;
+    QueueKind queue = QueueKind::compute;
+    Bytes bytes{};
+    bool ended = false;
+  };
+
+  B& backend_;
+  State state_ = State::idle;
+  std::vector<Work> works_;
+  std::size_t count_ = 0;  // of them, in this round
+  bool complete_ = true;
+  std::exception_ptr spoilt_;
+  std::array<std::optional<std::size_t>, queue_count> last_{};  // of the works of each queue; room may grow meanwhile
+};
+
+}  // namespace swapmm::runtime

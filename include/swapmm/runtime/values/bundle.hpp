@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string_view>
+
+#include <swapmm/backend/backend.hpp>
+#include <swapmm/base/bytes.hpp>
+#include <swapmm/ir/trace.hpp>
+#include <swapmm/runtime/values/record.hpp>
+
+namespace swapmm::runtime {
+
+template <Backend B>
+struct BundleItem {
+  Record<B>* record = nullptr;
+  Access access = Access::read;
+};
+
+/// One operation as the program asks for it.
+template <Backend B>
+struct Request {
+  std::string_view name;
+  std::span<const BundleItem<B>> items;
+  Bytes scratch;  ///< 0: none
+};
+
+/// What an operation gets: its work area, and what must have ended before it starts.
+template <Backend B>
+struct Grant {
+  const typename B::Address* scratch = nullptr;
+  Clock needs;
+};
+
+}  // namespace swapmm::runtime

@@ -1,0 +1,212 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <swapmm/backend/backend.hpp>
+#include <swapmm/base/bytes.hpp>
+#include <swapmm/base/error.hpp>
+#include <swapmm/runtime/values/host_block.hpp>
+#include <swapmm/runtime/values/host_slabs.hpp>
+#include <swapmm/runtime/values/scrubber.hpp>
+
+namespace swapmm::runtime {
+
+/// What was taken of the host's memory, and what may be. Budgets are exact.
+class HostBudget {
+ public:
+  HostBudget(Bytes pinned, Bytes host) : pinned_budget_(pinned), host_budget_(host) {}
+
+  /// What may still be taken.
+  [[nodiscard]] Bytes room(HostKind kind) const {
+    const Bytes host = host_budget_ - in_use_;
+    return kind == HostKind::pinned ? std::min(host, pinned_budget_ - pinned_) : host;
+  }
+  /// At most room(kind).
+  void take(Bytes size, HostKind kind) noexcept {
+    in_use_ += size;
+    peak_ = std::max(peak_, in_use_);
+    if (kind == HostKind::pinned) pinned_ += size;
+  }
+  void give_back(Bytes size, HostKind kind) noexcept {
+    in_use_ -= size;
+    if (kind == HostKind::pinned) pinned_ -= size;
+  }
+
+  [[nodiscard]] Bytes limit() const { return host_budget_; }
+  [[nodiscard]] Bytes in_use() const { return in_use_; }
+  [[nodiscard]] Bytes peak() const { return peak_; }
+  [[nodiscard]] Bytes pinned() const { return pinned_; }
+
+ private:
+  Bytes pinned_budget_;
+  Bytes host_budget_;
+  Bytes in_use_;
+  Bytes peak_;
+  Bytes pinned_;
+};
+
+/// Host memory for values that are not on the device: pinned while its budget lasts, then pageable. Blocks are kept for
+/// reuse by tensors of the same size. Where a budget is short, or the API refuses, kept blocks go first: those in slabs
+/// to other sizes, at once; then, once the device has been waited for, to the API what nothing lies in any more.
+template <Backend B>
+class HostPool {
+ public:
+  using Block = HostBlock<B>;
+
+  /// `scrub`: what goes back to the API is zero.
+  HostPool(B& backend, Bytes pinned_budget, Bytes host_budget, bool scrub = false)
+      : backend_(backend),
+        budget_(pinned_budget, host_budget),
+        slabs_(backend, backend.capabilities().host_slab, scrub),
+        scrub_(scrub) {}
+  HostPool(const HostPool&) = delete;
+  HostPool& operator=(const HostPool&) = delete;
+  ~HostPool() = default;
+
+  /// A block of at least `size` bytes; work queued before may still use it (see busy()). Waits for the device where
+  /// memory is short. Throws OutOfMemory.
+  [[nodiscard]] std::unique_ptr<Block> acquire(Bytes size) {
+    size = round_up(size, slabs_.wanted() ? HostSlabs<B>::alignment : granule);
+    Shelf& shelf = shelf_for(size);  // release() never allocates
+    std::unique_ptr<Block> block = shelf.blocks.pop();
+    if (block != nullptr) {
+      if (block->own) kept_alone_ -= size;
+      return block;
+    }
+    block = make(size);
+    if (block == nullptr) {
+      give_back_unused();
+      block = make(size);
+    }
+    if (block == nullptr) throw_out_of_memory(size);
+    return block;
+  }
+
+  /// Takes a block back for reuse. Work that uses it may still be queued.
+  void release(std::unique_ptr<Block> block) noexcept {
+    if (block->own) kept_alone_ += block->size;
+    Shelf& shelf = *lower_bound(block->size);
+    shelf.blocks.push(std::move(block));
+  }
+
+  /// Before all of it goes: writes zeros over slabs and kept blocks. No copy uses them any more.
+  void scrub() noexcept {
+    for (Shelf& shelf : shelves_) {
+      shelf.blocks.for_each([&](Block& block) noexcept {
+        if (block.own) scrub_host(backend_, *block.own, block.size);
+      });
+    }
+    slabs_.scrub();
+  }
+
+  [[nodiscard]] const HostBudget& budget() const { return budget_; }
+  [[nodiscard]] std::size_t slabs() const { return slabs_.count(); }
+
+ private:
+  static constexpr Bytes granule{64};  // of blocks that are memories of their own
+  struct Shelf {
+    Bytes size;
+    HostBlockList<B> blocks;
+  };
+
+  auto lower_bound(Bytes size) noexcept {
+    return std::lower_bound(shelves_.begin(), shelves_.end(), size,
+                            [](const Shelf& shelf, Bytes wanted) { return shelf.size < wanted; });
+  }
+  Shelf& shelf_for(Bytes size) {
+    const auto at = lower_bound(size);
+    if (at != shelves_.end() && at->size == size) return *at;
+    return *shelves_.insert(at, Shelf{size, {}});
+  }
+
+  std::unique_ptr<Block> make(Bytes size) {
+    std::unique_ptr<Block> block = slabs_.wanted() ? make_in_slab(size) : make_alone(size, HostKind::pinned);
+    return block != nullptr ? std::move(block) : make_alone(size, HostKind::pageable);
+  }
+
+  std::unique_ptr<Block> make_alone(Bytes size, HostKind kind) {
+    if (size > budget_.room(kind)) return nullptr;
+    auto block = std::make_unique<Block>();
+    auto memory = take_host_memory(backend_, size, kind);
+    if (!memory) return nullptr;
+    block->own.emplace(std::move(*memory));
+    block->size = size;
+    block->kind = kind;
+    budget_.take(size, kind);
+    return block;
+  }
+
+  std::unique_ptr<Block> make_in_slab(Bytes size) {
+    std::unique_ptr<Block> block = slabs_.carve(size);
+    if (block == nullptr && grow(size)) block = slabs_.carve(size);
+    if (block != nullptr) return block;
+    merge_kept();
+    block = slabs_.carve(size);
+    if (block != nullptr) return block;
+    // Unused slabs, each too small: in their place a larger one may fit.
+    const Bytes unused = slabs_.unused();
+    const Bytes room = budget_.room(HostKind::pinned);
+    if (unused.value == 0 || (size > room && size - room > unused)) return nullptr;
+    backend_.finish();  // bytes that copies still use come back only when these end
+    budget_.give_back(slabs_.give_back_unused(), HostKind::pinned);
+    return grow(size) ? slabs_.carve(size) : nullptr;
+  }
+
+  bool grow(Bytes size) {
+    const Bytes room = budget_.room(HostKind::pinned);
+    if (size > room) return false;
+    const Bytes taken = slabs_.grow(size, room);
+    budget_.take(taken, HostKind::pinned);
+    return taken.value != 0;
+  }
+
+  // Those that promised reads still need stay.
+  void merge_kept() noexcept {
+    for (Shelf& shelf : shelves_) {
+      shelf.blocks.take_if([](const Block& block) { return block.slab != nullptr && block.pending == nullptr; },
+                           [&](std::unique_ptr<Block> block) noexcept { slabs_.merge(std::move(block)); });
+    }
+  }
+
+  // To the API, all in which nothing lies. Bytes that queued copies still use come back only when these end.
+  void give_back_unused() {
+    merge_kept();
+    if (kept_alone_.value == 0 && slabs_.unused().value == 0) return;
+    backend_.finish();
+    for (Shelf& shelf : shelves_) {
+      shelf.blocks.take_if([](const Block& block) { return block.own && block.pending == nullptr; },
+                           [&](std::unique_ptr<Block> block) noexcept {
+                             if (scrub_) scrub_host(backend_, *block->own, block->size);
+                             kept_alone_ -= block->size;
+                             budget_.give_back(block->size, block->kind);
+                           });
+    }
+    budget_.give_back(slabs_.give_back_unused(), HostKind::pinned);
+  }
+
+  [[noreturn]] void throw_out_of_memory(Bytes size) const {
+    const std::string needed = std::to_string(size.value);
+    const std::string in_use = std::to_string(budget_.in_use().value);
+    if (size > budget_.room(HostKind::pageable)) {
+      throw OutOfMemory("host budget exceeded: " + needed + " bytes needed, " + in_use + " of " +
+                        std::to_string(budget_.limit().value) + " in use; raise Options::host_budget");
+    }
+    throw OutOfMemory("the host has no " + needed + " bytes for a swapped tensor; " + in_use + " are in use");
+  }
+
+  B& backend_;
+  HostBudget budget_;
+  HostSlabs<B> slabs_;
+  std::vector<Shelf> shelves_;  // ascending sizes
+  Bytes kept_alone_;            // in kept blocks that are memories of their own
+  bool scrub_;
+};
+
+}  // namespace swapmm::runtime

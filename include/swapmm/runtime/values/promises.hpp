@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include <swapmm/runtime/values/store.hpp>
+
+namespace swapmm::runtime {
+
+/// The reads that a manager hands out, used again and again: once there are enough, a download allocates nothing.
+/// take() is for whoever is inside the manager; give_back() is for anyone, at any time.
+class ReadPool {
+ public:
+  PendingRead& take() {
+    if (free_ == nullptr) free_ = returned_.exchange(nullptr, std::memory_order_acquire);
+    if (free_ == nullptr) return all_.emplace_back();
+    PendingRead& read = *std::exchange(free_, free_->next);
+    read.next = nullptr;
+    read.state = PendingRead::State::waiting;
+    return read;
+  }
+  void give_back(PendingRead& read) noexcept {
+    read.next = returned_.load(std::memory_order_relaxed);
+    while (!returned_.compare_exchange_weak(read.next, &read, std::memory_order_release, std::memory_order_relaxed)) {
+    }
+  }
+
+ private:
+  std::deque<PendingRead> all_;
+  PendingRead* free_ = nullptr;
+  std::atomic<PendingRead*> returned_{nullptr};
+};
+
+/// The asynchronous downloads that nobody has collected yet.
+template <Backend B>
+class Promises {
+ public:
+  /// Makes room for one more, so that add() cannot fail.
+  void prepare(PendingRead& read, const Record<B>& record) {
+    read.tensor = record.name;
+    if (all_.size() == all_.capacity()) all_.reserve(2 * all_.size() + 4);
+  }
+
+  /// The value is or will be in the tensor's block. The read stays where it is until it is done or forgotten.
+  void add(PendingRead& read, Record<B>& record, Bytes offset, std::span<std::byte> target) noexcept {
+    HostBlock<B>& block = *record.host.block;
+    read.target = target.data();
+    read.offset = offset;
+    read.size = Bytes{target.size()};
+    read.ready = block.written;
+    read.issue = record.host.issue;
+    read.next = block.pending;
+    block.pending = &read;
+    all_.push_back({&read, &block});
+  }
+
+  /// Waits for the value and copies it out.
+  void collect(Store<B>& store, PendingRead& read) {
+    store.finish_read(*block_of(read), read);
+    forget(read);
+  }
+
+  /// The read is about to go, whether done or not. Once it is done its block may be gone.
+  void cancel(PendingRead& read) noexcept {
+    if (read.state == PendingRead::State::waiting) {
+      if (HostBlock<B>* const block = block_of(read); block != nullptr) Store<B>::unlink(*block, read);
+    }
+    forget(read);
+  }
+
+  /// What copies since that issue number brought is undefined.
+  void abandon_since(std::uint64_t issue) noexcept {
+    std::erase_if(all_, [&](const Promise& promise) {
+      if (promise.read->state != PendingRead::State::waiting || promise.read->issue < issue) return false;
+      abandon(*promise.block, *promise.read);
+      return true;
+    });
+  }
+
+  /// Does what was promised from a block that is about to go. What cannot be had is given up.
+  void settle(Store<B>& store, HostBlock<B>& block) noexcept {
+    while (block.pending != nullptr) {
+      PendingRead& read = *block.pending;
+      try {
+        try {
+          store.finish_read(block, read);
+        } catch (...) {  // maybe it was only a call that failed, and not the copy
+          store.drain();
+          store.finish_read(block, read);
+        }
+      } catch (...) {
+        abandon(block, read);
+      }
+      forget(read);
+    }
+  }
+  void settle_all(Store<B>& store) noexcept {
+    while (!all_.empty()) {
+      const Promise promise = all_.back();
+      // One that is done already was so by whoever wrote the block, which may be gone.
+      if (promise.read->state == PendingRead::State::waiting) settle(store, *promise.block);
+      forget(*promise.read);
+    }
+  }
+
+ private:
+  static void abandon(HostBlock<B>& block, PendingRead& read) noexcept {
+    Store<B>::unlink(block, read);
+    read.state = PendingRead::State::abandoned;
+  }
+
+  struct Promise {
+    PendingRead* read;
+    HostBlock<B>* block;
+  };
+  HostBlock<B>* block_of(const PendingRead& read) const {
+    for (const Promise& promise : all_) {
+      if (promise.read == &read) return promise.block;
+    }
+    return nullptr;
+  }
+  void forget(const PendingRead& read) noexcept {
+    std::erase_if(all_, [&](const Promise& promise) { return promise.read == &read; });
+  }
+
+  std::vector<Promise> all_;
+};
+
+}  // namespace swapmm::runtime

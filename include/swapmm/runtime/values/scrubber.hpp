@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstring>
+#include <memory>
+
+#include <swapmm/backend/backend.hpp>
+#include <swapmm/base/bytes.hpp>
+#include <swapmm/runtime/values/address_book.hpp>
+#include <swapmm/runtime/values/host_block.hpp>
+
+namespace swapmm::runtime {
+
+/// Writes zeros over host memory that is about to go. No copy uses it any more.
+template <Backend B>
+void scrub_host([[maybe_unused]] B& backend, typename B::HostMemory& memory, Bytes size) noexcept {
+  if constexpr (requires { backend.note_host_access(memory, Bytes{}, size, true); }) {
+    backend.note_host_access(memory, Bytes{}, size, true);
+  }
+  explicit_bzero(memory.data(), static_cast<std::size_t>(size.value));  // a memset before a delete may be left out
+}
+
+/// Writes zeros over a manager's device memory: copies of one block, for which every backend has what it takes.
+template <Backend B>
+class Scrubber {
+ public:
+  /// Size of a block whose copy takes much longer than to begin it.
+  static constexpr Bytes most{4U << 20U};
+
+  explicit Scrubber(std::unique_ptr<HostBlock<B>> block) : zeros_(std::move(block)) {}
+
+  /// Returns when all is zero. Nothing is in flight before. Throws BackendError.
+  void scrub(B& backend, AddressBook<B>& addresses, Bytes alignment) {
+    scrub_block(backend);
+    typename B::Event done = backend.make_event();
+    addresses.cover(round_down(zeros_->size, alignment), [&](const typename B::Address& place, Bytes size) {
+      backend.copy_to_device(place, zeros_->memory(), zeros_->offset, size, {}, done);
+      backend.flush(QueueKind::h2d);
+      backend.wait(done);
+    });
+  }
+
+ private:
+  void scrub_block([[maybe_unused]] B& backend) {
+    if constexpr (requires { backend.note_host_access(zeros_->memory(), Bytes{}, zeros_->size, true); }) {
+      backend.note_host_access(zeros_->memory(), zeros_->offset, zeros_->size, true);
+    }
+    std::memset(zeros_->data(), 0, static_cast<std::size_t>(zeros_->size.value));
+  }
+
+  std::unique_ptr<HostBlock<B>> zeros_;
+};
+
+}  // namespace swapmm::runtime

@@ -1,0 +1,399 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <cstring>
+#include <memory>
+#include <optional>
+#include <span>
+#include <stdexcept>
+#include <utility>
+#include <vector>
+
+#include <swapmm/backend/backend.hpp>
+#include <swapmm/base/bytes.hpp>
+#include <swapmm/base/error.hpp>
+#include <swapmm/interface/options.hpp>
+#include <swapmm/runtime/order/around.hpp>
+#include <swapmm/runtime/order/clock.hpp>
+#include <swapmm/runtime/order/timeline.hpp>
+#include <swapmm/runtime/timing/link_estimate.hpp>
+#include <swapmm/runtime/timing/profiler.hpp>
+#include <swapmm/runtime/timing/sampler.hpp>
+#include <swapmm/runtime/values/address_book.hpp>
+#include <swapmm/runtime/values/host_pool.hpp>
+#include <swapmm/runtime/values/place_map.hpp>
+#include <swapmm/runtime/values/record.hpp>
+#include <swapmm/runtime/values/scrubber.hpp>
+
+namespace swapmm::runtime {
+
+/// Counters since the manager was made.
+struct Traffic {
+  std::uint64_t swap_ins = 0;
+  std::uint64_t swap_outs = 0;
+  Bytes h2d;
+  Bytes d2h;
+  Bytes device_peak;
+};
+
+/// Where every value is, and the moves that change it. A move is queued first and booked after, so one that throws
+/// has changed nothing. It knows nothing of policies: what moves when is up to Demand and Follower.
+template <Backend B>
+class Store {
+ public:
+  using Rec = Record<B>;
+  using Block = HostBlock<B>;
+
+  Store(B handle, const Options& options)
+      : backend(std::move(handle)),
+        timeline(backend, options.queue_depth),
+        profiler(backend),
+        sampler(backend),
+        places(places_of(options.device_budget, backend)),
+        addresses(backend, places.budget(), places.arena()),
+        pool(backend, options.pinned_budget, options.host_budget, options.scrub) {
+    if (!options.scrub) return;
+    scrubber.emplace(pool.acquire(std::max(places.alignment(), std::min(budget(), Scrubber<B>::most))));
+  }
+  Store(const Store&) = delete;
+  Store& operator=(const Store&) = delete;
+
+  B backend;
+  Timeline<B> timeline;
+  Profiler<B> profiler;
+  Sampler<B> sampler;
+  PlaceMap places;  ///< kept up to date on demand only; see Follower
+  AddressBook<B> addresses;
+  HostPool<B> pool;
+  std::optional<Scrubber<B>> scrubber;  ///< with Options::scrub
+  RecordTable<B> records;
+  Traffic traffic;
+  std::uint64_t iteration = 1;  ///< number of the current iteration; between two, of the next one
+  bool timing = false;          ///< operations and copies are timed for the recorder
+  bool fixed_slots = false;     ///< graphs have the addresses of host blocks: values stay in theirs
+  struct TimedCopy {
+    QueueKind queue;
+    Bytes size;
+  };
+  std::vector<TimedCopy> timed_copies;  ///< whose times are on their way
+  LinkHistory h2d_link;
+  LinkHistory d2h_link;
+
+  // Labels of timed commands: operation i is i + 1, copy k is copy_timing + k.
+  static constexpr std::uint32_t copy_timing = 0x80000000U;
+
+  [[nodiscard]] Bytes padded(Bytes size) const { return round_up(size, places.alignment()); }
+  [[nodiscard]] Bytes budget() const { return places.budget(); }
+
+  // ---- bytes of the device
+
+  using When = typename Profiler<B>::When;
+
+  /// Bytes that are free after `after` are taken for a tensor or a work area. The budget's last word: asserted here for
+  /// every path.
+  void book(Bytes size, const Clock& after, When when = When::after_clock, std::uint32_t tensor = none) {
+    const Bytes rounded = padded(size);
+    if (rounded > budget() || used_ > budget() - rounded) throw std::logic_error("swapmm: device budget exceeded");
+    used_ += rounded;
+    traffic.device_peak = std::max(traffic.device_peak, used_);
+    profiler.taken(rounded, after, when, tensor);
+  }
+  /// Nobody needs them after `until`. `for_next`: they go only because whoever books next needs the room.
+  void unbook(Bytes size, const Clock& until, bool for_next = false) noexcept {
+    used_ -= padded(size);
+    profiler.freed(padded(size), until, for_next);
+  }
+  [[nodiscard]] Bytes used() const { return used_; }
+
+  /// Free places for that budget, in arenas as the backend can give them.
+  [[nodiscard]] static PlaceMap places_of(Bytes budget, const B& backend) {
+    const Capabilities& can = backend.capabilities();
+    budget = round_down(budget, can.alignment);
+    const bool whole = !can.max_allocation || *can.max_allocation >= budget;
+    const Bytes arena = whole ? budget : round_down(*can.max_allocation, can.alignment);
+    return {budget, std::max(arena, can.alignment), can.alignment};
+  }
+
+  /// The tensor gets that place; its bytes there are undefined until `after` has ended and something wrote them.
+  void settle(Rec& record, Bytes offset, const typename B::Address* address, const Clock& after,
+              When when = When::after_clock) {
+    book(record.bytes, after, when, record.id);
+    record.device.resident = true;
+    record.device.valid = false;
+    record.device.offset = offset;
+    record.device.address = address;
+    record.device.ready = after;
+    record.device.busy = after;
+  }
+
+  /// The tensor has no place any more. Whoever gets the bytes comes after device.busy.
+  void unsettle(Rec& record, bool for_next = false) noexcept {
+    unbook(record.bytes, record.device.busy, for_next);
+    if (record.device.valid && !record.host.valid) record.absence = Absence::dropped;
+    record.device.resident = false;
+    record.device.valid = false;
+  }
+
+  // ---- copies
+
+  /// Queues host -> device into the tensor's place, behind `needs`.
+  void swap_in(Rec& record, const Clock& needs) {
+    const auto waits = timeline.waits(QueueKind::h2d, needs);
+    auto& slot = timeline.next(QueueKind::h2d);
+    CommandLabel label = copy_label(CommandLabel::What::swap_in, record);
+    issue([&] {
+      [[maybe_unused]] const auto around = annotate(backend, AnnotationKind::swap_in, record.name);
+      const auto rest = start_timing(QueueKind::h2d, waits, slot.start, label, record);
+      const Block& from = *record.host.block;
+      backend.copy_to_device(*record.device.address, from.memory(), from.offset, record.bytes, rest, slot.event);
+    });
+    timeline.gained(QueueKind::h2d, waits);
+    const Sequence at = timeline.commit(QueueKind::h2d, label);
+    if (profiler.active()) profiler.end(QueueKind::h2d, at);
+    if (sampler.active()) sampler.end(QueueKind::h2d);
+    record.device.valid = true;
+    record.device.ready[QueueKind::h2d] = at;
+    record.device.busy[QueueKind::h2d] = at;
+    record.device.issue = label.issue;
+    record.host.block->read = at;
+    ++traffic.swap_ins;
+    traffic.h2d += record.bytes;
+  }
+
+  /// Queues device -> host into the tensor's host block (ensure_block_for_swap_out() first), behind `needs`.
+  void swap_out(Rec& record, const Clock& needs) {
+    settle_pending(*record.host.block);
+    const auto waits = timeline.waits(QueueKind::d2h, needs);
+    auto& slot = timeline.next(QueueKind::d2h);
+    CommandLabel label = copy_label(CommandLabel::What::swap_out, record);
+    issue([&] {
+      [[maybe_unused]] const auto around = annotate(backend, AnnotationKind::swap_out, record.name);
+      const auto rest = start_timing(QueueKind::d2h, waits, slot.start, label, record);
+      Block& to = *record.host.block;
+      backend.copy_to_host(to.memory(), to.offset, *record.device.address, record.bytes, rest, slot.event);
+    });
+    timeline.gained(QueueKind::d2h, waits);
+    const Sequence at = timeline.commit(QueueKind::d2h, label);
+    if (profiler.active()) profiler.end(QueueKind::d2h, at);
+    if (sampler.active()) sampler.end(QueueKind::d2h);
+    record.host.valid = true;
+    record.host.issue = label.issue;
+    record.host.block->written = at;
+    record.device.busy[QueueKind::d2h] = at;
+    ++traffic.swap_outs;
+    traffic.d2h += record.bytes;
+  }
+
+  /// What a swap_out on demand comes after: the last write on the device, and all uses of the block.
+  [[nodiscard]] Clock before_swap_out(const Rec& record) const {
+    Clock needs = record.device.ready;
+    needs.join(record.host.block->busy());
+    return needs;
+  }
+
+  void ensure_block(Rec& record) {
+    if (record.host.block == nullptr) record.host.block = pool.acquire(record.bytes);
+  }
+
+  /// A second block, if the host has room for one: without it, the host waits for the first.
+  void ensure_spare(Rec& record) {
+    ensure_block(record);
+    if (record.host.spare != nullptr) return;
+    try {
+      record.host.spare = pool.acquire(record.bytes);
+    } catch (const OutOfMemory&) {  // NOLINT(bugprone-empty-catch): see above
+    }
+  }
+
+  /// Before a swap_out: the block that its value goes to. Where the one before was promised to the host, which has not
+  /// had it yet, that is the other slot, if there may be one; else, and where both are promised, swap_out() waits.
+  void ensure_block_for_swap_out(Rec& record) {
+    ensure_block(record);
+    // A value that is on the host stays in the block that has it.
+    if (record.host.block->pending == nullptr || record.host.valid || fixed_slots) return;
+    ensure_spare(record);
+    if (record.host.spare != nullptr) std::swap(record.host.block, record.host.spare);
+  }
+
+  // ---- the host's own accesses
+
+  /// Waits until the host may write `block`; promised reads from it are done first.
+  void settle_pending(Block& block) {
+    while (block.pending != nullptr) {
+      PendingRead& read = *block.pending;
+      finish_read(block, read);
+    }
+  }
+
+  void finish_read(Block& block, PendingRead& read) {
+    Clock ready;
+    ready[QueueKind::d2h] = read.ready;
+    timeline.host_wait(ready);
+    note_host_access(block, read.offset, read.size, false);
+    std::memcpy(read.target, block.data() + read.offset.value, read.size.value);
+    read.state = PendingRead::State::done;
+    unlink(block, read);
+  }
+
+  static void unlink(Block& block, PendingRead& read) noexcept {
+    for (PendingRead** at = &block.pending; *at != nullptr; at = &(*at)->next) {
+      if (*at != &read) continue;
+      *at = read.next;
+      read.next = nullptr;
+      return;
+    }
+  }
+
+  /// Bytes [offset, offset + size) of the block.
+  void note_host_access([[maybe_unused]] const Block& block, [[maybe_unused]] Bytes offset, [[maybe_unused]] Bytes size,
+                        [[maybe_unused]] bool write) {
+    if constexpr (requires { backend.note_host_access(block.memory(), offset, size, write); }) {
+      backend.note_host_access(block.memory(), block.offset + offset, size, write);
+    }
+  }
+
+  // ---- the end of a tensor
+
+  /// Host blocks go back to the pool; work that uses them may still be queued.
+  void free_host(Rec& record) noexcept {
+    if (record.host.block != nullptr) pool.release(std::move(record.host.block));
+    if (record.host.spare != nullptr) pool.release(std::move(record.host.spare));
+    record.host.valid = false;
+  }
+
+  // ---- the end of memory, with Options::scrub
+
+  /// Before device memory goes back. Nothing is in flight. Throws BackendError.
+  void scrub_device() {
+    if (scrubber) scrubber->scrub(backend, addresses, places.alignment());
+  }
+  /// The same for all host memory of a manager that ends.
+  void scrub_host_memory() noexcept {
+    if (!scrubber) return;
+    for (Rec& record : records) free_host(record);
+    pool.scrub();
+  }
+
+  // ---- times
+
+  /// The device takes times while anybody asks for them.
+  void time_for_recorder(bool on) {
+    if (on != timing && !profiler.active() && !sampler.active()) backend.set_timing(on);
+    timing = on;
+  }
+
+  /// Runs calls that record events, which then know their time.
+  template <class Record>
+  void with_times(Record&& record) {
+    const bool on = timing || profiler.active() || sampler.active();
+    if (on) return issue(record);
+    backend.set_timing(true);
+    try {
+      issue(record);
+    } catch (...) {
+      backend.set_timing(false);
+      throw;
+    }
+    backend.set_timing(false);
+  }
+
+  /// A round of a followed plan begins that is to be timed; sampler.reserve() came before.
+  void start_sample() {
+    if (!timing && !profiler.active()) backend.set_timing(true);
+    sampler.start();
+  }
+  /// It has ended. Throws what failed while it was timed.
+  void finish_sample() {
+    if (!timing && !profiler.active()) backend.set_timing(false);
+    sampler.finish();
+  }
+  void give_up_sample() noexcept {
+    if (!sampler.active()) return;
+    sampler.give_up();
+    try {
+      if (!timing && !profiler.active()) backend.set_timing(false);
+    } catch (...) {  // NOLINT(bugprone-empty-catch): times that nobody reads cost time, no more
+    }
+  }
+
+  /// Nothing is in flight. Where it throws, nothing is being recorded.
+  void start_profile() {
+    try {
+      give_up_sample();
+      if (!timing) backend.set_timing(true);
+      profiler.start(used_);
+    } catch (...) {
+      give_up_profile();
+      throw;
+    }
+  }
+  [[nodiscard]] Profile stop_profile() {
+    if (!timing) backend.set_timing(false);
+    Profile profile = profiler.stop();
+    profile.device = backend.capabilities().device_name;
+    profile.device_budget = budget();
+    return profile;
+  }
+  void give_up_profile() noexcept {
+    profiler.reset();
+    try {
+      if (!timing) backend.set_timing(false);
+    } catch (...) {  // NOLINT(bugprone-empty-catch): times that nobody reads cost time, no more
+    }
+  }
+
+  /// Runs calls that queue something. If one throws, nothing of it is in flight any more when this throws.
+  template <class Queue>
+  void issue(Queue&& queue_it) {
+    try {
+      queue_it();
+    } catch (const BackendError& error) {
+      if (error.kind != BackendError::Kind::device_lost) drain();
+      throw;
+    } catch (...) {
+      drain();
+      throw;
+    }
+  }
+
+  /// Waits until nothing is in flight. A failure to wait is tried once more.
+  void drain() {
+    try {
+      backend.finish();
+    } catch (const BackendError& error) {
+      if (error.kind == BackendError::Kind::device_lost) throw;
+      backend.finish();
+    }
+  }
+
+ private:
+  CommandLabel copy_label(CommandLabel::What what, const Rec& record) {
+    CommandLabel label;
+    label.what = what;
+    label.tensor = record.id;
+    label.issue = timeline.next_issue();
+    return label;
+  }
+
+  // Where a copy is timed, its waits come in front of the point from which the time counts.
+  std::span<const typename B::Event* const> start_timing(QueueKind queue, const typename Timeline<B>::Waits& waits,
+                                                         typename B::Event& start, CommandLabel& label,
+                                                         const Rec& record) {
+    if (!timing && !profiler.active() && !sampler.active()) return waits.span();
+    if (waits.count != 0) backend.wait(queue, waits.span());
+    if (timing) {
+      timed_copies.push_back({queue, record.bytes});
+      label.timing = copy_timing + static_cast<std::uint32_t>(timed_copies.size() - 1);
+      backend.record(queue, start);
+    }
+    if (profiler.active()) profiler.begin(queue, record.name, record.bytes, record.id);
+    if (sampler.active()) sampler.begin(queue, record.bytes);
+    return {};
+  }
+
+  Bytes used_;
+};
+
+}  // namespace swapmm::runtime

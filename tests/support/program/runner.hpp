@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <swapmm/ir/trace.hpp>
+
+#include "support/refusal.hpp"
+#include "support/test_program.hpp"
+
+namespace swapmm::test {
+
+struct SavedPlan {
+  std::string iteration;  ///< name
+  std::string text;
+  std::optional<Trace> trace{};  ///< the iteration observed last
+};
+
+struct RunSettings {
+  bool planning = true;  ///< false: everything on demand
+  bool save_plans = false;
+  bool keep_trace = false;          ///< no plan is made then
+  std::vector<SavedPlan> loaded{};  ///< given to the scheduler before the first iteration; may be refused
+};
+
+/// What a run showed. Everything but `failure` is for statistics and for comparing runs.
+struct RunResult {
+  std::string failure;              ///< what did not hold, first of all; empty: everything held
+  bool accepted_wrongly = false;    ///< what did not hold: a call was not refused
+  std::vector<Refusal> outcomes{};  ///< of each action until something did not hold
+  std::uint64_t trace_hash = 0;
+  std::uint64_t downloads = 0;  ///< hash of all bytes that the host read
+  std::uint64_t operations = 0;
+  std::uint64_t iterations_on_demand = 0;
+  std::uint64_t iterations_followed = 0;
+  std::uint64_t divergences = 0;
+  std::uint64_t plan_starts = 0;
+  std::uint64_t swaps = 0;
+  std::uint64_t dropped = 0;              ///< reads refused with DroppedValue
+  std::uint64_t refused = 0;              ///< other calls refused, as they must be
+  std::uint64_t too_large = 0;            ///< operations refused because they can never fit
+  std::uint64_t too_large_inside = 0;     ///< those in iterations
+  std::uint64_t too_large_followed = 0;   ///< those in iterations that were followed to their end all the same
+  std::uint64_t too_large_in_flight = 0;  ///< those that came while other operations were under way
+  std::uint64_t loads_refused = 0;        ///< of the plans given to the scheduler: refused at once
+  std::uint64_t budget_changes = 0;
+  std::uint64_t sampled_rounds = 0;
+  std::uint64_t plans_remade = 0;
+  std::vector<std::string> notes;
+  std::vector<std::string> planners;   ///< who made the plans that are known in the end
+  std::optional<Trace> first_trace{};  ///< with keep_trace: of the first iteration that ended and could be observed
+  std::vector<SavedPlan> plans;        ///< with save_plans
+};
+
+/// Runs the program on a simulated device of its own, and checks everything that must hold at each step and at the
+/// end: each read sees the last write, the checker of the device finds nothing, budgets hold, calls that must be
+/// refused are and others are not, and after teardown in a random order nothing is left.
+[[nodiscard]] RunResult run_program(const TestProgram& program, const RunSettings& settings = {});
+
+}  // namespace swapmm::test

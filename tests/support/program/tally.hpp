@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <iosfwd>
+
+#include "support/program/oracle.hpp"
+
+namespace swapmm::test {
+
+/// What was seen in many programs. Plain numbers, so that processes can share it.
+struct ProgramTally {
+  std::uint64_t programs = 0;
+  std::uint64_t with_plans = 0;  ///< programs that followed one
+  std::uint64_t that_drop = 0;   ///< programs of which a read was refused with DroppedValue
+  std::uint64_t operations = 0;
+  std::uint64_t swaps = 0;
+  std::uint64_t iterations_on_demand = 0;
+  std::uint64_t iterations_followed = 0;
+  std::uint64_t divergences = 0;
+  std::uint64_t budget_changes = 0;
+  std::uint64_t sampled_rounds = 0;
+  std::uint64_t plans_remade = 0;
+  std::uint64_t refused = 0;
+  std::uint64_t too_large = 0;
+  std::uint64_t too_large_inside = 0;
+  std::uint64_t too_large_followed = 0;
+  std::uint64_t too_large_in_flight = 0;
+  std::uint64_t repeated = 0;                ///< programs that were run twice, for the same steps
+  std::uint64_t without_plans = 0;           ///< programs that were run without plans too, for the same bytes
+  std::uint64_t plans_advised = 0;           ///< saved as text and loaded again
+  std::uint64_t plans_mutated = 0;           ///< loaded after something in them was changed
+  std::uint64_t mutated_refused = 0;         ///< of those, when they were loaded; others are refused later, or followed
+  std::uint64_t iterations_changed = 0;      ///< followed in runs with changed plans
+  std::array<std::uint64_t, 6> orders{};     ///< programs by simulated::Order
+  std::array<std::uint64_t, 12> planners{};  ///< plans that were known in the end, by their place in planners()
+
+  void add(const TestProgram& program, const Scrutiny& scrutiny, const Verdict& verdict);
+  void add(const ProgramTally& other);
+};
+
+/// For a person.
+std::ostream& operator<<(std::ostream& out, const ProgramTally& tally);
+
+}  // namespace swapmm::test

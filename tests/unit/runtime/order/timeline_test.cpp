@@ -1,0 +1,211 @@
+// SPDX-License-Identifier: Apache-2.0
+// Points of queues: the fewest waits that make a need true, and what a wait of the host tells.
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <random>
+#include <vector>
+
+#include <swapmm/backend/testing/faulty.hpp>
+#include <swapmm/backend/testing/simulated.hpp>
+#include <swapmm/runtime/order/timeline.hpp>
+
+#include "support/null_backend.hpp"
+
+namespace {
+
+using namespace swapmm;
+using namespace swapmm::test;
+using runtime::Clock;
+using runtime::CommandLabel;
+using runtime::QueueFailure;
+using runtime::Sequence;
+using runtime::Timeline;
+
+constexpr QueueKind compute = QueueKind::compute;
+constexpr QueueKind h2d = QueueKind::h2d;
+constexpr QueueKind d2h = QueueKind::d2h;
+
+Clock needs(Sequence on_compute, Sequence on_h2d, Sequence on_d2h) { return Clock{{on_compute, on_h2d, on_d2h}}; }
+
+// Queues a command on `queue` behind `after`, as the runtime does; its waits are counted.
+template <class B>
+std::size_t queue_command(B& backend, Timeline<B>& timeline, QueueKind queue, const Clock& after,
+                          CommandLabel label = {}) {
+  const auto waits = timeline.waits(queue, after);
+  auto& slot = timeline.next(queue);
+  if (waits.count != 0) backend.wait(queue, waits.span());
+  backend.record(queue, slot.event);
+  timeline.gained(queue, waits);
+  label.issue = timeline.next_issue();
+  timeline.commit(queue, label);
+  return waits.count;
+}
+
+struct TimelineDesk {
+  explicit TimelineDesk(bool lazy = true, std::size_t events = 16) : backend(lazy), timeline(backend, events) {}
+  std::size_t queue(QueueKind kind, const Clock& after = {}) { return queue_command(backend, timeline, kind, after); }
+  NullBackend backend;
+  Timeline<NullBackend> timeline;
+};
+
+}  // namespace
+
+TEST_CASE("a queue waits for no point of its own, and for none that it waited for before") {
+  TimelineDesk desk;
+  CHECK(desk.queue(compute) == 0);
+  CHECK(desk.queue(compute, needs(1, 0, 0)) == 0);
+  CHECK(desk.queue(h2d, needs(1, 0, 0)) == 1);
+  CHECK(desk.queue(h2d, needs(1, 0, 0)) == 0);
+  CHECK(desk.queue(h2d, needs(2, 0, 0)) == 1);
+  CHECK(desk.queue(h2d, needs(1, 0, 0)) == 0);
+  CHECK(desk.timeline.waits_queued() == 2);
+}
+
+TEST_CASE("a point that another awaited one came after needs no wait of its own") {
+  TimelineDesk desk;
+  desk.queue(compute);
+  desk.queue(h2d, needs(1, 0, 0));
+  CHECK(desk.queue(d2h, needs(1, 1, 0)) == 1);  // h2d came after compute
+  CHECK(desk.queue(d2h, needs(1, 0, 0)) == 0);
+  desk.queue(compute);
+  CHECK(desk.queue(d2h, needs(2, 1, 0)) == 1);
+}
+
+TEST_CASE("what a queue came after passes on through other queues") {
+  TimelineDesk desk;
+  desk.queue(compute);
+  desk.queue(h2d, needs(1, 0, 0));
+  desk.queue(d2h, needs(0, 1, 0));
+  CHECK(desk.queue(d2h, needs(1, 0, 0)) == 0);
+  CHECK(desk.queue(compute, needs(1, 1, 1)) == 1);  // d2h came after both
+}
+
+TEST_CASE("two points of queues that know nothing of each other need two waits") {
+  TimelineDesk desk;
+  desk.queue(h2d);
+  desk.queue(d2h);
+  CHECK(desk.queue(compute, needs(0, 1, 1)) == 2);
+}
+
+TEST_CASE("nobody waits for what the host has seen to end") {
+  TimelineDesk desk;
+  desk.queue(h2d);
+  desk.timeline.host_wait(needs(0, 1, 0));
+  CHECK(desk.timeline.host_waits() == 1);
+  CHECK(desk.queue(compute, needs(0, 1, 0)) == 0);
+  desk.timeline.host_wait(needs(0, 1, 0));
+  CHECK(desk.timeline.host_waits() == 1);
+}
+
+TEST_CASE("a need of work without a point records one") {
+  TimelineDesk desk;
+  desk.timeline.unrecorded(compute, desk.timeline.next_issue());
+  CHECK(desk.timeline.everything()[compute] == 1);
+  CHECK(desk.timeline.points()[compute] == 0);
+  CHECK(desk.queue(h2d, desk.timeline.everything()) == 1);
+  CHECK(desk.timeline.issued(compute) == 1);
+}
+
+TEST_CASE("asking whether something has ended never waits") {
+  TimelineDesk desk;
+  desk.queue(h2d);
+  CHECK(!desk.timeline.ended(needs(0, 1, 0)));
+  CHECK(!desk.timeline.ended(needs(0, 2, 0)));  // not even queued
+  desk.backend.finish();
+  CHECK(desk.timeline.ended(needs(0, 1, 0)));
+  CHECK(desk.timeline.host_waits() == 0);
+}
+
+TEST_CASE("the host runs ahead by the size of the ring, and then waits for one point at a time") {
+  TimelineDesk desk(true, 8);
+  for (int i = 0; i < 8; ++i) desk.queue(compute);
+  CHECK(desk.timeline.host_waits() == 0);
+  for (int i = 0; i < 5; ++i) desk.queue(compute);
+  CHECK(desk.timeline.host_waits() == 5);
+  CHECK(desk.timeline.confirmed(compute) == 5);
+  desk.timeline.reserve(compute, 100);  // waits for all of it
+  for (int i = 0; i < 100; ++i) desk.queue(compute);
+  CHECK(desk.timeline.host_waits() == 6);
+}
+
+TEST_CASE("a host wait that rests on a long chain of waits to and fro takes no more room than one") {
+  TimelineDesk desk(true, std::size_t{1} << 18U);
+  for (Sequence i = 1; i <= 200'000; ++i) {
+    desk.queue(compute, needs(0, i - 1, 0));
+    desk.queue(h2d, needs(i, 0, 0));
+  }
+  desk.timeline.host_wait(needs(0, 200'000, 0));
+  CHECK(desk.timeline.confirmed(compute) == 200'000);
+  CHECK(desk.timeline.host_waits() == 1);
+}
+
+TEST_CASE("a failure of what a point came after is found by whoever waits for the point") {
+  simulated::Options options;
+  options.order = simulated::Order::uniform;
+  Faulty<simulated::Backend> backend(simulated::Backend(options), {FaultClass::record, FaultMode::late, 2});
+  Timeline<Faulty<simulated::Backend>> timeline(backend, 16);
+  CommandLabel label;
+  label.what = CommandLabel::What::operation;
+  label.set_name("first");
+  queue_command(backend, timeline, compute, {}, label);
+  label.set_name("second");
+  queue_command(backend, timeline, compute, {}, label);  // fails
+  label.set_name("third");
+  queue_command(backend, timeline, h2d, needs(2, 0, 0), label);
+  bool thrown = false;
+  try {
+    timeline.host_wait(needs(0, 1, 0));
+  } catch (const QueueFailure& failure) {
+    thrown = true;
+    CHECK(failure.label.issue >= 2);
+  }
+  CHECK(thrown);
+  CHECK(timeline.abandon() == 2);
+  timeline.host_wait(timeline.everything());
+}
+
+TEST_CASE("random needs: each is met, by no more waits than a search over all choices finds") {
+  std::mt19937_64 random(7);
+  for (int round = 0; round < 300; ++round) {
+    TimelineDesk desk(true, 64);
+    // The model: what each point of each queue came after, itself included.
+    std::array<std::vector<Clock>, queue_count> history;
+    std::array<Clock, queue_count> now{};
+    for (int step = 0; step < 40; ++step) {
+      const auto queue = static_cast<QueueKind>(random() % queue_count);
+      Clock wanted;
+      for (const QueueKind other : runtime::all_queues) {
+        const std::size_t count = history[index(other)].size();
+        if (count != 0 && random() % 2 == 0) wanted[other] = 1 + random() % count;
+      }
+      // Fewest: any set of points, one per other queue, that covers the need together with what is known.
+      std::size_t fewest = 9;
+      for (unsigned set = 0; set < 1U << queue_count; ++set) {
+        Clock known = now[index(queue)];
+        std::size_t count = 0;
+        for (const QueueKind other : runtime::all_queues) {
+          if ((set >> index(other) & 1U) == 0 || other == queue || wanted[other] == 0) continue;
+          known.join(history[index(other)][wanted[other] - 1]);
+          ++count;
+        }
+        Clock own = wanted;
+        own[queue] = 0;
+        if (known.covers(own)) fewest = std::min(fewest, count);
+      }
+      const std::size_t used = desk.queue(queue, wanted);
+      REQUIRE(used == fewest);
+      for (const QueueKind other : runtime::all_queues) {
+        if (other != queue && wanted[other] > now[index(queue)][other]) {
+          now[index(queue)].join(history[index(other)][wanted[other] - 1]);
+        }
+      }
+      now[index(queue)][queue] = history[index(queue)].size() + 1;
+      history[index(queue)].push_back(now[index(queue)]);
+    }
+  }
+}
