@@ -18,9 +18,9 @@
 #include <swapmm/operation.hpp>
 #include <swapmm/options.hpp>
 #include <swapmm/report.hpp>
-#include <swapmm/runtime/core/capturing.hpp>
 #include <swapmm/runtime/core/core.hpp>
-#include <swapmm/runtime/order/around.hpp>
+#include <swapmm/runtime/core/iteration_capture.hpp>
+#include <swapmm/runtime/order/backend_scopes.hpp>
 #include <swapmm/scheduler.hpp>
 #include <swapmm/tensor.hpp>
 
@@ -289,12 +289,12 @@ class MemoryManager {
           throw;
         }
       }();
-      bool only_teller = true;
+      bool sole_status_source = true;
       if constexpr (std::is_constructible_v<bool, const typename B::NativeEvent&>) {
-        only_teller = static_cast<bool>(event);
+        sole_status_source = static_cast<bool>(event);
         if (!event) core.wait_after_all();
       }
-      core.complete([&](typename B::Event& slot) { core.backend().adopt(slot, std::move(event)); }, only_teller);
+      core.complete([&](typename B::Event& slot) { core.backend().adopt(slot, std::move(event)); }, sole_status_source);
     } else {
       try {
         auto around = core.around_callable([&] { return runtime::around_operation(core.backend(), request.name); });

@@ -41,7 +41,7 @@ struct HostCopy {
 };
 
 /// Why neither copy is valid.
-enum class Absence : std::uint8_t { never_written, dropped, lost };
+enum class MissingReason : std::uint8_t { never_written, dropped, lost };
 
 /// The storage of one tensor. Has a fixed address for as long as the manager lives; reused after the tensor's end.
 template <Backend B>
@@ -53,7 +53,7 @@ struct Record {
   std::uint32_t id = 0;       ///< position in the table
   std::uint32_t role = none;  ///< in the followed plan: the last one that was bound
   Lifetime lifetime = Lifetime::observed;
-  Absence absence = Absence::never_written;
+  MissingReason missing_reason = MissingReason::never_written;
   bool alive = false;            ///< a handle exists
   bool in_use = false;           ///< alive, or still in the hands of the executor
   bool fresh = false;            ///< no operation has used it yet
@@ -65,7 +65,7 @@ struct Record {
   std::uint32_t log_index = 0;
   std::uint32_t older = none;  ///< among residents, by last use on demand
   std::uint32_t newer = none;
-  std::atomic<Record*> next_dead{nullptr};  ///< destroyed while the manager was busy
+  std::atomic<Record*> next_deferred_destroy{nullptr};  ///< destroyed while the manager was busy
   std::string name;
 
   [[nodiscard]] bool has_value() const { return device.valid || host.valid; }
@@ -99,7 +99,7 @@ class RecordTable {
     free_.pop_back();
     record.bytes = bytes;
     record.lifetime = lifetime;
-    record.absence = Absence::never_written;
+    record.missing_reason = MissingReason::never_written;
     record.alive = true;
     record.in_use = true;
     record.outlives = 0;
