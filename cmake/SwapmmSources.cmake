@@ -27,7 +27,7 @@ swapmm_files(include/swapmm/backend/testing/simulated
   HEADERS body device memory options pattern random ring shadow step_order
   SOURCES checker device device_steps memory shadow step_order)
 swapmm_files(include/swapmm/base
-  HEADERS bytes error ids result)
+  HEADERS bytes error export ids result)
 swapmm_files(include/swapmm/base/text
   HEADERS figures utf8
   SOURCES figures utf8)

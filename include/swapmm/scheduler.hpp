@@ -6,6 +6,7 @@
 #include <optional>
 #include <string_view>
 
+#include <swapmm/base/export.hpp>
 #include <swapmm/ir/trace.hpp>
 #include <swapmm/options.hpp>
 #include <swapmm/plan/plan.hpp>
@@ -19,7 +20,7 @@ struct PlanTask;
 
 /// A plan to be made: the one thing of a manager that another thread may run, while the program goes on. The result
 /// is followed from the first iteration that begins after run() has returned.
-class PlanningJob {
+class SWAPMM_EXPORT PlanningJob {
  public:
   /// Observed iteration -> plan, validated. Takes as long as its planner does. Where another thread took the same job
   /// first, it does nothing.
@@ -34,7 +35,7 @@ class PlanningJob {
 /// Decides what moves when: observes iterations, has a planner make a plan of them, and lets the manager follow it.
 /// A handle: copies are the same scheduler. One manager uses it, and like the manager it is for one thread at a time,
 /// but for planning_job(): a thread that makes plans may ask for them while another one runs the program.
-class Scheduler {
+class SWAPMM_EXPORT Scheduler {
  public:
   /// With the default options.
   Scheduler();

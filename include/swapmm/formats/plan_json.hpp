@@ -4,6 +4,7 @@
 #include <iosfwd>
 #include <string_view>
 
+#include <swapmm/base/export.hpp>
 #include <swapmm/base/result.hpp>
 #include <swapmm/plan/plan.hpp>
 
@@ -14,12 +15,12 @@ namespace swapmm {
 /// aligned and within the budget, that no tensor is on the device twice at the start. A plan that was read is not
 /// yet a valid one: validate() says so. Linear; at most about four times the size of the text in memory (the text
 /// itself not counted). A Problem names field and index.
-[[nodiscard]] Result<Plan> read_plan(std::istream& in);
+[[nodiscard]] SWAPMM_EXPORT Result<Plan> read_plan(std::istream& in);
 /// The same, of a text in memory.
-[[nodiscard]] Result<Plan> read_plan(std::string_view text);
+[[nodiscard]] SWAPMM_EXPORT Result<Plan> read_plan(std::string_view text);
 
 /// Writes what read_plan() reads back as an equal plan, one command a line. Names that are not UTF-8 or too long are
 /// made so.
-void write_plan(std::ostream& out, const Plan& plan);
+SWAPMM_EXPORT void write_plan(std::ostream& out, const Plan& plan);
 
 }  // namespace swapmm

@@ -4,6 +4,7 @@
 #include <iosfwd>
 #include <string>
 
+#include <swapmm/base/export.hpp>
 #include <swapmm/ir/profile.hpp>
 
 namespace swapmm {
@@ -19,6 +20,6 @@ struct SvgOptions {
 /// A browser shows name, start, duration and bytes of what the pointer is on. What is narrower than half a pixel shares
 /// a rectangle with its neighbours, so that at the default width the document stays at about 1 MB however much the
 /// profile holds. Same profile, same bytes.
-void write_svg(std::ostream& out, const Profile& profile, const SvgOptions& options = {});
+SWAPMM_EXPORT void write_svg(std::ostream& out, const Profile& profile, const SvgOptions& options = {});
 
 }  // namespace swapmm

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include <swapmm/base/bytes.hpp>
+#include <swapmm/base/export.hpp>
 #include <swapmm/plan/plan.hpp>
 
 namespace swapmm {
@@ -74,6 +75,6 @@ struct Report {
 };
 
 /// A table for a person.
-std::ostream& operator<<(std::ostream& out, const Report& report);
+SWAPMM_EXPORT std::ostream& operator<<(std::ostream& out, const Report& report);
 
 }  // namespace swapmm

@@ -5,6 +5,7 @@
 #include <optional>
 #include <vector>
 
+#include <swapmm/base/export.hpp>
 #include <swapmm/base/ids.hpp>
 #include <swapmm/ir/trace.hpp>
 
@@ -47,6 +48,6 @@ struct Graph {
 
 /// The graph of a trace that passed check_trace(). A value that nobody takes, neither an operation nor the host, has
 /// a node if an operation makes it, and none otherwise. Linear in the size of the trace, but for sorting host reads.
-[[nodiscard]] Graph make_graph(const Trace& trace);
+[[nodiscard]] SWAPMM_EXPORT Graph make_graph(const Trace& trace);
 
 }  // namespace swapmm

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include <swapmm/base/bytes.hpp>
+#include <swapmm/base/export.hpp>
 
 namespace swapmm {
 
@@ -53,28 +54,29 @@ struct Profile {
 
 /// What of a span lies between two times that it reaches into, with its share of the bytes: the bytes of parts that
 /// make up the whole add up to those of the whole.
-[[nodiscard]] ProfileSpan part_of(const ProfileSpan& span, std::chrono::nanoseconds from, std::chrono::nanoseconds to);
+[[nodiscard]] SWAPMM_EXPORT ProfileSpan part_of(const ProfileSpan& span, std::chrono::nanoseconds from,
+                                                std::chrono::nanoseconds to);
 
 /// One iteration of a profile: from the end of the last operation of the iteration before to that of its own, which is
 /// its time 0 and its end. What only reaches into it is cut there. An empty profile where there is no such iteration.
-[[nodiscard]] Profile one_iteration(const Profile& profile, std::size_t iteration);
+[[nodiscard]] SWAPMM_EXPORT Profile one_iteration(const Profile& profile, std::size_t iteration);
 
 /// When the last iteration ended; without iterations, when the last operation did. 0 where nothing ran.
-[[nodiscard]] std::chrono::nanoseconds compute_end(const Profile& profile);
+[[nodiscard]] SWAPMM_EXPORT std::chrono::nanoseconds compute_end(const Profile& profile);
 
 /// When everything in the profile has ended: not before compute_end().
-[[nodiscard]] std::chrono::nanoseconds profile_end(const Profile& profile);
+[[nodiscard]] SWAPMM_EXPORT std::chrono::nanoseconds profile_end(const Profile& profile);
 
 /// The time from the profile's beginning to compute_end() in which no operation ran.
-[[nodiscard]] std::chrono::nanoseconds idle_time(const Profile& profile);
+[[nodiscard]] SWAPMM_EXPORT std::chrono::nanoseconds idle_time(const Profile& profile);
 
 /// The bytes of all copies in a lane.
-[[nodiscard]] Bytes bytes_copied(const Profile& profile, Lane lane);
+[[nodiscard]] SWAPMM_EXPORT Bytes bytes_copied(const Profile& profile, Lane lane);
 
 /// The most bytes that were taken at one time.
-[[nodiscard]] Bytes peak_used(const Profile& profile);
+[[nodiscard]] SWAPMM_EXPORT Bytes peak_used(const Profile& profile);
 
 /// One line for a person (UTF-8): length of an iteration, idle time, bytes copied in and out, peak and budget.
-[[nodiscard]] std::string describe(const Profile& profile);
+[[nodiscard]] SWAPMM_EXPORT std::string describe(const Profile& profile);
 
 }  // namespace swapmm

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include <swapmm/base/bytes.hpp>
+#include <swapmm/base/export.hpp>
 #include <swapmm/base/ids.hpp>
 #include <swapmm/base/result.hpp>
 
@@ -87,10 +88,10 @@ void for_each_access(const TraceOperation& operation, Visit&& visit) {
 /// available_from in range, only for inputs, and no access before it, a transient written before it is read, host
 /// reads of values that exist, the sum of all sizes and that of all durations (in nanoseconds) below 2^62.
 /// Every function of ir/ and plan/ that takes a trace expects one that passed. Linear in the size of the trace.
-[[nodiscard]] Check check_trace(const Trace& trace);
+[[nodiscard]] SWAPMM_EXPORT Check check_trace(const Trace& trace);
 
 /// SHA-256 in lower-case hex over sizes, kinds and bundles: the identity of a program. Names and durations are
 /// not part of it.
-[[nodiscard]] std::string digest(const Trace& trace);
+[[nodiscard]] SWAPMM_EXPORT std::string digest(const Trace& trace);
 
 }  // namespace swapmm

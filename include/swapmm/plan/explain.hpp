@@ -6,6 +6,7 @@
 #include <vector>
 
 #include <swapmm/base/bytes.hpp>
+#include <swapmm/base/export.hpp>
 #include <swapmm/base/ids.hpp>
 #include <swapmm/ir/trace.hpp>
 #include <swapmm/plan/plan.hpp>
@@ -27,10 +28,10 @@ struct PlannedAbsence {
 /// The absences of a valid plan in the steady state, the longest first. The values that inputs get anew, and what is
 /// dead while it is away, are none. Where iterations differ, the times are those of one of them. Cost: that of
 /// simulate() and validate().
-[[nodiscard]] std::vector<PlannedAbsence> find_absences(const Trace& trace, const Plan& plan);
+[[nodiscard]] SWAPMM_EXPORT std::vector<PlannedAbsence> find_absences(const Trace& trace, const Plan& plan);
 
 /// Host memory that a plan needs: the bytes of each tensor that it copies, and twice those of inputs, of which the host
 /// fills the next value while the device still reads this one. What never moves keeps no host copy. Linear.
-[[nodiscard]] Bytes host_bytes(const Trace& trace, const Plan& plan);
+[[nodiscard]] SWAPMM_EXPORT Bytes host_bytes(const Trace& trace, const Plan& plan);
 
 }  // namespace swapmm

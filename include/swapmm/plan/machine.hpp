@@ -7,6 +7,7 @@
 #include <string>
 
 #include <swapmm/base/bytes.hpp>
+#include <swapmm/base/export.hpp>
 #include <swapmm/base/result.hpp>
 
 namespace swapmm {
@@ -42,6 +43,6 @@ struct Machine {
 /// Budget and bandwidths above 0, alignment from 1 to 2^40 (limits::alignment_bytes), latencies not negative,
 /// max_allocation (if any) a multiple of the alignment and above 0, all sizes and bandwidths below 2^62, and a copy
 /// of the whole budget takes less than 2^62 ns in each direction.
-[[nodiscard]] Check check_machine(const Machine& machine);
+[[nodiscard]] SWAPMM_EXPORT Check check_machine(const Machine& machine);
 
 }  // namespace swapmm

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include <swapmm/base/bytes.hpp>
+#include <swapmm/base/export.hpp>
 #include <swapmm/base/result.hpp>
 
 namespace swapmm {
@@ -56,21 +57,21 @@ inline constexpr Bytes no_preferred_offset{std::numeric_limits<std::uint64_t>::m
 /// Offsets within the capacity, or a Problem with the lowest height that was reached. Several greedy orders, then
 /// searches (docs/planning.md). Exact where all items share one slot and there are at most 12, and wherever the
 /// steps suffice to try everything. About n log n for n items where the greedy orders fit.
-[[nodiscard]] Result<Packing> pack(const PackingProblem& problem, PackingEffort effort = {});
+[[nodiscard]] SWAPMM_EXPORT Result<Packing> pack(const PackingProblem& problem, PackingEffort effort = {});
 
 /// The same, but where no offsets within the capacity are found, the lowest that were: `height` says how much room
 /// they take. A Problem only where an item is larger than max_allocation.
 ///
 /// `preferred`, if not empty, has an offset per item, of an earlier packing of a similar problem: items keep theirs
 /// where that is possible, and the search begins there. It need not be valid.
-[[nodiscard]] Result<Packing> pack_towards(const PackingProblem& problem, PackingEffort effort = {},
-                                           std::span<const Bytes> preferred = {});
+[[nodiscard]] SWAPMM_EXPORT Result<Packing> pack_towards(const PackingProblem& problem, PackingEffort effort = {},
+                                                         std::span<const Bytes> preferred = {});
 
 /// The lowest packing found, whatever problem.capacity is. A Problem only where an item is larger than
 /// max_allocation.
-[[nodiscard]] Result<Packing> pack_lowest(const PackingProblem& problem, PackingEffort effort = {});
+[[nodiscard]] SWAPMM_EXPORT Result<Packing> pack_lowest(const PackingProblem& problem, PackingEffort effort = {});
 
 /// The most bytes that are needed in one slot: no packing is lower. n log n.
-[[nodiscard]] Bytes packing_load(const PackingProblem& problem);
+[[nodiscard]] SWAPMM_EXPORT Bytes packing_load(const PackingProblem& problem);
 
 }  // namespace swapmm

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include <swapmm/base/bytes.hpp>
+#include <swapmm/base/export.hpp>
 #include <swapmm/base/ids.hpp>
 #include <swapmm/base/result.hpp>
 #include <swapmm/plan/machine.hpp>
@@ -120,6 +121,6 @@ struct Plan {
 /// What can be said of a plan without its trace: the trace's digest has the form of one, the machine passes
 /// check_machine(), waits refer to commands that exist, offsets are aligned and within the budget, and no tensor is on
 /// the device twice at the start. Whether the plan is valid, validate() says. Linear in the size of the plan.
-[[nodiscard]] Check check_plan(const Plan& plan);
+[[nodiscard]] SWAPMM_EXPORT Check check_plan(const Plan& plan);
 
 }  // namespace swapmm

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <swapmm/base/export.hpp>
 #include <swapmm/ir/profile.hpp>
 #include <swapmm/ir/trace.hpp>
 #include <swapmm/plan/plan.hpp>
@@ -13,6 +14,6 @@ namespace swapmm {
 /// the border. Bytes count from the start of an allocate or swap_in to the end of the release, sizes rounded up to the
 /// alignment; the peak is that of Prediction. Where iterations never repeat (copies that nothing waits for fall ever
 /// further behind) it is the last one simulated, and copies may overlap. As costly as simulate().
-[[nodiscard]] Profile predicted_profile(const Trace& trace, const Plan& plan);
+[[nodiscard]] SWAPMM_EXPORT Profile predicted_profile(const Trace& trace, const Plan& plan);
 
 }  // namespace swapmm

@@ -4,6 +4,7 @@
 #include <chrono>
 #include <vector>
 
+#include <swapmm/base/export.hpp>
 #include <swapmm/ir/trace.hpp>
 #include <swapmm/plan/plan.hpp>
 
@@ -18,6 +19,6 @@ struct StepTimes {
 };
 
 /// What the trace says of its operations, and the machine of its copies. Linear.
-[[nodiscard]] StepTimes step_times(const Trace& trace, const Plan& plan);
+[[nodiscard]] SWAPMM_EXPORT StepTimes step_times(const Trace& trace, const Plan& plan);
 
 }  // namespace swapmm

@@ -20,6 +20,7 @@
 
 #include <swapmm/backend/backend.hpp>
 #include <swapmm/base/bytes.hpp>
+#include <swapmm/base/export.hpp>
 #include <swapmm/cuda/handle.hpp>
 #include <swapmm/cuda/links.hpp>
 
@@ -30,7 +31,7 @@ class Session;  // device and streams behind all handles of one backend
 class Capture;  // queued work that became a graph
 
 /// Bytes on the device; opaque. The destructor waits for the device.
-class DeviceMemory {
+class SWAPMM_EXPORT DeviceMemory {
  public:
   /// The other one is empty then.
   DeviceMemory(DeviceMemory&& other) noexcept
@@ -49,7 +50,7 @@ class DeviceMemory {
 };
 
 /// Page-locked memory on the NUMA node of the device, or pageable memory. The destructor waits for the device's copies.
-class HostMemory {
+class SWAPMM_EXPORT HostMemory {
  public:
   /// The other one is empty then.
   HostMemory(HostMemory&& other) noexcept
@@ -123,7 +124,7 @@ class Event {
 };
 
 /// The events an operation of the second form waits for. Valid while the operation runs.
-class WaitList {
+class SWAPMM_EXPORT WaitList {
  public:
   [[nodiscard]] std::size_t size() const { return count_; }  ///< events; may be 0
   /// The events.
@@ -168,7 +169,7 @@ class NativeEvent {
 };
 
 /// What was queued between begin_capture() and end_capture(), to be run again and again.
-class Graph {
+class SWAPMM_EXPORT Graph {
  public:
   /// The other one is empty then.
   Graph(Graph&&) noexcept;
@@ -203,7 +204,7 @@ struct Settings {
 };
 
 /// The backend. Its objects keep the streams alive; the last of them waits for what is queued.
-class Backend {
+class SWAPMM_EXPORT Backend {
  public:
   /// @{
   /// As swapmm::Backend names it.

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include <swapmm/base/bytes.hpp>
+#include <swapmm/base/export.hpp>
 
 namespace swapmm::cuda {
 
@@ -31,14 +32,14 @@ struct DeviceList {
 
 /// All devices. Without a driver that is an empty list and the reason, not an error. Throws BackendError for what else
 /// goes wrong.
-[[nodiscard]] DeviceList devices();
+[[nodiscard]] SWAPMM_EXPORT DeviceList devices();
 
 /// One line: "[0] NVIDIA H200 (9.0), 143771 MiB".
-[[nodiscard]] std::string describe(const Device& device);
+[[nodiscard]] SWAPMM_EXPORT std::string describe(const Device& device);
 
 /// The position of the device to use. `wanted` is an index, or a part of a device's name in any case; empty: the one
 /// with the most memory. Throws UsageError, with a list of what there is, where nothing fits or `wanted` names more
 /// than one device.
-[[nodiscard]] std::size_t choose(const DeviceList& list, std::string_view wanted);
+[[nodiscard]] SWAPMM_EXPORT std::size_t choose(const DeviceList& list, std::string_view wanted);
 
 }  // namespace swapmm::cuda

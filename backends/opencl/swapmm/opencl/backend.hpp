@@ -16,6 +16,7 @@
 
 #include <swapmm/backend/backend.hpp>
 #include <swapmm/base/bytes.hpp>
+#include <swapmm/base/export.hpp>
 #include <swapmm/opencl/handle.hpp>
 
 /// The OpenCL backend, component `opencl` of the package.
@@ -34,7 +35,7 @@ class DeviceMemory {
 
 /// Pinned: a buffer that the driver made in host memory (CL_MEM_ALLOC_HOST_PTR), mapped as long as it lives. The
 /// destructor waits for copies that still use the bytes.
-class HostMemory {
+class SWAPMM_EXPORT HostMemory {
  public:
   /// The other one is empty then.
   HostMemory(HostMemory&&) noexcept = default;
@@ -146,7 +147,7 @@ class NativeEvent {
 
 /// The backend. Works with any device of OpenCL 1.2 and later that can hold a buffer. Its objects keep context and
 /// queues alive; the last of them waits for what is queued.
-class Backend {
+class SWAPMM_EXPORT Backend {
  public:
   /// @{
   /// As swapmm::Backend names it.

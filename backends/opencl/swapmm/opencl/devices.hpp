@@ -8,6 +8,7 @@
 #include <vector>
 
 #include <swapmm/base/bytes.hpp>
+#include <swapmm/base/export.hpp>
 #include <swapmm/opencl/handle.hpp>
 
 namespace swapmm::opencl {
@@ -26,14 +27,14 @@ struct Device {
 
 /// All devices of all platforms, in the drivers' order; the position is the index that SWAPMM_DEVICE takes. Empty where
 /// no driver is installed. Asks every driver: milliseconds, and more at the first call of a process.
-[[nodiscard]] std::vector<Device> devices();
+[[nodiscard]] SWAPMM_EXPORT std::vector<Device> devices();
 
 /// One line: "[1] Radeon RX 7800 (AMD Accelerated Parallel Processing), GPU, 16368 MiB".
-[[nodiscard]] std::string describe(const Device& device, std::size_t index);
+[[nodiscard]] SWAPMM_EXPORT std::string describe(const Device& device, std::size_t index);
 
 /// The position of the device to use. `wanted` is an index, or a part of a device's or platform's name in any case;
 /// empty: a GPU before an accelerator before a CPU, and simulators for debugging (Oclgrind) last. Throws UsageError,
 /// with a list of what there is, where nothing fits or `wanted` names more than one device.
-[[nodiscard]] std::size_t choose(std::span<const Device> devices, std::string_view wanted);
+[[nodiscard]] SWAPMM_EXPORT std::size_t choose(std::span<const Device> devices, std::string_view wanted);
 
 }  // namespace swapmm::opencl

@@ -11,6 +11,8 @@
 
 #include <utility>
 
+#include <swapmm/base/export.hpp>
+
 namespace swapmm::opencl {
 
 /// @{
@@ -29,7 +31,7 @@ inline void retain_object(cl_event object) noexcept { clRetainEvent(object); }
 
 /// True in a child of fork(), where the parent had made a backend: the driver's threads and locks are the parent's, and
 /// a call of the API may wait for ever. There no object is released, and whatever needs the device throws.
-[[nodiscard]] bool in_forked_child() noexcept;
+[[nodiscard]] SWAPMM_EXPORT bool in_forked_child() noexcept;
 
 /// One reference to an OpenCL object, or none.
 template <class T>

@@ -13,6 +13,7 @@
 #include <utility>
 
 #include <swapmm/kernel.h>
+#include <swapmm/base/export.hpp>
 #include <swapmm/layout.hpp>
 #include <swapmm/opencl/backend.hpp>
 #include <swapmm/opencl/status.hpp>
@@ -39,7 +40,7 @@ class Range {
  public:
   Range() = default;
   /// Throws UsageError for more than 3.
-  Range(std::initializer_list<std::size_t> sizes);  // NOLINT(*-explicit-*)
+  SWAPMM_EXPORT Range(std::initializer_list<std::size_t> sizes);  // NOLINT(*-explicit-*)
   /// 0 for an empty one.
   [[nodiscard]] cl_uint dimensions() const { return dimensions_; }
   /// As the API takes it; null for an empty one.
@@ -51,7 +52,7 @@ class Range {
 };
 
 /// One kernel of a Program. Its arguments are those of the last set(); not for two threads at once.
-class Kernel {
+class SWAPMM_EXPORT Kernel {
  public:
   /// All arguments in order: op[tensor] (its cl_mem), argument(op[tensor], tensor) (a view with its layout), or plain
   /// values of the kernel's own type (std::int64_t for long). Throws BackendError where their number does not fit the
@@ -107,7 +108,7 @@ class Kernel {
 };
 
 /// A program compiled for a backend's device.
-class Program {
+class SWAPMM_EXPORT Program {
  public:
   /// Compiles it; the source may include <swapmm/kernel.h>. Slow: up to seconds. Throws BackendError with the
   /// compiler's log where it fails.

@@ -11,6 +11,7 @@
 #include <string_view>
 
 #include <swapmm/base/error.hpp>
+#include <swapmm/base/export.hpp>
 
 namespace swapmm {
 
@@ -116,7 +117,7 @@ struct FaultPlan {
 };
 
 /// What FaultMode::thrown throws: nothing that the library knows.
-struct CallbackFault : std::runtime_error {
+struct SWAPMM_EXPORT CallbackFault : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 

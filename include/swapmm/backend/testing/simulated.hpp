@@ -22,6 +22,7 @@
 #include <swapmm/backend/testing/simulated/device.hpp>
 #include <swapmm/backend/testing/simulated/options.hpp>
 #include <swapmm/base/bytes.hpp>
+#include <swapmm/base/export.hpp>
 
 /// A device that is simulated on plain memory.
 namespace swapmm::simulated {
@@ -193,7 +194,7 @@ class Touches {
 /// runs `body()` at one step; or `read()` and `write()` at two, between which other queues may move. What a body
 /// throws makes the kernel fail: the work up to the next event of the queue is not done, and that event reports it.
 /// Bodies up to Body::in_place_bytes allocate nothing.
-class Queue {
+class SWAPMM_EXPORT Queue {
  public:
   /// @{
   /// The first form: queues the kernel.
@@ -247,7 +248,7 @@ class Queue {
 };
 
 /// The backend. Its objects keep the device alive; what is still queued when the last of them goes is discarded.
-class Backend {
+class SWAPMM_EXPORT Backend {
  public:
   /// @{
   /// As swapmm::Backend names it.

@@ -21,6 +21,7 @@
 #include <swapmm/backend/testing/simulated/ring.hpp>
 #include <swapmm/backend/testing/simulated/shadow.hpp>
 #include <swapmm/backend/testing/simulated/step_order.hpp>
+#include <swapmm/base/export.hpp>
 
 namespace swapmm::simulated {
 
@@ -75,14 +76,14 @@ class Device {
 
   // Objects. Releasing memory that queued commands use takes effect when they have ended.
   [[nodiscard]] BlockId allocate(Bytes size);
-  void release(BlockId id) noexcept;
+  SWAPMM_TEMPLATE_EXPORT void release(BlockId id) noexcept;
   [[nodiscard]] BlockId allocate_host(Bytes size, HostKind kind);
-  void release_host(BlockId id) noexcept;
+  SWAPMM_TEMPLATE_EXPORT void release_host(BlockId id) noexcept;
   [[nodiscard]] std::byte* host_data(BlockId id) { return host_heap_.block(id.number).storage.get(); }
   [[nodiscard]] Place make_address(BlockId memory, Bytes offset, Bytes size);
-  void release_address(BlockId id) noexcept;
+  SWAPMM_TEMPLATE_EXPORT void release_address(BlockId id) noexcept;
   [[nodiscard]] BlockId make_event();
-  void release_event(BlockId id) noexcept;
+  SWAPMM_TEMPLATE_EXPORT void release_event(BlockId id) noexcept;
 
   /// A command on its way into a queue. Given up without being queued, it leaves nothing behind.
   class Issue {
