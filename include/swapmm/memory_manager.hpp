@@ -142,7 +142,7 @@ class MemoryManager {
     for (const auto& entry : bundle.tensors_) {
       bundle.items_.push_back(item(name, entry.tensor, entry.access, bundle.items_.size()));
     }
-    run_request({name, bundle.items_, bundle.scratch_}, callable);
+    run_request({name, bundle.items_, bundle.scratch_, bundle.has_scratch_}, callable);
   }
 
   /// Captures one iteration that follows a plan, or as many as its cycle has, as a graph of the API: `body()` runs the
@@ -236,7 +236,7 @@ class MemoryManager {
                               std::size_t position) const {
     if (tensor.record == nullptr) {
       throw UsageError("operation " + runtime::in_quotes(operation) + ": tensor " + std::to_string(position) +
-                       " of its bundle was moved from");
+                       " of its bundle is empty: it was moved from or reset");
     }
     if (tensor.core != &core()) {
       throw UsageError(
@@ -267,7 +267,10 @@ class MemoryManager {
       }
     };
     (add(std::get<I>(parts)), ...);
-    run_request({name, items, scratch_bytes}, std::get<sizeof...(I)>(parts));
+    constexpr bool has_scratch =
+        (false || ... ||
+         std::is_same_v<std::remove_cvref_t<std::tuple_element_t<I, std::remove_cvref_t<Tuple>>>, Scratch>);
+    run_request({name, items, scratch_bytes, has_scratch}, std::get<sizeof...(I)>(parts));
   }
 
   template <class Callable>

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <array>
+#include <concepts>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -27,7 +28,7 @@ struct Accesses {
 /// A work area of one operation: made by scratch().
 struct Scratch {
   static constexpr std::size_t count = 0;  ///< of tensors: it is none
-  Bytes bytes;                             ///< its size; 0: none
+  Bytes bytes;                             ///< its size; may be 0
 };
 
 /// The operation needs the values and leaves them.
@@ -46,7 +47,8 @@ template <template <class, Backend> class First, class T, Backend B, class... Re
   return Accesses<B, 1 + sizeof...(rest)>{Access::update, {first.ref(), rest.ref()...}};
 }
 /// Device bytes for the operation alone: op.scratch(). Undefined content; under the budget like any tensor. Several in
-/// one operation add up to one area.
+/// one operation add up to one area. With 0 bytes op.scratch() is empty, so that a size that a library reports needs no
+/// case of its own.
 [[nodiscard]] inline Scratch scratch(Bytes bytes) { return {bytes}; }
 /// The same, in bytes.
 [[nodiscard]] inline Scratch scratch(std::size_t bytes) { return {Bytes{bytes}}; }
@@ -74,6 +76,7 @@ class Bundle {
   /// The work area; the last call counts.
   Bundle& scratch(Bytes bytes) {
     scratch_ = bytes;
+    has_scratch_ = true;
     return *this;
   }
   /// Empty again, work area included.
@@ -81,6 +84,7 @@ class Bundle {
     tensors_.clear();
     scratch_ = Bytes{};
     if (cores_.size() > 1) cores_.erase(cores_.begin(), cores_.end() - 1);
+    has_scratch_ = false;
   }
 
  private:
@@ -106,6 +110,7 @@ class Bundle {
   std::vector<runtime::BundleItem<B>> items_;
   Bytes scratch_;
   std::vector<std::shared_ptr<runtime::Core<B>>> cores_;  // what the tensors refer to, so that it can tell what is gone
+  bool has_scratch_ = false;
 };
 
 /// What an operation's callable gets: the device's side of its bundle, and the queue to put its work on. Valid
@@ -124,9 +129,22 @@ class Operation {
   [[nodiscard]] typename B::template View<T> operator[](const View<T, B>& view) const {
     return place<T>(view.ref(), view.size());
   }
-  /// The work area. Throws UsageError where none was declared.
+  /// The tensor or view as a raw kernel launch takes it: see Argument. Throws as operator[] does.
+  ///
+  ///     const auto a = op.argument(x);
+  ///     clSetKernelArg(kernel, 0, a.size(), a.data());                                        // OpenCL: a cl_mem
+  ///     void* arguments[] = {op.argument(x).data(), op.argument(y).data(), &count};           // CUDA: pointers
+  ///     cudaLaunchKernel(kernel, grid, block, arguments, 0, op.stream());
+  template <template <class, Backend> class TensorOrView, class T>
+    requires requires(const typename B::Address& address) {
+      { address.argument() } -> std::same_as<Argument>;
+    }
+  [[nodiscard]] Argument argument(const TensorOrView<T, B>& tensor) const { return address(tensor.ref()).argument(); }
+  /// The work area; empty if it was declared with 0 bytes: size() 0, and a null buffer() or data(). Throws UsageError
+  /// if none was declared.
   [[nodiscard]] typename B::template View<std::byte> scratch() const {
     const auto& current = core_.current();
+    if (current.request.has_scratch && current.request.scratch.value == 0) return {};
     if (current.grant.scratch == nullptr) {
       throw UsageError("operation " + runtime::in_quotes(current.request.name) + " declares no scratch");
     }
@@ -147,16 +165,19 @@ class Operation {
 
   template <class T>
   typename B::template View<T> place(const TensorRef<B>& tensor, std::size_t count) const {
+    return typename B::template View<T>(address(tensor), count);
+  }
+  const typename B::Address& address(const TensorRef<B>& tensor) const {
     if (tensor.core != &core_ || !core_.in_bundle(tensor.key())) {
       if (tensor.core == &core_ && !tensor.key().exists()) {
         throw UsageError(runtime::view_of_no_tensor("operation " + runtime::in_quotes(name()), tensor.key().name()));
       }
       throw UsageError(
           "operation " + runtime::in_quotes(name()) + " uses tensor " +
-          (tensor.record == nullptr ? std::string("(moved from)") : runtime::in_quotes(tensor.record->name)) +
+          (tensor.record == nullptr ? std::string("(moved from or reset)") : runtime::in_quotes(tensor.record->name)) +
           ", which is not in its bundle");
     }
-    return typename B::template View<T>(core_.address(*tensor.record, tensor.offset, tensor.bytes), count);
+    return core_.address(*tensor.record, tensor.offset, tensor.bytes);
   }
 
   runtime::Core<B>& core_;

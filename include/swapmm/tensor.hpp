@@ -66,8 +66,8 @@ class Shape {
 /// Bytes of a tensor's storage, as a bundle refers to them.
 template <Backend B>
 struct TensorRef {
-  runtime::Core<B>* core = nullptr;      ///< null: moved from
-  runtime::Record<B>* record = nullptr;  ///< the storage; null: moved from
+  runtime::Core<B>* core = nullptr;      ///< null: the tensor is empty
+  runtime::Record<B>* record = nullptr;  ///< the storage; null: the tensor is empty
   Bytes offset;                          ///< from the storage's beginning
   Bytes bytes;                           ///< of the part
   std::uint64_t serial = 0;              ///< number of the tensor: its storage may be another one's later
@@ -253,6 +253,15 @@ class Tensor {
   /// As made; empty once the manager is gone.
   [[nodiscard]] std::string name() const { return core_ == nullptr || core_->closed() ? std::string() : record_->name; }
 
+  /// Gives the storage back before the tensor's scope ends, as destruction does: needs no wait, and the bytes are free
+  /// once the work that uses them has ended. The tensor is empty afterwards, as after a move: what needs its storage
+  /// throws UsageError, and its views must not be used any more. Does nothing on an empty tensor. May be called inside
+  /// an operation and after the manager is gone.
+  void reset() noexcept {
+    destroy();
+    core_.reset();
+  }
+
   /// All of it, as a view.
   [[nodiscard]] View<T, B> view() const {
     require();
@@ -260,7 +269,7 @@ class Tensor {
   }
 
   /// @{
-  /// As that of view(), see View. Throws UsageError after a move, and what that one throws.
+  /// As that of view(), see View. Throws UsageError if the tensor is empty, and what that one throws.
   [[nodiscard]] View<T, B> slice(std::size_t first, std::size_t count) const { return view().slice(first, count); }
   [[nodiscard]] View<T, B> reshape(const Shape& shape) const { return view().reshape(shape); }
 
@@ -270,7 +279,7 @@ class Tensor {
   [[nodiscard]] PendingDownload<B> download_async(std::span<T> data) const { return view().download_async(data); }
   /// @}
 
-  /// For bundles; empty after a move.
+  /// For bundles; empty after a move or reset().
   [[nodiscard]] TensorRef<B> ref() const { return {core_.get(), record_, Bytes{}, bytes(), serial_}; }
 
  private:
@@ -280,7 +289,7 @@ class Tensor {
       : core_(std::move(core)), record_(&record), serial_(record.serial), shape_(shape), count_(count) {}
 
   void require() const {
-    if (record_ == nullptr) throw UsageError("a tensor is used after it was moved from");
+    if (record_ == nullptr) throw UsageError("a tensor is used after it was moved from or reset");
   }
   void destroy() noexcept {
     if (core_ != nullptr && record_ != nullptr) core_->destroy(*record_);

@@ -147,7 +147,7 @@ class ManagedNetwork {
     auto& c = tensors_[g.c];
     manager_.run(g.name, reads(a, b), writes(c), scratch(work), [&](auto& op) {
       const StatusCode status = multiply(g, op[a].buffer(), op[b].buffer(), op[c].buffer(), op.queue(),
-                                         work == 0 ? nullptr : op.scratch().buffer());
+                                         op.scratch().buffer());
       REQUIRE(status == StatusCode::kSuccess);
     });
   }

@@ -24,7 +24,8 @@ template <Backend B>
 struct Request {
   std::string_view name;
   std::span<const BundleItem<B>> items;
-  Bytes scratch;  ///< 0: none
+  Bytes scratch;             ///< 0: none
+  bool has_scratch = false;  ///< it was declared, maybe with 0 bytes
 };
 
 /// What an operation gets: its work area, and what must have ended before it starts.
