@@ -99,14 +99,14 @@ swapmm_files(include/swapmm/runtime/book
   HEADERS compiled_plan plan_case planning_task program_book stopwatch
   SOURCES compiled_plan planning_task program_book program_book_times)
 swapmm_files(include/swapmm/runtime/core
-  HEADERS budget_change capturing core course entry failures host_access measuring parts)
+  HEADERS budget_change core failures gate host_access iteration_capture plan_controller round_measurement session_state)
 swapmm_files(include/swapmm/runtime/moves
-  HEADERS access_check demand follower)
+  HEADERS access_check demand plan_executor)
 swapmm_files(include/swapmm/runtime/observe
   HEADERS log plan_match program recorder
   SOURCES program)
 swapmm_files(include/swapmm/runtime/order
-  HEADERS around clock timeline)
+  HEADERS backend_scopes clock timeline)
 swapmm_files(include/swapmm/runtime/timing
   HEADERS link_estimate profiler round_times sampler
   SOURCES link_estimate)

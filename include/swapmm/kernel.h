@@ -3,8 +3,8 @@
 #define SWAPMM_KERNEL_H
 
 /** @file
- * For custom kernels: valid in OpenCL C 1.2 and later, in CUDA C++, and on the host. One kernel source, with typed
- * views of tensors as its parameters:
+ * Macros for custom kernels. Valid in OpenCL C 1.2 and later, in CUDA C++, and on the host. The same kernel source
+ * compiles for both APIs, with typed views of tensors as its parameters:
  *
  *     #include <swapmm/kernel.h>
  *
@@ -13,8 +13,8 @@
  *       if (y < SWAPMM_EXTENT(image, 0) && x < SWAPMM_EXTENT(image, 1)) SWAPMM_AT2(image, y, x) *= factor;
  *     }
  *
- * A view is two arguments for the caller: the data (a cl_mem, or a pointer), and a swapmm_layout by value. The host
- * makes the layout with swapmm::layout_of() of <swapmm/layout.hpp>. */
+ * The caller passes two arguments for a view: the data (a cl_mem, or a pointer), and a swapmm_layout by value. On the
+ * host, swapmm::layout_of() of <swapmm/layout.hpp> makes the layout. */
 
 /* NOLINTBEGIN(modernize-use-using, readability-identifier-naming): C */
 
@@ -22,13 +22,14 @@
 
 /** Begins the definition of a kernel. */
 #define SWAPMM_KERNEL __kernel
-/** Of pointers to the data of a view. */
+/** Qualifier of pointers to the data of a view. */
 #define SWAPMM_GLOBAL __global
-/** Of pointers that no other one overlaps. */
+/** Qualifier of pointers whose data no other pointer accesses. */
 #define SWAPMM_RESTRICT restrict
-/** Of extents, strides and positions: 64 bits, everywhere. */
+/** The type of extents, strides and positions: 64 bits on all devices and on the host. */
 typedef long swapmm_index;
-/** Position of the work item in dimension d, 0 the fastest. Launches may be rounded up: compare with the extent. */
+/** Position of the work item in dimension d; dimension 0 is the fastest. A launch may be larger than the view: compare
+ * with the extent. */
 #define SWAPMM_ID(d) ((swapmm_index)get_global_id(d))
 
 #elif defined(__CUDACC__)
@@ -48,33 +49,34 @@ typedef long long swapmm_index;
 
 #endif
 
-/** Most dimensions of a view. A tensor of more dimensions is reshaped to fewer. Nine views are below the 1024 bytes of
- * arguments that every OpenCL device takes. */
+/** Largest number of dimensions of a view. Reshape a tensor with more dimensions. Nine views stay below the 1024 bytes
+ * of arguments that every OpenCL device takes. */
 #define SWAPMM_MAX_RANK 6
 
-/** The shape of a view. Element (i, j, ...) lies at i * strides[0] + j * strides[1] + ...; extents and strides count
- * elements, the slowest dimension first. Those from `rank` on are 1 and 0. The same bytes on host and device. */
+/** The shape of a view. Element (i, j, ...) is at i * strides[0] + j * strides[1] + ... Extents and strides are in
+ * elements, slowest dimension first. From position `rank` on, extents are 1 and strides 0. The struct has the same
+ * bytes on host and device. */
 typedef struct swapmm_layout {
-  swapmm_index extents[SWAPMM_MAX_RANK]; /**< elements along each dimension */
-  swapmm_index strides[SWAPMM_MAX_RANK]; /**< elements from one position of a dimension to the next */
+  swapmm_index extents[SWAPMM_MAX_RANK]; /**< number of elements along each dimension */
+  swapmm_index strides[SWAPMM_MAX_RANK]; /**< distance in elements from one position of a dimension to the next */
   swapmm_index rank;                     /**< the number of dimensions */
 } swapmm_layout;
 
-/** Parameters of a kernel: the view `name` of elements of type T. Views of one kernel may not overlap unless all of
- * them are read only. */
+/** Declares the view `name` of elements of type T as parameters of a kernel. Views of one kernel may not overlap unless
+ * the kernel only reads all of them. */
 #define SWAPMM_VIEW(T, name) SWAPMM_GLOBAL T *SWAPMM_RESTRICT name, const swapmm_layout name##_layout
-/** The same, for elements that the kernel does not write. */
+/** The same, for a view that the kernel only reads. */
 #define SWAPMM_CONST_VIEW(T, name) SWAPMM_GLOBAL const T *SWAPMM_RESTRICT name, const swapmm_layout name##_layout
 
 /** The number of dimensions of a view. */
 #define SWAPMM_RANK(name) (name##_layout.rank)
-/** Elements along dimension d, 0 the slowest. */
+/** Number of elements along dimension d; dimension 0 is the slowest. */
 #define SWAPMM_EXTENT(name, d) (name##_layout.extents[d])
-/** Elements from one position of dimension d to the next. */
+/** Distance in elements from one position of dimension d to the next. */
 #define SWAPMM_STRIDE(name, d) (name##_layout.strides[d])
 
 /** @{
- * One element, to read or to write, of a view of that many dimensions. Indices are not checked. */
+ * The element at these indices of a view with that many dimensions, to read or to write. Indices are not checked. */
 #define SWAPMM_AT1(name, i) ((name)[(i)*SWAPMM_STRIDE(name, 0)])
 #define SWAPMM_AT2(name, i, j) ((name)[(i)*SWAPMM_STRIDE(name, 0) + (j)*SWAPMM_STRIDE(name, 1)])
 #define SWAPMM_AT3(name, i, j, k) \

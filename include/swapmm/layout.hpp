@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// The host's side of <swapmm/kernel.h>: what a kernel needs to know of a tensor's shape.
+// The host part of <swapmm/kernel.h>: the layouts of tensors as kernels take them.
 
 #include <cstddef>
 #include <string>
@@ -12,7 +12,7 @@
 
 namespace swapmm {
 
-/// Of a contiguous tensor of that shape. Throws UsageError for more than SWAPMM_MAX_RANK dimensions.
+/// The layout of a contiguous tensor of that shape. Throws UsageError if it has more than SWAPMM_MAX_RANK dimensions.
 [[nodiscard]] inline swapmm_layout layout_of(const Shape& shape) {
   if (shape.rank() > SWAPMM_MAX_RANK) {
     throw UsageError("a kernel's view has at most " + std::to_string(SWAPMM_MAX_RANK) +
@@ -29,7 +29,7 @@ namespace swapmm {
   return layout;
 }
 
-/// Of a tensor, or of a view of one.
+/// The layout of a tensor or view. Throws UsageError if it has more than SWAPMM_MAX_RANK dimensions.
 template <template <class, Backend> class TensorOrView, class T, Backend B>
 [[nodiscard]] swapmm_layout layout_of(const TensorOrView<T, B>& tensor) {
   return layout_of(tensor.shape());

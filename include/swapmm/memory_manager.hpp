@@ -18,19 +18,20 @@
 #include <swapmm/operation.hpp>
 #include <swapmm/options.hpp>
 #include <swapmm/report.hpp>
-#include <swapmm/runtime/core/capturing.hpp>
 #include <swapmm/runtime/core/core.hpp>
-#include <swapmm/runtime/order/around.hpp>
+#include <swapmm/runtime/core/iteration_capture.hpp>
+#include <swapmm/runtime/order/backend_scopes.hpp>
 #include <swapmm/scheduler.hpp>
 #include <swapmm/tensor.hpp>
 
 namespace swapmm {
 
-/// One pass of the program's repeated part; ends when destroyed.
+/// An iteration that is running: one pass of the part that the program repeats. The iteration ends when this object is
+/// destroyed. Move-only.
 template <Backend B>
 class Iteration {
  public:
-  /// The other one ends nothing then.
+  /// Takes over the iteration. The moved-from object no longer ends it.
   Iteration(Iteration&& other) noexcept = default;
   Iteration& operator=(Iteration&&) = delete;
   ~Iteration() {
@@ -44,17 +45,17 @@ class Iteration {
   std::shared_ptr<runtime::Core<B>> core_;
 };
 
-/// An iteration as a graph of the API: made by MemoryManager::capture(). It may outlive its manager, and cannot be
-/// launched then.
+/// An iteration captured as a graph of the API by MemoryManager::capture(). It may outlive its manager, but cannot be
+/// launched after that.
 template <Backend B>
 class CapturedIteration;
-/// The same; only backends that can capture have it.
+/// The same. Only backends that can capture have it.
 template <CapturingBackend B>
 class CapturedIteration<B> {
  public:
-  /// Queues the iteration once more: behind everything queued before, and before everything queued later. Returns at
-  /// once. In between, values may be downloaded. Throws UsageError where the plan was left since (another operation or
-  /// iteration ran), or where one of its tensors was uploaded or destroyed: then capture it again.
+  /// Queues the iteration once more: after everything queued before, and before everything queued later. Returns at
+  /// once. Values may be downloaded between launches. Throws UsageError if the plan was left since the capture (another
+  /// operation or iteration ran), or if one of its tensors was uploaded or destroyed. Capture the iteration again then.
   void launch() { core_->replay(round_); }
 
  private:
@@ -66,17 +67,17 @@ class CapturedIteration<B> {
   runtime::CapturedRound<B> round_;
 };
 
-/// Runs a program whose tensors together are larger than the device: it keeps each operation's bundle on the device
-/// while the operation runs, and swaps the rest to host memory, on demand at first and by a plan once the program
-/// has shown what it repeats.
+/// Runs a program whose tensors together are larger than the device. It keeps each operation's bundle on the device
+/// while the operation runs, and swaps the other tensors to host memory: on demand at first, and by a plan once the
+/// program has repeated an iteration.
 ///
-/// For one thread at a time; a second one gets ConcurrentUse. Errors leave it usable, but for DeviceLost. All
-/// tensors, iterations and promises may outlive it, and be destroyed by any thread.
+/// A manager is for one thread at a time; a second thread gets ConcurrentUse. It stays usable after every error except
+/// DeviceLost. Tensors, iterations and pending downloads may outlive it, and may be destroyed by any thread.
 template <Backend B>
 class MemoryManager {
  public:
-  /// Takes the device budget from the device at once. Throws UsageError for options that make no sense, OutOfMemory
-  /// where the device refuses the budget.
+  /// Allocates the device budget at once. Throws UsageError for invalid options, and OutOfMemory if the device refuses
+  /// the budget.
   explicit MemoryManager(B backend, Options options = {}, Scheduler scheduler = Scheduler())
       : scheduler_(std::move(scheduler)) {
     if constexpr (requires { backend.default_device_budget(); }) {
@@ -93,16 +94,16 @@ class MemoryManager {
       throw OutOfMemory(text);
     }
   }
-  /// Tensors and iterations of the other one are this one's then. The other one is for destruction alone.
+  /// Takes over all tensors and iterations. The moved-from manager may only be destroyed.
   MemoryManager(MemoryManager&&) noexcept = default;
   MemoryManager& operator=(MemoryManager&&) = delete;
-  /// Waits for a call of another thread that is inside, and for all queued work, then gives back every byte.
+  /// Waits for a running call of another thread and for all queued work. Then frees all memory.
   ~MemoryManager() {
     if (core_ != nullptr) core_->close();
   }
 
-  /// A tensor without a value. No bytes are taken before the value needs them. The name stands in errors, traces and
-  /// reports.
+  /// Creates a tensor without a value. No memory is taken before the value needs it. The name appears in errors, traces
+  /// and reports.
   template <class T>
   [[nodiscard]] Tensor<T, B> tensor(const Shape& shape, std::string_view name = "tensor",
                                     Lifetime lifetime = persistent) {
@@ -114,44 +115,47 @@ class MemoryManager {
     return Tensor<T, B>(core_, core().create(name, *bytes, lifetime), shape, *count);
   }
 
-  /// Begins an iteration; it ends when the returned object is destroyed. The name tells programs' different repeated
-  /// parts apart ("train", "evaluate"). May make a plan, which takes as long as the planner does.
+  /// Begins an iteration. It ends when the returned object is destroyed. The name distinguishes the repeated parts of a
+  /// program ("train", "evaluate"). The call may make a plan, which takes as long as the planner does.
   [[nodiscard]] Iteration<B> iteration(std::string_view name = "iteration") {
     core().begin_iteration(name);
     return Iteration<B>(core_);
   }
 
-  /// Runs one unit operation: run(name, reads(...), writes(...), updates(...), scratch(...), callable), any number of
-  /// each, or run(name, bundle, callable).
+  /// Runs one unit operation: run(name, reads(...), writes(...), updates(...), scratch(...), callable), with any number
+  /// of each, or run(name, bundle, callable).
   ///
-  /// The callable is either (auto& op), which queues its work on op.queue(), or (auto& op, B::WaitList waits), which
-  /// makes its work wait for the list and returns the API's event behind it: no barrier is then needed around a
-  /// single kernel. Where an event may be empty, one that is makes the queue itself wait behind the callable's work, so
-  /// that what comes next is in order whatever was done with the list. What the callable throws passes through, and
-  /// leaves what it was to write undefined.
+  /// The callable has one of two forms. (auto& op) queues its work on op.queue(). (auto& op, B::WaitList waits) makes
+  /// its work wait for the list and returns the API's event for the end of the work; a single kernel then needs no
+  /// barrier. If it returns an empty event, and the backend has empty events, the queue itself waits for the list after
+  /// the callable's work, so later work is in order whatever the callable did with the list.
+  ///
+  /// An exception of the callable passes through. The tensors that the operation was to write are undefined then.
   template <class... Parts>
     requires(sizeof...(Parts) >= 1)
   void run(std::string_view name, Parts&&... parts) {
     run_parts(name, std::forward_as_tuple(std::forward<Parts>(parts)...),
               std::make_index_sequence<sizeof...(Parts) - 1>());
   }
-  /// The same, with a bundle that was put together at run time. The bundle is as before afterwards.
+  /// The same, with a bundle that was put together at run time. The bundle is left unchanged and may be used again.
   template <class Callable>
   void run(std::string_view name, Bundle<B>& bundle, Callable&& callable) {
     bundle.items_.clear();
     for (const auto& entry : bundle.tensors_) {
       bundle.items_.push_back(item(name, entry.tensor, entry.access, bundle.items_.size()));
     }
-    run_request({name, bundle.items_, bundle.scratch_}, callable);
+    run_request({name, bundle.items_, bundle.scratch_, bundle.has_scratch_}, callable);
   }
 
-  /// Captures one iteration that follows a plan, or as many as its cycle has, as a graph of the API: `body()` runs the
-  /// operations of one iteration, without uploads and downloads; this call begins and ends it. A followed plan uses the
-  /// same addresses in every round, so that the graph can be launched again and again: one call of the API instead of
-  /// one or more per operation and copy. The capture itself is the first run. Waits for all queued work. Throws
-  /// UsageError where the iteration follows no plan yet, where its plan has uploads, or where body() does something
-  /// else than the plan expects; what body() throws passes through, and what it queued before still runs. From then on
-  /// the plan is held: for as long as the program follows it, it is neither measured nor left for a better one.
+  /// Captures one iteration that follows a plan, or as many iterations as the plan's cycle has, as a graph of the API.
+  /// `body()` runs the operations of one iteration, without uploads and downloads; this call begins and ends the
+  /// iteration. A followed plan uses the same addresses in every round, so the graph can be launched repeatedly: one
+  /// call of the API instead of one or more per operation and copy. The capture itself runs the iteration once. Waits
+  /// for all queued work.
+  ///
+  /// Throws UsageError if the iteration follows no plan yet, if its plan has uploads, or if body() does not do what the
+  /// plan expects. An exception of body() passes through, and the work that it queued before still runs. After the
+  /// capture the plan is kept: as long as the program follows it, swapmm neither measures it nor replaces it.
   template <std::invocable Body>
     requires CapturingBackend<B>
   [[nodiscard]] CapturedIteration<B> capture(std::string_view name, Body&& body) {
@@ -169,17 +173,17 @@ class MemoryManager {
     return CapturedIteration<B>(core_, core.end_capture());
   }
 
-  /// Another device budget, smaller or larger, from now on. Not inside operations and iterations. Waits for all queued
-  /// work, copies to the host what the host does not have, and takes the memory anew: what lay beyond a smaller budget
-  /// is the driver's again. At no time is more taken than the larger of both budgets. The next iteration brings back
-  /// what it needs; plans are made for the new budget from what was observed, and found again if it was had before. A
-  /// bundle beyond it throws BundleTooLarge as ever.
+  /// Changes the device budget, to a smaller or larger one. Must not be called inside an operation or iteration. Waits
+  /// for all queued work, copies values that only the device has to the host, frees the device memory and allocates the
+  /// new budget. It never takes more than the larger of both budgets. The next iteration brings back what it needs.
+  /// Plans for the new budget are made from what was observed; plans for a budget that was used before are found again.
+  /// Captured iterations must be captured again.
   ///
-  /// Throws UsageError for a budget below the device's alignment and where it must not be called, OutOfMemory where the
-  /// host has no room for the values or the device refuses the bytes: then the old budget is as before, and so is every
-  /// value. (Should the device refuse the old bytes too, which another program may have taken meanwhile, the budget is
-  /// 0 until a later call succeeds: values are safe on the host, and operations throw BundleTooLarge.) A captured
-  /// iteration must be captured again.
+  /// Throws UsageError if the budget is below the device's alignment, or if called inside an operation or iteration.
+  /// Throws OutOfMemory if the host has no room for the values, or if the device refuses the bytes. The old budget and
+  /// all values are then as before, with one exception: if the device also refuses the old bytes, because another
+  /// program has taken them meanwhile, the budget is 0 until a later call succeeds. Values are then safe on the host,
+  /// and operations throw BundleTooLarge.
   void set_budget(Bytes bytes) {
     if (bytes < core().backend().capabilities().alignment) {
       throw UsageError("a device budget of " + std::to_string(bytes.value) +
@@ -192,26 +196,26 @@ class MemoryManager {
   /// Waits until everything queued so far has ended.
   void synchronize() { core().synchronize(); }
 
-  /// Records what the device does from here on, until stop_profile(): which operation and which copy runs when, and how
-  /// many bytes are taken. Waits for all queued work. Recording costs two events and a barrier per operation and per
-  /// copy, so choose a few iterations; the order of the work stays as it is. Throws UsageError where one is being
-  /// recorded already.
+  /// Starts to record a profile, until stop_profile(): which operation and which copy runs when, and how many bytes are
+  /// taken. Waits for all queued work. Recording costs two events and a barrier per operation and per copy, so record
+  /// only a few iterations. It does not change the order of the work. Throws UsageError if a profile is being recorded
+  /// already.
   void start_profile() { core().start_profile(); }
-  /// Waits for all queued work, and returns what was recorded. Its time 0 is that of start_profile(). Work whose times
-  /// the device does not know, or that failed, has no span, and bytes are placed in time by what is known. Throws
-  /// UsageError where nothing is being recorded, and what failed while recording; the recording has ended then. (An
-  /// error that an earlier call left behind comes first, as from every call: then nothing has happened yet.)
+  /// Waits for all queued work, and returns the recorded profile. Its time 0 is the time of start_profile(). Work that
+  /// failed, or whose times the device does not know, has no span; its bytes are placed in time by the known spans.
+  /// Throws UsageError if no profile is being recorded. Throws what failed while recording; the recording has then
+  /// ended. (Like every call, it first throws a pending error of an earlier call; the recording then goes on.)
   [[nodiscard]] Profile stop_profile() { return core().stop_profile(); }
   /// True from start_profile() to stop_profile().
   [[nodiscard]] bool profiling() const { return core().profiling(); }
 
-  /// The scheduler given to the constructor, or the default one. Lives as long as the manager.
+  /// The scheduler that was given to the constructor, or the default one. Lives as long as the manager.
   [[nodiscard]] Scheduler& scheduler() { return scheduler_; }
-  /// The manager's own handle of the backend.
+  /// The manager's own handle to the backend.
   [[nodiscard]] const B& backend() { return core().backend(); }
-  /// What plans are made for, with the link speeds known so far.
+  /// The machine that plans are made for, with the link speeds known so far.
   [[nodiscard]] Machine machine() { return core().machine(); }
-  /// What was done so far. Waits for nothing; works after DeviceLost too.
+  /// What the manager has done so far. Waits for nothing, and also works after DeviceLost.
   [[nodiscard]] Report report() const { return core().report(); }
 
  private:
@@ -236,16 +240,17 @@ class MemoryManager {
                               std::size_t position) const {
     if (tensor.record == nullptr) {
       throw UsageError("operation " + runtime::in_quotes(operation) + ": tensor " + std::to_string(position) +
-                       " of its bundle was moved from");
+                       " of its bundle is empty: it was moved from or reset");
     }
     if (tensor.core != &core()) {
-      throw UsageError("operation " + runtime::in_quotes(operation) + ": tensor " + std::to_string(position) +
-                       " of its bundle" +
-                       (tensor.core->closed() ? std::string() : " (" + runtime::in_quotes(tensor.record->name) + ")") +
-                       " belongs to another manager");
+      throw UsageError(
+          "operation " + runtime::in_quotes(operation) + ": tensor " + std::to_string(position) + " of its bundle" +
+          (tensor.core->closed() || !tensor.key().exists() ? std::string()
+                                                           : " (" + runtime::in_quotes(tensor.record->name) + ")") +
+          " belongs to another manager");
     }
     const bool part = access == Access::write && !tensor.whole();
-    return {tensor.record, part ? Access::update : access};
+    return {tensor.record, part ? Access::update : access, tensor.serial};
   }
 
   template <class Tuple, std::size_t... I>
@@ -266,7 +271,10 @@ class MemoryManager {
       }
     };
     (add(std::get<I>(parts)), ...);
-    run_request({name, items, scratch_bytes}, std::get<sizeof...(I)>(parts));
+    constexpr bool has_scratch =
+        (false || ... ||
+         std::is_same_v<std::remove_cvref_t<std::tuple_element_t<I, std::remove_cvref_t<Tuple>>>, Scratch>);
+    run_request({name, items, scratch_bytes, has_scratch}, std::get<sizeof...(I)>(parts));
   }
 
   template <class Callable>
@@ -288,12 +296,12 @@ class MemoryManager {
           throw;
         }
       }();
-      bool only_teller = true;
+      bool sole_status_source = true;
       if constexpr (std::is_constructible_v<bool, const typename B::NativeEvent&>) {
-        only_teller = static_cast<bool>(event);
+        sole_status_source = static_cast<bool>(event);
         if (!event) core.wait_after_all();
       }
-      core.complete([&](typename B::Event& slot) { core.backend().adopt(slot, std::move(event)); }, only_teller);
+      core.complete([&](typename B::Event& slot) { core.backend().adopt(slot, std::move(event)); }, sole_status_source);
     } else {
       try {
         auto around = core.around_callable([&] { return runtime::around_operation(core.backend(), request.name); });

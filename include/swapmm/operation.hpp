@@ -2,8 +2,10 @@
 #pragma once
 
 #include <array>
+#include <concepts>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <string_view>
 #include <vector>
 
@@ -15,43 +17,43 @@
 
 namespace swapmm {
 
-/// Tensors of a bundle that an operation accesses in one way: made by reads(), writes(), updates().
+/// Tensors that an operation accesses in the same way. Returned by reads(), writes() and updates().
 template <Backend B, std::size_t N>
 struct Accesses {
-  static constexpr std::size_t count = N;  ///< of tensors
-  Access access;                           ///< of all of them
-  std::array<TensorRef<B>, N> tensors;     ///< in the order given
+  static constexpr std::size_t count = N;  ///< number of tensors
+  Access access;                           ///< how all of them are accessed
+  std::array<TensorRef<B>, N> tensors;     ///< the tensors, in the order given
 };
 
-/// A work area of one operation: made by scratch().
+/// A work area of one operation. Returned by scratch().
 struct Scratch {
-  static constexpr std::size_t count = 0;  ///< of tensors: it is none
-  Bytes bytes;                             ///< its size; 0: none
+  static constexpr std::size_t count = 0;  ///< number of tensors: none
+  Bytes bytes;                             ///< size; 0 means no work area
 };
 
-/// The operation needs the values and leaves them.
+/// Declares that the operation needs the values and leaves them unchanged.
 template <template <class, Backend> class First, class T, Backend B, class... Rest>
 [[nodiscard]] auto reads(const First<T, B>& first, const Rest&... rest) {
   return Accesses<B, 1 + sizeof...(rest)>{Access::read, {first.ref(), rest.ref()...}};
 }
-/// The operation gives each tensor a whole new value. A view of a part counts as an update of the tensor.
+/// Declares that the operation gives every element a new value. A view of a part counts as an update of the tensor.
 template <template <class, Backend> class First, class T, Backend B, class... Rest>
 [[nodiscard]] auto writes(const First<T, B>& first, const Rest&... rest) {
   return Accesses<B, 1 + sizeof...(rest)>{Access::write, {first.ref(), rest.ref()...}};
 }
-/// The operation needs the values and changes them in place.
+/// Declares that the operation needs the values and changes them in place.
 template <template <class, Backend> class First, class T, Backend B, class... Rest>
 [[nodiscard]] auto updates(const First<T, B>& first, const Rest&... rest) {
   return Accesses<B, 1 + sizeof...(rest)>{Access::update, {first.ref(), rest.ref()...}};
 }
-/// Device bytes for the operation alone: op.scratch(). Undefined content; under the budget like any tensor. Several in
-/// one operation add up to one area.
+/// Declares a work area: device bytes for this operation only, which op.scratch() returns. Their content is undefined.
+/// They count against the budget like a tensor. Several declarations in one operation add up to one area.
 [[nodiscard]] inline Scratch scratch(Bytes bytes) { return {bytes}; }
-/// The same, in bytes.
+/// The same, with a plain number of bytes.
 [[nodiscard]] inline Scratch scratch(std::size_t bytes) { return {Bytes{bytes}}; }
 
-/// A bundle whose size is known only at run time. Reusable: clear() keeps its memory. It refers to the tensors' storage
-/// and keeps none alive: it is for use while they exist.
+/// A bundle that is put together at run time. It can be reused: clear() keeps its memory. It refers to the tensors'
+/// storage and does not keep it alive: use it only while the tensors exist.
 template <Backend B>
 class Bundle {
  public:
@@ -70,15 +72,18 @@ class Bundle {
   Bundle& updates(const Tensors&... tensors) {
     return add(Access::update, tensors...);
   }
-  /// The work area; the last call counts.
+  /// Sets the size of the work area. The last call counts.
   Bundle& scratch(Bytes bytes) {
     scratch_ = bytes;
+    has_scratch_ = true;
     return *this;
   }
-  /// Empty again, work area included.
+  /// Removes all tensors and the work area.
   void clear() {
     tensors_.clear();
     scratch_ = Bytes{};
+    if (cores_.size() > 1) cores_.erase(cores_.begin(), cores_.end() - 1);
+    has_scratch_ = false;
   }
 
  private:
@@ -90,45 +95,66 @@ class Bundle {
   };
   template <class... Tensors>
   Bundle& add(Access access, const Tensors&... tensors) {
-    (tensors_.push_back({access, tensors.ref()}), ...);
+    (add(access, tensors.ref()), ...);
     return *this;
+  }
+  void add(Access access, const TensorRef<B>& tensor) {
+    tensors_.push_back({access, tensor});
+    if (tensor.core == nullptr || (!cores_.empty() && cores_.back().get() == tensor.core)) return;
+    std::erase_if(cores_, [&](const auto& core) { return core.get() == tensor.core; });
+    cores_.push_back(tensor.core->shared_from_this());
   }
 
   std::vector<Entry> tensors_;
   std::vector<runtime::BundleItem<B>> items_;
   Bytes scratch_;
+  std::vector<std::shared_ptr<runtime::Core<B>>> cores_;  // what the tensors refer to, so that it can tell what is gone
+  bool has_scratch_ = false;
 };
 
-/// What an operation's callable gets: the device's side of its bundle, and the queue to put its work on. Valid
-/// while the callable runs.
+/// The argument of an operation's callable. Gives access to the bundle on the device and to the queue for the
+/// operation's work. Valid while the callable runs.
 template <Backend B>
 class Operation {
  public:
-  /// The tensor on the device. Throws UsageError for one that is not in the bundle.
+  /// The tensor on the device. Throws UsageError if the tensor is not in the bundle.
   template <class T>
   [[nodiscard]] typename B::template View<T> operator[](const Tensor<T, B>& tensor) const {
     return place<T>(tensor.ref(), tensor.size());
   }
-  /// The part of a tensor on the device; the tensor itself or any part of it is in the bundle. Throws UsageError where
-  /// neither is, and for a part that does not begin at a multiple of Capabilities::view_alignment.
+  /// A part of a tensor on the device. The bundle must contain the tensor or any part of it. Throws UsageError if it
+  /// does not, or if the part does not begin at a multiple of Capabilities::view_alignment.
   template <class T>
   [[nodiscard]] typename B::template View<T> operator[](const View<T, B>& view) const {
     return place<T>(view.ref(), view.size());
   }
-  /// The work area. Throws UsageError where none was declared.
+  /// The tensor or view as a raw kernel launch takes it: see Argument. Throws as operator[] does.
+  ///
+  ///     const auto a = op.argument(x);
+  ///     clSetKernelArg(kernel, 0, a.size(), a.data());                                        // OpenCL: a cl_mem
+  ///     void* arguments[] = {op.argument(x).data(), op.argument(y).data(), &count};           // CUDA: pointers
+  ///     cudaLaunchKernel(kernel, grid, block, arguments, 0, op.stream());
+  template <template <class, Backend> class TensorOrView, class T>
+    requires requires(const typename B::Address& address) {
+      { address.argument() } -> std::same_as<Argument>;
+    }
+  [[nodiscard]] Argument argument(const TensorOrView<T, B>& tensor) const { return address(tensor.ref()).argument(); }
+  /// The work area. If it was declared with 0 bytes it is empty: size() is 0, and buffer() or data() is null. Throws
+  /// UsageError if none was declared.
   [[nodiscard]] typename B::template View<std::byte> scratch() const {
     const auto& current = core_.current();
+    if (current.request.has_scratch && current.request.scratch.value == 0) return {};
     if (current.grant.scratch == nullptr) {
       throw UsageError("operation " + runtime::in_quotes(current.request.name) + " declares no scratch");
     }
     return typename B::template View<std::byte>(*current.grant.scratch,
                                                 static_cast<std::size_t>(current.request.scratch.value));
   }
-  /// The API's own queue or stream; all work of the operation goes there, and what it starts is waited for.
+  /// The API's own queue or stream. All work of the operation must be queued there; later work waits for it.
   [[nodiscard]] typename B::Queue& queue() const { return core_.backend().queue(); }
-  /// queue(), by the name that CUDA has for it.
+  /// The same as queue(), with CUDA's name.
   [[nodiscard]] typename B::Queue& stream() const { return queue(); }
-  /// The operation's, as given to run().
+  /// The name of the operation, as given to run().
   [[nodiscard]] std::string_view name() const { return core_.current().request.name; }
 
  private:
@@ -138,13 +164,19 @@ class Operation {
 
   template <class T>
   typename B::template View<T> place(const TensorRef<B>& tensor, std::size_t count) const {
-    if (tensor.core != &core_ || !core_.in_bundle(*tensor.record)) {
+    return typename B::template View<T>(address(tensor), count);
+  }
+  const typename B::Address& address(const TensorRef<B>& tensor) const {
+    if (tensor.core != &core_ || !core_.in_bundle(tensor.key())) {
+      if (tensor.core == &core_ && !tensor.key().exists()) {
+        throw UsageError(runtime::view_of_no_tensor("operation " + runtime::in_quotes(name()), tensor.key().name()));
+      }
       throw UsageError(
           "operation " + runtime::in_quotes(name()) + " uses tensor " +
-          (tensor.record == nullptr ? std::string("(moved from)") : runtime::in_quotes(tensor.record->name)) +
+          (tensor.record == nullptr ? std::string("(moved from or reset)") : runtime::in_quotes(tensor.record->name)) +
           ", which is not in its bundle");
     }
-    return typename B::template View<T>(core_.address(*tensor.record, tensor.offset, tensor.bytes), count);
+    return core_.address(*tensor.record, tensor.offset, tensor.bytes);
   }
 
   runtime::Core<B>& core_;

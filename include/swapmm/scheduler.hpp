@@ -18,12 +18,12 @@ class ProgramBook;
 struct PlanTask;
 }  // namespace runtime
 
-/// A plan to be made: the one thing of a manager that another thread may run, while the program goes on. The result
-/// is followed from the first iteration that begins after run() has returned.
+/// A plan that is waiting to be made. Another thread may run it while the program continues. The manager follows the
+/// plan from the first iteration that begins after run() has returned.
 class SWAPMM_EXPORT PlanningJob {
  public:
-  /// Observed iteration -> plan, validated. Takes as long as its planner does. Where another thread took the same job
-  /// first, it does nothing.
+  /// Makes a plan from the observed iteration and validates it. Takes as long as the planner does. Does nothing if
+  /// another thread has already taken the same job.
   void run();
 
  private:
@@ -32,34 +32,36 @@ class SWAPMM_EXPORT PlanningJob {
   std::shared_ptr<runtime::PlanTask> task_;
 };
 
-/// Decides what moves when: observes iterations, has a planner make a plan of them, and lets the manager follow it.
-/// A handle: copies are the same scheduler. One manager uses it, and like the manager it is for one thread at a time,
-/// but for planning_job(): a thread that makes plans may ask for them while another one runs the program.
+/// Decides what moves when. It observes iterations, has a planner make a plan from them, and lets the manager follow
+/// the plan. A Scheduler is a handle: copies refer to the same scheduler. It belongs to one manager, and like the
+/// manager it is for one thread at a time. Only planning_job() may be called by another thread while the program runs.
 class SWAPMM_EXPORT Scheduler {
  public:
-  /// With the default options.
+  /// Makes a scheduler with the default options.
   Scheduler();
-  /// Of max_period and max_sequences, what is too small is raised to what makes sense.
+  /// Makes a scheduler with these options. If max_period or max_sequences is too small, it is raised to the smallest
+  /// valid value.
   explicit Scheduler(SchedulerOptions options);
 
-  /// As they are used.
+  /// The options in use.
   [[nodiscard]] const SchedulerOptions& options() const;
 
-  /// The plan that iterations of that name follow, or followed last; none before one was made. Valid until the next
-  /// iteration begins.
+  /// The plan that iterations of that name follow, or followed last; null if there has been none. The pointer is valid
+  /// until the next iteration begins.
   [[nodiscard]] const Plan* plan(std::string_view iteration) const;
-  /// The iteration as last observed; none before one has ended.
+  /// The trace of the iteration that was observed last; nothing if none has ended yet.
   [[nodiscard]] std::optional<Trace> trace(std::string_view iteration) const;
 
-  /// Writes the plan of that iteration name in the format of docs/formats.md. Throws UsageError where there is none,
-  /// Error where the stream does not take all of it.
+  /// Writes the plan for that iteration name in the format of docs/formats.md. Throws UsageError if there is none, and
+  /// Error if writing to the stream fails.
   void save_plan(std::string_view iteration, std::ostream& out) const;
-  /// Reads a plan to be followed by iterations of that name, from the second one on. Throws PlanRefused for a text
-  /// that is no plan, and for another program's plan where there are plans for iterations of that name; if they are
-  /// made later, a refusal stands in the report and the scheduler's own planner takes over.
+  /// Reads a plan for iterations of that name. They follow it from the second iteration on. Throws PlanRefused if the
+  /// text is not a valid plan file, or if there are already plans for iterations of that name and this one is for
+  /// another program. If the program is not known yet and turns out to be another one, the report has a note, and the
+  /// scheduler's own planner makes the plan.
   void load_plan(std::string_view iteration, std::istream& in);
 
-  /// With Planning::deferred: the plan that waits to be made, if any. From any thread.
+  /// The plan that is waiting to be made, if any; only with Planning::deferred. May be called from any thread.
   [[nodiscard]] std::optional<PlanningJob> planning_job();
 
  private:
@@ -67,7 +69,7 @@ class SWAPMM_EXPORT Scheduler {
   std::shared_ptr<runtime::ProgramBook> book_;
 };
 
-/// For MemoryManager alone.
+/// Used by MemoryManager only.
 struct SchedulerAccess {
   static const std::shared_ptr<runtime::ProgramBook>& book(const Scheduler& scheduler) { return scheduler.book_; }
 };

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-/// The umbrella: everything a program needs but its backend.
+/// The umbrella header: everything that a program needs except its backend.
 
 #include <swapmm/backend/backend.hpp>
 #include <swapmm/base/bytes.hpp>

@@ -3,6 +3,7 @@
 
 #include <array>
 #include <cstddef>
+#include <cstdint>
 #include <initializer_list>
 #include <memory>
 #include <optional>
@@ -21,12 +22,12 @@
 
 namespace swapmm {
 
-/// Extents, the slowest first; the last one is contiguous. At most 8, each above 0.
+/// The extents of a tensor, slowest dimension first; the last dimension is contiguous. 1 to 8 extents, each above 0.
 class Shape {
  public:
-  static constexpr std::size_t max_rank = 8;  ///< most extents
+  static constexpr std::size_t max_rank = 8;  ///< largest number of extents
 
-  /// Throws UsageError for none, for more than max_rank, and for an extent of 0.
+  /// Throws UsageError if there are no extents or more than max_rank, or if an extent is 0.
   Shape(std::initializer_list<std::size_t> extents) : Shape(std::span(extents.begin(), extents.size())) {}
   /// The same, for a number of extents known at run time.
   explicit Shape(std::span<const std::size_t> extents) {
@@ -39,15 +40,15 @@ class Shape {
 
   /// The number of extents.
   [[nodiscard]] std::size_t rank() const { return rank_; }
-  /// One extent. `dimension` is below rank(); not checked.
+  /// The extent of a dimension. `dimension` must be below rank(); this is not checked.
   [[nodiscard]] std::size_t operator[](std::size_t dimension) const { return extents_[dimension]; }
-  /// The number of elements; nothing if it does not fit 64 bits.
+  /// The number of elements, or nothing if it does not fit 64 bits.
   [[nodiscard]] std::optional<std::size_t> count() const {
     std::optional<Bytes> product = Bytes{1};
     for (std::size_t i = 0; i < rank_ && product; ++i) product = checked_multiply(*product, extents_[i]);
     return product ? std::optional(static_cast<std::size_t>(product->value)) : std::nullopt;
   }
-  /// "64 x 1024"
+  /// The extents as text: "64 x 1024".
   [[nodiscard]] std::string text() const {
     std::string text;
     for (std::size_t i = 0; i < rank_; ++i) text += (i == 0 ? "" : " x ") + std::to_string(extents_[i]);
@@ -62,25 +63,29 @@ class Shape {
   std::size_t rank_ = 0;
 };
 
-/// Bytes of a tensor's storage, as a bundle refers to them.
+/// A reference to all or a part of a tensor's storage, as bundles hold it. Keeps nothing alive.
 template <Backend B>
 struct TensorRef {
-  runtime::Core<B>* core = nullptr;      ///< null: moved from
-  runtime::Record<B>* record = nullptr;  ///< the storage; null: moved from
-  Bytes offset;                          ///< from the storage's beginning
-  Bytes bytes;                           ///< of the part
-  /// The part is all of it.
+  runtime::Core<B>* core = nullptr;      ///< null if the tensor is empty
+  runtime::Record<B>* record = nullptr;  ///< the storage; null if the tensor is empty
+  Bytes offset;                          ///< of the part, from the storage's beginning
+  Bytes bytes;                           ///< size of the part
+  std::uint64_t serial = 0;              ///< number of the tensor: another tensor may reuse its storage later
+  /// True if the part is the whole storage.
   [[nodiscard]] bool whole() const { return record != nullptr && bytes == record->bytes; }
+  /// The tensor without its part. Not moved from.
+  [[nodiscard]] runtime::TensorKey<B> key() const { return {record, serial}; }
 };
 
-/// A value on its way to the host. Destroying it before wait() gives the value up. The target must live until then.
+/// A download that was started by download_async(). The target must exist until wait() has returned or this object is
+/// destroyed. Destroying it before wait() abandons the download. Move-only.
 template <Backend B>
 class PendingDownload {
  public:
-  /// Using the other one throws UsageError then.
+  /// Takes over the download. Using the moved-from object throws UsageError.
   PendingDownload(PendingDownload&& other) noexcept
       : core_(std::move(other.core_)), read_(std::exchange(other.read_, nullptr)) {}
-  /// Gives up what it had, as destruction does.
+  /// Takes over the download, and abandons the one that this object had.
   PendingDownload& operator=(PendingDownload&& other) noexcept {
     if (this == &other) return *this;
     end();
@@ -90,10 +95,10 @@ class PendingDownload {
   }
   ~PendingDownload() { end(); }
 
-  /// True once wait() would not wait.
+  /// True if wait() would return without waiting.
   [[nodiscard]] bool ready() const { return inside().collectable(*read_); }
-  /// Returns when the target holds the value that the tensor had when the download was asked for. Throws WorkFailed
-  /// where that value was lost on its way.
+  /// Waits until the target holds the value that the tensor had when download_async() was called. Throws WorkFailed if
+  /// that value was lost.
   void wait() { inside().collect(*read_); }
 
  private:
@@ -114,23 +119,23 @@ class PendingDownload {
   runtime::PendingRead* read_;
 };
 
-/// A part of a tensor, or all of it in another shape. Shares the tensor's storage and keeps nothing alive: it is
-/// for use while the tensor exists.
+/// A part of a tensor, or the whole tensor in another shape. A view shares the tensor's storage and does not keep it
+/// alive: use it only while the tensor exists.
 template <class T, Backend B>
 class View {
  public:
-  using value_type = T;  ///< of an element
+  using value_type = T;  ///< the type of an element
 
-  /// Its own: that of the part, or the other one.
+  /// The shape of the view.
   [[nodiscard]] const Shape& shape() const { return shape_; }
   /// The number of elements.
   [[nodiscard]] std::size_t size() const { return count_; }
-  /// Their size, without padding.
+  /// The size of the elements, without padding.
   [[nodiscard]] Bytes bytes() const { return Bytes{count_ * sizeof(T)}; }
 
-  /// `count` entries of the first dimension, from `first` on. An operation can address a slice only where it begins at
-  /// a multiple of Capabilities::view_alignment bytes (128 and more with OpenCL, 1 elsewhere); uploads and downloads
-  /// can always. Throws UsageError for entries that the first dimension does not have.
+  /// A view of `count` entries of the first dimension, from entry `first` on. An operation can use a slice only if it
+  /// begins at a multiple of Capabilities::view_alignment bytes (128 or more with OpenCL, 1 elsewhere); uploads and
+  /// downloads have no such limit. Throws UsageError if the first dimension does not have these entries.
   [[nodiscard]] View slice(std::size_t first, std::size_t count) const {
     if (count == 0 || first > shape_[0] || count > shape_[0] - first) {
       throw UsageError("slice of " + std::to_string(count) + " entries from " + std::to_string(first) +
@@ -140,94 +145,97 @@ class View {
     for (std::size_t i = 0; i < shape_.rank(); ++i) extents[i] = shape_[i];
     extents[0] = count;
     const std::size_t stride = count_ / shape_[0];
-    return View(core_, record_, first_ + first * stride, Shape(std::span(extents.data(), shape_.rank())),
+    return View(core_, tensor_, first_ + first * stride, Shape(std::span(extents.data(), shape_.rank())),
                 count * stride);
   }
 
-  /// The same elements in another shape. Throws UsageError where their numbers differ.
+  /// A view of the same elements in another shape. Throws UsageError if the numbers of elements differ.
   [[nodiscard]] View reshape(const Shape& shape) const {
     if (shape.count() != count_) {
       throw UsageError("reshape of " + shape_.text() + " to " + shape.text() + ": the numbers of elements differ");
     }
-    return View(core_, record_, first_, shape, count_);
+    return View(core_, tensor_, first_, shape, count_);
   }
 
-  /// Gives the elements these values. Copies `data` before it returns. A whole tensor's upload waits at most for a
-  /// host slot; a part's needs the tensor's value, and waits for it. An iteration in which an operation used the
-  /// tensor's value before stays on demand. Throws UsageError where the number of elements differs, OutOfMemory where
-  /// the host has no room.
+  /// Sets the elements to the values in `data`, which is copied before the call returns. An upload to a whole tensor
+  /// waits at most for a host slot. An upload to a part needs the tensor's value, and waits until it is on the host. If
+  /// an operation of the same iteration has used the tensor's old value, the iteration stays on demand. Throws
+  /// UsageError if the numbers of elements differ, and OutOfMemory if the host has no room.
   void upload(std::span<const T> data) {
     check(data.size(), "upload");
-    core_->upload(*record_, offset(), std::as_bytes(data));
+    core_->upload(tensor_, offset(), std::as_bytes(data));
   }
-  /// Waits for the value, and copies it to `data`. Throws UsageError where the number of elements differs, and
-  /// UndefinedValue, DroppedValue or WorkFailed where there is no value.
+  /// Waits for the value, and copies it to `data`. Throws UsageError if the numbers of elements differ, and
+  /// UndefinedValue, DroppedValue or WorkFailed if there is no value.
   void download(std::span<T> data) const {
     check(data.size(), "download");
-    core_->download(*record_, offset(), std::as_writable_bytes(data));
+    core_->download(tensor_, offset(), std::as_writable_bytes(data));
   }
-  /// The same, to a new vector.
+  /// The same, into a new vector.
   [[nodiscard]] std::vector<T> download() const {
     std::vector<T> data(count_);
     download(std::span<T>(data));
     return data;
   }
-  /// Asks for the value that the elements have now, and does not wait for it. The tensor has two host slots; for a
-  /// third value of which nobody has collected the first, this, or whatever brings the value to the host, waits for the
-  /// first. `data` must exist until PendingDownload::wait() has returned, or the PendingDownload is gone. Throws as
-  /// download().
+  /// Starts to download the value that the elements have now, without waiting for it. `data` must exist until
+  /// PendingDownload::wait() has returned or the PendingDownload is destroyed. A tensor has two host slots. If two
+  /// downloads of earlier values have not been collected, a third one waits for the first: in this call, or in the call
+  /// that brings the value to the host. Throws the same as download().
   [[nodiscard]] PendingDownload<B> download_async(std::span<T> data) const {
     check(data.size(), "download");
-    runtime::PendingRead& read = core_->promise(*record_, offset(), std::as_writable_bytes(data));
-    return PendingDownload<B>(core_->shared_from_this(), read);
+    runtime::PendingRead& read = core_->promise(tensor_, offset(), std::as_writable_bytes(data));
+    return PendingDownload<B>(core_, read);
   }
 
-  /// For bundles.
-  [[nodiscard]] TensorRef<B> ref() const { return {core_, record_, offset(), bytes()}; }
+  /// The reference that bundles hold.
+  [[nodiscard]] TensorRef<B> ref() const { return {core_.get(), tensor_.record, offset(), bytes(), tensor_.serial}; }
 
  private:
   template <class, Backend>
   friend class Tensor;
-  View(runtime::Core<B>* core, runtime::Record<B>* record, std::size_t first, const Shape& shape, std::size_t count)
-      : core_(core), record_(record), first_(first), shape_(shape), count_(count) {}
+  View(std::shared_ptr<runtime::Core<B>> core, const runtime::TensorKey<B>& tensor, std::size_t first,
+       const Shape& shape, std::size_t count)
+      : core_(std::move(core)), tensor_(tensor), first_(first), shape_(shape), count_(count) {}
 
   [[nodiscard]] Bytes offset() const { return Bytes{first_ * sizeof(T)}; }
   void check(std::size_t given, std::string_view what) const {
     if (given == count_) return;
-    if (core_->closed()) throw UsageError("the manager of this tensor no longer exists");
-    throw UsageError(std::string(what) + " of " + std::to_string(given) + " elements, tensor \"" + record_->name +
-                     "\" has " + std::to_string(count_) + " (" + shape_.text() + ")");
+    throw UsageError(std::string(what) + " of " + std::to_string(given) + " elements, tensor \"" +
+                     core_->name_of(tensor_, what) + "\" has " + std::to_string(count_) + " (" + shape_.text() + ")");
   }
 
-  runtime::Core<B>* core_;
-  runtime::Record<B>* record_;
+  std::shared_ptr<runtime::Core<B>> core_;  // of a manager that may be closed
+  runtime::TensorKey<B> tensor_;
   std::size_t first_;  // element
   Shape shape_;
   std::size_t count_;
 };
 
-/// A tensor whose value is on the device or on the host, as the scheduler decides: the owner of its storage. Move
-/// only. Its device address exists only inside an operation (`op[tensor]`). Destroying it needs no wait and frees
-/// its bytes once the work that uses them has ended. It may outlive its manager, and is empty from then on.
+/// A handle that owns a tensor's storage. The scheduler decides whether the value is on the device or on the host, so
+/// the tensor has a device address only inside an operation (`op[tensor]`). Move-only. Destroying it does not wait; its
+/// memory is freed when the work that uses it has ended. A tensor may outlive its manager, and has no value after that.
 template <class T, Backend B>
 class Tensor {
   static_assert(std::is_trivially_copyable_v<T>, "tensors move as bytes");
 
  public:
-  using value_type = T;  ///< of an element
+  using value_type = T;  ///< the type of an element
 
-  /// The other one has no storage then: what needs it throws UsageError. Views of it stay good.
+  /// Takes over the storage. Views of it stay valid. Calls on the moved-from tensor that need the storage throw
+  /// UsageError.
   Tensor(Tensor&& other) noexcept
       : core_(std::move(other.core_)),
         record_(std::exchange(other.record_, nullptr)),
+        serial_(other.serial_),
         shape_(other.shape_),
         count_(other.count_) {}
-  /// Ends the storage it had, as destruction does.
+  /// Takes over the storage, and releases the storage that this tensor had.
   Tensor& operator=(Tensor&& other) noexcept {
     if (this != &other) {
       destroy();
       core_ = std::move(other.core_);
       record_ = std::exchange(other.record_, nullptr);
+      serial_ = other.serial_;
       shape_ = other.shape_;
       count_ = other.count_;
     }
@@ -237,23 +245,31 @@ class Tensor {
   Tensor& operator=(const Tensor&) = delete;
   ~Tensor() { destroy(); }
 
-  /// As made.
+  /// The shape that was given to MemoryManager::tensor().
   [[nodiscard]] const Shape& shape() const { return shape_; }
   /// The number of elements.
   [[nodiscard]] std::size_t size() const { return count_; }
-  /// Their size, without padding.
+  /// The size of the elements, without padding.
   [[nodiscard]] Bytes bytes() const { return Bytes{count_ * sizeof(T)}; }
-  /// As made; empty once the manager is gone.
+  /// The name that was given to MemoryManager::tensor(); empty after the manager is destroyed.
   [[nodiscard]] std::string name() const { return core_ == nullptr || core_->closed() ? std::string() : record_->name; }
 
-  /// All of it, as a view.
+  /// Gives the storage back before the tensor's scope ends, as the destructor does. Does not wait: the bytes are free
+  /// once the work that uses them has ended. The tensor is empty afterwards, as after a move. Using its views throws
+  /// UsageError. Does nothing on an empty tensor. May be called inside an operation and after the manager is gone.
+  void reset() noexcept {
+    destroy();
+    core_.reset();
+  }
+
+  /// A view of the whole tensor. Throws UsageError if the tensor is empty.
   [[nodiscard]] View<T, B> view() const {
     require();
-    return View<T, B>(core_.get(), record_, 0, shape_, count_);
+    return View<T, B>(core_, {record_, serial_}, 0, shape_, count_);
   }
 
   /// @{
-  /// As that of view(), see View. Throws UsageError after a move, and what that one throws.
+  /// The same function of view(); see View. Also throws UsageError if the tensor was moved from.
   [[nodiscard]] View<T, B> slice(std::size_t first, std::size_t count) const { return view().slice(first, count); }
   [[nodiscard]] View<T, B> reshape(const Shape& shape) const { return view().reshape(shape); }
 
@@ -263,17 +279,17 @@ class Tensor {
   [[nodiscard]] PendingDownload<B> download_async(std::span<T> data) const { return view().download_async(data); }
   /// @}
 
-  /// For bundles; empty after a move.
-  [[nodiscard]] TensorRef<B> ref() const { return {core_.get(), record_, Bytes{}, bytes()}; }
+  /// The reference that bundles hold; empty if the tensor is empty.
+  [[nodiscard]] TensorRef<B> ref() const { return {core_.get(), record_, Bytes{}, bytes(), serial_}; }
 
  private:
   template <Backend>
   friend class MemoryManager;
   Tensor(std::shared_ptr<runtime::Core<B>> core, runtime::Record<B>& record, const Shape& shape, std::size_t count)
-      : core_(std::move(core)), record_(&record), shape_(shape), count_(count) {}
+      : core_(std::move(core)), record_(&record), serial_(record.serial), shape_(shape), count_(count) {}
 
   void require() const {
-    if (record_ == nullptr) throw UsageError("a tensor is used after it was moved from");
+    if (record_ == nullptr) throw UsageError("a tensor is used after it was moved from or reset");
   }
   void destroy() noexcept {
     if (core_ != nullptr && record_ != nullptr) core_->destroy(*record_);
@@ -282,6 +298,7 @@ class Tensor {
 
   std::shared_ptr<runtime::Core<B>> core_;
   runtime::Record<B>* record_;
+  std::uint64_t serial_;
   Shape shape_;
   std::size_t count_;
 };

@@ -2,8 +2,8 @@
 #pragma once
 
 /// @file
-/// The one place that knows the version: the build reads these three lines. Macros, so that programs can choose code
-/// by version before they compile it.
+/// The version of the library. The build reads it from these three lines. They are macros so that the preprocessor can
+/// select code by version.
 
 /// @{
 /// See swapmm::version_major.
@@ -12,12 +12,12 @@
 #define SWAPMM_VERSION_PATCH 0
 /// @}
 
-/// Everything of the library.
+/// The public names of the library.
 namespace swapmm {
 
-/// Versions follow semver.org. While major is 0, a new minor version may change the interface.
+/// The major version. Versions follow semver.org. While major is 0, a new minor version may change the interface.
 inline constexpr int version_major = SWAPMM_VERSION_MAJOR;
-inline constexpr int version_minor = SWAPMM_VERSION_MINOR;  ///< see version_major
-inline constexpr int version_patch = SWAPMM_VERSION_PATCH;  ///< see version_major
+inline constexpr int version_minor = SWAPMM_VERSION_MINOR;  ///< the minor version, see version_major
+inline constexpr int version_patch = SWAPMM_VERSION_PATCH;  ///< the patch version, see version_major
 
 }  // namespace swapmm

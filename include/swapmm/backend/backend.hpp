@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// The seam between swapmm and an API such as OpenCL or CUDA. docs/decisions/0002-backend-seam.md maps each
-// function to both. A backend is a cheap handle: copies refer to the same device and queues, and the last copy
-// or the last object made from it keeps what it needs alive.
+// The interface between swapmm and an API such as OpenCL or CUDA. docs/decisions/0002-backend-seam.md maps each
+// function to both. A backend is a cheap handle: copies refer to the same device and queues. The device and queues
+// exist until the last copy, and the last object made from one, is destroyed.
 
 #include <chrono>
 #include <concepts>
@@ -18,60 +18,83 @@
 
 namespace swapmm {
 
-/// Each backend has three in-order queues. Order between queues comes from events alone.
+/// The three queues of a backend. Each runs its commands in order. Only events order commands in different queues.
 enum class QueueKind : std::uint8_t { compute, h2d, d2h };
-inline constexpr std::size_t queue_count = 3;  ///< of QueueKind
-/// 0 to 2.
+inline constexpr std::size_t queue_count = 3;  ///< number of queues
+/// The position of a queue in arrays: 0 to 2.
 [[nodiscard]] constexpr std::size_t index(QueueKind queue) { return static_cast<std::size_t>(queue); }
 
-/// Of host memory.
-enum class HostKind : std::uint8_t {
-  pinned,    ///< page-locked: copies are asynchronous and fast
-  pageable,  ///< always there; a copy may block the host
+/// One kernel argument as raw launches of an API take it: the address and the size of a value, such as a cl_mem or a
+/// device pointer. Refers to the value, which must exist: one from Operation::argument() does while the operation runs.
+class Argument {
+ public:
+  /// Of that value.
+  template <class T>
+    requires(!std::same_as<T, Argument>)
+  explicit Argument(const T& value) : data_(&value), size_(sizeof(T)) {}
+  template <class T>
+    requires(!std::same_as<T, Argument>)
+  explicit Argument(const T&&) = delete;
+
+  /// Where the value is. Not const because the array of cudaLaunchKernel() is not; APIs only read there.
+  [[nodiscard]] void* data() const { return const_cast<void*>(data_); }
+  /// In bytes.
+  [[nodiscard]] std::size_t size() const { return size_; }
+
+ private:
+  const void* data_;
+  std::size_t size_;
 };
 
-/// Of the work up to an event: not ended, ended well, ended badly.
+/// The kinds of host memory.
+enum class HostKind : std::uint8_t {
+  pinned,    ///< page-locked: copies are asynchronous and fast
+  pageable,  ///< always available; a copy may block the host
+};
+
+/// Status of the work up to an event: still running, completed, or failed.
 enum class EventStatus : std::uint8_t { running, complete, failed };
 
-/// What the library is about to do, for profilers that show ranges. See `Annotation` in docs/backends.md.
+/// What the library is doing, for profilers that show ranges. See `Annotation` in docs/backends.md.
 enum class AnnotationKind : std::uint8_t {
-  swap_in,      ///< queueing a copy of that tensor
-  swap_out,     ///< likewise
-  device_wait,  ///< the compute queue waits for copies, before that operation
+  swap_in,      ///< queues a copy of a tensor to the device
+  swap_out,     ///< queues a copy of a tensor to the host
+  device_wait,  ///< makes the compute queue wait for copies before an operation
   host_wait,    ///< the host waits for the device
 };
 
-/// What a backend can do: values, not promises about speed.
+/// What a backend can do. These values say nothing about speed.
 struct Capabilities {
-  std::string device_name;              ///< for persons
-  Bytes alignment{1};                   ///< of each place inside a device memory
-  Bytes view_alignment{1};              ///< of the part of a tensor that an operation addresses by a view
-  std::optional<Bytes> max_allocation;  ///< largest single device memory; none: no limit known
-  Bytes host_slab{0};                   ///< largest piece in which host memory is best taken; 0: each block by itself
-  int copy_engines = 2;                 ///< 1: both directions share one
-  bool host_shares_memory = false;      ///< swapping works and saves nothing
-  bool failures_stick = false;          ///< a failed event makes every later call fail too (CUDA)
+  std::string device_name;              ///< for people
+  Bytes alignment{1};                   ///< every address in a device memory is a multiple of this
+  Bytes view_alignment{1};              ///< a view used in an operation begins at a multiple of this
+  std::optional<Bytes> max_allocation;  ///< largest single allocation on the device; none: no known limit
+  Bytes host_slab{0};                   ///< best size for allocations of host memory; 0: allocate each block separately
+  int copy_engines = 2;                 ///< 1: both directions share one engine
+  bool host_shares_memory = false;      ///< true: swapping works, but saves no memory
+  bool failures_stick = false;          ///< true: after a failed event every later call fails too (CUDA)
   bool peer_access = false;             ///< copies to and from other devices; not used yet
-  bool virtual_memory = false;          ///< device addresses apart from device bytes; not used yet
-  bool graph_capture = false;           ///< queued work can be recorded and run again: CapturingBackend
+  bool virtual_memory = false;          ///< device addresses are independent of device memory; not used yet
+  bool graph_capture = false;           ///< queued work can be recorded and replayed: CapturingBackend
 };
 
 // clang-format off
 
-/// Requirements on a backend B. Every function throws BackendError when its API reports a failure; a call that
-/// throws has queued nothing, or what it queued has ended once finish() returns. No function may be called from
-/// two threads at once. "Queues" means: returns at once, work happens later, in the queue's order.
+/// Requirements on a backend B. Every function throws BackendError when its API reports a failure. After a call has
+/// thrown, either nothing was queued, or what was queued has ended once finish() returns. No two threads call functions
+/// at the same time. "Queues" means that the call returns at once and the work happens later, in the queue's order.
 ///
-/// Types, all nothrow-movable, released by their destructors, and safe to release while queued work uses them:
+/// Types. All are nothrow-movable, are released by their destructors, and may be released while queued work uses them:
 /// - DeviceMemory  bytes on the device; opaque
-/// - HostMemory    bytes on the host; data() is their address, stable under moves
-/// - Address       a place in a DeviceMemory as the API wants it (a pointer, a sub-buffer), made once and reused
-/// - Event         a slot for a point in a queue; recorded again and again. A wait that was queued refers to the
-///                 recording at that time. A slot never recorded counts as complete.
-/// - Queue         what user code gets from op.queue(): the API's own
-/// - WaitList, NativeEvent   what the second form of an operation takes and returns: the API's own. A NativeEvent that
-///                 can be empty converts to bool, explicitly, and adopt() then records a point behind all earlier work
-/// - View<T>       what user code gets from op[tensor]; made from (const Address&, std::size_t count of T)
+/// - HostMemory    bytes on the host; data() is their address, which a move does not change
+/// - Address       a place in a DeviceMemory as the API needs it (a pointer, a sub-buffer); made once and reused
+/// - Event         a slot for a point in a queue; can be recorded many times. A queued wait refers to the recording at
+///                 the time of the call. A slot that was never recorded counts as complete.
+/// - Queue         the API's own queue, returned by op.queue()
+/// - WaitList, NativeEvent   argument and return value of the second form of an operation: types of the API. If a
+///                 NativeEvent can be empty, it converts explicitly to bool, and adopt() of an empty one records a
+///                 point after all earlier work
+/// - View<T>       returned by op[tensor]; made from (const Address&, std::size_t count of T)
 template <class B>
 concept Backend =
     std::copyable<B> &&
@@ -80,13 +103,14 @@ concept Backend =
     std::is_nothrow_move_constructible_v<typename B::Address> &&
     std::is_nothrow_move_constructible_v<typename B::Event> &&
     std::constructible_from<typename B::template View<float>, const typename B::Address&, std::size_t> &&
+    std::default_initializable<typename B::template View<float>> &&
     requires(B b, typename B::DeviceMemory& memory, typename B::HostMemory& host, const typename B::HostMemory& source,
              const typename B::Address& place, typename B::Event& event, const typename B::Event& past,
              std::span<const typename B::Event* const> waits, typename B::NativeEvent native, Bytes bytes,
              QueueKind queue) {
       { b.capabilities() } -> std::convertible_to<const Capabilities&>;
 
-      // Objects. Slow (the API is called): never in the steady state.
+      // Create objects. Slow, because they call the API; never called in the steady state.
       { b.allocate(bytes) } -> std::same_as<typename B::DeviceMemory>;
       { b.allocate_host(bytes, HostKind::pinned) } -> std::same_as<typename B::HostMemory>;
       { b.address(memory, bytes, bytes) } -> std::same_as<typename B::Address>;       // memory, offset, size
@@ -94,44 +118,45 @@ concept Backend =
       { host.data() } -> std::same_as<std::byte*>;
       { source.data() } -> std::convertible_to<const std::byte*>;
 
-      // Queues a copy on h2d / d2h behind `waits`, then records the event.
+      // Queue a copy on h2d / d2h after `waits`, then record the event.
       { b.copy_to_device(place, source, bytes, bytes, waits, event) };                // to, from, from_offset, size
       { b.copy_to_host(host, bytes, place, bytes, waits, event) };                    // to, to_offset, from, size
 
-      // Queues that later work on the queue waits / records the point after all earlier work on the queue.
+      // Make later work on the queue wait for the events; record the point after all earlier work on the queue.
       { b.wait(queue, waits) };
       { b.record(queue, event) };
-      // All queued on it so far will start without any further call, now that another queue or the host waits for it.
+      // Make sure that everything queued so far starts without a further call. Called when another queue or the host
+      // waits.
       { b.flush(queue) };
 
-      // The compute queue as user code sees it; the second form of an operation.
+      // The compute queue for user code; wait list and event of the second form of an operation.
       { b.queue() } -> std::same_as<typename B::Queue&>;
       { b.wait_list(waits) } -> std::same_as<typename B::WaitList>;
-      { b.adopt(event, std::move(native)) };                                          // event := that point
+      { b.adopt(event, std::move(native)) };                                          // event = that point
 
-      // The host looks (no wait), waits for a point (throws BackendError if that work failed), for everything
-      // (returns when nothing runs any more, also after failures; throws only when the device is lost).
+      // status() does not wait. wait() waits for a point and throws BackendError if the work failed. finish() returns
+      // when nothing runs any more, also after failures, and throws only if the device is lost.
       { b.status(past) } -> std::same_as<EventStatus>;
       { b.wait(past) };
       { b.finish() };
 
-      // With timing on, events recorded from then on know their time; elapsed() is nothing where either does not.
+      // With timing on, events recorded from then on have a time. elapsed() returns nothing if either event has none.
       { b.set_timing(true) };
       { b.elapsed(past, past) } -> std::same_as<std::optional<std::chrono::nanoseconds>>;
     };
 
-/// A backend that can record what is queued and run it again as one piece. begin_capture() asks for idle queues; from
-/// then on what is queued on any of the three does not run, and the host can wait for none of it. end_capture() makes a
-/// Graph of it; launch() runs it once, behind everything queued before and before everything queued later, and may be
-/// called again. An event recorded in a capture stands for the end of its graph's latest launch; it has failed where
-/// there will be none. A Graph is nothrow-movable; it may go while it runs.
+/// A backend that can capture queued work as a graph and replay it. begin_capture() requires idle queues. From then on,
+/// work queued on any of the three queues does not run, and the host cannot wait for it. end_capture() makes a Graph of
+/// this work. launch() runs the graph once, after everything queued before and before everything queued later; it may
+/// be called repeatedly. An event recorded in a capture means the end of the latest launch of its graph; it counts as
+/// failed if there will be no launch. A Graph is nothrow-movable, and may be destroyed while it runs.
 template <class B>
 concept CapturingBackend =
     Backend<B> &&
     std::is_nothrow_move_constructible_v<typename B::Graph> &&
     requires(B b, const B& c, typename B::Graph& graph) {
       { b.begin_capture() };
-      { b.end_capture() } -> std::same_as<typename B::Graph>;  // throws BackendError: then nothing of it ever runs
+      { b.end_capture() } -> std::same_as<typename B::Graph>;  // if it throws BackendError, none of the work ever runs
       { b.launch(graph) };
       { c.capturing() } -> std::same_as<bool>;
     };

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// How a program's user says on which device to run, the same for every API.
+// Choosing the device to run on; the same for every API.
 
 #include <cstddef>
 #include <span>
@@ -13,24 +13,24 @@
 
 namespace swapmm {
 
-/// A device to choose from.
+/// A device that can be chosen.
 struct DeviceChoice {
-  std::string description;         ///< one line, for lists
-  std::vector<std::string> names;  ///< a part of any of them, in any case, names the device
-  int preference = 0;              ///< where nobody says which: the highest; the first of equal ones
-  std::string obstacle;            ///< why it cannot be used; empty: it can
+  std::string description;         ///< one line of text for lists
+  std::vector<std::string> names;  ///< a part of any of these, in upper or lower case, selects the device
+  int preference = 0;              ///< without a selection the highest one is used; the first of equal ones
+  std::string obstacle;            ///< why the device cannot be used; empty if it can
 };
 
-/// The position of the device to use. `wanted` is an index, or a part of a name; empty: the most preferred one that can
-/// be used. `api` stands in errors, `why_none` in those about an empty list. Throws UsageError, with the list, where
-/// nothing fits or more than one device does.
+/// Returns the position of the device to use. `wanted` is an index or a part of a name; if it is empty, the usable
+/// device with the highest preference is chosen. `api` appears in errors, and `why_none` in errors about an empty list.
+/// Throws UsageError with the list if no device or more than one matches.
 [[nodiscard]] SWAPMM_EXPORT std::size_t choose_device(std::span<const DeviceChoice> devices, std::string_view wanted,
                                                       std::string_view api, std::string_view why_none);
 
-/// What the environment variable SWAPMM_DEVICE says; empty where it is not set, and in set-uid programs.
+/// The value of the environment variable SWAPMM_DEVICE. Empty if it is not set, and in set-uid programs.
 [[nodiscard]] SWAPMM_EXPORT std::string device_from_environment();
 
-/// Whether `part` stands in `text`, in any case of ASCII letters.
+/// Whether `text` contains `part`; the case of ASCII letters is ignored.
 [[nodiscard]] SWAPMM_EXPORT bool contains_in_any_case(std::string_view text, std::string_view part);
 
 }  // namespace swapmm

@@ -8,28 +8,29 @@
 
 namespace swapmm {
 
-/// Why a pure function could not give what was asked: one sentence for a person, naming field, index and numbers.
+/// The reason why a pure function has no result: one sentence for people, with field, index and numbers.
 struct Problem {
   std::string message;  ///< the sentence
 };
 
-/// A value, or the Problem that prevented it. The pure layers return this; the facade turns it into exceptions.
+/// A value, or the Problem that prevented it. The pure layers return this type; the facade turns problems into
+/// exceptions.
 template <class T>
 class [[nodiscard]] Result {
  public:
   /// @{
-  /// From either, so that a function can return it as it is.
+  /// Implicit, so that a function can return a value or a Problem.
   Result(T value) : content_(std::in_place_index<0>, std::move(value)) {}            // NOLINT(*-explicit-*)
   Result(Problem problem) : content_(std::in_place_index<1>, std::move(problem)) {}  // NOLINT(*-explicit-*)
   /// @}
 
   /// True for a value, false for a Problem.
   [[nodiscard]] bool has_value() const { return content_.index() == 0; }
-  /// has_value()
+  /// The same as has_value().
   explicit operator bool() const { return has_value(); }
 
   /// @{
-  /// The value. Only with has_value(): asserted, and undefined without assertions.
+  /// The value. Requires has_value(); this is asserted, and undefined behaviour without assertions.
   T& value() & {
     assert(has_value());
     return *std::get_if<0>(&content_);
@@ -49,7 +50,7 @@ class [[nodiscard]] Result {
   const T* operator->() const { return &value(); }
   /// @}
 
-  /// The Problem. Only without has_value(), as above.
+  /// The Problem. Requires !has_value(), which is asserted, too.
   [[nodiscard]] const Problem& problem() const {
     assert(!has_value());
     return *std::get_if<1>(&content_);

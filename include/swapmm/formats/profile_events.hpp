@@ -9,10 +9,10 @@
 
 namespace swapmm {
 
-/// Writes profiles in the trace event format (JSON), which chrome://tracing and ui.perfetto.dev open: each profile a
+/// Writes profiles in the trace event format (JSON), which chrome://tracing and ui.perfetto.dev open. Each profile is a
 /// process, with a thread for each lane, counters of the bytes taken and of the budget, and an instant event at the end
-/// of each iteration. Times are in microseconds with three decimals. Where something began before a profile's time 0,
-/// all profiles begin as much later, since viewers know no time below 0.
+/// of each iteration. Times are in microseconds with three decimals. Viewers do not show negative times; if something
+/// began before a profile's time 0, all profiles are shifted.
 SWAPMM_EXPORT void write_trace_events(std::ostream& out, std::span<const Profile> profiles);
 
 }  // namespace swapmm

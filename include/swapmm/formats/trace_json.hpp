@@ -10,15 +10,15 @@
 
 namespace swapmm {
 
-/// Reads one text of format `swapmm-trace` (docs/formats.md), to the end of the stream, and checks it with
-/// check_trace(). A Problem names field and index. Linear; at most about four times the size of the text in memory
-/// (the text itself not counted), up to eight times where the stream cannot tell its length, as a pipe.
+/// Reads a trace in format `swapmm-trace` (docs/formats.md) to the end of the stream, and checks it with check_trace().
+/// A Problem names field and index. Linear time. Takes at most about four times the size of the text in memory, in
+/// addition to the text; up to eight times if the stream does not know its length, as a pipe.
 [[nodiscard]] SWAPMM_EXPORT Result<Trace> read_trace(std::istream& in);
-/// The same, of a text in memory.
+/// The same, from a text in memory.
 [[nodiscard]] SWAPMM_EXPORT Result<Trace> read_trace(std::string_view text);
 
-/// Writes what read_trace() reads back as an equal trace, one tensor or operation a line. Names that are not UTF-8
-/// or too long are made so (U+FFFD, cut at limits::name_bytes). Whether writing succeeded, the stream knows.
+/// Writes a trace so that read_trace() gives an equal one, with one tensor or operation per line. In names, bytes that
+/// are not UTF-8 become U+FFFD, and what exceeds limits::name_bytes is cut. Check the stream for errors afterwards.
 SWAPMM_EXPORT void write_trace(std::ostream& out, const Trace& trace);
 
 }  // namespace swapmm

@@ -14,76 +14,79 @@
 
 namespace swapmm {
 
-/// How long the value of a tensor lives, as far as the program says so.
+/// How long the value of a tensor lives.
 enum class Lifetime : std::uint8_t {
-  observed,   ///< until the next iteration, unless each observed iteration starts by writing it whole
+  observed,   ///< until the next iteration, unless each observed iteration begins by writing all of it
   transient,  ///< dead at the end of each iteration, from the first one on
-  kept,       ///< survives each iteration, though observed ones start by writing it whole
+  kept,       ///< survives each iteration, even if observed iterations begin by writing all of it
 };
-inline constexpr Lifetime persistent = Lifetime::observed;  ///< the default: as the program is seen to use it
-inline constexpr Lifetime transient = Lifetime::transient;  ///< Lifetime::transient, to say less at each tensor
-inline constexpr Lifetime kept = Lifetime::kept;            ///< Lifetime::kept, likewise
+inline constexpr Lifetime persistent = Lifetime::observed;  ///< default: as observed
+inline constexpr Lifetime transient = Lifetime::transient;  ///< short for Lifetime::transient
+inline constexpr Lifetime kept = Lifetime::kept;            ///< short for Lifetime::kept
 
 /// How data moves while no plan is followed.
 enum class DemandMode : std::uint8_t {
-  least_recently_used,  ///< what is not needed stays until its room is
-  per_operation,        ///< each bundle in before its operation, out after it: the method's own way of observing
+  least_recently_used,  ///< a tensor stays until its room is needed; the least recently used one goes first
+  per_operation,        ///< swaps each bundle in before its operation and out after it, as in the original method
 };
 
-/// Of one manager. Environment variables do not change them.
+/// Options for one MemoryManager. Environment variables do not change them.
 struct Options {
-  /// Bytes on the device that the manager may use, taken when it is made. 0: what the backend has for a default. CUDA
-  /// takes what is free less a reserve; OpenCL, which cannot ask what is free, has none: required there.
+  /// Device memory that the manager may use, in bytes. It is allocated when the manager is created. 0 selects the
+  /// backend's default. The default on CUDA is the free memory less a reserve. OpenCL cannot tell how much memory is
+  /// free and has no default, so a value is required there.
   Bytes device_budget;
-  /// Bytes of page-locked host memory; beyond it values lie in pageable memory. Default: no limit.
+  /// Most page-locked host memory, in bytes. Further values lie in pageable memory. Default: no limit.
   Bytes pinned_budget{std::numeric_limits<std::uint64_t>::max()};
-  /// Bytes of host memory in all. Default: no limit.
+  /// Most host memory in total, in bytes. Default: no limit.
   Bytes host_budget{std::numeric_limits<std::uint64_t>::max()};
-  /// Points per queue by which the host may run ahead of the device while no plan is followed. At least 8.
+  /// Number of points per queue by which the host may run ahead of the device while no plan is followed. At least 8.
   std::size_t queue_depth = 1024;
-  /// Iterations by which the host may run ahead of the device while a plan is followed: 1 to 3.
+  /// Number of iterations by which the host may run ahead of the device while a plan is followed: 1 to 3.
   std::size_t run_ahead = 2;
   /// How data moves while no plan is followed.
   DemandMode demand_mode = DemandMode::least_recently_used;
-  /// Checks what operations really access against what they declare, by poison and hashes. Very slow: copies each
-  /// resident tensor before and after each operation, and follows no plan. For debugging.
+  /// Compares what operations access with what they declare, by poison and hashes. For debugging. Very slow: it copies
+  /// each resident tensor before and after each operation, and no plan is followed.
   bool check_access = false;
-  /// Overwrites what tensors lay in with zeros before it goes back to the driver and to the host's allocator: at the
-  /// manager's end, with set_budget(), and where kept host memory is given up. Costs a copy of the whole budget to the
-  /// device each time, and a block of host memory for as long as the manager lives; nothing while operations run.
+  /// Overwrites the memory of tensors with zeros before it goes back to the driver and to the host's allocator: when
+  /// the manager is destroyed, in set_budget(), and when host memory kept for reuse is freed. Each time costs a copy of
+  /// the whole budget to the device. A block of host memory is used as long as the manager exists. There is no cost
+  /// while operations run.
   bool scrub = false;
 };
 
 /// When plans are made.
 enum class Planning : std::uint8_t {
-  immediate,  ///< at the start of the iteration after the last observed one, by the calling thread
-  deferred,   ///< by whoever takes Scheduler::planning_job(); observation goes on until it is done
+  immediate,  ///< in the calling thread, at the start of the iteration after the last observed one
+  deferred,   ///< in the thread that takes Scheduler::planning_job(); observation continues until it is done
 };
 
-/// Of one scheduler.
+/// Options for one Scheduler.
 struct SchedulerOptions {
-  /// Equal iterations to observe before a plan is made. 0: never plan.
+  /// Number of equal iterations to observe before a plan is made. 0: never make a plan.
   std::size_t observe = 2;
-  /// By name, see planners(). An unknown one makes no plan, and a note in the report.
+  /// Name of the planner, see planners(). With an unknown name no plan is made, and the report has a note.
   std::string planner = "best";
-  /// When, and by which thread, plans are made.
+  /// When plans are made, and by which thread.
   Planning planning = Planning::immediate;
-  /// Longest cycle of different iterations that becomes one plan. At least 1.
+  /// Longest cycle of different iterations that becomes one plan, in iterations. At least 1.
   std::size_t max_period = 4;
-  /// Sequences remembered per iteration name; the one unused for longest goes.
+  /// Number of sequences remembered per iteration name. The one unused for longest is dropped.
   std::size_t max_sequences = 16;
-  /// Link speeds to plan with. Default: as observed. The budget and the alignment are always the manager's.
+  /// Link speeds to plan with. Default: as observed. Budget and alignment are always the manager's.
   std::optional<Machine> machine{};
-  /// How long a planner that searches may take for a plan, by the clock. 0: a set number of steps, so that the same
-  /// observed times give the same plan.
+  /// Longest time that a planner that searches may take for a plan, by the clock. 0: a fixed number of steps instead,
+  /// so that the same observed times give the same plan.
   std::chrono::milliseconds planning_time{0};
-  /// Of so many rounds that follow a plan, one has its operations and copies timed. 0: none, and no plan is made anew.
+  /// One in this many rounds that follow a plan has its operations and copies timed. 0: none, and plans are never
+  /// remade.
   std::size_t sample_every = 64;
-  /// A plan is made anew where its round takes so much more or less than predicted, relative to that: 0.1 is 10 %.
-  /// 0: never.
+  /// A plan is remade if the time of its rounds differs from the prediction by more than this fraction of the
+  /// prediction: 0.1 is 10 %. 0: never.
   double replan_above = 0.1;
-  /// Rounds of a new plan after which the faster of it and what was before stays. The first two do not count: they
-  /// carry the move to it. 0: a new plan stays.
+  /// Number of rounds of a new plan after which the faster of it and the previous state is kept. The first two rounds
+  /// do not count, because they include the move to the plan. 0: a new plan is always kept.
   std::size_t trial_iterations = 4;
 };
 

@@ -13,68 +13,69 @@
 
 namespace swapmm {
 
-/// Time for which an operation keeps the computation waiting, as the plan predicts.
+/// A stall: an operation waits for a copy, for a time that the plan predicts.
 struct StallSummary {
-  std::string what;                  ///< operation, and the copy that it waits for
-  std::chrono::nanoseconds time{0};  ///< in each cycle
+  std::string what;                  ///< the operation, and the copy that it waits for
+  std::chrono::nanoseconds time{0};  ///< stall time in each cycle
 };
 
-/// What became of a plan.
+/// The state of a plan.
 enum class PlanState : std::uint8_t {
-  on_trial,  ///< followed, and measured against what was before
+  on_trial,  ///< followed, and compared with the previous state
   settled,   ///< followed
-  left,      ///< on demand is faster: not followed
+  left,      ///< not followed, because swapping on demand is faster
 };
 
-/// What a plan that is known is for, what it predicts, and what was measured.
+/// Summary of one plan: what it is for, what it predicts, and what was measured.
 struct PlanSummary {
-  std::string iteration;                 ///< name
-  std::string planner;                   ///< who made it
-  std::size_t operations = 0;            ///< of one cycle
-  std::size_t iterations_per_cycle = 1;  ///< more than 1 where different iterations take turns
-  Prediction predicted;                  ///< of one cycle
+  std::string iteration;                 ///< name of the iteration
+  std::string planner;                   ///< name of the planner
+  std::size_t operations = 0;            ///< number of operations in one cycle
+  std::size_t iterations_per_cycle = 1;  ///< more than 1 if different iterations alternate
+  Prediction predicted;                  ///< for one cycle
   PlanState state = PlanState::settled;  ///< whether it is followed
-  /// One cycle by the plan, and the same on demand, as last measured on the device: medians of a few. 0: not known.
+  /// Time of one cycle with the plan, as last measured on the device: the median of a few. 0: not known.
   std::chrono::nanoseconds measured{0};
-  std::chrono::nanoseconds on_demand{0};  ///< see measured
-  std::size_t stalled_operations = 0;     ///< that wait for copies
-  std::vector<StallSummary> stalls;       ///< the longest of them, at most 5
+  std::chrono::nanoseconds on_demand{0};  ///< the same without a plan
+  std::size_t stalled_operations = 0;     ///< number of operations that wait for copies
+  std::vector<StallSummary> stalls;       ///< the longest stalls, at most 5
 };
 
-/// What a manager did since it was made. Counts and bytes are exact; times are the device's own, in nanoseconds.
+/// What a manager has done since it was created. Counts and bytes are exact. Times are the device's own, in
+/// nanoseconds.
 struct Report {
-  std::string device;                      ///< name, as the driver says
-  bool host_shares_memory = false;         ///< swapping works and saves nothing
-  Bytes device_budget;                     ///< as set now, rounded down to the alignment
-  std::uint64_t budget_changes = 0;        ///< times that set_budget() made it another one
-  Bytes device_used;                       ///< taken now, as queued so far; sizes rounded up to the alignment
-  Bytes device_peak;                       ///< most of it at one time; never above the budget of then
-  Bytes host_used;                         ///< host memory taken for values: what is kept for reuse too, slabs whole
-  Bytes host_peak;                         ///< most of it at one time
-  Bytes pinned_used;                       ///< what of host_used is page-locked
-  std::size_t pinned_slabs = 0;            ///< pieces that pinned_used lies in; 0 where each block is taken by itself
-  std::size_t tensors = 0;                 ///< that exist now
-  std::uint64_t operations = 0;            ///< run so far
-  std::uint64_t iterations_on_demand = 0;  ///< ended, and not by a plan from its first operation to its end
-  std::uint64_t iterations_followed = 0;   ///< ended, and by a plan from its first operation to its end
-  std::uint64_t divergences = 0;           ///< times a plan was left because the program did something else
-  std::string last_divergence;             ///< what it did
-  std::uint64_t plan_starts = 0;           ///< times a plan was begun
-  Bytes start_h2d;                         ///< moved to make the residency what a plan starts from
-  Bytes start_d2h;                         ///< the same, to the host
-  std::uint64_t swap_ins = 0;              ///< copies to the device
-  std::uint64_t swap_outs = 0;             ///< copies to the host, those for downloads included
-  Bytes h2d;                               ///< bytes of the copies to the device
-  Bytes d2h;                               ///< bytes of the copies to the host
-  std::uint64_t queue_waits = 0;           ///< waits of a queue for another one
-  std::uint64_t host_waits = 0;            ///< waits of the host for the device
-  std::vector<PlanSummary> plans;          ///< that are known now; of each iteration name the last used first
-  std::uint64_t sampled_rounds = 0;        ///< of plans, in which operations and copies were timed
-  std::uint64_t plans_remade = 0;          ///< planners asked again, because a prediction was off
-  std::vector<std::string> notes;          ///< plans refused, not made or left, and why; the last 16
+  std::string device;                      ///< name of the device, from the driver
+  bool host_shares_memory = false;         ///< true: swapping works, but saves no memory
+  Bytes device_budget;                     ///< current budget, rounded down to the alignment
+  std::uint64_t budget_changes = 0;        ///< how often set_budget() changed the budget
+  Bytes device_used;                       ///< bytes taken by the work queued so far; sizes rounded up to the alignment
+  Bytes device_peak;                       ///< largest device_used so far; never above the budget at that time
+  Bytes host_used;                         ///< host memory for values, including memory kept for reuse and whole slabs
+  Bytes host_peak;                         ///< largest host_used so far
+  Bytes pinned_used;                       ///< the page-locked part of host_used
+  std::size_t pinned_slabs = 0;            ///< number of slabs in pinned_used; 0 if each block is allocated separately
+  std::size_t tensors = 0;                 ///< number of tensors that exist now
+  std::uint64_t operations = 0;            ///< number of operations run so far
+  std::uint64_t iterations_on_demand = 0;  ///< ended iterations that did not follow a plan from begin to end
+  std::uint64_t iterations_followed = 0;   ///< ended iterations that followed a plan from begin to end
+  std::uint64_t divergences = 0;           ///< how often a plan was left because the program did something else
+  std::string last_divergence;             ///< what the program did the last time
+  std::uint64_t plan_starts = 0;           ///< how often a plan was begun
+  Bytes start_h2d;                         ///< bytes copied to the device to reach the initial state of plans
+  Bytes start_d2h;                         ///< the same, copied to the host
+  std::uint64_t swap_ins = 0;              ///< number of copies to the device
+  std::uint64_t swap_outs = 0;             ///< number of copies to the host, including those for downloads
+  Bytes h2d;                               ///< bytes copied to the device
+  Bytes d2h;                               ///< bytes copied to the host
+  std::uint64_t queue_waits = 0;           ///< number of waits of one queue for another
+  std::uint64_t host_waits = 0;            ///< number of waits of the host for the device
+  std::vector<PlanSummary> plans;          ///< current plans; for each iteration name the last used first
+  std::uint64_t sampled_rounds = 0;        ///< rounds of plans in which operations and copies were timed
+  std::uint64_t plans_remade = 0;          ///< how often a plan was remade because a prediction was wrong
+  std::vector<std::string> notes;          ///< reasons why plans were refused, not made or left; the last 16
 };
 
-/// A table for a person.
+/// Writes the report as a table for people.
 SWAPMM_EXPORT std::ostream& operator<<(std::ostream& out, const Report& report);
 
 }  // namespace swapmm

@@ -13,32 +13,32 @@ namespace swapmm {
 
 /// One access of a tensor.
 struct Use {
-  OperationId operation{};       ///< by which operation
-  Access access = Access::read;  ///< in which way
+  OperationId operation{};       ///< the operation
+  Access access = Access::read;  ///< how it accesses the tensor
 };
 
-/// When values live, on the circle of operations 0 .. n-1 that an iteration is.
+/// When values are live in an iteration, which is a circle of operations 0 .. n-1.
 struct Liveness {
-  /// For each tensor its uses in ascending order of operation. An unused tensor has none.
+  /// For each tensor its uses, in ascending order of operation. Empty for an unused tensor.
   std::vector<std::vector<Use>> uses;
-  /// For each operation the sum of the bytes of the tensors that must be somewhere while it runs: its bundle, and
-  /// every tensor whose value is needed by a later operation, a host read, or (persistent) the next iteration. An
-  /// input counts from its first use on: before that, its value is the host's alone. A value that the next access
-  /// overwrites is dead, also across the wrap, and a tensor that nothing uses or reads never counts.
+  /// For each operation the live bytes while it runs: the sum of the sizes of its bundle and of every tensor whose
+  /// value is needed by a later operation, by a host read, or (persistent) by the next iteration. An input counts from
+  /// its first use on; before that, only the host has its value. A value that the next access overwrites is dead, also
+  /// across the iteration's end. A tensor that nothing uses or reads never counts.
   std::vector<Bytes> live;
-  /// The most of `live`; what an unlimited device needs when nothing is kept longer than necessary.
+  /// The largest value of `live`: the memory that is needed without swapping if no value is kept longer than necessary.
   Bytes peak;
-  /// The largest bundle: no budget below it can work.
+  /// Size of the largest bundle. No smaller budget can work.
   Bytes largest_bundle;
-  OperationId largest_bundle_operation{};  ///< whose bundle that is; of several, the first
+  OperationId largest_bundle_operation{};  ///< the first operation with a bundle of that size
 };
 
-/// Sizes are rounded up to `alignment`, which is one that check_machine() accepts. Linear in the size of the trace,
-/// but for sorting the host reads of each tensor.
+/// Computes the liveness of a trace. Sizes are rounded up to `alignment`, which must be one that check_machine()
+/// accepts. Linear in the size of the trace, except for sorting the host reads of each tensor.
 [[nodiscard]] SWAPMM_EXPORT Liveness analyze_liveness(const Trace& trace, Bytes alignment);
 
-/// The tensors that make up Liveness::live of that operation, ascending: what must be somewhere while it runs. Linear
-/// in the size of the trace.
+/// The tensors that are live while the operation runs, ascending. Their sizes add up to Liveness::live of that
+/// operation. Linear in the size of the trace.
 [[nodiscard]] SWAPMM_EXPORT std::vector<TensorId> tensors_live_at(const Trace& trace, const Liveness& liveness,
                                                                   OperationId operation);
 

@@ -15,14 +15,14 @@
 
 namespace swapmm {
 
-/// How the value of a tensor lives over the iterations.
+/// How long the value of a tensor lives.
 enum class TensorKind : std::uint8_t {
   persistent,  ///< survives from one iteration to the next (weights, optimizer state)
   input,       ///< the host gives a new value in each iteration; dead after its last use in the iteration
   transient,   ///< dead before its first and after its last use in the iteration
 };
 
-/// As it stands in trace files.
+/// The name of the kind in trace files.
 [[nodiscard]] constexpr std::string_view to_string(TensorKind kind) {
   switch (kind) {
     case TensorKind::persistent: return "persistent";
@@ -32,39 +32,39 @@ enum class TensorKind : std::uint8_t {
   return "unknown";
 }
 
-/// One tensor of a trace: a size, and how its value lives.
+/// One tensor of a trace.
 struct TraceTensor {
-  std::string name;                         ///< for persons; any text, need not be unique
+  std::string name;                         ///< for people; any text, need not be unique
   Bytes bytes;                              ///< the size, without padding
-  TensorKind kind = TensorKind::transient;  ///< how its value lives
+  TensorKind kind = TensorKind::transient;  ///< how long its value lives
   /// For an input: the operation before which the host gives the value. 0 for all other kinds.
   std::uint32_t available_from = 0;
 
   friend bool operator==(const TraceTensor&, const TraceTensor&) = default;
 };
 
-/// One unit operation. Its bundle is the union of the three lists; a tensor stands in one of them at most.
+/// One unit operation. Its bundle is the union of the three lists. A tensor is in at most one of them.
 struct TraceOperation {
-  std::string name;                      ///< for persons
-  std::chrono::nanoseconds duration{0};  ///< what it takes on the device; not negative
-  std::vector<TensorId> reads;           ///< needs the value and leaves it
-  std::vector<TensorId> writes;          ///< gives it a whole new value
-  std::vector<TensorId> updates;         ///< needs the value and changes it in place
+  std::string name;                      ///< for people
+  std::chrono::nanoseconds duration{0};  ///< time on the device; not negative
+  std::vector<TensorId> reads;           ///< tensors whose value it needs and leaves unchanged
+  std::vector<TensorId> writes;          ///< tensors to which it gives a whole new value
+  std::vector<TensorId> updates;         ///< tensors whose value it needs and changes in place
 
   friend bool operator==(const TraceOperation&, const TraceOperation&) = default;
 };
 
-/// The host reads the value that `tensor` has after that operation.
+/// A read by the host, of the value that `tensor` has after an operation.
 struct HostRead {
-  TensorId tensor{};              ///< whose value
-  OperationId after_operation{};  ///< the value it has when that one has ended
+  TensorId tensor{};              ///< the tensor
+  OperationId after_operation{};  ///< the host reads the value that the tensor has when this operation has ended
 
   friend bool operator==(const HostRead&, const HostRead&) = default;
 };
 
-/// One iteration of a program as observed, whoever recorded it: plain data, format `swapmm-trace` version 1.
+/// One observed iteration of a program, as plain data. Its file format is `swapmm-trace` version 1.
 struct Trace {
-  std::string name;                        ///< of the iteration
+  std::string name;                        ///< name of the iteration
   std::vector<TraceTensor> tensors;        ///< a tensor's id is its position
   std::vector<TraceOperation> operations;  ///< in the order in which they run
   std::vector<HostRead> host_reads;        ///< in any order
@@ -72,7 +72,7 @@ struct Trace {
   friend bool operator==(const Trace&, const Trace&) = default;
 };
 
-/// How an operation accesses a tensor of its bundle: see TraceOperation.
+/// How an operation accesses a tensor of its bundle. See TraceOperation.
 enum class Access : std::uint8_t { read, write, update };
 
 /// Calls visit(TensorId, Access) for each tensor of the operation's bundle: reads, then writes, then updates.
@@ -83,15 +83,17 @@ void for_each_access(const TraceOperation& operation, Visit&& visit) {
   for (const TensorId id : operation.updates) visit(id, Access::update);
 }
 
-/// Everything docs/formats.md asks of a trace that its structure alone does not give: at least one operation, counts
-/// within the limits of ir/limits.hpp, ids in range, a tensor at most once in a bundle, durations not negative,
-/// available_from in range, only for inputs, and no access before it, a transient written before it is read, host
-/// reads of values that exist, the sum of all sizes and that of all durations (in nanoseconds) below 2^62.
-/// Every function of ir/ and plan/ that takes a trace expects one that passed. Linear in the size of the trace.
+/// Checks the rules of docs/formats.md for traces. There is at least one operation; counts are within the limits of
+/// ir/limits.hpp; ids are in range; a tensor is at most once in a bundle; durations are not negative; only inputs have
+/// an available_from, which is in range and not after an access; a transient is written before it is read; host reads
+/// find a value; the sum of all sizes and the sum of all durations (in nanoseconds) are below 2^62.
+///
+/// Every function of ir/ and plan/ that takes a trace expects one that passed this check. Linear in the size of the
+/// trace.
 [[nodiscard]] SWAPMM_EXPORT Check check_trace(const Trace& trace);
 
-/// SHA-256 in lower-case hex over sizes, kinds and bundles: the identity of a program. Names and durations are
-/// not part of it.
+/// The digest that identifies a program: SHA-256 in lower-case hex over sizes, kinds and bundles. Names and durations
+/// are not part of it.
 [[nodiscard]] SWAPMM_EXPORT std::string digest(const Trace& trace);
 
 }  // namespace swapmm

@@ -83,6 +83,8 @@ class Address {
  public:
   [[nodiscard]] std::byte* data() const { return data_; }  ///< on the device
   [[nodiscard]] Bytes size() const { return size_; }       ///< of the place
+  /// data(), for Operation::argument(). Refers to this object.
+  [[nodiscard]] Argument argument() const { return Argument(data_); }
 
  private:
   friend class Backend;
@@ -99,6 +101,8 @@ class View {
   using value_type = T;  ///< of an element
   /// The first `count` elements at that address.
   View(const Address& address, std::size_t count) : data_(reinterpret_cast<T*>(address.data())), count_(count) {}
+  /// Empty: no elements, data() is null.
+  View() = default;
 
   [[nodiscard]] T* data() const { return data_; }                         ///< on the device
   [[nodiscard]] std::size_t size() const { return count_; }               ///< elements
@@ -108,8 +112,8 @@ class View {
   operator T*() const { return data_; }  // NOLINT(*-explicit-*): see above
 
  private:
-  T* data_;
-  std::size_t count_;
+  T* data_ = nullptr;
+  std::size_t count_ = 0;
 };
 
 /// A slot for a point in a stream: an event without times, and one with times where those were asked for.

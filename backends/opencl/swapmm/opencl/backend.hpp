@@ -67,6 +67,8 @@ class Address {
  public:
   [[nodiscard]] cl_mem buffer() const { return buffer_.get(); }  ///< no reference of the caller's own
   [[nodiscard]] Bytes size() const { return size_; }             ///< of the place
+  /// buffer(), for Operation::argument(). Refers to this object.
+  [[nodiscard]] Argument argument() const { return Argument(buffer_.object()); }
 
  private:
   friend class Backend;
@@ -83,14 +85,16 @@ class View {
   using value_type = T;  ///< of an element
   /// The first `count` elements at that address.
   View(const Address& address, std::size_t count) : buffer_(address.buffer()), count_(count) {}
+  /// Empty: no elements, buffer() is null.
+  View() = default;
 
   [[nodiscard]] cl_mem buffer() const { return buffer_; }                 ///< no reference of the caller's own
   [[nodiscard]] std::size_t size() const { return count_; }               ///< elements
   [[nodiscard]] std::size_t bytes() const { return count_ * sizeof(T); }  ///< of the elements
 
  private:
-  cl_mem buffer_;
-  std::size_t count_;
+  cl_mem buffer_ = nullptr;
+  std::size_t count_ = 0;
 };
 
 /// A slot for a cl_event.

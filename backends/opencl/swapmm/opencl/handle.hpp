@@ -57,6 +57,8 @@ class Handle {
 
   /// The object, or null; no reference of the caller's own.
   [[nodiscard]] T get() const { return object_; }
+  /// Where get() is stored: for clSetKernelArg.
+  [[nodiscard]] const T& object() const { return object_; }
   /// It holds one.
   explicit operator bool() const { return object_ != nullptr; }
   /// Hands the reference to the caller.

@@ -69,6 +69,17 @@ Range::Range(std::initializer_list<std::size_t> sizes) : dimensions_(static_cast
   std::copy(sizes.begin(), sizes.end(), sizes_.begin());
 }
 
+Range Range::of(const Shape& shape) {
+  Range range;
+  if (shape.rank() > range.sizes_.size()) {
+    throw UsageError("a kernel has at most 3 dimensions of work items, and this shape has " +
+                     std::to_string(shape.rank()) + " extents (" + shape.text() + "): reshape the tensor");
+  }
+  range.dimensions_ = static_cast<cl_uint>(shape.rank());
+  for (std::size_t i = 0; i < shape.rank(); ++i) range.sizes_[i] = shape[shape.rank() - 1 - i];
+  return range;
+}
+
 void Kernel::enqueue(cl_command_queue queue, const Range& global, const Range& local) const {
   const cl_int status = clEnqueueNDRangeKernel(queue, kernel_.get(), global.dimensions(), nullptr, global.data(),
                                                local.data(), 0, nullptr, nullptr);

@@ -17,6 +17,7 @@
 #include <swapmm/layout.hpp>
 #include <swapmm/opencl/backend.hpp>
 #include <swapmm/opencl/status.hpp>
+#include <swapmm/tensor.hpp>
 
 namespace swapmm::opencl {
 
@@ -41,6 +42,9 @@ class Range {
   Range() = default;
   /// Throws UsageError for more than 3.
   SWAPMM_EXPORT Range(std::initializer_list<std::size_t> sizes);  // NOLINT(*-explicit-*)
+  /// A work item per element of a tensor of that shape: get_global_id(0) counts along the last extent, which is
+  /// contiguous, get_global_id(1) along the one before it. Throws UsageError for more than 3 extents.
+  [[nodiscard]] SWAPMM_EXPORT static Range of(const Shape& shape);
   /// 0 for an empty one.
   [[nodiscard]] cl_uint dimensions() const { return dimensions_; }
   /// As the API takes it; null for an empty one.
@@ -54,9 +58,9 @@ class Range {
 /// One kernel of a Program. Its arguments are those of the last set(); not for two threads at once.
 class SWAPMM_EXPORT Kernel {
  public:
-  /// All arguments in order: op[tensor] (its cl_mem), argument(op[tensor], tensor) (a view with its layout), or plain
-  /// values of the kernel's own type (std::int64_t for long). Throws BackendError where their number does not fit the
-  /// kernel, and where the driver sees that size or kind do not: not every driver looks.
+  /// All arguments in order: op[tensor] or op.argument(tensor) (its cl_mem), argument(op[tensor], tensor) (a view with
+  /// its layout), or plain values of the kernel's own type (std::int64_t for long). Throws BackendError where their
+  /// number does not fit the kernel, and where the driver sees that size or kind do not: not every driver looks.
   template <class... Arguments>
   Kernel& set(const Arguments&... arguments) {
     cl_uint index = 0;
@@ -87,6 +91,7 @@ class SWAPMM_EXPORT Kernel {
   void set_one(cl_uint& index, const View<T>& view) {
     set_raw(index, view.buffer());
   }
+  void set_one(cl_uint& index, const Argument& argument) { set_bytes(index, argument.size(), argument.data()); }
   void set_one(cl_uint& index, const ViewArgument& view) {
     set_raw(index, view.buffer);
     set_raw(index, view.layout);
@@ -96,7 +101,10 @@ class SWAPMM_EXPORT Kernel {
   void set_one(cl_uint& index, const T& value) { set_raw(index, value); }
   template <class T>
   void set_raw(cl_uint& index, const T& value) {
-    const cl_int status = clSetKernelArg(kernel_.get(), index, sizeof value, &value);
+    set_bytes(index, sizeof value, &value);
+  }
+  void set_bytes(cl_uint& index, std::size_t size, const void* value) {
+    const cl_int status = clSetKernelArg(kernel_.get(), index, size, value);
     if (status != CL_SUCCESS) refuse(status, "clSetKernelArg, argument " + std::to_string(index));
     ++index;
   }

@@ -61,6 +61,10 @@ class Faulty {
       object_.use();
       return object_.inner;
     }
+    [[nodiscard]] Argument argument() const requires requires(const typename B::Address& address) {
+      address.argument();
+    }
+    { return inner().argument(); }
 
    private:
     friend class Faulty;
@@ -83,6 +87,7 @@ class Faulty {
 
   template <class T>
   struct View : B::template View<T> {
+    View() = default;
     View(const Address& address, std::size_t count) : B::template View<T>(address.inner(), count) {}
   };
 

@@ -92,6 +92,8 @@ class Address {
   [[nodiscard]] std::size_t size() const { return place_.size; }
   [[nodiscard]] std::uint64_t bytes() const { return place_.size; }
   /// @}
+  /// data(), for Operation::argument(). Refers to this object.
+  [[nodiscard]] Argument argument() const { return Argument(place_.data); }
   /// For Touch.
   [[nodiscard]] const Place& place() const { return place_; }
 
@@ -109,6 +111,8 @@ class View {
  public:
   /// The first `count` elements at that address.
   View(const Address& address, std::size_t count) : place_(address.place()), count_(count) {}
+  /// Empty: no elements, data() is null.
+  View() = default;
 
   /// The number of elements.
   [[nodiscard]] std::size_t size() const { return count_; }
@@ -126,7 +130,7 @@ class View {
 
  private:
   Place place_;
-  std::size_t count_;
+  std::size_t count_ = 0;
 };
 
 /// A slot for a point in a queue.

@@ -19,11 +19,11 @@
 #include <swapmm/interface/report.hpp>
 #include <swapmm/runtime/book/program_book.hpp>
 #include <swapmm/runtime/core/budget_change.hpp>
-#include <swapmm/runtime/core/capturing.hpp>
-#include <swapmm/runtime/core/course.hpp>
-#include <swapmm/runtime/core/entry.hpp>
+#include <swapmm/runtime/core/gate.hpp>
 #include <swapmm/runtime/core/host_access.hpp>
-#include <swapmm/runtime/core/parts.hpp>
+#include <swapmm/runtime/core/iteration_capture.hpp>
+#include <swapmm/runtime/core/plan_controller.hpp>
+#include <swapmm/runtime/core/session_state.hpp>
 #include <swapmm/runtime/moves/access_check.hpp>
 #include <swapmm/runtime/values/bundle.hpp>
 #include <swapmm/runtime/values/messages.hpp>
@@ -62,28 +62,29 @@ class Core : public std::enable_shared_from_this<Core<B>> {
   /// close().
   void destroy(Rec& record) noexcept {
     if (!gate_.try_enter()) {
-      Rec* first = dead_.load(std::memory_order_relaxed);
+      Rec* first = deferred_destroys_.load(std::memory_order_relaxed);
       do {
-        record.next_dead.store(first, std::memory_order_relaxed);
-      } while (!dead_.compare_exchange_weak(first, &record, std::memory_order_release, std::memory_order_relaxed));
+        record.next_deferred_destroy.store(first, std::memory_order_relaxed);
+      } while (!deferred_destroys_.compare_exchange_weak(first, &record, std::memory_order_release,
+                                                         std::memory_order_relaxed));
       return;
     }
     if (!closed()) {
-      bury_waiting();
-      bury(record);
+      reclaim_deferred();
+      reclaim(record);
     }
     gate_.leave();
   }
 
   [[nodiscard]] bool closed() const { return closed_.load(std::memory_order_acquire); }
   /// For tests, which look from within a call; null once closed.
-  [[nodiscard]] const Parts<B>* parts() const { return inside_.get(); }
+  [[nodiscard]] const SessionState<B>* session_state() const { return inside_.get(); }
 
   // ---- iterations
 
   void begin_iteration(std::string_view name) {
     const Entry entry(*this);
-    translate({"beginning iteration ", name}, [&] { inside_->course.begin(name); });
+    translate({"beginning iteration ", name}, [&] { inside_->controller.begin(name); });
   }
 
   void end_iteration() noexcept {
@@ -153,7 +154,9 @@ class Core : public std::enable_shared_from_this<Core<B>> {
 
   [[nodiscard]] Current& current() { return current_; }
   [[nodiscard]] B& backend() { return inside_->store.backend; }
-  [[nodiscard]] bool in_bundle(const Rec& record) const { return record.stamp == stamp_; }
+  [[nodiscard]] bool in_bundle(const TensorKey<B>& tensor) const {
+    return tensor.record->stamp == stamp_ && tensor.record->serial == tensor.serial;
+  }
   /// The address of a part of a tensor of the current bundle.
   const typename B::Address& address(const Rec& record, Bytes offset, Bytes size) {
     if (offset.value == 0 && size == record.bytes) return *record.device.address;
@@ -164,18 +167,18 @@ class Core : public std::enable_shared_from_this<Core<B>> {
     });
   }
 
-  /// The callable has queued its work. `record_point` records the point behind it in the slot's event. `only_teller`:
-  /// no other point tells how the work ended, for it may be on any queue.
+  /// The callable has queued its work. `record_point` records the point behind it in the slot's event.
+  /// `sole_status_source`: no other point tells how the work ended, for it may be on any queue.
   template <class Record>
-  void complete(Record&& record_point, bool only_teller = false) {
+  void complete(Record&& record_point, bool sole_status_source = false) {
     try {
-      const bool recorded = finish_operation(std::forward<Record>(record_point), only_teller);
+      const bool recorded = finish_operation(std::forward<Record>(record_point), sole_status_source);
       // The operation is booked: what fails from here on is the next call's error, not this operation's.
       try {
         after_operation();
       } catch (...) {
         postpone(std::current_exception(), {"swapping behind operation ", current_.request.name});
-        inside_->course.abandon_plan("its commands could not be queued");
+        inside_->controller.abandon_plan("its commands could not be queued");
         inside_->failures.check_lost();
       }
       if (access_check_ != nullptr && recorded) check_after();  // else nobody knows that it did not fail
@@ -203,7 +206,7 @@ class Core : public std::enable_shared_from_this<Core<B>> {
       if (item.access != Access::read) lose(*item.record);
     }
     if (current_.followed) {
-      inside_->course.abandon_plan("an operation threw");
+      inside_->controller.abandon_plan("an operation threw");
     } else {
       inside_->demand.end_scratch(current_.request.scratch, after);
     }
@@ -214,22 +217,25 @@ class Core : public std::enable_shared_from_this<Core<B>> {
 
   /// Copies into the library's own memory before it returns. Waits only if both of the tensor's host slots are in
   /// use. A part of a tensor needs the tensor's value, and waits for it.
-  void upload(Rec& record, Bytes offset, std::span<const std::byte> data) {
+  void upload(const TensorKey<B>& tensor, Bytes offset, std::span<const std::byte> data) {
     const Entry entry(*this);
+    Rec& record = existing(tensor, "upload");
     const Who who{"upload to tensor ", record.name};
     translate(who, [&] { inside_->host.upload(record, offset, data, who); });
   }
 
   /// Waits for the value and copies it out.
-  void download(Rec& record, Bytes offset, std::span<std::byte> data) {
+  void download(const TensorKey<B>& tensor, Bytes offset, std::span<std::byte> data) {
     const Entry entry(*this);
+    Rec& record = existing(tensor, "download");
     const Who who{"download of tensor ", record.name};
     translate(who, [&] { inside_->host.download(record, offset, data, who); });
   }
 
   /// Promises the value that the tensor has now. What it returns stays the caller's until end_promise().
-  [[nodiscard]] PendingRead& promise(Rec& record, Bytes offset, std::span<std::byte> data) {
+  [[nodiscard]] PendingRead& promise(const TensorKey<B>& tensor, Bytes offset, std::span<std::byte> data) {
     const Entry entry(*this);
+    Rec& record = existing(tensor, "download");
     const Who who{"download of tensor ", record.name};
     PendingRead& read = reads_.take();
     try {
@@ -239,6 +245,12 @@ class Core : public std::enable_shared_from_this<Core<B>> {
       throw;
     }
     return read;
+  }
+
+  /// For errors of `what`. Throws UsageError if the tensor, or its manager, no longer exists.
+  [[nodiscard]] std::string name_of(const TensorKey<B>& tensor, std::string_view what) {
+    const Entry entry(*this);
+    return existing(tensor, what).name;
   }
 
   [[nodiscard]] bool collectable(const PendingRead& read) {
@@ -281,14 +293,14 @@ class Core : public std::enable_shared_from_this<Core<B>> {
   }
   [[nodiscard]] auto end_capture() {
     const Entry entry(*this);
-    return translate({"capturing iteration ", inside_->course.name()},
+    return translate({"capturing iteration ", inside_->controller.name()},
                      [&] { return inside_->capturing.end(operations_); });
   }
   /// The caller is about to throw.
   void give_up_capture() noexcept {
     try {
       const Entry entry(*this, false);
-      translate({"capturing iteration ", inside_->course.name()}, [&] { inside_->capturing.give_up(); });
+      translate({"capturing iteration ", inside_->controller.name()}, [&] { inside_->capturing.give_up(); });
     } catch (...) {
       if (!closed()) inside_->failures.postpone(std::current_exception(), false);
     }
@@ -296,7 +308,7 @@ class Core : public std::enable_shared_from_this<Core<B>> {
   template <class Round>
   void replay(Round& round) {
     const Entry entry(*this);
-    translate({"launching captured iteration ", inside_->course.name()}, [&] { inside_->capturing.replay(round); });
+    translate({"launching captured iteration ", inside_->controller.name()}, [&] { inside_->capturing.replay(round); });
     operations_ += round.operations;
   }
 
@@ -318,7 +330,7 @@ class Core : public std::enable_shared_from_this<Core<B>> {
     report.pinned_slabs = store.pool.slabs();
     report.tensors = store.records.alive();
     report.operations = operations_;
-    inside_->course.summarize(report);
+    inside_->controller.summarize(report);
     report.swap_ins = store.traffic.swap_ins;
     report.swap_outs = store.traffic.swap_outs;
     report.h2d = store.traffic.h2d;
@@ -366,13 +378,13 @@ class Core : public std::enable_shared_from_this<Core<B>> {
   /// See MemoryManager::set_budget().
   void set_budget(Bytes bytes) {
     const Entry entry(*this);
-    if (!inside_->course.between_iterations()) {
-      throw UsageError("set_budget() inside iteration " + in_quotes(inside_->course.name()) + ": end it first");
+    if (!inside_->controller.between_iterations()) {
+      throw UsageError("set_budget() inside iteration " + in_quotes(inside_->controller.name()) + ": end it first");
     }
     if (inside_->in_capture) throw UsageError("set_budget() inside a captured iteration");
     if (inside_->store.profiler.active()) throw UsageError("set_budget() while a profile is being recorded");
     translate({"setting the device budget to ", std::to_string(bytes.value)},
-              [&] { BudgetChange<B>(*inside_, inside_->course, *book_).to(bytes); });
+              [&] { BudgetChange<B>(*inside_, inside_->controller, *book_).to(bytes); });
   }
 
   /// Waits until nothing is in flight.
@@ -403,15 +415,15 @@ class Core : public std::enable_shared_from_this<Core<B>> {
   }
 
  private:
-  struct Inside : Parts<B> {
+  struct Inside : SessionState<B> {
     Inside(B backend, const Options& options, ProgramBook& book)
-        : Parts<B>(std::move(backend), options),
-          course(*this, book, options),
-          host(*this, course),
-          capturing(*this, course) {}
-    Course<B> course;
+        : SessionState<B>(std::move(backend), options),
+          controller(*this, book, options),
+          host(*this, controller),
+          capturing(*this, controller) {}
+    PlanController<B> controller;
     HostAccess<B> host;
-    Capturing<B> capturing;
+    IterationCapture<B> capturing;
   };
 
   // Lets the caller in, or says why not.
@@ -443,7 +455,7 @@ class Core : public std::enable_shared_from_this<Core<B>> {
       }
     }
     if (!rethrow) return;
-    if (dead_.load(std::memory_order_relaxed) != nullptr) bury_waiting();
+    if (deferred_destroys_.load(std::memory_order_relaxed) != nullptr) reclaim_deferred();
     inside_->failures.check();
   }
 
@@ -466,7 +478,7 @@ class Core : public std::enable_shared_from_this<Core<B>> {
   [[noreturn]] void work_failed(const QueueFailure& failure) {
     const auto leave = [&] {
       inside_->recorder.mark_broken();
-      inside_->course.abandon_plan("queued work failed");
+      inside_->controller.abandon_plan("queued work failed");
     };
     try {
       throw inside_->failures.work_failed(failure, inside_->promises);
@@ -487,20 +499,25 @@ class Core : public std::enable_shared_from_this<Core<B>> {
     }
   }
 
+  static Rec& existing(const TensorKey<B>& tensor, std::string_view what) {
+    if (!tensor.exists()) throw UsageError(view_of_no_tensor(what, tensor.name()));
+    return *tensor.record;
+  }
+
   static void lose(Rec& record) noexcept {
     record.device.valid = false;
     record.host.valid = false;
-    record.absence = Absence::lost;
+    record.missing_reason = MissingReason::lost;
   }
 
   // The program's iteration is over; what fails now is the next call's error.
   void finish_iteration() noexcept {
     ends_late_.store(false, std::memory_order_relaxed);
     try {
-      inside_->course.end();
+      inside_->controller.end();
     } catch (...) {
-      postpone(std::current_exception(), {"ending iteration ", inside_->course.name()});
-      inside_->course.abandon_plan("its end failed");
+      postpone(std::current_exception(), {"ending iteration ", inside_->controller.name()});
+      inside_->controller.abandon_plan("its end failed");
       inside_->recorder.mark_broken();
     }
   }
@@ -526,21 +543,22 @@ class Core : public std::enable_shared_from_this<Core<B>> {
     }
   }
 
-  void bury_waiting() noexcept {
-    Rec* record = dead_.exchange(nullptr, std::memory_order_acquire);
+  void reclaim_deferred() noexcept {
+    Rec* record = deferred_destroys_.exchange(nullptr, std::memory_order_acquire);
     while (record != nullptr) {
-      Rec* const next = record->next_dead.load(std::memory_order_relaxed);
-      bury(*record);
+      Rec* const next = record->next_deferred_destroy.load(std::memory_order_relaxed);
+      reclaim(*record);
       record = next;
     }
   }
 
-  void bury(Rec& record) noexcept {
+  void reclaim(Rec& record) noexcept {
     inside_->store.records.end(record);
     inside_->recorder.destroyed(record);
-    inside_->course.forget_upload(record);
-    if (record.role != none && inside_->follower.active()) return;  // the plan still has its place; see Follower::bind
-    inside_->reclaim(record);
+    inside_->controller.forget_upload(record);
+    if (record.role != none && inside_->executor.active())
+      return;  // the plan still has its place; see PlanExecutor::bind
+    inside_->free_storage(record);
   }
 
   // ---- operations
@@ -548,6 +566,11 @@ class Core : public std::enable_shared_from_this<Core<B>> {
   void prepare(const Request<B>& request, bool as_list) {
     ++stamp_;
     for (const auto& item : request.items) {
+      const TensorKey<B> tensor{item.record, item.serial};
+      if (!tensor.exists()) {
+        const auto position = static_cast<std::size_t>(&item - request.items.data());
+        throw UsageError(no_tensor_in_bundle(request.name, position, tensor.name()));
+      }
       if (item.record->stamp == stamp_) {
         throw UsageError("operation " + in_quotes(request.name) + " has tensor " + in_quotes(item.record->name) +
                          " twice in its bundle: declare it once, with updates() if it is read and written");
@@ -556,22 +579,22 @@ class Core : public std::enable_shared_from_this<Core<B>> {
     }
     // What can never fit is refused at once: before a plan is left, an iteration's times are waited for, or anything
     // else changes. (What a captured iteration does not expect is refused below.)
-    const bool expected = inside_->course.expects(request);
+    const bool expected = inside_->controller.expects(request);
     if (!expected && !inside_->in_capture) inside_->demand.check_fits(request);
     Store<B>& store = inside_->store;
-    Follower<B>& follower = inside_->follower;
+    PlanExecutor<B>& executor = inside_->executor;
     current_.request = request;
     current_.slot = nullptr;
     current_.followed = false;
     current_.recorded = true;
     current_.label = {};
     try {
-      if (inside_->course.follows(request, expected)) {
+      if (inside_->controller.follows(request, expected)) {
         current_.followed = true;
-        current_.grant = follower.bring(request);
-        current_.recorded = follower.current_is_recorded();
+        current_.grant = executor.bring(request);
+        current_.recorded = executor.current_is_recorded();
       } else {
-        inside_->course.observe(request);
+        inside_->controller.observe(request);
         current_.grant = inside_->demand.bring(request, stamp_);
         if (options_.check_access) check_before(request);
       }
@@ -582,7 +605,7 @@ class Core : public std::enable_shared_from_this<Core<B>> {
       if (current_.recorded) current_.slot = &store.timeline.next(QueueKind::compute);
       queue_waits(as_list);
     } catch (const DroppedValue&) {
-      inside_->course.keep_from_now_on(request);
+      inside_->controller.keep_from_now_on(request);
       give_up_operation();
       throw;
     } catch (...) {
@@ -593,7 +616,7 @@ class Core : public std::enable_shared_from_this<Core<B>> {
 
   void queue_waits(bool as_list) {
     Store<B>& store = inside_->store;
-    const bool timed = store.timing && !current_.followed && inside_->course.logging();
+    const bool timed = store.timing && !current_.followed && inside_->controller.logging();
     const bool profiled = store.profiler.active();
     const bool sampled = store.sampler.active();
     if (as_list && !timed && !profiled && !sampled) return;
@@ -641,8 +664,8 @@ class Core : public std::enable_shared_from_this<Core<B>> {
   // The operation was not queued: whatever was brought stays, work areas and the plan do not.
   void give_up_operation() noexcept {
     inside_->recorder.mark_broken();
-    if (current_.followed || inside_->follower.active()) {
-      inside_->course.abandon_plan("an operation failed");
+    if (current_.followed || inside_->executor.active()) {
+      inside_->controller.abandon_plan("an operation failed");
     } else {
       inside_->demand.end_scratch(current_.request.scratch, current_.grant.needs);
     }
@@ -660,12 +683,12 @@ class Core : public std::enable_shared_from_this<Core<B>> {
 
   // The point behind an operation was refused, and it alone would tell whether the work failed. It is looked at all the
   // same, and another one is asked for; where there is none, the work counts as failed. Returns what is to be told.
-  std::exception_ptr after_unrecorded(const std::exception_ptr& refusal, bool only_teller) noexcept {
+  std::exception_ptr after_unrecorded(const std::exception_ptr& refusal, bool sole_status_source) noexcept {
     if (is_device_lost(refusal)) return refusal;
     const auto unknown = [&] {
       return std::make_exception_ptr(QueueFailure{QueueKind::compute, current_.label, refusal});
     };
-    if (only_teller) return unknown();
+    if (sole_status_source) return unknown();
     Timeline<B>& timeline = inside_->store.timeline;
     try {
       // A call that throws may have recorded the event all the same: then that one tells, and no later one. In a
@@ -684,10 +707,10 @@ class Core : public std::enable_shared_from_this<Core<B>> {
 
   // Returns whether the point behind the operation is recorded.
   template <class Record>
-  bool finish_operation(Record&& record_point, bool only_teller) {
+  bool finish_operation(Record&& record_point, bool sole_status_source) {
     Store<B>& store = inside_->store;
     store.timeline.gained(QueueKind::compute, current_.waits);
-    Sequence at = 0;
+    QueuePoint at = 0;
     if (current_.recorded) {
       try {
         store.issue([&] { record_point(current_.slot->event); });
@@ -697,23 +720,23 @@ class Core : public std::enable_shared_from_this<Core<B>> {
         at = store.timeline.issued(QueueKind::compute);
         store.timeline.unrecorded(QueueKind::compute, current_.label.issue);
         // Before other events, which would take the news with them.
-        const std::exception_ptr news = after_unrecorded(std::current_exception(), only_teller);
+        const std::exception_ptr news = after_unrecorded(std::current_exception(), sole_status_source);
         book_operation(at);
         postpone(news, {"recording the end of operation ", current_.request.name});
-        if (current_.followed) inside_->course.abandon_plan("an event could not be recorded");
+        if (current_.followed) inside_->controller.abandon_plan("an event could not be recorded");
         current_.followed = false;
         inside_->failures.check_lost();
         return false;
       }
     } else {
       store.timeline.unrecorded(QueueKind::compute, current_.label.issue);
-      at = inside_->follower.current_point();
+      at = inside_->executor.current_point();
     }
     book_operation(at);
     return true;
   }
 
-  void book_operation(Sequence at) noexcept {
+  void book_operation(QueuePoint at) noexcept {
     ++operations_;
     if (inside_->store.profiler.active()) inside_->store.profiler.end(QueueKind::compute, at);
     if (inside_->store.sampler.active()) inside_->store.sampler.end(QueueKind::compute);
@@ -731,8 +754,8 @@ class Core : public std::enable_shared_from_this<Core<B>> {
   }
 
   void after_operation() {
-    if (current_.followed) return inside_->follower.complete();
-    if (inside_->follower.active()) return;
+    if (current_.followed) return inside_->executor.complete();
+    if (inside_->executor.active()) return;
     Demand<B>& demand = inside_->demand;
     demand.end_scratch(current_.request.scratch, Clock::point(QueueKind::compute, point_));
     if (options_.demand_mode != DemandMode::per_operation) return;
@@ -747,12 +770,12 @@ class Core : public std::enable_shared_from_this<Core<B>> {
   std::atomic<bool> closed_{false};
   Gate gate_;
   ReadPool reads_;
-  std::atomic<Rec*> dead_{nullptr};
+  std::atomic<Rec*> deferred_destroys_{nullptr};
   std::atomic<bool> ends_late_{false};  // the iteration's end came while another call was inside
 
   Current current_;
   std::uint64_t stamp_ = 0;
-  Sequence point_ = 0;
+  QueuePoint point_ = 0;
 
   std::uint64_t operations_ = 0;
 };

@@ -32,7 +32,7 @@ class Failures {
   /// Throws what stands between a caller and the manager.
   void check() {
     check_lost();
-    if (untold_) throw tell();
+    if (unreported_) throw report();
     if (postponed_.empty()) return;
     const std::exception_ptr oldest = postponed_.front().error;
     postponed_.erase(postponed_.begin());
@@ -70,8 +70,9 @@ class Failures {
     }
     promises.abandon_since(first);
     // Where there is no memory for the text, the next call tells.
-    untold_ = Untold{failure.label, failure.untold, untold_ ? std::min(untold_->first, first) : first};
-    return tell();
+    unreported_ =
+        Unreported{failure.label, failure.status_error, unreported_ ? std::min(unreported_->first, first) : first};
+    return report();
   }
 
   /// The next call throws this, and does nothing else; of several, each call one. Where there are too many, those go
@@ -105,15 +106,15 @@ class Failures {
     bool declares_losses;
   };
   // Work that failed: what was given since that issue number is undefined, and nobody knows yet.
-  struct Untold {
+  struct Unreported {
     CommandLabel label;
-    std::exception_ptr reason;  // why nobody can tell whether it failed; null: it did
+    std::exception_ptr reason;  // why its status is unknown; null: it failed
     std::uint64_t first;
   };
 
   // The text first: it may find no memory.
-  WorkFailed tell() {
-    const std::uint64_t first = untold_->first;
+  WorkFailed report() {
+    const std::uint64_t first = unreported_->first;
     const auto stays = [&](const auto& copy) { return copy.valid && copy.issue < first; };
     const auto goes = [&](const Rec& record) {
       return record.has_value() && !stays(record.device) && !stays(record.host);
@@ -123,15 +124,15 @@ class Failures {
       if (record.alive && goes(record)) names.push_back(record.name);
     }
     WorkFailed error(
-        describe(untold_->label) +
-        (untold_->reason ? " may have failed: " + what_of(untold_->reason) : " failed after it was queued") +
+        describe(unreported_->label) +
+        (unreported_->reason ? " may have failed: " + what_of(unreported_->reason) : " failed after it was queued") +
         (names.empty() ? "; no value is lost" : "; undefined from now on: " + name_list(names)));
     for (Rec& record : store_.records) {
-      if (goes(record)) record.absence = Absence::lost;
+      if (goes(record)) record.missing_reason = MissingReason::lost;
       record.device.valid = stays(record.device);
       record.host.valid = stays(record.host);
     }
-    untold_.reset();
+    unreported_.reset();
     return error;
   }
 
@@ -175,7 +176,7 @@ class Failures {
 
   Store<B>& store_;
   std::vector<Postponed> postponed_;
-  std::optional<Untold> untold_;
+  std::optional<Unreported> unreported_;
   bool lost_ = false;
   std::string lost_text_ = "the device does not answer";
 };

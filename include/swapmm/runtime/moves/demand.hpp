@@ -29,10 +29,10 @@ class Demand {
   /// Throws UndefinedValue or its kin unless the tensor has a value.
   static void require_value(const Rec& record, const Who& who) {
     if (record.has_value()) return;
-    switch (record.absence) {
-      case Absence::never_written: throw UndefinedValue(undefined_value(who, record.name));
-      case Absence::dropped: throw DroppedValue(dropped_value(who, record.name));
-      case Absence::lost: throw WorkFailed(lost_value(who, record.name));
+    switch (record.missing_reason) {
+      case MissingReason::never_written: throw UndefinedValue(undefined_value(who, record.name));
+      case MissingReason::dropped: throw DroppedValue(dropped_value(who, record.name));
+      case MissingReason::lost: throw WorkFailed(lost_value(who, record.name));
     }
   }
 
@@ -108,7 +108,7 @@ class Demand {
   void release(Rec& record, bool for_next = false) noexcept {
     const Bytes offset = record.device.offset;
     unlink(record);
-    store_.unsettle(record, for_next);
+    store_.clear_place(record, for_next);
     store_.places.give_back(offset, record.bytes, record.device.busy);
   }
 
@@ -117,7 +117,7 @@ class Demand {
     const typename B::Address* const address = store_.addresses.at(offset, record.bytes);
     const auto place = store_.places.take_at(offset, record.bytes);
     if (!place) return false;
-    store_.settle(record, offset, address, place->after);
+    store_.assign_place(record, offset, address, place->after);
     link(record);
     if (!with_value) return true;
     Clock needs = record.device.busy;
@@ -131,14 +131,14 @@ class Demand {
     while (oldest_ != none) evict(store_.records[oldest_]);
   }
 
-  /// Room for that many tensors, so that take_over() allocates nothing.
+  /// Room for that many tensors, so that rebuild_residents() allocates nothing.
   void reserve(std::size_t records) {
     if (order_.capacity() < records) order_.reserve(2 * records);
     store_.places.reserve(records);
   }
 
   /// Books the residents anew after a plan was followed: free bytes may be used once everything queued has ended.
-  void take_over() {
+  void rebuild_residents() {
     order_.clear();
     for (Rec& record : store_.records) {
       if (record.device.resident) order_.push_back(&record);
@@ -216,7 +216,7 @@ class Demand {
       store_.places.give_back(place->offset, record.bytes, place->after);
       throw;
     }
-    store_.settle(record, place->offset, address, place->after, When::with_next_operation);
+    store_.assign_place(record, place->offset, address, place->after, When::with_next_operation);
     link(record);
     return true;
   }

@@ -41,7 +41,7 @@ struct HostCopy {
 };
 
 /// Why neither copy is valid.
-enum class Absence : std::uint8_t { never_written, dropped, lost };
+enum class MissingReason : std::uint8_t { never_written, dropped, lost };
 
 /// The storage of one tensor. Has a fixed address for as long as the manager lives; reused after the tensor's end.
 template <Backend B>
@@ -53,22 +53,34 @@ struct Record {
   std::uint32_t id = 0;       ///< position in the table
   std::uint32_t role = none;  ///< in the followed plan: the last one that was bound
   Lifetime lifetime = Lifetime::observed;
-  Absence absence = Absence::never_written;
-  bool alive = false;          ///< a handle exists
-  bool in_use = false;         ///< alive, or still in the hands of the executor
-  bool fresh = false;          ///< no operation has used it yet
-  std::uint32_t outlives = 0;  ///< see LogTensor
-  std::uint64_t serial = 0;
+  MissingReason missing_reason = MissingReason::never_written;
+  bool alive = false;            ///< a handle exists
+  bool in_use = false;           ///< alive, or still in the hands of the executor
+  bool fresh = false;            ///< no operation has used it yet
+  std::uint32_t outlives = 0;    ///< see LogTensor
+  std::uint64_t serial = 0;      ///< of the tensor that has or had the record last; never used twice
   std::uint64_t born = 0;        ///< number of the iteration that it was made in or before
   std::uint64_t written_in = 0;  ///< iteration number of the last write
   std::uint64_t log_epoch = 0;
   std::uint32_t log_index = 0;
   std::uint32_t older = none;  ///< among residents, by last use on demand
   std::uint32_t newer = none;
-  std::atomic<Record*> next_dead{nullptr};  ///< destroyed while the manager was busy
+  std::atomic<Record*> next_deferred_destroy{nullptr};  ///< destroyed while the manager was busy
   std::string name;
 
   [[nodiscard]] bool has_value() const { return device.valid || host.valid; }
+};
+
+/// A tensor, as views and bundles refer to it: they keep nothing alive, and its record may be another tensor's by now.
+template <Backend B>
+struct TensorKey {
+  Record<B>* record = nullptr;
+  std::uint64_t serial = 0;
+
+  /// The tensor still exists.
+  [[nodiscard]] bool exists() const { return record->serial == serial && record->alive; }
+  /// What it is or was called; null if that is no longer known.
+  [[nodiscard]] const std::string* name() const { return record->serial == serial ? &record->name : nullptr; }
 };
 
 /// All storages of a manager.
@@ -87,7 +99,7 @@ class RecordTable {
     free_.pop_back();
     record.bytes = bytes;
     record.lifetime = lifetime;
-    record.absence = Absence::never_written;
+    record.missing_reason = MissingReason::never_written;
     record.alive = true;
     record.in_use = true;
     record.outlives = 0;
@@ -111,7 +123,6 @@ class RecordTable {
   /// The record holds nothing any more.
   void remove(Record<B>& record) noexcept {
     record.in_use = false;
-    record.serial = 0;
     free_.push_back(record.id);
   }
 

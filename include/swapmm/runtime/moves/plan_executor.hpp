@@ -21,16 +21,17 @@ namespace swapmm::runtime {
 /// soon as all they wait for has been queued. In the steady state it allocates nothing, makes no backend object and
 /// waits for the device only where the host would run ahead too far.
 ///
-/// While it follows, Store::places and the list of residents in Demand are not kept; take_over() books them anew.
+/// While it follows, Store::places and the list of residents in Demand are not kept; rebuild_residents() books them
+/// anew.
 template <Backend B>
-class Follower {
+class PlanExecutor {
  public:
   using Rec = Record<B>;
 
-  Follower(Store<B>& store, Demand<B>& demand, std::size_t run_ahead)
+  PlanExecutor(Store<B>& store, Demand<B>& demand, std::size_t run_ahead)
       : store_(store), demand_(demand), run_ahead_(std::clamp<std::size_t>(run_ahead, 1, max_back)) {}
-  Follower(const Follower&) = delete;
-  Follower& operator=(const Follower&) = delete;
+  PlanExecutor(const PlanExecutor&) = delete;
+  PlanExecutor& operator=(const PlanExecutor&) = delete;
 
   [[nodiscard]] bool active() const { return plan_ != nullptr; }
   [[nodiscard]] const FollowablePtr& plan() const { return plan_; }
@@ -127,7 +128,7 @@ class Follower {
       early_[role].resident = false;
     }
     plan_ = nullptr;
-    demand_.take_over();
+    demand_.rebuild_residents();
     for (Rec* const record : bound_) {
       if (record == nullptr || !record->in_use) continue;
       record->role = none;
@@ -195,7 +196,7 @@ class Follower {
     return plan_->operations[plan_->program.events[cursor_].index].recorded;
   }
   /// The recorded point at or behind the end of the current operation.
-  [[nodiscard]] Sequence current_point() const {
+  [[nodiscard]] QueuePoint current_point() const {
     const std::uint32_t operation = plan_->program.events[cursor_].index;
     return point(QueueKind::compute, 0, plan_->operations[operation].ordinal);
   }
@@ -231,7 +232,7 @@ class Follower {
   }
 
   /// A copy to the host was queued that the plan does not know.
-  void side_copy(Sequence at) { side_[QueueKind::d2h] = at; }
+  void side_copy(QueuePoint at) { side_[QueueKind::d2h] = at; }
 
   /// The iteration ends. False if the plan expects more of it.
   [[nodiscard]] bool end_iteration() {
@@ -329,7 +330,7 @@ class Follower {
         take_place(record, before->device.offset, before->device.address, before->device.busy);
         before->device.resident = false;
         before->device.valid = false;
-        if (!before->host.valid) before->absence = Absence::dropped;
+        if (!before->host.valid) before->missing_reason = MissingReason::dropped;
       }
       before->role = none;
       if (!before->alive) {
@@ -359,9 +360,9 @@ class Follower {
 
   // The sequence of the `ordinal`-th point of the round that many back. Points recorded on the side, between those
   // of the plan, only move it to a later one that was queued as well.
-  [[nodiscard]] Sequence point(QueueKind queue, std::size_t back, std::uint32_t ordinal) const {
+  [[nodiscard]] QueuePoint point(QueueKind queue, std::size_t back, std::uint32_t ordinal) const {
     const std::size_t q = index(queue);
-    const Sequence end = back == 0 ? store_.timeline.issued(queue) : starts_[back - 1].at[q];
+    const QueuePoint end = back == 0 ? store_.timeline.issued(queue) : starts_[back - 1].at[q];
     return end - (back == 0 ? done_[q] : plan_->points[q]) + ordinal + 1;
   }
 
@@ -392,7 +393,7 @@ class Follower {
       case CommandKind::allocate:
         needs.join(side_);
         if (record != nullptr && !record->device.resident && bound_in_current_round(step.role)) {
-          store_.settle(*record, step.offset, address, needs);
+          store_.assign_place(*record, step.offset, address, needs);
         } else {
           store_.book(size, needs);
           early_[step.role] = {true, step.offset, address, needs};
@@ -404,11 +405,11 @@ class Follower {
           throw std::logic_error("swapmm: the plan brings in a value that is not on the host");
         }
         needs[QueueKind::d2h] = std::max(needs[QueueKind::d2h], record->host.block->written);
-        store_.settle(*record, step.offset, address, needs);
+        store_.assign_place(*record, step.offset, address, needs);
         try {
           store_.swap_in(*record, needs);
         } catch (...) {
-          store_.unsettle(*record);
+          store_.clear_place(*record);
           throw;
         }
         ++done_[index(QueueKind::h2d)];
@@ -427,7 +428,7 @@ class Follower {
       case CommandKind::release:
         if (record != nullptr && record->device.resident) {
           record->device.busy.join(needs);
-          store_.unsettle(*record);
+          store_.clear_place(*record);
         } else if (early_[step.role].resident) {
           early_[step.role].resident = false;
           store_.unbook(size, needs);

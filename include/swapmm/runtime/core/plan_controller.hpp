@@ -11,8 +11,8 @@
 #include <swapmm/interface/options.hpp>
 #include <swapmm/interface/report.hpp>
 #include <swapmm/runtime/book/program_book.hpp>
-#include <swapmm/runtime/core/measuring.hpp>
-#include <swapmm/runtime/core/parts.hpp>
+#include <swapmm/runtime/core/round_measurement.hpp>
+#include <swapmm/runtime/core/session_state.hpp>
 #include <swapmm/runtime/observe/plan_match.hpp>
 #include <swapmm/runtime/values/bundle.hpp>
 #include <swapmm/runtime/values/messages.hpp>
@@ -22,31 +22,31 @@ namespace swapmm::runtime {
 /// Which way the program goes: on demand and observed, or by a plan. Takes the program's events in their order, starts
 /// a plan where an iteration begins like one, and leaves it where the program does something else.
 template <Backend B>
-class Course {
+class PlanController {
  public:
   using Rec = Record<B>;
 
-  Course(Parts<B>& parts, ProgramBook& book, const Options& options)
-      : parts_(parts), book_(book), options_(options), measuring_(parts, book) {}
-  Course(const Course&) = delete;
-  Course& operator=(const Course&) = delete;
+  PlanController(SessionState<B>& state, ProgramBook& book, const Options& options)
+      : state_(state), book_(book), options_(options), measurement_(state, book) {}
+  PlanController(const PlanController&) = delete;
+  PlanController& operator=(const PlanController&) = delete;
 
   /// Of the current or last iteration.
   [[nodiscard]] const std::string& name() const { return name_; }
   /// Operations are written down and timed.
-  [[nodiscard]] bool logging() const { return in_iteration_ && parts_.recorder.is_open(); }
+  [[nodiscard]] bool logging() const { return in_iteration_ && state_.recorder.is_open(); }
   [[nodiscard]] bool between_iterations() const { return !in_iteration_; }
   /// The next iteration begins with values from the host.
   [[nodiscard]] bool uploads_wait() const { return !pending_uploads_.empty(); }
   /// So many iterations ran by the plan as part of a graph.
   void count_followed(std::uint64_t iterations) { followed_ += iterations; }
   /// The plan followed now is a graph: it is not left for a better one, and nothing of it is measured.
-  void hold_plan() { held_ = parts_.follower.times_started(); }
+  void hold_plan() { held_ = state_.executor.times_started(); }
 
   /// The device memory is about to go: nothing is followed any more. Between iterations.
   void leave_for_budget() {
     leave_plan("the budget changed", false);
-    measuring_.forget();
+    measurement_.forget();
   }
 
   // ---- iterations
@@ -57,8 +57,8 @@ class Course {
       throw UsageError("iteration " + in_quotes(name) + " begins inside iteration " + in_quotes(name_));
     close_log();
     book_.install_finished();
-    measuring_.collect(name_);
-    if (parts_.follower.active() && name != name_) leave_plan("iteration " + in_quotes(name) + " came", false);
+    measurement_.collect(name_);
+    if (state_.executor.active() && name != name_) leave_plan("iteration " + in_quotes(name) + " came", false);
     name_.assign(name);
     follow_the_choice();
     in_iteration_ = true;
@@ -73,58 +73,58 @@ class Course {
   void end() {
     if (!in_iteration_) return;
     in_iteration_ = false;
-    if (parts_.store.profiler.active()) parts_.store.profiler.iteration_ended();
+    if (state_.store.profiler.active()) state_.store.profiler.iteration_ended();
     try {
-      if (parts_.follower.active()) {
-        if (parts_.follower.end_iteration()) {
+      if (state_.executor.active()) {
+        if (state_.executor.end_iteration()) {
           ++followed_;
         } else {
           leave_plan("the iteration ended early", true);
         }
       }
-      if (!parts_.follower.active()) ++on_demand_;
-      measuring_.end_iteration(name_);
+      if (!state_.executor.active()) ++on_demand_;
+      measurement_.end_iteration(name_);
     } catch (...) {
-      ++parts_.store.iteration;
+      ++state_.store.iteration;
       throw;
     }
-    ++parts_.store.iteration;
+    ++state_.store.iteration;
   }
 
   // ---- operations
 
   /// Whether the plan that is followed has this operation here. Changes nothing.
   [[nodiscard]] bool expects(const Request<B>& request) const {
-    return in_iteration_ && parts_.follower.active() && parts_.follower.expects(request);
+    return in_iteration_ && state_.executor.active() && state_.executor.expects(request);
   }
   /// Whether this operation runs by the plan: the one that is followed, or one that begins here. `expected`: what
   /// expects() says of it.
   [[nodiscard]] bool follows(const Request<B>& request, bool expected) {
-    Follower<B>& follower = parts_.follower;
-    if (!in_iteration_ && (follower.active() || parts_.recorder.is_open() || !pending_uploads_.empty())) {
+    PlanExecutor<B>& executor = state_.executor;
+    if (!in_iteration_ && (executor.active() || state_.recorder.is_open() || !pending_uploads_.empty())) {
       leave_iterations();
     }
-    if (parts_.in_capture && !follower.active()) {
+    if (state_.in_capture && !executor.active()) {
       throw UsageError("operation " + in_quotes(request.name) +
                        " comes behind an error in a captured iteration: end it");
     }
-    if (follower.active() && !expected) {
-      if (parts_.in_capture) throw UsageError(unexpected(request) + ": a captured iteration does what its plan says");
+    if (executor.active() && !expected) {
+      if (state_.in_capture) throw UsageError(unexpected(request) + ": a captured iteration does what its plan says");
       leave_plan(unexpected(request), true);
     }
-    return follower.active() || (in_iteration_ && try_start(request));
+    return executor.active() || (in_iteration_ && try_start(request));
   }
 
   /// It runs on demand.
   void observe(const Request<B>& request) {
     note_distances(request);
-    if (logging()) parts_.recorder.operation(request);
+    if (logging()) state_.recorder.operation(request);
   }
 
   /// A plan dropped values that are needed after all: the next plan keeps them.
   void keep_from_now_on(const Request<B>& request) {
     for (const auto& item : request.items) {
-      if (!item.record->has_value() && item.record->absence == Absence::dropped) keep_value(*item.record);
+      if (!item.record->has_value() && item.record->missing_reason == MissingReason::dropped) keep_value(*item.record);
     }
   }
   void keep_from_now_on(Rec& record) {
@@ -137,26 +137,26 @@ class Course {
 
   /// The host is about to give the tensor a value.
   void uploaded(Rec& record) {
-    Follower<B>& follower = parts_.follower;
+    PlanExecutor<B>& executor = state_.executor;
     if (!in_iteration_) {  // the next iteration's business
       pending_uploads_.push_back(&record);
       return;
     }
-    if (follower.active()) {
-      if (follower.upload(record)) return;
+    if (executor.active()) {
+      if (executor.upload(record)) return;
       if (!concerns_plan(record)) return;
       leave_plan("the upload of tensor " + in_quotes(record.name) + " was not expected there", true);
     }
-    if (logging()) parts_.recorder.upload(record);
+    if (logging()) state_.recorder.upload(record);
   }
   void forget_upload(const Rec& record) noexcept { std::erase(pending_uploads_, &record); }
 
   /// The host reads the tensor's value.
   void downloaded(Rec& record) {
-    if (parts_.follower.active()) {
-      parts_.follower.download(record);
-    } else if (parts_.recorder.is_open()) {
-      parts_.recorder.download(record);
+    if (state_.executor.active()) {
+      state_.executor.download(record);
+    } else if (state_.recorder.is_open()) {
+      state_.recorder.download(record);
     }
   }
 
@@ -164,14 +164,14 @@ class Course {
 
   /// Leaves the plan after a failure, when nothing may throw.
   void abandon_plan(const char* reason) noexcept {
-    if (!parts_.follower.active()) return;
+    if (!state_.executor.active()) return;
     try {
       leave_plan(reason, true);
     } catch (...) {
-      parts_.recorder.abandon_quietly();
+      state_.recorder.abandon_quietly();
     }
-    parts_.recorder.mark_broken();
-    if (parts_.follower.active()) stop_following();
+    state_.recorder.mark_broken();
+    if (state_.executor.active()) stop_following();
   }
 
   void summarize(Report& report) const {
@@ -186,74 +186,74 @@ class Course {
 
  private:
   [[nodiscard]] bool observing() const { return book_.options().observe != 0 && !options_.check_access; }
-  [[nodiscard]] bool holds_plan() const { return parts_.follower.active() && parts_.follower.times_started() == held_; }
+  [[nodiscard]] bool holds_plan() const { return state_.executor.active() && state_.executor.times_started() == held_; }
 
   // What was measured, or another budget, may have made another plan the right one, or none.
   void follow_the_choice() {
-    if (parts_.follower.active() && !holds_plan() && !book_.still_chosen(name_, parts_.follower.plan())) {
+    if (state_.executor.active() && !holds_plan() && !book_.still_chosen(name_, state_.executor.plan())) {
       leave_plan("another way is faster", false);
     }
     book_.plan_for_budget(
-        name_, [&] { return parts_.machine(book_); },
-        [&](const Program& program) { return parts_.follower.obstacle(program).empty(); });
+        name_, [&] { return state_.machine(book_); },
+        [&](const Program& program) { return state_.executor.obstacle(program).empty(); });
   }
 
   void open_iteration() {
     const bool with_times = observing() && book_.wants_times(name_);
-    if (!holds_plan()) measuring_.begin_iteration(name_, with_times && !parts_.follower.active());
-    if (parts_.follower.active()) {
+    if (!holds_plan()) measurement_.begin_iteration(name_, with_times && !state_.executor.active());
+    if (state_.executor.active()) {
       bool expected = true;
       for (Rec* const record : pending_uploads_) {
-        expected = expected && (parts_.follower.upload(*record) || !concerns_plan(*record));
+        expected = expected && (state_.executor.upload(*record) || !concerns_plan(*record));
       }
       if (!expected) leave_plan("a tensor of the plan was uploaded between iterations", true);
     }
-    if (!parts_.follower.active()) {
-      parts_.recorder.open(name_, with_times);
-      for (Rec* const record : pending_uploads_) parts_.recorder.upload(*record);
+    if (!state_.executor.active()) {
+      state_.recorder.open(name_, with_times);
+      for (Rec* const record : pending_uploads_) state_.recorder.upload(*record);
     }
     pending_uploads_.clear();
   }
 
   // Nothing of the last iteration can change any more: its transient values die, and its log is learned from.
   void close_log() {
-    Recorder<B>& recorder = parts_.recorder;
+    Recorder<B>& recorder = state_.recorder;
     if (!recorder.is_open()) return;
     recorder.close();
     for (LogTensor& tensor : recorder.log().tensors) {
       if (tensor.scratch()) continue;
-      Rec& record = parts_.store.records[tensor.record];
+      Rec& record = state_.store.records[tensor.record];
       if (record.serial != tensor.serial || !record.alive) {
         tensor.destroyed = true;
         continue;
       }
       tensor.outlives = record.outlives;
       // What was written since belongs to the next iteration.
-      if (record.lifetime == Lifetime::transient && record.written_in < parts_.store.iteration) end_value(record);
+      if (record.lifetime == Lifetime::transient && record.written_in < state_.store.iteration) end_value(record);
     }
     if (!observing()) return;
-    measuring_.name_last(book_.observed(recorder.name(), recorder.take(), parts_.machine(book_)));
+    measurement_.name_last(book_.observed(recorder.name(), recorder.take(), state_.machine(book_)));
   }
 
   void end_value(Rec& record) {
     record.device.valid = false;
     record.host.valid = false;
-    record.absence = Absence::never_written;
-    if (record.device.resident) parts_.demand.release(record);
+    record.missing_reason = MissingReason::never_written;
+    if (record.device.resident) state_.demand.release(record);
   }
 
   // Starts a plan whose beginning is what this iteration has done so far and is about to do.
   bool try_start(const Request<B>& request) {
-    Recorder<B>& recorder = parts_.recorder;
-    Store<B>& store = parts_.store;
+    Recorder<B>& recorder = state_.recorder;
+    Store<B>& store = state_.store;
     if (options_.check_access || !recorder.is_open() || recorder.has_operations()) return false;
     for (const PlanCase& candidate : book_.cases(name_)) {
       const FollowablePtr plan = candidate.choice();  // the book may change meanwhile
       if (plan == nullptr || !begins_with(plan->program, recorder.log(), request, store)) continue;
-      if (!parts_.follower.obstacle(plan->program).empty()) continue;
+      if (!state_.executor.obstacle(plan->program).empty()) continue;
       const Bytes in = store.traffic.h2d;
       const Bytes out = store.traffic.d2h;
-      parts_.follower.start(plan);
+      state_.executor.start(plan);
       start_h2d_ += store.traffic.h2d - in;
       start_d2h_ += store.traffic.d2h - out;
       ++plan_starts_;
@@ -261,12 +261,12 @@ class Course {
       for (const LogEvent& event : recorder.log().events) {
         if (event.what != LogEvent::What::upload) continue;
         Rec& record = store.records[recorder.log().tensors[event.index].record];
-        expected = expected && parts_.follower.upload(record);
+        expected = expected && state_.executor.upload(record);
       }
-      if (expected && parts_.follower.expects(request)) {
+      if (expected && state_.executor.expects(request)) {
         recorder.abandon();
         book_.used(name_, plan);
-        measuring_.plan_started();
+        measurement_.plan_started();
         return true;
       }
       stop_following();
@@ -277,9 +277,9 @@ class Course {
   // The program does something else than the plan expects: on demand from here on, with the log of what this
   // iteration has done so far. What is queued stays queued.
   void leave_plan(const std::string& reason, bool counts) {
-    Follower<B>& follower = parts_.follower;
-    if (!follower.active()) return;
-    Recorder<B>& recorder = parts_.recorder;
+    PlanExecutor<B>& executor = state_.executor;
+    if (!executor.active()) return;
+    Recorder<B>& recorder = state_.recorder;
     const bool broken = recorder.broken();
     if (counts) {
       ++divergences_;
@@ -287,14 +287,14 @@ class Course {
     }
     recorder.open(name_, observing());
     if (broken) recorder.mark_broken();
-    follower.write_log(recorder.log(), recorder.epoch());
+    executor.write_log(recorder.log(), recorder.epoch());
     book_.interrupted(name_);
     stop_following();
   }
 
   void stop_following() {
-    measuring_.plan_left();
-    parts_.follower.stop([&](Rec& record) { parts_.reclaim(record); });
+    measurement_.plan_left();
+    state_.executor.stop([&](Rec& record) { state_.free_storage(record); });
   }
 
   // Values that are read iterations after they were written must not be taken for dead.
@@ -302,7 +302,7 @@ class Course {
     for (const auto& item : request.items) {
       Rec& record = *item.record;
       if (item.access == Access::write || !record.has_value()) continue;
-      const std::uint64_t distance = parts_.store.iteration - std::min(record.written_in, parts_.store.iteration);
+      const std::uint64_t distance = state_.store.iteration - std::min(record.written_in, state_.store.iteration);
       record.outlives =
           std::max(record.outlives, static_cast<std::uint32_t>(std::min<std::uint64_t>(distance, outlives_all)));
     }
@@ -326,18 +326,18 @@ class Course {
 
   // One of the plan's tensors, or maybe a local of it that comes at another place than expected.
   bool concerns_plan(const Rec& record) const {
-    return record.role != none || (record.fresh && record.born == parts_.store.iteration);
+    return record.role != none || (record.fresh && record.born == state_.store.iteration);
   }
 
-  Parts<B>& parts_;
+  SessionState<B>& state_;
   ProgramBook& book_;
   const Options& options_;
-  Measuring<B> measuring_;
+  RoundMeasurement<B> measurement_;
 
   std::string name_;
   bool in_iteration_ = false;
   std::vector<Rec*> pending_uploads_;  // since the last iteration
-  std::uint64_t held_ = 0;             // Follower::times_started() of a plan that was captured
+  std::uint64_t held_ = 0;             // PlanExecutor::times_started() of a plan that was captured
 
   std::uint64_t on_demand_ = 0;
   std::uint64_t followed_ = 0;
