@@ -91,45 +91,72 @@ class PlanController {
     ++state_.store.iteration;
   }
 
-  // ---- operations
+  // ---- operations: bring, then complete, failed or give_up
 
-  /// Whether the plan that is followed has this operation here. Changes nothing.
-  [[nodiscard]] bool expects(const Request<B>& request) const {
-    return in_iteration_ && state_.executor.active() && state_.executor.expects(request);
-  }
-  /// Whether this operation runs by the plan: the one that is followed, or one that begins here. `expected`: what
-  /// expects() says of it.
-  [[nodiscard]] bool follows(const Request<B>& request, bool expected) {
-    PlanExecutor<B>& executor = state_.executor;
-    if (!in_iteration_ && (executor.active() || state_.recorder.is_open() || !pending_uploads_.empty())) {
-      leave_iterations();
+  /// How an operation's bundle came to the device.
+  struct Brought {
+    Grant<B> grant;
+    bool followed = false;  ///< by a plan
+    bool recorded = true;   ///< the point behind the operation is one of its own
+  };
+
+  /// Brings the bundle to the device, by the plan that is followed or that begins here, or on demand. The items carry
+  /// the request's stamp. Throws with the operation given up.
+  [[nodiscard]] Brought bring(const Request<B>& request, std::uint64_t stamp) {
+    // What can never fit is refused at once: before a plan is left, an iteration's times are waited for, or anything
+    // else changes. (What a captured iteration does not expect is refused below.)
+    const bool expected = in_iteration_ && state_.executor.active() && state_.executor.expects(request);
+    if (!expected && !state_.in_capture) state_.demand.check_fits(request);
+    try {
+      if (follows(request, expected)) {
+        const Grant<B> grant = state_.executor.bring(request);
+        return {grant, true, state_.executor.current_is_recorded()};
+      }
+      note_distances(request);
+      if (logging()) state_.recorder.operation(request);
+      return {state_.demand.bring(request, stamp), false, true};
+    } catch (const DroppedValue&) {
+      keep_from_now_on(request);
+      give_up(request, false, Clock{});
+      throw;
+    } catch (...) {
+      give_up(request, false, Clock{});
+      throw;
     }
-    if (state_.in_capture && !executor.active()) {
-      throw UsageError("operation " + in_quotes(request.name) +
-                       " comes behind an error in a captured iteration: end it");
-    }
-    if (executor.active() && !expected) {
-      if (state_.in_capture) throw UsageError(unexpected(request) + ": a captured iteration does what its plan says");
-      leave_plan(unexpected(request), true);
-    }
-    return executor.active() || (in_iteration_ && try_start(request));
   }
 
-  /// It runs on demand.
-  void observe(const Request<B>& request) {
-    note_distances(request);
-    if (logging()) state_.recorder.operation(request);
+  /// The operation was queued: what comes behind it may move.
+  void complete(const Request<B>& request, bool followed, QueuePoint point) {
+    if (followed) return state_.executor.complete();
+    if (state_.executor.active()) return;
+    state_.demand.end_scratch(request.scratch, Clock::point(QueueKind::compute, point));
+    if (options_.demand_mode != DemandMode::per_operation) return;
+    for (const auto& item : request.items) state_.demand.evict(*item.record);
   }
 
-  /// A plan dropped values that are needed after all: the next plan keeps them.
-  void keep_from_now_on(const Request<B>& request) {
-    for (const auto& item : request.items) {
-      if (!item.record->has_value() && item.record->missing_reason == MissingReason::dropped) keep_value(*item.record);
+  /// The operation was queued in part, and ends at `after`.
+  void failed(const Request<B>& request, bool followed, const Clock& after) noexcept {
+    if (followed) {
+      abandon_plan("an operation threw");
+    } else {
+      state_.demand.end_scratch(request.scratch, after);
     }
   }
+
+  /// The operation was not queued: whatever was brought stays, work areas and the plan do not.
+  void give_up(const Request<B>& request, bool followed, const Clock& needs) noexcept {
+    state_.recorder.mark_broken();
+    if (followed || state_.executor.active()) {
+      abandon_plan("an operation failed");
+    } else {
+      state_.demand.end_scratch(request.scratch, needs);
+    }
+  }
+
+  /// A plan dropped a value that is needed after all: the next plan keeps it.
   void keep_from_now_on(Rec& record) {
     keep_value(record);
-    if (record.role == none) return;
+    if (record.plan.role == none) return;
     leave_plan("the value of tensor " + in_quotes(record.name) + " was needed and had been dropped", true);
   }
 
@@ -185,6 +212,30 @@ class PlanController {
   }
 
  private:
+  // Whether this operation runs by the plan: the one that is followed, or one that begins here.
+  [[nodiscard]] bool follows(const Request<B>& request, bool expected) {
+    PlanExecutor<B>& executor = state_.executor;
+    if (!in_iteration_ && (executor.active() || state_.recorder.is_open() || !pending_uploads_.empty())) {
+      leave_iterations();
+    }
+    if (state_.in_capture && !executor.active()) {
+      throw UsageError("operation " + in_quotes(request.name) +
+                       " comes behind an error in a captured iteration: end it");
+    }
+    if (executor.active() && !expected) {
+      if (state_.in_capture) throw UsageError(unexpected(request) + ": a captured iteration does what its plan says");
+      leave_plan(unexpected(request), true);
+    }
+    return executor.active() || (in_iteration_ && try_start(request));
+  }
+
+  // A plan dropped values that are needed after all: the next plan keeps them.
+  void keep_from_now_on(const Request<B>& request) {
+    for (const auto& item : request.items) {
+      if (!item.record->has_value() && item.record->value.missing_reason == MissingReason::dropped)
+        keep_value(*item.record);
+    }
+  }
   [[nodiscard]] bool observing() const { return book_.options().observe != 0 && !options_.check_access; }
   [[nodiscard]] bool holds_plan() const { return state_.executor.active() && state_.executor.times_started() == held_; }
 
@@ -223,13 +274,14 @@ class PlanController {
     for (LogTensor& tensor : recorder.log().tensors) {
       if (tensor.scratch()) continue;
       Rec& record = state_.store.records[tensor.record];
-      if (record.serial != tensor.serial || !record.alive) {
+      if (record.tensor.serial != tensor.serial || !record.tensor.alive) {
         tensor.destroyed = true;
         continue;
       }
-      tensor.outlives = record.outlives;
+      tensor.outlives = record.value.outlives;
       // What was written since belongs to the next iteration.
-      if (record.lifetime == Lifetime::transient && record.written_in < state_.store.iteration) end_value(record);
+      if (record.tensor.lifetime == Lifetime::transient && record.value.written_in < state_.store.iteration)
+        end_value(record);
     }
     if (!observing()) return;
     measurement_.name_last(book_.observed(recorder.name(), recorder.take(), state_.machine(book_)));
@@ -238,7 +290,7 @@ class PlanController {
   void end_value(Rec& record) {
     record.device.valid = false;
     record.host.valid = false;
-    record.missing_reason = MissingReason::never_written;
+    record.value.missing_reason = MissingReason::never_written;
     if (record.device.resident) state_.demand.release(record);
   }
 
@@ -302,15 +354,15 @@ class PlanController {
     for (const auto& item : request.items) {
       Rec& record = *item.record;
       if (item.access == Access::write || !record.has_value()) continue;
-      const std::uint64_t distance = state_.store.iteration - std::min(record.written_in, state_.store.iteration);
-      record.outlives =
-          std::max(record.outlives, static_cast<std::uint32_t>(std::min<std::uint64_t>(distance, outlives_all)));
+      const std::uint64_t distance = state_.store.iteration - std::min(record.value.written_in, state_.store.iteration);
+      record.value.outlives =
+          std::max(record.value.outlives, static_cast<std::uint32_t>(std::min<std::uint64_t>(distance, outlives_all)));
     }
   }
 
   void keep_value(Rec& record) {
-    record.outlives = outlives_all;
-    book_.keep_value(record.serial);
+    record.value.outlives = outlives_all;
+    book_.keep_value(record.tensor.serial);
   }
 
   // An operation outside any iteration: nothing that was observed or planned goes on across it.
@@ -326,7 +378,7 @@ class PlanController {
 
   // One of the plan's tensors, or maybe a local of it that comes at another place than expected.
   bool concerns_plan(const Rec& record) const {
-    return record.role != none || (record.fresh && record.born == state_.store.iteration);
+    return record.plan.role != none || (record.use.fresh && record.tensor.born == state_.store.iteration);
   }
 
   SessionState<B>& state_;

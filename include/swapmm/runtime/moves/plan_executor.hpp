@@ -44,7 +44,7 @@ class PlanExecutor {
   template <class Visit>
   void for_each_bound(Visit&& visit) {
     for (std::size_t role = 0; role < bound_.size(); ++role) {
-      if (bound_[role] != nullptr && bound_[role]->role != none) visit(plan_->program.roles[role], *bound_[role]);
+      if (bound_[role] != nullptr && bound_[role]->plan.role != none) visit(plan_->program.roles[role], *bound_[role]);
     }
   }
   /// Places that no tensor has are free only after that, too.
@@ -63,7 +63,7 @@ class PlanExecutor {
       const Role& expected = program.roles[role];
       if (expected.kind != Role::Kind::handle) continue;
       const Rec& record = store_.records[expected.record];
-      if (record.serial != expected.serial || !record.alive) {
+      if (record.tensor.serial != expected.serial || !record.tensor.alive) {
         return "tensor \"" + program.trace.tensors[role].name + "\" no longer exists";
       }
       if (program.trace.tensors[role].kind == TensorKind::persistent && !record.has_value()) {
@@ -104,7 +104,7 @@ class PlanExecutor {
     done_ = {};
     arrange(next, bound, early);
     for (Rec* const record : bound) {
-      if (record != nullptr) record->role = 0;
+      if (record != nullptr) record->plan.role = 0;
     }
     // Nothing below throws.
     bound_ = std::move(bound);
@@ -130,9 +130,9 @@ class PlanExecutor {
     plan_ = nullptr;
     demand_.rebuild_residents();
     for (Rec* const record : bound_) {
-      if (record == nullptr || !record->in_use) continue;
-      record->role = none;
-      if (!record->alive) reclaim(*record);
+      if (record == nullptr || !record->tensor.in_use) continue;
+      record->plan.role = none;
+      if (!record->tensor.alive) reclaim(*record);
     }
     bound_.clear();
     cursor_ = 0;
@@ -253,14 +253,14 @@ class PlanExecutor {
         return static_cast<std::uint32_t>(log.tensors.size() - 1);
       }
       Rec& record = *bound_[role];
-      if (record.log_epoch != epoch) {
-        record.log_epoch = epoch;
-        record.log_index = static_cast<std::uint32_t>(log.tensors.size());
+      if (record.log.epoch != epoch) {
+        record.log.epoch = epoch;
+        record.log.index = static_cast<std::uint32_t>(log.tensors.size());
         const bool local = program.roles[role].kind == Role::Kind::local;
-        log.tensors.push_back({record.serial, record.id, record.bytes, record.name, record.lifetime, local,
-                               !record.alive, record.outlives});
+        log.tensors.push_back({record.tensor.serial, record.id, record.bytes, record.name, record.tensor.lifetime,
+                               local, !record.tensor.alive, record.value.outlives});
       }
-      return record.log_index;
+      return record.log.index;
     };
     for (std::size_t event = iteration_start_; event < cursor_; ++event) {
       const Event& passed = program.events[event];
@@ -315,7 +315,7 @@ class PlanExecutor {
     // A local of the round before that still exists is not the new one that the plan expects.
     if (bound_[role] == &record) return bound_in_current_round(role);
     const Role& expected = plan_->program.roles[role];
-    return expected.kind == Role::Kind::local && new_value && record.role == none &&
+    return expected.kind == Role::Kind::local && new_value && record.plan.role == none &&
            can_be(expected, record, store_.iteration) && bound_in_[role] != round();
   }
   [[nodiscard]] std::uint64_t round() const {
@@ -330,10 +330,10 @@ class PlanExecutor {
         take_place(record, before->device.offset, before->device.address, before->device.busy);
         before->device.resident = false;
         before->device.valid = false;
-        if (!before->host.valid) before->missing_reason = MissingReason::dropped;
+        if (!before->host.valid) before->value.missing_reason = MissingReason::dropped;
       }
-      before->role = none;
-      if (!before->alive) {
+      before->plan.role = none;
+      if (!before->tensor.alive) {
         if (record.host.block == nullptr) record.host.block = std::move(before->host.block);
         store_.free_host(*before);
         store_.records.remove(*before);
@@ -345,8 +345,8 @@ class PlanExecutor {
     }
     bound_[role] = &record;
     bound_in_[role] = round();
-    record.role = role;
-    record.fresh = false;
+    record.plan.role = role;
+    record.use.fresh = false;
   }
 
   static void take_place(Rec& record, Bytes offset, const typename B::Address* address, const Clock& after) {
