@@ -11,6 +11,7 @@
 #include <swapmm/interface/options.hpp>
 #include <swapmm/interface/report.hpp>
 #include <swapmm/runtime/book/program_book.hpp>
+#include <swapmm/runtime/core/observation.hpp>
 #include <swapmm/runtime/core/round_measurement.hpp>
 #include <swapmm/runtime/core/session_state.hpp>
 #include <swapmm/runtime/observe/plan_match.hpp>
@@ -27,7 +28,11 @@ class PlanController {
   using Rec = Record<B>;
 
   PlanController(SessionState<B>& state, ProgramBook& book, const Options& options)
-      : state_(state), book_(book), options_(options), measurement_(state, book) {}
+      : state_(state),
+        book_(book),
+        options_(options),
+        measurement_(state, book),
+        observation_(state, book, options, measurement_) {}
   PlanController(const PlanController&) = delete;
   PlanController& operator=(const PlanController&) = delete;
 
@@ -55,7 +60,7 @@ class PlanController {
   void begin(std::string_view name) {
     if (in_iteration_)
       throw UsageError("iteration " + in_quotes(name) + " begins inside iteration " + in_quotes(name_));
-    close_log();
+    observation_.close_log();
     book_.install_finished();
     measurement_.collect(name_);
     if (state_.executor.active() && name != name_) leave_plan("iteration " + in_quotes(name) + " came", false);
@@ -112,7 +117,7 @@ class PlanController {
         const Grant<B> grant = state_.executor.bring(request);
         return {grant, true, state_.executor.current_is_recorded()};
       }
-      note_distances(request);
+      observation_.note_distances(request);
       if (logging()) state_.recorder.operation(request);
       return {state_.demand.bring(request, stamp), false, true};
     } catch (const DroppedValue&) {
@@ -155,7 +160,7 @@ class PlanController {
 
   /// A plan dropped a value that is needed after all: the next plan keeps it.
   void keep_from_now_on(Rec& record) {
-    keep_value(record);
+    observation_.keep_value(record);
     if (record.plan.role == none) return;
     leave_plan("the value of tensor " + in_quotes(record.name) + " was needed and had been dropped", true);
   }
@@ -233,10 +238,9 @@ class PlanController {
   void keep_from_now_on(const Request<B>& request) {
     for (const auto& item : request.items) {
       if (!item.record->has_value() && item.record->value.missing_reason == MissingReason::dropped)
-        keep_value(*item.record);
+        observation_.keep_value(*item.record);
     }
   }
-  [[nodiscard]] bool observing() const { return book_.options().observe != 0 && !options_.check_access; }
   [[nodiscard]] bool holds_plan() const { return state_.executor.active() && state_.executor.times_started() == held_; }
 
   // What was measured, or another budget, may have made another plan the right one, or none.
@@ -250,7 +254,7 @@ class PlanController {
   }
 
   void open_iteration() {
-    const bool with_times = observing() && book_.wants_times(name_);
+    const bool with_times = observation_.makes_plans() && book_.wants_times(name_);
     if (!holds_plan()) measurement_.begin_iteration(name_, with_times && !state_.executor.active());
     if (state_.executor.active()) {
       bool expected = true;
@@ -264,34 +268,6 @@ class PlanController {
       for (Rec* const record : pending_uploads_) state_.recorder.upload(*record);
     }
     pending_uploads_.clear();
-  }
-
-  // Nothing of the last iteration can change any more: its transient values die, and its log is learned from.
-  void close_log() {
-    Recorder<B>& recorder = state_.recorder;
-    if (!recorder.is_open()) return;
-    recorder.close();
-    for (LogTensor& tensor : recorder.log().tensors) {
-      if (tensor.scratch()) continue;
-      Rec& record = state_.store.records[tensor.record];
-      if (record.tensor.serial != tensor.serial || !record.tensor.alive) {
-        tensor.destroyed = true;
-        continue;
-      }
-      tensor.outlives = record.value.outlives;
-      // What was written since belongs to the next iteration.
-      if (record.tensor.lifetime == Lifetime::transient && record.value.written_in < state_.store.iteration)
-        end_value(record);
-    }
-    if (!observing()) return;
-    measurement_.name_last(book_.observed(recorder.name(), recorder.take(), state_.machine(book_)));
-  }
-
-  void end_value(Rec& record) {
-    record.device.valid = false;
-    record.host.valid = false;
-    record.value.missing_reason = MissingReason::never_written;
-    if (record.device.resident) state_.demand.release(record);
   }
 
   // Starts a plan whose beginning is what this iteration has done so far and is about to do.
@@ -337,7 +313,7 @@ class PlanController {
       ++divergences_;
       last_divergence_ = reason;
     }
-    recorder.open(name_, observing());
+    recorder.open(name_, observation_.makes_plans());
     if (broken) recorder.mark_broken();
     executor.write_log(recorder.log(), recorder.epoch());
     book_.interrupted(name_);
@@ -349,26 +325,10 @@ class PlanController {
     state_.executor.stop([&](Rec& record) { state_.free_storage(record); });
   }
 
-  // Values that are read iterations after they were written must not be taken for dead.
-  void note_distances(const Request<B>& request) {
-    for (const auto& item : request.items) {
-      Rec& record = *item.record;
-      if (item.access == Access::write || !record.has_value()) continue;
-      const std::uint64_t distance = state_.store.iteration - std::min(record.value.written_in, state_.store.iteration);
-      record.value.outlives =
-          std::max(record.value.outlives, static_cast<std::uint32_t>(std::min<std::uint64_t>(distance, outlives_all)));
-    }
-  }
-
-  void keep_value(Rec& record) {
-    record.value.outlives = outlives_all;
-    book_.keep_value(record.tensor.serial);
-  }
-
   // An operation outside any iteration: nothing that was observed or planned goes on across it.
   void leave_iterations() {
     leave_plan("an operation ran between iterations", true);
-    close_log();
+    observation_.close_log();
     pending_uploads_.clear();
   }
 
@@ -385,6 +345,7 @@ class PlanController {
   ProgramBook& book_;
   const Options& options_;
   RoundMeasurement<B> measurement_;
+  Observation<B> observation_;
 
   std::string name_;
   bool in_iteration_ = false;
