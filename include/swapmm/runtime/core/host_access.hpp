@@ -42,7 +42,7 @@ class HostAccess {
     record.host.valid = true;
     record.host.issue = 0;
     record.device.valid = false;
-    record.written_in = state_.store.iteration;
+    record.value.written_in = state_.store.iteration;
     if (record.device.resident && !state_.executor.active()) state_.demand.release(record);
   }
 
