@@ -30,7 +30,11 @@ class RunningOperation {
   /// outlive this.
   RunningOperation(Core<B>& core, const Request<B>& request, bool as_list)
       : core_(core), entry_(core), session_(*entry_.session()), store_(session_.state.store), request_(request) {
-    session_.translate(who(), [&] { start(as_list); });
+    try {
+      start(as_list);
+    } catch (...) {
+      session_.rethrow(who());
+    }
   }
   RunningOperation(const RunningOperation&) = delete;
   RunningOperation& operator=(const RunningOperation&) = delete;
@@ -75,10 +79,10 @@ class RunningOperation {
   /// For an operation that takes the wait list. Throws with nothing queued, as the constructor does.
   [[nodiscard]] typename B::WaitList wait_list() {
     try {
-      return session_.translate(who(), [&] { return store_.backend.wait_list(waits_.span()); });
+      return store_.backend.wait_list(waits_.span());
     } catch (...) {
       give_up();
-      throw;
+      session_.rethrow(who());
     }
   }
   /// The operation took the wait list and gave no event: maybe nothing of it waits. Then the queue does, from here on.

@@ -55,6 +55,14 @@ class Session {
   auto translate(const Who& who, Call&& call) -> decltype(call()) {
     try {
       return call();
+    } catch (...) {
+      rethrow(who);
+    }
+  }
+  /// Within a catch block: likewise.
+  [[noreturn]] void rethrow(const Who& who) {
+    try {
+      throw;
     } catch (const QueueFailure& failure) {
       work_failed(failure);
     } catch (const BackendError& error) {
