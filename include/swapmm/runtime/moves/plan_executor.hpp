@@ -83,9 +83,10 @@ class PlanExecutor {
 
   // ---- events of the program
 
-  /// The host begins the next round of the cycle. Waits for the device only if it is run_ahead rounds behind.
-  void begin_cycle() { rounds_.begin_round(); }
-  [[nodiscard]] bool begun() const { return rounds_.begun(); }
+  /// The host begins the next round, unless it is in one. Waits for the device only if that is run_ahead rounds behind.
+  void ensure_round() {
+    if (!rounds_.begun()) rounds_.begin_round();
+  }
 
   /// Whether the plan expects this operation now. Changes nothing.
   [[nodiscard]] bool expects(const Request<B>& request) const {
@@ -101,7 +102,7 @@ class PlanExecutor {
   /// The expected operation comes: queues what the plan has before it.
   Grant<B> bring(const Request<B>& request) {
     const Program& program = plan_->program;
-    if (!begun()) begin_cycle();
+    ensure_round();
     cursor_ = next_event();
     const std::uint32_t operation = program.events[cursor_].index;
     const std::uint32_t first = program.first_access[operation];
@@ -148,7 +149,7 @@ class PlanExecutor {
     const Event& expected = plan_->program.events[event];
     if (expected.what != Event::What::upload) return false;
     if (!roles_.fits(expected.index, record, true, rounds_.round())) return false;
-    if (!begun()) begin_cycle();
+    ensure_round();
     roles_.bind(expected.index, record, rounds_.round());
     cursor_ = event + 1;
     return true;
