@@ -20,7 +20,7 @@
 #include <swapmm/report.hpp>
 #include <swapmm/runtime/core/core.hpp>
 #include <swapmm/runtime/core/iteration_capture.hpp>
-#include <swapmm/runtime/order/backend_scopes.hpp>
+#include <swapmm/runtime/core/running_operation.hpp>
 #include <swapmm/scheduler.hpp>
 #include <swapmm/tensor.hpp>
 
@@ -280,38 +280,22 @@ class MemoryManager {
   template <class Callable>
   void run_request(const runtime::Request<B>& request, Callable& callable) {
     constexpr bool gives_event = std::is_invocable_v<Callable&, Operation<B>&, typename B::WaitList>;
-    runtime::Core<B>& core = this->core();
-    core.begin(request, gives_event);
-    Operation<B> operation(core);
+    runtime::RunningOperation<B> running(core(), request, gives_event);
+    Operation<B> operation(running);
     if constexpr (gives_event) {
-      typename B::WaitList waits = core.wait_list();
-      typename B::NativeEvent event = [&] {
-        try {
-          auto around = core.around_callable([&] { return runtime::around_operation(core.backend(), request.name); });
-          typename B::NativeEvent made = callable(operation, std::move(waits));
-          core.around_callable([&] { around.check(); });
-          return made;
-        } catch (...) {
-          core.fail();
-          throw;
-        }
-      }();
+      typename B::WaitList waits = running.wait_list();
+      typename B::NativeEvent event =
+          running.call([&]() -> typename B::NativeEvent { return callable(operation, std::move(waits)); });
       bool sole_status_source = true;
       if constexpr (std::is_constructible_v<bool, const typename B::NativeEvent&>) {
         sole_status_source = static_cast<bool>(event);
-        if (!event) core.wait_after_all();
+        if (!event) running.wait_after_all();
       }
-      core.complete([&](typename B::Event& slot) { core.backend().adopt(slot, std::move(event)); }, sole_status_source);
+      running.complete([&](typename B::Event& slot) { running.backend().adopt(slot, std::move(event)); },
+                       sole_status_source);
     } else {
-      try {
-        auto around = core.around_callable([&] { return runtime::around_operation(core.backend(), request.name); });
-        callable(operation);
-        core.around_callable([&] { around.check(); });
-      } catch (...) {
-        core.fail();
-        throw;
-      }
-      core.complete([&](typename B::Event& slot) { core.backend().record(QueueKind::compute, slot); });
+      running.call([&] { callable(operation); });
+      running.complete([&](typename B::Event& slot) { running.backend().record(QueueKind::compute, slot); });
     }
   }
 

@@ -13,6 +13,7 @@
 #include <swapmm/base/bytes.hpp>
 #include <swapmm/ir/trace.hpp>
 #include <swapmm/runtime/core/core.hpp>
+#include <swapmm/runtime/core/running_operation.hpp>
 #include <swapmm/tensor.hpp>
 
 namespace swapmm {
@@ -142,44 +143,44 @@ class Operation {
   /// The work area. If it was declared with 0 bytes it is empty: size() is 0, and buffer() or data() is null. Throws
   /// UsageError if none was declared.
   [[nodiscard]] typename B::template View<std::byte> scratch() const {
-    const auto& current = core_.current();
-    if (current.request.has_scratch && current.request.scratch.value == 0) return {};
-    if (current.grant.scratch == nullptr) {
-      throw UsageError("operation " + runtime::in_quotes(current.request.name) + " declares no scratch");
+    if (running_.request().has_scratch && running_.request().scratch.value == 0) return {};
+    if (running_.scratch() == nullptr) {
+      throw UsageError("operation " + runtime::in_quotes(name()) + " declares no scratch");
     }
-    return typename B::template View<std::byte>(*current.grant.scratch,
-                                                static_cast<std::size_t>(current.request.scratch.value));
+    return typename B::template View<std::byte>(*running_.scratch(),
+                                                static_cast<std::size_t>(running_.request().scratch.value));
   }
   /// The API's own queue or stream. All work of the operation must be queued there; later work waits for it.
-  [[nodiscard]] typename B::Queue& queue() const { return core_.backend().queue(); }
+  [[nodiscard]] typename B::Queue& queue() const { return running_.backend().queue(); }
   /// The same as queue(), with CUDA's name.
   [[nodiscard]] typename B::Queue& stream() const { return queue(); }
   /// The name of the operation, as given to run().
-  [[nodiscard]] std::string_view name() const { return core_.current().request.name; }
+  [[nodiscard]] std::string_view name() const { return running_.request().name; }
 
  private:
   template <Backend>
   friend class MemoryManager;
-  explicit Operation(runtime::Core<B>& core) : core_(core) {}
+  explicit Operation(runtime::RunningOperation<B>& running) : running_(running) {}
 
   template <class T>
   typename B::template View<T> place(const TensorRef<B>& tensor, std::size_t count) const {
     return typename B::template View<T>(address(tensor), count);
   }
   const typename B::Address& address(const TensorRef<B>& tensor) const {
-    if (tensor.core != &core_ || !core_.in_bundle(tensor.key())) {
-      if (tensor.core == &core_ && !tensor.key().exists()) {
-        throw UsageError(runtime::view_of_no_tensor("operation " + runtime::in_quotes(name()), tensor.key().name()));
-      }
-      throw UsageError(
-          "operation " + runtime::in_quotes(name()) + " uses tensor " +
-          (tensor.record == nullptr ? std::string("(moved from or reset)") : runtime::in_quotes(tensor.record->name)) +
-          ", which is not in its bundle");
+    if (tensor.core != &running_.core() || !running_.in_bundle(tensor.key())) refuse(tensor);
+    return running_.address(*tensor.record, tensor.offset, tensor.bytes);
+  }
+  [[noreturn]] void refuse(const TensorRef<B>& tensor) const {
+    if (tensor.core == &running_.core() && !tensor.key().exists()) {
+      throw UsageError(runtime::view_of_no_tensor("operation " + runtime::in_quotes(name()), tensor.key().name()));
     }
-    return core_.address(*tensor.record, tensor.offset, tensor.bytes);
+    throw UsageError(
+        "operation " + runtime::in_quotes(name()) + " uses tensor " +
+        (tensor.record == nullptr ? std::string("(moved from or reset)") : runtime::in_quotes(tensor.record->name)) +
+        ", which is not in its bundle");
   }
 
-  runtime::Core<B>& core_;
+  runtime::RunningOperation<B>& running_;
 };
 
 }  // namespace swapmm

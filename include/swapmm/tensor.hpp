@@ -286,7 +286,7 @@ class Tensor {
   template <Backend>
   friend class MemoryManager;
   Tensor(std::shared_ptr<runtime::Core<B>> core, runtime::Record<B>& record, const Shape& shape, std::size_t count)
-      : core_(std::move(core)), record_(&record), serial_(record.serial), shape_(shape), count_(count) {}
+      : core_(std::move(core)), record_(&record), serial_(record.tensor.serial), shape_(shape), count_(count) {}
 
   void require() const {
     if (record_ == nullptr) throw UsageError("a tensor is used after it was moved from or reset");

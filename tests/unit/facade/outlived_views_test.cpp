@@ -200,3 +200,33 @@ TEST_CASE("a download that was asked for through a view brings the value of the 
   pending.wait();
   CHECK(values == std::vector<int>(length, 2));
 }
+
+TEST_CASE("downloads of tensors that a followed plan makes in every round bring the value of their own round") {
+  for (const bool uploaded : {false, true}) {
+    CAPTURE(uploaded);
+    Simulated device;
+    MemoryManager<Simulated> manager(device, {.device_budget = 256_bytes},
+                                     Scheduler({.planner = "belady", .planning = Planning::immediate}));
+    auto weights = uploaded_tensors(manager, 4);
+    constexpr std::size_t rounds = 8;
+    std::vector<std::vector<int>> values(rounds, std::vector<int>(length));
+    std::vector<PendingDownload<Simulated>> pending;
+    for (std::size_t round = 0; round < rounds; ++round) {
+      const auto iteration = manager.iteration();
+      auto local = manager.tensor<int>({length}, "local");
+      if (uploaded) {
+        local.upload(std::vector<int>(length, static_cast<int>(round)));
+      } else {
+        set(manager, local, static_cast<int>(round), "make");
+      }
+      for (auto& tensor : weights) accumulate(manager, local, tensor);
+      pending.push_back(local.view().download_async(std::span<int>(values[round])));
+    }
+    for (auto& download : pending) download.wait();
+    for (std::size_t round = 0; round < rounds; ++round) {
+      CHECK(values[round] == std::vector<int>(length, static_cast<int>(round)));
+    }
+    CHECK(manager.report().iterations_followed >= 4);
+    for (const std::string& violation : device.violations()) FAIL_CHECK(violation);
+  }
+}

@@ -47,7 +47,7 @@ class BudgetChange {
   }
 
   [[nodiscard]] static bool device_alone(const Rec& record) {
-    return record.alive && record.device.valid && !record.host.valid;
+    return record.tensor.alive && record.device.valid && !record.host.valid;
   }
 
   // All of it, or nothing.

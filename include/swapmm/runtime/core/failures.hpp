@@ -42,6 +42,15 @@ class Failures {
     if (lost_) throw DeviceLost(lost_text_);
   }
   [[nodiscard]] bool lost() const { return lost_; }
+  [[nodiscard]] static bool is_device_lost(const std::exception_ptr& error) noexcept {
+    try {
+      std::rethrow_exception(error);
+    } catch (const BackendError& known) {
+      return known.kind == BackendError::Kind::device_lost;
+    } catch (...) {
+      return false;
+    }
+  }
 
   [[noreturn]] void backend_failed(const Who& who, const BackendError& error) {
     const std::string text = who.text() + ": " + error.what();
@@ -121,14 +130,14 @@ class Failures {
     };
     std::vector<std::string> names;
     for (const Rec& record : store_.records) {
-      if (record.alive && goes(record)) names.push_back(record.name);
+      if (record.tensor.alive && goes(record)) names.push_back(record.name);
     }
     WorkFailed error(
         describe(unreported_->label) +
         (unreported_->reason ? " may have failed: " + what_of(unreported_->reason) : " failed after it was queued") +
         (names.empty() ? "; no value is lost" : "; undefined from now on: " + name_list(names)));
     for (Rec& record : store_.records) {
-      if (goes(record)) record.missing_reason = MissingReason::lost;
+      if (goes(record)) record.value.missing_reason = MissingReason::lost;
       record.device.valid = stays(record.device);
       record.host.valid = stays(record.host);
     }
@@ -142,7 +151,7 @@ class Failures {
     try {
       std::vector<std::string> names;
       for (Rec& record : store_.records) {
-        if (record.alive && record.device.valid && !record.host.valid) names.push_back(record.name);
+        if (record.tensor.alive && record.device.valid && !record.host.valid) names.push_back(record.name);
       }
       lost_text_ = std::string(text) +
                    (names.empty() ? "; no value is lost" : "; values lost with the device: " + name_list(names));

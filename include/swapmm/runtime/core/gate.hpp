@@ -19,30 +19,50 @@ namespace swapmm::runtime {
 /// between threads without the program's own order, and this finds out where it is.
 class Gate {
  public:
-  void enter() {
+  /// A caller's stay inside: the gate opens again when it is destroyed, and nowhere else. It may be none.
+  class Stay {
+   public:
+    Stay(const Stay&) = delete;
+    Stay& operator=(const Stay&) = delete;
+    ~Stay() {
+      if (gate_ != nullptr) gate_->inside_.store(nullptr, std::memory_order_release);
+    }
+    /// The caller is inside.
+    explicit operator bool() const { return gate_ != nullptr; }
+
+   private:
+    friend class Gate;
+    explicit Stay(Gate* gate) : gate_(gate) {}
+    Gate* gate_;
+  };
+
+  /// Throws NestedOperation or ConcurrentUse if somebody is inside.
+  [[nodiscard]] Stay enter() {
     const void* inside = nullptr;
-    if (inside_.compare_exchange_strong(inside, this_thread(), std::memory_order_acquire)) return;
+    if (inside_.compare_exchange_strong(inside, this_thread(), std::memory_order_acquire)) return Stay(this);
     if (inside == this_thread()) {
       throw NestedOperation("an operation's callable calls the manager: operations, uploads and downloads cannot nest");
     }
     throw ConcurrentUse("two threads use one manager at the same time: order them, or give each its own");
   }
-  [[nodiscard]] bool try_enter() noexcept {
+  /// None if somebody is inside.
+  [[nodiscard]] Stay try_enter() noexcept {
     const void* inside = nullptr;
-    return inside_.compare_exchange_strong(inside, this_thread(), std::memory_order_acquire);
+    const bool entered = inside_.compare_exchange_strong(inside, this_thread(), std::memory_order_acquire);
+    return Stay(entered ? this : nullptr);
   }
-  /// Waits for another thread to leave. False where this thread is inside already.
-  [[nodiscard]] bool enter_waiting() noexcept {
+  /// Waits for another thread to leave. None if this thread is inside already.
+  [[nodiscard]] Stay enter_waiting() noexcept {
     for (;;) {
-      if (try_enter()) return true;
-      if (inside_.load(std::memory_order_relaxed) == this_thread()) return false;
+      const void* inside = nullptr;
+      if (inside_.compare_exchange_strong(inside, this_thread(), std::memory_order_acquire)) return Stay(this);
+      if (inside == this_thread()) return Stay(nullptr);
       std::this_thread::yield();
     }
   }
-  void leave() noexcept { inside_.store(nullptr, std::memory_order_release); }
 
  private:
-  std::atomic<const void*> inside_{nullptr};
+  std::atomic<const void*> inside_{nullptr};  // the thread
 };
 
 }  // namespace swapmm::runtime

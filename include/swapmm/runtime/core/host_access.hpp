@@ -32,7 +32,7 @@ class HostAccess {
     const bool whole = data.size() == record.bytes.value;
     if (!whole) fetch(record, who);
     // The wait for a round that is too far ahead comes first: behind it a slot is free without another one.
-    if (state_.executor.active() && !state_.executor.begun()) state_.executor.begin_cycle();
+    if (state_.executor.active()) state_.executor.ensure_round();
     auto& slot = free_slot(record, whole);
     state_.store.note_host_access(*slot, offset, Bytes{data.size()}, true);
     controller_.uploaded(record);
@@ -42,7 +42,7 @@ class HostAccess {
     record.host.valid = true;
     record.host.issue = 0;
     record.device.valid = false;
-    record.written_in = state_.store.iteration;
+    record.value.written_in = state_.store.iteration;
     if (record.device.resident && !state_.executor.active()) state_.demand.release(record);
   }
 

@@ -84,7 +84,7 @@ class IterationCapture<B> {
     round.operations = operations - operations_;
     state_.executor.for_each_bound([&](const Role& role, Record<B>& record) {
       if (role.kind != Role::Kind::handle) return;
-      round.values.push_back({&record, record.device.valid, record.host.valid, record.written_in >= iteration_});
+      round.values.push_back({&record, record.device.valid, record.host.valid, record.value.written_in >= iteration_});
     });
     return round;
   }
@@ -194,10 +194,7 @@ class IterationCapture<B> {
   // It may have run, or not.
   void lose(const CapturedRound<B>& round) noexcept {
     for (const auto& value : round.values) {
-      if (!value.written) continue;
-      value.record->device.valid = false;
-      value.record->host.valid = false;
-      value.record->missing_reason = MissingReason::lost;
+      if (value.written) state_.store.lose(*value.record);
     }
     controller_.abandon_plan("a captured iteration could not be launched");
   }
@@ -208,7 +205,7 @@ class IterationCapture<B> {
       Record<B>& record = *value.record;
       record.device.valid = value.on_device;
       record.host.valid = value.on_host;
-      if (value.written) record.written_in += round.iterations;
+      if (value.written) record.value.written_in += round.iterations;
     }
     store.traffic.swap_ins += round.traffic.swap_ins;
     store.traffic.swap_outs += round.traffic.swap_outs;

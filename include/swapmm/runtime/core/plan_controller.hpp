@@ -11,6 +11,7 @@
 #include <swapmm/interface/options.hpp>
 #include <swapmm/interface/report.hpp>
 #include <swapmm/runtime/book/program_book.hpp>
+#include <swapmm/runtime/core/observation.hpp>
 #include <swapmm/runtime/core/round_measurement.hpp>
 #include <swapmm/runtime/core/session_state.hpp>
 #include <swapmm/runtime/observe/plan_match.hpp>
@@ -27,7 +28,11 @@ class PlanController {
   using Rec = Record<B>;
 
   PlanController(SessionState<B>& state, ProgramBook& book, const Options& options)
-      : state_(state), book_(book), options_(options), measurement_(state, book) {}
+      : state_(state),
+        book_(book),
+        options_(options),
+        measurement_(state, book),
+        observation_(state, book, options, measurement_) {}
   PlanController(const PlanController&) = delete;
   PlanController& operator=(const PlanController&) = delete;
 
@@ -55,7 +60,7 @@ class PlanController {
   void begin(std::string_view name) {
     if (in_iteration_)
       throw UsageError("iteration " + in_quotes(name) + " begins inside iteration " + in_quotes(name_));
-    close_log();
+    observation_.close_log();
     book_.install_finished();
     measurement_.collect(name_);
     if (state_.executor.active() && name != name_) leave_plan("iteration " + in_quotes(name) + " came", false);
@@ -91,45 +96,72 @@ class PlanController {
     ++state_.store.iteration;
   }
 
-  // ---- operations
+  // ---- operations: bring, then complete, failed or give_up
 
-  /// Whether the plan that is followed has this operation here. Changes nothing.
-  [[nodiscard]] bool expects(const Request<B>& request) const {
-    return in_iteration_ && state_.executor.active() && state_.executor.expects(request);
-  }
-  /// Whether this operation runs by the plan: the one that is followed, or one that begins here. `expected`: what
-  /// expects() says of it.
-  [[nodiscard]] bool follows(const Request<B>& request, bool expected) {
-    PlanExecutor<B>& executor = state_.executor;
-    if (!in_iteration_ && (executor.active() || state_.recorder.is_open() || !pending_uploads_.empty())) {
-      leave_iterations();
+  /// How an operation's bundle came to the device.
+  struct Brought {
+    Grant<B> grant;
+    bool followed = false;  ///< by a plan
+    bool recorded = true;   ///< the point behind the operation is one of its own
+  };
+
+  /// Brings the bundle to the device, by the plan that is followed or that begins here, or on demand. The items carry
+  /// the request's stamp. Throws with the operation given up.
+  [[nodiscard]] Brought bring(const Request<B>& request, std::uint64_t stamp) {
+    // What can never fit is refused at once: before a plan is left, an iteration's times are waited for, or anything
+    // else changes. (What a captured iteration does not expect is refused below.)
+    const bool expected = in_iteration_ && state_.executor.active() && state_.executor.expects(request);
+    if (!expected && !state_.in_capture) state_.demand.check_fits(request);
+    try {
+      if (follows(request, expected)) {
+        const Grant<B> grant = state_.executor.bring(request);
+        return {grant, true, state_.executor.current_is_recorded()};
+      }
+      observation_.note_distances(request);
+      if (logging()) state_.recorder.operation(request);
+      return {state_.demand.bring(request, stamp), false, true};
+    } catch (const DroppedValue&) {
+      keep_from_now_on(request);
+      give_up(request, false, Clock{});
+      throw;
+    } catch (...) {
+      give_up(request, false, Clock{});
+      throw;
     }
-    if (state_.in_capture && !executor.active()) {
-      throw UsageError("operation " + in_quotes(request.name) +
-                       " comes behind an error in a captured iteration: end it");
-    }
-    if (executor.active() && !expected) {
-      if (state_.in_capture) throw UsageError(unexpected(request) + ": a captured iteration does what its plan says");
-      leave_plan(unexpected(request), true);
-    }
-    return executor.active() || (in_iteration_ && try_start(request));
   }
 
-  /// It runs on demand.
-  void observe(const Request<B>& request) {
-    note_distances(request);
-    if (logging()) state_.recorder.operation(request);
+  /// The operation was queued: what comes behind it may move.
+  void complete(const Request<B>& request, bool followed, QueuePoint point) {
+    if (followed) return state_.executor.complete();
+    if (state_.executor.active()) return;
+    state_.demand.end_scratch(request.scratch, Clock::point(QueueKind::compute, point));
+    if (options_.demand_mode != DemandMode::per_operation) return;
+    for (const auto& item : request.items) state_.demand.evict(*item.record);
   }
 
-  /// A plan dropped values that are needed after all: the next plan keeps them.
-  void keep_from_now_on(const Request<B>& request) {
-    for (const auto& item : request.items) {
-      if (!item.record->has_value() && item.record->missing_reason == MissingReason::dropped) keep_value(*item.record);
+  /// The operation was queued in part, and ends at `after`.
+  void failed(const Request<B>& request, bool followed, const Clock& after) noexcept {
+    if (followed) {
+      abandon_plan("an operation threw");
+    } else {
+      state_.demand.end_scratch(request.scratch, after);
     }
   }
+
+  /// The operation was not queued: whatever was brought stays, work areas and the plan do not.
+  void give_up(const Request<B>& request, bool followed, const Clock& needs) noexcept {
+    state_.recorder.mark_broken();
+    if (followed || state_.executor.active()) {
+      abandon_plan("an operation failed");
+    } else {
+      state_.demand.end_scratch(request.scratch, needs);
+    }
+  }
+
+  /// A plan dropped a value that is needed after all: the next plan keeps it.
   void keep_from_now_on(Rec& record) {
-    keep_value(record);
-    if (record.role == none) return;
+    observation_.keep_value(record);
+    if (record.plan.role == none) return;
     leave_plan("the value of tensor " + in_quotes(record.name) + " was needed and had been dropped", true);
   }
 
@@ -185,7 +217,30 @@ class PlanController {
   }
 
  private:
-  [[nodiscard]] bool observing() const { return book_.options().observe != 0 && !options_.check_access; }
+  // Whether this operation runs by the plan: the one that is followed, or one that begins here.
+  [[nodiscard]] bool follows(const Request<B>& request, bool expected) {
+    PlanExecutor<B>& executor = state_.executor;
+    if (!in_iteration_ && (executor.active() || state_.recorder.is_open() || !pending_uploads_.empty())) {
+      leave_iterations();
+    }
+    if (state_.in_capture && !executor.active()) {
+      throw UsageError("operation " + in_quotes(request.name) +
+                       " comes behind an error in a captured iteration: end it");
+    }
+    if (executor.active() && !expected) {
+      if (state_.in_capture) throw UsageError(unexpected(request) + ": a captured iteration does what its plan says");
+      leave_plan(unexpected(request), true);
+    }
+    return executor.active() || (in_iteration_ && try_start(request));
+  }
+
+  // A plan dropped values that are needed after all: the next plan keeps them.
+  void keep_from_now_on(const Request<B>& request) {
+    for (const auto& item : request.items) {
+      if (!item.record->has_value() && item.record->value.missing_reason == MissingReason::dropped)
+        observation_.keep_value(*item.record);
+    }
+  }
   [[nodiscard]] bool holds_plan() const { return state_.executor.active() && state_.executor.times_started() == held_; }
 
   // What was measured, or another budget, may have made another plan the right one, or none.
@@ -199,7 +254,7 @@ class PlanController {
   }
 
   void open_iteration() {
-    const bool with_times = observing() && book_.wants_times(name_);
+    const bool with_times = observation_.makes_plans() && book_.wants_times(name_);
     if (!holds_plan()) measurement_.begin_iteration(name_, with_times && !state_.executor.active());
     if (state_.executor.active()) {
       bool expected = true;
@@ -213,33 +268,6 @@ class PlanController {
       for (Rec* const record : pending_uploads_) state_.recorder.upload(*record);
     }
     pending_uploads_.clear();
-  }
-
-  // Nothing of the last iteration can change any more: its transient values die, and its log is learned from.
-  void close_log() {
-    Recorder<B>& recorder = state_.recorder;
-    if (!recorder.is_open()) return;
-    recorder.close();
-    for (LogTensor& tensor : recorder.log().tensors) {
-      if (tensor.scratch()) continue;
-      Rec& record = state_.store.records[tensor.record];
-      if (record.serial != tensor.serial || !record.alive) {
-        tensor.destroyed = true;
-        continue;
-      }
-      tensor.outlives = record.outlives;
-      // What was written since belongs to the next iteration.
-      if (record.lifetime == Lifetime::transient && record.written_in < state_.store.iteration) end_value(record);
-    }
-    if (!observing()) return;
-    measurement_.name_last(book_.observed(recorder.name(), recorder.take(), state_.machine(book_)));
-  }
-
-  void end_value(Rec& record) {
-    record.device.valid = false;
-    record.host.valid = false;
-    record.missing_reason = MissingReason::never_written;
-    if (record.device.resident) state_.demand.release(record);
   }
 
   // Starts a plan whose beginning is what this iteration has done so far and is about to do.
@@ -285,7 +313,7 @@ class PlanController {
       ++divergences_;
       last_divergence_ = reason;
     }
-    recorder.open(name_, observing());
+    recorder.open(name_, observation_.makes_plans());
     if (broken) recorder.mark_broken();
     executor.write_log(recorder.log(), recorder.epoch());
     book_.interrupted(name_);
@@ -297,26 +325,10 @@ class PlanController {
     state_.executor.stop([&](Rec& record) { state_.free_storage(record); });
   }
 
-  // Values that are read iterations after they were written must not be taken for dead.
-  void note_distances(const Request<B>& request) {
-    for (const auto& item : request.items) {
-      Rec& record = *item.record;
-      if (item.access == Access::write || !record.has_value()) continue;
-      const std::uint64_t distance = state_.store.iteration - std::min(record.written_in, state_.store.iteration);
-      record.outlives =
-          std::max(record.outlives, static_cast<std::uint32_t>(std::min<std::uint64_t>(distance, outlives_all)));
-    }
-  }
-
-  void keep_value(Rec& record) {
-    record.outlives = outlives_all;
-    book_.keep_value(record.serial);
-  }
-
   // An operation outside any iteration: nothing that was observed or planned goes on across it.
   void leave_iterations() {
     leave_plan("an operation ran between iterations", true);
-    close_log();
+    observation_.close_log();
     pending_uploads_.clear();
   }
 
@@ -326,13 +338,14 @@ class PlanController {
 
   // One of the plan's tensors, or maybe a local of it that comes at another place than expected.
   bool concerns_plan(const Rec& record) const {
-    return record.role != none || (record.fresh && record.born == state_.store.iteration);
+    return record.plan.role != none || (record.use.fresh && record.tensor.born == state_.store.iteration);
   }
 
   SessionState<B>& state_;
   ProgramBook& book_;
   const Options& options_;
   RoundMeasurement<B> measurement_;
+  Observation<B> observation_;
 
   std::string name_;
   bool in_iteration_ = false;

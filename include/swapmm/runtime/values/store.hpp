@@ -131,9 +131,16 @@ class Store {
   /// The tensor has no place any more. Whoever gets the bytes comes after device.busy.
   void clear_place(Rec& record, bool for_next = false) noexcept {
     unbook(record.bytes, record.device.busy, for_next);
-    if (record.device.valid && !record.host.valid) record.missing_reason = MissingReason::dropped;
+    if (record.device.valid && !record.host.valid) record.value.missing_reason = MissingReason::dropped;
     record.device.resident = false;
     record.device.valid = false;
+  }
+
+  /// The tensor's value is undefined from now on.
+  static void lose(Rec& record) noexcept {
+    record.device.valid = false;
+    record.host.valid = false;
+    record.value.missing_reason = MissingReason::lost;
   }
 
   // ---- copies
