@@ -53,7 +53,7 @@ class ProgramGenerator {
     program_.steady = !wild_ && patterns_.size() == 1 && (!exchanges_ || program_.scheduler.observe >= 2);
     draw_budgets(random_, program_);
     if (wild_ && chance(40)) add_large();
-    simulated::Random later(program_.seed ^ 0x5E7'B0D6E7U);  // so that the rest is as it was
+    simulated::detail::Random later(program_.seed ^ 0x5E7'B0D6E7U);  // so that the rest is as it was
     draw_measures(later, program_.scheduler);
     draw_budget_changes(later, program_);
     draw_views(later);
@@ -352,7 +352,7 @@ class ProgramGenerator {
   }
 
   /// Some parts are reached by other ways.
-  void draw_views(simulated::Random& random) {
+  void draw_views(simulated::detail::Random& random) {
     const auto draw = [&](ViewForm& view) {
       if (random.below(3) == 0) view = static_cast<ViewForm>(1 + random.below(view_form_count - 1));
     };
@@ -386,7 +386,7 @@ class ProgramGenerator {
 
   void emit(const Action& action) { program_.actions.push_back(action); }
 
-  simulated::Random random_;
+  simulated::detail::Random random_;
   std::size_t operations_left_;
   TestProgram program_;
   bool wild_ = false;

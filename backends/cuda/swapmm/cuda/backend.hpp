@@ -27,8 +27,10 @@
 /// The CUDA backend, component `cuda` of the package.
 namespace swapmm::cuda {
 
+namespace detail {
 class Session;  // device and streams behind all handles of one backend
 class Capture;  // queued work that became a graph
+}  // namespace detail
 
 /// Bytes on the device; opaque. The destructor waits for the device.
 class SWAPMM_EXPORT DeviceMemory {
@@ -42,10 +44,10 @@ class SWAPMM_EXPORT DeviceMemory {
 
  private:
   friend class Backend;
-  DeviceMemory(std::shared_ptr<Session> session, std::byte* data) : session_(std::move(session)), data_(data) {}
+  DeviceMemory(std::shared_ptr<detail::Session> session, std::byte* data) : session_(std::move(session)), data_(data) {}
   void end() noexcept;
 
-  std::shared_ptr<Session> session_;
+  std::shared_ptr<detail::Session> session_;
   std::byte* data_;
 };
 
@@ -67,11 +69,11 @@ class SWAPMM_EXPORT HostMemory {
 
  private:
   friend class Backend;
-  HostMemory(std::shared_ptr<Session> session, std::byte* data, HostKind kind)
+  HostMemory(std::shared_ptr<detail::Session> session, std::byte* data, HostKind kind)
       : session_(std::move(session)), data_(data), kind_(kind) {}
   void end() noexcept;
 
-  std::shared_ptr<Session> session_;
+  std::shared_ptr<detail::Session> session_;
   std::byte* data_;
   HostKind kind_;
 };
@@ -118,13 +120,13 @@ class View {
 class Event {
  private:
   friend class Backend;
-  friend class Session;
+  friend class detail::Session;
   explicit Event(EventHandle plain) : plain_(std::move(plain)) {}
 
   EventHandle plain_;
-  EventHandle timed_;                 // made when times are first asked for
-  cudaEvent_t current_ = nullptr;     // one of the two; null: never recorded
-  std::shared_ptr<Capture> capture_;  // recorded into that graph
+  EventHandle timed_;                         // made when times are first asked for
+  cudaEvent_t current_ = nullptr;             // one of the two; null: never recorded
+  std::shared_ptr<detail::Capture> capture_;  // recorded into that graph
 };
 
 /// The events an operation of the second form waits for. Valid while the operation runs.
@@ -184,11 +186,11 @@ class SWAPMM_EXPORT Graph {
 
  private:
   friend class Backend;
-  Graph(std::shared_ptr<Session> session, std::shared_ptr<Capture> capture, cudaGraphExec_t graph);
+  Graph(std::shared_ptr<detail::Session> session, std::shared_ptr<detail::Capture> capture, cudaGraphExec_t graph);
   void end() noexcept;
 
-  std::shared_ptr<Session> session_;
-  std::shared_ptr<Capture> capture_;
+  std::shared_ptr<detail::Session> session_;
+  std::shared_ptr<detail::Capture> capture_;
   cudaGraphExec_t graph_;
 };
 
@@ -302,7 +304,7 @@ class SWAPMM_EXPORT Backend {
     void check();
 
    private:
-    const Session& session_;
+    const detail::Session& session_;
     std::string_view name_;
     int device_before_ = -1;  // the thread's; -1: it was the backend's
     bool checked_ = false;
@@ -322,7 +324,7 @@ class SWAPMM_EXPORT Backend {
   };
 
  private:
-  std::shared_ptr<Session> session_;
+  std::shared_ptr<detail::Session> session_;
 };
 
 static_assert(swapmm::Backend<Backend>);

@@ -22,7 +22,9 @@
 /// The OpenCL backend, component `opencl` of the package.
 namespace swapmm::opencl {
 
+namespace detail {
 class Session;  // context, device and queues behind all handles of one backend
+}
 
 /// A buffer on the device; opaque.
 class DeviceMemory {
@@ -51,11 +53,11 @@ class SWAPMM_EXPORT HostMemory {
 
  private:
   friend class Backend;
-  HostMemory(std::shared_ptr<Session> session, Handle<cl_mem> pinned, std::byte* data);
+  HostMemory(std::shared_ptr<detail::Session> session, Handle<cl_mem> pinned, std::byte* data);
   void end() noexcept;
 
-  std::shared_ptr<Session> session_;  // none: moved from
-  Handle<cl_mem> pinned_;             // none: pageable
+  std::shared_ptr<detail::Session> session_;  // none: moved from
+  Handle<cl_mem> pinned_;                     // none: pageable
   std::byte* data_;
   mutable std::array<Handle<cl_event>, queue_count> last_use_;
 };
@@ -216,7 +218,7 @@ class SWAPMM_EXPORT Backend {
  private:
   void recorded(Event& event, cl_event native);
 
-  std::shared_ptr<Session> session_;
+  std::shared_ptr<detail::Session> session_;
 };
 
 static_assert(swapmm::Backend<Backend>);

@@ -53,7 +53,7 @@ std::string with_kernel_header(std::string_view source) {
 // Throws with the compiler's log.
 void check_build(cl_int status, cl_program program, cl_device_id device) {
   if (status == CL_SUCCESS) return;
-  const std::string log = text_of(
+  const std::string log = detail::text_of(
       [&](std::size_t size, void* into, std::size_t* needed) {
         return clGetProgramBuildInfo(program, device, CL_PROGRAM_BUILD_LOG, size, into, needed);
       },

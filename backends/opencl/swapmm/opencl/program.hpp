@@ -23,7 +23,7 @@ namespace swapmm::opencl {
 
 /// The text of <swapmm/kernel.h>, for programs that compile kernels themselves: the first of several sources, or a
 /// header for clCompileProgram where the driver takes some.
-extern const std::string_view kernel_header;
+extern SWAPMM_EXPORT const std::string_view kernel_header;
 
 /// A tensor as kernel.h's SWAPMM_VIEW takes it: two arguments.
 struct ViewArgument {

@@ -6,10 +6,13 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
+#include <optional>
 #include <stdexcept>
 #include <string>
 #include <string_view>
 
+#include <swapmm/backend/testing/call_site.hpp>
 #include <swapmm/base/error.hpp>
 #include <swapmm/base/export.hpp>
 
@@ -138,5 +141,9 @@ inline constexpr long injected_code = -7700;
           "injected fault: " + std::string(to_string(plan.fault_class)) + " " + std::to_string(plan.n) + ", " +
               std::string(to_string(plan.mode))};
 }
+
+/// In place of one plan: says of each call of a class whether it goes wrong, and as which plan says. It is told the
+/// place that the call was made from.
+using FaultChooser = std::function<std::optional<FaultPlan>(FaultClass, const CallSite&)>;
 
 }  // namespace swapmm

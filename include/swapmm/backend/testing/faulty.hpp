@@ -92,7 +92,7 @@ class Faulty {
   };
 
   explicit Faulty(B inner, const FaultPlan& plan = {})
-      : inner_(std::move(inner)), state_(std::make_shared<FaultState>(plan)) {}
+      : inner_(std::move(inner)), state_(std::make_shared<detail::FaultState>(plan)) {}
 
   [[nodiscard]] B& inner() { return inner_; }
 
@@ -333,7 +333,7 @@ class Faulty {
   }
 
   B inner_;
-  std::shared_ptr<FaultState> state_;
+  std::shared_ptr<detail::FaultState> state_;
   std::vector<const InnerEvent*> scratch_;
 };
 

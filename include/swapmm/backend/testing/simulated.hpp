@@ -21,11 +21,14 @@
 #include <swapmm/backend/backend.hpp>
 #include <swapmm/backend/testing/simulated/device.hpp>
 #include <swapmm/backend/testing/simulated/options.hpp>
+#include <swapmm/backend/testing/simulated/touch.hpp>
 #include <swapmm/base/bytes.hpp>
 #include <swapmm/base/export.hpp>
 
 /// A device that is simulated on plain memory.
 namespace swapmm::simulated {
+
+namespace detail {
 
 /// Ownership of one object of a device, that ends with the given function.
 template <void (Device::*end)(BlockId) noexcept>
@@ -51,12 +54,14 @@ class Claim {
   BlockId id_;
 };
 
+}  // namespace detail
+
 /// Bytes of the device; opaque.
 class DeviceMemory {
  private:
   friend class Backend;
-  explicit DeviceMemory(Claim<&Device::release> claim) : claim_(std::move(claim)) {}
-  Claim<&Device::release> claim_;
+  explicit DeviceMemory(detail::Claim<&detail::Device::release> claim) : claim_(std::move(claim)) {}
+  detail::Claim<&detail::Device::release> claim_;
 };
 
 /// Bytes of the host.
@@ -70,8 +75,9 @@ class HostMemory {
 
  private:
   friend class Backend;
-  HostMemory(Claim<&Device::release_host> claim, std::byte* data) : claim_(std::move(claim)), data_(data) {}
-  Claim<&Device::release_host> claim_;
+  HostMemory(detail::Claim<&detail::Device::release_host> claim, std::byte* data)
+      : claim_(std::move(claim)), data_(data) {}
+  detail::Claim<&detail::Device::release_host> claim_;
   std::byte* data_;
 };
 
@@ -93,8 +99,9 @@ class Address {
 
  private:
   friend class Backend;
-  Address(Claim<&Device::release_address> claim, const Place& place) : claim_(std::move(claim)), place_(place) {}
-  Claim<&Device::release_address> claim_;
+  Address(detail::Claim<&detail::Device::release_address> claim, const Place& place)
+      : claim_(std::move(claim)), place_(place) {}
+  detail::Claim<&detail::Device::release_address> claim_;
   Place place_;
 };
 
@@ -130,9 +137,9 @@ class View {
 class Event {
  private:
   friend class Backend;
-  explicit Event(Claim<&Device::release_event> claim) : claim_(std::move(claim)) {}
-  Claim<&Device::release_event> claim_;
-  Point point_;
+  explicit Event(detail::Claim<&detail::Device::release_event> claim) : claim_(std::move(claim)) {}
+  detail::Claim<&detail::Device::release_event> claim_;
+  detail::Point point_;
 };
 
 /// The point that a launch with a wait list returns.
@@ -143,8 +150,8 @@ class NativeEvent {
  private:
   friend class Backend;
   friend class Queue;
-  explicit NativeEvent(const Point& point) : point_(point) {}
-  Point point_;
+  explicit NativeEvent(const detail::Point& point) : point_(point) {}
+  detail::Point point_;
 };
 
 /// Points that a launch waits for. Allocates only for more than `in_place` of them.
@@ -158,7 +165,7 @@ class WaitList {
   friend class Queue;
   static constexpr std::size_t in_place = 8;
 
-  void add(const Point& point) {
+  void add(const detail::Point& point) {
     if (count_ < in_place) {
       first_[count_] = point;
     } else {
@@ -169,12 +176,12 @@ class WaitList {
   template <class Visit>
   void for_each(Visit&& visit) const {
     for (std::size_t i = 0; i < count_ && i < in_place; ++i) visit(first_[i]);
-    for (const Point& point : rest_) visit(point);
+    for (const detail::Point& point : rest_) visit(point);
   }
 
   std::size_t count_ = 0;
-  std::array<Point, in_place> first_;
-  std::vector<Point> rest_;
+  std::array<detail::Point, in_place> first_;
+  std::vector<detail::Point> rest_;
 };
 
 /// The touches of one launch: a braced list, or anything that is a span of them.
@@ -229,15 +236,15 @@ class SWAPMM_EXPORT Queue {
 
  private:
   friend class Backend;
-  explicit Queue(Device* device) : device_(device) {}
+  explicit Queue(detail::Device* device) : device_(device) {}
 
   template <class F>
-  static Body one_phase(F body) {
-    return Body([body = std::move(body)](int) mutable { body(); });
+  static detail::Body one_phase(F body) {
+    return detail::Body([body = std::move(body)](int) mutable { body(); });
   }
   template <class Read, class Write>
-  static Body two_phases(Read read, Write write) {
-    return Body([read = std::move(read), write = std::move(write)](int phase) mutable {
+  static detail::Body two_phases(Read read, Write write) {
+    return detail::Body([read = std::move(read), write = std::move(write)](int phase) mutable {
       if (phase == 0) {
         read();
       } else {
@@ -246,9 +253,9 @@ class SWAPMM_EXPORT Queue {
     });
   }
   NativeEvent queue(std::string_view name, std::chrono::nanoseconds duration, const Touches& touches,
-                    const WaitList* waits, int phases, Body body);
+                    const WaitList* waits, int phases, detail::Body body);
 
-  Device* device_;
+  detail::Device* device_;
 };
 
 /// The backend. Its objects keep the device alive; what is still queued when the last of them goes is discarded.

@@ -6,11 +6,13 @@
 #include <thread>
 
 #include <swapmm/base/error.hpp>
+#include <swapmm/base/export.hpp>
 
 namespace swapmm::runtime {
 
-/// Something whose address tells threads apart.
-[[nodiscard]] inline const void* this_thread() {
+/// Something whose address tells threads apart. Exported: it is one function in the whole program, whichever library
+/// calls it.
+[[nodiscard]] SWAPMM_TEMPLATE_EXPORT inline const void* this_thread() {
   static thread_local const char token = 0;
   return &token;
 }

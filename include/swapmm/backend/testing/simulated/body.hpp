@@ -8,7 +8,7 @@
 #include <type_traits>
 #include <utility>
 
-namespace swapmm::simulated {
+namespace swapmm::simulated::detail {
 
 /// What a kernel does: a callable taking the number of its phase, kept in place when it is small, so that
 /// launching it allocates nothing.
@@ -73,4 +73,4 @@ class Body {
   alignas(std::max_align_t) std::byte storage_[in_place_bytes];
 };
 
-}  // namespace swapmm::simulated
+}  // namespace swapmm::simulated::detail

@@ -21,19 +21,12 @@
 #include <swapmm/backend/testing/simulated/ring.hpp>
 #include <swapmm/backend/testing/simulated/shadow.hpp>
 #include <swapmm/backend/testing/simulated/step_order.hpp>
+#include <swapmm/backend/testing/simulated/touch.hpp>
 #include <swapmm/base/export.hpp>
 
-namespace swapmm::simulated {
+namespace swapmm::simulated::detail {
 
 class Device;
-
-/// A place in a device memory.
-struct Place {
-  const Device* device = nullptr;
-  BlockId block;
-  std::byte* data = nullptr;
-  std::uint64_t size = 0;
-};
 
 /// A point in a queue: the end of one command. Its virtual time and what comes before it are known when it is
 /// queued, whatever the order in which the device then moves.
@@ -45,22 +38,6 @@ struct Point {
   std::uint64_t sequence = 0;
   std::int64_t end = 0;
   VectorClock clock;
-};
-
-/// Bytes that a kernel reads or writes: a declaration that the checker believes. Made from a View or an Address.
-struct Touch {
-  Place place;
-  std::uint64_t bytes = 0;
-  bool is_write = false;
-
-  template <class Seen>
-  [[nodiscard]] static Touch read(const Seen& seen) {
-    return {seen.place(), seen.bytes(), false};
-  }
-  template <class Seen>
-  [[nodiscard]] static Touch write(const Seen& seen) {
-    return {seen.place(), seen.bytes(), true};
-  }
 };
 
 /// The state behind all handles of one simulated device: three queues, a virtual clock, memory and the checker.
@@ -254,4 +231,4 @@ class Device {
   std::vector<LogEntry> log_;
 };
 
-}  // namespace swapmm::simulated
+}  // namespace swapmm::simulated::detail

@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-namespace swapmm::simulated {
+namespace swapmm::simulated::detail {
 
 /// First in, first out, in memory that is kept and reused. Elements are counted from the first one ever pushed.
 template <class T>
@@ -41,4 +41,4 @@ class Ring {
   std::uint64_t tail_ = 0;
 };
 
-}  // namespace swapmm::simulated
+}  // namespace swapmm::simulated::detail

@@ -8,7 +8,7 @@
 #include <swapmm/backend/testing/simulated/options.hpp>
 #include <swapmm/backend/testing/simulated/random.hpp>
 
-namespace swapmm::simulated {
+namespace swapmm::simulated::detail {
 
 /// Queues whose next command could move, by index(QueueKind).
 using Ready = std::array<bool, queue_count>;
@@ -53,4 +53,4 @@ class StepOrder {
   std::size_t change_point_count_;
 };
 
-}  // namespace swapmm::simulated
+}  // namespace swapmm::simulated::detail
