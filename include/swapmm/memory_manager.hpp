@@ -239,13 +239,14 @@ class MemoryManager {
                        " of its bundle was moved from");
     }
     if (tensor.core != &core()) {
-      throw UsageError("operation " + runtime::in_quotes(operation) + ": tensor " + std::to_string(position) +
-                       " of its bundle" +
-                       (tensor.core->closed() ? std::string() : " (" + runtime::in_quotes(tensor.record->name) + ")") +
-                       " belongs to another manager");
+      throw UsageError(
+          "operation " + runtime::in_quotes(operation) + ": tensor " + std::to_string(position) + " of its bundle" +
+          (tensor.core->closed() || !tensor.key().exists() ? std::string()
+                                                           : " (" + runtime::in_quotes(tensor.record->name) + ")") +
+          " belongs to another manager");
     }
     const bool part = access == Access::write && !tensor.whole();
-    return {tensor.record, part ? Access::update : access};
+    return {tensor.record, part ? Access::update : access, tensor.serial};
   }
 
   template <class Tuple, std::size_t... I>

@@ -4,6 +4,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <string_view>
 #include <vector>
 
@@ -50,8 +51,8 @@ template <template <class, Backend> class First, class T, Backend B, class... Re
 /// The same, in bytes.
 [[nodiscard]] inline Scratch scratch(std::size_t bytes) { return {Bytes{bytes}}; }
 
-/// A bundle whose size is known only at run time. Reusable: clear() keeps its memory. It refers to the tensors' storage
-/// and keeps none alive: it is for use while they exist.
+/// A bundle whose size is known only at run time. Reusable: clear() keeps its memory. It refers to the tensors and
+/// keeps none alive: an operation with a bundle one of whose tensors no longer exists throws UsageError.
 template <Backend B>
 class Bundle {
  public:
@@ -79,6 +80,7 @@ class Bundle {
   void clear() {
     tensors_.clear();
     scratch_ = Bytes{};
+    if (cores_.size() > 1) cores_.erase(cores_.begin(), cores_.end() - 1);
   }
 
  private:
@@ -90,13 +92,20 @@ class Bundle {
   };
   template <class... Tensors>
   Bundle& add(Access access, const Tensors&... tensors) {
-    (tensors_.push_back({access, tensors.ref()}), ...);
+    (add(access, tensors.ref()), ...);
     return *this;
+  }
+  void add(Access access, const TensorRef<B>& tensor) {
+    tensors_.push_back({access, tensor});
+    if (tensor.core == nullptr || (!cores_.empty() && cores_.back().get() == tensor.core)) return;
+    std::erase_if(cores_, [&](const auto& core) { return core.get() == tensor.core; });
+    cores_.push_back(tensor.core->shared_from_this());
   }
 
   std::vector<Entry> tensors_;
   std::vector<runtime::BundleItem<B>> items_;
   Bytes scratch_;
+  std::vector<std::shared_ptr<runtime::Core<B>>> cores_;  // what the tensors refer to, so that it can tell what is gone
 };
 
 /// What an operation's callable gets: the device's side of its bundle, and the queue to put its work on. Valid
@@ -138,7 +147,10 @@ class Operation {
 
   template <class T>
   typename B::template View<T> place(const TensorRef<B>& tensor, std::size_t count) const {
-    if (tensor.core != &core_ || !core_.in_bundle(*tensor.record)) {
+    if (tensor.core != &core_ || !core_.in_bundle(tensor.key())) {
+      if (tensor.core == &core_ && !tensor.key().exists()) {
+        throw UsageError(runtime::view_of_no_tensor("operation " + runtime::in_quotes(name()), tensor.key().name()));
+      }
       throw UsageError(
           "operation " + runtime::in_quotes(name()) + " uses tensor " +
           (tensor.record == nullptr ? std::string("(moved from)") : runtime::in_quotes(tensor.record->name)) +

@@ -3,6 +3,7 @@
 
 #include <array>
 #include <cstddef>
+#include <cstdint>
 #include <initializer_list>
 #include <memory>
 #include <optional>
@@ -69,8 +70,11 @@ struct TensorRef {
   runtime::Record<B>* record = nullptr;  ///< the storage; null: moved from
   Bytes offset;                          ///< from the storage's beginning
   Bytes bytes;                           ///< of the part
+  std::uint64_t serial = 0;              ///< number of the tensor: its storage may be another one's later
   /// The part is all of it.
   [[nodiscard]] bool whole() const { return record != nullptr && bytes == record->bytes; }
+  /// The tensor without its part. Not moved from.
+  [[nodiscard]] runtime::TensorKey<B> key() const { return {record, serial}; }
 };
 
 /// A value on its way to the host. Destroying it before wait() gives the value up. The target must live until then.
@@ -114,8 +118,9 @@ class PendingDownload {
   runtime::PendingRead* read_;
 };
 
-/// A part of a tensor, or all of it in another shape. Shares the tensor's storage and keeps nothing alive: it is
-/// for use while the tensor exists.
+/// A part of a tensor, or all of it in another shape. Shares the tensor's storage and does not keep it alive: every use
+/// of a view whose tensor, or whose manager, no longer exists throws UsageError. (A tensor that was moved still
+/// exists.)
 template <class T, Backend B>
 class View {
  public:
@@ -140,7 +145,7 @@ class View {
     for (std::size_t i = 0; i < shape_.rank(); ++i) extents[i] = shape_[i];
     extents[0] = count;
     const std::size_t stride = count_ / shape_[0];
-    return View(core_, record_, first_ + first * stride, Shape(std::span(extents.data(), shape_.rank())),
+    return View(core_, tensor_, first_ + first * stride, Shape(std::span(extents.data(), shape_.rank())),
                 count * stride);
   }
 
@@ -149,7 +154,7 @@ class View {
     if (shape.count() != count_) {
       throw UsageError("reshape of " + shape_.text() + " to " + shape.text() + ": the numbers of elements differ");
     }
-    return View(core_, record_, first_, shape, count_);
+    return View(core_, tensor_, first_, shape, count_);
   }
 
   /// Gives the elements these values. Copies `data` before it returns. A whole tensor's upload waits at most for a
@@ -158,13 +163,13 @@ class View {
   /// the host has no room.
   void upload(std::span<const T> data) {
     check(data.size(), "upload");
-    core_->upload(*record_, offset(), std::as_bytes(data));
+    core_->upload(tensor_, offset(), std::as_bytes(data));
   }
   /// Waits for the value, and copies it to `data`. Throws UsageError where the number of elements differs, and
   /// UndefinedValue, DroppedValue or WorkFailed where there is no value.
   void download(std::span<T> data) const {
     check(data.size(), "download");
-    core_->download(*record_, offset(), std::as_writable_bytes(data));
+    core_->download(tensor_, offset(), std::as_writable_bytes(data));
   }
   /// The same, to a new vector.
   [[nodiscard]] std::vector<T> download() const {
@@ -178,29 +183,29 @@ class View {
   /// download().
   [[nodiscard]] PendingDownload<B> download_async(std::span<T> data) const {
     check(data.size(), "download");
-    runtime::PendingRead& read = core_->promise(*record_, offset(), std::as_writable_bytes(data));
-    return PendingDownload<B>(core_->shared_from_this(), read);
+    runtime::PendingRead& read = core_->promise(tensor_, offset(), std::as_writable_bytes(data));
+    return PendingDownload<B>(core_, read);
   }
 
   /// For bundles.
-  [[nodiscard]] TensorRef<B> ref() const { return {core_, record_, offset(), bytes()}; }
+  [[nodiscard]] TensorRef<B> ref() const { return {core_.get(), tensor_.record, offset(), bytes(), tensor_.serial}; }
 
  private:
   template <class, Backend>
   friend class Tensor;
-  View(runtime::Core<B>* core, runtime::Record<B>* record, std::size_t first, const Shape& shape, std::size_t count)
-      : core_(core), record_(record), first_(first), shape_(shape), count_(count) {}
+  View(std::shared_ptr<runtime::Core<B>> core, const runtime::TensorKey<B>& tensor, std::size_t first,
+       const Shape& shape, std::size_t count)
+      : core_(std::move(core)), tensor_(tensor), first_(first), shape_(shape), count_(count) {}
 
   [[nodiscard]] Bytes offset() const { return Bytes{first_ * sizeof(T)}; }
   void check(std::size_t given, std::string_view what) const {
     if (given == count_) return;
-    if (core_->closed()) throw UsageError("the manager of this tensor no longer exists");
-    throw UsageError(std::string(what) + " of " + std::to_string(given) + " elements, tensor \"" + record_->name +
-                     "\" has " + std::to_string(count_) + " (" + shape_.text() + ")");
+    throw UsageError(std::string(what) + " of " + std::to_string(given) + " elements, tensor \"" +
+                     core_->name_of(tensor_, what) + "\" has " + std::to_string(count_) + " (" + shape_.text() + ")");
   }
 
-  runtime::Core<B>* core_;
-  runtime::Record<B>* record_;
+  std::shared_ptr<runtime::Core<B>> core_;  // of a manager that may be closed
+  runtime::TensorKey<B> tensor_;
   std::size_t first_;  // element
   Shape shape_;
   std::size_t count_;
@@ -220,6 +225,7 @@ class Tensor {
   Tensor(Tensor&& other) noexcept
       : core_(std::move(other.core_)),
         record_(std::exchange(other.record_, nullptr)),
+        serial_(other.serial_),
         shape_(other.shape_),
         count_(other.count_) {}
   /// Ends the storage it had, as destruction does.
@@ -228,6 +234,7 @@ class Tensor {
       destroy();
       core_ = std::move(other.core_);
       record_ = std::exchange(other.record_, nullptr);
+      serial_ = other.serial_;
       shape_ = other.shape_;
       count_ = other.count_;
     }
@@ -249,7 +256,7 @@ class Tensor {
   /// All of it, as a view.
   [[nodiscard]] View<T, B> view() const {
     require();
-    return View<T, B>(core_.get(), record_, 0, shape_, count_);
+    return View<T, B>(core_, {record_, serial_}, 0, shape_, count_);
   }
 
   /// @{
@@ -264,13 +271,13 @@ class Tensor {
   /// @}
 
   /// For bundles; empty after a move.
-  [[nodiscard]] TensorRef<B> ref() const { return {core_.get(), record_, Bytes{}, bytes()}; }
+  [[nodiscard]] TensorRef<B> ref() const { return {core_.get(), record_, Bytes{}, bytes(), serial_}; }
 
  private:
   template <Backend>
   friend class MemoryManager;
   Tensor(std::shared_ptr<runtime::Core<B>> core, runtime::Record<B>& record, const Shape& shape, std::size_t count)
-      : core_(std::move(core)), record_(&record), shape_(shape), count_(count) {}
+      : core_(std::move(core)), record_(&record), serial_(record.serial), shape_(shape), count_(count) {}
 
   void require() const {
     if (record_ == nullptr) throw UsageError("a tensor is used after it was moved from");
@@ -282,6 +289,7 @@ class Tensor {
 
   std::shared_ptr<runtime::Core<B>> core_;
   runtime::Record<B>* record_;
+  std::uint64_t serial_;
   Shape shape_;
   std::size_t count_;
 };

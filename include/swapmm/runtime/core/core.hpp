@@ -153,7 +153,9 @@ class Core : public std::enable_shared_from_this<Core<B>> {
 
   [[nodiscard]] Current& current() { return current_; }
   [[nodiscard]] B& backend() { return inside_->store.backend; }
-  [[nodiscard]] bool in_bundle(const Rec& record) const { return record.stamp == stamp_; }
+  [[nodiscard]] bool in_bundle(const TensorKey<B>& tensor) const {
+    return tensor.record->stamp == stamp_ && tensor.record->serial == tensor.serial;
+  }
   /// The address of a part of a tensor of the current bundle.
   const typename B::Address& address(const Rec& record, Bytes offset, Bytes size) {
     if (offset.value == 0 && size == record.bytes) return *record.device.address;
@@ -214,22 +216,25 @@ class Core : public std::enable_shared_from_this<Core<B>> {
 
   /// Copies into the library's own memory before it returns. Waits only if both of the tensor's host slots are in
   /// use. A part of a tensor needs the tensor's value, and waits for it.
-  void upload(Rec& record, Bytes offset, std::span<const std::byte> data) {
+  void upload(const TensorKey<B>& tensor, Bytes offset, std::span<const std::byte> data) {
     const Entry entry(*this);
+    Rec& record = existing(tensor, "upload");
     const Who who{"upload to tensor ", record.name};
     translate(who, [&] { inside_->host.upload(record, offset, data, who); });
   }
 
   /// Waits for the value and copies it out.
-  void download(Rec& record, Bytes offset, std::span<std::byte> data) {
+  void download(const TensorKey<B>& tensor, Bytes offset, std::span<std::byte> data) {
     const Entry entry(*this);
+    Rec& record = existing(tensor, "download");
     const Who who{"download of tensor ", record.name};
     translate(who, [&] { inside_->host.download(record, offset, data, who); });
   }
 
   /// Promises the value that the tensor has now. What it returns stays the caller's until end_promise().
-  [[nodiscard]] PendingRead& promise(Rec& record, Bytes offset, std::span<std::byte> data) {
+  [[nodiscard]] PendingRead& promise(const TensorKey<B>& tensor, Bytes offset, std::span<std::byte> data) {
     const Entry entry(*this);
+    Rec& record = existing(tensor, "download");
     const Who who{"download of tensor ", record.name};
     PendingRead& read = reads_.take();
     try {
@@ -239,6 +244,12 @@ class Core : public std::enable_shared_from_this<Core<B>> {
       throw;
     }
     return read;
+  }
+
+  /// For errors of `what`. Throws UsageError if the tensor, or its manager, no longer exists.
+  [[nodiscard]] std::string name_of(const TensorKey<B>& tensor, std::string_view what) {
+    const Entry entry(*this);
+    return existing(tensor, what).name;
   }
 
   [[nodiscard]] bool collectable(const PendingRead& read) {
@@ -487,6 +498,11 @@ class Core : public std::enable_shared_from_this<Core<B>> {
     }
   }
 
+  static Rec& existing(const TensorKey<B>& tensor, std::string_view what) {
+    if (!tensor.exists()) throw UsageError(view_of_no_tensor(what, tensor.name()));
+    return *tensor.record;
+  }
+
   static void lose(Rec& record) noexcept {
     record.device.valid = false;
     record.host.valid = false;
@@ -548,6 +564,11 @@ class Core : public std::enable_shared_from_this<Core<B>> {
   void prepare(const Request<B>& request, bool as_list) {
     ++stamp_;
     for (const auto& item : request.items) {
+      const TensorKey<B> tensor{item.record, item.serial};
+      if (!tensor.exists()) {
+        const auto position = static_cast<std::size_t>(&item - request.items.data());
+        throw UsageError(no_tensor_in_bundle(request.name, position, tensor.name()));
+      }
       if (item.record->stamp == stamp_) {
         throw UsageError("operation " + in_quotes(request.name) + " has tensor " + in_quotes(item.record->name) +
                          " twice in its bundle: declare it once, with updates() if it is read and written");

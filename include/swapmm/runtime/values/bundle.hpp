@@ -16,6 +16,7 @@ template <Backend B>
 struct BundleItem {
   Record<B>* record = nullptr;
   Access access = Access::read;
+  std::uint64_t serial = 0;  ///< of the tensor that is meant; see TensorKey
 };
 
 /// One operation as the program asks for it.

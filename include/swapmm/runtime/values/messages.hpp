@@ -34,6 +34,10 @@ struct Who {
 
 [[nodiscard]] std::string undefined_value(const Who& who, std::string_view tensor);
 [[nodiscard]] std::string misaligned_view(std::string_view tensor, Bytes offset, Bytes alignment);
+/// `tensor`: the name of the one that is gone; null if it is no longer known.
+[[nodiscard]] std::string view_of_no_tensor(std::string_view what, const std::string* tensor);
+[[nodiscard]] std::string no_tensor_in_bundle(std::string_view operation, std::size_t position,
+                                              const std::string* tensor);
 [[nodiscard]] std::string dropped_value(const Who& who, std::string_view tensor);
 [[nodiscard]] std::string lost_value(const Who& who, std::string_view tensor);
 [[nodiscard]] std::string in_quotes(std::string_view name);

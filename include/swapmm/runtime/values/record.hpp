@@ -54,11 +54,11 @@ struct Record {
   std::uint32_t role = none;  ///< in the followed plan: the last one that was bound
   Lifetime lifetime = Lifetime::observed;
   Absence absence = Absence::never_written;
-  bool alive = false;          ///< a handle exists
-  bool in_use = false;         ///< alive, or still in the hands of the executor
-  bool fresh = false;          ///< no operation has used it yet
-  std::uint32_t outlives = 0;  ///< see LogTensor
-  std::uint64_t serial = 0;
+  bool alive = false;            ///< a handle exists
+  bool in_use = false;           ///< alive, or still in the hands of the executor
+  bool fresh = false;            ///< no operation has used it yet
+  std::uint32_t outlives = 0;    ///< see LogTensor
+  std::uint64_t serial = 0;      ///< of the tensor that has or had the record last; never used twice
   std::uint64_t born = 0;        ///< number of the iteration that it was made in or before
   std::uint64_t written_in = 0;  ///< iteration number of the last write
   std::uint64_t log_epoch = 0;
@@ -69,6 +69,18 @@ struct Record {
   std::string name;
 
   [[nodiscard]] bool has_value() const { return device.valid || host.valid; }
+};
+
+/// A tensor, as views and bundles refer to it: they keep nothing alive, and its record may be another tensor's by now.
+template <Backend B>
+struct TensorKey {
+  Record<B>* record = nullptr;
+  std::uint64_t serial = 0;
+
+  /// The tensor still exists.
+  [[nodiscard]] bool exists() const { return record->serial == serial && record->alive; }
+  /// What it is or was called; null if that is no longer known.
+  [[nodiscard]] const std::string* name() const { return record->serial == serial ? &record->name : nullptr; }
 };
 
 /// All storages of a manager.
@@ -111,7 +123,6 @@ class RecordTable {
   /// The record holds nothing any more.
   void remove(Record<B>& record) noexcept {
     record.in_use = false;
-    record.serial = 0;
     free_.push_back(record.id);
   }
 
