@@ -22,6 +22,7 @@ class Step:
     most_seconds: float = 1e9                    # of one part; longer ones are left out
     most_parts: int = 1_000_000
     quick: float = 0.05                          # seconds: parts as quick as that are run first, in a process of their own
+    first: bool = False                          # before all other steps, whatever the time
 
 
 @dataclass
@@ -78,13 +79,11 @@ def judge(number, steps):
     processes = 0
     waves = []
     for step in steps:
-        parts = [part for part in step.parts if number in part[2] and part[0] <= step.most_seconds]
-        parts = sorted(parts[:step.most_parts]) if step.most_parts < len(parts) else sorted(parts)
+        parts = [part for part in step.parts if number in part[2] and part[0] <= step.most_seconds][:step.most_parts]
         quick = [part for part in parts if part[0] <= step.quick]
         slow = [part for part in parts if part[0] > step.quick]
         waves += [(step, chosen) for chosen in (quick, slow) if chosen]
-    # By the time that they take, but random programs as they come: most die of the first few.
-    waves.sort(key=lambda wave: sum(part[0] for part in wave[1]) if wave[0].most_parts > 10_000 else -1)
+    waves.sort(key=lambda wave: (not wave[0].first, sum(part[0] for part in wave[1])))
     if not waves:
         return Outcome("not reached")
     for step, parts in waves:

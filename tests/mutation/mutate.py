@@ -22,6 +22,7 @@ HERE = Path(__file__).resolve().parent
 ROOT = HERE.parent.parent
 OUT = ROOT / "build" / "mutate"
 TREE, BUILD = OUT / "tree", OUT / "build"
+RESULTS = OUT / "results.jsonl"
 ROOMS = ["include/swapmm/runtime", "include/swapmm/plan/validation", "backends/opencl/swapmm"]
 SEEDS = 1500           # random programs of which is known what they come by
 SEEDS_OF_ONE = 200     # of them, for one mutant
@@ -165,7 +166,7 @@ def reached_by_programs():
     ran = subprocess.run([program, "--reached", str(path), str(SEEDS)], stdout=subprocess.PIPE, text=True)
     if ran.returncode != 0:
         sys.exit(f"./dev mutate: without any mutant a random program fails:\n{ran.stdout[-2000:]}")
-    return judge.Step("programs", [program], judge.read_reached(path), list, 10.0, SEEDS_OF_ONE, 1e9)
+    return judge.Step("programs", [program], judge.read_reached(path), list, 10.0, SEEDS_OF_ONE, 1e9, True)
 
 
 def programs_for(files):
@@ -178,8 +179,8 @@ def programs_for(files):
 class Results:
     """Kept in a file, one line each, so that a run that was interrupted goes on where it stopped."""
 
-    def __init__(self, digest, mutants):
-        self.path = OUT / "results.jsonl"
+    def __init__(self, path, digest, mutants):
+        self.path = path
         head = json.dumps({"sources": digest, "mutants": hashlib.sha256(repr(mutants).encode()).hexdigest()})
         self.done = {}
         lines = self.path.read_text().splitlines() if self.path.exists() else []
@@ -201,13 +202,26 @@ class Results:
         self.file.flush()
 
 
-def previous_survivors():
-    path = OUT / "results.jsonl"
-    if not path.exists():
+def key_of(record):
+    return record["file"], record["function"], record["operator"], record["source"]
+
+
+def previous_survivors(files):
+    if not RESULTS.exists():
         sys.exit("./dev mutate: --survivors needs a run before it")
-    records = [json.loads(line) for line in path.read_text().splitlines()[1:]]
-    return {(r["file"], r["function"], r["operator"], r["source"]) for r in records
-            if r["outcome"] in ("survived", "not reached")}
+    records = [json.loads(line) for line in RESULTS.read_text().splitlines()[1:]]
+    return {key_of(r) for r in records if r["outcome"] in ("survived", "not reached") and r["file"] in files}
+
+
+def merge(records, judged_again):
+    """The results of the run before, with new outcomes of those that were judged again."""
+    lines = RESULTS.read_text().splitlines()
+    before = [json.loads(line) for line in lines[1:]]
+    merged = [record for record in before if key_of(record) not in judged_again] + records
+    merged.sort(key=lambda r: (r["file"], r["line"], r["column"]))
+    # The head stays that of other sources: a run of all begins anew.
+    RESULTS.write_text("\n".join([lines[0], *(json.dumps(record) for record in merged)]) + "\n")
+    return merged
 
 
 def table(records):
@@ -237,7 +251,7 @@ def report(records):
             print(f"  {r['file']}:{r['line']}:{r['column']}: {r['operator']}, in {r['function']}: {r['source']}")
     print("\n" + table(records))
     (OUT / "table.md").write_text(table(records) + "\n")
-    print(f"\neach with its outcome: {(OUT / 'results.jsonl').relative_to(ROOT)}")
+    print(f"\neach with its outcome: {RESULTS.relative_to(ROOT)}")
     return not left
 
 
@@ -247,7 +261,7 @@ def main():
     found = {name: draw(mutants, wishes.sample, wishes.seed) for name, mutants in find_all(files, wishes.jobs).items()}
     mutants = [mutant for name in files for mutant in found[name]]
     if wishes.survivors:
-        left = previous_survivors()
+        left = previous_survivors(files)
         mutants = [mutant for mutant in mutants if mutant.key in left]
     if wishes.list:
         for mutant in mutants:
@@ -270,12 +284,13 @@ def main():
         steps = [job.result() for job in jobs]
     print(f"what comes by them: {time.monotonic() - start:.0f} s, " +
           ", ".join(f"{step.name} {len(step.parts)}" for step in steps), flush=True)
-    results = Results(digest, mutants)
+    results = Results(OUT / "survivors.jsonl" if wishes.survivors else RESULTS, digest, mutants)
     for number, mutant in schemata.refused.items():
         if number not in results.done:
             results.add(number, mutant, judge.Outcome("does not compile"))
     judge_all(schemata.alive, steps, equivalents, results, wishes.jobs)
-    return 0 if report(sorted(results.done.values(), key=lambda r: r["number"])) else 1
+    records = sorted(results.done.values(), key=lambda r: r["number"])
+    return 0 if report(merge(records, left) if wishes.survivors else records) else 1
 
 
 def judge_all(alive, steps, equivalents, results, jobs):

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// The switch of ./dev mutate: what a file's mutants call. Every source of a mutated copy of the tree includes this first.
-// SWAPMM_MUTANT=17 in the environment switches mutant 17 on; they are counted from 1.
+// The switch of ./dev mutate: what a file's mutants call. Every source of a mutated copy of the tree includes this
+// first. SWAPMM_MUTANT=17 in the environment switches mutant 17 on; they are counted from 1.
 
 #if __cplusplus >= 202002L  // CMake's own trials are older
 
