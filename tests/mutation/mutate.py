@@ -24,6 +24,7 @@ OUT = ROOT / "build" / "mutate"
 TREE, BUILD = OUT / "tree", OUT / "build"
 RESULTS = OUT / "results.jsonl"
 ROOMS = ["include/swapmm/runtime", "include/swapmm/plan/validation", "backends/opencl/swapmm"]
+PROGRAMS = ["unit", "lifetime", "conformance", "property", "faults", "opencl"]  # the last for its backend alone
 SEEDS = 1500           # random programs of which is known what they come by
 SEEDS_OF_ONE = 200     # of them, for one mutant
 CASE_SECONDS = 20.0    # of the processor; test cases that take longer are left out
@@ -41,6 +42,7 @@ def words():
     parser.add_argument("--list", action="store_true", help="only say which there are")
     parser.add_argument("--survivors", action="store_true",
                         help="only those that were left the last time, after tests were added")
+    parser.add_argument("--tests", metavar="NAME,...", help="only these test programs: " + ", ".join(PROGRAMS))
     parser.add_argument("--jobs", type=int, default=os.cpu_count(), metavar="J", help="processes (one for each core)")
     return parser.parse_args()
 
@@ -139,8 +141,10 @@ def build(mutants, programs, jobs):
     for name, text in schemata.texts.items():
         put(name, text)
     configure("opencl" in programs)
-    targets = [f"swapmm_{program}_tests" for program in programs] + ["swapmm_mutation_programs"]
-    schemata.build(put, ["nice", "ninja", "-C", str(BUILD), f"-j{jobs}", "-k0", *targets], name_of)
+    command = ["nice", "ninja", "-C", str(BUILD), f"-j{jobs}", "-k0"]
+    # The smallest program first: it shows most of what does not compile.
+    schemata.build(put, [*command, "swapmm_mutation_programs"], name_of)
+    schemata.build(put, [*command, *(f"swapmm_{program}_tests" for program in programs)], name_of)
     return schemata, digest
 
 
@@ -169,9 +173,10 @@ def reached_by_programs():
     return judge.Step("programs", [program], judge.read_reached(path), list, 10.0, SEEDS_OF_ONE, 1e9, True)
 
 
-def programs_for(files):
-    programs = ["unit", "lifetime", "conformance", "property", "faults"]
-    return programs + ["opencl"] if any(file.startswith("backends/opencl") for file in files) else programs
+def programs_for(files, wished):
+    if wished:
+        return wished.split(",")
+    return PROGRAMS if any(file.startswith("backends/opencl") for file in files) else PROGRAMS[:-1]
 
 
 # ---- results
@@ -275,7 +280,7 @@ def main():
     equivalents = equivalent.read(HERE / "equivalent.txt")
     start = time.monotonic()
     print(f"{len(mutants)} mutants in {len(files)} files", flush=True)
-    programs = programs_for(files)
+    programs = programs_for(files, wishes.tests)
     schemata, digest = build(mutants, programs, wishes.jobs)
     print(f"built in {time.monotonic() - start:.0f} s; {len(schemata.refused)} do not compile", flush=True)
     start = time.monotonic()
