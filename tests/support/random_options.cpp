@@ -152,6 +152,13 @@ void draw_budget_changes(simulated::detail::Random& random, TestProgram& program
   }
 }
 
+void draw_slow_link(simulated::detail::Random& random, simulated::Options& device) {
+  if (!percent_chance(random, 15)) return;
+  simulated::CopySpeed& slow = random.below(3) == 0 ? device.h2d : device.d2h;
+  slow.bytes_per_second = 1'000'000U << random.below(4);
+  slow.latency = std::chrono::microseconds{1 + random.below(50)};
+}
+
 void draw_budgets(simulated::detail::Random& random, TestProgram& program) {
   const Sizes sizes(program);
   simulated::Options& device = program.device;

@@ -10,6 +10,9 @@ namespace swapmm::test {
 /// All orders of steps, alignments from 1 to 64, one or two copy engines; memory limits come with draw_budgets().
 void draw_device(simulated::detail::Random& random, simulated::Options& device);
 
+/// Of some devices one direction of copies is far slower than the other.
+void draw_slow_link(simulated::Random& random, simulated::Options& device);
+
 /// Any planner, at once or deferred.
 void draw_scheduler(simulated::detail::Random& random, SchedulerOptions& scheduler);
 /// When it measures, and what it makes of that: with little patience, for the programs are short.
