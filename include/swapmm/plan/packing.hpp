@@ -16,20 +16,21 @@ namespace swapmm {
 
 /// Bytes that are needed for `length` time slots from `start` on, on a circle of slots: a lifetime may wrap.
 struct PackingItem {
-  Bytes size;
+  Bytes size;                ///< of the item
   std::uint32_t start = 0;   ///< below PackingProblem::slots
   std::uint32_t length = 1;  ///< from 1 to PackingProblem::slots
 };
 
 /// Where to place items so that no two share a byte in a slot. Sizes and capacity are below 2^62.
 struct PackingProblem {
-  std::uint32_t slots = 1;
+  std::uint32_t slots = 1;              ///< of the circle
   Bytes capacity;                       ///< offsets + sizes stay within it
   Bytes alignment{1};                   ///< offsets are multiples of it; sizes are rounded up to it
   std::optional<Bytes> max_allocation;  ///< no item crosses a multiple of it; itself a multiple of the alignment
-  std::vector<PackingItem> items;
+  std::vector<PackingItem> items;       ///< to place
 };
 
+/// A solution of a PackingProblem.
 struct Packing {
   std::vector<Bytes> offsets;           ///< one per item
   Bytes height;                         ///< the largest offset + size, sizes rounded up

@@ -20,27 +20,28 @@ namespace swapmm {
 
 /// Calls of a backend that fail alike. Each call passes the gate of its class once.
 enum class FaultClass : std::uint8_t {
-  device_allocation,
-  pinned_allocation,
-  pageable_allocation,
-  address_creation,
-  event_creation,
-  copy_to_device,
-  copy_to_host,
-  record,
-  barrier_wait,  ///< wait(queue, events)
-  host_wait,     ///< wait(event)
-  status_query,
-  finish,
-  flush,
-  queue_access,  ///< queue() and wait_list()
-  adopt,
-  timing,         ///< set_timing() and elapsed()
-  launch,         ///< launch(), around what the test's own operations queue
-  user_callback,  ///< fault_point(), which they call too
+  device_allocation,    ///< allocate()
+  pinned_allocation,    ///< allocate_host() of pinned memory
+  pageable_allocation,  ///< allocate_host() of pageable memory
+  address_creation,     ///< address()
+  event_creation,       ///< make_event()
+  copy_to_device,       ///< copy_to_device()
+  copy_to_host,         ///< copy_to_host()
+  record,               ///< record()
+  barrier_wait,         ///< wait(queue, events)
+  host_wait,            ///< wait(event)
+  status_query,         ///< status(event)
+  finish,               ///< finish()
+  flush,                ///< flush(queue)
+  queue_access,         ///< queue() and wait_list()
+  adopt,                ///< adopt()
+  timing,               ///< set_timing() and elapsed()
+  launch,               ///< launch(), around what the test's own operations queue
+  user_callback,        ///< fault_point(), which they call too
 };
-inline constexpr std::size_t fault_class_count = 18;
+inline constexpr std::size_t fault_class_count = 18;  ///< of FaultClass
 
+/// How a call fails.
 enum class FaultMode : std::uint8_t {
   once,         ///< the n-th call throws and does nothing
   for_ever,     ///< so does every later one of its class
@@ -51,8 +52,9 @@ enum class FaultMode : std::uint8_t {
   slow,    ///< done after everything else that is queued
   thrown,  ///< the user's callback throws CallbackFault
 };
-inline constexpr std::size_t fault_mode_count = 8;
+inline constexpr std::size_t fault_mode_count = 8;  ///< of FaultMode
 
+/// Its name, as above.
 [[nodiscard]] constexpr std::string_view to_string(FaultClass fault_class) {
   constexpr std::array<std::string_view, fault_class_count> names{"device_allocation",
                                                                   "pinned_allocation",
@@ -75,6 +77,7 @@ inline constexpr std::size_t fault_mode_count = 8;
   return names[static_cast<std::size_t>(fault_class)];
 }
 
+/// Its name, as above.
 [[nodiscard]] constexpr std::string_view to_string(FaultMode mode) {
   constexpr std::array<std::string_view, fault_mode_count> names{"once",  "for_ever", "device_lost", "late",
                                                                  "blind", "lazy",     "slow",        "thrown"};
@@ -114,9 +117,9 @@ inline constexpr std::size_t fault_mode_count = 8;
 
 /// The n-th call of the class, counted from 1, fails in that way. n = 0: nothing does.
 struct FaultPlan {
-  FaultClass fault_class = FaultClass::device_allocation;
-  FaultMode mode = FaultMode::once;
-  std::uint64_t n = 0;
+  FaultClass fault_class = FaultClass::device_allocation;  ///< which calls are counted
+  FaultMode mode = FaultMode::once;                        ///< how it fails
+  std::uint64_t n = 0;                                     ///< which of the calls
 };
 
 /// What FaultMode::thrown throws: nothing that the library knows.
