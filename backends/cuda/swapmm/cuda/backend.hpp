@@ -110,7 +110,7 @@ class View {
   std::size_t count_;
 };
 
-/// A slot for a point in a stream: an event without times, and one with times where those were asked for.
+/// A slot for a point in a stream; opaque.
 class Event {
  private:
   friend class Backend;
@@ -123,15 +123,15 @@ class Event {
   std::shared_ptr<Capture> capture_;  // recorded into that graph
 };
 
-/// The events an operation of the second form waits for. Valid while the operation runs.
+/// The events that an operation of the second form waits for. Valid while the callable runs.
 class WaitList {
  public:
-  [[nodiscard]] std::size_t size() const { return count_; }  ///< events; may be 0
+  [[nodiscard]] std::size_t size() const { return count_; }  ///< number of events; may be 0
   /// The events.
   [[nodiscard]] std::span<const cudaEvent_t> events() const {
     return {count_ <= few ? first_.data() : all_.data(), count_};
   }
-  /// Has a stream of the caller's wait for all of them. Throws BackendError.
+  /// Makes a stream of the caller wait for all events. Throws BackendError.
   void queue_on(cudaStream_t stream) const;
 
  private:
@@ -153,9 +153,9 @@ class WaitList {
   std::vector<cudaEvent_t> all_;
 };
 
-/// What an operation of the second form returns: an event that it recorded behind its work, on whatever stream of the
-/// device; it stays the caller's. Without an event (nullptr) the work is on op.stream(), which then waits for the list
-/// behind it.
+/// Return value of an operation of the second form: an event that the callable recorded after its work, on any stream
+/// of the device. The caller keeps owning the event. Without an event (nullptr) the work must be on op.stream(), which
+/// then waits for the list after it.
 class NativeEvent {
  public:
   /// An event, or none.
