@@ -11,15 +11,16 @@
 
 namespace swapmm {
 
-/// How far the bound is refined, in steps: the same input gives the same bound.
+/// Effort for lower_bound(), in steps, so that the same input gives the same bound.
 struct BoundEffort {
-  std::size_t groups = 48;       ///< of operations that are taken as one; no finer once there are so many
-  std::size_t options = 80'000;  ///< for copies, in one coarse program: what one of its solutions takes goes with them
-  std::size_t rounds = 8;        ///< of solving and refining
+  std::size_t groups = 48;  ///< largest number of groups of operations
+  std::size_t options =
+      80'000;  ///< largest number of copy options in one coarse program; determines the time of one solution
+  std::size_t rounds = 8;  ///< number of rounds of solving and refining
 };
 
-/// No valid plan for this trace and machine has a shorter iteration. A Problem where one bundle is larger than the
-/// budget.
+/// A time such that no valid plan for this trace and machine has a shorter iteration. A Problem if a bundle is larger
+/// than the budget.
 [[nodiscard]] SWAPMM_EXPORT Result<std::chrono::nanoseconds> lower_bound(const Trace& trace, const Machine& machine,
                                                                          const BoundEffort& effort = {});
 
