@@ -22,7 +22,7 @@ swapmm_files(include/swapmm/backend
   SOURCES device_choice)
 swapmm_files(include/swapmm/backend/testing
   HEADERS call_site fault_plan fault_state faulty simulated
-  SOURCES simulated)
+  SOURCES simulated simulated_instances)
 swapmm_files(include/swapmm/backend/testing/simulated
   HEADERS body device memory options pattern random ring shadow step_order touch
   SOURCES checker device device_steps memory shadow step_order)
