@@ -44,9 +44,10 @@ class Scheduler {
   /// As they are used.
   [[nodiscard]] const SchedulerOptions& options() const;
 
-  /// The plan that iterations of that name follow, or followed last; none before one was made. Valid until the next
-  /// iteration begins.
-  [[nodiscard]] const Plan* plan(std::string_view iteration) const;
+  /// The plan that iterations of that name follow, or followed last; null before one was made. It stays valid and
+  /// unchanged for as long as it is held, whatever becomes of scheduler and manager; a plan that takes its place later
+  /// is another object. Copies nothing.
+  [[nodiscard]] std::shared_ptr<const Plan> plan(std::string_view iteration) const;
   /// The iteration as last observed; none before one has ended.
   [[nodiscard]] std::optional<Trace> trace(std::string_view iteration) const;
 
@@ -55,7 +56,8 @@ class Scheduler {
   void save_plan(std::string_view iteration, std::ostream& out) const;
   /// Reads a plan to be followed by iterations of that name, from the second one on. Throws PlanRefused for a text
   /// that is no plan, and for another program's plan where there are plans for iterations of that name; if they are
-  /// made later, a refusal stands in the report and the scheduler's own planner takes over.
+  /// made later, a refusal stands in the report and the scheduler's own planner takes over. Throws UsageError if a
+  /// planner calls it.
   void load_plan(std::string_view iteration, std::istream& in);
 
   /// With Planning::deferred: the plan that waits to be made, if any. From any thread.

@@ -6,11 +6,11 @@
 #include <cstdint>
 #include <limits>
 #include <optional>
-#include <string>
 
 #include <swapmm/base/bytes.hpp>
 #include <swapmm/ir/trace.hpp>
 #include <swapmm/plan/machine.hpp>
+#include <swapmm/plan/planner_choice.hpp>
 
 namespace swapmm {
 
@@ -64,8 +64,10 @@ enum class Planning : std::uint8_t {
 struct SchedulerOptions {
   /// Equal iterations to observe before a plan is made. 0: never plan.
   std::size_t observe = 2;
-  /// By name, see planners(). An unknown one makes no plan, and a note in the report.
-  std::string planner = "best";
+  /// One of planners() by its name, or any function or object of the program's own that makes a Plan of a Trace and a
+  /// Machine: see PlannerChoice. What fails (an unknown name, an exception, a plan that is not valid or another
+  /// program's) leaves iterations on demand, with the reason in the report.
+  PlannerChoice planner = "best";
   /// When, and by which thread, plans are made.
   Planning planning = Planning::immediate;
   /// Longest cycle of different iterations that becomes one plan. At least 1.
