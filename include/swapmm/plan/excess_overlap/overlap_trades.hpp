@@ -15,6 +15,7 @@ namespace swapmm::planning {
 /// that returns each tensor to its place needs more than free bytes. The number of tries falls with the size of the
 /// case, so that it takes tenths of a second; the same case always gives the same plan, if `goes_on` says so.
 void trade_stays(OverlapLedger& ledger, std::string_view planner, const OverlapDecision& start, BestPlan& best,
-                 const std::function<bool()>& goes_on);
+                 const std::function<bool()>& goes_on, const TradeOptions& options = {},
+                 const HidingOptions& hiding = {});
 
 }  // namespace swapmm::planning

@@ -45,7 +45,7 @@ class PlaceSearch {
   /// Asked now and then; where it says true, a run ends.
   using IsEnough = std::function<bool()>;
 
-  PlaceSearch(OverlapLedger& ledger, SwapTiming& timing, BestPlan& best);
+  PlaceSearch(OverlapLedger& ledger, SwapTiming& timing, BestPlan& best, const PlaceOptions& options = {});
 
   /// From the decisions in the ledger, with `offsets` (of its stays_of(); those above the budget are none). The first
   /// to stay are those that are not away in `wished_away`, decisions that are fast but do not pack. Offers what it
@@ -57,8 +57,9 @@ class PlaceSearch {
   [[nodiscard]] std::optional<PlacedDecisions> take_found() { return std::exchange(found_, std::nullopt); }
 
   struct Tries {
-    std::size_t tries = 0;    ///< each of the price of a simulation, and of its looks
-    std::uint64_t looks = 0;  ///< PlaceFilling::looks() in all
+    std::size_t tries = 0;                        ///< each of the price of a simulation, and of its looks
+    std::uint64_t looks = 0;                      ///< PlaceFilling::looks() in all
+    std::vector<double> times_in_hand{1.0, 3.0};  ///< each is tried
   };
   /// For the day when copies take longer than they should: tensors return earlier than they need to, as far as there is
   /// room and the plan gets no slower. Where it does, those that are on their way where it is first late return as
@@ -89,6 +90,7 @@ class PlaceSearch {
   OverlapLedger& ledger_;
   SwapTiming& timing_;
   BestPlan& best_;
+  PlaceOptions options_;
   Effort effort_;
   const IsEnough* is_enough_ = nullptr;
   std::optional<PlacedDecisions> found_;
