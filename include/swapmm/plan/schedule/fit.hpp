@@ -8,8 +8,8 @@
 
 namespace swapmm::planning {
 
-/// What to ask stays for next, where those within `asked` bytes need `height` bytes of places. The first step is in
-/// proportion, each one after it bolder: what fits badly may go on fitting badly.
+/// The number of bytes for the next choice of stays, after stays within `asked` bytes needed `height` bytes of places.
+/// The first step is proportional. Later steps are larger, because stays that pack badly may continue to do so.
 [[nodiscard]] inline std::uint64_t shrink_to_fit(const PlanningCase& planning, std::uint64_t asked, Bytes height,
                                                  int attempt) {
   const double overrun = static_cast<double>(height.value) / static_cast<double>(planning.budget);
@@ -18,13 +18,13 @@ namespace swapmm::planning {
                   static_cast<std::uint64_t>(static_cast<double>(asked) / step));
 }
 
-/// The plan of the first schedule that packs. `choose(bytes)` gives the stays that need no more than `bytes` at any
-/// time; it is asked with the budget, then with less, since places cost more than bytes. What packs in no other way
-/// falls back to every use on its own. The plan lacks digest and prediction.
+/// Makes the plan of the first schedule that packs. `choose(bytes)` returns stays that need no more than `bytes` at any
+/// time. It is called with the budget, then with less, because places need more room than bytes. If nothing packs, each
+/// use gets its own stay. The plan has no digest and no prediction.
 template <class Choose>
 Result<Plan> build_fitting_plan(const PlanningCase& planning, std::string_view planner, Pace pace, Choose&& choose) {
   constexpr int attempts = 8;
-  constexpr PackingEffort effort{.ejection_steps = 500};  // here a little more traffic is cheaper than a long search
+  constexpr PackingEffort effort{.ejection_steps = 500};  // a little more traffic costs less than a long search here
   std::uint64_t bytes = planning.budget;
   for (int attempt = 0; attempt < attempts; ++attempt) {
     Result<BuiltPlan> built = build_plan(planning, {pace, choose(bytes)}, planner, effort);

@@ -45,7 +45,7 @@ Problem bundle_does_not_pack(const PlanningCase& planning, std::uint32_t operati
   return {message};
 }
 
-/// Stays of one operation each, by ascending start: bundle by bundle, since none is in another's way.
+/// Packs stays of one operation each, by ascending start, bundle by bundle, because bundles do not affect each other.
 Result<Packing> pack_bundles(const PlanningCase& planning, const std::vector<Stay>& stays) {
   PackingProblem problem = packing_problem(planning);
   problem.slots = 1;
@@ -79,7 +79,7 @@ bool are_single_bundles(const std::vector<Stay>& stays) {
          std::is_sorted(stays.begin(), stays.end(), [](const Stay& a, const Stay& b) { return a.start < b.start; });
 }
 
-/// What follows from the trace for all stays.
+/// Computes the facts of all stays from the trace.
 struct Facts {
   std::vector<StayFacts> of_stays;
   std::vector<WriteBack> write_backs;
@@ -149,7 +149,7 @@ Plan build_placed_plan(const PlanningCase& planning, const Schedule& schedule, s
 Result<Plan> build_per_operation_plan(const PlanningCase& planning, Pace pace, std::string_view planner) {
   Result<BuiltPlan> built = build_plan(planning, {pace, single_use_stays(planning)}, planner);
   if (!built) return built.problem();
-  return *std::move(built->plan);  // bundles that do not pack are a Problem
+  return *std::move(built->plan);  // a bundle that does not pack is a Problem
 }
 
 void finish_plan(const PlanningCase& planning, Plan& plan, std::optional<std::chrono::nanoseconds> lower_bound) {
@@ -157,7 +157,7 @@ void finish_plan(const PlanningCase& planning, Plan& plan, std::optional<std::ch
   const Simulation simulation = simulate(planning.trace, plan);
   plan.predicted.iteration = simulation.iteration;
   plan.predicted.compute = simulation.compute;
-  // What computes without a stall needs no proof that nothing is faster.
+  // A plan without stalls is optimal, so no lower bound must be computed.
   if (simulation.iteration == simulation.compute) lower_bound = simulation.compute;
   if (!lower_bound)
     lower_bound = relax_swaps(planning, OverlapLedger(planning), bound_effort_for(planning)).lower_bound;
