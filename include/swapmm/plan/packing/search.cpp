@@ -21,13 +21,13 @@ struct Greedy {
   Order order;
   Board::Fit fit;
 };
-/// The fastest first: who stays long lies at the bottom, and places melt into few.
+/// The fastest order first: items with long lifetimes lie at the bottom, and ranges merge into few.
 constexpr Greedy greedies[] = {{Order::length, Board::Fit::best},
                                {Order::area, Board::Fit::best},
                                {Order::size, Board::Fit::first},
                                {Order::start, Board::Fit::best}};
 
-/// Places that the greedy orders after the first may look at, so that they stay close to n log n.
+/// Limit on the places that the greedy orders after the first may examine, to keep them close to n log n.
 std::uint64_t most_looks(const Shape& shape) { return 2'000'000 + std::uint64_t{100} * shape.size(); }
 
 std::vector<std::uint32_t> sorted(const Shape& shape, Order order) {
@@ -37,7 +37,7 @@ std::vector<std::uint32_t> sorted(const Shape& shape, Order order) {
   for (const Shape::Item& item : shape.items) {
     const auto size = static_cast<double>(item.size);
     const double count = item.count;
-    // What is there all the time goes first in every order: it is in everybody's way, so best at one end.
+    // Items that are in all slots come first in every order: they affect all others, so they are best at one end.
     const int always = item.count == shape.sections ? 0 : 1;
     switch (order) {
       case Order::area: keys.emplace_back(always, -size * count, -size); break;
@@ -53,15 +53,15 @@ std::vector<std::uint32_t> sorted(const Shape& shape, Order order) {
   return ids;
 }
 
-/// Backtracking keeps lists of neighbours, and more items are more than it gets through.
+/// Largest number of items for backtracking, which keeps lists of neighbours and is too slow for more.
 constexpr std::uint32_t most_items_to_backtrack = 512;
-/// Placements of the backtracking for one of the ejection, on the way and at the goal.
+/// Placements of the backtracking per placement of the ejection search, on the way and at the goal.
 constexpr std::uint64_t placements_on_the_way = 4;
 constexpr std::uint64_t placements_at_goal = 32;
 /// Of a step of placing all items in an order, in terms of Budget::spend().
 constexpr std::uint64_t most_work = 1000;
 
-/// Of more, each order but Skyline's would take too long.
+/// With more items than this, all orders except Skyline's would take too long.
 constexpr std::uint32_t many_items = 6000;
 
 }  // namespace
@@ -102,7 +102,7 @@ Offsets keep_preferred(const Shape& shape, std::uint64_t capacity, const Offsets
     offsets[item] = size == 0 ? 0 : offset;
     board.place(item, offset);
   }
-  // Very many new places would take long, and be no better than those of an order that is fast.
+  // Very many new places would take long, and would be no better than those of a fast order.
   const auto without_place = std::count(offsets.begin(), offsets.end(), nowhere);
   if (shape.size() > many_items && without_place > shape.size() / 8) return {};
   for (const std::uint32_t item : order) {
@@ -115,13 +115,13 @@ Offsets keep_preferred(const Shape& shape, std::uint64_t capacity, const Offsets
 
 namespace {
 
-/// Rounds of Blame, within what is left of the effort. True when all have a place.
+/// Rounds of Blame within the rest of the effort. Returns true if all items have a place.
 class BlameRounds {
  public:
   BlameRounds(const Shape& shape, const PackingEffort& effort, std::uint64_t goal)
       : blame_(shape, goal), budget_(effort), steps_(effort.ejection_steps), items_(shape.size()) {}
 
-  /// From an order, for a part of the steps.
+  /// Starts from an order, and uses a part of the steps.
   bool first_fit(std::vector<double> urgency, double part) { return run(&Blame::round, std::move(urgency), part, 16); }
   bool skyline(std::vector<double> urgency, double part) {
     return run(&Blame::round_by_skyline, std::move(urgency), part, 128);
@@ -129,14 +129,14 @@ class BlameRounds {
   [[nodiscard]] Blame& blame() { return blame_; }
 
  private:
-  /// A round takes a step for so many items.
+  /// Number of items per step in a round.
   bool run(bool (Blame::*round)(), std::vector<double> urgency, double part, std::uint64_t items_of_step) {
     const std::uint64_t steps_of_round = items_ / items_of_step + 1;
     const std::uint64_t most = steps_ / steps_of_round + 1;
     const auto rounds = static_cast<std::uint64_t>(static_cast<double>(most) * part);
     blame_.begin(std::move(urgency));
     for (std::uint64_t i = 0; !has_offsets_ || (i < rounds && !budget_.is_spent()); ++i) {
-      has_offsets_ = true;  // one round, however little is asked
+      has_offsets_ = true;  // at least one round
       if ((blame_.*round)()) return true;
       for (std::uint64_t step = 0; step < steps_of_round && !budget_.is_spent(); ++step) budget_.spend(most_work);
     }
@@ -170,7 +170,7 @@ Offsets pack_most(const Shape& shape, const PackingEffort& effort, std::uint64_t
   const Blame& blame = rounds.blame();
   if (fits) return blame.best();
 
-  // Ejection moves the few that are left over.
+  // Ejection moves the few items that are left over.
   PackingEffort rest = effort;
   rest.ejection_steps = effort.ejection_steps / 4;
   Budget ejection_budget(rest);
@@ -205,10 +205,10 @@ Search::Answer Search::attempt(const Offsets& start, std::uint64_t capacity, std
 Offsets Search::lower(Offsets start, std::uint64_t goal) {
   goal = (goal + shape_.alignment - 1) / shape_.alignment * shape_.alignment;
   std::uint64_t height = shape_.height(start);
-  std::uint64_t low = goal;  // what is below it was just tried, or is not asked for
+  std::uint64_t low = goal;  // lower goals were just tried, or are not required
   std::uint64_t steps = std::max<std::uint64_t>(shape_.size() / 4, 100);
   while (height > goal && !budget_.is_spent()) {
-    // Halfway, unless that is close to the goal already.
+    // Halfway, unless this is already close to the goal.
     std::uint64_t target = low + (height - low) / 2 / shape_.alignment * shape_.alignment;
     if (low == goal && target - goal < goal / 400) target = goal;
     target = std::min(target, height - shape_.alignment);

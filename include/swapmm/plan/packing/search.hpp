@@ -12,25 +12,25 @@
 
 namespace swapmm::planning::packing {
 
-/// The lowest of the greedy orders; ends with the first that fits in `capacity`.
+/// The lowest packing of the greedy orders. Ends with the first one that fits into `capacity`.
 [[nodiscard]] Offsets pack_greedily(const Shape& shape, std::uint64_t capacity);
 
-/// Items keep the preferred offset (`nowhere`: none) where they can, those that stay longest in the first place;
-/// the others go to the best gaps. Empty where very many items would have to.
+/// Items keep their preferred offset (`nowhere`: none) if possible, those with the longest lifetime first; the others
+/// go to the best gaps. Empty if very many items would have to.
 [[nodiscard]] Offsets keep_preferred(const Shape& shape, std::uint64_t capacity, const Offsets& preferred);
 
-/// Within `goal`, as many of the items as can be; the others have `nowhere`. By Blame, and ejection for the rest. From
-/// the order of `preferred`, the places in a similar problem, unless it is empty.
+/// Places as many items as possible within `goal`; the others have `nowhere`. Uses Blame, and ejection for the rest.
+/// Starts from the order of `preferred`, the places in a similar problem, unless it is empty.
 [[nodiscard]] Offsets pack_most(const Shape& shape, const PackingEffort& effort, std::uint64_t goal,
                                 const Offsets& preferred);
 
-/// Lowers a packing, step by step: ejection, and backtracking where there are few enough items for it.
+/// Lowers a packing step by step, by ejection, and by backtracking if there are few enough items.
 class Search {
  public:
   Search(const Shape& shape, const PackingEffort& effort) : shape_(shape), budget_(effort) {}
 
-  /// From `start` towards `goal`, which is not below what is needed in one section. Ends when it is reached or the
-  /// effort is spent, or where there is proof that nothing lower is possible.
+  /// Starts from `start` and lowers it towards `goal`, which must not be below the load of a section. Ends if the goal
+  /// is reached, the effort is spent, or it is proven that nothing lower is possible.
   [[nodiscard]] Offsets lower(Offsets start, std::uint64_t goal);
 
  private:

@@ -22,20 +22,20 @@
 
 namespace swapmm::planning {
 
-/// The search of the planner `best` (docs/planning.md): relax, round, anneal, pack, fill, and again. Refers to all that
-/// it is given.
+/// The search of the planner `best` (docs/planning.md): relax, round, anneal, pack, fill, and repeat. Refers to all of
+/// its arguments.
 class BestSearch {
  public:
-  /// What is found is offered to `best`. `go_on_relaxing`: as of relax_swaps().
+  /// Plans that are found are offered to `best`. `go_on_relaxing` is passed to relax_swaps().
   BestSearch(const PlanningCase& planning, const PlanningOptions& options, BestPlan& best,
              const std::function<bool()>& go_on_relaxing = {});
 
-  /// Until the plan is near the bound, the options say so, or after so many rounds. `others` are asked too: at once
-  /// where the trace is small, later where it is large.
+  /// Runs until the plan is near the bound, the options end it, or after a number of rounds. Runs `others`, too: at
+  /// once if the trace is small, later if it is large.
   void run(std::span<const NamedPlanner> others, std::optional<int> most_rounds);
 
-  /// Where nothing that was found packs, or the time was out before: Belady's stays hold no room beside what is used,
-  /// and so pack more easily. Asks nobody whether to go on.
+  /// The fallback if nothing packs, or if the time is over before anything was packed. Belady's stays hold no room
+  /// beyond what is used, so they pack more easily. Does not call go_on.
   void offer_belady();
 
   [[nodiscard]] bool takes_long() const { return work() > large; }
@@ -43,28 +43,28 @@ class BestSearch {
   [[nodiscard]] int rounds_without_clock() const { return work() < 20'000 ? 2 : 1; }
 
   [[nodiscard]] std::chrono::nanoseconds lower_bound() const { return relaxed_.lower_bound; }
-  /// Plans up to this are as fast as the bound: what lies between is not worth looking for.
+  /// Plans up to this time count as fast as the bound; the difference is not worth a search.
   [[nodiscard]] std::chrono::nanoseconds near_bound() const { return lower_bound() + lower_bound() / 100'000; }
   [[nodiscard]] bool is_near_bound() const { return best_.simulation().iteration <= near_bound(); }
 
  private:
-  /// Of one round.
+  /// The effort of one round.
   struct Effort {
-    std::size_t tries = 0;            ///< neighbours before packing
-    int packings = 4;                 ///< parts of the budget that are tried
-    double first_part = 1;            ///< of the budget, the first one of them
-    std::uint32_t packing_steps = 0;  ///< of each
-    PlaceSearch::Effort places;       ///< of each
+    std::size_t tries = 0;            ///< number of neighbours before packing
+    int packings = 4;                 ///< number of parts of the budget that are tried
+    double first_part = 1;            ///< the first of these parts
+    std::uint32_t packing_steps = 0;  ///< steps of each packing
+    PlaceSearch::Effort places;       ///< effort of each place search
   };
 
-  /// The decisions of a plan that was the best one, and its rank.
+  /// The decisions of a former best plan, and its rank.
   struct BestPlaced {
     PlacedDecisions decisions;
     BestPlan::Rank rank;
   };
 
-  static constexpr std::size_t small = 400;     ///< work for which all planners take no time to speak of
-  static constexpr std::size_t large = 10'000;  ///< work for which a round of the search takes long
+  static constexpr std::size_t small = 400;     ///< work up to which all planners take almost no time
+  static constexpr std::size_t large = 10'000;  ///< work above which a round of the search takes long
 
   [[nodiscard]] std::size_t work() const { return planning_.operations + ledger_.absences.size(); }
   [[nodiscard]] Effort effort_of(int round) const;

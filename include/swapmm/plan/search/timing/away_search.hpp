@@ -13,33 +13,34 @@
 
 namespace swapmm::planning {
 
-/// Decisions who is away over which absence, the iteration that comes of them, and the guess that its pass began with.
+/// Decisions on who is away over which absence, the resulting iteration time, and the guess that its pass began with.
 struct AwayDecision {
   std::vector<char> away;
-  double iteration = 0;  ///< ns, by SwapTiming
+  double iteration = 0;  ///< in ns, by SwapTiming
   std::vector<double> ends;
   double guessed_iteration = 0;
 };
 
-/// Searches decisions by SwapTiming: first those that round the relaxed problem's solution, then their neighbours.
+/// Searches decisions with SwapTiming as measure: first roundings of the relaxed problem's solution, then their
+/// neighbours.
 class AwaySearch {
  public:
   AwaySearch(SwapTiming& timing, const RelaxedSwaps& relaxed);
 
-  /// The best decisions that round the relaxed solution, at several thresholds. False where there are none within the
-  /// limits: one bundle alone is above them.
+  /// Finds the best rounding of the relaxed solution, at several thresholds. Returns false if there is none within the
+  /// limits, because a bundle alone is above them.
   [[nodiscard]] bool round_relaxed();
-  /// The decisions found so far, made to fit the limits of the timing as they are now.
+  /// Makes the decisions found so far fit the current limits of the timing.
   [[nodiscard]] bool fit_again();
-  /// So many neighbours: one or two tensors that are away stay, or the other way round; room is made, or filled, by
-  /// others. Worse ones are accepted as in annealing, less and less.
-  /// Ends early where `is_enough` says so; it is asked now and then.
+  /// Tries this many neighbours: one or two tensors that are away stay, or the other way round, and others make or fill
+  /// the room. Accepts worse ones as in annealing, less and less. Ends early if `is_enough` returns true; it is called
+  /// now and then.
   void improve(std::size_t tries, const std::function<bool()>& is_enough);
 
-  /// Decisions found elsewhere, within the limits.
+  /// Takes decisions found elsewhere, which are within the limits.
   void start_from(AwayDecision decision) { best_ = std::move(decision); }
   [[nodiscard]] const AwayDecision& best() const { return best_; }
-  /// The pass of the best decisions, in `timing`.
+  /// Repeats the pass of the best decisions in `timing`.
   double repeat_best();
 
  private:
@@ -55,7 +56,7 @@ class AwaySearch {
 
   SwapTiming& timing_;
   const RelaxedSwaps& relaxed_;
-  std::vector<double> wish_;             ///< per absence: the larger, the rather it is away
+  std::vector<double> wish_;             ///< per absence: the larger, the more it should be away
   std::vector<std::uint32_t> free_;      ///< absences that are decided: all but arrivals
   std::vector<std::uint32_t> by_first_;  ///< free_, by the operation they begin at
   AwayDecision best_;
