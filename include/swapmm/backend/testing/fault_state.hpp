@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// The gate that every call of a faulty backend passes. backend/testing/faulty.hpp uses it.
+// The gate that every call of a faulty backend passes. Used by backend/testing/faulty.hpp.
 
 #include <array>
 #include <cstddef>
@@ -16,16 +16,16 @@
 
 namespace swapmm {
 
-/// In place of one plan: says of each call of a class whether it goes wrong, and as which plan says. It is told the
-/// place that the call was made from.
+/// Decides for each call of a class whether it fails, and by which fault plan; replaces a single plan. One argument is
+/// the call site.
 using FaultChooser = std::function<std::optional<FaultPlan>(FaultClass, const CallSite&)>;
 
-/// The plan, and what has happened, behind all handles of one Faulty backend.
+/// The fault plan and the counts, shared by all handles of one Faulty backend.
 class FaultState {
  public:
   explicit FaultState(const FaultPlan& plan) : plan_(plan) {}
 
-  /// Of each queue: it waits for something that failed as planned, and its next event will say so.
+  /// For each queue: the fault that it waits for, which its next event will report.
   std::array<std::optional<FaultPlan>, queue_count> failing;
 
   [[nodiscard]] bool lost() const { return lost_by_.has_value(); }
@@ -33,7 +33,7 @@ class FaultState {
   [[nodiscard]] std::uint64_t calls(FaultClass fault_class) const {
     return calls_[static_cast<std::size_t>(fault_class)];
   }
-  /// Forgets the calls and the faults so far, a lost device too. Events that failed stay failed.
+  /// Resets the counts of calls and faults, and a lost device. Failed events stay failed.
   void restart(const FaultPlan& with) {
     plan_ = with;
     chooser_ = nullptr;
@@ -43,7 +43,7 @@ class FaultState {
   }
   void choose_by(FaultChooser chooser) { chooser_ = std::move(chooser); }
 
-  /// Counts a call; the plan by which it goes wrong, if it does. Throws on a lost device.
+  /// Counts a call, and returns the fault plan if it fails. Throws if the device is lost.
   std::optional<FaultPlan> gate(FaultClass fault_class, const CallSite& where) {
     const std::uint64_t call = ++calls_[static_cast<std::size_t>(fault_class)];
     if (lost_by_) throw injected_error(*lost_by_);
