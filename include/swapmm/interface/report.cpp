@@ -10,7 +10,7 @@
 namespace swapmm {
 namespace {
 
-// Times of one report are compared with one another: one unit for all.
+// Times in a report are compared with each other, so all have the same unit.
 constexpr text::FigureUnit milliseconds{"ms", 1'000'000};
 
 }  // namespace

@@ -22,7 +22,7 @@ Finding check_offset(std::string_view list, std::size_t position, Bytes offset, 
   if (offset.value % machine.alignment.value != 0) {
     return Problem{text() + " is not a multiple of the alignment, " + std::to_string(machine.alignment.value)};
   }
-  // A tensor of no bytes may lie at the very end.
+  // A tensor of 0 bytes may be at the very end.
   if (offset > machine.device_budget) {
     return Problem{text() + " is beyond the budget of " + std::to_string(machine.device_budget.value) + " bytes"};
   }

@@ -47,7 +47,7 @@ class OverlapSearch {
     for (std::uint32_t slot = first; slot < end; ++slot) room_taken(slot) += bytes;
   }
 
-  /// Step a: every bundle in right before, out right after its operation; then what was decided to stay, stays.
+  /// Step 1: every bundle comes in right before its operation and goes out right after it, except decided stays.
   void start_from_bundles() {
     taken_.assign(n_, 0);
     for (std::uint32_t i = 0; i < n_; ++i) {
@@ -65,7 +65,7 @@ class OverlapSearch {
     met_itself_ = false;
   }
 
-  /// Step d for everybody whose way from leaving to returning has room: the two copies are deleted.
+  /// Step 4, for all tensors with room from leaving to returning: drops the two copies.
   bool let_stay(std::uint64_t limit) {
     bool any = false;
     for (const std::uint32_t id : choice_.order.empty() ? ledger_.shortest_first : choice_.order) {
@@ -130,7 +130,7 @@ class OverlapSearch {
     return ids;
   }
 
-  /// Steps b and c: backwards from each operation that waits for a swap-in, to the operations under which it hides.
+  /// Steps 2 and 3: goes backwards from each operation that waits for a swap-in to the operations that hide it.
   void hide_swap_ins() {
     const std::vector<std::uint32_t> ids = moving_by(&Absence::end);
     for (auto id = ids.rbegin(); id != ids.rend(); ++id) {

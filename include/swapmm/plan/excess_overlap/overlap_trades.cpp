@@ -17,7 +17,7 @@
 namespace swapmm::planning {
 namespace {
 
-/// A decision that packs, and what comes of it.
+/// A decision that packs, and its result.
 struct Outcome {
   OverlapDecision decision;
   Plan plan;
@@ -32,7 +32,7 @@ class Trades {
     std::iota(order_.begin(), order_.end(), 0U);
   }
 
-  /// Nothing where it does not pack.
+  /// Nothing if it does not pack.
   std::optional<Outcome> decide(const OverlapChoice& choice) {
     const PlanningCase& planning = ledger_.planning;
     std::vector<Stay> stays = overlap_stays(ledger_, choice, hiding_);
@@ -61,7 +61,7 @@ class Trades {
   }
 
  private:
-  // Not std::shuffle and its distributions: their results differ between standard libraries.
+  // std::shuffle and the distributions give different results in different standard libraries.
   std::size_t below(std::size_t count) { return static_cast<std::size_t>(random_() % count); }
   void shuffle() {
     for (std::size_t i = order_.size(); i > 1; --i) std::swap(order_[i - 1], order_[below(i)]);
