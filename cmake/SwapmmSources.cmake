@@ -47,7 +47,8 @@ swapmm_files(include/swapmm/ir
   HEADERS graph limits liveness profile trace
   SOURCES digest graph liveness profile trace)
 swapmm_files(include/swapmm/plan
-  HEADERS bound explain machine packing plan planner planners predicted_profile simulate stalls step_times validate
+  HEADERS bound explain machine packing plan planner planner_choice planner_options planners predicted_profile simulate
+          stalls step_times validate
   SOURCES machine plan)
 swapmm_files(include/swapmm/plan/baselines
   HEADERS on_demand slack vdnn
@@ -67,7 +68,7 @@ swapmm_files(include/swapmm/plan/packing/shape
   HEADERS budget shape
   SOURCES shape)
 swapmm_files(include/swapmm/plan/planners
-  SOURCES planners)
+  SOURCES planner_choice planners)
 swapmm_files(include/swapmm/plan/problem
   HEADERS overlap_ledger planning_case
   SOURCES overlap_ledger planning_case)
@@ -87,8 +88,8 @@ swapmm_files(include/swapmm/plan/search/places
   HEADERS known_places place_board place_filling place_search
   SOURCES known_places place_board place_filling place_search)
 swapmm_files(include/swapmm/plan/search/timing
-  HEADERS away_search range_load swap_timing
-  SOURCES away_search range_load swap_timing)
+  HEADERS away_search held_changes range_load swap_timing timing_numbers
+  SOURCES away_search range_load swap_decisions swap_gaps swap_run swap_timing)
 swapmm_files(include/swapmm/plan/simulation
   HEADERS dataflow steady_state
   SOURCES dataflow predicted_profile simulator steady_state)
@@ -159,7 +160,7 @@ swapmm_public(include/swapmm/base bytes error export ids result)
 swapmm_public(include/swapmm/ir graph limits liveness profile trace)
 swapmm_public(include/swapmm/formats dot machine_json plan_json profile_events profile_svg trace_json)
 swapmm_public(include/swapmm/plan
-  bound explain machine packing plan planner planners predicted_profile simulate stalls step_times validate)
+  bound explain machine packing plan planner planner_choice planner_options planners predicted_profile simulate stalls step_times validate)
 swapmm_public(include/swapmm/interface options report)
 swapmm_public(include/swapmm/backend backend device_choice)
 swapmm_public(include/swapmm/backend/testing call_site fault_plan faulty simulated)

@@ -188,8 +188,9 @@ TEST_CASE("a raw launch takes arguments by size and address, and an empty work a
 }
 
 TEST_CASE("reset gives a tensor's memory back to the others") {
-  MemoryManager manager(test::backend(), {.device_budget = 64_KiB});
-  const opencl::Program program(test::backend(), "__kernel void fill(__global int* to) { to[get_global_id(0)] = 9; }");
+  const opencl::Backend backend = test::backend();
+  MemoryManager manager(backend, {.device_budget = 64_KiB});
+  const opencl::Program program(backend, "__kernel void fill(__global int* to) { to[get_global_id(0)] = 9; }");
   opencl::Kernel fill = program.kernel("fill");
   auto a = manager.tensor<int>({16384}, "a");
   auto b = manager.tensor<int>({16384}, "b");

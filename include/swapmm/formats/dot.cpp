@@ -68,7 +68,7 @@ void write_dot(std::ostream& out, const Trace& trace, const Graph& graph) {
   for (std::size_t i = 0; i < graph.data.size(); ++i) write_data(out, trace, graph, id_at<DataId>(i));
   for (std::size_t i = 0; i < graph.operations.size(); ++i) write_edges(out, graph, id_at<OperationId>(i));
   for (std::size_t i = 0; i < graph.data.size(); ++i) {
-    // The wrap must not pull the picture into a circle: it does not count for the ranks.
+    // Edges over the end of the iteration do not count for the ranks; otherwise the layout would become a circle.
     if (const auto next = graph.data[i].carried_to) {
       out << "  " << data_node(id_at<DataId>(i)) << " -> " << data_node(*next)
           << " [style=dashed, constraint=false];\n";

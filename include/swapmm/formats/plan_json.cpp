@@ -21,11 +21,11 @@ constexpr std::int64_t largest_number = std::numeric_limits<std::int64_t>::max()
 
 // Reading.
 
-/// The part of a plan that is being read. What a command or wait is not complete without, but which may stand in any
-/// order, waits here for the object's end.
+/// The part of a plan that is being read. The required fields of a command or wait, which may come in any order, are
+/// kept here until the object's end.
 struct Target {
   Plan plan;
-  std::vector<Wait> waits;  ///< of the command being read: copied when complete, so that each takes what it needs
+  std::vector<Wait> waits;  ///< waits of the current command; copied when complete, so that no memory is wasted
   std::optional<Bytes> offset;
   std::optional<std::int64_t> operation;
   std::optional<std::int64_t> command;

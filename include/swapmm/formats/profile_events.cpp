@@ -17,7 +17,7 @@ using std::chrono::nanoseconds;
 
 constexpr std::array<std::string_view, lane_count> lane_names = {"compute", "H2D", "D2H"};
 
-/// Viewers take thread 0 of process 0 for the idle one of the system: both count from 1.
+/// Viewers treat thread 0 of process 0 as the idle thread of the system, so both numbers begin at 1.
 std::size_t thread_of(Lane lane) { return static_cast<std::size_t>(lane) + 1; }
 
 class EventWriter {
@@ -122,7 +122,7 @@ void EventWriter::write_counter(std::string_view name, nanoseconds time, Bytes v
   arguments("bytes", value.value);
 }
 
-// A counter is drawn from event to event: the last one says how far.
+// A counter is drawn from event to event, so a last event marks its end.
 void EventWriter::write_levels(const Profile& profile, nanoseconds end) {
   for (const ProfileLevel& level : profile.levels) write_counter("bytes taken", level.time, level.used);
   if (!profile.levels.empty() && profile.levels.back().time < end) {

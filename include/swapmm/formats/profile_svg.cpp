@@ -20,8 +20,8 @@ using std::chrono::nanoseconds;
 using svg::Length;
 using svg::pixel;
 
-// Chosen so that no two of operations, idle and copies come close to each other in any kind of colour vision (simulated
-// as by Machado and others, 2009: at least 30 apart in CIELAB). Neighbours in a lane have its two shades by turns.
+// Colours of operations, idle time and copies differ clearly for any kind of colour vision (simulated as by Machado and
+// others, 2009: at least 30 apart in CIELAB). Neighbours in a lane alternate between its two shades.
 constexpr std::string_view idle_colour = "#c0392b";
 constexpr std::string_view used_colour = "#bfbfbf";
 
@@ -30,7 +30,7 @@ struct LaneStyle {
   std::string_view label;
   std::string_view legend;
   std::array<std::string_view, 2> shades;
-  std::string_view ink;  // of names in it
+  std::string_view ink;  // colour of names in it
 };
 constexpr std::array<LaneStyle, lane_count> lane_styles = {{
     {Lane::compute, "compute", "operations", {"#1a3a5c", "#2f5f91"}, "#fff"},
@@ -60,12 +60,12 @@ constexpr Length title_size = 16 * pixel;
 constexpr Length text_size = 12 * pixel;
 constexpr Length name_size = 11 * pixel;
 constexpr std::string_view iteration_line = "stroke=\"#000\" stroke-width=\"0.75\"";
-/// Characters of a name that a title shows: a document of many long names must not become large.
+/// Largest number of characters of a name in a title, so that many long names do not make a document large.
 constexpr std::size_t characters_of_few = 200;
 constexpr std::size_t characters_of_many = 40;
 constexpr std::size_t few_spans = 1000;
 
-/// A budget far above all that was taken would press the picture flat.
+/// A budget far above the used bytes would make the picture flat.
 bool shows_budget(const Profile& profile) {
   const Bytes peak = peak_used(profile);
   return profile.device_budget.value != 0 && (peak.value == 0 || profile.device_budget.value / 4 <= peak.value);
@@ -128,7 +128,7 @@ class Picture {
   Length right_;
   svg::TimeScale time_;
   svg::ByteScale bytes_;
-  nanoseconds fine_;  // what is shorter cannot be seen
+  nanoseconds fine_;  // shorter times are not visible
   text::FigureUnit start_unit_;
   std::string page_;
 };
@@ -145,7 +145,7 @@ void Picture::begin() {
   page_ += "\" font-family=\"sans-serif\" font-size=\"12\" fill=\"#222\">\n<title>";
   page_ += svg::escaped(svg::shortened(title_, characters_of_few));
   page_ += "</title>\n";
-  // Viewers may be dark; the picture is not.
+  // Viewers may have a dark background; the picture has a light one.
   svg::append_rectangle(page_, {0, 0, width_, height}, "#fff");
 }
 
@@ -259,7 +259,7 @@ void Picture::draw_lane(const LaneStyle& style, Length top) {
     if (box.start < nanoseconds{0} && box.drawn_end() <= nanoseconds{0}) continue;  // before the picture begins
     const Length x = time_.at(box.start);
     const Length box_width = time_.at(box.drawn_end()) - x;
-    // What is alone must be seen, however short it is.
+    // A span without neighbours must be visible, however short it is.
     svg::append_rectangle(page_, {x, top, std::max(box_width, pixel / 2), lane_height}, style.shades[drawn % 2],
                           title_of(box, style.lane));
     ++drawn;
@@ -268,7 +268,7 @@ void Picture::draw_lane(const LaneStyle& style, Length top) {
     if (!name.empty()) svg::append_text(names, x + 3 * pixel, top + lane_height / 2 + 4 * pixel, name);
   }
   if (names.empty()) return;
-  // The pointer is meant for the rectangles.
+  // Names must not catch the pointer, because titles belong to the rectangles.
   page_ += "<g font-size=\"11\" pointer-events=\"none\" fill=\"";
   page_ += style.ink;
   page_ += "\">\n" + names + "</g>\n";

@@ -14,14 +14,14 @@ namespace {
 
 constexpr std::array kinds = {TensorKind::persistent, TensorKind::input, TensorKind::transient};
 constexpr auto largest_magnitude = static_cast<std::int64_t>(limits::magnitude - 1);
-/// Ids beyond what 32 bits hold are refused while reading; whether the others exist, check_trace() says.
+/// Ids that do not fit 32 bits are refused while reading. check_trace() checks that the others exist.
 constexpr std::int64_t largest_id = std::numeric_limits<std::uint32_t>::max();
 
 /// The part of a trace that is being read.
 struct Target {
   Trace trace;
-  /// Of the list being read: moved when complete, so that each takes what it needs. A vector would be six times the
-  /// shortest text of its ids while it grows.
+  /// The ids of the current list; copied when complete, so that no memory is wasted. A growing vector would take six
+  /// times the shortest text of its ids.
   std::deque<TensorId> ids;
 };
 

@@ -10,7 +10,7 @@
 namespace swapmm {
 namespace {
 
-// Times of one report are compared with one another: one unit for all.
+// Times in a report are compared with each other, so all have the same unit.
 constexpr text::FigureUnit milliseconds{"ms", 1'000'000};
 
 }  // namespace
@@ -58,6 +58,9 @@ std::ostream& operator<<(std::ostream& out, const Report& report) {
     if (plan.stalled_operations > plan.stalls.size()) {
       out << "    and " << plan.stalled_operations - plan.stalls.size() << " operations that wait for less\n";
     }
+  }
+  for (const OnDemandSummary& one : report.on_demand) {
+    out << "  on demand \"" << one.iteration << "\": " << one.why << '\n';
   }
   for (const std::string& note : report.notes) out << "  note     " << note << '\n';
   return out;

@@ -12,8 +12,8 @@
 namespace swapmm {
 namespace {
 
-/// SHA-256 of text that comes in pieces. libcrypto fails only where the process lacks memory or libcrypto itself was
-/// set up without SHA-256: neither is a property of the trace, so both are exceptions.
+/// SHA-256 of a text that comes in pieces. libcrypto fails only if the process lacks memory, or if libcrypto was set up
+/// without SHA-256. Neither is a property of the trace, so both are exceptions.
 class Sha256 {
  public:
   Sha256() : context_(EVP_MD_CTX_new(), &EVP_MD_CTX_free) {
@@ -44,7 +44,7 @@ class Sha256 {
   std::unique_ptr<EVP_MD_CTX, void (*)(EVP_MD_CTX*)> context_;
 };
 
-/// Lists are sets: two recordings of one program may give them in different order.
+/// Lists are sets: two recordings of one program may have them in different order.
 void append_ascending(std::string& line, std::vector<TensorId> ids) {
   std::sort(ids.begin(), ids.end());
   for (std::size_t i = 0; i < ids.size(); ++i) {

@@ -7,7 +7,7 @@
 namespace swapmm {
 namespace {
 
-/// Plays the iteration from front to back; `current_` is the value each tensor has at that point.
+/// Goes through the iteration from begin to end. `current_` has the value of each tensor at that point.
 class Builder {
  public:
   explicit Builder(const Trace& trace)
@@ -46,7 +46,7 @@ class Builder {
     for (const TensorId tensor : operation.updates) links.gives.push_back(new_version(tensor, id));
   }
 
-  /// The tensor's value at this point; the first one of an iteration comes from outside of it.
+  /// The tensor's value at this point. The first value in an iteration comes from outside.
   DataId value_of(TensorId tensor) {
     const std::optional<DataId> value = current_[index(tensor)];
     if (value) return *value;
@@ -74,7 +74,7 @@ class Builder {
 
   const Trace& trace_;
   std::vector<std::optional<DataId>> current_;
-  std::vector<std::optional<DataId>> first_;  ///< the value that came from outside the iteration, if one was wanted
+  std::vector<std::optional<DataId>> first_;  ///< the value from outside the iteration, if it is used
   std::vector<HostRead> host_reads_;          ///< ascending by operation
   Graph graph_;
 };

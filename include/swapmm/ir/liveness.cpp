@@ -11,8 +11,8 @@
 namespace swapmm {
 namespace {
 
-/// Sums over intervals of operations, as differences from one operation to the next. The differences wrap around
-/// below zero by design of unsigned arithmetic; the sums that matter are sums of sizes and do not.
+/// Sums over intervals of operations, stored as differences from one operation to the next. The unsigned differences
+/// may wrap around; the final sums are sums of sizes and do not.
 class IntervalSums {
  public:
   explicit IntervalSums(std::size_t operations) : difference_(operations + 1) {}
@@ -33,14 +33,14 @@ class IntervalSums {
   std::vector<Bytes> difference_;
 };
 
-/// The places on the circle where one tensor's value is needed.
+/// The points on the circle at which a tensor's value is needed.
 struct Needs {
   std::span<const Use> uses;                ///< ascending
   std::span<const OperationId> host_reads;  ///< the host reads after them; ascending
   TensorKind kind = TensorKind::transient;
   std::size_t operations = 0;
 
-  /// The last host read of a value that is there after `from` and not after `end`.
+  /// The last host read after `from` and not after `end`.
   std::optional<std::size_t> last_host_read(std::size_t from, std::size_t end) const {
     const auto after = std::lower_bound(host_reads.begin(), host_reads.end(), id_at<OperationId>(end));
     if (after == host_reads.begin() || index(*(after - 1)) < from) return std::nullopt;
@@ -48,8 +48,7 @@ struct Needs {
   }
 };
 
-/// From one use to the one after it: the value lives through where the latter needs it, and else until the host has
-/// read it.
+/// From one use to the next: the value lives until the next use if that needs it, otherwise until the host has read it.
 std::size_t live_until(const Needs& needs, std::size_t use) {
   const std::size_t from = index(needs.uses[use].operation);
   const bool is_last = use + 1 == needs.uses.size();
@@ -58,7 +57,7 @@ std::size_t live_until(const Needs& needs, std::size_t use) {
   return needs.last_host_read(from, end).value_or(from);
 }
 
-/// A persistent value goes on from its last use into the next iteration where something there still wants it.
+/// A persistent value lives on from its last use into the next iteration if something there needs it.
 template <class Visit>
 void visit_wrap(const Needs& needs, Visit& visit) {
   const std::size_t n = needs.operations;
@@ -70,14 +69,14 @@ void visit_wrap(const Needs& needs, Visit& visit) {
   const std::optional<std::size_t> read = needs.last_host_read(0, first);
   const bool needs_value = needs.uses.front().access != Access::write;
   if (!needs_value && !read) return;
-  // What live_until() said of the last use is counted already.
+  // The part up to the result of live_until() for the last use is counted already.
   const std::size_t counted = live_until(needs, needs.uses.size() - 1);
   if (counted + 1 < n) visit(counted + 1, n - 1);
   const std::size_t end = needs_value ? first : *read + 1;
   if (end > 0) visit(std::size_t{0}, end - 1);
 }
 
-/// Calls visit(first, last) for each run of operations, both ends included, during which the value must be somewhere.
+/// Calls visit(first, last) for each interval of operations, both ends included, in which the value is live.
 template <class Visit>
 void visit_live(const Needs& needs, Visit visit) {
   for (std::size_t use = 0; use < needs.uses.size(); ++use) {

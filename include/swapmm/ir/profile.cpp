@@ -11,7 +11,7 @@ using std::chrono::nanoseconds;
 
 namespace {
 
-/// What a copy at an even pace has moved at that time.
+/// The bytes that a copy at constant speed has moved at that time.
 Bytes moved_until(const ProfileSpan& span, nanoseconds time) {
   if (time <= span.start) return Bytes{0};
   if (time >= span.end) return span.bytes;
@@ -47,7 +47,7 @@ Profile one_iteration(const Profile& profile, std::size_t iteration) {
   }
   for (const ProfileLevel& level : profile.levels) {
     if (level.time >= end) break;
-    // Of those before the beginning the last one holds there.
+    // The last level before the beginning is the level at the beginning.
     if (level.time <= begin) part.levels.clear();
     part.levels.push_back({std::max(level.time, begin) - begin, level.used});
   }
@@ -104,7 +104,7 @@ std::string describe(const Profile& profile) {
   const Bytes out = bytes_copied(profile, Lane::d2h);
   const Bytes peak = peak_used(profile);
   const auto iterations = static_cast<nanoseconds::rep>(profile.iteration_ends.size());
-  // What is compared has one unit.
+  // Times that are compared have the same unit.
   const text::FigureUnit time = text::time_unit(iterations > 1 ? end / iterations : end);
   const text::FigureUnit copied = text::size_unit(std::max(in, out));
   const text::FigureUnit used = text::size_unit(std::max(peak, profile.device_budget));

@@ -21,7 +21,7 @@ Problem unknown_tensor(const std::string& where, TensorId id, std::size_t tensor
           " tensors"};
 }
 
-/// Goes through a trace from front to back and remembers, per tensor, what the next access depends on.
+/// Goes through a trace from begin to end, and keeps for each tensor the state that the next access depends on.
 class Checker {
  public:
   explicit Checker(const Trace& trace)
@@ -43,7 +43,7 @@ class Checker {
     Bytes sum;
     for (std::size_t i = 0; i < trace_.tensors.size(); ++i) {
       const TraceTensor& tensor = trace_.tensors[i];
-      // The sum so far is below the limit: comparing before adding is what keeps it from wrapping around.
+      // The sum so far is below the limit. Comparing before adding prevents it from wrapping around.
       if (tensor.bytes.value >= limits::magnitude - sum.value) {
         return Problem{element("tensors", i) + ".bytes: with " + std::to_string(tensor.bytes.value) +
                        " the sizes add up to 2^62 or more"};

@@ -12,37 +12,37 @@
 
 namespace swapmm {
 
-/// One direction between host and device. A copy of b bytes takes latency + b / bytes_per_second, rounded up to
+/// A link: one direction between host and device. A copy of b bytes takes latency + b / bytes_per_second, rounded up to
 /// whole nanoseconds.
 struct Link {
   std::uint64_t bytes_per_second = 0;   ///< above 0
-  std::chrono::nanoseconds latency{0};  ///< of each copy; not negative
+  std::chrono::nanoseconds latency{0};  ///< latency of each copy; not negative
 
   friend bool operator==(const Link&, const Link&) = default;
 };
 
-/// Whether copies in and out run at the same time.
+/// Whether copies in both directions can run at the same time.
 enum class Duplex : std::uint8_t {
   full,  ///< each direction has a copy engine of its own
   half,  ///< both directions share one engine
 };
 
-/// What a plan is made for: format `swapmm-machine` version 1.
+/// The machine that a plan is made for. Its file format is `swapmm-machine` version 1.
 struct Machine {
-  std::string name;                     ///< for persons
-  Bytes device_budget;                  ///< the bytes plans may use, from offset 0
-  Bytes alignment{1};                   ///< every offset is a multiple of it; at least 1
-  std::optional<Bytes> max_allocation;  ///< no tensor crosses a multiple of it; none: one arena
+  std::string name;                     ///< for people
+  Bytes device_budget;                  ///< device memory that plans may use, from offset 0
+  Bytes alignment{1};                   ///< every offset is a multiple of this; at least 1
+  std::optional<Bytes> max_allocation;  ///< no tensor crosses a multiple of this; none: one arena
   Link h2d;                             ///< host to device: swap_in
   Link d2h;                             ///< device to host: swap_out
-  Duplex duplex = Duplex::full;         ///< copy engines
+  Duplex duplex = Duplex::full;         ///< whether both links share one engine
 
   friend bool operator==(const Machine&, const Machine&) = default;
 };
 
-/// Budget and bandwidths above 0, alignment from 1 to 2^40 (limits::alignment_bytes), latencies not negative,
-/// max_allocation (if any) a multiple of the alignment and above 0, all sizes and bandwidths below 2^62, and a copy
-/// of the whole budget takes less than 2^62 ns in each direction.
+/// Checks a machine. Budget and bandwidths are above 0; the alignment is from 1 to 2^40 (limits::alignment_bytes);
+/// latencies are not negative; max_allocation, if any, is above 0 and a multiple of the alignment; all sizes and
+/// bandwidths are below 2^62; a copy of the whole budget takes less than 2^62 ns in each direction.
 [[nodiscard]] SWAPMM_EXPORT Check check_machine(const Machine& machine);
 
 }  // namespace swapmm

@@ -14,65 +14,80 @@
 
 namespace swapmm {
 
-/// Bytes that are needed for `length` time slots from `start` on, on a circle of slots: a lifetime may wrap.
+/// An item to pack: bytes that are needed for `length` time slots from `start` on. Slots form a circle, so a lifetime
+/// may wrap around.
 struct PackingItem {
   Bytes size;                ///< of the item
   std::uint32_t start = 0;   ///< below PackingProblem::slots
   std::uint32_t length = 1;  ///< from 1 to PackingProblem::slots
 };
 
-/// Where to place items so that no two share a byte in a slot. Sizes and capacity are below 2^62.
+/// A packing problem: find places such that no two items share a byte in a slot. Sizes and capacity are below 2^62.
 struct PackingProblem {
   std::uint32_t slots = 1;              ///< of the circle
-  Bytes capacity;                       ///< offsets + sizes stay within it
-  Bytes alignment{1};                   ///< offsets are multiples of it; sizes are rounded up to it
-  std::optional<Bytes> max_allocation;  ///< no item crosses a multiple of it; itself a multiple of the alignment
+  Bytes capacity;                       ///< no offset + size is above this
+  Bytes alignment{1};                   ///< offsets are multiples of this; sizes are rounded up to it
+  std::optional<Bytes> max_allocation;  ///< no item crosses a multiple of this; must be a multiple of the alignment
   std::vector<PackingItem> items;       ///< to place
 };
 
-/// A solution of a PackingProblem.
+/// A solution of a packing problem.
 struct Packing {
   std::vector<Bytes> offsets;           ///< one per item
   Bytes height;                         ///< the largest offset + size, sizes rounded up
   std::vector<std::uint32_t> unplaced;  ///< with PackingEffort::keep_most: items whose offsets end above the capacity
 };
 
-/// How much to try where the greedy orders do not fit. Counted in steps, not in time: same problem, same packing.
+/// Effort of the searches if the greedy orders do not fit. It is counted in steps, so the same problem gives the same
+/// packing.
 struct PackingEffort {
-  /// Steps of the searches: about a microsecond each for a hundred items that share a slot, ten for a thousand. 0 for
-  /// greedy orders alone. Where so many items meet that a step is long, fewer are done.
+  /// Number of search steps. A step takes about a microsecond if a hundred items share a slot, and ten for a thousand.
+  /// 0: only greedy orders. If so many items share a slot that a step is long, fewer steps are done.
   std::uint32_t ejection_steps = 4000;
-  /// If given, the searches go on for as long as it says true, whatever the number of steps (unless that is 0). Asked
-  /// every few milliseconds of work; false ends the search with the lowest packing so far.
+  /// If given, the searches continue as long as it returns true, whatever the number of steps (unless that is 0).
+  /// Called every few milliseconds of work. If it returns false, the search ends with the lowest packing so far.
   const std::function<bool()>* go_on = nullptr;
-  /// With go_on, the number of steps is a limit as well.
+  /// With go_on: the number of steps is a limit, too.
   bool keeps_to_steps = false;
-  /// Where no packing fits: as little as possible (by size x lifetime) without a place within the capacity, instead of
-  /// a low height.
+  /// If no packing fits: leave as little as possible (by size x lifetime) without a place within the capacity, instead
+  /// of minimizing the height.
   bool keep_most = false;
+
+  // Techniques, in the order in which they are tried. The skyline's order comes before all of them.
+  bool greedy_orders = true;  ///< first and best fit by length, area, size and start
+  bool squeaky_wheel = true;  ///< orders in which items without a place come sooner; with keep_most alone
+  bool ejection = true;       ///< items take occupied places, and those who were there look for others
+  bool backtracking = true;   ///< all packings in canonical form, as far as the steps go
+  // Of backtracking.
+  bool dominance = true;            ///< leaves out packings with a gap that another item fills
+  bool section_floors = true;       ///< raises the floor of a section to the lowest offset of what is to come there
+  bool decomposition = true;        ///< packs items apart that share no slot with each other
+  std::uint32_t orders = 3;         ///< of choices that are tried, from 1 to 3
+  std::uint32_t most_items = 512;   ///< with more items, it is left out
+  std::uint32_t many_items = 6000;  ///< above, the skyline is the only order: each other one would take too long
 };
 
-/// In the preferred offsets of pack_towards(): an item that may go anywhere.
+/// A preferred offset for pack_towards() that means: any place.
 inline constexpr Bytes no_preferred_offset{std::numeric_limits<std::uint64_t>::max()};
 
-/// Offsets within the capacity, or a Problem with the lowest height that was reached. Several greedy orders, then
-/// searches (docs/planning.md). Exact where all items share one slot and there are at most 12, and wherever the
-/// steps suffice to try everything. About n log n for n items where the greedy orders fit.
+/// Finds offsets within the capacity. A Problem with the lowest height that was reached if it finds none. Tries several
+/// greedy orders, then searches (docs/planning.md). Exact if all items share one slot and there are at most 12, and
+/// whenever the steps suffice to try everything. Takes about n log n for n items if a greedy order fits.
 [[nodiscard]] SWAPMM_EXPORT Result<Packing> pack(const PackingProblem& problem, PackingEffort effort = {});
 
-/// The same, but where no offsets within the capacity are found, the lowest that were: `height` says how much room
-/// they take. A Problem only where an item is larger than max_allocation.
+/// The same, but if no offsets within the capacity are found, returns the lowest packing found; `height` says how much
+/// room it takes. A Problem only if an item is larger than max_allocation.
 ///
-/// `preferred`, if not empty, has an offset per item, of an earlier packing of a similar problem: items keep theirs
-/// where that is possible, and the search begins there. It need not be valid.
+/// `preferred`, if not empty, has one offset per item, from an earlier packing of a similar problem. Items keep these
+/// offsets if possible, and the search begins there. They need not be a valid packing.
 [[nodiscard]] SWAPMM_EXPORT Result<Packing> pack_towards(const PackingProblem& problem, PackingEffort effort = {},
                                                          std::span<const Bytes> preferred = {});
 
-/// The lowest packing found, whatever problem.capacity is. A Problem only where an item is larger than
+/// Returns the lowest packing found, whatever problem.capacity is. A Problem only if an item is larger than
 /// max_allocation.
 [[nodiscard]] SWAPMM_EXPORT Result<Packing> pack_lowest(const PackingProblem& problem, PackingEffort effort = {});
 
-/// The most bytes that are needed in one slot: no packing is lower. n log n.
+/// The largest number of bytes needed in one slot. No packing is lower. Takes n log n.
 [[nodiscard]] SWAPMM_EXPORT Bytes packing_load(const PackingProblem& problem);
 
 }  // namespace swapmm

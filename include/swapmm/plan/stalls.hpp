@@ -13,19 +13,19 @@
 
 namespace swapmm {
 
-/// The time for which an operation of a plan keeps the computation waiting.
+/// A stall: an operation of a plan waits for a copy.
 struct Stall {
-  OperationId operation{};           ///< that waits
-  std::chrono::nanoseconds time{0};  ///< for which it does
-  /// The copy that it waits for in the end: the one that brings a value, or one that makes room. None where it cannot
-  /// be told: the stall is that of another iteration than the one looked at.
+  OperationId operation{};           ///< the operation that waits
+  std::chrono::nanoseconds time{0};  ///< how long it waits
+  /// The copy that it finally waits for: one that brings a value, or one that makes room. None if the stall belongs to
+  /// another iteration than the examined one.
   std::optional<CommandId> copy;
 };
 
-/// The stalls of one iteration in the steady state, the longest first. Cost: that of simulate().
+/// Finds the stalls of one iteration in the steady state, longest first. Costs as much as simulate().
 [[nodiscard]] SWAPMM_EXPORT std::vector<Stall> find_stalls(const Trace& trace, const Plan& plan);
 
-/// For a person: what the operation waits for.
+/// Describes for people what the operation waits for.
 [[nodiscard]] SWAPMM_EXPORT std::string describe(const Stall& stall, const Trace& trace, const Plan& plan);
 
 }  // namespace swapmm

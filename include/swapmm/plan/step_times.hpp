@@ -10,15 +10,15 @@
 
 namespace swapmm {
 
-/// How long everything of an iteration takes; the same in each iteration. Not negative, and with sums below 2^62 ns.
+/// The times of all operations and commands, the same in each iteration. Not negative; sums are below 2^62 ns.
 struct StepTimes {
-  std::vector<std::chrono::nanoseconds> operations;  ///< by OperationId
-  std::vector<std::chrono::nanoseconds> commands;    ///< by CommandId; 0 for allocate and release
+  std::vector<std::chrono::nanoseconds> operations;  ///< indexed by OperationId
+  std::vector<std::chrono::nanoseconds> commands;    ///< indexed by CommandId; 0 for allocate and release
 
   friend bool operator==(const StepTimes&, const StepTimes&) = default;
 };
 
-/// What the trace says of its operations, and the machine of its copies. Linear.
+/// The times of the operations from the trace, and of the copies from the machine. Linear.
 [[nodiscard]] SWAPMM_EXPORT StepTimes step_times(const Trace& trace, const Plan& plan);
 
 }  // namespace swapmm

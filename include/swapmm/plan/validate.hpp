@@ -10,16 +10,16 @@
 
 namespace swapmm {
 
-/// One broken rule of a plan. `rule` is the number in docs/formats.md (1 to 7; 0: the plan's structure: an index
-/// out of range, another program's digest, a bad machine); `message` names command, tensor and numbers.
+/// A rule that a plan breaks. `rule` is the number in docs/formats.md, 1 to 7, or 0 for errors in the structure: an
+/// index out of range, the digest of another program, a bad machine. `message` names command, tensor and numbers.
 struct Violation {
   int rule = 0;         ///< 0 to 7
   std::string message;  ///< one sentence
 };
 
-/// Every way in which `plan` could go wrong for `trace`, whatever operations and copies take; empty for a valid
-/// plan. Written from the format's rules alone: it shares no code with the planners or the simulator. Stops after
-/// 100 violations. About linear in the size of trace and plan (a logarithm for places).
+/// Checks that `plan` is valid for `trace`, no matter how long operations and copies take. Returns all violations;
+/// empty for a valid plan. The validator follows the rules of the format and shares no code with the planners or the
+/// simulator. Stops after 100 violations. About linear in the size of trace and plan (with a logarithm for places).
 [[nodiscard]] SWAPMM_EXPORT std::vector<Violation> validate(const Trace& trace, const Plan& plan);
 
 }  // namespace swapmm

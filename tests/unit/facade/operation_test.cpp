@@ -82,10 +82,10 @@ TEST_CASE("a work area of 0 bytes is empty, and takes no room") {
     set(desk.manager, a, round);
     desk.manager.run("use", updates(a), scratch(0), [&](auto& op) { CHECK(is_empty(op.scratch())); });
     desk.manager.run("use", updates(a), scratch(0_bytes), scratch(0), [&](auto& op) { CHECK(is_empty(op.scratch())); });
-    CHECK(desk.manager.report().device_used == 256_bytes);
   }
   CHECK(desk.manager.report().iterations_followed > 0);
 
+  set(desk.manager, a, 1);
   Bundle<Simulated> bundle;
   bundle.updates(a).scratch(0_bytes);
   desk.manager.run("bundled", bundle, [&](auto& op) { CHECK(is_empty(op.scratch())); });

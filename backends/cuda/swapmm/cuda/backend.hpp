@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// swapmm on CUDA, by the runtime API. docs/decisions/0002-backend-seam.md tells how the seam maps to the API, README.md
-// beside this folder what is particular to it. Needs no CUDA language in the program that includes it.
+// swapmm on CUDA, with the runtime API. docs/decisions/0002-backend-seam.md maps the backend concept to the API.
+// backends/cuda/README.md describes the backend. Programs that include this header need not be written in CUDA C++.
 
 #include <array>
 #include <chrono>
@@ -34,13 +34,13 @@ class Session;  // device and streams behind all handles of one backend
 class Capture;  // queued work that became a graph
 }  // namespace detail
 
-/// Bytes on the device; opaque. The destructor waits for the device.
+/// Device memory; opaque. The destructor waits for the device.
 class SWAPMM_EXPORT DeviceMemory {
  public:
-  /// The other one is empty then.
+  /// Takes over the memory. The moved-from object is empty.
   DeviceMemory(DeviceMemory&& other) noexcept
       : session_(std::move(other.session_)), data_(std::exchange(other.data_, nullptr)) {}
-  /// Ends what it had, as destruction does.
+  /// Takes over the memory, and releases the memory that this object had.
   DeviceMemory& operator=(DeviceMemory&& other) noexcept;
   ~DeviceMemory() { end(); }
 
@@ -53,18 +53,19 @@ class SWAPMM_EXPORT DeviceMemory {
   std::byte* data_;
 };
 
-/// Page-locked memory on the NUMA node of the device, or pageable memory. The destructor waits for the device's copies.
+/// Host memory: page-locked memory on the NUMA node of the device, or pageable memory. The destructor waits for the
+/// device's copies.
 class SWAPMM_EXPORT HostMemory {
  public:
-  /// The other one is empty then.
+  /// Takes over the memory. The moved-from object is empty.
   HostMemory(HostMemory&& other) noexcept
       : session_(std::move(other.session_)), data_(std::exchange(other.data_, nullptr)), kind_(other.kind_) {}
-  /// Ends what it had, as destruction does.
+  /// Takes over the memory, and releases the memory that this object had.
   HostMemory& operator=(HostMemory&& other) noexcept;
   ~HostMemory() { end(); }
 
   /// @{
-  /// The first byte; the same for as long as the memory exists.
+  /// The first byte. The address does not change while the memory exists.
   [[nodiscard]] std::byte* data() { return data_; }
   [[nodiscard]] const std::byte* data() const { return data_; }
   /// @}
@@ -80,12 +81,12 @@ class SWAPMM_EXPORT HostMemory {
   HostKind kind_;
 };
 
-/// A place in a DeviceMemory, which it does not keep alive.
+/// A place in a DeviceMemory. Does not keep the memory alive.
 class Address {
  public:
-  [[nodiscard]] std::byte* data() const { return data_; }  ///< on the device
-  [[nodiscard]] Bytes size() const { return size_; }       ///< of the place
-  /// data(), for Operation::argument(). Refers to this object.
+  [[nodiscard]] std::byte* data() const { return data_; }  ///< the first byte on the device
+  [[nodiscard]] Bytes size() const { return size_; }       ///< size of the place
+  /// data() as an argument of a raw kernel launch, for Operation::argument(). Refers to this object.
   [[nodiscard]] Argument argument() const { return Argument(data_); }
 
  private:
@@ -95,22 +96,22 @@ class Address {
   Bytes size_;
 };
 
-/// What op[tensor] gives: a pointer to the tensor's first element on the device, for kernels and libraries. It may be
-/// another one in the next iteration while no plan is followed; keep it no longer than the operation.
+/// Returned by op[tensor]: a pointer to the tensor's first element on the device, for kernels and libraries. While no
+/// plan is followed it may differ in the next iteration; do not keep it after the operation.
 template <class T>
 class View {
  public:
-  using value_type = T;  ///< of an element
-  /// The first `count` elements at that address.
+  using value_type = T;  ///< the type of an element
+  /// A view of the first `count` elements at that address.
   View(const Address& address, std::size_t count) : data_(reinterpret_cast<T*>(address.data())), count_(count) {}
   /// Empty: no elements, data() is null.
   View() = default;
 
-  [[nodiscard]] T* data() const { return data_; }                         ///< on the device
-  [[nodiscard]] std::size_t size() const { return count_; }               ///< elements
-  [[nodiscard]] std::size_t bytes() const { return count_ * sizeof(T); }  ///< of the elements
+  [[nodiscard]] T* data() const { return data_; }                         ///< the first element on the device
+  [[nodiscard]] std::size_t size() const { return count_; }               ///< number of elements
+  [[nodiscard]] std::size_t bytes() const { return count_ * sizeof(T); }  ///< size of the elements
   [[nodiscard]] std::span<T> span() const { return {data_, count_}; }     ///< for kernels that take spans
-  /// data(), where a pointer is asked for: cublasSgemm(..., op[x], ...).
+  /// Converts to data(), for calls such as cublasSgemm(..., op[x], ...).
   operator T*() const { return data_; }  // NOLINT(*-explicit-*): see above
 
  private:
@@ -118,7 +119,7 @@ class View {
   std::size_t count_ = 0;
 };
 
-/// A slot for a point in a stream: an event without times, and one with times where those were asked for.
+/// A slot for a point in a stream; opaque.
 class Event {
  private:
   friend class Backend;
@@ -131,15 +132,15 @@ class Event {
   std::shared_ptr<detail::Capture> capture_;  // recorded into that graph
 };
 
-/// The events an operation of the second form waits for. Valid while the operation runs.
+/// The events that an operation of the second form waits for. Valid while the callable runs.
 class SWAPMM_EXPORT WaitList {
  public:
-  [[nodiscard]] std::size_t size() const { return count_; }  ///< events; may be 0
+  [[nodiscard]] std::size_t size() const { return count_; }  ///< number of events; may be 0
   /// The events.
   [[nodiscard]] std::span<const cudaEvent_t> events() const {
     return {count_ <= few ? first_.data() : all_.data(), count_};
   }
-  /// Has a stream of the caller's wait for all of them. Throws BackendError.
+  /// Makes a stream of the caller wait for all events. Throws BackendError.
   void queue_on(cudaStream_t stream) const;
 
  private:
@@ -161,14 +162,14 @@ class SWAPMM_EXPORT WaitList {
   std::vector<cudaEvent_t> all_;
 };
 
-/// What an operation of the second form returns: an event that it recorded behind its work, on whatever stream of the
-/// device; it stays the caller's. Without an event (nullptr) the work is on op.stream(), which then waits for the list
-/// behind it.
+/// Return value of an operation of the second form: an event that the callable recorded after its work, on any stream
+/// of the device. The caller keeps owning the event. Without an event (nullptr) the work must be on op.stream(), which
+/// then waits for the list after it.
 class NativeEvent {
  public:
   /// An event, or none.
   NativeEvent(cudaEvent_t event = nullptr) : event_(event) {}  // NOLINT(*-explicit-*): what callables return
-  /// There is an event.
+  /// True if there is an event.
   explicit operator bool() const { return event_ != nullptr; }
 
  private:
@@ -176,14 +177,14 @@ class NativeEvent {
   cudaEvent_t event_;
 };
 
-/// What was queued between begin_capture() and end_capture(), to be run again and again.
+/// The work that was queued between begin_capture() and end_capture(). It can be launched repeatedly.
 class SWAPMM_EXPORT Graph {
  public:
-  /// The other one is empty then.
+  /// Takes over the graph. The moved-from object is empty.
   Graph(Graph&&) noexcept;
-  /// Ends what it had, as destruction does.
+  /// Takes over the graph, and destroys the one that this object had.
   Graph& operator=(Graph&&) noexcept;
-  /// Waits for its last run.
+  /// Waits for the last launch.
   ~Graph();
 
  private:
@@ -196,26 +197,27 @@ class SWAPMM_EXPORT Graph {
   cudaGraphExec_t graph_;
 };
 
-/// How a Backend is made.
+/// Settings for a Backend.
 struct Settings {
-  /// Operations run there, in order with what the program queues itself; none: on a stream of swapmm's, which does not
-  /// wait for the legacy default stream. The backend never destroys it. It is of the same device. The legacy default
-  /// stream works, and cannot be captured; the per-thread one is another in each thread, and is refused.
+  /// The stream for operations, in order with the program's own work. It must belong to the same device; the backend
+  /// never destroys it. If none is given, operations run on a stream of swapmm, which does not wait for the legacy
+  /// default stream. The legacy default stream works, but cannot be captured. The per-thread default stream is refused,
+  /// because it is a different stream in each thread.
   std::optional<cudaStream_t> stream{};
-  /// NVTX ranges around operations, swaps and waits, for profilers. A few hundred nanoseconds each while one listens,
-  /// nearly nothing otherwise.
+  /// Marks operations, swaps and waits as NVTX ranges for profilers. A range costs a few hundred nanoseconds while a
+  /// profiler runs, and almost nothing otherwise.
   bool nvtx = false;
-  /// Copies 8 MiB both ways at once to see whether the device has one copy engine or two, instead of believing what it
-  /// says. Some milliseconds, and 40 MiB for as long; waits for the stream. Where that much cannot be had, it is
-  /// believed.
+  /// Measures whether the device has one copy engine or two, by copying 8 MiB in both directions at the same time,
+  /// instead of relying on what the device reports. Takes some milliseconds and 40 MiB of memory, and waits for the
+  /// stream. If the memory is not available, the reported number is used.
   bool measure = true;
 };
 
-/// The backend. Its objects keep the streams alive; the last of them waits for what is queued.
+/// The CUDA backend. Its objects keep the streams alive. The destructor of the last object waits for all queued work.
 class SWAPMM_EXPORT Backend {
  public:
   /// @{
-  /// As swapmm::Backend names it.
+  /// See swapmm::Backend.
   using DeviceMemory = cuda::DeviceMemory;
   using HostMemory = cuda::HostMemory;
   using Address = cuda::Address;
@@ -228,34 +230,35 @@ class SWAPMM_EXPORT Backend {
   using View = cuda::View<T>;
   /// @}
 
-  /// On the device with that number, in the API's order. The caller's current device stays as it is. Throws UsageError
-  /// where there is no such device, where it shares the host's memory (swapping would free nothing), or where the
-  /// stream is another device's; BackendError.
+  /// A backend on the device with that number, in the API's order. Does not change the caller's current device. Throws
+  /// UsageError if there is no such device, if it shares the host's memory (swapping would free nothing), or if the
+  /// stream belongs to another device. Throws BackendError if a call of the API fails.
   explicit Backend(int device, const Settings& settings = {});
-  /// With operations on the program's own stream.
+  /// The same, with operations on the program's own stream.
   Backend(int device, cudaStream_t stream) : Backend(device, Settings{stream}) {}
 
-  /// On the device that the environment variable SWAPMM_DEVICE names by its index or a part of its name, else on the
-  /// one with the most memory: see choose(). Says which on std::clog, or on `say`. Throws UsageError with a list of all
-  /// devices.
+  /// A backend on the device that the environment variable SWAPMM_DEVICE selects by its index or a part of its name,
+  /// else on the one with the most memory: see choose(). Prints the choice on std::clog. Throws UsageError with a list
+  /// of all devices if none or more than one matches.
   [[nodiscard]] static Backend pick();
-  /// The same, saying it on `say`.
+  /// The same, and prints the choice on `say`.
   [[nodiscard]] static Backend pick(std::ostream& say, const Settings& settings = {});
-  /// On the device that `wanted` names, as the environment variable would; empty: the best one.
+  /// A backend on the device that `wanted` selects, in the same way as the environment variable. Empty: the preferred
+  /// one.
   [[nodiscard]] static Backend pick(std::string_view wanted, std::ostream& say, const Settings& settings = {});
 
-  [[nodiscard]] int device() const;  ///< its number in the API's order
+  [[nodiscard]] int device() const;  ///< number of the device in the API's order
 
-  /// What a manager may use where Options::device_budget is not given: what is free now, less a reserve for the
-  /// libraries and the driver of a 64th of the memory, 256 MiB at least. Throws BackendError.
+  /// The budget of a manager if Options::device_budget is 0: the free memory less a reserve for the libraries and the
+  /// driver. The reserve is a 64th of the device's memory, but at least 256 MiB. Throws BackendError.
   [[nodiscard]] Bytes default_device_budget() const;
-  /// Measures what copies take, and what they cost a kernel beside them: see Links. About a tenth of a second, and
-  /// three times `piece` on the device and twice on the host for as long. Waits for the device; nothing else should run
-  /// there.
+  /// Measures the speed of copies, and how much they slow down a kernel that runs at the same time: see Links. Takes
+  /// about a tenth of a second. Meanwhile it uses three times `piece` of device memory and twice `piece` of host
+  /// memory. Waits for the device; nothing else should run there.
   [[nodiscard]] Links measure_links(Bytes piece = Bytes{std::uint64_t{64} << 20U});
 
   /// @{
-  /// As swapmm::Backend says.
+  /// See swapmm::Backend.
   [[nodiscard]] const Capabilities& capabilities() const;
 
   [[nodiscard]] DeviceMemory allocate(Bytes size);
@@ -285,24 +288,24 @@ class SWAPMM_EXPORT Backend {
   /// @}
 
   /// @{
-  /// As swapmm::CapturingBackend says.
+  /// See swapmm::CapturingBackend.
   void begin_capture();
   [[nodiscard]] Graph end_capture();
   [[nodiscard]] bool capturing() const;
   void launch(Graph& graph);
   /// @}
 
-  /// Around an operation's callable: the backend's device is the current one of the thread, kernel launches that failed
-  /// are found, and profilers see a range. An error that was there before and does not stick is forgotten, or it would
-  /// hide the operation's own.
+  /// Exists around an operation's callable. It makes the backend's device the current one of the thread, finds failed
+  /// kernel launches, and marks a range for profilers. A pending error that does not stick is cleared first, because it
+  /// would hide the operation's own error.
   class OperationScope {
    public:
-    /// Begins; `name` is the operation's and outlives the scope.
+    /// Begins the scope. `name` is the name of the operation, and must outlive the scope.
     OperationScope(Backend& backend, std::string_view name);
     OperationScope(const OperationScope&) = delete;
     OperationScope& operator=(const OperationScope&) = delete;
     ~OperationScope();
-    /// Throws BackendError where a launch in the callable failed and nobody asked the API for it.
+    /// Throws BackendError if a launch in the callable failed and the callable did not ask the API for the error.
     void check();
 
    private:
@@ -312,7 +315,7 @@ class SWAPMM_EXPORT Backend {
     bool checked_ = false;
   };
 
-  /// Around the queueing of a copy or a wait, and around a wait of the host: profilers see a range.
+  /// Exists around the queueing of a copy or a wait, and around a wait of the host. Marks a range for profilers.
   class Annotation {
    public:
     /// Begins the range.

@@ -12,34 +12,34 @@
 
 namespace swapmm::cuda {
 
-/// A device that CUDA offers.
+/// A CUDA device.
 struct Device {
-  int number = 0;              ///< as cudaSetDevice takes it
-  std::string name;            ///< as the driver says
-  int compute_major = 0;       ///< compute capability 9.0: 9
-  int compute_minor = 0;       ///< and 0
-  Bytes memory;                ///< in all, free or not
+  int number = 0;              ///< number for cudaSetDevice
+  std::string name;            ///< name from the driver
+  int compute_major = 0;       ///< major compute capability
+  int compute_minor = 0;       ///< minor compute capability
+  Bytes memory;                ///< total memory
   std::string bus;             ///< "0000:3b:00.0"
-  bool shares_memory = false;  ///< with the host
-  std::string obstacle;        ///< why swapmm cannot use it; empty: it can
+  bool shares_memory = false;  ///< true if shared with the host
+  std::string obstacle;        ///< why swapmm cannot use it; empty if it can
 };
 
-/// What there is.
+/// The list of devices.
 struct DeviceList {
   std::vector<Device> devices;  ///< in the API's order: the position is the number
-  std::string why_none;         ///< where there is none: no driver, one that is too old, or no device
+  std::string why_none;         ///< why the list is empty: no driver, one that is too old, or no device
 };
 
-/// All devices. Without a driver that is an empty list and the reason, not an error. Throws BackendError for what else
-/// goes wrong.
+/// All devices. Without a driver the list is empty and has the reason; this is not an error. Throws BackendError if
+/// something else fails.
 [[nodiscard]] SWAPMM_EXPORT DeviceList devices();
 
-/// One line: "[0] NVIDIA H200 (9.0), 143771 MiB".
+/// Describes a device in one line: "[0] NVIDIA H200 (9.0), 143771 MiB".
 [[nodiscard]] SWAPMM_EXPORT std::string describe(const Device& device);
 
-/// The position of the device to use. `wanted` is an index, or a part of a device's name in any case; empty: the one
-/// with the most memory. Throws UsageError, with a list of what there is, where nothing fits or `wanted` names more
-/// than one device.
+/// The position of the device to use. `wanted` is an index, or a part of a device's name in upper or lower case. If it
+/// is empty, the device with the most memory is chosen. Throws UsageError with a list of all devices if none or more
+/// than one matches.
 [[nodiscard]] SWAPMM_EXPORT std::size_t choose(const DeviceList& list, std::string_view wanted);
 
 }  // namespace swapmm::cuda

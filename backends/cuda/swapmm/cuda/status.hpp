@@ -11,16 +11,17 @@
 
 namespace swapmm::cuda {
 
-/// True for failures after which every call fails: the device's context is gone, and the process must end to use the
+/// True for failures after which every call fails. The device's context is gone, and only a new process can use the
 /// device again.
 [[nodiscard]] SWAPMM_EXPORT bool sticks(cudaError_t status);
 
-/// What a status means to the library: 2 is out_of_device_memory, what sticks device_lost, the rest failed.
+/// The meaning of a status for the library: 2 is out_of_device_memory, statuses that stick are device_lost, all others
+/// are failed.
 [[nodiscard]] SWAPMM_EXPORT BackendError::Kind kind_of(cudaError_t status);
 
-/// "cudaMalloc of 4096 bytes: cudaErrorMemoryAllocation (2): out of memory", with the kind that the status means. For a
-/// status that a call of ours returned: it is no longer what cudaGetLastError() returns to the program then, unless it
-/// sticks.
+/// The error for a status that one of the backend's own calls returned, with a text such as "cudaMalloc of 4096 bytes:
+/// cudaErrorMemoryAllocation (2): out of memory" and the kind of the status. Unless the status sticks,
+/// cudaGetLastError() no longer returns it to the program.
 [[nodiscard]] SWAPMM_EXPORT BackendError error_of(cudaError_t status, std::string_view call,
                                                   const std::string& detail = {});
 
@@ -29,8 +30,8 @@ inline void check(cudaError_t status, std::string_view call) {
   if (status != cudaSuccess) throw error_of(status, call);
 }
 
-/// Takes a status that our own call returned out of the runtime's record of the last error, unless it sticks or another
-/// one stands there.
+/// Clears the runtime's last error if it is this status, which one of the backend's own calls returned. Does nothing if
+/// the status sticks, or if the last error is another one.
 SWAPMM_EXPORT void forget(cudaError_t status) noexcept;
 
 }  // namespace swapmm::cuda

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// swapmm on OpenCL 1.2 and later. docs/decisions/0002-backend-seam.md tells how the seam maps to the API, README.md
-// beside this folder what is particular to it. For Boost.Compute and CL/opencl.hpp there are headers beside this one.
+// swapmm on OpenCL 1.2 and later. docs/decisions/0002-backend-seam.md maps the backend concept to the API.
+// backends/opencl/README.md describes the backend. Boost.Compute and CL/opencl.hpp have headers of their own in this
+// folder.
 
 #include <array>
 #include <chrono>
@@ -37,18 +38,18 @@ class DeviceMemory {
   Bytes size_;
 };
 
-/// Pinned: a buffer that the driver made in host memory (CL_MEM_ALLOC_HOST_PTR), mapped as long as it lives. The
-/// destructor waits for copies that still use the bytes.
+/// Host memory. Pinned memory is a buffer that the driver allocated in host memory (CL_MEM_ALLOC_HOST_PTR), mapped as
+/// long as it exists. The destructor waits for copies that still use the bytes.
 class SWAPMM_EXPORT HostMemory {
  public:
-  /// The other one is empty then.
+  /// Takes over the memory. The moved-from object is empty.
   HostMemory(HostMemory&&) noexcept = default;
-  /// Ends what it had, as destruction does.
+  /// Takes over the memory, and releases the memory that this object had.
   HostMemory& operator=(HostMemory&& other) noexcept;
   ~HostMemory();
 
   /// @{
-  /// The first byte; the same for as long as the memory exists.
+  /// The first byte. The address does not change while the memory exists.
   [[nodiscard]] std::byte* data() { return data_; }
   [[nodiscard]] const std::byte* data() const { return data_; }
   /// @}
@@ -64,12 +65,12 @@ class SWAPMM_EXPORT HostMemory {
   mutable std::array<Handle<cl_event>, queue_count> last_use_;
 };
 
-/// A sub-buffer, or the whole buffer where the place is all of it. Keeps the memory alive.
+/// A place in a buffer: a sub-buffer, or the whole buffer if the place covers all of it. Keeps the memory alive.
 class Address {
  public:
-  [[nodiscard]] cl_mem buffer() const { return buffer_.get(); }  ///< no reference of the caller's own
-  [[nodiscard]] Bytes size() const { return size_; }             ///< of the place
-  /// buffer(), for Operation::argument(). Refers to this object.
+  [[nodiscard]] cl_mem buffer() const { return buffer_.get(); }  ///< the buffer; the caller gets no reference
+  [[nodiscard]] Bytes size() const { return size_; }             ///< size of the place
+  /// buffer() as an argument of a raw kernel launch, for Operation::argument(). Refers to this object.
   [[nodiscard]] Argument argument() const { return Argument(buffer_.object()); }
 
  private:
@@ -79,27 +80,27 @@ class Address {
   Bytes size_;
 };
 
-/// What op[tensor] gives: a cl_mem whose first byte is the tensor's, as a kernel argument or for a library (with offset
-/// 0). It may be another one in the next iteration; keep it no longer than the operation.
+/// Returned by op[tensor]: a cl_mem whose first byte is the first byte of the tensor. Use it as a kernel argument, or
+/// pass it to a library with offset 0. It may differ in the next iteration; do not keep it after the operation.
 template <class T>
 class View {
  public:
-  using value_type = T;  ///< of an element
-  /// The first `count` elements at that address.
+  using value_type = T;  ///< the type of an element
+  /// A view of the first `count` elements at that address.
   View(const Address& address, std::size_t count) : buffer_(address.buffer()), count_(count) {}
   /// Empty: no elements, buffer() is null.
   View() = default;
 
-  [[nodiscard]] cl_mem buffer() const { return buffer_; }                 ///< no reference of the caller's own
-  [[nodiscard]] std::size_t size() const { return count_; }               ///< elements
-  [[nodiscard]] std::size_t bytes() const { return count_ * sizeof(T); }  ///< of the elements
+  [[nodiscard]] cl_mem buffer() const { return buffer_; }                 ///< the buffer; the caller gets no reference
+  [[nodiscard]] std::size_t size() const { return count_; }               ///< number of elements
+  [[nodiscard]] std::size_t bytes() const { return count_ * sizeof(T); }  ///< size of the elements
 
  private:
   cl_mem buffer_ = nullptr;
   std::size_t count_ = 0;
 };
 
-/// A slot for a cl_event.
+/// A slot for a cl_event; opaque.
 class Event {
  private:
   friend class Backend;
@@ -109,11 +110,12 @@ class Event {
   std::optional<std::chrono::steady_clock::time_point> host_time_;  // see Session::host_timed
 };
 
-/// The events an operation of the second form waits for, as the API's calls take them. Valid while the operation runs.
+/// The events that an operation of the second form waits for, as the API's calls take them. Valid while the callable
+/// runs.
 class WaitList {
  public:
-  [[nodiscard]] cl_uint size() const { return count_; }  ///< events; may be 0
-  /// The events; null where there are none, as the API wants it.
+  [[nodiscard]] cl_uint size() const { return count_; }  ///< number of events; may be 0
+  /// The events; null if there are none, as the API requires.
   [[nodiscard]] const cl_event* data() const {
     if (count_ == 0) return nullptr;
     return count_ <= few ? first_.data() : all_.data();
@@ -138,14 +140,14 @@ class WaitList {
   std::vector<cl_event> all_;
 };
 
-/// What an operation of the second form returns: the event behind its work, whose reference it takes over. Without an
-/// event (nullptr) the queue itself waits for the list behind the work, and a marker is put there where the plan needs
-/// a point: two commands that an event saves.
+/// Return value of an operation of the second form: the event for the end of its work. Without an event (nullptr) the
+/// queue itself waits for the list after the work, and a marker is queued if the plan needs a point there. An event
+/// saves these two commands.
 class NativeEvent {
  public:
-  /// Takes the reference over.
+  /// Takes over the reference to the event.
   NativeEvent(cl_event event = nullptr) : event_(event) {}  // NOLINT(*-explicit-*)
-  /// There is an event.
+  /// True if there is an event.
   explicit operator bool() const { return static_cast<bool>(event_); }
 
  private:
@@ -153,12 +155,12 @@ class NativeEvent {
   Handle<cl_event> event_;
 };
 
-/// The backend. Works with any device of OpenCL 1.2 and later that can hold a buffer. Its objects keep context and
-/// queues alive; the last of them waits for what is queued.
+/// The OpenCL backend. Works with any device of OpenCL 1.2 or later that can hold a buffer. Its objects keep the
+/// context and the queues alive. The destructor of the last object waits for all queued work.
 class SWAPMM_EXPORT Backend {
  public:
   /// @{
-  /// As swapmm::Backend names it.
+  /// See swapmm::Backend.
   using DeviceMemory = opencl::DeviceMemory;
   using HostMemory = opencl::HostMemory;
   using Address = opencl::Address;
@@ -170,25 +172,28 @@ class SWAPMM_EXPORT Backend {
   using View = opencl::View<T>;
   /// @}
 
-  /// On the program's own context, of which it takes a reference. With a queue of that context and device, operations
-  /// run there, in order with what the program queues itself; without one, on a queue of swapmm's. While the library
-  /// observes, a queue without CL_QUEUE_PROFILING_ENABLE makes it wait for each operation to time it.
-  /// Throws UsageError where the device is not the context's, or the queue not of both, or out of order.
+  /// A backend on the program's own context, to which it takes a reference. With a queue of that context and device,
+  /// operations run on this queue, in order with the program's own work; without one, on a queue of swapmm. If the
+  /// queue has no CL_QUEUE_PROFILING_ENABLE, the library waits for each operation while it observes, in order to time
+  /// it. Throws UsageError if the context does not have the device, if the queue belongs to another context or device,
+  /// or if the queue is out of order.
   Backend(cl_context context, cl_device_id device, cl_command_queue queue = nullptr);
 
-  /// On the device that the environment variable SWAPMM_DEVICE names by its index or a part of its name, else on the
-  /// best one: see choose(). Says which on std::clog, or on `say`. Throws UsageError with a list of all devices.
+  /// A backend on the device that the environment variable SWAPMM_DEVICE selects by its index or a part of its name,
+  /// else on the preferred one: see choose(). Prints the choice on std::clog. Throws UsageError with a list of all
+  /// devices if none or more than one matches.
   [[nodiscard]] static Backend pick();
-  /// The same, saying it on `say`.
+  /// The same, and prints the choice on `say`.
   [[nodiscard]] static Backend pick(std::ostream& say);
-  /// On the device that `wanted` names, as the environment variable would; empty: the best one.
+  /// A backend on the device that `wanted` selects, in the same way as the environment variable. Empty: the preferred
+  /// one.
   [[nodiscard]] static Backend pick(std::string_view wanted, std::ostream& say);
 
-  [[nodiscard]] cl_context context() const;   ///< no reference of the caller's own
-  [[nodiscard]] cl_device_id device() const;  ///< what queues and memory are on
+  [[nodiscard]] cl_context context() const;   ///< the context; the caller gets no reference
+  [[nodiscard]] cl_device_id device() const;  ///< the device of queues and memory
 
   /// @{
-  /// As swapmm::Backend says.
+  /// See swapmm::Backend.
   [[nodiscard]] const Capabilities& capabilities() const;
 
   [[nodiscard]] DeviceMemory allocate(Bytes size);

@@ -15,26 +15,26 @@ namespace swapmm::opencl {
 
 /// A device that the installed drivers offer.
 struct Device {
-  cl_device_id id = nullptr;   ///< as the API's calls take it
-  cl_device_type type = 0;     ///< bits CL_DEVICE_TYPE_GPU and so on
-  std::string name;            ///< as the driver says
-  std::string platform;        ///< name of the driver's platform
+  cl_device_id id = nullptr;   ///< the API's id
+  cl_device_type type = 0;     ///< bits such as CL_DEVICE_TYPE_GPU
+  std::string name;            ///< name from the driver
+  std::string platform;        ///< name of the platform
   std::string version;         ///< "OpenCL 1.2 ..."
-  Bytes memory;                ///< as the driver says: no promise
-  bool shares_memory = false;  ///< with the host: swapping works and saves nothing
-  std::string obstacle;        ///< why swapmm cannot use it; empty: it can
+  Bytes memory;                ///< size that the driver reports; not guaranteed
+  bool shares_memory = false;  ///< true if shared with the host: swapping saves no memory
+  std::string obstacle;        ///< why swapmm cannot use it; empty if it can
 };
 
-/// All devices of all platforms, in the drivers' order; the position is the index that SWAPMM_DEVICE takes. Empty where
-/// no driver is installed. Asks every driver: milliseconds, and more at the first call of a process.
+/// All devices of all platforms, in the drivers' order. The position is the index for SWAPMM_DEVICE. Empty if no driver
+/// is installed. Queries every driver: takes milliseconds, and more at the first call in a process.
 [[nodiscard]] SWAPMM_EXPORT std::vector<Device> devices();
 
-/// One line: "[1] Radeon RX 7800 (AMD Accelerated Parallel Processing), GPU, 16368 MiB".
+/// Describes a device in one line: "[1] Radeon RX 7800 (AMD Accelerated Parallel Processing), GPU, 16368 MiB".
 [[nodiscard]] SWAPMM_EXPORT std::string describe(const Device& device, std::size_t index);
 
-/// The position of the device to use. `wanted` is an index, or a part of a device's or platform's name in any case;
-/// empty: a GPU before an accelerator before a CPU, and simulators for debugging (Oclgrind) last. Throws UsageError,
-/// with a list of what there is, where nothing fits or `wanted` names more than one device.
+/// The position of the device to use. `wanted` is an index, or a part of a device's or platform's name in upper or
+/// lower case. If it is empty, a GPU is preferred to an accelerator, an accelerator to a CPU, and debugging simulators
+/// (Oclgrind) come last. Throws UsageError with a list of all devices if none or more than one matches.
 [[nodiscard]] SWAPMM_EXPORT std::size_t choose(std::span<const Device> devices, std::string_view wanted);
 
 }  // namespace swapmm::opencl

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// OpenCL's reference counted objects as values that end by themselves. The API's own header, at version 1.2 unless
-// the program chose one: what swapmm needs of OpenCL is in that version.
+// RAII handles for OpenCL's reference counted objects. Includes the API's own header, with version 1.2 unless the
+// program chose another one; swapmm needs nothing later.
 
 #ifndef CL_TARGET_OPENCL_VERSION
 #define CL_TARGET_OPENCL_VERSION 120
@@ -16,7 +16,7 @@
 namespace swapmm::opencl {
 
 /// @{
-/// One reference more or less. An overload per kind of object; what a release returns nobody can act on.
+/// Adds or releases one reference. Errors of a release are ignored, because nothing can be done about them.
 inline void release_object(cl_context object) noexcept { clReleaseContext(object); }
 inline void release_object(cl_command_queue object) noexcept { clReleaseCommandQueue(object); }
 inline void release_object(cl_mem object) noexcept { clReleaseMemObject(object); }
@@ -29,41 +29,42 @@ inline void retain_object(cl_mem object) noexcept { clRetainMemObject(object); }
 inline void retain_object(cl_event object) noexcept { clRetainEvent(object); }
 /// @}
 
-/// True in a child of fork(), where the parent had made a backend: the driver's threads and locks are the parent's, and
-/// a call of the API may wait for ever. There no object is released, and whatever needs the device throws.
+/// True in a child of fork() if the parent had made a backend. The driver's threads exist only in the parent, so a call
+/// of the API in the child may wait for ever. The child therefore releases no object, and calls that need the device
+/// throw.
 [[nodiscard]] SWAPMM_EXPORT bool in_forked_child() noexcept;
 
-/// One reference to an OpenCL object, or none.
+/// Owns one reference to an OpenCL object, or none.
 template <class T>
 class Handle {
  public:
   Handle() = default;
-  /// Takes the reference over.
+  /// Takes over the reference.
   explicit Handle(T object) : object_(object) {}
-  /// The other one holds none then.
+  /// Takes over the reference. The moved-from handle is empty.
   Handle(Handle&& other) noexcept : object_(std::exchange(other.object_, nullptr)) {}
-  /// Gives back what it held.
+  /// Takes over the reference, and releases the one that this handle had.
   Handle& operator=(Handle&& other) noexcept {
     if (this != &other) reset(std::exchange(other.object_, nullptr));
     return *this;
   }
   ~Handle() { reset(); }
 
-  /// A reference of its own.
+  /// Adds a reference to the object, and owns it.
   [[nodiscard]] static Handle retain(T object) noexcept {
     if (object != nullptr) retain_object(object);
     return Handle(object);
   }
 
-  /// The object, or null; no reference of the caller's own.
+  /// The object, or null. The caller gets no reference.
   [[nodiscard]] T get() const { return object_; }
-  /// Where get() is stored: for clSetKernelArg.
+  /// The place where get() is stored, for clSetKernelArg.
   [[nodiscard]] const T& object() const { return object_; }
-  /// It holds one.
+  /// True if the handle is not empty.
   explicit operator bool() const { return object_ != nullptr; }
-  /// Hands the reference to the caller.
+  /// Gives the reference to the caller. The handle is empty afterwards.
   [[nodiscard]] T release() noexcept { return std::exchange(object_, nullptr); }
-  /// Gives back what it held, and takes this reference over.
+  /// Releases the reference that this handle had, and takes over the given one.
   void reset(T object = nullptr) noexcept {
     const T old = std::exchange(object_, object);
     if (old != nullptr && !in_forked_child()) release_object(old);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Kernels from source, for programs that have no wrapper of their own for it. Nothing else of swapmm needs this header:
-// Boost.Compute's and CL/opencl.hpp's kernels, or raw ones, work as well.
+// Compiles kernels from source, for programs that have no wrapper of their own for that. This header is optional:
+// kernels of Boost.Compute, of CL/opencl.hpp, and raw ones work as well.
 
 #include <array>
 #include <cstddef>
@@ -21,33 +21,33 @@
 
 namespace swapmm::opencl {
 
-/// The text of <swapmm/kernel.h>, for programs that compile kernels themselves: the first of several sources, or a
-/// header for clCompileProgram where the driver takes some.
+/// The text of <swapmm/kernel.h>, for programs that compile kernels themselves. Use it as the first of several sources,
+/// or as a header for clCompileProgram if the driver supports headers.
 extern SWAPMM_EXPORT const std::string_view kernel_header;
 
-/// A tensor as kernel.h's SWAPMM_VIEW takes it: two arguments.
+/// The two kernel arguments for a SWAPMM_VIEW of <swapmm/kernel.h>.
 struct ViewArgument {
-  cl_mem buffer;         ///< the data; no reference of its own
+  cl_mem buffer;         ///< the data; holds no reference
   swapmm_layout layout;  ///< the shape
 };
-/// `op[tensor]` with the shape of `tensor`, which may also be a view.
+/// The arguments for `op[tensor]` with the shape of `tensor`, which may also be a view.
 template <class T, class Shaped>
 [[nodiscard]] ViewArgument argument(const View<T>& on_device, const Shaped& tensor) {
   return {on_device.buffer(), layout_of(tensor)};
 }
 
-/// Work items per dimension, the fastest first: 1 to 3.
+/// Numbers of work items in 1 to 3 dimensions, fastest dimension first.
 class Range {
  public:
   Range() = default;
-  /// Throws UsageError for more than 3.
+  /// Throws UsageError if there are more than 3.
   SWAPMM_EXPORT Range(std::initializer_list<std::size_t> sizes);  // NOLINT(*-explicit-*)
   /// A work item per element of a tensor of that shape: get_global_id(0) counts along the last extent, which is
   /// contiguous, get_global_id(1) along the one before it. Throws UsageError for more than 3 extents.
   [[nodiscard]] SWAPMM_EXPORT static Range of(const Shape& shape);
-  /// 0 for an empty one.
+  /// The number of dimensions; 0 for an empty range.
   [[nodiscard]] cl_uint dimensions() const { return dimensions_; }
-  /// As the API takes it; null for an empty one.
+  /// The sizes as the API takes them; null for an empty range.
   [[nodiscard]] const std::size_t* data() const { return dimensions_ == 0 ? nullptr : sizes_.data(); }
 
  private:
@@ -55,12 +55,12 @@ class Range {
   cl_uint dimensions_ = 0;
 };
 
-/// One kernel of a Program. Its arguments are those of the last set(); not for two threads at once.
+/// One kernel of a Program. It keeps the arguments of the last set(). Must not be used by two threads at the same time.
 class SWAPMM_EXPORT Kernel {
  public:
-  /// All arguments in order: op[tensor] or op.argument(tensor) (its cl_mem), argument(op[tensor], tensor) (a view with
-  /// its layout), or plain values of the kernel's own type (std::int64_t for long). Throws BackendError where their
-  /// number does not fit the kernel, and where the driver sees that size or kind do not: not every driver looks.
+  /// Sets all arguments in order: op[tensor] (its cl_mem), argument(op[tensor], tensor) (a view with its layout), or
+  /// plain values of the kernel's own type (std::int64_t for long). Throws BackendError if the number of arguments does
+  /// not match the kernel, or if the driver reports a wrong size or kind. Not every driver checks this.
   template <class... Arguments>
   Kernel& set(const Arguments&... arguments) {
     cl_uint index = 0;
@@ -73,13 +73,13 @@ class SWAPMM_EXPORT Kernel {
     return *this;
   }
 
-  /// Queues it. An empty `local` leaves the work-group's size to the driver.
+  /// Queues the kernel. If `local` is empty, the driver chooses the work-group size.
   void enqueue(cl_command_queue queue, const Range& global, const Range& local = {}) const;
-  /// For operations of the second form: behind the wait list, and with its event.
+  /// For operations of the second form: queues the kernel after the wait list, and returns its event.
   [[nodiscard]] NativeEvent enqueue(cl_command_queue queue, const Range& global, const Range& local,
                                     const WaitList& waits) const;
 
-  /// The kernel; no reference of the caller's own.
+  /// The kernel. The caller gets no reference.
   [[nodiscard]] cl_kernel get() const { return kernel_.get(); }
 
  private:
@@ -118,13 +118,13 @@ class SWAPMM_EXPORT Kernel {
 /// A program compiled for a backend's device.
 class SWAPMM_EXPORT Program {
  public:
-  /// Compiles it; the source may include <swapmm/kernel.h>. Slow: up to seconds. Throws BackendError with the
-  /// compiler's log where it fails.
+  /// Compiles the source, which may include <swapmm/kernel.h>. Slow: up to seconds. Throws BackendError with the
+  /// compiler's log if it fails.
   Program(const Backend& backend, std::string_view source, const std::string& options = {});
 
-  /// Throws BackendError where the program has no such kernel.
+  /// The kernel of that name. Throws BackendError if the program has no such kernel.
   [[nodiscard]] Kernel kernel(const std::string& name) const;
-  /// The program; no reference of the caller's own.
+  /// The program. The caller gets no reference.
   [[nodiscard]] cl_program get() const { return program_.get(); }
 
  private:

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// What the fault-injecting adaptor breaks, and how. backend/testing/faulty.hpp does it.
+// The faults that the adaptor of backend/testing/faulty.hpp injects.
 
 #include <array>
 #include <cstddef>
@@ -18,39 +18,39 @@
 
 namespace swapmm {
 
-/// Calls of a backend that fail alike. Each call passes the gate of its class once.
+/// A class of calls of a backend that fail in the same ways. Each call passes the gate of its class once.
 enum class FaultClass : std::uint8_t {
-  device_allocation,    ///< allocate()
-  pinned_allocation,    ///< allocate_host() of pinned memory
-  pageable_allocation,  ///< allocate_host() of pageable memory
-  address_creation,     ///< address()
-  event_creation,       ///< make_event()
-  copy_to_device,       ///< copy_to_device()
-  copy_to_host,         ///< copy_to_host()
-  record,               ///< record()
-  barrier_wait,         ///< wait(queue, events)
-  host_wait,            ///< wait(event)
-  status_query,         ///< status(event)
-  finish,               ///< finish()
-  flush,                ///< flush(queue)
-  queue_access,         ///< queue() and wait_list()
-  adopt,                ///< adopt()
-  timing,               ///< set_timing() and elapsed()
-  launch,               ///< launch(), around what the test's own operations queue
-  user_callback,        ///< fault_point(), which they call too
+  device_allocation,
+  pinned_allocation,
+  pageable_allocation,
+  address_creation,
+  event_creation,
+  copy_to_device,
+  copy_to_host,
+  record,
+  barrier_wait,  ///< wait(queue, events)
+  host_wait,     ///< wait(event)
+  status_query,
+  finish,
+  flush,
+  queue_access,  ///< queue() and wait_list()
+  adopt,
+  timing,         ///< set_timing() and elapsed()
+  launch,         ///< Faulty::launch(), which wraps the work that the test's own operations queue
+  user_callback,  ///< Faulty::fault_point(), which the test's own operations call
 };
 inline constexpr std::size_t fault_class_count = 18;  ///< of FaultClass
 
 /// How a call fails.
 enum class FaultMode : std::uint8_t {
   once,         ///< the n-th call throws and does nothing
-  for_ever,     ///< so does every later one of its class
-  device_lost,  ///< so does every later call of any class; events report failed
-  late,    ///< accepted and not done; its event reports that it failed. Where failures stick, the device dies of it
-  blind,   ///< done, and then the call throws
-  lazy,    ///< an object is made, and its first use throws
-  slow,    ///< done after everything else that is queued
-  thrown,  ///< the user's callback throws CallbackFault
+  for_ever,     ///< the n-th call and every later one of its class throws and does nothing
+  device_lost,  ///< every call of any class fails from the n-th call on; events report failed
+  late,         ///< accepted but not done; its event reports the failure. If failures stick, the device is lost
+  blind,        ///< the work is done, and then the call throws
+  lazy,         ///< the object is made, and its first use throws
+  slow,         ///< done after everything else that is queued
+  thrown,       ///< the user's callback throws CallbackFault
 };
 inline constexpr std::size_t fault_mode_count = 8;  ///< of FaultMode
 
@@ -84,7 +84,7 @@ inline constexpr std::size_t fault_mode_count = 8;  ///< of FaultMode
   return names[static_cast<std::size_t>(mode)];
 }
 
-/// Why a class cannot fail in a mode; empty where it can.
+/// The reason why a class cannot fail in a mode; empty if it can.
 [[nodiscard]] constexpr std::string_view why_not(FaultClass fault_class, FaultMode mode) {
   using enum FaultClass;
   const bool makes_object = fault_class <= event_creation;
@@ -110,19 +110,19 @@ inline constexpr std::size_t fault_mode_count = 8;  ///< of FaultMode
   }
   return "only the user's callable throws what the library does not know";
 }
-/// Whether a class can fail in a mode. A plan that is not applicable never fires.
+/// Whether a class can fail in a mode. A fault that is not applicable never happens.
 [[nodiscard]] constexpr bool applicable(FaultClass fault_class, FaultMode mode) {
   return why_not(fault_class, mode).empty();
 }
 
-/// The n-th call of the class, counted from 1, fails in that way. n = 0: nothing does.
+/// A fault to inject: the n-th call of the class, counted from 1, fails in that mode. n = 0: no fault.
 struct FaultPlan {
   FaultClass fault_class = FaultClass::device_allocation;  ///< which calls are counted
   FaultMode mode = FaultMode::once;                        ///< how it fails
   std::uint64_t n = 0;                                     ///< which of the calls
 };
 
-/// What FaultMode::thrown throws: nothing that the library knows.
+/// The exception of FaultMode::thrown. The library does not know it.
 struct SWAPMM_EXPORT CallbackFault : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
@@ -130,7 +130,7 @@ struct SWAPMM_EXPORT CallbackFault : std::runtime_error {
 /// The code of every injected BackendError.
 inline constexpr long injected_code = -7700;
 
-/// The error that a plan injects.
+/// The error that a fault plan injects.
 [[nodiscard]] inline BackendError injected_error(const FaultPlan& plan) {
   auto kind = BackendError::Kind::failed;
   if (plan.mode == FaultMode::device_lost) {

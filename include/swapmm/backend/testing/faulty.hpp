@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// A backend around a backend, in which one chosen call goes wrong in one chosen way. Tests loop over the calls, so
-// that every place where an API can fail is a place where the library was seen to survive it.
+// A backend that wraps another one and makes one chosen call fail in one chosen way. Tests loop over the calls, so
+// every call that can fail in an API has failed in a test.
 
 #include <chrono>
 #include <cstddef>
@@ -26,7 +26,7 @@ namespace swapmm {
 template <class B>
 class Faulty {
  public:
-  /// An object whose first use may fail, as planned.
+  /// An object whose first use may fail, as the fault plan says.
   template <class Inner>
   struct Lazy {
     Inner inner;                                    ///< the object of B
@@ -66,7 +66,7 @@ class Faulty {
   /// An address of B.
   class Address {
    public:
-    /// Throws where the address, or the memory it lies in, fails at its first use.
+    /// Throws if the address, or its memory, fails at its first use.
     [[nodiscard]] const typename B::Address& inner() const {
       object_.use();
       return object_.inner;
@@ -89,7 +89,7 @@ class Faulty {
     friend class Faulty;
     explicit Event(Lazy<typename B::Event> object) : object_(std::move(object)) {}
     Lazy<typename B::Event> object_;
-    std::optional<FaultPlan> failed_;  // the work before this point, as planned
+    std::optional<FaultPlan> failed_;  // a failure of the work before this point
   };
 
   /// @{
@@ -97,8 +97,7 @@ class Faulty {
   using Queue = typename B::Queue;
   using NativeEvent = typename B::NativeEvent;
   using WaitList = typename B::WaitList;
-  /// @}
-  using Where = CallSite;  ///< of a call: where it was made
+  using Where = CallSite;  ///< the place of a call
 
   /// A view of B.
   template <class T>
@@ -115,22 +114,22 @@ class Faulty {
   /// The backend behind it.
   [[nodiscard]] B& inner() { return inner_; }
 
-  /// Calls that went wrong so far. Those of the modes late and lazy show later, or never.
+  /// Number of calls that failed so far. Failures of the modes late and lazy appear later, or never.
   [[nodiscard]] std::uint64_t fired() const { return state_->fired(); }
   /// Calls of a class so far.
   [[nodiscard]] std::uint64_t calls(FaultClass fault_class) const { return state_->calls(fault_class); }
-  /// Forgets what was, counts from 0 again, and injects this from now on; {} for nothing.
+  /// Resets all counts, and injects this fault from now on; {} for none.
   void restart(const FaultPlan& plan) { state_->restart(plan); }
-  /// Until restart(), the chooser says which calls go wrong.
+  /// Lets the chooser decide which calls fail, until restart().
   void choose_by(FaultChooser chooser) { state_->choose_by(std::move(chooser)); }
-  /// For the test's own operations to call.
+  /// A call in the test's own operations that may throw CallbackFault.
   void fault_point(Where where = Where::current()) {
     const auto plan = state_->gate(FaultClass::user_callback, where);
     if (!plan) return;
     state_->count_fired();
     throw CallbackFault(injected_error(*plan).what());
   }
-  /// Around what the test's own operations queue on the compute queue.
+  /// Wraps the work that the test's own operations queue on the compute queue.
   template <class Queue_it>
   void launch(Queue_it&& queue_it, Where where = Where::current()) {
     const auto plan = enter(FaultClass::launch, where);
@@ -272,14 +271,14 @@ class Faulty {
   [[nodiscard]] static bool is(const std::optional<FaultPlan>& plan, FaultMode mode) {
     return plan && plan->mode == mode;
   }
-  /// Whether a call of the class can go wrong in that way on this very backend.
+  /// Whether a call of the class can fail in that mode on the wrapped backend.
   [[nodiscard]] bool possible(FaultClass fault_class, FaultMode mode) const {
     if (mode == FaultMode::slow) return can_delay;
     if (mode == FaultMode::late) return can_fail || (!failures_stick() && fault_class != FaultClass::launch);
     return true;
   }
 
-  /// The plan by which this call goes wrong after it was accepted, if it does.
+  /// The fault plan, if this call fails after it was accepted.
   std::optional<FaultPlan> enter(FaultClass fault_class, const Where& where) {
     const auto plan = state_->gate(fault_class, where);
     if (!plan || !possible(fault_class, plan->mode)) return std::nullopt;
@@ -337,13 +336,13 @@ class Faulty {
     for (const Event* event : events) scratch_.push_back(&event->object_.inner);
     return scratch_;
   }
-  /// Work behind an event that failed fails too.
+  /// Makes work after a failed event fail, too.
   void pass_on_failure(QueueKind queue, std::span<const Event* const> waits) {
     for (const Event* event : waits) {
       if (event->failed_) state_->failing[index(queue)] = event->failed_;
     }
   }
-  /// The event now stands for all work on the queue since the one before.
+  /// Makes the event stand for all work on the queue since the one before.
   void end_span(QueueKind queue, const std::optional<FaultPlan>& plan, Event& event) {
     event.failed_ = std::exchange(state_->failing[index(queue)], std::nullopt);
     if (is(plan, FaultMode::late) && !failures_stick()) event.failed_ = plan;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// A full backend on plain memory, for tests and for planning: real bytes, three queues, a virtual clock, an order of
-// steps drawn from a seed, and a checker. A program that waits for too little shows wrong bytes under some seed, and
-// is reported by the checker under every seed.
+// A full backend on plain memory, for tests and for planning. It has real bytes, three queues, a virtual clock, an
+// order of steps that is drawn from a seed, and a checker. If a program misses a wait, some seeds give wrong bytes, and
+// the checker reports it for every seed.
 
 #include <array>
 #include <chrono>
@@ -27,12 +27,12 @@
 #include <swapmm/runtime/core/core.hpp>
 #include <swapmm/runtime/core/running_operation.hpp>
 
-/// A device that is simulated on plain memory.
+/// The simulated backend: a device that is simulated on plain memory.
 namespace swapmm::simulated {
 
 namespace detail {
 
-/// Ownership of one object of a device, that ends with the given function.
+/// Owns one object of a device, and releases it with the given function.
 template <void (Device::*end)(BlockId) noexcept>
 class Claim {
  public:
@@ -58,7 +58,7 @@ class Claim {
 
 }  // namespace detail
 
-/// Bytes of the device; opaque.
+/// Device memory; opaque.
 class DeviceMemory {
  private:
   friend class Backend;
@@ -66,11 +66,11 @@ class DeviceMemory {
   detail::Claim<&detail::Device::release> claim_;
 };
 
-/// Bytes of the host.
+/// Host memory.
 class HostMemory {
  public:
   /// @{
-  /// The first byte; the same for as long as the memory exists.
+  /// The first byte. The address does not change while the memory exists.
   [[nodiscard]] std::byte* data() { return data_; }
   [[nodiscard]] const std::byte* data() const { return data_; }
   /// @}
@@ -83,20 +83,20 @@ class HostMemory {
   std::byte* data_;
 };
 
-/// A place in a DeviceMemory. Does not keep its memory alive: using one after the memory's release is an error that the
-/// checker reports.
+/// A place in a DeviceMemory. Does not keep its memory alive. The checker reports the use of an address after its
+/// memory was released.
 class Address {
  public:
-  /// The bytes. For kernels, while they run.
+  /// The bytes. Only for kernels, while they run.
   [[nodiscard]] std::byte* data() const { return place_.data; }
   /// @{
-  /// How many bytes.
+  /// The number of bytes.
   [[nodiscard]] std::size_t size() const { return place_.size; }
   [[nodiscard]] std::uint64_t bytes() const { return place_.size; }
   /// @}
-  /// data(), for Operation::argument(). Refers to this object.
+  /// data() as an argument of a raw kernel launch, for Operation::argument(). Refers to this object.
   [[nodiscard]] Argument argument() const { return Argument(place_.data); }
-  /// For Touch.
+  /// The place, for Touch.
   [[nodiscard]] const Place& place() const { return place_; }
 
  private:
@@ -107,7 +107,7 @@ class Address {
   Place place_;
 };
 
-/// What a kernel sees of a tensor: `size()` elements of T. Copyable; refers to the place, not to the Address.
+/// A tensor as a kernel sees it: `size()` elements of T. Copyable. Refers to the place, not to the Address.
 template <class T>
 class View {
  public:
@@ -118,16 +118,16 @@ class View {
 
   /// The number of elements.
   [[nodiscard]] std::size_t size() const { return count_; }
-  /// Their size.
+  /// The size of the elements in bytes.
   [[nodiscard]] std::uint64_t bytes() const { return count_ * sizeof(T); }
   /// @{
-  /// The elements. For kernels, while they run; not checked.
+  /// The elements. Only for kernels, while they run. Indices are not checked.
   [[nodiscard]] T* data() const { return reinterpret_cast<T*>(place_.data); }
   [[nodiscard]] T& operator[](std::size_t i) const { return data()[i]; }
   [[nodiscard]] T* begin() const { return data(); }
   [[nodiscard]] T* end() const { return data() + count_; }
   /// @}
-  /// For Touch.
+  /// The place, for Touch.
   [[nodiscard]] const Place& place() const { return place_; }
 
  private:
@@ -156,7 +156,7 @@ class NativeEvent {
   detail::Point point_;
 };
 
-/// Points that a launch waits for. Allocates only for more than `in_place` of them.
+/// The points that a launch waits for. Allocates only if there are more than `in_place`.
 class WaitList {
  public:
   /// The number of points.
@@ -186,27 +186,27 @@ class WaitList {
   std::vector<detail::Point> rest_;
 };
 
-/// The touches of one launch: a braced list, or anything that is a span of them.
+/// The touches of one launch: a braced list, or anything that converts to a span of them.
 class Touches {
  public:
   /// @{
-  /// Refers to what it is given, for the call that it is an argument of.
+  /// Refers to the argument. For use as a function argument only.
   Touches(std::initializer_list<Touch> list) : all_(list.begin(), list.size()) {}  // NOLINT(*-explicit-*)
   template <std::convertible_to<std::span<const Touch>> R>
   Touches(const R& range) : all_(range) {}  // NOLINT(*-explicit-*)
   /// @}
 
-  /// All of them.
+  /// All touches.
   [[nodiscard]] std::span<const Touch> all() const { return all_; }
 
  private:
   std::span<const Touch> all_;
 };
 
-/// The compute queue. A launch queues a kernel that takes `duration` of virtual time, touches the bytes it names, and
-/// runs `body()` at one step; or `read()` and `write()` at two, between which other queues may move. What a body
-/// throws makes the kernel fail: the work up to the next event of the queue is not done, and that event reports it.
-/// Bodies up to Body::in_place_bytes allocate nothing.
+/// The compute queue. A launch queues a kernel that takes `duration` of virtual time and touches the bytes that it
+/// names. The kernel runs `body()` in one step, or `read()` and `write()` in two steps, between which other queues may
+/// run. If a body throws, the kernel fails: the work up to the next event of the queue is not done, and that event
+/// reports the failure. Bodies of up to Body::in_place_bytes allocate nothing.
 class SWAPMM_EXPORT Queue {
  public:
   /// @{
@@ -223,7 +223,7 @@ class SWAPMM_EXPORT Queue {
   /// @}
 
   /// @{
-  /// The second form: behind the wait list, and with an event of its own.
+  /// The second form: queues the kernel after the wait list, and returns its event.
   template <std::invocable F>
   NativeEvent launch(std::string_view name, std::chrono::nanoseconds duration, Touches touches, const WaitList& waits,
                      F body) {
@@ -260,11 +260,12 @@ class SWAPMM_EXPORT Queue {
   detail::Device* device_;
 };
 
-/// The backend. Its objects keep the device alive; what is still queued when the last of them goes is discarded.
+/// The simulated backend. Its objects keep the device alive. Work that is still queued when the last one is destroyed
+/// is discarded.
 class SWAPMM_EXPORT Backend {
  public:
   /// @{
-  /// As swapmm::Backend names it.
+  /// See swapmm::Backend.
   using DeviceMemory = simulated::DeviceMemory;
   using HostMemory = simulated::HostMemory;
   using Address = simulated::Address;
@@ -276,11 +277,11 @@ class SWAPMM_EXPORT Backend {
   using View = simulated::View<T>;
   /// @}
 
-  /// A device of its own, whose device memory is taken at once.
+  /// Makes a new device, and allocates its device memory at once.
   explicit Backend(const Options& options = {});
 
   /// @{
-  /// As swapmm::Backend says.
+  /// See swapmm::Backend.
   [[nodiscard]] const Capabilities& capabilities() const;
 
   [[nodiscard]] DeviceMemory allocate(Bytes size);
@@ -309,29 +310,30 @@ class SWAPMM_EXPORT Backend {
   [[nodiscard]] std::optional<std::chrono::nanoseconds> elapsed(const Event& from, const Event& to);
   /// @}
 
-  // Beyond the concept: what a backend may offer. Users look for it with `if constexpr (requires ...)`.
+  // Optional functions beyond the concept. Callers look for them with `if constexpr (requires ...)`.
 
-  /// The host reads or writes these bytes now, not through a copy. For the checker.
+  /// Tells the checker that the host reads or writes these bytes now, not through a copy.
   void note_host_access(const HostMemory& memory, Bytes offset, Bytes size, bool write);
-  /// The next command on the queue runs only when nothing else can. Not in virtual time.
+  /// Delays the next command on the queue until nothing else can run. Not in virtual time.
   void delay(QueueKind queue);
-  /// The next command on the queue does nothing but fail when it is its turn.
+  /// Makes the next command on the queue fail when it is its turn, without doing its work.
   void fail(QueueKind queue);
 
   // For tests.
 
-  /// Lets the device move by up to `count` steps (in virtual time: commands); returns how many there were.
+  /// Lets the device run up to `count` steps (in virtual time: commands). Returns the number of steps that it ran.
   std::uint64_t step(std::uint64_t count = 1);
   void drain();                                        ///< step() until nothing is queued
   [[nodiscard]] std::chrono::nanoseconds now() const;  ///< the host's virtual time
-  /// What was asked for so far.
+  /// Counts of the calls and objects so far.
   [[nodiscard]] const Counters& counters() const;
-  /// Of all steps so far, and of where between the calls of the host they came.
+  /// A hash of all steps so far, and of their position between the calls of the host.
   [[nodiscard]] std::uint64_t trace_hash() const;
-  [[nodiscard]] const std::vector<std::string>& violations() const;  ///< what the checker found: the first 100 texts
-  [[nodiscard]] std::uint64_t violation_count() const;               ///< all of them
-  void clear_violations();                                           ///< none again
-  [[nodiscard]] const std::vector<LogEntry>& log() const;            ///< with Options::log: all commands so far
+  [[nodiscard]] const std::vector<std::string>& violations()
+      const;                                               ///< the first 100 violations that the checker found
+  [[nodiscard]] std::uint64_t violation_count() const;     ///< number of all violations
+  void clear_violations();                                 ///< forgets all violations
+  [[nodiscard]] const std::vector<LogEntry>& log() const;  ///< with Options::log: all commands so far
 
  private:
   struct Shared;  // the device, and the queue that user code sees

@@ -8,37 +8,37 @@
 
 #include <swapmm/base/bytes.hpp>
 
-// Figures as a person reads them. Integers only: the same number gives the same text in every locale and on every
+// Numbers as text for people. Uses integers only, so the same number gives the same text in every locale and on every
 // machine.
 
 namespace swapmm::text {
 
-/// A unit and how many of the smallest one it is: nanoseconds, or bytes.
+/// A unit of time or size.
 struct FigureUnit {
-  std::string_view name;   ///< as it stands behind the number
+  std::string_view name;   ///< name after the number
   std::uint64_t size = 1;  ///< in nanoseconds or bytes
 };
 
-/// value / unit, rounded to that many decimals (at most 9), halves away from zero.
+/// value / unit, rounded to this many decimals (at most 9); halves are rounded away from zero.
 [[nodiscard]] std::string fixed_point(std::int64_t value, std::uint64_t unit, unsigned decimals);
 
-/// The unit of time in which `longest` has few digits before the point: ns, us, ms or s.
+/// The unit in which `longest` has few digits before the point: ns, us, ms or s.
 [[nodiscard]] FigureUnit time_unit(std::chrono::nanoseconds longest);
 
-/// "12.345 ms". Nanoseconds have no decimals.
+/// A time as text: "12.345 ms". Nanoseconds have no decimals.
 [[nodiscard]] std::string time_text(std::chrono::nanoseconds time, FigureUnit unit);
-/// The same, in the unit that suits it.
+/// The same, in a suitable unit.
 [[nodiscard]] std::string time_text(std::chrono::nanoseconds time);
 
 /// The unit in which `most` is at least 1: B, KiB, MiB, GiB or TiB.
 [[nodiscard]] FigureUnit size_unit(Bytes most);
 
-/// "1.50 GiB". Bytes have no decimals.
+/// A size as text: "1.50 GiB". Bytes have no decimals.
 [[nodiscard]] std::string size_text(Bytes bytes, FigureUnit unit);
-/// The same, in the unit that suits it.
+/// The same, in a suitable unit.
 [[nodiscard]] std::string size_text(Bytes bytes);
 
-/// `part` in percent of `whole`, "12.3 %"; of nothing it is 0.
+/// `part` in percent of `whole` as text: "12.3 %". 0 if `whole` is 0.
 [[nodiscard]] std::string percent_text(std::chrono::nanoseconds part, std::chrono::nanoseconds whole);
 
 }  // namespace swapmm::text

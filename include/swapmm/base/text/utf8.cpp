@@ -4,8 +4,8 @@
 namespace swapmm::text {
 namespace {
 
-/// Table 3-7: after these first bytes the second one has narrower limits than 80..BF, which is what rules out
-/// overlong forms, surrogates and code points that are too large.
+/// Table 3-7: after these first bytes the second byte has narrower limits than 80..BF. This excludes overlong forms,
+/// surrogates and too large code points.
 struct SecondByte {
   unsigned char least = 0x80;
   unsigned char most = 0xBF;

@@ -10,10 +10,10 @@
 namespace swapmm::json {
 namespace {
 
-constexpr std::size_t longest_key = 64;     // longer than any known one
-constexpr std::size_t longest_number = 64;  // only ever shown in a message
+constexpr std::size_t longest_key = 64;     // longer than any known key
+constexpr std::size_t longest_number = 64;  // only shown in a message
 
-/// What the file says, short enough for a message and with nothing in it that could disturb a terminal.
+/// Text from the file for a message: short, and without characters that could disturb a terminal.
 std::string quoted(std::string_view text) {
   static constexpr std::size_t most = 64;
   std::string quote;
@@ -27,7 +27,7 @@ std::string joined(const std::vector<std::string_view>& words) {
   return text;
 }
 
-/// What a description asks for, in words.
+/// The expected type of value, in words.
 struct Wanted {
   std::string operator()(const Integer&) const { return "an integer"; }
   std::string operator()(const Text&) const { return "a string"; }
@@ -118,7 +118,7 @@ bool Follower::array_end() {
 }
 
 bool Follower::key_part(std::string_view part) {
-  // A key that is longer than any known name is unknown, whatever it goes on with.
+  // A key that is longer than any known name is unknown, whatever follows.
   if (skipped_depth_ == 0 && text_.size() <= longest_key) text_ += part.substr(0, longest_key + 1);
   return true;
 }
@@ -139,7 +139,7 @@ bool Follower::key(std::string_view part) {
 }
 
 bool Follower::string_part(std::string_view part) {
-  // One byte more than a name may have is enough to know.
+  // One byte more than a name may have is enough to detect that it is too long.
   if (skipped_depth_ == 0 && text_.size() <= limits::name_bytes) text_ += part.substr(0, limits::name_bytes + 1);
   return true;
 }
@@ -207,7 +207,8 @@ bool Follower::null() {
   return mismatch(*place, "null");
 }
 
-/// The description of the value that begins now; none for one to skip, or with a problem for one too many.
+/// The description of the value that begins now. None if the value is skipped, or, with a problem, if it is one too
+/// many.
 const Value* Follower::next() {
   Frame& frame = frames_.back();
   if (frame.list == nullptr) return frame.field == nullptr ? nullptr : &frame.field->value;

@@ -11,21 +11,21 @@
 #include <swapmm/base/result.hpp>
 #include <swapmm/formats/json/reader.hpp>
 
-// Not part of the public interface: the half of the reader that knows descriptions and no parser.
+// Internal: the part of the reader that works with descriptions and is independent of the parser.
 
 namespace swapmm::json {
 
-/// Follows what a parser reports through the description of a document, and calls what takes the values. Keys,
-/// strings and numbers may come in parts, the last one with the event that has the name of the thing itself. False
-/// from any event: there is a problem(), and no further event may come.
+/// Follows the events of a parser through the description of a document, and calls the functions that take the values.
+/// Keys, strings and numbers may come in parts; the last part comes with the event without `_part`. If an event
+/// function returns false, there is a problem(), and no further event may follow.
 class Follower {
  public:
   explicit Follower(const Object& document) : document_(document) {}
 
   [[nodiscard]] const std::optional<Problem>& problem() const { return problem_; }
-  /// Where in the description the reader is: `operations[17].reads[2]`.
+  /// The current position in the document: `operations[17].reads[2]`.
   [[nodiscard]] std::string path() const;
-  /// How many bytes the parser has yet to see, those of this piece included; none where nobody knows.
+  /// Sets the number of bytes that the parser has not seen yet, including this piece; none if unknown.
   void set_bytes_left(std::optional<std::uint64_t> bytes) { bytes_left_ = bytes; }
 
   bool object_begin();
@@ -38,19 +38,19 @@ class Follower {
   bool string(std::string_view part);
   bool number_part(std::string_view part);
   bool integer(std::int64_t value);
-  /// Any number that is no int64: a fraction, one with an exponent, or too large.
+  /// A number that is not an int64: a fraction, a number with an exponent, or a too large one.
   bool other_number(std::string_view part);
   bool boolean(bool value);
   bool null();
 
  private:
-  /// An object or an array that was begun and not yet ended.
+  /// An object or array that has begun and not ended.
   struct Frame {
     const Object* object = nullptr;
     const List* list = nullptr;
-    const Field* field = nullptr;  ///< of an object: the one whose key came last; none: an unknown one
-    std::uint64_t seen = 0;        ///< of an object: a bit for each field that stood
-    std::size_t count = 0;         ///< of an array: the elements begun
+    const Field* field = nullptr;  ///< in an object: the field of the last key; none if unknown
+    std::uint64_t seen = 0;        ///< in an object: a bit for each field seen
+    std::size_t count = 0;         ///< in an array: number of elements begun
   };
 
   const Value* next();
@@ -61,8 +61,8 @@ class Follower {
 
   const Object& document_;
   std::vector<Frame> frames_;
-  std::size_t skipped_depth_ = 0;  ///< objects and arrays begun within an unknown field
-  std::string text_;               ///< of a key, string or number of which only parts came so far
+  std::size_t skipped_depth_ = 0;  ///< number of open objects and arrays within an unknown field
+  std::string text_;               ///< text of an incomplete key, string or number
   std::optional<Problem> problem_;
   std::optional<std::uint64_t> bytes_left_;
 };

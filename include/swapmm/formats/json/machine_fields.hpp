@@ -6,12 +6,12 @@
 #include <swapmm/formats/json/reader.hpp>
 #include <swapmm/plan/machine.hpp>
 
-// A machine as a part of a text: on its own, and inside a plan. Not part of the public interface.
+// Internal: a machine as a part of a text, on its own or inside a plan.
 
 namespace swapmm::json {
 
-/// Describes a machine; what is read goes to `machine`, which must outlive the result. Inside a plan, `format` and
-/// `version` may be left out.
+/// Describes a machine. Values that are read are stored in `machine`, which must outlive the result. Inside a plan,
+/// `format` and `version` may be missing.
 [[nodiscard]] Object machine_fields(Machine& machine, Field::Presence header);
 
 void append_machine(std::string& out, const Machine& machine);

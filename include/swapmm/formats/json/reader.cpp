@@ -16,8 +16,8 @@ namespace {
 using boost::json::error_code;
 using Part = boost::json::string_view;
 
-/// What boost::json::basic_parser asks of a handler: false, with an error, ends the parsing. Which error makes no
-/// difference, the follower has the problem.
+/// The handler for boost::json::basic_parser. False with an error ends the parsing. The error itself is not used,
+/// because the follower has the problem.
 struct Handler {
   static constexpr std::size_t max_object_size = std::numeric_limits<std::size_t>::max();
   static constexpr std::size_t max_array_size = std::numeric_limits<std::size_t>::max();
@@ -65,12 +65,12 @@ Problem too_large() {
   return {"larger than the " + std::to_string(limits::file_bytes) + " bytes that a file may have"};
 }
 
-/// Takes one JSON text in pieces.
+/// Parses one JSON text in pieces.
 class Reader {
  public:
   explicit Reader(const Object& document) : parser_(strict(), document) {}
 
-  /// False when a Problem was found.
+  /// Returns false if a Problem was found.
   [[nodiscard]] bool feed(std::string_view piece, std::optional<std::uint64_t> bytes_left) {
     if (std::max<std::uint64_t>(piece.size(), bytes_left.value_or(0)) > limits::file_bytes - position_) {
       problem_ = too_large();
@@ -112,8 +112,8 @@ class Reader {
   std::optional<Problem> problem_;
 };
 
-/// How many bytes follow the stream's position; none for streams that cannot tell, such as pipes. Asks the buffer,
-/// so that a stream that cannot tell does not become a failed one.
+/// The number of bytes after the stream's position; none for streams that do not know it, such as pipes. Queries the
+/// buffer, so that such a stream does not enter a failed state.
 std::optional<std::uint64_t> length_left(std::istream& in) {
   std::streambuf* buffer = in.rdbuf();
   if (buffer == nullptr) return std::nullopt;
@@ -153,7 +153,7 @@ Check read(std::string_view text, const Object& document, std::size_t piece) {
   while (!text.empty()) {
     const std::string_view next = text.substr(0, piece);
     text.remove_prefix(next.size());
-    // The text that is left includes this piece: where in it the list begins, nobody has counted.
+    // The number of bytes left includes this piece, because the position of the list in the piece is not known.
     if (!reader.feed(next, next.size() + text.size())) break;
   }
   return reader.finish();

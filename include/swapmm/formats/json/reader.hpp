@@ -15,11 +15,11 @@
 #include <swapmm/base/result.hpp>
 #include <swapmm/ir/limits.hpp>
 
-// What the readers of the text formats share; not part of the public interface. A format is a description of what
-// may stand where, with functions that take what was found. The text is never held as a whole or as a tree.
+// Internal: the reader that all text formats share. A format is a description of the allowed structure, with functions
+// that take the values. The text is never stored as a whole or as a tree.
 //
-// Read strictly: the first thing that does not fit ends it, with a Problem that begins with its path, such as
-// `operations[17].reads[2]`. Fields that the description does not know are skipped, whatever they hold.
+// Reading is strict: it stops at the first error, with a Problem that begins with the path, such as
+// `operations[17].reads[2]`. Unknown fields are skipped, whatever they contain.
 
 namespace swapmm::json {
 
@@ -46,7 +46,7 @@ struct Boolean {
   std::function<void(bool)> take;
 };
 
-/// A field that must not be there: version 1 of a format knows no value for it.
+/// A field that must not be present, because version 1 of the format has no value for it.
 struct Refused {
   std::string reason;
 };
@@ -56,7 +56,7 @@ struct Field;
 struct Object {
   std::vector<Field> fields;         ///< at most 64; each may stand once
   std::function<void()> begin = {};  ///< optional
-  std::function<Check()> end = {};   ///< optional; its Problem gets the object's path in front
+  std::function<Check()> end = {};   ///< optional; its Problem is prefixed with the object's path
 };
 
 struct Value;
@@ -64,7 +64,7 @@ struct Value;
 struct List {
   std::size_t most = 0;  ///< elements
   std::shared_ptr<const Value> element;
-  /// Optional; is told how many bytes of text are still to come, if that is known.
+  /// Optional. Its argument is the number of bytes of text that are left, if known.
   std::function<void(std::optional<std::uint64_t> bytes_left)> begin = {};
   std::function<void()> end = {};  ///< optional
 };
@@ -84,10 +84,10 @@ struct Field {
 [[nodiscard]] Field optional(std::string_view name, Value value);
 [[nodiscard]] List list_of(Value element, std::size_t most);
 
-/// The same list, whose elements go to `elements`. Some are in memory up to four times their `shortest` text, so a
-/// vector that doubles when it is full would be twelve times the text while it copies itself. Reserving for the most
-/// that the text can hold avoids that: pages that are never touched cost nothing. What was far too much is given back
-/// at the end.
+/// The same list, whose elements are stored in `elements`. Some elements are up to four times as large as their
+/// `shortest` text, so a vector that doubles when it is full would need twelve times the text while it copies itself.
+/// Reserving for the largest possible number avoids this: pages that are never touched cost nothing. Memory that was
+/// far too much is given back at the end.
 template <class T>
 [[nodiscard]] List reserving(List list, std::vector<T>& elements, std::string_view shortest) {
   list.begin = [&elements, most = list.most, each = shortest.size()](std::optional<std::uint64_t> bytes_left) {
@@ -101,17 +101,17 @@ template <class T>
   return list;
 }
 
-/// The fields `format` and `version` that a file of version 1 begins with.
+/// The fields `format` and `version` of a file of version 1.
 [[nodiscard]] Field format(std::string_view name, Field::Presence presence = Field::Presence::required);
 [[nodiscard]] Field version(Field::Presence presence = Field::Presence::required);
 
-/// In what pieces texts reach the parser.
+/// The size of the pieces in which the parser gets a text.
 inline constexpr std::size_t piece_bytes = std::size_t{1} << 16U;
 
-/// Reads one JSON text that is `document` and nothing else. The text reaches the parser in pieces of `piece` bytes,
-/// which makes no difference but to the byte at which broken JSON is noticed.
+/// Reads one JSON text that matches `document`. The parser gets the text in pieces of `piece` bytes; their size affects
+/// only the byte that is reported for broken JSON.
 [[nodiscard]] Check read(std::string_view text, const Object& document, std::size_t piece = piece_bytes);
-/// Reads to the end of the stream, in pieces. A stream that knows its length lets lists reserve their memory.
+/// Reads to the end of the stream, in pieces. If the stream knows its length, lists can reserve their memory.
 [[nodiscard]] Check read(std::istream& in, const Object& document);
 
 }  // namespace swapmm::json

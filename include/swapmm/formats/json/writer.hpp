@@ -6,22 +6,22 @@
 #include <string>
 #include <string_view>
 
-// What the writers of the text formats share; not part of the public interface.
+// Internal: functions that the writers of the text formats share.
 
 namespace swapmm::json {
 
-/// Appends `text` as a JSON string. Names may hold any bytes, files may not: what is not UTF-8 becomes U+FFFD, and
-/// what is longer than a name may be is cut, so that what was written can always be read.
+/// Appends `text` as a JSON string. Names may contain any bytes, but files may not: bytes that are not UTF-8 become
+/// U+FFFD, and too long names are cut, so that the result can always be read.
 void append_text(std::string& out, std::string_view text);
 
-/// Appends `value` in digits; never by a locale.
+/// Appends `value` as digits, independent of the locale.
 template <std::integral Integer>
 void append_number(std::string& out, Integer value) {
   out += std::to_string(value);
 }
 
-/// Writes `, "name": [` and `]` around the elements, each on a line of its own. `append(std::string&, element)` gives
-/// the text of one; what is in memory at a time is one line.
+/// Writes `, "name": [` and `]` around the elements, each on a line of its own. `append(std::string&, element)` appends
+/// the text of an element. Only one line is in memory at a time.
 template <class Elements, class Append>
 void write_list(std::ostream& out, std::string_view name, const Elements& elements, Append append) {
   out << ",\n \"" << name << "\": [";

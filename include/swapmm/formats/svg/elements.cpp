@@ -17,8 +17,8 @@ bool is_control(std::string_view character) {
   return byte < 0x20 || byte == 0x7F;
 }
 
-/// Of the characters from space to tilde, in hundredths of the font's size, as in DejaVu Sans: the widest of the usual
-/// fonts.
+/// Widths of the characters from space to tilde in hundredths of the font's size, for DejaVu Sans, the widest of the
+/// usual fonts.
 constexpr std::array<unsigned char, 95> ascii_widths = {
     32,  41, 46, 84, 64, 96, 78, 28, 40, 40, 50, 84, 32, 37, 32, 34,
     64,  64, 64, 64, 64, 64, 64, 64, 64, 64, 34, 34, 84, 84, 84, 54,  //
@@ -30,10 +30,10 @@ constexpr std::array<unsigned char, 95> ascii_widths = {
 Length character_width(std::string_view character) {
   if (is_control(character)) return Length{4} * 64;  // \xNN
   if (character.size() == 1) return ascii_widths[static_cast<std::size_t>(character.front() - ' ')];
-  return 105;  // as wide as the widest scripts
+  return 105;  // the width of the widest scripts
 }
 
-/// The first character of text that is valid UTF-8.
+/// The first character of a text that is valid UTF-8.
 std::string_view first_character(std::string_view text) { return text.substr(0, text::utf8_sequence_length(text, 0)); }
 
 std::string valid(std::string_view text) { return text::to_valid_utf8(text, 4 * text.size()); }
@@ -78,7 +78,7 @@ std::string escaped(std::string_view text) {
       out += digits[byte >> 4U];
       out += digits[byte & 0xFU];
     } else if (character == "\xEF\xBF\xBE" || character == "\xEF\xBF\xBF") {
-      out += "\xEF\xBF\xBD";  // U+FFFE and U+FFFF are UTF-8, and no characters of XML
+      out += "\xEF\xBF\xBD";  // U+FFFE and U+FFFF are valid UTF-8, but not XML characters
     } else {
       out += character;
     }
@@ -87,7 +87,7 @@ std::string escaped(std::string_view text) {
 }
 
 std::string shortened(std::string_view text, std::size_t code_points) {
-  // One sequence is four bytes at most, and what is far behind the cut need not be looked at.
+  // A sequence has at most four bytes, so bytes far after the cut need not be examined.
   const bool is_long = text.size() / 4 > code_points;
   std::string characters = valid(is_long ? text.substr(0, 4 * (code_points + 1)) : text);
   std::size_t position = 0;

@@ -5,29 +5,29 @@
 #include <string>
 #include <string_view>
 
-// What pictures are made of; not part of the public interface.
+// Internal: the elements of SVG pictures.
 
 namespace swapmm::svg {
 
-/// A position or a size in hundredths of a pixel: integers, so that a picture is the same on every machine.
+/// A position or a size in hundredths of a pixel. An integer, so that a picture is the same on every machine.
 using Length = std::int64_t;
 inline constexpr Length pixel = 100;
 
-/// "12.5": pixels, in as few characters as it takes.
+/// Appends a length in pixels with as few characters as possible: "12.5".
 void append_length(std::string& out, Length length);
 
-/// Any text as the content of an XML element. What is not UTF-8, and what XML cannot hold, becomes U+FFFD; a control
-/// character is shown as \xNN.
+/// Escapes any text for the content of an XML element. Bytes that are not UTF-8, and characters that XML cannot
+/// contain, become U+FFFD. A control character is shown as \xNN.
 [[nodiscard]] std::string escaped(std::string_view text);
 
-/// `text` as valid UTF-8 of at most so many code points; the last one is an ellipsis where it was cut.
+/// `text` as valid UTF-8 of at most this many code points. If it was cut, the last one is an ellipsis.
 [[nodiscard]] std::string shortened(std::string_view text, std::size_t code_points);
 
-/// As much of `text` as is at most `width` wide in a usual sans-serif font, with an ellipsis where it was cut; nothing
-/// where not even three characters of it fit.
+/// As much of `text` as fits into `width` in a usual sans-serif font, with an ellipsis if it was cut. Empty if not even
+/// three characters fit.
 [[nodiscard]] std::string fitted(std::string_view text, Length width, Length font_size);
 
-/// How wide `text` is at most in a usual sans-serif font.
+/// An upper bound for the width of `text` in a usual sans-serif font.
 [[nodiscard]] Length text_width(std::string_view text, Length font_size);
 
 struct Rectangle {
@@ -37,13 +37,13 @@ struct Rectangle {
   Length height = 0;
 };
 
-/// A filled rectangle that shows `title` while the pointer is on it; none where that is empty.
+/// Appends a filled rectangle that shows `title` while the pointer is on it, unless `title` is empty.
 void append_rectangle(std::string& out, const Rectangle& place, std::string_view fill, std::string_view title = {});
 
-/// `style` is further attributes, as they stand in the document.
+/// Appends a line. `style` contains further attributes as they appear in the document.
 void append_line(std::string& out, Length x1, Length y1, Length x2, Length y2, std::string_view style);
 
-/// One line of text whose baseline is at y.
+/// Appends one line of text whose baseline is at y.
 void append_text(std::string& out, Length x, Length y, std::string_view text, std::string_view style = {});
 
 }  // namespace swapmm::svg

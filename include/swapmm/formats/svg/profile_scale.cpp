@@ -11,7 +11,7 @@ namespace {
 using std::chrono::nanoseconds;
 __extension__ using Wide = __int128;
 
-/// The decimals that a multiple of `step` has in that unit, trailing zeros left out.
+/// The number of decimals of multiples of `step` in that unit, without trailing zeros.
 unsigned decimal_places(std::uint64_t step, std::uint64_t unit) {
   unsigned places = 0;
   Wide scaled = step;
@@ -52,7 +52,7 @@ Length ByteScale::at(Bytes bytes) const {
 std::vector<Tick> ticks(const TimeScale& scale, std::int64_t count) {
   const std::int64_t length = std::max<std::int64_t>(scale.length.count(), 0);
   const std::int64_t step = round_time_step(length, count);
-  // In a unit of which at least two are shown: 1.5 s are easier to read as 1500 ms.
+  // Uses a unit of which at least two are shown: 1500 ms are easier to read than 1.5 s.
   const text::FigureUnit unit = text::time_unit(nanoseconds{length / 2});
   const unsigned places = decimal_places(static_cast<std::uint64_t>(step), unit.size);
   std::vector<Tick> ticks;

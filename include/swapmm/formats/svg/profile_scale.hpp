@@ -9,23 +9,23 @@
 #include <swapmm/base/bytes.hpp>
 #include <swapmm/formats/svg/elements.hpp>
 
-// Where times and bytes are in the picture of a profile, and the ticks of its axes; not part of the public interface.
+// Internal: the positions of times and bytes in the picture of a profile, and the ticks of its axes.
 
 namespace swapmm::svg {
 
-/// From 0 at `left` to `length` at `left + width`.
+/// A time scale, from 0 at `left` to `length` at `left + width`.
 struct TimeScale {
   Length left = 0;
   Length width = 0;
   std::chrono::nanoseconds length{0};
 
-  /// What is outside is at the edge.
+  /// The position of a time, clamped to the edges.
   [[nodiscard]] Length at(std::chrono::nanoseconds time) const;
-  /// How long so many hundredths of a pixel are.
+  /// The time that this many hundredths of a pixel represent.
   [[nodiscard]] std::chrono::nanoseconds time_of(Length pixels) const;
 };
 
-/// From 0 at `bottom` up to `top` at `bottom - height`.
+/// A scale of bytes, from 0 at `bottom` up to `top` at `bottom - height`.
 struct ByteScale {
   Length bottom = 0;
   Length height = 0;
@@ -39,10 +39,10 @@ struct Tick {
   std::string label;
 };
 
-/// At most `count` + 1 ticks at 0 and at round times: multiples of 1, 2 or 5 times a power of ten.
+/// Makes at most `count` + 1 ticks, at 0 and at round times: multiples of 1, 2 or 5 times a power of ten.
 [[nodiscard]] std::vector<Tick> ticks(const TimeScale& scale, std::int64_t count);
 
-/// At most `count` + 1 ticks at 0 and at multiples of a power of two.
+/// Makes at most `count` + 1 ticks, at 0 and at multiples of a power of two.
 [[nodiscard]] std::vector<Tick> ticks(const ByteScale& scale, std::uint64_t count);
 
 }  // namespace swapmm::svg

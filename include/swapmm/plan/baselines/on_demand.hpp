@@ -2,8 +2,10 @@
 #pragma once
 
 #include <cstdint>
+#include <string_view>
 #include <vector>
 
+#include <swapmm/plan/planner_options.hpp>
 #include <swapmm/plan/schedule/schedule.hpp>
 
 namespace swapmm::planning {
@@ -15,7 +17,13 @@ enum class Victim : std::uint8_t {
 };
 
 /// The stays that come about when every bundle is brought when its operation comes, and room is made only where it
-/// lacks. What is dead goes at once. The iteration is run until the residency at its end is that at its start.
-[[nodiscard]] std::vector<Stay> on_demand_stays(const PlanningCase& planning, Victim victim, std::uint64_t bytes);
+/// lacks. What is dead goes at once. The iteration is run until the residency at its end is that at its start, at most
+/// `settling_runs` times; then the two are made equal.
+[[nodiscard]] std::vector<Stay> on_demand_stays(const PlanningCase& planning, Victim victim, std::uint64_t bytes,
+                                                int settling_runs = OnDemandOptions{}.settling_runs);
+
+/// The plan of these stays, for less of the budget where they do not pack. Without digest and prediction.
+[[nodiscard]] Result<Plan> build_on_demand_plan(const PlanningCase& planning, std::string_view planner, Pace pace,
+                                                Victim victim, const OnDemandOptions& options = {});
 
 }  // namespace swapmm::planning

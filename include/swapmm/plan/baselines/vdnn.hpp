@@ -1,19 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <cstdint>
 #include <string_view>
 
+#include <swapmm/plan/planner_options.hpp>
 #include <swapmm/plan/problem/planning_case.hpp>
 #include <swapmm/plan/schedule/schedule.hpp>
 
 namespace swapmm::planning {
-
-/// Whose inputs go to the host.
-enum class VdnnOffload : std::uint8_t {
-  all,          ///< every operation's: vDNN_all
-  convolutions  ///< of operations with "conv" in their name, in any case: vDNN_conv
-};
 
 /// The static policies of vDNN (Rhu, Gimelshein, Clemons, Zulfiqar, Keckler: vDNN, MICRO 2016), a baseline:
 /// - The forward half are the operations up to the one with the most live bytes (the first of several); what comes
@@ -28,6 +22,7 @@ enum class VdnnOffload : std::uint8_t {
 /// Where that needs more room than there is, let_go_until_it_fits() sends away what is used furthest ahead, and what
 /// does not pack is chosen again for a smaller budget (build_fitting_plan()), so that every trace whose bundles fit
 /// has a plan. Without digest and prediction. As long as let_go_until_it_fits() and a packing take.
-[[nodiscard]] Result<Plan> build_vdnn_plan(const PlanningCase& planning, VdnnOffload offload, std::string_view planner);
+[[nodiscard]] Result<Plan> build_vdnn_plan(const PlanningCase& planning, const VdnnOptions& options,
+                                           std::string_view planner);
 
 }  // namespace swapmm::planning

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <vector>
 
+#include <swapmm/plan/planner_options.hpp>
 #include <swapmm/plan/problem/overlap_ledger.hpp>
 #include <swapmm/plan/schedule/schedule.hpp>
 
@@ -30,6 +31,7 @@ struct OverlapDecision {
 
 /// Steps b to e of the heuristic: who stays, who leaves when, and under which operations it comes back. Changes the
 /// decisions in `ledger` only.
-[[nodiscard]] std::vector<Stay> overlap_stays(OverlapLedger& ledger, const OverlapChoice& choice);
+[[nodiscard]] std::vector<Stay> overlap_stays(OverlapLedger& ledger, const OverlapChoice& choice,
+                                              const HidingOptions& options = {});
 
 }  // namespace swapmm::planning

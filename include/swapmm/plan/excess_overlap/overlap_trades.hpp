@@ -10,11 +10,13 @@
 
 namespace swapmm::planning {
 
-/// A local search behind the heuristic: one tensor that stayed goes out, whoever fits then stays instead, and what is
-/// not worse is kept. It finds the trades that no fixed order of staying sees, and those that packing asks for: a plan
-/// that returns each tensor to its place needs more than free bytes. The number of tries falls with the size of the
-/// case, so that it takes tenths of a second; the same case always gives the same plan, if `goes_on` says so.
+/// A local search after the heuristic. A tensor that stayed goes out, others that then fit stay instead, and the result
+/// is kept if it is not worse. It finds trades that no fixed order of stays finds, and trades that packing needs: a
+/// plan returns each tensor to its place, which needs more than free bytes. The number of tries falls with the size of
+/// the case, so the search takes tenths of a second. The same case always gives the same plan if `goes_on` answers the
+/// same.
 void trade_stays(OverlapLedger& ledger, std::string_view planner, const OverlapDecision& start, BestPlan& best,
-                 const std::function<bool()>& goes_on);
+                 const std::function<bool()>& goes_on, const TradeOptions& options = {},
+                 const HidingOptions& hiding = {});
 
 }  // namespace swapmm::planning

@@ -9,7 +9,7 @@ namespace {
 constexpr std::size_t items_without_limit = 12;
 constexpr std::uint64_t most_steps = 100'000;
 
-/// Places items, the largest first, into bins: the arenas, of which the last one may be cut short by the capacity.
+/// Places items, largest first, into bins. The bins are the arenas; the capacity may cut the last one short.
 class Bins {
  public:
   Bins(const Shape& shape, std::uint64_t capacity) : shape_(shape), offsets_(shape.size(), 0) {
@@ -23,7 +23,7 @@ class Bins {
     for (std::size_t k = order_.size(); k > 0; --k) {
       sum_behind_[k - 1] = sum_behind_[k] + shape.items[order_[k - 1]].size;
     }
-    // More whole arenas than items are of no use.
+    // More whole arenas than items are not needed.
     const std::uint64_t whole = std::min<std::uint64_t>(capacity / shape.arena, order_.size());
     room_.assign(whole, shape.arena);
     if (whole < order_.size()) room_.push_back(capacity % shape.arena);
@@ -41,7 +41,8 @@ class Bins {
     if (usable(shape_.items[order_.back()].size) < sum_behind_[k]) return false;
     const std::uint32_t item = order_[k];
     const std::uint64_t size = shape_.items[item].size;
-    // Where it fills what is left, it is nowhere better: what could go there instead can go to where it would be.
+    // If the item fills a bin exactly, no other bin is better: any other item for this bin can take its place
+    // elsewhere.
     const auto filled = std::find(room_.begin(), room_.end(), size);
     if (filled != room_.end()) return place_in(static_cast<std::size_t>(filled - room_.begin()), k);
     for (std::size_t bin = 0; bin < room_.size(); ++bin) {

@@ -10,11 +10,11 @@ namespace swapmm::planning::packing {
 
 struct ArenaAnswer {
   std::optional<Offsets> offsets;
-  bool is_exact = true;  ///< no offsets: there are none
+  bool is_exact = true;  ///< if there are no offsets: proven that none exist
 };
 
-/// For items that are all there at once, within arenas: bin packing by branch and bound. Exact for up to 12 items
-/// that take room; with more of them it ends after a set number of steps.
+/// Packs items that all share one slot into arenas: bin packing by branch and bound. Exact for up to 12 items that take
+/// room; with more items it ends after a fixed number of steps.
 [[nodiscard]] ArenaAnswer pack_arenas(const Shape& shape, std::uint64_t capacity);
 
 }  // namespace swapmm::planning::packing

@@ -11,25 +11,25 @@
 
 namespace swapmm::planning::packing {
 
-/// Squeaky wheel optimization (Joslin and Clements, 1999): items take the lowest free place one after the other; those
-/// that then have none within the capacity are to blame, and come earlier in the next round.
+/// Squeaky wheel optimization (Joslin and Clements, 1999). Items take the lowest free place one after the other. Items
+/// without a place within the capacity come earlier in the next round.
 class Blame {
  public:
   Blame(const Shape& shape, std::uint64_t capacity);
 
-  /// Begins with an order: the highest urgency first. Usual urgencies lie between 0 and 1.
+  /// Begins with an order: highest urgency first. Urgencies are usually between 0 and 1.
   void begin(std::vector<double> urgency) { urgency_ = std::move(urgency); }
   [[nodiscard]] std::vector<double> by_length() const { return urgent_by_length(shape_); }
   [[nodiscard]] std::vector<double> by_room() const;
-  /// The order of an earlier packing: its items from the lowest place up; those with `nowhere` come first.
+  /// The order of an earlier packing: items from the lowest place up; those with `nowhere` come first.
   [[nodiscard]] std::vector<double> by_place(const Offsets& offsets) const;
 
-  /// One round. True when all have a place.
+  /// Runs one round. Returns true if all items have a place.
   bool round();
-  /// The same where items are placed by Skyline: coarser, and much faster where very many items share a slot.
+  /// The same with Skyline: coarser, and much faster if very many items share a slot.
   bool round_by_skyline();
 
-  /// The places of the best round so far: least room (size x sections) in `nowhere`.
+  /// The places of the best round so far: the one with the least room (size x sections) in `nowhere`.
   [[nodiscard]] const Offsets& best() const { return best_; }
   [[nodiscard]] double room_without_place() const { return best_room_; }
 

@@ -8,7 +8,7 @@
 namespace swapmm::planning::packing {
 namespace {
 
-/// The first of ascending ranges that ends above `place`: as a rule one of the next.
+/// The first of ascending ranges that ends above `place`; usually one of the next ones.
 template <class Range>
 const Range* first_above(const Range* next, const Range* end, std::uint64_t place) {
   std::ptrdiff_t step = 1;
@@ -86,8 +86,8 @@ void Board::gather_for(const Shape::Item& item) {
   for_each_span(item, [&](Span span) { gather(1, {0, std::bit_ceil(shape_.sections)}, span); });
 }
 
-// In turn, each list moves the place up to where nothing of its own is in the way, until all of them agree. What other
-// lists cover is passed over in steps that double.
+// Each list in turn moves the place up to where none of its ranges is in the way, until all lists agree. Ranges that
+// other lists cover are skipped in doubling steps.
 std::uint64_t Board::next_free(std::uint64_t from, std::uint64_t size) {
   std::uint64_t place = shape_.allowed(from, size);
   std::size_t agree = 0;
@@ -107,7 +107,7 @@ std::uint64_t Board::next_free(std::uint64_t from, std::uint64_t size) {
 
 void Board::place(std::uint32_t item, std::uint64_t offset) {
   const Shape::Item& own = shape_.items[item];
-  if (own.size == 0) return;  // takes no room: nothing can be in its way
+  if (own.size == 0) return;  // takes no room, so nothing can be in its way
   for_each_span(own, [&](Span span) {
     insert(1, {0, std::bit_ceil(shape_.sections)}, span, {offset, offset + own.size});
   });

@@ -8,9 +8,9 @@
 
 namespace swapmm::planning::packing {
 
-/// The bytes that placed items take, section by section, for placing one item after another. A tree over the sections:
-/// each node knows the bytes of those who are there in all of its sections, and of those who are in any. The ranges
-/// melt together as places fill, so that a look at a long lifetime costs little more than at a short one.
+/// The bytes that placed items take in each section, for placing one item after another. A tree over the sections: each
+/// node has the bytes of items that are in all of its sections, and of items that are in any of them. Ranges are merged
+/// as places fill, so a long lifetime costs little more to examine than a short one.
 class Board {
  public:
   explicit Board(const Shape& shape);
@@ -18,14 +18,15 @@ class Board {
   void clear();
   void place(std::uint32_t item, std::uint64_t offset);
 
-  /// True if nobody who shares a section with `item` has one of its bytes at `offset`.
+  /// True if no item that shares a section with `item` has any of its bytes at `offset`.
   [[nodiscard]] bool is_free(std::uint32_t item, std::uint64_t offset);
 
   enum class Fit : std::uint8_t { first, best };
-  /// The offset in the lowest (or the smallest) gap that takes `item`; where none does, the lowest above them all.
+  /// The offset in the lowest (or smallest) gap that takes `item`; if there is none, the lowest offset above all
+  /// ranges.
   [[nodiscard]] std::uint64_t fit(std::uint32_t item, Fit fit);
 
-  /// Steps from range to range so far, ever since it was made.
+  /// Number of steps from range to range since construction.
   [[nodiscard]] std::uint64_t looks() const { return looks_; }
 
  private:
@@ -35,14 +36,14 @@ class Board {
   };
   using Ranges = std::vector<Range>;  ///< ascending, with gaps between them
 
-  /// The ranges of a node, from the first one on that ends above the place at hand.
+  /// The ranges of a node, from the first one on that ends above the current place.
   struct List {
     const Range* next;
     const Range* end;
   };
 
   struct Node {
-    Ranges in_all;  ///< of items that are in all of its sections, but not in all of its parent's
+    Ranges in_all;  ///< ranges of items in all of its sections, but not in all of its parent's
     Ranges in_any;
   };
   /// Sections from `begin` to `end`, within a node's `low` to `high`.
@@ -54,8 +55,8 @@ class Board {
   static void add(Ranges& ranges, Range range);
   void insert(std::uint32_t node, Span of_node, Span span, Range range);
   void gather(std::uint32_t node, Span of_node, Span span);
-  /// Fills lists_ with the ranges that are in the way of `item`: a few lists, each ascending. They are not melted into
-  /// one, because a look seldom needs all of them.
+  /// Fills lists_ with the ranges that are in the way of `item`: a few ascending lists. They are not merged into one,
+  /// because most searches do not need all of them.
   void gather_for(const Shape::Item& item);
   /// The lowest place for `size` bytes at or above `from` that is free in all lists, which are moved on to it.
   [[nodiscard]] std::uint64_t next_free(std::uint64_t from, std::uint64_t size);

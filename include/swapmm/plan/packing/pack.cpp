@@ -116,17 +116,17 @@ Offsets pack_shape(const Shape& shape, std::uint64_t goal, std::uint64_t load, c
   if (is_possible && shape.sections == 1 && shape.arena != nowhere) {
     packing::ArenaAnswer answer = packing::pack_arenas(shape, goal);
     if (answer.offsets) return *std::move(answer.offsets);
-    if (answer.is_exact) return packing::pack_greedily(shape, goal);
+    if (answer.is_exact) return packing::pack_greedily(shape, effort, goal);
   }
   packing::Search search(shape, effort);
   Offsets best;
   if (!preferred.empty()) {
     // A little out of place is put right faster than a greedy order is made, and leaves most where it was.
-    best = packing::keep_preferred(shape, goal, preferred);
+    best = packing::keep_preferred(shape, effort, goal, preferred);
     if (is_possible && !best.empty()) best = search.lower(std::move(best), goal);
     if (!best.empty() && shape.height(best) <= goal) return best;
   }
-  Offsets greedy = packing::pack_greedily(shape, goal);
+  Offsets greedy = packing::pack_greedily(shape, effort, goal);
   if (best.empty() || shape.height(greedy) < shape.height(best)) best = std::move(greedy);
   if (!is_possible || shape.height(best) <= goal) return best;
   if (effort.keep_most) return packing::pack_most(shape, effort, goal, preferred);

@@ -68,7 +68,7 @@ void Waiting::look(Query& query, std::size_t node, std::uint32_t begin, std::uin
     return;
   }
   const std::uint32_t half = count / 2;
-  // The half that promises more first: then the other one seldom has to be looked at.
+  // The more promising half first; the other one then seldom needs to be examined.
   if (nodes_[2 * node].urgency >= nodes_[2 * node + 1].urgency) {
     look(query, 2 * node, begin, half);
     look(query, 2 * node + 1, begin + half, half);
@@ -130,11 +130,11 @@ std::uint32_t Skyline::most_urgent_within(std::uint32_t begin) {
   return waiting_.most_urgent(begin, begin + length);
 }
 
-/// In place of a stretch: what is left of it before the item, the item's sections, and what is left behind it.
+/// Replaces a stretch by the part before the item, the item's sections, and the part after it.
 void Skyline::place(std::uint32_t begin, std::uint32_t item) {
   const Shape::Item& own = shape_.items[item];
   const std::uint32_t n = shape_.sections;
-  if (stretches_[begin].length == n) {  // a circle may begin anywhere
+  if (stretches_[begin].length == n) {  // a full circle may begin anywhere
     const std::uint64_t height = stretches_[begin].height;
     stretches_[begin] = {};
     begin = own.first;
@@ -179,7 +179,7 @@ void Skyline::give_up(std::uint32_t begin) {
   join(begin);
 }
 
-/// Neighbours of the same height become one stretch.
+/// Merges neighbours of the same height into one stretch.
 void Skyline::join(std::uint32_t begin) {
   const auto join_two = [&](std::uint32_t first, std::uint32_t second) {
     if (first == second || stretches_[first].height != stretches_[second].height) return;

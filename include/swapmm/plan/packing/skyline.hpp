@@ -13,8 +13,8 @@
 
 namespace swapmm::planning::packing {
 
-/// Items that wait for a place, by the section they begin in. A tree whose nodes know the earliest end and the highest
-/// urgency of those below.
+/// Items without a place yet, by their first section. A tree whose nodes have the earliest end and the highest urgency
+/// of the items below them.
 class Waiting {
  public:
   explicit Waiting(const Shape& shape);
@@ -24,9 +24,9 @@ class Waiting {
   void remove(std::uint32_t item);
 
   static constexpr std::uint32_t nobody = 0xffff'ffff;
-  /// The most urgent of those that begin at or behind `first` and end at or before `end`, which may lie in the next
-  /// round of the circle; `nobody` where there is none. Looks at a set number of nodes at most, so that it may miss one
-  /// where very many begin in the right sections and end too late.
+  /// The most urgent item that begins at or after `first` and ends at or before `end`, which may be in the next round
+  /// of the circle; `nobody` if there is none. Examines at most a fixed number of nodes, so it may miss an item if very
+  /// many begin in the right sections and end too late.
   [[nodiscard]] std::uint32_t most_urgent(std::uint32_t first, std::uint32_t end);
 
  private:
@@ -53,10 +53,10 @@ class Waiting {
   std::vector<Node> nodes_;  ///< a heap; the leaves begin at leaves_
 };
 
-/// Packs from the bottom up: the lowest stretch of sections that are filled to the same height takes the most urgent
-/// item whose lifetime lies within it, and where there is none it is given up to the height of its lower neighbour.
+/// Packs from the bottom up. The lowest stretch of sections that are filled to the same height takes the most urgent
+/// item whose lifetime lies within it. If there is none, the stretch is raised to the height of its lower neighbour.
 /// (Best fit with a skyline: Burke, Kendall and Whitwell, 2004; for the memory of neural networks: Sekiyama et al.,
-/// 2018.) What lies below the skyline is never looked at again, so one packing takes about n log n.
+/// 2018.) The space below the skyline is never examined again, so one packing takes about n log n.
 class Skyline {
  public:
   explicit Skyline(const Shape& shape) : shape_(shape), waiting_(shape) {}
@@ -65,7 +65,7 @@ class Skyline {
   const Offsets& pack(const std::vector<double>& urgency);
 
  private:
-  /// Sections that are filled to the same height, on a circle of such stretches.
+  /// A stretch of sections that are filled to the same height. Stretches form a circle.
   struct Stretch {
     std::uint32_t length = 0;  ///< 0: none begins here
     std::uint64_t height = 0;
@@ -92,7 +92,7 @@ class Skyline {
   Offsets offsets_;
 };
 
-/// Urgencies for Skyline: those first that are there in the most slots, and of these the largest.
+/// Urgencies for Skyline: items with the most slots first, and among these the largest.
 [[nodiscard]] std::vector<double> urgent_by_length(const Shape& shape);
 
 }  // namespace swapmm::planning::packing

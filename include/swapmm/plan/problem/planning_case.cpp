@@ -53,7 +53,7 @@ Result<PlanningCase> make_planning_case(const Trace& trace, const Machine& machi
 
 std::chrono::nanoseconds copy_time(const Link& link, Bytes bytes) {
   constexpr std::uint64_t second = 1'000'000'000;
-  // bytes x 10^9 does not fit 64 bits: whole seconds first, then a rest below the bandwidth.
+  // bytes x 10^9 does not fit 64 bits, so whole seconds come first, then a rest below the bandwidth.
   const std::uint64_t whole = bytes.value / link.bytes_per_second;
   const std::uint64_t rest = bytes.value % link.bytes_per_second;
   __extension__ using Wide = unsigned __int128;

@@ -14,7 +14,7 @@
 
 namespace swapmm::planning {
 
-/// What every planner asks of a trace and a machine, worked out once. Refers to both: they must outlive it.
+/// Facts about a trace and a machine that every planner needs, computed once. Refers to both, which must outlive it.
 struct PlanningCase {
   const Trace& trace;
   const Machine& machine;
@@ -23,10 +23,11 @@ struct PlanningCase {
   std::uint64_t budget = 0;               ///< bytes, rounded down to the alignment
   std::vector<std::uint64_t> sizes;       ///< per tensor, in bytes, rounded up to the alignment
   std::vector<HostRead> host_reads;       ///< by tensor, then operation
-  std::vector<std::uint32_t> first_read;  ///< per tensor its first host read there, and one more
+  std::vector<std::uint32_t> first_read;  ///< per tensor its first position in host_reads, and the end
 };
 
-/// A Problem where one bundle is larger than the budget, or one tensor larger than an allocation can be.
+/// Makes the planning case. A Problem if a bundle is larger than the budget, or a tensor larger than the largest
+/// allocation.
 [[nodiscard]] Result<PlanningCase> make_planning_case(const Trace& trace, const Machine& machine);
 
 [[nodiscard]] std::chrono::nanoseconds copy_time(const Link& link, Bytes bytes);
@@ -37,16 +38,16 @@ struct PlanningCase {
       .subspan(planning.first_read[t], planning.first_read[t + 1] - planning.first_read[t]);
 }
 
-/// The way on the circle from one use of a tensor to the next. `to` is above `from`: at or above the number of
-/// operations where it lies in the next iteration.
+/// The stretch on the circle from one use of a tensor to the next. `to` is above `from`; if it is in the next
+/// iteration, it is at or above the number of operations.
 struct UseGap {
   std::uint32_t from = 0;
   std::uint32_t to = 0;
-  bool value_needed = false;  ///< at `to`, an operation needs the value that `from` left
+  bool value_needed = false;  ///< the operation at `to` needs the value that `from` left
 };
 
-/// The way from use `position` (of liveness.uses) to the next. Nothing where the tensor's value never comes from
-/// there: after the last use of an input or a transient.
+/// The stretch from use `position` (in liveness.uses) to the next. Nothing after the last use of an input or a
+/// transient, whose value is dead there.
 [[nodiscard]] std::optional<UseGap> gap_after_use(const PlanningCase& planning, TensorId tensor, std::size_t position);
 
 }  // namespace swapmm::planning

@@ -11,36 +11,37 @@
 
 namespace swapmm::planning::relaxation {
 
-/// Who pays a value's copy to the host. One window does; of the others the program knows no better than to take them
-/// as clean, or as paying once more. Prices tell which.
+/// Which window of a value pays for its copy to the host. One window does. The program treats the other windows either
+/// as clean or as paying again; the prices decide which.
 struct PayingWindows {
   std::vector<std::uint32_t> main;    ///< per value, counted from its first window
   std::vector<bool> others_are_free;  ///< per value; empty: none are
 };
 
-/// The window that is away over the most excess.
+/// Chooses the window that is away over the most excess.
 [[nodiscard]] PayingWindows first_paying_windows(const SwapModel& model);
 
-/// A window that is part of a block.
+/// A window in a block.
 struct BlockMember {
   bool is_clean = false;
   std::uint32_t window = 0;  ///< in SwapModel::clean or ::dirty
 };
 
-/// What the numbers of a program stand for.
+/// The units of a program.
 struct ProgramUnits {
   double time = 1;      ///< nanoseconds
-  double per_byte = 1;  ///< nanoseconds that a byte of room is counted as
+  double per_byte = 1;  ///< nanoseconds that a byte of room counts as
 };
 [[nodiscard]] ProgramUnits find_units(const SwapModel& model);
 
-/// The model on a grid: windows with the same groups are one block. A relaxation, but for values with several windows.
+/// The model on a grid: windows with the same groups form one block. It is a relaxation, except for values with several
+/// windows.
 struct GridProgram {
   CoarseProgram program;
   std::vector<std::vector<BlockMember>> members;  ///< per block
 };
 
-/// About windows x log blocks.
+/// Makes the program. Takes about windows x log blocks.
 [[nodiscard]] GridProgram make_grid_program(const SwapModel& model, const SwapGrid& grid, const ProgramUnits& units,
                                             const PayingWindows& paying);
 

@@ -9,24 +9,24 @@
 
 namespace swapmm::planning::relaxation {
 
-/// What the copies of a window take for each byte of room they free, at least: latency, rounding and alignment make
-/// that differ from tensor to tensor.
+/// The least time that the copies of a window take per byte of room that they free. It differs between tensors because
+/// of latency, rounding and alignment.
 struct CopyRate {
   double in = 0;   ///< nanoseconds per byte
-  double out = 0;  ///< likewise, of windows whose value must be written back
+  double out = 0;  ///< the same, for windows whose value must be written back
 };
 
-/// Windows sorted into classes, each with the least rate of its windows.
+/// Windows in classes; the rate of a class is the least rate of its windows.
 struct CopyClasses {
-  static constexpr std::uint32_t none = 0xffffffff;  ///< of windows without bytes
+  static constexpr std::uint32_t none = 0xffffffff;  ///< class of windows without bytes
 
   std::vector<CopyRate> rates;       ///< per class
-  std::vector<std::uint32_t> clean;  ///< per clean window its class
-  std::vector<std::uint32_t> dirty;  ///< likewise
+  std::vector<std::uint32_t> clean;  ///< the class of each clean window
+  std::vector<std::uint32_t> dirty;  ///< the class of each dirty window
 };
 
-/// At most so many classes (at least 1), which lose as little of the windows' copy times as that allows, about.
-/// Takes windows x log windows.
+/// Makes at most this many classes (at least 1), such that approximately as little as possible of the windows' copy
+/// times is lost. Takes windows x log windows.
 [[nodiscard]] CopyClasses make_copy_classes(const SwapModel& model, std::size_t most);
 
 }  // namespace swapmm::planning::relaxation

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <cstddef>
 #include <vector>
 
+#include <swapmm/plan/bound.hpp>
 #include <swapmm/plan/relaxation/coarse_program.hpp>
 #include <swapmm/plan/relaxation/solver/interior_point.hpp>
 #include <swapmm/plan/relaxation/swap_grid.hpp>
@@ -27,14 +27,9 @@ struct PartsAway {
 };
 [[nodiscard]] PartsAway parts_away(const SwapModel& model, const SolvedGrid& solved);
 
-struct RefinementLimits {
-  std::size_t overruns = 3;     ///< groups cut where their copies have less time than the group, those worst first
-  std::size_t full_groups = 2;  ///< halved of those whose links are full, longest first
-};
-
 /// Cuts, those there are included, where a finer grid would tell more: where prices change, around operations whose
 /// room has a price or is overrun inside a group, where copies are due or begin inside a group, and through groups
-/// whose links are full.
-[[nodiscard]] GridCuts refine(const SwapModel& model, const SolvedGrid& solved, const RefinementLimits& limits = {});
+/// whose links are full; as far as `effort` says.
+[[nodiscard]] GridCuts refine(const SwapModel& model, const SolvedGrid& solved, const BoundEffort& effort);
 
 }  // namespace swapmm::planning::relaxation

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include <swapmm/plan/bound.hpp>
+#include <swapmm/plan/planner_options.hpp>
 #include <swapmm/plan/problem/overlap_ledger.hpp>
 #include <swapmm/plan/problem/planning_case.hpp>
 
@@ -15,7 +16,7 @@ namespace swapmm::planning {
 inline constexpr BoundEffort tight_bound_effort{120, 600'000, 24};
 
 /// What every plan's bound may take: for very long traces a rough one, so that plain planners stay fast.
-[[nodiscard]] BoundEffort bound_effort_for(const PlanningCase& planning);
+[[nodiscard]] const BoundEffort& bound_effort_for(const PlanningCase& planning, const BoundOptions& options);
 
 /// The best that swaps could do if tensors were divisible and no place were lost between them.
 struct RelaxedSwaps {

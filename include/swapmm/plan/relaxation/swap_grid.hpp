@@ -53,8 +53,8 @@ struct GridCuts {
 /// Groups of operations and the stalls behind them, with room counted at the most crowded operation.
 [[nodiscard]] SwapGrid make_coarse_grid(const SwapModel& model, const GridCuts& cuts);
 
-/// About so many groups, equal in the mean of their time and their count of operations, and the stalls in front of
-/// which inputs come.
-[[nodiscard]] GridCuts first_cuts(const SwapModel& model, std::size_t groups);
+/// About so many groups, equal in the mean of their time and their count of operations, and `stalls` of the stalls in
+/// front of which inputs come.
+[[nodiscard]] GridCuts first_cuts(const SwapModel& model, std::size_t groups, std::size_t stalls);
 
 }  // namespace swapmm::planning::relaxation

@@ -11,38 +11,39 @@
 
 namespace swapmm::planning::relaxation {
 
-/// What room and the links cost. With half duplex both directions share one price: `out` is not looked at.
+/// Prices of room and of the links. With half duplex both directions share one price, and `out` is ignored.
 struct SwapPrices {
   std::vector<double> room;  ///< per boundary, nanoseconds for a byte
-  std::vector<double> in;    ///< per part, nanoseconds for one of the link's; not negative
-  std::vector<double> out;   ///< likewise
+  std::vector<double> in;    ///< per part, nanoseconds for a nanosecond of the link; not negative
+  std::vector<double> out;   ///< the same for the link to the host
 };
 
-/// What every absence and every written value does best under prices, each for itself.
+/// The best response of every absence and every written value to prices, each decided separately.
 struct Response {
-  /// Nanoseconds that no plan's iteration goes below, with the errors of rounding taken off. Minus infinity where the
-  /// prices are no numbers.
+  /// A lower bound for every plan's iteration in nanoseconds, with rounding errors subtracted. Minus infinity if the
+  /// prices are not numbers.
   double bound = -std::numeric_limits<double>::infinity();
   std::vector<double> in;                  ///< per part the time of the copies that would run there
   std::vector<double> out;                 ///< likewise
-  std::vector<double> clean_gain;          ///< per clean window what being away is worth, less its copies
+  std::vector<double> clean_gain;          ///< per clean window the value of being away, less its copies
   std::vector<double> dirty_gain;          ///< likewise
   std::vector<std::uint32_t> main_window;  ///< per value the window that pays the copy out best, counted from its first
   std::vector<double> main_gain;           ///< per value that window's gain with the copy out paid by it alone
 };
 
-/// The Lagrangian of the linear program of docs/planning.md: with any prices it is a lower bound.
+/// The Lagrangian of the linear program of docs/planning.md. It is a lower bound for any prices.
 ///
-///     sum p - sum p (in + out) + sum room x excess - what each absence and value gains at best
+///     sum p - sum p (in + out) + sum room x excess - sum of the best gain of each absence and value
 ///
-/// Stalls drop out as long as in + out <= 1 in their parts (in <= 1 with half duplex), which respond() sees to.
+/// Stalls cancel if in + out <= 1 in their parts (in <= 1 with half duplex), which respond() ensures.
 class SwapPricing {
  public:
-  /// Windows are sorted into at most `classes` classes by what a byte of room costs to copy: each class has a tree and
-  /// takes its least cost for all. So gains are overestimated, if at all, and the bound stays one.
+  /// Sorts windows into at most `classes` classes by the cost of copying a byte of room. Each class has a tree and uses
+  /// its least cost for all windows. Gains can thus only be overestimated, so the bound stays valid.
   SwapPricing(const SwapModel& model, std::size_t classes);
 
-  /// About (windows + classes x parts) x the logarithm of parts. Lowers the link prices of stalls to what is allowed.
+  /// Computes the best response. Takes about (windows + classes x parts) x log(parts). Lowers the link prices of stalls
+  /// to the allowed range.
   [[nodiscard]] Response respond(SwapPrices& prices);
 
  private:

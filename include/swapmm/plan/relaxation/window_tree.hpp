@@ -9,18 +9,18 @@
 
 namespace swapmm::planning::relaxation {
 
-/// A segment tree over boundaries, each with what it is worth to come back there and what it costs to leave there:
-/// finds the best of a range, and the best pair of leaving and coming back later. Building is linear, a question
-/// takes the logarithm.
+/// A segment tree over boundaries, each with the value of coming back there and the cost of leaving there. Finds the
+/// best boundary of a range, and the best pair of leaving and coming back later. Building is linear; a query is
+/// logarithmic.
 class WindowTree {
  public:
   static constexpr double nothing = -std::numeric_limits<double>::infinity();
   static constexpr std::uint32_t nowhere = 0xffffffff;
 
   struct Answer {
-    double back = nothing;    ///< the most that coming back is worth
-    double leave = -nothing;  ///< the least that leaving costs
-    double both = nothing;    ///< the most that coming back is worth, less what leaving before that costs
+    double back = nothing;    ///< largest value of coming back
+    double leave = -nothing;  ///< smallest cost of leaving
+    double both = nothing;    ///< largest value of coming back, less the cost of leaving before that
     std::uint32_t back_at = nowhere;
     std::uint32_t leave_at = nowhere;
     std::uint32_t both_back_at = nowhere;
@@ -29,7 +29,7 @@ class WindowTree {
 
   explicit WindowTree(std::size_t size) : leaves_(std::bit_ceil(size)), nodes_(2 * leaves_) {}
 
-  /// After the last set(), build().
+  /// Call build() after the last set().
   void set(std::uint32_t at, double back, double leave) {
     nodes_[leaves_ + at] = {back, leave, nothing, at, at, nowhere, nowhere};
   }
@@ -37,7 +37,7 @@ class WindowTree {
     for (std::size_t i = leaves_; --i > 0;) nodes_[i] = merge(nodes_[2 * i], nodes_[2 * i + 1]);
   }
 
-  /// Over [first, last]; an empty Answer where that is empty.
+  /// The answer for [first, last]; an empty Answer if the range is empty.
   [[nodiscard]] Answer ask(std::uint32_t first, std::uint32_t last) const {
     Answer left;
     Answer right;

@@ -9,16 +9,17 @@
 
 namespace swapmm::planning {
 
-/// The stays that follow from the decisions on absences in the ledger: one from each arrival to the next leaving.
+/// The stays that follow from the decisions on absences in the ledger: one from each arrival to the next departure.
 [[nodiscard]] std::vector<Stay> stays_of(const OverlapLedger& ledger);
-/// Those of one tensor.
+/// The same for one tensor.
 [[nodiscard]] std::vector<Stay> stays_of(const OverlapLedger& ledger, TensorId tensor);
 
-/// Changes decisions so that no operation holds more than `bytes`, which the largest bundle fits into. Where one
-/// would, tensors outside its bundle are not there for it, those used furthest ahead first, and of those used at the
-/// same operation clean before dirty (Belady's choice): who stayed leaves right before that operation and returns for
-/// its next use, who had returned early returns one operation later, and who was to leave later leaves now. Room is
-/// only ever given, so one round is enough. (operations + absences) x log(absences), and as much as absences are long.
+/// Changes decisions so that no operation holds more than `bytes`, which must be enough for the largest bundle. If an
+/// operation holds more, tensors outside its bundle are removed: those used furthest ahead first, and among those used
+/// at the same operation clean ones before dirty ones (Belady's choice). A tensor that stayed leaves right before the
+/// operation and returns for its next use. A tensor that had returned early returns one operation later. A tensor that
+/// would leave later leaves now. Changes only free room, so one round is enough. Takes (operations + absences) x
+/// log(absences), plus the sum of the lengths of the absences.
 void let_go_until_it_fits(OverlapLedger& ledger, std::uint64_t bytes);
 
 }  // namespace swapmm::planning

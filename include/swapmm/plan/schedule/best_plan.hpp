@@ -10,7 +10,7 @@
 
 namespace swapmm::planning {
 
-/// The best of the plans offered so far, by (iteration time, bytes moved).
+/// Keeps the best of the plans offered so far, by (iteration time, bytes moved).
 class BestPlan {
  public:
   BestPlan(const PlanningCase& planning, Plan first)
@@ -19,7 +19,7 @@ class BestPlan {
   using Rank = std::tuple<std::chrono::nanoseconds, Bytes>;
   static Rank rank(const Simulation& simulation) { return {simulation.iteration, simulation.h2d + simulation.d2h}; }
 
-  /// True if it is better than all before it.
+  /// Returns true if the plan is better than all before it.
   bool offer(Plan candidate) {
     Simulation outcome = simulate(planning_.trace, candidate);
     return offer(std::move(candidate), std::move(outcome));
@@ -30,14 +30,14 @@ class BestPlan {
     return true;
   }
 
-  /// Takes the plan's place with one of the same rank, or a better one.
+  /// Replaces the plan by one of the same or a better rank.
   bool offer_as_good(Plan candidate, Simulation outcome) {
     if (rank(outcome) > rank(simulation_)) return false;
     take_over(std::move(candidate), std::move(outcome));
     return true;
   }
 
-  /// Takes the plan's place whatever it moves, if it takes no longer than `fast_enough`.
+  /// Replaces the plan, whatever it moves, if the new one takes no longer than `fast_enough`.
   bool offer_within(std::chrono::nanoseconds fast_enough, Plan candidate) {
     Simulation outcome = simulate(planning_.trace, candidate);
     if (outcome.iteration > fast_enough) return false;

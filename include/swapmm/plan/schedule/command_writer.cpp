@@ -12,16 +12,16 @@
 namespace swapmm::planning {
 namespace {
 
-/// One command before it has its place in the list. The list is ordered by gap, and in a gap by step: copies out,
-/// releases, then arrivals. Every wait goes from an earlier place of that order, iteration after iteration, to a later
-/// one, so no waits go in a circle.
+/// A command that is not yet in the list. The list is ordered by gap, and in a gap by step: copies out, releases, then
+/// arrivals. Every wait goes from an earlier to a later place of this order, iteration after iteration, so waits form
+/// no cycle.
 struct Entry {
   enum Step : std::uint8_t { write_back, release, arrival };
-  std::uint32_t gap = 0;  ///< 0 to n: the iteration ends with what leaves in gap n and begins with what comes in gap 0
+  std::uint32_t gap = 0;  ///< 0 to n; an iteration begins with arrivals in gap 0 and ends with departures in gap n
   Step step = write_back;
   std::uint64_t urgency = 0;
   std::uint32_t stay = 0;
-  std::uint32_t back = 0;  ///< of a write-back: its position in the list of them
+  std::uint32_t back = 0;  ///< position of a write-back in the list of write-backs
 
   friend bool operator<(const Entry& a, const Entry& b) {
     return std::tie(a.gap, a.step, a.urgency, a.stay, a.back) < std::tie(b.gap, b.step, b.urgency, b.stay, b.back);
@@ -30,7 +30,7 @@ struct Entry {
 
 constexpr std::uint32_t no_command = 0xffffffff;
 
-/// Makes the commands of a schedule whose offsets are known.
+/// Writes the commands of a schedule whose offsets are known.
 class CommandWriter {
  public:
   explicit CommandWriter(const PlacedSchedule& placed)
@@ -58,13 +58,13 @@ class CommandWriter {
   }
 
  private:
-  /// Those in `releases_` that a stay waits for.
+  /// The releases in `releases_` that a stay waits for.
   struct Predecessors {
     std::uint32_t first = 0;
     std::uint32_t count = 0;
   };
 
-  /// What leaves in gap g (at least 1) belongs to the iteration of operation g - 1.
+  /// A departure in gap g (at least 1) belongs to the iteration of operation g - 1.
   std::uint32_t iteration_of_leaving(std::uint32_t gap) const { return (gap - 1) / n_; }
   std::uint32_t release_gap(std::uint32_t stay) const { return (facts_[stay].end - 1) % n_ + 1; }
 
@@ -73,7 +73,7 @@ class CommandWriter {
       const StayFacts& facts = facts_[s];
       const Stay& stay = schedule_.stays[s];
       for (std::uint32_t b = facts.first_write_back; b < facts.first_write_back + facts.write_backs; ++b) {
-        // Of those in one gap, the shortest stays first: their room is wanted soonest.
+        // In one gap the shortest stays come first, because their room is needed soonest.
         const std::uint64_t urgency = std::uint64_t{stay.copy_rank} << 32U | (facts.end - facts.first_use);
         entries_.push_back({(write_backs_[b].gap - 1) % n_ + 1, Entry::write_back, urgency, s, b});
       }
@@ -99,7 +99,8 @@ class CommandWriter {
     }
   }
 
-  /// For each stay those whose releases it waits for: who had its bytes before, and the stay before of its tensor.
+  /// For each stay the stays whose releases it waits for: the former owners of its bytes, and the previous stay of its
+  /// tensor.
   void find_predecessors() {
     std::vector<std::uint32_t> by_start;
     by_start.reserve(facts_.size());
@@ -112,7 +113,7 @@ class CommandWriter {
     predecessors_.assign(facts_.size(), {});
     std::vector<std::uint32_t> stay_of_tensor(planning_.trace.tensors.size(), no_command);
     PlaceHistory history;
-    for (const bool counts : {false, true}) {  // the first round shows what the iteration before leaves
+    for (const bool counts : {false, true}) {  // the first round computes what the iteration before leaves
       for (const std::uint32_t s : by_start) {
         const std::size_t tensor = index(schedule_.stays[s].tensor);
         const std::uint32_t before = std::exchange(stay_of_tensor[tensor], s);
@@ -122,7 +123,7 @@ class CommandWriter {
           releases_.clear();
           continue;
         }
-        // Whoever took over bytes of this very stay waited for its release: then no wait for that is needed.
+        // Stays that took over bytes of this stay have waited for its release, so no further wait is needed.
         const bool is_implied = before == s && releases_.size() > first;
         const auto found = releases_.begin() + static_cast<std::ptrdiff_t>(first);
         if (!is_implied && std::find(found, releases_.end(), before) == releases_.end()) releases_.push_back(before);
@@ -163,7 +164,7 @@ class CommandWriter {
     command.kind = CommandKind::release;
     command.tensor = schedule_.stays[entry.stay].tensor;
     command.after.reserve(2);
-    // The copies of a stay stand in one queue in the order of their gaps: the last one ends last.
+    // The copies of a stay are in one queue in the order of their gaps, so the last one ends last.
     const WriteBack* last = nullptr;
     if (facts.write_backs > 0) last = &write_backs_[facts.first_write_back + facts.write_backs - 1];
     const bool last_waits_for_use =
@@ -188,7 +189,7 @@ class CommandWriter {
     command.after.reserve(predecessors.count + 2);
     for (std::uint32_t i = predecessors.first; i < predecessors.first + predecessors.count; ++i) {
       const std::uint32_t other = releases_[i];
-      // The latest release before the start: in the same iteration if it comes before it there.
+      // The latest release before the start; in the same iteration if it is before the start there.
       command.after.push_back(command_wait(release_[other], release_gap(other) > stay.start));
     }
     if (!facts.allocated) add_start_waits(entry, command);

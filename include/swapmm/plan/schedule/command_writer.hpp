@@ -10,7 +10,7 @@
 
 namespace swapmm::planning {
 
-/// A schedule with all that is known of its stays; facts and offsets stand in the order of the stays.
+/// A schedule with the facts and offsets of its stays, in the order of the stays.
 struct PlacedSchedule {
   const PlanningCase& planning;
   const Schedule& schedule;
@@ -19,7 +19,7 @@ struct PlacedSchedule {
   const std::vector<Bytes>& offsets;
 };
 
-/// The commands of one iteration with every wait that the rules of docs/formats.md ask for.
+/// Writes the commands of one iteration, with all waits that docs/formats.md requires.
 [[nodiscard]] std::vector<Command> write_commands(const PlacedSchedule& placed);
 
 }  // namespace swapmm::planning

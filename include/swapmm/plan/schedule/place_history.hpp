@@ -7,10 +7,11 @@
 
 namespace swapmm::planning {
 
-/// Who had which bytes last. Segments by ascending offset, without overlap; gaps between them nobody had yet.
+/// Records which stay had which bytes last. Segments are sorted by offset and do not overlap; bytes between them were
+/// never used.
 class PlaceHistory {
  public:
-  /// Gives [offset, end) to `owner`, and appends to `former` the owners of any of these bytes before, each once. About
+  /// Gives [offset, end) to `owner`, and appends the former owners of these bytes to `former`, each once. Takes about
   /// log(segments).
   void take(std::uint64_t offset, std::uint64_t end, std::uint32_t owner, std::vector<std::uint32_t>& former);
 

@@ -109,6 +109,16 @@ Plan write_plan(const PlanningCase& planning, const Schedule& schedule, const Fa
   return plan;
 }
 
+void predict(const PlanningCase& planning, Plan& plan) {
+  plan.trace_digest = digest(planning.trace);
+  const Simulation simulation = simulate(planning.trace, plan);
+  plan.predicted.iteration = simulation.iteration;
+  plan.predicted.compute = simulation.compute;
+  plan.predicted.h2d = simulation.h2d;
+  plan.predicted.d2h = simulation.d2h;
+  plan.predicted.peak = simulation.peak;
+}
+
 }  // namespace
 
 Stay make_stay(TensorId tensor, std::uint32_t start, std::uint32_t end) {
@@ -152,19 +162,20 @@ Result<Plan> build_per_operation_plan(const PlanningCase& planning, Pace pace, s
   return *std::move(built->plan);  // bundles that do not pack are a Problem
 }
 
-void finish_plan(const PlanningCase& planning, Plan& plan, std::optional<std::chrono::nanoseconds> lower_bound) {
-  plan.trace_digest = digest(planning.trace);
-  const Simulation simulation = simulate(planning.trace, plan);
-  plan.predicted.iteration = simulation.iteration;
-  plan.predicted.compute = simulation.compute;
+void finish_plan(const PlanningCase& planning, Plan& plan, const BoundOptions& bound) {
+  predict(planning, plan);
+  const Prediction& predicted = plan.predicted;
+  const BoundEffort& effort = bound_effort_for(planning, bound);
   // What computes without a stall needs no proof that nothing is faster.
-  if (simulation.iteration == simulation.compute) lower_bound = simulation.compute;
-  if (!lower_bound)
-    lower_bound = relax_swaps(planning, OverlapLedger(planning), bound_effort_for(planning)).lower_bound;
-  plan.predicted.lower_bound = *lower_bound;
-  plan.predicted.h2d = simulation.h2d;
-  plan.predicted.d2h = simulation.d2h;
-  plan.predicted.peak = simulation.peak;
+  const bool needs_proof = predicted.iteration != predicted.compute && effort.rounds > 0;
+  plan.predicted.lower_bound =
+      needs_proof ? relax_swaps(planning, OverlapLedger(planning), effort).lower_bound : predicted.compute;
+}
+
+void finish_plan(const PlanningCase& planning, Plan& plan, std::chrono::nanoseconds lower_bound) {
+  predict(planning, plan);
+  const Prediction& predicted = plan.predicted;
+  plan.predicted.lower_bound = predicted.iteration == predicted.compute ? predicted.compute : lower_bound;
 }
 
 }  // namespace swapmm::planning

@@ -11,6 +11,7 @@
 #include <swapmm/base/result.hpp>
 #include <swapmm/plan/packing.hpp>
 #include <swapmm/plan/plan.hpp>
+#include <swapmm/plan/planner_options.hpp>
 #include <swapmm/plan/problem/planning_case.hpp>
 
 namespace swapmm::planning {
@@ -77,8 +78,9 @@ struct BuiltPlan {
 /// The plan of single_use_stays().
 [[nodiscard]] Result<Plan> build_per_operation_plan(const PlanningCase& planning, Pace pace, std::string_view planner);
 
-/// Fills in digest and prediction. The lower bound is worked out (plan/lower_bound) unless it is known already.
-void finish_plan(const PlanningCase& planning, Plan& plan,
-                 std::optional<std::chrono::nanoseconds> lower_bound = std::nullopt);
+/// Fills in digest and prediction. The lower bound is worked out (plan/relaxation) as the options say.
+void finish_plan(const PlanningCase& planning, Plan& plan, const BoundOptions& bound = {});
+/// The same with a lower bound that is known.
+void finish_plan(const PlanningCase& planning, Plan& plan, std::chrono::nanoseconds lower_bound);
 
 }  // namespace swapmm::planning

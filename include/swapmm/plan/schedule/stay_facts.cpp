@@ -7,7 +7,7 @@
 namespace swapmm::planning {
 namespace {
 
-/// The uses of one stay in order, counted on from its start.
+/// The uses of one stay in order, counted from its start on.
 struct StayUses {
   const std::vector<Use>& uses;
   std::size_t first = 0;  ///< position in `uses` of the first one in the stay
@@ -64,7 +64,7 @@ std::optional<std::uint32_t> first_host_read(const PlanningCase& planning, const
   return first;
 }
 
-/// Whether the value that the stay ends with is needed after it.
+/// Whether the last value of the stay is needed after it.
 bool leaves_needed_value(const PlanningCase& planning, const Stay& stay, const StayUses& uses) {
   if (stay.always) return false;
   const auto gap = gap_after_use(planning, stay.tensor, uses.position(uses.count - 1));

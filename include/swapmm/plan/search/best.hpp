@@ -8,6 +8,7 @@
 #include <swapmm/base/result.hpp>
 #include <swapmm/plan/plan.hpp>
 #include <swapmm/plan/planner.hpp>
+#include <swapmm/plan/planner_options.hpp>
 #include <swapmm/plan/problem/planning_case.hpp>
 
 namespace swapmm::planning {
@@ -28,7 +29,7 @@ struct ProvenPlan {
 ///
 /// Small traces are also given to `others`, and large ones where there is time; the best plan counts. A Problem where
 /// one bundle alone does not pack.
-[[nodiscard]] Result<ProvenPlan> build_best_plan(const PlanningCase& planning, const PlanningOptions& options,
-                                                 std::span<const NamedPlanner> others);
+[[nodiscard]] Result<ProvenPlan> build_best_plan(const PlanningCase& planning, const BestOptions& options,
+                                                 const PlanningOptions& limits, std::span<const NamedPlanner> others);
 
 }  // namespace swapmm::planning

@@ -13,7 +13,7 @@ namespace {
 
 constexpr std::uint32_t none = std::numeric_limits<std::uint32_t>::max();
 constexpr std::int64_t end_of_time = Dataflow::end_of_time;
-/// Far from where the clock began. 52 days: programs do not come here.
+/// A time far from the beginning of the clock: 52 days. Real programs do not reach it.
 constexpr std::int64_t far = std::int64_t{1} << 52;
 
 std::int64_t time_of_copy(const Link& link, Bytes bytes) {
@@ -38,7 +38,7 @@ struct Edge {
   bool back;  // of the iteration before
 };
 
-/// Every wait of the plan and of the engines' order.
+/// All waits of the plan and of the engines' order.
 std::vector<Edge> collect_edges(const Plan& plan, std::uint32_t n) {
   std::vector<Edge> edges;
   std::size_t waits = n + 2 * plan.commands.size() + 2;
@@ -116,7 +116,7 @@ void Dataflow::add_waits(const Plan& plan) {
     waits.here = waits.back = 0;
   }
   edges_.resize(edges.size());
-  // First those of this iteration, then those of the one before.
+  // First the waits for this iteration, then those for the one before.
   for (const bool back : {false, true}) {
     for (const Edge& edge : edges) {
       if (edge.back != back) continue;

@@ -12,36 +12,37 @@
 
 namespace swapmm::simulation {
 
-/// One iteration after another by the timing rules of docs/formats.md, as a max-plus recurrence: a step starts at the
-/// latest of the ends it waits for. Times are nanoseconds from a start in which everything of the iteration before
-/// has ended. They stop at the far end of the clock instead of wrapping.
+/// Simulates one iteration after another by the timing rules of docs/formats.md, as a max-plus recurrence: a step
+/// starts at the latest of the ends that it waits for. Times are in nanoseconds; at time 0 everything of the iteration
+/// before has ended. Times saturate at end_of_time instead of wrapping.
 class Dataflow {
  public:
-  /// The far end of the clock, 146 years: what ends there may end later. Two such times still fit a number.
+  /// The largest time, 146 years. An end at this time may really be later. The sum of two such times does not overflow.
   static constexpr std::int64_t end_of_time = longest_iteration.count();
 
   /// The plan must be valid for the trace.
   Dataflow(const Trace& trace, const Plan& plan);
-  /// The same with other durations than those of trace and machine.
+  /// The same, with other durations than those of trace and machine.
   Dataflow(const Trace& trace, const Plan& plan, const StepTimes& times);
 
   /// Runs the next iteration.
   void advance();
 
-  /// Counts all times from iteration_end() on, if the clock is far from where it began: so it suffices for any number
-  /// of iterations, unless one alone takes longer.
+  /// If the clock is far from its beginning, sets it back so that times count from iteration_end() on. The clock then
+  /// suffices for any number of iterations, unless a single one takes longer than end_of_time.
   void wind_back();
-  /// The iteration, with the copies that run on behind it, was longer than the clock: its times say nothing.
+  /// True if the iteration, with the copies that run after it, was longer than end_of_time. Its times are then
+  /// meaningless.
   [[nodiscard]] bool clock_ended() const;
 
   [[nodiscard]] std::size_t operations() const { return operations_; }
   [[nodiscard]] std::int64_t start(std::size_t step) const { return end_[step] - durations_[step]; }
   [[nodiscard]] std::int64_t end(std::size_t step) const { return end_[step]; }
   [[nodiscard]] std::size_t command_step(std::size_t command) const { return operations_ + command; }
-  /// When the last operation of the iteration ended.
+  /// The end of the last operation of the iteration.
   [[nodiscard]] std::int64_t iteration_end() const { return end_[operations_ - 1]; }
   [[nodiscard]] std::int64_t iteration_end_before() const { return end_before_[operations_ - 1]; }
-  /// All that later iterations depend on, relative to iteration_end(). Equal vectors mean equal futures.
+  /// The state that later iterations depend on, relative to iteration_end(). Equal states have equal futures.
   void carried(std::vector<std::int64_t>& times) const;
 
  private:

@@ -14,7 +14,7 @@ using simulation::OccupationCircle;
 using simulation::Turn;
 using std::chrono::nanoseconds;
 
-/// Puts a span where it runs in this turn, in two parts where it crosses the turn's end.
+/// Adds a span at its time in this turn, in two parts if it crosses the turn's end.
 void add_turned(std::vector<ProfileSpan>& spans, ProfileSpan span, nanoseconds turn) {
   const nanoseconds length = span.end - span.start;
   if (length >= turn) {

@@ -27,8 +27,8 @@ Period last_of(const std::vector<std::int64_t>& times, std::size_t iterations, b
 
 }  // namespace
 
-// Brent's cycle detection: the state that the others are compared with moves on at powers of two, so that one state
-// is kept and the first that equals it is a whole period away.
+// Brent's cycle detection: the state for comparison moves on at powers of two, so only one state is kept, and the first
+// equal state is a whole period away.
 Period run_until_periodic(Dataflow& flow) {
   std::vector<std::int64_t> kept;
   std::vector<std::int64_t> state;
@@ -60,7 +60,7 @@ void OccupationCircle::add_iteration(const Turn& turn, const Dataflow& flow) {
     const Command& command = plan_.commands[j];
     if (command.kind == CommandKind::swap_out) continue;
     const Bytes size = rounded_size(trace_, plan_, command.tensor);
-    // Sums wrap below zero in between, by the rules of unsigned arithmetic.
+    // Intermediate sums may wrap below zero, which is well-defined for unsigned numbers.
     add(turn, flow.start(flow.command_step(j)) - turn.origin,
         command.kind == CommandKind::release ? Bytes{0} - size : size);
   }
@@ -74,7 +74,7 @@ void OccupationCircle::add(const Turn& turn, std::int64_t time, Bytes bytes) {
       time += turn.time;
       --turns;
     }
-    // What runs some turns early has happened as often before the origin; what is late has not yet.
+    // A command that runs some turns early has happened that often before the origin; a late one has not happened yet.
     at_origin_ -= Bytes{bytes.value * static_cast<std::uint64_t>(turns)};
   }
   changes_.push_back({time, bytes});
@@ -87,7 +87,7 @@ std::vector<ProfileLevel> OccupationCircle::levels() && {
   if (changes_.empty() || changes_.front().time > 0) levels.push_back({std::chrono::nanoseconds{0}, occupied});
   for (std::size_t i = 0; i < changes_.size(); ++i) {
     occupied += changes_[i].bytes;
-    // Occupation is half-open: what counts is what is left once all that happens at one time has happened.
+    // Occupation is half-open: a level counts after everything at the same time has happened.
     if (i + 1 < changes_.size() && changes_[i + 1].time == changes_[i].time) continue;
     levels.push_back({std::chrono::nanoseconds{changes_[i].time}, occupied});
   }

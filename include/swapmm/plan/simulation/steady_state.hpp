@@ -13,26 +13,26 @@
 
 namespace swapmm::simulation {
 
-/// So many iterations, the last ones run, take `time` and then repeat themselves.
+/// A period: the last `iterations` iterations take `time` and then repeat themselves.
 struct Period {
   std::size_t iterations = 1;
-  std::int64_t time = 0;  ///< at most Dataflow::end_of_time: that says "or longer"
-  std::int64_t mean = 0;  ///< of one of the iterations, rounded to the nearest
-  bool exact = true;      ///< or copies run ever further ahead or behind, or the clock ends
+  std::int64_t time = 0;  ///< at most Dataflow::end_of_time, which means "or longer"
+  std::int64_t mean = 0;  ///< mean time of one iteration, rounded to the nearest nanosecond
+  bool exact = true;      ///< false if copies run further and further ahead or behind, or if the clock ends
 };
 
 /// Runs iterations until the last ones repeat themselves, or 1,000 of them.
 [[nodiscard]] Period run_until_periodic(Dataflow& flow);
 
-/// One turn of what repeats itself: the iterations that begin at `origin` and take `time`.
+/// One turn of a period: the iterations that begin at `origin` and take `time`.
 struct Turn {
   std::int64_t origin = 0;
   std::int64_t time = 0;
   std::size_t iterations = 1;
 };
 
-/// Runs what follows a period found: calls visit(turn, flow) once for each iteration of the next turn, in order, with
-/// the iteration in `flow`. Where the period is one iteration, or none was found, that is the one run last.
+/// Runs the turn after a period was found. Calls visit(turn, flow) for each iteration of the turn, in order, with the
+/// iteration in `flow`. If the period is one iteration, or if none was found, the turn is the iteration run last.
 template <class Visit>
 Turn for_each_iteration_of_turn(Dataflow& flow, const Period& period, Visit visit) {
   if (period.iterations == 1 || !period.exact) {
@@ -49,15 +49,15 @@ Turn for_each_iteration_of_turn(Dataflow& flow, const Period& period, Visit visi
   return turn;
 }
 
-/// What is occupied over the time of a turn, as a circle: commands may reach into the turns beside it.
+/// The occupied bytes over the time of a turn, which is a circle: commands may extend into the turns before and after.
 class OccupationCircle {
  public:
   OccupationCircle(const Trace& trace, const Plan& plan);
 
-  /// An iteration of the turn.
+  /// Adds an iteration of the turn.
   void add_iteration(const Turn& turn, const Dataflow& flow);
 
-  /// By time from the turn's origin, one for a time. What takes no time at all is not turned into the circle.
+  /// The levels by time from the turn's origin, at most one per time. Occupations that take no time are left out.
   [[nodiscard]] std::vector<ProfileLevel> levels() &&;
 
  private:

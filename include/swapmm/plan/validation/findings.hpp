@@ -13,7 +13,7 @@
 
 namespace swapmm::validation {
 
-/// The violations found so far, and the words to tell them in.
+/// Collects the violations found so far, and makes their texts.
 class Findings {
  public:
   static constexpr std::size_t most = 100;

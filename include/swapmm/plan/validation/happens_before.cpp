@@ -6,8 +6,8 @@
 namespace swapmm::validation {
 namespace {
 
-/// Each round carries what is known over one more border between iterations. Plans of any planner settle in two to
-/// four; only chains of allocates and releases that each wait for the iteration before need one round per link.
+/// Each round propagates clocks over one more border between iterations. Plans of all planners settle in two to four
+/// rounds. Only chains of allocates and releases that each wait for the iteration before need one round per link.
 constexpr int most_rounds = 64;
 
 constexpr std::uint32_t no_node = std::numeric_limits<std::uint32_t>::max();
@@ -120,7 +120,7 @@ void HappensBefore::add_edges(const Plan& plan) {
   nodes_.back().first_edge = static_cast<std::uint32_t>(edges_.size());
 }
 
-// Depth-first; an edge to a node that is still open closes a circle.
+// Depth-first search; an edge to a node that is still open closes a cycle.
 bool HappensBefore::sort() {
   struct Open {
     std::uint32_t node;
@@ -158,7 +158,7 @@ bool HappensBefore::sort() {
   return true;
 }
 
-// The least fixed point, from nothing known upwards. It grows with each round and is bounded.
+// Computes the least fixed point from below. It grows with each round and is bounded.
 void HappensBefore::settle() {
   Clock nothing;
   nothing.fill(unknown);
@@ -188,7 +188,7 @@ bool HappensBefore::join_waits(std::uint32_t node) {
   return changed;
 }
 
-// Allocates and releases of one instant that wait for one another.
+// Allocates and releases of one instant that wait for each other.
 void HappensBefore::find_chains() {
   for (const std::uint32_t node : order_) {
     Node& at = nodes_[node];

@@ -17,43 +17,44 @@ namespace swapmm::validation {
 enum class Engine : std::uint8_t { compute, host_to_device, device_to_host, none };
 inline constexpr std::size_t engine_count = 3;
 
-/// What has certainly ended at some point of iteration k: for each engine how many of its elements, counted from the
-/// start of iteration k. Below 0: all but so many of the iterations before.
+/// A vector clock: for each engine the number of elements that have certainly ended at some point of iteration k,
+/// counted from the start of iteration k. A number below 0 means that this many elements of the iterations before may
+/// not have ended.
 using Clock = std::array<std::int64_t, engine_count>;
-/// Nothing of that engine, however far back, is known to have ended.
+/// No element of the engine, in any iteration, is known to have ended.
 inline constexpr std::int64_t unknown = std::numeric_limits<std::int64_t>::min() / 8;
 
-/// The order that a plan's waits and engines enforce whatever the durations are, in an iteration deep in the steady
-/// state: vector clocks (Fidge 1988, Mattern 1989) over the engines. `allocate` and `release` take no time and no
-/// engine, so their clock is the join of what they wait for, and comparing clocks is exact for them too. What holds
-/// there holds in the first iterations as well, where more has ended already.
+/// The order that a plan's waits and engines enforce for any durations, in an iteration deep in the steady state. Uses
+/// vector clocks (Fidge 1988, Mattern 1989) over the engines. `allocate` and `release` take no time and no engine, so
+/// their clock is the join of the clocks they wait for, and comparing clocks is exact for them, too. The order also
+/// holds in the first iterations, where more has ended already.
 ///
-/// Edges lead from an iteration to itself or the next, never back: a circle of waits lies within one iteration.
+/// Edges lead from an iteration to itself or the next, never back, so a cycle of waits lies within one iteration.
 class HappensBefore {
  public:
   /// All indices of the plan must be in range. Linear in operations, commands and waits.
   HappensBefore(const Trace& trace, const Plan& plan);
 
-  /// The nodes of a circle of waits, each of which waits for the next one; empty where there is none. With a circle
-  /// nothing else of this class may be asked.
+  /// The nodes of a cycle of waits, each of which waits for the next one; empty if there is none. If there is a cycle,
+  /// no other function may be called.
   [[nodiscard]] const std::vector<std::uint32_t>& circle() const { return circle_; }
-  /// False where chains of waits reach back through more iterations than anything but an attack does. What was found
-  /// then is not the whole order, and allocate and release may seem to come sooner than they do.
+  /// False if chains of waits reach back through more iterations than in any realistic plan. The order found is then
+  /// incomplete, and allocates and releases may seem to come sooner than they do.
   [[nodiscard]] bool settled() const { return settled_; }
   [[nodiscard]] std::size_t operations() const { return operations_; }
 
-  /// `first` of `back` iterations before has ended when `second` starts, always.
+  /// Whether `first`, `back` iterations before, has always ended when `second` starts.
   [[nodiscard]] bool command_before_command(std::size_t first, std::size_t second, std::int64_t back) const {
     return ended(end(command_node(first)), start_[command_node(second)], back);
   }
   [[nodiscard]] bool command_before_operation(std::size_t first, std::size_t operation, std::int64_t back) const {
     return ended(end(command_node(first)), start_[operation], back);
   }
-  /// So many operations, counted from the start of the iteration, have ended when the command starts.
+  /// The number of operations, counted from the start of the iteration, that have ended when the command starts.
   [[nodiscard]] std::int64_t operations_ended_before(std::size_t command) const {
     return start_[command_node(command)][static_cast<std::size_t>(Engine::compute)];
   }
-  /// Both are allocate or release, and they are one instant.
+  /// Whether both are allocate or release and happen in the same instant.
   [[nodiscard]] bool same_instant(std::size_t first, std::size_t second) const {
     return nodes_[command_node(first)].engine == Engine::none && nodes_[command_node(second)].engine == Engine::none &&
            start_[command_node(first)] == start_[command_node(second)];
@@ -61,9 +62,9 @@ class HappensBefore {
 
   /// Sorts commands of one iteration so that what happens before comes before.
   struct Rank {
-    std::int64_t ended;   ///< grows along every order; equal only at one instant, or without an order
-    std::uint32_t chain;  ///< tells a chain of allocates and releases within one instant; copies come after it
-    bool occupies;        ///< of one instant and no chain the releases come first: occupation is half-open
+    std::int64_t ended;   ///< increases along every order; equal only in the same instant, or if there is no order
+    std::uint32_t chain;  ///< position in a chain of allocates and releases within one instant; copies come after it
+    bool occupies;        ///< in one instant without a chain, releases come first: occupation is half-open
     friend auto operator<=>(const Rank&, const Rank&) = default;
   };
   [[nodiscard]] Rank rank(std::size_t command) const;

@@ -16,7 +16,7 @@ std::string range(Bytes offset, Bytes bytes) {
   return '[' + std::to_string(offset.value) + ", " + std::to_string(offset.value + bytes.value) + ')';
 }
 
-/// `who()` names what is placed; asked only when there is something to say.
+/// `who()` names the placed tensor; called only if there is a violation.
 template <class Who>
 void check_place(const Machine& machine, Bytes offset, Bytes bytes, Who&& who, Findings& findings) {
   const Bytes budget = machine.device_budget;
@@ -39,7 +39,7 @@ void check_place(const Machine& machine, Bytes offset, Bytes bytes, Who&& who, F
 
 constexpr std::uint32_t none = std::numeric_limits<std::uint32_t>::max();
 
-/// Takes the occupations in an order that the plan enforces. Each stretch of bytes remembers who took it last.
+/// Takes the occupations in an order that the plan enforces. Each stretch of bytes records its last occupation.
 class Sweep {
  public:
   Sweep(const Trace& trace, const Plan& plan, const HappensBefore& order, Findings& findings)
@@ -54,7 +54,7 @@ class Sweep {
     }
   }
 
-  /// `command` brings the tensor there; none: `initial` has it there.
+  /// `command` brings the tensor to the place; none if `initial` has it there.
   void take(std::size_t tensor, Bytes offset, std::uint32_t command);
   void release(std::uint32_t command) {
     Occupation& occupation = occupations_[open_[index(plan_.commands[command].tensor)]];
@@ -102,7 +102,7 @@ void Sweep::take(std::size_t tensor, Bytes offset, std::uint32_t command) {
     const auto [first, stretch] = *at;
     if (stretch.occupation != compared) compare(occupations_[stretch.occupation], tensor, offset, command);
     compared = stretch.occupation;
-    // What lies under the new occupation is forgotten, what sticks out stays.
+    // Removes the parts of stretches under the new occupation, and keeps the rest.
     if (first < begin) {
       at->second.end = begin;
       ++at;
@@ -136,7 +136,7 @@ void Sweep::compare(const Occupation& before, std::size_t tensor, Bytes offset, 
 
 bool occupies(CommandKind kind) { return kind == CommandKind::allocate || kind == CommandKind::swap_in; }
 
-/// Starts and ends of occupations in one iteration, as an order that agrees with every execution.
+/// Starts and ends of occupations in one iteration, in an order that agrees with every execution.
 std::vector<std::uint32_t> changes(const Trace& trace, const Plan& plan, const HappensBefore& order,
                                    const TensorEvents& events, const std::vector<bool>& sound) {
   struct Change {
@@ -152,7 +152,7 @@ std::vector<std::uint32_t> changes(const Trace& trace, const Plan& plan, const H
     for (const std::uint32_t command : events.commands(t)) {
       const CommandKind kind = plan.commands[command].kind;
       if (kind == CommandKind::swap_out) continue;
-      // What is given back in the instant in which it is taken never occupies anything.
+      // A place that is released in the instant in which it is taken is never occupied.
       if (kind == CommandKind::release && !sorted.empty() && sorted.back().occupies &&
           plan.commands[sorted.back().command].tensor == plan.commands[command].tensor &&
           order.same_instant(sorted.back().command, command)) {
@@ -195,7 +195,7 @@ void check_overlaps(const Trace& trace, const Plan& plan, const HappensBefore& o
   for (const Resident& resident : plan.initial) {
     if (sound[index(resident.tensor)]) sweep.take(index(resident.tensor), resident.offset, none);
   }
-  // In the second iteration the first one stands for all before.
+  // In the second iteration, the first one represents all earlier ones.
   for (int iteration = 0; iteration < 2 && findings.count() == before; ++iteration) {
     for (const std::uint32_t command : commands) {
       const Command& at = plan.commands[command];

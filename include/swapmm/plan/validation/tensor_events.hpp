@@ -12,18 +12,18 @@
 
 namespace swapmm::validation {
 
-/// What the program itself does to a tensor in one iteration.
+/// An event: something that the program itself does to a tensor in one iteration.
 enum class Event : std::uint8_t {
   read,
   write,
   update,
-  host_read,  ///< from here on the host wants the value of this point
+  host_read,  ///< from here on the host needs the value of this point
   given,      ///< the host gives an input its next value
 };
 
 struct TensorEvent {
   std::uint32_t tensor = 0;
-  /// Accesses happen in this operation, host_read and given at its end.
+  /// The operation. Accesses happen in it, host_read and given at its end.
   std::uint32_t operation = 0;
   Event event = Event::read;
 };
@@ -36,7 +36,7 @@ class TensorEvents {
   [[nodiscard]] std::span<const TensorEvent> events(std::size_t tensor) const {
     return {events_.data() + first_event_[tensor], first_event_[tensor + 1] - first_event_[tensor]};
   }
-  /// Ascending by HappensBefore::rank: in their order, if they have one.
+  /// Sorted by HappensBefore::rank, which is their order if they have one.
   [[nodiscard]] std::span<const std::uint32_t> commands(std::size_t tensor) const {
     return {commands_.data() + first_command_[tensor], first_command_[tensor + 1] - first_command_[tensor]};
   }

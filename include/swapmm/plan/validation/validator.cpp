@@ -17,7 +17,7 @@ namespace {
 
 using validation::Findings;
 
-/// What the rules speak of is there: only then can anything else be asked (rule 0).
+/// Checks that everything that the rules refer to exists (rule 0). The other checks rely on it.
 class StructureCheck {
  public:
   StructureCheck(const Trace& trace, const Plan& plan, Findings& findings)

@@ -16,9 +16,9 @@ struct Issued {
   std::int64_t iteration;
 };
 
-/// One tensor on its way. Its events and commands are taken one by one in an order that every execution agrees
-/// with as far as it matters; where none exists, a violation says so. An event counts as before a command of its
-/// iteration if it has certainly ended when the command starts, and as before all commands of later iterations.
+/// Follows one tensor. Its events and commands are processed one by one, in an order that agrees with every execution
+/// as far as it matters; if there is none, a violation says so. An event comes before a command of its iteration if it
+/// has certainly ended when the command starts. It comes before all commands of later iterations.
 class Follower {
  public:
   Follower(const Trace& trace, const Plan& plan, const HappensBefore& order, const TensorEvents& events,
@@ -48,7 +48,7 @@ class Follower {
     turn();
   }
 
-  /// After two iterations: what the host still waits for since the first never comes.
+  /// After two iterations: a value that the host has needed since the first one never arrives.
   void check_host_reads() {
     if (!host_waits() || wanted_iteration_ != 0) return;
     violation(4, name() + " is read by the host, but no swap_out of that value ever comes");
@@ -62,7 +62,7 @@ class Follower {
   [[nodiscard]] std::int64_t moment(std::size_t operation) const {
     return iteration_ * iteration_length() + static_cast<std::int64_t>(operation);
   }
-  /// The operation at that moment has ended when the command of this iteration starts.
+  /// Whether the operation at that moment has ended when the command of this iteration starts.
   [[nodiscard]] bool ended_before(std::int64_t moment, std::size_t command) const {
     return moment == never || moment < order_.operations_ended_before(command) + iteration_ * iteration_length();
   }
@@ -79,8 +79,8 @@ class Follower {
 
   void start() {
     resident_ = initial_ != nullptr;
-    // What `initial` has of a value is good, unless the value is dead then, whatever lies there. That it is so at the
-    // end of an iteration too shows in the second one.
+    // The copies in `initial` are assumed valid, unless the value is dead then. The second iteration checks that this
+    // also holds at the end of an iteration.
     const bool alive = kind_ == TensorKind::persistent || (kind_ == TensorKind::input && available_from_ == 0);
     device_valid_ = resident_ && alive;
     may_be_wanted_ = resident_ && !alive && host_reads_last_value();
@@ -88,7 +88,7 @@ class Follower {
     if (kind_ == TensorKind::persistent) host_valid_ = resident_ ? initial_->host_valid : !is_dead();
   }
 
-  /// Nobody wants the value that is there after the events before next_.
+  /// Whether nothing needs the value that is there after the events before next_.
   [[nodiscard]] bool is_dead() const {
     if (next_ < events_.size()) return events_[next_].event == Event::write || events_[next_].event == Event::given;
     if (kind_ != TensorKind::persistent) return true;
@@ -159,7 +159,7 @@ class Follower {
                        (unordered ? command_at(*last_release_) + " does not wait for it"
                                   : "nothing brings it" +
                                         (last_release_ ? " back after " + command_at(*last_release_) : std::string{})));
-      // Told once: what follows is seen as if it had been there.
+      // Report it once, and continue as if it had been there.
       resident_ = !unordered;
       device_valid_ = supposed_ = true;
     } else if (acquired_ && !order_.command_before_operation(acquired_->command, operation, age(*acquired_))) {
@@ -186,15 +186,15 @@ class Follower {
     last_given_ = moment(operation);
   }
 
-  /// The value is gone for the program; a host that has not got it yet may still get it from the device.
+  /// The value is dead for the program. A host read that is still pending may get it from the device.
   void retire() {
     old_wanted_ = host_waits();
     wanted_ = device_valid_ = host_valid_ = false;
   }
 
   void turn() {
-    // An input that is available from operation 0 turns in give(), at the end of the last operation: what follows
-    // that operation may bring the new value already.
+    // An input that is available from operation 0 changes in give(), at the end of the last operation: commands after
+    // that operation may bring in the new value already.
     if (kind_ == TensorKind::transient || (kind_ == TensorKind::input && available_from_ > 0)) retire();
   }
 
@@ -250,7 +250,7 @@ class Follower {
       host_valid_ = true;
       wanted_ = false;
     } else {
-      old_wanted_ = may_be_wanted_ = false;  // the host copy is that of a newer value
+      old_wanted_ = may_be_wanted_ = false;  // the host copy is of a newer value
     }
   }
 
@@ -298,15 +298,15 @@ class Follower {
   std::int64_t iteration_ = 0;
   std::size_t next_ = 0;  // in events_
   bool resident_ = false;
-  bool supposed_ = false;  // it should be where it is, but it is not
+  bool supposed_ = false;  // it should be resident, but is not
   bool device_valid_ = false;
   bool host_valid_ = false;
-  bool wanted_ = false;         // the host reads the value and no swap_out of it has been
-  bool old_wanted_ = false;     // the same for a value that is dead for the program; only the device has it
-  bool may_be_wanted_ = false;  // old_wanted_ of what initial has; the second iteration knows
+  bool wanted_ = false;         // the host reads the value, and there was no swap_out of it
+  bool old_wanted_ = false;     // the same for a value that is dead for the program and only on the device
+  bool may_be_wanted_ = false;  // old_wanted_ for values in `initial`; decided in the second iteration
   std::int64_t wanted_iteration_ = 0;
-  std::optional<Bytes> offset_;     // none: where initial says
-  std::optional<Issued> acquired_;  // what brought the tensor; none: it is there
+  std::optional<Bytes> offset_;     // none: the place in `initial`
+  std::optional<Issued> acquired_;  // the command that brought the tensor; none: it was there at the beginning
   std::optional<Issued> last_release_;
   std::optional<Issued> last_swap_out_;
   std::int64_t last_use_ = never;  // moments; never: ended with the iteration before the first
@@ -314,7 +314,7 @@ class Follower {
   std::int64_t last_given_ = never;
 };
 
-/// Commands of one tensor must follow one another, or there is no telling what state they leave it in.
+/// Commands of one tensor must have an order; otherwise the resulting state is undefined.
 bool check_command_order(const HappensBefore& order, std::span<const std::uint32_t> commands, Findings& findings) {
   const std::size_t before = findings.count();
   for (std::size_t i = 0; i + 1 < commands.size(); ++i) {

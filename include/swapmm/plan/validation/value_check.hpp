@@ -11,9 +11,9 @@
 
 namespace swapmm::validation {
 
-/// Follows each tensor through two iterations from `initial`: where it is, which of its copies hold its value, and
-/// who may still want it (rules 3 to 6 of docs/formats.md but for addresses). Returns for each tensor whether
-/// nothing was found: then its commands have one order, and each place it takes is given back. Linear.
+/// Follows each tensor through two iterations from `initial`: where it is, which of its copies hold its value, and what
+/// may still need the value (rules 3 to 6 of docs/formats.md, except for addresses). Returns for each tensor whether
+/// nothing was found. In that case its commands have one order, and each place that it takes is given back. Linear.
 [[nodiscard]] std::vector<bool> check_values(const Trace& trace, const Plan& plan, const HappensBefore& order,
                                              const TensorEvents& events, Findings& findings);
 

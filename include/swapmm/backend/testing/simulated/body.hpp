@@ -10,8 +10,8 @@
 
 namespace swapmm::simulated::detail {
 
-/// What a kernel does: a callable taking the number of its phase, kept in place when it is small, so that
-/// launching it allocates nothing.
+/// The body of a kernel: a callable that takes the number of its phase. Small callables are stored in place, so
+/// launching them allocates nothing.
 class Body {
  public:
   static constexpr std::size_t in_place_bytes = 128;
@@ -50,7 +50,7 @@ class Body {
  private:
   struct Actions {
     void (*call)(void* object, int phase);
-    void (*move)(void* from, void* to) noexcept;  // and destroys the source
+    void (*move)(void* from, void* to) noexcept;  // also destroys the source
     void (*destroy)(void* object) noexcept;
   };
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Objects, and how commands get into the queues. device_steps.cpp runs them; checker.cpp watches.
+// Objects, and queueing of commands. device_steps.cpp runs the commands; checker.cpp checks them.
 
 #include <swapmm/backend/testing/simulated/device.hpp>
 
@@ -196,7 +196,7 @@ void Device::Issue::wait_for(const Point& point) {
   ++waits_;
 }
 
-/// Queues it. Everything that can fail has happened.
+/// Queues the command. Everything that can fail has happened before.
 Device::Command& Device::push(Issue& issue, CommandKind kind, std::int64_t start, std::int64_t duration) noexcept {
   Queue& queue = queue_of(issue.queue_);
   Command& command = queue.commands.push_slot();
@@ -302,7 +302,7 @@ Point Device::copy(Issue& issue, CommandKind kind, const Place& place, BlockId h
   command.to = to_device ? place.data : host_bytes;
   command.from = to_device ? host_bytes : place.data;
   const Point point = point_of(issue);
-  // A copy of pageable memory may or may not block the host; nobody may count on either.
+  // A copy of pageable memory may or may not block the host. Callers must not rely on either.
   const bool may_block = options_.order != Order::virtual_time && options_.order != Order::chosen;
   if (may_block && block.kind == HostKind::pageable && order_.coin()) run_until_done(point);
   return point;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How a simulated device moves, and how its host waits.
+// Runs the commands of a simulated device, and lets the host wait.
 
 #include <algorithm>
 #include <cassert>
@@ -60,8 +60,8 @@ Progress Device::done() const {
   return progress;
 }
 
-/// Begins every function of the host: the device may move now. Where the host is about to wait, an enumeration leaves
-/// that to the wait: both ways would count the same runs twice.
+/// Called at the beginning of every function of the host: the device may run steps now. If the host is about to wait,
+/// an enumeration leaves the steps to the wait, because otherwise the same runs would be counted twice.
 void Device::host_calls(bool will_wait) {
   if (in_step_) {
     throw BackendError(BackendError::Kind::failed, -30, "simulated device: called by a kernel that runs on it");
@@ -83,7 +83,7 @@ void Device::check_alive() const {
   if (dead_) throw_loss(dead_);
 }
 
-/// Nothing that is queued runs any more, and every later call of the host says so.
+/// Loses the device: queued work no longer runs, and every later call of the host reports it.
 void Device::die(std::exception_ptr cause) noexcept {
   dead_ = std::move(cause);
   for (Queue& queue : queues_) {
@@ -94,7 +94,7 @@ void Device::die(std::exception_ptr cause) noexcept {
   free_unused();
 }
 
-/// Whether the next command of a queue could move: it was flushed, and what it waits for has ended.
+/// Whether the next command of a queue could run: it was flushed, and everything that it waits for has ended.
 bool Device::ready(Queue& queue) {
   if (queue.commands.empty()) return false;
   if (options_.needs_flush && !in_virtual_time() && queue.commands.head() >= queue.flushed) return false;
@@ -120,7 +120,7 @@ Ready Device::ready_queues(bool host_blocked) {
   return host_blocked && !any(now) ? delayed : now;
 }
 
-/// Waits and records move no bytes, so where choices are enumerated they are none.
+/// Waits and records move no bytes, so they are not choices when interleavings are enumerated.
 void Device::settle() {
   for (bool moved = true; std::exchange(moved, false);) {
     for (const QueueKind kind : all_queues) {
@@ -183,7 +183,7 @@ std::exception_ptr Device::failure_of(QueueKind queue, std::uint64_t sequence) c
   return nullptr;
 }
 
-/// One step while the host waits; false where nothing is queued.
+/// Runs one step while the host waits. Returns false if nothing is queued.
 bool Device::step_any() {
   if (in_virtual_time()) return step_earliest();
   Ready ready = ready_queues(true);
@@ -201,8 +201,8 @@ bool Device::step_any() {
   return true;
 }
 
-/// The whole command with the earliest virtual start. It is ready: what it waits for starts no later and was
-/// issued before it.
+/// Runs the whole command with the earliest virtual start. It is ready, because everything that it waits for starts no
+/// later and was issued before it.
 bool Device::step_earliest() {
   const Command* first = nullptr;
   QueueKind chosen{};
@@ -224,7 +224,7 @@ bool Device::step_earliest() {
   return true;
 }
 
-/// In virtual time, everything that has ended by now has run.
+/// In virtual time: runs everything that has ended by now.
 void Device::run_until_now() {
   const auto ends_by_now = [this](Queue& queue) {
     return !queue.commands.empty() && queue.commands.front().end <= now_;

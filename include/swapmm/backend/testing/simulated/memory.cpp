@@ -11,10 +11,10 @@ namespace swapmm::simulated::detail {
 
 namespace {
 
-/// Enough for any type that a kernel may see in these bytes.
+/// Sufficient alignment for any type in a kernel.
 constexpr std::uint64_t range_alignment = 64;
 
-/// Host memories kept after their release; beyond it the one freed longest ago gives way.
+/// Number of host memories kept after their release. Above it, the one released longest ago is freed.
 constexpr std::size_t most_free_blocks = 64;
 
 std::byte* aligned(std::byte* pointer) {

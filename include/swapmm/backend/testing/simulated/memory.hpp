@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Where the bytes of a simulated device and of its host memories lie. Both keep memory after its release, poisoned,
-// and hand it out again first, so that a use after release meets somebody else's bytes as on a real device.
+// The memory of a simulated device and its host memories. Both keep released memory, poisoned, and reuse it first, so
+// that a use after release finds bytes of another owner, as on a real device.
 
 #include <array>
 #include <cstddef>
@@ -22,23 +22,23 @@ using Progress = std::array<std::uint64_t, queue_count>;
 
 enum class BlockState : std::uint8_t {
   live,
-  released,  ///< by its owner, while queued commands still use it
+  released,  ///< released by its owner, while queued commands still use it
   free,
 };
 
-/// Which block, and which of the blocks that had its number one after the other.
+/// A block number, and the generation of the block among those that had this number.
 struct BlockId {
   std::uint32_t number = 0;
   std::uint32_t generation = 0;
 };
 
-/// What both kinds of memory have in common.
+/// The part that both kinds of memory share.
 struct Block {
-  std::uint64_t size = 0;      ///< asked for
-  std::uint64_t capacity = 0;  ///< occupied
+  std::uint64_t size = 0;      ///< requested size
+  std::uint64_t capacity = 0;  ///< occupied size
   std::uint32_t generation = 0;
   BlockState state = BlockState::free;
-  Progress last_use{};  ///< per queue the last command that uses it, counted from 1
+  Progress last_use{};  ///< for each queue the last command that uses it, counted from 1
 
   [[nodiscard]] bool unused(const Progress& done) const {
     for (std::size_t i = 0; i < queue_count; ++i) {
@@ -54,17 +54,17 @@ struct DeviceBlock : Block {
 
 struct HostBlock : Block {
   std::unique_ptr<std::byte[]> storage;
-  std::uint64_t stored = 0;  ///< bytes in storage, which outlives the blocks it serves
+  std::uint64_t stored = 0;  ///< size of the storage, which is reused for later blocks
   HostKind kind = HostKind::pageable;
   Shadow shadow;
 };
 
-/// One flat range. Of the holes that fit the one freed last is taken, then the lowest.
+/// One flat range. An allocation takes the fitting hole that was freed last, then the lowest one.
 class DeviceHeap {
  public:
   DeviceHeap(Bytes size, Bytes alignment, bool poison);
 
-  /// None where no hole is large enough. `size` is above 0.
+  /// Allocates `size` bytes, which must be above 0. None if no hole is large enough.
   [[nodiscard]] std::optional<std::uint32_t> allocate(std::uint64_t size);
   void free(std::uint32_t number) noexcept;
 
@@ -84,13 +84,13 @@ class DeviceHeap {
   bool poison_;
   std::unique_ptr<std::byte[]> storage_;
   std::byte* range_;
-  std::vector<Hole> holes_;  // by address, never touching each other
+  std::vector<Hole> holes_;  // sorted by address, never adjacent
   std::uint64_t frees_ = 0;
   std::vector<DeviceBlock> blocks_;
   std::vector<std::uint32_t> free_numbers_;
 };
 
-/// Host memories, each with an address of its own.
+/// Host memories, each with its own address.
 class HostHeap {
  public:
   explicit HostHeap(bool poison) : poison_(poison) {}

@@ -13,7 +13,8 @@ namespace swapmm::simulated::detail {
   return x ^ (x >> 31U);
 }
 
-/// A small generator with the same numbers on every platform, which <random>'s distributions do not promise.
+/// A small generator that gives the same numbers on every platform. The distributions of <random> do not guarantee
+/// this.
 class Random {
  public:
   constexpr explicit Random(std::uint64_t seed) : state_(scramble(seed)) {}
@@ -22,7 +23,7 @@ class Random {
     state_ += 0x9E3779B97F4A7C15U;
     return scramble(state_);
   }
-  /// Below `limit`, which is above 0 and small: the bias of the remainder does not matter here.
+  /// A number below `limit`, which must be above 0 and small, so that the bias of the remainder does not matter.
   constexpr std::uint32_t below(std::uint32_t limit) { return static_cast<std::uint32_t>((next() >> 32U) % limit); }
 
  private:

@@ -8,7 +8,7 @@
 
 namespace swapmm::simulated::detail {
 
-/// First in, first out, in memory that is kept and reused. Elements are counted from the first one ever pushed.
+/// A FIFO queue that keeps and reuses its memory. Elements are numbered from the first one ever pushed.
 template <class T>
 class Ring {
  public:
@@ -17,14 +17,14 @@ class Ring {
   [[nodiscard]] std::uint64_t tail() const { return tail_; }  ///< elements pushed so far
   [[nodiscard]] T& front() { return slots_[head_ & mask()]; }
 
-  /// Room for one more; after it the next push_slot() does not throw.
+  /// Reserves memory for one more element, so that the next push_slot() does not throw.
   void reserve_one() {
     if (tail_ - head_ == slots_.size()) grow();
   }
-  /// The slot of the new last element, with what its last use left there. Call reserve_one() first.
+  /// Adds an element and returns its slot, with the content of its last use. Call reserve_one() first.
   T& push_slot() noexcept { return slots_[tail_++ & mask()]; }
   void pop() noexcept { ++head_; }
-  /// Takes back the newest elements, down to an earlier tail().
+  /// Removes the newest elements, back to an earlier tail().
   void truncate(std::uint64_t tail) noexcept { tail_ = tail; }
 
  private:
@@ -36,7 +36,7 @@ class Ring {
     slots_ = std::move(larger);
   }
 
-  std::vector<T> slots_;  // a power of two
+  std::vector<T> slots_;  // size is a power of two
   std::uint64_t head_ = 0;
   std::uint64_t tail_ = 0;
 };

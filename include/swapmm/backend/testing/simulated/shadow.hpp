@@ -10,11 +10,11 @@
 
 namespace swapmm::simulated::detail {
 
-/// Who touches bytes: the three queues, by index(QueueKind), and the host.
+/// The agents that access bytes: the three queues, by index(QueueKind), and the host.
 inline constexpr std::size_t agent_count = queue_count + 1;
 inline constexpr std::size_t host_agent = queue_count;
 
-/// For each agent how many of its actions surely came before (Mattern 1988; Fidge 1988).
+/// A vector clock: for each agent the number of its actions that certainly came before (Mattern 1988; Fidge 1988).
 struct VectorClock {
   std::array<std::uint64_t, agent_count> of{};
 
@@ -23,34 +23,35 @@ struct VectorClock {
   }
 };
 
-/// An access that is not ordered with the new one, and the bytes they share.
+/// A conflict: an access that is not ordered with the new one, and the shared bytes.
 struct Conflict {
   std::size_t agent = 0;
-  std::uint64_t clock = 0;  ///< the agent's own count at that access
+  std::uint64_t clock = 0;  ///< the agent's count of its own actions at that access
   bool was_write = false;
   std::uint64_t begin = 0;
   std::uint64_t end = 0;
 };
 
-/// The last write and the last reads of each byte of a range, to find two accesses of which one writes and neither
-/// surely comes before the other. Only the last ones count, as in FastTrack (Flanagan, Freund 2009): an older one
-/// that conflicts has conflicted before. Accesses come in the order of issue.
+/// The last write and the last reads of each byte of a range. Finds pairs of accesses of which one writes and neither
+/// certainly comes before the other. Only the last accesses are stored, as in FastTrack (Flanagan, Freund 2009): a
+/// conflict with an older one was found before. Accesses are added in issue order.
 class Shadow {
  public:
   /// Forgets everything about [begin, end). Allocates.
   void reset(std::uint64_t begin, std::uint64_t end);
 
-  /// Makes room, so that the next access to exactly these bytes allocates nothing. Splitting does not change what is
-  /// known, so a failed call leaves everything as it was.
+  /// Reserves memory, so that the next access to exactly these bytes allocates nothing. A failed call changes no
+  /// recorded access.
   void prepare(std::uint64_t begin, std::uint64_t end);
 
   struct Access {
     std::uint64_t begin = 0;
     std::uint64_t end = 0;
     bool write = false;
-    std::size_t agent = 0;  ///< whose own count is known.of[agent]
+    std::size_t agent = 0;  ///< the agent of the access; known.of[agent] is its own count
   };
-  /// Notes an access by somebody who knows `known`, and appends to `conflicts`, at most one per other agent.
+  /// Records an access by an agent with the clock `known`. Appends conflicts to `conflicts`, at most one per other
+  /// agent.
   void access(const Access& access, const VectorClock& known, std::vector<Conflict>& conflicts);
 
  private:

@@ -44,7 +44,7 @@ StepOrder::StepOrder(const Options& options)
 }
 
 void StepOrder::begin_call() {
-  // From a device that moves only while the host waits to one that is nearly always done already.
+  // From a device that runs only while the host waits to one that has nearly always finished already.
   switch (eagerness_) {
     case 0: steps_left_ = 0; break;
     case 1: steps_left_ = random_.below(2); break;
@@ -85,7 +85,7 @@ QueueKind StepOrder::any_of(const Ready& ready) {
 }
 
 void StepOrder::draw_change_points() {
-  // PCT wants the number of steps beforehand. It is not known here, so windows of several lengths take turns.
+  // PCT needs the number of steps in advance. It is not known here, so windows of several lengths alternate.
   pct_window_ = 8U << (2 * random_.below(4));
   pct_tick_ = 0;
   for (std::size_t i = 0; i < change_point_count_; ++i) change_points_[i] = random_.below(pct_window_);

@@ -10,15 +10,15 @@
 
 namespace swapmm::planning::packing {
 
-/// Items without a place take the cheapest occupied one; whoever was there looks for another, and is dearer to move
-/// the next time. So the search leaves the places where it would otherwise go in circles. What it has learnt about who
-/// is dear stays from one run to the next.
+/// An ejection search. Items without a place take the cheapest occupied place. The ejected items look for another
+/// place, and their cost to move rises, so the search does not cycle. The costs are kept from one run to the next.
 class Ejection {
  public:
   explicit Ejection(const Shape& shape);
 
-  /// Looks for a packing within `capacity`, from `start` on (no two overlap there; `nowhere`, and what ends above the
-  /// capacity, has no place yet), for `steps` items placed at most. True when all have a place: see offsets().
+  /// Searches for a packing within `capacity`, beginning with `start`. In it no two items overlap; items with
+  /// `nowhere`, or that end above the capacity, have no place yet. Places at most `steps` items. Returns true if all
+  /// have a place: see offsets().
   bool run(const Offsets& start, std::uint64_t capacity, std::uint64_t steps, Budget& budget);
 
   [[nodiscard]] const Offsets& offsets() const { return placed_.offsets(); }

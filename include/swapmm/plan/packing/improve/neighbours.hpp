@@ -8,20 +8,20 @@
 
 namespace swapmm::planning::packing {
 
-/// Who shares a section with whom. Room in proportion to the items; a look costs little more than the neighbours that
-/// it finds.
+/// Finds the items that share a section with an item. Its memory is proportional to the number of items. A query costs
+/// little more than the number of neighbours that it finds.
 class Neighbours {
  public:
   explicit Neighbours(const Shape& shape);
 
-  /// visit(other) once for each other item that takes room and shares a section with `item`.
+  /// Calls visit(other) once for each other item that takes room and shares a section with `item`.
   template <class Visit>
   void for_each(std::uint32_t item, Visit&& visit) const {
     const Shape::Item& own = shape_.items[item];
     for_each_present(own.first, [&](std::uint32_t other) {
       if (other != item) visit(other);
     });
-    // Who begins later, and is not there at the start once more.
+    // Items that begin later, and are not in the first section again.
     const auto begin = [&](std::uint64_t from, std::uint64_t end) {
       for (std::uint32_t k = begin_[from]; k < begin_[end]; ++k) {
         if (!shape_.covers(shape_.items[by_first_[k]], own.first)) visit(by_first_[k]);
@@ -37,7 +37,7 @@ class Neighbours {
   }
 
  private:
-  /// visit(other) for each item that is there in `section`: of those at the mark before it, and those since.
+  /// Calls visit(other) for each item in `section`: items at the mark before it, and those that began since.
   template <class Visit>
   void for_each_present(std::uint32_t section, Visit&& visit) const {
     const std::uint32_t mark = section / stride_;
@@ -52,10 +52,10 @@ class Neighbours {
   }
 
   const Shape& shape_;
-  std::vector<std::uint32_t> by_first_;    ///< items that take room, by their first section
-  std::vector<std::uint32_t> begin_;       ///< per section and one more: where those that begin in it stand there
-  std::uint32_t stride_ = 1;               ///< sections from mark to mark
-  std::vector<std::uint32_t> at_marks_;    ///< who is there at the marks, mark by mark
+  std::vector<std::uint32_t> by_first_;  ///< items that take room, by their first section
+  std::vector<std::uint32_t> begin_;  ///< per section, and the end: position in by_first_ of the items that begin in it
+  std::uint32_t stride_ = 1;          ///< sections from mark to mark
+  std::vector<std::uint32_t> at_marks_;    ///< the items at each mark, mark by mark
   std::vector<std::uint32_t> mark_begin_;  ///< per mark and one more
 };
 

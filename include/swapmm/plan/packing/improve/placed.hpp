@@ -9,9 +9,9 @@
 
 namespace swapmm::planning::packing {
 
-/// Items on their places while they are moved about, as one of them sees those that share a section with it. With some
-/// thousand items, all that are placed stand in order, and a look goes over them with one bit for each; with more of
-/// them, the neighbours are gathered and sorted.
+/// Items with their current places, for queries of the placed neighbours of one item. With up to some thousand items,
+/// all placed items are kept sorted, and a query goes over them with one bit per item. With more items, a query
+/// collects and sorts the neighbours.
 class Placed {
  public:
   struct Range {
@@ -29,16 +29,16 @@ class Placed {
   void clear();
   void place(std::uint32_t item, std::uint64_t offset);
   void remove(std::uint32_t item);
-  /// An offset per item; `nowhere` for those without a place.
+  /// One offset per item; `nowhere` for items without a place.
   [[nodiscard]] const Offsets& offsets() const { return offsets_; }
 
-  /// Looks at the placed neighbours of `item`: ranges() has them by ascending begin, until the next look.
+  /// Queries the placed neighbours of `item`: ranges() has them by ascending begin, until the next query.
   void look(std::uint32_t item);
   [[nodiscard]] const std::vector<Range>& ranges() const { return ranges_; }
   /// The same by ascending end.
   const std::vector<End>& ends();
 
-  /// How many things a look goes over.
+  /// Number of elements that a query goes over.
   [[nodiscard]] std::uint64_t work() const {
     return is_in_order_ ? by_begin_.size() / 4 + ranges_.size() : 8 * ranges_.size();
   }
@@ -54,7 +54,7 @@ class Placed {
   bool is_in_order_;
   std::uint64_t words_per_row_ = 0;
   std::vector<std::uint64_t> neighbour_bits_;  ///< item by item
-  std::vector<Range> by_begin_;                ///< all that are placed, where they stand in order
+  std::vector<Range> by_begin_;                ///< all placed items, if they are kept sorted
   std::vector<End> by_end_;
   std::uint32_t looking_ = 0;
   std::vector<Range> ranges_;

@@ -9,7 +9,7 @@
 
 namespace swapmm::planning::packing {
 
-/// What the searches of one packing may still do, and whom to ask whether they go on.
+/// The remaining effort of the searches of one packing, and the function that may end them.
 class Budget {
  public:
   explicit Budget(const PackingEffort& effort)
@@ -20,7 +20,7 @@ class Budget {
   [[nodiscard]] bool is_spent() const { return steps_left_ == 0 || work_left_ == 0; }
   [[nodiscard]] std::uint64_t steps_left() const { return steps_left_; }
 
-  /// A step is done that looked at `work` things, a few nanoseconds each.
+  /// Counts a step that examined `work` elements, a few nanoseconds each.
   void spend(std::uint64_t work) {
     --steps_left_;
     spend_work(work);

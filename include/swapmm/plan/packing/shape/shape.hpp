@@ -13,16 +13,16 @@ constexpr std::uint64_t nowhere = std::numeric_limits<std::uint64_t>::max();
 
 using Offsets = std::vector<std::uint64_t>;  ///< one per item of a Shape, or `nowhere`
 
-/// The lowest offset for `size` bytes at or above `offset`, such that they cross no multiple of `arena`. Sizes and
-/// arenas are multiples of the alignment, so an offset that is one stays one.
+/// The lowest offset at or above `offset` such that `size` bytes cross no multiple of `arena`. Sizes and arenas are
+/// multiples of the alignment, so an aligned offset stays aligned.
 constexpr std::uint64_t above(std::uint64_t offset, std::uint64_t size, std::uint64_t arena) {
   if (arena == nowhere || offset % arena + size <= arena) return offset;
   return offset - offset % arena + arena;
 }
 
-/// What is left of a problem once what does not matter is gone: sizes are rounded up, and slots are merged into
-/// sections. A section is a set of items that are there together such that none of the other sections has them all:
-/// it begins with an arrival after a departure. Items overlap in slots if and only if they do in sections.
+/// The reduced form of a problem: sizes are rounded up, and slots are merged into sections. A section is a set of items
+/// that are there at the same time, and no other section contains all of them: it begins with an arrival after a
+/// departure. Items overlap in slots if and only if they overlap in sections.
 struct Shape {
   struct Item {
     std::uint64_t size = 0;
@@ -31,7 +31,7 @@ struct Shape {
     std::uint32_t length = 1;  ///< slots
   };
 
-  /// The items of `problem` that `chosen` names, in that order.
+  /// Takes the items of `problem` that are in `chosen`, in that order.
   Shape(const PackingProblem& problem, const std::vector<std::uint32_t>& chosen);
 
   std::vector<Item> items;
@@ -46,12 +46,12 @@ struct Shape {
     return above(offset, size, arena);
   }
 
-  /// True if `item` is there in `section`.
+  /// True if `item` is in `section`.
   [[nodiscard]] bool covers(const Item& item, std::uint32_t section) const {
     return (section >= item.first ? section - item.first : section + (sections - item.first)) < item.count;
   }
 
-  /// visit(section) for each section of `item`.
+  /// Calls visit(section) for each section of `item`.
   template <class Visit>
   void for_each_section(const Item& item, Visit&& visit) const {
     for (std::uint32_t k = 0, section = item.first; k < item.count; ++k) {

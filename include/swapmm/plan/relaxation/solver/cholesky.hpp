@@ -6,7 +6,7 @@
 
 namespace swapmm::planning::relaxation {
 
-/// A symmetric positive semidefinite matrix, dense: only the lower triangle is kept.
+/// A dense symmetric positive semidefinite matrix. Only the lower triangle is stored.
 struct SymmetricMatrix {
   explicit SymmetricMatrix(std::size_t size_) : size(size_), values(size_ * size_, 0.0) {}
 
@@ -21,7 +21,7 @@ struct SymmetricMatrix {
   std::vector<double> values;  ///< row by row
 };
 
-/// Overwrites the matrix with its Cholesky factor. A direction without curvature is left out: its unknown becomes 0.
+/// Overwrites the matrix with its Cholesky factor. Directions without curvature are left out; their unknowns become 0.
 /// Takes size^3 / 3 multiplications.
 void factorize(SymmetricMatrix& matrix);
 

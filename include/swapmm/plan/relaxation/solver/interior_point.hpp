@@ -9,10 +9,10 @@ namespace swapmm::planning::relaxation {
 
 struct InteriorPointLimits {
   int iterations = 60;
-  double tolerance = 1e-5;  ///< of the objective, in units of the program
+  double tolerance = 1e-5;  ///< tolerance of the objective, in units of the program
 };
 
-/// The prices are not negative, and about those of an optimum; nothing is promised of them.
+/// The solution. Prices are not negative and approximately those of an optimum, without a guarantee.
 struct ProgramSolution {
   std::vector<double> room;     ///< per group, of OptionBlock::room x amount
   std::vector<double> in;       ///< per group, of time for copies in, or of the link with half duplex
@@ -25,8 +25,8 @@ struct ProgramSolution {
 };
 
 /// Mehrotra's predictor-corrector method ("On the implementation of a primal-dual interior point method", 1992). Each
-/// iteration takes some passes over the options and one factorization of about three rows for each group. Where
-/// numbers run out of range it ends with the last that were in it.
+/// iteration takes some passes over the options and one factorization of about three rows per group. If numbers leave
+/// their range, the last valid ones are the result.
 [[nodiscard]] ProgramSolution solve_program(const CoarseProgram& program, const InteriorPointLimits& limits = {});
 
 }  // namespace swapmm::planning::relaxation

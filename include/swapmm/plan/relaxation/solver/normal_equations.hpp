@@ -20,7 +20,7 @@ class NormalEquations {
  public:
   explicit NormalEquations(const ProgramMatrix& matrix) : matrix_(matrix), left_(matrix.rows()) {}
 
-  /// About the options, and for each block the square of the rows that it touches.
+  /// Takes about the number of options, and for each block the square of the rows that it touches.
   void set_weights(const std::vector<double>& d);
   /// Overwrites r with y, and q with v.
   void solve(std::vector<double>& r, std::vector<double>& q) const;
@@ -39,7 +39,7 @@ class NormalEquations {
   SymmetricMatrix left_;
   std::vector<double> sums_;                   ///< per block, of B d B'
   std::vector<std::vector<Entry>> couplings_;  ///< per block its column of A d B'
-  // Weights of the block at hand:
+  // Weights of the current block:
   std::size_t outs_ = 0;
   std::size_t ins_ = 0;
   std::size_t rows_ = 0;

@@ -7,16 +7,15 @@
 
 namespace swapmm::planning::relaxation {
 
-/// Copies that are split among options: each one a group `out` in which they go to the host, and a group `in` in which
-/// they come back, `out` not after `in`. Over the rows between the two their room is free, those of both groups
-/// included if they can be. Groups count on where they
-/// pass the iteration's end.
+/// A block of copies that are split among options. Each option has a group `out` in which they go to the host, and a
+/// group `in` in which they come back, with `out` not after `in`. Over the rows between the two their room is free,
+/// including the rows of both groups if possible. Group numbers continue beyond the iteration's end.
 struct OptionBlock {
-  static constexpr int none = -1;  ///< of `out`: the host has the value; of `in`: it stays
+  static constexpr int none = -1;  ///< as `out`: the host has the value; as `in`: it stays
 
   double amount = 0;            ///< time of the copies in
-  double room = 0;              ///< room that they free, for a unit of that time
-  double write = 0;             ///< time of the copies out, likewise
+  double room = 0;              ///< room that they free per unit of that time
+  double write = 0;             ///< time of the copies out per unit of that time
   bool is_clean = false;        ///< no copy out
   bool may_stay = false;        ///< "nothing" is an option
   bool may_only_write = false;  ///< a copy out alone is an option
@@ -27,10 +26,10 @@ struct OptionBlock {
   std::size_t options = 0;
 };
 
-/// The linear program over groups of parts: which options the blocks take so that the stalls are least.
+/// The linear program over groups of parts: which options should the blocks take to minimize the stalls?
 ///
 ///     minimise   sum of stall
-///     room:      sum of room freed over row g       >= excess of g     where that is above 0
+///     room:      sum of room freed over row g       >= excess of g     if that is above 0
 ///     in:        copies in in g                     <= duration + stall of g
 ///     out:       copies out in g                    <= duration + stall of g
 ///     block:     its options                         = amount
@@ -40,7 +39,7 @@ struct CoarseProgram {
   bool half_duplex = false;
   std::vector<double> duration;  ///< per group
   std::vector<double> excess;    ///< per group, in units of OptionBlock::room x amount
-  /// Per group whether its row lies at its start: then no copy out of this group comes in time for it.
+  /// For each group whether its row is at its start. If so, no copy out of this group is in time for it.
   std::vector<bool> starts_with_row;
   std::vector<OptionBlock> blocks;
   std::size_t options = 0;
@@ -52,8 +51,8 @@ struct CoarseProgram {
   }
 };
 
-/// Calls visit(option, out, in, first_row, last_row) for each option of the block, in the order of the list; rows are
-/// none where first_row is above last_row.
+/// Calls visit(option, out, in, first_row, last_row) for each option of the block, in the order of the list. There are
+/// no rows if first_row is above last_row.
 template <class Visit>
 void for_each_option(const CoarseProgram& program, const OptionBlock& block, Visit&& visit) {
   std::size_t option = block.first_option;
@@ -85,7 +84,7 @@ void for_each_option(const CoarseProgram& program, const OptionBlock& block, Vis
   return count;
 }
 
-/// Numbers the block's options behind those there are.
+/// Numbers the block's options after the existing ones.
 inline void add_block(CoarseProgram& program, OptionBlock block) {
   block.first_option = program.options;
   block.options = count_options(program, block);

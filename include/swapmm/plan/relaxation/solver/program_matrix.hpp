@@ -9,10 +9,10 @@
 namespace swapmm::planning::relaxation {
 
 /// A CoarseProgram in equality form: minimise cost x with A x = rows, B x = amounts of the blocks, x >= 0. The unknowns
-/// are the options, then the stall, the time left over for copies in, and for copies out, of each group, then what more
-/// room than needed is freed at each room row, and what is missing there. That is so dear that nothing is missing if it
-/// can be helped; it keeps prices of room in bounds where all that can go must. A row is room, or copies in or out of a
-/// group.
+/// are the options; then for each group the stall, and the time left for copies in and for copies out; then for each
+/// room row the excess room and the missing room. Missing room is so expensive that it is used only if there is no
+/// other way; it bounds the prices of room if everything that can go must go. A row is the room, the copies in or the
+/// copies out of a group.
 class ProgramMatrix {
  public:
   explicit ProgramMatrix(const CoarseProgram& program);
@@ -32,7 +32,7 @@ class ProgramMatrix {
     return program_.options + (program_.half_duplex ? 2U : 3U) * groups_ + room;
   }
   [[nodiscard]] std::size_t missing(std::size_t room) const { return surplus(room) + rooms_; }
-  // Rows of a group; -1: it has no room row. Groups may be those of the next iteration.
+  // Rows of a group; -1 if it has no room row. Groups may belong to the next iteration.
   [[nodiscard]] int room_row(int group) const { return room_row_[static_cast<std::size_t>(group) % groups_]; }
   [[nodiscard]] std::size_t in_row(int group) const { return rooms_ + static_cast<std::size_t>(group) % groups_; }
   [[nodiscard]] std::size_t out_row(int group) const { return in_row(group) + (program_.half_duplex ? 0 : groups_); }

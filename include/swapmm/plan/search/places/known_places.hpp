@@ -11,11 +11,11 @@
 
 namespace swapmm::planning {
 
-/// Where the stays of a plan lay, for the packing of a similar one: the stays of a tensor are told apart by the gap
-/// they begin in, give or take.
+/// The places of the stays of a plan, for the packing of a similar plan. The stays of a tensor are identified by
+/// approximately the gap in which they begin.
 class KnownPlaces {
  public:
-  /// One per stay, as pack_towards() takes them; empty where nothing is known.
+  /// One offset per stay, for pack_towards(); empty if nothing is known.
   [[nodiscard]] std::vector<Bytes> of(const std::vector<Stay>& stays) const;
   void remember(const std::vector<Stay>& stays, const std::vector<Bytes>& offsets);
 

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include <swapmm/base/bytes.hpp>
+#include <swapmm/plan/planner_options.hpp>
 #include <swapmm/plan/problem/overlap_ledger.hpp>
 #include <swapmm/plan/schedule/absence_stays.hpp>
 #include <swapmm/plan/schedule/schedule.hpp>
@@ -21,7 +22,7 @@ namespace swapmm::planning {
 class PlaceFilling {
  public:
   /// `offsets`: of stays_of(ledger). Those that end above the budget are none. Changes the decisions in `ledger`.
-  PlaceFilling(OverlapLedger& ledger, std::span<const Bytes> offsets);
+  PlaceFilling(OverlapLedger& ledger, std::span<const Bytes> offsets, const PlaceOptions& options = {});
 
   /// Places for those that have none; what finds no place goes out wherever it can. False where that does not suffice,
   /// or takes more than so many looks().
@@ -69,6 +70,8 @@ class PlaceFilling {
   void look_around(const Guest& guest);
 
   OverlapLedger& ledger_;
+  double dearer_each_time_;
+  std::size_t homeless_factor_;
   std::uint32_t slots_;
   PlaceBoard board_;
   std::vector<Guest> guests_;

@@ -18,7 +18,7 @@
 
 namespace swapmm::planning {
 
-/// Who is away when, what goes to the host when, and where everybody lies.
+/// Decisions with places: who is away when, what goes to the host when, and the places of all stays.
 struct PlacedDecisions {
   std::vector<Absence> absences;  ///< as a ledger has them
   std::vector<Version> versions;  ///< as the ledger has them
@@ -33,37 +33,37 @@ struct PlacedDecisions {
   }
 };
 
-/// Makes a packed plan faster with everybody in a place (PlaceFilling): tensors stay in the room that the packing left
-/// over, and those that are copied get the gaps that SwapTiming gives them for these decisions, as far as there is
-/// room.
+/// Makes a packed plan faster while every stay has a place (PlaceFilling). Tensors stay in the room that the packing
+/// left, and copied tensors get the gaps that SwapTiming gives them for these decisions, as far as there is room.
 class PlaceSearch {
  public:
   struct Effort {
-    std::size_t moves = 0;    ///< of others, for one that looks for a place
+    std::size_t moves = 0;    ///< moves of others, for one stay that looks for a place
     std::uint64_t looks = 0;  ///< PlaceFilling::looks() in one run
   };
-  /// Asked now and then; where it says true, a run ends.
+  /// Called now and then; if it returns true, the run ends.
   using IsEnough = std::function<bool()>;
 
-  PlaceSearch(OverlapLedger& ledger, SwapTiming& timing, BestPlan& best);
+  PlaceSearch(OverlapLedger& ledger, SwapTiming& timing, BestPlan& best, const PlaceOptions& options = {});
 
-  /// From the decisions in the ledger, with `offsets` (of its stays_of(); those above the budget are none). The first
-  /// to stay are those that are not away in `wished_away`, decisions that are fast but do not pack. Offers what it
-  /// finds to the best plan. Changes the decisions in ledger and timing, and the limits in timing.
+  /// Starts from the decisions in the ledger, with `offsets` for its stays_of() (offsets above the budget are no
+  /// places). Tensors that are not away in `wished_away`, which are fast decisions that do not pack, are the first to
+  /// stay. Offers the results to the best plan. Changes the decisions in ledger and timing, and the limits in timing.
   void run(std::span<const Bytes> offsets, const std::vector<char>& wished_away, const Effort& effort,
            const IsEnough& is_enough);
 
-  /// What the last run made the best plan of, if it did.
+  /// The decisions of the best plan, if the last run made it.
   [[nodiscard]] std::optional<PlacedDecisions> take_found() { return std::exchange(found_, std::nullopt); }
 
   struct Tries {
-    std::size_t tries = 0;    ///< each of the price of a simulation, and of its looks
-    std::uint64_t looks = 0;  ///< PlaceFilling::looks() in all
+    std::size_t tries = 0;                        ///< each of the price of a simulation, and of its looks
+    std::uint64_t looks = 0;                      ///< PlaceFilling::looks() in all
+    std::vector<double> times_in_hand{1.0, 3.0};  ///< each is tried
   };
-  /// For the day when copies take longer than they should: tensors return earlier than they need to, as far as there is
-  /// room and the plan gets no slower. Where it does, those that are on their way where it is first late return as
-  /// before, and it is tried again. What comes of these decisions takes the best plan's place if it is as good. Others
-  /// keep their places, and go to the host as before.
+  /// Prepares for copies that take longer than expected: tensors return earlier than they need to, as far as there is
+  /// room and the plan does not get slower. If it does, tensors that are on their way when it is first late return as
+  /// before, and it is tried again. The result replaces the best plan if it is as good. Other stays keep their places,
+  /// and values go to the host as before.
   void return_earlier(PlacedDecisions placed, const Tries& tries);
 
  private:
@@ -89,6 +89,7 @@ class PlaceSearch {
   OverlapLedger& ledger_;
   SwapTiming& timing_;
   BestPlan& best_;
+  PlaceOptions options_;
   Effort effort_;
   const IsEnough* is_enough_ = nullptr;
   std::optional<PlacedDecisions> found_;

@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include <swapmm/plan/planner_options.hpp>
 #include <swapmm/plan/relaxation/lower_bound.hpp>
 #include <swapmm/plan/search/timing/swap_timing.hpp>
 
@@ -24,10 +25,11 @@ struct AwayDecision {
 /// Searches decisions by SwapTiming: first those that round the relaxed problem's solution, then their neighbours.
 class AwaySearch {
  public:
-  AwaySearch(SwapTiming& timing, const RelaxedSwaps& relaxed);
+  AwaySearch(SwapTiming& timing, const RelaxedSwaps& relaxed, const RoundingOptions& rounding,
+             const AnnealingOptions& annealing);
 
-  /// The best decisions that round the relaxed solution, at several thresholds. False where there are none within the
-  /// limits: one bundle alone is above them.
+  /// The best decisions that round the relaxed solution, at several thresholds. False if there are none within the
+  /// limits (one bundle alone is above them), or no threshold is given.
   [[nodiscard]] bool round_relaxed();
   /// The decisions found so far, made to fit the limits of the timing as they are now.
   [[nodiscard]] bool fit_again();
@@ -55,6 +57,8 @@ class AwaySearch {
 
   SwapTiming& timing_;
   const RelaxedSwaps& relaxed_;
+  const RoundingOptions& rounding_;
+  const AnnealingOptions& annealing_;
   std::vector<double> wish_;             ///< per absence: the larger, the rather it is away
   std::vector<std::uint32_t> free_;      ///< absences that are decided: all but arrivals
   std::vector<std::uint32_t> by_first_;  ///< free_, by the operation they begin at

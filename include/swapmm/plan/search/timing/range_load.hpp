@@ -7,18 +7,18 @@
 
 namespace swapmm::planning {
 
-/// A number per operation of the circle; ranges are added to, and their largest number is asked for, in log(n).
-/// A segment tree whose nodes keep what was added to the whole of them.
+/// A number per operation of the circle. Adds to ranges and finds their largest number in log(n). A segment tree whose
+/// nodes keep what was added to all of their operations.
 class RangeLoad {
  public:
   explicit RangeLoad(const std::vector<std::int64_t>& values);
 
   /// Adds to the operations from `first` to below `end`; those at or above n are operation - n.
   void add(std::uint32_t first, std::uint32_t end, std::int64_t amount);
-  /// The largest number in that range, which is not empty.
+  /// The largest number in the range, which must not be empty.
   [[nodiscard]] std::int64_t most(std::uint32_t first, std::uint32_t end) const;
   [[nodiscard]] std::int64_t at(std::uint32_t operation) const;
-  /// The first operation of that range whose number is above `most`, counted like `first`; `end` where there is none.
+  /// The first operation of the range whose number is above `most`, counted like `first`; `end` if there is none.
   [[nodiscard]] std::uint32_t until_above(std::uint32_t first, std::uint32_t end, std::int64_t most) const;
 
  private:

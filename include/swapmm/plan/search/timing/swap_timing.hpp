@@ -10,17 +10,17 @@
 
 namespace swapmm::planning {
 
-/// From the decision who is away over which absence to when everything moves, and what time an iteration takes: one
-/// pass in about (operations + absences) x log(absences).
+/// Computes from the decisions on who is away over which absence when everything moves, and how long an iteration
+/// takes. One pass takes about (operations + absences) x log(absences).
 ///
 /// A pass starts from a guess of when operations end. Values go to the host in the order in which their room can be
-/// given back, each as soon as it is written; tensors return in the order of their use, each as soon as the link is
-/// done with those before it and there is room until the use. That gives each command its gap; then the iteration is
-/// run through with these orders, where bytes are free as soon as enough has been released (places are not looked at),
-/// and the ends of its operations are the guess for the next pass.
+/// given back, each as soon as it is written. Tensors return in the order of their use, each as soon as the link has
+/// finished the copies before it and there is room until the use. This gives each command its gap. Then the iteration
+/// is simulated with these orders. Bytes are free as soon as enough has been released; places are not considered. The
+/// ends of its operations are the guess for the next pass.
 class SwapTiming {
  public:
-  /// Nobody is away but inputs before they arrive.
+  /// Begins with decisions in which only inputs are away, before they arrive.
   explicit SwapTiming(OverlapLedger& ledger);
 
   [[nodiscard]] std::size_t absences() const { return away_.size(); }
@@ -34,34 +34,34 @@ class SwapTiming {
   [[nodiscard]] const OverlapLedger& ledger() const { return ledger_; }
 
   [[nodiscard]] const std::vector<char>& away() const { return away_; }
-  /// Over an absence that is no arrival the tensor goes out, or stays.
+  /// Lets the tensor go out or stay over an absence, which must not be an arrival.
   void set_away(std::uint32_t absence, bool away);
   void set_away(const std::vector<char>& away);
 
   [[nodiscard]] std::int64_t bundle(std::uint32_t operation) const { return bundles_[operation]; }
 
-  /// Bytes that an operation may hold, at most the budget; and how many more the decisions make it hold (0: none).
+  /// The bytes that an operation may hold (at most the budget), and how many more the decisions make it hold (0: none).
   [[nodiscard]] std::int64_t limit(std::uint32_t operation) const { return limits_[operation]; }
   [[nodiscard]] const std::vector<std::int64_t>& limits() const { return limits_; }
   void set_limit(std::uint32_t operation, std::int64_t bytes);
   [[nodiscard]] std::int64_t overrun(std::uint32_t operation) const { return overruns_.at(operation); }
   [[nodiscard]] std::int64_t largest_overrun() const { return overruns_.most(0, operations_); }
-  /// Whether there is room for the tensor to stay over that absence.
+  /// Whether there is room for the tensor to stay over the absence.
   [[nodiscard]] bool has_room_for(std::uint32_t absence) const;
 
-  /// The guess of the first pass: nanoseconds from each operation's start to the next one's.
+  /// Sets the guess for the first pass: nanoseconds from each operation's start to the next one's.
   void guess(std::span<const double> times);
-  /// The guess of another pass, as kept().
+  /// Sets the guess of another pass, from kept().
   void guess(const std::vector<double>& ends, double iteration);
   [[nodiscard]] const std::vector<double>& ends() const { return ends_; }
   [[nodiscard]] double iteration() const { return iteration_; }
 
-  /// One pass; no operation may be over its limit. Nanoseconds of the iteration.
+  /// Runs one pass. No operation may be over its limit. Returns the time of the iteration in nanoseconds.
   double pass();
 
-  /// After a pass: returning tensors reserve their room as late as they can without being late, by the times of that
-  /// pass; `margin` is how much longer each copy is taken to be. What is reserved late packs more easily, and a copy
-  /// still starts as soon as its bytes are free.
+  /// After a pass: lets returning tensors reserve their room as late as they can without being late, by the times of
+  /// that pass. `margin` is added to the length of each copy. Late reservations pack more easily, and a copy still
+  /// starts as soon as its bytes are free.
   void reserve_late(double margin);
 
   /// Writes the decisions and gaps of the last pass into the ledger, for stays_of().
