@@ -10,6 +10,7 @@
 #include <type_traits>
 #include <utility>
 
+#include <swapmm/base/export.hpp>
 #include <swapmm/base/result.hpp>
 #include <swapmm/ir/trace.hpp>
 #include <swapmm/plan/machine.hpp>
@@ -31,7 +32,7 @@ concept PlannerCallable =
 /// a note in the report, and the program goes on without that plan. It runs on the thread that plans
 /// (SchedulerOptions::planning). With Planning::deferred that may be several threads, and then it may be called by two
 /// of them at the same time.
-class PlannerChoice {
+class SWAPMM_EXPORT PlannerChoice {
  public:
   /// @{
   /// One of planners() by its name. An unknown name is a Problem when a plan is to be made.
