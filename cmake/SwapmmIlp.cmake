@@ -21,15 +21,17 @@ if(NOT SWAPMM_CBC_FOUND)
   return()
 endif()
 
-add_library(swapmm_ilp ${SWAPMM_ILP_SOURCES})
-add_library(swapmm::ilp ALIAS swapmm_ilp)
-target_sources(swapmm_ilp PUBLIC FILE_SET HEADERS BASE_DIRS include FILES ${SWAPMM_ILP_HEADERS})
-set_target_properties(swapmm_ilp PROPERTIES
-  EXPORT_NAME ilp
-  CXX_EXTENSIONS OFF
-  POSITION_INDEPENDENT_CODE ON
-  VERSION ${PROJECT_VERSION}
-  SOVERSION ${PROJECT_VERSION_MAJOR}.${PROJECT_VERSION_MINOR})
-target_link_libraries(swapmm_ilp PUBLIC swapmm::swapmm PRIVATE PkgConfig::SWAPMM_CBC)
-swapmm_warnings_for(swapmm_ilp)
+swapmm_add_library(swapmm_ilp ilp BASE include SOURCES ${SWAPMM_ILP_SOURCES} HEADERS ${SWAPMM_ILP_PUBLIC_HEADERS})
+swapmm_library_builds_on_core(swapmm_ilp)
+swapmm_library_needs(swapmm_ilp PRIVATE PkgConfig::SWAPMM_CBC)
+# It uses planners' internals, pure functions that a shared core hides. Then it has a copy of its own, hidden as well.
+# The core comes first on the linker's command line, so that only what is hidden there is taken from the copy.
+get_target_property(type swapmm_ilp TYPE)
+if(type STREQUAL "SHARED_LIBRARY")
+  target_link_libraries(swapmm_ilp PRIVATE swapmm_internals)
+  if(NOT APPLE AND NOT WIN32)
+    target_link_options(swapmm_ilp PRIVATE -Wl,--exclude-libs,ALL)
+  endif()
+endif()
 swapmm_install_component(ilp swapmm_ilp)
+swapmm_installed_headers(PUBLIC ${SWAPMM_ILP_PUBLIC_HEADERS})

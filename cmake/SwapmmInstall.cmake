@@ -6,6 +6,17 @@ include(CMakePackageConfigHelpers)
 
 set(package_folder ${CMAKE_INSTALL_LIBDIR}/cmake/swapmm)
 
+# Which headers of a component are for programs, and which are there because templates need them; paths from the root.
+function(swapmm_installed_headers)
+  cmake_parse_arguments(arg "" "FOLDER" "PUBLIC;TEMPLATE" ${ARGN})
+  foreach(kind IN ITEMS PUBLIC TEMPLATE)
+    if(arg_FOLDER)
+      list(TRANSFORM arg_${kind} PREPEND "${arg_FOLDER}/")
+    endif()
+    set_property(GLOBAL APPEND PROPERTY SWAPMM_ALL_${kind}_HEADERS ${arg_${kind}})
+  endforeach()
+endfunction()
+
 macro(swapmm_install_component name target)
   set(export swapmm-${name}-targets)
   install(TARGETS ${target} EXPORT ${export} FILE_SET HEADERS)

@@ -15,7 +15,7 @@ macro(swapmm_files folder)
 endmacro()
 
 swapmm_files(include/swapmm
-  HEADERS error layout memory_manager operation options report scheduler swapmm tensor version
+  HEADERS error fwd layout memory_manager operation options report scheduler swapmm tensor version
   SOURCES scheduler)
 swapmm_files(include/swapmm/backend
   HEADERS backend device_choice
@@ -24,10 +24,10 @@ swapmm_files(include/swapmm/backend/testing
   HEADERS call_site fault_plan fault_state faulty simulated
   SOURCES simulated)
 swapmm_files(include/swapmm/backend/testing/simulated
-  HEADERS body device memory options pattern random ring shadow step_order
+  HEADERS body device memory options pattern random ring shadow step_order touch
   SOURCES checker device device_steps memory shadow step_order)
 swapmm_files(include/swapmm/base
-  HEADERS bytes error ids result)
+  HEADERS bytes error export ids result)
 swapmm_files(include/swapmm/base/text
   HEADERS figures utf8
   SOURCES figures utf8)
@@ -99,14 +99,15 @@ swapmm_files(include/swapmm/runtime/book
   HEADERS compiled_plan plan_case planning_task program_book stopwatch
   SOURCES compiled_plan planning_task program_book program_book_times)
 swapmm_files(include/swapmm/runtime/core
-  HEADERS budget_change capturing core course entry failures host_access measuring parts)
+  HEADERS budget_change core failures gate host_access iteration_capture observation plan_controller round_measurement
+    running_operation session session_state tensor_registry)
 swapmm_files(include/swapmm/runtime/moves
-  HEADERS access_check demand follower)
+  HEADERS access_check demand followed_log plan_executor plan_start role_binding round_clock)
 swapmm_files(include/swapmm/runtime/observe
   HEADERS log plan_match program recorder
   SOURCES program)
 swapmm_files(include/swapmm/runtime/order
-  HEADERS around clock timeline)
+  HEADERS backend_scopes clock timeline)
 swapmm_files(include/swapmm/runtime/timing
   HEADERS link_estimate profiler round_times sampler
   SOURCES link_estimate)
@@ -140,3 +141,41 @@ function(swapmm_require_listed pattern)
 endfunction()
 swapmm_require_listed(*.h* ${SWAPMM_HEADERS} ${SWAPMM_ILP_HEADERS})
 swapmm_require_listed(*.cpp ${SWAPMM_SOURCES} ${SWAPMM_ILP_SOURCES})
+
+# The public boundary. Only these two lists are installed. A header of the first list is for programs: it is documented,
+# and stays as docs/versions.md promises. A header of the second list is internal: templates of the first list need it.
+# tests/structure/boundary.py checks both lists against the includes.
+set(SWAPMM_PUBLIC_HEADERS)
+
+# swapmm_public(FOLDER NAME...): names without suffix.
+macro(swapmm_public folder)
+  foreach(name IN ITEMS ${ARGN})
+    list(APPEND SWAPMM_PUBLIC_HEADERS ${folder}/${name}.hpp)
+  endforeach()
+endmacro()
+
+swapmm_public(include/swapmm error fwd layout memory_manager operation options report scheduler swapmm tensor version)
+swapmm_public(include/swapmm/base bytes error export ids result)
+swapmm_public(include/swapmm/ir graph limits liveness profile trace)
+swapmm_public(include/swapmm/formats dot machine_json plan_json profile_events profile_svg trace_json)
+swapmm_public(include/swapmm/plan
+  bound explain machine packing plan planner planners predicted_profile simulate stalls step_times validate)
+swapmm_public(include/swapmm/interface options report)
+swapmm_public(include/swapmm/backend backend device_choice)
+swapmm_public(include/swapmm/backend/testing call_site fault_plan faulty simulated)
+swapmm_public(include/swapmm/backend/testing/simulated options pattern touch)
+list(APPEND SWAPMM_PUBLIC_HEADERS include/swapmm/kernel.h)
+set(SWAPMM_ILP_PUBLIC_HEADERS include/swapmm/plan/ilp.hpp)
+
+# Templates need all other headers of these rooms.
+set(SWAPMM_TEMPLATE_HEADERS ${SWAPMM_HEADERS})
+list(FILTER SWAPMM_TEMPLATE_HEADERS INCLUDE REGEX "^include/swapmm/(runtime|backend/testing)/")
+list(REMOVE_ITEM SWAPMM_TEMPLATE_HEADERS ${SWAPMM_PUBLIC_HEADERS})
+
+set(not_headers ${SWAPMM_PUBLIC_HEADERS} ${SWAPMM_TEMPLATE_HEADERS} ${SWAPMM_ILP_PUBLIC_HEADERS})
+list(REMOVE_ITEM not_headers ${SWAPMM_HEADERS} ${SWAPMM_ILP_HEADERS})
+if(not_headers)
+  list(JOIN not_headers "\n  " not_headers)
+  message(FATAL_ERROR "cmake/SwapmmSources.cmake: the lists of installed headers name what is no header of the library:\n"
+    "  ${not_headers}")
+endif()

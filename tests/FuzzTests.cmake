@@ -22,9 +22,14 @@ unset(CMAKE_REQUIRED_FLAGS)
 # Where the rest of the library is not, the readers and what checks a text's contents are compiled so that libFuzzer sees
 # which of their branches an input takes.
 if(SWAPMM_HAS_LIBFUZZER AND NOT all_counted)
-  set(readers ir/json_follower ir/json_reader ir/trace ir/trace_json plan/machine plan/machine_json plan/plan_json
-    plan/validator)
+  set(readers formats/json/follower formats/json/reader formats/machine_json formats/plan_json formats/trace_json
+    ir/trace plan/machine plan/validation/validator)
   list(TRANSFORM readers REPLACE "(.+)" "${PROJECT_SOURCE_DIR}/include/swapmm/\\1.cpp")
+  foreach(reader IN LISTS readers)
+    if(NOT EXISTS ${reader})
+      message(FATAL_ERROR "tests/FuzzTests.cmake: there is no ${reader}")
+    endif()
+  endforeach()
   set_source_files_properties(${readers} TARGET_DIRECTORY swapmm PROPERTIES COMPILE_OPTIONS -fsanitize=fuzzer-no-link)
 endif()
 
@@ -34,7 +39,7 @@ function(swapmm_add_fuzz_target name)
   set(program swapmm_fuzz_${name})
   add_executable(${program} fuzz/${name}.cpp ${arg_UNPARSED_ARGUMENTS})
   target_include_directories(${program} PRIVATE ${CMAKE_CURRENT_SOURCE_DIR})
-  target_link_libraries(${program} PRIVATE swapmm::swapmm)
+  target_link_libraries(${program} PRIVATE swapmm_internals)
   swapmm_warnings_for(${program})
   if(all_counted OR (arg_READER AND SWAPMM_HAS_LIBFUZZER))
     target_link_options(${program} PRIVATE -fsanitize=fuzzer)
@@ -56,7 +61,7 @@ endfunction()
 # Which steps a numeric solver takes tells the fuzzer nothing, and counting them would take most of its time.
 if(all_counted)
   set(numeric cholesky interior_point normal_equations program_matrix)
-  list(TRANSFORM numeric REPLACE "(.+)" "${PROJECT_SOURCE_DIR}/include/swapmm/plan/\\1.cpp")
+  list(TRANSFORM numeric REPLACE "(.+)" "${PROJECT_SOURCE_DIR}/include/swapmm/plan/relaxation/solver/\\1.cpp")
   set_source_files_properties(${numeric} TARGET_DIRECTORY swapmm PROPERTIES COMPILE_OPTIONS
     "-fno-sanitize=fuzzer-no-link;-U_GLIBCXX_ASSERTIONS")
 endif()

@@ -2,4 +2,4 @@
 # The planner that COIN-OR Cbc solves. A program of its own: it provides the planner to the whole process.
 
 swapmm_add_tests(ilp)
-target_link_libraries(swapmm_ilp_tests PRIVATE swapmm::ilp)
+target_link_libraries(swapmm_ilp_tests PRIVATE swapmm_ilp_internals)

@@ -5,6 +5,7 @@
 #include <array>
 #include <charconv>
 #include <cstddef>
+#include <functional>
 #include <optional>
 #include <utility>
 
@@ -81,12 +82,51 @@ Result<Buffer> read_buffer(std::string_view text, std::size_t line, const Column
   return Buffer{*fields[0], numbers[1], numbers[2], Bytes{numbers[3]}};
 }
 
+/// The id in a line that read_buffer() found good.
+std::string_view id_of(std::string_view line, const Columns& columns) {
+  CsvFields fields(line);
+  for (std::size_t column = 0; column < columns[0]; ++column) (void)fields.next();
+  return fields.next().value_or(std::string_view{});
+}
+
 /// Without its end; takes it off `rest`.
 std::string_view next_line(std::string_view& rest) {
   const std::size_t end = rest.find('\n');
   const std::string_view line = rest.substr(0, end);
   rest.remove_prefix(end == std::string_view::npos ? rest.size() : end + 1);
   return line;
+}
+
+/// The first line whose id stands in an earlier line, too. `begins` says where in the text each buffer's line begins.
+std::optional<Problem> find_repeated_id(std::string_view text, const Columns& columns,
+                                        const std::vector<std::uint32_t>& begins) {
+  const auto id = [&](std::size_t i) {
+    std::string_view rest = text.substr(begins[i]);
+    return id_of(next_line(rest), columns);
+  };
+  // A part of the hash before the buffer's number: most pairs are put in order without a look at their ids, and a
+  // buffer takes 8 bytes.
+  constexpr std::uint64_t number_bits = 0xFFFFFFFFU;
+  std::vector<std::uint64_t> keys(begins.size());
+  for (std::size_t i = 0; i < keys.size(); ++i) keys[i] = (std::hash<std::string_view>{}(id(i)) & ~number_bits) | i;
+  const auto number = [](std::uint64_t key) { return static_cast<std::size_t>(key & number_bits); };
+  std::sort(keys.begin(), keys.end(), [&](std::uint64_t a, std::uint64_t b) {
+    if ((a & ~number_bits) != (b & ~number_bits)) return a < b;
+    const int order = id(number(a)).compare(id(number(b)));
+    return order != 0 ? order < 0 : a < b;
+  });
+  std::optional<std::pair<std::size_t, std::size_t>> first;  // the repetition, and the buffer before it with that id
+  for (std::size_t i = 1; i < keys.size(); ++i) {
+    const std::size_t earlier = number(keys[i - 1]);
+    const std::size_t later = number(keys[i]);
+    if ((!first || later < first->first) && id(earlier) == id(later)) first = {later, earlier};
+  }
+  if (!first) return std::nullopt;
+  const auto line = [&](std::size_t i) {
+    return static_cast<std::size_t>(std::count(text.begin(), text.begin() + begins[i], '\n')) + 1;
+  };
+  return at_line(line(first->first), "id: \"" + std::string(id(first->first)) + "\" stands in line " +
+                                         std::to_string(line(first->second)) + " already");
 }
 
 }  // namespace
@@ -111,6 +151,7 @@ Result<Buffers> read_buffers(std::string_view text) {
     lines.push_back(static_cast<std::uint32_t>(begin));
   }
   if (lines.empty()) return Problem{"line 2: there is no buffer"};
+  if (auto repeated = find_repeated_id(text, *columns, lines)) return *std::move(repeated);
   return Buffers(text, *columns, std::move(lines));
 }
 

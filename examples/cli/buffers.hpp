@@ -46,8 +46,8 @@ class Buffers {
   std::vector<std::uint32_t> lines_;
 };
 
-/// Of a text of at most limits::file_bytes. Columns may stand in any order; others are skipped. A Problem names line,
-/// column and what stands there.
+/// Of a text of at most limits::file_bytes. Columns may stand in any order; others are skipped. Each buffer has an id
+/// of its own. A Problem names line, column and what stands there.
 [[nodiscard]] Result<Buffers> read_buffers(std::string_view text);
 
 /// The same as a packing problem: times at which something begins or ends become slots.

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "comparison.hpp"
 
+#include <algorithm>
 #include <array>
 #include <charconv>
 #include <iostream>
+#include <optional>
 #include <utility>
 
 #include <swapmm/base/text/figures.hpp>
@@ -17,16 +19,23 @@
 namespace swapmm::cli {
 namespace {
 
-double share_of_peak(const Comparison& row) {
-  return row.peak.value == 0
-             ? 1
-             : static_cast<double>(row.machine.device_budget.value) / static_cast<double>(row.peak.value);
+std::optional<double> share_of_peak(const Comparison& row) {
+  if (row.peak.value == 0) return std::nullopt;
+  return static_cast<double>(row.machine.device_budget.value) / static_cast<double>(row.peak.value);
 }
 
-double fraction_of_ideal(const Comparison& row) { return ratio(row.predicted->compute, row.predicted->iteration); }
-double gap_of(const Comparison& row) { return ratio(row.predicted->iteration, row.bound) - 1; }
+std::optional<double> of_ideal(const Comparison& row) {
+  return fraction_of_ideal(row.predicted->compute, row.predicted->iteration);
+}
+std::optional<double> gap_of(const Comparison& row) {
+  const std::optional<double> above = ratio(row.predicted->iteration, row.bound);
+  return above ? std::optional(*above - 1) : std::nullopt;
+}
 
-std::string number(double value) {
+/// Empty for none.
+std::string number(std::optional<double> number) {
+  if (!number) return "";
+  const double value = *number;
   std::array<char, 32> text{};
   const auto [end, error] = std::to_chars(text.data(), text.data() + text.size(), value);
   return error == std::errc{} ? std::string(text.data(), end) : "";
@@ -43,9 +52,9 @@ void print_comparison_table(const std::vector<Comparison>& rows) {
                                    describe_links(row.machine),    decimal_size(row.machine.device_budget),
                                    ratio_text(share_of_peak(row)), row.planner};
     if (row.predicted) {
-      for (std::string& cell : std::vector{
-               text::time_text(row.predicted->iteration), ratio_text(fraction_of_ideal(row)), percent(gap_of(row)),
-               decimal_size(row.predicted->h2d), decimal_size(row.predicted->d2h), text::time_text(row.planning)}) {
+      for (std::string& cell : std::vector{text::time_text(row.predicted->iteration), ratio_text(of_ideal(row)),
+                                           percent(gap_of(row)), decimal_size(row.predicted->h2d),
+                                           decimal_size(row.predicted->d2h), text::time_text(row.planning)}) {
         cells.push_back(std::move(cell));
       }
     } else {
@@ -56,6 +65,12 @@ void print_comparison_table(const std::vector<Comparison>& rows) {
     table.push_back(std::move(cells));
   }
   print_table(table);
+  std::vector<std::string> idle;  // traces without computation, each once
+  for (const Comparison& row : rows) {
+    if (!row.predicted || row.predicted->compute.count() != 0) continue;
+    if (std::find(idle.begin(), idle.end(), row.trace) == idle.end()) idle.push_back(row.trace);
+  }
+  for (const std::string& trace : idle) std::cout << printable(trace) << ": n/a, " << no_computation << '\n';
   for (const std::string& problem : problems) std::cout << printable(problem) << '\n';
 }
 
@@ -74,7 +89,7 @@ void print_comparison_csv(const std::vector<Comparison>& rows) {
       const Prediction& predicted = *row.predicted;
       for (std::string& field :
            std::vector{std::to_string(predicted.iteration.count()), std::to_string(predicted.compute.count()),
-                       std::to_string(row.bound.count()), number(fraction_of_ideal(row)), number(gap_of(row)),
+                       std::to_string(row.bound.count()), number(of_ideal(row)), number(gap_of(row)),
                        std::to_string(predicted.h2d.value), std::to_string(predicted.d2h.value)}) {
         fields.push_back(std::move(field));
       }
@@ -100,8 +115,8 @@ void print_comparison_json(const std::vector<Comparison>& rows) {
     if (row.predicted) {
       entry["predicted"] = to_json(*row.predicted);
       entry["lower_bound_ns"] = row.bound.count();
-      entry["fraction_of_ideal"] = fraction_of_ideal(row);
-      entry["gap"] = gap_of(row);
+      entry["fraction_of_ideal"] = json_number(of_ideal(row));
+      entry["gap"] = json_number(gap_of(row));
     } else {
       entry["problem"] = json_name(row.problem);
     }

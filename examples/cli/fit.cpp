@@ -46,19 +46,36 @@ struct Need {
   Liveness liveness;
   std::size_t peak_operation = 0;
   std::size_t largest_operation = 0;
-  std::vector<TensorId> largest;  ///< the tensors of the largest bundle, the largest first
+  std::vector<TensorId> largest;           ///< the tensors of the largest bundle, the largest first
+  std::vector<TensorId> above_allocation;  ///< used, and larger than any single allocation; the largest first
 };
 
 Need find_need(const Trace& trace, const Machine& machine) {
-  Need need{analyze_liveness(trace, machine.alignment), 0, 0, {}};
+  Need need{analyze_liveness(trace, machine.alignment), 0, 0, {}, {}};
   const std::vector<Bytes>& live = need.liveness.live;
   need.peak_operation = static_cast<std::size_t>(std::max_element(live.begin(), live.end()) - live.begin());
   need.largest_operation = index(need.liveness.largest_bundle_operation);
   for_each_access(trace.operations[need.largest_operation], [&](TensorId id, Access) { need.largest.push_back(id); });
   const auto bytes = [&](TensorId id) { return trace.tensors[index(id)].bytes; };
-  std::stable_sort(need.largest.begin(), need.largest.end(),
-                   [&](TensorId a, TensorId b) { return bytes(a) > bytes(b); });
+  const auto larger = [&](TensorId a, TensorId b) { return bytes(a) > bytes(b); };
+  std::stable_sort(need.largest.begin(), need.largest.end(), larger);
+  for (std::size_t t = 0; machine.max_allocation && t < trace.tensors.size(); ++t) {
+    const bool fits = round_up(trace.tensors[t].bytes, machine.alignment) <= *machine.max_allocation;
+    if (!fits && !need.liveness.uses[t].empty()) need.above_allocation.push_back(id_at<TensorId>(t));
+  }
+  std::stable_sort(need.above_allocation.begin(), need.above_allocation.end(), larger);
   return need;
+}
+
+json::array tensors_as_json(const std::vector<TensorId>& tensors, const Trace& trace, std::size_t top) {
+  json::array list;
+  for (const TensorId id : tensors) {
+    if (list.size() == top) break;
+    const TraceTensor& tensor = trace.tensors[index(id)];
+    list.push_back(
+        json::object{{"tensor", index(id)}, {"name", json_name(tensor.name)}, {"bytes", tensor.bytes.value}});
+  }
+  return list;
 }
 
 json::object to_json(const Need& need, const Trace& trace, std::size_t top) {
@@ -70,14 +87,7 @@ json::object to_json(const Need& need, const Trace& trace, std::size_t top) {
   bundle["bytes"] = need.liveness.largest_bundle.value;
   bundle["operation"] = need.largest_operation;
   bundle["operation_name"] = json_name(trace.operations[need.largest_operation].name);
-  json::array tensors;
-  for (const TensorId id : need.largest) {
-    if (tensors.size() == top) break;
-    const TraceTensor& tensor = trace.tensors[index(id)];
-    tensors.push_back(
-        json::object{{"tensor", index(id)}, {"name", json_name(tensor.name)}, {"bytes", tensor.bytes.value}});
-  }
-  bundle["largest_tensors"] = std::move(tensors);
+  bundle["largest_tensors"] = tensors_as_json(need.largest, trace, top);
   answer["largest_bundle"] = std::move(bundle);
   return answer;
 }
@@ -88,6 +98,14 @@ void print_need(const Need& need, const Trace& trace, const Machine& machine) {
                           operation_text(trace, need.peak_operation) + "; " + ratio_text(k) + " x the budget");
   print_line("largest bundle",
              decimal_size(need.liveness.largest_bundle) + ", " + operation_text(trace, need.largest_operation));
+}
+
+void print_tensors(const std::vector<TensorId>& tensors, const Trace& trace, std::size_t top) {
+  for (std::size_t i = 0; i < std::min(top, tensors.size()); ++i) {
+    const TraceTensor& tensor = trace.tensors[index(tensors[i])];
+    std::cout << "  " << decimal_size(tensor.bytes) << "  tensor " << numbered(index(tensors[i]), tensor.name) << ", "
+              << to_string(tensor.kind) << '\n';
+  }
 }
 
 /// The answer no, with what stands in the way.
@@ -103,6 +121,7 @@ ExitCode tell_misfit(const FitOptions& options, const Trace& trace, const Machin
     answer["needs"] = to_json(need, trace, options.top);
     answer["problem"] = json_name(problem);
     answer["shortfall_bytes"] = shortfall.value;
+    answer["above_max_allocation"] = tensors_as_json(need.above_allocation, trace, options.top);
     print_json(answer);
     return ExitCode::no;
   }
@@ -112,11 +131,13 @@ ExitCode tell_misfit(const FitOptions& options, const Trace& trace, const Machin
   if (shortfall.value > 0) {
     print_line("short of", decimal_size(shortfall) + ": no plan works with less than the largest bundle");
   }
-  std::cout << "\nthe largest tensors of that bundle:\n";
-  for (std::size_t i = 0; i < std::min(options.top, need.largest.size()); ++i) {
-    const TraceTensor& tensor = trace.tensors[index(need.largest[i])];
-    std::cout << "  " << decimal_size(tensor.bytes) << "  tensor " << numbered(index(need.largest[i]), tensor.name)
-              << ", " << to_string(tensor.kind) << '\n';
+  if (shortfall.value > 0 || need.above_allocation.empty()) {
+    std::cout << "\nthe largest tensors of that bundle:\n";
+    print_tensors(need.largest, trace, options.top);
+  }
+  if (!need.above_allocation.empty()) {
+    std::cout << "\ntensors above the largest allocation of " << decimal_size(*machine.max_allocation) << ":\n";
+    print_tensors(need.above_allocation, trace, options.top);
   }
   return ExitCode::no;
 }

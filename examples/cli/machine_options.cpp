@@ -84,6 +84,13 @@ std::string describe_links(const Machine& machine) {
   const std::string in = speed(machine.h2d.bytes_per_second);
   const std::string out = speed(machine.d2h.bytes_per_second);
   std::string text = in == out ? in + " each way" : in + " in, " + out + " out";
+  const std::chrono::nanoseconds in_latency = machine.h2d.latency;
+  const std::chrono::nanoseconds out_latency = machine.d2h.latency;
+  if (in_latency != out_latency) {
+    text += ", latency " + text::time_text(in_latency) + " in, " + text::time_text(out_latency) + " out";
+  } else if (in_latency.count() != 0) {
+    text += ", latency " + text::time_text(in_latency);
+  }
   if (machine.duplex == Duplex::half) text += ", one at a time";
   return text;
 }

@@ -45,9 +45,10 @@ void add_machine_options(CLI::App& command, MachineOptions& options);
 /// Sets the budget and checks the machine; what it does not pass is wrong use.
 void set_budget(Machine& machine, Bytes budget);
 
-/// "8.00 GB, 15.75 GB/s in, 15.75 GB/s out"
+/// "8.00 GB, 15.75 GB/s each way"
 [[nodiscard]] std::string describe(const Machine& machine);
-/// "15.75 GB/s each way"
+/// "15.75 GB/s each way", or "12.00 GB/s in, 11.00 GB/s out, latency 10.000 us in, 20.000 us out": latencies only where
+/// there are some, both only where they differ.
 [[nodiscard]] std::string describe_links(const Machine& machine);
 
 }  // namespace swapmm::cli

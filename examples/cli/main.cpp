@@ -24,26 +24,32 @@ std::string version() {
          std::to_string(version_patch);
 }
 
-/// Errors go to stderr, each on one line.
+/// Errors go to stderr, each on one line. Nothing may stand in stdout's buffer any more.
 int tell(const CLI::App& program, const std::string& message, ExitCode code) {
-  std::cout.flush();
   std::cerr << "swapmm";
   for (const CLI::App* command : program.get_subcommands()) std::cerr << ' ' << command->get_name();
   std::cerr << ": " << printable(message) << '\n';
   return static_cast<int>(code);
 }
 
+/// Ends the program with that code, and says why unless `message` is empty; an answer that stdout did not take is an
+/// error, whatever the code.
+int end(const CLI::App& program, ExitCode code, const std::string& message = {}) {
+  const bool written = static_cast<bool>(std::cout.flush());
+  if (!message.empty()) tell(program, message, code);
+  if (!written) return tell(program, "stdout: cannot be written", ExitCode::io);
+  return static_cast<int>(code);
+}
+
 int run(const CLI::App& program, const Chosen& chosen) {
   try {
-    const ExitCode code = chosen.run();
-    if (!std::cout.flush()) return tell(program, "stdout: cannot be written", ExitCode::io);
-    return static_cast<int>(code);
+    return end(program, chosen.run());
   } catch (const Failure& failure) {
-    return tell(program, failure.what(), failure.code());
+    return end(program, failure.code(), failure.what());
   } catch (const std::bad_alloc&) {
-    return tell(program, "out of memory", ExitCode::io);
+    return end(program, ExitCode::io, "out of memory");
   } catch (const std::exception& error) {
-    return tell(program, error.what(), ExitCode::io);
+    return end(program, ExitCode::io, error.what());
   }
 }
 
@@ -68,11 +74,12 @@ int run_program(int count, char** words) {
   try {
     program.parse(count, words);
   } catch (const CLI::Success& asked) {
-    return program.exit(asked);  // --help, --version
+    program.exit(asked);  // prints what --help or --version asks for
+    return end(program, ExitCode::ok);
   } catch (const CLI::ParseError& error) {
-    return tell(program, std::string(error.what()) + "; --help tells more", ExitCode::usage);
+    return end(program, ExitCode::usage, std::string(error.what()) + "; --help tells more");
   }
-  if (!chosen.run) return tell(program, "which command? --help lists them", ExitCode::usage);
+  if (!chosen.run) return end(program, ExitCode::usage, "which command? --help lists them");
   return run(program, chosen);
 }
 

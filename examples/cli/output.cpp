@@ -57,12 +57,18 @@ void print_table(const std::vector<std::vector<std::string>>& rows) {
   }
 }
 
-std::string ratio_text(double ratio) { return decimals(ratio, 3); }
-std::string percent(double share) { return decimals(share * 100, 1) + " %"; }
-
-double ratio(std::chrono::nanoseconds part, std::chrono::nanoseconds whole) {
-  return whole.count() == 0 ? 1 : static_cast<double>(part.count()) / static_cast<double>(whole.count());
+std::optional<double> ratio(std::chrono::nanoseconds part, std::chrono::nanoseconds whole) {
+  if (whole.count() == 0) return std::nullopt;
+  return static_cast<double>(part.count()) / static_cast<double>(whole.count());
 }
+
+std::optional<double> fraction_of_ideal(std::chrono::nanoseconds compute, std::chrono::nanoseconds iteration) {
+  return compute.count() == 0 ? std::nullopt : ratio(compute, iteration);
+}
+
+std::string ratio_text(std::optional<double> ratio) { return ratio ? decimals(*ratio, 3) : "n/a"; }
+std::string percent(std::optional<double> share) { return share ? decimals(*share * 100, 1) + " %" : "n/a"; }
+json::value json_number(std::optional<double> ratio) { return ratio ? json::value(*ratio) : json::value(nullptr); }
 
 json::string json_name(std::string_view name) {
   const std::string text = text::to_valid_utf8(name, limits::name_bytes);
@@ -77,7 +83,8 @@ json::object to_json(const Machine& machine) {
   result["max_allocation_bytes"] = machine.max_allocation ? json::value(machine.max_allocation->value) : nullptr;
   result["h2d_bytes_per_second"] = machine.h2d.bytes_per_second;
   result["d2h_bytes_per_second"] = machine.d2h.bytes_per_second;
-  result["latency_ns"] = machine.h2d.latency.count();
+  result["h2d_latency_ns"] = machine.h2d.latency.count();
+  result["d2h_latency_ns"] = machine.d2h.latency.count();
   result["duplex"] = machine.duplex == Duplex::full ? "full" : "half";
   return result;
 }
@@ -142,9 +149,11 @@ void print_stalls(const std::vector<Stall>& stalls, std::size_t most, const Trac
 void print_prediction(const Prediction& predicted) {
   print_line("computation", text::time_text(predicted.compute));
   print_line("no schedule beats", text::time_text(predicted.lower_bound));
-  print_line("this plan", text::time_text(predicted.iteration) + ", " +
-                              ratio_text(ratio(predicted.iteration, predicted.compute)) + " x the computation, " +
-                              ratio_text(ratio(predicted.iteration, predicted.lower_bound)) + " x the bound");
+  std::string plan = text::time_text(predicted.iteration) + ", " +
+                     ratio_text(ratio(predicted.iteration, predicted.compute)) + " x the computation, " +
+                     ratio_text(ratio(predicted.iteration, predicted.lower_bound)) + " x the bound";
+  if (predicted.compute.count() == 0) plan += " (n/a: " + std::string(no_computation) + ")";
+  print_line("this plan", plan);
   print_line("copies", decimal_size(predicted.h2d) + " in, " + decimal_size(predicted.d2h) + " out an iteration");
   print_line("device memory used", decimal_size(predicted.peak));
 }

@@ -89,8 +89,8 @@ ExitCode run_pack(const PackOptions& options) {
     answer["out"] = saved ? json::value(json_name(options.out)) : nullptr;
     print_json(answer);
   } else if (options.out != "-") {
-    const double above =
-        static_cast<double>(packing.height.value) / static_cast<double>(std::max<std::uint64_t>(1, load.value));
+    std::optional<double> above;  // none: nothing takes bytes
+    if (load.value != 0) above = static_cast<double>(packing.height.value) / static_cast<double>(load.value);
     print_line("buffers", std::to_string(buffers->size()));
     print_line("load", std::to_string(load.value) + " bytes at one time: no packing is lower");
     print_line("height", std::to_string(packing.height.value) + " bytes, " + ratio_text(above) + " x the load");

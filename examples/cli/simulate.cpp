@@ -70,20 +70,21 @@ std::vector<Draw> disturbed(const SimulateOptions& options, const Trace& trace, 
 struct Summary {
   nanoseconds mean{0};
   nanoseconds worst{0};
-  double mean_lost = 0;
-  double worst_lost = 0;
+  std::optional<double> mean_lost;  ///< none: there is no computation
+  std::optional<double> worst_lost;
 };
 
 Summary summarize(const std::vector<Draw>& draws, const Simulation& calm) {
   Summary summary;
-  const double of_ideal = ratio(calm.compute, calm.iteration);
+  const std::optional<double> of_ideal = fraction_of_ideal(calm.compute, calm.iteration);
   double sum = 0;
   for (const Draw& draw : draws) {
     sum += static_cast<double>(draw.iteration.count());
     summary.worst = std::max(summary.worst, draw.iteration);
-    const double lost = of_ideal - ratio(draw.compute, draw.iteration);
-    summary.mean_lost += lost / static_cast<double>(draws.size());
-    summary.worst_lost = &draw == &draws.front() ? lost : std::max(summary.worst_lost, lost);
+    if (!of_ideal) continue;
+    const double lost = *of_ideal - fraction_of_ideal(draw.compute, draw.iteration).value_or(0);
+    summary.mean_lost = summary.mean_lost.value_or(0) + lost / static_cast<double>(draws.size());
+    summary.worst_lost = std::max(summary.worst_lost.value_or(lost), lost);
   }
   summary.mean = nanoseconds{std::llround(sum / static_cast<double>(draws.size()))};
   return summary;
@@ -108,8 +109,8 @@ json::object to_json(const std::vector<Draw>& draws, const Summary& summary, con
   answer["seed"] = options.seed;
   answer["mean_ns"] = summary.mean.count();
   answer["worst_ns"] = summary.worst.count();
-  answer["mean_lost"] = summary.mean_lost;
-  answer["worst_lost"] = summary.worst_lost;
+  answer["mean_lost"] = json_number(summary.mean_lost);
+  answer["worst_lost"] = json_number(summary.worst_lost);
   json::array list;
   for (const Draw& draw : draws) {
     list.push_back(json::object{{"iteration_ns", draw.iteration.count()}, {"compute_ns", draw.compute.count()}});
@@ -118,7 +119,9 @@ json::object to_json(const std::vector<Draw>& draws, const Summary& summary, con
   return answer;
 }
 
-std::string points(double share) { return text::fixed_point(std::llround(share * 10000), 100, 2) + " points"; }
+std::string points(std::optional<double> share) {
+  return share ? text::fixed_point(std::llround(*share * 10000), 100, 2) + " points" : "n/a";
+}
 
 void print_summary(const Summary& summary, const SimulateOptions& options) {
   std::string what;
@@ -161,8 +164,9 @@ ExitCode run_simulate(const SimulateOptions& options) {
   std::cout << printable(trace.name) << ", planned by " << printable(plan.planner) << " for " << describe(plan.machine)
             << "\n\n";
   print_line("computation", text::time_text(calm.compute));
-  print_line("iteration",
-             text::time_text(calm.iteration) + ", " + percent(ratio(calm.compute, calm.iteration)) + " of ideal");
+  const std::optional<double> of_ideal = fraction_of_ideal(calm.compute, calm.iteration);
+  print_line("iteration", text::time_text(calm.iteration) + ", " + percent(of_ideal) + " of ideal" +
+                              (of_ideal ? "" : " (n/a: " + std::string(no_computation) + ")"));
   print_line("copies", decimal_size(calm.h2d) + " in, " + decimal_size(calm.d2h) + " out an iteration");
   print_line("device memory used", decimal_size(calm.peak));
   if (!draws.empty()) print_summary(summary, options);

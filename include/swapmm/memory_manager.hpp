@@ -18,9 +18,9 @@
 #include <swapmm/operation.hpp>
 #include <swapmm/options.hpp>
 #include <swapmm/report.hpp>
-#include <swapmm/runtime/core/capturing.hpp>
 #include <swapmm/runtime/core/core.hpp>
-#include <swapmm/runtime/order/around.hpp>
+#include <swapmm/runtime/core/iteration_capture.hpp>
+#include <swapmm/runtime/core/running_operation.hpp>
 #include <swapmm/scheduler.hpp>
 #include <swapmm/tensor.hpp>
 
@@ -144,7 +144,7 @@ class MemoryManager {
     for (const auto& entry : bundle.tensors_) {
       bundle.items_.push_back(item(name, entry.tensor, entry.access, bundle.items_.size()));
     }
-    run_request({name, bundle.items_, bundle.scratch_}, callable);
+    run_request({name, bundle.items_, bundle.scratch_, bundle.has_scratch_}, callable);
   }
 
   /// Captures one iteration that follows a plan, or as many iterations as the plan's cycle has, as a graph of the API.
@@ -240,16 +240,17 @@ class MemoryManager {
                               std::size_t position) const {
     if (tensor.record == nullptr) {
       throw UsageError("operation " + runtime::in_quotes(operation) + ": tensor " + std::to_string(position) +
-                       " of its bundle was moved from");
+                       " of its bundle is empty: it was moved from or reset");
     }
     if (tensor.core != &core()) {
-      throw UsageError("operation " + runtime::in_quotes(operation) + ": tensor " + std::to_string(position) +
-                       " of its bundle" +
-                       (tensor.core->closed() ? std::string() : " (" + runtime::in_quotes(tensor.record->name) + ")") +
-                       " belongs to another manager");
+      throw UsageError(
+          "operation " + runtime::in_quotes(operation) + ": tensor " + std::to_string(position) + " of its bundle" +
+          (tensor.core->closed() || !tensor.key().exists() ? std::string()
+                                                           : " (" + runtime::in_quotes(tensor.record->name) + ")") +
+          " belongs to another manager");
     }
     const bool part = access == Access::write && !tensor.whole();
-    return {tensor.record, part ? Access::update : access};
+    return {tensor.record, part ? Access::update : access, tensor.serial};
   }
 
   template <class Tuple, std::size_t... I>
@@ -270,44 +271,31 @@ class MemoryManager {
       }
     };
     (add(std::get<I>(parts)), ...);
-    run_request({name, items, scratch_bytes}, std::get<sizeof...(I)>(parts));
+    constexpr bool has_scratch =
+        (false || ... ||
+         std::is_same_v<std::remove_cvref_t<std::tuple_element_t<I, std::remove_cvref_t<Tuple>>>, Scratch>);
+    run_request({name, items, scratch_bytes, has_scratch}, std::get<sizeof...(I)>(parts));
   }
 
   template <class Callable>
   void run_request(const runtime::Request<B>& request, Callable& callable) {
     constexpr bool gives_event = std::is_invocable_v<Callable&, Operation<B>&, typename B::WaitList>;
-    runtime::Core<B>& core = this->core();
-    core.begin(request, gives_event);
-    Operation<B> operation(core);
+    runtime::RunningOperation<B> running(core(), request, gives_event);
+    Operation<B> operation(running);
     if constexpr (gives_event) {
-      typename B::WaitList waits = core.wait_list();
-      typename B::NativeEvent event = [&] {
-        try {
-          auto around = core.around_callable([&] { return runtime::around_operation(core.backend(), request.name); });
-          typename B::NativeEvent made = callable(operation, std::move(waits));
-          core.around_callable([&] { around.check(); });
-          return made;
-        } catch (...) {
-          core.fail();
-          throw;
-        }
-      }();
-      bool only_teller = true;
+      typename B::WaitList waits = running.wait_list();
+      typename B::NativeEvent event =
+          running.call([&]() -> typename B::NativeEvent { return callable(operation, std::move(waits)); });
+      bool sole_status_source = true;
       if constexpr (std::is_constructible_v<bool, const typename B::NativeEvent&>) {
-        only_teller = static_cast<bool>(event);
-        if (!event) core.wait_after_all();
+        sole_status_source = static_cast<bool>(event);
+        if (!event) running.wait_after_all();
       }
-      core.complete([&](typename B::Event& slot) { core.backend().adopt(slot, std::move(event)); }, only_teller);
+      running.complete([&](typename B::Event& slot) { running.backend().adopt(slot, std::move(event)); },
+                       sole_status_source);
     } else {
-      try {
-        auto around = core.around_callable([&] { return runtime::around_operation(core.backend(), request.name); });
-        callable(operation);
-        core.around_callable([&] { around.check(); });
-      } catch (...) {
-        core.fail();
-        throw;
-      }
-      core.complete([&](typename B::Event& slot) { core.backend().record(QueueKind::compute, slot); });
+      running.call([&] { callable(operation); });
+      running.complete([&](typename B::Event& slot) { running.backend().record(QueueKind::compute, slot); });
     }
   }
 

@@ -2,8 +2,10 @@
 #pragma once
 
 #include <array>
+#include <concepts>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <string_view>
 #include <vector>
 
@@ -11,6 +13,7 @@
 #include <swapmm/base/bytes.hpp>
 #include <swapmm/ir/trace.hpp>
 #include <swapmm/runtime/core/core.hpp>
+#include <swapmm/runtime/core/running_operation.hpp>
 #include <swapmm/tensor.hpp>
 
 namespace swapmm {
@@ -73,12 +76,15 @@ class Bundle {
   /// Sets the size of the work area. The last call counts.
   Bundle& scratch(Bytes bytes) {
     scratch_ = bytes;
+    has_scratch_ = true;
     return *this;
   }
   /// Removes all tensors and the work area.
   void clear() {
     tensors_.clear();
     scratch_ = Bytes{};
+    if (cores_.size() > 1) cores_.erase(cores_.begin(), cores_.end() - 1);
+    has_scratch_ = false;
   }
 
  private:
@@ -90,13 +96,21 @@ class Bundle {
   };
   template <class... Tensors>
   Bundle& add(Access access, const Tensors&... tensors) {
-    (tensors_.push_back({access, tensors.ref()}), ...);
+    (add(access, tensors.ref()), ...);
     return *this;
+  }
+  void add(Access access, const TensorRef<B>& tensor) {
+    tensors_.push_back({access, tensor});
+    if (tensor.core == nullptr || (!cores_.empty() && cores_.back().get() == tensor.core)) return;
+    std::erase_if(cores_, [&](const auto& core) { return core.get() == tensor.core; });
+    cores_.push_back(tensor.core->shared_from_this());
   }
 
   std::vector<Entry> tensors_;
   std::vector<runtime::BundleItem<B>> items_;
   Bytes scratch_;
+  std::vector<std::shared_ptr<runtime::Core<B>>> cores_;  // what the tensors refer to, so that it can tell what is gone
+  bool has_scratch_ = false;
 };
 
 /// The argument of an operation's callable. Gives access to the bundle on the device and to the queue for the
@@ -115,39 +129,58 @@ class Operation {
   [[nodiscard]] typename B::template View<T> operator[](const View<T, B>& view) const {
     return place<T>(view.ref(), view.size());
   }
-  /// The work area. Throws UsageError if none was declared.
-  [[nodiscard]] typename B::template View<std::byte> scratch() const {
-    const auto& current = core_.current();
-    if (current.grant.scratch == nullptr) {
-      throw UsageError("operation " + runtime::in_quotes(current.request.name) + " declares no scratch");
+  /// The tensor or view as a raw kernel launch takes it: see Argument. Throws as operator[] does.
+  ///
+  ///     const auto a = op.argument(x);
+  ///     clSetKernelArg(kernel, 0, a.size(), a.data());                                        // OpenCL: a cl_mem
+  ///     void* arguments[] = {op.argument(x).data(), op.argument(y).data(), &count};           // CUDA: pointers
+  ///     cudaLaunchKernel(kernel, grid, block, arguments, 0, op.stream());
+  template <template <class, Backend> class TensorOrView, class T>
+    requires requires(const typename B::Address& address) {
+      { address.argument() } -> std::same_as<Argument>;
     }
-    return typename B::template View<std::byte>(*current.grant.scratch,
-                                                static_cast<std::size_t>(current.request.scratch.value));
+  [[nodiscard]] Argument argument(const TensorOrView<T, B>& tensor) const { return address(tensor.ref()).argument(); }
+  /// The work area. If it was declared with 0 bytes it is empty: size() is 0, and buffer() or data() is null. Throws
+  /// UsageError if none was declared.
+  [[nodiscard]] typename B::template View<std::byte> scratch() const {
+    if (running_.request().has_scratch && running_.request().scratch.value == 0) return {};
+    if (running_.scratch() == nullptr) {
+      throw UsageError("operation " + runtime::in_quotes(name()) + " declares no scratch");
+    }
+    return typename B::template View<std::byte>(*running_.scratch(),
+                                                static_cast<std::size_t>(running_.request().scratch.value));
   }
   /// The API's own queue or stream. All work of the operation must be queued there; later work waits for it.
-  [[nodiscard]] typename B::Queue& queue() const { return core_.backend().queue(); }
+  [[nodiscard]] typename B::Queue& queue() const { return running_.backend().queue(); }
   /// The same as queue(), with CUDA's name.
   [[nodiscard]] typename B::Queue& stream() const { return queue(); }
   /// The name of the operation, as given to run().
-  [[nodiscard]] std::string_view name() const { return core_.current().request.name; }
+  [[nodiscard]] std::string_view name() const { return running_.request().name; }
 
  private:
   template <Backend>
   friend class MemoryManager;
-  explicit Operation(runtime::Core<B>& core) : core_(core) {}
+  explicit Operation(runtime::RunningOperation<B>& running) : running_(running) {}
 
   template <class T>
   typename B::template View<T> place(const TensorRef<B>& tensor, std::size_t count) const {
-    if (tensor.core != &core_ || !core_.in_bundle(*tensor.record)) {
-      throw UsageError(
-          "operation " + runtime::in_quotes(name()) + " uses tensor " +
-          (tensor.record == nullptr ? std::string("(moved from)") : runtime::in_quotes(tensor.record->name)) +
-          ", which is not in its bundle");
+    return typename B::template View<T>(address(tensor), count);
+  }
+  const typename B::Address& address(const TensorRef<B>& tensor) const {
+    if (tensor.core != &running_.core() || !running_.in_bundle(tensor.key())) refuse(tensor);
+    return running_.address(*tensor.record, tensor.offset, tensor.bytes);
+  }
+  [[noreturn]] void refuse(const TensorRef<B>& tensor) const {
+    if (tensor.core == &running_.core() && !tensor.key().exists()) {
+      throw UsageError(runtime::view_of_no_tensor("operation " + runtime::in_quotes(name()), tensor.key().name()));
     }
-    return typename B::template View<T>(core_.address(*tensor.record, tensor.offset, tensor.bytes), count);
+    throw UsageError(
+        "operation " + runtime::in_quotes(name()) + " uses tensor " +
+        (tensor.record == nullptr ? std::string("(moved from or reset)") : runtime::in_quotes(tensor.record->name)) +
+        ", which is not in its bundle");
   }
 
-  runtime::Core<B>& core_;
+  runtime::RunningOperation<B>& running_;
 };
 
 }  // namespace swapmm

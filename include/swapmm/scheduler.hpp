@@ -6,6 +6,7 @@
 #include <optional>
 #include <string_view>
 
+#include <swapmm/base/export.hpp>
 #include <swapmm/ir/trace.hpp>
 #include <swapmm/options.hpp>
 #include <swapmm/plan/plan.hpp>
@@ -19,7 +20,7 @@ struct PlanTask;
 
 /// A plan that is waiting to be made. Another thread may run it while the program continues. The manager follows the
 /// plan from the first iteration that begins after run() has returned.
-class PlanningJob {
+class SWAPMM_EXPORT PlanningJob {
  public:
   /// Makes a plan from the observed iteration and validates it. Takes as long as the planner does. Does nothing if
   /// another thread has already taken the same job.
@@ -34,7 +35,7 @@ class PlanningJob {
 /// Decides what moves when. It observes iterations, has a planner make a plan from them, and lets the manager follow
 /// the plan. A Scheduler is a handle: copies refer to the same scheduler. It belongs to one manager, and like the
 /// manager it is for one thread at a time. Only planning_job() may be called by another thread while the program runs.
-class Scheduler {
+class SWAPMM_EXPORT Scheduler {
  public:
   /// Makes a scheduler with the default options.
   Scheduler();

@@ -3,6 +3,7 @@
 
 #include <array>
 #include <cstddef>
+#include <cstdint>
 #include <initializer_list>
 #include <memory>
 #include <optional>
@@ -65,12 +66,15 @@ class Shape {
 /// A reference to all or a part of a tensor's storage, as bundles hold it. Keeps nothing alive.
 template <Backend B>
 struct TensorRef {
-  runtime::Core<B>* core = nullptr;      ///< null if the tensor was moved from
-  runtime::Record<B>* record = nullptr;  ///< the storage; null if the tensor was moved from
+  runtime::Core<B>* core = nullptr;      ///< null if the tensor is empty
+  runtime::Record<B>* record = nullptr;  ///< the storage; null if the tensor is empty
   Bytes offset;                          ///< of the part, from the storage's beginning
   Bytes bytes;                           ///< size of the part
+  std::uint64_t serial = 0;              ///< number of the tensor: another tensor may reuse its storage later
   /// True if the part is the whole storage.
   [[nodiscard]] bool whole() const { return record != nullptr && bytes == record->bytes; }
+  /// The tensor without its part. Not moved from.
+  [[nodiscard]] runtime::TensorKey<B> key() const { return {record, serial}; }
 };
 
 /// A download that was started by download_async(). The target must exist until wait() has returned or this object is
@@ -141,7 +145,7 @@ class View {
     for (std::size_t i = 0; i < shape_.rank(); ++i) extents[i] = shape_[i];
     extents[0] = count;
     const std::size_t stride = count_ / shape_[0];
-    return View(core_, record_, first_ + first * stride, Shape(std::span(extents.data(), shape_.rank())),
+    return View(core_, tensor_, first_ + first * stride, Shape(std::span(extents.data(), shape_.rank())),
                 count * stride);
   }
 
@@ -150,7 +154,7 @@ class View {
     if (shape.count() != count_) {
       throw UsageError("reshape of " + shape_.text() + " to " + shape.text() + ": the numbers of elements differ");
     }
-    return View(core_, record_, first_, shape, count_);
+    return View(core_, tensor_, first_, shape, count_);
   }
 
   /// Sets the elements to the values in `data`, which is copied before the call returns. An upload to a whole tensor
@@ -159,13 +163,13 @@ class View {
   /// UsageError if the numbers of elements differ, and OutOfMemory if the host has no room.
   void upload(std::span<const T> data) {
     check(data.size(), "upload");
-    core_->upload(*record_, offset(), std::as_bytes(data));
+    core_->upload(tensor_, offset(), std::as_bytes(data));
   }
   /// Waits for the value, and copies it to `data`. Throws UsageError if the numbers of elements differ, and
   /// UndefinedValue, DroppedValue or WorkFailed if there is no value.
   void download(std::span<T> data) const {
     check(data.size(), "download");
-    core_->download(*record_, offset(), std::as_writable_bytes(data));
+    core_->download(tensor_, offset(), std::as_writable_bytes(data));
   }
   /// The same, into a new vector.
   [[nodiscard]] std::vector<T> download() const {
@@ -179,29 +183,29 @@ class View {
   /// that brings the value to the host. Throws the same as download().
   [[nodiscard]] PendingDownload<B> download_async(std::span<T> data) const {
     check(data.size(), "download");
-    runtime::PendingRead& read = core_->promise(*record_, offset(), std::as_writable_bytes(data));
-    return PendingDownload<B>(core_->shared_from_this(), read);
+    runtime::PendingRead& read = core_->promise(tensor_, offset(), std::as_writable_bytes(data));
+    return PendingDownload<B>(core_, read);
   }
 
   /// The reference that bundles hold.
-  [[nodiscard]] TensorRef<B> ref() const { return {core_, record_, offset(), bytes()}; }
+  [[nodiscard]] TensorRef<B> ref() const { return {core_.get(), tensor_.record, offset(), bytes(), tensor_.serial}; }
 
  private:
   template <class, Backend>
   friend class Tensor;
-  View(runtime::Core<B>* core, runtime::Record<B>* record, std::size_t first, const Shape& shape, std::size_t count)
-      : core_(core), record_(record), first_(first), shape_(shape), count_(count) {}
+  View(std::shared_ptr<runtime::Core<B>> core, const runtime::TensorKey<B>& tensor, std::size_t first,
+       const Shape& shape, std::size_t count)
+      : core_(std::move(core)), tensor_(tensor), first_(first), shape_(shape), count_(count) {}
 
   [[nodiscard]] Bytes offset() const { return Bytes{first_ * sizeof(T)}; }
   void check(std::size_t given, std::string_view what) const {
     if (given == count_) return;
-    if (core_->closed()) throw UsageError("the manager of this tensor no longer exists");
-    throw UsageError(std::string(what) + " of " + std::to_string(given) + " elements, tensor \"" + record_->name +
-                     "\" has " + std::to_string(count_) + " (" + shape_.text() + ")");
+    throw UsageError(std::string(what) + " of " + std::to_string(given) + " elements, tensor \"" +
+                     core_->name_of(tensor_, what) + "\" has " + std::to_string(count_) + " (" + shape_.text() + ")");
   }
 
-  runtime::Core<B>* core_;
-  runtime::Record<B>* record_;
+  std::shared_ptr<runtime::Core<B>> core_;  // of a manager that may be closed
+  runtime::TensorKey<B> tensor_;
   std::size_t first_;  // element
   Shape shape_;
   std::size_t count_;
@@ -222,6 +226,7 @@ class Tensor {
   Tensor(Tensor&& other) noexcept
       : core_(std::move(other.core_)),
         record_(std::exchange(other.record_, nullptr)),
+        serial_(other.serial_),
         shape_(other.shape_),
         count_(other.count_) {}
   /// Takes over the storage, and releases the storage that this tensor had.
@@ -230,6 +235,7 @@ class Tensor {
       destroy();
       core_ = std::move(other.core_);
       record_ = std::exchange(other.record_, nullptr);
+      serial_ = other.serial_;
       shape_ = other.shape_;
       count_ = other.count_;
     }
@@ -248,10 +254,18 @@ class Tensor {
   /// The name that was given to MemoryManager::tensor(); empty after the manager is destroyed.
   [[nodiscard]] std::string name() const { return core_ == nullptr || core_->closed() ? std::string() : record_->name; }
 
-  /// A view of the whole tensor. Throws UsageError if the tensor was moved from.
+  /// Gives the storage back before the tensor's scope ends, as the destructor does. Does not wait: the bytes are free
+  /// once the work that uses them has ended. The tensor is empty afterwards, as after a move. Using its views throws
+  /// UsageError. Does nothing on an empty tensor. May be called inside an operation and after the manager is gone.
+  void reset() noexcept {
+    destroy();
+    core_.reset();
+  }
+
+  /// A view of the whole tensor. Throws UsageError if the tensor is empty.
   [[nodiscard]] View<T, B> view() const {
     require();
-    return View<T, B>(core_.get(), record_, 0, shape_, count_);
+    return View<T, B>(core_, {record_, serial_}, 0, shape_, count_);
   }
 
   /// @{
@@ -265,17 +279,17 @@ class Tensor {
   [[nodiscard]] PendingDownload<B> download_async(std::span<T> data) const { return view().download_async(data); }
   /// @}
 
-  /// The reference that bundles hold; empty if the tensor was moved from.
-  [[nodiscard]] TensorRef<B> ref() const { return {core_.get(), record_, Bytes{}, bytes()}; }
+  /// The reference that bundles hold; empty if the tensor is empty.
+  [[nodiscard]] TensorRef<B> ref() const { return {core_.get(), record_, Bytes{}, bytes(), serial_}; }
 
  private:
   template <Backend>
   friend class MemoryManager;
   Tensor(std::shared_ptr<runtime::Core<B>> core, runtime::Record<B>& record, const Shape& shape, std::size_t count)
-      : core_(std::move(core)), record_(&record), shape_(shape), count_(count) {}
+      : core_(std::move(core)), record_(&record), serial_(record.tensor.serial), shape_(shape), count_(count) {}
 
   void require() const {
-    if (record_ == nullptr) throw UsageError("a tensor is used after it was moved from");
+    if (record_ == nullptr) throw UsageError("a tensor is used after it was moved from or reset");
   }
   void destroy() noexcept {
     if (core_ != nullptr && record_ != nullptr) core_->destroy(*record_);
@@ -284,6 +298,7 @@ class Tensor {
 
   std::shared_ptr<runtime::Core<B>> core_;
   runtime::Record<B>* record_;
+  std::uint64_t serial_;
   Shape shape_;
   std::size_t count_;
 };

@@ -117,6 +117,112 @@ TEST_CASE("what cannot be read or written ends with 4, and is named") {
   CHECK(answer.err == "swapmm check: stdout: cannot be written\n");
 }
 
+TEST_CASE("whatever stdout does not take ends with 4") {
+  const std::string plan = plan_for_two_weights("good.json");
+  const std::vector<std::string> room = room_for_one();
+  const auto with_room = [&](std::vector<std::string> arguments) {
+    arguments.insert(arguments.end(), room.begin(), room.end());
+    return arguments;
+  };
+  std::vector<std::vector<std::string>> lines = {{"--help"},
+                                                 {"--version"},
+                                                 {"check", two_weights(), plan},
+                                                 {"explain", two_weights(), plan},
+                                                 {"simulate", two_weights(), plan},
+                                                 {"simulate", two_weights(), plan, "--json"},
+                                                 {"show", two_weights(), "--svg", "-"},
+                                                 {"show", two_weights(), "--dot", "-"},
+                                                 with_room({"fit", two_weights()}),
+                                                 with_room({"plan", two_weights()}),
+                                                 with_room({"plan", two_weights(), "--out", "-"}),
+                                                 {"compare", two_weights(), "--csv", "--time-limit", "1ms"},
+                                                 // Their answer is no, and nobody got it.
+                                                 {"fit", two_weights(), "--budget", "1000"},
+                                                 {"plan", two_weights(), "--budget", "1000", "--json"}};
+  for (const std::string& command : commands) lines.push_back({command, "--help"});
+  const std::string csv = scratch_file("buffers.csv");
+  write_contents(csv, "id,lower,upper,size\na,0,10,100\n");
+  lines.push_back({"pack", csv});
+  lines.push_back({"pack", csv, "--out", "-"});
+  for (const std::vector<std::string>& line : lines) {
+    CAPTURE(line);
+    CHECK(run_program(line).code <= 1);
+    const Outcome outcome = run_program(line, "", Stderr::file, "/dev/full");
+    CHECK(outcome.code == 4);
+    CHECK(outcome.err.find("stdout: cannot be written\n") != std::string::npos);
+  }
+}
+
+TEST_CASE("both latencies are told where they differ") {
+  const std::string machine = scratch_file("latencies.json");
+  write_contents(machine, R"({"format": "swapmm-machine", "version": 1, "name": "m", "device_budget_bytes": 8000,)"
+                          R"( "alignment_bytes": 1, "h2d": {"bytes_per_second": 1000000000, "latency_ns": 7000},)"
+                          R"( "d2h": {"bytes_per_second": 1000000000, "latency_ns": 9000}, "duplex": "full"})");
+  for (const std::string command : {"fit", "plan"}) {
+    CAPTURE(command);
+    const auto answer = run_json({command, two_weights(), "--machine", machine});
+    CHECK(number(answer, "machine.h2d_latency_ns") == 7000);
+    CHECK(number(answer, "machine.d2h_latency_ns") == 9000);
+    CHECK(run_program({command, two_weights(), "--machine", machine})
+              .out.find("1.00 GB/s each way, latency 7.000 us in, 9.000 us out\n") != std::string::npos);
+    CHECK(run_program({command, two_weights(), "--machine", machine, "--latency", "3us"})
+              .out.find("1.00 GB/s each way, latency 3.000 us\n") != std::string::npos);
+    CHECK(run_program({command, two_weights(), "--machine", machine, "--latency", "0"}).out.find("latency") ==
+          std::string::npos);
+  }
+}
+
+TEST_CASE("a trace without computation has no ratios to it") {
+  std::string trace = contents(two_weights());
+  for (const std::string duration : {"\"duration_ns\": 100000", "\"duration_ns\": 10000"}) {
+    trace.replace(trace.find(duration), duration.size(), "\"duration_ns\": 0");
+  }
+  const std::string idle = scratch_file("idle.json");
+  write_contents(idle, trace);
+  const std::string plan = scratch_file("idle_plan.json");
+  const auto with_room = [&](std::vector<std::string> arguments) {
+    const std::vector<std::string> room = room_for_one();
+    arguments.insert(arguments.end(), room.begin(), room.end());
+    return arguments;
+  };
+  const std::string explained = "n/a: the operations of the trace take no time";
+  for (const std::vector<std::string>& line :
+       {with_room({"plan", idle, "--out", plan}), with_room({"fit", idle}), {"explain", idle, plan}}) {
+    CAPTURE(line);
+    const Outcome outcome = run_program(line);
+    CHECK(outcome.code == 0);
+    CHECK(outcome.out.find("computation         0 ns\n") != std::string::npos);
+    CHECK(outcome.out.find(", n/a x the computation, ") != std::string::npos);
+    CHECK(outcome.out.find("(" + explained + ")") != std::string::npos);
+  }
+  const Outcome simulated = run_program({"simulate", idle, plan, "--noise", "10%"});
+  CHECK(simulated.out.find("n/a of ideal (" + explained + ")") != std::string::npos);
+  CHECK(simulated.out.find("n/a lost") != std::string::npos);
+  const auto draws = run_json({"simulate", idle, plan, "--noise", "10%"});
+  CHECK(draws.at("disturbed").at("mean_lost").is_null());
+  CHECK(draws.at("disturbed").at("worst_lost").is_null());
+  CHECK(number(draws, "disturbed.mean_ns") > 0);
+
+  // With all of the memory the iteration takes no time either, and the bound is 0.
+  const std::vector<std::string> compare{"compare", idle,         "--bandwidth", "1GB/s",     "--alignment",
+                                         "1",       "--planners", "best",        "--budgets", "5000,8000"};
+  const auto answer = run_json(compare);
+  for (const boost::json::value& row : answer.at("rows").as_array()) {
+    CHECK(row.at("fraction_of_ideal").is_null());
+  }
+  CHECK(answer.at("rows").at(0).at("gap").is_number());
+  CHECK(answer.at("rows").at(1).at("gap").is_null());
+  const Outcome table = run_program(compare);
+  CHECK(table.out.find("two weights: n/a, the operations of the trace take no time\n") != std::string::npos);
+  std::size_t ratios = 0;
+  for (std::size_t at = 0; (at = table.out.find("  n/a  ", at)) != std::string::npos; ++at) ++ratios;
+  CHECK(ratios == 3);  // of ideal in both rows, the gap in one
+  std::vector<std::string> csv = compare;
+  csv.emplace_back("--csv");
+  const std::string lines = run_program(csv).out;
+  CHECK(lines.find(",0,0,,,0,0,") != std::string::npos);  // iteration, ..., bound, fraction, gap, bytes
+}
+
 TEST_CASE("a trace may come through a pipe") {
   const Outcome outcome =
       run_program({"fit", "-", "--budget", "8000", "--alignment", "1", "--this-budget-only"}, contents(two_weights()));

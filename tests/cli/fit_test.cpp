@@ -73,6 +73,47 @@ TEST_CASE("fit says no, with operation, bundle, shortfall and the largest tensor
   CHECK(outcome.out.find("5.00 KB  tensor 1 \"b\", persistent") != std::string::npos);
 }
 
+TEST_CASE("fit names the tensors that no allocation can hold") {
+  std::vector<std::string> arguments = fit(two_weights(), "8000", "1GB/s");
+  // "read b" has the largest bundle; "a" alone, the smaller tensor, fits.
+  arguments.insert(arguments.end(), {"--max-allocation", "4000"});
+  const object answer = run_json(arguments, 1);
+  CHECK(answer.at("fits") == false);
+  CHECK(number(answer, "shortfall_bytes") == 0);
+  CHECK(text(answer, "problem").find("tensor 1 (b) of 5000 bytes; the largest allocation is 4000") !=
+        std::string::npos);
+  const boost::json::array& tensors = answer.at("above_max_allocation").as_array();
+  REQUIRE(tensors.size() == 1);
+  CHECK(text(tensors[0].as_object(), "name") == "b");
+
+  // The bundle of "both" is the largest, and each of its tensors fits; what does not is used by another operation.
+  const std::string trace = scratch_file("allocation.json");
+  write_contents(
+      trace, R"({"format": "swapmm-trace", "version": 1, "name": "allocation", "tensors": [)"
+             R"({"name": "a", "bytes": 3000, "kind": "persistent"}, {"name": "b", "bytes": 3000, "kind":)"
+             R"( "persistent"}, {"name": "large", "bytes": 5000, "kind": "persistent"}, {"name": "larger", "bytes":)"
+             R"( 5500, "kind": "persistent"}], "operations": [)"
+             R"({"name": "both", "duration_ns": 10, "reads": [0, 1], "writes": [], "updates": []},)"
+             R"({"name": "one", "duration_ns": 10, "reads": [2], "writes": [], "updates": []},)"
+             R"({"name": "another", "duration_ns": 10, "reads": [3], "writes": [], "updates": []}]})");
+  arguments = fit(trace, "8000", "1GB/s");
+  arguments.insert(arguments.end(), {"--max-allocation", "4000"});
+  const Outcome outcome = run_program(arguments);
+  CHECK(outcome.code == 1);
+  CHECK(outcome.out.find("tensors above the largest allocation of 4.00 KB:\n"
+                         "  5.50 KB  tensor 3 \"larger\", persistent\n  5.00 KB  tensor 2 \"large\"") !=
+        std::string::npos);
+  CHECK(outcome.out.find("tensor 0 \"a\"") == std::string::npos);
+  CHECK(outcome.out.find("the largest tensors of that bundle") == std::string::npos);
+
+  // Both in the way: both told.
+  arguments = fit(trace, "5200", "1GB/s");
+  arguments.insert(arguments.end(), {"--max-allocation", "4000"});
+  const std::string both = run_program(arguments).out;
+  CHECK(both.find("the largest tensors of that bundle:\n  3.00 KB  tensor 0 \"a\"") != std::string::npos);
+  CHECK(both.find("tensors above the largest allocation of 4.00 KB:\n  5.50 KB") != std::string::npos);
+}
+
 TEST_CASE("fit of a recorded program: where stalls end lies between budget and peak, and inputs are told apart") {
   std::vector<std::string> arguments = fit(lstm(), "90%", "10MB/s");
   arguments.insert(arguments.end(), {"--planner", "belady", "--top", "3"});

@@ -153,6 +153,22 @@ TEST_CASE("reading takes memory of at most four times the text, however it is ma
   }
 }
 
+TEST_CASE("among many ids the first one that repeats is found, and different ones are none") {
+  std::string text = "id,lower,upper,size\n";
+  for (int i = 0; i < 20'000; ++i) text += "buffer" + std::to_string(i * 7919 % 20'011) + ",0,1,1\n";
+  CHECK(problem_of(text) == "none");
+  CHECK(problem_of(text + "new,0,1,1\nbuffer0,0,1,1\nbuffer7919,0,1,1\n") ==
+        "line 20003: id: \"buffer0\" stands in line 2 already");
+}
+
+TEST_CASE("buffers of no bytes have no ratio to their load") {
+  const std::string csv = scratch_file("zero.csv");
+  write_contents(csv, "id,lower,upper,size\na,0,10,0\nb,5,15,0\n");
+  const Outcome outcome = run_program({"pack", csv});
+  CHECK(outcome.code == 0);
+  CHECK(outcome.out.find("height              0 bytes, n/a x the load") != std::string::npos);
+}
+
 TEST_CASE("a bad file is told by line and column") {
   CHECK(problem_of("") == "line 1: no column is called \"id\"; there must be id,lower,upper,size");
   CHECK(problem_of("id,lower,size\n1,2,3") ==
@@ -163,6 +179,11 @@ TEST_CASE("a bad file is told by line and column") {
   CHECK(problem_of("id,lower,upper,size\n\"a,b\",0,5,7") == "line 2: has a quote: fields are plain text");
   CHECK(problem_of("id,lower,upper,size\n0,0,5,-7") == "line 2: size: \"-7\" is not a whole number below 2^62");
   CHECK(problem_of("id,lower,upper,size\n0,zero,5,7") == "line 2: lower: \"zero\" is not a whole number below 2^62");
+  CHECK(problem_of("id,lower,upper,size\nb0,0,5,7\n\nb1,0,5,7\n b0 ,6,9,7\nb1,6,9,7") ==
+        "line 5: id: \"b0\" stands in line 2 already");
+  CHECK(problem_of("size,id,lower,upper\n1,a,0,1\n1,b,0,1\n1,c,0,1\n1,b,1,2\n1,b,2,3") ==
+        "line 5: id: \"b\" stands in line 3 already");
+  CHECK(problem_of("id,lower,upper,size\n,0,5,7\n,0,5,7") == "line 3: id: \"\" stands in line 2 already");
   CHECK(problem_of("id,lower,upper,size\n0,5,5,7") == "line 2: upper: 5 is not above lower, 5");
   CHECK(problem_of("id,lower,upper,size\n0,0,5,4611686018427387904") ==
         "line 2: size: \"4611686018427387904\" is not a whole number below 2^62");
@@ -173,6 +194,8 @@ TEST_CASE("a bad file is told by line and column") {
   const std::string csv = scratch_file("bad.csv");
   write_contents(csv, "id,lower,upper,size\n0,7,5,3\n");
   check_refused({"pack", csv}, 3, {csv + ": line 2: upper"});
+  write_contents(csv, "id,lower,upper,size\nx,1,5,3\nx,6,8,3\n");
+  check_refused({"pack", csv}, 3, {csv + ": line 3: id: \"x\" stands in line 2 already"});
   check_refused({"pack", "/nonexistent/csv"}, 4, {"/nonexistent/csv"});
   check_refused({"pack", instance, "--capacity", "lots"}, 2, {"--capacity", "\"lots\""});
   check_refused({"pack", instance, "--alignment", "0"}, 2, {"--alignment", "\"0\""});

@@ -489,6 +489,33 @@ TEST_CASE_TEMPLATE_DEFINE("pageable host memory holds what pinned memory does", 
   A::verify(b);
 }
 
+TEST_CASE_TEMPLATE_DEFINE("an address is a kernel argument of its own, and a view may be empty", A, c_arguments) {
+  using namespace swapmm;
+  conformance::Bench<A> bench;
+  auto& b = bench.backend;
+  if constexpr (requires { bench.place[0].argument(); }) {
+    const auto value = [](const Argument& argument) {
+      const auto* const begin = static_cast<const std::byte*>(argument.data());
+      return std::vector<std::byte>(begin, begin + argument.size());
+    };
+    const std::vector<std::byte> first = value(bench.place[0].argument());
+    CHECK(!first.empty());
+    CHECK(value(bench.place[0].argument()) == first);
+    CHECK(bench.place[0].argument().data() == bench.place[0].argument().data());  // of the address, not of a copy
+    CHECK(value(bench.place[1].argument()) != first);
+    const auto moved = std::move(bench.place[0]);
+    CHECK(value(moved.argument()) == first);
+  }
+  const typename A::Backend::template View<std::uint32_t> empty;
+  CHECK(empty.size() == 0);
+  CHECK(empty.bytes() == 0);
+  auto view = typename A::Backend::template View<std::uint32_t>(bench.place[1], 2);
+  CHECK(view.size() == 2);
+  view = empty;
+  CHECK(view.size() == 0);
+  A::verify(b);
+}
+
 #define SWAPMM_CONFORMANCE_CASE(CASE, ADAPTOR) TEST_CASE_TEMPLATE_INVOKE(CASE, ADAPTOR)
 #define SWAPMM_CONFORMANCE(ADAPTOR)                      \
   SWAPMM_CONFORMANCE_CASE(c_copies, ADAPTOR);            \
@@ -506,5 +533,6 @@ TEST_CASE_TEMPLATE_DEFINE("pageable host memory holds what pinned memory does", 
   SWAPMM_CONFORMANCE_CASE(c_destruction, ADAPTOR);       \
   SWAPMM_CONFORMANCE_CASE(c_handles, ADAPTOR);           \
   SWAPMM_CONFORMANCE_CASE(c_moves, ADAPTOR);             \
+  SWAPMM_CONFORMANCE_CASE(c_arguments, ADAPTOR);         \
   SWAPMM_CONFORMANCE_CASE(c_timing, ADAPTOR);            \
   SWAPMM_CONFORMANCE_CASE(c_pageable, ADAPTOR)

@@ -61,15 +61,15 @@ TEST_CASE("the device's NUMA node is read from the system's files") {
   std::filesystem::create_directories(folder / "0000:3b:00.0");
   const auto node = [&](const char* text) {
     std::ofstream(folder / "0000:3b:00.0" / "numa_node") << text;
-    return cuda::numa_node_of("0000:3b:00.0", folder.string());
+    return cuda::detail::numa_node_of("0000:3b:00.0", folder.string());
   };
   CHECK(node("1\n") == 1);
   CHECK(node("0\n") == 0);
   CHECK(node("-1\n") == std::nullopt);  // one node alone
   CHECK(node("x") == std::nullopt);
-  CHECK(cuda::numa_node_of("0000:00:00.0", folder.string()) == std::nullopt);
+  CHECK(cuda::detail::numa_node_of("0000:00:00.0", folder.string()) == std::nullopt);
   std::filesystem::remove_all(folder);
-  const cuda::NearDevice nowhere(std::nullopt);
-  const cuda::NearDevice too_far(1 << 20);
-  const cuda::NearDevice here(0);  // changes the policy of this thread for a moment, if the system lets it
+  const cuda::detail::NearDevice nowhere(std::nullopt);
+  const cuda::detail::NearDevice too_far(1 << 20);
+  const cuda::detail::NearDevice here(0);  // changes the policy of this thread for a moment, if the system lets it
 }

@@ -164,3 +164,51 @@ TEST_CASE_FIXTURE(ManagerFixture, "NVTX ranges change nothing that is asked of t
   };
   CHECK(calls_of(false) == calls_of(true));
 }
+
+TEST_CASE_FIXTURE(ManagerFixture, "arguments are pointers by address, as cudaLaunchKernel takes them") {
+  Manager manager(fake_backend(), {.device_budget = half}, steady_plans());
+  auto a = manager.tensor<Number>({chain_length}, "a");
+  auto b = manager.tensor<Number>({chain_length}, "b");
+  a.upload(Numbers(chain_length, 1));
+  manager.run("launch", reads(a), writes(b), [&](auto& op) {
+    const std::vector<void*> arguments{op.argument(a).data(), op.argument(b).data()};
+    CHECK(op.argument(a).size() == sizeof(Number*));
+    CHECK(*static_cast<Number**>(arguments[0]) == op[a].data());
+    CHECK(*static_cast<Number**>(arguments[1]) == op[b].data());
+    CHECK(*static_cast<Number**>(op.argument(b.slice(2, 4)).data()) == op[b].data() + 2);
+    fake_cuda::launch(op.stream(), {bytes_of(op[a], false), bytes_of(op[b], true)}, "launch");
+  });
+}
+
+TEST_CASE_FIXTURE(ManagerFixture, "a work area of 0 bytes is a null pointer") {
+  Manager manager(fake_backend(), {.device_budget = half}, steady_plans());
+  auto a = manager.tensor<Number>({chain_length}, "a");
+  manager.run("areas", writes(a), scratch(0), [&](auto& op) {
+    const cuda::View<std::byte> work = op.scratch();
+    CHECK(work.data() == nullptr);
+    CHECK(work.size() == 0);
+    CHECK(work.span().empty());
+    fake_cuda::launch(op.stream(), {bytes_of(op[a], true)}, "areas");
+  });
+  manager.run("no areas", reads(a), [&](auto& op) {
+    CHECK_THROWS_AS((void)op.scratch(), UsageError);
+    fake_cuda::launch(op.stream(), {bytes_of(op[a], false)}, "no areas");
+  });
+}
+
+TEST_CASE_FIXTURE(ManagerFixture, "reset gives a tensor's bytes back without a copy") {
+  Manager manager(fake_backend(), {.device_budget = chain_tensor}, steady_plans());
+  auto a = manager.tensor<Number>({chain_length}, "a");
+  auto b = manager.tensor<Number>({chain_length}, "b");
+  const auto filled = [&](auto& tensor) {
+    manager.run("fill", writes(tensor),
+                [&](auto& op) { fake_cuda::launch(op.stream(), {bytes_of(op[tensor], true)}, "fill"); });
+  };
+  filled(a);
+  a.reset();
+  filled(b);
+  a.reset();
+  CHECK(manager.report().tensors == 1);
+  CHECK(manager.report().swap_outs == 0);
+  CHECK_THROWS_AS(filled(a), UsageError);
+}

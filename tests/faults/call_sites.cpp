@@ -51,7 +51,7 @@ std::string qualified_name(std::string_view function) {
 
 bool is_of_library(std::string_view qualified) {
   return qualified.starts_with("swapmm::") && !qualified.starts_with("swapmm::test::") &&
-         !qualified.starts_with("swapmm::Faulty") && !qualified.starts_with("swapmm::FaultState");
+         !qualified.starts_with("swapmm::Faulty") && !qualified.starts_with("swapmm::detail::FaultState");
 }
 
 /// Empty where it is none of the library's, or nobody knows.

@@ -19,8 +19,8 @@ namespace swapmm::test {
 class CallStack {
  public:
   CallStack();
-  /// The innermost function of the library: "Follower::start". Of static functions and of those that were inlined their
-  /// callers take the place. Needs a program that exports its symbols.
+  /// The innermost function of the library: "PlanExecutor::start". Of static functions and of those that were inlined
+  /// their callers take the place. Needs a program that exports its symbols.
   [[nodiscard]] std::string site_name() const;
 
  private:

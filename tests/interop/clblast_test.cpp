@@ -146,8 +146,8 @@ class ManagedNetwork {
     auto& b = tensors_[g.b];
     auto& c = tensors_[g.c];
     manager_.run(g.name, reads(a, b), writes(c), scratch(work), [&](auto& op) {
-      const StatusCode status = multiply(g, op[a].buffer(), op[b].buffer(), op[c].buffer(), op.queue(),
-                                         work == 0 ? nullptr : op.scratch().buffer());
+      const StatusCode status =
+          multiply(g, op[a].buffer(), op[b].buffer(), op[c].buffer(), op.queue(), op.scratch().buffer());
       REQUIRE(status == StatusCode::kSuccess);
     });
   }

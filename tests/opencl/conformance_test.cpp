@@ -45,8 +45,8 @@ struct Adaptor {
       of = device(backend).context();
     }
     opencl::Kernel kernel = program->kernel("add");
-    kernel.set(static_cast<const opencl::View<std::uint8_t>&>(View(from, size)),
-               static_cast<const opencl::View<std::uint8_t>&>(View(to, size)), value);
+    // One by a view, the other by its argument.
+    kernel.set(static_cast<const opencl::View<std::uint8_t>&>(View(from, size)), to.argument(), value);
     return kernel;
   }
   static void add(B& backend, const Address& from, const Address& to, std::size_t size, std::uint8_t value) {

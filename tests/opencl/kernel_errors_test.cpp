@@ -2,6 +2,7 @@
 // What is said where a program's own kernel is wrong, or is used wrongly.
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -106,4 +107,103 @@ TEST_CASE("a range of work items has one to three dimensions") {
   CHECK(opencl::Range{4, 5, 6}.dimensions() == 3);
   CHECK(opencl::Range{4, 5, 6}.data()[2] == 6);
   CHECK_THROWS_AS((opencl::Range{4, 5, 6, 7}), UsageError);
+}
+
+TEST_CASE("a range of a shape has a work item per element, the last extent first") {
+  const auto sizes = [](const opencl::Range& range) {
+    return std::vector<std::size_t>(range.data(), range.data() + range.dimensions());
+  };
+  CHECK(sizes(opencl::Range::of({7})) == std::vector<std::size_t>{7});
+  CHECK(sizes(opencl::Range::of({2, 3})) == std::vector<std::size_t>{3, 2});
+  CHECK(sizes(opencl::Range::of({2, 3, 4})) == std::vector<std::size_t>{4, 3, 2});
+  try {
+    (void)opencl::Range::of({2, 3, 4, 5});
+    FAIL("it was taken");
+  } catch (const UsageError& error) {
+    CHECK(has(error.what(), "2 x 3 x 4 x 5"));
+  }
+
+  // Every element is written once, by the item of its place.
+  const opencl::Backend backend = test::backend();
+  const opencl::Program program(backend, R"(
+    __kernel void place(__global int* to) {
+      const size_t i = (get_global_id(2) * get_global_size(1) + get_global_id(1)) * get_global_size(0) + get_global_id(0);
+      to[i] += 100 * (int)get_global_id(2) + 10 * (int)get_global_id(1) + (int)get_global_id(0);
+    })");
+  MemoryManager manager(backend, {.device_budget = 64_KiB});
+  auto cube = manager.tensor<int>({2, 3, 4}, "cube");
+  cube.upload(std::vector<int>(24, 1000));
+  opencl::Kernel place = program.kernel("place");
+  manager.run("place", updates(cube),
+              [&](auto& op) { place.set(op[cube]).enqueue(op.queue(), opencl::Range::of(cube.shape())); });
+  std::vector<int> expected;
+  for (int x = 0; x < 2; ++x) {
+    for (int y = 0; y < 3; ++y) {
+      for (int z = 0; z < 4; ++z) expected.push_back(1000 + 100 * x + 10 * y + z);
+    }
+  }
+  CHECK(cube.download() == expected);
+}
+
+TEST_CASE("a raw launch takes arguments by size and address, and an empty work area is a null buffer") {
+  const opencl::Backend backend = test::backend();
+  const opencl::Program program(backend, R"(
+    __kernel void sum(__global const int* a, __global int* b, __global uchar* work, int value) {
+      b[get_global_id(0)] = a[get_global_id(0)] + value + (work == 0 ? 1 : 0);
+    })");
+  MemoryManager manager(backend, {.device_budget = 64_KiB});
+  auto a = manager.tensor<int>({64}, "a");
+  auto b = manager.tensor<int>({64}, "b");
+  a.upload(std::vector<int>(64, 20));
+  opencl::Kernel sum = program.kernel("sum");
+  const std::size_t items = 64;
+  manager.run("sum", reads(a), writes(b), scratch(0), [&](auto& op) {
+    const Argument from = op.argument(a);
+    const int value = 7;
+    CHECK(from.size() == sizeof(cl_mem));
+    CHECK(*static_cast<cl_mem*>(from.data()) == op[a].buffer());
+    CHECK(clSetKernelArg(sum.get(), 0, from.size(), from.data()) == CL_SUCCESS);
+    CHECK(clSetKernelArg(sum.get(), 1, op.argument(b).size(), op.argument(b).data()) == CL_SUCCESS);
+    const opencl::View<std::byte> work = op.scratch();
+    CHECK(work.buffer() == nullptr);
+    CHECK(work.size() == 0);
+    const cl_mem none = work.buffer();
+    CHECK(clSetKernelArg(sum.get(), 2, sizeof none, &none) == CL_SUCCESS);
+    CHECK(clSetKernelArg(sum.get(), 3, sizeof value, &value) == CL_SUCCESS);
+    CHECK(clEnqueueNDRangeKernel(op.queue(), sum.get(), 1, nullptr, &items, nullptr, 0, nullptr, nullptr) ==
+          CL_SUCCESS);
+  });
+  CHECK(b.download() == std::vector<int>(64, 28));
+  // The same by Kernel::set, and of a part that the device can address.
+  const std::size_t half = std::max<std::size_t>(32, backend.capabilities().view_alignment.value / sizeof(int));
+  REQUIRE(half < 64);
+  manager.run("sum", updates(a), writes(b), scratch(0), [&](auto& op) {
+    sum.set(op.argument(a), op.argument(b), op.scratch(), 30).enqueue(op.queue(), {64});
+    sum.set(op.argument(b), op.argument(a.slice(half, 64 - half)), op.scratch(), 100).enqueue(op.queue(), {64 - half});
+  });
+  CHECK(b.download() == std::vector<int>(64, 51));
+  std::vector<int> expected(64, 20);
+  std::fill(expected.begin() + static_cast<std::ptrdiff_t>(half), expected.end(), 152);
+  CHECK(a.download() == expected);
+}
+
+TEST_CASE("reset gives a tensor's memory back to the others") {
+  const opencl::Backend backend = test::backend();
+  MemoryManager manager(backend, {.device_budget = 64_KiB});
+  const opencl::Program program(backend, "__kernel void fill(__global int* to) { to[get_global_id(0)] = 9; }");
+  opencl::Kernel fill = program.kernel("fill");
+  auto a = manager.tensor<int>({16384}, "a");
+  auto b = manager.tensor<int>({16384}, "b");
+  const auto filled = [&](auto& tensor) {
+    manager.run("fill", writes(tensor), [&](auto& op) { fill.set(op[tensor]).enqueue(op.queue(), {16384}); });
+  };
+  filled(a);
+  a.reset();
+  filled(b);
+  const Report report = manager.report();
+  CHECK(report.tensors == 1);
+  CHECK(report.swap_outs == 0);  // it is gone, and not on the host
+  CHECK(b.download() == std::vector<int>(16384, 9));
+  a.reset();
+  CHECK_THROWS_AS((void)a.download(), UsageError);
 }

@@ -39,6 +39,12 @@ endfunction()
 
 set(programs first second)
 set(consumer consumer)
+set(components)
+foreach(component IN ITEMS opencl cuda ilp)
+  if(has_${component})
+    list(APPEND components ${component})
+  endif()
+endforeach()
 set(choice)
 if(case MATCHES "^(opencl|cuda)_")
   set(choice -D backend=${CMAKE_MATCH_1})
@@ -63,6 +69,23 @@ elseif(case MATCHES "install_tree$")
 elseif(case MATCHES "subdirectory$")
   expect_consumer_works(${consumer} "${programs}" ${choice} -D way=subdirectory -D BUILD_SHARED_LIBS=ON -D SWAPMM_UNITY_BUILD=ON
     -D swapmm_source=${swapmm_source} -D swapmm_DIR=${swapmm_build})
+elseif(case STREQUAL "shared_install")
+  # Libraries as shared ones, installed: exceptions are caught by type across their boundary, and each component links.
+  execute_process(COMMAND ${configure} -D BUILD_SHARED_LIBS=ON -D SWAPMM_UNITY_BUILD=ON -D SWAPMM_BUILD_TESTS=OFF
+    -D SWAPMM_BUILD_EXAMPLES=OFF -D SWAPMM_BUILD_BENCH=OFF -D SWAPMM_BUILD_ILP=AUTO -S ${swapmm_source} -B ${folder}/shared
+    COMMAND_ERROR_IS_FATAL ANY OUTPUT_QUIET)
+  execute_process(COMMAND ${CMAKE_COMMAND} --build ${folder}/shared COMMAND_ERROR_IS_FATAL ANY OUTPUT_QUIET)
+  execute_process(COMMAND ${CMAKE_COMMAND} --install ${folder}/shared --prefix ${folder}/installed
+    COMMAND_ERROR_IS_FATAL ANY OUTPUT_QUIET)
+  file(GLOB_RECURSE archives ${folder}/installed/*.a)
+  if(archives)
+    message(FATAL_ERROR "a shared build installs static libraries: ${archives}")
+  endif()
+  expect_consumer_works(boundary_consumer boundary "-Dcomponents=${components}" -D CMAKE_PREFIX_PATH=${folder}/installed)
+elseif(case STREQUAL "static_install")
+  execute_process(COMMAND ${CMAKE_COMMAND} --install ${swapmm_build} --prefix ${folder}/installed
+    COMMAND_ERROR_IS_FATAL ANY OUTPUT_QUIET)
+  expect_consumer_works(boundary_consumer boundary "-Dcomponents=${components}" -D CMAKE_PREFIX_PATH=${folder}/installed)
 elseif(case STREQUAL "refusals")
   expect_refused(${swapmm_build} "REQUIRED COMPONENTS core teleport"
     "swapmm ${swapmm_version} has no component 'teleport'" "It has: core")

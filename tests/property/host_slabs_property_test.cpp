@@ -118,7 +118,7 @@ class Churn {
     }
   }
 
-  simulated::Random random_;
+  simulated::detail::Random random_;
   Options options_;
   Simulated device_;
   MemoryManager<Simulated> manager_;

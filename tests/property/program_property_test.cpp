@@ -52,6 +52,7 @@ TEST_CASE("random programs read what they wrote, within all budgets, on demand a
   CHECK(tally.iterations_followed > tally.iterations_on_demand / 3);
   CHECK(tally.divergences > all.count / 4);
   CHECK(tally.refused > all.count / 2);
+  CHECK(tally.outlived_refused > all.count / 10);
   CHECK(tally.too_large > all.count / 20);
   CHECK(tally.swaps > 50 * all.count);
   CHECK(tally.budget_changes > all.count / 4);

@@ -26,7 +26,7 @@ constexpr std::uint64_t usual_cases = test::fewer_if_slow(10'000, 10);
 
 TestProgram program_with_too_large(std::uint64_t seed) {
   TestProgram program = random_program(seed, 20 + seed % 20);
-  simulated::Random random(seed ^ 0x7001'A26EU);
+  simulated::detail::Random random(seed ^ 0x7001'A26EU);
   add_too_large(program, random, 1 + seed % 3);
   return program;
 }

@@ -82,13 +82,14 @@ class NullBackend {
   template <class T>
   class View {
    public:
+    View() = default;
     View(const Address& address, std::size_t count) : data_(reinterpret_cast<T*>(address.place)), count_(count) {}
     [[nodiscard]] T* data() const { return data_; }
     [[nodiscard]] std::size_t size() const { return count_; }
 
    private:
-    T* data_;
-    std::size_t count_;
+    T* data_ = nullptr;
+    std::size_t count_ = 0;
   };
 
   /// A lazy device ends its work only when the host waits for it; another one at once.

@@ -8,7 +8,7 @@
 
 namespace swapmm::test {
 
-using simulated::Random;
+using simulated::detail::Random;
 
 Loop random_loop(std::uint64_t seed) {
   Random random(seed);

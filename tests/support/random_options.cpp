@@ -13,7 +13,7 @@
 namespace swapmm::test {
 namespace {
 
-bool percent_chance(simulated::Random& random, std::uint32_t percent) { return random.below(100) < percent; }
+bool percent_chance(simulated::detail::Random& random, std::uint32_t percent) { return random.below(100) < percent; }
 
 /// The sizes of the bundles of a program, and what lives in it at one time.
 class Sizes {
@@ -62,7 +62,7 @@ class Sizes {
   Bytes most_live_{1};
 };
 
-Bytes random_budget(simulated::Random& random, const Sizes& sizes) {
+Bytes random_budget(simulated::detail::Random& random, const Sizes& sizes) {
   const Bytes least = sizes.largest_bundle();
   const Bytes most = std::max(least, sizes.most_live() + Bytes{600});
   const auto spread = static_cast<std::uint32_t>(most.value - least.value) + 1;
@@ -76,7 +76,7 @@ Bytes random_budget(simulated::Random& random, const Sizes& sizes) {
 }
 
 /// Slabs from the smallest to such that hold all; where memory is short, blocks of one size become those of another.
-void draw_slabs(simulated::Random& random, simulated::Options& device, Options& manager) {
+void draw_slabs(simulated::detail::Random& random, simulated::Options& device, Options& manager) {
   if (!percent_chance(random, 40)) return;
   device.host_slab = Bytes{std::uint64_t{256} << random.below(9)};
   if (percent_chance(random, 70)) manager.pinned_budget = Bytes{256 + random.below(4096)};
@@ -85,7 +85,7 @@ void draw_slabs(simulated::Random& random, simulated::Options& device, Options& 
 
 }  // namespace
 
-void draw_device(simulated::Random& random, simulated::Options& device) {
+void draw_device(simulated::detail::Random& random, simulated::Options& device) {
   using simulated::Order;
   constexpr std::array<Order, 10> orders{Order::virtual_time, Order::uniform,    Order::uniform, Order::pct,
                                          Order::pct,          Order::starved,    Order::starved, Order::starved,
@@ -104,7 +104,7 @@ void draw_device(simulated::Random& random, simulated::Options& device) {
   device.d2h.bytes_per_second = 100'000'000U << random.below(6);
 }
 
-void draw_scheduler(simulated::Random& random, SchedulerOptions& scheduler) {
+void draw_scheduler(simulated::detail::Random& random, SchedulerOptions& scheduler) {
   // `best` tries all the others on small programs: seldom, for its time.
   const auto known = percent_chance(random, 10) ? planners() : planners().first(planners().size() - 1);
   scheduler.observe = percent_chance(random, 4) ? 0 : 1 + random.below(3);
@@ -114,7 +114,7 @@ void draw_scheduler(simulated::Random& random, SchedulerOptions& scheduler) {
   if (percent_chance(random, 10)) scheduler.max_sequences = 1 + random.below(3);
 }
 
-void draw_measures(simulated::Random& random, SchedulerOptions& scheduler) {
+void draw_measures(simulated::detail::Random& random, SchedulerOptions& scheduler) {
   constexpr std::array<std::size_t, 5> everies{1, 2, 3, 5, 64};
   constexpr std::array<std::size_t, 5> trials{0, 1, 3, 4, 4};
   constexpr std::array<double, 4> aboves{0, 1e-9, 0.05, 0.1};
@@ -124,7 +124,7 @@ void draw_measures(simulated::Random& random, SchedulerOptions& scheduler) {
   scheduler.planning_time = std::chrono::milliseconds{0};  // the same program, the same plans
 }
 
-void draw_budget_changes(simulated::Random& random, TestProgram& program) {
+void draw_budget_changes(simulated::detail::Random& random, TestProgram& program) {
   if (!percent_chance(random, 30) || (program.steady && program.device.max_allocation)) return;
   const Sizes sizes(program);
   std::vector<std::size_t> between;
@@ -152,7 +152,14 @@ void draw_budget_changes(simulated::Random& random, TestProgram& program) {
   }
 }
 
-void draw_budgets(simulated::Random& random, TestProgram& program) {
+void draw_slow_link(simulated::detail::Random& random, simulated::Options& device) {
+  if (!percent_chance(random, 15)) return;
+  simulated::CopySpeed& slow = random.below(3) == 0 ? device.h2d : device.d2h;
+  slow.bytes_per_second = 1'000'000U << random.below(4);
+  slow.latency = std::chrono::microseconds{1 + random.below(50)};
+}
+
+void draw_budgets(simulated::detail::Random& random, TestProgram& program) {
   const Sizes sizes(program);
   simulated::Options& device = program.device;
   Options& manager = program.manager;

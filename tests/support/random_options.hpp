@@ -8,17 +8,20 @@
 namespace swapmm::test {
 
 /// All orders of steps, alignments from 1 to 64, one or two copy engines; memory limits come with draw_budgets().
-void draw_device(simulated::Random& random, simulated::Options& device);
+void draw_device(simulated::detail::Random& random, simulated::Options& device);
+
+/// Of some devices one direction of copies is far slower than the other.
+void draw_slow_link(simulated::Random& random, simulated::Options& device);
 
 /// Any planner, at once or deferred.
-void draw_scheduler(simulated::Random& random, SchedulerOptions& scheduler);
+void draw_scheduler(simulated::detail::Random& random, SchedulerOptions& scheduler);
 /// When it measures, and what it makes of that: with little patience, for the programs are short.
-void draw_measures(simulated::Random& random, SchedulerOptions& scheduler);
+void draw_measures(simulated::detail::Random& random, SchedulerOptions& scheduler);
 /// Other budgets at some places of the program. A steady one stays possible.
-void draw_budget_changes(simulated::Random& random, TestProgram& program);
+void draw_budget_changes(simulated::detail::Random& random, TestProgram& program);
 
 /// Options of the manager, and the device's memory; the host's in slabs or block by block. The budget is from exactly
 /// the largest bundle of the program to all that ever lives at one time.
-void draw_budgets(simulated::Random& random, TestProgram& program);
+void draw_budgets(simulated::detail::Random& random, TestProgram& program);
 
 }  // namespace swapmm::test

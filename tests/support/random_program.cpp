@@ -8,6 +8,7 @@
 #include <swapmm/backend/testing/simulated/random.hpp>
 #include <swapmm/plan/planners.hpp>
 
+#include "support/random_extras.hpp"
 #include "support/random_options.hpp"
 
 namespace swapmm::test {
@@ -51,13 +52,19 @@ class ProgramGenerator {
     make_handles();
     unroll();
     program_.steady = !wild_ && patterns_.size() == 1 && (!exchanges_ || program_.scheduler.observe >= 2);
+    simulated::Random extras(program_.seed ^ 0x51DE'D04DU);  // as with `later`
+    const bool with_side_downloads = extras.below(4) == 0;
+    if (with_side_downloads) add_work_areas(extras, program_);
     draw_budgets(random_, program_);
     if (wild_ && chance(40)) add_large();
-    simulated::Random later(program_.seed ^ 0x5E7'B0D6E7U);  // so that the rest is as it was
+    simulated::detail::Random later(program_.seed ^ 0x5E7'B0D6E7U);  // so that the rest is as it was
     draw_measures(later, program_.scheduler);
     draw_budget_changes(later, program_);
     draw_views(later);
     program_.reads_all = later.below(2) == 0;
+    draw_slow_link(extras, program_.device);
+    if (with_side_downloads) add_side_downloads(extras, program_);
+    if (extras.below(8) == 0) add_outlived_views(extras, program_);
     return std::move(program_);
   }
 
@@ -352,7 +359,7 @@ class ProgramGenerator {
   }
 
   /// Some parts are reached by other ways.
-  void draw_views(simulated::Random& random) {
+  void draw_views(simulated::detail::Random& random) {
     const auto draw = [&](ViewForm& view) {
       if (random.below(3) == 0) view = static_cast<ViewForm>(1 + random.below(view_form_count - 1));
     };
@@ -386,7 +393,7 @@ class ProgramGenerator {
 
   void emit(const Action& action) { program_.actions.push_back(action); }
 
-  simulated::Random random_;
+  simulated::detail::Random random_;
   std::size_t operations_left_;
   TestProgram program_;
   bool wild_ = false;

@@ -93,12 +93,13 @@ class ReplayingBackend {
   template <class T>
   class View {
    public:
+    View() = default;
     View(const Address& address, std::size_t count) : data_(reinterpret_cast<T*>(address.place)), count_(count) {}
     [[nodiscard]] std::span<T> span() const { return {data_, count_}; }
 
    private:
-    T* data_;
-    std::size_t count_;
+    T* data_ = nullptr;
+    std::size_t count_ = 0;
   };
 
   /// With `failures_stick` the runtime looks at the last of several events alone, as on CUDA.

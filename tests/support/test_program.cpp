@@ -42,6 +42,8 @@ void print_device(std::ostream& out, const simulated::Options& device) {
   if (device.host_bytes) out << ", host bytes " << device.host_bytes->value;
   if (device.pinned_bytes) out << ", pinned bytes " << device.pinned_bytes->value;
   if (device.host_slab.value != 0) out << ", host slabs up to " << device.host_slab.value;
+  if (device.h2d.latency.count() != 0) out << ", slow to the device";
+  if (device.d2h.latency.count() != 0) out << ", slow to the host";
   if (device.half_duplex) out << ", half duplex";
   if (device.needs_flush) out << ", needs flush";
   if (!device.steps_in_calls) out << ", no steps in calls";
@@ -124,6 +126,10 @@ std::ostream& operator<<(std::ostream& out, const Action& action) {
     case ActionKind::drop: return out << "drop " << int{action.other};
     case ActionKind::synchronize: return out << "synchronize";
     case ActionKind::plan: return out << "plan";
+    case ActionKind::outlived: {
+      constexpr std::array<std::string_view, outlived_use_count> uses{"upload to", "download", "promise", "operate on"};
+      return out << uses[action.other % outlived_use_count] << " a view that outlived t" << slot;
+    }
     case ActionKind::set_budget: return out << "set the budget to " << action.bytes;
   }
   return out;

@@ -39,6 +39,7 @@ enum class ActionKind : std::uint8_t {
   synchronize,
   plan,        ///< runs the planning job that waits, if any
   set_budget,  ///< bytes: the device budget from now on
+  outlived,    ///< slot, other: how a view is used whose tensor was in that slot and is gone; must be refused
 };
 
 /// How an operation is given to the manager and what its callable does.
@@ -57,6 +58,10 @@ enum class ViewForm : std::uint8_t {
   reshaped,        ///< the slice, as a matrix
 };
 inline constexpr std::size_t view_form_count = 4;
+
+/// What is asked of a view that has outlived its tensor; Action::other.
+enum class OutlivedUse : std::uint8_t { upload, download, promise, operation };
+inline constexpr std::size_t outlived_use_count = 4;
 
 /// Slices [first, first + count) of the tensor in a slot; all of them where it has fewer.
 struct Part {

@@ -28,7 +28,7 @@ Before before_action(const TestProgram& program, std::size_t end) {
   return before;
 }
 
-Action too_large_action(const Before& before, Bytes alignment, simulated::Random& random) {
+Action too_large_action(const Before& before, Bytes alignment, simulated::detail::Random& random) {
   Action action;
   action.kind = ActionKind::operation;
   action.name = 203;
@@ -57,7 +57,7 @@ Action too_large_action(const Before& before, Bytes alignment, simulated::Random
 
 }  // namespace
 
-void add_too_large(TestProgram& program, simulated::Random& random, std::size_t count) {
+void add_too_large(TestProgram& program, simulated::detail::Random& random, std::size_t count) {
   for (; count > 0; --count) {
     const std::size_t at = random.below(static_cast<std::uint32_t>(program.actions.size() + 1));
     const Action action = too_large_action(before_action(program, at), program.device.alignment, random);

@@ -24,6 +24,28 @@ inline constexpr std::size_t queue_count = 3;  ///< number of queues
 /// The position of a queue in arrays: 0 to 2.
 [[nodiscard]] constexpr std::size_t index(QueueKind queue) { return static_cast<std::size_t>(queue); }
 
+/// One kernel argument as raw launches of an API take it: the address and the size of a value, such as a cl_mem or a
+/// device pointer. Refers to the value, which must exist: one from Operation::argument() does while the operation runs.
+class Argument {
+ public:
+  /// Of that value.
+  template <class T>
+    requires(!std::same_as<T, Argument>)
+  explicit Argument(const T& value) : data_(&value), size_(sizeof(T)) {}
+  template <class T>
+    requires(!std::same_as<T, Argument>)
+  explicit Argument(const T&&) = delete;
+
+  /// Where the value is. Not const because the array of cudaLaunchKernel() is not; APIs only read there.
+  [[nodiscard]] void* data() const { return const_cast<void*>(data_); }
+  /// In bytes.
+  [[nodiscard]] std::size_t size() const { return size_; }
+
+ private:
+  const void* data_;
+  std::size_t size_;
+};
+
 /// The kinds of host memory.
 enum class HostKind : std::uint8_t {
   pinned,    ///< page-locked: copies are asynchronous and fast
@@ -81,6 +103,7 @@ concept Backend =
     std::is_nothrow_move_constructible_v<typename B::Address> &&
     std::is_nothrow_move_constructible_v<typename B::Event> &&
     std::constructible_from<typename B::template View<float>, const typename B::Address&, std::size_t> &&
+    std::default_initializable<typename B::template View<float>> &&
     requires(B b, typename B::DeviceMemory& memory, typename B::HostMemory& host, const typename B::HostMemory& source,
              const typename B::Address& place, typename B::Event& event, const typename B::Event& past,
              std::span<const typename B::Event* const> waits, typename B::NativeEvent native, Bytes bytes,

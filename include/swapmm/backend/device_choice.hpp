@@ -9,6 +9,8 @@
 #include <string_view>
 #include <vector>
 
+#include <swapmm/base/export.hpp>
+
 namespace swapmm {
 
 /// A device that can be chosen.
@@ -22,13 +24,13 @@ struct DeviceChoice {
 /// Returns the position of the device to use. `wanted` is an index or a part of a name; if it is empty, the usable
 /// device with the highest preference is chosen. `api` appears in errors, and `why_none` in errors about an empty list.
 /// Throws UsageError with the list if no device or more than one matches.
-[[nodiscard]] std::size_t choose_device(std::span<const DeviceChoice> devices, std::string_view wanted,
-                                        std::string_view api, std::string_view why_none);
+[[nodiscard]] SWAPMM_EXPORT std::size_t choose_device(std::span<const DeviceChoice> devices, std::string_view wanted,
+                                                      std::string_view api, std::string_view why_none);
 
 /// The value of the environment variable SWAPMM_DEVICE. Empty if it is not set, and in set-uid programs.
-[[nodiscard]] std::string device_from_environment();
+[[nodiscard]] SWAPMM_EXPORT std::string device_from_environment();
 
 /// Whether `text` contains `part`; the case of ASCII letters is ignored.
-[[nodiscard]] bool contains_in_any_case(std::string_view text, std::string_view part);
+[[nodiscard]] SWAPMM_EXPORT bool contains_in_any_case(std::string_view text, std::string_view part);
 
 }  // namespace swapmm

@@ -4,6 +4,7 @@
 #include <iosfwd>
 #include <string>
 
+#include <swapmm/base/export.hpp>
 #include <swapmm/ir/profile.hpp>
 
 namespace swapmm {
@@ -19,6 +20,6 @@ struct SvgOptions {
 /// colour of its own. A browser shows name, start, duration and bytes of the span under the pointer. Spans narrower
 /// than half a pixel share a rectangle with their neighbours, so at the default width the document has about 1 MB at
 /// most, whatever the size of the profile. The same profile always gives the same bytes.
-void write_svg(std::ostream& out, const Profile& profile, const SvgOptions& options = {});
+SWAPMM_EXPORT void write_svg(std::ostream& out, const Profile& profile, const SvgOptions& options = {});
 
 }  // namespace swapmm

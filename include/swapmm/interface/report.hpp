@@ -8,6 +8,7 @@
 #include <vector>
 
 #include <swapmm/base/bytes.hpp>
+#include <swapmm/base/export.hpp>
 #include <swapmm/plan/plan.hpp>
 
 namespace swapmm {
@@ -75,6 +76,6 @@ struct Report {
 };
 
 /// Writes the report as a table for people.
-std::ostream& operator<<(std::ostream& out, const Report& report);
+SWAPMM_EXPORT std::ostream& operator<<(std::ostream& out, const Report& report);
 
 }  // namespace swapmm

@@ -5,6 +5,7 @@
 #include <optional>
 #include <vector>
 
+#include <swapmm/base/export.hpp>
 #include <swapmm/base/ids.hpp>
 #include <swapmm/ir/trace.hpp>
 
@@ -48,6 +49,6 @@ struct Graph {
 
 /// Makes the graph of a trace that passed check_trace(). A value that neither an operation nor the host uses has a node
 /// only if an operation makes it. Linear in the size of the trace, except for sorting the host reads.
-[[nodiscard]] Graph make_graph(const Trace& trace);
+[[nodiscard]] SWAPMM_EXPORT Graph make_graph(const Trace& trace);
 
 }  // namespace swapmm

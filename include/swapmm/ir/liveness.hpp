@@ -5,6 +5,7 @@
 #include <vector>
 
 #include <swapmm/base/bytes.hpp>
+#include <swapmm/base/export.hpp>
 #include <swapmm/base/ids.hpp>
 #include <swapmm/ir/trace.hpp>
 
@@ -34,11 +35,11 @@ struct Liveness {
 
 /// Computes the liveness of a trace. Sizes are rounded up to `alignment`, which must be one that check_machine()
 /// accepts. Linear in the size of the trace, except for sorting the host reads of each tensor.
-[[nodiscard]] Liveness analyze_liveness(const Trace& trace, Bytes alignment);
+[[nodiscard]] SWAPMM_EXPORT Liveness analyze_liveness(const Trace& trace, Bytes alignment);
 
 /// The tensors that are live while the operation runs, ascending. Their sizes add up to Liveness::live of that
 /// operation. Linear in the size of the trace.
-[[nodiscard]] std::vector<TensorId> tensors_live_at(const Trace& trace, const Liveness& liveness,
-                                                    OperationId operation);
+[[nodiscard]] SWAPMM_EXPORT std::vector<TensorId> tensors_live_at(const Trace& trace, const Liveness& liveness,
+                                                                  OperationId operation);
 
 }  // namespace swapmm

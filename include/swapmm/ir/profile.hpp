@@ -8,6 +8,7 @@
 #include <vector>
 
 #include <swapmm/base/bytes.hpp>
+#include <swapmm/base/export.hpp>
 
 namespace swapmm {
 
@@ -53,30 +54,31 @@ struct Profile {
 
 /// The part of a span between two times, with its share of the bytes. The span must overlap this interval. The bytes of
 /// parts that make up the whole span add up to the bytes of the span.
-[[nodiscard]] ProfileSpan part_of(const ProfileSpan& span, std::chrono::nanoseconds from, std::chrono::nanoseconds to);
+[[nodiscard]] SWAPMM_EXPORT ProfileSpan part_of(const ProfileSpan& span, std::chrono::nanoseconds from,
+                                                std::chrono::nanoseconds to);
 
 /// One iteration of a profile. It begins, at time 0, when the last operation of the iteration before ends, and it ends
 /// with its own last operation. Spans that extend beyond it are cut. Returns an empty profile if there is no such
 /// iteration.
-[[nodiscard]] Profile one_iteration(const Profile& profile, std::size_t iteration);
+[[nodiscard]] SWAPMM_EXPORT Profile one_iteration(const Profile& profile, std::size_t iteration);
 
 /// The time at which the last iteration ended; without iterations, the last operation. 0 if nothing ran.
-[[nodiscard]] std::chrono::nanoseconds compute_end(const Profile& profile);
+[[nodiscard]] SWAPMM_EXPORT std::chrono::nanoseconds compute_end(const Profile& profile);
 
 /// The time at which everything in the profile has ended. Not before compute_end().
-[[nodiscard]] std::chrono::nanoseconds profile_end(const Profile& profile);
+[[nodiscard]] SWAPMM_EXPORT std::chrono::nanoseconds profile_end(const Profile& profile);
 
 /// The time from the profile's beginning to compute_end() in which no operation ran.
-[[nodiscard]] std::chrono::nanoseconds idle_time(const Profile& profile);
+[[nodiscard]] SWAPMM_EXPORT std::chrono::nanoseconds idle_time(const Profile& profile);
 
 /// The sum of the bytes of all copies in a lane.
-[[nodiscard]] Bytes bytes_copied(const Profile& profile, Lane lane);
+[[nodiscard]] SWAPMM_EXPORT Bytes bytes_copied(const Profile& profile, Lane lane);
 
 /// The largest number of bytes taken at one time.
-[[nodiscard]] Bytes peak_used(const Profile& profile);
+[[nodiscard]] SWAPMM_EXPORT Bytes peak_used(const Profile& profile);
 
 /// Describes the profile in one line for people (UTF-8): length of an iteration, idle time, bytes copied in and out,
 /// peak and budget.
-[[nodiscard]] std::string describe(const Profile& profile);
+[[nodiscard]] SWAPMM_EXPORT std::string describe(const Profile& profile);
 
 }  // namespace swapmm

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include <swapmm/base/bytes.hpp>
+#include <swapmm/base/export.hpp>
 #include <swapmm/base/ids.hpp>
 #include <swapmm/base/result.hpp>
 
@@ -89,10 +90,10 @@ void for_each_access(const TraceOperation& operation, Visit&& visit) {
 ///
 /// Every function of ir/ and plan/ that takes a trace expects one that passed this check. Linear in the size of the
 /// trace.
-[[nodiscard]] Check check_trace(const Trace& trace);
+[[nodiscard]] SWAPMM_EXPORT Check check_trace(const Trace& trace);
 
 /// The digest that identifies a program: SHA-256 in lower-case hex over sizes, kinds and bundles. Names and durations
 /// are not part of it.
-[[nodiscard]] std::string digest(const Trace& trace);
+[[nodiscard]] SWAPMM_EXPORT std::string digest(const Trace& trace);
 
 }  // namespace swapmm

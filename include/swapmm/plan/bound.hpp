@@ -4,6 +4,7 @@
 #include <chrono>
 #include <cstddef>
 
+#include <swapmm/base/export.hpp>
 #include <swapmm/base/result.hpp>
 #include <swapmm/ir/trace.hpp>
 #include <swapmm/plan/machine.hpp>
@@ -20,7 +21,7 @@ struct BoundEffort {
 
 /// A time such that no valid plan for this trace and machine has a shorter iteration. A Problem if a bundle is larger
 /// than the budget.
-[[nodiscard]] Result<std::chrono::nanoseconds> lower_bound(const Trace& trace, const Machine& machine,
-                                                           const BoundEffort& effort = {});
+[[nodiscard]] SWAPMM_EXPORT Result<std::chrono::nanoseconds> lower_bound(const Trace& trace, const Machine& machine,
+                                                                         const BoundEffort& effort = {});
 
 }  // namespace swapmm

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include <swapmm/base/bytes.hpp>
+#include <swapmm/base/export.hpp>
 #include <swapmm/base/ids.hpp>
 #include <swapmm/ir/trace.hpp>
 #include <swapmm/plan/plan.hpp>
@@ -27,11 +28,11 @@ struct PlannedAbsence {
 /// Finds the absences of a valid plan in the steady state, longest first. New values of inputs, and values that are
 /// dead while they are away, do not count. If iterations differ, the times are those of one of them. Costs as much as
 /// simulate() and validate().
-[[nodiscard]] std::vector<PlannedAbsence> find_absences(const Trace& trace, const Plan& plan);
+[[nodiscard]] SWAPMM_EXPORT std::vector<PlannedAbsence> find_absences(const Trace& trace, const Plan& plan);
 
 /// The host memory that a plan needs: the bytes of each tensor that it copies, and twice the bytes of inputs, because
 /// the host fills the next value while the device still reads the current one. Tensors that never move need no host
 /// memory. Linear.
-[[nodiscard]] Bytes host_bytes(const Trace& trace, const Plan& plan);
+[[nodiscard]] SWAPMM_EXPORT Bytes host_bytes(const Trace& trace, const Plan& plan);
 
 }  // namespace swapmm

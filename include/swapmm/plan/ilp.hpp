@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <string_view>
 
+#include <swapmm/base/export.hpp>
 #include <swapmm/base/result.hpp>
 #include <swapmm/ir/trace.hpp>
 #include <swapmm/plan/machine.hpp>
@@ -59,11 +60,12 @@ struct IlpResult {
 ///
 /// go_on is asked between the nodes of Cbc's search and while Clp works. Without it, the search ends after a number of
 /// nodes that falls with the program's size. Planning 1,500 operations takes seconds to minutes.
-[[nodiscard]] Result<IlpResult> plan_by_ilp(const Trace& trace, const Machine& machine, const IlpOptions& options = {},
-                                            const PlanningOptions& limits = {});
+[[nodiscard]] SWAPMM_EXPORT Result<IlpResult> plan_by_ilp(const Trace& trace, const Machine& machine,
+                                                          const IlpOptions& options = {},
+                                                          const PlanningOptions& limits = {});
 
 /// From now on planners() and make_plan() know `ilp`, in the whole process. Call it once, before other threads plan;
 /// again does no harm.
-void provide_ilp();
+SWAPMM_EXPORT void provide_ilp();
 
 }  // namespace swapmm

@@ -7,6 +7,7 @@
 #include <string>
 
 #include <swapmm/base/bytes.hpp>
+#include <swapmm/base/export.hpp>
 #include <swapmm/base/result.hpp>
 
 namespace swapmm {
@@ -42,6 +43,6 @@ struct Machine {
 /// Checks a machine. Budget and bandwidths are above 0; the alignment is from 1 to 2^40 (limits::alignment_bytes);
 /// latencies are not negative; max_allocation, if any, is above 0 and a multiple of the alignment; all sizes and
 /// bandwidths are below 2^62; a copy of the whole budget takes less than 2^62 ns in each direction.
-[[nodiscard]] Check check_machine(const Machine& machine);
+[[nodiscard]] SWAPMM_EXPORT Check check_machine(const Machine& machine);
 
 }  // namespace swapmm

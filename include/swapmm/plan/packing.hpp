@@ -9,6 +9,7 @@
 #include <vector>
 
 #include <swapmm/base/bytes.hpp>
+#include <swapmm/base/export.hpp>
 #include <swapmm/base/result.hpp>
 
 namespace swapmm {
@@ -59,21 +60,21 @@ inline constexpr Bytes no_preferred_offset{std::numeric_limits<std::uint64_t>::m
 /// Finds offsets within the capacity. A Problem with the lowest height that was reached if it finds none. Tries several
 /// greedy orders, then searches (docs/planning.md). Exact if all items share one slot and there are at most 12, and
 /// whenever the steps suffice to try everything. Takes about n log n for n items if a greedy order fits.
-[[nodiscard]] Result<Packing> pack(const PackingProblem& problem, PackingEffort effort = {});
+[[nodiscard]] SWAPMM_EXPORT Result<Packing> pack(const PackingProblem& problem, PackingEffort effort = {});
 
 /// The same, but if no offsets within the capacity are found, returns the lowest packing found; `height` says how much
 /// room it takes. A Problem only if an item is larger than max_allocation.
 ///
 /// `preferred`, if not empty, has one offset per item, from an earlier packing of a similar problem. Items keep these
 /// offsets if possible, and the search begins there. They need not be a valid packing.
-[[nodiscard]] Result<Packing> pack_towards(const PackingProblem& problem, PackingEffort effort = {},
-                                           std::span<const Bytes> preferred = {});
+[[nodiscard]] SWAPMM_EXPORT Result<Packing> pack_towards(const PackingProblem& problem, PackingEffort effort = {},
+                                                         std::span<const Bytes> preferred = {});
 
 /// Returns the lowest packing found, whatever problem.capacity is. A Problem only if an item is larger than
 /// max_allocation.
-[[nodiscard]] Result<Packing> pack_lowest(const PackingProblem& problem, PackingEffort effort = {});
+[[nodiscard]] SWAPMM_EXPORT Result<Packing> pack_lowest(const PackingProblem& problem, PackingEffort effort = {});
 
 /// The largest number of bytes needed in one slot. No packing is lower. Takes n log n.
-[[nodiscard]] Bytes packing_load(const PackingProblem& problem);
+[[nodiscard]] SWAPMM_EXPORT Bytes packing_load(const PackingProblem& problem);
 
 }  // namespace swapmm

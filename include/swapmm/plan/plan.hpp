@@ -9,6 +9,7 @@
 #include <vector>
 
 #include <swapmm/base/bytes.hpp>
+#include <swapmm/base/export.hpp>
 #include <swapmm/base/ids.hpp>
 #include <swapmm/base/result.hpp>
 #include <swapmm/plan/machine.hpp>
@@ -122,6 +123,6 @@ struct Plan {
 /// check_machine(), waits refer to commands that exist, offsets are aligned and within the budget, and no tensor is on
 /// the device twice at the start. Use validate() to check whether the plan is valid for a trace. Linear in the size of
 /// the plan.
-[[nodiscard]] Check check_plan(const Plan& plan);
+[[nodiscard]] SWAPMM_EXPORT Check check_plan(const Plan& plan);
 
 }  // namespace swapmm

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <swapmm/base/export.hpp>
 #include <swapmm/ir/profile.hpp>
 #include <swapmm/ir/trace.hpp>
 #include <swapmm/plan/plan.hpp>
@@ -14,6 +15,6 @@ namespace swapmm {
 /// release, with sizes rounded up to the alignment. The peak is the one of Prediction. If iterations never repeat,
 /// because copies that nothing waits for fall further and further behind, the profile is the last simulated iteration,
 /// and copies may overlap. Costs as much as simulate().
-[[nodiscard]] Profile predicted_profile(const Trace& trace, const Plan& plan);
+[[nodiscard]] SWAPMM_EXPORT Profile predicted_profile(const Trace& trace, const Plan& plan);
 
 }  // namespace swapmm

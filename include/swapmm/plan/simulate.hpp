@@ -6,6 +6,7 @@
 #include <vector>
 
 #include <swapmm/base/bytes.hpp>
+#include <swapmm/base/export.hpp>
 #include <swapmm/ir/trace.hpp>
 #include <swapmm/plan/plan.hpp>
 #include <swapmm/plan/step_times.hpp>
@@ -35,13 +36,13 @@ inline constexpr std::chrono::nanoseconds longest_iteration{(std::int64_t{1} << 
 
 /// Simulates a valid plan by the timing rules of docs/formats.md until it repeats itself (or for 1,000 iterations).
 /// Operations take the durations of the trace. Linear in iterations x (operations + waits).
-[[nodiscard]] Simulation simulate(const Trace& trace, const Plan& plan);
+[[nodiscard]] SWAPMM_EXPORT Simulation simulate(const Trace& trace, const Plan& plan);
 /// The same with other times of operations and copies than those that the plan was made for.
-[[nodiscard]] Simulation simulate(const Trace& trace, const Plan& plan, const StepTimes& times);
+[[nodiscard]] SWAPMM_EXPORT Simulation simulate(const Trace& trace, const Plan& plan, const StepTimes& times);
 
 /// The end times of the last operation in each of the first `iterations` iterations. Everything of the iteration before
 /// has ended at time 0. No value is above longest_iteration.
-[[nodiscard]] std::vector<std::chrono::nanoseconds> iteration_ends(const Trace& trace, const Plan& plan,
-                                                                   std::size_t iterations);
+[[nodiscard]] SWAPMM_EXPORT std::vector<std::chrono::nanoseconds> iteration_ends(const Trace& trace, const Plan& plan,
+                                                                                 std::size_t iterations);
 
 }  // namespace swapmm

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include <swapmm/base/export.hpp>
 #include <swapmm/base/ids.hpp>
 #include <swapmm/ir/trace.hpp>
 #include <swapmm/plan/plan.hpp>
@@ -22,9 +23,9 @@ struct Stall {
 };
 
 /// Finds the stalls of one iteration in the steady state, longest first. Costs as much as simulate().
-[[nodiscard]] std::vector<Stall> find_stalls(const Trace& trace, const Plan& plan);
+[[nodiscard]] SWAPMM_EXPORT std::vector<Stall> find_stalls(const Trace& trace, const Plan& plan);
 
 /// Describes for people what the operation waits for.
-[[nodiscard]] std::string describe(const Stall& stall, const Trace& trace, const Plan& plan);
+[[nodiscard]] SWAPMM_EXPORT std::string describe(const Stall& stall, const Trace& trace, const Plan& plan);
 
 }  // namespace swapmm

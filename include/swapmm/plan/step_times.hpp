@@ -4,6 +4,7 @@
 #include <chrono>
 #include <vector>
 
+#include <swapmm/base/export.hpp>
 #include <swapmm/ir/trace.hpp>
 #include <swapmm/plan/plan.hpp>
 
@@ -18,6 +19,6 @@ struct StepTimes {
 };
 
 /// The times of the operations from the trace, and of the copies from the machine. Linear.
-[[nodiscard]] StepTimes step_times(const Trace& trace, const Plan& plan);
+[[nodiscard]] SWAPMM_EXPORT StepTimes step_times(const Trace& trace, const Plan& plan);
 
 }  // namespace swapmm

@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include <swapmm/base/export.hpp>
 #include <swapmm/ir/trace.hpp>
 #include <swapmm/plan/plan.hpp>
 
@@ -19,6 +20,6 @@ struct Violation {
 /// Checks that `plan` is valid for `trace`, no matter how long operations and copies take. Returns all violations;
 /// empty for a valid plan. The validator follows the rules of the format and shares no code with the planners or the
 /// simulator. Stops after 100 violations. About linear in the size of trace and plan (with a logarithm for places).
-[[nodiscard]] std::vector<Violation> validate(const Trace& trace, const Plan& plan);
+[[nodiscard]] SWAPMM_EXPORT std::vector<Violation> validate(const Trace& trace, const Plan& plan);
 
 }  // namespace swapmm

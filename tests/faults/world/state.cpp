@@ -9,11 +9,11 @@ namespace swapmm::test {
 
 namespace {
 
-using Parts = runtime::Parts<FaultyDevice>;
+using SessionState = runtime::SessionState<FaultyDevice>;
 using Record = runtime::Record<FaultyDevice>;
 
-Residency residency_of(const Parts& parts, const Record& record) {
-  const runtime::Timeline<FaultyDevice>& timeline = parts.store.timeline;
+Residency residency_of(const SessionState& session, const Record& record) {
+  const runtime::Timeline<FaultyDevice>& timeline = session.store.timeline;
   if (record.host.block != nullptr && record.host.block->written > timeline.confirmed(QueueKind::d2h)) {
     return Residency::going;
   }
@@ -29,22 +29,22 @@ ManagerState World::look_inside() const {
   ManagerState state;
   if (closing_) state.course = CourseState::ending;
   if (current_ >= managers_.size()) return state;
-  const Parts* parts = nullptr;
+  const SessionState* session = nullptr;
   for (const Item& item : items_) {
-    if (item.manager == current_ && item.tensor) parts = item.tensor->ref().core->parts();
+    if (item.manager == current_ && item.tensor) session = item.tensor->ref().core->session_state();
   }
   if (!closing_) state.course = CourseState::between;
-  if (parts == nullptr) return state;  // it has no tensor, or no inside any more
-  if (!closing_ && parts->follower.active()) {
+  if (session == nullptr) return state;  // it has no tensor, or no inside any more
+  if (!closing_ && session->executor.active()) {
     state.course = CourseState::following;
   } else if (!closing_ && managers_[current_]->iteration) {
-    state.course = parts->follower.times_started() == 0 ? CourseState::observing : CourseState::left;
+    state.course = session->executor.times_started() == 0 ? CourseState::observing : CourseState::left;
   }
   for (std::size_t i = 0; i < items_.size(); ++i) {
     const Item& item = items_[i];
     const bool asked = concerned_.empty() || std::find(concerned_.begin(), concerned_.end(), i) != concerned_.end();
     if (!asked || item.manager != current_ || !item.tensor) continue;
-    state.residency = std::max(state.residency, residency_of(*parts, *item.tensor->ref().record));
+    state.residency = std::max(state.residency, residency_of(*session, *item.tensor->ref().record));
   }
   return state;
 }

@@ -61,6 +61,9 @@ class CppPrinter {
   void print_variables() {
     std::array<bool, promise_count> promises{};
     std::array<bool, slot_count> slots{};
+    for (const Action& action : program_.actions) {
+      if (action.kind == ActionKind::outlived) outlived_[action.slot].wanted = true;
+    }
     bool iterations = false;
     for (const Action& action : program_.actions) {
       if (action.kind == ActionKind::promise) promises[action.other] = true;
@@ -77,6 +80,9 @@ class CppPrinter {
     if (iterations) out_ << "  std::optional<Iteration<Device>> iteration;\n";
     for (std::size_t i = 0; i < slot_count; ++i) {
       if (slots[i]) out_ << "  Handle t" << i << ";\n";
+    }
+    for (std::size_t i = 0; i < slot_count; ++i) {
+      if (outlived_[i].wanted) out_ << "  std::optional<View<std::byte, Device>> outlived" << i << ";\n";
     }
     out_ << "\n";
   }
@@ -116,6 +122,7 @@ class CppPrinter {
           print_call(at, "manager.set_budget(Bytes{" + std::to_string(action.bytes) + "})");
         }
         return;
+      case ActionKind::outlived: return print_outlived(action, at);
     }
   }
 
@@ -146,8 +153,27 @@ class CppPrinter {
   }
 
   void print_destroy(std::size_t slot) {
-    if (tensors_[slot].exists) out_ << "  t" << slot << ".reset();\n";
+    if (tensors_[slot].exists) {
+      Outlived& outlived = outlived_[slot];
+      outlived.bytes = tensors_[slot].layout.bytes;
+      if (outlived.wanted) out_ << "  outlived" << slot << ".emplace(t" << slot << "->view());\n";
+      out_ << "  t" << slot << ".reset();\n";
+    }
     tensors_[slot] = {};
+  }
+
+  void print_outlived(const Action& action, std::size_t at) {
+    if (outlived_[action.slot].bytes == 0) return;
+    const std::string view = numbered("outlived", action.slot);
+    const std::string bytes = "std::vector<std::byte>(" + std::to_string(outlived_[action.slot].bytes) + ")";
+    switch (static_cast<OutlivedUse>(action.other)) {
+      case OutlivedUse::upload: return print_call(at, view + "->upload(" + bytes + ")");
+      case OutlivedUse::download: return print_call(at, "(void)" + view + "->download()");
+      case OutlivedUse::promise:
+        return print_call(at, "auto bytes = " + bytes + "; (void)" + view + "->download_async(bytes)");
+      case OutlivedUse::operation:
+        return print_call(at, "manager.run(\"outlived\", updates(*" + view + "), [](auto&) {})");
+    }
   }
 
   void print_begin(const Action& action, std::size_t at) {
@@ -238,6 +264,11 @@ class CppPrinter {
   std::ostringstream out_;
   ModelTensors tensors_{};
   std::array<Promise, promise_count> promises_{};
+  struct Outlived {
+    bool wanted = false;
+    std::uint32_t bytes = 0;  // of the last tensor that ended in the slot; 0: none did
+  };
+  std::array<Outlived, slot_count> outlived_{};
   std::uint64_t last_id_ = 0;
   bool in_iteration_ = false;
 };

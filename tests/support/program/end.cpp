@@ -23,7 +23,7 @@ std::vector<Ending> endings(const TestProgram& program) {
     std::sort(order.begin(), order.end(), [&](const Ending& a, const Ending& b) { return rank(a) < rank(b); });
     return order;
   }
-  simulated::Random random(program.seed ^ 0xEDDF'0000U);
+  simulated::detail::Random random(program.seed ^ 0xEDDF'0000U);
   for (std::size_t i = order.size(); i > 1; --i) {
     std::swap(order[i - 1], order[random.below(static_cast<std::uint32_t>(i))]);
   }

@@ -121,6 +121,7 @@ class ProgramRun {
       case ActionKind::synchronize: (void)calls_.check({}, [&] { manager_->synchronize(); }); return;
       case ActionKind::plan: return plan();
       case ActionKind::set_budget: return set_budget(Bytes{action.bytes});
+      case ActionKind::outlived: return use_outlived(action);
     }
   }
 
@@ -136,8 +137,25 @@ class ProgramRun {
   }
 
   void destroy(std::size_t slot) {
+    if (tensors_[slot]) outlived_[slot].emplace(tensors_[slot]->view());
     tensors_[slot].reset();
     models_[slot] = {};
+  }
+
+  /// Whoever has the storage by now: nothing may reach it.
+  void use_outlived(const Action& action) {
+    auto& view = outlived_[action.slot];
+    if (!view) return;
+    bytes_.assign(view->size(), std::byte{0x77});
+    const bool done = calls_.check({misused, accepted}, [&] {
+      switch (static_cast<OutlivedUse>(action.other)) {
+        case OutlivedUse::upload: return view->upload(bytes_);
+        case OutlivedUse::download: return view->download(std::span<std::byte>(bytes_));
+        case OutlivedUse::promise: return (void)view->download_async(std::span<std::byte>(bytes_));
+        case OutlivedUse::operation: return manager_->run("outlived", updates(*view), [](auto& /*op*/) {});
+      }
+    });
+    if (!done) ++result_.outlived_refused;
   }
 
   void begin_iteration(const Action& action) {
@@ -395,6 +413,7 @@ class ProgramRun {
       end(ending);
       check_device();
     }
+    outlived_ = {};
     scheduler_ = Scheduler();
     if (const std::string left = device_.left_over(); !left.empty()) calls_.fail(left);
     result_.trace_hash = device_.trace_hash();
@@ -440,6 +459,7 @@ class ProgramRun {
   std::optional<MemoryManager<Device>> manager_;
   std::optional<Iteration<Device>> iteration_;
   std::array<std::optional<Tensor<std::byte, Device>>, slot_count> tensors_;
+  std::array<std::optional<View<std::byte, Device>>, slot_count> outlived_;  // of the last tensor that ended there
   std::array<ModelTensor, slot_count> models_;
   std::uint64_t last_id_ = 0;
 };

@@ -42,6 +42,7 @@ struct RunResult {
   std::uint64_t swaps = 0;
   std::uint64_t dropped = 0;              ///< reads refused with DroppedValue
   std::uint64_t refused = 0;              ///< other calls refused, as they must be
+  std::uint64_t outlived_refused = 0;     ///< uses of views that outlived their tensor
   std::uint64_t too_large = 0;            ///< operations refused because they can never fit
   std::uint64_t too_large_inside = 0;     ///< those in iterations
   std::uint64_t too_large_followed = 0;   ///< those in iterations that were followed to their end all the same

@@ -27,6 +27,7 @@ void ProgramTally::add(const TestProgram& program, const Scrutiny& scrutiny, con
   sampled_rounds += run.sampled_rounds;
   plans_remade += run.plans_remade;
   refused += run.refused;
+  outlived_refused += run.outlived_refused;
   too_large += run.too_large;
   too_large_inside += run.too_large_inside;
   too_large_followed += run.too_large_followed;
@@ -74,10 +75,11 @@ std::ostream& operator<<(std::ostream& out, const ProgramTally& tally) {
   return out << "\n"
              << tally.repeated << " programs run twice, " << tally.without_plans << " without plans too; "
              << tally.budget_changes << " budget changes\n"
-             << tally.refused << " calls refused as they must be; " << tally.too_large
-             << " of them operations that can never fit, before anything was queued or waited for: "
-             << tally.too_large_inside << " in iterations, " << tally.too_large_followed
-             << " of those in followed ones, " << tally.too_large_in_flight << " with other work under way\n";
+             << tally.refused << " calls refused as they must be; " << tally.outlived_refused
+             << " of them uses of views that outlived their tensor, " << tally.too_large
+             << " operations that can never fit, before anything was queued or waited for: " << tally.too_large_inside
+             << " in iterations, " << tally.too_large_followed << " of those in followed ones, "
+             << tally.too_large_in_flight << " with other work under way\n";
 }
 
 }  // namespace swapmm::test

@@ -23,6 +23,7 @@ struct ProgramTally {
   std::uint64_t sampled_rounds = 0;
   std::uint64_t plans_remade = 0;
   std::uint64_t refused = 0;
+  std::uint64_t outlived_refused = 0;
   std::uint64_t too_large = 0;
   std::uint64_t too_large_inside = 0;
   std::uint64_t too_large_followed = 0;

@@ -160,8 +160,9 @@ TEST_CASE("objects and arrays nest at most 16 deep, also where they are skipped"
     return with("\"other\": " + std::string(depth - 1, '[') + std::string(depth - 1, ']'));
   };
   CHECK(outcome(nested(16)) == "");
-  CHECK(outcome(nested(17)) == "nested deeper than 16");
-  CHECK(outcome(nested(100000)) == "nested deeper than 16");
+  const std::string first_too_deep = std::to_string(nested(17).find('[') + 15);
+  CHECK(outcome(nested(17)) == "nested deeper than 16 at byte " + first_too_deep);
+  CHECK(outcome(nested(100000)) == "nested deeper than 16 at byte " + first_too_deep);
 }
 
 TEST_CASE("text that is not JSON is refused with the byte where that shows") {

@@ -18,6 +18,13 @@
 
 namespace swapmm::cuda {
 
+using detail::Capture;
+using detail::CurrentDevice;
+using detail::host_alignment;
+using detail::NearDevice;
+using detail::new_event;
+using detail::Session;
+
 namespace {
 
 std::string of_bytes(Bytes size) { return " of " + std::to_string(size.value) + " bytes"; }
@@ -63,7 +70,7 @@ void HostMemory::end() noexcept {
 Backend::Backend(int device, const Settings& settings) : session_(std::make_shared<Session>(device, settings)) {
   if (!settings.measure) return;
   try {
-    session_->capabilities.copy_engines = measured_copy_engines(*this, *session_);
+    session_->capabilities.copy_engines = detail::measured_copy_engines(*this, *session_);
   } catch (const BackendError& error) {
     if (error.kind == BackendError::Kind::device_lost) throw;  // else: what the device says is all there is
   }

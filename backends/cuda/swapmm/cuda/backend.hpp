@@ -20,17 +20,20 @@
 
 #include <swapmm/backend/backend.hpp>
 #include <swapmm/base/bytes.hpp>
+#include <swapmm/base/export.hpp>
 #include <swapmm/cuda/handle.hpp>
 #include <swapmm/cuda/links.hpp>
 
 /// The CUDA backend, component `cuda` of the package.
 namespace swapmm::cuda {
 
+namespace detail {
 class Session;  // device and streams behind all handles of one backend
 class Capture;  // queued work that became a graph
+}  // namespace detail
 
 /// Device memory; opaque. The destructor waits for the device.
-class DeviceMemory {
+class SWAPMM_EXPORT DeviceMemory {
  public:
   /// Takes over the memory. The moved-from object is empty.
   DeviceMemory(DeviceMemory&& other) noexcept
@@ -41,16 +44,16 @@ class DeviceMemory {
 
  private:
   friend class Backend;
-  DeviceMemory(std::shared_ptr<Session> session, std::byte* data) : session_(std::move(session)), data_(data) {}
+  DeviceMemory(std::shared_ptr<detail::Session> session, std::byte* data) : session_(std::move(session)), data_(data) {}
   void end() noexcept;
 
-  std::shared_ptr<Session> session_;
+  std::shared_ptr<detail::Session> session_;
   std::byte* data_;
 };
 
 /// Host memory: page-locked memory on the NUMA node of the device, or pageable memory. The destructor waits for the
 /// device's copies.
-class HostMemory {
+class SWAPMM_EXPORT HostMemory {
  public:
   /// Takes over the memory. The moved-from object is empty.
   HostMemory(HostMemory&& other) noexcept
@@ -67,11 +70,11 @@ class HostMemory {
 
  private:
   friend class Backend;
-  HostMemory(std::shared_ptr<Session> session, std::byte* data, HostKind kind)
+  HostMemory(std::shared_ptr<detail::Session> session, std::byte* data, HostKind kind)
       : session_(std::move(session)), data_(data), kind_(kind) {}
   void end() noexcept;
 
-  std::shared_ptr<Session> session_;
+  std::shared_ptr<detail::Session> session_;
   std::byte* data_;
   HostKind kind_;
 };
@@ -81,6 +84,8 @@ class Address {
  public:
   [[nodiscard]] std::byte* data() const { return data_; }  ///< the first byte on the device
   [[nodiscard]] Bytes size() const { return size_; }       ///< size of the place
+  /// data() as an argument of a raw kernel launch, for Operation::argument(). Refers to this object.
+  [[nodiscard]] Argument argument() const { return Argument(data_); }
 
  private:
   friend class Backend;
@@ -97,6 +102,8 @@ class View {
   using value_type = T;  ///< the type of an element
   /// A view of the first `count` elements at that address.
   View(const Address& address, std::size_t count) : data_(reinterpret_cast<T*>(address.data())), count_(count) {}
+  /// Empty: no elements, data() is null.
+  View() = default;
 
   [[nodiscard]] T* data() const { return data_; }                         ///< the first element on the device
   [[nodiscard]] std::size_t size() const { return count_; }               ///< number of elements
@@ -106,25 +113,25 @@ class View {
   operator T*() const { return data_; }  // NOLINT(*-explicit-*): see above
 
  private:
-  T* data_;
-  std::size_t count_;
+  T* data_ = nullptr;
+  std::size_t count_ = 0;
 };
 
 /// A slot for a point in a stream; opaque.
 class Event {
  private:
   friend class Backend;
-  friend class Session;
+  friend class detail::Session;
   explicit Event(EventHandle plain) : plain_(std::move(plain)) {}
 
   EventHandle plain_;
-  EventHandle timed_;                 // made when times are first asked for
-  cudaEvent_t current_ = nullptr;     // one of the two; null: never recorded
-  std::shared_ptr<Capture> capture_;  // recorded into that graph
+  EventHandle timed_;                         // made when times are first asked for
+  cudaEvent_t current_ = nullptr;             // one of the two; null: never recorded
+  std::shared_ptr<detail::Capture> capture_;  // recorded into that graph
 };
 
 /// The events that an operation of the second form waits for. Valid while the callable runs.
-class WaitList {
+class SWAPMM_EXPORT WaitList {
  public:
   [[nodiscard]] std::size_t size() const { return count_; }  ///< number of events; may be 0
   /// The events.
@@ -169,7 +176,7 @@ class NativeEvent {
 };
 
 /// The work that was queued between begin_capture() and end_capture(). It can be launched repeatedly.
-class Graph {
+class SWAPMM_EXPORT Graph {
  public:
   /// Takes over the graph. The moved-from object is empty.
   Graph(Graph&&) noexcept;
@@ -180,11 +187,11 @@ class Graph {
 
  private:
   friend class Backend;
-  Graph(std::shared_ptr<Session> session, std::shared_ptr<Capture> capture, cudaGraphExec_t graph);
+  Graph(std::shared_ptr<detail::Session> session, std::shared_ptr<detail::Capture> capture, cudaGraphExec_t graph);
   void end() noexcept;
 
-  std::shared_ptr<Session> session_;
-  std::shared_ptr<Capture> capture_;
+  std::shared_ptr<detail::Session> session_;
+  std::shared_ptr<detail::Capture> capture_;
   cudaGraphExec_t graph_;
 };
 
@@ -205,7 +212,7 @@ struct Settings {
 };
 
 /// The CUDA backend. Its objects keep the streams alive. The destructor of the last object waits for all queued work.
-class Backend {
+class SWAPMM_EXPORT Backend {
  public:
   /// @{
   /// See swapmm::Backend.
@@ -300,7 +307,7 @@ class Backend {
     void check();
 
    private:
-    const Session& session_;
+    const detail::Session& session_;
     std::string_view name_;
     int device_before_ = -1;  // the thread's; -1: it was the backend's
     bool checked_ = false;
@@ -320,7 +327,7 @@ class Backend {
   };
 
  private:
-  std::shared_ptr<Session> session_;
+  std::shared_ptr<detail::Session> session_;
 };
 
 static_assert(swapmm::Backend<Backend>);

@@ -10,6 +10,11 @@
 
 namespace swapmm::cuda {
 
+using detail::Capture;
+using detail::CurrentDevice;
+using detail::new_event;
+using detail::Session;
+
 namespace {
 
 constexpr std::array<QueueKind, 2> copy_queues{QueueKind::h2d, QueueKind::d2h};

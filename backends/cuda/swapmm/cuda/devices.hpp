@@ -8,6 +8,7 @@
 #include <vector>
 
 #include <swapmm/base/bytes.hpp>
+#include <swapmm/base/export.hpp>
 
 namespace swapmm::cuda {
 
@@ -31,14 +32,14 @@ struct DeviceList {
 
 /// All devices. Without a driver the list is empty and has the reason; this is not an error. Throws BackendError if
 /// something else fails.
-[[nodiscard]] DeviceList devices();
+[[nodiscard]] SWAPMM_EXPORT DeviceList devices();
 
 /// Describes a device in one line: "[0] NVIDIA H200 (9.0), 143771 MiB".
-[[nodiscard]] std::string describe(const Device& device);
+[[nodiscard]] SWAPMM_EXPORT std::string describe(const Device& device);
 
 /// The position of the device to use. `wanted` is an index, or a part of a device's name in upper or lower case. If it
 /// is empty, the device with the most memory is chosen. Throws UsageError with a list of all devices if none or more
 /// than one matches.
-[[nodiscard]] std::size_t choose(const DeviceList& list, std::string_view wanted);
+[[nodiscard]] SWAPMM_EXPORT std::size_t choose(const DeviceList& list, std::string_view wanted);
 
 }  // namespace swapmm::cuda

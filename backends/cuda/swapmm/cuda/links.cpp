@@ -14,6 +14,10 @@
 
 namespace swapmm::cuda {
 
+using detail::CurrentDevice;
+using detail::new_event;
+using detail::Session;
+
 namespace {
 
 // Two pieces of page-locked memory and three on the device, and events around what is measured.
@@ -101,7 +105,7 @@ std::uint64_t per_second(Bytes piece, int copies, double milliseconds) {
 
 }  // namespace
 
-int measured_copy_engines(Backend& backend, Session& session) {
+int detail::measured_copy_engines(Backend& backend, Session& session) {
   Bench bench(backend, session, Bytes{std::uint64_t{8} << 20U});
   (void)bench.run({2, 2, 0});  // first touches
   const double in = bench.run({2, 0, 0}).in;

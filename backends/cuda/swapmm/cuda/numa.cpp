@@ -12,7 +12,7 @@
 #include <unistd.h>
 #endif
 
-namespace swapmm::cuda {
+namespace swapmm::cuda::detail {
 
 std::optional<int> numa_node_of(std::string_view bus, const std::string& pci_devices) {
   std::ifstream file(pci_devices + "/" + std::string(bus) + "/numa_node");
@@ -44,4 +44,4 @@ NearDevice::~NearDevice() = default;
 
 #endif
 
-}  // namespace swapmm::cuda
+}  // namespace swapmm::cuda::detail

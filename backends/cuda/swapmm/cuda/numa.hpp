@@ -7,7 +7,7 @@
 #include <string>
 #include <string_view>
 
-namespace swapmm::cuda {
+namespace swapmm::cuda::detail {
 
 /// The NUMA node a PCI device ("0000:3b:00.0") is attached to; none where the system does not say, or has only one.
 [[nodiscard]] std::optional<int> numa_node_of(std::string_view bus, const std::string& pci_devices);
@@ -28,4 +28,4 @@ class NearDevice {
   unsigned long mask_[nodes / (8 * sizeof(unsigned long))] = {};
 };
 
-}  // namespace swapmm::cuda
+}  // namespace swapmm::cuda::detail

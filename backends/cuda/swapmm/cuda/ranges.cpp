@@ -43,6 +43,8 @@ std::string_view text_of(AnnotationKind kind) {
 
 }  // namespace
 
+namespace detail {
+
 void push_range(std::string_view what, std::string_view name) noexcept {
   if (!ranges_are_safe()) return;
   std::array<char, 128> text{};  // names longer than that are cut
@@ -59,6 +61,11 @@ void push_range(std::string_view what, std::string_view name) noexcept {
 void pop_range() noexcept {
   if (ranges_are_safe()) (void)nvtxDomainRangePop(domain());
 }
+
+}  // namespace detail
+
+using detail::pop_range;
+using detail::push_range;
 
 // ---- what the library opens
 

@@ -9,7 +9,7 @@
 #include <swapmm/cuda/numa.hpp>
 #include <swapmm/cuda/status.hpp>
 
-namespace swapmm::cuda {
+namespace swapmm::cuda::detail {
 
 namespace {
 
@@ -181,4 +181,4 @@ void Session::finish_quietly() noexcept {
   free_waiting();
 }
 
-}  // namespace swapmm::cuda
+}  // namespace swapmm::cuda::detail

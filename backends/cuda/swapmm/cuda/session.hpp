@@ -18,7 +18,7 @@
 #include <swapmm/cuda/backend.hpp>
 #include <swapmm/cuda/handle.hpp>
 
-namespace swapmm::cuda {
+namespace swapmm::cuda::detail {
 
 /// For as long as it lives, that device is the thread's current one: the API makes objects on it. Afterwards it is the
 /// caller's again. What goes wrong here goes wrong in the next call, too, and is told there.
@@ -93,4 +93,4 @@ inline constexpr std::align_val_t host_alignment{4096};
 /// A new event of the current device.
 [[nodiscard]] EventHandle new_event(unsigned flags);
 
-}  // namespace swapmm::cuda
+}  // namespace swapmm::cuda::detail

@@ -24,6 +24,10 @@
 
 namespace swapmm::opencl {
 
+using detail::execution_status;
+using detail::require_own_process;
+using detail::Session;
+
 namespace {
 
 // For caches and DMA engines alike.

@@ -17,12 +17,15 @@
 
 #include <swapmm/backend/backend.hpp>
 #include <swapmm/base/bytes.hpp>
+#include <swapmm/base/export.hpp>
 #include <swapmm/opencl/handle.hpp>
 
 /// The OpenCL backend, component `opencl` of the package.
 namespace swapmm::opencl {
 
+namespace detail {
 class Session;  // context, device and queues behind all handles of one backend
+}
 
 /// A buffer on the device; opaque.
 class DeviceMemory {
@@ -35,7 +38,7 @@ class DeviceMemory {
 
 /// Host memory. Pinned memory is a buffer that the driver allocated in host memory (CL_MEM_ALLOC_HOST_PTR), mapped as
 /// long as it exists. The destructor waits for copies that still use the bytes.
-class HostMemory {
+class SWAPMM_EXPORT HostMemory {
  public:
   /// Takes over the memory. The moved-from object is empty.
   HostMemory(HostMemory&&) noexcept = default;
@@ -51,11 +54,11 @@ class HostMemory {
 
  private:
   friend class Backend;
-  HostMemory(std::shared_ptr<Session> session, Handle<cl_mem> pinned, std::byte* data);
+  HostMemory(std::shared_ptr<detail::Session> session, Handle<cl_mem> pinned, std::byte* data);
   void end() noexcept;
 
-  std::shared_ptr<Session> session_;  // none: moved from
-  Handle<cl_mem> pinned_;             // none: pageable
+  std::shared_ptr<detail::Session> session_;  // none: moved from
+  Handle<cl_mem> pinned_;                     // none: pageable
   std::byte* data_;
   mutable std::array<Handle<cl_event>, queue_count> last_use_;
 };
@@ -65,6 +68,8 @@ class Address {
  public:
   [[nodiscard]] cl_mem buffer() const { return buffer_.get(); }  ///< the buffer; the caller gets no reference
   [[nodiscard]] Bytes size() const { return size_; }             ///< size of the place
+  /// buffer() as an argument of a raw kernel launch, for Operation::argument(). Refers to this object.
+  [[nodiscard]] Argument argument() const { return Argument(buffer_.object()); }
 
  private:
   friend class Backend;
@@ -81,14 +86,16 @@ class View {
   using value_type = T;  ///< the type of an element
   /// A view of the first `count` elements at that address.
   View(const Address& address, std::size_t count) : buffer_(address.buffer()), count_(count) {}
+  /// Empty: no elements, buffer() is null.
+  View() = default;
 
   [[nodiscard]] cl_mem buffer() const { return buffer_; }                 ///< the buffer; the caller gets no reference
   [[nodiscard]] std::size_t size() const { return count_; }               ///< number of elements
   [[nodiscard]] std::size_t bytes() const { return count_ * sizeof(T); }  ///< size of the elements
 
  private:
-  cl_mem buffer_;
-  std::size_t count_;
+  cl_mem buffer_ = nullptr;
+  std::size_t count_ = 0;
 };
 
 /// A slot for a cl_event; opaque.
@@ -148,7 +155,7 @@ class NativeEvent {
 
 /// The OpenCL backend. Works with any device of OpenCL 1.2 or later that can hold a buffer. Its objects keep the
 /// context and the queues alive. The destructor of the last object waits for all queued work.
-class Backend {
+class SWAPMM_EXPORT Backend {
  public:
   /// @{
   /// See swapmm::Backend.
@@ -216,7 +223,7 @@ class Backend {
  private:
   void recorded(Event& event, cl_event native);
 
-  std::shared_ptr<Session> session_;
+  std::shared_ptr<detail::Session> session_;
 };
 
 static_assert(swapmm::Backend<Backend>);

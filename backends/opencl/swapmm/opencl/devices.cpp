@@ -14,6 +14,10 @@
 
 namespace swapmm::opencl {
 
+using detail::device_text;
+using detail::device_value;
+using detail::platform_text;
+
 namespace {
 
 constexpr cl_int no_platform = -1001;  // CL_PLATFORM_NOT_FOUND_KHR: the loader found no driver
@@ -38,7 +42,7 @@ Device look_at(cl_device_id id, const std::string& platform) {
   device.version = device_text(id, CL_DEVICE_VERSION);
   device.type = device_value<cl_device_type>(id, CL_DEVICE_TYPE);
   device.memory = Bytes{device_value<cl_ulong>(id, CL_DEVICE_GLOBAL_MEM_SIZE)};
-  device.shares_memory = shares_memory(id);
+  device.shares_memory = detail::shares_memory(id);
   device.obstacle = obstacle(device, device_value<cl_bool>(id, CL_DEVICE_AVAILABLE) != CL_FALSE);
   return device;
 }

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include <swapmm/base/bytes.hpp>
+#include <swapmm/base/export.hpp>
 #include <swapmm/opencl/handle.hpp>
 
 namespace swapmm::opencl {
@@ -26,14 +27,14 @@ struct Device {
 
 /// All devices of all platforms, in the drivers' order. The position is the index for SWAPMM_DEVICE. Empty if no driver
 /// is installed. Queries every driver: takes milliseconds, and more at the first call in a process.
-[[nodiscard]] std::vector<Device> devices();
+[[nodiscard]] SWAPMM_EXPORT std::vector<Device> devices();
 
 /// Describes a device in one line: "[1] Radeon RX 7800 (AMD Accelerated Parallel Processing), GPU, 16368 MiB".
-[[nodiscard]] std::string describe(const Device& device, std::size_t index);
+[[nodiscard]] SWAPMM_EXPORT std::string describe(const Device& device, std::size_t index);
 
 /// The position of the device to use. `wanted` is an index, or a part of a device's or platform's name in upper or
 /// lower case. If it is empty, a GPU is preferred to an accelerator, an accelerator to a CPU, and debugging simulators
 /// (Oclgrind) come last. Throws UsageError with a list of all devices if none or more than one matches.
-[[nodiscard]] std::size_t choose(std::span<const Device> devices, std::string_view wanted);
+[[nodiscard]] SWAPMM_EXPORT std::size_t choose(std::span<const Device> devices, std::string_view wanted);
 
 }  // namespace swapmm::opencl

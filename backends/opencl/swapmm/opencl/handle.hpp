@@ -11,6 +11,8 @@
 
 #include <utility>
 
+#include <swapmm/base/export.hpp>
+
 namespace swapmm::opencl {
 
 /// @{
@@ -30,7 +32,7 @@ inline void retain_object(cl_event object) noexcept { clRetainEvent(object); }
 /// True in a child of fork() if the parent had made a backend. The driver's threads exist only in the parent, so a call
 /// of the API in the child may wait for ever. The child therefore releases no object, and calls that need the device
 /// throw.
-[[nodiscard]] bool in_forked_child() noexcept;
+[[nodiscard]] SWAPMM_EXPORT bool in_forked_child() noexcept;
 
 /// Owns one reference to an OpenCL object, or none.
 template <class T>
@@ -56,6 +58,8 @@ class Handle {
 
   /// The object, or null. The caller gets no reference.
   [[nodiscard]] T get() const { return object_; }
+  /// The place where get() is stored, for clSetKernelArg.
+  [[nodiscard]] const T& object() const { return object_; }
   /// True if the handle is not empty.
   explicit operator bool() const { return object_ != nullptr; }
   /// Gives the reference to the caller. The handle is empty afterwards.

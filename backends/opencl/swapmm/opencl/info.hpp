@@ -9,7 +9,7 @@
 #include <swapmm/opencl/handle.hpp>
 #include <swapmm/opencl/status.hpp>
 
-namespace swapmm::opencl {
+namespace swapmm::opencl::detail {
 
 template <class T>
 [[nodiscard]] T device_value(cl_device_id device, cl_device_info what) {
@@ -55,4 +55,4 @@ template <class Get>
          (device_value<cl_device_type>(device, CL_DEVICE_TYPE) & CL_DEVICE_TYPE_CPU) != 0;
 }
 
-}  // namespace swapmm::opencl
+}  // namespace swapmm::opencl::detail

@@ -53,7 +53,7 @@ std::string with_kernel_header(std::string_view source) {
 // Throws with the compiler's log.
 void check_build(cl_int status, cl_program program, cl_device_id device) {
   if (status == CL_SUCCESS) return;
-  const std::string log = text_of(
+  const std::string log = detail::text_of(
       [&](std::size_t size, void* into, std::size_t* needed) {
         return clGetProgramBuildInfo(program, device, CL_PROGRAM_BUILD_LOG, size, into, needed);
       },
@@ -67,6 +67,17 @@ void check_build(cl_int status, cl_program program, cl_device_id device) {
 Range::Range(std::initializer_list<std::size_t> sizes) : dimensions_(static_cast<cl_uint>(sizes.size())) {
   if (sizes.size() > sizes_.size()) throw UsageError("a kernel has at most 3 dimensions of work items");
   std::copy(sizes.begin(), sizes.end(), sizes_.begin());
+}
+
+Range Range::of(const Shape& shape) {
+  Range range;
+  if (shape.rank() > range.sizes_.size()) {
+    throw UsageError("a kernel has at most 3 dimensions of work items, and this shape has " +
+                     std::to_string(shape.rank()) + " extents (" + shape.text() + "): reshape the tensor");
+  }
+  range.dimensions_ = static_cast<cl_uint>(shape.rank());
+  for (std::size_t i = 0; i < shape.rank(); ++i) range.sizes_[i] = shape[shape.rank() - 1 - i];
+  return range;
 }
 
 void Kernel::enqueue(cl_command_queue queue, const Range& global, const Range& local) const {

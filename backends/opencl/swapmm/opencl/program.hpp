@@ -13,15 +13,17 @@
 #include <utility>
 
 #include <swapmm/kernel.h>
+#include <swapmm/base/export.hpp>
 #include <swapmm/layout.hpp>
 #include <swapmm/opencl/backend.hpp>
 #include <swapmm/opencl/status.hpp>
+#include <swapmm/tensor.hpp>
 
 namespace swapmm::opencl {
 
 /// The text of <swapmm/kernel.h>, for programs that compile kernels themselves. Use it as the first of several sources,
 /// or as a header for clCompileProgram if the driver supports headers.
-extern const std::string_view kernel_header;
+extern SWAPMM_EXPORT const std::string_view kernel_header;
 
 /// The two kernel arguments for a SWAPMM_VIEW of <swapmm/kernel.h>.
 struct ViewArgument {
@@ -39,7 +41,10 @@ class Range {
  public:
   Range() = default;
   /// Throws UsageError if there are more than 3.
-  Range(std::initializer_list<std::size_t> sizes);  // NOLINT(*-explicit-*)
+  SWAPMM_EXPORT Range(std::initializer_list<std::size_t> sizes);  // NOLINT(*-explicit-*)
+  /// A work item per element of a tensor of that shape: get_global_id(0) counts along the last extent, which is
+  /// contiguous, get_global_id(1) along the one before it. Throws UsageError for more than 3 extents.
+  [[nodiscard]] SWAPMM_EXPORT static Range of(const Shape& shape);
   /// The number of dimensions; 0 for an empty range.
   [[nodiscard]] cl_uint dimensions() const { return dimensions_; }
   /// The sizes as the API takes them; null for an empty range.
@@ -51,7 +56,7 @@ class Range {
 };
 
 /// One kernel of a Program. It keeps the arguments of the last set(). Must not be used by two threads at the same time.
-class Kernel {
+class SWAPMM_EXPORT Kernel {
  public:
   /// Sets all arguments in order: op[tensor] (its cl_mem), argument(op[tensor], tensor) (a view with its layout), or
   /// plain values of the kernel's own type (std::int64_t for long). Throws BackendError if the number of arguments does
@@ -86,6 +91,7 @@ class Kernel {
   void set_one(cl_uint& index, const View<T>& view) {
     set_raw(index, view.buffer());
   }
+  void set_one(cl_uint& index, const Argument& argument) { set_bytes(index, argument.size(), argument.data()); }
   void set_one(cl_uint& index, const ViewArgument& view) {
     set_raw(index, view.buffer);
     set_raw(index, view.layout);
@@ -95,7 +101,10 @@ class Kernel {
   void set_one(cl_uint& index, const T& value) { set_raw(index, value); }
   template <class T>
   void set_raw(cl_uint& index, const T& value) {
-    const cl_int status = clSetKernelArg(kernel_.get(), index, sizeof value, &value);
+    set_bytes(index, sizeof value, &value);
+  }
+  void set_bytes(cl_uint& index, std::size_t size, const void* value) {
+    const cl_int status = clSetKernelArg(kernel_.get(), index, size, value);
     if (status != CL_SUCCESS) refuse(status, "clSetKernelArg, argument " + std::to_string(index));
     ++index;
   }
@@ -107,7 +116,7 @@ class Kernel {
 };
 
 /// A program compiled for a backend's device.
-class Program {
+class SWAPMM_EXPORT Program {
  public:
   /// Compiles the source, which may include <swapmm/kernel.h>. Slow: up to seconds. Throws BackendError with the
   /// compiler's log if it fails.

@@ -15,7 +15,7 @@
 #include <swapmm/opencl/info.hpp>
 #include <swapmm/opencl/status.hpp>
 
-namespace swapmm::opencl {
+namespace swapmm::opencl::detail {
 
 namespace {
 
@@ -88,7 +88,7 @@ Capabilities capabilities_of(cl_device_id device) {
 
 }  // namespace
 
-bool in_forked_child() noexcept { return forked.load(std::memory_order_relaxed); }
+bool is_forked_child() noexcept { return forked.load(std::memory_order_relaxed); }
 
 void require_own_process() {
   if (!in_forked_child()) return;
@@ -165,4 +165,6 @@ void Session::flush_for_wait() const {
   }
 }
 
-}  // namespace swapmm::opencl
+}  // namespace swapmm::opencl::detail
+
+bool swapmm::opencl::in_forked_child() noexcept { return detail::is_forked_child(); }

@@ -8,7 +8,7 @@
 #include <swapmm/backend/backend.hpp>
 #include <swapmm/opencl/handle.hpp>
 
-namespace swapmm::opencl {
+namespace swapmm::opencl::detail {
 
 /// One of the three in-order queues, twice: profiling slows commands down on real drivers, so there is a queue with it,
 /// made when times are first asked for, and one without. Going from one to the other keeps the order.
@@ -37,6 +37,9 @@ class Lane {
   bool profiled_now_ = false;
   bool used_ = false;  // something may be queued on the current one
 };
+
+/// See in_forked_child().
+[[nodiscard]] bool is_forked_child() noexcept;
 
 /// Throws what a lost device throws: see in_forked_child().
 void require_own_process();
@@ -68,4 +71,4 @@ class Session {
   bool host_timed = false;
 };
 
-}  // namespace swapmm::opencl
+}  // namespace swapmm::opencl::detail

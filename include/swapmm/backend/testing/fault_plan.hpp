@@ -6,11 +6,15 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
+#include <optional>
 #include <stdexcept>
 #include <string>
 #include <string_view>
 
+#include <swapmm/backend/testing/call_site.hpp>
 #include <swapmm/base/error.hpp>
+#include <swapmm/base/export.hpp>
 
 namespace swapmm {
 
@@ -117,7 +121,7 @@ struct FaultPlan {
 };
 
 /// The exception of FaultMode::thrown. The library does not know it.
-struct CallbackFault : std::runtime_error {
+struct SWAPMM_EXPORT CallbackFault : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
@@ -138,5 +142,9 @@ inline constexpr long injected_code = -7700;
           "injected fault: " + std::string(to_string(plan.fault_class)) + " " + std::to_string(plan.n) + ", " +
               std::string(to_string(plan.mode))};
 }
+
+/// Decides for each call of a class whether it fails, and by which fault plan. Replaces a single plan. The second
+/// argument is the place that the call was made from.
+using FaultChooser = std::function<std::optional<FaultPlan>(FaultClass, const CallSite&)>;
 
 }  // namespace swapmm

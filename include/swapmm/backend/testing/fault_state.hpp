@@ -6,7 +6,6 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
-#include <functional>
 #include <optional>
 #include <utility>
 
@@ -14,11 +13,7 @@
 #include <swapmm/backend/testing/call_site.hpp>
 #include <swapmm/backend/testing/fault_plan.hpp>
 
-namespace swapmm {
-
-/// Decides for each call of a class whether it fails, and by which fault plan; replaces a single plan. One argument is
-/// the call site.
-using FaultChooser = std::function<std::optional<FaultPlan>(FaultClass, const CallSite&)>;
+namespace swapmm::detail {
 
 /// The fault plan and the counts, shared by all handles of one Faulty backend.
 class FaultState {
@@ -63,4 +58,4 @@ class FaultState {
   std::optional<FaultPlan> lost_by_;
 };
 
-}  // namespace swapmm
+}  // namespace swapmm::detail

@@ -61,6 +61,10 @@ class Faulty {
       object_.use();
       return object_.inner;
     }
+    [[nodiscard]] Argument argument() const requires requires(const typename B::Address& address) {
+      address.argument();
+    }
+    { return inner().argument(); }
 
    private:
     friend class Faulty;
@@ -83,11 +87,12 @@ class Faulty {
 
   template <class T>
   struct View : B::template View<T> {
+    View() = default;
     View(const Address& address, std::size_t count) : B::template View<T>(address.inner(), count) {}
   };
 
   explicit Faulty(B inner, const FaultPlan& plan = {})
-      : inner_(std::move(inner)), state_(std::make_shared<FaultState>(plan)) {}
+      : inner_(std::move(inner)), state_(std::make_shared<detail::FaultState>(plan)) {}
 
   [[nodiscard]] B& inner() { return inner_; }
 
@@ -328,7 +333,7 @@ class Faulty {
   }
 
   B inner_;
-  std::shared_ptr<FaultState> state_;
+  std::shared_ptr<detail::FaultState> state_;
   std::vector<const InnerEvent*> scratch_;
 };
 

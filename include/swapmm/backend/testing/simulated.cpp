@@ -7,6 +7,11 @@
 
 namespace swapmm::simulated {
 
+using detail::BlockId;
+using detail::Body;
+using detail::Device;
+using detail::Point;
+
 struct Backend::Shared {
   explicit Shared(const Options& options) : device(options), queue(Queue(&device)) {}
 

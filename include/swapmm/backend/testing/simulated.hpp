@@ -21,10 +21,14 @@
 #include <swapmm/backend/backend.hpp>
 #include <swapmm/backend/testing/simulated/device.hpp>
 #include <swapmm/backend/testing/simulated/options.hpp>
+#include <swapmm/backend/testing/simulated/touch.hpp>
 #include <swapmm/base/bytes.hpp>
+#include <swapmm/base/export.hpp>
 
 /// The simulated backend: a device that is simulated on plain memory.
 namespace swapmm::simulated {
+
+namespace detail {
 
 /// Owns one object of a device, and releases it with the given function.
 template <void (Device::*end)(BlockId) noexcept>
@@ -50,12 +54,14 @@ class Claim {
   BlockId id_;
 };
 
+}  // namespace detail
+
 /// Device memory; opaque.
 class DeviceMemory {
  private:
   friend class Backend;
-  explicit DeviceMemory(Claim<&Device::release> claim) : claim_(std::move(claim)) {}
-  Claim<&Device::release> claim_;
+  explicit DeviceMemory(detail::Claim<&detail::Device::release> claim) : claim_(std::move(claim)) {}
+  detail::Claim<&detail::Device::release> claim_;
 };
 
 /// Host memory.
@@ -69,8 +75,9 @@ class HostMemory {
 
  private:
   friend class Backend;
-  HostMemory(Claim<&Device::release_host> claim, std::byte* data) : claim_(std::move(claim)), data_(data) {}
-  Claim<&Device::release_host> claim_;
+  HostMemory(detail::Claim<&detail::Device::release_host> claim, std::byte* data)
+      : claim_(std::move(claim)), data_(data) {}
+  detail::Claim<&detail::Device::release_host> claim_;
   std::byte* data_;
 };
 
@@ -85,13 +92,16 @@ class Address {
   [[nodiscard]] std::size_t size() const { return place_.size; }
   [[nodiscard]] std::uint64_t bytes() const { return place_.size; }
   /// @}
+  /// data() as an argument of a raw kernel launch, for Operation::argument(). Refers to this object.
+  [[nodiscard]] Argument argument() const { return Argument(place_.data); }
   /// The place, for Touch.
   [[nodiscard]] const Place& place() const { return place_; }
 
  private:
   friend class Backend;
-  Address(Claim<&Device::release_address> claim, const Place& place) : claim_(std::move(claim)), place_(place) {}
-  Claim<&Device::release_address> claim_;
+  Address(detail::Claim<&detail::Device::release_address> claim, const Place& place)
+      : claim_(std::move(claim)), place_(place) {}
+  detail::Claim<&detail::Device::release_address> claim_;
   Place place_;
 };
 
@@ -101,6 +111,8 @@ class View {
  public:
   /// The first `count` elements at that address.
   View(const Address& address, std::size_t count) : place_(address.place()), count_(count) {}
+  /// Empty: no elements, data() is null.
+  View() = default;
 
   /// The number of elements.
   [[nodiscard]] std::size_t size() const { return count_; }
@@ -118,16 +130,16 @@ class View {
 
  private:
   Place place_;
-  std::size_t count_;
+  std::size_t count_ = 0;
 };
 
 /// A slot for a point in a queue.
 class Event {
  private:
   friend class Backend;
-  explicit Event(Claim<&Device::release_event> claim) : claim_(std::move(claim)) {}
-  Claim<&Device::release_event> claim_;
-  Point point_;
+  explicit Event(detail::Claim<&detail::Device::release_event> claim) : claim_(std::move(claim)) {}
+  detail::Claim<&detail::Device::release_event> claim_;
+  detail::Point point_;
 };
 
 /// The point that a launch with a wait list returns.
@@ -138,8 +150,8 @@ class NativeEvent {
  private:
   friend class Backend;
   friend class Queue;
-  explicit NativeEvent(const Point& point) : point_(point) {}
-  Point point_;
+  explicit NativeEvent(const detail::Point& point) : point_(point) {}
+  detail::Point point_;
 };
 
 /// The points that a launch waits for. Allocates only if there are more than `in_place`.
@@ -153,7 +165,7 @@ class WaitList {
   friend class Queue;
   static constexpr std::size_t in_place = 8;
 
-  void add(const Point& point) {
+  void add(const detail::Point& point) {
     if (count_ < in_place) {
       first_[count_] = point;
     } else {
@@ -164,12 +176,12 @@ class WaitList {
   template <class Visit>
   void for_each(Visit&& visit) const {
     for (std::size_t i = 0; i < count_ && i < in_place; ++i) visit(first_[i]);
-    for (const Point& point : rest_) visit(point);
+    for (const detail::Point& point : rest_) visit(point);
   }
 
   std::size_t count_ = 0;
-  std::array<Point, in_place> first_;
-  std::vector<Point> rest_;
+  std::array<detail::Point, in_place> first_;
+  std::vector<detail::Point> rest_;
 };
 
 /// The touches of one launch: a braced list, or anything that converts to a span of them.
@@ -193,7 +205,7 @@ class Touches {
 /// names. The kernel runs `body()` in one step, or `read()` and `write()` in two steps, between which other queues may
 /// run. If a body throws, the kernel fails: the work up to the next event of the queue is not done, and that event
 /// reports the failure. Bodies of up to Body::in_place_bytes allocate nothing.
-class Queue {
+class SWAPMM_EXPORT Queue {
  public:
   /// @{
   /// The first form: queues the kernel.
@@ -224,15 +236,15 @@ class Queue {
 
  private:
   friend class Backend;
-  explicit Queue(Device* device) : device_(device) {}
+  explicit Queue(detail::Device* device) : device_(device) {}
 
   template <class F>
-  static Body one_phase(F body) {
-    return Body([body = std::move(body)](int) mutable { body(); });
+  static detail::Body one_phase(F body) {
+    return detail::Body([body = std::move(body)](int) mutable { body(); });
   }
   template <class Read, class Write>
-  static Body two_phases(Read read, Write write) {
-    return Body([read = std::move(read), write = std::move(write)](int phase) mutable {
+  static detail::Body two_phases(Read read, Write write) {
+    return detail::Body([read = std::move(read), write = std::move(write)](int phase) mutable {
       if (phase == 0) {
         read();
       } else {
@@ -241,14 +253,14 @@ class Queue {
     });
   }
   NativeEvent queue(std::string_view name, std::chrono::nanoseconds duration, const Touches& touches,
-                    const WaitList* waits, int phases, Body body);
+                    const WaitList* waits, int phases, detail::Body body);
 
-  Device* device_;
+  detail::Device* device_;
 };
 
 /// The simulated backend. Its objects keep the device alive. Work that is still queued when the last one is destroyed
 /// is discarded.
-class Backend {
+class SWAPMM_EXPORT Backend {
  public:
   /// @{
   /// See swapmm::Backend.

@@ -99,12 +99,11 @@ class Reader {
     problem_ = parser_.handler().follower.problem();
     if (problem_) return false;
     const std::string where = parser_.handler().follower.path();
-    if (ec == boost::json::error::too_deep) {
-      problem_ = Problem{(where.empty() ? "" : where + ": ") + "nested deeper than " + std::to_string(limits::nesting)};
-    } else {
-      problem_ = Problem{"not JSON: " + ec.message() + " at byte " + std::to_string(position_) +
-                         (where.empty() ? "" : ", in or after " + where)};
-    }
+    const bool too_deep = ec == boost::json::error::too_deep;
+    const std::string what =
+        too_deep ? "nested deeper than " + std::to_string(limits::nesting) : "not JSON: " + ec.message();
+    problem_ =
+        Problem{what + " at byte " + std::to_string(position_) + (where.empty() ? "" : ", in or after " + where)};
     return false;
   }
 

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include <swapmm/base/export.hpp>
 #include <swapmm/base/result.hpp>
 #include <swapmm/plan/machine.hpp>
 #include <swapmm/plan/plan.hpp>
@@ -34,7 +35,7 @@ struct PlanTask {
   /// Plans, validates, compiles. Throws where memory runs out alone, and can then be run again.
   void run();
   /// The same, where no other thread is at it, or was.
-  void run_once();
+  SWAPMM_TEMPLATE_EXPORT void run_once();
 };
 
 /// Checks `plan` against the program and the machine it is to run on, and makes it flat.

@@ -13,6 +13,7 @@
 #include <string_view>
 #include <vector>
 
+#include <swapmm/base/export.hpp>
 #include <swapmm/base/result.hpp>
 #include <swapmm/interface/options.hpp>
 #include <swapmm/interface/report.hpp>
@@ -38,25 +39,25 @@ class ProgramBook {
 
   /// An iteration has ended and nothing of it can change any more. Makes a plan when it has been seen often enough
   /// (or leaves a task, with Planning::deferred). Returns the number of its sequence; 0: nothing was learned.
-  std::uint64_t observed(std::string_view name, IterationLog&& log, const Machine& machine);
+  SWAPMM_TEMPLATE_EXPORT std::uint64_t observed(std::string_view name, IterationLog&& log, const Machine& machine);
   /// An iteration broke off or failed: what came before it is no cycle with what comes next.
-  void interrupted(std::string_view name);
+  SWAPMM_TEMPLATE_EXPORT void interrupted(std::string_view name);
   /// Takes over finished tasks.
-  void install_finished();
+  SWAPMM_TEMPLATE_EXPORT void install_finished();
   /// Plans for this budget what has plans for another one, where `usable` says that the program still has its tensors.
-  void plan_for_budget(std::string_view name, const std::function<Machine()>& now,
-                       const std::function<bool(const Program&)>& usable);
+  SWAPMM_TEMPLATE_EXPORT void plan_for_budget(std::string_view name, const std::function<Machine()>& now,
+                                              const std::function<bool(const Program&)>& usable);
 
   // ---- plans
 
   /// What has a plan under that name, the last used first; PlanCase::choice() may be followed.
-  [[nodiscard]] std::span<const PlanCase> cases(std::string_view name) const;
-  void used(std::string_view name, const FollowablePtr& plan);
+  [[nodiscard]] SWAPMM_TEMPLATE_EXPORT std::span<const PlanCase> cases(std::string_view name) const;
+  SWAPMM_TEMPLATE_EXPORT void used(std::string_view name, const FollowablePtr& plan);
   /// False where something else than this plan is to be followed now.
-  [[nodiscard]] bool still_chosen(std::string_view name, const FollowablePtr& plan) const;
+  [[nodiscard]] SWAPMM_TEMPLATE_EXPORT bool still_chosen(std::string_view name, const FollowablePtr& plan) const;
   /// Plans dropped a value of that tensor which was needed: no plan does so any more. What had one is observed again,
   /// under every name.
-  void keep_value(std::uint64_t serial);
+  SWAPMM_TEMPLATE_EXPORT void keep_value(std::uint64_t serial);
 
   /// From any thread.
   [[nodiscard]] std::shared_ptr<PlanTask> pending_task() const {
@@ -75,8 +76,8 @@ class ProgramBook {
   // ---- budgets. Plans of another budget are kept, and found again.
 
   /// Makes room, so that use_budget() with that budget cannot fail.
-  void prepare_budget(Bytes budget);
-  void use_budget(Bytes budget) noexcept;
+  SWAPMM_TEMPLATE_EXPORT void prepare_budget(Bytes budget);
+  SWAPMM_TEMPLATE_EXPORT void use_budget(Bytes budget) noexcept;
 
   // ---- what was measured: see docs/decisions/0010-plans-that-keep-up.md
 
@@ -85,22 +86,23 @@ class ProgramBook {
     bool sample = false;  ///< all of it
   };
   /// What to measure in the next round under that name.
-  [[nodiscard]] Measures measures(std::string_view name) const;
+  [[nodiscard]] SWAPMM_TEMPLATE_EXPORT Measures measures(std::string_view name) const;
   /// An iteration on demand is to be observed with the times of its operations.
-  [[nodiscard]] bool wants_times(std::string_view name) const;
+  [[nodiscard]] SWAPMM_TEMPLATE_EXPORT bool wants_times(std::string_view name) const;
   /// The times of the last rounds decide on what comes next; `enough`: no more can be taken before they are known.
-  [[nodiscard]] bool awaits_times(std::string_view name, bool enough) const;
+  [[nodiscard]] SWAPMM_TEMPLATE_EXPORT bool awaits_times(std::string_view name, bool enough) const;
   /// A round by that plan has ended, sampled or not.
-  void round_ended(std::string_view name, const FollowablePtr& plan, bool sampled);
+  SWAPMM_TEMPLATE_EXPORT void round_ended(std::string_view name, const FollowablePtr& plan, bool sampled);
   /// A round by a plan took so long. Ends a trial when enough is known.
-  void round_took(const FollowablePtr& plan, std::chrono::nanoseconds time);
+  SWAPMM_TEMPLATE_EXPORT void round_took(const FollowablePtr& plan, std::chrono::nanoseconds time);
   /// An iteration on demand took so long; `observed` with the times of its operations, after all before it had ended.
-  void iteration_took(std::uint64_t id, std::chrono::nanoseconds time, bool observed);
+  SWAPMM_TEMPLATE_EXPORT void iteration_took(std::uint64_t id, std::chrono::nanoseconds time, bool observed);
   /// The durations of all operations of a round by a plan; 0: not known. Makes another plan where the prediction is
   /// off.
-  void sampled(const FollowablePtr& plan, std::span<const std::chrono::nanoseconds> durations, const Machine& machine);
+  SWAPMM_TEMPLATE_EXPORT void sampled(const FollowablePtr& plan, std::span<const std::chrono::nanoseconds> durations,
+                                      const Machine& machine);
   /// The device knows no times: nothing is compared from now on.
-  void tells_no_times();
+  SWAPMM_TEMPLATE_EXPORT void tells_no_times();
 
   // ---- for persons
 
@@ -109,7 +111,7 @@ class ProgramBook {
   [[nodiscard]] std::uint64_t plans_made() const { return plans_made_; }
   void note(std::string text);
   /// Fills in plans and notes.
-  void summarize(Report& report) const;
+  SWAPMM_TEMPLATE_EXPORT void summarize(Report& report) const;
 
  private:
   struct Sequence {

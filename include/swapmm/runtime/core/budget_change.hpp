@@ -8,8 +8,8 @@
 
 #include <swapmm/base/error.hpp>
 #include <swapmm/runtime/book/program_book.hpp>
-#include <swapmm/runtime/core/course.hpp>
-#include <swapmm/runtime/core/parts.hpp>
+#include <swapmm/runtime/core/plan_controller.hpp>
+#include <swapmm/runtime/core/session_state.hpp>
 
 namespace swapmm::runtime {
 
@@ -20,8 +20,8 @@ class BudgetChange {
  public:
   using Rec = Record<B>;
 
-  BudgetChange(Parts<B>& parts, Course<B>& course, ProgramBook& book)
-      : parts_(parts), store_(parts.store), course_(course), book_(book) {}
+  BudgetChange(SessionState<B>& state, PlanController<B>& controller, ProgramBook& book)
+      : state_(state), store_(state.store), controller_(controller), book_(book) {}
 
   void to(Bytes bytes) {
     PlaceMap next = Store<B>::places_of(bytes, store_.backend);
@@ -33,9 +33,9 @@ class BudgetChange {
     // What is likely to fail comes first, while a plan may go on as if nothing had been.
     require_device_memory(next);
     require_host_memory();
-    course_.leave_for_budget();
+    controller_.leave_for_budget();
     write_back();
-    parts_.demand.for_each_resident([&](Rec& record) { parts_.demand.release(record); });
+    state_.demand.for_each_resident([&](Rec& record) { state_.demand.release(record); });
     exchange(std::move(next), std::move(nothing));
   }
 
@@ -47,7 +47,7 @@ class BudgetChange {
   }
 
   [[nodiscard]] static bool device_alone(const Rec& record) {
-    return record.alive && record.device.valid && !record.host.valid;
+    return record.tensor.alive && record.device.valid && !record.host.valid;
   }
 
   // All of it, or nothing.
@@ -94,7 +94,7 @@ class BudgetChange {
       }
       throw;
     }
-    ++parts_.budget_changes;
+    ++state_.budget_changes;
   }
   void take(PlaceMap&& next) {
     store_.addresses.take(next.budget(), next.arena());
@@ -105,9 +105,9 @@ class BudgetChange {
     book_.use_budget(store_.budget());
   }
 
-  Parts<B>& parts_;
+  SessionState<B>& state_;
   Store<B>& store_;
-  Course<B>& course_;
+  PlanController<B>& controller_;
   ProgramBook& book_;
 };
 

@@ -32,7 +32,7 @@ class Failures {
   /// Throws what stands between a caller and the manager.
   void check() {
     check_lost();
-    if (untold_) throw tell();
+    if (unreported_) throw report();
     if (postponed_.empty()) return;
     const std::exception_ptr oldest = postponed_.front().error;
     postponed_.erase(postponed_.begin());
@@ -42,6 +42,15 @@ class Failures {
     if (lost_) throw DeviceLost(lost_text_);
   }
   [[nodiscard]] bool lost() const { return lost_; }
+  [[nodiscard]] static bool is_device_lost(const std::exception_ptr& error) noexcept {
+    try {
+      std::rethrow_exception(error);
+    } catch (const BackendError& known) {
+      return known.kind == BackendError::Kind::device_lost;
+    } catch (...) {
+      return false;
+    }
+  }
 
   [[noreturn]] void backend_failed(const Who& who, const BackendError& error) {
     const std::string text = who.text() + ": " + error.what();
@@ -70,8 +79,9 @@ class Failures {
     }
     promises.abandon_since(first);
     // Where there is no memory for the text, the next call tells.
-    untold_ = Untold{failure.label, failure.untold, untold_ ? std::min(untold_->first, first) : first};
-    return tell();
+    unreported_ =
+        Unreported{failure.label, failure.status_error, unreported_ ? std::min(unreported_->first, first) : first};
+    return report();
   }
 
   /// The next call throws this, and does nothing else; of several, each call one. Where there are too many, those go
@@ -105,33 +115,33 @@ class Failures {
     bool declares_losses;
   };
   // Work that failed: what was given since that issue number is undefined, and nobody knows yet.
-  struct Untold {
+  struct Unreported {
     CommandLabel label;
-    std::exception_ptr reason;  // why nobody can tell whether it failed; null: it did
+    std::exception_ptr reason;  // why its status is unknown; null: it failed
     std::uint64_t first;
   };
 
   // The text first: it may find no memory.
-  WorkFailed tell() {
-    const std::uint64_t first = untold_->first;
+  WorkFailed report() {
+    const std::uint64_t first = unreported_->first;
     const auto stays = [&](const auto& copy) { return copy.valid && copy.issue < first; };
     const auto goes = [&](const Rec& record) {
       return record.has_value() && !stays(record.device) && !stays(record.host);
     };
     std::vector<std::string> names;
     for (const Rec& record : store_.records) {
-      if (record.alive && goes(record)) names.push_back(record.name);
+      if (record.tensor.alive && goes(record)) names.push_back(record.name);
     }
     WorkFailed error(
-        describe(untold_->label) +
-        (untold_->reason ? " may have failed: " + what_of(untold_->reason) : " failed after it was queued") +
+        describe(unreported_->label) +
+        (unreported_->reason ? " may have failed: " + what_of(unreported_->reason) : " failed after it was queued") +
         (names.empty() ? "; no value is lost" : "; undefined from now on: " + name_list(names)));
     for (Rec& record : store_.records) {
-      if (goes(record)) record.absence = Absence::lost;
+      if (goes(record)) record.value.missing_reason = MissingReason::lost;
       record.device.valid = stays(record.device);
       record.host.valid = stays(record.host);
     }
-    untold_.reset();
+    unreported_.reset();
     return error;
   }
 
@@ -141,7 +151,7 @@ class Failures {
     try {
       std::vector<std::string> names;
       for (Rec& record : store_.records) {
-        if (record.alive && record.device.valid && !record.host.valid) names.push_back(record.name);
+        if (record.tensor.alive && record.device.valid && !record.host.valid) names.push_back(record.name);
       }
       lost_text_ = std::string(text) +
                    (names.empty() ? "; no value is lost" : "; values lost with the device: " + name_list(names));
@@ -175,7 +185,7 @@ class Failures {
 
   Store<B>& store_;
   std::vector<Postponed> postponed_;
-  std::optional<Untold> untold_;
+  std::optional<Unreported> unreported_;
   bool lost_ = false;
   std::string lost_text_ = "the device does not answer";
 };

@@ -9,8 +9,8 @@
 
 #include <swapmm/base/bytes.hpp>
 #include <swapmm/base/error.hpp>
-#include <swapmm/runtime/core/course.hpp>
-#include <swapmm/runtime/core/parts.hpp>
+#include <swapmm/runtime/core/plan_controller.hpp>
+#include <swapmm/runtime/core/session_state.hpp>
 #include <swapmm/runtime/values/messages.hpp>
 
 namespace swapmm::runtime {
@@ -21,7 +21,7 @@ class HostAccess {
  public:
   using Rec = Record<B>;
 
-  HostAccess(Parts<B>& parts, Course<B>& course) : parts_(parts), course_(course) {}
+  HostAccess(SessionState<B>& state, PlanController<B>& controller) : state_(state), controller_(controller) {}
   HostAccess(const HostAccess&) = delete;
   HostAccess& operator=(const HostAccess&) = delete;
 
@@ -32,18 +32,18 @@ class HostAccess {
     const bool whole = data.size() == record.bytes.value;
     if (!whole) fetch(record, who);
     // The wait for a round that is too far ahead comes first: behind it a slot is free without another one.
-    if (parts_.follower.active() && !parts_.follower.begun()) parts_.follower.begin_cycle();
+    if (state_.executor.active()) state_.executor.ensure_round();
     auto& slot = free_slot(record, whole);
-    parts_.store.note_host_access(*slot, offset, Bytes{data.size()}, true);
-    course_.uploaded(record);
+    state_.store.note_host_access(*slot, offset, Bytes{data.size()}, true);
+    controller_.uploaded(record);
     // Nothing below throws.
     if (&slot != &record.host.block) std::swap(record.host.block, record.host.spare);
     std::memcpy(record.host.block->data() + offset.value, data.data(), data.size());
     record.host.valid = true;
     record.host.issue = 0;
     record.device.valid = false;
-    record.written_in = parts_.store.iteration;
-    if (record.device.resident && !parts_.follower.active()) parts_.demand.release(record);
+    record.value.written_in = state_.store.iteration;
+    if (record.device.resident && !state_.executor.active()) state_.demand.release(record);
   }
 
   /// Waits for the value and copies it out.
@@ -51,48 +51,48 @@ class HostAccess {
     require_not_capturing(who);
     fetch(record, who);
     const HostBlock<B>& block = *record.host.block;
-    parts_.store.note_host_access(block, offset, Bytes{data.size()}, false);
+    state_.store.note_host_access(block, offset, Bytes{data.size()}, false);
     std::memcpy(data.data(), block.data() + offset.value, data.size());
   }
 
   /// The value that the tensor has now is or will be in its block, for `read` to have it from there.
   void promise(PendingRead& read, Rec& record, Bytes offset, std::span<std::byte> data, const Who& who) {
     require_not_capturing(who);
-    parts_.promises.prepare(read, record);
+    state_.promises.prepare(read, record);
     start_fetch(record, who);
-    parts_.promises.add(read, record, offset, data);
+    state_.promises.add(read, record, offset, data);
   }
 
  private:
   void require_not_capturing(const Who& who) const {
-    if (!parts_.in_capture) return;
+    if (!state_.in_capture) return;
     throw UsageError(who.text() + ": not inside a captured iteration, whose runs would all see, or give, these bytes");
   }
 
   // The value is, or will be, in the tensor's host block.
   void start_fetch(Rec& record, const Who& who) {
-    Store<B>& store = parts_.store;
+    Store<B>& store = state_.store;
     try {
       Demand<B>::require_value(record, who);
     } catch (const DroppedValue&) {
-      course_.keep_from_now_on(record);
+      controller_.keep_from_now_on(record);
       throw;
     }
-    course_.downloaded(record);
+    controller_.downloaded(record);
     if (record.host.valid) return;
     store.ensure_block_for_swap_out(record);
     store.swap_out(record, store.before_swap_out(record));
-    if (parts_.follower.active()) parts_.follower.side_copy(record.host.block->written);
+    if (state_.executor.active()) state_.executor.side_copy(record.host.block->written);
   }
 
   void fetch(Rec& record, const Who& who) {
     start_fetch(record, who);
-    parts_.store.timeline.host_wait(Clock::point(QueueKind::d2h, record.host.block->written));
+    state_.store.timeline.host_wait(Clock::point(QueueKind::d2h, record.host.block->written));
   }
 
   // A host block that no copy uses, for the host to fill. Two of them take turns.
   std::unique_ptr<HostBlock<B>>& free_slot(Rec& record, bool whole) {
-    Store<B>& store = parts_.store;
+    Store<B>& store = state_.store;
     store.ensure_block(record);
     if (whole && !free_now(*record.host.block)) {
       store.ensure_spare(record);
@@ -108,11 +108,11 @@ class HostAccess {
     return record.host.block;
   }
   bool free_now(const HostBlock<B>& block) {
-    return block.pending == nullptr && parts_.store.timeline.ended(block.busy());
+    return block.pending == nullptr && state_.store.timeline.ended(block.busy());
   }
 
-  Parts<B>& parts_;
-  Course<B>& course_;
+  SessionState<B>& state_;
+  PlanController<B>& controller_;
 };
 
 }  // namespace swapmm::runtime

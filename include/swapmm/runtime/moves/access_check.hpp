@@ -31,6 +31,9 @@ class AccessCheck {
 
   /// The bundle is on the device and the operation not yet queued. Whole writes get poison.
   void before(const Request<B>& request) {
+    for (const auto& item : request.items) {
+      if (item.access == Access::write) keep_on_host(*item.record);
+    }
     store_.drain();
     hashes_.clear();
     demand_.for_each_resident([&](Record<B>& record) {
@@ -77,6 +80,16 @@ class AccessCheck {
       if (item.record == &record) return &item.access;
     }
     return nullptr;
+  }
+
+  // Poison takes the place of a value that is to be overwritten: should the operation not come about, the value stays.
+  void keep_on_host(Record<B>& record) {
+    if (!record.device.valid) return;
+    if (!record.host.valid) {
+      store_.ensure_block_for_swap_out(record);
+      store_.swap_out(record, store_.before_swap_out(record));
+    }
+    record.device.valid = false;
   }
 
   // Differs from word to word, so that copies of poison elsewhere are no accident either.

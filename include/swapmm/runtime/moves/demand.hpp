@@ -29,10 +29,10 @@ class Demand {
   /// Throws UndefinedValue or its kin unless the tensor has a value.
   static void require_value(const Rec& record, const Who& who) {
     if (record.has_value()) return;
-    switch (record.absence) {
-      case Absence::never_written: throw UndefinedValue(undefined_value(who, record.name));
-      case Absence::dropped: throw DroppedValue(dropped_value(who, record.name));
-      case Absence::lost: throw WorkFailed(lost_value(who, record.name));
+    switch (record.value.missing_reason) {
+      case MissingReason::never_written: throw UndefinedValue(undefined_value(who, record.name));
+      case MissingReason::dropped: throw DroppedValue(dropped_value(who, record.name));
+      case MissingReason::lost: throw WorkFailed(lost_value(who, record.name));
     }
   }
 
@@ -79,7 +79,7 @@ class Demand {
     }
     for (const auto& item : request.items) {
       grant.needs.join(item.access == Access::read ? item.record->device.ready : item.record->device.busy);
-      item.record->fresh = false;
+      item.record->use.fresh = false;
       touch(*item.record);
     }
     return grant;
@@ -97,7 +97,7 @@ class Demand {
   /// Takes the tensor off the device, with a copy to the host first where its value would be lost. Throws with the
   /// tensor still there.
   void evict(Rec& record) {
-    if (record.device.valid && !record.host.valid && record.alive) {
+    if (record.device.valid && !record.host.valid && record.tensor.alive) {
       store_.ensure_block_for_swap_out(record);
       store_.swap_out(record, store_.before_swap_out(record));
     }
@@ -108,7 +108,7 @@ class Demand {
   void release(Rec& record, bool for_next = false) noexcept {
     const Bytes offset = record.device.offset;
     unlink(record);
-    store_.unsettle(record, for_next);
+    store_.clear_place(record, for_next);
     store_.places.give_back(offset, record.bytes, record.device.busy);
   }
 
@@ -117,7 +117,7 @@ class Demand {
     const typename B::Address* const address = store_.addresses.at(offset, record.bytes);
     const auto place = store_.places.take_at(offset, record.bytes);
     if (!place) return false;
-    store_.settle(record, offset, address, place->after);
+    store_.assign_place(record, offset, address, place->after);
     link(record);
     if (!with_value) return true;
     Clock needs = record.device.busy;
@@ -131,19 +131,19 @@ class Demand {
     while (oldest_ != none) evict(store_.records[oldest_]);
   }
 
-  /// Room for that many tensors, so that take_over() allocates nothing.
+  /// Room for that many tensors, so that rebuild_residents() allocates nothing.
   void reserve(std::size_t records) {
     if (order_.capacity() < records) order_.reserve(2 * records);
     store_.places.reserve(records);
   }
 
   /// Books the residents anew after a plan was followed: free bytes may be used once everything queued has ended.
-  void take_over() {
+  void rebuild_residents() {
     order_.clear();
     for (Rec& record : store_.records) {
       if (record.device.resident) order_.push_back(&record);
     }
-    std::sort(order_.begin(), order_.end(), [](const Rec* a, const Rec* b) { return a->stamp < b->stamp; });
+    std::sort(order_.begin(), order_.end(), [](const Rec* a, const Rec* b) { return a->use.stamp < b->use.stamp; });
     store_.places.reset(store_.timeline.everything());
     oldest_ = newest_ = none;
     for (Rec* const record : order_) {
@@ -158,7 +158,7 @@ class Demand {
   void for_each_resident(Visit&& visit) {
     for (std::uint32_t id = oldest_; id != none;) {
       Rec& record = store_.records[id];
-      id = record.newer;
+      id = record.recency.newer;
       visit(record);
     }
   }
@@ -216,7 +216,7 @@ class Demand {
       store_.places.give_back(place->offset, record.bytes, place->after);
       throw;
     }
-    store_.settle(record, place->offset, address, place->after, When::with_next_operation);
+    store_.assign_place(record, place->offset, address, place->after, When::with_next_operation);
     link(record);
     return true;
   }
@@ -225,8 +225,8 @@ class Demand {
     for (;;) {
       if (const auto place = store_.places.take(size)) return place;
       Rec* victim = nullptr;
-      for (std::uint32_t id = oldest_; id != none && victim == nullptr; id = store_.records[id].newer) {
-        if (store_.records[id].stamp != stamp) victim = &store_.records[id];
+      for (std::uint32_t id = oldest_; id != none && victim == nullptr; id = store_.records[id].recency.newer) {
+        if (store_.records[id].use.stamp != stamp) victim = &store_.records[id];
       }
       if (victim == nullptr) return std::nullopt;
       evict(*victim);
@@ -240,19 +240,19 @@ class Demand {
   }
 
   void link(Rec& record) noexcept {
-    record.older = newest_;
-    record.newer = none;
-    if (newest_ != none) store_.records[newest_].newer = record.id;
+    record.recency.older = newest_;
+    record.recency.newer = none;
+    if (newest_ != none) store_.records[newest_].recency.newer = record.id;
     newest_ = record.id;
     if (oldest_ == none) oldest_ = record.id;
   }
 
   void unlink(Rec& record) noexcept {
-    if (record.older != none) store_.records[record.older].newer = record.newer;
-    if (record.newer != none) store_.records[record.newer].older = record.older;
-    if (oldest_ == record.id) oldest_ = record.newer;
-    if (newest_ == record.id) newest_ = record.older;
-    record.older = record.newer = none;
+    if (record.recency.older != none) store_.records[record.recency.older].recency.newer = record.recency.newer;
+    if (record.recency.newer != none) store_.records[record.recency.newer].recency.older = record.recency.older;
+    if (oldest_ == record.id) oldest_ = record.recency.newer;
+    if (newest_ == record.id) newest_ = record.recency.older;
+    record.recency.older = record.recency.newer = none;
   }
 
   Store<B>& store_;

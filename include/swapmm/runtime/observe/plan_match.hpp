@@ -15,8 +15,9 @@ namespace swapmm::runtime {
 /// tensor made since the last iteration that no operation has used.
 template <Backend B>
 [[nodiscard]] bool can_be(const Role& role, const Record<B>& record, std::uint64_t iteration) {
-  if (role.kind == Role::Kind::handle) return role.serial == record.serial;
-  return role.kind == Role::Kind::local && record.fresh && record.born == iteration && role.bytes == record.bytes;
+  if (role.kind == Role::Kind::handle) return role.serial == record.tensor.serial;
+  return role.kind == Role::Kind::local && record.use.fresh && record.tensor.born == iteration &&
+         role.bytes == record.bytes;
 }
 
 /// Whether `request` is the program's operation of that number, with `fits(role, record, access)` for each tensor.

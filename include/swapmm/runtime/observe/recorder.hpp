@@ -94,8 +94,8 @@ class Recorder {
   void upload(Rec& record) { event(LogEvent::What::upload, tensor(record)); }
   void download(Rec& record) { event(LogEvent::What::download, tensor(record)); }
   void destroyed(const Rec& record) noexcept {
-    if (record.log_epoch == epoch_ && record.log_index < log_.tensors.size()) {
-      log_.tensors[record.log_index].destroyed = true;
+    if (record.log.epoch == epoch_ && record.log.index < log_.tensors.size()) {
+      log_.tensors[record.log.index].destroyed = true;
     }
   }
 
@@ -103,12 +103,12 @@ class Recorder {
   void event(LogEvent::What what, std::uint32_t index) { log_.events.push_back({what, index}); }
 
   std::uint32_t tensor(Rec& record) {
-    if (record.log_epoch == epoch_) return record.log_index;
-    log_.tensors.push_back({record.serial, record.id, record.bytes, record.name, record.lifetime,
-                            record.born == store_.iteration, false, 0});
-    record.log_epoch = epoch_;
-    record.log_index = static_cast<std::uint32_t>(log_.tensors.size() - 1);
-    return record.log_index;
+    if (record.log.epoch == epoch_) return record.log.index;
+    log_.tensors.push_back({record.tensor.serial, record.id, record.bytes, record.name, record.tensor.lifetime,
+                            record.tensor.born == store_.iteration, false, 0});
+    record.log.epoch = epoch_;
+    record.log.index = static_cast<std::uint32_t>(log_.tensors.size() - 1);
+    return record.log.index;
   }
 
   void measured(std::uint32_t timing, std::chrono::nanoseconds duration) {

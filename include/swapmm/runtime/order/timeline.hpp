@@ -17,7 +17,7 @@
 
 #include <swapmm/backend/backend.hpp>
 #include <swapmm/base/error.hpp>
-#include <swapmm/runtime/order/around.hpp>
+#include <swapmm/runtime/order/backend_scopes.hpp>
 #include <swapmm/runtime/order/clock.hpp>
 
 namespace swapmm::runtime {
@@ -44,10 +44,10 @@ struct CommandLabel {
 struct QueueFailure {
   QueueKind queue;
   CommandLabel label;
-  std::exception_ptr untold = nullptr;  ///< if set, it may have failed: this is why nobody can tell
+  std::exception_ptr status_error = nullptr;  ///< if set, it may have failed: why its status is unknown
 };
 
-/// Points of the three queues, as sequence numbers over rings of events made once. It knows which points each
+/// Points of the three queues, as numbers over rings of events made once. It knows which points each
 /// queue already comes after, so it hands out the fewest waits that make a need true.
 ///
 /// The host runs ahead of the device by at most the size of a ring; at() that bound it waits for the device.
@@ -88,8 +88,8 @@ class Timeline {
     lane.ring = std::move(larger);
   }
 
-  [[nodiscard]] Sequence issued(QueueKind queue) const { return lanes_[index(queue)].issued; }
-  [[nodiscard]] Sequence confirmed(QueueKind queue) const { return lanes_[index(queue)].confirmed; }
+  [[nodiscard]] QueuePoint issued(QueueKind queue) const { return lanes_[index(queue)].issued; }
+  [[nodiscard]] QueuePoint confirmed(QueueKind queue) const { return lanes_[index(queue)].confirmed; }
   /// The last point of each queue.
   [[nodiscard]] Clock points() const { return Clock{{lanes_[0].issued, lanes_[1].issued, lanes_[2].issued}}; }
   /// After all that is queued: where the last work has no point behind it yet, after the next one.
@@ -111,7 +111,7 @@ class Timeline {
     std::array<Slot*, queue_count> candidates{};
     for (const QueueKind other : all_queues) {
       if (other == queue) continue;
-      const Sequence needed = needs[other];
+      const QueuePoint needed = needs[other];
       if (needed <= lane.known[other] || needed <= confirmed(other)) continue;
       if (needed > issued(other)) mark(other);
       candidates[index(other)] = &slot(other, needed);
@@ -145,13 +145,13 @@ class Timeline {
   /// The slot whose event the next recorded command of the queue takes. May wait for the device (run-ahead).
   [[nodiscard]] Slot& next(QueueKind queue) {
     Lane& lane = lanes_[index(queue)];
-    const Sequence sequence = lane.issued + 1;
-    if (sequence > lane.ring.size()) confirm(queue, sequence - lane.ring.size());
-    return lane.ring[sequence & (lane.ring.size() - 1)];
+    const QueuePoint point = lane.issued + 1;
+    if (point > lane.ring.size()) confirm(queue, point - lane.ring.size());
+    return lane.ring[point & (lane.ring.size() - 1)];
   }
 
   /// The event of next() was recorded.
-  Sequence commit(QueueKind queue, const CommandLabel& label) {
+  QueuePoint commit(QueueKind queue, const CommandLabel& label) {
     Lane& lane = lanes_[index(queue)];
     Slot& taken = lane.ring[(lane.issued + 1) & (lane.ring.size() - 1)];
     ++lane.issued;
@@ -211,8 +211,8 @@ class Timeline {
     backend_.finish();
     for (const QueueKind queue : all_queues) {
       Lane& lane = lanes_[index(queue)];
-      for (Sequence sequence = lane.confirmed + 1; sequence <= lane.issued; ++sequence) {
-        const Slot& passed = slot(queue, sequence);
+      for (QueuePoint point = lane.confirmed + 1; point <= lane.issued; ++point) {
+        const Slot& passed = slot(queue, point);
         if (may_have_failed(passed.event)) first = std::min(first, passed.label.issue);
       }
       lane.confirmed = lane.issued;
@@ -248,8 +248,8 @@ class Timeline {
  private:
   struct Lane {
     std::vector<Slot> ring;
-    Sequence issued = 0;
-    Sequence confirmed = 0;
+    QueuePoint issued = 0;
+    QueuePoint confirmed = 0;
     Clock known;  // what the next command of this queue comes after
     bool unflushed = false;
     std::uint64_t unrecorded = 0;  // issue number of the first work behind the last point; 0: there is none
@@ -261,7 +261,7 @@ class Timeline {
     while (ring.size() < events) ring.emplace_back(backend_);
   }
 
-  // Of work that has ended. A query that fails is tried once more; what nobody can tell has failed.
+  // The work has ended. A query that fails is tried once more. An unknown status counts as failure.
   bool may_have_failed(const Event& event) {
     for (int tries = 0; tries < 2; ++tries) {
       try {
@@ -273,17 +273,17 @@ class Timeline {
     return true;
   }
 
-  Slot& slot(QueueKind queue, Sequence sequence) {
+  Slot& slot(QueueKind queue, QueuePoint point) {
     Lane& lane = lanes_[index(queue)];
-    return lane.ring[sequence & (lane.ring.size() - 1)];
+    return lane.ring[point & (lane.ring.size() - 1)];
   }
 
   // Waits for point `until`, then looks at each command up to it, and at what those came after. A failure upstream must
   // not pass as success downstream, whatever the API makes of dependent commands.
-  void confirm(QueueKind queue, Sequence until) {
+  void confirm(QueueKind queue, QueuePoint until) {
     if (until <= confirmed(queue)) return;
     look(queue, until);
-    // What a point comes after it names in full, directly or not: one look at each other queue is enough.
+    // A point's clock lists all of its predecessors, direct or not: one look at each other queue is enough.
     Clock seen = slot(queue, until).implied;
     seen[queue] = until;
     for (const QueueKind other : all_queues) {
@@ -296,7 +296,7 @@ class Timeline {
   }
 
   // Waits for point `until` if it has not ended; throws if a command up to it failed.
-  void look(QueueKind queue, Sequence until) {
+  void look(QueueKind queue, QueuePoint until) {
     Lane& lane = lanes_[index(queue)];
     if (until <= lane.confirmed) return;
     Slot& last = slot(queue, until);
@@ -318,9 +318,9 @@ class Timeline {
     if (backend_.capabilities().failures_stick) {
       if (status == EventStatus::failed) throw QueueFailure{queue, last.label};
     } else {
-      for (Sequence sequence = lane.confirmed + 1; sequence <= until; ++sequence) {
-        Slot& passed = slot(queue, sequence);
-        const EventStatus seen = sequence == until ? status : backend_.status(passed.event);
+      for (QueuePoint point = lane.confirmed + 1; point <= until; ++point) {
+        Slot& passed = slot(queue, point);
+        const EventStatus seen = point == until ? status : backend_.status(passed.event);
         if (seen == EventStatus::failed) throw QueueFailure{queue, passed.label};
       }
     }

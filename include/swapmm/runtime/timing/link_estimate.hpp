@@ -7,6 +7,7 @@
 #include <optional>
 
 #include <swapmm/base/bytes.hpp>
+#include <swapmm/base/export.hpp>
 #include <swapmm/plan/machine.hpp>
 
 namespace swapmm::runtime {
@@ -14,9 +15,9 @@ namespace swapmm::runtime {
 /// Learns latency and bandwidth of one direction from observed copies, by least squares over (bytes, time).
 class LinkEstimate {
  public:
-  void add(Bytes bytes, std::chrono::nanoseconds time);
+  SWAPMM_TEMPLATE_EXPORT void add(Bytes bytes, std::chrono::nanoseconds time);
   /// Nothing before the first copy. With copies of one size only, all of their time counts as bandwidth.
-  [[nodiscard]] std::optional<Link> link() const;
+  [[nodiscard]] SWAPMM_TEMPLATE_EXPORT std::optional<Link> link() const;
   [[nodiscard]] bool empty() const { return count_ == 0; }
   /// Of the copies seen.
   [[nodiscard]] double mean_bytes() const { return count_ == 0 ? 0 : bytes_ / count_; }
@@ -34,10 +35,10 @@ class LinkHistory {
  public:
   void add(Bytes bytes, std::chrono::nanoseconds time) { current_.add(bytes, time); }
   /// The copies added since the last call were one sample; without any, there is none.
-  void end_sample();
+  SWAPMM_TEMPLATE_EXPORT void end_sample();
   /// The quickest sample: one in which others used the link does no harm, while what lasts is seen after as many
   /// samples as are kept. Copies of a sample that has not ended count where there is no other.
-  [[nodiscard]] std::optional<Link> link() const;
+  [[nodiscard]] SWAPMM_TEMPLATE_EXPORT std::optional<Link> link() const;
 
  private:
   LinkEstimate current_;

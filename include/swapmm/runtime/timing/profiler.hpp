@@ -56,7 +56,7 @@ class Profiler {
   }
 
   /// The work that began last is queued; `at` is the point at or behind its end.
-  void end(QueueKind queue, Sequence at) noexcept {
+  void end(QueueKind queue, QueuePoint at) noexcept {
     if (spans_.empty()) return;
     Span& span = spans_.back();
     if (span.queue != queue || span.ended) return;
@@ -121,7 +121,7 @@ class Profiler {
     Bytes bytes;
     typename B::Event start;
     typename B::Event end;
-    Sequence point;
+    QueuePoint point;
     bool ended;  // queued, not given up
   };
   struct Level {
@@ -188,10 +188,10 @@ class Profiler {
 
   // For each queue, the ends of its work by point: how far it had come when a point had ended.
   struct Ends {
-    std::vector<std::pair<Sequence, std::chrono::nanoseconds>> by_point;
-    [[nodiscard]] std::chrono::nanoseconds at(Sequence point) const {
+    std::vector<std::pair<QueuePoint, std::chrono::nanoseconds>> by_point;
+    [[nodiscard]] std::chrono::nanoseconds at(QueuePoint point) const {
       const auto after = std::upper_bound(by_point.begin(), by_point.end(), point,
-                                          [](Sequence wanted, const auto& entry) { return wanted < entry.first; });
+                                          [](QueuePoint wanted, const auto& entry) { return wanted < entry.first; });
       return after == by_point.begin() ? std::chrono::nanoseconds{0} : std::prev(after)->second;
     }
   };

@@ -16,6 +16,7 @@ template <Backend B>
 struct BundleItem {
   Record<B>* record = nullptr;
   Access access = Access::read;
+  std::uint64_t serial = 0;  ///< of the tensor that is meant; see TensorKey
 };
 
 /// One operation as the program asks for it.
@@ -23,7 +24,8 @@ template <Backend B>
 struct Request {
   std::string_view name;
   std::span<const BundleItem<B>> items;
-  Bytes scratch;  ///< 0: none
+  Bytes scratch;             ///< 0: none
+  bool has_scratch = false;  ///< it was declared, maybe with 0 bytes
 };
 
 /// What an operation gets: its work area, and what must have ended before it starts.

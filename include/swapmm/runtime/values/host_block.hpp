@@ -21,7 +21,7 @@ struct PendingRead {
   std::byte* target = nullptr;
   Bytes offset;
   Bytes size;
-  Sequence ready = 0;                        // on d2h
+  QueuePoint ready = 0;                      // on d2h
   std::uint64_t issue = 0;                   // of the copy that brings the value; 0: the host gave it
   std::string tensor;                        // name
   std::atomic<State> state{State::waiting};  ///< changed by whoever is inside the manager, read by the handle's owner
@@ -45,8 +45,8 @@ struct HostBlock {
   Bytes offset{};               // in memory()
   Bytes size{};                 // of the block, not of the value
   HostKind kind = HostKind::pageable;
-  Sequence written = 0;               // last copy into it (d2h)
-  Sequence read = 0;                  // last copy from it (h2d)
+  QueuePoint written = 0;             // last copy into it (d2h)
+  QueuePoint read = 0;                // last copy from it (h2d)
   PendingRead* pending = nullptr;     // reads promised from it
   std::unique_ptr<HostBlock> next{};  // in the pool's lists
 

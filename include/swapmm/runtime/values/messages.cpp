@@ -52,6 +52,23 @@ std::string misaligned_view(std::string_view tensor, Bytes offset, Bytes alignme
          ": use the whole tensor in the operation, and tell the kernel where to begin";
 }
 
+namespace {
+
+std::string no_longer_exists(const std::string* tensor) {
+  return "no longer exists" + (tensor == nullptr ? std::string() : " (it was " + in_quotes(*tensor) + ")");
+}
+
+}  // namespace
+
+std::string view_of_no_tensor(std::string_view what, const std::string* tensor) {
+  return std::string(what) + ": view of a tensor that " + no_longer_exists(tensor);
+}
+
+std::string no_tensor_in_bundle(std::string_view operation, std::size_t position, const std::string* tensor) {
+  return "operation " + in_quotes(operation) + ": tensor " + std::to_string(position) + " of its bundle " +
+         no_longer_exists(tensor);
+}
+
 std::string dropped_value(const Who& who, std::string_view tensor) {
   return who.text() + " needs the value of tensor " + in_quotes(tensor) +
          ", which was dropped: in the observed iterations nothing read it at this place. Make the tensor with "

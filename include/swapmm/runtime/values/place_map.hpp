@@ -6,6 +6,7 @@
 #include <vector>
 
 #include <swapmm/base/bytes.hpp>
+#include <swapmm/base/export.hpp>
 #include <swapmm/runtime/order/clock.hpp>
 
 namespace swapmm::runtime {
@@ -21,19 +22,19 @@ struct FreePlace {
 class PlaceMap {
  public:
   /// `arena` is a multiple of the alignment; the last arena may be smaller.
-  PlaceMap(Bytes budget, Bytes arena, Bytes alignment);
+  SWAPMM_TEMPLATE_EXPORT PlaceMap(Bytes budget, Bytes arena, Bytes alignment);
 
   /// Smallest free piece that holds `size`.
-  [[nodiscard]] std::optional<FreePlace> take(Bytes size);
+  [[nodiscard]] SWAPMM_TEMPLATE_EXPORT std::optional<FreePlace> take(Bytes size);
   /// Exactly this place, if all of it is free.
-  [[nodiscard]] std::optional<FreePlace> take_at(Bytes offset, Bytes size);
+  [[nodiscard]] SWAPMM_TEMPLATE_EXPORT std::optional<FreePlace> take_at(Bytes offset, Bytes size);
   /// The bytes may be used again after `after`.
-  void give_back(Bytes offset, Bytes size, const Clock& after) noexcept;
+  SWAPMM_TEMPLATE_EXPORT void give_back(Bytes offset, Bytes size, const Clock& after) noexcept;
   /// Everything is free after `after`.
-  void reset(const Clock& after);
+  SWAPMM_TEMPLATE_EXPORT void reset(const Clock& after);
 
   /// Room to book that many places without an allocation.
-  void reserve(std::size_t places);
+  SWAPMM_TEMPLATE_EXPORT void reserve(std::size_t places);
 
   [[nodiscard]] Bytes used() const { return used_; }
   [[nodiscard]] Bytes budget() const { return budget_; }
@@ -41,7 +42,7 @@ class PlaceMap {
   [[nodiscard]] Bytes alignment() const { return alignment_; }
 
   /// True if `sizes` fit into empty arenas together when taken one by one, the largest first. Sorts `sizes`.
-  [[nodiscard]] bool would_pack(std::vector<Bytes>& sizes) const;
+  [[nodiscard]] SWAPMM_TEMPLATE_EXPORT bool would_pack(std::vector<Bytes>& sizes) const;
 
  private:
   struct Piece {

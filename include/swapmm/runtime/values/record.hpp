@@ -41,34 +41,76 @@ struct HostCopy {
 };
 
 /// Why neither copy is valid.
-enum class Absence : std::uint8_t { never_written, dropped, lost };
+enum class MissingReason : std::uint8_t { never_written, dropped, lost };
+
+/// Which tensor has the record, and whether it still exists. Kept by RecordTable.
+struct TensorState {
+  std::uint64_t serial = 0;  ///< of the tensor that has or had the record last; never used twice
+  bool alive = false;        ///< a handle exists
+  bool in_use = false;       ///< alive, or still in the hands of the plan executor
+  Lifetime lifetime = Lifetime::observed;
+  std::uint64_t born = 0;  ///< number of the iteration that it was made in or before
+};
+
+/// The last operation with the tensor in its bundle. Written for each operation.
+struct LastUse {
+  std::uint64_t stamp = 0;  ///< number of the operation
+  bool fresh = false;       ///< no operation has used the tensor yet
+};
+
+/// What is known of a tensor's value apart from its copies.
+struct ValueState {
+  std::uint64_t written_in = 0;  ///< iteration number of the last write
+  std::uint32_t outlives = 0;    ///< see LogTensor
+  MissingReason missing_reason = MissingReason::never_written;
+};
+
+/// The tensor in the plan that is followed. Kept by the plan executor.
+struct PlanBinding {
+  std::uint32_t role = none;  ///< the last one that was bound
+};
+
+/// The tensor in the log of the current iteration. Kept by Recorder.
+struct LogBinding {
+  std::uint64_t epoch = 0;  ///< of the log
+  std::uint32_t index = 0;  ///< of the tensor there
+};
+
+/// Neighbours among the tensors on the device, by last use on demand. Kept by Demand.
+struct RecencyLinks {
+  std::uint32_t older = none;
+  std::uint32_t newer = none;
+};
 
 /// The storage of one tensor. Has a fixed address for as long as the manager lives; reused after the tensor's end.
 template <Backend B>
 struct Record {
+  Bytes bytes;
+  LastUse use;
+  TensorState tensor;
+  PlanBinding plan;
+  ValueState value;
   DeviceCopy<B> device;
   HostCopy<B> host;
-  Bytes bytes;
-  std::uint64_t stamp = 0;    ///< number of the last operation with it in its bundle
-  std::uint32_t id = 0;       ///< position in the table
-  std::uint32_t role = none;  ///< in the followed plan: the last one that was bound
-  Lifetime lifetime = Lifetime::observed;
-  Absence absence = Absence::never_written;
-  bool alive = false;          ///< a handle exists
-  bool in_use = false;         ///< alive, or still in the hands of the executor
-  bool fresh = false;          ///< no operation has used it yet
-  std::uint32_t outlives = 0;  ///< see LogTensor
-  std::uint64_t serial = 0;
-  std::uint64_t born = 0;        ///< number of the iteration that it was made in or before
-  std::uint64_t written_in = 0;  ///< iteration number of the last write
-  std::uint64_t log_epoch = 0;
-  std::uint32_t log_index = 0;
-  std::uint32_t older = none;  ///< among residents, by last use on demand
-  std::uint32_t newer = none;
-  std::atomic<Record*> next_dead{nullptr};  ///< destroyed while the manager was busy
+  std::uint32_t id = 0;  ///< position in the table
+  RecencyLinks recency;
+  LogBinding log;
+  std::atomic<Record*> next_deferred_destroy{nullptr};  ///< see TensorRegistry
   std::string name;
 
   [[nodiscard]] bool has_value() const { return device.valid || host.valid; }
+};
+
+/// A tensor, as views and bundles refer to it: they keep nothing alive, and its record may be another tensor's by now.
+template <Backend B>
+struct TensorKey {
+  Record<B>* record = nullptr;
+  std::uint64_t serial = 0;
+
+  /// The tensor still exists.
+  [[nodiscard]] bool exists() const { return record->tensor.serial == serial && record->tensor.alive; }
+  /// What it is or was called; null if that is no longer known.
+  [[nodiscard]] const std::string* name() const { return record->tensor.serial == serial ? &record->name : nullptr; }
 };
 
 /// All storages of a manager.
@@ -86,32 +128,24 @@ class RecordTable {
     record.name.assign(name);
     free_.pop_back();
     record.bytes = bytes;
-    record.lifetime = lifetime;
-    record.absence = Absence::never_written;
-    record.alive = true;
-    record.in_use = true;
-    record.outlives = 0;
-    record.fresh = true;
-    record.born = iteration;
-    record.serial = ++last_serial_;
-    record.role = none;
-    record.written_in = 0;
-    record.log_epoch = 0;
-    record.stamp = 0;
+    record.use = {0, true};
+    record.tensor = {++last_serial_, true, true, lifetime, iteration};
+    record.plan = {};
+    record.value = {};
+    record.log.epoch = 0;
     ++alive_;
     return record;
   }
 
   /// The handle is gone; the record may still be in the hands of the executor.
   void end(Record<B>& record) noexcept {
-    record.alive = false;
+    record.tensor.alive = false;
     --alive_;
   }
 
   /// The record holds nothing any more.
   void remove(Record<B>& record) noexcept {
-    record.in_use = false;
-    record.serial = 0;
+    record.tensor.in_use = false;
     free_.push_back(record.id);
   }
 

@@ -15,7 +15,7 @@
 #include <swapmm/base/bytes.hpp>
 #include <swapmm/base/error.hpp>
 #include <swapmm/interface/options.hpp>
-#include <swapmm/runtime/order/around.hpp>
+#include <swapmm/runtime/order/backend_scopes.hpp>
 #include <swapmm/runtime/order/clock.hpp>
 #include <swapmm/runtime/order/timeline.hpp>
 #include <swapmm/runtime/timing/link_estimate.hpp>
@@ -39,7 +39,7 @@ struct Traffic {
 };
 
 /// Where every value is, and the moves that change it. A move is queued first and booked after, so one that throws
-/// has changed nothing. It knows nothing of policies: what moves when is up to Demand and Follower.
+/// has changed nothing. It knows nothing of policies: what moves when is up to Demand and PlanExecutor.
 template <Backend B>
 class Store {
  public:
@@ -64,7 +64,7 @@ class Store {
   Timeline<B> timeline;
   Profiler<B> profiler;
   Sampler<B> sampler;
-  PlaceMap places;  ///< kept up to date on demand only; see Follower
+  PlaceMap places;  ///< kept up to date on demand only; see PlanExecutor
   AddressBook<B> addresses;
   HostPool<B> pool;
   std::optional<Scrubber<B>> scrubber;  ///< with Options::scrub
@@ -117,8 +117,8 @@ class Store {
   }
 
   /// The tensor gets that place; its bytes there are undefined until `after` has ended and something wrote them.
-  void settle(Rec& record, Bytes offset, const typename B::Address* address, const Clock& after,
-              When when = When::after_clock) {
+  void assign_place(Rec& record, Bytes offset, const typename B::Address* address, const Clock& after,
+                    When when = When::after_clock) {
     book(record.bytes, after, when, record.id);
     record.device.resident = true;
     record.device.valid = false;
@@ -129,11 +129,18 @@ class Store {
   }
 
   /// The tensor has no place any more. Whoever gets the bytes comes after device.busy.
-  void unsettle(Rec& record, bool for_next = false) noexcept {
+  void clear_place(Rec& record, bool for_next = false) noexcept {
     unbook(record.bytes, record.device.busy, for_next);
-    if (record.device.valid && !record.host.valid) record.absence = Absence::dropped;
+    if (record.device.valid && !record.host.valid) record.value.missing_reason = MissingReason::dropped;
     record.device.resident = false;
     record.device.valid = false;
+  }
+
+  /// The tensor's value is undefined from now on.
+  static void lose(Rec& record) noexcept {
+    record.device.valid = false;
+    record.host.valid = false;
+    record.value.missing_reason = MissingReason::lost;
   }
 
   // ---- copies
@@ -150,7 +157,7 @@ class Store {
       backend.copy_to_device(*record.device.address, from.memory(), from.offset, record.bytes, rest, slot.event);
     });
     timeline.gained(QueueKind::h2d, waits);
-    const Sequence at = timeline.commit(QueueKind::h2d, label);
+    const QueuePoint at = timeline.commit(QueueKind::h2d, label);
     if (profiler.active()) profiler.end(QueueKind::h2d, at);
     if (sampler.active()) sampler.end(QueueKind::h2d);
     record.device.valid = true;
@@ -175,7 +182,7 @@ class Store {
       backend.copy_to_host(to.memory(), to.offset, *record.device.address, record.bytes, rest, slot.event);
     });
     timeline.gained(QueueKind::d2h, waits);
-    const Sequence at = timeline.commit(QueueKind::d2h, label);
+    const QueuePoint at = timeline.commit(QueueKind::d2h, label);
     if (profiler.active()) profiler.end(QueueKind::d2h, at);
     if (sampler.active()) sampler.end(QueueKind::d2h);
     record.host.valid = true;

@@ -2,6 +2,7 @@
 // Downloads that no observed iteration had, while a plan is followed that knows nothing of them.
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <cstddef>
 #include <optional>
 #include <string>
@@ -43,5 +44,54 @@ TEST_CASE("whatever a followed plan does with the bytes of a value comes after a
       CHECK(desk.followed() == 4);
       CHECK(desk.report().divergences == 0);
     }
+  }
+}
+
+TEST_CASE("a work area in the place of a value comes after a download of that value which is on its way") {
+  for (const NamedPlanner& planner : planners()) {
+    CAPTURE(planner.name);
+    simulated::Options device_options = only_when_waited_for();
+    device_options.order = simulated::Order::copies_last;
+    device_options.d2h.bytes_per_second = 1'000'000;
+    Simulated device(device_options);
+    // Two tensors fit: the work area has room only where the activation was, which is dead by then.
+    MemoryManager<Simulated> manager(device, {.device_budget = 128_bytes},
+                                     Scheduler({.planner = std::string(planner.name), .trial_iterations = 0}));
+    auto weight = manager.tensor<int>({length}, "weight");
+    auto activation = manager.tensor<int>({length}, "activation");
+    set(manager, weight, 0);
+    std::vector<int> target(length);
+    std::optional<PendingDownload<Simulated>> promised;
+    const void* activation_place = nullptr;
+    const void* work_place = nullptr;
+    for (int i = 0; i < 6; ++i) {
+      auto iteration = manager.iteration("train");
+      set(manager, activation, 7);
+      if (i == 4) promised.emplace(activation.download_async(target));
+      manager.run("accumulate", reads(activation), updates(weight), [&](auto& op) {
+        const auto in = op[activation];
+        const auto to = op[weight];
+        activation_place = in.data();
+        op.queue().launch("accumulate", operation_time, {Touch::read(in), Touch::read(to), Touch::write(to)}, [in, to] {
+          for (std::size_t k = 0; k < to.size(); ++k) to[k] += in[k];
+        });
+      });
+      manager.run("work", updates(weight), scratch(tensor_bytes), [&](auto& op) {
+        const auto to = op[weight];
+        const auto work = op.scratch();
+        work_place = work.data();
+        op.queue().launch("work", operation_time, {Touch::write(work), Touch::read(to), Touch::write(to)}, [work, to] {
+          std::fill(work.begin(), work.end(), std::byte{0x55});
+          for (int& element : to) ++element;
+        });
+      });
+      if (i == 4) CHECK(work_place == activation_place);
+    }
+    promised->wait();
+    CHECK(target == std::vector<int>(length, 7));
+    CHECK(manager.report().iterations_followed == 4);
+    CHECK(manager.report().divergences == 0);
+    CHECK(holds(weight, 6 * 8));
+    for (const std::string& violation : device.violations()) FAIL_CHECK(violation);
   }
 }

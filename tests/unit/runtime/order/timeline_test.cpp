@@ -23,14 +23,14 @@ using namespace swapmm::test;
 using runtime::Clock;
 using runtime::CommandLabel;
 using runtime::QueueFailure;
-using runtime::Sequence;
+using runtime::QueuePoint;
 using runtime::Timeline;
 
 constexpr QueueKind compute = QueueKind::compute;
 constexpr QueueKind h2d = QueueKind::h2d;
 constexpr QueueKind d2h = QueueKind::d2h;
 
-Clock needs(Sequence on_compute, Sequence on_h2d, Sequence on_d2h) { return Clock{{on_compute, on_h2d, on_d2h}}; }
+Clock needs(QueuePoint on_compute, QueuePoint on_h2d, QueuePoint on_d2h) { return Clock{{on_compute, on_h2d, on_d2h}}; }
 
 // Queues a command on `queue` behind `after`, as the runtime does; its waits are counted.
 template <class B>
@@ -135,7 +135,7 @@ TEST_CASE("the host runs ahead by the size of the ring, and then waits for one p
 
 TEST_CASE("a host wait that rests on a long chain of waits to and fro takes no more room than one") {
   TimelineDesk desk(true, std::size_t{1} << 18U);
-  for (Sequence i = 1; i <= 200'000; ++i) {
+  for (QueuePoint i = 1; i <= 200'000; ++i) {
     desk.queue(compute, needs(0, i - 1, 0));
     desk.queue(h2d, needs(i, 0, 0));
   }

@@ -181,7 +181,7 @@ TEST_CASE("random blocks under random budgets and refusals: never above a budget
   std::size_t gave_back = 0;
   for (std::uint64_t seed = 1; seed <= 300; ++seed) {
     CAPTURE(seed);
-    simulated::Random random(seed);
+    simulated::detail::Random random(seed);
     const Bytes pinned_budget{random.below(200'000)};
     const Bytes host_budget{random.below(400'000)};
     HostDesk desk(Bytes{std::uint64_t{1024} << random.below(10)}, pinned_budget, host_budget);

@@ -8,7 +8,7 @@
 #include <type_traits>
 #include <utility>
 
-namespace swapmm::simulated {
+namespace swapmm::simulated::detail {
 
 /// The body of a kernel: a callable that takes the number of its phase. Small callables are stored in place, so
 /// launching them allocates nothing.
@@ -73,4 +73,4 @@ class Body {
   alignas(std::max_align_t) std::byte storage_[in_place_bytes];
 };
 
-}  // namespace swapmm::simulated
+}  // namespace swapmm::simulated::detail

@@ -6,7 +6,7 @@
 
 #include <swapmm/backend/testing/simulated/device.hpp>
 
-namespace swapmm::simulated {
+namespace swapmm::simulated::detail {
 
 namespace {
 
@@ -94,4 +94,4 @@ void Device::note_host_access(BlockId host, Bytes offset, Bytes size, bool write
   note_host_memory_access(block, offset.value, offset.value + size.value, write, host_agent, host_clock_, "the host");
 }
 
-}  // namespace swapmm::simulated
+}  // namespace swapmm::simulated::detail

@@ -8,7 +8,7 @@
 
 #include <swapmm/base/error.hpp>
 
-namespace swapmm::simulated {
+namespace swapmm::simulated::detail {
 
 namespace {
 
@@ -320,4 +320,4 @@ Point Device::record(Issue& issue) {
   return point_of(issue);
 }
 
-}  // namespace swapmm::simulated
+}  // namespace swapmm::simulated::detail

@@ -21,18 +21,12 @@
 #include <swapmm/backend/testing/simulated/ring.hpp>
 #include <swapmm/backend/testing/simulated/shadow.hpp>
 #include <swapmm/backend/testing/simulated/step_order.hpp>
+#include <swapmm/backend/testing/simulated/touch.hpp>
+#include <swapmm/base/export.hpp>
 
-namespace swapmm::simulated {
+namespace swapmm::simulated::detail {
 
 class Device;
-
-/// A place in a device memory.
-struct Place {
-  const Device* device = nullptr;
-  BlockId block;
-  std::byte* data = nullptr;
-  std::uint64_t size = 0;
-};
 
 /// A point in a queue: the end of one command. Its virtual time and its predecessors are known when it is queued,
 /// whatever the order in which the device then runs.
@@ -44,22 +38,6 @@ struct Point {
   std::uint64_t sequence = 0;
   std::int64_t end = 0;
   VectorClock clock;
-};
-
-/// Declares bytes that a kernel reads or writes. The checker relies on it. Made from a View or an Address.
-struct Touch {
-  Place place;
-  std::uint64_t bytes = 0;
-  bool is_write = false;
-
-  template <class Seen>
-  [[nodiscard]] static Touch read(const Seen& seen) {
-    return {seen.place(), seen.bytes(), false};
-  }
-  template <class Seen>
-  [[nodiscard]] static Touch write(const Seen& seen) {
-    return {seen.place(), seen.bytes(), true};
-  }
 };
 
 /// The state behind all handles of one simulated device: three queues, a virtual clock, memory and the checker.
@@ -75,14 +53,14 @@ class Device {
 
   // Objects. Releasing memory that queued commands use takes effect when they have ended.
   [[nodiscard]] BlockId allocate(Bytes size);
-  void release(BlockId id) noexcept;
+  SWAPMM_TEMPLATE_EXPORT void release(BlockId id) noexcept;
   [[nodiscard]] BlockId allocate_host(Bytes size, HostKind kind);
-  void release_host(BlockId id) noexcept;
+  SWAPMM_TEMPLATE_EXPORT void release_host(BlockId id) noexcept;
   [[nodiscard]] std::byte* host_data(BlockId id) { return host_heap_.block(id.number).storage.get(); }
   [[nodiscard]] Place make_address(BlockId memory, Bytes offset, Bytes size);
-  void release_address(BlockId id) noexcept;
+  SWAPMM_TEMPLATE_EXPORT void release_address(BlockId id) noexcept;
   [[nodiscard]] BlockId make_event();
-  void release_event(BlockId id) noexcept;
+  SWAPMM_TEMPLATE_EXPORT void release_event(BlockId id) noexcept;
 
   /// A command that is being put into a queue. If it is destroyed before that, nothing remains of it.
   class Issue {
@@ -253,4 +231,4 @@ class Device {
   std::vector<LogEntry> log_;
 };
 
-}  // namespace swapmm::simulated
+}  // namespace swapmm::simulated::detail

@@ -12,7 +12,7 @@
 #include <swapmm/backend/testing/simulated/random.hpp>
 #include <swapmm/base/error.hpp>
 
-namespace swapmm::simulated {
+namespace swapmm::simulated::detail {
 
 namespace {
 
@@ -329,4 +329,4 @@ std::uint64_t Device::step(std::uint64_t count) {
   return steps;
 }
 
-}  // namespace swapmm::simulated
+}  // namespace swapmm::simulated::detail

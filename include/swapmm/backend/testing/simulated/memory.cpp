@@ -7,7 +7,7 @@
 
 #include <swapmm/backend/testing/simulated/pattern.hpp>
 
-namespace swapmm::simulated {
+namespace swapmm::simulated::detail {
 
 namespace {
 
@@ -133,4 +133,4 @@ void HostHeap::free(std::uint32_t number) noexcept {
   free_numbers_.push_back(number);
 }
 
-}  // namespace swapmm::simulated
+}  // namespace swapmm::simulated::detail

@@ -15,7 +15,7 @@
 #include <swapmm/backend/testing/simulated/shadow.hpp>
 #include <swapmm/base/bytes.hpp>
 
-namespace swapmm::simulated {
+namespace swapmm::simulated::detail {
 
 /// Commands done per queue.
 using Progress = std::array<std::uint64_t, queue_count>;
@@ -106,4 +106,4 @@ class HostHeap {
   std::vector<std::uint32_t> free_numbers_;  // the last one was freed last
 };
 
-}  // namespace swapmm::simulated
+}  // namespace swapmm::simulated::detail

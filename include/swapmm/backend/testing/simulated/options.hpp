@@ -12,6 +12,7 @@
 
 #include <swapmm/backend/backend.hpp>
 #include <swapmm/base/bytes.hpp>
+#include <swapmm/base/export.hpp>
 
 namespace swapmm::simulated {
 
@@ -28,7 +29,7 @@ enum class Order : std::uint8_t {
 };
 
 /// The choices of one run in a depth-first search over all interleavings. next_path() goes on to the next run.
-struct Choices {
+struct SWAPMM_EXPORT Choices {
   /// One point at which several steps were possible.
   struct Choice {
     std::uint32_t taken = 0;    ///< which of them, from 0

@@ -20,7 +20,7 @@ inline constexpr std::byte fresh_byte{0xDC};
 inline constexpr std::byte freed_byte{0xEF};
 
 [[nodiscard]] constexpr std::uint64_t mix(std::uint64_t tensor, std::uint64_t version, std::uint64_t lane) {
-  return scramble(scramble(scramble(tensor) ^ version) + lane);
+  return detail::scramble(detail::scramble(detail::scramble(tensor) ^ version) + lane);
 }
 
 /// What bytes turned out to be, the worst of it where several hold.

@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-namespace swapmm::simulated {
+namespace swapmm::simulated::detail {
 
 /// One step of SplitMix64 (Steele, Lea, Flood 2014): a bijection that spreads each input bit over all output bits.
 [[nodiscard]] constexpr std::uint64_t scramble(std::uint64_t x) {
@@ -30,4 +30,4 @@ class Random {
   std::uint64_t state_;
 };
 
-}  // namespace swapmm::simulated
+}  // namespace swapmm::simulated::detail

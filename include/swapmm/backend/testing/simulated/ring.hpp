@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-namespace swapmm::simulated {
+namespace swapmm::simulated::detail {
 
 /// A FIFO queue that keeps and reuses its memory. Elements are numbered from the first one ever pushed.
 template <class T>
@@ -41,4 +41,4 @@ class Ring {
   std::uint64_t tail_ = 0;
 };
 
-}  // namespace swapmm::simulated
+}  // namespace swapmm::simulated::detail

@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-namespace swapmm::simulated {
+namespace swapmm::simulated::detail {
 
 namespace {
 
@@ -80,4 +80,4 @@ void Shadow::access(const Access& access, const VectorClock& known, std::vector<
                   segments_.begin() + static_cast<std::ptrdiff_t>(last));
 }
 
-}  // namespace swapmm::simulated
+}  // namespace swapmm::simulated::detail

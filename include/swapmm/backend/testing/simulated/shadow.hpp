@@ -8,7 +8,7 @@
 
 #include <swapmm/backend/backend.hpp>
 
-namespace swapmm::simulated {
+namespace swapmm::simulated::detail {
 
 /// The agents that access bytes: the three queues, by index(QueueKind), and the host.
 inline constexpr std::size_t agent_count = queue_count + 1;
@@ -67,4 +67,4 @@ class Shadow {
   std::vector<Segment> segments_{Segment{}};  // sorted; the first begins at 0
 };
 
-}  // namespace swapmm::simulated
+}  // namespace swapmm::simulated::detail

@@ -24,6 +24,10 @@ bool Choices::next_path() {
   return false;
 }
 
+}  // namespace swapmm::simulated
+
+namespace swapmm::simulated::detail {
+
 StepOrder::StepOrder(const Options& options)
     : order_(options.order),
       starved_(options.starved_queue),
@@ -125,4 +129,4 @@ std::uint8_t StepOrder::pieces(std::uint64_t size) {
   return static_cast<std::uint8_t>(order_ == Order::chosen ? limit : 1 + random_.below(limit));
 }
 
-}  // namespace swapmm::simulated
+}  // namespace swapmm::simulated::detail

@@ -8,7 +8,7 @@
 #include <swapmm/backend/testing/simulated/options.hpp>
 #include <swapmm/backend/testing/simulated/random.hpp>
 
-namespace swapmm::simulated {
+namespace swapmm::simulated::detail {
 
 /// The queues whose next command could run, by index(QueueKind).
 using Ready = std::array<bool, queue_count>;
@@ -54,4 +54,4 @@ class StepOrder {
   std::size_t change_point_count_;
 };
 
-}  // namespace swapmm::simulated
+}  // namespace swapmm::simulated::detail

@@ -10,8 +10,8 @@
 
 #include <swapmm/backend/backend.hpp>
 #include <swapmm/base/error.hpp>
-#include <swapmm/runtime/core/course.hpp>
-#include <swapmm/runtime/core/parts.hpp>
+#include <swapmm/runtime/core/plan_controller.hpp>
+#include <swapmm/runtime/core/session_state.hpp>
 #include <swapmm/runtime/values/messages.hpp>
 
 namespace swapmm::runtime {
@@ -26,7 +26,7 @@ struct CapturedRound {
     bool written;    ///< a new value in each run
   };
   typename B::Graph graph;
-  std::uint64_t start = 0;    ///< Follower::times_started(): the plan was begun anew since, if that differs
+  std::uint64_t start = 0;    ///< PlanExecutor::times_started(): the plan was begun anew since, if that differs
   std::vector<Value> values;  ///< of the plan's tensors that outlive the round
   Traffic traffic;            ///< of one run; its peak is unused
   std::uint64_t iterations = 0;
@@ -36,26 +36,26 @@ struct CapturedRound {
 /// Captures rounds of a followed plan and runs them again. A round ends with everything where it was when the round
 /// began, so the same queued work is right each time, and the host need not queue it again.
 template <Backend B>
-class Capturing {  // of a backend that cannot
+class IterationCapture {  // of a backend that cannot
  public:
-  Capturing(Parts<B>&, Course<B>&) {}
+  IterationCapture(SessionState<B>&, PlanController<B>&) {}
 };
 template <CapturingBackend B>
-class Capturing<B> {
+class IterationCapture<B> {
  public:
-  Capturing(Parts<B>& parts, Course<B>& course) : parts_(parts), course_(course) {}
+  IterationCapture(SessionState<B>& state, PlanController<B>& controller) : state_(state), controller_(controller) {}
 
   /// From here on the plan's work is captured. Waits for all queued work. Throws UsageError where no round of a plan
   /// can begin now.
   void begin(std::string_view name, std::uint64_t operations) {
     require_round(name);
     require_lasting_host_memory(name);
-    Store<B>& store = parts_.store;
+    Store<B>& store = state_.store;
     store.timeline.host_wait(store.timeline.everything());
     store.fixed_slots = true;  // from now on: runs and other iterations take turns
     store.backend.begin_capture();
-    parts_.in_capture = true;
-    start_ = parts_.follower.times_started();
+    state_.in_capture = true;
+    start_ = state_.executor.times_started();
     first_issue_ = store.timeline.last_issue() + 1;
     traffic_ = store.traffic;
     iteration_ = store.iteration;
@@ -63,52 +63,52 @@ class Capturing<B> {
   }
 
   /// The round goes on: another iteration of it is to come.
-  [[nodiscard]] bool within_round() const { return still_followed() && !parts_.follower.at_start(); }
+  [[nodiscard]] bool within_round() const { return still_followed() && !state_.executor.at_start(); }
 
   /// Runs what was captured, for the first time. Throws UsageError where that is not a round.
   [[nodiscard]] CapturedRound<B> end(std::uint64_t operations) {
-    const bool whole = still_followed() && parts_.follower.at_start();
+    const bool whole = still_followed() && state_.executor.at_start();
     CapturedRound<B> round{run_once(), start_, {}, {}, 0, 0};
     if (!whole) {
-      parts_.store.drain();  // what was not recorded as it should be has ended
+      state_.store.drain();  // what was not recorded as it should be has ended
       throw UsageError("the captured iteration ended before the plan's last operation");
     }
-    course_.hold_plan();
-    const Traffic& now = parts_.store.traffic;
+    controller_.hold_plan();
+    const Traffic& now = state_.store.traffic;
     round.traffic = {now.swap_ins - traffic_.swap_ins,
                      now.swap_outs - traffic_.swap_outs,
                      now.h2d - traffic_.h2d,
                      now.d2h - traffic_.d2h,
                      {}};
-    round.iterations = parts_.store.iteration - iteration_;
+    round.iterations = state_.store.iteration - iteration_;
     round.operations = operations - operations_;
-    parts_.follower.for_each_bound([&](const Role& role, Record<B>& record) {
+    state_.executor.for_each_bound([&](const Role& role, Record<B>& record) {
       if (role.kind != Role::Kind::handle) return;
-      round.values.push_back({&record, record.device.valid, record.host.valid, record.written_in >= iteration_});
+      round.values.push_back({&record, record.device.valid, record.host.valid, record.value.written_in >= iteration_});
     });
     return round;
   }
 
   /// Something was thrown while it was captured: what was queued before still has to run.
   void give_up() {
-    if (!parts_.in_capture) return;
+    if (!state_.in_capture) return;
     const typename B::Graph graph = run_once();
-    parts_.store.drain();
+    state_.store.drain();
   }
 
   /// Queues the round once more. Throws UsageError where the plan was left since, or a tensor of it was uploaded or
   /// destroyed.
   void replay(CapturedRound<B>& round) {
-    Follower<B>& follower = parts_.follower;
-    if (!follower.active() || follower.times_started() != round.start) {
+    PlanExecutor<B>& executor = state_.executor;
+    if (!executor.active() || executor.times_started() != round.start) {
       throw UsageError("a captured iteration is launched after its plan was left: capture it again");
     }
-    require_round(course_.name());
-    if (const std::string obstacle = follower.obstacle(follower.plan()->program); !obstacle.empty()) {
+    require_round(controller_.name());
+    if (const std::string obstacle = executor.obstacle(executor.plan()->program); !obstacle.empty()) {
       throw UsageError("a captured iteration is launched, but " + obstacle);
     }
-    Store<B>& store = parts_.store;
-    follower.for_each_bound([&](const Role&, Record<B>& record) { settle(record); });
+    Store<B>& store = state_.store;
+    executor.for_each_bound([&](const Role&, Record<B>& record) { settle(record); });
     try {
       store.issue([&] { store.backend.launch(round.graph); });
     } catch (...) {
@@ -120,30 +120,30 @@ class Capturing<B> {
 
  private:
   [[nodiscard]] bool still_followed() const {
-    return parts_.follower.active() && parts_.follower.times_started() == start_;
+    return state_.executor.active() && state_.executor.times_started() == start_;
   }
 
   void require_round(std::string_view name) const {
-    if (parts_.store.profiler.active()) {
+    if (state_.store.profiler.active()) {
       throw UsageError("no iteration can be captured or launched while a profile is being recorded");
     }
-    if (!course_.between_iterations()) {
-      throw UsageError("iteration " + in_quotes(course_.name()) +
+    if (!controller_.between_iterations()) {
+      throw UsageError("iteration " + in_quotes(controller_.name()) +
                        " must end before another one is captured or launched");
     }
-    if (!parts_.follower.active() || course_.name() != name) {
+    if (!state_.executor.active() || controller_.name() != name) {
       throw UsageError("iteration " + in_quotes(name) +
                        " follows no plan: run it until Report::iterations_followed grows, then capture it");
     }
-    if (!parts_.follower.at_start()) {
+    if (!state_.executor.at_start()) {
       throw UsageError("iteration " + in_quotes(name) +
                        " is in the middle of a cycle of several iterations: run the rest of them first");
     }
-    if (course_.uploads_wait()) {
+    if (controller_.uploads_wait()) {
       throw UsageError("a tensor was uploaded since iteration " + in_quotes(name) +
                        " ended last: the host's bytes are no part of a graph. Run an iteration with them first");
     }
-    if (parts_.follower.plan()->program.has_uploads()) {
+    if (state_.executor.plan()->program.has_uploads()) {
       throw UsageError("iteration " + in_quotes(name) +
                        " uploads a tensor: every run of the graph would see the bytes of the first one");
     }
@@ -151,14 +151,14 @@ class Capturing<B> {
 
   // The graph has the addresses of host memory: they must stay, and copies must need no help of the host.
   void require_lasting_host_memory(std::string_view name) {
-    const CompiledPlan& plan = *parts_.follower.plan();
+    const CompiledPlan& plan = *state_.executor.plan();
     for (std::size_t role = 0; role < plan.program.roles.size(); ++role) {
       if (plan.program.roles[role].kind == Role::Kind::handle || !plan.swapped_out[role]) continue;
       throw UsageError("iteration " + in_quotes(name) + " swaps out tensor " +
                        in_quotes(plan.program.trace.tensors[role].name) +
                        ", which it makes itself, and which has no lasting place on the host: make it before");
     }
-    parts_.follower.for_each_bound([&](const Role&, Record<B>& record) {
+    state_.executor.for_each_bound([&](const Role&, Record<B>& record) {
       if (record.host.block == nullptr || record.host.block->kind == HostKind::pinned) return;
       throw UsageError("iteration " + in_quotes(name) + ": tensor " + in_quotes(record.name) +
                        " lies in pageable host memory, whose copies cannot be captured: raise Options::pinned_budget");
@@ -167,8 +167,8 @@ class Capturing<B> {
 
   // Ends the capture and launches its graph: what was queued is work that the books count as done.
   typename B::Graph run_once() {
-    parts_.in_capture = false;
-    Store<B>& store = parts_.store;
+    state_.in_capture = false;
+    Store<B>& store = state_.store;
     try {
       typename B::Graph graph = store.backend.end_capture();
       store.backend.launch(graph);
@@ -187,41 +187,38 @@ class Capturing<B> {
   // Promised reads have their bytes before the next run writes them.
   void settle(Record<B>& record) {
     for (auto* const block : {record.host.block.get(), record.host.spare.get()}) {
-      if (block != nullptr) parts_.store.settle_pending(*block);
+      if (block != nullptr) state_.store.settle_pending(*block);
     }
   }
 
   // It may have run, or not.
   void lose(const CapturedRound<B>& round) noexcept {
     for (const auto& value : round.values) {
-      if (!value.written) continue;
-      value.record->device.valid = false;
-      value.record->host.valid = false;
-      value.record->absence = Absence::lost;
+      if (value.written) state_.store.lose(*value.record);
     }
-    course_.abandon_plan("a captured iteration could not be launched");
+    controller_.abandon_plan("a captured iteration could not be launched");
   }
 
   void book(const CapturedRound<B>& round) {
-    Store<B>& store = parts_.store;
+    Store<B>& store = state_.store;
     for (const auto& value : round.values) {
       Record<B>& record = *value.record;
       record.device.valid = value.on_device;
       record.host.valid = value.on_host;
-      if (value.written) record.written_in += round.iterations;
+      if (value.written) record.value.written_in += round.iterations;
     }
     store.traffic.swap_ins += round.traffic.swap_ins;
     store.traffic.swap_outs += round.traffic.swap_outs;
     store.traffic.h2d += round.traffic.h2d;
     store.traffic.d2h += round.traffic.d2h;
     store.iteration += round.iterations;
-    course_.count_followed(round.iterations);
+    controller_.count_followed(round.iterations);
     // Where no point can be recorded behind the run, waiting for its end is as good.
     store.issue([&] {
       for (const QueueKind queue : all_queues) store.timeline.mark(queue);
     });
     const Clock all = store.timeline.points();
-    parts_.follower.for_each_bound([&](const Role&, Record<B>& record) {
+    state_.executor.for_each_bound([&](const Role&, Record<B>& record) {
       record.device.ready.join(all);
       record.device.busy.join(all);
       for (auto* const block : {record.host.block.get(), record.host.spare.get()}) {
@@ -230,11 +227,11 @@ class Capturing<B> {
         block->read = all[QueueKind::h2d];
       }
     });
-    parts_.follower.comes_after(all);
+    state_.executor.comes_after(all);
   }
 
-  Parts<B>& parts_;
-  Course<B>& course_;
+  SessionState<B>& state_;
+  PlanController<B>& controller_;
   std::uint64_t start_ = 0;
   std::uint64_t first_issue_ = 0;  // number of the first command of the capture
   Traffic traffic_;

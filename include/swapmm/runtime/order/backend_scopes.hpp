@@ -10,7 +10,7 @@
 namespace swapmm::runtime {
 
 /// Where a backend has nothing to do.
-struct NothingAround {
+struct NoScope {
   void check() {}
 };
 
@@ -20,7 +20,7 @@ template <Backend B>
   if constexpr (requires { typename B::OperationScope; }) {
     return typename B::OperationScope(backend, name);
   } else {
-    return NothingAround{};
+    return NoScope{};
   }
 }
 
@@ -31,7 +31,7 @@ template <Backend B>
   if constexpr (requires { typename B::Annotation; }) {
     return typename B::Annotation(backend, kind, name);
   } else {
-    return NothingAround{};
+    return NoScope{};
   }
 }
 

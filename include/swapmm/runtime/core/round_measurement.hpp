@@ -11,25 +11,26 @@
 #include <swapmm/plan/plan.hpp>
 #include <swapmm/runtime/book/program_book.hpp>
 #include <swapmm/runtime/book/stopwatch.hpp>
-#include <swapmm/runtime/core/parts.hpp>
+#include <swapmm/runtime/core/session_state.hpp>
 
 namespace swapmm::runtime {
 
-/// Has the device take times of rounds, as the book wants them, and tells the book once they are known. The host never
-/// waits for them. While nothing is measured this costs a look at two flags per operation and copy.
+/// Times rounds when the program book requests it, and reports the times to the book once they are known. The host
+/// never waits for them. While nothing is measured this costs a look at two flags per operation and copy.
 template <Backend B>
-class Measuring {
+class RoundMeasurement {
  public:
-  Measuring(Parts<B>& parts, ProgramBook& book) : parts_(parts), book_(book), stopwatch_(parts.store.backend) {}
-  Measuring(const Measuring&) = delete;
-  Measuring& operator=(const Measuring&) = delete;
+  RoundMeasurement(SessionState<B>& state, ProgramBook& book)
+      : state_(state), book_(book), stopwatch_(state.store.backend) {}
+  RoundMeasurement(const RoundMeasurement&) = delete;
+  RoundMeasurement& operator=(const RoundMeasurement&) = delete;
 
   /// Between two iterations, the last of which had that name: tells the book what is known by now, which may make a
   /// plan. Waits for the device where the program runs on demand and the next way to go depends on it.
   void collect(std::string_view last) {
-    if (parts_.in_capture) return;  // no event can be asked there
-    if (!parts_.follower.active() && book_.awaits_times(last, !stopwatch_.ready())) {
-      parts_.store.timeline.host_wait(parts_.store.timeline.everything());
+    if (state_.in_capture) return;  // no event can be asked there
+    if (!state_.executor.active() && book_.awaits_times(last, !stopwatch_.ready())) {
+      state_.store.timeline.host_wait(state_.store.timeline.everything());
     }
     stopwatch_.collect([&](const FollowablePtr& plan, std::uint64_t sequence, bool observed, const auto& time) {
       if (!time) return note_blank();
@@ -40,7 +41,7 @@ class Measuring {
         book_.iteration_took(sequence, *time, observed);
       }
     });
-    if (parts_.store.sampler.ready()) collect_sample();
+    if (state_.store.sampler.ready()) collect_sample();
   }
 
   /// What the last iteration on demand was; 0: nothing that was learned.
@@ -50,58 +51,58 @@ class Measuring {
 
   /// An iteration begins; `observed`: on demand, with the times of its operations.
   void begin_iteration(std::string_view name, bool observed) {
-    const Follower<B>& follower = parts_.follower;
-    if (follower.active() && !follower.at_start()) return;  // within a round
+    const PlanExecutor<B>& executor = state_.executor;
+    if (executor.active() && !executor.at_start()) return;  // within a round
     stopwatch_.drop();
     last_was_timed_ = false;
     wanted_ = {};
     if (!allowed()) return;
     wanted_ = book_.measures(name);
     if ((wanted_.round || observed) && stopwatch_.ready()) {
-      parts_.store.with_times([&] { stopwatch_.begin(); });
+      state_.store.with_times([&] { stopwatch_.begin(); });
     }
-    if (follower.active()) start_sample();
+    if (executor.active()) start_sample();
   }
   /// A plan begins in the iteration, at its first operation.
   void plan_started() {
-    const CompiledPlan& plan = *parts_.follower.plan();
+    const CompiledPlan& plan = *state_.executor.plan();
     if (!wanted_.round) stopwatch_.drop();  // begun for an iteration on demand
     if (book_.options().sample_every != 0 && !blind_) {
-      parts_.store.sampler.reserve(works_of(plan));
+      state_.store.sampler.reserve(works_of(plan));
       durations_.reserve(plan.program.trace.operations.size());
     }
     if (allowed()) start_sample();
   }
   void plan_left() noexcept {
     stopwatch_.drop();
-    parts_.store.give_up_sample();
+    state_.store.give_up_sample();
   }
   /// The iteration has ended, by the plan or on demand.
   void end_iteration(std::string_view name) {
-    const Follower<B>& follower = parts_.follower;
-    if (follower.active() && !follower.at_start()) return;
-    const bool is_sample = parts_.store.sampler.active();
-    if (follower.active()) book_.round_ended(name, follower.plan(), is_sample);
+    const PlanExecutor<B>& executor = state_.executor;
+    if (executor.active() && !executor.at_start()) return;
+    const bool is_sample = state_.store.sampler.active();
+    if (executor.active()) book_.round_ended(name, executor.plan(), is_sample);
     if (is_sample) {
-      if (!follower.active()) return plan_left();
-      parts_.store.finish_sample();
+      if (!executor.active()) return plan_left();
+      state_.store.finish_sample();
     }
     if (!stopwatch_.running()) return;
     if (!allowed()) return stopwatch_.drop();
-    parts_.store.with_times([&] { stopwatch_.end(follower.plan(), parts_.store.timing); });
-    last_was_timed_ = !follower.active();
+    state_.store.with_times([&] { stopwatch_.end(executor.plan(), state_.store.timing); });
+    last_was_timed_ = !executor.active();
   }
 
   /// Nothing that is under way is worth anything any more.
   void forget() noexcept {
     stopwatch_.drop_all();
     plan_left();
-    parts_.store.sampler.give_up();
+    state_.store.sampler.give_up();
   }
 
  private:
   // A profile slows everything down; events in a capture are no points in time.
-  [[nodiscard]] bool allowed() const { return !blind_ && !parts_.store.profiler.active() && !parts_.in_capture; }
+  [[nodiscard]] bool allowed() const { return !blind_ && !state_.store.profiler.active() && !state_.in_capture; }
 
   [[nodiscard]] static std::size_t works_of(const CompiledPlan& plan) {
     std::size_t works = plan.program.trace.operations.size() + spare;
@@ -113,14 +114,14 @@ class Measuring {
   static constexpr std::size_t spare = 16;  // for copies that the program asks for on the side
 
   void start_sample() {
-    Store<B>& store = parts_.store;
+    Store<B>& store = state_.store;
     if (!wanted_.sample || store.sampler.active() || store.sampler.waiting()) return;
-    sampled_ = parts_.follower.plan();
+    sampled_ = state_.executor.plan();
     store.start_sample();
   }
 
   void collect_sample() {
-    Store<B>& store = parts_.store;
+    Store<B>& store = state_.store;
     durations_.clear();
     bool known = false;
     store.sampler.collect([&](QueueKind queue, Bytes bytes, std::chrono::nanoseconds time) {
@@ -134,7 +135,7 @@ class Measuring {
     if (!known) return note_blank();
     store.h2d_link.end_sample();
     store.d2h_link.end_sample();
-    book_.sampled(sampled_, durations_, parts_.machine(book_));
+    book_.sampled(sampled_, durations_, state_.machine(book_));
   }
 
   // A device that never knows its times is not asked again.
@@ -144,7 +145,7 @@ class Measuring {
     book_.tells_no_times();
   }
 
-  Parts<B>& parts_;
+  SessionState<B>& state_;
   ProgramBook& book_;
   Stopwatch<B> stopwatch_;
   ProgramBook::Measures wanted_;  // in the round that begins

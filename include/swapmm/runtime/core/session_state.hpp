@@ -11,7 +11,7 @@
 #include <swapmm/runtime/book/program_book.hpp>
 #include <swapmm/runtime/core/failures.hpp>
 #include <swapmm/runtime/moves/demand.hpp>
-#include <swapmm/runtime/moves/follower.hpp>
+#include <swapmm/runtime/moves/plan_executor.hpp>
 #include <swapmm/runtime/observe/recorder.hpp>
 #include <swapmm/runtime/values/promises.hpp>
 #include <swapmm/runtime/values/store.hpp>
@@ -20,22 +20,22 @@ namespace swapmm::runtime {
 
 /// What a manager holds while it is open: the values, the two ways to move them, and what is known of failures.
 template <Backend B>
-struct Parts {
-  Parts(B backend, const Options& options)
+struct SessionState {
+  SessionState(B backend, const Options& options)
       : store(std::move(backend), options),
         demand(store),
-        follower(store, demand, options.run_ahead),
+        executor(store, demand, options.run_ahead),
         recorder(store),
         failures(store) {}
 
   Store<B> store;
   Demand<B> demand;
-  Follower<B> follower;
+  PlanExecutor<B> executor;
   Recorder<B> recorder;
   Failures<B> failures;
   Promises<B> promises;
   std::uint64_t budget_changes = 0;
-  bool in_capture = false;  ///< what is queued does not run yet: see Capturing
+  bool in_capture = false;  ///< what is queued does not run yet: see IterationCapture
 
   /// What plans are made for: the manager's own device, links as given or as observed.
   [[nodiscard]] Machine machine(const ProgramBook& book) const {
@@ -59,13 +59,13 @@ struct Parts {
   }
 
   /// Nobody refers to the tensor any more: its bytes go back, once the work that uses them has ended.
-  void reclaim(Record<B>& record) noexcept {
+  void free_storage(Record<B>& record) noexcept {
     if (record.host.block != nullptr) promises.settle(store, *record.host.block);
     if (record.host.spare != nullptr) promises.settle(store, *record.host.spare);
     if (record.device.resident) {
       // While a plan is followed, free places are not kept: they are booked anew when it is left.
-      if (follower.active()) {
-        store.unsettle(record);
+      if (executor.active()) {
+        store.clear_place(record);
       } else {
         demand.release(record);
       }

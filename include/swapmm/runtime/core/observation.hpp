@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+
+#include <swapmm/interface/options.hpp>
+#include <swapmm/runtime/book/program_book.hpp>
+#include <swapmm/runtime/core/round_measurement.hpp>
+#include <swapmm/runtime/core/session_state.hpp>
+#include <swapmm/runtime/values/bundle.hpp>
+
+namespace swapmm::runtime {
+
+/// Learns from what runs on demand: how long values live, and, through the log of each iteration, what the program book
+/// makes plans from.
+template <Backend B>
+class Observation {
+ public:
+  using Rec = Record<B>;
+
+  Observation(SessionState<B>& state, ProgramBook& book, const Options& options, RoundMeasurement<B>& measurement)
+      : state_(state), book_(book), options_(options), measurement_(measurement) {}
+  Observation(const Observation&) = delete;
+  Observation& operator=(const Observation&) = delete;
+
+  /// Plans are made from what is observed.
+  [[nodiscard]] bool makes_plans() const { return book_.options().observe != 0 && !options_.check_access; }
+
+  /// Nothing of the last iteration can change any more: its transient values die, and its log is learned from.
+  void close_log() {
+    Recorder<B>& recorder = state_.recorder;
+    if (!recorder.is_open()) return;
+    recorder.close();
+    for (LogTensor& tensor : recorder.log().tensors) {
+      if (tensor.scratch()) continue;
+      Rec& record = state_.store.records[tensor.record];
+      if (record.tensor.serial != tensor.serial || !record.tensor.alive) {
+        tensor.destroyed = true;
+        continue;
+      }
+      tensor.outlives = record.value.outlives;
+      // What was written since belongs to the next iteration.
+      if (record.tensor.lifetime == Lifetime::transient && record.value.written_in < state_.store.iteration)
+        end_value(record);
+    }
+    if (!makes_plans()) return;
+    measurement_.name_last(book_.observed(recorder.name(), recorder.take(), state_.machine(book_)));
+  }
+
+  /// Values that are read iterations after they were written must not be taken for dead.
+  void note_distances(const Request<B>& request) {
+    for (const auto& item : request.items) {
+      Rec& record = *item.record;
+      if (item.access == Access::write || !record.has_value()) continue;
+      const std::uint64_t distance = state_.store.iteration - std::min(record.value.written_in, state_.store.iteration);
+      record.value.outlives =
+          std::max(record.value.outlives, static_cast<std::uint32_t>(std::min<std::uint64_t>(distance, outlives_all)));
+    }
+  }
+
+  /// The next plans keep the tensor's value for as long as the tensor exists.
+  void keep_value(Rec& record) {
+    record.value.outlives = outlives_all;
+    book_.keep_value(record.tensor.serial);
+  }
+
+ private:
+  void end_value(Rec& record) {
+    record.device.valid = false;
+    record.host.valid = false;
+    record.value.missing_reason = MissingReason::never_written;
+    if (record.device.resident) state_.demand.release(record);
+  }
+
+  SessionState<B>& state_;
+  ProgramBook& book_;
+  const Options& options_;
+  RoundMeasurement<B>& measurement_;
+};
+
+}  // namespace swapmm::runtime

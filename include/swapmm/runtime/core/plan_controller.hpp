@@ -1,0 +1,364 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <swapmm/base/error.hpp>
+#include <swapmm/interface/options.hpp>
+#include <swapmm/interface/report.hpp>
+#include <swapmm/runtime/book/program_book.hpp>
+#include <swapmm/runtime/core/observation.hpp>
+#include <swapmm/runtime/core/round_measurement.hpp>
+#include <swapmm/runtime/core/session_state.hpp>
+#include <swapmm/runtime/observe/plan_match.hpp>
+#include <swapmm/runtime/values/bundle.hpp>
+#include <swapmm/runtime/values/messages.hpp>
+
+namespace swapmm::runtime {
+
+/// Which way the program goes: on demand and observed, or by a plan. Takes the program's events in their order, starts
+/// a plan where an iteration begins like one, and leaves it where the program does something else.
+template <Backend B>
+class PlanController {
+ public:
+  using Rec = Record<B>;
+
+  PlanController(SessionState<B>& state, ProgramBook& book, const Options& options)
+      : state_(state),
+        book_(book),
+        options_(options),
+        measurement_(state, book),
+        observation_(state, book, options, measurement_) {}
+  PlanController(const PlanController&) = delete;
+  PlanController& operator=(const PlanController&) = delete;
+
+  /// Of the current or last iteration.
+  [[nodiscard]] const std::string& name() const { return name_; }
+  /// Operations are written down and timed.
+  [[nodiscard]] bool logging() const { return in_iteration_ && state_.recorder.is_open(); }
+  [[nodiscard]] bool between_iterations() const { return !in_iteration_; }
+  /// The next iteration begins with values from the host.
+  [[nodiscard]] bool uploads_wait() const { return !pending_uploads_.empty(); }
+  /// So many iterations ran by the plan as part of a graph.
+  void count_followed(std::uint64_t iterations) { followed_ += iterations; }
+  /// The plan followed now is a graph: it is not left for a better one, and nothing of it is measured.
+  void hold_plan() { held_ = state_.executor.times_started(); }
+
+  /// The device memory is about to go: nothing is followed any more. Between iterations.
+  void leave_for_budget() {
+    leave_plan("the budget changed", false);
+    measurement_.forget();
+  }
+
+  // ---- iterations
+
+  /// Learns from the iteration before, which may make a plan, then begins this one. A call that throws has begun none.
+  void begin(std::string_view name) {
+    if (in_iteration_)
+      throw UsageError("iteration " + in_quotes(name) + " begins inside iteration " + in_quotes(name_));
+    observation_.close_log();
+    book_.install_finished();
+    measurement_.collect(name_);
+    if (state_.executor.active() && name != name_) leave_plan("iteration " + in_quotes(name) + " came", false);
+    name_.assign(name);
+    follow_the_choice();
+    in_iteration_ = true;
+    try {
+      open_iteration();
+    } catch (...) {
+      in_iteration_ = false;
+      throw;
+    }
+  }
+
+  void end() {
+    if (!in_iteration_) return;
+    in_iteration_ = false;
+    if (state_.store.profiler.active()) state_.store.profiler.iteration_ended();
+    try {
+      if (state_.executor.active()) {
+        if (state_.executor.end_iteration()) {
+          ++followed_;
+        } else {
+          leave_plan("the iteration ended early", true);
+        }
+      }
+      if (!state_.executor.active()) ++on_demand_;
+      measurement_.end_iteration(name_);
+    } catch (...) {
+      ++state_.store.iteration;
+      throw;
+    }
+    ++state_.store.iteration;
+  }
+
+  // ---- operations: bring, then complete, failed or give_up
+
+  /// How an operation's bundle came to the device.
+  struct Brought {
+    Grant<B> grant;
+    bool followed = false;  ///< by a plan
+    bool recorded = true;   ///< the point behind the operation is one of its own
+  };
+
+  /// Brings the bundle to the device, by the plan that is followed or that begins here, or on demand. The items carry
+  /// the request's stamp. Throws with the operation given up.
+  [[nodiscard]] Brought bring(const Request<B>& request, std::uint64_t stamp) {
+    // What can never fit is refused at once: before a plan is left, an iteration's times are waited for, or anything
+    // else changes. (What a captured iteration does not expect is refused below.)
+    const bool expected = in_iteration_ && state_.executor.active() && state_.executor.expects(request);
+    if (!expected && !state_.in_capture) state_.demand.check_fits(request);
+    try {
+      if (follows(request, expected)) {
+        const Grant<B> grant = state_.executor.bring(request);
+        return {grant, true, state_.executor.current_is_recorded()};
+      }
+      observation_.note_distances(request);
+      if (logging()) state_.recorder.operation(request);
+      return {state_.demand.bring(request, stamp), false, true};
+    } catch (const DroppedValue&) {
+      keep_from_now_on(request);
+      give_up(request, false, Clock{});
+      throw;
+    } catch (...) {
+      give_up(request, false, Clock{});
+      throw;
+    }
+  }
+
+  /// The operation was queued: what comes behind it may move.
+  void complete(const Request<B>& request, bool followed, QueuePoint point) {
+    if (followed) return state_.executor.complete();
+    if (state_.executor.active()) return;
+    state_.demand.end_scratch(request.scratch, Clock::point(QueueKind::compute, point));
+    if (options_.demand_mode != DemandMode::per_operation) return;
+    for (const auto& item : request.items) state_.demand.evict(*item.record);
+  }
+
+  /// The operation was queued in part, and ends at `after`.
+  void failed(const Request<B>& request, bool followed, const Clock& after) noexcept {
+    if (followed) {
+      abandon_plan("an operation threw");
+    } else {
+      state_.demand.end_scratch(request.scratch, after);
+    }
+  }
+
+  /// The operation was not queued: whatever was brought stays, work areas and the plan do not.
+  void give_up(const Request<B>& request, bool followed, const Clock& needs) noexcept {
+    state_.recorder.mark_broken();
+    if (followed || state_.executor.active()) {
+      abandon_plan("an operation failed");
+    } else {
+      state_.demand.end_scratch(request.scratch, needs);
+    }
+  }
+
+  /// A plan dropped a value that is needed after all: the next plan keeps it.
+  void keep_from_now_on(Rec& record) {
+    observation_.keep_value(record);
+    if (record.plan.role == none) return;
+    leave_plan("the value of tensor " + in_quotes(record.name) + " was needed and had been dropped", true);
+  }
+
+  // ---- the host's accesses
+
+  /// The host is about to give the tensor a value.
+  void uploaded(Rec& record) {
+    PlanExecutor<B>& executor = state_.executor;
+    if (!in_iteration_) {  // the next iteration's business
+      pending_uploads_.push_back(&record);
+      return;
+    }
+    if (executor.active()) {
+      if (executor.upload(record)) return;
+      if (!concerns_plan(record)) return;
+      leave_plan("the upload of tensor " + in_quotes(record.name) + " was not expected there", true);
+    }
+    if (logging()) state_.recorder.upload(record);
+  }
+  void forget_upload(const Rec& record) noexcept { std::erase(pending_uploads_, &record); }
+
+  /// The host reads the tensor's value.
+  void downloaded(Rec& record) {
+    if (state_.executor.active()) {
+      state_.executor.download(record);
+    } else if (state_.recorder.is_open()) {
+      state_.recorder.download(record);
+    }
+  }
+
+  // ---- plans
+
+  /// Leaves the plan after a failure, when nothing may throw.
+  void abandon_plan(const char* reason) noexcept {
+    if (!state_.executor.active()) return;
+    try {
+      leave_plan(reason, true);
+    } catch (...) {
+      state_.recorder.abandon_quietly();
+    }
+    state_.recorder.mark_broken();
+    if (state_.executor.active()) stop_following();
+  }
+
+  void summarize(Report& report) const {
+    report.iterations_on_demand = on_demand_;
+    report.iterations_followed = followed_;
+    report.divergences = divergences_;
+    report.last_divergence = last_divergence_;
+    report.plan_starts = plan_starts_;
+    report.start_h2d = start_h2d_;
+    report.start_d2h = start_d2h_;
+  }
+
+ private:
+  // Whether this operation runs by the plan: the one that is followed, or one that begins here.
+  [[nodiscard]] bool follows(const Request<B>& request, bool expected) {
+    PlanExecutor<B>& executor = state_.executor;
+    if (!in_iteration_ && (executor.active() || state_.recorder.is_open() || !pending_uploads_.empty())) {
+      leave_iterations();
+    }
+    if (state_.in_capture && !executor.active()) {
+      throw UsageError("operation " + in_quotes(request.name) +
+                       " comes behind an error in a captured iteration: end it");
+    }
+    if (executor.active() && !expected) {
+      if (state_.in_capture) throw UsageError(unexpected(request) + ": a captured iteration does what its plan says");
+      leave_plan(unexpected(request), true);
+    }
+    return executor.active() || (in_iteration_ && try_start(request));
+  }
+
+  // A plan dropped values that are needed after all: the next plan keeps them.
+  void keep_from_now_on(const Request<B>& request) {
+    for (const auto& item : request.items) {
+      if (!item.record->has_value() && item.record->value.missing_reason == MissingReason::dropped)
+        observation_.keep_value(*item.record);
+    }
+  }
+  [[nodiscard]] bool holds_plan() const { return state_.executor.active() && state_.executor.times_started() == held_; }
+
+  // What was measured, or another budget, may have made another plan the right one, or none.
+  void follow_the_choice() {
+    if (state_.executor.active() && !holds_plan() && !book_.still_chosen(name_, state_.executor.plan())) {
+      leave_plan("another way is faster", false);
+    }
+    book_.plan_for_budget(
+        name_, [&] { return state_.machine(book_); },
+        [&](const Program& program) { return state_.executor.obstacle(program).empty(); });
+  }
+
+  void open_iteration() {
+    const bool with_times = observation_.makes_plans() && book_.wants_times(name_);
+    if (!holds_plan()) measurement_.begin_iteration(name_, with_times && !state_.executor.active());
+    if (state_.executor.active()) {
+      bool expected = true;
+      for (Rec* const record : pending_uploads_) {
+        expected = expected && (state_.executor.upload(*record) || !concerns_plan(*record));
+      }
+      if (!expected) leave_plan("a tensor of the plan was uploaded between iterations", true);
+    }
+    if (!state_.executor.active()) {
+      state_.recorder.open(name_, with_times);
+      for (Rec* const record : pending_uploads_) state_.recorder.upload(*record);
+    }
+    pending_uploads_.clear();
+  }
+
+  // Starts a plan whose beginning is what this iteration has done so far and is about to do.
+  bool try_start(const Request<B>& request) {
+    Recorder<B>& recorder = state_.recorder;
+    Store<B>& store = state_.store;
+    if (options_.check_access || !recorder.is_open() || recorder.has_operations()) return false;
+    for (const PlanCase& candidate : book_.cases(name_)) {
+      const FollowablePtr plan = candidate.choice();  // the book may change meanwhile
+      if (plan == nullptr || !begins_with(plan->program, recorder.log(), request, store)) continue;
+      if (!state_.executor.obstacle(plan->program).empty()) continue;
+      const Bytes in = store.traffic.h2d;
+      const Bytes out = store.traffic.d2h;
+      state_.executor.start(plan);
+      start_h2d_ += store.traffic.h2d - in;
+      start_d2h_ += store.traffic.d2h - out;
+      ++plan_starts_;
+      bool expected = true;
+      for (const LogEvent& event : recorder.log().events) {
+        if (event.what != LogEvent::What::upload) continue;
+        Rec& record = store.records[recorder.log().tensors[event.index].record];
+        expected = expected && state_.executor.upload(record);
+      }
+      if (expected && state_.executor.expects(request)) {
+        recorder.abandon();
+        book_.used(name_, plan);
+        measurement_.plan_started();
+        return true;
+      }
+      stop_following();
+    }
+    return false;
+  }
+
+  // The program does something else than the plan expects: on demand from here on, with the log of what this
+  // iteration has done so far. What is queued stays queued.
+  void leave_plan(const std::string& reason, bool counts) {
+    PlanExecutor<B>& executor = state_.executor;
+    if (!executor.active()) return;
+    Recorder<B>& recorder = state_.recorder;
+    const bool broken = recorder.broken();
+    if (counts) {
+      ++divergences_;
+      last_divergence_ = reason;
+    }
+    recorder.open(name_, observation_.makes_plans());
+    if (broken) recorder.mark_broken();
+    executor.write_log(recorder.log(), recorder.epoch());
+    book_.interrupted(name_);
+    stop_following();
+  }
+
+  void stop_following() {
+    measurement_.plan_left();
+    state_.executor.stop([&](Rec& record) { state_.free_storage(record); });
+  }
+
+  // An operation outside any iteration: nothing that was observed or planned goes on across it.
+  void leave_iterations() {
+    leave_plan("an operation ran between iterations", true);
+    observation_.close_log();
+    pending_uploads_.clear();
+  }
+
+  std::string unexpected(const Request<B>& request) {
+    return "operation " + in_quotes(request.name) + " in iteration " + in_quotes(name_) + " was not expected there";
+  }
+
+  // One of the plan's tensors, or maybe a local of it that comes at another place than expected.
+  bool concerns_plan(const Rec& record) const {
+    return record.plan.role != none || (record.use.fresh && record.tensor.born == state_.store.iteration);
+  }
+
+  SessionState<B>& state_;
+  ProgramBook& book_;
+  const Options& options_;
+  RoundMeasurement<B> measurement_;
+  Observation<B> observation_;
+
+  std::string name_;
+  bool in_iteration_ = false;
+  std::vector<Rec*> pending_uploads_;  // since the last iteration
+  std::uint64_t held_ = 0;             // PlanExecutor::times_started() of a plan that was captured
+
+  std::uint64_t on_demand_ = 0;
+  std::uint64_t followed_ = 0;
+  std::uint64_t divergences_ = 0;
+  std::string last_divergence_;
+  std::uint64_t plan_starts_ = 0;
+  Bytes start_h2d_;
+  Bytes start_d2h_;
+};
+
+}  // namespace swapmm::runtime

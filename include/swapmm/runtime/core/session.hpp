@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <exception>
+#include <memory>
+#include <utility>
+
+#include <swapmm/backend/backend.hpp>
+#include <swapmm/base/error.hpp>
+#include <swapmm/interface/options.hpp>
+#include <swapmm/interface/report.hpp>
+#include <swapmm/runtime/book/program_book.hpp>
+#include <swapmm/runtime/core/host_access.hpp>
+#include <swapmm/runtime/core/iteration_capture.hpp>
+#include <swapmm/runtime/core/plan_controller.hpp>
+#include <swapmm/runtime/core/session_state.hpp>
+#include <swapmm/runtime/moves/access_check.hpp>
+#include <swapmm/runtime/values/messages.hpp>
+
+namespace swapmm::runtime {
+
+/// A manager from its opening to its close: what it holds, who works on it, and how failures come out as the facade's
+/// exceptions. For one caller at a time.
+template <Backend B>
+class Session {
+ public:
+  Session(B backend, const Options& given, ProgramBook& book)
+      : options(given),
+        state(std::move(backend), options),
+        controller(state, book, options),
+        host(state, controller),
+        capture(state, controller) {}
+  Session(const Session&) = delete;
+  Session& operator=(const Session&) = delete;
+
+  const Options options;
+  SessionState<B> state;
+  PlanController<B> controller;
+  HostAccess<B> host;
+  IterationCapture<B> capture;
+  std::uint64_t operations = 0;  ///< queued so far
+  std::uint64_t stamp = 0;       ///< number of the last operation that was asked for
+
+  /// With Options::check_access.
+  [[nodiscard]] AccessCheck<B>& access_check() {
+    if (access_check_ == nullptr) access_check_ = std::make_unique<AccessCheck<B>>(state.store, state.demand);
+    return *access_check_;
+  }
+
+  // ---- errors
+
+  /// Runs `call`; failures of the backend come out as the facade's exceptions, with `who` in front.
+  template <class Call>
+  auto translate(const Who& who, Call&& call) -> decltype(call()) {
+    try {
+      return call();
+    } catch (...) {
+      rethrow(who);
+    }
+  }
+  /// Within a catch block: likewise.
+  [[noreturn]] void rethrow(const Who& who) {
+    try {
+      throw;
+    } catch (const QueueFailure& failure) {
+      work_failed(failure);
+    } catch (const BackendError& error) {
+      state.failures.backend_failed(who, error);
+    } catch (const OutOfMemory& error) {
+      throw OutOfMemory(who.text() + ": " + error.what());
+    }
+  }
+
+  /// An error that came too late for the call it belongs to.
+  void postpone(const std::exception_ptr& error, const Who& who) noexcept {
+    try {
+      translate(who, [&] { std::rethrow_exception(error); });
+    } catch (const WorkFailed&) {
+      state.failures.postpone(std::current_exception(), true);
+    } catch (...) {
+      state.failures.postpone(std::current_exception(), false);
+    }
+  }
+
+  // ---- ends
+
+  /// The program's iteration is over; what fails now is the next call's error.
+  void finish_iteration() noexcept {
+    try {
+      controller.end();
+    } catch (...) {
+      postpone(std::current_exception(), {"ending iteration ", controller.name()});
+      controller.abandon_plan("its end failed");
+      state.recorder.mark_broken();
+    }
+  }
+
+  /// Before the session goes: nothing is in flight any more, promised reads are done or given up.
+  void finish() noexcept {
+    if (!state.failures.lost()) state.failures.drain_quietly();
+    state.promises.settle_all(state.store);
+    access_check_.reset();
+    scrub();
+  }
+
+  // ---- knowledge
+
+  void summarize(Report& report) const {
+    const Store<B>& store = state.store;
+    report.device = store.backend.capabilities().device_name;
+    report.host_shares_memory = store.backend.capabilities().host_shares_memory;
+    report.device_budget = store.budget();
+    report.budget_changes = state.budget_changes;
+    report.device_used = store.used();
+    report.device_peak = store.traffic.device_peak;
+    report.host_used = store.pool.budget().in_use();
+    report.host_peak = store.pool.budget().peak();
+    report.pinned_used = store.pool.budget().pinned();
+    report.pinned_slabs = store.pool.slabs();
+    report.tensors = store.records.alive();
+    report.operations = operations;
+    controller.summarize(report);
+    report.swap_ins = store.traffic.swap_ins;
+    report.swap_outs = store.traffic.swap_outs;
+    report.h2d = store.traffic.h2d;
+    report.d2h = store.traffic.d2h;
+    report.queue_waits = store.timeline.waits_queued();
+    report.host_waits = store.timeline.host_waits();
+  }
+
+ private:
+  [[noreturn]] void work_failed(const QueueFailure& failure) {
+    const auto leave = [&] {
+      state.recorder.mark_broken();
+      controller.abandon_plan("queued work failed");
+    };
+    try {
+      throw state.failures.work_failed(failure, state.promises);
+    } catch (...) {
+      leave();
+      throw;
+    }
+  }
+
+  // With Options::scrub. Of a device that is lost nobody can write anything.
+  void scrub() noexcept {
+    try {
+      if (!state.failures.lost()) state.store.scrub_device();
+    } catch (...) {  // NOLINT(bugprone-empty-catch): a driver that takes no copy any more; see docs/threat_model.md
+    }
+    state.store.scrub_host_memory();
+  }
+
+  std::unique_ptr<AccessCheck<B>> access_check_;
+};
+
+}  // namespace swapmm::runtime

@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <utility>
+
+#include <swapmm/backend/backend.hpp>
+#include <swapmm/runtime/moves/role_binding.hpp>
+#include <swapmm/runtime/observe/log.hpp>
+#include <swapmm/runtime/observe/program.hpp>
+
+namespace swapmm::runtime {
+
+/// Writes events of a followed plan as if they had been observed: what an iteration has done before its plan was left.
+template <Backend B>
+class FollowedLog {
+ public:
+  /// `epoch`: of `log`, see Recorder.
+  FollowedLog(const Program& program, const RoleBinding<B>& roles, IterationLog& log, std::uint64_t epoch)
+      : program_(program), roles_(roles), log_(log), epoch_(epoch) {}
+
+  /// Events [begin, end) of the program.
+  void write(std::size_t begin, std::size_t end) {
+    for (std::size_t event = begin; event < end; ++event) {
+      const Event& passed = program_.events[event];
+      switch (passed.what) {
+        case Event::What::operation: write_operation(passed.index); break;
+        case Event::What::upload: log_.events.push_back({LogEvent::What::upload, tensor_of(passed.index)}); break;
+        case Event::What::download: log_.events.push_back({LogEvent::What::download, tensor_of(passed.index)}); break;
+        case Event::What::end_of_iteration: break;
+      }
+    }
+  }
+
+ private:
+  void write_operation(std::uint32_t index) {
+    const std::uint32_t first = program_.first_access[index];
+    const std::uint32_t end = program_.first_access[index + 1];
+    LogOperation operation;
+    operation.name = program_.trace.operations[index].name;
+    operation.duration = program_.trace.operations[index].duration;
+    operation.first_access = static_cast<std::uint32_t>(log_.accesses.size());
+    operation.access_count = end - first;
+    for (std::uint32_t i = first; i < end; ++i) {
+      log_.accesses.push_back({tensor_of(program_.accesses[i].role), program_.accesses[i].access});
+    }
+    log_.operations.push_back(std::move(operation));
+    log_.events.push_back({LogEvent::What::operation, static_cast<std::uint32_t>(log_.operations.size() - 1)});
+  }
+
+  std::uint32_t tensor_of(std::uint32_t role) {
+    if (program_.roles[role].kind == Role::Kind::scratch) {
+      log_.tensors.push_back({.bytes = program_.roles[role].bytes, .name = program_.trace.tensors[role].name});
+      return static_cast<std::uint32_t>(log_.tensors.size() - 1);
+    }
+    Record<B>& record = *roles_.record(role);
+    if (record.log.epoch != epoch_) {
+      record.log = {epoch_, static_cast<std::uint32_t>(log_.tensors.size())};
+      const bool local = program_.roles[role].kind == Role::Kind::local;
+      log_.tensors.push_back({record.tensor.serial, record.id, record.bytes, record.name, record.tensor.lifetime, local,
+                              !record.tensor.alive, record.value.outlives});
+    }
+    return record.log.index;
+  }
+
+  const Program& program_;
+  const RoleBinding<B>& roles_;
+  IterationLog& log_;
+  std::uint64_t epoch_;
+};
+
+}  // namespace swapmm::runtime

@@ -1,0 +1,279 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <stdexcept>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <swapmm/runtime/book/compiled_plan.hpp>
+#include <swapmm/runtime/moves/demand.hpp>
+#include <swapmm/runtime/moves/followed_log.hpp>
+#include <swapmm/runtime/moves/plan_start.hpp>
+#include <swapmm/runtime/moves/role_binding.hpp>
+#include <swapmm/runtime/moves/round_clock.hpp>
+#include <swapmm/runtime/observe/plan_match.hpp>
+#include <swapmm/runtime/values/bundle.hpp>
+#include <swapmm/runtime/values/store.hpp>
+
+namespace swapmm::runtime {
+
+/// Runs a compiled plan: checks that the program does what the plan expects, and queues the plan's commands as
+/// soon as all they wait for has been queued. In the steady state it allocates nothing, makes no backend object and
+/// waits for the device only where the host would run ahead too far.
+///
+/// While it follows, Store::places and the list of residents in Demand are not kept; rebuild_residents() books them
+/// anew.
+template <Backend B>
+class PlanExecutor {
+ public:
+  using Rec = Record<B>;
+
+  PlanExecutor(Store<B>& store, Demand<B>& demand, std::size_t run_ahead)
+      : store_(store), demand_(demand), rounds_(store.timeline, run_ahead), roles_(store) {}
+  PlanExecutor(const PlanExecutor&) = delete;
+  PlanExecutor& operator=(const PlanExecutor&) = delete;
+
+  [[nodiscard]] bool active() const { return plan_ != nullptr; }
+  [[nodiscard]] const FollowablePtr& plan() const { return plan_; }
+  /// Between the last event of a cycle and the first of the next one.
+  [[nodiscard]] bool at_start() const { return cursor_ == 0; }
+  /// How often a plan was begun. The same number: the same plan, without a break.
+  [[nodiscard]] std::uint64_t times_started() const { return times_started_; }
+  /// visit(role, record): the tensors that the plan's roles are bound to. Those made inside iterations may be others in
+  /// the next round.
+  template <class Visit>
+  void for_each_bound(Visit&& visit) {
+    roles_.for_each(std::forward<Visit>(visit));
+  }
+  /// Places that no tensor has are free only after that, too.
+  void comes_after(const Clock& point) { roles_.delay_places(point); }
+
+  // ---- start and end
+
+  /// Why a plan for `program` cannot be followed from here, or an empty text: its tensors are gone, or have no value
+  /// yet.
+  [[nodiscard]] std::string obstacle(const Program& program) { return obstacle_to(program, store_); }
+
+  /// Makes the residency what the plan starts from, by the moves that differ, and follows it from its first
+  /// operation on. obstacle() must be empty. Slow: makes addresses and events, may queue copies, may wait.
+  void start(FollowablePtr plan) {
+    auto start = PlanStart<B>(store_, demand_, *plan).run(rounds_.run_ahead());
+    // Nothing below throws.
+    plan_ = std::move(plan);
+    roles_.start(plan_->program, std::move(start.roles));
+    addresses_ = std::move(start.addresses);
+    ++times_started_;
+    rounds_.start(plan_->points);
+    rewind();
+  }
+
+  /// Stops following, wherever it is: what was queued stays queued. Bound tensors without a handle are handed to
+  /// `reclaim`.
+  template <class Reclaim>
+  void stop(Reclaim&& reclaim) {
+    const FollowablePtr left = std::exchange(plan_, nullptr);
+    if (left == nullptr) return;
+    roles_.stop([&] { demand_.rebuild_residents(); }, std::forward<Reclaim>(reclaim));
+    cursor_ = 0;
+  }
+
+  // ---- events of the program
+
+  /// The host begins the next round, unless it is in one. Waits for the device only if that is run_ahead rounds behind.
+  void ensure_round() {
+    if (!rounds_.begun()) rounds_.begin_round();
+  }
+
+  /// Whether the plan expects this operation now. Changes nothing.
+  [[nodiscard]] bool expects(const Request<B>& request) const {
+    const Program& program = plan_->program;
+    const std::size_t event = next_event();
+    if (program.events[event].what != Event::What::operation) return false;
+    return is_operation(program, program.events[event].index, request,
+                        [&](std::uint32_t role, const Rec& record, Access access) {
+                          return roles_.fits(role, record, access == Access::write, rounds_.round());
+                        });
+  }
+
+  /// The expected operation comes: queues what the plan has before it.
+  Grant<B> bring(const Request<B>& request) {
+    const Program& program = plan_->program;
+    ensure_round();
+    cursor_ = next_event();
+    const std::uint32_t operation = program.events[cursor_].index;
+    const std::uint32_t first = program.first_access[operation];
+    for (std::size_t i = 0; i < request.items.size(); ++i)
+      roles_.bind(program.accesses[first + i].role, *request.items[i].record, rounds_.round());
+    run_steps(plan_->first_step[2 * std::size_t{operation} + 1]);
+    Grant<B> grant;
+    grant.needs = rounds_.resolve(plan_->operations[operation].needs);
+    for (const auto& item : request.items) {
+      const Rec& record = *item.record;
+      if (!record.device.resident || (item.access != Access::write && !record.device.valid)) {
+        throw std::logic_error("swapmm: the plan did not bring tensor \"" + record.name + "\"");
+      }
+      // A valid plan has seen to this; copies that the program asked for on the side are not in the plan.
+      grant.needs.join(item.access == Access::read ? record.device.ready : record.device.busy);
+    }
+    if (const std::uint32_t scratch = program.scratch_roles[operation]; scratch != none) {
+      grant.scratch = roles_.place(scratch).address;
+      grant.needs.join(roles_.place(scratch).after);
+    }
+    return grant;
+  }
+
+  [[nodiscard]] bool current_is_recorded() const {
+    return plan_->operations[plan_->program.events[cursor_].index].recorded;
+  }
+  /// The recorded point at or behind the end of the current operation.
+  [[nodiscard]] QueuePoint current_point() const {
+    const std::uint32_t operation = plan_->program.events[cursor_].index;
+    return rounds_.point(QueueKind::compute, 0, plan_->operations[operation].ordinal);
+  }
+
+  /// The operation was queued, and recorded if it is to be.
+  void complete() {
+    const std::uint32_t operation = plan_->program.events[cursor_].index;
+    if (plan_->operations[operation].recorded) rounds_.recorded(QueueKind::compute);
+    ++cursor_;
+    run_steps(plan_->first_step[2 * std::size_t{operation} + 2]);
+  }
+
+  /// True if the plan expects the host to give this tensor a value now.
+  [[nodiscard]] bool upload(Rec& record) {
+    const std::size_t event = next_event();
+    const Event& expected = plan_->program.events[event];
+    if (expected.what != Event::What::upload) return false;
+    if (!roles_.fits(expected.index, record, true, rounds_.round())) return false;
+    ensure_round();
+    roles_.bind(expected.index, record, rounds_.round());
+    cursor_ = event + 1;
+    return true;
+  }
+
+  /// The host reads: expected or not, the plan goes on.
+  void download(const Rec& record) {
+    const auto& events = plan_->program.events;
+    for (std::size_t event = cursor_; events[event].what == Event::What::download; ++event) {
+      if (roles_.record(events[event].index) != &record) continue;
+      cursor_ = event + 1;
+      return;
+    }
+  }
+
+  /// A copy to the host was queued that the plan does not know.
+  void side_copy(QueuePoint at) { side_[QueueKind::d2h] = at; }
+
+  /// The iteration ends. False if the plan expects more of it.
+  [[nodiscard]] bool end_iteration() {
+    const std::size_t event = next_event();
+    if (plan_->program.events[event].what != Event::What::end_of_iteration) return false;
+    cursor_ = event + 1;
+    iteration_start_ = cursor_;
+    if (cursor_ == plan_->program.events.size()) rewind();
+    return true;
+  }
+
+  /// Writes down what the current iteration has done so far, as if it had been observed.
+  void write_log(IterationLog& log, std::uint64_t epoch) {
+    FollowedLog<B>(plan_->program, roles_, log, epoch).write(iteration_start_, cursor_);
+  }
+
+ private:
+  void rewind() {
+    cursor_ = 0;
+    step_ = 0;
+    iteration_start_ = 0;
+    rounds_.end_round();
+  }
+
+  // Expected downloads that the program leaves out are passed over.
+  [[nodiscard]] std::size_t next_event() const {
+    std::size_t event = cursor_;
+    while (plan_->program.events[event].what == Event::What::download) ++event;
+    return event;
+  }
+
+  // ---- steps
+
+  void run_steps(std::uint32_t end) {
+    for (; step_ < end; ++step_) run(plan_->steps[step_], addresses_[step_]);
+  }
+
+  void run(const Step& step, const typename B::Address* address) {
+    Rec* const record = roles_.record(step.role);
+    Clock needs = rounds_.resolve(step.needs);
+    switch (step.kind) {
+      case CommandKind::allocate: needs.join(side_); return allocate(step, record, address, needs);
+      case CommandKind::swap_in: needs.join(side_); return swap_in(step, record, address, needs);
+      case CommandKind::swap_out: return swap_out(record, needs);
+      case CommandKind::release: return release(step, record, needs);
+    }
+  }
+
+  void allocate(const Step& step, Rec* record, const typename B::Address* address, const Clock& needs) {
+    if (record != nullptr && !record->device.resident && roles_.bound_in(step.role, rounds_.round())) {
+      store_.assign_place(*record, step.offset, address, needs);
+    } else {
+      store_.book(plan_->program.roles[step.role].bytes, needs);
+      roles_.place(step.role) = {true, step.offset, address, needs};
+    }
+  }
+
+  void swap_in(const Step& step, Rec* record, const typename B::Address* address, Clock needs) {
+    if (record == nullptr || !record->host.valid) {
+      throw std::logic_error("swapmm: the plan brings in a value that is not on the host");
+    }
+    needs[QueueKind::d2h] = std::max(needs[QueueKind::d2h], record->host.block->written);
+    store_.assign_place(*record, step.offset, address, needs);
+    try {
+      store_.swap_in(*record, needs);
+    } catch (...) {
+      store_.clear_place(*record);
+      throw;
+    }
+    rounds_.recorded(QueueKind::h2d);
+  }
+
+  void swap_out(Rec* record, Clock needs) {
+    if (record == nullptr || !record->device.valid) {
+      // The value is not on the device: nothing to save, but the point counts.
+      store_.timeline.mark(QueueKind::d2h);
+    } else {
+      store_.ensure_block_for_swap_out(*record);
+      needs.join(store_.before_swap_out(*record));
+      store_.swap_out(*record, needs);
+    }
+    rounds_.recorded(QueueKind::d2h);
+  }
+
+  void release(const Step& step, Rec* record, const Clock& needs) {
+    if (record != nullptr && record->device.resident) {
+      record->device.busy.join(needs);
+      store_.clear_place(*record);
+    } else if (auto& place = roles_.place(step.role); place.resident) {
+      place.resident = false;
+      store_.unbook(plan_->program.roles[step.role].bytes, needs);
+    }
+  }
+
+  Store<B>& store_;
+  Demand<B>& demand_;
+  RoundClock<B> rounds_;
+  RoleBinding<B> roles_;
+
+  FollowablePtr plan_;
+  std::uint64_t times_started_ = 0;
+  std::vector<const typename B::Address*> addresses_;  // per step
+
+  std::size_t cursor_ = 0;           // next event
+  std::uint32_t step_ = 0;           // next step
+  std::size_t iteration_start_ = 0;  // event
+  Clock side_;                       // copies on the side that may still run
+};
+
+}  // namespace swapmm::runtime

@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include <swapmm/backend/backend.hpp>
+#include <swapmm/base/bytes.hpp>
+#include <swapmm/runtime/book/compiled_plan.hpp>
+#include <swapmm/runtime/moves/demand.hpp>
+#include <swapmm/runtime/moves/role_binding.hpp>
+#include <swapmm/runtime/values/store.hpp>
+
+namespace swapmm::runtime {
+
+/// Why a plan for `program` cannot be followed from here, or an empty text: its tensors are gone, or have no value yet.
+template <Backend B>
+[[nodiscard]] std::string obstacle_to(const Program& program, Store<B>& store) {
+  for (std::size_t role = 0; role < program.roles.size(); ++role) {
+    const Role& expected = program.roles[role];
+    if (expected.kind != Role::Kind::handle) continue;
+    const Record<B>& record = store.records[expected.record];
+    if (record.tensor.serial != expected.serial || !record.tensor.alive) {
+      return "tensor \"" + program.trace.tensors[role].name + "\" no longer exists";
+    }
+    if (program.trace.tensors[role].kind == TensorKind::persistent && !record.has_value()) {
+      return "tensor \"" + record.name + "\" has no value";
+    }
+  }
+  return {};
+}
+
+/// Makes the residency what a plan starts from, by the moves that differ, and takes all that following it needs.
+template <Backend B>
+class PlanStart {
+ public:
+  using Rec = Record<B>;
+
+  PlanStart(Store<B>& store, Demand<B>& demand, const CompiledPlan& plan)
+      : store_(store), demand_(demand), plan_(plan), roles_(plan.program.roles.size()) {}
+
+  /// What the executor follows the plan with.
+  struct Start {
+    BoundRoles<B> roles;
+    std::vector<const typename B::Address*> addresses;  ///< per step
+  };
+
+  /// Slow: makes addresses and events, may queue copies, may wait. One that throws leaves a correct state on demand.
+  [[nodiscard]] Start run(std::size_t run_ahead) {
+    const std::size_t roles = plan_.program.roles.size();
+    for (std::size_t role = 0; role < roles; ++role) {
+      if (plan_.program.roles[role].kind == Role::Kind::handle)
+        roles_.records[role] = &store_.records[plan_.program.roles[role].record];
+    }
+    std::vector<const typename B::Address*> addresses = make_addresses();
+    for (const QueueKind queue : all_queues) {
+      store_.timeline.reserve(queue, plan_.points[index(queue)] * (run_ahead + 2) + 16);
+    }
+    take_host_blocks();
+    arrange();
+    for (Rec* const record : roles_.records) {
+      if (record != nullptr) record->plan.role = 0;
+    }
+    return {std::move(roles_), std::move(addresses)};
+  }
+
+ private:
+  static constexpr Bytes unwanted{~std::uint64_t{0}};
+
+  std::vector<const typename B::Address*> make_addresses() {
+    std::vector<const typename B::Address*> addresses;
+    addresses.reserve(plan_.steps.size());
+    for (const Step& step : plan_.steps) {
+      const bool placed = step.kind == CommandKind::allocate || step.kind == CommandKind::swap_in;
+      addresses.push_back(placed ? store_.addresses.at(step.offset, plan_.program.roles[step.role].bytes) : nullptr);
+    }
+    return addresses;
+  }
+
+  void take_host_blocks() {
+    for (std::size_t role = 0; role < roles_.records.size(); ++role) {
+      if (plan_.swapped_out[role] && roles_.records[role] != nullptr) store_.ensure_block(*roles_.records[role]);
+    }
+    // What the host fills in every round takes turns in two slots; made here, so that none is made while following.
+    for (const Event& event : plan_.program.events) {
+      if (event.what != Event::What::upload || roles_.records[event.index] == nullptr) continue;
+      store_.ensure_spare(*roles_.records[event.index]);
+    }
+  }
+
+  // Moves what differs from the plan's start. Each move leaves a correct state on demand, should the next one fail.
+  void arrange() {
+    evict_others();
+    for (const Resident& resident : plan_.plan.initial) {
+      const std::size_t role = index(resident.tensor);
+      if (roles_.records[role] == nullptr) {
+        reserve_place(role, resident.offset);
+      } else {
+        bring(*roles_.records[role], resident);
+      }
+    }
+    for (std::size_t role = 0; role < roles_.places.size(); ++role) {
+      if (roles_.places[role].resident) store_.book(plan_.program.roles[role].bytes, roles_.places[role].after);
+    }
+  }
+
+  void evict_others() {
+    std::vector<Bytes> wanted(store_.records.size(), unwanted);
+    for (const Resident& resident : plan_.plan.initial) {
+      if (const Rec* const record = roles_.records[index(resident.tensor)]) wanted[record->id] = resident.offset;
+    }
+    std::vector<bool> in_plan(store_.records.size(), false);
+    for (const Rec* const record : roles_.records) {
+      if (record != nullptr) in_plan[record->id] = true;
+    }
+    demand_.for_each_resident([&](Rec& record) {
+      if (wanted[record.id] == record.device.offset && record.device.valid) return;
+      if (in_plan[record.id] || record.device.offset < plan_.footprint) demand_.evict(record);
+    });
+  }
+
+  void reserve_place(std::size_t role, Bytes offset) {
+    const Bytes size = plan_.program.roles[role].bytes;
+    const typename B::Address* const address = store_.addresses.at(offset, size);
+    const auto place = store_.places.take_at(offset, size);
+    if (!place) throw std::logic_error("swapmm: a place of the plan is not free");
+    store_.places.give_back(offset, size, place->after);  // booked at the end, once nothing can fail
+    roles_.places[role] = {true, offset, address, place->after};
+  }
+
+  void bring(Rec& record, const Resident& resident) {
+    if (!record.device.resident && !demand_.bring_to(record, resident.offset, record.has_value())) {
+      throw std::logic_error("swapmm: a place of the plan is not free");
+    }
+    if (resident.host_valid && !record.host.valid && record.device.valid) {
+      store_.ensure_block_for_swap_out(record);
+      store_.swap_out(record, store_.before_swap_out(record));
+    }
+  }
+
+  Store<B>& store_;
+  Demand<B>& demand_;
+  const CompiledPlan& plan_;
+  BoundRoles<B> roles_;
+};
+
+}  // namespace swapmm::runtime

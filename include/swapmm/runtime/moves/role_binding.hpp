@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+#include <swapmm/backend/backend.hpp>
+#include <swapmm/base/bytes.hpp>
+#include <swapmm/runtime/observe/plan_match.hpp>
+#include <swapmm/runtime/observe/program.hpp>
+#include <swapmm/runtime/order/clock.hpp>
+#include <swapmm/runtime/values/store.hpp>
+
+namespace swapmm::runtime {
+
+/// A place on the device that a role of the plan has before a tensor is bound to it, or without one: a work area.
+template <Backend B>
+struct RolePlace {
+  bool resident = false;
+  Bytes offset;
+  const typename B::Address* address = nullptr;
+  Clock after;  ///< the bytes may be used once this has ended
+};
+
+/// The tensors and places of all roles of a plan.
+template <Backend B>
+struct BoundRoles {
+  explicit BoundRoles(std::size_t roles) : records(roles, nullptr), rounds(roles, 0), places(roles) {}
+  std::vector<Record<B>*> records;
+  std::vector<std::uint64_t> rounds;  ///< in which the tensor was bound
+  std::vector<RolePlace<B>> places;
+};
+
+/// Which tensor each role of the followed plan is. Handles are bound for good; a local is another tensor in every
+/// round, and takes over the place that the plan has for it.
+template <Backend B>
+class RoleBinding {
+ public:
+  using Rec = Record<B>;
+
+  explicit RoleBinding(Store<B>& store) : store_(store) {}
+
+  void start(const Program& program, BoundRoles<B>&& roles) noexcept {
+    program_ = &program;
+    roles_ = std::move(roles);
+  }
+  /// Places without a tensor go back, and tensors are bound no more. Those without a handle are handed to `reclaim`.
+  /// In between, `rebuild` books what is on the device anew.
+  template <class Rebuild, class Reclaim>
+  void stop(Rebuild&& rebuild, Reclaim&& reclaim) {
+    for (std::size_t role = 0; role < roles_.places.size(); ++role) {
+      if (place(role).resident) store_.unbook(program_->roles[role].bytes, place(role).after);
+      place(role).resident = false;
+    }
+    rebuild();
+    for (Rec* const record : roles_.records) {
+      if (record == nullptr || !record->tensor.in_use) continue;
+      record->plan.role = none;
+      if (!record->tensor.alive) reclaim(*record);
+    }
+    roles_.records.clear();
+  }
+
+  /// The tensor of the role; null: none yet.
+  [[nodiscard]] Rec* record(std::size_t role) const { return roles_.records[role]; }
+  [[nodiscard]] RolePlace<B>& place(std::size_t role) { return roles_.places[role]; }
+  /// The tensor is the one of that round. A local may still be the tensor of the round before.
+  [[nodiscard]] bool bound_in(std::size_t role, std::uint64_t round) const {
+    return program_->roles[role].kind == Role::Kind::handle || roles_.rounds[role] == round;
+  }
+  /// visit(role, record): the tensors that the roles are bound to.
+  template <class Visit>
+  void for_each(Visit&& visit) {
+    for (std::size_t role = 0; role < roles_.records.size(); ++role) {
+      Rec* const bound = record(role);
+      if (bound != nullptr && bound->plan.role != none) visit(program_->roles[role], *bound);
+    }
+  }
+  /// Places that no tensor has are free only after that, too.
+  void delay_places(const Clock& point) {
+    for (RolePlace<B>& each : roles_.places) each.after.join(point);
+  }
+
+  /// Whether the tensor is, or may become, the role's in that round. `new_value`: nothing of an older value is needed.
+  [[nodiscard]] bool fits(std::uint32_t role, const Rec& tensor, bool new_value, std::uint64_t round) const {
+    // A local of the round before that still exists is not the new one that the plan expects.
+    if (record(role) == &tensor) return bound_in(role, round);
+    const Role& expected = program_->roles[role];
+    return expected.kind == Role::Kind::local && new_value && tensor.plan.role == none &&
+           can_be(expected, tensor, store_.iteration) && roles_.rounds[role] != round;
+  }
+
+  /// The tensor is the role's in that round.
+  void bind(std::uint32_t role, Rec& tensor, std::uint64_t round) {
+    Rec* const before = record(role);
+    if (before == &tensor) return;
+    if (before != nullptr) {
+      if (before->device.resident) {  // the plan keeps the place from one tensor to the next
+        take_place(tensor, before->device.offset, before->device.address, before->device.busy);
+        before->device.resident = false;
+        before->device.valid = false;
+        if (!before->host.valid) before->value.missing_reason = MissingReason::dropped;
+      }
+      before->plan.role = none;
+      if (!before->tensor.alive) {
+        if (tensor.host.block == nullptr) tensor.host.block = std::move(before->host.block);
+        store_.free_host(*before);
+        store_.records.remove(*before);
+      }
+    }
+    if (RolePlace<B>& early = place(role); early.resident) {
+      take_place(tensor, early.offset, early.address, early.after);
+      early.resident = false;
+    }
+    roles_.records[role] = &tensor;
+    roles_.rounds[role] = round;
+    tensor.plan.role = role;
+    tensor.use.fresh = false;
+  }
+
+ private:
+  static void take_place(Rec& record, Bytes offset, const typename B::Address* address, const Clock& after) {
+    record.device.resident = true;
+    record.device.valid = false;
+    record.device.offset = offset;
+    record.device.address = address;
+    record.device.ready = after;
+    record.device.busy = after;
+  }
+
+  Store<B>& store_;
+  const Program* program_ = nullptr;
+  BoundRoles<B> roles_{0};
+};
+
+}  // namespace swapmm::runtime

@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstdint>
+
+#include <swapmm/backend/backend.hpp>
+#include <swapmm/runtime/book/compiled_plan.hpp>
+#include <swapmm/runtime/order/clock.hpp>
+#include <swapmm/runtime/order/timeline.hpp>
+
+namespace swapmm::runtime {
+
+/// The rounds of a followed plan and the points that they record. Turns a wait of the plan ("the k-th point of the
+/// round before") into points of the queues.
+template <Backend B>
+class RoundClock {
+ public:
+  RoundClock(Timeline<B>& timeline, std::size_t run_ahead)
+      : timeline_(timeline), run_ahead_(std::clamp<std::size_t>(run_ahead, 1, max_back)) {}
+
+  /// Rounds that the host may be ahead of the device.
+  [[nodiscard]] std::size_t run_ahead() const { return run_ahead_; }
+
+  /// A plan with so many points per round begins, behind everything that is queued.
+  void start(const std::array<std::uint32_t, queue_count>& points) {
+    points_ = points;
+    recorded_ = {};
+    start_ = timeline_.everything();
+    followed_ = -1;
+    begun_ = false;
+  }
+  /// The host begins the next round. Waits for the device only if it is run_ahead rounds behind.
+  void begin_round() {
+    for (std::size_t back = starts_.size() - 1; back > 0; --back) starts_[back] = starts_[back - 1];
+    starts_[0] = timeline_.points();
+    recorded_ = {};
+    ++followed_;
+    begun_ = true;
+    if (static_cast<std::size_t>(followed_) >= run_ahead_) {
+      timeline_.host_wait(Clock::point(QueueKind::compute, starts_[run_ahead_ - 1][QueueKind::compute]));
+    }
+  }
+  void end_round() { begun_ = false; }
+  /// A round has begun and not ended.
+  [[nodiscard]] bool begun() const { return begun_; }
+  /// The number of the round that runs or, between two, of the next one; counted from 1.
+  [[nodiscard]] std::uint64_t round() const { return static_cast<std::uint64_t>(followed_ + (begun_ ? 1 : 2)); }
+
+  /// A point of the plan was recorded on that queue.
+  void recorded(QueueKind queue) { ++recorded_[index(queue)]; }
+
+  /// The `ordinal`-th point of the round that many back. Points recorded on the side, between those of the plan, only
+  /// move it to a later one that was queued as well.
+  [[nodiscard]] QueuePoint point(QueueKind queue, std::size_t back, std::uint32_t ordinal) const {
+    const std::size_t q = index(queue);
+    const QueuePoint end = back == 0 ? timeline_.issued(queue) : starts_[back - 1].at[q];
+    return end - (back == 0 ? recorded_[q] : points_[q]) + ordinal + 1;
+  }
+
+  [[nodiscard]] Clock resolve(const Needs& needs) const {
+    // The first round comes after all that was queued before start(); what it refers to in the round before is part of
+    // that.
+    Clock clock = followed_ == 0 ? start_ : Clock{};
+    for (const QueueKind queue : all_queues) {
+      const std::size_t q = index(queue);
+      if (needs.back[q] < 0 || needs.back[q] > followed_) continue;
+      clock.at[q] = std::max(clock.at[q], point(queue, static_cast<std::size_t>(needs.back[q]), needs.ordinal[q]));
+    }
+    // A round that the plan reaches back to but start() came after.
+    for (const QueueKind queue : all_queues) {
+      if (needs.back[index(queue)] > followed_) clock[queue] = std::max(clock[queue], start_[queue]);
+    }
+    return clock;
+  }
+
+ private:
+  Timeline<B>& timeline_;
+  std::size_t run_ahead_;
+  std::array<std::uint32_t, queue_count> points_{};    // of the plan, per round
+  std::array<std::uint32_t, queue_count> recorded_{};  // of them in this round
+  std::int64_t followed_ = -1;                         // rounds begun since start(), less one
+  bool begun_ = false;
+  Clock start_;                               // everything queued before start()
+  std::array<Clock, max_back + 1> starts_{};  // everything queued before this round, the one before, ...
+};
+
+}  // namespace swapmm::runtime

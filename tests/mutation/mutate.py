@@ -1,0 +1,326 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: Apache-2.0
+"""./dev mutate: changes the sources in one place after another, and says which changes no test notices."""
+import argparse
+import hashlib
+import json
+import os
+import random
+import re
+import subprocess
+import sys
+import time
+from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor, as_completed
+from pathlib import Path
+
+import equivalent
+import judge
+from find import find
+from schemata import Schemata
+
+HERE = Path(__file__).resolve().parent
+ROOT = HERE.parent.parent
+OUT = ROOT / "build" / "mutate"
+TREE, BUILD = OUT / "tree", OUT / "build"
+RESULTS = OUT / "results.jsonl"
+ROOMS = ["include/swapmm/runtime", "include/swapmm/plan/validation", "backends/opencl/swapmm"]
+PROGRAMS = ["unit", "lifetime", "conformance", "property", "faults", "opencl"]  # the last for its backend alone
+SEEDS = 1500           # random programs of which is known what they come by
+SEEDS_OF_ONE = 200     # of them, for one mutant
+CASE_SECONDS = 20.0    # of the processor; test cases that take longer are left out
+# The same as the random programs.
+LEFT_OUT = {"property": ["*/program_property_test.cpp"]}
+COUNTED = ("killed", "survived", "not reached", "equivalent", "does not compile")
+
+
+def words():
+    parser = argparse.ArgumentParser(prog="./dev mutate", description=__doc__)
+    parser.add_argument("files", nargs="*", metavar="FILE",
+                        help="a file, or a folder with all in it (without any: " + ", ".join(ROOMS) + ")")
+    parser.add_argument("--sample", type=int, metavar="N", help="N mutants of each file, drawn at random (all)")
+    parser.add_argument("--seed", type=int, default=1, metavar="S", help="they are drawn from (1)")
+    parser.add_argument("--list", action="store_true", help="only say which there are")
+    parser.add_argument("--survivors", action="store_true",
+                        help="only those that were left the last time, after tests were added")
+    parser.add_argument("--tests", metavar="NAME,...", help="only these test programs: " + ", ".join(PROGRAMS))
+    parser.add_argument("--jobs", type=int, default=os.cpu_count(), metavar="J", help="processes (one for each core)")
+    return parser.parse_args()
+
+
+# ---- which mutants
+
+def chosen_files(names):
+    files = []
+    for name in names or ROOMS:
+        path = (ROOT / name) if (ROOT / name).exists() else Path(name).resolve()
+        if not path.exists():
+            sys.exit(f"./dev mutate: {name} does not exist")
+        found = sorted(path.rglob("*.?pp")) if path.is_dir() else [path]
+        files += [str(file.relative_to(ROOT)) for file in found]
+    return list(dict.fromkeys(files))
+
+
+def mutants_of(name):
+    return find(ROOT / name, name, [f"-I{ROOT}/include", f"-I{ROOT}/backends/opencl"])
+
+
+def find_all(files, jobs):
+    with ProcessPoolExecutor(jobs) as pool:
+        return dict(zip(files, pool.map(mutants_of, files)))
+
+
+def draw(found, sample, seed):
+    """The same for the same seed and the same text of that file, whatever the other files."""
+    if sample is None or len(found) <= sample:
+        return found
+    chosen = random.Random(f"{seed} {found[0].file}").sample(range(len(found)), sample)
+    return [found[i] for i in sorted(chosen)]
+
+
+def describe(mutant):
+    return f"{mutant.file}:{mutant.line}:{mutant.column}: {mutant.operator}, in {mutant.function or 'no function'}: {mutant.source}"
+
+
+# ---- the copy of the tree
+
+def sources():
+    """What git knows, and what it does not ignore."""
+    names = subprocess.run(["git", "-C", str(ROOT), "ls-files", "-co", "--exclude-standard", "--", "CMakeLists.txt",
+                            "CMakePresets.json", "LICENSE", "NOTICE", "README.md", "include", "backends", "cmake",
+                            "examples", "tests"], check=True, stdout=subprocess.PIPE, text=True).stdout.split("\n")
+    return [name for name in names if name and (ROOT / name).is_file()]
+
+
+def put(name, text):
+    """Only where it differs, so that what need not is not built again."""
+    path = TREE / name
+    path.parent.mkdir(parents=True, exist_ok=True)
+    if not path.exists() or path.read_bytes() != text:
+        path.write_bytes(text)
+
+
+def copy_tree(mutated):
+    names = sources()
+    digest = hashlib.sha256()
+    for name in names:
+        text = (ROOT / name).read_bytes()
+        digest.update(name.encode() + b"\0" + hashlib.sha256(text).digest())
+        if name == "tests/main.cpp":
+            text += b'\n#include "mutation/reached_cases.hpp"\n'
+        if name not in mutated:
+            put(name, text)
+    for path in list(TREE.rglob("*")):
+        if path.is_file() and str(path.relative_to(TREE)) not in names:
+            path.unlink()
+    return digest.hexdigest()
+
+
+def configure(opencl):
+    header = TREE / "tests/mutation/mutation.hpp"
+    options = {"CMAKE_CXX_COMPILER": "g++", "CMAKE_BUILD_TYPE": "RelWithDebInfo", "SWAPMM_WERROR": "OFF",
+               "CMAKE_CXX_FLAGS_RELWITHDEBINFO": "-O1 -g0 -D_GLIBCXX_ASSERTIONS",
+               # Tests that run for long do a part of their work: random programs come on top.
+               "CMAKE_CXX_FLAGS": f"-w -include {header} -DSWAPMM_TEST_IS_SLOW",
+               "SWAPMM_QUICK_BUILD": "ON", "SWAPMM_UNITY_BUILD": "ON", "SWAPMM_UNITY_TESTS": "ON",
+               "SWAPMM_BUILD_BENCH": "OFF", "SWAPMM_CUDA": "OFF", "SWAPMM_BUILD_ILP": "OFF",
+               "SWAPMM_OPENCL": "ON" if opencl else "OFF"}
+    subprocess.run(["cmake", "-S", str(TREE), "-B", str(BUILD), "-G", "Ninja", "--log-level=NOTICE",
+                    *(f"-D{name}={value}" for name, value in options.items())], check=True, stdout=subprocess.DEVNULL)
+
+
+def name_of(path):
+    """What a path in a compiler's message is called by in the repository."""
+    path = os.path.normpath(BUILD / path)
+    return os.path.relpath(path, TREE)
+
+
+def build(mutants, programs, jobs):
+    originals = {name: (ROOT / name).read_bytes() for name in {mutant.file for mutant in mutants}}
+    schemata = Schemata(originals, mutants)
+    digest = copy_tree(originals)
+    for name, text in schemata.texts.items():
+        put(name, text)
+    configure("opencl" in programs)
+    command = ["nice", "ninja", "-C", str(BUILD), f"-j{jobs}", "-k0"]
+    # The smallest program first: it shows most of what does not compile.
+    schemata.build(put, [*command, "swapmm_mutation_programs"], name_of)
+    schemata.build(put, [*command, *(f"swapmm_{program}_tests" for program in programs)], name_of)
+    return schemata, digest
+
+
+# ---- what comes by each of them
+
+def reached_by_tests(program):
+    path = OUT / f"reached-{program}.txt"
+    path.unlink(missing_ok=True)
+    command = [str(BUILD / "tests" / f"swapmm_{program}_tests"), "--no-version"]
+    left_out = LEFT_OUT.get(program)
+    if left_out:
+        command.append("--source-file-exclude=" + ",".join(left_out))
+    ran = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace",
+                         env={**os.environ, "SWAPMM_MUTANTS_REACHED": str(path)})
+    if ran.returncode != 0:
+        sys.exit(f"./dev mutate: without any mutant swapmm_{program}_tests fails:\n{ran.stdout[-4000:]}")
+    return judge.Step(program, command, judge.read_reached(path), judge.doctest_filter, CASE_SECONDS)
+
+
+def reached_by_programs():
+    path = OUT / "reached-programs.txt"
+    program = str(BUILD / "tests" / "swapmm_mutation_programs")
+    ran = subprocess.run([program, "--reached", str(path), str(SEEDS)], stdout=subprocess.PIPE, text=True)
+    if ran.returncode != 0:
+        sys.exit(f"./dev mutate: without any mutant a random program fails:\n{ran.stdout[-2000:]}")
+    return judge.Step("programs", [program], judge.read_reached(path), list, 10.0, SEEDS_OF_ONE, 1e9, True)
+
+
+def programs_for(files, wished):
+    if wished:
+        return wished.split(",")
+    return PROGRAMS if any(file.startswith("backends/opencl") for file in files) else PROGRAMS[:-1]
+
+
+# ---- results
+
+class Results:
+    """Kept in a file, one line each, so that a run that was interrupted goes on where it stopped."""
+
+    def __init__(self, path, digest, mutants):
+        self.path = path
+        head = json.dumps({"sources": digest, "mutants": hashlib.sha256(repr(mutants).encode()).hexdigest()})
+        self.done = {}
+        lines = self.path.read_text().splitlines() if self.path.exists() else []
+        if lines and lines[0] == head:
+            for line in lines[1:]:
+                record = json.loads(line)
+                self.done[record["number"]] = record
+            print(f"{len(self.done)} were judged before", flush=True)
+        else:
+            self.path.write_text(head + "\n")
+        self.file = self.path.open("a")
+
+    def add(self, number, mutant, outcome, reason=""):
+        record = {"number": number, "file": mutant.file, "line": mutant.line, "column": mutant.column,
+                  "function": mutant.function, "operator": mutant.operator, "source": mutant.source,
+                  "outcome": outcome.what, "by": outcome.by or reason, "seconds": round(outcome.seconds, 2)}
+        self.done[number] = record
+        self.file.write(json.dumps(record) + "\n")
+        self.file.flush()
+
+
+def key_of(record):
+    return record["file"], record["function"], record["operator"], record["source"]
+
+
+def previous_survivors(files):
+    if not RESULTS.exists():
+        sys.exit("./dev mutate: --survivors needs a run before it")
+    records = [json.loads(line) for line in RESULTS.read_text().splitlines()[1:]]
+    return {key_of(r) for r in records if r["outcome"] in ("survived", "not reached") and r["file"] in files}
+
+
+def merge(records, judged_again):
+    """The results of the run before, with new outcomes of those that were judged again."""
+    lines = RESULTS.read_text().splitlines()
+    before = [json.loads(line) for line in lines[1:]]
+    merged = [record for record in before if key_of(record) not in judged_again] + records
+    merged.sort(key=lambda r: (r["file"], r["line"], r["column"]))
+    # The head stays that of other sources: a run of all begins anew.
+    RESULTS.write_text("\n".join([lines[0], *(json.dumps(record) for record in merged)]) + "\n")
+    return merged
+
+
+def table(records):
+    lines = ["| file | mutants | do not compile | killed | by random programs | by hanging | equivalent | not reached | survived | s per mutant |",
+             "|---|---|---|---|---|---|---|---|---|---|"]
+    files = sorted({record["file"] for record in records})
+    for file in [*files, "all"]:
+        own = [record for record in records if file in ("all", record["file"])]
+        count = {what: sum(record["outcome"] == what for record in own) for what in COUNTED}
+        killed = [record for record in own if record["outcome"] == "killed"]
+        judged = [record["seconds"] for record in own if record["outcome"] in ("killed", "survived")]
+        lines.append("| {} | {} | {} | {} | {} | {} | {} | {} | {} | {:.1f} |".format(
+            file.removeprefix("include/swapmm/"), len(own), count["does not compile"], count["killed"],
+            sum(record["by"].startswith("programs: ") for record in killed),
+            sum(record["by"].endswith("out of time") for record in killed), count["equivalent"], count["not reached"],
+            count["survived"], sum(judged) / max(1, len(judged))))
+    return "\n".join(lines)
+
+
+def report(records):
+    left = [record for record in records if record["outcome"] in ("survived", "not reached")]
+    for what, title in (("not reached", "nothing comes by"), ("survived", "nobody notices")):
+        own = [record for record in left if record["outcome"] == what]
+        if own:
+            print(f"\n{title}:")
+        for r in own:
+            print(f"  {r['file']}:{r['line']}:{r['column']}: {r['operator']}, in {r['function']}: {r['source']}")
+    print("\n" + table(records))
+    (OUT / "table.md").write_text(table(records) + "\n")
+    print(f"\neach with its outcome: {RESULTS.relative_to(ROOT)}")
+    return not left
+
+
+def main():
+    wishes = words()
+    files = chosen_files(wishes.files)
+    found = {name: draw(mutants, wishes.sample, wishes.seed) for name, mutants in find_all(files, wishes.jobs).items()}
+    mutants = [mutant for name in files for mutant in found[name]]
+    if wishes.survivors:
+        left = previous_survivors(files)
+        mutants = [mutant for mutant in mutants if mutant.key in left]
+    if wishes.list:
+        for mutant in mutants:
+            print(describe(mutant))
+        print(f"{len(mutants)} mutants in {len(files)} files")
+        return 0
+    if not mutants:
+        print("no mutants")
+        return 0
+    OUT.mkdir(parents=True, exist_ok=True)
+    equivalents = equivalent.read(HERE / "equivalent.txt")
+    start = time.monotonic()
+    print(f"{len(mutants)} mutants in {len(files)} files", flush=True)
+    programs = programs_for(files, wishes.tests)
+    schemata, digest = build(mutants, programs, wishes.jobs)
+    print(f"built in {time.monotonic() - start:.0f} s; {len(schemata.refused)} do not compile", flush=True)
+    start = time.monotonic()
+    with ThreadPoolExecutor(wishes.jobs) as pool:
+        jobs = [pool.submit(reached_by_programs), *(pool.submit(reached_by_tests, program) for program in programs)]
+        steps = [job.result() for job in jobs]
+    print(f"what comes by them: {time.monotonic() - start:.0f} s, " +
+          ", ".join(f"{step.name} {len(step.parts)}" for step in steps), flush=True)
+    results = Results(OUT / "survivors.jsonl" if wishes.survivors else RESULTS, digest, mutants)
+    for number, mutant in schemata.refused.items():
+        if number not in results.done:
+            results.add(number, mutant, judge.Outcome("does not compile"))
+    judge_all(schemata.alive, steps, equivalents, results, wishes.jobs)
+    records = sorted(results.done.values(), key=lambda r: r["number"])
+    return 0 if report(merge(records, left) if wishes.survivors else records) else 1
+
+
+def judge_all(alive, steps, equivalents, results, jobs):
+    start = time.monotonic()
+    todo = {number: mutant for number, mutant in alive.items() if number not in results.done}
+    counts = {}
+    with ThreadPoolExecutor(jobs) as pool:
+        running = {pool.submit(judge.judge, number, steps): number for number in todo}
+        for i, job in enumerate(as_completed(running), 1):
+            number = running[job]
+            outcome, mutant = job.result(), todo[number]
+            reason = equivalents.get(mutant.key, "")
+            if outcome.what in ("survived", "not reached") and reason:
+                outcome.what = "equivalent"
+            elif outcome.what == "killed" and reason:
+                print(f"listed as equivalent, and yet {outcome.by}: {describe(mutant)}", flush=True)
+            counts[outcome.what] = counts.get(outcome.what, 0) + 1
+            results.add(number, mutant, outcome, reason)
+            if outcome.what in ("survived", "not reached"):
+                print(f"{outcome.what}: {describe(mutant)}", flush=True)
+            if i % 50 == 0:
+                print(f"{i} of {len(todo)} after {time.monotonic() - start:.0f} s: " +
+                      ", ".join(f"{n} {what}" for what, n in counts.items()), flush=True)
+    print(f"{len(todo)} judged in {time.monotonic() - start:.0f} s", flush=True)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
