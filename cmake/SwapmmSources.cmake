@@ -22,7 +22,7 @@ swapmm_files(include/swapmm/backend
   SOURCES device_choice)
 swapmm_files(include/swapmm/backend/testing
   HEADERS call_site fault_plan fault_state faulty simulated
-  SOURCES simulated)
+  SOURCES simulated simulated_instances)
 swapmm_files(include/swapmm/backend/testing/simulated
   HEADERS body device memory options pattern random ring shadow step_order touch
   SOURCES checker device device_steps memory shadow step_order)
@@ -47,7 +47,8 @@ swapmm_files(include/swapmm/ir
   HEADERS graph limits liveness profile trace
   SOURCES digest graph liveness profile trace)
 swapmm_files(include/swapmm/plan
-  HEADERS bound explain machine packing plan planner planners predicted_profile simulate stalls step_times validate
+  HEADERS bound explain machine packing plan planner planner_choice planner_options planners predicted_profile simulate
+          stalls step_times validate
   SOURCES machine plan)
 swapmm_files(include/swapmm/plan/baselines
   HEADERS on_demand slack vdnn
@@ -67,7 +68,7 @@ swapmm_files(include/swapmm/plan/packing/shape
   HEADERS budget shape
   SOURCES shape)
 swapmm_files(include/swapmm/plan/planners
-  SOURCES planners)
+  SOURCES planner_choice planners)
 swapmm_files(include/swapmm/plan/problem
   HEADERS overlap_ledger planning_case
   SOURCES overlap_ledger planning_case)
@@ -87,8 +88,8 @@ swapmm_files(include/swapmm/plan/search/places
   HEADERS known_places place_board place_filling place_search
   SOURCES known_places place_board place_filling place_search)
 swapmm_files(include/swapmm/plan/search/timing
-  HEADERS away_search range_load swap_timing
-  SOURCES away_search range_load swap_timing)
+  HEADERS away_search held_changes range_load swap_timing timing_numbers
+  SOURCES away_search range_load swap_decisions swap_gaps swap_run swap_timing)
 swapmm_files(include/swapmm/plan/simulation
   HEADERS dataflow steady_state
   SOURCES dataflow predicted_profile simulator steady_state)

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include <swapmm/base/text/figures.hpp>
+#include <swapmm/plan/ilp.hpp>
 #include <swapmm/plan/simulate.hpp>
 #include <swapmm/plan/validate.hpp>
 
@@ -19,7 +20,26 @@ std::string describe(const PlanningProgress& progress) {
   return text::time_text(progress.iteration) + ", at least " + text::time_text(progress.lower_bound);
 }
 
+Result<Plan> plan_by(std::string_view name, const Trace& trace, const Machine& machine,
+                     const PlanningOptions& options) {
+  for (const NamedPlanner& planner : known_planners()) {
+    if (planner.name == name) return planner.make(trace, machine, options);
+  }
+  return make_plan(name, trace, machine, options);
+}
+
 }  // namespace
+
+std::span<const NamedPlanner> known_planners() {
+  static const std::vector<NamedPlanner> known = [] {
+    std::vector<NamedPlanner> all(planners().begin(), planners().end());
+#ifdef SWAPMM_CLI_HAS_ILP
+    all.push_back(ilp_planner());
+#endif
+    return all;
+  }();
+  return known;
+}
 
 PlanningOptions options_within(TimeLimit limit, Progress& progress) {
   PlanningOptions options;
@@ -34,7 +54,7 @@ PlanningOptions options_within(TimeLimit limit, Progress& progress) {
 Planned run_planner(std::string_view name, const Trace& trace, const Machine& machine, TimeLimit limit,
                     Progress& progress) {
   const Clock::time_point start = Clock::now();
-  Result<Plan> plan = make_plan(name, trace, machine, options_within(limit, progress));
+  Result<Plan> plan = plan_by(name, trace, machine, options_within(limit, progress));
   const std::chrono::nanoseconds took = Clock::now() - start;
   if (plan) {
     if (const std::vector<Violation> violations = validate(trace, *plan); !violations.empty()) {
@@ -50,14 +70,15 @@ Planned run_planner(std::string_view name, const Trace& trace, const Machine& ma
 
 std::string planner_names() {
   std::string names;
-  for (const NamedPlanner& planner : planners()) names += (names.empty() ? "" : ", ") + std::string(planner.name);
+  for (const NamedPlanner& planner : known_planners()) names += (names.empty() ? "" : ", ") + planner.name;
   return names;
 }
 
 Result<std::string> parse_planner(std::string_view name) {
-  for (const NamedPlanner& planner : planners()) {
+  for (const NamedPlanner& planner : known_planners()) {
     if (planner.name == name) return std::string(name);
   }
+  if (name == "ilp") return Problem{"this command was built without COIN-OR Cbc, which the planner \"ilp\" needs"};
   return Problem{"no planner is called \"" + std::string(name) + "\"; there are " + planner_names()};
 }
 

@@ -3,6 +3,7 @@
 
 #include <chrono>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -29,14 +30,17 @@ struct Planned {
 /// Options that end a search so long after now, by a steady clock, and show its progress; without a limit, none.
 [[nodiscard]] PlanningOptions options_within(TimeLimit limit, Progress& progress);
 
-/// Runs a planner of planners(), with a steady clock behind PlanningOptions::go_on where there is a limit. A plan that
-/// validate() refuses is a Problem, too.
+/// The planners that the command knows: planners(), and `ilp` if it was built with COIN-OR Cbc.
+[[nodiscard]] std::span<const NamedPlanner> known_planners();
+
+/// Runs a planner of known_planners(), with a steady clock behind PlanningOptions::go_on where there is a limit. A plan
+/// that validate() refuses is a Problem, too.
 [[nodiscard]] Planned run_planner(std::string_view name, const Trace& trace, const Machine& machine, TimeLimit limit,
                                   Progress& progress);
 
-/// A name of planners(); a Problem lists them.
+/// A name of known_planners(); a Problem lists them.
 [[nodiscard]] Result<std::string> parse_planner(std::string_view name);
-/// Names between commas, or "all".
+/// Names between commas, or "all" for planners().
 [[nodiscard]] Result<std::vector<std::string>> parse_planners(std::string_view text);
 
 /// Adds --planner and --time-limit.

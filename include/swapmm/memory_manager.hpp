@@ -291,11 +291,10 @@ class MemoryManager {
         sole_status_source = static_cast<bool>(event);
         if (!event) running.wait_after_all();
       }
-      running.complete([&](typename B::Event& slot) { running.backend().adopt(slot, std::move(event)); },
-                       sole_status_source);
+      running.complete(std::move(event), sole_status_source);
     } else {
       running.call([&] { callable(operation); });
-      running.complete([&](typename B::Event& slot) { running.backend().record(QueueKind::compute, slot); });
+      running.complete();
     }
   }
 

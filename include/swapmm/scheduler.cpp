@@ -22,15 +22,15 @@ Scheduler::Scheduler(SchedulerOptions options) : book_(std::make_shared<runtime:
 
 const SchedulerOptions& Scheduler::options() const { return book_->options(); }
 
-const Plan* Scheduler::plan(std::string_view iteration) const {
-  const runtime::CompiledPlan* const compiled = book_->latest(iteration);
-  return compiled == nullptr ? nullptr : &compiled->plan;
+std::shared_ptr<const Plan> Scheduler::plan(std::string_view iteration) const {
+  const runtime::FollowablePtr compiled = book_->latest(iteration);
+  return compiled == nullptr ? nullptr : std::shared_ptr<const Plan>(compiled, &compiled->plan);
 }
 
 std::optional<Trace> Scheduler::trace(std::string_view iteration) const { return book_->trace(iteration); }
 
 void Scheduler::save_plan(std::string_view iteration, std::ostream& out) const {
-  const Plan* const known = plan(iteration);
+  const std::shared_ptr<const Plan> known = plan(iteration);
   if (known == nullptr) throw UsageError("there is no plan for iteration \"" + std::string(iteration) + "\" to save");
   write_plan(out, *known);
   out.flush();

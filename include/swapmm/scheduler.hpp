@@ -46,9 +46,9 @@ class SWAPMM_EXPORT Scheduler {
   /// The options in use.
   [[nodiscard]] const SchedulerOptions& options() const;
 
-  /// The plan that iterations of that name follow, or followed last; null if there has been none. The pointer is valid
-  /// until the next iteration begins.
-  [[nodiscard]] const Plan* plan(std::string_view iteration) const;
+  /// The plan that iterations of that name follow, or followed last; null if there has been none. The plan stays valid
+  /// and unchanged while the caller holds it; a plan made later is another object. Copies nothing.
+  [[nodiscard]] std::shared_ptr<const Plan> plan(std::string_view iteration) const;
   /// The trace of the iteration that was observed last; nothing if none has ended yet.
   [[nodiscard]] std::optional<Trace> trace(std::string_view iteration) const;
 
@@ -58,7 +58,8 @@ class SWAPMM_EXPORT Scheduler {
   /// Reads a plan for iterations of that name. They follow it from the second iteration on. Throws PlanRefused if the
   /// text is not a valid plan file, or if there are already plans for iterations of that name and this one is for
   /// another program. If the program is not known yet and turns out to be another one, the report has a note, and the
-  /// scheduler's own planner makes the plan.
+  /// scheduler's own planner makes the plan. Throws UsageError if a planner
+  /// calls it.
   void load_plan(std::string_view iteration, std::istream& in);
 
   /// The plan that is waiting to be made, if any; only with Planning::deferred. May be called from any thread.

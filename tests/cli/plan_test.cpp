@@ -20,7 +20,6 @@ TEST_CASE("every planner's plan of a recorded program is written and passes chec
   for (const NamedPlanner& planner : planners()) {
     const std::string name(planner.name);
     CAPTURE(name);
-    if (name == "ilp") continue;  // may say that it is not installed
     const std::string file = scratch_file(name + ".json");
     const object answer = run_json({"plan", lstm(), "--budget", "50%", "--bandwidth", "100MB/s", "--planner", name,
                                     "--time-limit", "300ms", "--out", file});

@@ -33,7 +33,7 @@ std::vector<Advised> advised_programs(std::size_t count) {
   for (std::uint64_t seed = 1; found.size() < count; ++seed) {
     constexpr std::size_t operations = 12;
     Advised one{.program = test::random_program(seed, operations), .alone = {}, .plan = {}};
-    if (!one.program.steady || one.program.scheduler.planner == "ilp") continue;
+    if (!one.program.steady) continue;
     one.alone = test::run_program(one.program, {.save_plans = true});
     if (!one.alone.failure.empty() || one.alone.plans.empty()) continue;
     const auto again = test::run_program(one.program, {.loaded = one.alone.plans});

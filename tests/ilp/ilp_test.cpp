@@ -50,23 +50,20 @@ bool is_worse(const Plan& a, const Plan& b) {
 
 }  // namespace
 
-// The first case of this file: the others provide it.
-TEST_CASE("make_plan knows ilp once it is provided, and says before what to link") {
+TEST_CASE("ilp is a planner that a program hands over, and make_plan says what to link") {
   Trace trace;
   trace.tensors = {tensor(10), tensor(10)};
   trace.operations = {operation(20, {A}), operation(20, {}), operation(20, {B})};
-  const std::size_t known = planners().size();
   CHECK(planners().back().name == "best");
   const Result<Plan> refused = make_plan("ilp", trace, machine_of(10));
   REQUIRE(!refused);
   CHECK(refused.problem().message.find("coinor-libcbc-dev") != std::string::npos);
   CHECK(refused.problem().message.find("swapmm::ilp") != std::string::npos);
 
-  provide_ilp();
-  provide_ilp();
-  CHECK(planners().size() == known + 1);
-  CHECK(planners().back().name == "ilp");
-  const Result<Plan> plan = make_plan("ilp", trace, machine_of(10));
+  CHECK(refused.problem().message.find("swapmm::ilp_planner()") != std::string::npos);
+
+  CHECK(ilp_planner().name == "ilp");
+  const Result<Plan> plan = ilp_planner().make(trace, machine_of(10), {});
   REQUIRE(plan);
   CHECK(plan->planner == "ilp");
   CHECK(plan->predicted.iteration.count() == 70);

@@ -303,7 +303,9 @@ def judge_all(alive, steps, equivalents, results, jobs):
     todo = {number: mutant for number, mutant in alive.items() if number not in results.done}
     counts = {}
     with ThreadPoolExecutor(jobs) as pool:
-        running = {pool.submit(judge.judge, number, steps): number for number in todo}
+        # Those that are listed were judged in full when they came to the list.
+        running = {pool.submit(judge.judge, number, steps, mutant.key in equivalents): number
+                   for number, mutant in todo.items()}
         for i, job in enumerate(as_completed(running), 1):
             number = running[job]
             outcome, mutant = job.result(), todo[number]

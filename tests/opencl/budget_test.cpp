@@ -5,6 +5,7 @@
 #include <doctest/doctest.h>
 
 #include <cstddef>
+#include <memory>
 #include <optional>
 #include <set>
 #include <string>
@@ -161,7 +162,7 @@ TEST_CASE(
     CHECK(calls.writes > rounds);
     CHECK(calls.reads > rounds);
 
-    const Plan* const plan = manager.scheduler().plan("train");
+    const std::shared_ptr<const Plan> plan = manager.scheduler().plan("train");
     REQUIRE(plan != nullptr);
     if (form == Form::with_event) {
       // The operation takes the waits as a list and gives its event, and copies do the same.

@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -51,7 +52,7 @@ std::optional<bool> prediction_holds(const Loop& loop) {
   const std::size_t entry = run.device.log().size();
   const nanoseconds drained = run.device.now();
   for (std::size_t i = 0; i < followed_iterations; ++i) run.iterate();
-  const Plan* const plan = run.manager.scheduler().plan("loop");
+  const std::shared_ptr<const Plan> plan = run.manager.scheduler().plan("loop");
   if (plan == nullptr) return std::nullopt;
   const std::optional<Trace> trace = run.manager.scheduler().trace("loop");
   REQUIRE(trace.has_value());

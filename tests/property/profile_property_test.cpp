@@ -127,7 +127,7 @@ TEST_CASE("a profile of followed iterations is what the device did, and changes 
     CHECK(seen.ends == ends);
     ++followed;
 
-    const Plan& plan = *run.manager.scheduler().plan("loop");
+    const Plan plan = *run.manager.scheduler().plan("loop");
     const Trace trace = *run.manager.scheduler().trace("loop");
     const Profile last = one_iteration(seen.profile, iterations - 2);
     const Profile before = one_iteration(seen.profile, iterations - 3);

@@ -62,8 +62,8 @@ void print_manager(std::ostream& out, const Options& manager) {
 }
 
 void print_scheduler(std::ostream& out, const SchedulerOptions& scheduler) {
-  out << "scheduler: " << scheduler.planner << ", observe " << scheduler.observe << ", period " << scheduler.max_period
-      << ", sequences " << scheduler.max_sequences;
+  out << "scheduler: " << scheduler.planner.name() << ", observe " << scheduler.observe << ", period "
+      << scheduler.max_period << ", sequences " << scheduler.max_sequences;
   if (scheduler.planning == Planning::deferred) out << ", deferred";
   out << ", sample every " << scheduler.sample_every << ", replan above " << scheduler.replan_above << ", trial of "
       << scheduler.trial_iterations;

@@ -6,11 +6,11 @@
 #include <cstdint>
 #include <limits>
 #include <optional>
-#include <string>
 
 #include <swapmm/base/bytes.hpp>
 #include <swapmm/ir/trace.hpp>
 #include <swapmm/plan/machine.hpp>
+#include <swapmm/plan/planner_choice.hpp>
 
 namespace swapmm {
 
@@ -66,8 +66,10 @@ enum class Planning : std::uint8_t {
 struct SchedulerOptions {
   /// Number of equal iterations to observe before a plan is made. 0: never make a plan.
   std::size_t observe = 2;
-  /// Name of the planner, see planners(). With an unknown name no plan is made, and the report has a note.
-  std::string planner = "best";
+  /// The planner: the name of one of planners(), or any function or object of your own that makes a Plan from a Trace
+  /// and a Machine, see PlannerChoice. If it fails (an unknown name, an exception, a plan that is not valid or belongs
+  /// to another program), iterations stay on demand, and the report has the reason.
+  PlannerChoice planner = "best";
   /// When plans are made, and by which thread.
   Planning planning = Planning::immediate;
   /// Longest cycle of different iterations that becomes one plan, in iterations. At least 1.

@@ -59,6 +59,9 @@ std::ostream& operator<<(std::ostream& out, const Report& report) {
       out << "    and " << plan.stalled_operations - plan.stalls.size() << " operations that wait for less\n";
     }
   }
+  for (const OnDemandSummary& one : report.on_demand) {
+    out << "  on demand \"" << one.iteration << "\": " << one.why << '\n';
+  }
   for (const std::string& note : report.notes) out << "  note     " << note << '\n';
   return out;
 }

@@ -41,6 +41,21 @@ struct PlanSummary {
   std::vector<StallSummary> stalls;       ///< the longest stalls, at most 5
 };
 
+/// Why no plan is followed for an iteration name.
+enum class OnDemandReason : std::uint8_t {
+  nothing_repeats,      ///< the iterations are no cycle that SchedulerOptions::max_period allows
+  no_plan,              ///< the planner made none, or one that cannot be followed
+  on_demand_is_faster,  ///< there is a plan, and its trial was lost
+  plan_is_awaited,      ///< Planning::deferred: nobody has run the PlanningJob yet
+};
+
+/// An iteration name whose iterations run on demand though they have been observed, and why.
+struct OnDemandSummary {
+  std::string iteration;                                    ///< name
+  OnDemandReason reason = OnDemandReason::nothing_repeats;  ///< which case it is
+  std::string why;                                          ///< with names and numbers, for a person
+};
+
 /// What a manager has done since it was created. Counts and bytes are exact. Times are the device's own, in
 /// nanoseconds.
 struct Report {
@@ -70,6 +85,7 @@ struct Report {
   std::uint64_t queue_waits = 0;           ///< number of waits of one queue for another
   std::uint64_t host_waits = 0;            ///< number of waits of the host for the device
   std::vector<PlanSummary> plans;          ///< current plans; for each iteration name the last used first
+  std::vector<OnDemandSummary> on_demand;  ///< iteration names that were observed and follow no plan now
   std::uint64_t sampled_rounds = 0;        ///< rounds of plans in which operations and copies were timed
   std::uint64_t plans_remade = 0;          ///< how often a plan was remade because a prediction was wrong
   std::vector<std::string> notes;          ///< reasons why plans were refused, not made or left; the last 16

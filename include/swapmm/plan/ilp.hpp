@@ -2,25 +2,60 @@
 #pragma once
 
 #include <chrono>
+#include <cstddef>
 #include <cstdint>
 #include <string_view>
+#include <vector>
 
 #include <swapmm/base/export.hpp>
 #include <swapmm/base/result.hpp>
 #include <swapmm/ir/trace.hpp>
 #include <swapmm/plan/machine.hpp>
+#include <swapmm/plan/packing.hpp>
 #include <swapmm/plan/plan.hpp>
 #include <swapmm/plan/planner.hpp>
+#include <swapmm/plan/planner_options.hpp>
 
 namespace swapmm {
 
-/// How the integer program is made and solved. How long: PlanningOptions::go_on.
+/// Parts of the budget in which decisions of the integer program are packed.
+struct IlpShares {
+  double staying = 1;  ///< for the tensors that stay
+  double all = 1;      ///< for everything, copies that come early included
+};
+
+/// Parameters of `ilp`: how the integer programs are made and solved. How long: PlanningOptions::go_on. Each technique
+/// can be switched off.
 struct IlpOptions {
   /// Operations are put together to that many slots: more give a better plan and a tighter bound, and take longer. 0:
-  /// one per operation up to 48 operations, above that 40 slots.
+  /// one per operation up to `exact_slots` operations, above that `coarse_slots`.
   std::uint32_t slots = 0;
-  /// Ends where the plan is at most that much above the proven bound: 0.01 for one percent.
+  /// Ends if the plan is at most that much above the proven bound: 0.01 for one percent.
   double gap = 0;
+
+  bool slot_program = true;         ///< the program over slots of operations
+  std::uint32_t exact_slots = 48;   ///< see slots
+  std::uint32_t coarse_slots = 40;  ///< see slots
+  /// Nodes of its search tree: `node_work` / (rows + columns), between the two other numbers.
+  double node_work = 2e6;
+  std::uint32_t least_nodes = 20;   ///< see node_work
+  std::uint32_t most_nodes = 5000;  ///< see node_work
+  /// What it decides is packed in each of these parts of the budget, until a plan is within the gap.
+  std::vector<IlpShares> shares{{1, 1}, {1, 0.92}, {1, 0.88}, {0.97, 0.92}, {0.97, 0.88}, {0.94, 0.88}, {0.9, 0.84}};
+  PackingEffort packing{.ejection_steps = 2000};  ///< of each
+  HidingOptions hiding{};                         ///< how copies are hidden behind such decisions
+  TradeOptions trades{};                          ///< the local search behind it
+
+  bool order_program = true;            ///< of tiny traces, the program over times and orders
+  std::size_t tiny = 14;                ///< most operations, and most absences, of a tiny trace
+  std::uint32_t order_nodes = 100'000;  ///< of its search tree
+  std::uint32_t polish_tries = 5000;    ///< small random changes of what does not pack, or waits for places. 0: none
+  std::uint32_t polish_steps = 500;     ///< PackingEffort::ejection_steps of each
+
+  bool excess_overlap_first = true;       ///< its plan is the one to beat, beside Belady's
+  ExcessOverlapOptions excess_overlap{};  ///< of that
+  OnDemandOptions belady{};               ///< of Belady's
+  BoundOptions bound{};                   ///< the relaxation's bound, which counts if it is the better one
 };
 
 /// How sure it is.
@@ -47,16 +82,16 @@ struct IlpResult {
   double gap = 0;                           ///< (iteration - lower_bound) / lower_bound
 };
 
-/// The planner `ilp`: integer linear programs, solved by COIN-OR Cbc. Part of the component `ilp` (target
+/// The plan of `ilp`: integer linear programs, solved by COIN-OR Cbc. Part of the component `ilp` (target
 /// swapmm::ilp), which links Cbc; the core does not.
 ///
-/// With up to 14 operations and 14 absences (plan/problem/overlap_ledger.hpp), a program over times and orders
-/// (plan/ilp/orders.hpp) is exact but for the packing of offsets: what it finds is the optimum if it packs, and a bound
-/// in any case. Where it does not pack, small random changes look for the best that does.
-/// Otherwise a program over slots (plan/ilp/slots.hpp) is a relaxation: its optimum bounds every plan, and it chooses
-/// who goes out. When each leaves and returns is then found by overlap_stays(), packed, with less of the budget where
-/// it does not pack, and simulated; tensors trade places as in excess-overlap.
-/// The result is never worse than Belady's and excess-overlap's plans, which are tried first.
+/// With few operations and absences (IlpOptions::tiny; plan/problem/overlap_ledger.hpp), a program over times and
+/// orders (plan/ilp/orders.hpp) is exact but for the packing of offsets: what it finds is the optimum if it packs, and
+/// a bound in any case. Where it does not pack, small random changes look for the best that does. Otherwise a program
+/// over slots (plan/ilp/slots.hpp) is a relaxation: its optimum bounds every plan, and it chooses who goes out. When
+/// each leaves and returns is then found by overlap_stays(), packed, with less of the budget where it does not pack,
+/// and simulated; tensors trade places as in excess-overlap. The result is never worse than Belady's and
+/// excess-overlap's plans, which are tried first.
 ///
 /// go_on is asked between the nodes of Cbc's search and while Clp works. Without it, the search ends after a number of
 /// nodes that falls with the program's size. Planning 1,500 operations takes seconds to minutes.
@@ -64,8 +99,7 @@ struct IlpResult {
                                                           const IlpOptions& options = {},
                                                           const PlanningOptions& limits = {});
 
-/// From now on planners() and make_plan() know `ilp`, in the whole process. Call it once, before other threads plan;
-/// again does no harm.
-SWAPMM_EXPORT void provide_ilp();
+/// The same as a planner, to call or to hand to SchedulerOptions::planner.
+[[nodiscard]] SWAPMM_EXPORT NamedPlanner ilp_planner(const IlpOptions& options = {});
 
 }  // namespace swapmm

@@ -13,12 +13,12 @@ namespace {
 
 using Finding = std::optional<Problem>;
 
-std::string element(std::string_view list, std::size_t position) {
+std::string plan_element(std::string_view list, std::size_t position) {
   return std::string(list) + '[' + std::to_string(position) + ']';
 }
 
 Finding check_offset(std::string_view list, std::size_t position, Bytes offset, const Machine& machine) {
-  const auto text = [&] { return element(list, position) + ".offset: " + std::to_string(offset.value); };
+  const auto text = [&] { return plan_element(list, position) + ".offset: " + std::to_string(offset.value); };
   if (offset.value % machine.alignment.value != 0) {
     return Problem{text() + " is not a multiple of the alignment, " + std::to_string(machine.alignment.value)};
   }
@@ -40,11 +40,12 @@ Finding check_initial(const Plan& plan) {
   for (std::size_t i = 0; i < plan.initial.size(); ++i) {
     const std::size_t id = index(plan.initial[i].tensor);
     if (id >= limits::tensors) {
-      return Problem{element("initial", i) + ".tensor: " + std::to_string(id) + " is above " +
+      return Problem{plan_element("initial", i) + ".tensor: " + std::to_string(id) + " is above " +
                      std::to_string(limits::tensors - 1)};
     }
     if (seen.size() <= id) seen.resize(id + 1);
-    if (seen[id]) return Problem{element("initial", i) + ".tensor: tensor " + std::to_string(id) + " stands twice"};
+    if (seen[id])
+      return Problem{plan_element("initial", i) + ".tensor: tensor " + std::to_string(id) + " stands twice"};
     seen[id] = true;
     if (auto finding = check_offset("initial", i, plan.initial[i].offset, plan.machine)) return finding;
   }
@@ -56,7 +57,7 @@ Finding check_command(const Plan& plan, std::size_t position) {
   for (std::size_t i = 0; i < command.after.size(); ++i) {
     const Wait& wait = command.after[i];
     if (wait.on != Wait::On::command || static_cast<std::size_t>(wait.index) < plan.commands.size()) continue;
-    return Problem{element("commands", position) + '.' + element("after", i) +
+    return Problem{plan_element("commands", position) + '.' + plan_element("after", i) +
                    ".command: " + std::to_string(wait.index) + " is not one of the " +
                    std::to_string(plan.commands.size()) + " commands"};
   }

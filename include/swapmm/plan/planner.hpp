@@ -3,7 +3,7 @@
 
 #include <chrono>
 #include <functional>
-#include <string_view>
+#include <string>
 
 #include <swapmm/base/result.hpp>
 #include <swapmm/ir/trace.hpp>
@@ -27,16 +27,17 @@ struct PlanningOptions {
   std::function<bool(const PlanningProgress&)> go_on{};
 };
 
-/// A planner is a pure function: same trace and machine, same plan (but for what PlanningOptions::go_on answers). The
-/// plan is complete: validated or refused by the caller with validate(), `predicted` filled in by simulate(). A
-/// Problem says what cannot fit: operation, bundle, budget.
-using Planner = Result<Plan> (*)(const Trace& trace, const Machine& machine, const PlanningOptions& options);
+/// A planner is a pure function: same trace and machine, same plan (but for what PlanningOptions::go_on answers). Its
+/// plan is for that trace (`trace_digest` is the trace's digest()) and that machine; the caller checks it with
+/// validate(). A Problem says why there is no plan. The library's planners fill in `predicted` by simulate(); their
+/// only Problem is a bundle that does not fit, named with operation, need and budget.
+using Planner = std::function<Result<Plan>(const Trace& trace, const Machine& machine, const PlanningOptions& options)>;
 
-/// A planner, as planners() lists it.
+/// A planner with a name, as planners() lists them.
 struct NamedPlanner {
-  std::string_view name;     ///< as make_plan() and SchedulerOptions::planner take it
-  Planner make;              ///< the function
-  std::string_view summary;  ///< one line for a person
+  std::string name;     ///< as make_plan() and SchedulerOptions::planner take it
+  Planner make;         ///< the function
+  std::string summary;  ///< one line for a person
 };
 
 }  // namespace swapmm

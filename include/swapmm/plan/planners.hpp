@@ -10,19 +10,28 @@
 #include <swapmm/plan/machine.hpp>
 #include <swapmm/plan/plan.hpp>
 #include <swapmm/plan/planner.hpp>
+#include <swapmm/plan/planner_options.hpp>
 
 namespace swapmm {
 
-/// All planners, simplest first: per-operation, on-demand, belady, vdnn-all, vdnn-conv, slack, excess-overlap, best;
-/// and `ilp`, once provide_ilp() (plan/ilp.hpp) has been called.
+/// The planners of the core with their default parameters, simplest first: per-operation, on-demand, belady, vdnn-all,
+/// vdnn-conv, slack, excess-overlap, best. The component `ilp` has one more: ilp_planner() in plan/ilp.hpp.
 [[nodiscard]] SWAPMM_EXPORT std::span<const NamedPlanner> planners();
 
 /// Runs the planner of that name; an unknown name is a Problem that lists the known ones.
 [[nodiscard]] SWAPMM_EXPORT Result<Plan> make_plan(std::string_view planner, const Trace& trace, const Machine& machine,
                                                    const PlanningOptions& options = {});
 
-/// What provide_ilp() of the component `ilp` calls: planners() and make_plan() know that planner as `ilp` from now on,
-/// in the whole process. Without it, make_plan("ilp") is a Problem that says what to link.
-SWAPMM_EXPORT void provide_planner_ilp(Planner make);
+/// @{
+/// A planner of planners() with parameters of its own, to call or to hand to SchedulerOptions::planner. Its plans have
+/// its usual name in Plan::planner. See docs/planning.md for what each planner does.
+[[nodiscard]] SWAPMM_EXPORT NamedPlanner per_operation_planner();
+[[nodiscard]] SWAPMM_EXPORT NamedPlanner on_demand_planner(const OnDemandOptions& options = {});
+[[nodiscard]] SWAPMM_EXPORT NamedPlanner belady_planner(const OnDemandOptions& options = {});
+[[nodiscard]] SWAPMM_EXPORT NamedPlanner vdnn_planner(const VdnnOptions& options = {});
+[[nodiscard]] SWAPMM_EXPORT NamedPlanner slack_planner(const SlackOptions& options = {});
+[[nodiscard]] SWAPMM_EXPORT NamedPlanner excess_overlap_planner(const ExcessOverlapOptions& options = {});
+[[nodiscard]] SWAPMM_EXPORT NamedPlanner best_planner(const BestOptions& options = {});
+/// @}
 
 }  // namespace swapmm

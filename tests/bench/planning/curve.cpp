@@ -47,18 +47,18 @@ class Curve {
     for (const auto& [share, instance] : steps) to_bound.push_back(&instance);
     bounds_.provide(to_bound);
     Table table{trace.name + ", slowdown:", {"budget / peak", "GB"}, {}};
-    for (const NamedPlanner& planner : planners()) table.columns.emplace_back(planner.name);
+    for (const NamedPlanner& planner : all_planners()) table.columns.emplace_back(planner.name);
     table.columns.emplace_back("bound");
     Table times{trace.name + ", seconds of planning, mean and longest:", {"planner", "mean s", "longest s"}, {}};
     std::map<std::string_view, std::pair<double, double>> spent;
-    Progress progress("curve", steps.size() * planners().size(), settings_.quiet);
+    Progress progress("curve", steps.size() * all_planners().size(), settings_.quiet);
     for (const auto& [share, instance] : steps) {
       std::vector<std::string> cells{fixed(share, 3), fixed(gigabytes(instance), 2)};
       double compute = 0;
       for (const TraceOperation& operation : trace.operations)
         compute += static_cast<double>(operation.duration.count());
       const double bound = std::max(bounds_.of(instance).value_or(0), compute);
-      for (const NamedPlanner& planner : planners()) {
+      for (const NamedPlanner& planner : all_planners()) {
         const Planned planned = plan_within(planner.name, trace, instance.machine, settings_.limit_or(5));
         progress.step(trace.name + " " + std::string(planner.name));
         cells.push_back(add_plan(share, instance, planner.name, planned, bound));
@@ -70,7 +70,7 @@ class Curve {
                                    fixed(bound / compute, 6), fixed(bound, 0), fixed(compute, 0), "", "", "", "", ""});
       table.rows.push_back(std::move(cells));
     }
-    for (const NamedPlanner& planner : planners()) {
+    for (const NamedPlanner& planner : all_planners()) {
       const auto& [sum, longest] = spent[planner.name];
       times.rows.push_back(
           {std::string(planner.name), fixed(sum / static_cast<double>(steps.size()), 3), fixed(longest, 3)});

@@ -12,7 +12,6 @@
 #include <CLI/CLI.hpp>
 
 #ifdef SWAPMM_BENCH_HAS_ILP
-#include <swapmm/plan/ilp.hpp>
 #endif
 
 #include "parts.hpp"
@@ -78,9 +77,6 @@ bool run_part(const Part& part, const Settings& settings, const std::string& csv
 }  // namespace
 
 int main(int argc, char** argv) {
-#ifdef SWAPMM_BENCH_HAS_ILP
-  swapmm::provide_ilp();
-#endif
   Settings settings;
   std::string csv;
   bool as_json = false;

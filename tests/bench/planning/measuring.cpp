@@ -12,6 +12,7 @@
 
 #include <swapmm/formats/trace_json.hpp>
 #include <swapmm/ir/liveness.hpp>
+#include <swapmm/plan/ilp.hpp>
 #include <swapmm/plan/planners.hpp>
 
 namespace swapmm::bench {
@@ -54,11 +55,30 @@ Bytes part_of(Bytes bytes, double share) {
   return Bytes{static_cast<std::uint64_t>(static_cast<double>(bytes.value) * share)};
 }
 
+const std::vector<NamedPlanner>& all_planners() {
+  static const std::vector<NamedPlanner> all = [] {
+    std::vector<NamedPlanner> list(planners().begin(), planners().end());
+#ifdef SWAPMM_BENCH_HAS_ILP
+    list.push_back(ilp_planner());
+#endif
+    return list;
+  }();
+  return all;
+}
+
+Result<Plan> plan_by(std::string_view planner, const Trace& trace, const Machine& machine,
+                     const PlanningOptions& options) {
+  for (const NamedPlanner& known : all_planners()) {
+    if (known.name == planner) return known.make(trace, machine, options);
+  }
+  return make_plan(planner, trace, machine, options);
+}
+
 Planned plan_within(std::string_view planner, const Trace& trace, const Machine& machine, double seconds) {
   const auto start = Clock::now();
   PlanningOptions options;
   if (seconds > 0) options.go_on = [&](const PlanningProgress&) { return seconds_since(start) < seconds; };
-  Result<Plan> plan = make_plan(planner, trace, machine, options);
+  Result<Plan> plan = plan_by(planner, trace, machine, options);
   Planned planned;
   planned.seconds = seconds_since(start);
   if (plan) {

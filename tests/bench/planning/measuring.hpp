@@ -9,11 +9,19 @@
 #include <string_view>
 #include <vector>
 
+#include <swapmm/base/result.hpp>
 #include <swapmm/ir/trace.hpp>
 #include <swapmm/plan/machine.hpp>
 #include <swapmm/plan/plan.hpp>
+#include <swapmm/plan/planner.hpp>
 
 namespace swapmm::bench {
+
+/// planners(), and `ilp` if that was built.
+[[nodiscard]] const std::vector<NamedPlanner>& all_planners();
+/// make_plan() with those.
+[[nodiscard]] Result<Plan> plan_by(std::string_view planner, const Trace& trace, const Machine& machine,
+                                   const PlanningOptions& options);
 
 /// What the command line says.
 struct Settings {

@@ -53,7 +53,7 @@ Planned first_good_plan(const std::string& planner, const Instance& instance, do
     const auto iteration = static_cast<double>(so_far.iteration.count());
     return (iteration == 0 || iteration > good * bound) && seconds_since(start) < limit;
   };
-  Result<Plan> plan = make_plan(planner, instance.trace, instance.machine, options);
+  Result<Plan> plan = plan_by(planner, instance.trace, instance.machine, options);
   Planned planned;
   planned.seconds = seconds_since(start);
   if (plan) {

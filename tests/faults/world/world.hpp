@@ -36,7 +36,7 @@ using FaultyDevice = Faulty<simulated::Backend>;
 using Element = std::uint32_t;
 
 /// Plans of microseconds: a loop makes some ten thousand.
-[[nodiscard]] inline SchedulerOptions quick_plans() { return steady({.planner = std::string(quick_planner())}); }
+[[nodiscard]] inline SchedulerOptions quick_plans() { return steady({.planner = quick_planner()}); }
 
 /// One operation of a test program: out = function of all that it reads, for tensors by number.
 struct Step {

@@ -11,6 +11,8 @@
 #include <swapmm/plan/validate.hpp>
 #include <swapmm/swapmm.hpp>
 
+#include <algorithm>
+#include <chrono>
 #include <iostream>
 #include <sstream>
 #include <stdexcept>
@@ -70,8 +72,8 @@ int check_exceptions() {
 int check_run() {
   swapmm::MemoryManager manager{simulated::Backend({.device_bytes = Bytes{1 << 16U}}), {.device_budget = Bytes{8192}}};
   auto a = manager.tensor<float>({1024}, "a");
-  auto b = manager.tensor<float>({1024}, "b");
-  auto c = manager.tensor<float>({1024}, "c");
+  auto b = manager.tensor<float>({1024}, "b", swapmm::kept);
+  auto c = manager.tensor<float>({1024}, "c", swapmm::kept);
   for (int i = 0; i < 8; ++i) {
     const auto iteration = manager.iteration("train");
     a.upload(std::vector<float>(1024, static_cast<float>(i)));

@@ -190,7 +190,7 @@ std::string cpp_scheduler_options(const SchedulerOptions& scheduler) {
   const SchedulerOptions usual;
   Assignments list("scheduler_options");
   list.add("observe", std::uint64_t{scheduler.observe}, std::uint64_t{usual.observe});
-  list.add("planner", scheduler.planner, usual.planner);
+  list.add("planner", scheduler.planner.name(), usual.planner.name());
   list.add("planning", scheduler.planning, usual.planning);
   list.add("max_period", std::uint64_t{scheduler.max_period}, std::uint64_t{usual.max_period});
   list.add("max_sequences", std::uint64_t{scheduler.max_sequences}, std::uint64_t{usual.max_sequences});

@@ -44,7 +44,7 @@ class Simplifier {
     SchedulerOptions& scheduler = program_.scheduler;
     set(scheduler.observe, std::size_t{0});
     if (scheduler.observe != 0) set(scheduler.observe, usual.observe);
-    if (scheduler.planner != usual.planner) set(scheduler.planner, std::string("on-demand"));
+    if (scheduler.planner != usual.planner) set(scheduler.planner, PlannerChoice("on-demand"));
     set(scheduler.planner, usual.planner);
     set(scheduler.planning, usual.planning);
     set(scheduler.max_period, usual.max_period);

@@ -58,6 +58,21 @@ TEST_CASE("a tensor that was reset is refused as one that was moved from is") {
   CHECK(holds(second, 2));
 }
 
+TEST_CASE("a view of a tensor that was reset is refused, also where another tensor took its storage") {
+  ErrorDesk desk;
+  auto a = desk.tensor("a");
+  set(desk.manager, a, 1);
+  auto view = a.slice(0, 4);
+  a.reset();
+  auto other = desk.tensor("other");
+  set(desk.manager, other, 2);
+  CHECK(says(desk.refused<UsageError>([&] { (void)view.download(); }), {"no longer exists"}));
+  CHECK(says(desk.refused<UsageError>([&] { view.upload(std::vector<int>(4, 3)); }), {"no longer exists"}));
+  CHECK(says(desk.refused<UsageError>([&] { desk.manager.run("late", writes(view), nothing); }),
+             {"\"late\"", "no longer exists"}));
+  CHECK(holds(other, 2));
+}
+
 TEST_CASE("a tensor that was reset takes another storage by assignment") {
   ErrorDesk desk;
   auto a = desk.tensor("a");

@@ -23,6 +23,8 @@
 #include <swapmm/base/export.hpp>
 #include <swapmm/cuda/handle.hpp>
 #include <swapmm/cuda/links.hpp>
+#include <swapmm/runtime/core/core.hpp>
+#include <swapmm/runtime/core/running_operation.hpp>
 
 /// The CUDA backend, component `cuda` of the package.
 namespace swapmm::cuda {
@@ -334,3 +336,9 @@ static_assert(swapmm::Backend<Backend>);
 static_assert(swapmm::CapturingBackend<Backend>);
 
 }  // namespace swapmm::cuda
+
+// Compiled in the library, and not in each file that uses a manager.
+namespace swapmm::runtime {
+extern template class SWAPMM_TEMPLATE_EXPORT Core<cuda::Backend>;
+extern template class SWAPMM_TEMPLATE_EXPORT RunningOperation<cuda::Backend>;
+}  // namespace swapmm::runtime

@@ -19,6 +19,8 @@
 #include <swapmm/base/bytes.hpp>
 #include <swapmm/base/export.hpp>
 #include <swapmm/opencl/handle.hpp>
+#include <swapmm/runtime/core/core.hpp>
+#include <swapmm/runtime/core/running_operation.hpp>
 
 /// The OpenCL backend, component `opencl` of the package.
 namespace swapmm::opencl {
@@ -229,3 +231,9 @@ class SWAPMM_EXPORT Backend {
 static_assert(swapmm::Backend<Backend>);
 
 }  // namespace swapmm::opencl
+
+// Compiled in the library, and not in each file that uses a manager.
+namespace swapmm::runtime {
+extern template class SWAPMM_TEMPLATE_EXPORT Core<opencl::Backend>;
+extern template class SWAPMM_TEMPLATE_EXPORT RunningOperation<opencl::Backend>;
+}  // namespace swapmm::runtime

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// The gate that every call of a faulty backend passes. Used by backend/testing/faulty.hpp.
+// The gate that every call of a faulty backend passes. backend/testing/faulty.hpp uses it.
 
 #include <array>
 #include <cstddef>
@@ -20,7 +20,7 @@ class FaultState {
  public:
   explicit FaultState(const FaultPlan& plan) : plan_(plan) {}
 
-  /// For each queue: the fault that it waits for, which its next event will report.
+  /// Of each queue: it waits for something that failed as planned, and its next event will say so.
   std::array<std::optional<FaultPlan>, queue_count> failing;
 
   [[nodiscard]] bool lost() const { return lost_by_.has_value(); }
@@ -28,7 +28,7 @@ class FaultState {
   [[nodiscard]] std::uint64_t calls(FaultClass fault_class) const {
     return calls_[static_cast<std::size_t>(fault_class)];
   }
-  /// Resets the counts of calls and faults, and a lost device. Failed events stay failed.
+  /// Forgets the calls and the faults so far, a lost device too. Events that failed stay failed.
   void restart(const FaultPlan& with) {
     plan_ = with;
     chooser_ = nullptr;
@@ -38,7 +38,7 @@ class FaultState {
   }
   void choose_by(FaultChooser chooser) { chooser_ = std::move(chooser); }
 
-  /// Counts a call, and returns the fault plan if it fails. Throws if the device is lost.
+  /// Counts a call; the plan by which it goes wrong, if it does. Throws on a lost device.
   std::optional<FaultPlan> gate(FaultClass fault_class, const CallSite& where) {
     const std::uint64_t call = ++calls_[static_cast<std::size_t>(fault_class)];
     if (lost_by_) throw injected_error(*lost_by_);

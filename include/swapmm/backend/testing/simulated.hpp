@@ -24,6 +24,8 @@
 #include <swapmm/backend/testing/simulated/touch.hpp>
 #include <swapmm/base/bytes.hpp>
 #include <swapmm/base/export.hpp>
+#include <swapmm/runtime/core/core.hpp>
+#include <swapmm/runtime/core/running_operation.hpp>
 
 /// The simulated backend: a device that is simulated on plain memory.
 namespace swapmm::simulated {
@@ -341,3 +343,9 @@ class SWAPMM_EXPORT Backend {
 static_assert(swapmm::Backend<Backend>);
 
 }  // namespace swapmm::simulated
+
+// Compiled in the library, and not in each file that uses a manager.
+namespace swapmm::runtime {
+extern template class SWAPMM_TEMPLATE_EXPORT Core<simulated::Backend>;
+extern template class SWAPMM_TEMPLATE_EXPORT RunningOperation<simulated::Backend>;
+}  // namespace swapmm::runtime

@@ -6,6 +6,8 @@
 #include <optional>
 #include <utility>
 
+#include <swapmm/plan/schedule/fit.hpp>
+
 namespace swapmm::planning {
 namespace {
 
@@ -175,11 +177,10 @@ std::vector<std::uint32_t> common(const std::vector<std::uint32_t>& a, const std
 
 }  // namespace
 
-std::vector<Stay> on_demand_stays(const PlanningCase& planning, Victim victim, std::uint64_t bytes) {
+std::vector<Stay> on_demand_stays(const PlanningCase& planning, Victim victim, std::uint64_t bytes, int settling_runs) {
   Residency residency(planning, victim, bytes);
   std::vector<std::uint32_t> start;
-  constexpr int runs_until_it_goes_in_circles = 6;
-  for (int run = 0; run < runs_until_it_goes_in_circles; ++run) {
+  for (int run = 0; run < settling_runs; ++run) {
     std::vector<std::uint32_t> end = residency.run(start);
     if (end == start) return residency.stays(start);
     start = std::move(end);
@@ -191,6 +192,13 @@ std::vector<Stay> on_demand_stays(const PlanningCase& planning, Victim victim, s
     if (kept == start) return residency.stays(start);
     start = kept;
   }
+}
+
+Result<Plan> build_on_demand_plan(const PlanningCase& planning, std::string_view planner, Pace pace, Victim victim,
+                                  const OnDemandOptions& options) {
+  return build_fitting_plan(planning, planner, pace, options.fitting, [&](std::uint64_t bytes) {
+    return on_demand_stays(planning, victim, bytes, options.settling_runs);
+  });
 }
 
 }  // namespace swapmm::planning

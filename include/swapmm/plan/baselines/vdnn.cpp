@@ -14,23 +14,22 @@ namespace {
 
 constexpr char lower(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; }
 
-bool is_convolution(const TraceOperation& operation) {
-  constexpr std::string_view sought = "conv";
+bool is_convolution(const TraceOperation& operation, std::string_view sought) {
   return std::search(operation.name.begin(), operation.name.end(), sought.begin(), sought.end(),
-                     [](char a, char b) { return lower(a) == b; }) != operation.name.end();
+                     [](char a, char b) { return lower(a) == lower(b); }) != operation.name.end();
 }
 
 class Vdnn {
  public:
-  Vdnn(const PlanningCase& planning, VdnnOffload offload)
-      : planning_(planning), ledger_(planning), n_(planning.operations), lacking_(n_) {
+  Vdnn(const PlanningCase& planning, const VdnnOptions& options)
+      : planning_(planning), options_(options), ledger_(planning), n_(planning.operations), lacking_(n_) {
     const std::vector<Bytes>& live = planning.liveness.live;
     peak_ = static_cast<std::uint32_t>(std::max_element(live.begin(), live.end()) - live.begin());
     for (const TraceOperation& operation : planning.trace.operations) {
-      is_convolution_.push_back(is_convolution(operation));
+      is_convolution_.push_back(is_convolution(operation, options.convolution));
     }
-    decide(offload);
-    prefetch();
+    decide(options.offload);
+    if (options.prefetch) prefetch();
   }
 
   OverlapLedger take() && { return std::move(ledger_); }
@@ -83,12 +82,13 @@ class Vdnn {
           lacking_[next].clear();
           break;
         }
-        if (is_convolution_[next]) break;
+        if (is_convolution_[next] && !options_.prefetch_past_convolutions) break;
       }
     }
   }
 
   const PlanningCase& planning_;
+  const VdnnOptions& options_;
   OverlapLedger ledger_;
   std::uint32_t n_;
   std::uint32_t peak_ = 0;
@@ -98,9 +98,9 @@ class Vdnn {
 
 }  // namespace
 
-Result<Plan> build_vdnn_plan(const PlanningCase& planning, VdnnOffload offload, std::string_view planner) {
-  const OverlapLedger policy = Vdnn(planning, offload).take();
-  return build_fitting_plan(planning, planner, Pace::overlapped, [&](std::uint64_t bytes) {
+Result<Plan> build_vdnn_plan(const PlanningCase& planning, const VdnnOptions& options, std::string_view planner) {
+  const OverlapLedger policy = Vdnn(planning, options).take();
+  return build_fitting_plan(planning, planner, Pace::overlapped, options.fitting, [&](std::uint64_t bytes) {
     OverlapLedger ledger = policy;
     let_go_until_it_fits(ledger, bytes);
     return stays_of(ledger);

@@ -16,25 +16,18 @@
 namespace swapmm::planning {
 namespace {
 
-/// The parts of the budget that tensors may fill by staying before any copy is hidden. From everything (the fewest
-/// bytes move, and copies have no room to come early) to nothing (who stays is found while hiding copies: the method
-/// as it was first described).
-constexpr double stay_shares[] = {1.0, 0.8, 0.6, 0.4, 0.2, 0.0};
-
 /// The stays of one choice, with less asked for until they pack. True if that is the best plan so far.
-bool try_choice(OverlapLedger& ledger, double stay_share, std::string_view planner, BestPlan& best,
-                OverlapDecision& decision, std::vector<std::vector<Stay>>& tried,
+bool try_choice(OverlapLedger& ledger, double stay_share, const ExcessOverlapOptions& options, std::string_view planner,
+                BestPlan& best, OverlapDecision& decision, std::vector<std::vector<Stay>>& tried,
                 const std::function<bool()>& goes_on) {
   const PlanningCase& planning = ledger.planning;
-  constexpr int attempts = 8;
-  constexpr PackingEffort effort{.ejection_steps = 1000};
   std::uint64_t bytes = planning.budget;
-  for (int attempt = 0; attempt < attempts && goes_on(); ++attempt) {
+  for (int attempt = 0; attempt < options.fitting.attempts && goes_on(); ++attempt) {
     const OverlapChoice choice{.bytes = bytes,
                                .stay_bytes = static_cast<std::uint64_t>(static_cast<double>(bytes) * stay_share)};
-    std::vector<Stay> stays = overlap_stays(ledger, choice);
+    std::vector<Stay> stays = overlap_stays(ledger, choice, options.hiding);
     if (std::find(tried.begin(), tried.end(), stays) != tried.end()) return false;
-    Result<BuiltPlan> built = build_plan(planning, {Pace::overlapped, stays}, planner, effort);
+    Result<BuiltPlan> built = build_plan(planning, {Pace::overlapped, stays}, planner, options.fitting.packing);
     if (!built) return false;
     tried.push_back(std::move(stays));
     if (built->plan) {
@@ -43,17 +36,16 @@ bool try_choice(OverlapLedger& ledger, double stay_share, std::string_view plann
       return true;
     }
     const std::uint64_t asked = bytes;
-    bytes = shrink_to_fit(planning, asked, built->height, attempt);
+    bytes = shrink_to_fit(planning, asked, built->height, attempt, options.fitting);
     if (bytes >= asked) return false;
   }
   return false;
 }
 
 /// Where none of the choices packs: Belady's stays hold no room beside what is used, and so pack more easily.
-void offer_belady(const PlanningCase& planning, std::string_view planner, BestPlan& best) {
-  Result<Plan> plan = build_fitting_plan(planning, planner, Pace::overlapped, [&](std::uint64_t bytes) {
-    return on_demand_stays(planning, Victim::used_furthest_ahead, bytes);
-  });
+void offer_belady(const PlanningCase& planning, const OnDemandOptions& options, std::string_view planner,
+                  BestPlan& best) {
+  Result<Plan> plan = build_on_demand_plan(planning, planner, Pace::overlapped, Victim::used_furthest_ahead, options);
   if (plan) best.offer(*std::move(plan));
 }
 
@@ -71,7 +63,7 @@ void count_stalls(const Simulation& simulation, OverlapLedger& ledger) {
 }  // namespace
 
 Result<Plan> build_excess_overlap_plan(const PlanningCase& planning, std::string_view planner,
-                                       const PlanningOptions& options) {
+                                       const ExcessOverlapOptions& options, const PlanningOptions& limits) {
   Result<Plan> start = build_per_operation_plan(planning, Pace::one_at_a_time, planner);
   if (!start) return start;
   BestPlan best(planning, *std::move(start));
@@ -80,22 +72,23 @@ Result<Plan> build_excess_overlap_plan(const PlanningCase& planning, std::string
   std::vector<std::vector<Stay>> tried;
   OverlapDecision decision;
   const std::function<bool()> goes_on = [&] {
-    return !options.go_on || options.go_on({best.simulation().iteration, best.simulation().compute});
+    return !limits.go_on || limits.go_on({best.simulation().iteration, best.simulation().compute});
   };
   const auto is_without_stall = [&] { return best.simulation().iteration == best.simulation().compute; };
-  constexpr int rounds_that_gain = 4;
-  for (int round = 0; round < rounds_that_gain; ++round) {
+  for (int round = 0; round < options.rounds; ++round) {
     bool is_better = false;
-    for (const double share : stay_shares) {
-      is_better = try_choice(ledger, share, planner, best, decision, tried, goes_on) || is_better;
+    for (const double share : options.stay_shares) {
+      is_better = try_choice(ledger, share, options, planner, best, decision, tried, goes_on) || is_better;
       // With the first share the fewest bytes move: the others have nothing to gain.
-      if (share == stay_shares[0] && is_better && is_without_stall()) break;
+      if (share == options.stay_shares.front() && is_better && is_without_stall()) break;
     }
-    if (round == 0 && !is_better) offer_belady(planning, planner, best);
+    if (round == 0 && !is_better && options.belady_if_nothing_packs) {
+      offer_belady(planning, options.belady, planner, best);
+    }
     if (!is_better || is_without_stall() || !goes_on()) break;
     count_stalls(best.simulation(), ledger);
   }
-  trade_stays(ledger, planner, decision, best, goes_on);
+  trade_stays(ledger, planner, decision, best, goes_on, options.trades, options.hiding);
   return std::move(best).take();
 }
 

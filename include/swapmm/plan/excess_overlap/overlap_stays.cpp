@@ -14,8 +14,12 @@ using std::chrono::nanoseconds;
 
 class OverlapSearch {
  public:
-  OverlapSearch(OverlapLedger& ledger, const OverlapChoice& choice)
-      : ledger_(ledger), planning_(ledger.planning), choice_(choice), n_(ledger.planning.operations) {}
+  OverlapSearch(OverlapLedger& ledger, const OverlapChoice& choice, const HidingOptions& options)
+      : ledger_(ledger),
+        planning_(ledger.planning),
+        choice_(choice),
+        options_(options),
+        n_(ledger.planning.operations) {}
 
   std::vector<Stay> run() {
     for (std::size_t i = 0; i < ledger_.absences.size(); ++i) {
@@ -23,14 +27,13 @@ class OverlapSearch {
     }
     start_from_bundles();
     let_stay(choice_.stay_bytes);
-    constexpr int rounds_that_matter = 6;
-    for (int round = 0; round < rounds_that_matter; ++round) {
+    for (int round = 0; round < options_.rounds; ++round) {
       start_from_bundles();
-      hide_write_backs();
+      if (options_.write_backs) hide_write_backs();
       hide_swap_ins();
       if (!let_stay(choice_.bytes) && !met_itself_) break;
     }
-    start_early();
+    if (options_.early_starts) start_early();
     return stays_of(ledger_);
   }
 
@@ -134,7 +137,7 @@ class OverlapSearch {
       Absence& a = ledger_.absences[*id];
       nanoseconds rest = ledger_.copy_in[index(a.tensor)];
       std::uint32_t slot = a.end;
-      while (rest.count() > 0 && slot > a.leaves && has_room(slot - 1, size(a), choice_.bytes)) {
+      while (options_.swap_ins && rest.count() > 0 && slot > a.leaves && has_room(slot - 1, size(a), choice_.bytes)) {
         --slot;
         nanoseconds& time = left(in_left_, slot);
         const nanoseconds part = std::min(rest, time);
@@ -174,6 +177,7 @@ class OverlapSearch {
   OverlapLedger& ledger_;
   const PlanningCase& planning_;
   const OverlapChoice& choice_;
+  const HidingOptions& options_;
   std::uint32_t n_;
   std::vector<std::uint64_t> taken_;   ///< per operation, bytes
   std::vector<nanoseconds> in_left_;   ///< per operation, time the link is idle
@@ -190,8 +194,8 @@ std::vector<bool> decided_stays(const OverlapLedger& ledger) {
   return stays;
 }
 
-std::vector<Stay> overlap_stays(OverlapLedger& ledger, const OverlapChoice& choice) {
-  return OverlapSearch(ledger, choice).run();
+std::vector<Stay> overlap_stays(OverlapLedger& ledger, const OverlapChoice& choice, const HidingOptions& options) {
+  return OverlapSearch(ledger, choice, options).run();
 }
 
 }  // namespace swapmm::planning

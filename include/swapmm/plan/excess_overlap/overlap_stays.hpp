@@ -4,32 +4,34 @@
 #include <cstdint>
 #include <vector>
 
+#include <swapmm/plan/planner_options.hpp>
 #include <swapmm/plan/problem/overlap_ledger.hpp>
 #include <swapmm/plan/schedule/schedule.hpp>
 
 namespace swapmm::planning {
 
-/// Parameters for one of many schedules.
+/// How one schedule of many is made.
 struct OverlapChoice {
-  std::uint64_t bytes = 0;       ///< most bytes on the device
-  std::uint64_t stay_bytes = 0;  ///< most bytes for tensors that stay over absences; the rest is room for early copies
+  std::uint64_t bytes = 0;       ///< never more than this on the device
+  std::uint64_t stay_bytes = 0;  ///< tensors stay over absences only up to this: the rest is room for early copies
   /// Absences over which tensors stay from the start, by position in the ledger; they fit into `bytes`. Empty: none.
   std::vector<bool> decided{};
-  /// An absence over which the tensor goes out in any case.
+  /// An absence over which its tensor goes out, come what may.
   std::uint32_t goes_out = no_absence;
-  /// The order in which absences are tried for a stay. Empty: OverlapLedger::shortest_first.
+  /// In which order absences are tried for a stay. Empty: OverlapLedger::shortest_first.
   std::vector<std::uint32_t> order{};
 };
 
-/// The absences over which tensors stay, by position in the ledger, and the bytes that the decision was made for.
+/// Over which absences tensors stay, by position in the ledger, and within how many bytes that was decided.
 struct OverlapDecision {
   std::uint64_t bytes = 0;
   std::vector<bool> stays;
 };
 [[nodiscard]] std::vector<bool> decided_stays(const OverlapLedger& ledger);
 
-/// Steps 2 to 5 of the heuristic in docs/planning.md: decides which tensors stay, when the others leave, and which
-/// operations hide their return. Changes only the decisions in `ledger`.
-[[nodiscard]] std::vector<Stay> overlap_stays(OverlapLedger& ledger, const OverlapChoice& choice);
+/// Steps b to e of the heuristic: who stays, who leaves when, and under which operations it comes back. Changes the
+/// decisions in `ledger` only.
+[[nodiscard]] std::vector<Stay> overlap_stays(OverlapLedger& ledger, const OverlapChoice& choice,
+                                              const HidingOptions& options = {});
 
 }  // namespace swapmm::planning

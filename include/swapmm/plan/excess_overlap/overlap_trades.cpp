@@ -26,7 +26,8 @@ struct Outcome {
 
 class Trades {
  public:
-  Trades(OverlapLedger& ledger, std::string_view planner) : ledger_(ledger), planner_(planner) {
+  Trades(OverlapLedger& ledger, std::string_view planner, const TradeOptions& options, const HidingOptions& hiding)
+      : ledger_(ledger), planner_(planner), options_(options), hiding_(hiding) {
     order_.resize(ledger.absences.size());
     std::iota(order_.begin(), order_.end(), 0U);
   }
@@ -34,9 +35,8 @@ class Trades {
   /// Nothing if it does not pack.
   std::optional<Outcome> decide(const OverlapChoice& choice) {
     const PlanningCase& planning = ledger_.planning;
-    std::vector<Stay> stays = overlap_stays(ledger_, choice);
-    constexpr PackingEffort effort{.ejection_steps = 300};
-    Result<BuiltPlan> built = build_plan(planning, {Pace::overlapped, std::move(stays)}, planner_, effort);
+    std::vector<Stay> stays = overlap_stays(ledger_, choice, hiding_);
+    Result<BuiltPlan> built = build_plan(planning, {Pace::overlapped, std::move(stays)}, planner_, options_.packing);
     if (!built || !built->plan) return std::nullopt;
     Outcome outcome{{choice.bytes, decided_stays(ledger_)}, *std::move(built->plan), {}};
     outcome.simulation = simulate(planning.trace, outcome.plan);
@@ -69,6 +69,8 @@ class Trades {
 
   OverlapLedger& ledger_;
   std::string_view planner_;
+  const TradeOptions& options_;
+  const HidingOptions& hiding_;
   std::mt19937_64 random_{1};
   std::vector<std::uint32_t> order_;
 };
@@ -81,15 +83,15 @@ bool nobody_goes_out(const OverlapLedger& ledger) {
 }  // namespace
 
 void trade_stays(OverlapLedger& ledger, std::string_view planner, const OverlapDecision& start, BestPlan& best,
-                 const std::function<bool()>& goes_on) {
+                 const std::function<bool()>& goes_on, const TradeOptions& options, const HidingOptions& hiding) {
   const std::size_t absences = ledger.absences.size();
-  if (absences == 0 || !goes_on()) return;
-  Trades trades(ledger, planner);
+  if (absences == 0 || options.most_tries == 0 || !goes_on()) return;
+  Trades trades(ledger, planner, options, hiding);
   const std::uint64_t bytes = start.bytes == 0 ? ledger.planning.budget : start.bytes;
   std::optional<Outcome> now = trades.decide({.bytes = bytes, .stay_bytes = 0, .decided = start.stays});
   if (!now || nobody_goes_out(ledger)) return;
-  const std::size_t tries = std::clamp<std::size_t>(100'000 / absences, 20, 1500);
-  const std::size_t patience = 4 * absences;  // tries without a gain
+  const std::size_t tries = std::min(std::max(options.work / absences, options.least_tries), options.most_tries);
+  const std::size_t patience = options.patience * absences;  // tries without a gain
   std::size_t last_gain = 0;
   for (std::size_t i = 0; i < tries && i - last_gain <= patience && goes_on(); ++i) {
     std::optional<Outcome> next = trades.trade(now->decision);

@@ -16,6 +16,7 @@ namespace swapmm::planning {
 /// the case, so the search takes tenths of a second. The same case always gives the same plan if `goes_on` answers the
 /// same.
 void trade_stays(OverlapLedger& ledger, std::string_view planner, const OverlapDecision& start, BestPlan& best,
-                 const std::function<bool()>& goes_on);
+                 const std::function<bool()>& goes_on, const TradeOptions& options = {},
+                 const HidingOptions& hiding = {});
 
 }  // namespace swapmm::planning

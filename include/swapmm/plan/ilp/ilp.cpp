@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -13,10 +14,8 @@
 #include <swapmm/plan/ilp/orders.hpp>
 #include <swapmm/plan/ilp/polish.hpp>
 #include <swapmm/plan/ilp/slots.hpp>
-#include <swapmm/plan/planners.hpp>
 #include <swapmm/plan/schedule/absence_stays.hpp>
 #include <swapmm/plan/schedule/best_plan.hpp>
-#include <swapmm/plan/schedule/fit.hpp>
 
 namespace swapmm {
 namespace {
@@ -26,14 +25,13 @@ namespace ilp = planning::ilp;
 using planning::Absence;
 using planning::BestPlan;
 using planning::build_excess_overlap_plan;
-using planning::build_fitting_plan;
+using planning::build_on_demand_plan;
 using planning::build_plan;
 using planning::BuiltPlan;
 using planning::decided_stays;
 using planning::finish_plan;
 using planning::let_go_until_it_fits;
 using planning::make_planning_case;
-using planning::on_demand_stays;
 using planning::overlap_stays;
 using planning::OverlapDecision;
 using planning::OverlapLedger;
@@ -58,11 +56,11 @@ class Search {
   }
 
   IlpResult run() {
-    if (!is_done()) try_slots();
-    if (!is_done() && goes_on() && is_tiny()) try_orders();
+    if (!is_done() && options_.slot_program) try_slots();
+    if (!is_done() && options_.order_program && goes_on() && is_tiny()) try_orders();
     IlpResult result;
     result.plan = std::move(best_).take();
-    finish_plan(planning_, result.plan);
+    finish_plan(planning_, result.plan, options_.bound);
     result.lower_bound = std::max(bound_, result.plan.predicted.lower_bound);
     result.plan.predicted.lower_bound = result.lower_bound;
     const nanoseconds iteration = result.plan.predicted.iteration;
@@ -85,9 +83,9 @@ class Search {
   void raise_bound(nanoseconds bound) { bound_ = std::max(bound_, bound); }
 
   std::uint32_t slots() const {
-    constexpr std::uint32_t most_exact = 48;
     if (options_.slots > 0) return std::min(options_.slots, planning_.operations);
-    return planning_.operations <= most_exact ? planning_.operations : 40;
+    if (planning_.operations <= options_.exact_slots) return planning_.operations;
+    return std::clamp(options_.coarse_slots, 1U, planning_.operations);
   }
 
   void try_slots() {
@@ -108,19 +106,19 @@ class Search {
       if (!relaxed.values.empty()) try_decision(ilp::decide_stays(narrow, ledger_, relaxed.values), decision);
       if (!is_done() && goes_on()) choose(narrow, limits, decision);
     }
-    if (!is_done()) trade_stays(ledger_, name, decision, best_, [&] { return goes_on(); });
+    if (!is_done()) {
+      trade_stays(
+          ledger_, name, decision, best_, [&] { return goes_on(); }, options_.trades, options_.hiding);
+    }
   }
 
-  bool is_tiny() const {
-    constexpr std::size_t few = 14;
-    return ledger_.absences.size() <= few && planning_.operations <= few;
-  }
+  bool is_tiny() const { return ledger_.absences.size() <= options_.tiny && planning_.operations <= options_.tiny; }
 
   void try_orders() {
     const ilp::OrdersModel model = ilp::make_orders_model(ledger_, best_.simulation().iteration);
     ilp::Limits limits;
     limits.go_on = [&](double, double) { return goes_on(); };
-    limits.nodes = 100'000;
+    limits.nodes = options_.order_nodes;
     limits.relative_gap = options_.gap / 10;  // packing takes its part, too
     const ilp::Solution solution = ilp::solve(model.program, limits);
     raise_bound(ilp::iteration_bound(model, solution.bound));
@@ -132,15 +130,16 @@ class Search {
     }
     if (is_done()) return;
     ilp::decide(model, solution.values, false, ledger_);
-    constexpr std::uint32_t tries = 5000;
     ilp::polish(
-        ledger_, name, tries, [&] { return is_done() || !goes_on(); }, best_);
+        ledger_, name, {options_.polish_tries, options_.polish_steps}, [&] { return is_done() || !goes_on(); }, best_);
   }
 
   /// The integer program, and what comes of its decisions.
   ilp::Solution choose(const ilp::SlotModel& model, ilp::Limits limits, OverlapDecision& decision) {
     const auto size = static_cast<double>(model.program.columns.size() + model.program.rows.size());
-    limits.nodes = static_cast<std::uint32_t>(std::clamp(2e6 / size, 20.0, 5000.0));
+    limits.nodes = static_cast<std::uint32_t>(
+        std::min(std::max(options_.node_work / size, static_cast<double>(options_.least_nodes)),
+                 static_cast<double>(options_.most_nodes)));
     limits.relative_gap = std::max(options_.gap / 10, 1e-4);
     ilp::Solution solution = ilp::solve(model.program, limits);
     if (!solution.values.empty()) try_decision(ilp::decide_stays(model, ledger_, solution.values), decision);
@@ -150,16 +149,12 @@ class Search {
   /// Packs and simulates what was decided. Places cost more than bytes, and copies that come early fill what room there
   /// is: so less than the budget is asked for, for who stays and for copies.
   void try_decision(const std::vector<bool>& stays, OverlapDecision& decision) {
-    struct Shares {
-      double staying, all;
-    };
-    constexpr Shares shares[] = {{1, 1}, {1, 0.92}, {1, 0.88}, {0.97, 0.92}, {0.97, 0.88}, {0.94, 0.88}, {0.9, 0.84}};
-    constexpr PackingEffort effort{.ejection_steps = 2000};
-    for (const Shares& share : shares) {
+    for (const IlpShares& share : options_.shares) {
       const std::uint64_t bytes = part_of_budget(share.all);
       const std::vector<bool> decided = fitting(stays, part_of_budget(share.staying));
-      std::vector<Stay> chosen = overlap_stays(ledger_, {.bytes = bytes, .stay_bytes = 0, .decided = decided});
-      Result<BuiltPlan> built = build_plan(planning_, {Pace::overlapped, std::move(chosen)}, name, effort);
+      std::vector<Stay> chosen =
+          overlap_stays(ledger_, {.bytes = bytes, .stay_bytes = 0, .decided = decided}, options_.hiding);
+      Result<BuiltPlan> built = build_plan(planning_, {Pace::overlapped, std::move(chosen)}, name, options_.packing);
       if (!built) return;
       if (!built->plan) continue;
       if (best_.offer(*std::move(built->plan))) decision = {bytes, decided_stays(ledger_)};
@@ -192,29 +187,32 @@ class Search {
   nanoseconds bound_{0};
 };
 
-Result<Plan> make_ilp_plan(const Trace& trace, const Machine& machine, const PlanningOptions& options) {
-  Result<IlpResult> result = plan_by_ilp(trace, machine, {}, options);
-  if (!result) return result.problem();
-  return std::move(result->plan);
-}
-
 }  // namespace
 
 Result<IlpResult> plan_by_ilp(const Trace& trace, const Machine& machine, const IlpOptions& options,
                               const PlanningOptions& limits) {
   const Result<PlanningCase> planning = make_planning_case(trace, machine);
   if (!planning) return planning.problem();
-  Result<Plan> belady = build_fitting_plan(*planning, name, Pace::between_operations, [&](std::uint64_t bytes) {
-    return on_demand_stays(*planning, Victim::used_furthest_ahead, bytes);
-  });
+  Result<Plan> belady =
+      build_on_demand_plan(*planning, name, Pace::between_operations, Victim::used_furthest_ahead, options.belady);
   if (!belady) return belady.problem();
-  Result<Plan> overlapped = build_excess_overlap_plan(*planning, name, {});
-  if (!overlapped) return overlapped.problem();
   BestPlan first(*planning, *std::move(belady));
-  first.offer(*std::move(overlapped));
+  if (options.excess_overlap_first) {
+    Result<Plan> overlapped = build_excess_overlap_plan(*planning, name, options.excess_overlap, {});
+    if (!overlapped) return overlapped.problem();
+    first.offer(*std::move(overlapped));
+  }
   return Search(*planning, options, limits, std::move(first).take()).run();
 }
 
-void provide_ilp() { provide_planner_ilp(make_ilp_plan); }
+NamedPlanner ilp_planner(const IlpOptions& options) {
+  const auto make = [options](const Trace& trace, const Machine& machine,
+                              const PlanningOptions& limits) -> Result<Plan> {
+    Result<IlpResult> result = plan_by_ilp(trace, machine, options, limits);
+    if (!result) return result.problem();
+    return std::move(result->plan);
+  };
+  return {std::string(name), make, "an integer linear program, solved by COIN-OR Cbc"};
+}
 
 }  // namespace swapmm

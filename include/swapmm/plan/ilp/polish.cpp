@@ -15,8 +15,8 @@ namespace {
 
 class Polish {
  public:
-  Polish(OverlapLedger& ledger, std::string_view planner, BestPlan& best)
-      : ledger_(ledger), planner_(planner), best_(best), score_(score()) {}
+  Polish(OverlapLedger& ledger, std::string_view planner, std::uint32_t packing_steps, BestPlan& best)
+      : ledger_(ledger), planner_(planner), packing_steps_(packing_steps), best_(best), score_(score()) {}
 
   void try_change() {
     const std::vector<Absence> absences = ledger_.absences;
@@ -36,7 +36,7 @@ class Polish {
   using Score = std::tuple<std::uint64_t, std::chrono::nanoseconds, Bytes>;
 
   Score score() {
-    constexpr PackingEffort effort{.ejection_steps = 500};
+    const PackingEffort effort{.ejection_steps = packing_steps_};
     Result<BuiltPlan> built = build_plan(ledger_.planning, {Pace::overlapped, stays_of(ledger_)}, planner_, effort);
     if (!built) return {UINT64_MAX, {}, {}};
     if (!built->plan) return {built->height.value, {}, {}};
@@ -66,6 +66,7 @@ class Polish {
 
   OverlapLedger& ledger_;
   std::string_view planner_;
+  std::uint32_t packing_steps_;
   BestPlan& best_;
   std::mt19937_64 random_{1};
   Score score_;
@@ -73,11 +74,11 @@ class Polish {
 
 }  // namespace
 
-void polish(OverlapLedger& ledger, std::string_view planner, std::uint32_t tries, const std::function<bool()>& is_done,
-            BestPlan& best) {
-  if (ledger.absences.empty()) return;
-  Polish search(ledger, planner, best);
-  for (std::uint32_t i = 0; i < tries && !is_done(); ++i) search.try_change();
+void polish(OverlapLedger& ledger, std::string_view planner, const PolishEffort& effort,
+            const std::function<bool()>& is_done, BestPlan& best) {
+  if (ledger.absences.empty() || effort.tries == 0) return;
+  Polish search(ledger, planner, effort.packing_steps, best);
+  for (std::uint32_t i = 0; i < effort.tries && !is_done(); ++i) search.try_change();
 }
 
 }  // namespace swapmm::planning::ilp

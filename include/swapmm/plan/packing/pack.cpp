@@ -33,7 +33,7 @@ std::optional<Problem> too_large_item(const PackingProblem& problem) {
   return std::nullopt;
 }
 
-/// Gives every item bytes of its own if there are enough. Needs no search, for any number of items.
+/// Bytes of its own for every item, where there are enough for that: nothing to search, however many items there are.
 std::optional<Packing> side_by_side(const PackingProblem& problem) {
   const std::uint64_t arena = problem.max_allocation ? problem.max_allocation->value : nowhere;
   Packing packing;
@@ -50,8 +50,8 @@ std::optional<Packing> side_by_side(const PackingProblem& problem) {
   return packing;
 }
 
-/// A problem in two parts: items that are in all slots lie at the bottom (the foundation), and the others are packed
-/// into the rest of the capacity. With arenas there is no foundation, because then neighbours matter.
+/// A problem in two parts: what is there all the time lies at the bottom, and what is left of the capacity is packed.
+/// With arenas nothing lies at the bottom, for then it matters who is beside whom.
 class Foundation {
  public:
   explicit Foundation(const PackingProblem& problem) : problem_(problem) {
@@ -65,8 +65,7 @@ class Foundation {
   [[nodiscard]] std::uint64_t height() const { return height_; }
   [[nodiscard]] const std::vector<std::uint32_t>& others() const { return others_; }
 
-  /// The preferred offsets of the other items, counted from the top of the earlier foundation, which is the lowest of
-  /// them.
+  /// The preferred offsets of the others, from the top of the earlier foundation on: the lowest of them lies there.
   [[nodiscard]] Offsets preferred(std::span<const Bytes> of_items) const {
     std::uint64_t bottom = nowhere;
     for (const std::uint32_t item : others_) {
@@ -110,24 +109,24 @@ class Foundation {
   std::uint64_t height_ = 0;
 };
 
-/// Packs towards `goal`, above the foundation.
+/// Towards `goal`, above the foundation.
 Offsets pack_shape(const Shape& shape, std::uint64_t goal, std::uint64_t load, const PackingEffort& effort,
                    const Offsets& preferred) {
   const bool is_possible = load <= goal;
   if (is_possible && shape.sections == 1 && shape.arena != nowhere) {
     packing::ArenaAnswer answer = packing::pack_arenas(shape, goal);
     if (answer.offsets) return *std::move(answer.offsets);
-    if (answer.is_exact) return packing::pack_greedily(shape, goal);
+    if (answer.is_exact) return packing::pack_greedily(shape, effort, goal);
   }
   packing::Search search(shape, effort);
   Offsets best;
   if (!preferred.empty()) {
-    // A few misplaced items are repaired faster than a greedy order is made, and most items keep their places.
-    best = packing::keep_preferred(shape, goal, preferred);
+    // A little out of place is put right faster than a greedy order is made, and leaves most where it was.
+    best = packing::keep_preferred(shape, effort, goal, preferred);
     if (is_possible && !best.empty()) best = search.lower(std::move(best), goal);
     if (!best.empty() && shape.height(best) <= goal) return best;
   }
-  Offsets greedy = packing::pack_greedily(shape, goal);
+  Offsets greedy = packing::pack_greedily(shape, effort, goal);
   if (best.empty() || shape.height(greedy) < shape.height(best)) best = std::move(greedy);
   if (!is_possible || shape.height(best) <= goal) return best;
   if (effort.keep_most) return packing::pack_most(shape, effort, goal, preferred);
@@ -182,7 +181,7 @@ Result<Packing> pack_towards(const PackingProblem& problem, PackingEffort effort
   const Shape shape(problem, foundation.others());
   const std::uint64_t load = packing_load(problem).value - foundation.height();
   const std::uint64_t capacity = problem.capacity.value - problem.capacity.value % problem.alignment.value;
-  // If the items cannot fit above the foundation, they are packed as low as the load allows.
+  // What does not even fit above the foundation is packed as low as the load lets it.
   const std::uint64_t goal = capacity >= foundation.height() ? capacity - foundation.height() : 0;
   const Offsets wanted = preferred.empty() ? Offsets{} : foundation.preferred(preferred);
   return foundation.packing(shape, pack_shape(shape, goal, load, effort, wanted));

@@ -2,8 +2,10 @@
 #include <swapmm/plan/packing/search.hpp>
 
 #include <algorithm>
+#include <iterator>
 #include <limits>
 #include <numeric>
+#include <span>
 #include <tuple>
 #include <utility>
 #include <vector>
@@ -21,13 +23,13 @@ struct Greedy {
   Order order;
   Board::Fit fit;
 };
-/// The fastest order first: items with long lifetimes lie at the bottom, and ranges merge into few.
+/// The fastest first: who stays long lies at the bottom, and places melt into few.
 constexpr Greedy greedies[] = {{Order::length, Board::Fit::best},
                                {Order::area, Board::Fit::best},
                                {Order::size, Board::Fit::first},
                                {Order::start, Board::Fit::best}};
 
-/// Limit on the places that the greedy orders after the first may examine, to keep them close to n log n.
+/// Places that the greedy orders after the first may look at, so that they stay close to n log n.
 std::uint64_t most_looks(const Shape& shape) { return 2'000'000 + std::uint64_t{100} * shape.size(); }
 
 std::vector<std::uint32_t> sorted(const Shape& shape, Order order) {
@@ -37,7 +39,7 @@ std::vector<std::uint32_t> sorted(const Shape& shape, Order order) {
   for (const Shape::Item& item : shape.items) {
     const auto size = static_cast<double>(item.size);
     const double count = item.count;
-    // Items that are in all slots come first in every order: they affect all others, so they are best at one end.
+    // What is there all the time goes first in every order: it is in everybody's way, so best at one end.
     const int always = item.count == shape.sections ? 0 : 1;
     switch (order) {
       case Order::area: keys.emplace_back(always, -size * count, -size); break;
@@ -53,23 +55,18 @@ std::vector<std::uint32_t> sorted(const Shape& shape, Order order) {
   return ids;
 }
 
-/// Largest number of items for backtracking, which keeps lists of neighbours and is too slow for more.
-constexpr std::uint32_t most_items_to_backtrack = 512;
-/// Placements of the backtracking per placement of the ejection search, on the way and at the goal.
+/// Placements of the backtracking for one of the ejection, on the way and at the goal.
 constexpr std::uint64_t placements_on_the_way = 4;
 constexpr std::uint64_t placements_at_goal = 32;
 /// Of a step of placing all items in an order, in terms of Budget::spend().
 constexpr std::uint64_t most_work = 1000;
 
-/// With more items than this, all orders except Skyline's would take too long.
-constexpr std::uint32_t many_items = 6000;
-
 }  // namespace
 
-Offsets pack_greedily(const Shape& shape, std::uint64_t capacity) {
+Offsets pack_greedily(const Shape& shape, const PackingEffort& effort, std::uint64_t capacity) {
   Offsets best = Skyline(shape).pack(urgent_by_length(shape));
   std::uint64_t best_height = shape.height(best);
-  if (best_height <= capacity || shape.size() > many_items) return best;
+  if (best_height <= capacity || shape.size() > effort.many_items || !effort.greedy_orders) return best;
   Board board(shape);
   for (const Greedy& greedy : greedies) {
     board.clear();
@@ -89,7 +86,8 @@ Offsets pack_greedily(const Shape& shape, std::uint64_t capacity) {
   return best;
 }
 
-Offsets keep_preferred(const Shape& shape, std::uint64_t capacity, const Offsets& preferred) {
+Offsets keep_preferred(const Shape& shape, const PackingEffort& effort, std::uint64_t capacity,
+                       const Offsets& preferred) {
   Board board(shape);
   Offsets offsets(shape.size(), nowhere);
   const std::vector<std::uint32_t> order = sorted(shape, Order::length);
@@ -102,9 +100,9 @@ Offsets keep_preferred(const Shape& shape, std::uint64_t capacity, const Offsets
     offsets[item] = size == 0 ? 0 : offset;
     board.place(item, offset);
   }
-  // Very many new places would take long, and would be no better than those of a fast order.
+  // Very many new places would take long, and be no better than those of an order that is fast.
   const auto without_place = std::count(offsets.begin(), offsets.end(), nowhere);
-  if (shape.size() > many_items && without_place > shape.size() / 8) return {};
+  if (shape.size() > effort.many_items && without_place > shape.size() / 8) return {};
   for (const std::uint32_t item : order) {
     if (offsets[item] != nowhere) continue;
     offsets[item] = board.fit(item, Board::Fit::best);
@@ -115,28 +113,33 @@ Offsets keep_preferred(const Shape& shape, std::uint64_t capacity, const Offsets
 
 namespace {
 
-/// Rounds of Blame within the rest of the effort. Returns true if all items have a place.
+/// Rounds of Blame, within what is left of the effort. True when all have a place.
 class BlameRounds {
  public:
   BlameRounds(const Shape& shape, const PackingEffort& effort, std::uint64_t goal)
-      : blame_(shape, goal), budget_(effort), steps_(effort.ejection_steps), items_(shape.size()) {}
+      : blame_(shape, goal),
+        budget_(effort),
+        steps_(effort.squeaky_wheel ? effort.ejection_steps : 0),
+        items_(shape.size()),
+        has_many_items_(shape.size() > effort.many_items) {}
 
-  /// Starts from an order, and uses a part of the steps.
+  /// From an order, for a part of the steps.
   bool first_fit(std::vector<double> urgency, double part) { return run(&Blame::round, std::move(urgency), part, 16); }
   bool skyline(std::vector<double> urgency, double part) {
     return run(&Blame::round_by_skyline, std::move(urgency), part, 128);
   }
   [[nodiscard]] Blame& blame() { return blame_; }
+  [[nodiscard]] bool has_many_items() const { return has_many_items_; }
 
  private:
-  /// Number of items per step in a round.
+  /// A round takes a step for so many items.
   bool run(bool (Blame::*round)(), std::vector<double> urgency, double part, std::uint64_t items_of_step) {
     const std::uint64_t steps_of_round = items_ / items_of_step + 1;
     const std::uint64_t most = steps_ / steps_of_round + 1;
     const auto rounds = static_cast<std::uint64_t>(static_cast<double>(most) * part);
     blame_.begin(std::move(urgency));
     for (std::uint64_t i = 0; !has_offsets_ || (i < rounds && !budget_.is_spent()); ++i) {
-      has_offsets_ = true;  // at least one round
+      has_offsets_ = true;  // one round, however little is asked
       if ((blame_.*round)()) return true;
       for (std::uint64_t step = 0; step < steps_of_round && !budget_.is_spent(); ++step) budget_.spend(most_work);
     }
@@ -147,12 +150,13 @@ class BlameRounds {
   Budget budget_;
   std::uint64_t steps_;
   std::uint64_t items_;
+  bool has_many_items_;
   bool has_offsets_ = false;
 };
 
-bool place_all(BlameRounds& rounds, const Shape& shape, const Offsets& preferred) {
+bool place_all(BlameRounds& rounds, const Offsets& preferred) {
   Blame& blame = rounds.blame();
-  if (shape.size() > many_items) {
+  if (rounds.has_many_items()) {
     return rounds.skyline(blame.by_length(), 0.5) ||
            rounds.skyline(preferred.empty() ? blame.by_room() : blame.by_place(preferred), 0.5);
   }
@@ -166,11 +170,11 @@ bool place_all(BlameRounds& rounds, const Shape& shape, const Offsets& preferred
 
 Offsets pack_most(const Shape& shape, const PackingEffort& effort, std::uint64_t goal, const Offsets& preferred) {
   BlameRounds rounds(shape, effort, goal);
-  const bool fits = place_all(rounds, shape, preferred);
+  const bool fits = place_all(rounds, preferred);
   const Blame& blame = rounds.blame();
-  if (fits) return blame.best();
+  if (fits || !effort.ejection) return blame.best();
 
-  // Ejection moves the few items that are left over.
+  // Ejection moves the few that are left over.
   PackingEffort rest = effort;
   rest.ejection_steps = effort.ejection_steps / 4;
   Budget ejection_budget(rest);
@@ -180,10 +184,11 @@ Offsets pack_most(const Shape& shape, const PackingEffort& effort, std::uint64_t
 }
 
 Search::Answer Search::backtrack(std::uint64_t capacity, std::uint64_t steps) {
-  if (shape_.size() > most_items_to_backtrack) return Answer::unknown;
-  if (!canonical_) canonical_.emplace(shape_);
+  if (!can_backtrack()) return Answer::unknown;
+  if (!canonical_) canonical_.emplace(shape_, effort_);
   using Order = Canonical::Order;
-  for (const Order order : {Order::sections_area_total, Order::total_area_sections, Order::total_sections_area}) {
+  constexpr Order orders[] = {Order::sections_area_total, Order::total_area_sections, Order::total_sections_area};
+  for (const Order order : std::span(orders).first(std::clamp<std::size_t>(effort_.orders, 1, std::size(orders)))) {
     const Canonical::Answer answer = canonical_->run(capacity, order, steps, budget_);
     if (answer == Canonical::Answer::fits_not) return Answer::fits_not;
     if (answer != Canonical::Answer::fits) continue;
@@ -194,21 +199,24 @@ Search::Answer Search::backtrack(std::uint64_t capacity, std::uint64_t steps) {
 }
 
 Search::Answer Search::attempt(const Offsets& start, std::uint64_t capacity, std::uint64_t steps) {
-  if (!ejection_) ejection_.emplace(shape_);
-  if (ejection_->run(start, capacity, steps, budget_)) {
-    found_ = ejection_->offsets();
-    return Answer::fits;
+  if (effort_.ejection) {
+    if (!ejection_) ejection_.emplace(shape_);
+    if (ejection_->run(start, capacity, steps, budget_)) {
+      found_ = ejection_->offsets();
+      return Answer::fits;
+    }
   }
   return backtrack(capacity, steps * placements_on_the_way);
 }
 
 Offsets Search::lower(Offsets start, std::uint64_t goal) {
+  if (!effort_.ejection && !can_backtrack()) return start;
   goal = (goal + shape_.alignment - 1) / shape_.alignment * shape_.alignment;
   std::uint64_t height = shape_.height(start);
-  std::uint64_t low = goal;  // lower goals were just tried, or are not required
+  std::uint64_t low = goal;  // what is below it was just tried, or is not asked for
   std::uint64_t steps = std::max<std::uint64_t>(shape_.size() / 4, 100);
   while (height > goal && !budget_.is_spent()) {
-    // Halfway, unless this is already close to the goal.
+    // Halfway, unless that is close to the goal already.
     std::uint64_t target = low + (height - low) / 2 / shape_.alignment * shape_.alignment;
     if (low == goal && target - goal < goal / 400) target = goal;
     target = std::min(target, height - shape_.alignment);

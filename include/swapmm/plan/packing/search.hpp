@@ -12,33 +12,36 @@
 
 namespace swapmm::planning::packing {
 
-/// The lowest packing of the greedy orders. Ends with the first one that fits into `capacity`.
-[[nodiscard]] Offsets pack_greedily(const Shape& shape, std::uint64_t capacity);
+/// The lowest of the greedy orders; ends with the first that fits in `capacity`.
+[[nodiscard]] Offsets pack_greedily(const Shape& shape, const PackingEffort& effort, std::uint64_t capacity);
 
-/// Items keep their preferred offset (`nowhere`: none) if possible, those with the longest lifetime first; the others
-/// go to the best gaps. Empty if very many items would have to.
-[[nodiscard]] Offsets keep_preferred(const Shape& shape, std::uint64_t capacity, const Offsets& preferred);
+/// Items keep the preferred offset (`nowhere`: none) where they can, those that stay longest in the first place;
+/// the others go to the best gaps. Empty where very many items would have to.
+[[nodiscard]] Offsets keep_preferred(const Shape& shape, const PackingEffort& effort, std::uint64_t capacity,
+                                     const Offsets& preferred);
 
-/// Places as many items as possible within `goal`; the others have `nowhere`. Uses Blame, and ejection for the rest.
-/// Starts from the order of `preferred`, the places in a similar problem, unless it is empty.
+/// Within `goal`, as many of the items as can be; the others have `nowhere`. By Blame, and ejection for the rest. From
+/// the order of `preferred`, the places in a similar problem, unless it is empty.
 [[nodiscard]] Offsets pack_most(const Shape& shape, const PackingEffort& effort, std::uint64_t goal,
                                 const Offsets& preferred);
 
-/// Lowers a packing step by step, by ejection, and by backtracking if there are few enough items.
+/// Lowers a packing, step by step: ejection, and backtracking where there are few enough items for it.
 class Search {
  public:
-  Search(const Shape& shape, const PackingEffort& effort) : shape_(shape), budget_(effort) {}
+  Search(const Shape& shape, const PackingEffort& effort) : shape_(shape), effort_(effort), budget_(effort) {}
 
-  /// Starts from `start` and lowers it towards `goal`, which must not be below the load of a section. Ends if the goal
-  /// is reached, the effort is spent, or it is proven that nothing lower is possible.
+  /// From `start` towards `goal`, which is not below what is needed in one section. Ends when it is reached or the
+  /// effort is spent, or where there is proof that nothing lower is possible.
   [[nodiscard]] Offsets lower(Offsets start, std::uint64_t goal);
 
  private:
   enum class Answer : std::uint8_t { fits, fits_not, unknown };
   Answer attempt(const Offsets& start, std::uint64_t capacity, std::uint64_t steps);
   Answer backtrack(std::uint64_t capacity, std::uint64_t steps);
+  [[nodiscard]] bool can_backtrack() const { return effort_.backtracking && shape_.size() <= effort_.most_items; }
 
   const Shape& shape_;
+  const PackingEffort& effort_;
   Budget budget_;
   std::optional<Ejection> ejection_;
   std::optional<Canonical> canonical_;

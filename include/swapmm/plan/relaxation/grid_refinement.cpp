@@ -122,11 +122,11 @@ class Refiner {
     for (std::uint32_t i = 0; i < model.operations; ++i) before_[i + 1] = before_[i] + model.duration[i];
   }
 
-  GridCuts refine(std::size_t overruns, std::size_t full_groups) {
-    cut_overrun_rows();
-    cut_overrun_links(overruns);
-    cut_full_groups(full_groups);
-    cut_where_prices_change();
+  GridCuts refine(const BoundEffort& effort) {
+    if (effort.cuts_overrun_room) cut_overrun_rows();
+    if (effort.overrun_links > 0) cut_overrun_links(effort.overrun_links);
+    if (effort.full_groups > 0) cut_full_groups(effort.full_groups);
+    if (effort.cuts_changing_prices) cut_where_prices_change();
     std::vector<std::uint32_t>& cuts = cuts_.operations;
     std::sort(cuts.begin(), cuts.end());
     cuts.erase(std::unique(cuts.begin(), cuts.end()), cuts.end());
@@ -258,8 +258,8 @@ PartsAway parts_away(const SwapModel& model, const SolvedGrid& solved) {
   return parts;
 }
 
-GridCuts refine(const SwapModel& model, const SolvedGrid& solved, const RefinementLimits& limits) {
-  return Refiner(model, solved).refine(limits.overruns, limits.full_groups);
+GridCuts refine(const SwapModel& model, const SolvedGrid& solved, const BoundEffort& effort) {
+  return Refiner(model, solved).refine(effort);
 }
 
 }  // namespace swapmm::planning::relaxation

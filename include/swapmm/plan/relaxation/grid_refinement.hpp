@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <cstddef>
 #include <vector>
 
+#include <swapmm/plan/bound.hpp>
 #include <swapmm/plan/relaxation/coarse_program.hpp>
 #include <swapmm/plan/relaxation/solver/interior_point.hpp>
 #include <swapmm/plan/relaxation/swap_grid.hpp>
@@ -11,7 +11,7 @@
 
 namespace swapmm::planning::relaxation {
 
-/// A grid, its program, and the solution.
+/// A grid, its program, and what solves that.
 struct SolvedGrid {
   ProgramUnits units;
   GridCuts cuts;
@@ -20,21 +20,16 @@ struct SolvedGrid {
   ProgramSolution solution;
 };
 
-/// For each window in a block, the part of it that is off the device: 0 to 1.
+/// Per member of a block, by its window, the part of it that is off the device somewhere: 0 to 1.
 struct PartsAway {
   std::vector<double> clean;
   std::vector<double> dirty;
 };
 [[nodiscard]] PartsAway parts_away(const SwapModel& model, const SolvedGrid& solved);
 
-struct RefinementLimits {
-  std::size_t overruns = 3;  ///< number of groups cut because their copies have less time than the group; worst first
-  std::size_t full_groups = 2;  ///< number of groups with full links that are halved; longest first
-};
-
-/// Returns the present cuts and new ones where a finer grid would improve the bound: where prices change, around
-/// operations whose room has a price or is exceeded inside a group, where copies are due or begin inside a group, and
-/// through groups whose links are full.
-[[nodiscard]] GridCuts refine(const SwapModel& model, const SolvedGrid& solved, const RefinementLimits& limits = {});
+/// Cuts, those there are included, where a finer grid would tell more: where prices change, around operations whose
+/// room has a price or is overrun inside a group, where copies are due or begin inside a group, and through groups
+/// whose links are full; as far as `effort` says.
+[[nodiscard]] GridCuts refine(const SwapModel& model, const SolvedGrid& solved, const BoundEffort& effort);
 
 }  // namespace swapmm::planning::relaxation

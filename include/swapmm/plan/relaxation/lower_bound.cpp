@@ -17,18 +17,14 @@ namespace swapmm::planning {
 namespace relaxation {
 namespace {
 
-/// Traces up to this size have a grid of all their parts.
-constexpr std::uint32_t exact_operations = 24;
-constexpr std::size_t first_groups = 16;
-constexpr std::size_t classes = 12;
-/// Above this number, a further class would cost more than it improves.
-constexpr std::uint32_t operations_for_many_classes = 20'000;
-constexpr std::size_t few_classes = 3;
-constexpr std::size_t exact_classes = 200;
-
-std::size_t count_classes(std::uint32_t operations) {
-  if (operations <= exact_operations) return exact_classes;
-  return operations <= operations_for_many_classes ? classes : few_classes;
+std::size_t count_classes(std::uint32_t operations, const BoundEffort& effort) {
+  std::size_t classes = effort.classes;
+  if (operations <= effort.exact_operations) {
+    classes = effort.exact_classes;
+  } else if (operations > effort.long_trace) {
+    classes = effort.classes_of_long_traces;  // a further class would cost more than it improves
+  }
+  return std::max<std::size_t>(classes, 1);
 }
 
 class Relaxation {
@@ -36,13 +32,13 @@ class Relaxation {
   Relaxation(const SwapModel& model, const BoundEffort& effort)
       : model_(model),
         effort_(effort),
-        is_exact_(model.operations <= exact_operations),
+        is_exact_(model.operations <= effort.exact_operations),
         units_(find_units(model)),
-        pricing_(model, count_classes(model.operations)),
+        pricing_(model, count_classes(model.operations, effort)),
         paying_(first_paying_windows(model)) {}
 
   void run(const std::function<bool()>& go_on) {
-    cuts_ = first_cuts(model_, std::min(first_groups, effort_.groups));
+    cuts_ = first_cuts(model_, std::min(effort_.first_groups, effort_.groups), effort_.input_stalls);
     std::size_t without_gain = 0;
     for (std::size_t round = 0; round < effort_.rounds; ++round) {
       if (round > 0 && go_on && !go_on()) return;
@@ -52,12 +48,11 @@ class Relaxation {
       Response response = respond(*solved);
       const bool is_same_program = !choose_paying(response) && is_exact_;
       const bool is_last = is_same_program || (!is_exact_ && solved->grid.groups.size() >= effort_.groups);
-      GridCuts finer = is_exact_ || is_last ? cuts_ : refine(model_, *solved);
+      GridCuts finer = is_exact_ || is_last ? cuts_ : refine(model_, *solved, effort_);
       if (!(response.bound > before)) {
         ++without_gain;
       } else {
-        constexpr double worth_it = 1e-5;
-        without_gain = response.bound > before + worth_it * std::abs(before) ? 0 : without_gain + 1;
+        without_gain = response.bound > before + effort_.least_gain * std::abs(before) ? 0 : without_gain + 1;
         best_ = std::move(response);
         best_grid_ = std::move(solved);
       }
@@ -81,7 +76,7 @@ class Relaxation {
       solved.program = make_grid_program(model_, solved.grid, units_, paying_);
       if (solved.program.program.options > effort_.options && !is_exact_) {
         if (!is_first || cuts_.operations.size() < 2) return std::nullopt;
-        cuts_ = first_cuts(model_, cuts_.operations.size() / 2);
+        cuts_ = first_cuts(model_, cuts_.operations.size() / 2, effort_.input_stalls);
         continue;
       }
       InteriorPointLimits limits;
@@ -119,9 +114,8 @@ class Relaxation {
 
   void give_spare_to_busier_link(SwapPrices prices, const std::vector<double>& spare, const SolvedGrid& solved,
                                  Response& response) {
-    constexpr int rounds = 2;
     constexpr double matters = 1e-9;
-    for (int round = 0; round < rounds; ++round) {
+    for (int round = 0; round < effort_.stall_rounds; ++round) {
       bool changed = false;
       for (std::uint32_t part = 1; part < model_.parts(); part += 2) {
         if (spare[part] <= matters || response.in[part] == response.out[part]) continue;
@@ -204,10 +198,8 @@ RelaxedSwaps without_copies(const Trace& trace, const SwapModel& model, std::siz
 }  // namespace
 }  // namespace relaxation
 
-BoundEffort bound_effort_for(const PlanningCase& planning) {
-  constexpr std::uint32_t long_trace = 20'000;
-  if (planning.operations <= long_trace) return {};
-  return {.groups = 24, .options = 30'000, .rounds = 2};
+const BoundEffort& bound_effort_for(const PlanningCase& planning, const BoundOptions& options) {
+  return planning.operations <= options.long_trace ? options.usual : options.long_traces;
 }
 
 RelaxedSwaps relax_swaps(const PlanningCase& planning, const OverlapLedger& ledger, const BoundEffort& effort,

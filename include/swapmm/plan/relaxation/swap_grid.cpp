@@ -54,7 +54,7 @@ SwapGrid make_coarse_grid(const SwapModel& model, const GridCuts& cuts) {
 namespace {
 
 /// The stalls after which the most bytes of inputs arrive; these cannot arrive earlier.
-std::vector<std::uint32_t> stalls_before_inputs(const SwapModel& model) {
+std::vector<std::uint32_t> stalls_before_inputs(const SwapModel& model, std::size_t most) {
   std::map<std::uint32_t, double> copies;
   for (const Window& window : model.clean) {
     if (window.is_arrival) copies[((window.first_boundary - 1) % model.parts()) / 2] += window.copy_in;
@@ -63,7 +63,6 @@ std::vector<std::uint32_t> stalls_before_inputs(const SwapModel& model) {
   longest.reserve(copies.size());
   for (const auto& [operation, time] : copies) longest.emplace_back(-time, operation);
   std::sort(longest.begin(), longest.end());
-  constexpr std::size_t most = 8;
   longest.resize(std::min(longest.size(), most));
   std::vector<std::uint32_t> stalls;
   stalls.reserve(longest.size());
@@ -74,9 +73,9 @@ std::vector<std::uint32_t> stalls_before_inputs(const SwapModel& model) {
 
 }  // namespace
 
-GridCuts first_cuts(const SwapModel& model, std::size_t groups) {
+GridCuts first_cuts(const SwapModel& model, std::size_t groups, std::size_t stalls) {
   GridCuts cuts;
-  cuts.stalls = stalls_before_inputs(model);
+  cuts.stalls = stalls_before_inputs(model, stalls);
   const double compute = std::max(model.compute, 1.0);
   double before = 0;
   double next = 0;

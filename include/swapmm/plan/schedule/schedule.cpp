@@ -45,7 +45,7 @@ Problem bundle_does_not_pack(const PlanningCase& planning, std::uint32_t operati
   return {message};
 }
 
-/// Packs stays of one operation each, by ascending start, bundle by bundle, because bundles do not affect each other.
+/// Stays of one operation each, by ascending start: bundle by bundle, since none is in another's way.
 Result<Packing> pack_bundles(const PlanningCase& planning, const std::vector<Stay>& stays) {
   PackingProblem problem = packing_problem(planning);
   problem.slots = 1;
@@ -79,7 +79,7 @@ bool are_single_bundles(const std::vector<Stay>& stays) {
          std::is_sorted(stays.begin(), stays.end(), [](const Stay& a, const Stay& b) { return a.start < b.start; });
 }
 
-/// Computes the facts of all stays from the trace.
+/// What follows from the trace for all stays.
 struct Facts {
   std::vector<StayFacts> of_stays;
   std::vector<WriteBack> write_backs;
@@ -107,6 +107,16 @@ Plan write_plan(const PlanningCase& planning, const Schedule& schedule, const Fa
             [](const Resident& a, const Resident& b) { return a.tensor < b.tensor; });
   plan.commands = write_commands({planning, schedule, facts.of_stays, facts.write_backs, offsets});
   return plan;
+}
+
+void predict(const PlanningCase& planning, Plan& plan) {
+  plan.trace_digest = digest(planning.trace);
+  const Simulation simulation = simulate(planning.trace, plan);
+  plan.predicted.iteration = simulation.iteration;
+  plan.predicted.compute = simulation.compute;
+  plan.predicted.h2d = simulation.h2d;
+  plan.predicted.d2h = simulation.d2h;
+  plan.predicted.peak = simulation.peak;
 }
 
 }  // namespace
@@ -149,22 +159,23 @@ Plan build_placed_plan(const PlanningCase& planning, const Schedule& schedule, s
 Result<Plan> build_per_operation_plan(const PlanningCase& planning, Pace pace, std::string_view planner) {
   Result<BuiltPlan> built = build_plan(planning, {pace, single_use_stays(planning)}, planner);
   if (!built) return built.problem();
-  return *std::move(built->plan);  // a bundle that does not pack is a Problem
+  return *std::move(built->plan);  // bundles that do not pack are a Problem
 }
 
-void finish_plan(const PlanningCase& planning, Plan& plan, std::optional<std::chrono::nanoseconds> lower_bound) {
-  plan.trace_digest = digest(planning.trace);
-  const Simulation simulation = simulate(planning.trace, plan);
-  plan.predicted.iteration = simulation.iteration;
-  plan.predicted.compute = simulation.compute;
-  // A plan without stalls is optimal, so no lower bound must be computed.
-  if (simulation.iteration == simulation.compute) lower_bound = simulation.compute;
-  if (!lower_bound)
-    lower_bound = relax_swaps(planning, OverlapLedger(planning), bound_effort_for(planning)).lower_bound;
-  plan.predicted.lower_bound = *lower_bound;
-  plan.predicted.h2d = simulation.h2d;
-  plan.predicted.d2h = simulation.d2h;
-  plan.predicted.peak = simulation.peak;
+void finish_plan(const PlanningCase& planning, Plan& plan, const BoundOptions& bound) {
+  predict(planning, plan);
+  const Prediction& predicted = plan.predicted;
+  const BoundEffort& effort = bound_effort_for(planning, bound);
+  // What computes without a stall needs no proof that nothing is faster.
+  const bool needs_proof = predicted.iteration != predicted.compute && effort.rounds > 0;
+  plan.predicted.lower_bound =
+      needs_proof ? relax_swaps(planning, OverlapLedger(planning), effort).lower_bound : predicted.compute;
+}
+
+void finish_plan(const PlanningCase& planning, Plan& plan, std::chrono::nanoseconds lower_bound) {
+  predict(planning, plan);
+  const Prediction& predicted = plan.predicted;
+  plan.predicted.lower_bound = predicted.iteration == predicted.compute ? predicted.compute : lower_bound;
 }
 
 }  // namespace swapmm::planning

@@ -29,12 +29,12 @@ Machine with_slower_links(Machine machine, double part) {
 class SparedLinks {
  public:
   /// Plans up to `fast_enough` are as fast. `go_on`: whether there is time.
-  SparedLinks(const PlanningCase& planning, std::chrono::nanoseconds fast_enough, BestPlan& best,
-              std::function<bool()> go_on)
-      : planning_(planning), fast_enough_(fast_enough), best_(best), go_on_(std::move(go_on)) {}
+  SparedLinks(const PlanningCase& planning, const BestOptions& options, std::chrono::nanoseconds fast_enough,
+              BestPlan& best, std::function<bool()> go_on)
+      : planning_(planning), options_(options), fast_enough_(fast_enough), best_(best), go_on_(std::move(go_on)) {}
 
   void run() {
-    for (const double part : {0.8, 0.5}) {
+    for (const double part : options_.spared_links.parts) {
       const Machine slower = with_slower_links(planning_.machine, part);
       if (!go_on_() || !check_machine(slower)) return;
       offer_for(slower);
@@ -51,9 +51,9 @@ class SparedLinks {
     BestPlan best_of_slower(*slower_case, std::move(start));
     const Simulation before = best_of_slower.simulation();
     if (before.iteration <= before.compute) return;
-    PlanningOptions options;  // whoever asks how far the search is wants to hear of the machine itself
-    options.go_on = [this](const PlanningProgress&) { return go_on_(); };
-    BestSearch(*slower_case, options, best_of_slower, go_on_).run({}, 1);
+    PlanningOptions limits;  // whoever asks how far the search is wants to hear of the machine itself
+    limits.go_on = [this](const PlanningProgress&) { return go_on_(); };
+    BestSearch(*slower_case, options_, limits, best_of_slower, go_on_).run({}, 1);
     if (best_of_slower.simulation().iteration == before.iteration) return;
     Plan found = std::move(best_of_slower).take();
     found.machine = planning_.machine;
@@ -72,34 +72,35 @@ class SparedLinks {
   }
 
   const PlanningCase& planning_;
+  const BestOptions& options_;
   std::chrono::nanoseconds fast_enough_;
   BestPlan& best_;
   std::function<bool()> go_on_;
   std::vector<Machine> spared_;
 };
 
-void spare_links(const PlanningCase& planning, const PlanningOptions& options, const BestSearch& search,
-                 BestPlan& best) {
+void spare_links(const PlanningCase& planning, const BestOptions& options, const PlanningOptions& limits,
+                 const BestSearch& search, BestPlan& best) {
   if (!search.is_near_bound() || search.takes_long()) return;
   const std::chrono::nanoseconds reached = best.simulation().iteration;
   const PlanningProgress progress{reached, search.lower_bound()};
   const bool is_optimal = reached <= search.lower_bound();  // and stays so
-  SparedLinks(planning, is_optimal ? reached : search.near_bound(), best, [&] {
-    return !options.go_on || options.go_on(progress);
+  SparedLinks(planning, options, is_optimal ? reached : search.near_bound(), best, [&] {
+    return !limits.go_on || limits.go_on(progress);
   }).run();
 }
 
 }  // namespace
 
-Result<ProvenPlan> build_best_plan(const PlanningCase& planning, const PlanningOptions& options,
-                                   std::span<const NamedPlanner> others) {
+Result<ProvenPlan> build_best_plan(const PlanningCase& planning, const BestOptions& options,
+                                   const PlanningOptions& limits, std::span<const NamedPlanner> others) {
   Result<Plan> first = build_per_operation_plan(planning, Pace::one_at_a_time, "best");
   if (!first) return first.problem();
   BestPlan best(planning, *std::move(first));
-  BestSearch search(planning, options, best);
-  search.run(others, options.go_on ? std::optional<int>{} : search.rounds_without_clock());
+  BestSearch search(planning, options, limits, best);
+  search.run(others, limits.go_on ? std::optional<int>{} : search.rounds_without_clock());
   if (!search.is_near_bound()) search.offer_belady();
-  spare_links(planning, options, search, best);
+  spare_links(planning, options, limits, search, best);
   return ProvenPlan{std::move(best).take(), search.lower_bound()};
 }
 

@@ -7,59 +7,67 @@
 
 #include <swapmm/plan/baselines/on_demand.hpp>
 #include <swapmm/plan/schedule/absence_stays.hpp>
-#include <swapmm/plan/schedule/fit.hpp>
 #include <swapmm/plan/search/timing/range_load.hpp>
 
 namespace swapmm::planning {
 
-BestSearch::BestSearch(const PlanningCase& planning, const PlanningOptions& options, BestPlan& best,
-                       const std::function<bool()>& go_on_relaxing)
+BestSearch::BestSearch(const PlanningCase& planning, const BestOptions& options, const PlanningOptions& limits,
+                       BestPlan& best, const std::function<bool()>& go_on_relaxing)
     : planning_(planning),
       options_(options),
+      limits_(limits),
       best_(best),
       ledger_(planning),
-      relaxed_(relax_swaps(planning, ledger_, bound_effort_for(planning), go_on_relaxing)),
+      relaxed_(relax_swaps(planning, ledger_, bound_effort_for(planning, options.bound), go_on_relaxing)),
       timing_(ledger_),
-      search_(timing_, relaxed_),
-      place_search_(ledger_, timing_, best_) {}
+      search_(timing_, relaxed_, options.rounding, options.annealing),
+      place_search_(ledger_, timing_, best_, options.places) {}
 
 void BestSearch::run(std::span<const NamedPlanner> others, std::optional<int> most_rounds) {
   search(others, most_rounds);
   // At the end, and out of time too: some milliseconds for a thousand operations, a tenth of a second at most.
-  const std::size_t tries = std::clamp<std::size_t>(100'000 / std::max<std::size_t>(work(), 1), 1, 31);
-  if (best_placed_ && best_placed_->rank == BestPlan::rank(best_.simulation())) {
-    place_search_.return_earlier(std::move(best_placed_->decisions), {tries, 20'000'000});
+  const EarlyReturnOptions& early = options_.early_returns;
+  const std::size_t tries =
+      std::min(std::max<std::size_t>(early.work / std::max<std::size_t>(work(), 1), 1), early.most_tries);
+  if (tries > 0 && best_placed_ && best_placed_->rank == BestPlan::rank(best_.simulation())) {
+    place_search_.return_earlier(std::move(best_placed_->decisions), {tries, early.looks, early.times_in_hand});
   }
 }
 
 BestSearch::Effort BestSearch::effort_of(int round) const {
+  const AnnealingOptions& annealing = options_.annealing;
+  const std::size_t by_work = annealing.work / std::max<std::size_t>(work(), 1);
   // Few absences have few neighbours.
-  const std::size_t once = std::min(8 * (1 + ledger_.absences.size()),
-                                    std::clamp<std::size_t>(1'500'000 / std::max<std::size_t>(work(), 1), 10, 800));
-  const int more = std::min(round, 2);
-  return {
-      once << more, round < 2 ? 4 : 6, 1, std::uint32_t{1000} << more, {std::size_t{10} << more, 40'000'000U << more}};
+  const std::size_t once = std::min({annealing.tries_per_absence * (1 + ledger_.absences.size()),
+                                     std::max(by_work, annealing.least_tries), annealing.most_tries});
+  constexpr int most_doublings = 16;
+  const int more = std::min({round, options_.doublings, most_doublings});
+  return {once << more,
+          round < 2 ? options_.parts.packings : options_.parts.later_packings,
+          1,
+          options_.parts.steps << more,
+          {options_.places.moves << more, options_.places.looks << more}};
 }
 
 BestSearch::Effort BestSearch::near_effort(int round) const {
   Effort effort = effort_of(round);
-  effort.tries /= 3;
-  effort.packing_steps /= 10;
+  effort.tries /= std::max<std::size_t>(options_.near_best.tries_divisor, 1);
+  effort.packing_steps /= std::max<std::uint32_t>(options_.near_best.packing_divisor, 1);
   return effort;
 }
 
 bool BestSearch::is_done() const { return best_.simulation().iteration <= relaxed_.lower_bound || is_out_of_time(); }
 
 void BestSearch::search(std::span<const NamedPlanner> others, std::optional<int> most_rounds) {
-  constexpr int round_of_others = 2;  // of large traces: first come plans that are likely to be better
-  if (work() <= small) try_others(others);
-  if (work() > small && is_done()) return;
+  if (is_small()) try_others(others);
+  if (!is_small() && is_done()) return;
   if (!search_.round_relaxed()) return offer_belady();
-  if (work() > small) place_first();
+  if (!is_small()) place_first();
   for (int round = 0; !is_done(); ++round) {
-    if (round == round_of_others && work() > small && work() <= large) try_others(others);
+    // Of large traces: first come plans that are likely to be better.
+    if (round == options_.others.round && !is_small() && !is_large()) try_others(others);
     if (round == most_rounds || (round > 0 && is_near_bound())) return;
-    if (best_placed_) search_near_best(near_effort(round));
+    if (best_placed_ && options_.near_best.on) search_near_best(near_effort(round));
     search_round(effort_of(round));
     if (round == 0) offer_belady();
   }
@@ -67,19 +75,18 @@ void BestSearch::search(std::span<const NamedPlanner> others, std::optional<int>
 
 void BestSearch::try_others(std::span<const NamedPlanner> others) {
   PlanningOptions options;  // whoever asks how far the search is wants to hear of the best plan, not of theirs
-  if (options_.go_on) options.go_on = [this](const PlanningProgress&) { return options_.go_on(progress()); };
+  if (limits_.go_on) options.go_on = [this](const PlanningProgress&) { return limits_.go_on(progress()); };
   for (const NamedPlanner& other : others) {
     // Even where the bound is reached: of equal times the plan that moves the fewest bytes is the best one.
-    if (work() > small && is_done()) return;
+    if (!is_small() && is_done()) return;
     if (Result<Plan> plan = other.make(planning_.trace, planning_.machine, options)) best_.offer(*std::move(plan));
   }
 }
 
 void BestSearch::offer_belady() {
-  if (has_packed_ || std::exchange(offered_belady_, true)) return;
-  Result<Plan> plan = build_fitting_plan(planning_, "best", Pace::overlapped, [&](std::uint64_t bytes) {
-    return on_demand_stays(planning_, Victim::used_furthest_ahead, bytes);
-  });
+  if (!options_.belady_if_nothing_packs || has_packed_ || std::exchange(offered_belady_, true)) return;
+  Result<Plan> plan =
+      build_on_demand_plan(planning_, "best", Pace::overlapped, Victim::used_furthest_ahead, options_.belady);
   if (plan) best_.offer(*std::move(plan));
 }
 
@@ -87,8 +94,13 @@ void BestSearch::offer_belady() {
 /// are what is hardest to find, so they come before better decisions.
 void BestSearch::place_first() {
   const AwayDecision found = search_.best();
-  Effort effort{.tries = 0, .first_part = 0.95, .packing_steps = 300, .places = effort_of(0).places};
-  if (work() > large) effort.places = {};
+  const PartOptions& parts = options_.parts;
+  Effort effort{.tries = 0,
+                .packings = parts.packings,
+                .first_part = parts.quick_part,
+                .packing_steps = parts.quick_steps,
+                .places = effort_of(0).places};
+  if (is_large()) effort.places = {};
   place(found, effort);
   go_on_from(found);
 }
@@ -108,9 +120,8 @@ void BestSearch::go_on_from(const AwayDecision& decision) {
 
 /// For as long as it gains.
 void BestSearch::search_near_best(const Effort& effort) {
-  constexpr double least_gain = 2e-4;  // of the iteration
   double gain = 1;
-  while (gain > least_gain && !is_done()) {
+  while (gain > options_.near_best.least_gain && !is_done()) {
     const auto reached = static_cast<double>(best_.simulation().iteration.count());
     search_once_near_best(effort);
     gain = 1 - static_cast<double>(best_.simulation().iteration.count()) / reached;
@@ -149,11 +160,10 @@ void BestSearch::set_limits_to(const std::vector<Stay>& stays) {
 /// Plans of decisions. What does not pack is decided again so that no operation holds more than a part of the budget:
 /// as large a one as a few packings find. Whether it packs or not, it is where a search with places begins.
 void BestSearch::place(const AwayDecision& found, const Effort& effort) {
-  constexpr double precise_enough = 0.004;
   double fits = 0;
   double fits_not = 1;
   double part = effort.first_part;
-  for (int packing = 0; packing < effort.packings && fits_not - fits > precise_enough; ++packing) {
+  for (int packing = 0; packing < effort.packings && fits_not - fits > options_.parts.precision; ++packing) {
     if (packing > 0 && is_done()) return;
     if (!decide_within(part, found, effort)) return;
     search_.repeat_best();
@@ -169,7 +179,7 @@ bool BestSearch::decide_within(double part, const AwayDecision& found, const Eff
   search_.start_from(found);
   if (part == 1) return true;
   if (!search_.fit_again()) return false;
-  search_.improve(effort.tries / 5, [this] { return is_done(); });
+  search_.improve(effort.tries / std::max<std::size_t>(options_.parts.tries_divisor, 1), [this] { return is_done(); });
   return true;
 }
 
@@ -181,14 +191,18 @@ void BestSearch::set_limits(double part) {
 /// Plans of the last pass. True where it packs.
 bool BestSearch::place_once(const Effort& effort, const AwayDecision& found) {
   // Room reserved late packs more easily; a little earlier, copies have time in hand.
-  constexpr double time_in_hand = 0.1;
-  timing_.reserve_late(time_in_hand);
+  timing_.reserve_late(options_.parts.time_in_hand);
   timing_.write_decisions();
   const Schedule schedule{Pace::overlapped, stays_of(ledger_)};
   const std::function<bool()> go_on = [this] { return !is_done(); };
-  const PackingEffort packing{
-      .ejection_steps = effort.packing_steps, .go_on = &go_on, .keeps_to_steps = true, .keep_most = true};
-  Result<BuiltPlan> built = build_plan(planning_, schedule, "best", packing, places_.of(schedule.stays));
+  PackingEffort packing = options_.parts.packing;
+  packing.ejection_steps = effort.packing_steps;
+  packing.go_on = &go_on;
+  packing.keeps_to_steps = true;
+  packing.keep_most = true;
+  std::vector<Bytes> preferred;
+  if (options_.parts.remembers_places) preferred = places_.of(schedule.stays);
+  Result<BuiltPlan> built = build_plan(planning_, schedule, "best", packing, preferred);
   if (!built) return false;
   const bool is_placed = built->plan.has_value();
   std::optional<PlacedDecisions> found_best;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <algorithm>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
@@ -10,6 +11,7 @@
 #include <vector>
 
 #include <swapmm/plan/planner.hpp>
+#include <swapmm/plan/planner_options.hpp>
 #include <swapmm/plan/problem/overlap_ledger.hpp>
 #include <swapmm/plan/problem/planning_case.hpp>
 #include <swapmm/plan/relaxation/lower_bound.hpp>
@@ -22,55 +24,58 @@
 
 namespace swapmm::planning {
 
-/// The search of the planner `best` (docs/planning.md): relax, round, anneal, pack, fill, and repeat. Refers to all of
-/// its arguments.
+/// The search of the planner `best` (docs/planning.md): relax, round, anneal, pack, fill, and again. Refers to all that
+/// it is given.
 class BestSearch {
  public:
-  /// Plans that are found are offered to `best`. `go_on_relaxing` is passed to relax_swaps().
-  BestSearch(const PlanningCase& planning, const PlanningOptions& options, BestPlan& best,
+  /// What is found is offered to `best`. `go_on_relaxing`: as of relax_swaps().
+  BestSearch(const PlanningCase& planning, const BestOptions& options, const PlanningOptions& limits, BestPlan& best,
              const std::function<bool()>& go_on_relaxing = {});
 
-  /// Runs until the plan is near the bound, the options end it, or after a number of rounds. Runs `others`, too: at
-  /// once if the trace is small, later if it is large.
+  /// Until the plan is near the bound, the options say so, or after so many rounds. `others` are asked too: at once
+  /// where the trace is small, later where it is large.
   void run(std::span<const NamedPlanner> others, std::optional<int> most_rounds);
 
-  /// The fallback if nothing packs, or if the time is over before anything was packed. Belady's stays hold no room
-  /// beyond what is used, so they pack more easily. Does not call go_on.
+  /// Where nothing that was found packs, or the time was out before: Belady's stays hold no room beside what is used,
+  /// and so pack more easily. Asks nobody whether to go on.
   void offer_belady();
 
-  [[nodiscard]] bool takes_long() const { return work() > large; }
+  [[nodiscard]] bool takes_long() const { return is_large(); }
   /// What ends a search that nobody else ends.
-  [[nodiscard]] int rounds_without_clock() const { return work() < 20'000 ? 2 : 1; }
+  [[nodiscard]] int rounds_without_clock() const {
+    return std::max(work() < options_.few_rounds_above ? options_.rounds : options_.rounds_of_large, 0);
+  }
 
   [[nodiscard]] std::chrono::nanoseconds lower_bound() const { return relaxed_.lower_bound; }
-  /// Plans up to this time count as fast as the bound; the difference is not worth a search.
-  [[nodiscard]] std::chrono::nanoseconds near_bound() const { return lower_bound() + lower_bound() / 100'000; }
+  /// Plans up to this are as fast as the bound: what lies between is not worth looking for.
+  [[nodiscard]] std::chrono::nanoseconds near_bound() const {
+    return options_.near_bound > 0 ? lower_bound() + lower_bound() / options_.near_bound : lower_bound();
+  }
   [[nodiscard]] bool is_near_bound() const { return best_.simulation().iteration <= near_bound(); }
 
  private:
-  /// The effort of one round.
+  /// Of one round.
   struct Effort {
-    std::size_t tries = 0;            ///< number of neighbours before packing
-    int packings = 4;                 ///< number of parts of the budget that are tried
-    double first_part = 1;            ///< the first of these parts
-    std::uint32_t packing_steps = 0;  ///< steps of each packing
-    PlaceSearch::Effort places;       ///< effort of each place search
+    std::size_t tries = 0;            ///< neighbours before packing
+    int packings = 0;                 ///< parts of the budget that are tried
+    double first_part = 1;            ///< of the budget, the first one of them
+    std::uint32_t packing_steps = 0;  ///< of each
+    PlaceSearch::Effort places;       ///< of each
   };
 
-  /// The decisions of a former best plan, and its rank.
+  /// The decisions of a plan that was the best one, and its rank.
   struct BestPlaced {
     PlacedDecisions decisions;
     BestPlan::Rank rank;
   };
 
-  static constexpr std::size_t small = 400;     ///< work up to which all planners take almost no time
-  static constexpr std::size_t large = 10'000;  ///< work above which a round of the search takes long
-
   [[nodiscard]] std::size_t work() const { return planning_.operations + ledger_.absences.size(); }
+  [[nodiscard]] bool is_small() const { return work() <= options_.others.small; }
+  [[nodiscard]] bool is_large() const { return work() > options_.others.large; }
   [[nodiscard]] Effort effort_of(int round) const;
   [[nodiscard]] Effort near_effort(int round) const;
   [[nodiscard]] bool is_done() const;
-  [[nodiscard]] bool is_out_of_time() const { return options_.go_on && !options_.go_on(progress()); }
+  [[nodiscard]] bool is_out_of_time() const { return limits_.go_on && !limits_.go_on(progress()); }
   [[nodiscard]] PlanningProgress progress() const { return {best_.simulation().iteration, relaxed_.lower_bound}; }
 
   void search(std::span<const NamedPlanner> others, std::optional<int> most_rounds);
@@ -89,7 +94,8 @@ class BestSearch {
                      std::optional<PlacedDecisions> found_best);
 
   const PlanningCase& planning_;
-  const PlanningOptions& options_;
+  const BestOptions& options_;
+  const PlanningOptions& limits_;
   BestPlan& best_;
   OverlapLedger ledger_;
   RelaxedSwaps relaxed_;

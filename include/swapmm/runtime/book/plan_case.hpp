@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include <swapmm/base/bytes.hpp>
@@ -88,6 +89,7 @@ struct PlanCase {
 struct PlanSet {
   struct Cycle {
     std::vector<std::uint64_t> members;  ///< sequence ids; it has a plan, or none could be made
+    std::string refusal{};               ///< why none could be made; empty: it has or had a plan, or waits for one
   };
   Bytes budget;
   std::vector<PlanCase> cases;  ///< last used first

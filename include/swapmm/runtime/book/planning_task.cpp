@@ -3,11 +3,30 @@
 
 #include <utility>
 
-#include <swapmm/plan/planners.hpp>
+#include <swapmm/plan/simulate.hpp>
 #include <swapmm/plan/stalls.hpp>
 #include <swapmm/plan/validate.hpp>
 
 namespace swapmm::runtime {
+
+namespace {
+
+/// A bound that a planner of the program's own may have proven is kept; all else of the prediction is worked out.
+Prediction predict(const Trace& trace, const Plan& plan) {
+  const Simulation simulation = simulate(trace, plan);
+  Prediction prediction;
+  prediction.iteration = simulation.iteration;
+  prediction.compute = simulation.compute;
+  prediction.h2d = simulation.h2d;
+  prediction.d2h = simulation.d2h;
+  prediction.peak = simulation.peak;
+  const std::chrono::nanoseconds bound = plan.predicted.lower_bound;
+  if (bound.count() > 0 && bound <= simulation.iteration) prediction.lower_bound = bound;
+  if (simulation.iteration == simulation.compute) prediction.lower_bound = simulation.compute;  // nothing is faster
+  return prediction;
+}
+
+}  // namespace
 
 Result<CompiledPlan> adopt_plan(Program program, Plan plan, const Machine& machine) {
   // Whatever machine the plan was made for, it is to be valid on this one.
@@ -36,20 +55,27 @@ void PlanTask::run_once() {
   }
 }
 
-void PlanTask::run() {
+Result<CompiledPlan> PlanTask::plan_and_adopt() const {
   PlanningOptions options;
   if (time.count() > 0) {
     using Steady = std::chrono::steady_clock;
     options.go_on = [end = Steady::now() + time](const PlanningProgress&) { return Steady::now() < end; };
   }
   // By copies: where memory runs out, the task is as before.
-  if (given) {
-    result = adopt_plan(program, *given, machine);
-  } else if (Result<Plan> made = make_plan(planner, program.trace, machine, options); made.has_value()) {
-    result = adopt_plan(program, *std::move(made), machine);
-  } else {
-    result = made.problem();
-  }
+  if (given) return adopt_plan(program, *given, machine);
+  Result<Plan> made = planner.plan(program.trace, machine, options);
+  if (!made.has_value()) return made.problem();
+  const std::string made_by = made->planner;
+  if (planner.is_own()) made->machine = machine;
+  Result<CompiledPlan> adopted = adopt_plan(program, *std::move(made), machine);
+  if (!planner.is_own()) return adopted;
+  if (!adopted.has_value()) return Problem{"planner \"" + made_by + "\": " + adopted.problem().message};
+  adopted->plan.predicted = predict(program.trace, adopted->plan);
+  return adopted;
+}
+
+void PlanTask::run() {
+  result = plan_and_adopt();
   done.store(true, std::memory_order_release);
 }
 

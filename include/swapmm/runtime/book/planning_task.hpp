@@ -12,6 +12,7 @@
 #include <swapmm/base/result.hpp>
 #include <swapmm/plan/machine.hpp>
 #include <swapmm/plan/plan.hpp>
+#include <swapmm/plan/planner_choice.hpp>
 #include <swapmm/runtime/book/compiled_plan.hpp>
 
 namespace swapmm::runtime {
@@ -20,7 +21,7 @@ namespace swapmm::runtime {
 struct PlanTask {
   Program program;
   Machine machine;
-  std::string planner;
+  PlannerChoice planner = "";
   std::chrono::milliseconds time{0};  ///< for which the planner may search; 0: a set number of steps
   std::optional<Plan> given;          ///< a loaded plan to use in place of the planner's
   std::optional<Result<CompiledPlan>> result;
@@ -36,6 +37,9 @@ struct PlanTask {
   void run();
   /// The same, where no other thread is at it, or was.
   SWAPMM_TEMPLATE_EXPORT void run_once();
+
+ private:
+  [[nodiscard]] Result<CompiledPlan> plan_and_adopt() const;
 };
 
 /// Checks `plan` against the program and the machine it is to run on, and makes it flat.

@@ -77,8 +77,7 @@ std::uint64_t ProgramBook::observed(std::string_view name, IterationLog&& log, c
   const std::uint64_t id = identify(programs, std::move(log));
   if (observed_on_demand(programs, id, timed, machine)) return id;
   programs.history.push_back(id);
-  const std::size_t most = options_.max_period * std::max<std::size_t>(options_.observe, 2);
-  if (programs.history.size() > most) programs.history.erase(programs.history.begin());
+  if (programs.history.size() > most_history()) programs.history.erase(programs.history.begin());
   if (plan_from_loaded(programs, machine)) return id;
   const std::size_t p = period(programs);
   if (p == 0) return id;
@@ -191,9 +190,9 @@ void ProgramBook::plan_cycle(Named& programs, std::size_t period, std::optional<
   programs.now().cycles.push_back({members});
   try {
     if (program.has_value()) {
-      return plan_program(programs, std::move(members), *std::move(program), std::move(given), machine);
+      return plan_program(programs, members, *std::move(program), std::move(given), machine);
     }
-    note("iteration \"" + programs.name + "\" stays on demand: " + program.problem().message);
+    refuse(programs, programs.now(), members, program.problem());
   } catch (...) {
     programs.now().cycles.pop_back();  // no memory: it is planned when it comes again
     throw;
@@ -220,13 +219,34 @@ void ProgramBook::plan_program(Named& programs, std::vector<std::uint64_t> membe
     set_pending(std::move(task));
     return;
   }
-  task->run();
+  run(*task);
   if (task->given && !task->result->has_value()) {
     note("iteration \"" + programs.name + "\": given plan refused: " + task->result->problem().message);
     task->given.reset();
-    task->run();
+    run(*task);
   }
   install_new(programs, programs.now(), *task);
+}
+
+// A planner of the program's own may call the scheduler: what would change the book meanwhile is refused.
+void ProgramBook::run(PlanTask& task) {
+  struct Running {
+    bool& flag;
+    explicit Running(bool& runs) : flag(runs) { flag = true; }
+    Running(const Running&) = delete;
+    Running& operator=(const Running&) = delete;
+    ~Running() { flag = false; }
+  };
+  const Running running(planner_runs_);
+  task.run();
+}
+
+void ProgramBook::refuse(const Named& programs, PlanSet& set, std::span<const std::uint64_t> members,
+                         const Problem& why) {
+  for (PlanSet::Cycle& cycle : set.cycles) {
+    if (same_cycle(cycle.members, members)) cycle.refusal = why.message;
+  }
+  note("iteration \"" + programs.name + "\" stays on demand: " + why.message);
 }
 
 void ProgramBook::install(PlanTask& task) {
@@ -244,7 +264,7 @@ void ProgramBook::install(PlanTask& task) {
 void ProgramBook::install_new(Named& programs, PlanSet& set, PlanTask& task) {
   Result<CompiledPlan>& result = *task.result;
   if (!result.has_value()) {
-    return note("iteration \"" + programs.name + "\" stays on demand: " + result.problem().message);
+    return refuse(programs, set, task.members, result.problem());
   }
   // Where memory runs out, the task still has its result when it is tried again: nothing behind this takes any.
   set.cases.reserve(set.cases.size() + 1);
@@ -316,6 +336,7 @@ void ProgramBook::keep_value(std::uint64_t serial) {
 }
 
 void ProgramBook::load(std::string_view name, Plan plan) {
+  if (planner_runs_) throw UsageError("a planner must not load plans: it returns the one to follow");
   Named& programs = named(name);
   std::string known;
   for (PlanCase& own : programs.now().cases) {
@@ -334,9 +355,9 @@ void ProgramBook::load(std::string_view name, Plan plan) {
   programs.loaded.push_back(std::move(plan));
 }
 
-const CompiledPlan* ProgramBook::latest(std::string_view name) const {
+FollowablePtr ProgramBook::latest(std::string_view name) const {
   const auto known = cases(name);
-  return known.empty() ? nullptr : known.front().plan.get();
+  return known.empty() ? nullptr : known.front().plan;
 }
 
 std::optional<Trace> ProgramBook::trace(std::string_view name) const {
@@ -391,7 +412,7 @@ void ProgramBook::complete_budget(Named& programs, const PlanSet& other, const M
     if (has_cycle(programs.now(), cycle.members)) continue;
     Result<Program> program = program_of(programs, cycle.members);
     if (!program.has_value() || !usable(*program)) continue;
-    programs.now().cycles.push_back(cycle);
+    programs.now().cycles.push_back({cycle.members});
     try {
       plan_program(programs, cycle.members, *std::move(program), std::nullopt, machine);
     } catch (...) {

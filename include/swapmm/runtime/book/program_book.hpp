@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <algorithm>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
@@ -66,10 +67,10 @@ class ProgramBook {
   }
 
   /// Throws PlanRefused where programs of that name are known and none is the plan's; keeps it for later where
-  /// none is known yet.
+  /// none is known yet. Throws UsageError while a planner runs here.
   void load(std::string_view name, Plan plan);
-  /// The plan used last, or nothing.
-  [[nodiscard]] const CompiledPlan* latest(std::string_view name) const;
+  /// The plan used last, or null.
+  [[nodiscard]] FollowablePtr latest(std::string_view name) const;
   /// The last observed iteration as a trace, with the durations known now, or nothing.
   [[nodiscard]] std::optional<Trace> trace(std::string_view name) const;
 
@@ -143,6 +144,10 @@ class ProgramBook {
   Named& named(std::string_view name);
   [[nodiscard]] const Named* find(std::string_view name) const;
   std::uint64_t identify(Named& programs, IterationLog&& log);
+  /// Iterations of one name in which a cycle is looked for.
+  [[nodiscard]] std::size_t most_history() const {
+    return options_.max_period * std::max<std::size_t>(options_.observe, 2);
+  }
   [[nodiscard]] std::size_t period(const Named& programs) const;
   [[nodiscard]] bool plan_from_loaded(Named& programs, const Machine& machine);
   [[nodiscard]] Result<Program> program_of(const Named& programs, std::span<const std::uint64_t> members) const;
@@ -156,8 +161,10 @@ class ProgramBook {
     const std::lock_guard lock(pending_mutex_);
     pending_.swap(task);
   }
+  void run(PlanTask& task);
   void install(PlanTask& task);
   void install_new(Named& programs, PlanSet& set, PlanTask& task);
+  void refuse(const Named& programs, PlanSet& set, std::span<const std::uint64_t> members, const Problem& why);
 
   // What was measured.
   [[nodiscard]] bool compares() const { return options_.trial_iterations != 0 && !blind_; }
@@ -177,6 +184,7 @@ class ProgramBook {
   void reconsider(Named& programs, PlanCase& plan_case, const Machine& machine);
   void install_again(Named& programs, PlanCase& plan_case, PlanTask& task);
   PlanSummary summary_of(const Named& programs, const PlanCase& plan_case) const;
+  [[nodiscard]] std::optional<OnDemandSummary> on_demand_summary(const Named& programs) const;
 
   SchedulerOptions options_;
   Bytes budget_;
@@ -184,7 +192,8 @@ class ProgramBook {
   std::shared_ptr<PlanTask> pending_;  // read by the manager's thread as it is; all else by the functions
   mutable std::mutex pending_mutex_;
   std::vector<std::string> notes_;
-  bool blind_ = false;  // the device knows no times
+  bool blind_ = false;         // the device knows no times
+  bool planner_runs_ = false;  // on the manager's thread
   std::uint64_t next_id_ = 1;
   std::uint64_t clock_ = 0;
   std::uint64_t plans_made_ = 0;

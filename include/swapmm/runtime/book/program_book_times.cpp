@@ -277,7 +277,7 @@ void ProgramBook::reconsider(Named& programs, PlanCase& plan_case, const Machine
     set_pending(std::move(task));
     return;
   }
-  task->run();
+  run(*task);
   install_again(programs, plan_case, *task);
 }
 
@@ -325,9 +325,38 @@ PlanSummary ProgramBook::summary_of(const Named& programs, const PlanCase& plan_
   return summary;
 }
 
+// Nothing is said of a name whose iterations are still observed for the first time.
+std::optional<OnDemandSummary> ProgramBook::on_demand_summary(const Named& programs) const {
+  const PlanSet& set = programs.now();
+  if (!set.cases.empty()) {
+    const PlanCase& last = set.cases.front();
+    if (last.state != PlanState::left) return std::nullopt;
+    const std::optional<nanoseconds> demand = demand_time(programs, last);
+    return OnDemandSummary{programs.name, OnDemandReason::on_demand_is_faster,
+                           "the plan by " + last.plan->plan.planner + " takes " +
+                               text::time_text(last.times.median().value_or(nanoseconds{0})) + " a round, on demand " +
+                               text::time_text(demand.value_or(nanoseconds{0}))};
+  }
+  if (pending_ != nullptr && pending_->name == programs.name) {
+    return OnDemandSummary{programs.name, OnDemandReason::plan_is_awaited,
+                           "its plan is to be made by whoever takes Scheduler::planning_job()"};
+  }
+  if (!set.cycles.empty() && !set.cycles.back().refusal.empty()) {
+    return OnDemandSummary{programs.name, OnDemandReason::no_plan, set.cycles.back().refusal};
+  }
+  const std::size_t observed = programs.history.size();
+  if (set.cycles.empty() && observed == most_history() && period(programs) == 0) {
+    return OnDemandSummary{programs.name, OnDemandReason::nothing_repeats,
+                           "its last " + std::to_string(observed) + " iterations are no cycle of up to " +
+                               std::to_string(options_.max_period) + " (SchedulerOptions::max_period)"};
+  }
+  return std::nullopt;
+}
+
 void ProgramBook::summarize(Report& report) const {
   for (const Named& programs : names_) {
     for (const PlanCase& known : programs.now().cases) report.plans.push_back(summary_of(programs, known));
+    if (auto summary = on_demand_summary(programs)) report.on_demand.push_back(*std::move(summary));
   }
   report.sampled_rounds = sampled_rounds_;
   report.plans_remade = plans_remade_;

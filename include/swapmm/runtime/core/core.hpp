@@ -32,14 +32,10 @@ class Core : public std::enable_shared_from_this<Core<B>> {
  public:
   using Rec = Record<B>;
 
-  Core(B backend, const Options& options, std::shared_ptr<ProgramBook> book)
-      : book_(std::move(book)), session_(std::make_unique<Session<B>>(std::move(backend), options, *book_)) {
-    book_->prepare_budget(session_->state.store.budget());
-    book_->use_budget(session_->state.store.budget());
-  }
+  Core(B backend, const Options& options, std::shared_ptr<ProgramBook> book);
   Core(const Core&) = delete;
   Core& operator=(const Core&) = delete;
-  ~Core() { close(); }
+  ~Core();
 
   /// A caller inside an open manager, for as long as this exists.
   class Entry {
@@ -58,20 +54,11 @@ class Core : public std::enable_shared_from_this<Core<B>> {
 
   // ---- tensors
 
-  Rec& create(std::string_view name, Bytes bytes, Lifetime lifetime) {
-    const Entry entry(*this);
-    return registry_.create(*entry.session(), name, bytes, lifetime);
-  }
+  Rec& create(std::string_view name, Bytes bytes, Lifetime lifetime);
 
   /// The tensor's handle is gone. Never throws; safe from any thread, while another caller is inside, and after
   /// close().
-  void destroy(Rec& record) noexcept {
-    const Gate::Stay stay = gate_.try_enter();
-    if (!stay) return registry_.defer_destroy(record);
-    if (closed()) return;
-    registry_.reclaim_deferred(*session_);
-    registry_.reclaim(*session_, record);
-  }
+  void destroy(Rec& record) noexcept;
 
   [[nodiscard]] bool closed() const { return closed_.load(std::memory_order_acquire); }
   /// For tests, which look from within a call; null once closed.
@@ -80,111 +67,45 @@ class Core : public std::enable_shared_from_this<Core<B>> {
 
   // ---- iterations
 
-  void begin_iteration(std::string_view name) {
-    const Entry entry(*this);
-    entry->translate({"beginning iteration ", name}, [&] { entry->controller.begin(name); });
-  }
+  void begin_iteration(std::string_view name);
 
-  void end_iteration() noexcept {
-    const Gate::Stay stay = gate_.try_enter();
-    if (!stay) return ends_late_.store(true, std::memory_order_release);  // inside an operation: the next call ends it
-    if (!closed()) finish_iteration();
-  }
+  void end_iteration() noexcept;
 
   // ---- the host's accesses
 
   /// Copies into the library's own memory before it returns. Waits only if both of the tensor's host slots are in
   /// use. A part of a tensor needs the tensor's value, and waits for it.
-  void upload(const TensorKey<B>& tensor, Bytes offset, std::span<const std::byte> data) {
-    const Entry entry(*this);
-    Rec& record = registry_.existing(tensor, "upload");
-    const Who who{"upload to tensor ", record.name};
-    entry->translate(who, [&] { entry->host.upload(record, offset, data, who); });
-  }
+  void upload(const TensorKey<B>& tensor, Bytes offset, std::span<const std::byte> data);
 
   /// Waits for the value and copies it out.
-  void download(const TensorKey<B>& tensor, Bytes offset, std::span<std::byte> data) {
-    const Entry entry(*this);
-    Rec& record = registry_.existing(tensor, "download");
-    const Who who{"download of tensor ", record.name};
-    entry->translate(who, [&] { entry->host.download(record, offset, data, who); });
-  }
+  void download(const TensorKey<B>& tensor, Bytes offset, std::span<std::byte> data);
 
   /// For errors of `what`. Throws UsageError if the tensor, or its manager, no longer exists.
-  [[nodiscard]] std::string name_of(const TensorKey<B>& tensor, std::string_view what) {
-    const Entry entry(*this);
-    return registry_.existing(tensor, what).name;
-  }
+  [[nodiscard]] std::string name_of(const TensorKey<B>& tensor, std::string_view what);
 
   /// Promises the value that the tensor has now. What it returns stays the caller's until end_promise().
-  [[nodiscard]] PendingRead& promise(const TensorKey<B>& tensor, Bytes offset, std::span<std::byte> data) {
-    const Entry entry(*this);
-    Rec& record = registry_.existing(tensor, "download");
-    const Who who{"download of tensor ", record.name};
-    PendingRead& read = reads_.take();
-    try {
-      entry->translate(who, [&] { entry->host.promise(read, record, offset, data, who); });
-    } catch (...) {
-      reads_.give_back(read);
-      throw;
-    }
-    return read;
-  }
+  [[nodiscard]] PendingRead& promise(const TensorKey<B>& tensor, Bytes offset, std::span<std::byte> data);
 
-  [[nodiscard]] bool collectable(const PendingRead& read) {
-    if (read.state != PendingRead::State::waiting) return true;
-    const Entry entry(*this);
-    return entry->translate({"asynchronous download of tensor ", read.tensor}, [&] {
-      return entry->state.store.timeline.ended(Clock::point(QueueKind::d2h, read.ready));
-    });
-  }
+  [[nodiscard]] bool collectable(const PendingRead& read);
 
-  void collect(PendingRead& read) {
-    if (read.state == PendingRead::State::waiting) {
-      const Entry entry(*this);
-      entry->translate({"asynchronous download of tensor ", read.tensor},
-                       [&] { entry->state.promises.collect(entry->state.store, read); });
-    }
-    if (read.state == PendingRead::State::abandoned) {
-      if (!closed()) session_->state.failures.check_lost();
-      throw WorkFailed("asynchronous download: the value of tensor " + in_quotes(read.tensor) +
-                       " was lost before it reached the host");
-    }
-  }
+  void collect(PendingRead& read);
 
   /// Collected or given up: the caller is done with it. Waits for another thread that is inside, if it was given up.
-  void end_promise(PendingRead& read) noexcept {
-    {
-      const Gate::Stay stay = gate_.enter_waiting();
-      if (!closed()) session_->state.promises.cancel(read);  // one that is done may still stand in the list
-    }
-    reads_.give_back(read);
-  }
+  void end_promise(PendingRead& read) noexcept;
 
-  // ---- captured iterations, of backends that can capture
+  // ---- captured iterations. With a backend that cannot capture, these do nothing: the facade does not call them.
 
-  void begin_capture(std::string_view name) {
-    const Entry entry(*this);
-    entry->translate({"capturing iteration ", name}, [&] { entry->capture.begin(name, entry->operations); });
-  }
-  [[nodiscard]] bool within_captured_round() {
-    const Entry entry(*this);
-    return entry->capture.within_round();
-  }
+  void begin_capture(std::string_view name);
+  [[nodiscard]] bool within_captured_round();
   [[nodiscard]] auto end_capture() {
-    const Entry entry(*this);
-    return entry->translate({"capturing iteration ", entry->controller.name()},
-                            [&] { return entry->capture.end(entry->operations); });
+    if constexpr (CapturingBackend<B>) {
+      const Entry entry(*this);
+      return entry->translate({"capturing iteration ", entry->controller.name()},
+                              [&] { return entry->capture.end(entry->operations); });
+    }
   }
   /// The caller is about to throw.
-  void give_up_capture() noexcept {
-    try {
-      const Entry entry(*this, false);
-      entry->translate({"capturing iteration ", entry->controller.name()}, [&] { entry->capture.give_up(); });
-    } catch (...) {
-      if (!closed()) session_->state.failures.postpone(std::current_exception(), false);
-    }
-  }
+  void give_up_capture() noexcept;
   template <class Round>
   void replay(Round& round) {
     const Entry entry(*this);
@@ -195,106 +116,35 @@ class Core : public std::enable_shared_from_this<Core<B>> {
 
   // ---- knowledge
 
-  [[nodiscard]] Report report() {
-    const Entry entry(*this, false);
-    Report report;
-    entry->summarize(report);
-    book_->summarize(report);
-    return report;
-  }
+  [[nodiscard]] Report report();
 
-  [[nodiscard]] Machine machine() {
-    const Entry entry(*this, false);
-    return entry->state.machine(*book_);
-  }
+  [[nodiscard]] Machine machine();
 
   // ---- times
 
-  void start_profile() {
-    const Entry entry(*this);
-    Store<B>& store = entry->state.store;
-    if (store.profiler.active()) throw UsageError("a profile is being recorded already");
-    if (entry->state.in_capture) throw UsageError("a profile begins inside a captured iteration");
-    entry->translate({"starting a profile", {}}, [&] {
-      store.timeline.host_wait(store.timeline.everything());
-      store.start_profile();
-    });
-  }
+  void start_profile();
 
-  [[nodiscard]] bool profiling() {
-    const Entry entry(*this, false);
-    return entry->state.store.profiler.active();
-  }
+  [[nodiscard]] bool profiling();
 
-  [[nodiscard]] Profile stop_profile() {
-    const Entry entry(*this);
-    Store<B>& store = entry->state.store;
-    if (!store.profiler.active()) throw UsageError("no profile is being recorded");
-    return entry->translate({"recording a profile", {}}, [&] {
-      try {
-        for (const QueueKind queue : all_queues) store.timeline.mark(queue);  // behind the profile's own events
-        store.timeline.host_wait(store.timeline.everything());
-        return store.stop_profile();
-      } catch (...) {
-        store.give_up_profile();
-        throw;
-      }
-    });
-  }
+  [[nodiscard]] Profile stop_profile();
 
   // ---- all of it
 
   /// See MemoryManager::set_budget().
-  void set_budget(Bytes bytes) {
-    const Entry entry(*this);
-    if (!entry->controller.between_iterations()) {
-      throw UsageError("set_budget() inside iteration " + in_quotes(entry->controller.name()) + ": end it first");
-    }
-    if (entry->state.in_capture) throw UsageError("set_budget() inside a captured iteration");
-    if (entry->state.store.profiler.active()) throw UsageError("set_budget() while a profile is being recorded");
-    entry->translate({"setting the device budget to ", std::to_string(bytes.value)},
-                     [&] { BudgetChange<B>(entry->state, entry->controller, *book_).to(bytes); });
-  }
+  void set_budget(Bytes bytes);
 
   /// Waits until nothing is in flight.
-  void synchronize() {
-    const Entry entry(*this);
-    Timeline<B>& timeline = entry->state.store.timeline;
-    entry->translate({"synchronize", {}}, [&] { timeline.host_wait(timeline.everything()); });
-  }
+  void synchronize();
 
   /// Ends everything: waits for a caller of another thread that is inside, and for the device; gives back its memory
   /// and the host's. Tensors and promises that still exist are empty from now on. Never throws.
-  void close() noexcept {
-    const Gate::Stay stay = gate_.enter_waiting();  // none if an operation's callable ends the process
-    if (closed()) return;
-    session_->finish();
-    registry_.keep_records(*session_);
-    closed_.store(true, std::memory_order_release);
-    session_.reset();
-  }
+  void close() noexcept;
 
  private:
   // For a caller who is inside.
-  Session<B>& open_session(bool report_failures) {
-    if (closed()) throw UsageError("the manager of this tensor no longer exists");
-    if (ends_late_.load(std::memory_order_acquire)) finish_iteration();
-    if constexpr (CapturingBackend<B>) {
-      if (session_->state.store.backend.capturing() && !session_->state.in_capture) {
-        throw UsageError("another manager of this backend captures an iteration: its graph would take this work in");
-      }
-    }
-    if (report_failures) {
-      registry_.reclaim_deferred(*session_);
-      session_->state.failures.check();
-    }
-    return *session_;
-  }
+  Session<B>& open_session(bool report_failures);
 
-  void finish_iteration() noexcept {
-    ends_late_.store(false, std::memory_order_relaxed);
-    session_->finish_iteration();
-  }
+  void finish_iteration() noexcept;
 
   std::shared_ptr<ProgramBook> book_;
   std::unique_ptr<Session<B>> session_;  // null once closed
@@ -304,5 +154,247 @@ class Core : public std::enable_shared_from_this<Core<B>> {
   std::atomic<bool> closed_{false};
   std::atomic<bool> ends_late_{false};  // the iteration's end came while another call was inside
 };
+
+// Not in the class, and so not inline: a program that uses a backend whose library instantiates this class does not
+// compile it again.
+
+template <Backend B>
+Core<B>::Core(B backend, const Options& options, std::shared_ptr<ProgramBook> book)
+    : book_(std::move(book)), session_(std::make_unique<Session<B>>(std::move(backend), options, *book_)) {
+  book_->prepare_budget(session_->state.store.budget());
+  book_->use_budget(session_->state.store.budget());
+}
+
+template <Backend B>
+Core<B>::~Core() {
+  close();
+}
+
+template <Backend B>
+Record<B>& Core<B>::create(std::string_view name, Bytes bytes, Lifetime lifetime) {
+  const Entry entry(*this);
+  return registry_.create(*entry.session(), name, bytes, lifetime);
+}
+
+template <Backend B>
+void Core<B>::destroy(Record<B>& record) noexcept {
+  const Gate::Stay stay = gate_.try_enter();
+  if (!stay) return registry_.defer_destroy(record);
+  if (closed()) return;
+  registry_.reclaim_deferred(*session_);
+  registry_.reclaim(*session_, record);
+}
+
+template <Backend B>
+void Core<B>::begin_iteration(std::string_view name) {
+  const Entry entry(*this);
+  entry->translate({"beginning iteration ", name}, [&] { entry->controller.begin(name); });
+}
+
+template <Backend B>
+void Core<B>::end_iteration() noexcept {
+  const Gate::Stay stay = gate_.try_enter();
+  if (!stay) return ends_late_.store(true, std::memory_order_release);  // inside an operation: the next call ends it
+  if (!closed()) finish_iteration();
+}
+
+template <Backend B>
+void Core<B>::upload(const TensorKey<B>& tensor, Bytes offset, std::span<const std::byte> data) {
+  const Entry entry(*this);
+  Rec& record = registry_.existing(tensor, "upload");
+  const Who who{"upload to tensor ", record.name};
+  entry->translate(who, [&] { entry->host.upload(record, offset, data, who); });
+}
+
+template <Backend B>
+void Core<B>::download(const TensorKey<B>& tensor, Bytes offset, std::span<std::byte> data) {
+  const Entry entry(*this);
+  Rec& record = registry_.existing(tensor, "download");
+  const Who who{"download of tensor ", record.name};
+  entry->translate(who, [&] { entry->host.download(record, offset, data, who); });
+}
+
+template <Backend B>
+std::string Core<B>::name_of(const TensorKey<B>& tensor, std::string_view what) {
+  const Entry entry(*this);
+  return registry_.existing(tensor, what).name;
+}
+
+template <Backend B>
+PendingRead& Core<B>::promise(const TensorKey<B>& tensor, Bytes offset, std::span<std::byte> data) {
+  const Entry entry(*this);
+  Rec& record = registry_.existing(tensor, "download");
+  const Who who{"download of tensor ", record.name};
+  PendingRead& read = reads_.take();
+  try {
+    entry->translate(who, [&] { entry->host.promise(read, record, offset, data, who); });
+  } catch (...) {
+    reads_.give_back(read);
+    throw;
+  }
+  return read;
+}
+
+template <Backend B>
+bool Core<B>::collectable(const PendingRead& read) {
+  if (read.state != PendingRead::State::waiting) return true;
+  const Entry entry(*this);
+  return entry->translate({"asynchronous download of tensor ", read.tensor},
+                          [&] { return entry->state.store.timeline.ended(Clock::point(QueueKind::d2h, read.ready)); });
+}
+
+template <Backend B>
+void Core<B>::collect(PendingRead& read) {
+  if (read.state == PendingRead::State::waiting) {
+    const Entry entry(*this);
+    entry->translate({"asynchronous download of tensor ", read.tensor},
+                     [&] { entry->state.promises.collect(entry->state.store, read); });
+  }
+  if (read.state == PendingRead::State::abandoned) {
+    if (!closed()) session_->state.failures.check_lost();
+    throw WorkFailed("asynchronous download: the value of tensor " + in_quotes(read.tensor) +
+                     " was lost before it reached the host");
+  }
+}
+
+template <Backend B>
+void Core<B>::end_promise(PendingRead& read) noexcept {
+  {
+    const Gate::Stay stay = gate_.enter_waiting();
+    if (!closed()) session_->state.promises.cancel(read);  // one that is done may still stand in the list
+  }
+  reads_.give_back(read);
+}
+
+template <Backend B>
+void Core<B>::begin_capture([[maybe_unused]] std::string_view name) {
+  if constexpr (CapturingBackend<B>) {
+    const Entry entry(*this);
+    entry->translate({"capturing iteration ", name}, [&] { entry->capture.begin(name, entry->operations); });
+  }
+}
+
+template <Backend B>
+bool Core<B>::within_captured_round() {
+  if constexpr (CapturingBackend<B>) {
+    const Entry entry(*this);
+    return entry->capture.within_round();
+  } else {
+    return false;
+  }
+}
+
+template <Backend B>
+void Core<B>::give_up_capture() noexcept {
+  if constexpr (CapturingBackend<B>) {
+    try {
+      const Entry entry(*this, false);
+      entry->translate({"capturing iteration ", entry->controller.name()}, [&] { entry->capture.give_up(); });
+    } catch (...) {
+      if (!closed()) session_->state.failures.postpone(std::current_exception(), false);
+    }
+  }
+}
+
+template <Backend B>
+Report Core<B>::report() {
+  const Entry entry(*this, false);
+  Report report;
+  entry->summarize(report);
+  book_->summarize(report);
+  return report;
+}
+
+template <Backend B>
+Machine Core<B>::machine() {
+  const Entry entry(*this, false);
+  return entry->state.machine(*book_);
+}
+
+template <Backend B>
+void Core<B>::start_profile() {
+  const Entry entry(*this);
+  Store<B>& store = entry->state.store;
+  if (store.profiler.active()) throw UsageError("a profile is being recorded already");
+  if (entry->state.in_capture) throw UsageError("a profile begins inside a captured iteration");
+  entry->translate({"starting a profile", {}}, [&] {
+    store.timeline.host_wait(store.timeline.everything());
+    store.start_profile();
+  });
+}
+
+template <Backend B>
+bool Core<B>::profiling() {
+  const Entry entry(*this, false);
+  return entry->state.store.profiler.active();
+}
+
+template <Backend B>
+Profile Core<B>::stop_profile() {
+  const Entry entry(*this);
+  Store<B>& store = entry->state.store;
+  if (!store.profiler.active()) throw UsageError("no profile is being recorded");
+  return entry->translate({"recording a profile", {}}, [&] {
+    try {
+      for (const QueueKind queue : all_queues) store.timeline.mark(queue);  // behind the profile's own events
+      store.timeline.host_wait(store.timeline.everything());
+      return store.stop_profile();
+    } catch (...) {
+      store.give_up_profile();
+      throw;
+    }
+  });
+}
+
+template <Backend B>
+void Core<B>::set_budget(Bytes bytes) {
+  const Entry entry(*this);
+  if (!entry->controller.between_iterations()) {
+    throw UsageError("set_budget() inside iteration " + in_quotes(entry->controller.name()) + ": end it first");
+  }
+  if (entry->state.in_capture) throw UsageError("set_budget() inside a captured iteration");
+  if (entry->state.store.profiler.active()) throw UsageError("set_budget() while a profile is being recorded");
+  entry->translate({"setting the device budget to ", std::to_string(bytes.value)},
+                   [&] { BudgetChange<B>(entry->state, entry->controller, *book_).to(bytes); });
+}
+
+template <Backend B>
+void Core<B>::synchronize() {
+  const Entry entry(*this);
+  Timeline<B>& timeline = entry->state.store.timeline;
+  entry->translate({"synchronize", {}}, [&] { timeline.host_wait(timeline.everything()); });
+}
+
+template <Backend B>
+void Core<B>::close() noexcept {
+  const Gate::Stay stay = gate_.enter_waiting();  // none if an operation's callable ends the process
+  if (closed()) return;
+  session_->finish();
+  registry_.keep_records(*session_);
+  closed_.store(true, std::memory_order_release);
+  session_.reset();
+}
+
+template <Backend B>
+Session<B>& Core<B>::open_session(bool report_failures) {
+  if (closed()) throw UsageError("the manager of this tensor no longer exists");
+  if (ends_late_.load(std::memory_order_acquire)) finish_iteration();
+  if constexpr (CapturingBackend<B>) {
+    if (session_->state.store.backend.capturing() && !session_->state.in_capture) {
+      throw UsageError("another manager of this backend captures an iteration: its graph would take this work in");
+    }
+  }
+  if (report_failures) {
+    registry_.reclaim_deferred(*session_);
+    session_->state.failures.check();
+  }
+  return *session_;
+}
+
+template <Backend B>
+void Core<B>::finish_iteration() noexcept {
+  ends_late_.store(false, std::memory_order_relaxed);
+  session_->finish_iteration();
+}
 
 }  // namespace swapmm::runtime

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <exception>
+#include <string_view>
 #include <type_traits>
 #include <utility>
 
@@ -28,19 +29,10 @@ class RunningOperation {
   /// Everything that comes before the operation is on its way to the device when this returns. Throws with nothing
   /// queued for the operation. With `as_list`, the caller hands wait_list() to the operation itself. `request` must
   /// outlive this.
-  RunningOperation(Core<B>& core, const Request<B>& request, bool as_list)
-      : core_(core), entry_(core), session_(*entry_.session()), store_(session_.state.store), request_(request) {
-    try {
-      start(as_list);
-    } catch (...) {
-      session_.rethrow(who());
-    }
-  }
+  RunningOperation(Core<B>& core, const Request<B>& request, bool as_list);
   RunningOperation(const RunningOperation&) = delete;
   RunningOperation& operator=(const RunningOperation&) = delete;
-  ~RunningOperation() {
-    if (!ended_) fail();
-  }
+  ~RunningOperation();
 
   // ---- for the callable
 
@@ -49,54 +41,46 @@ class RunningOperation {
   [[nodiscard]] const Request<B>& request() const { return request_; }
   /// The work area; null: none.
   [[nodiscard]] const typename B::Address* scratch() const { return grant_.scratch; }
-  [[nodiscard]] bool in_bundle(const TensorKey<B>& tensor) const {
-    return tensor.record->use.stamp == stamp_ && tensor.record->tensor.serial == tensor.serial;
-  }
+  [[nodiscard]] bool in_bundle(const TensorKey<B>& tensor) const;
   /// The address of a part of a tensor of the bundle.
-  const typename B::Address& address(const Rec& record, Bytes offset, Bytes size) {
-    if (offset.value == 0 && size == record.bytes) return *record.device.address;
-    const Bytes alignment = store_.backend.capabilities().view_alignment;
-    if (offset.value % alignment.value != 0) throw UsageError(misaligned_view(record.name, offset, alignment));
-    return session_.translate({"a part of tensor ", record.name}, [&]() -> const typename B::Address& {
-      return *store_.addresses.at(record.device.offset + offset, size);
-    });
-  }
+  const typename B::Address& address(const Rec& record, Bytes offset, Bytes size);
 
   /// Runs the callable, within what the backend wants around it. Errors of the backend come out as the operation's.
   template <class Callable>
   auto call(Callable&& callable) -> decltype(callable()) {
-    auto scope = session_.translate(who(), [&] { return around_operation(store_.backend, request_.name); });
+    Scope scope = enter_scope();
     if constexpr (std::is_void_v<decltype(callable())>) {
       callable();
-      session_.translate(who(), [&] { scope.check(); });
+      check_scope(scope);
     } else {
       auto made = callable();
-      session_.translate(who(), [&] { scope.check(); });
+      check_scope(scope);
       return made;
     }
   }
 
   /// For an operation that takes the wait list. Throws with nothing queued, as the constructor does.
-  [[nodiscard]] typename B::WaitList wait_list() {
-    try {
-      return store_.backend.wait_list(waits_.span());
-    } catch (...) {
-      give_up();
-      session_.rethrow(who());
-    }
-  }
+  [[nodiscard]] typename B::WaitList wait_list();
   /// The operation took the wait list and gave no event: maybe nothing of it waits. Then the queue does, from here on.
-  void wait_after_all() {
-    if (waits_.count == 0) return;
-    session_.translate(who(), [&] { store_.issue([&] { store_.backend.wait(QueueKind::compute, waits_.span()); }); });
-  }
+  void wait_after_all();
 
   // ---- the end
 
-  /// The callable has queued its work. `record_point` records the point behind it in the event that it is given.
-  /// `sole_status_source`: no other point tells how the work ended, for it may be on any queue.
+  /// The callable has queued its work on the compute queue.
+  void complete();
+  /// The callable has queued its work, behind which it put this event. `sole_status_source`: no other point tells how
+  /// the work ended, for it may be on any queue.
+  void complete(typename B::NativeEvent event, bool sole_status_source);
+
+ private:
+  using Scope = decltype(around_operation(std::declval<B&>(), std::string_view()));
+
+  [[nodiscard]] Scope enter_scope();
+  void check_scope(Scope& scope);
+
+  // `record_point` records the point behind the operation in the event that it is given.
   template <class RecordPoint>
-  void complete(RecordPoint&& record_point, bool sole_status_source = false) {
+  void complete_with(RecordPoint&& record_point, bool sole_status_source) {
     ended_ = true;
     const bool recorded = end_work(std::forward<RecordPoint>(record_point), sole_status_source);
     // The operation is booked: what fails from here on is the next call's error, not this operation's.
@@ -110,73 +94,19 @@ class RunningOperation {
     if (checked_ && recorded) check_after();  // else nobody knows that it did not fail
   }
 
- private:
   [[nodiscard]] Who who() const { return {"operation ", request_.name}; }
 
   // ---- before the callable
 
-  void start(bool as_list) {
-    stamp_bundle();
-    auto brought = session_.controller.bring(request_, stamp_);
-    grant_ = brought.grant;
-    followed_ = brought.followed;
-    recorded_ = brought.recorded;
-    try {
-      checked_ = !followed_ && session_.options.check_access;
-      if (checked_) session_.access_check().before(request_);
-      label_.what = CommandLabel::What::operation;
-      label_.issue = store_.timeline.next_issue();
-      label_.set_name(request_.name);
-      waits_ = store_.timeline.waits(QueueKind::compute, grant_.needs);
-      if (recorded_) slot_ = &store_.timeline.next(QueueKind::compute);
-      queue_waits(as_list);
-    } catch (...) {
-      give_up();
-      throw;
-    }
-  }
+  void start(bool as_list);
 
   // The stamp tells the bundle's tensors from all others.
-  void stamp_bundle() {
-    stamp_ = ++session_.stamp;
-    for (const auto& item : request_.items) {
-      const TensorKey<B> tensor{item.record, item.serial};
-      if (!tensor.exists()) {
-        const auto position = static_cast<std::size_t>(&item - request_.items.data());
-        throw UsageError(no_tensor_in_bundle(request_.name, position, tensor.name()));
-      }
-      if (item.record->use.stamp == stamp_) {
-        throw UsageError("operation " + in_quotes(request_.name) + " has tensor " + in_quotes(item.record->name) +
-                         " twice in its bundle: declare it once, with updates() if it is read and written");
-      }
-      item.record->use.stamp = stamp_;
-    }
-  }
+  void stamp_bundle();
 
-  void queue_waits(bool as_list) {
-    const bool timed = store_.timing && !followed_ && session_.controller.logging();
-    const bool profiled = store_.profiler.active();
-    const bool sampled = store_.sampler.active();
-    if (as_list && !timed && !profiled && !sampled) return;
-    store_.issue([&] {
-      if (waits_.count != 0) {
-        [[maybe_unused]] const auto around = annotate(store_.backend, AnnotationKind::device_wait, request_.name);
-        store_.backend.wait(QueueKind::compute, waits_.span());
-      }
-      if (timed) store_.backend.record(QueueKind::compute, slot_->start);
-      if (profiled) store_.profiler.begin(QueueKind::compute, request_.name, Bytes{});
-      if (sampled) store_.sampler.begin(QueueKind::compute, Bytes{});
-    });
-    if (timed) label_.timing = session_.state.recorder.operation_timing();
-    store_.timeline.gained(QueueKind::compute, waits_);
-    waits_.count = 0;
-  }
+  void queue_waits(bool as_list);
 
   // The operation was not queued, and its values are as before.
-  void give_up() noexcept {
-    ended_ = true;
-    session_.controller.give_up(request_, followed_, grant_.needs);
-  }
+  void give_up() noexcept;
 
   // ---- behind the callable
 
@@ -209,73 +139,16 @@ class RunningOperation {
     }
   }
 
-  void book_values(QueuePoint at) noexcept {
-    ++session_.operations;
-    if (store_.profiler.active()) store_.profiler.end(QueueKind::compute, at);
-    if (store_.sampler.active()) store_.sampler.end(QueueKind::compute);
-    for (const auto& item : request_.items) {
-      Rec& record = *item.record;
-      record.device.busy[QueueKind::compute] = at;
-      if (item.access == Access::read) continue;
-      record.device.ready[QueueKind::compute] = at;
-      record.device.valid = true;
-      record.device.issue = label_.issue;
-      record.host.valid = false;
-      record.value.written_in = store_.iteration;
-    }
-    point_ = at;
-  }
+  void book_values(QueuePoint at) noexcept;
 
   // The point behind an operation was refused, and it alone would tell whether the work failed. It is looked at all the
   // same, and another one is asked for; where there is none, the work counts as failed. Returns what is to be told.
-  std::exception_ptr after_unrecorded(const std::exception_ptr& refusal, bool sole_status_source) noexcept {
-    if (Failures<B>::is_device_lost(refusal)) return refusal;
-    const auto unknown = [&] { return std::make_exception_ptr(QueueFailure{QueueKind::compute, label_, refusal}); };
-    if (sole_status_source) return unknown();
-    Timeline<B>& timeline = store_.timeline;
-    try {
-      // A call that throws may have recorded the event all the same: then that one tells, and no later one. In a
-      // capture nothing has run, and no event may be asked.
-      if (!session_.state.in_capture && store_.backend.status(slot_->event) == EventStatus::failed) {
-        return std::make_exception_ptr(QueueFailure{QueueKind::compute, label_});
-      }
-      timeline.host_wait(timeline.everything());
-      return refusal;
-    } catch (const QueueFailure&) {
-      return std::current_exception();
-    } catch (...) {
-      return Failures<B>::is_device_lost(std::current_exception()) ? std::current_exception() : unknown();
-    }
-  }
+  std::exception_ptr after_unrecorded(const std::exception_ptr& refusal, bool sole_status_source) noexcept;
 
-  void check_after() {
-    try {
-      session_.access_check().after(request_);
-    } catch (const AccessViolation&) {
-      throw;
-    } catch (...) {
-      session_.postpone(std::current_exception(), {"checking operation ", request_.name});
-      session_.state.failures.check_lost();
-    }
-  }
+  void check_after();
 
   // The callable threw. What it was to write is undefined from now on.
-  void fail() noexcept {
-    session_.state.recorder.mark_broken();
-    Clock after = grant_.needs;
-    try {
-      store_.timeline.mark(QueueKind::compute);
-      after.join(Clock::point(QueueKind::compute, store_.timeline.issued(QueueKind::compute)));
-    } catch (...) {
-      store_.timeline.unrecorded(QueueKind::compute, label_.issue);
-      session_.state.failures.drain_quietly();
-    }
-    for (const auto& item : request_.items) {
-      item.record->device.busy.join(after);
-      if (item.access != Access::read) store_.lose(*item.record);
-    }
-    session_.controller.failed(request_, followed_, after);
-  }
+  void fail() noexcept;
 
   Core<B>& core_;
   typename Core<B>::Entry entry_;  // leaves the manager, as the last of all that ends here
@@ -293,5 +166,209 @@ class RunningOperation {
   bool checked_ = false;   // what it accesses
   bool ended_ = false;
 };
+
+// Not in the class, and so not inline: a program that uses a backend whose library instantiates this class does not
+// compile it again.
+
+template <Backend B>
+RunningOperation<B>::RunningOperation(Core<B>& core, const Request<B>& request, bool as_list)
+    : core_(core), entry_(core), session_(*entry_.session()), store_(session_.state.store), request_(request) {
+  try {
+    start(as_list);
+  } catch (...) {
+    session_.rethrow(who());
+  }
+}
+
+template <Backend B>
+RunningOperation<B>::~RunningOperation() {
+  if (!ended_) fail();
+}
+
+template <Backend B>
+bool RunningOperation<B>::in_bundle(const TensorKey<B>& tensor) const {
+  return tensor.record->use.stamp == stamp_ && tensor.record->tensor.serial == tensor.serial;
+}
+
+template <Backend B>
+const typename B::Address& RunningOperation<B>::address(const Record<B>& record, Bytes offset, Bytes size) {
+  if (offset.value == 0 && size == record.bytes) return *record.device.address;
+  const Bytes alignment = store_.backend.capabilities().view_alignment;
+  if (offset.value % alignment.value != 0) throw UsageError(misaligned_view(record.name, offset, alignment));
+  return session_.translate({"a part of tensor ", record.name}, [&]() -> const typename B::Address& {
+    return *store_.addresses.at(record.device.offset + offset, size);
+  });
+}
+
+template <Backend B>
+typename RunningOperation<B>::Scope RunningOperation<B>::enter_scope() {
+  return session_.translate(who(), [&] { return around_operation(store_.backend, request_.name); });
+}
+
+template <Backend B>
+void RunningOperation<B>::check_scope(Scope& scope) {
+  session_.translate(who(), [&] { scope.check(); });
+}
+
+template <Backend B>
+typename B::WaitList RunningOperation<B>::wait_list() {
+  try {
+    return store_.backend.wait_list(waits_.span());
+  } catch (...) {
+    give_up();
+    session_.rethrow(who());
+  }
+}
+
+template <Backend B>
+void RunningOperation<B>::wait_after_all() {
+  if (waits_.count == 0) return;
+  session_.translate(who(), [&] { store_.issue([&] { store_.backend.wait(QueueKind::compute, waits_.span()); }); });
+}
+
+template <Backend B>
+void RunningOperation<B>::complete() {
+  complete_with([&](typename B::Event& slot) { store_.backend.record(QueueKind::compute, slot); }, false);
+}
+
+template <Backend B>
+void RunningOperation<B>::complete(typename B::NativeEvent event, bool sole_status_source) {
+  complete_with([&](typename B::Event& slot) { store_.backend.adopt(slot, std::move(event)); }, sole_status_source);
+}
+
+template <Backend B>
+void RunningOperation<B>::start(bool as_list) {
+  stamp_bundle();
+  auto brought = session_.controller.bring(request_, stamp_);
+  grant_ = brought.grant;
+  followed_ = brought.followed;
+  recorded_ = brought.recorded;
+  try {
+    checked_ = !followed_ && session_.options.check_access;
+    if (checked_) session_.access_check().before(request_);
+    label_.what = CommandLabel::What::operation;
+    label_.issue = store_.timeline.next_issue();
+    label_.set_name(request_.name);
+    waits_ = store_.timeline.waits(QueueKind::compute, grant_.needs);
+    if (recorded_) slot_ = &store_.timeline.next(QueueKind::compute);
+    queue_waits(as_list);
+  } catch (...) {
+    give_up();
+    throw;
+  }
+}
+
+template <Backend B>
+void RunningOperation<B>::stamp_bundle() {
+  stamp_ = ++session_.stamp;
+  for (const auto& item : request_.items) {
+    const TensorKey<B> tensor{item.record, item.serial};
+    if (!tensor.exists()) {
+      const auto position = static_cast<std::size_t>(&item - request_.items.data());
+      throw UsageError(no_tensor_in_bundle(request_.name, position, tensor.name()));
+    }
+    if (item.record->use.stamp == stamp_) {
+      throw UsageError("operation " + in_quotes(request_.name) + " has tensor " + in_quotes(item.record->name) +
+                       " twice in its bundle: declare it once, with updates() if it is read and written");
+    }
+    item.record->use.stamp = stamp_;
+  }
+}
+
+template <Backend B>
+void RunningOperation<B>::queue_waits(bool as_list) {
+  const bool timed = store_.timing && !followed_ && session_.controller.logging();
+  const bool profiled = store_.profiler.active();
+  const bool sampled = store_.sampler.active();
+  if (as_list && !timed && !profiled && !sampled) return;
+  store_.issue([&] {
+    if (waits_.count != 0) {
+      [[maybe_unused]] const auto around = annotate(store_.backend, AnnotationKind::device_wait, request_.name);
+      store_.backend.wait(QueueKind::compute, waits_.span());
+    }
+    if (timed) store_.backend.record(QueueKind::compute, slot_->start);
+    if (profiled) store_.profiler.begin(QueueKind::compute, request_.name, Bytes{});
+    if (sampled) store_.sampler.begin(QueueKind::compute, Bytes{});
+  });
+  if (timed) label_.timing = session_.state.recorder.operation_timing();
+  store_.timeline.gained(QueueKind::compute, waits_);
+  waits_.count = 0;
+}
+
+template <Backend B>
+void RunningOperation<B>::give_up() noexcept {
+  ended_ = true;
+  session_.controller.give_up(request_, followed_, grant_.needs);
+}
+
+template <Backend B>
+void RunningOperation<B>::book_values(QueuePoint at) noexcept {
+  ++session_.operations;
+  if (store_.profiler.active()) store_.profiler.end(QueueKind::compute, at);
+  if (store_.sampler.active()) store_.sampler.end(QueueKind::compute);
+  for (const auto& item : request_.items) {
+    Rec& record = *item.record;
+    record.device.busy[QueueKind::compute] = at;
+    if (item.access == Access::read) continue;
+    record.device.ready[QueueKind::compute] = at;
+    record.device.valid = true;
+    record.device.issue = label_.issue;
+    record.host.valid = false;
+    record.value.written_in = store_.iteration;
+  }
+  point_ = at;
+}
+
+template <Backend B>
+std::exception_ptr RunningOperation<B>::after_unrecorded(const std::exception_ptr& refusal,
+                                                         bool sole_status_source) noexcept {
+  if (Failures<B>::is_device_lost(refusal)) return refusal;
+  const auto unknown = [&] { return std::make_exception_ptr(QueueFailure{QueueKind::compute, label_, refusal}); };
+  if (sole_status_source) return unknown();
+  Timeline<B>& timeline = store_.timeline;
+  try {
+    // A call that throws may have recorded the event all the same: then that one tells, and no later one. In a
+    // capture nothing has run, and no event may be asked.
+    if (!session_.state.in_capture && store_.backend.status(slot_->event) == EventStatus::failed) {
+      return std::make_exception_ptr(QueueFailure{QueueKind::compute, label_});
+    }
+    timeline.host_wait(timeline.everything());
+    return refusal;
+  } catch (const QueueFailure&) {
+    return std::current_exception();
+  } catch (...) {
+    return Failures<B>::is_device_lost(std::current_exception()) ? std::current_exception() : unknown();
+  }
+}
+
+template <Backend B>
+void RunningOperation<B>::check_after() {
+  try {
+    session_.access_check().after(request_);
+  } catch (const AccessViolation&) {
+    throw;
+  } catch (...) {
+    session_.postpone(std::current_exception(), {"checking operation ", request_.name});
+    session_.state.failures.check_lost();
+  }
+}
+
+template <Backend B>
+void RunningOperation<B>::fail() noexcept {
+  session_.state.recorder.mark_broken();
+  Clock after = grant_.needs;
+  try {
+    store_.timeline.mark(QueueKind::compute);
+    after.join(Clock::point(QueueKind::compute, store_.timeline.issued(QueueKind::compute)));
+  } catch (...) {
+    store_.timeline.unrecorded(QueueKind::compute, label_.issue);
+    session_.state.failures.drain_quietly();
+  }
+  for (const auto& item : request_.items) {
+    item.record->device.busy.join(after);
+    if (item.access != Access::read) store_.lose(*item.record);
+  }
+  session_.controller.failed(request_, followed_, after);
+}
 
 }  // namespace swapmm::runtime

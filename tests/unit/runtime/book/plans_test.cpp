@@ -3,6 +3,7 @@
 #include <doctest/doctest.h>
 
 #include <cstddef>
+#include <memory>
 #include <optional>
 #include <sstream>
 #include <string>
@@ -78,7 +79,7 @@ TEST_CASE("a saved plan is followed by another manager from the second iteration
   CHECK(desk.manager.report().notes.empty());
   desk.iterate(4);
   CHECK(desk.followed() == 5);
-  const Plan* const plan = desk.scheduler().plan("train");
+  const std::shared_ptr<const Plan> plan = desk.scheduler().plan("train");
   REQUIRE(plan != nullptr);
   CHECK(plan->commands == read_plan(text)->commands);
 }
@@ -183,7 +184,7 @@ TEST_CASE("an unknown planner leaves the program on demand, and the report says 
 TEST_CASE("plans are made for the manager's device and for links as they were observed") {
   PlansDesk desk;
   desk.iterate(4);
-  const Machine& machine = desk.scheduler().plan("train")->machine;
+  const Machine machine = desk.scheduler().plan("train")->machine;
   CHECK(machine.name == "simulated");
   CHECK(machine.device_budget == 256_bytes);
   CHECK(machine.alignment == 16_bytes);
@@ -205,7 +206,7 @@ TEST_CASE("links may be given, the budget and the alignment are always the manag
   given.duplex = Duplex::half;
   PlansDesk desk({.machine = given});
   desk.iterate(4);
-  const Machine& machine = desk.scheduler().plan("train")->machine;
+  const Machine machine = desk.scheduler().plan("train")->machine;
   CHECK(machine.name == "mine");
   CHECK(machine.h2d == given.h2d);
   CHECK(machine.d2h == given.d2h);

@@ -5,6 +5,7 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <utility>
@@ -113,10 +114,10 @@ TEST_CASE("a plan for the new budget is made from what was observed, and followe
 TEST_CASE("plans are found again by their budget") {
   BudgetDesk desk;
   desk.train(4);
-  const Plan* const first = desk.manager.scheduler().plan("train");
+  const std::shared_ptr<const Plan> first = desk.manager.scheduler().plan("train");
   desk.manager.set_budget(128_bytes);
   desk.train(2);
-  const Plan* const second = desk.manager.scheduler().plan("train");
+  const std::shared_ptr<const Plan> second = desk.manager.scheduler().plan("train");
   CHECK(second->machine.device_budget == 128_bytes);
   desk.manager.set_budget(256_bytes);
   desk.train(2);

@@ -34,7 +34,7 @@ constexpr std::size_t fields_count = 6;
 
 /// A loop on some tensors and a temporary that each iteration makes, and its model.
 struct Loop {
-  explicit Loop(std::size_t room, std::size_t period_ = 1, const std::string& planner = SchedulerOptions().planner)
+  explicit Loop(std::size_t room, std::size_t period_ = 1, const PlannerChoice& planner = SchedulerOptions().planner)
       : period(period_),
         manager(backend, {.device_budget = Bytes{room * field_bytes.value}},
                 Scheduler({.planner = planner, .trial_iterations = 4})) {

@@ -46,7 +46,7 @@ class Device {
   explicit Device(const Options& options);
   Device(const Device&) = delete;
   Device& operator=(const Device&) = delete;
-  ~Device() = default;  // discards queued work
+  ~Device() = default;  // what is still queued is discarded
 
   [[nodiscard]] const Options& options() const { return options_; }
   [[nodiscard]] const Capabilities& capabilities() const { return capabilities_; }
@@ -62,7 +62,7 @@ class Device {
   [[nodiscard]] BlockId make_event();
   SWAPMM_TEMPLATE_EXPORT void release_event(BlockId id) noexcept;
 
-  /// A command that is being put into a queue. If it is destroyed before that, nothing remains of it.
+  /// A command on its way into a queue. Given up without being queued, it leaves nothing behind.
   class Issue {
    public:
     Issue(Device& device, QueueKind queue);
@@ -122,7 +122,7 @@ class Device {
     bool fails = false;
     std::uint8_t pieces = 1;
     std::uint8_t piece = 0;
-    std::uint32_t waits = 0;  // waits not known to have ended
+    std::uint32_t waits = 0;  // not yet seen to have ended
     std::uint64_t issue = 0;  // position in the order of issue over all queues
     std::int64_t start = 0;
     std::int64_t end = 0;
@@ -144,7 +144,7 @@ class Device {
     Ring<WaitPoint> waits;        // of the commands, in their order
     std::int64_t end = 0;         // of the last command queued
     VectorClock clock;            // of the last command queued
-    std::exception_ptr failing;   // a failure since the last event
+    std::exception_ptr failing;   // something failed since the last event
     std::vector<Failure> failed;  // events
     std::uint64_t flushed = 0;
     bool delay_next = false;
@@ -160,7 +160,7 @@ class Device {
   [[nodiscard]] bool in_virtual_time() const { return options_.order == Order::virtual_time; }
   [[nodiscard]] Progress done() const;
 
-  // device_steps.cpp: runs the commands
+  // device_steps.cpp: how the device moves
   void host_calls(bool will_wait = false);
   [[nodiscard]] bool ready(Queue& queue);
   [[nodiscard]] Ready ready_queues(bool host_blocked);
@@ -186,8 +186,8 @@ class Device {
   [[nodiscard]] std::int64_t copy_start(const Issue& issue) const;
   void finish_release(Block& block, bool on_host, std::uint32_t number) noexcept;
 
-  // checker.cpp: the checker
-  /// Records a violation. Never throws: without memory for the text, the violation is still counted.
+  // checker.cpp: what the checker sees
+  /// Collects a text. Never throws: a checker that runs out of memory still counts.
   template <class MakeText>
   void report(MakeText&& make_text) noexcept {
     ++violation_count_;
@@ -223,7 +223,7 @@ class Device {
   bool timing_ = false;
   bool in_step_ = false;
   std::exception_ptr dead_;  // why the device is lost
-  // Allocated in advance, because there may be no memory for it later.
+  // Made before there may be no memory for it.
   std::exception_ptr told_to_fail_ = std::make_exception_ptr(std::runtime_error("a command failed as it was told to"));
   Counters counters_;
   std::vector<std::string> violations_;

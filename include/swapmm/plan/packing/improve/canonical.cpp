@@ -12,8 +12,14 @@ constexpr std::uint64_t placements_per_step = 8;  // they take about as long as 
 
 }  // namespace
 
-Canonical::Canonical(const Shape& shape)
-    : shape_(shape), neighbours_(shape.size()), in_section_(shape.sections), seen_(shape.sections) {
+Canonical::Canonical(const Shape& shape, const PackingEffort& effort)
+    : shape_(shape),
+      has_dominance_(effort.dominance),
+      has_section_floors_(effort.section_floors),
+      has_decomposition_(effort.decomposition),
+      neighbours_(shape.size()),
+      in_section_(shape.sections),
+      seen_(shape.sections) {
   for (std::uint32_t i = 0; i < shape.size(); ++i) {
     if (shape.items[i].size == 0) continue;
     shape.for_each_section(shape.items[i], [&](std::uint32_t section) { in_section_[section].push_back(i); });
@@ -96,7 +102,7 @@ bool Canonical::begin(std::uint64_t capacity, Order order) {
     return false;
   if (items.empty()) return true;
   std::vector<std::uint32_t> cuts;
-  for (std::uint32_t section = 0; section < shape_.sections; ++section) {
+  for (std::uint32_t section = 0; has_decomposition_ && section < shape_.sections; ++section) {
     if (crossing_[section] == 0) cuts.push_back(section);
   }
   const std::uint32_t first = split(items, {0, 0, 0, shape_.sections, true, none, none, 0}, std::move(cuts));
@@ -194,7 +200,7 @@ void Canonical::open(Component component, std::uint32_t least_rank) {
     const auto [item, rank] = ranked_[k];
     if (offsets_[item] != nowhere) continue;
     const std::uint64_t offset = lowest_[item];
-    if (offset >= lowest_end || offset < component.least_offset) continue;
+    if ((has_dominance_ && offset >= lowest_end) || offset < component.least_offset) continue;
     if (offset == component.least_offset && rank < least_rank) continue;
     choices_.push_back({offset, rank, item});
   }
@@ -218,7 +224,7 @@ bool Canonical::place(const Frame& frame, const Choice& choice) {
   });
   for_each_border(choice.item, [&](std::uint32_t section) { --crossing_[section]; });
   if (!lift_neighbours(choice.item)) return false;
-  raise_floors(frame.lifted);
+  if (has_section_floors_) raise_floors(frame.lifted);
   work_ += frame.component.count / 4;
   return may_fit(frame.component, choice.offset);
 }
@@ -306,7 +312,7 @@ bool Canonical::descend(const Choice& choice) {
   component.least_offset = choice.offset;
   std::vector<std::uint32_t> cuts;
   for_each_border(choice.item, [&](std::uint32_t section) {
-    if (crossing_[section] == 0) cuts.push_back(section);
+    if (has_decomposition_ && crossing_[section] == 0) cuts.push_back(section);
   });
   if (cuts.empty()) {
     open(component, choice.rank);

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <vector>
 
+#include <swapmm/plan/packing.hpp>
 #include <swapmm/plan/packing/shape/budget.hpp>
 #include <swapmm/plan/packing/shape/shape.hpp>
 
@@ -15,7 +16,8 @@ namespace swapmm::planning::packing {
 /// steps. For up to some hundred items, because it stores all pairs that overlap.
 class Canonical {
  public:
-  explicit Canonical(const Shape& shape);
+  /// `effort` says which of the techniques are on.
+  Canonical(const Shape& shape, const PackingEffort& effort);
 
   enum class Answer : std::uint8_t { fits, fits_not, unknown };
   /// The order of items with the same lowest offset. Three keys, each largest first: sections, area, and the largest
@@ -86,6 +88,9 @@ class Canonical {
   void for_each_border(std::uint32_t item, Visit&& visit) const;
 
   const Shape& shape_;
+  bool has_dominance_;
+  bool has_section_floors_;
+  bool has_decomposition_;
   std::vector<std::vector<std::uint32_t>> neighbours_;
   std::vector<std::vector<std::uint32_t>> in_section_;
 

@@ -13,8 +13,10 @@ constexpr std::uint64_t no_place = PlaceBoard::no_place;
 
 }  // namespace
 
-PlaceFilling::PlaceFilling(OverlapLedger& ledger, std::span<const Bytes> offsets)
+PlaceFilling::PlaceFilling(OverlapLedger& ledger, std::span<const Bytes> offsets, const PlaceOptions& options)
     : ledger_(ledger),
+      dearer_each_time_(options.dearer_each_time),
+      homeless_factor_(options.homeless_factor),
       slots_(ledger.planning.operations),
       board_(slots_, ledger.planning.budget),
       of_tensor_(ledger.planning.sizes.size()) {
@@ -107,7 +109,6 @@ bool PlaceFilling::house_everybody(std::size_t moves, std::uint64_t most_looks) 
     }
   }
   std::sort(without.begin(), without.end(), [](const Guest& a, const Guest& b) { return a.area() > b.area(); });
-  constexpr std::size_t more = 10;  // for stays that must have a place
   return std::all_of(without.begin(), without.end(), [&](const Guest& guest) {
     if (looks_ > most_looks) return false;
     if (rehouse(guest.tensor, moves)) return true;
@@ -117,7 +118,7 @@ bool PlaceFilling::house_everybody(std::size_t moves, std::uint64_t most_looks) 
       absence.leaves = absence.gone = absence.first;
       absence.returns = absence.queued = absence.end;
     }
-    return rehouse(guest.tensor, more * moves);
+    return rehouse(guest.tensor, homeless_factor_ * moves);
   });
 }
 
@@ -193,7 +194,6 @@ bool PlaceFilling::is_back(GuestId id, const std::vector<Guest>& before) {
 
 /// Order: heaviest first.
 bool PlaceFilling::house(std::vector<GuestId> homeless, std::size_t moves) {
-  constexpr double dearer_each_time = 1.2;
   while (!homeless.empty()) {
     const auto heaviest = std::max_element(homeless.begin(), homeless.end(),
                                            [&](GuestId a, GuestId b) { return weights_[a] < weights_[b]; });
@@ -210,7 +210,7 @@ bool PlaceFilling::house(std::vector<GuestId> homeless, std::size_t moves) {
         if (place.begin >= offset + size || place.end <= offset) continue;
         moved_.emplace_back(place.guest, place.begin);
         unsettle(place.guest);
-        weights_[place.guest] *= dearer_each_time;
+        weights_[place.guest] *= dearer_each_time_;
         homeless.push_back(place.guest);
       }
     }

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include <swapmm/base/bytes.hpp>
+#include <swapmm/plan/planner_options.hpp>
 #include <swapmm/plan/problem/overlap_ledger.hpp>
 #include <swapmm/plan/schedule/absence_stays.hpp>
 #include <swapmm/plan/schedule/schedule.hpp>
@@ -15,37 +16,36 @@
 
 namespace swapmm::planning {
 
-/// Changes decisions that have places one by one, such that every stay keeps a place. Room that a packing left in
-/// pieces goes to tensors that then need not go out, or that return in time. A stay that loses its place takes the
-/// cheapest one (by size x lifetime; the cost rises each time), and the stays that were there look for another place.
+/// Decisions that have places, changed one by one such that everybody keeps one: the room that a packing left over, in
+/// pieces, goes to tensors that then need not go out, or that return in time. What has no place any more takes the
+/// cheapest one (size x lifetime, dearer each time), and those who were there look for another.
 class PlaceFilling {
  public:
-  /// `offsets` are those of stays_of(ledger); offsets that end above the budget are no places. Changes the decisions in
-  /// `ledger`.
-  PlaceFilling(OverlapLedger& ledger, std::span<const Bytes> offsets);
+  /// `offsets`: of stays_of(ledger). Those that end above the budget are none. Changes the decisions in `ledger`.
+  PlaceFilling(OverlapLedger& ledger, std::span<const Bytes> offsets, const PlaceOptions& options = {});
 
-  /// Finds places for stays without one. Tensors that find no place go out wherever they can. Returns false if this
-  /// does not suffice, or takes more than this many looks().
+  /// Places for those that have none; what finds no place goes out wherever it can. False where that does not suffice,
+  /// or takes more than so many looks().
   [[nodiscard]] bool house_everybody(std::size_t moves, std::uint64_t most_looks);
 
-  /// Lets the tensor stay over an absence over which it is away, if this takes at most this many moves of others. Not
-  /// for arrivals. Examines all stays once for each move.
+  /// Over an absence its tensor, which is away, stays from now on, if that takes at most so many moves of others. No
+  /// arrival. Looks at all stays once for each move.
   bool try_to_stay(std::uint32_t absence, std::size_t moves);
-  /// The same for a tensor that leaves in another gap, not after its return.
+  /// The same for one that leaves in another gap than before, not behind its return.
   bool try_to_leave(std::uint32_t absence, std::uint32_t leaves, std::size_t moves);
-  /// The same for a tensor that returns in another gap, not before it has left.
+  /// The same for one that returns in another gap, not before it is gone.
   bool try_to_return(std::uint32_t absence, std::uint32_t returns, std::size_t moves);
 
-  /// Number of stays examined since construction, a few nanoseconds each.
+  /// How many stays were looked at so far, ever since it was made: a few nanoseconds each.
   [[nodiscard]] std::uint64_t looks() const { return looks_; }
 
-  /// The stays of the current decisions, and their offsets.
+  /// The stays of the decisions as they are now, and their offsets.
   [[nodiscard]] Schedule schedule() const { return {Pace::overlapped, stays_of(ledger_)}; }
   [[nodiscard]] std::vector<Bytes> offsets() const;
 
  private:
   using GuestId = PlaceBoard::GuestId;  ///< position in guests_
-  /// A stay and its place.
+  /// A stay, and where it lies.
   struct Guest {
     TensorId tensor{};
     std::uint32_t start = 0;  ///< gap
@@ -70,13 +70,15 @@ class PlaceFilling {
   void look_around(const Guest& guest);
 
   OverlapLedger& ledger_;
+  double dearer_each_time_;
+  std::size_t homeless_factor_;
   std::uint32_t slots_;
   PlaceBoard board_;
   std::vector<Guest> guests_;
-  std::vector<double> weights_;  ///< of the guests: their costs to move
+  std::vector<double> weights_;  ///< of the guests: how dear they are to move
   std::vector<GuestId> unused_;
   std::vector<std::vector<GuestId>> of_tensor_;           ///< in the order of stays_of()
-  std::vector<std::pair<GuestId, std::uint64_t>> moved_;  ///< moved guests, and their former places
+  std::vector<std::pair<GuestId, std::uint64_t>> moved_;  ///< and where they lay
   std::uint64_t looks_ = 0;
 };
 

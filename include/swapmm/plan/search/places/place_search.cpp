@@ -13,23 +13,21 @@ constexpr std::size_t between_questions = 16;
 
 }  // namespace
 
-PlaceSearch::PlaceSearch(OverlapLedger& ledger, SwapTiming& timing, BestPlan& best)
-    : ledger_(ledger), timing_(timing), best_(best) {}
+PlaceSearch::PlaceSearch(OverlapLedger& ledger, SwapTiming& timing, BestPlan& best, const PlaceOptions& options)
+    : ledger_(ledger), timing_(timing), best_(best), options_(options) {}
 
 void PlaceSearch::run(std::span<const Bytes> offsets, const std::vector<char>& wished_away, const Effort& effort,
                       const IsEnough& is_enough) {
-  constexpr int most_rounds = 4;
-  constexpr double time_in_hand = 0.1;
   effort_ = effort;
   is_enough_ = &is_enough;
   found_.reset();
   forget_limits();
-  PlaceFilling filling(ledger_, offsets);
+  PlaceFilling filling(ledger_, offsets, options_);
   if (!filling.house_everybody(effort.moves, effort.looks)) return;
   auto reached = offer(filling);
-  for (int round = 0; round < most_rounds && !is_done(filling); ++round) {
+  for (int round = 0; round < options_.rounds && !is_done(filling); ++round) {
     let_stay(filling, largest_away(wished_away), round == 0);
-    time_again(filling, time_in_hand);
+    time_again(filling, options_.time_in_hand);
     const auto before = std::exchange(reached, std::min(reached, offer(filling)));
     if (reached == before) return;
   }
@@ -38,7 +36,7 @@ void PlaceSearch::run(std::span<const Bytes> offsets, const std::vector<char>& w
 void PlaceSearch::return_earlier(PlacedDecisions placed, const Tries& tries) {
   std::size_t tries_left = tries.tries;
   std::uint64_t looks_left = tries.looks;
-  for (const double time_in_hand : {1.0, 3.0}) {
+  for (const double time_in_hand : tries.times_in_hand) {
     forget_limits();
     placed.decide(ledger_);
     const std::vector<Absence> wished = wished_gaps(time_in_hand);
@@ -47,7 +45,7 @@ void PlaceSearch::return_earlier(PlacedDecisions placed, const Tries& tries) {
     for (bool is_as_good = false; !is_as_good; --tries_left) {
       if (tries_left == 0) return;
       placed.decide(ledger_);
-      PlaceFilling filling(ledger_, placed.offsets);
+      PlaceFilling filling(ledger_, placed.offsets, options_);
       if (!return_all(filling, away, returns_as_before, wished, looks_left)) return;
       looks_left -= filling.looks();
       Plan plan = build_placed_plan(ledger_.planning, filling.schedule(), "best", filling.offsets());
@@ -106,8 +104,8 @@ bool PlaceSearch::is_done(const PlaceFilling& filling) const {
 
 /// Small ones gain too little to move others for.
 std::size_t PlaceSearch::moves_for(std::uint32_t absence) const {
-  constexpr std::int64_t least_part = 500;
-  const bool is_large = timing_.size(absence) > static_cast<std::int64_t>(ledger_.planning.budget) / least_part;
+  const bool is_large = options_.least_part == 0 || static_cast<std::uint64_t>(timing_.size(absence)) >
+                                                        ledger_.planning.budget / options_.least_part;
   return is_large ? effort_.moves : 0;
 }
 

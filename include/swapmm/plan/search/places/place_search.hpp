@@ -44,7 +44,7 @@ class PlaceSearch {
   /// Called now and then; if it returns true, the run ends.
   using IsEnough = std::function<bool()>;
 
-  PlaceSearch(OverlapLedger& ledger, SwapTiming& timing, BestPlan& best);
+  PlaceSearch(OverlapLedger& ledger, SwapTiming& timing, BestPlan& best, const PlaceOptions& options = {});
 
   /// Starts from the decisions in the ledger, with `offsets` for its stays_of() (offsets above the budget are no
   /// places). Tensors that are not away in `wished_away`, which are fast decisions that do not pack, are the first to
@@ -56,8 +56,9 @@ class PlaceSearch {
   [[nodiscard]] std::optional<PlacedDecisions> take_found() { return std::exchange(found_, std::nullopt); }
 
   struct Tries {
-    std::size_t tries = 0;    ///< each of the price of a simulation, and of its looks
-    std::uint64_t looks = 0;  ///< PlaceFilling::looks() in all
+    std::size_t tries = 0;                        ///< each of the price of a simulation, and of its looks
+    std::uint64_t looks = 0;                      ///< PlaceFilling::looks() in all
+    std::vector<double> times_in_hand{1.0, 3.0};  ///< each is tried
   };
   /// Prepares for copies that take longer than expected: tensors return earlier than they need to, as far as there is
   /// room and the plan does not get slower. If it does, tensors that are on their way when it is first late return as
@@ -88,6 +89,7 @@ class PlaceSearch {
   OverlapLedger& ledger_;
   SwapTiming& timing_;
   BestPlan& best_;
+  PlaceOptions options_;
   Effort effort_;
   const IsEnough* is_enough_ = nullptr;
   std::optional<PlacedDecisions> found_;

@@ -9,8 +9,9 @@
 
 namespace swapmm::planning {
 
-AwaySearch::AwaySearch(SwapTiming& timing, const RelaxedSwaps& relaxed)
-    : timing_(timing), relaxed_(relaxed), wish_(timing.absences()) {
+AwaySearch::AwaySearch(SwapTiming& timing, const RelaxedSwaps& relaxed, const RoundingOptions& rounding,
+                       const AnnealingOptions& annealing)
+    : timing_(timing), relaxed_(relaxed), rounding_(rounding), annealing_(annealing), wish_(timing.absences()) {
   for (std::uint32_t a = 0; a < timing.absences(); ++a) {
     if (!timing.is_arrival(a) && timing.length(a) > 0 && timing.size(a) > 0) free_.push_back(a);
   }
@@ -63,7 +64,7 @@ void AwaySearch::fill_room(double noise) {
 /// The best of several passes, each from the ends of the one before.
 double AwaySearch::time_of_decisions(int passes) {
   double best = 0;
-  for (int pass = 0; pass < passes; ++pass) {
+  for (int pass = 0; pass < std::max(passes, 1); ++pass) {
     std::vector<double> ends = timing_.ends();
     const double guessed = timing_.iteration();
     const double iteration = timing_.pass();
@@ -90,24 +91,23 @@ double AwaySearch::repeat_best() {
 }
 
 bool AwaySearch::round_relaxed() {
-  constexpr double thresholds[] = {0.5, 0.7, 0.8, 0.9, 0.97};
   for (const std::uint32_t a : free_) {
     // Of two that the relaxed solution treats alike: the longer one.
     const double part = static_cast<double>(timing_.length(a)) / static_cast<double>(relaxed_.time.size());
-    wish_[a] = relaxed_.away[a] + 1e-3 * part;
+    wish_[a] = relaxed_.away[a] + rounding_.longer_first * part;
   }
   if (timing_.largest_overrun() <= 0) {  // nobody is away yet, nor needs to be
     timing_.guess(relaxed_.time);
-    offer_after(2);
+    offer_after(rounding_.passes);
     return true;
   }
-  for (const double threshold : thresholds) {
+  for (const double threshold : rounding_.thresholds) {
     for (const std::uint32_t a : free_) timing_.set_away(a, relaxed_.away[a] > threshold);
     if (!make_room(0)) return false;
     timing_.guess(relaxed_.time);
-    offer_after(2);
+    offer_after(rounding_.passes);
   }
-  return true;
+  return !rounding_.thresholds.empty();
 }
 
 bool AwaySearch::fit_again() {
@@ -115,7 +115,7 @@ bool AwaySearch::fit_again() {
   if (!make_room(0)) return false;
   timing_.guess(best_.ends, best_.guessed_iteration);
   best_.away.clear();  // it was for other limits
-  offer_after(2);
+  offer_after(rounding_.passes);
   return true;
 }
 
@@ -130,7 +130,7 @@ std::uint32_t AwaySearch::one_that_is(bool away) {
 
 /// The relaxed solution tells, but chance may overrule it.
 void AwaySearch::wish_as_relaxed() {
-  for (const std::uint32_t a : free_) wish_[a] = 0.3 * relaxed_.away[a];
+  for (const std::uint32_t a : free_) wish_[a] = annealing_.relaxed_weight * relaxed_.away[a];
 }
 
 bool AwaySearch::change_some() {
@@ -146,7 +146,7 @@ bool AwaySearch::change_some() {
     fits = make_room(1);
   }
   // Seldom: room that nobody fills is room for tensors that return early, and packs more easily.
-  if (fits && random_() % 8 == 0) fill_room(1);
+  if (fits && annealing_.fills_one_in > 0 && random_() % annealing_.fills_one_in == 0) fill_room(1);
   for (const auto& [a, wish] : changed) wish_[a] = wish;
   return fits;
 }
@@ -159,9 +159,8 @@ void AwaySearch::improve(std::size_t tries, const std::function<bool()>& is_enou
   for (std::size_t i = 0; i < tries; ++i) {
     constexpr std::size_t between_questions = 16;
     if (i % between_questions == between_questions - 1 && is_enough()) return;
-    constexpr double warmth = 2e-4;  // of the iteration: how much worse a neighbour may be at first
     const double left = static_cast<double>(tries - i) / static_cast<double>(tries);
-    const double worse = warmth * best_.iteration * left * -std::log(1 - chance());
+    const double worse = annealing_.warmth * best_.iteration * left * -std::log(1 - chance());
     timing_.guess(current.ends, current.guessed_iteration);
     if (change_some() && time_of_decisions(1) <= current.iteration + worse) {
       offer();

@@ -8,39 +8,40 @@
 #include <utility>
 #include <vector>
 
+#include <swapmm/plan/planner_options.hpp>
 #include <swapmm/plan/relaxation/lower_bound.hpp>
 #include <swapmm/plan/search/timing/swap_timing.hpp>
 
 namespace swapmm::planning {
 
-/// Decisions on who is away over which absence, the resulting iteration time, and the guess that its pass began with.
+/// Decisions who is away over which absence, the iteration that comes of them, and the guess that its pass began with.
 struct AwayDecision {
   std::vector<char> away;
-  double iteration = 0;  ///< in ns, by SwapTiming
+  double iteration = 0;  ///< ns, by SwapTiming
   std::vector<double> ends;
   double guessed_iteration = 0;
 };
 
-/// Searches decisions with SwapTiming as measure: first roundings of the relaxed problem's solution, then their
-/// neighbours.
+/// Searches decisions by SwapTiming: first those that round the relaxed problem's solution, then their neighbours.
 class AwaySearch {
  public:
-  AwaySearch(SwapTiming& timing, const RelaxedSwaps& relaxed);
+  AwaySearch(SwapTiming& timing, const RelaxedSwaps& relaxed, const RoundingOptions& rounding,
+             const AnnealingOptions& annealing);
 
-  /// Finds the best rounding of the relaxed solution, at several thresholds. Returns false if there is none within the
-  /// limits, because a bundle alone is above them.
+  /// The best decisions that round the relaxed solution, at several thresholds. False if there are none within the
+  /// limits (one bundle alone is above them), or no threshold is given.
   [[nodiscard]] bool round_relaxed();
-  /// Makes the decisions found so far fit the current limits of the timing.
+  /// The decisions found so far, made to fit the limits of the timing as they are now.
   [[nodiscard]] bool fit_again();
-  /// Tries this many neighbours: one or two tensors that are away stay, or the other way round, and others make or fill
-  /// the room. Accepts worse ones as in annealing, less and less. Ends early if `is_enough` returns true; it is called
-  /// now and then.
+  /// So many neighbours: one or two tensors that are away stay, or the other way round; room is made, or filled, by
+  /// others. Worse ones are accepted as in annealing, less and less.
+  /// Ends early where `is_enough` says so; it is asked now and then.
   void improve(std::size_t tries, const std::function<bool()>& is_enough);
 
-  /// Takes decisions found elsewhere, which are within the limits.
+  /// Decisions found elsewhere, within the limits.
   void start_from(AwayDecision decision) { best_ = std::move(decision); }
   [[nodiscard]] const AwayDecision& best() const { return best_; }
-  /// Repeats the pass of the best decisions in `timing`.
+  /// The pass of the best decisions, in `timing`.
   double repeat_best();
 
  private:
@@ -56,7 +57,9 @@ class AwaySearch {
 
   SwapTiming& timing_;
   const RelaxedSwaps& relaxed_;
-  std::vector<double> wish_;             ///< per absence: the larger, the more it should be away
+  const RoundingOptions& rounding_;
+  const AnnealingOptions& annealing_;
+  std::vector<double> wish_;             ///< per absence: the larger, the rather it is away
   std::vector<std::uint32_t> free_;      ///< absences that are decided: all but arrivals
   std::vector<std::uint32_t> by_first_;  ///< free_, by the operation they begin at
   AwayDecision best_;

@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: Apache-2.0
+// A pass, and the iteration run through by its gaps.
+#include <algorithm>
+#include <cstddef>
+#include <limits>
+#include <utility>
+
+#include <swapmm/plan/search/timing/swap_timing.hpp>
+#include <swapmm/plan/search/timing/timing_numbers.hpp>
+
+namespace swapmm::planning {
+
+/// The iteration, run through by the gaps of a pass.
+class SwapTiming::Run {
+ public:
+  explicit Run(SwapTiming& timing)
+      : timing_(timing),
+        n_(timing.operations_),
+        leaving_(n_),
+        returning_(n_),
+        copied_(n_),
+        copy_ends_(timing.values_.size()),
+        operation_ends_(n_),
+        needed_(n_) {
+    std::vector<char> follows_copy(timing.swaps_.size());
+    for (const std::uint32_t i : timing.by_start_) {
+      const std::uint32_t a = timing.values_[timing.copies_out_[i].value].released_by;
+      if (a != no_absence) follows_copy[a] = 1;
+    }
+    for (const std::uint32_t a : timing.returns_) {
+      if (!timing.is_arrival(a) && follows_copy[a] == 0) leaving_[timing.swaps_[a].leaves % n_].push_back(a);
+      returning_[timing.swaps_[a].returns % n_].push_back(a);
+    }
+    for (const std::uint32_t i : timing.by_start_) {
+      const std::uint32_t v = timing.copies_out_[i].value;
+      copied_[timing.values_[v].copied % n_].push_back(v);
+      const std::uint32_t a = timing.values_[v].released_by;
+      if (a != no_absence) leaving_[timing.swaps_[a].leaves % n_].push_back(a);  // in the order of the copies
+    }
+  }
+
+  /// The time of the last of some iterations. Leaves its ends and waits in `timing`.
+  double run() {
+    constexpr int iterations_until_steady = 3;
+    double begin = 0;
+    for (int i = 0; i < iterations_until_steady; ++i) {
+      begin = now_;
+      for (std::uint32_t gap = 0; gap < n_; ++gap) pass_gap(gap);
+    }
+    for (std::uint32_t i = 0; i < n_; ++i) timing_.ends_[i + 1] = operation_ends_[i] - begin;
+    timing_.iteration_ = now_ - begin;
+    return timing_.iteration_;
+  }
+
+ private:
+  void pass_gap(std::uint32_t gap) {
+    const std::uint32_t before = gap > 0 ? gap - 1 : n_ - 1;
+    held_ = timing_.held_[before];
+    limit_ = timing_.limits_[gap];
+    for (const std::uint32_t v : copied_[gap]) copy_out(v);
+    if (timing_.dead_[before] > 0) release(now_, timing_.dead_[before]);
+    for (const std::uint32_t a : leaving_[gap]) leave(a);
+    double earliest = std::numeric_limits<double>::infinity();  // of all that wants room in this gap
+    for (const std::uint32_t a : returning_[gap]) earliest = std::min(earliest, bring(a));
+    double start = now_;
+    if (timing_.allocated_[gap] > 0) start = std::max(start, room_for(timing_.allocated_[gap]));
+    start = std::max(start, std::exchange(needed_[gap], 0));
+    timing_.gap_starts_[gap] = whole(std::min(earliest, start));
+    timing_.waits_[gap] = start - now_;
+    now_ = start + timing_.durations_[gap];
+    operation_ends_[gap] = now_;
+  }
+
+  void copy_out(std::uint32_t v) {
+    const Value& value = timing_.values_[v];
+    double& free = timing_.one_engine_ ? in_free_ : out_free_;
+    free = std::max(free, operation_ends_[value.write]) + value.copy_out;
+    copy_ends_[v] = free;
+  }
+
+  void release(double time, std::int64_t bytes) {
+    released_.push_back({time, bytes});
+    not_needed_yet_ += bytes;
+    held_ -= bytes;
+  }
+
+  void leave(std::uint32_t a) {
+    Swap& swap = timing_.swaps_[a];
+    double time = operation_ends_[(swap.first + n_ - 1) % n_];
+    const std::uint32_t version = timing_.ledger_.absences[a].version;
+    if (version != no_version && timing_.values_[version].released_by == a) time = std::max(time, copy_ends_[version]);
+    swap.left = time;
+    release(time, swap.bytes);
+  }
+
+  double bring(std::uint32_t a) {
+    const Swap& swap = timing_.swaps_[a];
+    // What is to be brought: an input that the host has given, or what has gone to the host.
+    const double given = timing_.is_arrival(a) ? operation_ends_[(swap.first + n_ - 1) % n_] : swap.left;
+    const double start = std::max({in_free_, given, room_for(swap.bytes)});
+    in_free_ = start + swap.copy_in;
+    double& needed = needed_[swap.end % n_];
+    needed = std::max(needed, in_free_);
+    return start;
+  }
+
+  /// When so many bytes more are free: as many of the releases so far have happened as that takes.
+  double room_for(std::int64_t bytes) {
+    held_ += bytes;
+    while (not_needed_yet_ > limit_ - held_ && first_ < released_.size()) {
+      room_ = std::max(room_, released_[first_].time);
+      not_needed_yet_ -= released_[first_++].bytes;
+    }
+    return room_;
+  }
+
+  SwapTiming& timing_;
+  std::uint32_t n_;
+  std::vector<std::vector<std::uint32_t>> leaving_;    ///< absences, by gap
+  std::vector<std::vector<std::uint32_t>> returning_;  ///< absences, by gap
+  std::vector<std::vector<std::uint32_t>> copied_;     ///< values, by gap
+  std::vector<double> copy_ends_;                      ///< of values
+  std::vector<double> operation_ends_;
+  std::vector<double> needed_;  ///< when the copies have ended that an operation waits for
+  std::vector<Release> released_;
+  std::size_t first_ = 0;            ///< of those that nobody has waited for yet
+  std::int64_t not_needed_yet_ = 0;  ///< their bytes
+  double room_ = 0;                  ///< when the others had happened
+  std::int64_t held_ = 0;
+  std::int64_t limit_ = 0;
+  double in_free_ = 0;
+  double out_free_ = 0;
+  double now_ = 0;
+};
+
+double SwapTiming::pass() {
+  hold_by_decisions();
+  list_copies_out();
+  time_copies_out();
+  place_leavings();
+  list_returns();
+  place_returns();
+  return Run(*this).run();
+}
+
+}  // namespace swapmm::planning

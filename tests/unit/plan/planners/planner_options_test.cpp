@@ -1,0 +1,333 @@
+// SPDX-License-Identifier: Apache-2.0
+// The parameters of the planners: each one is honoured, and whatever they are, plans are valid.
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <optional>
+#include <random>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include <swapmm/ir/liveness.hpp>
+#include <swapmm/plan/planners.hpp>
+#include <swapmm/plan/validate.hpp>
+
+#include "support/effort.hpp"
+#include "support/random_trace.hpp"
+
+namespace {
+
+using namespace swapmm;
+
+struct Case {
+  Trace trace;
+  Machine machine;
+};
+
+/// Layers of a network forth and back, with tensors of all sizes, at about half of what they need.
+Case case_of(std::uint64_t seed, std::size_t least_layers = 16) {
+  std::mt19937_64 random(seed);
+  const std::size_t layers = least_layers + (least_layers / 2) * (seed % 3);
+  Case made;
+  Trace& trace = made.trace;
+  const auto tensor = [&](TensorKind kind, std::uint64_t bytes) {
+    trace.tensors.push_back({"t", Bytes{bytes}, kind});
+    return id_at<TensorId>(trace.tensors.size() - 1);
+  };
+  const auto size = [&] { return 1 + 64 * test::below_or_equal(random, 40) * test::below_or_equal(random, 40); };
+  const auto duration = [&] { return std::chrono::nanoseconds{5'000 + 100 * test::below_or_equal(random, 900)}; };
+  std::vector<TensorId> weights;
+  std::vector<TensorId> activations{tensor(TensorKind::input, 4'000)};
+  for (std::size_t i = 0; i < layers; ++i) {
+    weights.push_back(tensor(TensorKind::persistent, size()));
+    activations.push_back(tensor(TensorKind::transient, size()));
+    TraceOperation forward{i % 3 == 0 ? "conv" : "dense", duration(), {}, {}, {}};
+    forward.reads = {weights[i], activations[i]};
+    forward.writes = {activations[i + 1]};
+    trace.operations.push_back(forward);
+  }
+  TensorId gradient = tensor(TensorKind::transient, size());
+  trace.operations.push_back({"loss", duration(), {activations.back()}, {gradient}, {}});
+  for (std::size_t i = layers; i-- > 0;) {
+    const TensorId next = tensor(TensorKind::transient, size());
+    TraceOperation backward{i % 3 == 0 ? "conv'" : "dense'", duration(), {}, {}, {}};
+    backward.reads = {gradient};
+    if (i % 3 != 0) backward.reads.push_back(activations[i]);
+    backward.writes = {next};
+    backward.updates = {weights[i]};
+    trace.operations.push_back(backward);
+    gradient = next;
+  }
+  REQUIRE(check_trace(trace));
+  Machine& machine = made.machine;
+  machine.alignment = Bytes{64};
+  machine.h2d.bytes_per_second = machine.d2h.bytes_per_second = 1'000'000'000;
+  const Liveness liveness = analyze_liveness(trace, machine.alignment);
+  machine.device_budget = std::max(liveness.largest_bundle, Bytes{liveness.peak.value / 100 * (45 + 10 * (seed % 3))});
+  return made;
+}
+
+Plan plan_of(const NamedPlanner& planner, const Case& one) {
+  Result<Plan> plan = planner.make(one.trace, one.machine, {});
+  REQUIRE_MESSAGE(plan, plan.problem().message);
+  const std::vector<Violation> violations = validate(one.trace, *plan);
+  CHECK_MESSAGE(violations.empty(), violations.front().message);
+  CHECK(plan->predicted.lower_bound <= plan->predicted.iteration);
+  return *std::move(plan);
+}
+
+struct Variant {
+  std::string_view what;
+  NamedPlanner planner;
+};
+
+/// Each variant makes another plan than `usual` for one of some cases, at least.
+void check_that_all_matter(const NamedPlanner& usual, const std::vector<Variant>& variants) {
+  constexpr std::uint64_t cases = 12;
+  std::vector<std::optional<Plan>> usual_plans(cases);
+  for (const Variant& variant : variants) {
+    CAPTURE(variant.what);
+    bool differs = false;
+    for (std::uint64_t seed = 0; seed < cases && !differs; ++seed) {
+      const Case one = case_of(seed);
+      if (!usual_plans[seed]) usual_plans[seed] = plan_of(usual, one);
+      const Plan plan = plan_of(variant.planner, one);
+      differs = !(plan == *usual_plans[seed]);
+    }
+    CHECK(differs);
+  }
+}
+
+template <class Options, class Make>
+auto variants_by(Make make, Options usual = {}) {
+  return [make, usual](std::string_view what, auto&& change) {
+    Options options = usual;
+    change(options);
+    return Variant{what, make(options)};
+  };
+}
+
+}  // namespace
+
+TEST_CASE("a planner with its default parameters makes the plans that its name does") {
+  const std::vector<NamedPlanner> made{per_operation_planner(),
+                                       on_demand_planner(),
+                                       belady_planner(),
+                                       vdnn_planner(),
+                                       vdnn_planner({.offload = VdnnOffload::convolutions}),
+                                       slack_planner(),
+                                       excess_overlap_planner(),
+                                       best_planner()};
+  REQUIRE(made.size() == planners().size());
+  const Case one = case_of(1);
+  for (std::size_t i = 0; i < made.size(); ++i) {
+    CHECK(made[i].name == planners()[i].name);
+    CHECK(made[i].summary == planners()[i].summary);
+    const Plan plan = plan_of(made[i], one);
+    CHECK(plan.planner == made[i].name);
+    CHECK(plan == *make_plan(made[i].name, one.trace, one.machine));
+  }
+}
+
+TEST_CASE("each parameter of on-demand, belady, vDNN and slack matters") {
+  const auto demand = variants_by<OnDemandOptions>(on_demand_planner);
+  check_that_all_matter(
+      on_demand_planner(),
+      {
+          demand("settling runs", [](auto& o) { o.settling_runs = 0; }),
+          demand("attempts", [](auto& o) { o.fitting.attempts = 0; }),
+          demand("least step", [](auto& o) { o.fitting.least_step = 1.5; }),
+          demand("boldness", [](auto& o) { o.fitting.boldness = 8; }),
+          demand("packing", [](auto& o) { o.fitting.packing.ejection_steps = 0; }),
+          demand("no bound", [](auto& o) { o.bound.usual.rounds = 0; }),
+          demand("the bound of long traces", [](auto& o) { o.bound.long_trace = 0, o.bound.long_traces.rounds = 0; }),
+      });
+  const auto vdnn = variants_by<VdnnOptions>(vdnn_planner);
+  check_that_all_matter(vdnn_planner(),
+                        {
+                            vdnn("offload", [](auto& o) { o.offload = VdnnOffload::convolutions; }),
+                            vdnn("convolution", [](auto& o) { o.convolution = "DENSE"; }),
+                            vdnn("prefetch", [](auto& o) { o.prefetch = false; }),
+                            vdnn("prefetch past convolutions", [](auto& o) { o.prefetch_past_convolutions = true; }),
+                            vdnn("attempts", [](auto& o) { o.fitting.attempts = 0; }),
+                        });
+  const auto slack = variants_by<SlackOptions>(slack_planner);
+  check_that_all_matter(slack_planner(), {
+                                             slack("least part", [](auto& o) { o.least_part = 8; }),
+                                             slack("any size", [](auto& o) { o.least_part = 0; }),
+                                             slack("needs slack", [](auto& o) { o.needs_slack = false; }),
+                                             slack("needs lack of room", [](auto& o) { o.needs_lack_of_room = false; }),
+                                             slack("attempts", [](auto& o) { o.fitting.attempts = 0; }),
+                                         });
+}
+
+TEST_CASE("each technique of excess-overlap matters") {
+  const auto variant = variants_by<ExcessOverlapOptions>(excess_overlap_planner);
+  check_that_all_matter(excess_overlap_planner(),
+                        {
+                            variant("stay shares", [](auto& o) { o.stay_shares = {0.0}; }),
+                            variant("rounds", [](auto& o) { o.rounds = 0; }),
+                            variant("hiding rounds", [](auto& o) { o.hiding.rounds = 0; }),
+                            variant("write-backs", [](auto& o) { o.hiding.write_backs = false; }),
+                            variant("swap-ins", [](auto& o) { o.hiding.swap_ins = false; }),
+                            variant("early starts", [](auto& o) { o.hiding.early_starts = false; }),
+                            variant("attempts", [](auto& o) { o.fitting.attempts = 0; }),
+                            variant("trades", [](auto& o) { o.trades.most_tries = 0; }),
+                            variant("tries of trades", [](auto& o) { o.trades.work = 0; }),
+                            variant("patience of trades", [](auto& o) { o.trades.patience = 0; }),
+                        });
+  // Where nothing is tried, Belady's plan takes the place of the one per operation.
+  const auto without = [](bool belady) {
+    return excess_overlap_planner({.stay_shares = {}, .belady_if_nothing_packs = belady, .trades = {.most_tries = 0}});
+  };
+  const Case one = case_of(0);
+  CHECK(plan_of(without(true), one).predicted.iteration < plan_of(without(false), one).predicted.iteration);
+}
+
+TEST_CASE("each technique of best matters") {
+  BestOptions usual;
+  usual.others.on = false;  // their plans hide what becomes of its own
+  const auto variant = variants_by<BestOptions>(best_planner, usual);
+  check_that_all_matter(
+      best_planner(usual),
+      {
+          variant("other planners", [](auto& o) { o.others.on = true; }),
+          variant("bound", [](auto& o) { o.bound.usual.rounds = 1; }),
+          variant("rounding thresholds", [](auto& o) { o.rounding.thresholds = {0.1}; }),
+          variant("rounding passes", [](auto& o) { o.rounding.passes = 1; }),
+          variant("longer first", [](auto& o) { o.rounding.longer_first = 10; }),
+          variant("annealing", [](auto& o) { o.annealing.most_tries = 0; }),
+          variant("tries for the work", [](auto& o) { o.annealing.work = 0; }),
+          variant("tries per absence", [](auto& o) { o.annealing.tries_per_absence = 1; }),
+          variant("warmth", [](auto& o) { o.annealing.warmth = 0; }),
+          variant("relaxed weight", [](auto& o) { o.annealing.relaxed_weight = 0; }),
+          variant("filling room", [](auto& o) { o.annealing.fills_one_in = 0; }),
+          variant("packings", [](auto& o) { o.parts.packings = 1; }),
+          variant("precision", [](auto& o) { o.parts.precision = 0.5; }),
+          variant("packing steps", [](auto& o) { o.parts.steps = 1; }),
+          variant("tries of parts", [](auto& o) { o.parts.tries_divisor = 1000; }),
+          variant("time in hand", [](auto& o) { o.parts.time_in_hand = 2; }),
+          variant("remembered places", [](auto& o) { o.parts.remembers_places = false; }),
+          variant("squeaky wheel", [](auto& o) { o.parts.packing.squeaky_wheel = false; }),
+          variant("filling", [](auto& o) { o.places.looks = 0; }),
+          variant("moves", [](auto& o) { o.places.moves = 0; }),
+          variant("rounds of filling", [](auto& o) { o.places.rounds = 0; }),
+          variant("time in hand of places", [](auto& o) { o.places.time_in_hand = 3; }),
+          variant("least part to move for", [](auto& o) { o.places.least_part = 5; }),
+          variant("dearer each time", [](auto& o) { o.places.dearer_each_time = 10; }),
+          variant("near the best plan", [](auto& o) { o.near_best.on = false; }),
+          variant("least gain near the best", [](auto& o) { o.near_best.least_gain = 1; }),
+          variant("early returns", [](auto& o) { o.early_returns.most_tries = 0; }),
+          variant("times in hand of early returns", [](auto& o) { o.early_returns.times_in_hand = {}; }),
+          variant("rounds", [](auto& o) { o.rounds = 1; }),
+          variant("no rounds", [](auto& o) { o.rounds = 0; }),
+          variant("doublings", [](auto& o) { o.doublings = 0; }),
+          variant("few rounds", [](auto& o) { o.few_rounds_above = 0; }),
+          variant("large traces", [](auto& o) { o.others.small = 0, o.others.large = 0; }),
+      });
+}
+
+TEST_CASE("best saves the links where it reaches the bound, and takes Belady's plan where nothing is tried") {
+  Case roomy = case_of(0);
+  roomy.machine.h2d.bytes_per_second = roomy.machine.d2h.bytes_per_second = 4'000'000'000;
+  bool differs = false;
+  for (std::uint64_t seed = 0; seed < 12 && !differs; ++seed) {
+    Case one = case_of(seed);
+    one.machine.h2d = one.machine.d2h = roomy.machine.h2d;
+    const Plan plan = plan_of(best_planner({.spared_links = {.parts = {}}}), one);
+    differs = !(plan == plan_of(best_planner(), one));
+  }
+  CHECK(differs);
+
+  const auto without = [](bool belady) {
+    return best_planner({.rounding = {.thresholds = {}}, .others = {.on = false}, .belady_if_nothing_packs = belady});
+  };
+  const Case one = case_of(1);
+  CHECK(plan_of(without(true), one).predicted.iteration < plan_of(without(false), one).predicted.iteration);
+}
+
+TEST_CASE("each technique of the bound matters, and any effort gives a bound") {
+  const auto bound_of = [](const Case& one, const BoundEffort& effort) {
+    const auto bound = lower_bound(one.trace, one.machine, effort);
+    REQUIRE(bound);
+    return *bound;
+  };
+  const auto effort = [](auto&& change) {
+    BoundEffort made;
+    change(made);
+    return made;
+  };
+  const std::vector<std::pair<std::string_view, BoundEffort>> variants{
+      {"rounds", effort([](auto& e) { e.rounds = 1; })},
+      {"no rounds", effort([](auto& e) { e.rounds = 0; })},
+      {"groups", effort([](auto& e) { e.groups = 8; })},
+      {"first groups", effort([](auto& e) { e.first_groups = 4; })},
+      {"options", effort([](auto& e) { e.options = 100; })},
+      {"overrun room", effort([](auto& e) { e.cuts_overrun_room = false; })},
+      {"overrun links", effort([](auto& e) { e.overrun_links = 0; })},
+      {"full groups", effort([](auto& e) { e.full_groups = 0; })},
+      {"changing prices", effort([](auto& e) { e.cuts_changing_prices = false; })},
+      {"stalls before inputs", effort([](auto& e) { e.input_stalls = 0; })},
+      {"classes", effort([](auto& e) { e.classes = 1; })},
+      {"classes of long traces", effort([](auto& e) { e.long_trace = 10, e.classes_of_long_traces = 1; })},
+      {"least gain", effort([](auto& e) { e.least_gain = 1; })},
+      {"rounds of stalls", effort([](auto& e) { e.stall_rounds = 0; })},
+  };
+  constexpr std::uint64_t cases = 6;
+  std::vector<std::chrono::nanoseconds> usual;
+  std::vector<std::chrono::nanoseconds> reached;
+  for (std::uint64_t seed = 0; seed < cases; ++seed) {
+    const Case one = case_of(seed);
+    usual.push_back(bound_of(one, {}));
+    reached.push_back(make_plan("slack", one.trace, one.machine)->predicted.iteration);
+  }
+  for (const auto& [what, other] : variants) {
+    CAPTURE(what);
+    bool differs = false;
+    for (std::uint64_t seed = 0; seed < cases; ++seed) {
+      const auto bound = bound_of(case_of(seed), other);
+      differs = differs || bound != usual[seed];
+      CHECK(bound <= reached[seed]);
+    }
+    CHECK(differs);
+  }
+  bool differs = false;
+  for (std::uint64_t seed = 0; seed < cases; seed += 3) {
+    const Case tiny = case_of(seed, 8);
+    const auto grouped = bound_of(tiny, effort([](auto& e) { e.exact_operations = 0; }));
+    const auto exact = bound_of(tiny, {});
+    CHECK(grouped <= exact + exact / 1000);
+    differs = differs || grouped != exact;
+  }
+  CHECK(differs);
+}
+
+TEST_CASE("parameters out of all proportion make valid plans, or none") {
+  const Case one = case_of(2);
+  BestOptions nothing;
+  nothing.rounds = -1;
+  nothing.annealing = {.work = 0, .least_tries = 0, .most_tries = 0, .tries_per_absence = 0};
+  nothing.parts = {.packings = 0, .later_packings = 0, .steps = 0, .quick_steps = 0, .tries_divisor = 0};
+  nothing.near_best.tries_divisor = 0;
+  nothing.near_best.packing_divisor = 0;
+  nothing.near_bound = 0;
+  nothing.rounding.passes = 0;
+  nothing.bound.usual = {.groups = 0, .options = 0, .classes = 0};
+  (void)plan_of(best_planner(nothing), one);
+  BestOptions much;
+  much.doublings = 1000;
+  much.parts.packings = 50;
+  much.rounds = 3;
+  much.others.on = false;
+  (void)plan_of(best_planner(much), one);
+  (void)plan_of(slack_planner({.least_part = std::numeric_limits<std::uint64_t>::max()}), one);
+  (void)plan_of(vdnn_planner({.convolution = ""}), one);
+  (void)plan_of(on_demand_planner({.settling_runs = -3, .fitting = {.attempts = -1}}), one);
+  (void)plan_of(excess_overlap_planner({.stay_shares = {-1.0, 5.0}, .rounds = 100, .hiding = {.rounds = -1}}), one);
+}
