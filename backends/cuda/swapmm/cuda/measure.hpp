@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Inside of the backend: not for programs.
+// Internal to the backend; not for programs.
 
 namespace swapmm::cuda {
 class Backend;
@@ -11,7 +11,7 @@ namespace swapmm::cuda::detail {
 
 class Session;
 
-/// 1 or 2: whether copies in both directions run at the same time.
+/// Measures the number of copy engines: 2 if copies in both directions run at the same time, else 1.
 [[nodiscard]] int measured_copy_engines(Backend& backend, Session& session);
 
 }  // namespace swapmm::cuda::detail

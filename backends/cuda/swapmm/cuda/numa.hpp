@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Inside of the backend: not for programs.
+// Internal to the backend; not for programs.
 
 #include <optional>
 #include <string>
@@ -9,11 +9,11 @@
 
 namespace swapmm::cuda::detail {
 
-/// The NUMA node a PCI device ("0000:3b:00.0") is attached to; none where the system does not say, or has only one.
+/// The NUMA node of a PCI device ("0000:3b:00.0"); none if the system does not report it, or has only one.
 [[nodiscard]] std::optional<int> numa_node_of(std::string_view bus, const std::string& pci_devices);
 
-/// As long as it lives, the thread prefers memory of that node. Afterwards its policy is the one from before. Where the
-/// system does not let it, nothing happens: memory further away is slower, no more.
+/// While it exists, the thread prefers memory of that node. The destructor restores the previous policy. If the system
+/// does not permit this, it has no effect: memory of another node is only slower.
 class NearDevice {
  public:
   explicit NearDevice(std::optional<int> node) noexcept;

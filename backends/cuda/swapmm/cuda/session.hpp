@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Inside of the backend: not for programs.
+// Internal to the backend; not for programs.
 
 #include <array>
 #include <cstddef>
@@ -20,8 +20,8 @@
 
 namespace swapmm::cuda::detail {
 
-/// For as long as it lives, that device is the thread's current one: the API makes objects on it. Afterwards it is the
-/// caller's again. What goes wrong here goes wrong in the next call, too, and is told there.
+/// While it exists, the given device is the thread's current one, on which the API creates objects. The destructor
+/// restores the caller's device. An error here also occurs in the next call, and is reported there.
 class CurrentDevice {
  public:
   explicit CurrentDevice(int device, bool needed = true) noexcept;
@@ -33,12 +33,12 @@ class CurrentDevice {
   int before_ = -1;  // -1: it was the current one
 };
 
-/// What became of the work that was queued in a capture.
+/// The state of the work that was queued in a capture.
 class Capture {
  public:
   enum class State {
     open,    // more is being queued
-    failed,  // it never ran, and maybe never will
+    failed,  // it never ran, and may never run
     runs,    // its graph was launched
   };
   State state = State::open;
@@ -53,9 +53,9 @@ class Session {
   ~Session();
 
   [[nodiscard]] cudaStream_t stream(QueueKind queue) const { return streams[index(queue)]; }
-  /// The event to wait for, or null where nothing needs a wait.
+  /// The event to wait for, or null if no wait is needed.
   [[nodiscard]] cudaEvent_t native(const Event& event) const;
-  /// The queue waits for all of them.
+  /// Makes the queue wait for all of them.
   void queue_waits(QueueKind queue, std::span<const Event* const> waits) const;
   void record(QueueKind queue, Event& event) const;
   /// Memory that the backend gave out, and how it was taken.
@@ -64,10 +64,11 @@ class Session {
     std::byte* data;
     Kind kind;
   };
-  /// Waits for the device and gives it back; in a capture, where the API frees nothing, when that has ended.
+  /// Waits for the device and frees the memory. In a capture the API frees nothing, so this happens when the capture
+  /// has ended.
   void end_memory(const Memory& memory) noexcept;
 
-  /// Returns when nothing runs any more. Throws only where the device is lost. In a capture nothing runs.
+  /// Returns when nothing runs any more. Throws only if the device is lost. In a capture nothing runs.
   void finish();
   void finish_quietly() noexcept;
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// What the API tells of devices, platforms and events, as values.
+// Queries of devices, platforms and events, as values.
 
 #include <cstddef>
 #include <string>
@@ -18,7 +18,7 @@ template <class T>
   return value;
 }
 
-/// The text that `get(size, into, size_of_it)` gives.
+/// The text that `get(size, into, size_of_it)` returns.
 template <class Get>
 [[nodiscard]] std::string text_of(Get&& get, const char* call) {
   std::size_t size = 0;
@@ -42,14 +42,14 @@ template <class Get>
                  "clGetPlatformInfo");
 }
 
-/// CL_COMPLETE, above it while the event's command is queued or runs, below it where it failed.
+/// The status of an event: CL_COMPLETE; above it while the command is queued or runs; below it if the command failed.
 [[nodiscard]] inline cl_int execution_status(cl_event event) {
   cl_int status = CL_COMPLETE;
   check(clGetEventInfo(event, CL_EVENT_COMMAND_EXECUTION_STATUS, sizeof status, &status, nullptr), "clGetEventInfo");
   return status;
 }
 
-/// CPUs, and GPUs that are part of one: swapping frees nothing there.
+/// Whether the device shares the host's memory (CPUs and integrated GPUs), so that swapping frees nothing.
 [[nodiscard]] inline bool shares_memory(cl_device_id device) {
   return device_value<cl_bool>(device, CL_DEVICE_HOST_UNIFIED_MEMORY) != CL_FALSE ||
          (device_value<cl_device_type>(device, CL_DEVICE_TYPE) & CL_DEVICE_TYPE_CPU) != 0;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Inside of the backend: not for programs.
+// Internal to the backend; not for programs.
 
 #include <array>
 
@@ -10,11 +10,12 @@
 
 namespace swapmm::opencl::detail {
 
-/// One of the three in-order queues, twice: profiling slows commands down on real drivers, so there is a queue with it,
-/// made when times are first asked for, and one without. Going from one to the other keeps the order.
+/// One of the three in-order queues. Profiling slows commands down on real drivers, so there are two queues: one
+/// without profiling, and one with it, made when times are first requested. Changing from one to the other keeps the
+/// order.
 class Lane {
  public:
-  /// `own` is made by the library, and may be joined by one with profiling. A queue of the program's is used as it is.
+  /// `own`: the library made the queue, and may add one with profiling. A queue of the program is used as it is.
   Lane(Handle<cl_command_queue> queue, bool own) : plain_(std::move(queue)), own_(own) {}
 
   /// The queue for the next command.
@@ -24,7 +25,7 @@ class Lane {
     return current_;
   }
   void flush() const;
-  /// Returns when nothing runs any more on either.
+  /// Returns when nothing runs any more on either queue.
   void finish() const;
 
  private:
@@ -41,7 +42,7 @@ class Lane {
 /// See in_forked_child().
 [[nodiscard]] bool is_forked_child() noexcept;
 
-/// Throws what a lost device throws: see in_forked_child().
+/// Throws the error of a lost device in a forked child: see in_forked_child().
 void require_own_process();
 
 class Session {
@@ -55,19 +56,18 @@ class Session {
     require_own_process();
     return lanes[index(queue)].use(context.get(), device, timing && !host_timed);
   }
-  /// Flushes all that can be flushed, for a wait that follows and tells of what is wrong. Throws only where the device
-  /// is lost.
+  /// Flushes all queues that can be flushed, before a wait that reports errors. Throws only if the device is lost.
   void flush_for_wait() const;
-  /// Returns when nothing runs any more on any lane, after failures too. Throws only where the device is lost.
+  /// Returns when nothing runs any more on any lane, also after failures. Throws only if the device is lost.
   void finish() const;
 
   Handle<cl_context> context;
   cl_device_id device;
   Capabilities capabilities;
   std::array<Lane, queue_count> lanes;
-  Handle<cl_command_queue> chores;  ///< mapping, unmapping, first touches: not behind any copy
+  Handle<cl_command_queue> chores;  ///< for mapping, unmapping and first touches; waits for no copy
   bool timing = false;
-  /// The program's queue cannot profile, so the host waits for each timed command and takes the time itself.
+  /// True if the program's queue cannot profile, so the host waits for each timed command and takes the time itself.
   bool host_timed = false;
 };
 

@@ -145,8 +145,8 @@ inline constexpr long injected_code = -7700;
               std::string(to_string(plan.mode))};
 }
 
-/// In place of one plan: says of each call of a class whether it goes wrong, and as which plan says. It is told the
-/// place that the call was made from.
+/// Decides for each call of a class whether it fails, and by which fault plan. Replaces a single plan. The second
+/// argument is the place that the call was made from.
 using FaultChooser = std::function<std::optional<FaultPlan>(FaultClass, const CallSite&)>;
 
 }  // namespace swapmm

@@ -15,7 +15,7 @@
 
 namespace swapmm::detail {
 
-/// The plan, and what has happened, behind all handles of one Faulty backend.
+/// The fault plan and the counts, shared by all handles of one Faulty backend.
 class FaultState {
  public:
   explicit FaultState(const FaultPlan& plan) : plan_(plan) {}

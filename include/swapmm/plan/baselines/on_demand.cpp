@@ -11,13 +11,14 @@
 namespace swapmm::planning {
 namespace {
 
-/// One run through the iteration after the other, from a given set of residents.
+/// Runs through the iteration repeatedly, from a given set of residents.
 class Residency {
  public:
   Residency(const PlanningCase& planning, Victim victim, std::uint64_t bytes)
       : planning_(planning), victim_(victim), bytes_(bytes), n_(planning.operations), tensors_(planning.sizes.size()) {}
 
-  /// Residents (by id) at the iteration's end, starting from `residents`; stays() are those of this run.
+  /// Runs once, starting from `residents`. Returns the residents (by id) at the iteration's end; stays() are those of
+  /// this run.
   std::vector<std::uint32_t> run(const std::vector<std::uint32_t>& residents) {
     start_from(residents);
     for (std::uint32_t i = 0; i < n_; ++i) run_operation(i);
@@ -28,7 +29,7 @@ class Residency {
     return end;
   }
 
-  /// The stays of the last run, which began with `residents`; what it ended with beyond those leaves at the end.
+  /// The stays of the last run, which began with `residents`. Other residents at its end leave there.
   std::vector<Stay> stays(const std::vector<std::uint32_t>& residents) {
     std::vector<Stay> result = std::move(stays_);
     for (std::uint32_t t = 0; t < tensors_.size(); ++t) {
@@ -83,7 +84,7 @@ class Residency {
       const std::vector<Use>& uses = planning_.liveness.uses[t];
       const auto last = static_cast<std::uint32_t>(uses.back().operation);
       const auto next = static_cast<std::uint32_t>(uses.front().operation);
-      // Operations count from n on in this run, so that the last use lies before them.
+      // Operations count from n on in this run, so that the last use is before them.
       offer(t, last, n_ + next);
     }
   }
@@ -184,8 +185,8 @@ std::vector<Stay> on_demand_stays(const PlanningCase& planning, Victim victim, s
     if (end == start) return residency.stays(start);
     start = std::move(end);
   }
-  // Closing by force: begin with what a run both begins and ends with, and let the rest leave at the end. The set
-  // only shrinks, so this ends.
+  // Close the cycle by force: begin with the residents that a run both begins and ends with, and let the others leave
+  // at the end. The set only shrinks, so this ends.
   for (;;) {
     const std::vector<std::uint32_t> kept = common(start, residency.run(start));
     if (kept == start) return residency.stays(start);

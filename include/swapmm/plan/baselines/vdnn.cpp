@@ -39,7 +39,7 @@ class Vdnn {
     for (Absence& a : ledger_.absences) {
       a.stays = true;
       a.leaves = a.first;
-      a.returns = a.is_arrival ? a.first : a.end;  // the host's values come when they are there
+      a.returns = a.is_arrival ? a.first : a.end;  // values from the host come when they are available
       a.queued = a.returns;
       if (a.is_arrival) a.stays = false;
     }
@@ -51,7 +51,7 @@ class Vdnn {
   /// Goes out over the absence from its last use in the forward half to the backward half.
   void decide_feature_map(std::size_t tensor, VdnnOffload offload) {
     const std::vector<Use>& uses = planning_.liveness.uses[tensor];
-    bool is_read = false;  // in the forward half, by someone who counts
+    bool is_read = false;  // in the forward half, by an operation that counts
     for (std::size_t u = 0; u + 1 < uses.size(); ++u) {
       const auto operation = static_cast<std::uint32_t>(uses[u].operation);
       if (operation > peak_) return;
@@ -68,7 +68,8 @@ class Vdnn {
     }
   }
 
-  /// Each operation of the backward half brings what the nearest one ahead lacks, up to the first convolution.
+  /// Each operation of the backward half prefetches what the nearest operation ahead lacks, up to the first
+  /// convolution.
   void prefetch() {
     for (std::uint32_t now = peak_ + 1; now < n_; ++now) {
       for (std::uint32_t next = now + 1; next < n_; ++next) {

@@ -84,8 +84,8 @@ class OverlapSearch {
   nanoseconds& left(std::vector<nanoseconds>& link, std::uint32_t slot) { return link[slot % n_]; }
   std::vector<nanoseconds>& out_link() { return planning_.machine.duplex == Duplex::half ? in_left_ : out_left_; }
 
-  /// A value goes to the host from the operation after its write on; it leaves when that is done, or when its room is
-  /// needed.
+  /// A value is copied to the host beginning with the operation after its write. It leaves when the copy has ended, or
+  /// when its room is needed.
   void hide_write_backs() {
     for (const std::uint32_t v : versions_by_write()) {
       const Version& version = ledger_.versions[v];
@@ -143,7 +143,7 @@ class OverlapSearch {
         const nanoseconds part = std::min(rest, time);
         rest -= part;
         time -= part;
-        if (part.count() > 0) a.returns = slot;  // no farther than it helps
+        if (part.count() > 0) a.returns = slot;  // not earlier than it helps
       }
       a.queued = a.returns;
       take(a.returns, a.end, size(a));
@@ -153,8 +153,8 @@ class OverlapSearch {
     }
   }
 
-  /// Swap-ins may start earlier than they must, as soon as the link is done with those before them and there is
-  /// room: what is late then has time in hand.
+  /// Lets swap-ins start earlier than they must, as soon as the link has finished the copies before them and there is
+  /// room, so that late copies have time to spare.
   void start_early() {
     std::vector<nanoseconds> start(2 * n_ + 1, nanoseconds{0});  // of the operations, were there no more stalls
     for (std::uint32_t i = 0; i < 2 * n_; ++i) start[i + 1] = start[i] + ledger_.time[i % n_];
@@ -181,7 +181,7 @@ class OverlapSearch {
   std::uint32_t n_;
   std::vector<std::uint64_t> taken_;   ///< per operation, bytes
   std::vector<nanoseconds> in_left_;   ///< per operation, time the link is idle
-  std::vector<nanoseconds> out_left_;  ///< likewise; unused where both directions share one engine
+  std::vector<nanoseconds> out_left_;  ///< the same for the link out; unused if both directions share one engine
   bool met_itself_ = false;
 };
 

@@ -16,18 +16,18 @@ namespace {
 
 using std::chrono::nanoseconds;
 
-/// The uses of a tensor on both sides of one of its releases.
+/// The uses of a tensor before and after one of its releases.
 struct Surroundings {
   std::optional<OperationId> last_use;
   std::optional<OperationId> next_use;
   bool next_is_later_iteration = false;
 };
 
-/// `ended`: so many operations, counted from the start of the iteration, have ended when the release starts. A release
-/// of a valid plan comes after the uses of its stay, and the uses of the next stay come after it.
+/// `ended` is the number of operations, counted from the start of the iteration, that have ended when the release
+/// starts. In a valid plan a release comes after the uses of its stay and before the uses of the next stay.
 Surroundings uses_around(std::span<const Use> uses, std::int64_t ended, std::int64_t operations) {
   if (uses.empty() || ended < -operations) return {};
-  // The iterations before have the same uses: counted in the one in which the last of the operations ended.
+  // Earlier iterations have the same uses, so count in the iteration in which the last of these operations ended.
   const std::int64_t within = ended < 0 ? ended + operations : ended;
   const auto next = std::find_if(uses.begin(), uses.end(),
                                  [&](const Use& use) { return static_cast<std::int64_t>(use.operation) >= within; });

@@ -14,8 +14,8 @@ namespace {
 
 using std::chrono::nanoseconds;
 
-/// Looks from an operation that starts late for the copy whose end it starts at. Each command is looked at once,
-/// however many operations ask: plans may come from files, and be of any size and shape.
+/// Finds for an operation that starts late the copy at whose end it starts. Each command is examined once, however many
+/// operations need it, because plans may come from files and have any size and shape.
 class StallSearch {
  public:
   StallSearch(const Trace& trace, const Plan& plan)
@@ -67,8 +67,8 @@ class StallSearch {
     return kind == CommandKind::swap_in || kind == CommandKind::swap_out;
   }
 
-  // What took the time of bytes that become free is the copy before. Depth first, by a path of its own: chains may be
-  // as long as the plan.
+  // If bytes become free, the copy before took the time. Depth-first search with an explicit path, because chains may
+  // be as long as the plan.
   [[nodiscard]] std::optional<CommandId> copy_behind(const Node& from) {
     std::vector<Step> path;
     const auto enter = [&](const Node& node) -> std::optional<CommandId> {

@@ -93,7 +93,7 @@ class Foundation {
     for (std::size_t k = 0; k < others_.size(); ++k) {
       const std::uint64_t size = shape.items[k].size;
       if (size > 0 && offsets[k] == nowhere) result.unplaced.push_back(others_[k]);
-      // Above all that is possible, but for a reader as good as any other offset.
+      // Above all possible offsets, but valid for a reader.
       const std::uint64_t offset = offsets[k] == nowhere ? problem_.capacity.value : offsets[k] + height_;
       result.offsets[others_[k]] = Bytes{size == 0 ? 0 : offset};
       if (size > 0) end = std::max(end, offset + size);

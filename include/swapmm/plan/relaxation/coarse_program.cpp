@@ -45,7 +45,7 @@ class ProgramMaker {
     return before(last + 1) - before(first);
   }
 
-  /// Rows at which the window may be away, and groups in which it may return. False where no row gains by it.
+  /// The rows at which the window may be away, and the groups in which it may return. False if no row gains by it.
   bool set_window(const Window& window, OptionBlock& block) const {
     block.last_in = grid_.group(window.last_part);
     block.first_in = grid_.group(window.first_part());
@@ -118,7 +118,7 @@ class ProgramMaker {
     OptionBlock block = paying_block(value, window);
     if (!set_window(window, block)) return;
     block.may_stay = true;
-    // Where exactly it goes out matters little: the copy is one too many anyway.
+    // The position of this copy out matters little, because it is an additional one anyway.
     block.first_out = std::max(grid_.group(value.write_part), block.first_row - grid_.size() / 2);
     block.last_out = std::max(block.first_out, block.last_in);
     add(block, member);
@@ -132,7 +132,7 @@ class ProgramMaker {
     return block;
   }
 
-  /// Joins it to the block with the same groups. In an exact grid they must agree in everything.
+  /// Adds the window to the block with the same groups. In an exact grid all their properties must be equal.
   void add(OptionBlock block, std::optional<BlockMember> member) {
     const int first = block.is_clean ? block.first_in : block.first_out;
     const int turns = first / grid_.size() * grid_.size();
@@ -203,7 +203,7 @@ ProgramUnits find_units(const SwapModel& model) {
   double writes = 0;
   for (const WrittenValue& value : model.values) writes += value.copy_out;
   ProgramUnits units;
-  // The iteration's time is what numbers should be near to; where copies take much more than computing, they make it.
+  // Numbers are scaled by the iteration's time. If copies take much longer than computing, they determine that time.
   units.time = std::max({model.compute, (copies + writes) / 20, 1.0});
   if (copies > 0 && bytes > 0) units.per_byte = copies / bytes;
   return units;

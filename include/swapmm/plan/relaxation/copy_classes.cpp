@@ -14,7 +14,7 @@ struct Member {
   std::uint32_t* copy_class = nullptr;
 };
 
-/// A class while it grows.
+/// A growing class.
 struct Growing {
   CopyRate least{std::numeric_limits<double>::infinity(), std::numeric_limits<double>::infinity()};
   double time = 0;  ///< of all copies
@@ -53,7 +53,7 @@ std::vector<Member> members_of(const SwapModel& model, CopyClasses& classes) {
   return members;
 }
 
-/// Each class grows until it would lose more than `allowed` nanoseconds.
+/// Lets each class grow until it would lose more than `allowed` nanoseconds.
 std::vector<CopyRate> group(const std::vector<Member>& members, double allowed) {
   std::vector<CopyRate> rates;
   Growing growing;

@@ -12,7 +12,7 @@ const Window& window_of(const SwapModel& model, const BlockMember& member) {
   return member.is_clean ? model.clean[member.window] : model.dirty[member.window];
 }
 
-/// Which part of a block is off the device, by group: from a group in front of its rows to one behind them, for the
+/// The part of a block that is off the device, by group: from a group before its rows to one after them, for the
 /// operations of windows that begin or end inside a group.
 struct AwayByGroup {
   int first = 0;
@@ -39,14 +39,14 @@ AwayByGroup away_by_group(const CoarseProgram& program, const OptionBlock& block
   return away;
 }
 
-/// Per operation the bytes that the solution has off the device.
+/// For each operation the bytes that are off the device in the solution.
 std::vector<double> bytes_away(const SwapModel& model, const SolvedGrid& solved) {
   const SwapGrid& grid = solved.grid;
   const int groups = grid.size();
   const std::uint32_t n = model.operations;
   std::vector<double> change(2 * std::size_t{n} + 1, 0.0);
   const auto add_member = [&](const Window& window, int turns, const AwayByGroup& away) {
-    // Slots of operations, the turns of the block's groups taken off.
+    // Slots of operations, less the turns of the block's groups.
     const std::uint32_t first = window.first_boundary / 2;
     const std::uint32_t end = (window.last_part + 1) / 2;
     for (std::size_t i = 0; i < away.part.size(); ++i) {
@@ -80,7 +80,7 @@ std::vector<double> bytes_away(const SwapModel& model, const SolvedGrid& solved)
   return bytes;
 }
 
-/// Times of copies that a grid lets run at any time of a group, and that in truth have less of it.
+/// Times of copies that may run at any time of a group in the grid, but really have only a part of it.
 struct TightCopies {
   std::vector<double> in_by;     ///< per operation, of copies in that must end before the next one starts
   std::vector<double> out_from;  ///< per operation, of copies out that begin after it
@@ -141,7 +141,7 @@ class Refiner {
     cut(operation);
     cut(operation + 1);
   }
-  /// Where half of its time is over.
+  /// The operation at which half of its time is over.
   void halve(const PartGroup& group) {
     if (group.operations < 2) return;
     const std::uint32_t end = group.first_operation + group.operations;
@@ -166,8 +166,8 @@ class Refiner {
     }
   }
 
-  /// Where copies in that are due before an operation take more than the group's time up to it, or copies out that
-  /// begin behind one more than what is left. The stall of the group counts for both.
+  /// Finds operations before which copies in are due that take more than the group's time up to it, and operations
+  /// after which copies out begin that take more than the rest. The stall of the group counts for both.
   void cut_overrun_links(std::size_t most) {
     const TightCopies tight = find_tight_copies(model_, solved_);
     for (std::size_t g = 0; g < groups_.size(); ++g) {
@@ -191,7 +191,7 @@ class Refiner {
     for (std::size_t i = 0; i < std::min(most, overruns_.size()); ++i) cut(overruns_[i].second);
   }
 
-  /// Lists the operation inside the group that has most more than `allowed`, if that is much.
+  /// Lists the operation inside the group that exceeds `allowed` most, if the excess is large.
   template <class Overrun>
   void cut_worst(const PartGroup& group, double allowed, Overrun overrun) {
     double worst = allowed + 1e-4 * solved_.units.time;

@@ -22,7 +22,7 @@ std::size_t count_classes(std::uint32_t operations, const BoundEffort& effort) {
   if (operations <= effort.exact_operations) {
     classes = effort.exact_classes;
   } else if (operations > effort.long_trace) {
-    classes = effort.classes_of_long_traces;  // each class more would cost more than it tells
+    classes = effort.classes_of_long_traces;  // a further class would cost more than it improves
   }
   return std::max<std::size_t>(classes, 1);
 }
@@ -66,7 +66,7 @@ class Relaxation {
   [[nodiscard]] const ProgramUnits& units() const { return units_; }
 
  private:
-  /// Nothing where the program is larger than allowed; the first one is made smaller until it is not.
+  /// Nothing if the program is larger than allowed; the first program is made smaller until it is not.
   std::optional<SolvedGrid> solve_round(bool is_first) {
     for (;;) {
       SolvedGrid solved;
@@ -86,7 +86,7 @@ class Relaxation {
     }
   }
 
-  /// The prices of groups, at full resolution. In a stall the links' prices may make up 1 at no cost.
+  /// Expands the prices of groups to full resolution. In a stall the links' prices may add up to 1 without a cost.
   Response respond(const SolvedGrid& solved) {
     const std::uint32_t parts = model_.parts();
     SwapPrices prices{std::vector<double>(parts, 0.0), std::vector<double>(parts), std::vector<double>(parts)};
@@ -132,7 +132,7 @@ class Relaxation {
     }
   }
 
-  /// True where that changes the program.
+  /// Returns true if this changes the program.
   bool choose_paying(const Response& response) {
     const PayingWindows before = std::exchange(paying_, {});
     paying_.main = response.main_window;
@@ -155,7 +155,7 @@ class Relaxation {
   std::optional<SolvedGrid> best_grid_;
 };
 
-/// Stalls of groups, shared out among their operations by duration.
+/// Distributes the stalls of groups among their operations by duration.
 void add_stalls(const SwapModel& model, const SolvedGrid& solved, const ProgramUnits& units,
                 std::vector<double>& time) {
   for (std::size_t g = 0; g < solved.grid.groups.size(); ++g) {
@@ -171,17 +171,17 @@ void add_stalls(const SwapModel& model, const SolvedGrid& solved, const ProgramU
   }
 }
 
-/// Rounding down makes up for the error of the computation while it is below a nanosecond; beyond that (iterations of
-/// days) the error is taken off first.
+/// Rounding down compensates the error of the computation if it is below a nanosecond. If it is larger (iterations of
+/// days), the error is subtracted first.
 std::chrono::nanoseconds whole_nanoseconds_below(double bound) {
   const double error = bound * 0x1p-46;
   return std::chrono::nanoseconds{static_cast<std::int64_t>(std::floor(error < 1 ? bound : bound - error))};
 }
 
-/// What no computed bound says: nothing away, no stalls, and copies that gain nothing.
+/// The result without a computed bound: nothing away, no stalls, and copies that gain nothing.
 RelaxedSwaps without_copies(const Trace& trace, const SwapModel& model, std::size_t absences) {
   RelaxedSwaps relaxed;
-  // Not model.compute: as a double it is larger than the sum where that takes more than 53 bits.
+  // model.compute cannot be used: as a double it may be larger than a sum of more than 53 bits.
   for (const TraceOperation& operation : trace.operations) relaxed.lower_bound += operation.duration;
   relaxed.away.assign(absences, 0.0);
   relaxed.time = model.duration;

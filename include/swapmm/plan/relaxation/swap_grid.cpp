@@ -53,7 +53,7 @@ SwapGrid make_coarse_grid(const SwapModel& model, const GridCuts& cuts) {
 
 namespace {
 
-/// The stalls behind which the most bytes of inputs arrive: what comes there can come no earlier.
+/// The stalls after which the most bytes of inputs arrive; these cannot arrive earlier.
 std::vector<std::uint32_t> stalls_before_inputs(const SwapModel& model, std::size_t most) {
   std::map<std::uint32_t, double> copies;
   for (const Window& window : model.clean) {

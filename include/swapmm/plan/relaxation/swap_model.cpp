@@ -6,8 +6,8 @@
 namespace swapmm::planning::relaxation {
 namespace {
 
-/// No valid plan holds more bytes, sizes rounded up to the alignment. A budget that is no multiple of it ends in a
-/// piece into which only a tensor's last bytes can reach.
+/// The largest number of bytes of a valid plan, with sizes rounded up to the alignment. If the budget is not a multiple
+/// of the alignment, only the last bytes of a tensor can lie in its last piece.
 std::uint64_t usable_room(const PlanningCase& planning) {
   const std::uint64_t alignment = planning.machine.alignment.value;
   const std::uint64_t piece = planning.machine.device_budget.value % alignment;
@@ -84,7 +84,7 @@ class ModelMaker {
     if (value.windows > 0 || value.must_go) model_.values.push_back(value);
   }
 
-  /// The operation that changes the tensor next, counted on from the write: n operations on where it is the only one.
+  /// The next operation that changes the tensor, counted from the write on; n operations later if it is the only one.
   std::uint32_t next_write_after(const Version& version) const {
     std::uint32_t next = version.write + n_;
     for (const Use& use : planning_.liveness.uses[index(version.tensor)]) {

@@ -7,7 +7,7 @@
 namespace swapmm::planning::relaxation {
 namespace {
 
-/// Lowers the prices of stalls until no stall pays for itself. What is no number becomes 0.
+/// Lowers the prices of stalls until no stall pays for itself. Values that are not numbers become 0.
 void make_valid(const SwapModel& model, SwapPrices& prices) {
   for (std::uint32_t part = 0; part < model.parts(); ++part) {
     double& in = prices.in[part];
@@ -21,7 +21,7 @@ void make_valid(const SwapModel& model, SwapPrices& prices) {
   }
 }
 
-/// What follows from a value's windows if its copy out runs in front of one of them, or in it.
+/// The result for a value's windows if its copy out runs before one of them, or in it.
 struct ValueChoice {
   double gain = 0;
   std::uint32_t first_window = no_window;  ///< the first that it is away over
@@ -60,7 +60,7 @@ Response SwapPricing::respond(SwapPrices& prices) {
   for (std::size_t i = 0; i < model_.clean.size(); ++i) respond_clean(i, response);
   for (std::size_t i = 0; i < model_.values.size(); ++i) respond_value(i, response);
 
-  // Each term is right to a few units in the last place of a double.
+  // Each term is exact to a few units in the last place of a double.
   constexpr long double rounding = 1e-14L;
   const auto bound = static_cast<double>(gain_ - rounding * magnitude_);
   if (std::isfinite(bound)) response.bound = bound;

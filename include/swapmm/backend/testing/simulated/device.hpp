@@ -28,8 +28,8 @@ namespace swapmm::simulated::detail {
 
 class Device;
 
-/// A point in a queue: the end of one command. Its virtual time and what comes before it are known when it is
-/// queued, whatever the order in which the device then moves.
+/// A point in a queue: the end of one command. Its virtual time and its predecessors are known when it is queued,
+/// whatever the order in which the device then runs.
 struct Point {
   bool recorded = false;
   bool timed = false;

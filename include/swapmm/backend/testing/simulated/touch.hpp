@@ -12,26 +12,26 @@ namespace detail {
 class Device;
 }
 
-/// A place in a device memory: what an Address and a View refer to.
+/// A place in a device memory. An Address and a View refer to one.
 struct Place {
-  const detail::Device* device = nullptr;  ///< whose memory
-  detail::BlockId block;                   ///< which memory
+  const detail::Device* device = nullptr;  ///< device of the memory
+  detail::BlockId block;                   ///< the memory
   std::byte* data = nullptr;               ///< the first byte
-  std::uint64_t size = 0;                  ///< bytes
+  std::uint64_t size = 0;                  ///< size in bytes
 };
 
-/// Bytes that a kernel reads or writes: a declaration that the checker believes.
+/// Declares bytes that a kernel reads or writes. The checker relies on it.
 struct Touch {
-  Place place;              ///< where
-  std::uint64_t bytes = 0;  ///< how many, from the start of the place
+  Place place;              ///< the place
+  std::uint64_t bytes = 0;  ///< number of bytes from the start of the place
   bool is_write = false;    ///< false: the kernel only reads them
 
-  /// The kernel reads what a View or an Address refers to.
+  /// Declares that the kernel reads the bytes of a View or an Address.
   template <class Seen>
   [[nodiscard]] static Touch read(const Seen& seen) {
     return {seen.place(), seen.bytes(), false};
   }
-  /// The kernel writes what a View or an Address refers to.
+  /// Declares that the kernel writes the bytes of a View or an Address.
   template <class Seen>
   [[nodiscard]] static Touch write(const Seen& seen) {
     return {seen.place(), seen.bytes(), true};

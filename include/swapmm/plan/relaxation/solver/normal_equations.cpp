@@ -30,7 +30,7 @@ void NormalEquations::set_weights(const std::vector<double>& d) {
     add_copies(block, couplings_[b]);
     eliminate(couplings_[b], sums_[b]);
   }
-  // Rows that nothing distinguishes must not stop the factorization.
+  // Equal rows must not stop the factorization.
   for (std::size_t i = 0; i < left_.size; ++i) left_.row(i)[i] = left_.row(i)[i] * (1 + 1e-12) + 1e-14;
   factorize(left_);
 }
@@ -115,7 +115,7 @@ void NormalEquations::add_copies(const OptionBlock& block, std::vector<Entry>& c
   }
 }
 
-/// What a copy out shares with copies in, and with the room behind it.
+/// The coupling of a copy out with copies in, and with the room after it.
 void NormalEquations::add_out(const OptionBlock& block, std::size_t out) {
   const int group = block.first_out + static_cast<int>(out);
   const std::size_t row = matrix_.out_row(group);
@@ -133,7 +133,7 @@ void NormalEquations::add_out(const OptionBlock& block, std::size_t out) {
   }
 }
 
-/// Takes coupling x coupling' / sum off.
+/// Subtracts coupling x coupling' / sum.
 void NormalEquations::eliminate(std::vector<Entry>& coupling, double sum) {
   std::sort(coupling.begin(), coupling.end());
   std::size_t used = 0;

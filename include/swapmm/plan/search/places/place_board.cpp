@@ -45,7 +45,7 @@ bool PlaceBoard::has_bytes(std::uint32_t start, std::uint32_t slots, std::uint64
 void PlaceBoard::look_around(std::uint32_t start, std::uint32_t slots) {
   in_the_way_.clear();
   for (const Place& place : places_) {
-    // From the start of the one to the start of the other, around the circle.
+    // From the start of one to the start of the other, around the circle.
     const std::uint32_t until = place.start >= start ? place.start - start : place.start + operations_ - start;
     if (until < slots || (until == 0 ? 0 : operations_ - until) < place.slots) in_the_way_.push_back(place);
   }

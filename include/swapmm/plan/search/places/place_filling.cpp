@@ -35,7 +35,7 @@ PlaceFilling::PlaceFilling(OverlapLedger& ledger, std::span<const Bytes> offsets
   board_.add_all(places);
 }
 
-/// As the decisions are now, without places.
+/// The stays of the current decisions, without places.
 std::vector<PlaceFilling::Guest> PlaceFilling::guests_of(TensorId tensor) const {
   std::vector<Guest> guests;
   const std::uint64_t size = ledger_.planning.sizes[index(tensor)];
@@ -159,7 +159,7 @@ std::vector<PlaceFilling::Guest> PlaceFilling::check_out(TensorId tensor) {
   return guests;
 }
 
-/// Those that have places in them.
+/// The stays that have places in them.
 std::vector<PlaceFilling::GuestId> PlaceFilling::check_in(TensorId tensor, const std::vector<Guest>& guests) {
   std::vector<GuestId>& ids = of_tensor_[index(tensor)];
   for (const Guest& guest : guests) {
@@ -169,13 +169,13 @@ std::vector<PlaceFilling::GuestId> PlaceFilling::check_in(TensorId tensor, const
   return ids;
 }
 
-/// Stays of one tensor: they share no slot.
+/// Stays of one tensor, which share no slot.
 bool PlaceFilling::may_fit(const std::vector<Guest>& guests) const {
   return std::all_of(guests.begin(), guests.end(),
                      [&](const Guest& guest) { return board_.has_bytes(guest.start, guest.slots, guest.size); });
 }
 
-/// At the place of a stay before it that it shares a slot with, if nobody else is there; or it needs none.
+/// Places it where an earlier stay was with which it shares a slot, if no other stay is there; or it needs no place.
 bool PlaceFilling::is_back(GuestId id, const std::vector<Guest>& before) {
   const Guest& guest = guests_[id];
   if (guest.size == 0) return true;
@@ -192,7 +192,7 @@ bool PlaceFilling::is_back(GuestId id, const std::vector<Guest>& before) {
   return false;
 }
 
-/// The heaviest first.
+/// Order: heaviest first.
 bool PlaceFilling::house(std::vector<GuestId> homeless, std::size_t moves) {
   while (!homeless.empty()) {
     const auto heaviest = std::max_element(homeless.begin(), homeless.end(),
