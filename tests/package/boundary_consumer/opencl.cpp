@@ -19,8 +19,8 @@ int check_opencl() {
   if (swapmm::opencl::devices().empty()) return failed;
   std::ostringstream out;
   const auto backend = swapmm::opencl::Backend::pick({}, out);
-  failed += expect_exception<swapmm::UsageError>("opencl: a kernel that does not compile",
-                                                 [&] { const swapmm::opencl::Program program(backend, "no kernel"); });
+  failed += expect_exception<swapmm::BackendError>(
+      "opencl: a kernel that does not compile", [&] { const swapmm::opencl::Program program(backend, "no kernel"); });
   swapmm::MemoryManager manager{backend, {.device_budget = swapmm::Bytes{64 * 1024}}};
   auto x = manager.tensor<float>({1000}, "x");
   x.upload(std::vector<float>(1000, 21.0F));
