@@ -160,7 +160,7 @@ swapmm_public(include/swapmm/base bytes error export ids result)
 swapmm_public(include/swapmm/ir graph limits liveness profile trace)
 swapmm_public(include/swapmm/formats dot machine_json plan_json profile_events profile_svg trace_json)
 swapmm_public(include/swapmm/plan
-  bound explain machine packing plan planner planners predicted_profile simulate stalls step_times validate)
+  bound explain machine packing plan planner planner_choice planner_options planners predicted_profile simulate stalls step_times validate)
 swapmm_public(include/swapmm/interface options report)
 swapmm_public(include/swapmm/backend backend device_choice)
 swapmm_public(include/swapmm/backend/testing call_site fault_plan faulty simulated)

@@ -142,7 +142,8 @@ class MemoryManager {
   void run(std::string_view name, Bundle<B>& bundle, Callable&& callable) {
     bundle.items_.clear();
     for (const auto& entry : bundle.tensors_) {
-      bundle.items_.push_back(item(name, entry.tensor, entry.access, bundle.items_.size()));
+      require_usable(name, entry.tensor, bundle.items_.size());
+      bundle.items_.push_back({entry.tensor.record, access_to(entry.tensor, entry.access), entry.tensor.serial});
     }
     run_request({name, bundle.items_, bundle.scratch_, bundle.has_scratch_}, callable);
   }
@@ -236,21 +237,21 @@ class MemoryManager {
     if (options.run_ahead < 1 || options.run_ahead > 3) throw UsageError("Options::run_ahead is not 1, 2 or 3");
   }
 
-  runtime::BundleItem<B> item(std::string_view operation, const TensorRef<B>& tensor, Access access,
-                              std::size_t position) const {
-    if (tensor.record == nullptr) {
-      throw UsageError("operation " + runtime::in_quotes(operation) + ": tensor " + std::to_string(position) +
-                       " of its bundle is empty: it was moved from or reset");
-    }
-    if (tensor.core != &core()) {
-      throw UsageError(
-          "operation " + runtime::in_quotes(operation) + ": tensor " + std::to_string(position) + " of its bundle" +
-          (tensor.core->closed() || !tensor.key().exists() ? std::string()
-                                                           : " (" + runtime::in_quotes(tensor.record->name) + ")") +
-          " belongs to another manager");
-    }
-    const bool part = access == Access::write && !tensor.whole();
-    return {tensor.record, part ? Access::update : access, tensor.serial};
+  void require_usable(std::string_view operation, const TensorRef<B>& tensor, std::size_t position) const {
+    if (tensor.record != nullptr && tensor.core == &core()) return;
+    refuse(operation, tensor, position);
+  }
+  [[noreturn]] static void refuse(std::string_view operation, const TensorRef<B>& tensor, std::size_t position) {
+    const std::string which =
+        "operation " + runtime::in_quotes(operation) + ": tensor " + std::to_string(position) + " of its bundle";
+    if (tensor.record == nullptr) throw UsageError(which + " is empty: it was moved from or reset");
+    const bool named = !tensor.core->closed() && tensor.key().exists();
+    throw UsageError(which + (named ? " (" + runtime::in_quotes(tensor.record->name) + ")" : std::string()) +
+                     " belongs to another manager");
+  }
+  // A write of a part changes the tensor in place.
+  static Access access_to(const TensorRef<B>& tensor, Access declared) {
+    return declared == Access::write && !tensor.whole() ? Access::update : declared;
   }
 
   template <class Tuple, std::size_t... I>
@@ -265,7 +266,8 @@ class MemoryManager {
         scratch_bytes += part.bytes;
       } else {
         for (const TensorRef<B>& tensor : part.tensors) {
-          items[filled] = item(name, tensor, part.access, filled);
+          require_usable(name, tensor, filled);
+          items[filled] = {tensor.record, access_to(tensor, part.access), tensor.serial};
           ++filled;
         }
       }

@@ -25,8 +25,8 @@ TREE, BUILD = OUT / "tree", OUT / "build"
 RESULTS = OUT / "results.jsonl"
 ROOMS = ["include/swapmm/runtime", "include/swapmm/plan/validation", "backends/opencl/swapmm"]
 PROGRAMS = ["unit", "lifetime", "conformance", "property", "faults", "opencl"]  # the last for its backend alone
-SEEDS = 1500           # random programs of which is known what they come by
-SEEDS_OF_ONE = 200     # of them, for one mutant
+SEEDS = 4000           # random programs of which is known what they come by
+SEEDS_OF_ONE = 600     # of them, for one mutant
 CASE_SECONDS = 20.0    # of the processor; test cases that take longer are left out
 # The same as the random programs.
 LEFT_OUT = {"property": ["*/program_property_test.cpp"]}

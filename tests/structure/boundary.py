@@ -111,10 +111,23 @@ def fwd_findings(root):
             yield f"tests/headers/fwd.cpp does not name swapmm::{name}, which <swapmm/fwd.hpp> declares"
 
 
+def reference_findings(root, public):
+    text = text_of(root, "docs/Doxyfile").replace("\\\n", " ")
+    documented = set(re.search(r"^INPUT\s*=(.*)$", text, re.M)[1].split()) - {"docs/reference.md"}
+    expected = set(public) - {"include/swapmm/fwd.hpp"}
+    for path in sorted(expected - documented):
+        yield f"docs/Doxyfile does not list {path}, a public header"
+    for path in sorted(documented - expected):
+        if not path.startswith("backends/") or any(other.split("/")[1] == path.split("/")[1] for other in expected
+                                                   if other.startswith("backends/")):
+            yield f"docs/Doxyfile lists {path}, which is not a public header"
+
+
 def main():
     root, lists = sys.argv[1:]
     public, template = lists_of(lists)
-    found = [*include_findings(root, public, template), *namespace_findings(root, public), *fwd_findings(root)]
+    found = [*include_findings(root, public, template), *namespace_findings(root, public), *fwd_findings(root),
+             *reference_findings(root, public)]
     print("\n".join(found) if found else f"{len(public)} public headers, {len(template)} for templates")
     return 1 if found else 0
 

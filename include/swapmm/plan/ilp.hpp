@@ -76,9 +76,10 @@ enum class IlpStatus : std::uint8_t {
   return "unknown";
 }
 
+/// A plan, and what is proven about it.
 struct IlpResult {
-  Plan plan;  ///< `predicted.lower_bound` is the bound below
-  IlpStatus status = IlpStatus::feasible;
+  Plan plan;                                ///< `predicted.lower_bound` is the bound below
+  IlpStatus status = IlpStatus::feasible;   ///< why the search ended
   std::chrono::nanoseconds lower_bound{0};  ///< no valid plan for this trace and machine is faster
   double gap = 0;                           ///< (iteration - lower_bound) / lower_bound
 };

@@ -17,18 +17,18 @@ namespace swapmm {
 /// An item to pack: bytes that are needed for `length` time slots from `start` on. Slots form a circle, so a lifetime
 /// may wrap around.
 struct PackingItem {
-  Bytes size;
+  Bytes size;                ///< of the item
   std::uint32_t start = 0;   ///< below PackingProblem::slots
   std::uint32_t length = 1;  ///< from 1 to PackingProblem::slots
 };
 
 /// A packing problem: find places such that no two items share a byte in a slot. Sizes and capacity are below 2^62.
 struct PackingProblem {
-  std::uint32_t slots = 1;
+  std::uint32_t slots = 1;              ///< of the circle
   Bytes capacity;                       ///< no offset + size is above this
   Bytes alignment{1};                   ///< offsets are multiples of this; sizes are rounded up to it
   std::optional<Bytes> max_allocation;  ///< no item crosses a multiple of this; must be a multiple of the alignment
-  std::vector<PackingItem> items;
+  std::vector<PackingItem> items;       ///< to place
 };
 
 /// A solution of a packing problem.

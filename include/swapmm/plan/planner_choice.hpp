@@ -10,6 +10,7 @@
 #include <type_traits>
 #include <utility>
 
+#include <swapmm/base/export.hpp>
 #include <swapmm/base/result.hpp>
 #include <swapmm/ir/trace.hpp>
 #include <swapmm/plan/machine.hpp>
@@ -30,7 +31,7 @@ concept PlannerCallable =
 /// If a planner of the program throws, or if its plan is not valid for the trace, the report has a note, and the
 /// program continues without that plan. The planner runs on the thread that plans (SchedulerOptions::planning). With
 /// Planning::deferred there may be several such threads, which may call it at the same time.
-class PlannerChoice {
+class SWAPMM_EXPORT PlannerChoice {
  public:
   /// @{
   /// Selects one of planners() by its name. An unknown name is a Problem when a plan is made.

@@ -16,6 +16,8 @@
 #include "training_trace.hpp"
 
 namespace swapmm::bench {
+
+using namespace planning;
 namespace {
 
 using Clock = std::chrono::steady_clock;

@@ -2,8 +2,8 @@
 #include "check.hpp"
 
 #include <swapmm/formats/trace_json.hpp>
+#include <swapmm/options.hpp>
 #include <swapmm/plan/ilp.hpp>
-#include <swapmm/plan/planners.hpp>
 #include <swapmm/plan/validate.hpp>
 
 #include <chrono>
@@ -19,8 +19,9 @@ int check_ilp() {
   machine.h2d = machine.d2h = {1'000'000'000, std::chrono::nanoseconds{0}};
   const auto result = swapmm::plan_by_ilp(*trace, machine);
   int failed = expect("ilp: a valid plan", result.has_value() && swapmm::validate(*trace, result->plan).empty());
-  // Provided to the core, it is one of its planners: both sides know one list.
-  swapmm::provide_ilp();
-  failed += expect("ilp: a planner of the core", swapmm::make_plan("ilp", *trace, machine).has_value());
+  // Handed to the core's scheduler, it plans like one of the core's own.
+  swapmm::SchedulerOptions options;
+  options.planner = swapmm::ilp_planner();
+  failed += expect("ilp: a planner for a scheduler", options.planner.plan(*trace, machine, {}).has_value());
   return failed;
 }

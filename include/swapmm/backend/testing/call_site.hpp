@@ -8,9 +8,9 @@ namespace swapmm {
 /// The place that a function was called from. Replaces std::source_location, which clang 14 lacks with this standard
 /// library. The texts are literals.
 struct CallSite {
-  const char* file = "";
-  const char* function = "";
-  std::uint32_t line = 0;
+  const char* file = "";      ///< as __FILE__
+  const char* function = "";  ///< as __func__
+  std::uint32_t line = 0;     ///< as __LINE__
 
   /// The caller's place, if used as a default argument.
   static constexpr CallSite current(const char* file = __builtin_FILE(), const char* function = __builtin_FUNCTION(),

@@ -39,7 +39,7 @@ enum class FaultClass : std::uint8_t {
   launch,         ///< Faulty::launch(), which wraps the work that the test's own operations queue
   user_callback,  ///< Faulty::fault_point(), which the test's own operations call
 };
-inline constexpr std::size_t fault_class_count = 18;
+inline constexpr std::size_t fault_class_count = 18;  ///< of FaultClass
 
 /// How a call fails.
 enum class FaultMode : std::uint8_t {
@@ -52,8 +52,9 @@ enum class FaultMode : std::uint8_t {
   slow,         ///< done after everything else that is queued
   thrown,       ///< the user's callback throws CallbackFault
 };
-inline constexpr std::size_t fault_mode_count = 8;
+inline constexpr std::size_t fault_mode_count = 8;  ///< of FaultMode
 
+/// Its name, as above.
 [[nodiscard]] constexpr std::string_view to_string(FaultClass fault_class) {
   constexpr std::array<std::string_view, fault_class_count> names{"device_allocation",
                                                                   "pinned_allocation",
@@ -76,6 +77,7 @@ inline constexpr std::size_t fault_mode_count = 8;
   return names[static_cast<std::size_t>(fault_class)];
 }
 
+/// Its name, as above.
 [[nodiscard]] constexpr std::string_view to_string(FaultMode mode) {
   constexpr std::array<std::string_view, fault_mode_count> names{"once",  "for_ever", "device_lost", "late",
                                                                  "blind", "lazy",     "slow",        "thrown"};
@@ -115,9 +117,9 @@ inline constexpr std::size_t fault_mode_count = 8;
 
 /// A fault to inject: the n-th call of the class, counted from 1, fails in that mode. n = 0: no fault.
 struct FaultPlan {
-  FaultClass fault_class = FaultClass::device_allocation;
-  FaultMode mode = FaultMode::once;
-  std::uint64_t n = 0;
+  FaultClass fault_class = FaultClass::device_allocation;  ///< which calls are counted
+  FaultMode mode = FaultMode::once;                        ///< how it fails
+  std::uint64_t n = 0;                                     ///< which of the calls
 };
 
 /// The exception of FaultMode::thrown. The library does not know it.

@@ -21,20 +21,24 @@
 
 namespace swapmm {
 
+/// A backend whose calls fail as planned; otherwise it does what the backend B does. Handles of one Faulty share the
+/// plan. For one thread at a time.
 template <class B>
 class Faulty {
  public:
   /// An object whose first use may fail, as the fault plan says.
   template <class Inner>
   struct Lazy {
-    Inner inner;
-    mutable std::optional<FaultPlan> fails_at_use;
+    Inner inner;                                    ///< the object of B
+    mutable std::optional<FaultPlan> fails_at_use;  ///< the plan by which the first use fails
 
+    /// Throws at the first call, if so planned.
     void use() const {
       if (const auto plan = std::exchange(fails_at_use, std::nullopt)) throw injected_error(*plan);
     }
   };
 
+  /// Memory of B.
   class DeviceMemory {
    private:
     friend class Faulty;
@@ -42,10 +46,15 @@ class Faulty {
     Lazy<typename B::DeviceMemory> object_;
   };
 
+  /// Memory of B.
   class HostMemory {
    public:
+    /// @{
+    /// The first byte.
     [[nodiscard]] std::byte* data() { return object_.inner.data(); }
     [[nodiscard]] const std::byte* data() const { return object_.inner.data(); }
+    /// @}
+    /// The memory of B.
     [[nodiscard]] typename B::HostMemory& inner() { return object_.inner; }
 
    private:
@@ -54,6 +63,7 @@ class Faulty {
     Lazy<typename B::HostMemory> object_;
   };
 
+  /// An address of B.
   class Address {
    public:
     /// Throws if the address, or its memory, fails at its first use.
@@ -61,6 +71,7 @@ class Faulty {
       object_.use();
       return object_.inner;
     }
+    /// As of B; throws as inner() does.
     [[nodiscard]] Argument argument() const requires requires(const typename B::Address& address) {
       address.argument();
     }
@@ -72,6 +83,7 @@ class Faulty {
     Lazy<typename B::Address> object_;
   };
 
+  /// An event of B.
   class Event {
    private:
     friend class Faulty;
@@ -80,24 +92,31 @@ class Faulty {
     std::optional<FaultPlan> failed_;  // a failure of the work before this point
   };
 
+  /// @{
+  /// Those of B.
   using Queue = typename B::Queue;
   using NativeEvent = typename B::NativeEvent;
   using WaitList = typename B::WaitList;
   using Where = CallSite;  ///< the place of a call
 
+  /// A view of B.
   template <class T>
   struct View : B::template View<T> {
     View() = default;
+    /// The first `count` elements at that address. Throws if the address fails at its first use.
     View(const Address& address, std::size_t count) : B::template View<T>(address.inner(), count) {}
   };
 
+  /// Fails as the plan says; {} for not at all.
   explicit Faulty(B inner, const FaultPlan& plan = {})
       : inner_(std::move(inner)), state_(std::make_shared<detail::FaultState>(plan)) {}
 
+  /// The backend behind it.
   [[nodiscard]] B& inner() { return inner_; }
 
   /// Number of calls that failed so far. Failures of the modes late and lazy appear later, or never.
   [[nodiscard]] std::uint64_t fired() const { return state_->fired(); }
+  /// Calls of a class so far.
   [[nodiscard]] std::uint64_t calls(FaultClass fault_class) const { return state_->calls(fault_class); }
   /// Resets all counts, and injects this fault from now on; {} for none.
   void restart(const FaultPlan& plan) { state_->restart(plan); }
@@ -120,6 +139,8 @@ class Faulty {
     leave(plan);
   }
 
+  /// @{
+  /// As swapmm::Backend says, unless the plan says otherwise.
   [[nodiscard]] const Capabilities& capabilities() const { return inner_.capabilities(); }
 
   [[nodiscard]] DeviceMemory allocate(Bytes size, Where where = Where::current()) {
@@ -237,6 +258,7 @@ class Faulty {
     b.note_host_access(host, offset, size, write);
   }
   { inner_.note_host_access(memory.object_.inner, offset, size, write); }
+  /// @}
 
  private:
   using InnerEvent = typename B::Event;

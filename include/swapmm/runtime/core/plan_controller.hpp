@@ -107,19 +107,21 @@ class PlanController {
 
   /// Brings the bundle to the device, by the plan that is followed or that begins here, or on demand. The items carry
   /// the request's stamp. Throws with the operation given up.
-  [[nodiscard]] Brought bring(const Request<B>& request, std::uint64_t stamp) {
+  void bring(const Request<B>& request, std::uint64_t stamp, Brought& brought) {
     // What can never fit is refused at once: before a plan is left, an iteration's times are waited for, or anything
     // else changes. (What a captured iteration does not expect is refused below.)
     const bool expected = in_iteration_ && state_.executor.active() && state_.executor.expects(request);
     if (!expected && !state_.in_capture) state_.demand.check_fits(request);
     try {
       if (follows(request, expected)) {
-        const Grant<B> grant = state_.executor.bring(request);
-        return {grant, true, state_.executor.current_is_recorded()};
+        state_.executor.bring(request, brought.grant);
+        brought.followed = true;
+        brought.recorded = state_.executor.current_is_recorded();
+        return;
       }
       observation_.note_distances(request);
       if (logging()) state_.recorder.operation(request);
-      return {state_.demand.bring(request, stamp), false, true};
+      state_.demand.bring(request, stamp, brought.grant);
     } catch (const DroppedValue&) {
       keep_from_now_on(request);
       give_up(request, false, Clock{});

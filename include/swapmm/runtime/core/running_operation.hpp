@@ -40,7 +40,7 @@ class RunningOperation {
   [[nodiscard]] B& backend() const { return store_.backend; }
   [[nodiscard]] const Request<B>& request() const { return request_; }
   /// The work area; null: none.
-  [[nodiscard]] const typename B::Address* scratch() const { return grant_.scratch; }
+  [[nodiscard]] const typename B::Address* scratch() const { return brought_.grant.scratch; }
   [[nodiscard]] bool in_bundle(const TensorKey<B>& tensor) const;
   /// The address of a part of a tensor of the bundle.
   const typename B::Address& address(const Rec& record, Bytes offset, Bytes size);
@@ -85,7 +85,7 @@ class RunningOperation {
     const bool recorded = end_work(std::forward<RecordPoint>(record_point), sole_status_source);
     // The operation is booked: what fails from here on is the next call's error, not this operation's.
     try {
-      session_.controller.complete(request_, followed_, point_);
+      session_.controller.complete(request_, brought_.followed, point_);
     } catch (...) {
       session_.postpone(std::current_exception(), {"swapping behind operation ", request_.name});
       session_.controller.abandon_plan("its commands could not be queued");
@@ -115,7 +115,7 @@ class RunningOperation {
   bool end_work(RecordPoint&& record_point, bool sole_status_source) {
     Timeline<B>& timeline = store_.timeline;
     timeline.gained(QueueKind::compute, waits_);
-    if (!recorded_) {
+    if (!brought_.recorded) {
       timeline.unrecorded(QueueKind::compute, label_.issue);
       book_values(session_.state.executor.current_point());
       return true;
@@ -132,8 +132,8 @@ class RunningOperation {
       const std::exception_ptr news = after_unrecorded(std::current_exception(), sole_status_source);
       book_values(at);
       session_.postpone(news, {"recording the end of operation ", request_.name});
-      if (followed_) session_.controller.abandon_plan("an event could not be recorded");
-      followed_ = false;
+      if (brought_.followed) session_.controller.abandon_plan("an event could not be recorded");
+      brought_.followed = false;
       session_.state.failures.check_lost();
       return false;
     }
@@ -155,15 +155,13 @@ class RunningOperation {
   Session<B>& session_;
   Store<B>& store_;
   const Request<B>& request_;
-  Grant<B> grant_;
+  typename PlanController<B>::Brought brought_;
   typename Timeline<B>::Waits waits_;
   typename Timeline<B>::Slot* slot_ = nullptr;
   CommandLabel label_;
   std::uint64_t stamp_ = 0;
-  QueuePoint point_ = 0;   // at or behind the end of the work
-  bool followed_ = false;  // by the plan
-  bool recorded_ = true;   // with a point of its own
-  bool checked_ = false;   // what it accesses
+  QueuePoint point_ = 0;  // at or behind the end of the work
+  bool checked_ = false;  // what it accesses
   bool ended_ = false;
 };
 
@@ -239,18 +237,15 @@ void RunningOperation<B>::complete(typename B::NativeEvent event, bool sole_stat
 template <Backend B>
 void RunningOperation<B>::start(bool as_list) {
   stamp_bundle();
-  auto brought = session_.controller.bring(request_, stamp_);
-  grant_ = brought.grant;
-  followed_ = brought.followed;
-  recorded_ = brought.recorded;
+  session_.controller.bring(request_, stamp_, brought_);
   try {
-    checked_ = !followed_ && session_.options.check_access;
+    checked_ = !brought_.followed && session_.options.check_access;
     if (checked_) session_.access_check().before(request_);
     label_.what = CommandLabel::What::operation;
     label_.issue = store_.timeline.next_issue();
     label_.set_name(request_.name);
-    waits_ = store_.timeline.waits(QueueKind::compute, grant_.needs);
-    if (recorded_) slot_ = &store_.timeline.next(QueueKind::compute);
+    waits_ = store_.timeline.waits(QueueKind::compute, brought_.grant.needs);
+    if (brought_.recorded) slot_ = &store_.timeline.next(QueueKind::compute);
     queue_waits(as_list);
   } catch (...) {
     give_up();
@@ -277,7 +272,7 @@ void RunningOperation<B>::stamp_bundle() {
 
 template <Backend B>
 void RunningOperation<B>::queue_waits(bool as_list) {
-  const bool timed = store_.timing && !followed_ && session_.controller.logging();
+  const bool timed = store_.timing && !brought_.followed && session_.controller.logging();
   const bool profiled = store_.profiler.active();
   const bool sampled = store_.sampler.active();
   if (as_list && !timed && !profiled && !sampled) return;
@@ -298,7 +293,7 @@ void RunningOperation<B>::queue_waits(bool as_list) {
 template <Backend B>
 void RunningOperation<B>::give_up() noexcept {
   ended_ = true;
-  session_.controller.give_up(request_, followed_, grant_.needs);
+  session_.controller.give_up(request_, brought_.followed, brought_.grant.needs);
 }
 
 template <Backend B>
@@ -356,7 +351,7 @@ void RunningOperation<B>::check_after() {
 template <Backend B>
 void RunningOperation<B>::fail() noexcept {
   session_.state.recorder.mark_broken();
-  Clock after = grant_.needs;
+  Clock after = brought_.grant.needs;
   try {
     store_.timeline.mark(QueueKind::compute);
     after.join(Clock::point(QueueKind::compute, store_.timeline.issued(QueueKind::compute)));
@@ -368,7 +363,7 @@ void RunningOperation<B>::fail() noexcept {
     item.record->device.busy.join(after);
     if (item.access != Access::read) store_.lose(*item.record);
   }
-  session_.controller.failed(request_, followed_, after);
+  session_.controller.failed(request_, brought_.followed, after);
 }
 
 }  // namespace swapmm::runtime

@@ -57,11 +57,10 @@ class Demand {
   }
 
   /// Brings the bundle to the device together. The items carry the request's stamp, which protects them.
-  Grant<B> bring(const Request<B>& request, std::uint64_t stamp) {
+  void bring(const Request<B>& request, std::uint64_t stamp, Grant<B>& grant) {
     for (const auto& item : request.items) {
       if (item.access != Access::write) require_value(*item.record, {"operation ", request.name});
     }
-    Grant<B> grant;
     try {
       if (!place_bundle(request, stamp, grant)) {
         clear_device();
@@ -82,7 +81,6 @@ class Demand {
       item.record->use.fresh = false;
       touch(*item.record);
     }
-    return grant;
   }
 
   /// The operation was queued, or given up: its work area is free again after `after`.

@@ -100,7 +100,7 @@ class PlanExecutor {
   }
 
   /// The expected operation comes: queues what the plan has before it.
-  Grant<B> bring(const Request<B>& request) {
+  void bring(const Request<B>& request, Grant<B>& grant) {
     const Program& program = plan_->program;
     ensure_round();
     cursor_ = next_event();
@@ -109,7 +109,6 @@ class PlanExecutor {
     for (std::size_t i = 0; i < request.items.size(); ++i)
       roles_.bind(program.accesses[first + i].role, *request.items[i].record, rounds_.round());
     run_steps(plan_->first_step[2 * std::size_t{operation} + 1]);
-    Grant<B> grant;
     grant.needs = rounds_.resolve(plan_->operations[operation].needs);
     for (const auto& item : request.items) {
       const Rec& record = *item.record;
@@ -123,7 +122,6 @@ class PlanExecutor {
       grant.scratch = roles_.place(scratch).address;
       grant.needs.join(roles_.place(scratch).after);
     }
-    return grant;
   }
 
   [[nodiscard]] bool current_is_recorded() const {

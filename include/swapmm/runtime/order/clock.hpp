@@ -28,12 +28,6 @@ struct Clock {
   constexpr void join(const Clock& other) {
     for (std::size_t queue = 0; queue < queue_count; ++queue) at[queue] = std::max(at[queue], other.at[queue]);
   }
-  [[nodiscard]] constexpr bool covers(const Clock& other) const {
-    for (std::size_t queue = 0; queue < queue_count; ++queue) {
-      if (at[queue] < other.at[queue]) return false;
-    }
-    return true;
-  }
   friend constexpr bool operator==(const Clock&, const Clock&) = default;
 };
 

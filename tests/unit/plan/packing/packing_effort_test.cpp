@@ -106,7 +106,7 @@ TEST_CASE("each technique of backtracking matters") {
                          {"decomposition", without([](auto& e) { e.decomposition = false; })},
                          {"orders", without([](auto& e) { e.orders = 1; })},
                          {"no orders", without([](auto& e) { e.orders = 0; })}},
-                        16);
+                        60);
 }
 
 TEST_CASE("if most items are to be kept, the squeaky wheel and ejection matter") {

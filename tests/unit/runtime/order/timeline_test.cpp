@@ -8,6 +8,8 @@
 #include <cstddef>
 #include <cstdint>
 #include <random>
+#include <string>
+#include <string_view>
 #include <vector>
 
 #include <swapmm/backend/testing/faulty.hpp>
@@ -121,6 +123,37 @@ TEST_CASE("asking whether something has ended never waits") {
   CHECK(desk.timeline.host_waits() == 0);
 }
 
+TEST_CASE("room for more points lets the host run further ahead, and what is there is not made again") {
+  TimelineDesk desk(true, 4);
+  for (int i = 0; i < 4; ++i) desk.queue(compute);
+  CHECK(desk.timeline.host_waits() == 0);
+  desk.timeline.reserve(compute, 16);  // waits, for points change their places
+  CHECK(desk.timeline.confirmed(compute) == 4);
+  const std::uint64_t waits = desk.timeline.host_waits();
+  for (int i = 0; i < 16; ++i) desk.queue(compute);
+  desk.timeline.reserve(compute, 16);
+  desk.timeline.reserve(compute, 5);
+  CHECK(desk.timeline.host_waits() == waits);
+  CHECK(desk.timeline.confirmed(compute) == 4);
+  desk.queue(compute);
+  CHECK(desk.timeline.confirmed(compute) == 5);
+}
+
+TEST_CASE("a label keeps the name of an operation, cut to fit") {
+  const auto name_of = [](CommandLabel& label, std::string_view text) {
+    label.set_name(text);
+    return std::string(label.name.data());
+  };
+  CommandLabel label;
+  const std::string all(100, 'x');
+  CHECK(name_of(label, all) == all.substr(0, 39));
+  CHECK(name_of(label, std::string_view(all).substr(0, 40)) == all.substr(0, 39));
+  CHECK(name_of(label, std::string_view(all).substr(0, 39)) == all.substr(0, 39));
+  // What stands behind a shorter one, here and in the label, is no part of it.
+  CHECK(name_of(label, std::string_view(all).substr(0, 5)) == "xxxxx");
+  CHECK(name_of(label, "").empty());
+}
+
 TEST_CASE("the host runs ahead by the size of the ring, and then waits for one point at a time") {
   TimelineDesk desk(true, 8);
   for (int i = 0; i < 8; ++i) desk.queue(compute);
@@ -195,7 +228,9 @@ TEST_CASE("random needs: each is met, by no more waits than a search over all ch
         }
         Clock own = wanted;
         own[queue] = 0;
-        if (known.covers(own)) fewest = std::min(fewest, count);
+        Clock both = known;
+        both.join(own);
+        if (both == known) fewest = std::min(fewest, count);
       }
       const std::size_t used = desk.queue(queue, wanted);
       REQUIRE(used == fewest);

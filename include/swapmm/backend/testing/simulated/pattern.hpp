@@ -16,9 +16,10 @@
 
 namespace swapmm::simulated {
 
-inline constexpr std::byte fresh_byte{0xDC};
-inline constexpr std::byte freed_byte{0xEF};
+inline constexpr std::byte fresh_byte{0xDC};  ///< what memory has before its first write
+inline constexpr std::byte freed_byte{0xEF};  ///< what memory has after its release
 
+/// The eight bytes of a lane as a number.
 [[nodiscard]] constexpr std::uint64_t mix(std::uint64_t tensor, std::uint64_t version, std::uint64_t lane) {
   return detail::scramble(detail::scramble(detail::scramble(tensor) ^ version) + lane);
 }
@@ -33,6 +34,7 @@ enum class Found : std::uint8_t {
   freed,    ///< memory after its release
 };
 
+/// Its name, as above.
 [[nodiscard]] constexpr std::string_view to_string(Found found) {
   switch (found) {
     case Found::exact: return "exact";
@@ -45,10 +47,11 @@ enum class Found : std::uint8_t {
   return "unknown";
 }
 
+/// What classify() found.
 struct Finding {
-  Found found = Found::exact;
-  std::size_t offset = 0;     ///< of the first wrong byte
-  std::uint64_t version = 0;  ///< that the first stale or torn byte comes from
+  Found found = Found::exact;  ///< what the bytes are
+  std::size_t offset = 0;      ///< of the first wrong byte
+  std::uint64_t version = 0;   ///< that the first stale or torn byte comes from
 };
 
 /// Bytes of a lane, in the same order on every machine.
