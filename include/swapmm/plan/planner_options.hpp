@@ -9,7 +9,8 @@
 #include <swapmm/plan/bound.hpp>
 #include <swapmm/plan/packing.hpp>
 
-/// \file The parameters of the planners, one struct per planner. make_plan() uses the defaults. Each technique of a
+/// @file
+/// The parameters of the planners, one struct per planner. make_plan() uses the defaults. Each technique of a
 /// search can be switched off, by a bool, or by a count of 0 or an empty list. Parts are fractions of 1. Efforts are
 /// counted in steps, not in time, so the same parameters give the same plan. docs/planning.md explains the techniques.
 
@@ -34,9 +35,9 @@ struct FittingOptions {
 
 /// Parameters of `on-demand` and `belady`.
 struct OnDemandOptions {
-  int settling_runs = 6;  ///< number of runs in which start and end of the iteration may become equal by themselves
-  FittingOptions fitting{};
-  BoundOptions bound{};
+  int settling_runs = 6;     ///< number of runs in which start and end of the iteration may become equal by themselves
+  FittingOptions fitting{};  ///< how a schedule that packs is found
+  BoundOptions bound{};      ///< the lower bound of the plan
 };
 
 /// Which operations have their inputs sent to the host.
@@ -51,8 +52,8 @@ struct VdnnOptions {
   std::string convolution = "conv";         ///< an operation whose name contains this, in any case, is a convolution
   bool prefetch = true;                     ///< operations of the backward half prefetch what a later one needs
   bool prefetch_past_convolutions = false;  ///< the search for prefetches continues after the first convolution
-  FittingOptions fitting{};
-  BoundOptions bound{};
+  FittingOptions fitting{};                 ///< how a schedule that packs is found
+  BoundOptions bound{};                     ///< the lower bound of the plan
 };
 
 /// Parameters of `slack`.
@@ -60,8 +61,8 @@ struct SlackOptions {
   std::uint64_t least_part = 1024;  ///< tensors up to budget / least_part stay. 0: any size may go out
   bool needs_slack = true;          ///< a tensor goes out only if its copies take less time than the operations between
   bool needs_lack_of_room = true;   ///< a tensor goes out only if more is live than fits somewhere between
-  FittingOptions fitting{};
-  BoundOptions bound{};
+  FittingOptions fitting{};         ///< how a schedule that packs is found
+  BoundOptions bound{};             ///< the lower bound of the plan
 };
 
 /// Parameters of hiding copies under operations, in `excess-overlap` and for the decisions of `ilp`.
@@ -87,12 +88,12 @@ struct ExcessOverlapOptions {
   /// the fewest bytes move and copies have no room to come early. With nothing, this is the method as first described.
   std::vector<double> stay_shares{1.0, 0.8, 0.6, 0.4, 0.2, 0.0};
   int rounds = 4;  ///< rounds over all shares while they gain; from the second on, stalls count as time for copies
-  HidingOptions hiding{};
+  HidingOptions hiding{};                                       ///< how copies are hidden
   FittingOptions fitting{.packing = {.ejection_steps = 1000}};  ///< effort for each share
   bool belady_if_nothing_packs = true;  ///< if nothing packs: the plan of `belady`, with copies beside operations
   OnDemandOptions belady{};             ///< for that plan; its bound is not used
-  TradeOptions trades{};
-  BoundOptions bound{};
+  TradeOptions trades{};                ///< the local search
+  BoundOptions bound{};                 ///< the lower bound of the plan
 };
 
 /// `best`, first step: rounds the relaxed problem's solution to decisions on who is away.
@@ -142,7 +143,7 @@ struct PlaceOptions {
 
 /// `best`, from the second round on: searches around the best plan, within the room that it uses.
 struct NearBestOptions {
-  bool on = true;
+  bool on = true;                      ///< false switches this search off
   double least_gain = 2e-4;            ///< part of the iteration; the search ends with a round that gains less
   std::size_t tries_divisor = 3;       ///< this many times fewer neighbours
   std::uint32_t packing_divisor = 10;  ///< this many times fewer packing steps
@@ -163,7 +164,7 @@ struct SparedLinkOptions {
 
 /// `best` also runs the planners before it in planners(), and takes the best plan.
 struct OtherPlannerOptions {
-  bool on = true;
+  bool on = true;              ///< false: they do not run
   std::size_t small = 400;     ///< operations + absences; up to this they run at once
   std::size_t large = 10'000;  ///< above this they do not run; between the two, they run before the round below
   int round = 2;               ///< counted from 0
@@ -171,15 +172,15 @@ struct OtherPlannerOptions {
 
 /// Parameters of `best`: relax, round, anneal, pack, fill, and repeat from the second step on.
 struct BestOptions {
-  BoundOptions bound{};  ///< for the relaxed problem, whose solution also guides the search
-  RoundingOptions rounding{};
-  AnnealingOptions annealing{};
-  PartOptions parts{};
-  PlaceOptions places{};
-  NearBestOptions near_best{};
-  EarlyReturnOptions early_returns{};
-  SparedLinkOptions spared_links{};
-  OtherPlannerOptions others{};
+  BoundOptions bound{};                 ///< for the relaxed problem, whose solution also guides the search
+  RoundingOptions rounding{};           ///< the first step
+  AnnealingOptions annealing{};         ///< the second step
+  PartOptions parts{};                  ///< the third step
+  PlaceOptions places{};                ///< the fourth step
+  NearBestOptions near_best{};          ///< the search around the best plan
+  EarlyReturnOptions early_returns{};   ///< early returns at the end
+  SparedLinkOptions spared_links{};     ///< the search for slower links
+  OtherPlannerOptions others{};         ///< the other planners
   bool belady_if_nothing_packs = true;  ///< if nothing packs: the plan of `belady`, with copies beside operations
   OnDemandOptions belady{};             ///< for that plan; its bound is not used
   int doublings = 2;                    ///< for this many rounds, each has twice the effort of the one before
