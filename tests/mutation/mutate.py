@@ -263,7 +263,13 @@ def report(records):
 def main():
     wishes = words()
     files = chosen_files(wishes.files)
-    found = {name: draw(mutants, wishes.sample, wishes.seed) for name, mutants in find_all(files, wishes.jobs).items()}
+    found = find_all(files, wishes.jobs)
+    equivalents = equivalent.read(HERE / "equivalent.txt")
+    known = {mutant.key for mutants in found.values() for mutant in mutants}
+    for key in equivalents:
+        if key not in known and (key[0] in files or not (ROOT / key[0]).exists()):
+            print("listed as equivalent, and not there: " + " ".join(key), flush=True)
+    found = {name: draw(mutants, wishes.sample, wishes.seed) for name, mutants in found.items()}
     mutants = [mutant for name in files for mutant in found[name]]
     if wishes.survivors:
         left = previous_survivors(files)
@@ -277,7 +283,6 @@ def main():
         print("no mutants")
         return 0
     OUT.mkdir(parents=True, exist_ok=True)
-    equivalents = equivalent.read(HERE / "equivalent.txt")
     start = time.monotonic()
     print(f"{len(mutants)} mutants in {len(files)} files", flush=True)
     programs = programs_for(files, wishes.tests)

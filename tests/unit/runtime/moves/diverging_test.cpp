@@ -4,9 +4,14 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
+#include <sstream>
+#include <string>
 #include <utility>
+#include <vector>
 
 #include <swapmm/backend/testing/simulated.hpp>
+#include <swapmm/formats/trace_json.hpp>
 #include <swapmm/swapmm.hpp>
 
 #include "support/small_program.hpp"
@@ -59,6 +64,41 @@ TEST_CASE("a program that diverges at any operation of any iteration computes wh
       CHECK(holds(desk.weights[3], 3 + 12 + added));
     }
   }
+}
+
+TEST_CASE("what was followed counts as observed where a program does something else: with all that the host did") {
+  const auto iterate = [](WeightDesk& desk, std::size_t last) {
+    auto iteration = desk.manager.iteration("train");
+    desk.weights[0].upload(std::vector<int>(length, 5));
+    auto local = desk.manager.tensor<int>({length}, "local");
+    add(desk.manager, desk.weights[0], local, 1, "first");
+    accumulate(desk.manager, local, desk.weights[1], "second");
+    (void)desk.weights[1].download();
+    desk.manager.run("third", updates(desk.weights[2]), scratch(tensor_bytes), [&](auto& op) {
+      const auto to = op[desk.weights[2]];
+      const auto work = op.scratch();
+      op.queue().launch("third", operation_time, {Touch::write(work), Touch::read(to), Touch::write(to)}, [] {});
+    });
+    increase(desk.manager, desk.weights[last], 1);
+  };
+  const auto trace_of = [](WeightDesk& desk) {
+    (void)desk.manager.iteration("another");  // the scheduler knows an iteration once the next one begins
+    std::optional<Trace> trace = desk.manager.scheduler().trace("train");
+    REQUIRE(trace);
+    for (TraceOperation& operation : trace->operations) operation.duration = {};
+    std::ostringstream text;
+    write_trace(text, *trace);
+    return text.str();
+  };
+  const auto scheduler = [] { return Scheduler({.observe = 1, .trial_iterations = 0}); };
+  WeightDesk followed({}, {.device_budget = 256_bytes}, scheduler(), 4);
+  WeightDesk observed({}, {.device_budget = 256_bytes}, scheduler(), 4);
+  for (int i = 0; i < 4; ++i) iterate(followed, 3);
+  CHECK(followed.followed() == 3);
+  iterate(followed, 1);
+  CHECK(followed.report().divergences == 1);
+  iterate(observed, 1);
+  CHECK(trace_of(followed) == trace_of(observed));
 }
 
 TEST_CASE("an iteration that ends early leaves the plan, and the next ones find it again") {
