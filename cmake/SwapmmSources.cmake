@@ -101,7 +101,7 @@ swapmm_files(include/swapmm/runtime/book
 swapmm_files(include/swapmm/runtime/core
   HEADERS budget_change capturing core course entry failures host_access measuring parts)
 swapmm_files(include/swapmm/runtime/moves
-  HEADERS access_check demand follower)
+  HEADERS access_check demand faults follower)
 swapmm_files(include/swapmm/runtime/observe
   HEADERS log plan_match program recorder
   SOURCES program)

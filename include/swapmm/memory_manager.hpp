@@ -88,9 +88,9 @@ class MemoryManager {
     } catch (const BackendError& error) {
       const std::string text = "making a manager with a device budget of " +
                                std::to_string(options.device_budget.value) + " bytes: " + error.what();
-      if (error.kind == BackendError::Kind::device_lost) throw DeviceLost(text);
-      if (error.kind == BackendError::Kind::failed) throw BackendError(error.kind, error.code, text);
-      throw OutOfMemory(text);
+      if (error.kind == BackendError::Kind::device_lost) throw DeviceLost(text, {}, error.code);
+      if (error.kind == BackendError::Kind::failed) throw BackendError(error, text, {});
+      throw runtime::memory_refused(text, error, {});
     }
   }
   /// Tensors and iterations of the other one are this one's then. The other one is for destruction alone.
@@ -109,7 +109,9 @@ class MemoryManager {
     const auto count = shape.count();
     const auto bytes = count ? checked_multiply(Bytes{*count}, sizeof(T)) : std::nullopt;
     if (!bytes || bytes->value >= std::uint64_t{1} << 62U) {
-      throw UsageError("tensor \"" + std::string(name) + "\" of " + shape.text() + " elements is too large to count");
+      throw UsageError(
+          "tensor \"" + std::string(name) + "\" of " + shape.text() + " elements has more bytes than 62 bits can count",
+          {.tensors = {TensorName{.name = std::string(name)}}});
     }
     return Tensor<T, B>(core_, core().create(name, *bytes, lifetime), shape, *count);
   }
@@ -228,21 +230,24 @@ class MemoryManager {
       throw UsageError("Options::device_budget of " + std::to_string(options.device_budget.value) +
                        " bytes is below the device's alignment of " + std::to_string(can.alignment.value));
     }
-    if (options.queue_depth < 8) throw UsageError("Options::queue_depth is below 8");
-    if (options.run_ahead < 1 || options.run_ahead > 3) throw UsageError("Options::run_ahead is not 1, 2 or 3");
+    if (options.queue_depth < 8) throw UsageError("Options::queue_depth must be at least 8");
+    if (options.run_ahead < 1 || options.run_ahead > 3) throw UsageError("Options::run_ahead must be 1, 2 or 3");
   }
 
   runtime::BundleItem<B> item(std::string_view operation, const TensorRef<B>& tensor, Access access,
                               std::size_t position) const {
     if (tensor.record == nullptr) {
-      throw UsageError("operation " + runtime::in_quotes(operation) + ": tensor " + std::to_string(position) +
-                       " of its bundle was moved from");
+      throw runtime::operation_misused(operation,
+                                       ": tensor " + std::to_string(position) + " of its bundle was moved from");
     }
     if (tensor.core != &core()) {
-      throw UsageError("operation " + runtime::in_quotes(operation) + ": tensor " + std::to_string(position) +
-                       " of its bundle" +
-                       (tensor.core->closed() ? std::string() : " (" + runtime::in_quotes(tensor.record->name) + ")") +
-                       " belongs to another manager");
+      const std::string which = ": tensor " + std::to_string(position) + " of its bundle";
+      if (tensor.core->closed()) {
+        throw runtime::operation_misused(operation, which + " belongs to a manager that no longer exists");
+      }
+      TensorName foreign = runtime::name_of(*tensor.record);
+      throw runtime::operation_misused(
+          operation, which + " (" + runtime::in_quotes(foreign.name) + ") belongs to another manager", {foreign});
     }
     const bool part = access == Access::write && !tensor.whole();
     return {tensor.record, part ? Access::update : access};

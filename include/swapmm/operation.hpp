@@ -119,7 +119,7 @@ class Operation {
   [[nodiscard]] typename B::template View<std::byte> scratch() const {
     const auto& current = core_.current();
     if (current.grant.scratch == nullptr) {
-      throw UsageError("operation " + runtime::in_quotes(current.request.name) + " declares no scratch");
+      throw runtime::operation_misused(current.request.name, " declares no scratch");
     }
     return typename B::template View<std::byte>(*current.grant.scratch,
                                                 static_cast<std::size_t>(current.request.scratch.value));
@@ -139,10 +139,10 @@ class Operation {
   template <class T>
   typename B::template View<T> place(const TensorRef<B>& tensor, std::size_t count) const {
     if (tensor.core != &core_ || !core_.in_bundle(*tensor.record)) {
-      throw UsageError(
-          "operation " + runtime::in_quotes(name()) + " uses tensor " +
-          (tensor.record == nullptr ? std::string("(moved from)") : runtime::in_quotes(tensor.record->name)) +
-          ", which is not in its bundle");
+      if (tensor.record == nullptr) throw runtime::operation_misused(name(), " uses a tensor that was moved from");
+      TensorName other = runtime::name_of(*tensor.record);
+      throw runtime::operation_misused(
+          name(), " uses tensor " + runtime::in_quotes(other.name) + ", which is not in its bundle", {other});
     }
     return typename B::template View<T>(core_.address(*tensor.record, tensor.offset, tensor.bytes), count);
   }

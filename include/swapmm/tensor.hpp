@@ -3,6 +3,7 @@
 
 #include <array>
 #include <cstddef>
+#include <cstdint>
 #include <initializer_list>
 #include <memory>
 #include <optional>
@@ -196,7 +197,8 @@ class View {
     if (given == count_) return;
     if (core_->closed()) throw UsageError("the manager of this tensor no longer exists");
     throw UsageError(std::string(what) + " of " + std::to_string(given) + " elements, tensor \"" + record_->name +
-                     "\" has " + std::to_string(count_) + " (" + shape_.text() + ")");
+                         "\" has " + std::to_string(count_) + " (" + shape_.text() + ")",
+                     {.tensors = {runtime::name_of(*record_)}});
   }
 
   runtime::Core<B>* core_;
@@ -245,6 +247,12 @@ class Tensor {
   [[nodiscard]] Bytes bytes() const { return Bytes{count_ * sizeof(T)}; }
   /// As made; empty once the manager is gone.
   [[nodiscard]] std::string name() const { return core_ == nullptr || core_->closed() ? std::string() : record_->name; }
+
+  /// A number that no other tensor of this manager ever has; 0 once the manager is gone, or after a move. Exceptions
+  /// name tensors by it, too.
+  [[nodiscard]] std::uint64_t id() const {
+    return core_ == nullptr || record_ == nullptr || core_->closed() ? 0 : record_->serial;
+  }
 
   /// All of it, as a view.
   [[nodiscard]] View<T, B> view() const {

@@ -114,6 +114,7 @@ class Core : public std::enable_shared_from_this<Core<B>> {
     try {
       check_open();
       translate({"operation ", request.name}, [&] { prepare(request, as_list); });
+      gate_.runs(request.name);
     } catch (...) {
       gate_.leave();
       throw;
@@ -158,7 +159,9 @@ class Core : public std::enable_shared_from_this<Core<B>> {
   const typename B::Address& address(const Rec& record, Bytes offset, Bytes size) {
     if (offset.value == 0 && size == record.bytes) return *record.device.address;
     const Bytes alignment = inside_->store.backend.capabilities().view_alignment;
-    if (offset.value % alignment.value != 0) throw UsageError(misaligned_view(record.name, offset, alignment));
+    if (offset.value % alignment.value != 0) {
+      throw misaligned_view(current_.request.name, name_of(record), offset, alignment);
+    }
     return translate({"a part of tensor ", record.name}, [&]() -> const typename B::Address& {
       return *inside_->store.addresses.at(record.device.offset + offset, size);
     });
@@ -216,21 +219,21 @@ class Core : public std::enable_shared_from_this<Core<B>> {
   /// use. A part of a tensor needs the tensor's value, and waits for it.
   void upload(Rec& record, Bytes offset, std::span<const std::byte> data) {
     const Entry entry(*this);
-    const Who who{"upload to tensor ", record.name};
+    const Who who = about_tensor("upload to tensor ", record);
     translate(who, [&] { inside_->host.upload(record, offset, data, who); });
   }
 
   /// Waits for the value and copies it out.
   void download(Rec& record, Bytes offset, std::span<std::byte> data) {
     const Entry entry(*this);
-    const Who who{"download of tensor ", record.name};
+    const Who who = about_tensor("download of tensor ", record);
     translate(who, [&] { inside_->host.download(record, offset, data, who); });
   }
 
   /// Promises the value that the tensor has now. What it returns stays the caller's until end_promise().
   [[nodiscard]] PendingRead& promise(Rec& record, Bytes offset, std::span<std::byte> data) {
     const Entry entry(*this);
-    const Who who{"download of tensor ", record.name};
+    const Who who = about_tensor("download of tensor ", record);
     PendingRead& read = reads_.take();
     try {
       translate(who, [&] { inside_->host.promise(read, record, offset, data, who); });
@@ -256,8 +259,7 @@ class Core : public std::enable_shared_from_this<Core<B>> {
     }
     if (read.state == PendingRead::State::abandoned) {
       if (!closed()) inside_->failures.check_lost();
-      throw WorkFailed("asynchronous download: the value of tensor " + in_quotes(read.tensor) +
-                       " was lost before it reached the host");
+      throw lost_download(read.tensor);
     }
   }
 
@@ -335,7 +337,7 @@ class Core : public std::enable_shared_from_this<Core<B>> {
     const Entry entry(*this);
     Store<B>& store = inside_->store;
     if (store.profiler.active()) throw UsageError("a profile is being recorded already");
-    if (inside_->in_capture) throw UsageError("a profile begins inside a captured iteration");
+    if (inside_->in_capture) throw UsageError("start_profile() inside a captured iteration");
     translate({"starting a profile", {}}, [&] {
       store.timeline.host_wait(store.timeline.everything());
       store.start_profile();
@@ -439,7 +441,8 @@ class Core : public std::enable_shared_from_this<Core<B>> {
     if (ends_late_.load(std::memory_order_acquire)) finish_iteration();
     if constexpr (CapturingBackend<B>) {
       if (inside_->store.backend.capturing() && !inside_->in_capture) {
-        throw UsageError("another manager of this backend captures an iteration: its graph would take this work in");
+        throw UsageError(
+            "another manager of this backend is capturing an iteration, and would record this work into its graph");
       }
     }
     if (!rethrow) return;
@@ -459,7 +462,9 @@ class Core : public std::enable_shared_from_this<Core<B>> {
     } catch (const BackendError& error) {
       inside_->failures.backend_failed(who, error);
     } catch (const OutOfMemory& error) {
-      throw OutOfMemory(who.text() + ": " + error.what());
+      throw out_of_memory(who, error);
+    } catch (const InternalError& error) {
+      throw internal_error(who, error);
     }
   }
 
@@ -549,8 +554,7 @@ class Core : public std::enable_shared_from_this<Core<B>> {
     ++stamp_;
     for (const auto& item : request.items) {
       if (item.record->stamp == stamp_) {
-        throw UsageError("operation " + in_quotes(request.name) + " has tensor " + in_quotes(item.record->name) +
-                         " twice in its bundle: declare it once, with updates() if it is read and written");
+        throw twice_in_bundle(request.name, name_of(*item.record));
       }
       item.record->stamp = stamp_;
     }

@@ -105,11 +105,13 @@ class Course {
       leave_iterations();
     }
     if (parts_.in_capture && !follower.active()) {
-      throw UsageError("operation " + in_quotes(request.name) +
-                       " comes behind an error in a captured iteration: end it");
+      throw operation_misused(request.name, " comes after an error in a captured iteration: end the iteration");
     }
     if (follower.active() && !expected) {
-      if (parts_.in_capture) throw UsageError(unexpected(request) + ": a captured iteration does what its plan says");
+      if (parts_.in_capture) {
+        throw UsageError(unexpected(request) + ": a captured iteration must do what its plan expects",
+                         {.operation = std::string(request.name)});
+      }
       leave_plan(unexpected(request), true);
     }
     return follower.active() || (in_iteration_ && try_start(request));
@@ -253,7 +255,12 @@ class Course {
       if (!parts_.follower.obstacle(plan->program).empty()) continue;
       const Bytes in = store.traffic.h2d;
       const Bytes out = store.traffic.d2h;
-      parts_.follower.start(plan);
+      try {
+        parts_.follower.start(plan);
+      } catch (const InternalError&) {
+        book_.give_up(plan, std::current_exception());
+        throw;
+      }
       start_h2d_ += store.traffic.h2d - in;
       start_d2h_ += store.traffic.d2h - out;
       ++plan_starts_;
@@ -292,9 +299,16 @@ class Course {
     stop_following();
   }
 
-  void stop_following() {
+  void stop_following() noexcept {
     measuring_.plan_left();
-    parts_.follower.stop([&](Rec& record) { parts_.reclaim(record); });
+    const FollowablePtr plan = parts_.follower.plan();
+    const std::exception_ptr disorder = parts_.follower.stop([&](Rec& record) { parts_.reclaim(record); });
+    if (disorder != nullptr) {
+      book_.give_up(plan, disorder);
+      parts_.failures.postpone(disorder, true);
+    } else if (parts_.follower.fault()) {
+      book_.give_up(plan, std::make_exception_ptr(*parts_.follower.fault()));
+    }
   }
 
   // Values that are read iterations after they were written must not be taken for dead.

@@ -3,7 +3,10 @@
 
 #include <atomic>
 #include <cstdint>
+#include <string>
+#include <string_view>
 #include <thread>
+#include <utility>
 
 #include <swapmm/base/error.hpp>
 
@@ -23,9 +26,12 @@ class Gate {
     const void* inside = nullptr;
     if (inside_.compare_exchange_strong(inside, this_thread(), std::memory_order_acquire)) return;
     if (inside == this_thread()) {
-      throw NestedOperation("an operation's callable calls the manager: operations, uploads and downloads cannot nest");
+      std::string operation(operation_);
+      throw NestedOperation("the callable of operation \"" + operation +
+                                "\" calls the manager: operations, uploads and downloads cannot nest",
+                            {.operation = std::move(operation)});
     }
-    throw ConcurrentUse("two threads use one manager at the same time: order them, or give each its own");
+    throw ConcurrentUse("two threads use one manager at the same time: order them, or give each its own manager");
   }
   [[nodiscard]] bool try_enter() noexcept {
     const void* inside = nullptr;
@@ -39,10 +45,16 @@ class Gate {
       std::this_thread::yield();
     }
   }
-  void leave() noexcept { inside_.store(nullptr, std::memory_order_release); }
+  void leave() noexcept {
+    operation_ = {};
+    inside_.store(nullptr, std::memory_order_release);
+  }
+  /// For errors: whoever is inside runs this operation. The text must stay until leave().
+  void runs(std::string_view operation) noexcept { operation_ = operation; }
 
  private:
   std::atomic<const void*> inside_{nullptr};
+  std::string_view operation_;  // of the thread that is inside
 };
 
 }  // namespace swapmm::runtime

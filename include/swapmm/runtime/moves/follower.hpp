@@ -4,15 +4,20 @@
 #include <algorithm>
 #include <array>
 #include <cstdint>
-#include <stdexcept>
+#include <exception>
+#include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
+#include <swapmm/base/error.hpp>
 #include <swapmm/runtime/book/compiled_plan.hpp>
 #include <swapmm/runtime/moves/demand.hpp>
+#include <swapmm/runtime/moves/faults.hpp>
 #include <swapmm/runtime/observe/plan_match.hpp>
 #include <swapmm/runtime/values/bundle.hpp>
+#include <swapmm/runtime/values/messages.hpp>
 #include <swapmm/runtime/values/store.hpp>
 
 namespace swapmm::runtime {
@@ -101,6 +106,7 @@ class Follower {
     }
     std::vector<std::uint64_t> bound_in(roles, 0);
     done_ = {};
+    fault_.reset();
     arrange(next, bound, early);
     for (Rec* const record : bound) {
       if (record != nullptr) record->role = 0;
@@ -118,16 +124,17 @@ class Follower {
   }
 
   /// Stops following, wherever it is: what was queued stays queued. Bound tensors without a handle are handed to
-  /// `reclaim`.
+  /// `reclaim`. Returns the InternalError of a plan that had left the device in disorder, or null; it is on demand
+  /// either way.
   template <class Reclaim>
-  void stop(Reclaim&& reclaim) {
-    if (!active()) return;
+  [[nodiscard]] std::exception_ptr stop(Reclaim&& reclaim) {
+    if (!active()) return nullptr;
     for (std::size_t role = 0; role < early_.size(); ++role) {
       if (early_[role].resident) store_.unbook(plan_->program.roles[role].bytes, early_[role].after);
       early_[role].resident = false;
     }
     plan_ = nullptr;
-    demand_.take_over();
+    const std::exception_ptr disorder = demand_.take_over();
     for (Rec* const record : bound_) {
       if (record == nullptr || !record->in_use) continue;
       record->role = none;
@@ -136,7 +143,11 @@ class Follower {
     bound_.clear();
     cursor_ = 0;
     operation_ = 0;
+    return disorder;
   }
+
+  /// An InternalError came while this plan's commands were queued: the plan is wrong, or whoever runs it.
+  [[nodiscard]] const std::optional<InternalError>& fault() const { return fault_; }
 
   // ---- events of the program
 
@@ -178,9 +189,7 @@ class Follower {
     grant.needs = resolve(plan_->operations[operation].needs);
     for (const auto& item : request.items) {
       const Rec& record = *item.record;
-      if (!record.device.resident || (item.access != Access::write && !record.device.valid)) {
-        throw std::logic_error("swapmm: the plan did not bring tensor \"" + record.name + "\"");
-      }
+      if (!is_brought(item)) throw fault_.emplace(not_brought(request));
       // A valid plan has seen to this; copies that the program asked for on the side are not in the plan.
       grant.needs.join(item.access == Access::read ? record.device.ready : record.device.busy);
     }
@@ -381,7 +390,18 @@ class Follower {
   }
 
   void run_steps(std::uint32_t end) {
-    for (; step_ < end; ++step_) run(plan_->steps[step_], addresses_[step_]);
+    try {
+      for (; step_ < end; ++step_) run(plan_->steps[step_], addresses_[step_]);
+    } catch (const InternalError& error) {
+      fault_ = error;
+      throw;
+    }
+  }
+
+  InternalError wrong(std::string_view what, const Step& step) const {
+    const std::string& name = plan_->program.trace.tensors[step.role].name;
+    Rec* const record = bound_[step.role];
+    return wrong_step(what, record, record != nullptr ? name_of(*record) : TensorName{.name = name});
   }
 
   void run(const Step& step, const typename B::Address* address) {
@@ -394,6 +414,7 @@ class Follower {
         if (record != nullptr && !record->device.resident && bound_in_current_round(step.role)) {
           store_.settle(*record, step.offset, address, needs);
         } else {
+          if (early_[step.role].resident) throw wrong("allocates twice", step);
           store_.book(size, needs);
           early_[step.role] = {true, step.offset, address, needs};
         }
@@ -401,8 +422,9 @@ class Follower {
       case CommandKind::swap_in:
         needs.join(side_);
         if (record == nullptr || !record->host.valid) {
-          throw std::logic_error("swapmm: the plan brings in a value that is not on the host");
+          throw wrong("swaps in a value that is not on the host", step);
         }
+        if (record->device.resident) throw wrong("swaps in what is on the device already", step);
         needs[QueueKind::d2h] = std::max(needs[QueueKind::d2h], record->host.block->written);
         store_.settle(*record, step.offset, address, needs);
         try {
@@ -462,13 +484,13 @@ class Follower {
         const Bytes size = plan.program.roles[role].bytes;
         const typename B::Address* const address = store_.addresses.at(resident.offset, size);
         const auto place = store_.places.take_at(resident.offset, size);
-        if (!place) throw std::logic_error("swapmm: a place of the plan is not free");
+        if (!place) throw place_not_free({{}, plan.program.trace.tensors[role].name, size});
         store_.places.give_back(resident.offset, size, place->after);  // booked below, once nothing can fail
         early[role] = {true, resident.offset, address, place->after};
         continue;
       }
       if (!record->device.resident && !demand_.bring_to(*record, resident.offset, record->has_value())) {
-        throw std::logic_error("swapmm: a place of the plan is not free");
+        throw place_not_free(name_of(*record));
       }
       if (resident.host_valid && !record->host.valid && record->device.valid) {
         store_.ensure_block_for_swap_out(*record);
@@ -486,6 +508,7 @@ class Follower {
   std::size_t run_ahead_;
 
   FollowablePtr plan_;
+  std::optional<InternalError> fault_;  // of plan_
   std::uint64_t times_started_ = 0;
   std::vector<Rec*> bound_;                            // per role
   std::vector<std::uint64_t> bound_in_;                // per role: round
