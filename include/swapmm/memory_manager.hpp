@@ -243,7 +243,7 @@ class MemoryManager {
     if (tensor.core != &core()) {
       const std::string which = ": tensor " + std::to_string(position) + " of its bundle";
       if (tensor.core->closed()) {
-        throw runtime::operation_misused(operation, which + " belongs to a manager that no longer exists");
+        throw runtime::operation_misused(operation, which + " belongs to another manager");
       }
       TensorName foreign = runtime::name_of(*tensor.record);
       throw runtime::operation_misused(
