@@ -26,10 +26,10 @@ void largest_first(std::vector<TensorName>& tensors) {
                    [](const TensorName& a, const TensorName& b) { return a.bytes > b.bytes; });
 }
 
-std::string bundle_text(const BundleTooLarge::Sizes& sizes, const std::vector<TensorName>& tensors) {
-  std::string text = "its largest tensors: " + sizes_text(tensors);
-  if (tensors.empty()) text = "it has no tensors";
-  return text + (sizes.scratch.value == 0 ? "" : "; its scratch: " + bytes_text(sizes.scratch));
+std::string bundle_text(const BundleTooLarge::Sizes& sizes, std::vector<TensorName> tensors) {
+  if (sizes.scratch.value != 0) tensors.push_back({.name = "scratch", .bytes = sizes.scratch});
+  largest_first(tensors);
+  return "its largest tensors: " + sizes_text(tensors);
 }
 
 std::string losses_text(const std::vector<TensorName>& lost) {

@@ -25,10 +25,10 @@ template <class Record>
 /// The call that an error belongs to. Costs nothing until there is an error. Where a tensor is meant, about_tensor()
 /// makes it.
 struct Who {
-  std::string_view what;  ///< "operation ", "download of tensor "
-  std::string_view name;  ///< may be empty
-  std::uint64_t id = 0;   ///< of the tensor, if it is one
-  Bytes bytes = {};       ///< of the tensor, if it is one
+  std::string_view what = {};  ///< "operation ", "download of tensor "
+  std::string_view name = {};  ///< may be empty
+  std::uint64_t id = 0;        ///< of the tensor, if it is one
+  Bytes bytes = {};            ///< of the tensor, if it is one
 
   [[nodiscard]] SWAPMM_TEMPLATE_EXPORT std::string text() const;
   /// The name, if `what` ends with "operation ", or "tensor ".
