@@ -86,6 +86,9 @@ elseif(case STREQUAL "shared_install")
 elseif(case STREQUAL "static_install")
   execute_process(COMMAND ${CMAKE_COMMAND} --install ${swapmm_build} --prefix ${folder}/installed
     COMMAND_ERROR_IS_FATAL ANY OUTPUT_QUIET)
+  separate_arguments(flags)
+  execute_process(COMMAND ${python} ${swapmm_source}/tests/structure/installed.py ${folder}/installed/include
+    ${swapmm_build}/tests/structure/installed_headers.txt ${compiler} ${flags} ${cuda_include} COMMAND_ERROR_IS_FATAL ANY)
   expect_consumer_works(boundary_consumer boundary -D components=${components} -D CMAKE_PREFIX_PATH=${folder}/installed)
 elseif(case STREQUAL "refusals")
   expect_refused(${swapmm_build} "REQUIRED COMPONENTS core teleport"

@@ -34,7 +34,7 @@ std::uint8_t value_on_its_way(const std::vector<Action>& actions, std::size_t at
 
 }  // namespace
 
-void add_work_areas(simulated::Random& random, TestProgram& program) {
+void add_work_areas(simulated::detail::Random& random, TestProgram& program) {
   std::vector<std::uint32_t> sizes;
   for (const Action& action : program.actions) {
     if (action.kind == ActionKind::make) sizes.push_back(action.bytes);
@@ -50,7 +50,7 @@ void add_work_areas(simulated::Random& random, TestProgram& program) {
   }
 }
 
-void add_side_downloads(simulated::Random& random, TestProgram& program) {
+void add_side_downloads(simulated::detail::Random& random, TestProgram& program) {
   std::vector<Action> actions;
   std::size_t iterations = 0;
   bool inside = false;
@@ -78,7 +78,7 @@ void add_side_downloads(simulated::Random& random, TestProgram& program) {
   program.actions = std::move(actions);
 }
 
-void add_outlived_views(simulated::Random& random, TestProgram& program) {
+void add_outlived_views(simulated::detail::Random& random, TestProgram& program) {
   std::vector<Action> actions;
   std::array<bool, slot_count> made{};
   std::vector<std::uint8_t> gone;

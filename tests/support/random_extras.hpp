@@ -11,14 +11,14 @@ namespace swapmm::test {
 
 /// More operations get a work area, of the size of a tensor: it fits where one was. To be called before the budgets are
 /// drawn.
-void add_work_areas(simulated::Random& random, TestProgram& program);
+void add_work_areas(simulated::detail::Random& random, TestProgram& program);
 
 /// In later iterations, values are promised to the host behind the operations that wrote them, which no iteration
 /// before did: plans that are followed know nothing of it. They may have dropped the value, so the program is not
 /// steady.
-void add_side_downloads(simulated::Random& random, TestProgram& program);
+void add_side_downloads(simulated::detail::Random& random, TestProgram& program);
 
 /// Views are used whose tensors are gone.
-void add_outlived_views(simulated::Random& random, TestProgram& program);
+void add_outlived_views(simulated::detail::Random& random, TestProgram& program);
 
 }  // namespace swapmm::test

@@ -11,7 +11,7 @@ namespace swapmm::test {
 void draw_device(simulated::detail::Random& random, simulated::Options& device);
 
 /// Of some devices one direction of copies is far slower than the other.
-void draw_slow_link(simulated::Random& random, simulated::Options& device);
+void draw_slow_link(simulated::detail::Random& random, simulated::Options& device);
 
 /// Any planner, at once or deferred.
 void draw_scheduler(simulated::detail::Random& random, SchedulerOptions& scheduler);

@@ -52,7 +52,7 @@ class ProgramGenerator {
     make_handles();
     unroll();
     program_.steady = !wild_ && patterns_.size() == 1 && (!exchanges_ || program_.scheduler.observe >= 2);
-    simulated::Random extras(program_.seed ^ 0x51DE'D04DU);  // as with `later`
+    simulated::detail::Random extras(program_.seed ^ 0x51DE'D04DU);  // as with `later`
     const bool with_side_downloads = extras.below(4) == 0;
     if (with_side_downloads) add_work_areas(extras, program_);
     draw_budgets(random_, program_);

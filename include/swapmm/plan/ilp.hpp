@@ -18,54 +18,55 @@
 
 namespace swapmm {
 
-/// Parts of the budget in which decisions of the integer program are packed.
+/// Parts of the budget for packing the decisions of the integer program.
 struct IlpShares {
-  double staying = 1;  ///< for the tensors that stay
-  double all = 1;      ///< for everything, copies that come early included
+  double staying = 1;  ///< for tensors that stay
+  double all = 1;      ///< for everything, including copies that come early
 };
 
-/// Parameters of `ilp`: how the integer programs are made and solved. How long: PlanningOptions::go_on. Each technique
-/// can be switched off.
+/// Parameters of `ilp`: how the integer programs are made and solved. PlanningOptions::go_on limits the time. Each
+/// technique can be switched off.
 struct IlpOptions {
-  /// Operations are put together to that many slots: more give a better plan and a tighter bound, and take longer. 0:
-  /// one per operation up to `exact_slots` operations, above that `coarse_slots`.
+  /// Number of slots into which operations are combined. More slots give a better plan and a tighter bound, and take
+  /// longer. 0: one per operation up to `exact_slots` operations, `coarse_slots` above.
   std::uint32_t slots = 0;
-  /// Ends if the plan is at most that much above the proven bound: 0.01 for one percent.
+  /// The search ends if the plan is at most this much above the proven bound: 0.01 is one percent.
   double gap = 0;
 
   bool slot_program = true;         ///< the program over slots of operations
   std::uint32_t exact_slots = 48;   ///< see slots
   std::uint32_t coarse_slots = 40;  ///< see slots
-  /// Nodes of its search tree: `node_work` / (rows + columns), between the two other numbers.
+  /// Number of nodes of its search tree: `node_work` / (rows + columns), within the two limits below.
   double node_work = 2e6;
   std::uint32_t least_nodes = 20;   ///< see node_work
   std::uint32_t most_nodes = 5000;  ///< see node_work
-  /// What it decides is packed in each of these parts of the budget, until a plan is within the gap.
+  /// Its decisions are packed in each of these parts of the budget, until a plan is within the gap.
   std::vector<IlpShares> shares{{1, 1}, {1, 0.92}, {1, 0.88}, {0.97, 0.92}, {0.97, 0.88}, {0.94, 0.88}, {0.9, 0.84}};
-  PackingEffort packing{.ejection_steps = 2000};  ///< of each
-  HidingOptions hiding{};                         ///< how copies are hidden behind such decisions
-  TradeOptions trades{};                          ///< the local search behind it
+  PackingEffort packing{.ejection_steps = 2000};  ///< effort for each part
+  HidingOptions hiding{};                         ///< how copies are hidden for these decisions
+  TradeOptions trades{};                          ///< the local search after it
 
-  bool order_program = true;            ///< of tiny traces, the program over times and orders
+  bool order_program = true;            ///< for tiny traces: the program over times and orders
   std::size_t tiny = 14;                ///< most operations, and most absences, of a tiny trace
-  std::uint32_t order_nodes = 100'000;  ///< of its search tree
-  std::uint32_t polish_tries = 5000;    ///< small random changes of what does not pack, or waits for places. 0: none
-  std::uint32_t polish_steps = 500;     ///< PackingEffort::ejection_steps of each
+  std::uint32_t order_nodes = 100'000;  ///< number of nodes of its search tree
+  std::uint32_t polish_tries =
+      5000;  ///< small random changes of decisions that do not pack, or wait for places. 0: none
+  std::uint32_t polish_steps = 500;  ///< PackingEffort::ejection_steps of each
 
-  bool excess_overlap_first = true;       ///< its plan is the one to beat, beside Belady's
-  ExcessOverlapOptions excess_overlap{};  ///< of that
-  OnDemandOptions belady{};               ///< of Belady's
-  BoundOptions bound{};                   ///< the relaxation's bound, which counts if it is the better one
+  bool excess_overlap_first = true;       ///< its plan must be beaten, like Belady's
+  ExcessOverlapOptions excess_overlap{};  ///< for that plan
+  OnDemandOptions belady{};               ///< for Belady's plan
+  BoundOptions bound{};                   ///< for the relaxation's bound, which counts if it is better
 };
 
-/// How sure it is.
+/// How good the plan of `ilp` is known to be.
 enum class IlpStatus : std::uint8_t {
-  optimal,   ///< no valid plan is faster, but for 1/50,000 that the solver's arithmetic leaves open
-  within,    ///< what was asked for: within IlpOptions::gap of the bound
-  feasible,  ///< a valid plan; how far from the bound at most, IlpResult::gap says
+  optimal,   ///< no valid plan is faster, except for 1/50,000 due to the solver's arithmetic
+  within,    ///< within IlpOptions::gap of the bound
+  feasible,  ///< a valid plan; IlpResult::gap limits its distance from the bound
 };
 
-/// As a person reads it.
+/// The status as text for people.
 [[nodiscard]] constexpr std::string_view to_string(IlpStatus status) {
   switch (status) {
     case IlpStatus::optimal: return "optimal: no valid plan is faster";
@@ -83,24 +84,24 @@ struct IlpResult {
   double gap = 0;                           ///< (iteration - lower_bound) / lower_bound
 };
 
-/// The plan of `ilp`: integer linear programs, solved by COIN-OR Cbc. Part of the component `ilp` (target
-/// swapmm::ilp), which links Cbc; the core does not.
+/// Makes a plan with integer linear programs, solved by COIN-OR Cbc. Part of the component `ilp` (target swapmm::ilp),
+/// which links Cbc; the core does not.
 ///
 /// With few operations and absences (IlpOptions::tiny; plan/problem/overlap_ledger.hpp), a program over times and
-/// orders (plan/ilp/orders.hpp) is exact but for the packing of offsets: what it finds is the optimum if it packs, and
-/// a bound in any case. Where it does not pack, small random changes look for the best that does. Otherwise a program
-/// over slots (plan/ilp/slots.hpp) is a relaxation: its optimum bounds every plan, and it chooses who goes out. When
-/// each leaves and returns is then found by overlap_stays(), packed, with less of the budget where it does not pack,
-/// and simulated; tensors trade places as in excess-overlap. The result is never worse than Belady's and
-/// excess-overlap's plans, which are tried first.
+/// orders (plan/ilp/orders.hpp) is exact except for the packing of offsets: its result is the optimum if it packs, and
+/// a bound in any case. If it does not pack, small random changes search for the best plan that does. Otherwise, a
+/// program over slots (plan/ilp/slots.hpp) is a relaxation: its optimum is a bound for every plan, and it decides who
+/// goes out. overlap_stays() then finds when each tensor leaves and returns. The result is packed (with less of the
+/// budget if it does not pack) and simulated, and tensors trade places as in excess-overlap. The result is never worse
+/// than the plans of Belady and excess-overlap, which are tried first.
 ///
-/// go_on is asked between the nodes of Cbc's search and while Clp works. Without it, the search ends after a number of
+/// go_on is called between the nodes of Cbc's search and while Clp works. Without it, the search ends after a number of
 /// nodes that falls with the program's size. Planning 1,500 operations takes seconds to minutes.
 [[nodiscard]] SWAPMM_EXPORT Result<IlpResult> plan_by_ilp(const Trace& trace, const Machine& machine,
                                                           const IlpOptions& options = {},
                                                           const PlanningOptions& limits = {});
 
-/// The same as a planner, to call or to hand to SchedulerOptions::planner.
+/// The same as a planner. Call it, or pass it to SchedulerOptions::planner.
 [[nodiscard]] SWAPMM_EXPORT NamedPlanner ilp_planner(const IlpOptions& options = {});
 
 }  // namespace swapmm

@@ -55,16 +55,18 @@ struct PackingEffort {
 
   // Techniques, in the order in which they are tried. The skyline's order comes before all of them.
   bool greedy_orders = true;  ///< first and best fit by length, area, size and start
-  bool squeaky_wheel = true;  ///< orders in which items without a place come sooner; with keep_most alone
-  bool ejection = true;       ///< items take occupied places, and those who were there look for others
+  bool squeaky_wheel = true;  ///< orders in which items without a place come sooner; only with keep_most
+  bool ejection = true;       ///< items take occupied places, and the items that were there look for others
   bool backtracking = true;   ///< all packings in canonical form, as far as the steps go
-  // Of backtracking.
-  bool dominance = true;            ///< leaves out packings with a gap that another item fills
-  bool section_floors = true;       ///< raises the floor of a section to the lowest offset of what is to come there
-  bool decomposition = true;        ///< packs items apart that share no slot with each other
-  std::uint32_t orders = 3;         ///< of choices that are tried, from 1 to 3
-  std::uint32_t most_items = 512;   ///< with more items, it is left out
-  std::uint32_t many_items = 6000;  ///< above, the skyline is the only order: each other one would take too long
+  // Parameters of backtracking.
+  bool dominance = true;  ///< leaves out packings with a gap that another item fills
+  bool section_floors =
+      true;  ///< raises the floor of a section to the lowest offset of the items still to be placed there
+  bool decomposition = true;       ///< packs items that share no slot separately
+  std::uint32_t orders = 3;        ///< number of orders of choices that are tried, from 1 to 3
+  std::uint32_t most_items = 512;  ///< with more items, backtracking is left out
+  std::uint32_t many_items =
+      6000;  ///< above this number only the skyline is used, because other orders would take too long
 };
 
 /// A preferred offset for pack_towards() that means: any place.

@@ -12,32 +12,32 @@
 
 namespace swapmm {
 
-/// How far a planner that searches has come.
+/// The progress of a planner that searches.
 struct PlanningProgress {
-  std::chrono::nanoseconds iteration{0};    ///< of the best plan so far; 0: none yet
-  std::chrono::nanoseconds lower_bound{0};  ///< no plan is faster, as far as is proven
+  std::chrono::nanoseconds iteration{0};    ///< iteration time of the best plan so far; 0: none yet
+  std::chrono::nanoseconds lower_bound{0};  ///< proven so far: no plan is faster
 };
 
-/// How long a planner may search.
+/// Limits the search of a planner.
 struct PlanningOptions {
-  /// Asked again and again by planners that search (`excess-overlap`, `best`, `ilp`), each time after some milliseconds
-  /// of work: false ends the search with the best plan so far. A clock, a display of the progress or a button stands
-  /// behind it; the planner itself looks at no clock. Empty: a set number of steps, some seconds for a
-  /// thousand operations or more, so that the same input gives the same plan.
+  /// Called repeatedly by planners that search (`excess-overlap`, `best`, `ilp`), after every few milliseconds of work.
+  /// If it returns false, the search ends with the best plan so far. It may check a clock, show the progress, or react
+  /// to a button; the planner itself reads no clock. If it is empty, the search takes a fixed number of steps (some
+  /// seconds for a thousand operations or more), so that the same input gives the same plan.
   std::function<bool(const PlanningProgress&)> go_on{};
 };
 
-/// A planner is a pure function: same trace and machine, same plan (but for what PlanningOptions::go_on answers). Its
-/// plan is for that trace (`trace_digest` is the trace's digest()) and that machine; the caller checks it with
-/// validate(). A Problem says why there is no plan. The library's planners fill in `predicted` by simulate(); their
-/// only Problem is a bundle that does not fit, named with operation, need and budget.
+/// A planner: a pure function that gives the same plan for the same trace and machine (as far as PlanningOptions::go_on
+/// answers the same). The plan is for that trace (`trace_digest` is the trace's digest()) and that machine; the caller
+/// checks it with validate(). A Problem says why there is no plan. The library's planners fill in `predicted` with
+/// simulate(). Their only Problem is a bundle that does not fit; it names operation, need and budget.
 using Planner = std::function<Result<Plan>(const Trace& trace, const Machine& machine, const PlanningOptions& options)>;
 
 /// A planner with a name, as planners() lists them.
 struct NamedPlanner {
-  std::string name;     ///< as make_plan() and SchedulerOptions::planner take it
+  std::string name;     ///< name for make_plan() and SchedulerOptions::planner
   Planner make;         ///< the function
-  std::string summary;  ///< one line for a person
+  std::string summary;  ///< one line for people
 };
 
 }  // namespace swapmm

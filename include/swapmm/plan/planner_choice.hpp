@@ -19,53 +19,52 @@
 
 namespace swapmm {
 
-/// What can be a planner: a function, lambda or object that is called with trace, machine and PlanningOptions, or with
-/// trace and machine alone, and returns a Plan or a Result<Plan>.
+/// Requirements on a planner: a function, lambda or object that can be called with trace, machine and PlanningOptions,
+/// or only with trace and machine, and returns a Plan or a Result<Plan>.
 template <class F>
 concept PlannerCallable =
     std::is_invocable_r_v<Result<Plan>, F&, const Trace&, const Machine&, const PlanningOptions&> ||
     std::is_invocable_r_v<Result<Plan>, F&, const Trace&, const Machine&>;
 
-/// Which planner a scheduler uses: one of planners() by its name, or one that the program brings.
+/// The planner that a scheduler uses: one of planners() by its name, or one of the program.
 ///
-/// A planner of the program's own may do anything: what it throws, and a plan that is not valid for the trace, become
-/// a note in the report, and the program goes on without that plan. It runs on the thread that plans
-/// (SchedulerOptions::planning). With Planning::deferred that may be several threads, and then it may be called by two
-/// of them at the same time.
+/// If a planner of the program throws, or if its plan is not valid for the trace, the report has a note, and the
+/// program continues without that plan. The planner runs on the thread that plans (SchedulerOptions::planning). With
+/// Planning::deferred there may be several such threads, which may call it at the same time.
 class SWAPMM_EXPORT PlannerChoice {
  public:
   /// @{
-  /// One of planners() by its name. An unknown name is a Problem when a plan is to be made.
+  /// Selects one of planners() by its name. An unknown name is a Problem when a plan is made.
   PlannerChoice(const char* name) : name_(name) {}             // NOLINT(*-explicit-*)
   PlannerChoice(std::string name) : name_(std::move(name)) {}  // NOLINT(*-explicit-*)
   PlannerChoice(std::string_view name) : name_(name) {}        // NOLINT(*-explicit-*)
   PlannerChoice(std::nullptr_t) = delete;
   /// @}
 
-  /// A planner of the program's own. Copies of the choice share the one object, which may be of a type that cannot be
-  /// copied. The report shows the name that its plans have in Plan::planner, or "own planner" if that is empty.
+  /// Selects a planner of the program. Copies of the choice share the object, which need not be copyable. The report
+  /// shows the name that its plans have in Plan::planner, or "own planner" if that is empty.
   template <class F>
     requires(!std::same_as<std::remove_cvref_t<F>, PlannerChoice> && PlannerCallable<std::decay_t<F>>)
   PlannerChoice(F&& planner) : make_(wrap(std::forward<F>(planner))) {}  // NOLINT(*-explicit-*)
-  /// The same under a name, which goes into Plan::planner of its plans.
+  /// The same with a name, which is stored in Plan::planner of its plans.
   template <class F>
     requires PlannerCallable<std::decay_t<F>> PlannerChoice(std::string name, F&& planner)
         : name_(std::move(name)), make_(wrap(std::forward<F>(planner))) {}
-    /// An entry of planners(), or one like it.
+    /// Selects an entry of planners(), or a similar one.
     PlannerChoice(NamedPlanner planner)  // NOLINT(*-explicit-*)
         : name_(std::move(planner.name)), make_(std::make_shared<const Planner>(std::move(planner.make))) {}
 
-    /// As it was given; empty for a planner of the program's own without a name.
+    /// The name that was given; empty for a planner of the program without a name.
     [[nodiscard]] const std::string& name() const { return name_; }
-    /// False if only a name was given.
+    /// True if a planner was given, and not only a name.
     [[nodiscard]] bool is_own() const { return make_ != nullptr; }
 
-    /// Runs the planner. A planner of the program's own that throws is a Problem with the exception's text. Its plan
-    /// gets the name. What the planners of planners() throw (std::bad_alloc alone) goes through.
+    /// Runs the planner. If a planner of the program throws, the result is a Problem with the exception's text. Its
+    /// plan gets the name. What the planners of planners() throw (std::bad_alloc alone) goes through.
     [[nodiscard]] Result<Plan> plan(const Trace& trace, const Machine& machine,
                                     const PlanningOptions& options = {}) const;
 
-    /// The same name, and the same object if it is a planner of the program's own.
+    /// True for the same name, and the same object if it is a planner of the program.
     friend bool operator==(const PlannerChoice&, const PlannerChoice&) = default;
 
    private:

@@ -23,8 +23,8 @@ namespace swapmm {
                                                    const PlanningOptions& options = {});
 
 /// @{
-/// A planner of planners() with parameters of its own, to call or to hand to SchedulerOptions::planner. Its plans have
-/// its usual name in Plan::planner. See docs/planning.md for what each planner does.
+/// Makes a planner of planners() with the given parameters. Call it, or pass it to SchedulerOptions::planner. Its plans
+/// have its usual name in Plan::planner. docs/planning.md describes each planner.
 [[nodiscard]] SWAPMM_EXPORT NamedPlanner per_operation_planner();
 [[nodiscard]] SWAPMM_EXPORT NamedPlanner on_demand_planner(const OnDemandOptions& options = {});
 [[nodiscard]] SWAPMM_EXPORT NamedPlanner belady_planner(const OnDemandOptions& options = {});

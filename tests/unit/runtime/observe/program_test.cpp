@@ -62,10 +62,6 @@ class LogWriter {
   IterationLog log;
 };
 
-constexpr Access read = Access::read;
-constexpr Access write = Access::write;
-constexpr Access update = Access::update;
-
 Result<Program> program_of(const IterationLog& log) {
   const IterationLog* const logs[] = {&log};
   return make_program(logs, "test");
@@ -90,8 +86,8 @@ TEST_CASE("what an iteration reads before it writes is persistent, what it write
   LogWriter w;
   const auto weight = w.tensor(1);
   const auto hidden = w.tensor(2);
-  w.operation("forward", {{weight, read}, {hidden, write}});
-  w.operation("backward", {{hidden, read}, {weight, update}});
+  w.operation("forward", {{weight, Access::read}, {hidden, Access::write}});
+  w.operation("backward", {{hidden, Access::read}, {weight, Access::update}});
   const Program program = valid(program_of(w.log));
   CHECK(program.trace.name == "test");
   REQUIRE(program.trace.tensors.size() == 2);
@@ -116,9 +112,9 @@ TEST_CASE("an uploaded tensor is an input, available where the host filled it") 
   const auto y = w.tensor(2);
   const auto sum = w.tensor(3);
   w.upload(x);
-  w.operation("first", {{x, read}, {sum, update}});
+  w.operation("first", {{x, Access::read}, {sum, Access::update}});
   w.upload(y);
-  w.operation("second", {{y, update}, {sum, update}});
+  w.operation("second", {{y, Access::update}, {sum, Access::update}});
   const Program program = valid(program_of(w.log));
   CHECK(program.trace.tensors[0].kind == TensorKind::input);
   CHECK(program.trace.tensors[0].available_from == 0);
@@ -133,8 +129,8 @@ TEST_CASE("a tensor that the host fills twice is two tensors to the planner, and
   LogWriter w;
   const auto x = w.tensor(1);
   const auto sum = w.tensor(2);
-  w.upload(x).operation("first", {{x, read}, {sum, update}});
-  w.upload(x).operation("second", {{x, read}, {sum, update}});
+  w.upload(x).operation("first", {{x, Access::read}, {sum, Access::update}});
+  w.upload(x).operation("second", {{x, Access::read}, {sum, Access::update}});
   const Program program = valid(program_of(w.log));
   REQUIRE(program.trace.tensors.size() == 3);
   CHECK(program.trace.operations[0].reads != program.trace.operations[1].reads);
@@ -144,8 +140,8 @@ TEST_CASE("a tensor that the host fills twice is two tensors to the planner, and
 TEST_CASE("a tensor used before and after its upload cannot be planned, and the reason names it") {
   LogWriter w;
   const auto x = w.tensor(1);
-  w.operation("early", {{x, read}});
-  w.upload(x).operation("late", {{x, read}});
+  w.operation("early", {{x, Access::read}});
+  w.upload(x).operation("late", {{x, Access::read}});
   const Result<Program> program = program_of(w.log);
   REQUIRE(!program.has_value());
   CHECK(program.problem().message.find("\"t1\"") != std::string::npos);
@@ -154,8 +150,8 @@ TEST_CASE("a tensor used before and after its upload cannot be planned, and the 
 TEST_CASE("an upload of a tensor that was written whole before it in the iteration is another value") {
   LogWriter w;
   const auto x = w.tensor(1);
-  w.operation("fill", {{x, write}}).operation("use", {{x, read}});
-  w.upload(x).operation("use again", {{x, read}});
+  w.operation("fill", {{x, Access::write}}).operation("use", {{x, Access::read}});
+  w.upload(x).operation("use again", {{x, Access::read}});
   const Program program = valid(program_of(w.log));
   CHECK(program.trace.tensors[0].kind == TensorKind::transient);
   CHECK(program.trace.tensors[1].kind == TensorKind::input);
@@ -165,9 +161,9 @@ TEST_CASE("a download is a host read of the value that the tensor has then") {
   LogWriter w;
   const auto a = w.tensor(1);
   const auto b = w.tensor(2);
-  w.operation("first", {{a, update}});
+  w.operation("first", {{a, Access::update}});
   w.download(a);
-  w.operation("second", {{a, update}, {b, write}});
+  w.operation("second", {{a, Access::update}, {b, Access::write}});
   w.download(b).download(b);
   const Program program = valid(program_of(w.log));
   CHECK(program.trace.host_reads == std::vector{host_read(0, 0), host_read(1, 1)});
@@ -178,7 +174,7 @@ TEST_CASE("a download before the iteration changes the value reads what the iter
   const auto a = w.tensor(1);
   const auto constant = w.tensor(2);
   w.download(a).download(constant);
-  w.operation("first", {{a, update}, {constant, read}}).operation("second", {{a, update}});
+  w.operation("first", {{a, Access::update}, {constant, Access::read}}).operation("second", {{a, Access::update}});
   const Program program = valid(program_of(w.log));
   // The constant is never changed: it reaches the host once, on the side.
   REQUIRE(program.trace.host_reads.size() == 1);
@@ -189,7 +185,7 @@ TEST_CASE("a download before the upload of a tensor reads what operations made o
   LogWriter w;
   const auto x = w.tensor(1);
   w.download(x).upload(x);
-  w.operation("grow", {{x, update}}).operation("read", {{x, read}});
+  w.operation("grow", {{x, Access::update}}).operation("read", {{x, Access::read}});
   const Program program = valid(program_of(w.log));
   REQUIRE(program.trace.host_reads.size() == 1);
   const HostRead& seen = program.trace.host_reads[0];
@@ -200,7 +196,7 @@ TEST_CASE("a download before the upload of a tensor reads what operations made o
 TEST_CASE("the host has what it uploaded: reading it back needs no copy") {
   LogWriter w;
   const auto x = w.tensor(1);
-  w.upload(x).download(x).operation("use", {{x, read}}).download(x);
+  w.upload(x).download(x).operation("use", {{x, Access::read}}).download(x);
   CHECK(valid(program_of(w.log)).trace.host_reads.empty());
 }
 
@@ -210,7 +206,7 @@ TEST_CASE("a value that must outlive its iteration and is written whole in it is
     const auto a = w.tensor(1);
     w.log.tensors[a].lifetime = by_lifetime ? Lifetime::kept : Lifetime::observed;
     w.log.tensors[a].outlives = by_lifetime ? 0 : 1;
-    w.operation("fill", {{a, write}}).operation("use", {{a, read}});
+    w.operation("fill", {{a, Access::write}}).operation("use", {{a, Access::read}});
     const Program program = valid(program_of(w.log));
     CHECK(program.trace.tensors[0].kind == TensorKind::transient);
     CHECK(program.trace.host_reads == std::vector{host_read(0, 0)});
@@ -221,7 +217,7 @@ TEST_CASE("an uploaded value that operations change and that must outlive its it
   LogWriter w;
   const auto x = w.tensor(1);
   w.log.tensors[x].lifetime = Lifetime::kept;
-  w.upload(x).operation("grow", {{x, update}});
+  w.upload(x).operation("grow", {{x, Access::update}});
   CHECK(valid(program_of(w.log)).trace.host_reads == std::vector{host_read(0, 0)});
 }
 
@@ -229,7 +225,7 @@ TEST_CASE("tensors made and destroyed inside have a role by place, handles by id
   LogWriter w;
   const auto weight = w.tensor(1);
   const auto hidden = w.local(2);
-  w.operation("forward", {{weight, read}, {hidden, write}}, Bytes{32});
+  w.operation("forward", {{weight, Access::read}, {hidden, Access::write}}, Bytes{32});
   const Program program = valid(program_of(w.log));
   REQUIRE(program.roles.size() == 3);
   CHECK(program.roles[0].kind == Role::Kind::handle);
@@ -246,12 +242,12 @@ TEST_CASE("of two iterations, handles are the same tensors in both, and locals a
   const auto u = first.tensor(1);
   const auto v = first.tensor(2);
   const auto h = first.local(7);
-  first.operation("step", {{u, read}, {v, write}, {h, write}});
+  first.operation("step", {{u, Access::read}, {v, Access::write}, {h, Access::write}});
   LogWriter second;
   const auto v2 = second.tensor(2);
   const auto u2 = second.tensor(1);
   const auto h2 = second.local(8);
-  second.operation("step", {{v2, read}, {u2, write}, {h2, write}});
+  second.operation("step", {{v2, Access::read}, {u2, Access::write}, {h2, Access::write}});
   const Program program = valid(program_of(first.log, second.log));
   CHECK(program.trace.tensors.size() == 4);
   REQUIRE(program.trace.operations.size() == 2);
@@ -267,11 +263,11 @@ TEST_CASE("what outlives one iteration needs no copy in a plan of two that both 
   LogWriter first;
   const auto a = first.tensor(1);
   first.log.tensors[a].outlives = 1;
-  first.operation("fill", {{a, write}});
+  first.operation("fill", {{a, Access::write}});
   LogWriter second;
   const auto b = second.tensor(1);
   second.log.tensors[b].outlives = 1;
-  second.operation("use", {{b, read}});
+  second.operation("use", {{b, Access::read}});
   CHECK(valid(program_of(first.log, second.log)).trace.host_reads.empty());
 }
 
@@ -280,7 +276,7 @@ TEST_CASE("an iteration without an operation, or one that broke, makes no progra
   empty.upload(empty.tensor(1));
   CHECK(!program_of(empty.log).has_value());
   LogWriter broken;
-  broken.operation("op", {{broken.tensor(1), write}});
+  broken.operation("op", {{broken.tensor(1), Access::write}});
   broken.log.broken = true;
   CHECK(!program_of(broken.log).has_value());
 }
@@ -291,16 +287,16 @@ TEST_CASE("iterations are the same if sizes, bundles, uploads and handles are, w
     const auto a = w.tensor(handle);
     const auto b = w.local(local, bytes);
     if (uploads) w.upload(a);
-    w.operation("op", {{a, access}, {b, write}});
+    w.operation("op", {{a, access}, {b, Access::write}});
     return w.log;
   };
-  const auto key = identity(log(1, 2, Bytes{8}, read, false));
-  CHECK(identity(log(1, 99, Bytes{8}, read, false)) == key);
-  CHECK(identity(log(3, 2, Bytes{8}, read, false)) != key);
-  CHECK(identity(log(1, 2, Bytes{9}, read, false)) != key);
-  CHECK(identity(log(1, 2, Bytes{8}, update, false)) != key);
-  CHECK(identity(log(1, 2, Bytes{8}, read, true)) != key);
-  IterationLog renamed = log(1, 2, Bytes{8}, read, false);
+  const auto key = identity(log(1, 2, Bytes{8}, Access::read, false));
+  CHECK(identity(log(1, 99, Bytes{8}, Access::read, false)) == key);
+  CHECK(identity(log(3, 2, Bytes{8}, Access::read, false)) != key);
+  CHECK(identity(log(1, 2, Bytes{9}, Access::read, false)) != key);
+  CHECK(identity(log(1, 2, Bytes{8}, Access::update, false)) != key);
+  CHECK(identity(log(1, 2, Bytes{8}, Access::read, true)) != key);
+  IterationLog renamed = log(1, 2, Bytes{8}, Access::read, false);
   renamed.operations[0].name = "other";
   renamed.operations[0].duration = std::chrono::nanoseconds{7};
   renamed.events.push_back({LogEvent::What::download, 0});

@@ -1,0 +1,52 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""The headers of an installation are those of the two lists, no more and no fewer, and each public one compiles alone.
+
+    installed.py INCLUDE_FOLDER LISTS COMPILER [OPTION...]
+
+Prints each finding on a line, and fails if there is one."""
+
+import os
+import re
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+WARNINGS = ["-Wall", "-Wextra", "-Wpedantic", "-Wconversion", "-Wshadow", "-Werror"]
+
+
+def installed_name(path):
+    """As programs include it: include/swapmm/x.hpp and backends/opencl/swapmm/opencl/x.hpp are swapmm/..."""
+    return path[path.index("/swapmm/") + 1:]
+
+
+def main():
+    folder, lists, compiler, *options = sys.argv[1:]
+    listed = {"public": set(), "template": set()}
+    for line in Path(lists).read_text(encoding="utf-8").splitlines():
+        kind, path = line.split()
+        listed[kind].add(installed_name(path))
+    there = {path.relative_to(folder).as_posix() for path in Path(folder).rglob("*") if path.is_file()}
+    expected = listed["public"] | listed["template"]
+    found = [f"{name} is installed, and in neither list of cmake/SwapmmSources.cmake" for name in sorted(there - expected)]
+    found += [f"{name} is listed, and not installed" for name in sorted(expected - there)]
+
+    def compile_alone(name):
+        text = f"#include <{name}>\n#include <{name}>\n"
+        result = subprocess.run([compiler, "-std=c++20", "-fsyntax-only", *WARNINGS, "-I", folder, *options, "-x", "c++", "-"],
+                                input=text, capture_output=True, text=True)
+        missing = re.search(r"fatal error: '?((?:boost|CL|cuda)[\w./]*)'?:? ", result.stderr)
+        if result.returncode != 0 and missing:
+            print(f"skipped: {name} needs {missing[1]}")
+            return None
+        return f"{name} does not compile alone:\n{result.stderr}" if result.returncode != 0 else None
+
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        found += filter(None, pool.map(compile_alone, sorted(listed["public"] & there)))
+    print("\n".join(found) if found else f"{len(there)} headers are installed; {len(listed['public'])} public ones compile")
+    return 1 if found else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
