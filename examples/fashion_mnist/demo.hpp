@@ -100,9 +100,11 @@ class Demo {
     const swapmm::Bytes budget = size_of(*arguments_.budget);
     const MemoryAtPeak& memory = result_.memory;
     if (budget >= memory.largest_bundle) return;
-    throw swapmm::BundleTooLarge("operation \"" + memory.largest_bundle_operation + "\" needs " +
-                                 std::to_string(memory.largest_bundle.value) + " bytes at once, the budget is " +
-                                 std::to_string(budget.value));
+    throw swapmm::BundleTooLarge(
+        "operation \"" + memory.largest_bundle_operation + "\" needs " + std::to_string(memory.largest_bundle.value) +
+            " bytes at once, the budget is " + std::to_string(budget.value),
+        {.operation = memory.largest_bundle_operation},
+        {.need = memory.largest_bundle, .budget = budget, .largest_allocation = budget, .scratch = {}});
   }
 
   void run_unlimited() {

@@ -89,9 +89,9 @@ class MemoryManager {
     } catch (const BackendError& error) {
       const std::string text = "making a manager with a device budget of " +
                                std::to_string(options.device_budget.value) + " bytes: " + error.what();
-      if (error.kind == BackendError::Kind::device_lost) throw DeviceLost(text);
-      if (error.kind == BackendError::Kind::failed) throw BackendError(error.kind, error.code, text);
-      throw OutOfMemory(text);
+      if (error.kind == BackendError::Kind::device_lost) throw DeviceLost(text, {}, error.code);
+      if (error.kind == BackendError::Kind::failed) throw BackendError(error, text, {});
+      throw runtime::memory_refused(text, error, {});
     }
   }
   /// Takes over all tensors and iterations. The moved-from manager may only be destroyed.
@@ -110,7 +110,9 @@ class MemoryManager {
     const auto count = shape.count();
     const auto bytes = count ? checked_multiply(Bytes{*count}, sizeof(T)) : std::nullopt;
     if (!bytes || bytes->value >= std::uint64_t{1} << 62U) {
-      throw UsageError("tensor \"" + std::string(name) + "\" of " + shape.text() + " elements is too large to count");
+      throw UsageError(
+          "tensor \"" + std::string(name) + "\" of " + shape.text() + " elements has more bytes than 62 bits can count",
+          {.tensors = {TensorName{.name = std::string(name)}}});
     }
     return Tensor<T, B>(core_, core().create(name, *bytes, lifetime), shape, *count);
   }
@@ -233,8 +235,8 @@ class MemoryManager {
       throw UsageError("Options::device_budget of " + std::to_string(options.device_budget.value) +
                        " bytes is below the device's alignment of " + std::to_string(can.alignment.value));
     }
-    if (options.queue_depth < 8) throw UsageError("Options::queue_depth is below 8");
-    if (options.run_ahead < 1 || options.run_ahead > 3) throw UsageError("Options::run_ahead is not 1, 2 or 3");
+    if (options.queue_depth < 8) throw UsageError("Options::queue_depth must be at least 8");
+    if (options.run_ahead < 1 || options.run_ahead > 3) throw UsageError("Options::run_ahead must be 1, 2 or 3");
   }
 
   void require_usable(std::string_view operation, const TensorRef<B>& tensor, std::size_t position) const {
@@ -242,12 +244,14 @@ class MemoryManager {
     refuse(operation, tensor, position);
   }
   [[noreturn]] static void refuse(std::string_view operation, const TensorRef<B>& tensor, std::size_t position) {
-    const std::string which =
-        "operation " + runtime::in_quotes(operation) + ": tensor " + std::to_string(position) + " of its bundle";
-    if (tensor.record == nullptr) throw UsageError(which + " is empty: it was moved from or reset");
-    const bool named = !tensor.core->closed() && tensor.key().exists();
-    throw UsageError(which + (named ? " (" + runtime::in_quotes(tensor.record->name) + ")" : std::string()) +
-                     " belongs to another manager");
+    const std::string which = ": tensor " + std::to_string(position) + " of its bundle";
+    if (tensor.record == nullptr) {
+      throw runtime::operation_misused(operation, which + " is empty: it was moved from or reset");
+    }
+    if (tensor.core->closed()) throw runtime::operation_misused(operation, which + " belongs to another manager");
+    TensorName foreign = runtime::name_of(tensor.key());
+    const std::string name = tensor.key().exists() ? " (" + runtime::in_quotes(foreign.name) + ")" : std::string();
+    throw runtime::operation_misused(operation, which + name + " belongs to another manager", {std::move(foreign)});
   }
   // A write of a part changes the tensor in place.
   static Access access_to(const TensorRef<B>& tensor, Access declared) {

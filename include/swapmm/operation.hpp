@@ -145,7 +145,7 @@ class Operation {
   [[nodiscard]] typename B::template View<std::byte> scratch() const {
     if (running_.request().has_scratch && running_.request().scratch.value == 0) return {};
     if (running_.scratch() == nullptr) {
-      throw UsageError("operation " + runtime::in_quotes(name()) + " declares no scratch");
+      throw runtime::operation_misused(name(), " declares no scratch");
     }
     return typename B::template View<std::byte>(*running_.scratch(),
                                                 static_cast<std::size_t>(running_.request().scratch.value));
@@ -172,12 +172,14 @@ class Operation {
   }
   [[noreturn]] void refuse(const TensorRef<B>& tensor) const {
     if (tensor.core == &running_.core() && !tensor.key().exists()) {
-      throw UsageError(runtime::view_of_no_tensor("operation " + runtime::in_quotes(name()), tensor.key().name()));
+      throw runtime::view_of_no_tensor({"operation ", name()}, runtime::name_of(tensor.key()));
     }
-    throw UsageError(
-        "operation " + runtime::in_quotes(name()) + " uses tensor " +
-        (tensor.record == nullptr ? std::string("(moved from or reset)") : runtime::in_quotes(tensor.record->name)) +
-        ", which is not in its bundle");
+    if (tensor.record == nullptr) {
+      throw runtime::operation_misused(name(), " uses a tensor that was moved from or reset");
+    }
+    TensorName other = runtime::name_of(tensor.key());
+    const std::string text = " uses tensor " + runtime::in_quotes(other.name) + ", which is not in its bundle";
+    throw runtime::operation_misused(name(), text, {std::move(other)});
   }
 
   runtime::RunningOperation<B>& running_;

@@ -39,7 +39,7 @@ void Scheduler::save_plan(std::string_view iteration, std::ostream& out) const {
 
 void Scheduler::load_plan(std::string_view iteration, std::istream& in) {
   Result<Plan> plan = read_plan(in);
-  if (!plan.has_value()) throw PlanRefused("plan refused: " + plan.problem().message);
+  if (!plan.has_value()) throw PlanRefused(plan.problem().message);
   book_->load(iteration, *std::move(plan));
 }
 

@@ -200,8 +200,10 @@ class View {
   [[nodiscard]] Bytes offset() const { return Bytes{first_ * sizeof(T)}; }
   void check(std::size_t given, std::string_view what) const {
     if (given == count_) return;
-    throw UsageError(std::string(what) + " of " + std::to_string(given) + " elements, tensor \"" +
-                     core_->name_of(tensor_, what) + "\" has " + std::to_string(count_) + " (" + shape_.text() + ")");
+    TensorName tensor = core_->tensor_name(tensor_, what);
+    const std::string text = std::string(what) + " of " + std::to_string(given) + " elements, tensor \"" + tensor.name +
+                             "\" has " + std::to_string(count_) + " (" + shape_.text() + ")";
+    throw UsageError(text, {.tensors = {std::move(tensor)}});
   }
 
   std::shared_ptr<runtime::Core<B>> core_;  // of a manager that may be closed
@@ -253,6 +255,12 @@ class Tensor {
   [[nodiscard]] Bytes bytes() const { return Bytes{count_ * sizeof(T)}; }
   /// The name that was given to MemoryManager::tensor(); empty after the manager is destroyed.
   [[nodiscard]] std::string name() const { return core_ == nullptr || core_->closed() ? std::string() : record_->name; }
+
+  /// A number that no other tensor of this manager ever has. 0 if the tensor is empty, and after the manager is
+  /// destroyed. Exceptions name tensors by it, too.
+  [[nodiscard]] std::uint64_t id() const {
+    return core_ == nullptr || record_ == nullptr || core_->closed() ? 0 : serial_;
+  }
 
   /// Gives the storage back before the tensor's scope ends, as the destructor does. Does not wait: the bytes are free
   /// once the work that uses them has ended. The tensor is empty afterwards, as after a move. Using its views throws

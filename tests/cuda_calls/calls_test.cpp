@@ -211,7 +211,7 @@ TEST_CASE("a stream of another device is refused, and objects are made on the ba
   cudaStream_t of_first = nullptr;
   REQUIRE(cudaStreamCreateWithFlags(&of_first, cudaStreamNonBlocking) == cudaSuccess);
   CHECK_THROWS_WITH_AS(cuda::Backend(1, cuda::Settings{.stream = of_first, .measure = false}),
-                       "the CUDA stream given with device 1 is not one of that device", UsageError);
+                       "the CUDA stream given with device 1 belongs to another device", UsageError);
   CHECK(cudaPeekAtLastError() == cudaSuccess);
   {
     cuda::Backend backend(1, cuda::Settings{.measure = false});

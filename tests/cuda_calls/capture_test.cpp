@@ -166,7 +166,7 @@ TEST_CASE_FIXTURE(CaptureFixture, "a run after the plan was left is refused") {
   auto captured = capture();
   run_grow(*manager, Form::plain, "between", loop->fields[0], loop->fields[1]);
   CHECK(refusal([&] { captured.launch(); }) ==
-        "a captured iteration is launched after its plan was left: capture it again");
+        "the plan of a captured iteration was left before launch(): capture the iteration again");
   for (int i = 0; i < 5; ++i) loop->iterate();
   CHECK_FALSE(refusal([&] { captured.launch(); }).empty());  // the same plan, begun anew
   captured = capture();

@@ -84,7 +84,6 @@ bool run_with_fault(const std::string& text, Form form, cudaError_t status, Make
     // Values that were lost with the first error are told as such.
     const bool known = error.find(number) != std::string::npos ||
                        error.find("an earlier failure left undefined") != std::string::npos ||
-                       error.find("nobody wrote") != std::string::npos ||
                        error.find("never written") != std::string::npos;
     CHECK_MESSAGE(known, text << ": " << error);
   }

@@ -28,8 +28,8 @@ TEST_CASE("an asynchronous download whose copy failed throws each time it is col
   std::vector<int> target(size);
   f.device.restart({FaultClass::copy_to_host, FaultMode::late, 1});
   auto pending = t.download_async(target);
-  CHECK(names(error_of<WorkFailed>([&] { pending.wait(); }), "t"));
-  CHECK(names(error_of<WorkFailed>([&] { pending.wait(); }), "t"));
+  CHECK(names_are(error_of<WorkFailed>([&] { pending.wait(); }).details.tensors, {"t"}));
+  CHECK(names_are(error_of<WorkFailed>([&] { pending.wait(); }).details.tensors, {"t"}));
   CHECK(t.download()[0] == 2);  // only the copy failed
 }
 
@@ -45,11 +45,11 @@ TEST_CASE("a kernel without an event of its own takes with it what later kernels
     f.add_one("third", c);
   }
   REQUIRE(f.manager.report().iterations_followed >= 1);  // everything fits: no copy waits for the first two
-  const std::string text = error_of<WorkFailed>([&] { f.manager.synchronize(); });
-  CHECK(names(text, "a"));
-  CHECK(names(text, "b"));
-  CHECK(names(text, "c"));
-  CHECK(names(error_of<WorkFailed>([&] { (void)a.download(); }), "a"));
+  const Caught error = error_of<WorkFailed>([&] { f.manager.synchronize(); });
+  CHECK(loses(error, "a"));
+  CHECK(loses(error, "b"));
+  CHECK(loses(error, "c"));
+  CHECK(loses(error_of<WorkFailed>([&] { (void)a.download(); }), "a"));
 }
 
 TEST_CASE("a failure is seen behind a copy that other points have confirmed") {
@@ -60,17 +60,17 @@ TEST_CASE("a failure is seen behind a copy that other points have confirmed") {
   auto pending = t.download_async(target);
   // Other copies to the host go once around the ring of events and confirm the one of t. Whoever does so says that it
   // came after a failure.
-  std::string text;
+  Caught error;
   const IntTensor u = f.tensor("u", 1);
-  for (int i = 0; i < 12 && text.empty(); ++i) {
+  for (int i = 0; i < 12 && error.empty(); ++i) {
     std::vector<int> other(size);
-    text = error_of<WorkFailed>([&] {
+    error = error_of<WorkFailed>([&] {
       f.add_one("fine", u);
       (void)u.download_async(other);
     });
   }
-  CHECK(names(text, "t"));
-  CHECK(names(error_of<WorkFailed>([&] { pending.wait(); }), "t"));
+  CHECK(loses(error, "t"));
+  CHECK(names_are(error_of<WorkFailed>([&] { pending.wait(); }).details.tensors, {"t"}));
 }
 
 TEST_CASE(
@@ -83,9 +83,9 @@ TEST_CASE(
   std::vector<int> target(size);
   const auto pending = u.download_async(target);  // queued behind the failure
   u.upload(std::vector<int>(size, 7));
-  const std::string text = error_of<WorkFailed>([&] { f.manager.synchronize(); });
-  CHECK(names(text, "t"));
-  CHECK_FALSE(names(text, "u"));
+  const Caught error = error_of<WorkFailed>([&] { f.manager.synchronize(); });
+  CHECK(loses(error, "t"));
+  CHECK_FALSE(loses(error, "u"));
   CHECK(u.download()[0] == 7);
 }
 
@@ -151,10 +151,10 @@ TEST_CASE("a wait list that cannot be made names the operation and leaves the va
   Fixture f;
   const IntTensor t = f.tensor("t", 5);
   f.device.restart({FaultClass::queue_access, FaultMode::once, 1});
-  const std::string text = error_of<BackendError>([&] {
+  const Caught error = error_of<BackendError>([&] {
     f.manager.run("listed", writes(t), [&](auto&, simulated::WaitList) { return simulated::NativeEvent(); });
   });
-  CHECK(names(text, "listed"));
+  CHECK(error.details.operation == "listed");
   CHECK(t.download()[0] == 5);
 }
 
@@ -162,7 +162,8 @@ TEST_CASE("host memory that is refused is reported with the tensor it was for") 
   Fixture f({.device_budget = 1_KiB, .pinned_budget = Bytes{0}});
   IntTensor t = f.manager.tensor<int>({size}, "refused");
   f.device.restart({FaultClass::pageable_allocation, FaultMode::for_ever, 1});
-  CHECK(names(error_of<OutOfMemory>([&] { t.upload(std::vector<int>(size, 1)); }), "refused"));
+  const Caught error = error_of<OutOfMemory>([&] { t.upload(std::vector<int>(size, 1)); });
+  CHECK(has_name(error.details.tensors, "refused"));
 }
 
 TEST_CASE("the error of a lost device names the lost values, and stays as it was first") {
@@ -172,11 +173,11 @@ TEST_CASE("the error of a lost device names the lost values, and stays as it was
   f.add_one("add", t);
   f.device.restart({FaultClass::queue_access, FaultMode::device_lost, 1});
   CHECK_THROWS_AS(f.add_one("lost", u), BackendError);  // what the callable met
-  const std::string text = error_of<DeviceLost>([&] { (void)t.download(); });
-  CHECK(names(text, "t"));
-  CHECK(error_of<DeviceLost>([&] { f.manager.synchronize(); }) == text);
+  const Caught error = error_of<DeviceLost>([&] { (void)t.download(); });
+  CHECK(loses(error, "t"));
+  CHECK(error_of<DeviceLost>([&] { f.manager.synchronize(); }) == error);
   f.device.restart({});
-  CHECK(error_of<DeviceLost>([&] { (void)u.download(); }) == text);
+  CHECK(error_of<DeviceLost>([&] { (void)u.download(); }) == error);
 }
 
 TEST_CASE("a checked operation that does not come about leaves the value that it was to overwrite") {
@@ -231,13 +232,13 @@ TEST_CASE("a loss that there was no memory to tell of is told by the next call")
       fired = failing.fired();
     }
     CAPTURE(n);
-    const std::string text = error_of<WorkFailed>([&] {
+    const Caught error = error_of<WorkFailed>([&] {
       if (told) std::rethrow_exception(told);
       f.manager.synchronize();
     });
-    CHECK(names(text, "t"));
+    CHECK(loses(error, "t"));
     f.manager.synchronize();
-    CHECK(names(error_of<WorkFailed>([&] { (void)t.download(); }), "t"));
+    CHECK(loses(error_of<WorkFailed>([&] { (void)t.download(); }), "t"));
   }
   CHECK(short_of_memory > 2);
 }
@@ -250,18 +251,16 @@ TEST_CASE("a query that fails once behind work that failed does not cost the dev
     const IntTensor u = f.tensor("u", 2);
     f.add_one("fails", t, true);
     f.device.restart({FaultClass::status_query, FaultMode::once, ++n});
-    std::string text;
-    for (int tries = 0; tries < 2 && text.empty(); ++tries) {
+    Caught error;
+    for (int tries = 0; tries < 2 && error.empty(); ++tries) {
       try {
-        f.manager.synchronize();
-      } catch (const WorkFailed& error) {
-        text = error.what();
+        error = error_of<WorkFailed>([&] { f.manager.synchronize(); });
       } catch (const BackendError&) {  // the query itself
       }
     }
     fired = f.device.fired() > 0;
     CAPTURE(n);
-    CHECK(names(text, "t"));
+    CHECK(loses(error, "t"));
     f.device.restart({});
     CHECK(u.download()[0] == 2);
   }
@@ -279,12 +278,13 @@ TEST_CASE("work fails, and the event behind it is refused: another event tells, 
     f.add_one("fails", t, true);
     REQUIRE(f.device.fired() > 0);
     f.device.restart({});
-    const std::string text = error_of<WorkFailed>([&] { f.manager.synchronize(); });
-    CHECK(names(text, "t"));
-    CHECK_FALSE(names(text, "u"));
-    const bool nobody_tells = text.find("operation \"fails\" may have failed: injected fault: record") == 0;
+    const Caught error = error_of<WorkFailed>([&] { f.manager.synchronize(); });
+    CHECK(loses(error, "t"));
+    CHECK_FALSE(loses(error, "u"));
+    const bool nobody_tells = error.text.find("operation \"fails\" may have failed: injected fault: record") == 0;
     CHECK(nobody_tells == (mode == FaultMode::for_ever));
-    CHECK(names(error_of<WorkFailed>([&] { (void)t.download(); }), "t"));
+    if (nobody_tells) CHECK(error.details.operation == "fails");
+    CHECK(loses(error_of<WorkFailed>([&] { (void)t.download(); }), "t"));
     CHECK(u.download()[0] == 2);
   }
 }
@@ -304,7 +304,7 @@ TEST_CASE("work that failed is no access that was not declared, whether an event
     });
     REQUIRE(device.fired() > 0);
     device.restart({});
-    CHECK(names(error_of<WorkFailed>([&] { manager.synchronize(); }), "t"));
+    CHECK(loses(error_of<WorkFailed>([&] { manager.synchronize(); }), "t"));
   }
 }
 
@@ -313,10 +313,10 @@ TEST_CASE("errors that were found too late are told one by one, and none that de
   runtime::Failures<simulated::Backend> failures(store);
   const auto harmless = std::make_exception_ptr(BackendError(BackendError::Kind::failed, 1, "harmless"));
   for (int i = 0; i < 20; ++i) failures.postpone(harmless, false);
-  failures.postpone(std::make_exception_ptr(WorkFailed("a value is lost")), true);
+  failures.postpone(std::make_exception_ptr(WorkFailed("a value is lost", {}, WorkFailed::Work::unknown)), true);
   std::vector<std::string> told;
   for (std::string text = "none yet"; !text.empty();) {
-    text = error_of<Error>([&] { failures.check(); });
+    text = error_of<Error>([&] { failures.check(); }).text;
     if (!text.empty()) told.push_back(text);
   }
   REQUIRE(told.size() > 2);
@@ -333,9 +333,10 @@ TEST_CASE("where failures stick, work that fails late takes the device with it, 
   t.upload(std::vector<int>(size, 1));
   device.restart({FaultClass::copy_to_device, FaultMode::late, 1});
   manager.run("read", reads(t), [](auto&) {});
-  const std::string text = error_of<DeviceLost>([&] { manager.synchronize(); });
-  CHECK(text.find("no value is lost") != std::string::npos);
-  CHECK(error_of<DeviceLost>([&] { (void)t.download(); }) == text);
-  CHECK(error_of<DeviceLost>([&] { (void)manager.tensor<int>({size}, "late"); }) == text);
+  const Caught error = error_of<DeviceLost>([&] { manager.synchronize(); });
+  CHECK(error.details.lost.empty());
+  CHECK(error.text.find("no value is lost") != std::string::npos);
+  CHECK(error_of<DeviceLost>([&] { (void)t.download(); }) == error);
+  CHECK(error_of<DeviceLost>([&] { (void)manager.tensor<int>({size}, "late"); }) == error);
   CHECK_THROWS_AS(MemoryManager<Device>(device, {.device_budget = 1_KiB}), Error);
 }

@@ -43,7 +43,7 @@ TEST_CASE("an eviction that is refused leaves the tensor where it is, and the bo
     const Report before = f.manager.report();
     CHECK(before.device_used == 1_KiB);
     f.device.restart({FaultClass::copy_to_host, mode, 1});
-    CHECK(names(error_of<BackendError>([&] { f.add_one("evicts", f.all[4]); }), "evicts"));
+    CHECK(error_of<BackendError>([&] { f.add_one("evicts", f.all[4]); }).details.operation == "evicts");
     CHECK(f.manager.report().device_used == before.device_used);
     CHECK(f.manager.report().swap_outs == before.swap_outs);
     f.check_values();
@@ -55,7 +55,7 @@ TEST_CASE("an eviction that is refused leaves the tensor where it is, and the bo
 TEST_CASE("a download that is refused leaves the value on the device, and a later eviction saves it") {
   FullDevice f;
   f.device.restart({FaultClass::copy_to_host, FaultMode::once, 1});
-  CHECK(names(error_of<BackendError>([&] { (void)f.all[0].download(); }), "a"));
+  CHECK(names_are(error_of<BackendError>([&] { (void)f.all[0].download(); }).details.tensors, {"a"}));
   f.check_values();
 }
 
@@ -63,9 +63,9 @@ TEST_CASE("an eviction whose copy fails on its way loses that value alone, by na
   FullDevice f;
   f.device.restart({FaultClass::copy_to_host, FaultMode::late, 1});
   f.add_one("evicts", f.all[4]);  // pushes a out
-  const std::string text = error_of<WorkFailed>([&] { f.manager.synchronize(); });
-  CHECK(names(text, "a"));
-  CHECK(names(error_of<WorkFailed>([&] { (void)f.all[0].download(); }), "a"));
+  const Caught error = error_of<WorkFailed>([&] { f.manager.synchronize(); });
+  CHECK(loses(error, "a"));
+  CHECK(loses(error_of<WorkFailed>([&] { (void)f.all[0].download(); }), "a"));
   for (std::size_t i = 1; i < 4; ++i) CHECK(f.all[i].download()[0] == static_cast<int>(10 * i) + 1);
 }
 
@@ -74,7 +74,9 @@ TEST_CASE("a download whose copy fails on its way leaves the value on the device
   std::vector<int> target(size);
   f.device.restart({FaultClass::copy_to_host, FaultMode::late, 1});
   auto pending = f.all[0].download_async(target);
-  CHECK(names(error_of<WorkFailed>([&] { f.manager.synchronize(); }), "a"));
+  const Caught error = error_of<WorkFailed>([&] { f.manager.synchronize(); });
+  CHECK(names_are(error.details.tensors, {"a"}));
+  CHECK(error.details.lost.empty());
   f.check_values();
 }
 
@@ -84,7 +86,7 @@ TEST_CASE("an operation whose work area gets no address gives the room back") {
   f.add_one("add", t);
   const auto with_work_area = [&](Bytes bytes) { f.manager.run("work", updates(t), scratch(bytes), [](auto&) {}); };
   f.device.restart({FaultClass::address_creation, FaultMode::once, 1});
-  CHECK(names(error_of<BackendError>([&] { with_work_area(256_bytes); }), "work"));
+  CHECK(error_of<BackendError>([&] { with_work_area(256_bytes); }).details.operation == "work");
   CHECK(f.manager.report().device_used == 256_bytes);
   with_work_area(768_bytes);  // all that is left
   CHECK(t.download()[0] == 2);
@@ -103,10 +105,10 @@ TEST_CASE("a device that is lost while an iteration ends is lost for the next ca
     }
     if (f.device.fired() == 0) continue;
     ++seen;
-    const std::string text = error_of<DeviceLost>([&] { f.manager.synchronize(); });
-    CHECK(text.find("ending iteration \"loop\"") != std::string::npos);
-    CHECK(error_of<DeviceLost>([&] { (void)t.download(); }) == text);
-    CHECK(error_of<DeviceLost>([&] { (void)f.manager.tensor<int>({size}, "late"); }) == text);
+    const Caught error = error_of<DeviceLost>([&] { f.manager.synchronize(); });
+    CHECK(error.text.find("ending iteration \"loop\"") != std::string::npos);
+    CHECK(error_of<DeviceLost>([&] { (void)t.download(); }) == error);
+    CHECK(error_of<DeviceLost>([&] { (void)f.manager.tensor<int>({size}, "late"); }) == error);
   }
   CHECK(seen > 0);
 }

@@ -7,11 +7,14 @@
 #include <cstddef>
 #include <stdexcept>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include <swapmm/backend/testing/faulty.hpp>
 #include <swapmm/backend/testing/simulated.hpp>
 #include <swapmm/swapmm.hpp>
+
+#include "support/tensor_names.hpp"
 
 namespace swapmm::test::failures {
 
@@ -20,6 +23,8 @@ using namespace swapmm::literals;
 using Device = Faulty<simulated::Backend>;
 using IntTensor = Tensor<int, Device>;
 using simulated::Touch;
+using test::has_name;
+using test::names_are;
 inline constexpr std::size_t size = 64;  // elements: 256 bytes
 
 struct Fixture {
@@ -44,19 +49,30 @@ struct Fixture {
   MemoryManager<Device> manager;
 };
 
-/// The text of what `call` throws; empty where it throws nothing.
+/// What an exception of the library says: its text, and the names in it. Empty if there was none.
+struct Caught {
+  std::string text;
+  ErrorDetails details;
+  [[nodiscard]] bool empty() const { return text.empty(); }
+  friend bool operator==(const Caught& a, const Caught& b) {
+    return a.text == b.text && a.details.lost == b.details.lost;
+  }
+};
+
+/// The exception that `call` throws; another one than expected passes.
 template <class Expected, class Call>
-[[nodiscard]] std::string error_of(Call&& call) {
+[[nodiscard]] Caught error_of(Call&& call) {
   try {
     call();
   } catch (const Expected& error) {
-    return error.what();
+    return {error.what(), error.details()};
   }
   return {};
 }
 
-[[nodiscard]] inline bool names(const std::string& text, const std::string& name) {
-  return text.find('"' + name + '"') != std::string::npos;
+/// Whether the value of that tensor is lost.
+[[nodiscard]] inline bool loses(const Caught& error, std::string_view name) {
+  return has_name(error.details.lost, name);
 }
 
 }  // namespace swapmm::test::failures

@@ -81,16 +81,18 @@ TEST_CASE("a device by its name alone, CUDA's before OpenCL's, and by an index o
 TEST_CASE("what there is not is refused with what there is") {
   CHECK(choice("cuda", {no_gpu, others}) == "no cuda device can be used.\nThere is no cuda device.");
   CHECK(choice("cuda:1", {no_gpu, others}) == "there is no cuda device with index 1.\nThere is no cuda device.");
-  CHECK(choice("cuda", {broken_gpu, others}) == "no cuda device can be used.\nThere is:\n  [0] old");
+  CHECK(choice("cuda", {broken_gpu, others}) == "no cuda device can be used.\nAvailable devices:\n  [0] old");
   CHECK(choice("old", {broken_gpu, others}) ==
-        "cuda device [0] old was asked for, but it is broken.\nThere is:\n  [0] old");
+        "cuda device [0] old was asked for, but it is broken.\nAvailable devices:\n  [0] old");
   CHECK(choice("cuda", {others}) == "device \"cuda\": this program was built without cuda");
   CHECK(choice("opencl:0", {gpus}) == "device \"opencl:0\": this program was built without opencl");
   CHECK(choice("3", {gpus, others}) ==
-        "there is no opencl device with index 3.\nThere is:\n  [0] pthread\n  [1] H200 by OpenCL\n  [2] best of these");
+        "there is no opencl device with index 3.\nAvailable devices:\n  [0] pthread\n  [1] H200 by OpenCL\n  [2] best "
+        "of these");
   CHECK(choice("x9", {no_gpu, others}) ==
         "no cuda device is called \"x9\".\nThere is no cuda device.\n"
-        "no opencl device is called \"x9\".\nThere is:\n  [0] pthread\n  [1] H200 by OpenCL\n  [2] best of these");
+        "no opencl device is called \"x9\".\nAvailable devices:\n  [0] pthread\n  [1] H200 by OpenCL\n  [2] best of "
+        "these");
   CHECK(choice("", {no_gpu, api("opencl", {})}) ==
         "no cuda device can be used.\nThere is no cuda device.\nno opencl device can be used.\nThere is no opencl "
         "device.");

@@ -50,7 +50,7 @@ using Devices = std::vector<opencl::Device>;
 /// What choose() says when it refuses: it names every device with its index.
 std::string refusal(const Devices& all, const std::string& wanted) {
   const std::string text = text_of<UsageError>([&] { (void)opencl::choose(all, wanted); });
-  for (std::size_t i = 0; i < all.size(); ++i) CHECK(says(text, {"There is:", opencl::describe(all[i], i)}));
+  for (std::size_t i = 0; i < all.size(); ++i) CHECK(says(text, {"Available devices:", opencl::describe(all[i], i)}));
   return text;
 }
 
@@ -233,7 +233,7 @@ TEST_CASE("pick takes the device that SWAPMM_DEVICE names by index or by a part 
 TEST_CASE("pick refuses a SWAPMM_DEVICE that names nothing, with the list of all devices") {
   const WantedDevice wanted("no such thing");
   const std::string text = text_of<UsageError>([] { (void)opencl::Backend::pick(); });
-  CHECK(says(text, {"no OpenCL device is called \"no such thing\"", "There is:", "[0] "}));
+  CHECK(says(text, {"no OpenCL device is called \"no such thing\"", "Available devices:", "[0] "}));
 }
 
 TEST_CASE("pick without any driver says what to install") {

@@ -196,7 +196,7 @@ TEST_CASE("a backend refuses a queue that is of another context, or out of order
   const Context one = context_of({device});
   const Context other = context_of({device});
   const Queue foreign = queue_of(other.get(), device);
-  CHECK(says(refused(one.get(), device, foreign.get()), {"queue is of another context"}));
+  CHECK(says(refused(one.get(), device, foreign.get()), {"queue belongs to another context"}));
   cl_int status = CL_SUCCESS;
   const Queue unordered(clCreateCommandQueue(one.get(), device, CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE, &status));
   if (status != CL_SUCCESS) {
@@ -226,9 +226,9 @@ TEST_CASE("a backend refuses a context or a queue of another device of its platf
   REQUIRE(ids.size() == 2);
   const Context of_first = context_of({ids[0]});
   const Context of_both = context_of(ids);
-  CHECK(says(refused(of_first.get(), ids[1]), {"context is not one of device"}));
+  CHECK(says(refused(of_first.get(), ids[1]), {"context does not contain the device"}));
   const Queue queue = queue_of(of_both.get(), ids[1]);
-  CHECK(says(refused(of_both.get(), ids[0], queue.get()), {"queue is of another device"}));
+  CHECK(says(refused(of_both.get(), ids[0], queue.get()), {"queue belongs to another device"}));
   // As they belong together they are taken.
   const opencl::Backend fits(of_both.get(), ids[1], queue.get());
   CHECK(fits.device() == ids[1]);
@@ -240,7 +240,7 @@ TEST_CASE("a context of another driver's device is refused") {
   for (const opencl::Device& other : usable) {
     if (other.platform == usable[0].platform) continue;
     const Context context = context_of({usable[0].id});
-    CHECK(says(refused(context.get(), other.id), {"context is not one of device", other.name}));
+    CHECK(says(refused(context.get(), other.id), {"context does not contain the device", other.name}));
     return;
   }
   MESSAGE("not tested: one driver is installed");

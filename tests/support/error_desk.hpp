@@ -5,6 +5,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -13,6 +14,7 @@
 #include <swapmm/swapmm.hpp>
 
 #include "support/small_program.hpp"
+#include "support/tensor_names.hpp"
 
 namespace swapmm::test {
 
@@ -28,15 +30,21 @@ struct ErrorDesk {
   Tensor<int, Simulated> tensor(std::string_view name, std::size_t elements = length) {
     return manager.tensor<int>({elements}, name);
   }
-  /// What the exception of type E says that `call` throws without having queued anything.
+  /// The exception of type E that `call` throws without having queued anything.
   template <class E, class Call>
-  std::string refused(Call&& call) {
+  std::optional<E> error(Call&& call) {
     const auto before = queued(device);
     const std::uint64_t operations = manager.report().operations;
-    const std::string text = text_of<E>(std::forward<Call>(call));
+    std::optional<E> error = thrown<E>(std::forward<Call>(call));
     CHECK(queued(device) == before);
     CHECK(manager.report().operations == operations);
-    return text;
+    return error;
+  }
+  /// What it says.
+  template <class E, class Call>
+  std::string refused(Call&& call) {
+    const std::optional<E> error = this->error<E>(std::forward<Call>(call));
+    return error ? error->what() : std::string();
   }
 
   Simulated device;

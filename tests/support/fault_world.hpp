@@ -21,6 +21,7 @@
 #include "support/chain.hpp"
 #include "support/numbers.hpp"
 #include "support/steady_plans.hpp"
+#include "support/tensor_names.hpp"
 
 namespace swapmm::test {
 
@@ -80,7 +81,7 @@ class FaultWorld {
         try {
           later.pending->wait();
         } catch (const WorkFailed& error) {  // of a promised value that is lost: each time it is asked for
-          gone = std::string_view(error.what()).find("was lost before it reached the host") != std::string_view::npos;
+          gone = error.work == WorkFailed::Work::earlier && has_name(error.tensors(), later.item->name);
           if (!gone || !rules_.loses_values) throw;
         }
       };
@@ -204,11 +205,11 @@ class FaultWorld {
     } catch (const WorkFailed& error) {
       if (!rules_.loses_values) problem(std::string(what) + ": " + error.what());
       tell(what, error.what());
-      note_lost(error.what());
+      note_lost(error.lost());
     } catch (const DroppedValue& error) {
       if (!rules_.repeats) problem(std::string(what) + ": " + error.what());
       tell(what, error.what());
-      note_lost(error.what());
+      note_lost(error.lost());
     } catch (const BackendError& error) {
       tell(what, error.what());
     } catch (const OutOfMemory& error) {
@@ -249,9 +250,9 @@ class FaultWorld {
     return steady_plans({.planner = "on-demand"});  // the quickest: plans are made thousands of times
   }
 
-  void note_lost(std::string_view text) {
+  void note_lost(const std::vector<TensorName>& lost) {
     for (Item& item : items_) {
-      if (text.find('"' + item.name + '"') == std::string_view::npos) continue;
+      if (!has_name(lost, item.name)) continue;
       item.known = false;
       item.lost = true;
     }

@@ -3,6 +3,7 @@
 
 #include <exception>
 #include <string>
+#include <vector>
 
 #include <swapmm/error.hpp>
 
@@ -25,9 +26,10 @@ struct Expected {
   unsigned may = accepted;
 };
 
-/// Calls, and says what was thrown; `text` takes what it says.
+/// Calls, and says what was thrown; `text` takes what it says, `lost`, if given, the values that it declares lost.
 template <class Call>
-Refusal attempt(Call&& call, std::string& text) {
+Refusal attempt(Call&& call, std::string& text, std::vector<TensorName>* lost = nullptr) {
+  if (lost != nullptr) lost->clear();
   try {
     call();
     return accepted;
@@ -36,6 +38,7 @@ Refusal attempt(Call&& call, std::string& text) {
     return undefined_value;
   } catch (const DroppedValue& error) {
     text = error.what();
+    if (lost != nullptr) *lost = error.lost();
     return dropped_value;
   } catch (const BundleTooLarge& error) {
     text = error.what();

@@ -11,6 +11,8 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <exception>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <typeinfo>
@@ -135,17 +137,27 @@ inline void check_clean(const Simulated& device) {
   for (const std::string& violation : device.violations()) FAIL_CHECK(violation);
 }
 
-/// What an exception of exactly this type says; a failed check where another one came, or none.
+/// The exception of exactly this type that `call` throws; a failed check and nothing if there was another one, or none.
 template <class E, class Call>
-std::string text_of(Call&& call) {
+std::optional<E> thrown(Call&& call) {
   try {
     call();
-  } catch (const std::exception& error) {
+  } catch (const E& error) {
     CHECK_MESSAGE(typeid(error) == typeid(E), typeid(error).name() << ": " << error.what());
-    return error.what();
+    return error;
+  } catch (const std::exception& error) {
+    FAIL_CHECK(typeid(error).name() << ": " << error.what());
+    return std::nullopt;
   }
   FAIL_CHECK("nothing was thrown");
-  return {};
+  return std::nullopt;
+}
+
+/// What that exception says; nothing if there was another one, or none.
+template <class E, class Call>
+std::string text_of(Call&& call) {
+  const std::optional<E> error = thrown<E>(std::forward<Call>(call));
+  return error ? error->what() : std::string();
 }
 
 /// Whether `text` has all of `parts`, in that order.

@@ -21,7 +21,7 @@ char lower_case(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A
 std::string list(std::span<const DeviceChoice> devices, std::string_view why_none) {
   std::string text;
   for (const DeviceChoice& device : devices) text += "\n  " + device.description;
-  return text.empty() ? "\n" + std::string(why_none) : "\nThere is:" + text;
+  return text.empty() ? "\n" + std::string(why_none) : "\nAvailable devices:" + text;
 }
 
 std::optional<std::size_t> as_index(std::string_view text) {

@@ -2,98 +2,227 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <new>
 #include <stdexcept>
 #include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
 
+#include <swapmm/base/bytes.hpp>
 #include <swapmm/base/export.hpp>
+
+// Every exception of the library. what() is a sentence for a person; everything in it that a program may act on is a
+// member, too: numbers are data members, names are functions. Copies of an exception share its names and text, so
+// copying one never throws.
 
 namespace swapmm {
 
-/// Base of every exception that swapmm throws itself, but for OutOfMemory. what() names operation, tensor, need,
-/// have, and what to do.
-struct SWAPMM_EXPORT Error : std::runtime_error {
-  using std::runtime_error::runtime_error;
+/// A tensor as an exception names it.
+struct TensorName {
+  std::uint64_t id = 0;   ///< `Tensor::id()`; 0 if it is not known
+  std::string name = {};  ///< as given to `MemoryManager::tensor()`
+  Bytes bytes = {};       ///< size of the whole tensor, without padding
+
+  friend bool operator==(const TensorName&, const TensorName&) = default;
 };
 
-/// The program uses the library against its rules; nothing was queued.
+/// The names in an exception; for whoever throws one.
+struct ErrorDetails {
+  std::string operation = {};            ///< see ErrorContext::operation()
+  std::vector<TensorName> tensors = {};  ///< see ErrorContext::tensors()
+  std::vector<TensorName> lost = {};     ///< see ErrorContext::lost()
+};
+
+/// What an exception is about: a base of all of them.
+class SWAPMM_EXPORT ErrorContext {
+ public:
+  /// Name of the operation, as given to `MemoryManager::run()`; empty if the exception is not about one.
+  [[nodiscard]] const std::string& operation() const noexcept { return details().operation; }
+  /// The tensors that the exception is about. Each type says which; empty for none.
+  [[nodiscard]] const std::vector<TensorName>& tensors() const noexcept { return details().tensors; }
+  /// The tensors whose values are lost: undefined until they are written or uploaded again. Empty for none.
+  [[nodiscard]] const std::vector<TensorName>& lost() const noexcept { return details().lost; }
+  /// All of the above, to throw another exception with the same.
+  [[nodiscard]] const ErrorDetails& details() const noexcept {
+    static const ErrorDetails none;
+    return details_ == nullptr ? none : *details_;
+  }
+
+ protected:
+  ErrorContext() noexcept = default;
+  /// Throws std::bad_alloc.
+  explicit ErrorContext(ErrorDetails&& details) : details_(std::make_shared<const ErrorDetails>(std::move(details))) {}
+
+ private:
+  std::shared_ptr<const ErrorDetails> details_;  // null: none
+};
+
+/// Base of every exception that swapmm throws itself, except OutOfMemory.
+struct SWAPMM_EXPORT Error : std::runtime_error, ErrorContext {
+  /// For the library and for backends: a text, and what it names.
+  explicit Error(const std::string& text) : std::runtime_error(text) {}
+  /// See above.
+  Error(const std::string& text, ErrorDetails details) : std::runtime_error(text), ErrorContext(std::move(details)) {}
+};
+
+/// The program breaks a rule of the library. Nothing was queued. tensors(): those that are misused.
 struct SWAPMM_EXPORT UsageError : Error {
   using Error::Error;
 };
 
-/// A bundle that can never be on the device at once: larger than the budget, or not packable into the arenas.
+/// The tensors and the scratch of one operation do not fit the device together: they are larger than the budget, or do
+/// not pack into the device's largest allocations. tensors(): those of the operation, the largest first.
 struct SWAPMM_EXPORT BundleTooLarge : UsageError {
-  using UsageError::UsageError;
+  /// Sizes in bytes.
+  struct Sizes {
+    Bytes need = {};                ///< all of it, padded to the device's alignment; at most 2^64 - 1
+    Bytes budget = {};              ///< the device budget
+    Bytes largest_allocation = {};  ///< most bytes in one piece; the budget if the device has no lower limit
+    Bytes scratch = {};             ///< what the operation declares
+  };
+  Sizes sizes;  ///< why it does not fit
+
+  /// For the library.
+  BundleTooLarge(const std::string& text, ErrorDetails details, const Sizes& sizes_)
+      : UsageError(text, std::move(details)), sizes(sizes_) {}
 };
 
-/// A read or update of a value that nobody wrote.
+/// An operation or the host needs a value that was never written. tensors(): the one without a value. operation() is
+/// empty if the host asked for it.
 struct SWAPMM_EXPORT UndefinedValue : UsageError {
   using UsageError::UsageError;
 };
 
-/// A read of a value that a followed plan took for dead and dropped: the program reads it at a place where it did
-/// not read it while it was observed. Lifetime::kept prevents it. The value is gone; the manager works on.
-struct SWAPMM_EXPORT DroppedValue : Error {
-  using Error::Error;
-};
-
-/// A thread calls the manager while another one is inside it.
+/// A thread calls the manager while another thread is inside it. The call has changed nothing.
 struct SWAPMM_EXPORT ConcurrentUse : UsageError {
   using UsageError::UsageError;
 };
 
-/// An operation's callable calls the manager: operations, uploads and downloads cannot nest.
+/// An operation's callable calls the manager. operation(): the one whose callable it is.
 struct SWAPMM_EXPORT NestedOperation : UsageError {
   using UsageError::UsageError;
 };
 
-/// A plan that Scheduler::load_plan() was given cannot be read, breaks a rule of its format, or is another program's.
-/// Nothing has changed.
+/// An operation or the host needs a value that a followed plan dropped, because no observed iteration read it there.
+/// The value is gone; the manager works on, and the next plan keeps it. `swapmm::kept` prevents this. tensors() and
+/// lost(): the one without a value. operation() is empty if the host asked for it.
+struct SWAPMM_EXPORT DroppedValue : Error {
+  using Error::Error;
+};
+
+/// A plan given to `Scheduler::load_plan()` cannot be read, is invalid, or belongs to another program. Nothing has
+/// changed.
 struct SWAPMM_EXPORT PlanRefused : Error {
-  using Error::Error;
+  /// For the library.
+  explicit PlanRefused(const std::string& reason) : Error(std::string(prefix) + reason) {}
+  /// Why, without the beginning that all these texts share.
+  [[nodiscard]] std::string_view reason() const noexcept { return std::string_view(what()).substr(prefix.size()); }
+
+ private:
+  static constexpr std::string_view prefix = "plan refused: ";
 };
 
-/// Declared and real accesses of an operation differ (found with check_access on).
+/// An operation accessed a tensor in another way than it declares; found with `Options::check_access`. tensors(): that
+/// one. The operation has run.
 struct SWAPMM_EXPORT AccessViolation : Error {
-  using Error::Error;
+  /// What the operation did.
+  enum class Kind : std::uint8_t {
+    changed_read,        ///< it changed a tensor that it declares to read only
+    changed_undeclared,  ///< it changed a tensor that is not in its bundle
+    left_unwritten,      ///< it did not write all of a tensor that it declares to write
+  };
+  Kind kind;        ///< what it did
+  Bytes unwritten;  ///< left_unwritten: how many bytes
+
+  /// For the library.
+  AccessViolation(const std::string& text, ErrorDetails details, Kind kind_, Bytes unwritten_ = {})
+      : Error(text, std::move(details)), kind(kind_), unwritten(unwritten_) {}
 };
 
-/// What a backend reports of its API: the kind decides what the library does next, code and text are the API's.
+/// A call of the backend's API failed. From a manager, the kind is always `failed`: the other kinds become OutOfMemory
+/// and DeviceLost. tensors(): the one that an upload, a download or a view is about.
 struct SWAPMM_EXPORT BackendError : Error {
   /// What the failure means to the library.
   enum class Kind : std::uint8_t {
-    out_of_device_memory,
-    out_of_host_memory,
-    device_lost,  ///< sticky: nothing works on this device any more
-    failed,       ///< this call did not do what it should; others may
+    out_of_device_memory,  ///< the API refused device memory
+    out_of_host_memory,    ///< the API refused host memory
+    device_lost,           ///< permanent: nothing works on this device any more
+    failed,                ///< this call failed; others may succeed
   };
-  Kind kind;  ///< of failure
-  long code;  ///< the API's own status code
+  Kind kind;   ///< decides what the library does next
+  long code;   ///< the API's status code; 0 if the API gave none
+  Bytes need;  ///< bytes that were asked for, if memory was refused; else 0
 
   /// For backends; `text` names the call.
-  BackendError(Kind kind_, long code_, const std::string& text) : Error(text), kind(kind_), code(code_) {}
+  BackendError(Kind kind_, long code_, const std::string& text, Bytes need_ = {})
+      : Error(text), kind(kind_), code(code_), need(need_) {}
+  /// For the library: `cause`, with what it happened to.
+  BackendError(const BackendError& cause, const std::string& text, ErrorDetails details)
+      : Error(text, std::move(details)), kind(cause.kind), code(cause.code), need(cause.need) {}
 };
 
-/// The host or the device refused memory within the budgets. Derives from std::bad_alloc, as callers expect of
-/// allocation failures; what() carries the whole text.
-class SWAPMM_EXPORT OutOfMemory : public std::bad_alloc {
+/// The device or the host refused memory. Derives from std::bad_alloc, as allocation failures do. tensors(): the one
+/// that an upload or a download is about.
+class SWAPMM_EXPORT OutOfMemory : public std::bad_alloc, public ErrorContext {
  public:
-  /// `text` is what what() gives.
-  explicit OutOfMemory(const std::string& text) : text_(text) {}
-  /// Who asked for the memory, and what refused it.
+  /// Sizes in bytes; 0 if unknown.
+  struct Sizes {
+    Bytes need = {};    ///< asked for, in one piece
+    Bytes in_use = {};  ///< already taken of that memory by the manager
+    Bytes budget = {};  ///< most that the manager may take of it; 0 if the budget was not the reason
+  };
+  Sizes sizes;         ///< what was asked for, and what there was
+  const char* memory;  ///< name of the memory: "device" or "host"
+  long code;           ///< the API's status code; 0 if the library's own budget refused
+
+  /// For the library. `memory_name` must be a literal.
+  OutOfMemory(const std::string& text, const char* memory_name, const Sizes& sizes_, long code_ = 0,
+              ErrorDetails details = {})
+      : ErrorContext(std::move(details)), sizes(sizes_), memory(memory_name), code(code_), text_(text) {}
+  /// A sentence for a person: who asked for the memory, and what refused it.
   [[nodiscard]] const char* what() const noexcept override { return text_.what(); }
 
  private:
   std::runtime_error text_;  // a copy of it cannot throw
 };
 
-/// The device is gone. Sticky: every later call of the manager throws it again; destructors return.
+/// The device is gone. Every later call of the manager throws the same again; destructors return. lost(): the tensors
+/// whose values were on the device only. operation(): the one that found out.
 struct SWAPMM_EXPORT DeviceLost : Error {
+  long code = 0;  ///< the API's status code; 0 if the API gave none
+
   using Error::Error;
+  /// For the library.
+  DeviceLost(const std::string& text, ErrorDetails details, long code_)
+      : Error(text, std::move(details)), code(code_) {}
 };
 
-/// Queued work failed, and values that depended on it are undefined from now on; what() names them.
+/// Queued work failed after its call had returned, or a value that such a failure left undefined is needed. lost(): the
+/// tensors that are undefined from now on.
 struct SWAPMM_EXPORT WorkFailed : Error {
+  /// What failed.
+  enum class Work : std::uint8_t {
+    operation,  ///< operation(), of whose name at most 39 characters are kept
+    swap_in,    ///< the copy of tensors() to the device
+    swap_out,   ///< the copy of tensors() to the host
+    unknown,    ///< work on the device; which is not known
+    earlier,  ///< work that was reported before: the value of tensors(), which operation() or the host needs, is lost.
+              ///< (lost() is empty if it was the value of an asynchronous download: the tensor may have another one.)
+  };
+  Work work;            ///< what failed
+  bool certain = true;  ///< false: the API could not tell whether it failed, so it counts as failed
+
+  /// For the library.
+  WorkFailed(const std::string& text, ErrorDetails details, Work work_, bool certain_ = true)
+      : Error(text, std::move(details)), work(work_), certain(certain_) {}
+};
+
+/// The library found a fault of its own. The operation was not queued; the plan that was followed is never followed
+/// again, and the program goes on without it. tensors(): those concerned; lost(): those whose values are gone. Please
+/// report it.
+struct SWAPMM_EXPORT InternalError : Error {
   using Error::Error;
 };
 

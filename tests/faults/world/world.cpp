@@ -95,12 +95,12 @@ World::Outcome World::attempt(std::string_view what, const std::function<void()>
     if (lost_before && what != "collect") problem(std::string(what) + " succeeds on a lost device");
     return Outcome::done;
   } catch (const DeviceLost& error) {
-    note_device_lost(what, error.what());
+    note_device_lost(what, error);
     return Outcome::gone;
   } catch (const WorkFailed& error) {
-    note_work_failed(what, error.what());
+    note_work_failed(what, error);
   } catch (const DroppedValue& error) {
-    note_dropped(what, error.what());
+    note_dropped(what, error);
   } catch (const PlanRefused& error) {
     if (!script_.of_file()) problem(std::string(what) + ": " + error.what());
     errors_.push_back(std::string(what) + ": " + error.what());
@@ -116,6 +116,9 @@ World::Outcome World::attempt(std::string_view what, const std::function<void()>
     note_error(what, error.what());
   } catch (const CallbackFault& error) {
     if (!callable_entered_) problem(std::string(what) + ": a callback's error without a callback");
+    note_error(what, error.what());
+  } catch (const InternalError& error) {
+    problem(std::string(what) + ": " + error.what());
     note_error(what, error.what());
   } catch (const Error& error) {
     // A stream turns whatever its buffer throws into a failure of its own.
@@ -153,14 +156,14 @@ void World::guarded(const std::function<void()>& body) {
 }
 
 // Where a call fails for good, the program goes on without it: then it may read what it never relies on.
-void World::note_dropped(std::string_view what, const std::string& text) {
+void World::note_dropped(std::string_view what, const DroppedValue& error) {
   for (Item& item : items_) {
-    if (item.manager != current_ || text.find("tensor \"" + item.name + '"') == std::string::npos) continue;
+    if (item.manager != current_ || !has_name(error.lost(), item.name)) continue;
     item.defined = false;
     // What goes wrong more than once leads the program to other places than it was observed at.
     if ((script_.repeats() || script_.faults().size() > 1) && item.temporary) return;
   }
-  problem(std::string(what) + ": " + text);
+  problem(std::string(what) + ": " + error.what());
 }
 
 void World::note_error(std::string_view what, const char* text) {
@@ -174,7 +177,8 @@ void World::note_error(std::string_view what, const char* text) {
   }
 }
 
-void World::note_device_lost(std::string_view what, const std::string& text) {
+void World::note_device_lost(std::string_view what, const DeviceLost& error) {
+  const std::string text = error.what();
   if (!script_.loses_device()) problem(std::string(what) + ": " + text);
   if (current_ >= managers_.size()) {
     errors_.push_back(std::string(what) + ": " + text);
@@ -182,37 +186,34 @@ void World::note_device_lost(std::string_view what, const std::string& text) {
   }
   Managed& managed = *managers_[current_];
   if (managed.lost) {
-    if (text != managed.lost_text) problem("the sticky error changed to " + text);
+    if (text != managed.lost_text || error.lost() != managed.lost_values)
+      problem("the sticky error changed to " + text);
     return;
   }
   managed.lost = true;
   managed.lost_text = text;
+  managed.lost_values = error.lost();
   errors_.push_back(std::string(what) + ": " + text);
   const bool may_lack_memory = script_.of_class(CallClass::operator_new);
   if (!may_lack_memory && text.find("lost") == std::string::npos)
     problem(text + ": does not say which values are lost");
 }
 
-void World::note_work_failed(std::string_view what, const std::string& text) {
-  const bool abandoned = text.find("was lost before it reached the host") != std::string::npos;
-  if (abandoned) {
+void World::note_work_failed(std::string_view what, const WorkFailed& error) {
+  if (error.work == WorkFailed::Work::earlier && error.lost().empty()) {  // an asynchronous download
     ++reads_of_lost_;
     return;
   }
-  errors_.push_back(std::string(what) + ": " + text);
-  if (text.find("which an earlier failure left undefined") != std::string::npos) {
+  errors_.push_back(std::string(what) + ": " + error.what());
+  if (error.work == WorkFailed::Work::earlier) {
     problem(errors_.back() + ": nobody declared the value lost");
     return;
   }
-  const bool untold = text.find(" may have failed: ") != std::string::npos &&
-                      (text.find("injected fault: ") != std::string::npos || script_.of_class(CallClass::operator_new));
+  const bool injected = std::string_view(error.what()).find("injected fault: ") != std::string_view::npos;
+  const bool untold = !error.certain && (injected || script_.of_class(CallClass::operator_new));
   if (!untold && !script_.late()) problem(errors_.back());
-  const std::size_t list = text.find("undefined from now on: ");
-  if (list == std::string::npos) return;
-  const bool more = text.find(" more", list) != std::string::npos;
   for (Item& item : items_) {
-    if (item.manager != current_ || !item.defined) continue;
-    if (!more && text.find('"' + item.name + '"', list) == std::string::npos) continue;
+    if (item.manager != current_ || !item.defined || !has_name(error.lost(), item.name)) continue;
     item.defined = false;
     item.lost = true;
   }
@@ -234,7 +235,7 @@ void World::restore_lost() {
         (void)item.tensor->download();
         problem("tensor \"" + item.name + "\" was declared lost and can be read");
       } catch (const WorkFailed& error) {
-        if (std::string_view(error.what()).find('"' + item.name + '"') == std::string_view::npos) {
+        if (!has_name(error.tensors(), item.name)) {
           problem(std::string("a read of a lost value does not name it: ") + error.what());
         }
       } catch (const std::exception& error) {

@@ -29,6 +29,7 @@
 #include "support/faulty_stream.hpp"
 #include "support/progress_watch.hpp"
 #include "support/steady_plans.hpp"
+#include "support/tensor_names.hpp"
 
 namespace swapmm::test {
 
@@ -131,6 +132,7 @@ class World {
     std::optional<Iteration<FaultyDevice>> iteration;
     bool lost = false;
     std::string lost_text;
+    std::vector<TensorName> lost_values;
   };
   struct Later {
     PendingDownload<FaultyDevice> pending;
@@ -147,10 +149,10 @@ class World {
   bool call(std::string_view what, const std::function<void()>& body);
   Outcome attempt(std::string_view what, const std::function<void()>& body);
   void guarded(const std::function<void()>& body);  // for what must not throw at all
-  void note_dropped(std::string_view what, const std::string& text);
+  void note_dropped(std::string_view what, const DroppedValue& error);
   void note_error(std::string_view what, const char* text);
-  void note_device_lost(std::string_view what, const std::string& text);
-  void note_work_failed(std::string_view what, const std::string& text);
+  void note_device_lost(std::string_view what, const DeviceLost& error);
+  void note_work_failed(std::string_view what, const WorkFailed& error);
   void restore_lost();
   void check_value(Item& item, const std::vector<Element>& seen, std::string_view where);
   void verify(std::size_t tensor);

@@ -53,7 +53,7 @@ Expected ProgramCalls::expected_of_read(const ModelTensor& tensor) const {
 }
 
 void ProgramCalls::note_drop(ModelTensor& tensor) const {
-  if (last_ != dropped_value || text_.find('"' + name_of(tensor) + '"') == std::string::npos) return;
+  if (last_ != dropped_value || !has_name(lost_, name_of(tensor))) return;
   if (tensor.value == ModelTensor::Value::there) ++tensor.drops;
   tensor.value = ModelTensor::Value::dropped;
 }

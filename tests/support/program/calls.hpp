@@ -4,11 +4,13 @@
 #include <cstddef>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "support/program/model.hpp"
 #include "support/program/runner.hpp"
 #include "support/progress_watch.hpp"
 #include "support/refusal.hpp"
+#include "support/tensor_names.hpp"
 #include "support/test_program.hpp"
 
 namespace swapmm::test {
@@ -33,7 +35,7 @@ class ProgramCalls {
   /// True where the call was accepted.
   template <class Call>
   bool check(Expected expected, Call&& call) {
-    last_ = attempt(std::forward<Call>(call), text_);
+    last_ = attempt(std::forward<Call>(call), text_, &lost_);
     return judge(expected);
   }
 
@@ -58,7 +60,8 @@ class ProgramCalls {
   std::size_t position_ = 0;
   ProgressWatch progress_;
   Refusal last_ = accepted;
-  std::string text_;  // of the last refusal
+  std::string text_;              // of the last refusal
+  std::vector<TensorName> lost_;  // by it
 };
 
 }  // namespace swapmm::test

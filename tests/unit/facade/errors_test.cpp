@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Refusals: the exception's type, what it says, that nothing was queued, and that the same manager works on.
+// Refusals: the exception's type, the data in it, that nothing was queued, and that the same manager works on.
 #include <doctest/doctest.h>
 
 #include <cstddef>
@@ -7,6 +7,8 @@
 #include <limits>
 #include <sstream>
 #include <string>
+#include <string_view>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -15,6 +17,7 @@
 #include <swapmm/swapmm.hpp>
 
 #include "support/error_desk.hpp"
+#include "support/failing_new.hpp"
 #include "support/small_program.hpp"
 
 using namespace swapmm;
@@ -33,15 +36,68 @@ simulated::Options with_host_bytes(Bytes bytes) {
 
 }  // namespace
 
+TEST_CASE("copying an exception throws nothing, and copies share its data") {
+  static_assert(std::is_nothrow_copy_constructible_v<Error>);
+  static_assert(std::is_nothrow_copy_constructible_v<UsageError>);
+  static_assert(std::is_nothrow_copy_constructible_v<BundleTooLarge>);
+  static_assert(std::is_nothrow_copy_constructible_v<UndefinedValue>);
+  static_assert(std::is_nothrow_copy_constructible_v<ConcurrentUse>);
+  static_assert(std::is_nothrow_copy_constructible_v<NestedOperation>);
+  static_assert(std::is_nothrow_copy_constructible_v<DroppedValue>);
+  static_assert(std::is_nothrow_copy_constructible_v<PlanRefused>);
+  static_assert(std::is_nothrow_copy_constructible_v<AccessViolation>);
+  static_assert(std::is_nothrow_copy_constructible_v<BackendError>);
+  static_assert(std::is_nothrow_copy_constructible_v<OutOfMemory>);
+  static_assert(std::is_nothrow_copy_constructible_v<DeviceLost>);
+  static_assert(std::is_nothrow_copy_constructible_v<WorkFailed>);
+  static_assert(std::is_nothrow_copy_constructible_v<InternalError>);
+  const UsageError error("a text", {.operation = "op", .tensors = {{3, "a", 4_bytes}}, .lost = {{5, "b", 8_bytes}}});
+  const auto allocated = allocations();
+  const UsageError copy = error;
+  CHECK(allocations() == allocated);
+  CHECK(copy.what() == std::string("a text"));
+  CHECK(&copy.operation() == &error.operation());
+  CHECK(copy.tensors() == std::vector<TensorName>{{3, "a", 4_bytes}});
+  CHECK(names_are(copy.lost(), {"b"}));
+  const Error plain("nothing more");
+  CHECK(plain.operation().empty());
+  CHECK(plain.tensors().empty());
+  CHECK(plain.lost().empty());
+}
+
+TEST_CASE("each tensor of a manager has a number of its own, which outlives moves and is never used again") {
+  ErrorDesk desk;
+  auto a = desk.tensor("a");
+  auto b = desk.tensor("b");
+  const std::uint64_t first = a.id();
+  CHECK(first != 0);
+  CHECK(b.id() != first);
+  auto moved = std::move(a);
+  CHECK(moved.id() == first);
+  CHECK(a.id() == 0);
+  { const auto ends = std::move(moved); }
+  CHECK(desk.tensor("c").id() != first);
+}
+
 TEST_CASE("a bundle above the budget is refused with operation, need, budget and its largest tensors") {
   ErrorDesk desk;
   auto small = desk.tensor("small", 4);
   auto large = desk.tensor("large", 40);
   auto middle = desk.tensor("middle", 20);
   set(desk.manager, large, 7);
-  const std::string text = desk.refused<BundleTooLarge>(
+  const auto error = desk.error<BundleTooLarge>(
       [&] { desk.manager.run("huge", reads(large), writes(small, middle), scratch(16_bytes), nothing); });
-  CHECK(says(text, {"\"huge\"", "272 bytes", "256 bytes", "\"large\" (160 bytes)", "\"middle\" (80 bytes)"}));
+  REQUIRE(error);
+  CHECK(error->operation() == "huge");
+  CHECK(error->sizes.need == 272_bytes);
+  CHECK(error->sizes.budget == 256_bytes);
+  CHECK(error->sizes.largest_allocation == 256_bytes);
+  CHECK(error->sizes.scratch == 16_bytes);
+  CHECK(names_are(error->tensors(), {"large", "middle", "small"}));
+  CHECK(error->tensors()[0].bytes == 160_bytes);
+  CHECK(error->tensors()[0].id == large.id());
+  CHECK(says(error->what(), {"\"huge\"", "272 bytes", "256 bytes", "\"large\" (160 bytes)", "\"middle\" (80 bytes)",
+                             "\"scratch\" (16 bytes)"}));
   CHECK(holds(large, 7));
 }
 
@@ -49,9 +105,12 @@ TEST_CASE("sizes that count as too large together are refused even where their s
   ErrorDesk desk;
   auto a = desk.manager.tensor<char>({std::size_t{1} << 61U}, "a");
   auto b = desk.manager.tensor<char>({std::size_t{1} << 61U}, "b");
-  const std::string text = desk.refused<BundleTooLarge>(
+  const auto error = desk.error<BundleTooLarge>(
       [&] { desk.manager.run("sum", writes(a, b), scratch(std::size_t{1} << 63U), nothing); });
-  CHECK(says(text, {"\"sum\"", "256 bytes", "scratch"}));
+  REQUIRE(error);
+  CHECK(error->operation() == "sum");
+  CHECK(error->sizes.need == Bytes{(std::uint64_t{1} << 62U) + (std::uint64_t{1} << 63U)});
+  CHECK(error->sizes.scratch == Bytes{std::uint64_t{1} << 63U});
 }
 
 TEST_CASE("a bundle within the budget that does not pack into the device's largest allocations is refused") {
@@ -61,8 +120,14 @@ TEST_CASE("a bundle within the budget that does not pack into the device's large
   auto a = desk.tensor("a", 24);
   auto b = desk.tensor("b", 24);
   auto c = desk.tensor("c", 12);
-  const std::string text = desk.refused<BundleTooLarge>([&] { desk.manager.run("split", writes(a, b, c), nothing); });
-  CHECK(says(text, {"\"split\"", "240 bytes", "256 bytes", "128 bytes", "\"a\" (96 bytes)", "\"c\" (48 bytes)"}));
+  const auto error = desk.error<BundleTooLarge>([&] { desk.manager.run("split", writes(a, b, c), nothing); });
+  REQUIRE(error);
+  CHECK(error->operation() == "split");
+  CHECK(error->sizes.need == 240_bytes);
+  CHECK(error->sizes.budget == 256_bytes);
+  CHECK(error->sizes.largest_allocation == 128_bytes);
+  CHECK(names_are(error->tensors(), {"a", "b", "c"}));
+  CHECK(says(error->what(), {"\"split\"", "240 bytes", "256 bytes", "128 bytes", "\"a\" (96 bytes)"}));
 }
 
 TEST_CASE("what can never fit is refused before any wait, and a plan that is followed goes on") {
@@ -78,7 +143,10 @@ TEST_CASE("what can never fit is refused before any wait, and a plan that is fol
     const auto before = queued(device);
     const auto waits = device.counters().host_waits;
     const auto call = [&] { manager.run("huge", writes(large), nothing); };
-    CHECK(says(text_of<BundleTooLarge>(call), {"\"huge\"", "320 bytes", "256 bytes", "\"large\" (320 bytes)"}));
+    const auto error = thrown<BundleTooLarge>(call);
+    REQUIRE(error);
+    CHECK(error->operation() == "huge");
+    CHECK(error->sizes.need == 320_bytes);
     CHECK(queued(device) == before);
     CHECK(device.counters().host_waits == waits);
   };
@@ -102,8 +170,12 @@ TEST_CASE("a budget that the device refuses makes no manager and leaves nothing 
   simulated::Options device_options;
   device_options.device_bytes = 128_bytes;
   Simulated device(device_options);
-  const std::string text = text_of<OutOfMemory>([&] { MemoryManager manager(device, {.device_budget = 256_bytes}); });
-  CHECK(says(text, {"device budget of 256 bytes"}));
+  const auto error = thrown<OutOfMemory>([&] { MemoryManager manager(device, {.device_budget = 256_bytes}); });
+  REQUIRE(error);
+  CHECK(error->memory == std::string("device"));
+  CHECK(error->sizes.need == 256_bytes);
+  CHECK(error->code == -4);
+  CHECK(says(error->what(), {"device budget of 256 bytes"}));
   check_clean(device);
   MemoryManager manager(device, {.device_budget = 128_bytes});
   auto a = manager.tensor<int>({length}, "a");
@@ -116,8 +188,15 @@ TEST_CASE("host memory that the host refuses is an error of the call that needs 
   {
     auto tensors = uploaded_tensors(desk.manager, 8);
     auto late = desk.tensor("late");
-    const std::string text = desk.refused<OutOfMemory>([&] { late.upload(std::vector<int>(length, 9)); });
-    CHECK(says(text, {"64 bytes", "512 are in use"}));
+    const auto error = desk.error<OutOfMemory>([&] { late.upload(std::vector<int>(length, 9)); });
+    REQUIRE(error);
+    CHECK(error->memory == std::string("host"));
+    CHECK(error->sizes.need == 64_bytes);
+    CHECK(error->sizes.in_use == 512_bytes);
+    CHECK(error->sizes.budget == 0_bytes);
+    CHECK(error->operation().empty());
+    CHECK(names_are(error->tensors(), {"late"}));
+    CHECK(error->tensors()[0].id == late.id());
     CHECK(holds(tensors[7], 8));
     tensors.pop_back();
     late.upload(std::vector<int>(length, 9));
@@ -133,8 +212,15 @@ TEST_CASE("an eviction that finds no host memory leaves the operation undone and
     set(desk.manager, tensors.back(), i);
   }
   auto last = desk.tensor("last");
-  const std::string text = text_of<OutOfMemory>([&] { set(desk.manager, last, 5, "final"); });
-  CHECK(says(text, {"host budget", "64 bytes", "512 of 512"}));
+  const auto error = thrown<OutOfMemory>([&] { set(desk.manager, last, 5, "final"); });
+  REQUIRE(error);
+  CHECK(error->memory == std::string("host"));
+  CHECK(error->operation() == "final");
+  CHECK(error->sizes.need == 64_bytes);
+  CHECK(error->sizes.in_use == 512_bytes);
+  CHECK(error->sizes.budget == 512_bytes);
+  CHECK(error->code == 0);
+  CHECK(error->lost().empty());
   tensors.erase(tensors.begin());
   set(desk.manager, last, 5, "final");
   CHECK(holds(tensors[2], 3));
@@ -144,8 +230,12 @@ TEST_CASE("an eviction that finds no host memory leaves the operation undone and
 TEST_CASE("an upload above the host budget names the tensor and both numbers") {
   ErrorDesk desk({}, {.device_budget = 256_bytes, .host_budget = 512_bytes});
   auto large = desk.tensor("large", 160);
-  const std::string text = desk.refused<OutOfMemory>([&] { large.upload(std::vector<int>(160)); });
-  CHECK(says(text, {"640 bytes", "0 of 512"}));
+  const auto error = desk.error<OutOfMemory>([&] { large.upload(std::vector<int>(160)); });
+  REQUIRE(error);
+  CHECK(names_are(error->tensors(), {"large"}));
+  CHECK(error->sizes.need == 640_bytes);
+  CHECK(error->sizes.budget == 512_bytes);
+  CHECK(says(error->what(), {"\"large\"", "640 bytes", "0 of 512"}));
 }
 
 TEST_CASE("a lost device is one sticky error that names the lost values, and destructors return") {
@@ -158,9 +248,17 @@ TEST_CASE("a lost device is one sticky error that names the lost values, and des
     safe.upload(std::vector<int>(length, 1));
     set(manager, lost, 2);
     faulty.restart({FaultClass::record, FaultMode::device_lost, 1});
-    const std::string text = text_of<DeviceLost>([&] { set(manager, lost, 3, "last"); });
+    const auto error = thrown<DeviceLost>([&] { set(manager, lost, 3, "last"); });
+    REQUIRE(error);
+    CHECK(error->operation() == "last");
+    CHECK(names_are(error->lost(), {"lost"}));
+    CHECK(error->lost()[0].id == lost.id());
+    CHECK(error->code == injected_code);
+    const std::string text = error->what();
     CHECK(says(text, {"\"last\"", "lost with the device", "\"lost\""}));
-    CHECK(text.find("\"safe\"") == std::string::npos);
+    const auto again = thrown<DeviceLost>([&] { (void)safe.download(); });
+    REQUIRE(again);
+    CHECK(again->lost() == error->lost());
     CHECK(text_of<DeviceLost>([&] { (void)lost.download(); }) == text);
     CHECK(text_of<DeviceLost>([&] { safe.upload(std::vector<int>(length)); }) == text);
     CHECK(text_of<DeviceLost>([&] { (void)manager.iteration(); }) == text);
@@ -176,9 +274,11 @@ TEST_CASE("a tensor of another manager is refused by name") {
   MemoryManager<Simulated> other(desk.device, {.device_budget = 256_bytes});
   auto own = desk.tensor("own");
   auto foreign = other.tensor<int>({length}, "foreign");
-  const std::string text =
-      desk.refused<UsageError>([&] { desk.manager.run("mixed", writes(own), reads(foreign), nothing); });
-  CHECK(says(text, {"\"mixed\"", "\"foreign\"", "another manager"}));
+  const auto error = desk.error<UsageError>([&] { desk.manager.run("mixed", writes(own), reads(foreign), nothing); });
+  REQUIRE(error);
+  CHECK(error->operation() == "mixed");
+  CHECK(names_are(error->tensors(), {"foreign"}));
+  CHECK(says(error->what(), {"\"mixed\"", "\"foreign\"", "another manager"}));
 }
 
 TEST_CASE("a tensor that was moved from is refused in bundles, uploads, downloads and views") {
@@ -233,10 +333,15 @@ TEST_CASE("a tensor twice in one bundle is refused, views of it included") {
   ErrorDesk desk;
   auto a = desk.tensor("a");
   set(desk.manager, a, 1);
-  CHECK(says(desk.refused<UsageError>([&] { desk.manager.run("twice", reads(a), writes(a), nothing); }),
-             {"\"twice\"", "\"a\"", "twice", "updates()"}));
-  CHECK(says(desk.refused<UsageError>([&] { desk.manager.run("parts", reads(a.slice(0, 2), a.slice(4, 2)), nothing); }),
-             {"\"parts\"", "\"a\"", "twice"}));
+  const auto twice = desk.error<UsageError>([&] { desk.manager.run("twice", reads(a), writes(a), nothing); });
+  REQUIRE(twice);
+  CHECK(twice->operation() == "twice");
+  CHECK(names_are(twice->tensors(), {"a"}));
+  CHECK(says(twice->what(), {"\"twice\"", "\"a\"", "updates()"}));
+  const auto parts =
+      desk.error<UsageError>([&] { desk.manager.run("parts", reads(a.slice(0, 2), a.slice(4, 2)), nothing); });
+  REQUIRE(parts);
+  CHECK(names_are(parts->tensors(), {"a"}));
   CHECK(holds(a, 1));
 }
 
@@ -244,23 +349,35 @@ TEST_CASE("a read of a tensor that nobody wrote is refused, by operations and by
   ErrorDesk desk;
   auto empty = desk.tensor("empty");
   auto out = desk.tensor("out");
-  CHECK(says(desk.refused<UndefinedValue>([&] { add(desk.manager, empty, out, 1, "first"); }),
-             {"\"first\"", "\"empty\"", "nobody has written"}));
-  CHECK(says(desk.refused<UndefinedValue>([&] { (void)empty.download(); }), {"download", "\"empty\""}));
+  const auto check = [&](std::string_view operation, const auto& call) {
+    const auto error = desk.error<UndefinedValue>(call);
+    REQUIRE(error);
+    CHECK(error->operation() == operation);
+    CHECK(names_are(error->tensors(), {"empty"}));
+    CHECK(error->tensors()[0].id == empty.id());
+    CHECK(error->lost().empty());
+  };
+  check("first", [&] { add(desk.manager, empty, out, 1, "first"); });
+  check("", [&] { (void)empty.download(); });
   std::vector<int> target(length);
-  CHECK(says(desk.refused<UndefinedValue>([&] { (void)empty.download_async(target); }), {"download", "\"empty\""}));
-  CHECK(says(desk.refused<UndefinedValue>([&] { empty.slice(2, 2).upload(std::vector<int>(2)); }),
-             {"upload", "\"empty\""}));
+  check("", [&] { (void)empty.download_async(target); });
+  check("", [&] { empty.slice(2, 2).upload(std::vector<int>(2)); });
+  CHECK(says(text_of<UndefinedValue>([&] { add(desk.manager, empty, out, 1, "first"); }),
+             {"\"first\"", "\"empty\"", "never written"}));
   CHECK(desk.manager.report().device_used == 0_bytes);
 }
 
 TEST_CASE("updates of a tensor that nobody wrote are refused, and so is the write of a part") {
   ErrorDesk desk;
   auto empty = desk.tensor("empty");
-  CHECK(says(desk.refused<UndefinedValue>([&] { increase(desk.manager, empty, 1, "grow"); }),
-             {"\"grow\"", "\"empty\"", "nobody has written"}));
-  CHECK(says(desk.refused<UndefinedValue>([&] { set(desk.manager, empty.slice(0, 4), 1, "part"); }),
-             {"\"part\"", "\"empty\""}));
+  const auto grow = desk.error<UndefinedValue>([&] { increase(desk.manager, empty, 1, "grow"); });
+  REQUIRE(grow);
+  CHECK(grow->operation() == "grow");
+  CHECK(names_are(grow->tensors(), {"empty"}));
+  const auto part = desk.error<UndefinedValue>([&] { set(desk.manager, empty.slice(0, 4), 1, "part"); });
+  REQUIRE(part);
+  CHECK(part->operation() == "part");
+  CHECK(names_are(part->tensors(), {"empty"}));
 }
 
 TEST_CASE("a transient value is undefined in the next iteration") {
@@ -308,7 +425,10 @@ TEST_CASE("options that make no sense are refused before the device is asked for
 TEST_CASE("a text that is no plan is refused with the place of the mistake") {
   ErrorDesk desk;
   std::istringstream no_json("{\"format\": ");
-  CHECK(says(text_of<PlanRefused>([&] { desk.manager.scheduler().load_plan("train", no_json); }), {"plan refused"}));
+  const auto error = thrown<PlanRefused>([&] { desk.manager.scheduler().load_plan("train", no_json); });
+  REQUIRE(error);
+  CHECK(!error->reason().empty());
+  CHECK(error->what() == "plan refused: " + std::string(error->reason()));
   std::istringstream no_plan(R"({"format": "swapmm-trace", "version": 1})");
   CHECK(says(text_of<PlanRefused>([&] { desk.manager.scheduler().load_plan("train", no_plan); }),
              {"plan refused", "format"}));

@@ -28,6 +28,12 @@ using detail::Session;
 namespace {
 
 std::string of_bytes(Bytes size) { return " of " + std::to_string(size.value) + " bytes"; }
+
+BackendError refusal_of(cudaError_t status, const char* call, Bytes size) {
+  BackendError error = error_of(status, call, of_bytes(size));
+  error.need = size;
+  return error;
+}
 std::size_t count(Bytes size) { return static_cast<std::size_t>(size.value); }
 
 }  // namespace
@@ -110,7 +116,7 @@ DeviceMemory Backend::allocate(Bytes size) {
   const CurrentDevice current(session_->device);
   void* data = nullptr;
   const cudaError_t status = cudaMalloc(&data, std::max<std::size_t>(count(size), 1));
-  if (status != cudaSuccess) throw error_of(status, "cudaMalloc", of_bytes(size));
+  if (status != cudaSuccess) throw refusal_of(status, "cudaMalloc", size);
   return {session_, static_cast<std::byte*>(data)};
 }
 
@@ -119,7 +125,7 @@ HostMemory Backend::allocate_host(Bytes size, HostKind kind) {
   const std::size_t bytes = std::max<std::size_t>(count(size), 1);
   if (kind == HostKind::pageable) {
     auto* const data = static_cast<std::byte*>(::operator new(bytes, host_alignment, std::nothrow));
-    if (data == nullptr) throw BackendError(refused, 0, "operator new" + of_bytes(size) + ": no memory");
+    if (data == nullptr) throw BackendError(refused, 0, "operator new" + of_bytes(size) + ": no memory", size);
     return {session_, data, kind};
   }
   const CurrentDevice current(session_->device);
@@ -127,7 +133,7 @@ HostMemory Backend::allocate_host(Bytes size, HostKind kind) {
   void* data = nullptr;
   const cudaError_t status = cudaHostAlloc(&data, bytes, cudaHostAllocPortable);
   if (status == cudaSuccess) return {session_, static_cast<std::byte*>(data), kind};
-  BackendError error = error_of(status, "cudaHostAlloc", of_bytes(size));
+  BackendError error = refusal_of(status, "cudaHostAlloc", size);
   // Systems refuse to lock memory in several ways; only a lost device is something else.
   if (error.kind != BackendError::Kind::device_lost) error.kind = refused;
   throw error;

@@ -87,7 +87,7 @@ Session::Session(int device_, const Settings& settings) : device(device_), nvtx(
   const CurrentDevice current(device);
   if (settings.stream && *settings.stream == cudaStreamPerThread) {
     throw UsageError(
-        "the per-thread default stream is another one in each thread: give the backend a stream of your own");
+        "the per-thread default stream is a different stream in each thread: give the backend a stream of your own");
   }
   for (const QueueKind queue : {QueueKind::compute, QueueKind::h2d, QueueKind::d2h}) {
     const std::size_t i = index(queue);
@@ -105,7 +105,7 @@ Session::Session(int device_, const Settings& settings) : device(device_), nvtx(
   const cudaError_t status = cudaEventRecord(joints[0].get(), *settings.stream);
   if (status == cudaErrorInvalidResourceHandle || status == cudaErrorInvalidValue) {
     forget(status);
-    throw UsageError("the CUDA stream given with device " + std::to_string(device) + " is not one of that device");
+    throw UsageError("the CUDA stream given with device " + std::to_string(device) + " belongs to another device");
   }
   check(status, "cudaEventRecord");
 }

@@ -45,6 +45,7 @@ void check_allocation(cl_int status, const char* call, Bytes size, BackendError:
   if (status == CL_SUCCESS) return;
   BackendError error = error_of(status, call, of_bytes(size));
   if (refuses_memory(status)) error.kind = refused;
+  error.need = size;
   throw error;
 }
 
@@ -124,7 +125,7 @@ DeviceMemory Backend::allocate(Bytes size) {
   require_own_process();
   constexpr auto refused = BackendError::Kind::out_of_device_memory;
   if (size > *capabilities().max_allocation) {  // not every driver keeps to what it says
-    throw error_of(CL_INVALID_BUFFER_SIZE, "clCreateBuffer", of_bytes(size));
+    check_allocation(CL_INVALID_BUFFER_SIZE, "clCreateBuffer", size, refused);
   }
   cl_int status = CL_SUCCESS;
   Handle<cl_mem> buffer(
@@ -150,7 +151,7 @@ HostMemory Backend::allocate_host(Bytes size, HostKind kind) {
   const auto bytes = static_cast<std::size_t>(std::max<std::uint64_t>(size.value, 1));
   if (kind == HostKind::pageable) {
     auto* const data = static_cast<std::byte*>(::operator new(bytes, host_alignment, std::nothrow));
-    if (data == nullptr) throw BackendError(refused, 0, "operator new" + of_bytes(size) + ": no memory");
+    if (data == nullptr) throw BackendError(refused, 0, "operator new" + of_bytes(size) + ": no memory", size);
     return {session_, {}, data};
   }
   cl_int status = CL_SUCCESS;

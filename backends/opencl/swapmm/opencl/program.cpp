@@ -59,7 +59,7 @@ void check_build(cl_int status, cl_program program, cl_device_id device) {
       },
       "clGetProgramBuildInfo");
   const BackendError error = error_of(status, "clBuildProgram");
-  throw BackendError(error.kind, error.code, std::string(error.what()) + (log.empty() ? "" : "\n" + log));
+  throw BackendError(error, std::string(error.what()) + (log.empty() ? "" : "\n" + log), {});
 }
 
 }  // namespace

@@ -50,20 +50,20 @@ void require_device_of(cl_context context, cl_device_id device) {
   std::vector<cl_device_id> devices(bytes / sizeof(cl_device_id));
   check(clGetContextInfo(context, CL_CONTEXT_DEVICES, bytes, devices.data(), nullptr), "clGetContextInfo");
   if (std::find(devices.begin(), devices.end(), device) == devices.end()) {
-    throw UsageError("the OpenCL context is not one of device " + device_text(device, CL_DEVICE_NAME));
+    throw UsageError("the OpenCL context does not contain the device " + device_text(device, CL_DEVICE_NAME));
   }
 }
 
 void require_queue_of(cl_command_queue queue, cl_context context, cl_device_id device) {
   if (queue_value<cl_context>(queue, CL_QUEUE_CONTEXT) != context) {
-    throw UsageError("the OpenCL queue is of another context than the one given with it");
+    throw UsageError("the OpenCL queue belongs to another context than the one given with it");
   }
   if (queue_value<cl_device_id>(queue, CL_QUEUE_DEVICE) != device) {
-    throw UsageError("the OpenCL queue is of another device than the one given with it");
+    throw UsageError("the OpenCL queue belongs to another device than the one given with it");
   }
   const auto properties = queue_value<cl_command_queue_properties>(queue, CL_QUEUE_PROPERTIES);
   if ((properties & CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE) != 0) {
-    throw UsageError("the OpenCL queue is out of order: operations need one in order");
+    throw UsageError("the OpenCL queue runs out of order: operations need an in-order queue");
   }
 }
 

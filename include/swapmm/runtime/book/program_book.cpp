@@ -8,6 +8,7 @@
 
 #include <swapmm/base/error.hpp>
 #include <swapmm/runtime/book/planning_task.hpp>
+#include <swapmm/runtime/values/messages.hpp>
 
 namespace swapmm::runtime {
 
@@ -335,6 +336,26 @@ void ProgramBook::keep_value(std::uint64_t serial) {
   }
 }
 
+void ProgramBook::give_up(const FollowablePtr& plan, const std::exception_ptr& error) noexcept {
+  for (Named& programs : names_) {
+    bool known = false;
+    for (PlanSet& set : programs.sets) {
+      for (PlanCase& each : set.cases) {
+        if (each.before == plan) each.before = nullptr;
+        if (each.plan != plan) continue;
+        known = true;
+        each.go_back();
+      }
+      // Its cycle stays in the set, so that nobody plans it again.
+      std::erase_if(set.cases, [&](const PlanCase& each) { return each.plan == plan; });
+    }
+    try {
+      if (known) note("iteration \"" + programs.name + "\": its plan is given up: " + what_of(error));
+    } catch (...) {  // NOLINT(bugprone-empty-catch): no memory for the note
+    }
+  }
+}
+
 void ProgramBook::load(std::string_view name, Plan plan) {
   if (planner_runs_) throw UsageError("a planner must not load plans: it returns the one to follow");
   Named& programs = named(name);
@@ -342,15 +363,15 @@ void ProgramBook::load(std::string_view name, Plan plan) {
   for (PlanCase& own : programs.now().cases) {
     if (own.plan->plan.trace_digest == plan.trace_digest) {
       Result<CompiledPlan> result = adopt_plan(own.plan->program, plan, own.plan->plan.machine);
-      if (!result.has_value()) throw PlanRefused("plan refused: " + result.problem().message);
+      if (!result.has_value()) throw PlanRefused(result.problem().message);
       own.try_out(std::make_shared<const CompiledPlan>(*std::move(result)), compares());
       return;
     }
     known = own.plan->plan.trace_digest;
   }
   if (!known.empty()) {
-    throw PlanRefused("plan refused: it is for the program " + plan.trace_digest + ", iteration \"" +
-                      std::string(name) + "\" of this one is " + known);
+    throw PlanRefused("it is for the program " + plan.trace_digest + ", iteration \"" + std::string(name) +
+                      "\" of this one is " + known);
   }
   programs.loaded.push_back(std::move(plan));
 }

@@ -5,6 +5,7 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <exception>
 #include <functional>
 #include <memory>
 #include <mutex>
@@ -65,6 +66,9 @@ class ProgramBook {
     const std::lock_guard lock(pending_mutex_);
     return pending_;
   }
+
+  /// The plan must never be followed again: following it led to `error`, of which a note tells. It is not made anew.
+  void give_up(const FollowablePtr& plan, const std::exception_ptr& error) noexcept;
 
   /// Throws PlanRefused where programs of that name are known and none is the plan's; keeps it for later where
   /// none is known yet. Throws UsageError while a planner runs here.

@@ -10,6 +10,7 @@
 #include <swapmm/runtime/book/program_book.hpp>
 #include <swapmm/runtime/core/plan_controller.hpp>
 #include <swapmm/runtime/core/session_state.hpp>
+#include <swapmm/runtime/values/messages.hpp>
 
 namespace swapmm::runtime {
 
@@ -87,7 +88,8 @@ class BudgetChange {
       } catch (const BackendError& error) {
         use(std::move(nothing));
         if (error.kind == BackendError::Kind::device_lost) throw;
-        throw OutOfMemory(std::string(error.what()) + ": nor the old ones again; the budget is 0 bytes now");
+        throw memory_refused(std::string(error.what()) + ". The old budget was refused, too: it is 0 bytes now", error,
+                             {});
       } catch (...) {
         use(std::move(nothing));
         throw;

@@ -46,6 +46,8 @@ class Core : public std::enable_shared_from_this<Core<B>> {
         : stay_(core.gate_.enter()), session_(core.open_session(report_failures)) {}
     [[nodiscard]] Session<B>* session() const { return &session_; }
     [[nodiscard]] Session<B>* operator->() const { return &session_; }
+    /// The caller runs this operation. The text must exist as long as this.
+    void runs(std::string_view operation) noexcept { stay_.runs(operation); }
 
    private:
     Gate::Stay stay_;
@@ -80,8 +82,8 @@ class Core : public std::enable_shared_from_this<Core<B>> {
   /// Waits for the value and copies it out.
   void download(const TensorKey<B>& tensor, Bytes offset, std::span<std::byte> data);
 
-  /// For errors of `what`. Throws UsageError if the tensor, or its manager, no longer exists.
-  [[nodiscard]] std::string name_of(const TensorKey<B>& tensor, std::string_view what);
+  /// The tensor for errors of `what`. Throws UsageError if the tensor, or its manager, no longer exists.
+  [[nodiscard]] TensorName tensor_name(const TensorKey<B>& tensor, std::string_view what);
 
   /// Promises the value that the tensor has now. What it returns stays the caller's until end_promise().
   [[nodiscard]] PendingRead& promise(const TensorKey<B>& tensor, Bytes offset, std::span<std::byte> data);
@@ -202,7 +204,7 @@ template <Backend B>
 void Core<B>::upload(const TensorKey<B>& tensor, Bytes offset, std::span<const std::byte> data) {
   const Entry entry(*this);
   Rec& record = registry_.existing(tensor, "upload");
-  const Who who{"upload to tensor ", record.name};
+  const Who who = about_tensor("upload to tensor ", record);
   entry->translate(who, [&] { entry->host.upload(record, offset, data, who); });
 }
 
@@ -210,21 +212,21 @@ template <Backend B>
 void Core<B>::download(const TensorKey<B>& tensor, Bytes offset, std::span<std::byte> data) {
   const Entry entry(*this);
   Rec& record = registry_.existing(tensor, "download");
-  const Who who{"download of tensor ", record.name};
+  const Who who = about_tensor("download of tensor ", record);
   entry->translate(who, [&] { entry->host.download(record, offset, data, who); });
 }
 
 template <Backend B>
-std::string Core<B>::name_of(const TensorKey<B>& tensor, std::string_view what) {
+TensorName Core<B>::tensor_name(const TensorKey<B>& tensor, std::string_view what) {
   const Entry entry(*this);
-  return registry_.existing(tensor, what).name;
+  return name_of(registry_.existing(tensor, what));
 }
 
 template <Backend B>
 PendingRead& Core<B>::promise(const TensorKey<B>& tensor, Bytes offset, std::span<std::byte> data) {
   const Entry entry(*this);
   Rec& record = registry_.existing(tensor, "download");
-  const Who who{"download of tensor ", record.name};
+  const Who who = about_tensor("download of tensor ", record);
   PendingRead& read = reads_.take();
   try {
     entry->translate(who, [&] { entry->host.promise(read, record, offset, data, who); });
@@ -252,8 +254,7 @@ void Core<B>::collect(PendingRead& read) {
   }
   if (read.state == PendingRead::State::abandoned) {
     if (!closed()) session_->state.failures.check_lost();
-    throw WorkFailed("asynchronous download: the value of tensor " + in_quotes(read.tensor) +
-                     " was lost before it reached the host");
+    throw lost_download(read.tensor);
   }
 }
 
@@ -316,7 +317,7 @@ void Core<B>::start_profile() {
   const Entry entry(*this);
   Store<B>& store = entry->state.store;
   if (store.profiler.active()) throw UsageError("a profile is being recorded already");
-  if (entry->state.in_capture) throw UsageError("a profile begins inside a captured iteration");
+  if (entry->state.in_capture) throw UsageError("start_profile() inside a captured iteration");
   entry->translate({"starting a profile", {}}, [&] {
     store.timeline.host_wait(store.timeline.everything());
     store.start_profile();
@@ -381,7 +382,8 @@ Session<B>& Core<B>::open_session(bool report_failures) {
   if (ends_late_.load(std::memory_order_acquire)) finish_iteration();
   if constexpr (CapturingBackend<B>) {
     if (session_->state.store.backend.capturing() && !session_->state.in_capture) {
-      throw UsageError("another manager of this backend captures an iteration: its graph would take this work in");
+      throw UsageError(
+          "another manager of this backend is capturing an iteration, and would record this work into its graph");
     }
   }
   if (report_failures) {

@@ -39,7 +39,7 @@ class Failures {
     std::rethrow_exception(oldest);
   }
   void check_lost() const {
-    if (lost_) throw DeviceLost(lost_text_);
+    if (lost_) throw loss_;
   }
   [[nodiscard]] bool lost() const { return lost_; }
   [[nodiscard]] static bool is_device_lost(const std::exception_ptr& error) noexcept {
@@ -55,17 +55,17 @@ class Failures {
   [[noreturn]] void backend_failed(const Who& who, const BackendError& error) {
     const std::string text = who.text() + ": " + error.what();
     switch (error.kind) {
-      case BackendError::Kind::device_lost: device_lost(text);
+      case BackendError::Kind::device_lost: device_is_lost(text, error.code, who.details());
       case BackendError::Kind::out_of_device_memory:
-      case BackendError::Kind::out_of_host_memory: throw OutOfMemory(text);
+      case BackendError::Kind::out_of_host_memory: throw memory_refused(text, error, who.details());
       case BackendError::Kind::failed: break;
     }
-    throw BackendError(error.kind, error.code, text);
+    throw BackendError(error, text, who.details());
   }
 
-  [[noreturn]] void device_lost(const std::string& text) {
-    note_loss(text);
-    throw DeviceLost(lost_text_);
+  [[noreturn]] void device_is_lost(const std::string& text, long code, ErrorDetails details = {}) {
+    note_loss(text, code, std::move(details));
+    throw loss_;
   }
 
   /// Something that was queued failed. Waits for the rest; then values that were given since by any command may have
@@ -75,7 +75,7 @@ class Failures {
     try {
       first = std::min(first, store_.timeline.abandon());
     } catch (const BackendError& error) {
-      device_lost("waiting after a failure: " + std::string(error.what()));
+      device_is_lost("waiting after a failure: " + std::string(error.what()), error.code);
     }
     promises.abandon_since(first);
     // Where there is no memory for the text, the next call tells.
@@ -101,10 +101,12 @@ class Failures {
   void drain_quietly() noexcept {
     try {
       store_.drain();
+    } catch (const BackendError& error) {
+      note_loss(error.what(), error.code);
     } catch (const std::exception& error) {
-      note_loss(error.what());
+      note_loss(error.what(), 0);
     } catch (...) {
-      note_loss("the device does not answer");
+      note_loss(no_answer, 0);
     }
   }
 
@@ -128,14 +130,11 @@ class Failures {
     const auto goes = [&](const Rec& record) {
       return record.has_value() && !stays(record.device) && !stays(record.host);
     };
-    std::vector<std::string> names;
+    ErrorDetails details = details_of(unreported_->label);
     for (const Rec& record : store_.records) {
-      if (record.tensor.alive && goes(record)) names.push_back(record.name);
+      if (record.tensor.alive && goes(record)) details.lost.push_back(name_of(record));
     }
-    WorkFailed error(
-        describe(unreported_->label) +
-        (unreported_->reason ? " may have failed: " + what_of(unreported_->reason) : " failed after it was queued") +
-        (names.empty() ? "; no value is lost" : "; undefined from now on: " + name_list(names)));
+    WorkFailed error = runtime::work_failed(work_of(unreported_->label), std::move(details), unreported_->reason);
     for (Rec& record : store_.records) {
       if (goes(record)) record.value.missing_reason = MissingReason::lost;
       record.device.valid = stays(record.device);
@@ -146,48 +145,41 @@ class Failures {
   }
 
   // The first text stays: every later call throws that one.
-  void note_loss(std::string_view text) noexcept {
+  void note_loss(std::string_view text, long code, ErrorDetails details = {}) noexcept {
     if (std::exchange(lost_, true)) return;
     try {
-      std::vector<std::string> names;
-      for (Rec& record : store_.records) {
-        if (record.tensor.alive && record.device.valid && !record.host.valid) names.push_back(record.name);
+      for (const Rec& record : store_.records) {
+        if (record.tensor.alive && record.device.valid && !record.host.valid) details.lost.push_back(name_of(record));
       }
-      lost_text_ = std::string(text) +
-                   (names.empty() ? "; no value is lost" : "; values lost with the device: " + name_list(names));
+      loss_ = runtime::device_lost(text, std::move(details), code);
     } catch (...) {  // no memory for the text
+      loss_.code = code;
     }
   }
 
-  static std::string what_of(const std::exception_ptr& error) {
-    try {
-      std::rethrow_exception(error);
-    } catch (const std::exception& known) {
-      return known.what();
-    } catch (...) {
-      return "an error that says nothing";
-    }
-  }
-
-  std::string describe(const CommandLabel& label) {
-    const auto tensor = [&] {
-      const Rec& record = store_.records[label.tensor];
-      return "tensor " + in_quotes(record.name) + " (" + std::to_string(record.bytes.value) + " bytes)";
-    };
+  static WorkFailed::Work work_of(const CommandLabel& label) {
     switch (label.what) {
-      case CommandLabel::What::operation: return "operation " + in_quotes(label.name.data());
-      case CommandLabel::What::swap_in: return "swap-in of " + tensor();
-      case CommandLabel::What::swap_out: return "swap-out of " + tensor();
+      case CommandLabel::What::operation: return WorkFailed::Work::operation;
+      case CommandLabel::What::swap_in: return WorkFailed::Work::swap_in;
+      case CommandLabel::What::swap_out: return WorkFailed::Work::swap_out;
       case CommandLabel::What::mark: break;
     }
-    return "an event behind an operation";
+    return WorkFailed::Work::unknown;
+  }
+
+  ErrorDetails details_of(const CommandLabel& label) {
+    ErrorDetails details;
+    if (label.what == CommandLabel::What::operation) details.operation = label.name.data();
+    if (label.tensor != CommandLabel::no_tensor) details.tensors.push_back(name_of(store_.records[label.tensor]));
+    return details;
   }
 
   Store<B>& store_;
   std::vector<Postponed> postponed_;
   std::optional<Unreported> unreported_;
   bool lost_ = false;
-  std::string lost_text_ = "the device does not answer";
+  static constexpr const char* no_answer = "the device does not answer";
+  DeviceLost loss_{no_answer};  // thrown from then on; made before memory can be short
 };
 
 }  // namespace swapmm::runtime

@@ -3,7 +3,10 @@
 
 #include <atomic>
 #include <cstdint>
+#include <string>
+#include <string_view>
 #include <thread>
+#include <utility>
 
 #include <swapmm/base/error.hpp>
 #include <swapmm/base/export.hpp>
@@ -27,10 +30,14 @@ class Gate {
     Stay(const Stay&) = delete;
     Stay& operator=(const Stay&) = delete;
     ~Stay() {
-      if (gate_ != nullptr) gate_->inside_.store(nullptr, std::memory_order_release);
+      if (gate_ == nullptr) return;
+      gate_->operation_ = {};
+      gate_->inside_.store(nullptr, std::memory_order_release);
     }
     /// The caller is inside.
     explicit operator bool() const { return gate_ != nullptr; }
+    /// For errors: the caller, who is inside, runs this operation. The text must exist as long as the stay.
+    void runs(std::string_view operation) noexcept { gate_->operation_ = operation; }
 
    private:
     friend class Gate;
@@ -43,9 +50,12 @@ class Gate {
     const void* inside = nullptr;
     if (inside_.compare_exchange_strong(inside, this_thread(), std::memory_order_acquire)) return Stay(this);
     if (inside == this_thread()) {
-      throw NestedOperation("an operation's callable calls the manager: operations, uploads and downloads cannot nest");
+      std::string operation(operation_);
+      throw NestedOperation("the callable of operation \"" + operation +
+                                "\" calls the manager: operations, uploads and downloads cannot nest",
+                            {.operation = std::move(operation)});
     }
-    throw ConcurrentUse("two threads use one manager at the same time: order them, or give each its own");
+    throw ConcurrentUse("two threads use one manager at the same time: order them, or give each its own manager");
   }
   /// None if somebody is inside.
   [[nodiscard]] Stay try_enter() noexcept {
@@ -65,6 +75,7 @@ class Gate {
 
  private:
   std::atomic<const void*> inside_{nullptr};  // the thread
+  std::string_view operation_;                // that the thread runs
 };
 
 }  // namespace swapmm::runtime

@@ -66,7 +66,8 @@ class HostAccess {
  private:
   void require_not_capturing(const Who& who) const {
     if (!state_.in_capture) return;
-    throw UsageError(who.text() + ": not inside a captured iteration, whose runs would all see, or give, these bytes");
+    throw UsageError(who.text() + " inside a captured iteration: a graph cannot take part in uploads and downloads",
+                     who.details());
   }
 
   // The value is, or will be, in the tensor's host block.

@@ -101,11 +101,11 @@ class IterationCapture<B> {
   void replay(CapturedRound<B>& round) {
     PlanExecutor<B>& executor = state_.executor;
     if (!executor.active() || executor.times_started() != round.start) {
-      throw UsageError("a captured iteration is launched after its plan was left: capture it again");
+      throw UsageError("the plan of a captured iteration was left before launch(): capture the iteration again");
     }
     require_round(controller_.name());
     if (const std::string obstacle = executor.obstacle(executor.plan()->program); !obstacle.empty()) {
-      throw UsageError("a captured iteration is launched, but " + obstacle);
+      throw UsageError("a captured iteration cannot be launched: " + obstacle);
     }
     Store<B>& store = state_.store;
     executor.for_each_bound([&](const Role&, Record<B>& record) { settle(record); });
@@ -141,11 +141,10 @@ class IterationCapture<B> {
     }
     if (controller_.uploads_wait()) {
       throw UsageError("a tensor was uploaded since iteration " + in_quotes(name) +
-                       " ended last: the host's bytes are no part of a graph. Run an iteration with them first");
+                       " last ended, and a graph contains no uploads: run an iteration with the new value first");
     }
     if (state_.executor.plan()->program.has_uploads()) {
-      throw UsageError("iteration " + in_quotes(name) +
-                       " uploads a tensor: every run of the graph would see the bytes of the first one");
+      throw UsageError("iteration " + in_quotes(name) + " uploads a tensor, and a graph contains no uploads");
     }
   }
 
@@ -154,14 +153,16 @@ class IterationCapture<B> {
     const CompiledPlan& plan = *state_.executor.plan();
     for (std::size_t role = 0; role < plan.program.roles.size(); ++role) {
       if (plan.program.roles[role].kind == Role::Kind::handle || !plan.swapped_out[role]) continue;
-      throw UsageError("iteration " + in_quotes(name) + " swaps out tensor " +
-                       in_quotes(plan.program.trace.tensors[role].name) +
-                       ", which it makes itself, and which has no lasting place on the host: make it before");
+      TensorName tensor{.name = plan.program.trace.tensors[role].name, .bytes = plan.program.roles[role].bytes};
+      throw UsageError("iteration " + in_quotes(name) + " makes and swaps out tensor " + in_quotes(tensor.name) +
+                           ", whose host memory does not stay the same: make the tensor before the iteration",
+                       {.tensors = {std::move(tensor)}});
     }
     state_.executor.for_each_bound([&](const Role&, Record<B>& record) {
       if (record.host.block == nullptr || record.host.block->kind == HostKind::pinned) return;
       throw UsageError("iteration " + in_quotes(name) + ": tensor " + in_quotes(record.name) +
-                       " lies in pageable host memory, whose copies cannot be captured: raise Options::pinned_budget");
+                           " is in pageable host memory, whose copies cannot be captured: raise Options::pinned_budget",
+                       {.tensors = {name_of(record)}});
     });
   }
 

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <exception>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -226,11 +227,13 @@ class PlanController {
       leave_iterations();
     }
     if (state_.in_capture && !executor.active()) {
-      throw UsageError("operation " + in_quotes(request.name) +
-                       " comes behind an error in a captured iteration: end it");
+      throw operation_misused(request.name, " comes after an error in a captured iteration: end the iteration");
     }
     if (executor.active() && !expected) {
-      if (state_.in_capture) throw UsageError(unexpected(request) + ": a captured iteration does what its plan says");
+      if (state_.in_capture) {
+        throw UsageError(unexpected(request) + ": a captured iteration must do what its plan expects",
+                         {.operation = std::string(request.name)});
+      }
       leave_plan(unexpected(request), true);
     }
     return executor.active() || (in_iteration_ && try_start(request));
@@ -283,7 +286,12 @@ class PlanController {
       if (!state_.executor.obstacle(plan->program).empty()) continue;
       const Bytes in = store.traffic.h2d;
       const Bytes out = store.traffic.d2h;
-      state_.executor.start(plan);
+      try {
+        state_.executor.start(plan);
+      } catch (const InternalError&) {
+        book_.give_up(plan, std::current_exception());
+        throw;
+      }
       start_h2d_ += store.traffic.h2d - in;
       start_d2h_ += store.traffic.d2h - out;
       ++plan_starts_;
@@ -322,9 +330,18 @@ class PlanController {
     stop_following();
   }
 
-  void stop_following() {
+  // A plan that was wrong is given up for good.
+  void stop_following() noexcept {
     measurement_.plan_left();
-    state_.executor.stop([&](Rec& record) { state_.free_storage(record); });
+    PlanExecutor<B>& executor = state_.executor;
+    const FollowablePtr plan = executor.plan();
+    const std::exception_ptr disorder = executor.stop([&](Rec& record) { state_.free_storage(record); });
+    if (disorder != nullptr) {
+      book_.give_up(plan, disorder);
+      state_.failures.postpone(disorder, true);
+    } else if (executor.fault()) {
+      book_.give_up(plan, std::make_exception_ptr(*executor.fault()));
+    }
   }
 
   // An operation outside any iteration: nothing that was observed or planned goes on across it.

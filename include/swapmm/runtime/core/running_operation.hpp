@@ -173,6 +173,7 @@ RunningOperation<B>::RunningOperation(Core<B>& core, const Request<B>& request, 
     : core_(core), entry_(core), session_(*entry_.session()), store_(session_.state.store), request_(request) {
   try {
     start(as_list);
+    entry_.runs(request_.name);
   } catch (...) {
     session_.rethrow(who());
   }
@@ -192,7 +193,9 @@ template <Backend B>
 const typename B::Address& RunningOperation<B>::address(const Record<B>& record, Bytes offset, Bytes size) {
   if (offset.value == 0 && size == record.bytes) return *record.device.address;
   const Bytes alignment = store_.backend.capabilities().view_alignment;
-  if (offset.value % alignment.value != 0) throw UsageError(misaligned_view(record.name, offset, alignment));
+  if (offset.value % alignment.value != 0) {
+    throw misaligned_view(request_.name, name_of(record), offset, alignment);
+  }
   return session_.translate({"a part of tensor ", record.name}, [&]() -> const typename B::Address& {
     return *store_.addresses.at(record.device.offset + offset, size);
   });
@@ -260,12 +263,9 @@ void RunningOperation<B>::stamp_bundle() {
     const TensorKey<B> tensor{item.record, item.serial};
     if (!tensor.exists()) {
       const auto position = static_cast<std::size_t>(&item - request_.items.data());
-      throw UsageError(no_tensor_in_bundle(request_.name, position, tensor.name()));
+      throw no_tensor_in_bundle(request_.name, position, name_of(tensor));
     }
-    if (item.record->use.stamp == stamp_) {
-      throw UsageError("operation " + in_quotes(request_.name) + " has tensor " + in_quotes(item.record->name) +
-                       " twice in its bundle: declare it once, with updates() if it is read and written");
-    }
+    if (item.record->use.stamp == stamp_) throw twice_in_bundle(request_.name, name_of(*item.record));
     item.record->use.stamp = stamp_;
   }
 }

@@ -68,7 +68,9 @@ class Session {
     } catch (const BackendError& error) {
       state.failures.backend_failed(who, error);
     } catch (const OutOfMemory& error) {
-      throw OutOfMemory(who.text() + ": " + error.what());
+      throw out_of_memory(who, error);
+    } catch (const InternalError& error) {
+      throw internal_error(who, error);
     }
   }
 

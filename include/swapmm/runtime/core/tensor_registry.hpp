@@ -28,7 +28,7 @@ class TensorRegistry {
 
   /// The record of a tensor that exists. Throws UsageError for one that does not; `what`: who needs it.
   static Rec& existing(const TensorKey<B>& tensor, std::string_view what) {
-    if (!tensor.exists()) throw UsageError(view_of_no_tensor(what, tensor.name()));
+    if (!tensor.exists()) throw view_of_no_tensor({what, {}}, name_of(tensor));
     return *tensor.record;
   }
 

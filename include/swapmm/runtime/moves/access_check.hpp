@@ -53,17 +53,19 @@ class AccessCheck {
       if (hash(fetch(*seen.record), seen.record->bytes) == seen.hash) continue;
       throw AccessViolation(
           "operation " + in_quotes(request.name) + " changes tensor " + in_quotes(seen.record->name) +
-          (seen.declared ? ", which it declares to read: declare updates()" : ", which is not in its bundle"));
+              (seen.declared ? ", which it declares to read: declare updates()" : ", which is not in its bundle"),
+          details(request, *seen.record),
+          seen.declared ? AccessViolation::Kind::changed_read : AccessViolation::Kind::changed_undeclared);
     }
     for (const auto& item : request.items) {
       if (item.access != Access::write) continue;
       const std::uint64_t left = poisoned_bytes(fetch(*item.record), item.record->bytes);
       if (left == 0) continue;
-      throw AccessViolation("operation " + in_quotes(request.name) + " leaves " + std::to_string(left) + " of " +
-                            std::to_string(item.record->bytes.value) + " bytes of tensor " +
-                            in_quotes(item.record->name) +
-                            " unwritten, or writes what it read there, though it declares a whole write: declare "
-                            "updates()");
+      throw AccessViolation("operation " + in_quotes(request.name) + " declares to write all of tensor " +
+                                in_quotes(item.record->name) + ", and leaves " + std::to_string(left) + " of its " +
+                                std::to_string(item.record->bytes.value) +
+                                " bytes as they were before: declare updates()",
+                            details(request, *item.record), AccessViolation::Kind::left_unwritten, Bytes{left});
     }
   }
 
@@ -74,6 +76,10 @@ class AccessCheck {
     bool declared;
     std::uint64_t hash;
   };
+
+  static ErrorDetails details(const Request<B>& request, const Record<B>& record) {
+    return {.operation = std::string(request.name), .tensors = {name_of(record)}};
+  }
 
   static const Access* access_of(const Request<B>& request, const Record<B>& record) {
     for (const auto& item : request.items) {

@@ -3,12 +3,14 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <exception>
 #include <optional>
-#include <stdexcept>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <swapmm/base/error.hpp>
+#include <swapmm/runtime/moves/faults.hpp>
 #include <swapmm/runtime/values/bundle.hpp>
 #include <swapmm/runtime/values/messages.hpp>
 #include <swapmm/runtime/values/store.hpp>
@@ -30,9 +32,9 @@ class Demand {
   static void require_value(const Rec& record, const Who& who) {
     if (record.has_value()) return;
     switch (record.value.missing_reason) {
-      case MissingReason::never_written: throw UndefinedValue(undefined_value(who, record.name));
-      case MissingReason::dropped: throw DroppedValue(dropped_value(who, record.name));
-      case MissingReason::lost: throw WorkFailed(lost_value(who, record.name));
+      case MissingReason::never_written: throw undefined_value(who, name_of(record));
+      case MissingReason::dropped: throw dropped_value(who, name_of(record));
+      case MissingReason::lost: throw lost_value(who, name_of(record));
     }
   }
 
@@ -43,16 +45,14 @@ class Demand {
       if (need) need = checked_add(*need, store_.padded(item.record->bytes));
     }
     if (!need || *need > store_.budget()) {
-      throw BundleTooLarge(
-          bundle_too_large(request.name, need.value_or(Bytes{~std::uint64_t{0}}), store_.budget(), sizes_of(request)));
+      throw bundle_too_large(request.name, sizes_of(request, need), tensors_of(request));
     }
     if (store_.places.arena() == store_.budget()) return;
     std::vector<Bytes> sizes;
     for (const auto& item : request.items) sizes.push_back(item.record->bytes);
     if (request.scratch.value != 0) sizes.push_back(request.scratch);
     if (!store_.places.would_pack(sizes)) {
-      throw BundleTooLarge(
-          bundle_does_not_pack(request.name, *need, store_.budget(), store_.places.arena(), sizes_of(request)));
+      throw bundle_does_not_pack(request.name, sizes_of(request, need), tensors_of(request));
     }
   }
 
@@ -64,7 +64,10 @@ class Demand {
     try {
       if (!place_bundle(request, stamp, grant)) {
         clear_device();
-        if (!place_bundle(request, stamp, grant)) throw std::logic_error("swapmm: a bundle that packs was not placed");
+        if (!place_bundle(request, stamp, grant)) {
+          throw internal_error("a bundle that packs was not placed",
+                               {.operation = std::string(request.name), .tensors = tensors_of(request)});
+        }
       }
       for (const auto& item : request.items) {
         if (item.access == Access::write || item.record->device.valid) continue;
@@ -115,8 +118,7 @@ class Demand {
     const typename B::Address* const address = store_.addresses.at(offset, record.bytes);
     const auto place = store_.places.take_at(offset, record.bytes);
     if (!place) return false;
-    store_.assign_place(record, offset, address, place->after);
-    link(record);
+    place_at(record, *place, address, When::after_clock);
     if (!with_value) return true;
     Clock needs = record.device.busy;
     needs[QueueKind::d2h] = std::max(needs[QueueKind::d2h], record.host.block->written);
@@ -136,7 +138,8 @@ class Demand {
   }
 
   /// Books the residents anew after a plan was followed: free bytes may be used once everything queued has ended.
-  void rebuild_residents() {
+  /// Returns the InternalError of tensors that hold bytes of others, or null. Their device copies are given up.
+  [[nodiscard]] std::exception_ptr rebuild_residents() noexcept {
     order_.clear();
     for (Rec& record : store_.records) {
       if (record.device.resident) order_.push_back(&record);
@@ -144,12 +147,19 @@ class Demand {
     std::sort(order_.begin(), order_.end(), [](const Rec* a, const Rec* b) { return a->use.stamp < b->use.stamp; });
     store_.places.reset(store_.timeline.everything());
     oldest_ = newest_ = none;
+    std::exception_ptr disorder;
     for (Rec* const record : order_) {
-      if (!store_.places.take_at(record->device.offset, record->bytes)) {
-        throw std::logic_error("swapmm: two tensors hold the same device bytes");
+      if (store_.places.take_at(record->device.offset, record->bytes)) {
+        link(*record);
+        continue;
       }
-      link(*record);
+      for (Rec* const other : order_) {
+        if (other == record || !share_bytes(*other, *record)) continue;
+        disorder = give_up_shared_bytes(*other, *record, disorder);
+      }
+      store_.clear_place(*record);
     }
+    return disorder;
   }
 
   template <class Visit>
@@ -164,11 +174,21 @@ class Demand {
  private:
   using When = typename Store<B>::When;
 
-  static std::vector<NamedSize> sizes_of(const Request<B>& request) {
-    std::vector<NamedSize> sizes;
-    for (const auto& item : request.items) sizes.push_back({item.record->name, item.record->bytes});
-    if (request.scratch.value != 0) sizes.push_back({"scratch", request.scratch});
-    return sizes;
+  [[nodiscard]] bool share_bytes(const Rec& a, const Rec& b) const {
+    return a.device.resident && b.device.resident && a.device.offset < b.device.offset + store_.padded(b.bytes) &&
+           b.device.offset < a.device.offset + store_.padded(a.bytes);
+  }
+
+  static std::vector<TensorName> tensors_of(const Request<B>& request) {
+    std::vector<TensorName> tensors;
+    for (const auto& item : request.items) tensors.push_back(name_of(*item.record));
+    return tensors;
+  }
+  [[nodiscard]] BundleTooLarge::Sizes sizes_of(const Request<B>& request, std::optional<Bytes> need) const {
+    return {.need = need.value_or(Bytes{~std::uint64_t{0}}),
+            .budget = store_.budget(),
+            .largest_allocation = store_.places.arena(),
+            .scratch = request.scratch};
   }
 
   // False where the free bytes are in pieces that are too small; then nothing but evictions has happened, and the
@@ -183,7 +203,12 @@ class Demand {
     const auto place_scratch = [&] {
       const auto place = make_room(request.scratch, stamp);
       if (!place) return false;
-      store_.book(request.scratch, place->after, When::with_next_operation);
+      try {
+        store_.book(request.scratch, place->after, When::with_next_operation);
+      } catch (...) {
+        store_.places.give_back(place->offset, request.scratch, place->after);
+        throw;
+      }
       scratch_ = place;
       grant.scratch = store_.addresses.at(place->offset, request.scratch);
       grant.needs.join(place->after);
@@ -214,9 +239,19 @@ class Demand {
       store_.places.give_back(place->offset, record.bytes, place->after);
       throw;
     }
-    store_.assign_place(record, place->offset, address, place->after, When::with_next_operation);
-    link(record);
+    place_at(record, *place, address, When::with_next_operation);
     return true;
+  }
+
+  // The tensor gets a place that was taken for it.
+  void place_at(Rec& record, const FreePlace& place, const typename B::Address* address, When when) {
+    try {
+      store_.assign_place(record, place.offset, address, place.after, when);
+    } catch (...) {
+      store_.places.give_back(place.offset, record.bytes, place.after);
+      throw;
+    }
+    link(record);
   }
 
   std::optional<FreePlace> make_room(Bytes size, std::uint64_t stamp) {

@@ -4,19 +4,24 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <stdexcept>
+#include <exception>
+#include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
+#include <swapmm/base/error.hpp>
 #include <swapmm/runtime/book/compiled_plan.hpp>
 #include <swapmm/runtime/moves/demand.hpp>
+#include <swapmm/runtime/moves/faults.hpp>
 #include <swapmm/runtime/moves/followed_log.hpp>
 #include <swapmm/runtime/moves/plan_start.hpp>
 #include <swapmm/runtime/moves/role_binding.hpp>
 #include <swapmm/runtime/moves/round_clock.hpp>
 #include <swapmm/runtime/observe/plan_match.hpp>
 #include <swapmm/runtime/values/bundle.hpp>
+#include <swapmm/runtime/values/messages.hpp>
 #include <swapmm/runtime/values/store.hpp>
 
 namespace swapmm::runtime {
@@ -61,6 +66,7 @@ class PlanExecutor {
   /// Makes the residency what the plan starts from, by the moves that differ, and follows it from its first
   /// operation on. obstacle() must be empty. Slow: makes addresses and events, may queue copies, may wait.
   void start(FollowablePtr plan) {
+    fault_.reset();
     auto start = PlanStart<B>(store_, demand_, *plan).run(rounds_.run_ahead());
     // Nothing below throws.
     plan_ = std::move(plan);
@@ -72,14 +78,21 @@ class PlanExecutor {
   }
 
   /// Stops following, wherever it is: what was queued stays queued. Bound tensors without a handle are handed to
-  /// `reclaim`.
+  /// `reclaim`. Returns the InternalError of a plan that had left the device in disorder, or null; it is on demand
+  /// either way.
   template <class Reclaim>
-  void stop(Reclaim&& reclaim) {
+  [[nodiscard]] std::exception_ptr stop(Reclaim&& reclaim) {
     const FollowablePtr left = std::exchange(plan_, nullptr);
-    if (left == nullptr) return;
-    roles_.stop([&] { demand_.rebuild_residents(); }, std::forward<Reclaim>(reclaim));
+    if (left == nullptr) return nullptr;
+    std::exception_ptr disorder;
+    roles_.stop([&] { disorder = demand_.rebuild_residents(); }, std::forward<Reclaim>(reclaim));
     cursor_ = 0;
+    return disorder;
   }
+
+  /// An InternalError came while the commands of the plan that was begun last were queued: the plan is wrong, or the
+  /// executor is.
+  [[nodiscard]] const std::optional<InternalError>& fault() const { return fault_; }
 
   // ---- events of the program
 
@@ -112,9 +125,7 @@ class PlanExecutor {
     grant.needs = rounds_.resolve(plan_->operations[operation].needs);
     for (const auto& item : request.items) {
       const Rec& record = *item.record;
-      if (!record.device.resident || (item.access != Access::write && !record.device.valid)) {
-        throw std::logic_error("swapmm: the plan did not bring tensor \"" + record.name + "\"");
-      }
+      if (!is_brought(item)) throw fault_.emplace(not_brought(request));
       // A valid plan has seen to this; copies that the program asked for on the side are not in the plan.
       grant.needs.join(item.access == Access::read ? record.device.ready : record.device.busy);
     }
@@ -199,7 +210,18 @@ class PlanExecutor {
   // ---- steps
 
   void run_steps(std::uint32_t end) {
-    for (; step_ < end; ++step_) run(plan_->steps[step_], addresses_[step_]);
+    try {
+      for (; step_ < end; ++step_) run(plan_->steps[step_], addresses_[step_]);
+    } catch (const InternalError& error) {
+      fault_ = error;
+      throw;
+    }
+  }
+
+  [[nodiscard]] InternalError wrong(std::string_view what, const Step& step) const {
+    Rec* const record = roles_.record(step.role);
+    const std::string& name = plan_->program.trace.tensors[step.role].name;
+    return wrong_step(what, record, record != nullptr ? name_of(*record) : TensorName{.name = name});
   }
 
   void run(const Step& step, const typename B::Address* address) {
@@ -217,6 +239,7 @@ class PlanExecutor {
     if (record != nullptr && !record->device.resident && roles_.bound_in(step.role, rounds_.round())) {
       store_.assign_place(*record, step.offset, address, needs);
     } else {
+      if (roles_.place(step.role).resident) throw wrong("allocates twice", step);
       store_.book(plan_->program.roles[step.role].bytes, needs);
       roles_.place(step.role) = {true, step.offset, address, needs};
     }
@@ -224,8 +247,9 @@ class PlanExecutor {
 
   void swap_in(const Step& step, Rec* record, const typename B::Address* address, Clock needs) {
     if (record == nullptr || !record->host.valid) {
-      throw std::logic_error("swapmm: the plan brings in a value that is not on the host");
+      throw wrong("swaps in a value that is not on the host", step);
     }
+    if (record->device.resident) throw wrong("swaps in what is on the device already", step);
     needs[QueueKind::d2h] = std::max(needs[QueueKind::d2h], record->host.block->written);
     store_.assign_place(*record, step.offset, address, needs);
     try {
@@ -265,6 +289,7 @@ class PlanExecutor {
   RoleBinding<B> roles_;
 
   FollowablePtr plan_;
+  std::optional<InternalError> fault_;  // of the plan that was begun last
   std::uint64_t times_started_ = 0;
   std::vector<const typename B::Address*> addresses_;  // per step
 

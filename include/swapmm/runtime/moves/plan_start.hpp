@@ -3,7 +3,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <stdexcept>
 #include <string>
 #include <vector>
 
@@ -11,7 +10,9 @@
 #include <swapmm/base/bytes.hpp>
 #include <swapmm/runtime/book/compiled_plan.hpp>
 #include <swapmm/runtime/moves/demand.hpp>
+#include <swapmm/runtime/moves/faults.hpp>
 #include <swapmm/runtime/moves/role_binding.hpp>
+#include <swapmm/runtime/values/messages.hpp>
 #include <swapmm/runtime/values/store.hpp>
 
 namespace swapmm::runtime {
@@ -126,14 +127,14 @@ class PlanStart {
     const Bytes size = plan_.program.roles[role].bytes;
     const typename B::Address* const address = store_.addresses.at(offset, size);
     const auto place = store_.places.take_at(offset, size);
-    if (!place) throw std::logic_error("swapmm: a place of the plan is not free");
+    if (!place) throw place_not_free({{}, plan_.program.trace.tensors[role].name, size});
     store_.places.give_back(offset, size, place->after);  // booked at the end, once nothing can fail
     roles_.places[role] = {true, offset, address, place->after};
   }
 
   void bring(Rec& record, const Resident& resident) {
     if (!record.device.resident && !demand_.bring_to(record, resident.offset, record.has_value())) {
-      throw std::logic_error("swapmm: a place of the plan is not free");
+      throw place_not_free(name_of(record));
     }
     if (resident.host_valid && !record.host.valid && record.device.valid) {
       store_.ensure_block_for_swap_out(record);

@@ -14,6 +14,7 @@
 #include <swapmm/base/error.hpp>
 #include <swapmm/runtime/values/host_block.hpp>
 #include <swapmm/runtime/values/host_slabs.hpp>
+#include <swapmm/runtime/values/messages.hpp>
 #include <swapmm/runtime/values/scrubber.hpp>
 
 namespace swapmm::runtime {
@@ -192,13 +193,10 @@ class HostPool {
   }
 
   [[noreturn]] void throw_out_of_memory(Bytes size) const {
-    const std::string needed = std::to_string(size.value);
-    const std::string in_use = std::to_string(budget_.in_use().value);
-    if (size > budget_.room(HostKind::pageable)) {
-      throw OutOfMemory("host budget exceeded: " + needed + " bytes needed, " + in_use + " of " +
-                        std::to_string(budget_.limit().value) + " in use; raise Options::host_budget");
-    }
-    throw OutOfMemory("the host has no " + needed + " bytes for a swapped tensor; " + in_use + " are in use");
+    OutOfMemory::Sizes sizes{.need = size, .in_use = budget_.in_use()};
+    if (size <= budget_.room(HostKind::pageable)) throw host_refused(sizes);
+    sizes.budget = budget_.limit();
+    throw host_budget_exceeded(sizes);
   }
 
   B& backend_;

@@ -12,9 +12,11 @@
 
 #include <swapmm/backend/backend.hpp>
 #include <swapmm/base/bytes.hpp>
+#include <swapmm/base/error.hpp>
 #include <swapmm/interface/options.hpp>
 #include <swapmm/runtime/order/clock.hpp>
 #include <swapmm/runtime/values/host_pool.hpp>
+#include <swapmm/runtime/values/messages.hpp>
 #include <swapmm/runtime/values/none.hpp>
 
 namespace swapmm::runtime {
@@ -109,9 +111,14 @@ struct TensorKey {
 
   /// The tensor still exists.
   [[nodiscard]] bool exists() const { return record->tensor.serial == serial && record->tensor.alive; }
-  /// What it is or was called; null if that is no longer known.
-  [[nodiscard]] const std::string* name() const { return record->tensor.serial == serial ? &record->name : nullptr; }
 };
+
+/// The tensor, as exceptions name it. If its record is another tensor's by now, only its id is known.
+template <Backend B>
+[[nodiscard]] TensorName name_of(const TensorKey<B>& tensor) {
+  if (tensor.record->tensor.serial != tensor.serial) return {.id = tensor.serial};
+  return name_of(*tensor.record);
+}
 
 /// All storages of a manager.
 template <Backend B>

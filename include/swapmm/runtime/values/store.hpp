@@ -7,7 +7,7 @@
 #include <memory>
 #include <optional>
 #include <span>
-#include <stdexcept>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -23,6 +23,7 @@
 #include <swapmm/runtime/timing/sampler.hpp>
 #include <swapmm/runtime/values/address_book.hpp>
 #include <swapmm/runtime/values/host_pool.hpp>
+#include <swapmm/runtime/values/messages.hpp>
 #include <swapmm/runtime/values/place_map.hpp>
 #include <swapmm/runtime/values/record.hpp>
 #include <swapmm/runtime/values/scrubber.hpp>
@@ -95,7 +96,7 @@ class Store {
   /// every path.
   void book(Bytes size, const Clock& after, When when = When::after_clock, std::uint32_t tensor = none) {
     const Bytes rounded = padded(size);
-    if (rounded > budget() || used_ > budget() - rounded) throw std::logic_error("swapmm: device budget exceeded");
+    if (rounded > budget() || used_ > budget() - rounded) throw over_budget(size, tensor);
     used_ += rounded;
     traffic.device_peak = std::max(traffic.device_peak, used_);
     profiler.taken(rounded, after, when, tensor);
@@ -376,6 +377,15 @@ class Store {
   }
 
  private:
+  InternalError over_budget(Bytes size, std::uint32_t tensor) {
+    ErrorDetails details;
+    if (tensor != none) details.tensors.push_back(name_of(records[tensor]));
+    return internal_error(std::to_string(size.value) + " bytes of the device are taken, and " +
+                              std::to_string(used_.value) + " of a budget of " + std::to_string(budget().value) +
+                              " are in use",
+                          std::move(details));
+  }
+
   CommandLabel copy_label(CommandLabel::What what, const Rec& record) {
     CommandLabel label;
     label.what = what;

@@ -58,7 +58,12 @@ TEST_CASE("inside an operation every other call of the manager is refused, and t
   set(desk.manager, b, 2);
   std::vector<int> data(length);
   desk.manager.run("outer", writes(a), [&](auto& op) {
-    const auto nested = [&](auto&& call) { CHECK(says(text_of<NestedOperation>(call), {"cannot nest"})); };
+    const auto nested = [&](auto&& call) {
+      const auto error = thrown<NestedOperation>(call);
+      REQUIRE(error);
+      CHECK(error->operation() == "outer");
+      CHECK(says(error->what(), {"\"outer\"", "cannot nest"}));
+    };
     nested([&] { set(desk.manager, b, 1, "inner"); });
     nested([&] { b.upload(data); });
     nested([&] { b.download(data); });
@@ -115,8 +120,15 @@ TEST_CASE("what a callable throws passes, and leaves what it was to write undefi
   }
   CHECK(caught == 42);
   CHECK(holds(in, 1));
-  CHECK(says(text_of<WorkFailed>([&] { (void)out.download(); }), {"\"out\"", "undefined"}));
-  CHECK(says(text_of<WorkFailed>([&] { increase(desk.manager, changed, 1, "next"); }), {"\"next\"", "\"changed\""}));
+  const auto read = thrown<WorkFailed>([&] { (void)out.download(); });
+  REQUIRE(read);
+  CHECK(read->work == WorkFailed::Work::earlier);
+  CHECK(names_are(read->lost(), {"out"}));
+  CHECK(read->operation().empty());
+  const auto next = thrown<WorkFailed>([&] { increase(desk.manager, changed, 1, "next"); });
+  REQUIRE(next);
+  CHECK(next->operation() == "next");
+  CHECK(names_are(next->lost(), {"changed"}));
   set(desk.manager, out, 5);
   CHECK(holds(out, 5));
   CHECK(desk.manager.report().device_used <= 256_bytes);

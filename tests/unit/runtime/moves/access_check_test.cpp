@@ -11,6 +11,7 @@
 #include <swapmm/swapmm.hpp>
 
 #include "support/small_program.hpp"
+#include "support/tensor_names.hpp"
 
 namespace {
 
@@ -43,42 +44,59 @@ struct AccessCheckDesk {
 
 TEST_CASE("a change of a tensor that is declared as read is named") {
   AccessCheckDesk desk;
-  const std::string text =
-      text_of<AccessViolation>([&] { desk.run(reads(desk.a), [](int* a) { a[length - 1] = 3; }); });
-  CHECK(says(text, {"\"liar\"", "\"a\"", "read", "updates()"}));
+  const auto error = thrown<AccessViolation>([&] { desk.run(reads(desk.a), [](int* a) { a[length - 1] = 3; }); });
+  REQUIRE(error);
+  CHECK(error->kind == AccessViolation::Kind::changed_read);
+  CHECK(error->operation() == "liar");
+  CHECK(names_are(error->tensors(), {"a"}));
+  CHECK(says(error->what(), {"\"liar\"", "\"a\"", "read", "updates()"}));
 }
 
 TEST_CASE("a change of a tensor outside the bundle is named") {
   AccessCheckDesk desk;
   int* other = nullptr;
   desk.manager.run("look", reads(desk.b), [&](auto& op) { other = op[desk.b].data(); });
-  const std::string text = text_of<AccessViolation>([&] {
+  const auto error = thrown<AccessViolation>([&] {
     desk.run(updates(desk.a), [other](int* a) {
       a[0] = 3;
       other[5] = 3;
     });
   });
-  CHECK(says(text, {"\"liar\"", "\"b\"", "not in its bundle"}));
+  REQUIRE(error);
+  CHECK(error->kind == AccessViolation::Kind::changed_undeclared);
+  CHECK(error->operation() == "liar");
+  CHECK(names_are(error->tensors(), {"b"}));
 }
 
 TEST_CASE("a declared whole write that leaves bytes as they were is named with their number") {
   AccessCheckDesk desk;
-  const std::string text =
-      text_of<AccessViolation>([&] { desk.run(writes(desk.a), [](int* a) { std::fill_n(a, length - 4, 3); }); });
-  CHECK(says(text, {"\"liar\"", "16 of 64 bytes", "\"a\"", "updates()"}));
+  const auto error =
+      thrown<AccessViolation>([&] { desk.run(writes(desk.a), [](int* a) { std::fill_n(a, length - 4, 3); }); });
+  REQUIRE(error);
+  CHECK(error->kind == AccessViolation::Kind::left_unwritten);
+  CHECK(error->unwritten == 16_bytes);
+  CHECK(error->operation() == "liar");
+  CHECK(names_are(error->tensors(), {"a"}));
+  CHECK(says(error->what(), {"\"liar\"", "\"a\"", "16 of its 64 bytes", "updates()"}));
 }
 
 TEST_CASE("a declared whole write that reads the old value gets poison instead, and is named where it passes it on") {
   AccessCheckDesk desk;
-  const std::string text = text_of<AccessViolation>([&] { desk.run(writes(desk.a), [](int*) {}); });
-  CHECK(says(text, {"\"liar\"", "64 of 64 bytes", "\"a\""}));
+  const auto error = thrown<AccessViolation>([&] { desk.run(writes(desk.a), [](int*) {}); });
+  REQUIRE(error);
+  CHECK(error->kind == AccessViolation::Kind::left_unwritten);
+  CHECK(error->unwritten == 64_bytes);
+  CHECK(names_are(error->tensors(), {"a"}));
 }
 
 TEST_CASE("a single number that is declared as written and is not is named too") {
   AccessCheckDesk desk;
   auto loss = desk.manager.tensor<float>({1}, "loss");
-  const std::string text = text_of<AccessViolation>([&] { desk.manager.run("forgets", writes(loss), [](auto&) {}); });
-  CHECK(says(text, {"\"forgets\"", "4 of 4 bytes", "\"loss\""}));
+  const auto error = thrown<AccessViolation>([&] { desk.manager.run("forgets", writes(loss), [](auto&) {}); });
+  REQUIRE(error);
+  CHECK(error->unwritten == 4_bytes);
+  CHECK(error->operation() == "forgets");
+  CHECK(names_are(error->tensors(), {"loss"}));
 }
 
 TEST_CASE("an honest program raises no alarm, and follows no plan") {

@@ -10,6 +10,7 @@
 #include <swapmm/swapmm.hpp>
 
 #include "support/small_program.hpp"
+#include "support/tensor_names.hpp"
 
 namespace {
 
@@ -71,8 +72,11 @@ TEST_CASE("a value that every observed iteration writes whole first is dead at i
   for (int i = 0; i < 5; ++i) loop.iterate();
   CHECK(followed(loop) == 3);
   CHECK(kind_of_value(loop) == TensorKind::transient);
-  const std::string text = text_of<DroppedValue>([&] { (void)loop.value.download(); });
-  CHECK(says(text, {"\"value\"", "dropped", "swapmm::kept"}));
+  const auto error = thrown<DroppedValue>([&] { (void)loop.value.download(); });
+  REQUIRE(error);
+  CHECK(error->operation().empty());
+  CHECK(names_are(error->lost(), {"value"}));
+  CHECK(says(error->what(), {"\"value\"", "dropped", "swapmm::kept"}));
 }
 
 TEST_CASE("the plan after a dropped value keeps it, and nothing else was lost") {
@@ -94,8 +98,11 @@ TEST_CASE("the plan after a dropped value keeps it, and nothing else was lost") 
 TEST_CASE("an operation that reads a dropped value is an error by name, and the plan after it keeps the value") {
   LifetimesLoop loop(persistent);
   for (int i = 0; i < 5; ++i) loop.iterate();
-  const std::string text = text_of<DroppedValue>([&] { loop.iterate(true); });
-  CHECK(says(text, {"\"accumulate\"", "\"value\""}));
+  const auto error = thrown<DroppedValue>([&] { loop.iterate(true); });
+  REQUIRE(error);
+  CHECK(error->operation() == "accumulate");
+  CHECK(names_are(error->lost(), {"value"}));
+  CHECK(error->lost()[0].id == loop.value.id());
   for (int i = 0; i < 4; ++i) loop.iterate();
   const std::uint64_t before = followed(loop);
   loop.iterate();

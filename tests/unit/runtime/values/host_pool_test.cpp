@@ -168,11 +168,11 @@ TEST_CASE("what cannot be had names the bytes that are needed, taken and allowed
   const auto blocks = desk.acquire(2, 300'000_bytes);
   CHECK(out_of_memory([&] { (void)desk.pool.acquire(1_MiB); }) == "host budget exceeded: 1048576 bytes needed, " +
                                                                       std::to_string(desk.host().live.value) +
-                                                                      " of 1048576 in use; raise Options::host_budget");
+                                                                      " of 1048576 in use. Raise Options::host_budget");
   HostDesk poor(1_MiB);
   poor.backend.host().most = 0_bytes;
   CHECK(out_of_memory([&] { (void)poor.pool.acquire(1000_bytes); }) ==
-        "the host has no 1024 bytes for a swapped tensor; 0 are in use");
+        "the host refused 1024 bytes for a swapped tensor; 0 are in use");
 }
 
 TEST_CASE("random blocks under random budgets and refusals: never above a budget, never one byte twice") {

@@ -47,7 +47,8 @@ BlockId Device::allocate(Bytes size) {
   if (options_.max_allocation && size > *options_.max_allocation) {
     throw BackendError(BackendError::Kind::out_of_device_memory, -61,
                        "simulated device: " + std::to_string(size.value) + " bytes in one memory, at most " +
-                           std::to_string(options_.max_allocation->value));
+                           std::to_string(options_.max_allocation->value),
+                       size);
   }
   deferred_.reserve(counters_.device_memories.live + counters_.host_memories.live + deferred_.size() + 1);
   auto number = heap_.allocate(size.value);
@@ -61,7 +62,8 @@ BlockId Device::allocate(Bytes size) {
     throw BackendError(BackendError::Kind::out_of_device_memory, -4,
                        "simulated device: no " + std::to_string(size.value) + " bytes in one piece, " +
                            std::to_string(counters_.device_bytes.value) + " of " + std::to_string(heap_.size()) +
-                           " in use");
+                           " in use",
+                       size);
   }
   const DeviceBlock& block = heap_.block(*number);
   if (options_.check) {
@@ -96,7 +98,8 @@ BlockId Device::allocate_host(Bytes size, HostKind kind) {
     throw BackendError(BackendError::Kind::out_of_host_memory, -6,
                        "simulated device: no " + std::to_string(size.value) + " bytes of host memory, " +
                            std::to_string(counters_.pinned_bytes.value) + " pinned of " +
-                           std::to_string(counters_.host_bytes.value) + " in use");
+                           std::to_string(counters_.host_bytes.value) + " in use",
+                       size);
   }
   deferred_.reserve(counters_.device_memories.live + counters_.host_memories.live + deferred_.size() + 1);
   const std::uint32_t number = host_heap_.allocate(size.value, kind);
