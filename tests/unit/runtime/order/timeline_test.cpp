@@ -123,6 +123,39 @@ TEST_CASE("asking whether something has ended never waits") {
   CHECK(desk.timeline.host_waits() == 0);
 }
 
+TEST_CASE("one point tells of the work before it that has none, and a wait for a point records no other") {
+  TimelineDesk desk;
+  desk.timeline.unrecorded(compute, desk.timeline.next_issue());
+  desk.queue(compute);
+  CHECK(desk.timeline.everything()[compute] == 1);
+  desk.timeline.host_wait(needs(1, 0, 0));
+  CHECK(desk.timeline.issued(compute) == 1);
+}
+
+TEST_CASE("a point that was seen to end has ended, also where its event is used again") {
+  TimelineDesk desk(true, 2);
+  for (int i = 0; i < 3; ++i) desk.queue(compute);  // the third takes the event of the first
+  CHECK(desk.timeline.confirmed(compute) == 1);
+  CHECK(desk.timeline.ended(needs(1, 0, 0)));
+  CHECK(!desk.timeline.ended(needs(3, 0, 0)));
+}
+
+TEST_CASE("the time of a command is told once") {
+  TimelineDesk desk;
+  CommandLabel label;
+  label.timing = 7;
+  queue_command(desk.backend, desk.timeline, compute, {}, label);
+  desk.timeline.host_wait(needs(1, 0, 0));
+  std::size_t told = 0;
+  const auto count = [&](std::uint32_t timing, std::chrono::nanoseconds) {
+    CHECK(timing == 7);
+    ++told;
+  };
+  desk.timeline.collect(count);
+  desk.timeline.collect(count);
+  CHECK(told == 1);
+}
+
 TEST_CASE("room for more points lets the host run further ahead, and what is there is not made again") {
   TimelineDesk desk(true, 4);
   for (int i = 0; i < 4; ++i) desk.queue(compute);
