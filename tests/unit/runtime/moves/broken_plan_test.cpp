@@ -200,7 +200,7 @@ TEST_CASE("tensors in the same device bytes are both given up, and those that ar
   demand.reserve(4);
   const auto settled = [&](const char* name, Bytes offset, bool on_host) -> runtime::Record<Backend>& {
     auto& record = store.records.add(name, 64_bytes, persistent, 1);
-    store.settle(record, offset, store.addresses.at(offset, 64_bytes), runtime::Clock{});
+    store.assign_place(record, offset, store.addresses.at(offset, 64_bytes), runtime::Clock{});
     record.device.valid = true;
     record.host.valid = on_host;
     return record;
