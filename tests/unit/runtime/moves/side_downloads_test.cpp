@@ -95,3 +95,35 @@ TEST_CASE("a work area in the place of a value comes after a download of that va
     for (const std::string& violation : device.violations()) FAIL_CHECK(violation);
   }
 }
+
+TEST_CASE("a value that is brought in where another was comes after a download of that one which is on its way") {
+  for (const NamedPlanner& planner : planners()) {
+    CAPTURE(planner.name);
+    simulated::Options device_options = only_when_waited_for();
+    device_options.d2h.bytes_per_second = 1'000'000;
+    Simulated device(device_options);
+    // Two tensors fit: the constant has room only where the activation was, which is dead by then.
+    MemoryManager<Simulated> manager(device, {.device_budget = 128_bytes},
+                                     Scheduler({.planner = std::string(planner.name), .trial_iterations = 0}));
+    auto weight = manager.tensor<int>({length}, "weight");
+    auto activation = manager.tensor<int>({length}, "activation");
+    auto constant = manager.tensor<int>({length}, "constant");
+    set(manager, weight, 0);
+    constant.upload(std::vector<int>(length, 1));
+    std::vector<int> target(length);
+    std::optional<PendingDownload<Simulated>> promised;
+    for (int i = 0; i < 6; ++i) {
+      auto iteration = manager.iteration("train");
+      set(manager, activation, 7);
+      if (i == 4) promised.emplace(activation.download_async(target));
+      accumulate(manager, activation, weight);
+      accumulate(manager, constant, weight);
+    }
+    promised->wait();
+    CHECK(target == std::vector<int>(length, 7));
+    CHECK(manager.report().iterations_followed == 3);
+    CHECK(manager.report().divergences == 0);
+    CHECK(holds(weight, 6 * 8));
+    for (const std::string& violation : device.violations()) FAIL_CHECK(violation);
+  }
+}
