@@ -3,7 +3,7 @@
 
 #include <doctest/doctest.h>
 
-#include "faults/call_sites.hpp"
+#include "faults/parts/call_sites.hpp"
 
 using namespace swapmm;
 using namespace swapmm::test;

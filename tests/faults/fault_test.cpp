@@ -18,9 +18,9 @@
 #include <vector>
 
 #include "faults/loop/loop.hpp"
+#include "faults/loop/scenarios.hpp"
 #include "faults/loop/table.hpp"
 #include "faults/loop/work.hpp"
-#include "faults/scenarios.hpp"
 
 using namespace swapmm;
 using namespace swapmm::test;

@@ -11,7 +11,7 @@
 #include <sstream>
 #include <string>
 
-#include "support/tiny_programs.hpp"
+#include "support/program/tiny_programs.hpp"
 
 using namespace swapmm;
 using test::Action;

@@ -20,7 +20,7 @@
 #include "progress.hpp"
 #include "support/program/report.hpp"
 #include "support/program/seeds.hpp"
-#include "support/tiny_programs.hpp"
+#include "support/program/tiny_programs.hpp"
 #include "workers.hpp"
 
 namespace {

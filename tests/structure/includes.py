@@ -64,8 +64,7 @@ def findings(root):
     edges = {path: includes_of(root, path) for path in files}
     yield from cycles(edges, "files")
 
-    library_edges = {path: targets for path, targets in edges.items() if not path.startswith("tests/")}
-    folders, example = folder_edges(library_edges)
+    folders, example = folder_edges(edges)
     for text in cycles(folders, "folders"):
         way = text.split(": ", 1)[1].split(" -> ")
         pairs = [example[pair] for pair in zip(way, way[1:])]

@@ -10,8 +10,8 @@
 #include <string_view>
 #include <vector>
 
-#include "faults/reached.hpp"
-#include "faults/scenarios.hpp"
+#include "faults/loop/reached.hpp"
+#include "faults/loop/scenarios.hpp"
 
 namespace swapmm::test {
 

@@ -21,10 +21,10 @@
 #include <swapmm/backend/testing/simulated.hpp>
 #include <swapmm/swapmm.hpp>
 
-#include "faults/loop/fault.hpp"
-#include "faults/loop/script.hpp"
-#include "faults/manager_state.hpp"
-#include "faults/quick_planner.hpp"
+#include "faults/parts/manager_state.hpp"
+#include "faults/parts/quick_planner.hpp"
+#include "faults/script/fault.hpp"
+#include "faults/script/script.hpp"
 #include "support/failing_new.hpp"
 #include "support/faulty_stream.hpp"
 #include "support/progress_watch.hpp"

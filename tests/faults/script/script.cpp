@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "faults/loop/script.hpp"
+#include "faults/script/script.hpp"
 
 #include <utility>
 
-#include "faults/call_sites.hpp"
+#include "faults/parts/call_sites.hpp"
 
 namespace swapmm::test {
 

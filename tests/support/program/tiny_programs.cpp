@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "support/tiny_programs.hpp"
+#include "support/program/tiny_programs.hpp"
 
 #include <algorithm>
 #include <chrono>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "faults/reached.hpp"
+#include "faults/loop/reached.hpp"
 
 #include <iomanip>
 #include <ostream>

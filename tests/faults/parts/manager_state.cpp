@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "faults/manager_state.hpp"
+#include "faults/parts/manager_state.hpp"
 
 #include <array>
 #include <cstddef>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "faults/loop/fault.hpp"
+#include "faults/script/fault.hpp"
 
 #include <algorithm>
 #include <charconv>

@@ -15,8 +15,8 @@
 #include <swapmm/backend/testing/call_site.hpp>
 #include <swapmm/backend/testing/fault_plan.hpp>
 
-#include "faults/loop/fault.hpp"
-#include "faults/manager_state.hpp"
+#include "faults/parts/manager_state.hpp"
+#include "faults/script/fault.hpp"
 #include "support/failing_new.hpp"
 #include "support/faulty_stream.hpp"
 

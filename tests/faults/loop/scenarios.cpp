@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "faults/scenarios.hpp"
+#include "faults/loop/scenarios.hpp"
 
 #include <array>
 #include <cstdlib>

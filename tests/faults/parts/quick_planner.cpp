@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "faults/quick_planner.hpp"
+#include "faults/parts/quick_planner.hpp"
 
 #include <swapmm/plan/planners.hpp>
 

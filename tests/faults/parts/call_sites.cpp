@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "faults/call_sites.hpp"
+#include "faults/parts/call_sites.hpp"
 
 #include <cxxabi.h>
 #include <dlfcn.h>

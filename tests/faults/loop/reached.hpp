@@ -9,7 +9,7 @@
 #include <map>
 #include <string>
 
-#include "faults/loop/script.hpp"
+#include "faults/script/script.hpp"
 
 namespace swapmm::test {
 
