@@ -68,7 +68,7 @@ class ProgramBook {
   }
 
   /// The plan must never be followed again: following it led to `error`, of which a note tells. It is not made anew.
-  void give_up(const FollowablePtr& plan, const std::exception_ptr& error) noexcept;
+  SWAPMM_TEMPLATE_EXPORT void give_up(const FollowablePtr& plan, const std::exception_ptr& error) noexcept;
 
   /// Throws PlanRefused where programs of that name are known and none is the plan's; keeps it for later where
   /// none is known yet. Throws UsageError while a planner runs here.

@@ -71,6 +71,10 @@ class BrokenPlanDesk {
     CHECK(report.plans.empty());
     REQUIRE(report.notes.size() == 1);
     CHECK(says(report.notes[0], {"\"train\"", "given up", "internal error"}));
+    REQUIRE(report.on_demand.size() == 1);
+    CHECK(report.on_demand[0].iteration == "train");
+    CHECK(report.on_demand[0].reason == OnDemandReason::no_plan);
+    CHECK(says(report.on_demand[0].why, {"given up", "internal error"}));
     CHECK(report.device_used <= report.device_budget);
     const std::uint64_t on_demand = report.iterations_on_demand;
     round();
@@ -200,7 +204,7 @@ TEST_CASE("tensors in the same device bytes are both given up, and those that ar
   demand.reserve(4);
   const auto settled = [&](const char* name, Bytes offset, bool on_host) -> runtime::Record<Backend>& {
     auto& record = store.records.add(name, 64_bytes, persistent, 1);
-    store.settle(record, offset, store.addresses.at(offset, 64_bytes), runtime::Clock{});
+    store.assign_place(record, offset, store.addresses.at(offset, 64_bytes), runtime::Clock{});
     record.device.valid = true;
     record.host.valid = on_host;
     return record;
