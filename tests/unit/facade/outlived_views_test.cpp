@@ -5,6 +5,7 @@
 
 #include <array>
 #include <cstddef>
+#include <cstdint>
 #include <optional>
 #include <span>
 #include <string>
@@ -121,6 +122,36 @@ TEST_CASE("a bundle does not reach the tensor that took over the storage of one 
   CHECK(says(text_of<UsageError>(run), {"operation \"late\"", "tensor 0", "no longer exists"}));
   CHECK(!called);
   CHECK(b.download() == std::vector<int>(length, 2));
+}
+
+TEST_CASE("the error for a tensor that is gone has its id, and its name while its storage has no other tensor") {
+  OutlivedDesk desk;
+  std::optional<SimulatedTensor> a = desk.tensor("a", 1);
+  const std::uint64_t id = a->id();
+  const SimulatedView view = a->view();
+  Bundle<Simulated> bundle;
+  bundle.updates(*a);
+  a.reset();
+  const auto check = [&](const TensorName& tensor) {
+    const auto of_host = thrown<UsageError>([&] { (void)view.download(); });
+    REQUIRE(of_host);
+    CHECK(of_host->operation().empty());
+    CHECK(of_host->tensors() == std::vector<TensorName>{tensor});
+    CHECK(of_host->lost().empty());
+    const auto of_operation = thrown<UsageError>([&] { desk.manager->run("late", bundle, [](auto&) {}); });
+    REQUIRE(of_operation);
+    CHECK(of_operation->operation() == "late");
+    CHECK(of_operation->tensors() == std::vector<TensorName>{tensor});
+    desk.manager->run("inside", [&](auto& op) {
+      const auto of_callable = thrown<UsageError>([&] { (void)op[view]; });
+      REQUIRE(of_callable);
+      CHECK(of_callable->operation() == "inside");
+      CHECK(of_callable->tensors() == std::vector<TensorName>{tensor});
+    });
+  };
+  check({id, "a", Bytes{length * sizeof(int)}});
+  auto b = desk.tensor("b", 2);
+  check({.id = id});
 }
 
 TEST_CASE("views of a tensor that was moved stay good, and end with the tensor that it was moved to") {

@@ -88,8 +88,8 @@ struct PlanCase {
 /// What is known for one budget.
 struct PlanSet {
   struct Cycle {
-    std::vector<std::uint64_t> members;  ///< sequence ids; it has a plan, or none could be made
-    std::string refusal{};               ///< why none could be made; empty: it has or had a plan, or waits for one
+    std::vector<std::uint64_t> members;  ///< sequence ids; it has a plan, or none could be made or followed
+    std::string refusal{};               ///< why none is followed; empty: it has or had a plan, or waits for one
   };
   Bytes budget;
   std::vector<PlanCase> cases;  ///< last used first

@@ -32,6 +32,15 @@ bool has_cycle(const PlanSet& set, std::span<const std::uint64_t> members) {
                      [&](const PlanSet::Cycle& cycle) { return same_cycle(cycle.members, members); });
 }
 
+void give_up_cycle(PlanSet& set, std::span<const std::uint64_t> members, const std::string& why) noexcept {
+  for (PlanSet::Cycle& cycle : set.cycles) {
+    try {
+      if (same_cycle(cycle.members, members)) cycle.refusal = why;
+    } catch (...) {  // NOLINT(bugprone-empty-catch): no memory for the text
+    }
+  }
+}
+
 }  // namespace
 
 ProgramBook::ProgramBook(SchedulerOptions options) : options_(std::move(options)) {
@@ -337,6 +346,11 @@ void ProgramBook::keep_value(std::uint64_t serial) {
 }
 
 void ProgramBook::give_up(const FollowablePtr& plan, const std::exception_ptr& error) noexcept {
+  std::string why;
+  try {
+    why = "its plan is given up: " + what_of(error);
+  } catch (...) {  // NOLINT(bugprone-empty-catch): no memory for the text
+  }
   for (Named& programs : names_) {
     bool known = false;
     for (PlanSet& set : programs.sets) {
@@ -345,12 +359,13 @@ void ProgramBook::give_up(const FollowablePtr& plan, const std::exception_ptr& e
         if (each.plan != plan) continue;
         known = true;
         each.go_back();
+        // Its cycle stays in the set, so that nobody plans it again.
+        if (each.plan == plan) give_up_cycle(set, each.members, why);
       }
-      // Its cycle stays in the set, so that nobody plans it again.
       std::erase_if(set.cases, [&](const PlanCase& each) { return each.plan == plan; });
     }
     try {
-      if (known) note("iteration \"" + programs.name + "\": its plan is given up: " + what_of(error));
+      if (known) note("iteration \"" + programs.name + "\": " + why);
     } catch (...) {  // NOLINT(bugprone-empty-catch): no memory for the note
     }
   }

@@ -71,6 +71,10 @@ class BrokenPlanDesk {
     CHECK(report.plans.empty());
     REQUIRE(report.notes.size() == 1);
     CHECK(says(report.notes[0], {"\"train\"", "given up", "internal error"}));
+    REQUIRE(report.on_demand.size() == 1);
+    CHECK(report.on_demand[0].iteration == "train");
+    CHECK(report.on_demand[0].reason == OnDemandReason::no_plan);
+    CHECK(says(report.on_demand[0].why, {"given up", "internal error"}));
     CHECK(report.device_used <= report.device_budget);
     const std::uint64_t on_demand = report.iterations_on_demand;
     round();
