@@ -265,7 +265,7 @@ class MemoryManager {
     std::array<runtime::BundleItem<B>, count> items;
     std::size_t filled = 0;
     Bytes scratch_bytes;
-    const auto add = [&](const auto& part) {
+    [[maybe_unused]] const auto add = [&](const auto& part) {  // not used if the bundle is empty
       if constexpr (std::is_same_v<std::remove_cvref_t<decltype(part)>, Scratch>) {
         scratch_bytes += part.bytes;
       } else {
