@@ -126,6 +126,7 @@ TEST_CASE("a bundle does not reach the tensor that took over the storage of one 
 
 TEST_CASE("the error for a tensor that is gone has its id, and its name while its storage has no other tensor") {
   OutlivedDesk desk;
+  auto other = desk.tensor("other", 0);
   std::optional<SimulatedTensor> a = desk.tensor("a", 1);
   const std::uint64_t id = a->id();
   const SimulatedView view = a->view();
@@ -142,7 +143,7 @@ TEST_CASE("the error for a tensor that is gone has its id, and its name while it
     REQUIRE(of_operation);
     CHECK(of_operation->operation() == "late");
     CHECK(of_operation->tensors() == std::vector<TensorName>{tensor});
-    desk.manager->run("inside", [&](auto& op) {
+    desk.manager->run("inside", reads(other), [&](auto& op) {
       const auto of_callable = thrown<UsageError>([&] { (void)op[view]; });
       REQUIRE(of_callable);
       CHECK(of_callable->operation() == "inside");
