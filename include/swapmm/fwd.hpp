@@ -23,7 +23,7 @@ struct UsageError;
 struct BackendError;
 class OutOfMemory;
 
-// what is observed and planned
+// traces and plans
 enum class TensorId : std::uint32_t;
 enum class OperationId : std::uint32_t;
 enum class CommandId : std::uint32_t;

@@ -26,23 +26,23 @@ concept PlannerCallable =
     std::is_invocable_r_v<Result<Plan>, F&, const Trace&, const Machine&, const PlanningOptions&> ||
     std::is_invocable_r_v<Result<Plan>, F&, const Trace&, const Machine&>;
 
-/// The planner that a scheduler uses: one of planners() by its name, or one of the program.
+/// The planner that a scheduler uses: one of planners(), selected by name, or a planner of the program.
 ///
 /// If a planner of the program throws, or if its plan is not valid for the trace, the report has a note, and the
 /// program continues without that plan. The planner runs on the thread that plans (SchedulerOptions::planning). With
-/// Planning::deferred there may be several such threads, which may call it at the same time.
+/// Planning::deferred, several threads may call it at the same time.
 class SWAPMM_EXPORT PlannerChoice {
  public:
   /// @{
-  /// Selects one of planners() by its name. An unknown name is a Problem when a plan is made.
+  /// Selects one of planners() by its name. If the name is unknown, plan() returns a Problem.
   PlannerChoice(const char* name) : name_(name) {}             // NOLINT(*-explicit-*)
   PlannerChoice(std::string name) : name_(std::move(name)) {}  // NOLINT(*-explicit-*)
   PlannerChoice(std::string_view name) : name_(name) {}        // NOLINT(*-explicit-*)
   PlannerChoice(std::nullptr_t) = delete;
   /// @}
 
-  /// Selects a planner of the program. Copies of the choice share the object, which need not be copyable. The report
-  /// shows the name that its plans have in Plan::planner, or "own planner" if that is empty.
+  /// Selects a planner of the program. Copies of the choice share the object, so it need not be copyable. The report
+  /// shows Plan::planner of its plans as the name, or "own planner" if that is empty.
   template <class F>
     requires(!std::same_as<std::remove_cvref_t<F>, PlannerChoice> && PlannerCallable<std::decay_t<F>>)
   PlannerChoice(F&& planner) : make_(wrap(std::forward<F>(planner))) {}  // NOLINT(*-explicit-*)
@@ -50,7 +50,7 @@ class SWAPMM_EXPORT PlannerChoice {
   template <class F>
     requires PlannerCallable<std::decay_t<F>> PlannerChoice(std::string name, F&& planner)
         : name_(std::move(name)), make_(wrap(std::forward<F>(planner))) {}
-    /// Selects an entry of planners(), or a similar one.
+    /// Selects an entry of planners(), or any other planner with a name.
     PlannerChoice(NamedPlanner planner)  // NOLINT(*-explicit-*)
         : name_(std::move(planner.name)), make_(std::make_shared<const Planner>(std::move(planner.make))) {}
 
@@ -60,11 +60,11 @@ class SWAPMM_EXPORT PlannerChoice {
     [[nodiscard]] bool is_own() const { return make_ != nullptr; }
 
     /// Runs the planner. If a planner of the program throws, the result is a Problem with the exception's text. Its
-    /// plan gets the name. What the planners of planners() throw (std::bad_alloc alone) goes through.
+    /// plan gets the name. The planners of planners() throw only std::bad_alloc, which passes through.
     [[nodiscard]] Result<Plan> plan(const Trace& trace, const Machine& machine,
                                     const PlanningOptions& options = {}) const;
 
-    /// True for the same name, and the same object if it is a planner of the program.
+    /// True if both have the same name and, for a planner of the program, share the same object.
     friend bool operator==(const PlannerChoice&, const PlannerChoice&) = default;
 
    private:
@@ -87,7 +87,7 @@ class SWAPMM_EXPORT PlannerChoice {
                                            const PlanningOptions& options) const;
 
     std::string name_;
-    std::shared_ptr<const Planner> make_;  ///< null: the planner of that name
+    std::shared_ptr<const Planner> make_;  ///< null: the planner of planners() with that name
 };
 
 }  // namespace swapmm

@@ -23,8 +23,8 @@ struct BoundOptions {
   std::size_t long_trace = 20'000;                                        ///< operations
 };
 
-/// Parameters of finding a schedule that packs. A policy first chooses stays for the budget, then for fewer bytes,
-/// because places need more room than bytes.
+/// Parameters of the search for a schedule that packs. A policy first chooses stays for the whole budget, and then for
+/// fewer bytes, because packed places need more room than the sum of the sizes.
 struct FittingOptions {
   int attempts = 8;           ///< number of schedules that are packed. 0: every use gets its own stay
   double least_step = 1.005;  ///< each attempt reduces the bytes by at least this factor
@@ -35,7 +35,7 @@ struct FittingOptions {
 
 /// Parameters of `on-demand` and `belady`.
 struct OnDemandOptions {
-  int settling_runs = 6;     ///< number of runs in which start and end of the iteration may become equal by themselves
+  int settling_runs = 6;     ///< number of runs in which start and end of the iteration may become equal on their own
   FittingOptions fitting{};  ///< how a schedule that packs is found
   BoundOptions bound{};      ///< the lower bound of the plan
 };
@@ -50,7 +50,7 @@ enum class VdnnOffload : std::uint8_t {
 struct VdnnOptions {
   VdnnOffload offload = VdnnOffload::all;   ///< also determines the planner's name
   std::string convolution = "conv";         ///< an operation whose name contains this, in any case, is a convolution
-  bool prefetch = true;                     ///< operations of the backward half prefetch what a later one needs
+  bool prefetch = true;                     ///< operations of the backward half prefetch inputs of a later one
   bool prefetch_past_convolutions = false;  ///< the search for prefetches continues after the first convolution
   FittingOptions fitting{};                 ///< how a schedule that packs is found
   BoundOptions bound{};                     ///< the lower bound of the plan
@@ -59,15 +59,15 @@ struct VdnnOptions {
 /// Parameters of `slack`.
 struct SlackOptions {
   std::uint64_t least_part = 1024;  ///< tensors up to budget / least_part stay. 0: any size may go out
-  bool needs_slack = true;          ///< a tensor goes out only if its copies take less time than the operations between
-  bool needs_lack_of_room = true;   ///< a tensor goes out only if more is live than fits somewhere between
+  bool needs_slack = true;          ///< a tensor goes out only if its copies are shorter than the operations between
+  bool needs_lack_of_room = true;   ///< a tensor goes out only if the live bytes exceed the budget somewhere between
   FittingOptions fitting{};         ///< how a schedule that packs is found
   BoundOptions bound{};             ///< the lower bound of the plan
 };
 
 /// Parameters of hiding copies under operations, in `excess-overlap` and for the decisions of `ilp`.
 struct HidingOptions {
-  int rounds = 6;            ///< rounds of hiding copies, then letting tensors stay in the room that is left
+  int rounds = 6;            ///< rounds; each hides copies, then lets tensors stay in the remaining room
   bool write_backs = true;   ///< copies to the host run under the operations after the write
   bool swap_ins = true;      ///< copies to the device run under the excess preceding operations
   bool early_starts = true;  ///< swap-ins start even earlier if link and room are free
@@ -84,60 +84,60 @@ struct TradeOptions {
 
 /// Parameters of `excess-overlap`.
 struct ExcessOverlapOptions {
-  /// Parts of the budget that tensors may fill by staying before any copy is hidden; each is tried. With everything,
-  /// the fewest bytes move and copies have no room to come early. With nothing, this is the method as first described.
+  /// Parts of the budget that tensors may fill by staying before any copy is hidden; each part is tried. With 1, the
+  /// fewest bytes move, and there is no room for early copies. With 0, this is the method as originally described.
   std::vector<double> stay_shares{1.0, 0.8, 0.6, 0.4, 0.2, 0.0};
   int rounds = 4;  ///< rounds over all shares while they gain; from the second on, stalls count as time for copies
   HidingOptions hiding{};                                       ///< how copies are hidden
   FittingOptions fitting{.packing = {.ejection_steps = 1000}};  ///< effort for each share
-  bool belady_if_nothing_packs = true;  ///< if nothing packs: the plan of `belady`, with copies beside operations
+  bool belady_if_nothing_packs = true;  ///< if nothing packs: the plan of `belady`, with overlapped copies
   OnDemandOptions belady{};             ///< for that plan; its bound is not used
   TradeOptions trades{};                ///< the local search
   BoundOptions bound{};                 ///< the lower bound of the plan
 };
 
-/// `best`, first step: rounds the relaxed problem's solution to decisions on who is away.
+/// `best`, first step: rounds the relaxed problem's solution to decisions on which tensors are away.
 struct RoundingOptions {
-  /// Thresholds: tensors of which more than this part is away go out. Each is tried. Empty: no decisions, so Belady's
-  /// plan.
+  /// A tensor goes out if more than this part of it is away in the solution. Each threshold is tried. If empty, there
+  /// are no decisions, and the plan is Belady's.
   std::vector<double> thresholds{0.5, 0.7, 0.8, 0.9, 0.97};
-  int passes = 2;              ///< timing passes for each; at least 1
-  double longer_first = 1e-3;  ///< weight of the length of an absence, for tensors of which equal parts are away
+  int passes = 2;              ///< timing passes per threshold; at least 1
+  double longer_first = 1e-3;  ///< weight of the length of an absence if equal parts of tensors are away
 };
 
-/// `best`, second step: neighbours of the decisions, accepted as in annealing.
+/// `best`, second step: tries neighbours of the decisions and accepts them as in simulated annealing.
 struct AnnealingOptions {
   std::size_t work = 1'500'000;  ///< tries x (operations + absences) in the first round, with limits on the tries below
   std::size_t least_tries = 10;  ///< fewest tries, for large traces
   std::size_t most_tries = 800;  ///< most tries, for small traces. 0: no neighbours
   std::size_t tries_per_absence = 8;  ///< most tries per absence, because few absences have few neighbours
-  double warmth = 2e-4;               ///< part of the iteration by which a neighbour may be worse at first; 0: never
+  double warmth = 2e-4;            ///< part of the iteration by which a neighbour may be worse at the start; 0: never
   double relaxed_weight = 0.3;     ///< weight of the relaxed solution when making room, against a random number up to 1
   std::uint32_t fills_one_in = 8;  ///< one in this many neighbours also fills the remaining room. 0: none
 };
 
-/// `best`, third step: packs decisions. If they do not pack, they are made again for a part of the budget.
+/// `best`, third step: packs the decisions. If they do not pack, they are made again for a part of the budget.
 struct PartOptions {
   int packings = 4;                 ///< number of parts tried in the first two rounds
   int later_packings = 6;           ///< number of parts tried in later rounds
   double precision = 0.004;         ///< parts closer than this are treated as equal
   std::uint32_t steps = 1000;       ///< PackingEffort::ejection_steps in the first round
-  double quick_part = 0.95;         ///< for large traces, before everything else: a part that packs quickly
-  std::uint32_t quick_steps = 300;  ///< PackingEffort::ejection_steps for that
+  double quick_part = 0.95;         ///< for large traces: a part that packs quickly, tried first
+  std::uint32_t quick_steps = 300;  ///< PackingEffort::ejection_steps for quick_part
   std::size_t tries_divisor = 5;    ///< each further part has this many times fewer neighbours than the whole
-  double time_in_hand = 0.1;        ///< part of its time by which each copy may be late; room is reserved for that
+  double time_in_hand = 0.1;        ///< each copy may be late by this part of its time; room is reserved for that
   bool remembers_places = true;     ///< packing begins with the offsets of the last plan that packed
   PackingEffort packing{.ejection_steps = 0};  ///< its techniques; the search sets the steps and go_on
 };
 
 /// `best`, fourth step: fills the room that a packing leaves in pieces.
 struct PlaceOptions {
-  std::size_t moves = 10;            ///< moves of others for one tensor that looks for a place, in the first round
+  std::size_t moves = 10;            ///< moves of other stays to find a place for one tensor, in the first round
   std::uint64_t looks = 40'000'000;  ///< number of stays examined in the first round. 0: no filling
-  int rounds = 4;                    ///< rounds of letting tensors stay and timing copies again, while they gain
+  int rounds = 4;                    ///< rounds of letting tensors stay and timing copies again, while rounds gain
   double time_in_hand = 0.1;         ///< as in PartOptions
   std::uint64_t least_part = 500;    ///< no stay moves for a tensor up to budget / least_part. 0: for any tensor
-  double dearer_each_time = 1.2;     ///< factor on the cost of moving a tensor, each time it was moved
+  double dearer_each_time = 1.2;     ///< factor on the cost of moving a tensor after each of its moves
   std::size_t homeless_factor = 10;  ///< stays that must have a place get this many times the moves
 };
 
@@ -145,11 +145,11 @@ struct PlaceOptions {
 struct NearBestOptions {
   bool on = true;                      ///< false switches this search off
   double least_gain = 2e-4;            ///< part of the iteration; the search ends with a round that gains less
-  std::size_t tries_divisor = 3;       ///< this many times fewer neighbours
-  std::uint32_t packing_divisor = 10;  ///< this many times fewer packing steps
+  std::size_t tries_divisor = 3;       ///< divides the number of neighbours
+  std::uint32_t packing_divisor = 10;  ///< divides the number of packing steps
 };
 
-/// `best`, at the end: tensors return earlier than they must, in case copies take longer than expected.
+/// `best`, at the end: lets tensors return earlier than they must, in case copies take longer than expected.
 struct EarlyReturnOptions {
   std::vector<double> times_in_hand{1.0, 3.0};  ///< as in PartOptions; each is tried. Empty: none
   std::size_t work = 100'000;                   ///< tries x (operations + absences), from 1 up to most_tries
@@ -157,17 +157,17 @@ struct EarlyReturnOptions {
   std::uint64_t looks = 20'000'000;             ///< number of stays examined in total
 };
 
-/// `best`, if it has reached the bound: searches for a plan that is as fast, and faster with slower links.
+/// `best`, if it has reached the bound: searches for a plan that is as fast, and that is faster on slower links.
 struct SparedLinkOptions {
   std::vector<double> parts{0.8, 0.5};  ///< parts of the links' bandwidths. Empty: none
 };
 
-/// `best` also runs the planners before it in planners(), and takes the best plan.
+/// `best` also runs the planners that precede it in planners(), and takes the best plan.
 struct OtherPlannerOptions {
   bool on = true;              ///< false: they do not run
-  std::size_t small = 400;     ///< operations + absences; up to this they run at once
-  std::size_t large = 10'000;  ///< above this they do not run; between the two, they run before the round below
-  int round = 2;               ///< counted from 0
+  std::size_t small = 400;     ///< operations + absences; up to this size they run at the start
+  std::size_t large = 10'000;  ///< above this size they do not run; between the two, they run before `round`
+  int round = 2;               ///< a round of `best`, counted from 0
 };
 
 /// Parameters of `best`: relax, round, anneal, pack, fill, and repeat from the second step on.
@@ -181,13 +181,13 @@ struct BestOptions {
   EarlyReturnOptions early_returns{};   ///< early returns at the end
   SparedLinkOptions spared_links{};     ///< the search for slower links
   OtherPlannerOptions others{};         ///< the other planners
-  bool belady_if_nothing_packs = true;  ///< if nothing packs: the plan of `belady`, with copies beside operations
+  bool belady_if_nothing_packs = true;  ///< if nothing packs: the plan of `belady`, with overlapped copies
   OnDemandOptions belady{};             ///< for that plan; its bound is not used
-  int doublings = 2;                    ///< for this many rounds, each has twice the effort of the one before
-  /// Number of rounds without PlanningOptions::go_on, for traces up to `few_rounds_above` and above. With 0 the search
-  /// ends after a first plan.
+  int doublings = 2;                    ///< number of rounds that each have twice the effort of the round before
+  /// Number of rounds without PlanningOptions::go_on, for traces up to `few_rounds_above`. With 0 the search ends after
+  /// a first plan.
   int rounds = 2;
-  int rounds_of_large = 1;                ///< see rounds
+  int rounds_of_large = 1;                ///< the same for longer traces
   std::size_t few_rounds_above = 20'000;  ///< operations + absences
   std::int64_t near_bound = 100'000;      ///< plans up to bound + bound / near_bound count as fast as the bound
 };
