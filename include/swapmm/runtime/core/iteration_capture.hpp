@@ -154,9 +154,10 @@ class IterationCapture<B> {
     for (std::size_t role = 0; role < plan.program.roles.size(); ++role) {
       if (plan.program.roles[role].kind == Role::Kind::handle || !plan.swapped_out[role]) continue;
       TensorName tensor{.name = plan.program.trace.tensors[role].name, .bytes = plan.program.roles[role].bytes};
-      throw UsageError("iteration " + in_quotes(name) + " makes and swaps out tensor " + in_quotes(tensor.name) +
-                           ", whose host memory does not stay the same: make the tensor before the iteration",
-                       {.tensors = {std::move(tensor)}});
+      const std::string text = "iteration " + in_quotes(name) + " makes and swaps out tensor " +
+                               in_quotes(tensor.name) +
+                               ", whose host memory does not stay the same: make the tensor before the iteration";
+      throw UsageError(text, {.tensors = {std::move(tensor)}});
     }
     state_.executor.for_each_bound([&](const Role&, Record<B>& record) {
       if (record.host.block == nullptr || record.host.block->kind == HostKind::pinned) return;

@@ -209,7 +209,7 @@ TEST_CASE("where the device gives back neither the new budget nor the old one, t
     for (auto& tensor : tensors) increase(manager, tensor, 10);
     const bool again = mode == FaultMode::once;  // the old memory can be had again
     const std::string text = text_of<OutOfMemory>([&] { manager.set_budget(512_bytes); });
-    CHECK((text.find("the budget is 0 bytes now") == std::string::npos) == again);
+    CHECK((text.find("it is 0 bytes now") == std::string::npos) == again);
     CHECK(manager.report().device_budget == (again ? 256_bytes : 0_bytes));
     CHECK(inner.counters().device_bytes == manager.report().device_budget);
     CHECK(manager.report().device_used == 0_bytes);

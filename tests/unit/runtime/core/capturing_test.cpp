@@ -275,7 +275,7 @@ TEST_CASE("another manager of the same backend stays out of a capture") {
   };
   auto captured = loop.manager.capture("loop", meddler);
   loop.model();
-  CHECK(text == "another manager of this backend captures an iteration: its graph would take this work in");
+  CHECK(text == "another manager of this backend is capturing an iteration, and would record this work into its graph");
   CHECK(mine.download() == numbers(field_length, 5));
   loop.launch(captured);
   loop.check_all();
