@@ -35,8 +35,8 @@ swapmm_files(include/swapmm/formats
   HEADERS dot machine_json plan_json profile_events profile_svg trace_json
   SOURCES dot machine_json plan_json profile_events profile_svg trace_json)
 swapmm_files(include/swapmm/formats/json
-  HEADERS follower machine_fields reader writer
-  SOURCES follower reader writer)
+  HEADERS decoder machine_fields reader writer
+  SOURCES decoder reader writer)
 swapmm_files(include/swapmm/formats/svg
   HEADERS elements profile_boxes profile_scale
   SOURCES elements profile_boxes profile_scale)

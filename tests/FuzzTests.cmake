@@ -22,7 +22,7 @@ unset(CMAKE_REQUIRED_FLAGS)
 # Where the rest of the library is not, the readers and what checks a text's contents are compiled so that libFuzzer sees
 # which of their branches an input takes.
 if(SWAPMM_HAS_LIBFUZZER AND NOT all_counted)
-  set(readers formats/json/follower formats/json/reader formats/machine_json formats/plan_json formats/trace_json
+  set(readers formats/json/decoder formats/json/reader formats/machine_json formats/plan_json formats/trace_json
     ir/trace plan/machine plan/validation/validator)
   list(TRANSFORM readers REPLACE "(.+)" "${PROJECT_SOURCE_DIR}/include/swapmm/\\1.cpp")
   foreach(reader IN LISTS readers)

@@ -8,7 +8,7 @@
 
 #include <boost/json/basic_parser_impl.hpp>
 
-#include <swapmm/formats/json/follower.hpp>
+#include <swapmm/formats/json/decoder.hpp>
 
 namespace swapmm::json {
 namespace {
@@ -17,35 +17,35 @@ using boost::json::error_code;
 using Part = boost::json::string_view;
 
 /// The handler for boost::json::basic_parser. False with an error ends the parsing. The error itself is not used,
-/// because the follower has the problem.
+/// because the decoder has the problem.
 struct Handler {
   static constexpr std::size_t max_object_size = std::numeric_limits<std::size_t>::max();
   static constexpr std::size_t max_array_size = std::numeric_limits<std::size_t>::max();
   static constexpr std::size_t max_key_size = std::numeric_limits<std::size_t>::max();
   static constexpr std::size_t max_string_size = std::numeric_limits<std::size_t>::max();
 
-  explicit Handler(const Object& document) : follower(document) {}
+  explicit Handler(const Object& document) : decoder(document) {}
 
   bool on_document_begin(error_code&) { return true; }
   bool on_document_end(error_code&) { return true; }
-  bool on_object_begin(error_code& ec) { return told(follower.object_begin(), ec); }
-  bool on_object_end(std::size_t, error_code& ec) { return told(follower.object_end(), ec); }
-  bool on_array_begin(error_code& ec) { return told(follower.array_begin(), ec); }
-  bool on_array_end(std::size_t, error_code& ec) { return told(follower.array_end(), ec); }
-  bool on_key_part(Part part, std::size_t, error_code& ec) { return told(follower.key_part(view(part)), ec); }
-  bool on_key(Part part, std::size_t, error_code& ec) { return told(follower.key(view(part)), ec); }
-  bool on_string_part(Part part, std::size_t, error_code& ec) { return told(follower.string_part(view(part)), ec); }
-  bool on_string(Part part, std::size_t, error_code& ec) { return told(follower.string(view(part)), ec); }
-  bool on_number_part(Part part, error_code& ec) { return told(follower.number_part(view(part)), ec); }
-  bool on_int64(std::int64_t value, Part, error_code& ec) { return told(follower.integer(value), ec); }
-  bool on_uint64(std::uint64_t, Part part, error_code& ec) { return told(follower.other_number(view(part)), ec); }
-  bool on_double(double, Part part, error_code& ec) { return told(follower.other_number(view(part)), ec); }
-  bool on_bool(bool value, error_code& ec) { return told(follower.boolean(value), ec); }
-  bool on_null(error_code& ec) { return told(follower.null(), ec); }
+  bool on_object_begin(error_code& ec) { return told(decoder.object_begin(), ec); }
+  bool on_object_end(std::size_t, error_code& ec) { return told(decoder.object_end(), ec); }
+  bool on_array_begin(error_code& ec) { return told(decoder.array_begin(), ec); }
+  bool on_array_end(std::size_t, error_code& ec) { return told(decoder.array_end(), ec); }
+  bool on_key_part(Part part, std::size_t, error_code& ec) { return told(decoder.key_part(view(part)), ec); }
+  bool on_key(Part part, std::size_t, error_code& ec) { return told(decoder.key(view(part)), ec); }
+  bool on_string_part(Part part, std::size_t, error_code& ec) { return told(decoder.string_part(view(part)), ec); }
+  bool on_string(Part part, std::size_t, error_code& ec) { return told(decoder.string(view(part)), ec); }
+  bool on_number_part(Part part, error_code& ec) { return told(decoder.number_part(view(part)), ec); }
+  bool on_int64(std::int64_t value, Part, error_code& ec) { return told(decoder.integer(value), ec); }
+  bool on_uint64(std::uint64_t, Part part, error_code& ec) { return told(decoder.other_number(view(part)), ec); }
+  bool on_double(double, Part part, error_code& ec) { return told(decoder.other_number(view(part)), ec); }
+  bool on_bool(bool value, error_code& ec) { return told(decoder.boolean(value), ec); }
+  bool on_null(error_code& ec) { return told(decoder.null(), ec); }
   bool on_comment_part(Part, error_code&) { return true; }
   bool on_comment(Part, error_code&) { return true; }
 
-  Follower follower;
+  Decoder decoder;
 
  private:
   static std::string_view view(Part part) { return {part.data(), part.size()}; }
@@ -76,7 +76,7 @@ class Reader {
       problem_ = too_large();
       return false;
     }
-    parser_.handler().follower.set_bytes_left(bytes_left);
+    parser_.handler().decoder.set_bytes_left(bytes_left);
     error_code ec;
     const std::size_t used = parser_.write_some(true, piece.data(), piece.size(), ec);
     position_ += used;
@@ -96,9 +96,9 @@ class Reader {
 
  private:
   bool fail(error_code ec) {
-    problem_ = parser_.handler().follower.problem();
+    problem_ = parser_.handler().decoder.problem();
     if (problem_) return false;
-    const std::string where = parser_.handler().follower.path();
+    const std::string where = parser_.handler().decoder.path();
     const bool too_deep = ec == boost::json::error::too_deep;
     const std::string what =
         too_deep ? "nested deeper than " + std::to_string(limits::nesting) : "not JSON: " + ec.message();

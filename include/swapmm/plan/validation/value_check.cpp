@@ -19,10 +19,10 @@ struct Issued {
 /// Follows one tensor. Its events and commands are processed one by one, in an order that agrees with every execution
 /// as far as it matters; if there is none, a violation says so. An event comes before a command of its iteration if it
 /// has certainly ended when the command starts. It comes before all commands of later iterations.
-class Follower {
+class ValueTracker {
  public:
-  Follower(const Trace& trace, const Plan& plan, const HappensBefore& order, const TensorEvents& events,
-           Findings& findings, std::size_t tensor, const Resident* initial)
+  ValueTracker(const Trace& trace, const Plan& plan, const HappensBefore& order, const TensorEvents& events,
+               Findings& findings, std::size_t tensor, const Resident* initial)
       : plan_(plan),
         order_(order),
         findings_(findings),
@@ -339,11 +339,11 @@ std::vector<bool> check_values(const Trace& trace, const Plan& plan, const Happe
   for (std::size_t t = 0; t < trace.tensors.size() && !findings.full(); ++t) {
     if (!check_command_order(order, events.commands(t), findings)) continue;
     const std::size_t before = findings.count();
-    Follower follower(trace, plan, order, events, findings, t, initial[t]);
-    follower.follow(0);
+    ValueTracker tracker(trace, plan, order, events, findings, t, initial[t]);
+    tracker.follow(0);
     if (findings.count() == before) {
-      follower.follow(1);
-      follower.check_host_reads();
+      tracker.follow(1);
+      tracker.check_host_reads();
     }
     sound[t] = findings.count() == before;
   }

@@ -67,9 +67,9 @@ ProgramBook::Named& ProgramBook::named(std::string_view name) {
   return names_.back();
 }
 
-ProgramBook::Sequence* ProgramBook::sequence_of(Named& programs, std::uint64_t id) const {
+ProgramBook::ObservedSequence* ProgramBook::sequence_of(Named& programs, std::uint64_t id) const {
   const auto found = std::find_if(programs.sequences.begin(), programs.sequences.end(),
-                                  [&](const Sequence& known) { return known.id == id; });
+                                  [&](const ObservedSequence& known) { return known.id == id; });
   return found == programs.sequences.end() ? nullptr : &*found;
 }
 
@@ -128,7 +128,7 @@ Result<Program> ProgramBook::program_of(const Named& programs, std::span<const s
   std::vector<const IterationLog*> logs;
   for (const std::uint64_t id : members) {
     const auto sequence = std::find_if(programs.sequences.begin(), programs.sequences.end(),
-                                       [&](const Sequence& known) { return known.id == id; });
+                                       [&](const ObservedSequence& known) { return known.id == id; });
     if (sequence == programs.sequences.end()) return Problem{"one of its iterations is not known any more"};
     logs.push_back(&sequence->log);
   }
@@ -143,12 +143,12 @@ std::uint64_t ProgramBook::identify(Named& programs, IterationLog&& log) {
   std::vector<std::uint64_t> key = identity(log);
   ++clock_;
   auto known = std::find_if(programs.sequences.begin(), programs.sequences.end(),
-                            [&](const Sequence& sequence) { return sequence.key == key; });
+                            [&](const ObservedSequence& sequence) { return sequence.key == key; });
   if (known == programs.sequences.end()) {
     if (programs.sequences.size() >= options_.max_sequences) {
-      const auto oldest =
-          std::min_element(programs.sequences.begin(), programs.sequences.end(),
-                           [](const Sequence& a, const Sequence& b) { return a.last_seen < b.last_seen; });
+      const auto oldest = std::min_element(
+          programs.sequences.begin(), programs.sequences.end(),
+          [](const ObservedSequence& a, const ObservedSequence& b) { return a.last_seen < b.last_seen; });
       const std::uint64_t gone = oldest->id;
       std::erase(programs.history, gone);
       for (PlanSet& set : programs.sets) {
@@ -158,7 +158,7 @@ std::uint64_t ProgramBook::identify(Named& programs, IterationLog&& log) {
       }
       programs.sequences.erase(oldest);
     }
-    Sequence added;
+    ObservedSequence added;
     added.key = std::move(key);
     added.samples.resize(log.operations.size());
     added.id = next_id_++;
@@ -328,7 +328,7 @@ void ProgramBook::keep_value(std::uint64_t serial) {
   }
   for (Named& programs : names_) {
     // Where no plan is left to forget, another budget would have one made of what was observed before.
-    for (Sequence& sequence : programs.sequences) {
+    for (ObservedSequence& sequence : programs.sequences) {
       for (LogTensor& tensor : sequence.log.tensors) {
         if (tensor.serial == serial) tensor.outlives = outlives_all;
       }
@@ -399,8 +399,9 @@ FollowablePtr ProgramBook::latest(std::string_view name) const {
 std::optional<Trace> ProgramBook::trace(std::string_view name) const {
   const Named* const known = find(name);
   if (known == nullptr || known->sequences.empty()) return std::nullopt;
-  const auto last = std::max_element(known->sequences.begin(), known->sequences.end(),
-                                     [](const Sequence& a, const Sequence& b) { return a.last_seen < b.last_seen; });
+  const auto last =
+      std::max_element(known->sequences.begin(), known->sequences.end(),
+                       [](const ObservedSequence& a, const ObservedSequence& b) { return a.last_seen < b.last_seen; });
   const IterationLog* const log = &last->log;
   Result<Program> program = make_program({&log, 1}, name);
   if (!program.has_value()) return std::nullopt;

@@ -119,7 +119,7 @@ class ProgramBook {
   SWAPMM_TEMPLATE_EXPORT void summarize(Report& report) const;
 
  private:
-  struct Sequence {
+  struct ObservedSequence {
     std::uint64_t id = 0;
     std::vector<std::uint64_t> key;
     IterationLog log;                      // the last one, with the durations known now
@@ -130,7 +130,7 @@ class ProgramBook {
   };
   struct Named {
     std::string name;
-    std::vector<Sequence> sequences;
+    std::vector<ObservedSequence> sequences;
     std::vector<std::uint64_t> history;  // sequence ids, newest last
     std::vector<PlanSet> sets;           // that of the budget now first; never empty
     bool budget_is_new = false;          // plans of other budgets may have none for this one yet
@@ -177,7 +177,7 @@ class ProgramBook {
   [[nodiscard]] static const PlanCase* settled_case(const Named& programs, std::uint64_t sequence);
   bool observed_on_demand(Named& programs, std::uint64_t sequence, bool timed, const Machine& machine);
   [[nodiscard]] CaseOf case_of(const FollowablePtr& plan);
-  [[nodiscard]] Sequence* sequence_of(Named& programs, std::uint64_t id) const;
+  [[nodiscard]] ObservedSequence* sequence_of(Named& programs, std::uint64_t id) const;
   [[nodiscard]] std::optional<std::chrono::nanoseconds> demand_time(const Named& programs,
                                                                     const PlanCase& plan_case) const;
   void judge(Named& programs, PlanCase& plan_case);

@@ -80,7 +80,7 @@ void ProgramBook::round_ended(std::string_view name, const FollowablePtr& plan, 
 
 // True where nothing more is to be done about it.
 bool ProgramBook::observed_on_demand(Named& programs, std::uint64_t sequence, bool timed, const Machine& machine) {
-  const Sequence& known = *sequence_of(programs, sequence);
+  const ObservedSequence& known = *sequence_of(programs, sequence);
   const bool has_times = std::any_of(known.log.operations.begin(), known.log.operations.end(),
                                      [](const LogOperation& operation) { return operation.duration.count() != 0; });
   if (!timed && !has_times) {  // not the one that was expected: a plan needs its times
@@ -132,7 +132,7 @@ void ProgramBook::round_took(const FollowablePtr& plan, nanoseconds time) {
 
 void ProgramBook::iteration_took(std::uint64_t id, nanoseconds time, bool observed) {
   for (Named& programs : names_) {
-    Sequence* const sequence = sequence_of(programs, id);
+    ObservedSequence* const sequence = sequence_of(programs, id);
     if (sequence == nullptr) continue;
     (observed ? sequence->observed : sequence->times).add(time);
     for (PlanCase& known : programs.now().cases) {
@@ -147,7 +147,7 @@ std::optional<nanoseconds> ProgramBook::demand_time(const Named& programs, const
   nanoseconds sum{0};
   for (const std::uint64_t id : plan_case.members) {
     const auto sequence = std::find_if(programs.sequences.begin(), programs.sequences.end(),
-                                       [&](const Sequence& known) { return known.id == id; });
+                                       [&](const ObservedSequence& known) { return known.id == id; });
     if (sequence == programs.sequences.end()) return std::nullopt;
     const bool known = sequence->times.count() != 0;
     const std::optional<nanoseconds> median = (known ? sequence->times : sequence->observed).median();
@@ -185,7 +185,7 @@ void ProgramBook::judge(Named& programs, PlanCase& plan_case) {
 
 void ProgramBook::judge_check(Named& programs, PlanCase& plan_case) {
   for (const std::uint64_t id : plan_case.members) {
-    const Sequence* const sequence = sequence_of(programs, id);
+    const ObservedSequence* const sequence = sequence_of(programs, id);
     if (sequence == nullptr || sequence->times.count() < rounds_counted()) return;
   }
   const nanoseconds took = *plan_case.times.median();
@@ -223,7 +223,7 @@ void ProgramBook::sampled(const FollowablePtr& plan, std::span<const nanoseconds
   ++sampled_rounds_;
   std::size_t position = 0;
   for (const std::uint64_t id : found.plan_case->members) {
-    Sequence* const sequence = sequence_of(*found.programs, id);
+    ObservedSequence* const sequence = sequence_of(*found.programs, id);
     if (sequence == nullptr || position + sequence->samples.size() > durations.size()) return;
     for (std::size_t i = 0; i < sequence->samples.size(); ++i) {
       sequence->samples[i].add(durations[position++]);
@@ -239,7 +239,7 @@ std::optional<Program> ProgramBook::refreshed(const Named& programs, const PlanC
   std::size_t position = 0;
   for (const std::uint64_t id : plan_case.members) {
     const auto sequence = std::find_if(programs.sequences.begin(), programs.sequences.end(),
-                                       [&](const Sequence& known) { return known.id == id; });
+                                       [&](const ObservedSequence& known) { return known.id == id; });
     if (sequence == programs.sequences.end()) return std::nullopt;
     for (const LogOperation& operation : sequence->log.operations) {
       if (position == operations.size()) return std::nullopt;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <swapmm/formats/json/follower.hpp>
+#include <swapmm/formats/json/decoder.hpp>
 
 #include <algorithm>
 #include <utility>
@@ -40,7 +40,7 @@ struct Wanted {
 
 }  // namespace
 
-std::string Follower::path() const {
+std::string Decoder::path() const {
   std::string text;
   for (const Frame& frame : frames_) {
     if (frame.list != nullptr) {
@@ -53,7 +53,7 @@ std::string Follower::path() const {
   return text;
 }
 
-bool Follower::object_begin() {
+bool Decoder::object_begin() {
   if (skipped_depth_ > 0) return ++skipped_depth_ > 0;
   const Object* object = frames_.empty() ? &document_ : nullptr;
   if (object == nullptr) {
@@ -70,7 +70,7 @@ bool Follower::object_begin() {
   return true;
 }
 
-bool Follower::object_end() {
+bool Decoder::object_end() {
   if (skipped_depth_ > 0) {
     --skipped_depth_;
     return true;
@@ -91,7 +91,7 @@ bool Follower::object_end() {
   return true;
 }
 
-bool Follower::array_begin() {
+bool Decoder::array_begin() {
   if (skipped_depth_ > 0) return ++skipped_depth_ > 0;
   if (frames_.empty()) return refuse("an array stands where an object must");
   const Value* value = next();
@@ -106,7 +106,7 @@ bool Follower::array_begin() {
   return true;
 }
 
-bool Follower::array_end() {
+bool Decoder::array_end() {
   if (skipped_depth_ > 0) {
     --skipped_depth_;
     return true;
@@ -117,13 +117,13 @@ bool Follower::array_end() {
   return true;
 }
 
-bool Follower::key_part(std::string_view part) {
+bool Decoder::key_part(std::string_view part) {
   // A key that is longer than any known name is unknown, whatever follows.
   if (skipped_depth_ == 0 && text_.size() <= longest_key) text_ += part.substr(0, longest_key + 1);
   return true;
 }
 
-bool Follower::key(std::string_view part) {
+bool Decoder::key(std::string_view part) {
   if (skipped_depth_ > 0) return true;
   key_part(part);
   const std::string key = std::exchange(text_, {});
@@ -138,13 +138,13 @@ bool Follower::key(std::string_view part) {
   return true;
 }
 
-bool Follower::string_part(std::string_view part) {
+bool Decoder::string_part(std::string_view part) {
   // One byte more than a name may have is enough to detect that it is too long.
   if (skipped_depth_ == 0 && text_.size() <= limits::name_bytes) text_ += part.substr(0, limits::name_bytes + 1);
   return true;
 }
 
-bool Follower::string(std::string_view part) {
+bool Decoder::string(std::string_view part) {
   string_part(part);
   const std::string text = std::exchange(text_, {});
   const Value* value = next_scalar("a string");
@@ -163,12 +163,12 @@ bool Follower::string(std::string_view part) {
   return mismatch(*value, "a string");
 }
 
-bool Follower::number_part(std::string_view part) {
+bool Decoder::number_part(std::string_view part) {
   if (skipped_depth_ == 0 && text_.size() <= longest_number) text_ += part.substr(0, longest_number);
   return true;
 }
 
-bool Follower::integer(std::int64_t value) {
+bool Decoder::integer(std::int64_t value) {
   text_.clear();
   const Value* place = next_scalar("a number");
   if (place == nullptr) return !problem_;
@@ -179,7 +179,7 @@ bool Follower::integer(std::int64_t value) {
   return true;
 }
 
-bool Follower::other_number(std::string_view part) {
+bool Decoder::other_number(std::string_view part) {
   number_part(part);
   const std::string text = std::exchange(text_, {});
   const Value* place = next_scalar("a number");
@@ -190,7 +190,7 @@ bool Follower::other_number(std::string_view part) {
   return only_digits ? out_of_range(*wanted, text) : refuse(text + " is not written as an integer");
 }
 
-bool Follower::boolean(bool value) {
+bool Decoder::boolean(bool value) {
   const Value* place = next_scalar("a boolean");
   if (place == nullptr) return !problem_;
   const auto* wanted = std::get_if<Boolean>(place);
@@ -199,7 +199,7 @@ bool Follower::boolean(bool value) {
   return true;
 }
 
-bool Follower::null() {
+bool Decoder::null() {
   const Value* place = next_scalar("null");
   if (place == nullptr) return !problem_;
   const auto* wanted = std::get_if<Integer>(place);
@@ -209,7 +209,7 @@ bool Follower::null() {
 
 /// The description of the value that begins now. None if the value is skipped, or, with a problem, if it is one too
 /// many.
-const Value* Follower::next() {
+const Value* Decoder::next() {
   Frame& frame = frames_.back();
   if (frame.list == nullptr) return frame.field == nullptr ? nullptr : &frame.field->value;
   if (frame.count == frame.list->most) {
@@ -221,14 +221,14 @@ const Value* Follower::next() {
   return frame.list->element.get();
 }
 
-const Value* Follower::next_scalar(std::string_view found) {
+const Value* Decoder::next_scalar(std::string_view found) {
   if (skipped_depth_ > 0) return nullptr;
   if (!frames_.empty()) return next();
   refuse(std::string(found) + " stands where an object must");
   return nullptr;
 }
 
-bool Follower::out_of_range(const Integer& wanted, const std::string& number) {
+bool Decoder::out_of_range(const Integer& wanted, const std::string& number) {
   if (wanted.least == wanted.most) {
     return refuse(number + " is unknown, only " + std::to_string(wanted.most) + " is known");
   }
@@ -236,12 +236,12 @@ bool Follower::out_of_range(const Integer& wanted, const std::string& number) {
   return refuse(number + " is above " + std::to_string(wanted.most));
 }
 
-bool Follower::mismatch(const Value& wanted, std::string_view found) {
+bool Decoder::mismatch(const Value& wanted, std::string_view found) {
   if (const auto* refused = std::get_if<Refused>(&wanted)) return refuse(refused->reason);
   return refuse(std::string(found) + " stands where " + std::visit(Wanted{}, wanted) + " must");
 }
 
-bool Follower::refuse(const std::string& message) {
+bool Decoder::refuse(const std::string& message) {
   const std::string where = path();
   problem_ = Problem{(where.empty() ? "" : where + ": ") + message};
   return false;

@@ -18,9 +18,9 @@ namespace swapmm::json {
 /// Follows the events of a parser through the description of a document, and calls the functions that take the values.
 /// Keys, strings and numbers may come in parts; the last part comes with the event without `_part`. If an event
 /// function returns false, there is a problem(), and no further event may follow.
-class Follower {
+class Decoder {
  public:
-  explicit Follower(const Object& document) : document_(document) {}
+  explicit Decoder(const Object& document) : document_(document) {}
 
   [[nodiscard]] const std::optional<Problem>& problem() const { return problem_; }
   /// The current position in the document: `operations[17].reads[2]`.
