@@ -62,7 +62,7 @@ class IterationCapture<B> {
     operations_ = operations;
   }
 
-  /// The round goes on: another iteration of it is to come.
+  /// True if the round has another iteration.
   [[nodiscard]] bool within_round() const { return still_followed() && !state_.executor.at_start(); }
 
   /// Runs the captured work for the first time. Throws UsageError if it is not a whole round.
@@ -166,7 +166,7 @@ class IterationCapture<B> {
     });
   }
 
-  // Ends the capture and launches its graph: the library's state already counts this work as queued.
+  // Ends the capture and launches its graph: the library's state counts the captured work as done.
   typename B::Graph run_once() {
     state_.in_capture = false;
     Store<B>& store = state_.store;

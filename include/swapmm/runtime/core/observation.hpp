@@ -24,7 +24,7 @@ class Observation {
   Observation(const Observation&) = delete;
   Observation& operator=(const Observation&) = delete;
 
-  /// Plans are made from what is observed.
+  /// True if plans are made from observed iterations.
   [[nodiscard]] bool makes_plans() const { return book_.options().observe != 0 && !options_.check_access; }
 
   /// The last iteration is final: its transient values die, and its log is evaluated.

@@ -44,7 +44,7 @@ class RoundMeasurement {
     if (state_.store.sampler.ready()) collect_sample();
   }
 
-  /// What the last iteration on demand was; 0: nothing that was learned.
+  /// Sets the sequence of the last iteration on demand; 0 if nothing was learned from it.
   void name_last(std::uint64_t sequence) noexcept {
     if (last_was_timed_) stopwatch_.name_last(sequence);
   }
