@@ -14,8 +14,8 @@
 
 namespace swapmm::runtime {
 
-/// Takes another amount of device memory in place of what a manager has. All values are on the host meanwhile, so that
-/// the old memory can go before the new one comes: together they may be more than there is.
+/// Replaces a manager's device memory by another amount. Meanwhile all values are on the host, so the old memory can be
+/// released before the new memory is allocated: both together may be more than the device has.
 template <Backend B>
 class BudgetChange {
  public:
@@ -31,7 +31,7 @@ class BudgetChange {
     book_.prepare_budget(next.budget());
     PlaceMap nothing = Store<B>::places_of(Bytes{}, store_.backend);
     book_.prepare_budget(nothing.budget());
-    // What is likely to fail comes first, while a plan may go on as if nothing had been.
+    // The steps that are likely to fail come first, while the plan can still continue unchanged.
     require_device_memory(next);
     require_host_memory();
     controller_.leave_for_budget();
@@ -41,7 +41,7 @@ class BudgetChange {
   }
 
  private:
-  // Takes the difference, and gives it back: with the old memory that is as much as the new budget.
+  // Allocates the difference and releases it: with the old memory it is as much as the new budget.
   void require_device_memory(const PlaceMap& next) {
     if (next.budget() <= store_.budget()) return;
     (void)AddressBook<B>::arenas_of(store_.backend, next.budget() - store_.budget(), next.arena());
@@ -76,7 +76,7 @@ class BudgetChange {
     store_.timeline.host_wait(store_.timeline.everything());
   }
 
-  // Where the device refuses, the old memory is taken again; where it refuses that too, there is none.
+  // If the device refuses, the old amount is allocated again; if it refuses that too, there is no device memory.
   void exchange(PlaceMap next, PlaceMap nothing) {
     store_.scrub_device();
     store_.addresses.give_back();

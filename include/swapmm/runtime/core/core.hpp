@@ -23,10 +23,10 @@
 
 namespace swapmm::runtime {
 
-/// The inside of a manager, as its facade calls it: lets one caller in at a time, hands the call to whoever does the
-/// work, and has failures come out as the facade's exceptions. Operations come in as RunningOperation.
+/// The implementation of a manager, which its facade calls: admits one caller at a time, forwards the call to the
+/// class that does the work, and turns failures into the facade's exceptions. Operations enter as RunningOperation.
 ///
-/// It outlives its manager while tensors refer to it; close() gives back everything but itself.
+/// It outlives its manager while tensors refer to it; close() releases everything except the object itself.
 template <Backend B>
 class Core : public std::enable_shared_from_this<Core<B>> {
  public:
@@ -37,16 +37,16 @@ class Core : public std::enable_shared_from_this<Core<B>> {
   Core& operator=(const Core&) = delete;
   ~Core();
 
-  /// A caller inside an open manager, for as long as this exists.
+  /// A caller inside an open manager. The caller is inside until this is destroyed.
   class Entry {
    public:
-    /// Throws what stands between the caller and the manager: somebody else inside, the manager's end, and, unless
-    /// `report_failures` is false, what failed since the last call.
+    /// Throws if another caller is inside, if the manager is closed, or, unless `report_failures` is false, if
+    /// something failed since the last call.
     explicit Entry(Core& core, bool report_failures = true)
         : stay_(core.gate_.enter()), session_(core.open_session(report_failures)) {}
     [[nodiscard]] Session<B>* session() const { return &session_; }
     [[nodiscard]] Session<B>* operator->() const { return &session_; }
-    /// The caller runs this operation. The text must exist as long as this.
+    /// Sets the name of the operation that the caller runs. The text must outlive this.
     void runs(std::string_view operation) noexcept { stay_.runs(operation); }
 
    private:
@@ -58,12 +58,12 @@ class Core : public std::enable_shared_from_this<Core<B>> {
 
   Rec& create(std::string_view name, Bytes bytes, Lifetime lifetime);
 
-  /// The tensor's handle is gone. Never throws; safe from any thread, while another caller is inside, and after
-  /// close().
+  /// Called when the tensor's handle is destroyed. Never throws. May be called by any thread, while another caller is
+  /// inside, and after close().
   void destroy(Rec& record) noexcept;
 
   [[nodiscard]] bool closed() const { return closed_.load(std::memory_order_acquire); }
-  /// For tests, which look from within a call; null once closed.
+  /// For tests that inspect the state within a call; null once closed.
   [[nodiscard]] const SessionState<B>* session_state() const { return closed() ? nullptr : &session_->state; }
   [[nodiscard]] B& backend() { return session_->state.store.backend; }
 
@@ -79,23 +79,23 @@ class Core : public std::enable_shared_from_this<Core<B>> {
   /// use. A part of a tensor needs the tensor's value, and waits for it.
   void upload(const TensorKey<B>& tensor, Bytes offset, std::span<const std::byte> data);
 
-  /// Waits for the value and copies it out.
+  /// Waits for the value and copies it to the caller's memory.
   void download(const TensorKey<B>& tensor, Bytes offset, std::span<std::byte> data);
 
-  /// The tensor for errors of `what`. Throws UsageError if the tensor, or its manager, no longer exists.
+  /// Returns the tensor for the errors of `what`. Throws UsageError if the tensor, or its manager, no longer exists.
   [[nodiscard]] TensorName tensor_name(const TensorKey<B>& tensor, std::string_view what);
 
-  /// Promises the value that the tensor has now. What it returns stays the caller's until end_promise().
+  /// Promises the value that the tensor has now. The caller may use the result until end_promise().
   [[nodiscard]] PendingRead& promise(const TensorKey<B>& tensor, Bytes offset, std::span<std::byte> data);
 
   [[nodiscard]] bool collectable(const PendingRead& read);
 
   void collect(PendingRead& read);
 
-  /// Collected or given up: the caller is done with it. Waits for another thread that is inside, if it was given up.
+  /// Ends a promise that was collected or given up. If it was given up, waits for another thread that is inside.
   void end_promise(PendingRead& read) noexcept;
 
-  // ---- captured iterations. With a backend that cannot capture, these do nothing: the facade does not call them.
+  // ---- captured iterations. These do nothing if the backend cannot capture; the facade then does not call them.
 
   void begin_capture(std::string_view name);
   [[nodiscard]] bool within_captured_round();
@@ -138,12 +138,12 @@ class Core : public std::enable_shared_from_this<Core<B>> {
   /// Waits until nothing is in flight.
   void synchronize();
 
-  /// Ends everything: waits for a caller of another thread that is inside, and for the device; gives back its memory
-  /// and the host's. Tensors and promises that still exist are empty from now on. Never throws.
+  /// Ends everything: waits for a caller of another thread that is inside and for the device, and releases device and
+  /// host memory. Tensors and promises that still exist are empty afterwards. Never throws.
   void close() noexcept;
 
  private:
-  // For a caller who is inside.
+  // For a caller that is inside.
   Session<B>& open_session(bool report_failures);
 
   void finish_iteration() noexcept;
@@ -154,11 +154,11 @@ class Core : public std::enable_shared_from_this<Core<B>> {
   ReadPool reads_;
   Gate gate_;
   std::atomic<bool> closed_{false};
-  std::atomic<bool> ends_late_{false};  // the iteration's end came while another call was inside
+  std::atomic<bool> ends_late_{false};  // the iteration ended while another call was inside
 };
 
-// Not in the class, and so not inline: a program that uses a backend whose library instantiates this class does not
-// compile it again.
+// Defined outside the class, so not inline: if a backend's library instantiates this class, programs do not compile it
+// again.
 
 template <Backend B>
 Core<B>::Core(B backend, const Options& options, std::shared_ptr<ProgramBook> book)
@@ -262,7 +262,7 @@ template <Backend B>
 void Core<B>::end_promise(PendingRead& read) noexcept {
   {
     const Gate::Stay stay = gate_.enter_waiting();
-    if (!closed()) session_->state.promises.cancel(read);  // one that is done may still stand in the list
+    if (!closed()) session_->state.promises.cancel(read);  // a read that is done may still be in the list
   }
   reads_.give_back(read);
 }
@@ -337,7 +337,7 @@ Profile Core<B>::stop_profile() {
   if (!store.profiler.active()) throw UsageError("no profile is being recorded");
   return entry->translate({"recording a profile", {}}, [&] {
     try {
-      for (const QueueKind queue : all_queues) store.timeline.mark(queue);  // behind the profile's own events
+      for (const QueueKind queue : all_queues) store.timeline.mark(queue);  // after the profile's own events
       store.timeline.host_wait(store.timeline.everything());
       return store.stop_profile();
     } catch (...) {

@@ -18,8 +18,8 @@
 
 namespace swapmm::runtime {
 
-/// Turns what a backend reports into the facade's exceptions, and remembers what outlasts one call: a lost device,
-/// and an error that was found too late for the call it belongs to.
+/// Turns failures of a backend into the facade's exceptions, and keeps those that outlast one call: a lost device, and
+/// errors that were found too late for their own call.
 template <Backend B>
 class Failures {
  public:
@@ -29,7 +29,7 @@ class Failures {
   Failures(const Failures&) = delete;
   Failures& operator=(const Failures&) = delete;
 
-  /// Throws what stands between a caller and the manager.
+  /// Throws the failure that keeps a caller from using the manager, if there is one.
   void check() {
     check_lost();
     if (unreported_) throw report();
@@ -68,8 +68,8 @@ class Failures {
     throw loss_;
   }
 
-  /// Something that was queued failed. Waits for the rest; then values that were given since by any command may have
-  /// come from it, and are undefined. Returns the exception to throw.
+  /// Called if queued work failed. Waits for all other work. Values that any command has produced since then may depend
+  /// on the failed work, and become undefined. Returns the exception to throw.
   [[nodiscard]] WorkFailed work_failed(const QueueFailure& failure, Promises<B>& promises) {
     std::uint64_t first = failure.label.issue;
     try {
@@ -78,14 +78,14 @@ class Failures {
       device_is_lost("waiting after a failure: " + std::string(error.what()), error.code);
     }
     promises.abandon_since(first);
-    // Where there is no memory for the text, the next call tells.
+    // If there is no memory for the text, the next call reports it.
     unreported_ =
         Unreported{failure.label, failure.status_error, unreported_ ? std::min(unreported_->first, first) : first};
     return report();
   }
 
-  /// The next call throws this, and does nothing else; of several, each call one. Where there are too many, those go
-  /// first that declare no value lost.
+  /// Stores an error that the next call throws before it does anything else. If several errors are stored, each call
+  /// throws one. If there are too many, errors that declare no value lost are discarded first.
   void postpone(std::exception_ptr error, bool declares_losses) noexcept {
     if (lost_) return;
     if (postponed_.size() == most_postponed) {
@@ -97,7 +97,7 @@ class Failures {
     postponed_.push_back({std::move(error), declares_losses});  // room was reserved
   }
 
-  /// Waits until nothing is in flight; a device that does not even do that is lost.
+  /// Waits until nothing is in flight. If the wait fails, the device counts as lost.
   void drain_quietly() noexcept {
     try {
       store_.drain();
@@ -116,14 +116,14 @@ class Failures {
     std::exception_ptr error;
     bool declares_losses;
   };
-  // Work that failed: what was given since that issue number is undefined, and nobody knows yet.
+  // Work that failed: values produced since that issue number are undefined, which is not reported yet.
   struct Unreported {
     CommandLabel label;
-    std::exception_ptr reason;  // why its status is unknown; null: it failed
+    std::exception_ptr reason;  // why its status is unknown; null if it failed
     std::uint64_t first;
   };
 
-  // The text first: it may find no memory.
+  // The text is made first, because its allocation may fail.
   WorkFailed report() {
     const std::uint64_t first = unreported_->first;
     const auto stays = [&](const auto& copy) { return copy.valid && copy.issue < first; };
@@ -144,7 +144,7 @@ class Failures {
     return error;
   }
 
-  // The first text stays: every later call throws that one.
+  // The first text is kept, and every later call throws it.
   void note_loss(std::string_view text, long code, ErrorDetails details = {}) noexcept {
     if (std::exchange(lost_, true)) return;
     try {
@@ -179,7 +179,7 @@ class Failures {
   std::optional<Unreported> unreported_;
   bool lost_ = false;
   static constexpr const char* no_answer = "the device does not answer";
-  DeviceLost loss_{no_answer};  // thrown from then on; made before memory can be short
+  DeviceLost loss_{no_answer};  // thrown once the device is lost; made in advance, because memory may be short then
 };
 
 }  // namespace swapmm::runtime

@@ -13,18 +13,18 @@
 
 namespace swapmm::runtime {
 
-/// Something whose address tells threads apart. Exported: it is one function in the whole program, whichever library
-/// calls it.
+/// Returns an address that identifies the calling thread. Exported, so that the program and all libraries share one
+/// function.
 [[nodiscard]] SWAPMM_TEMPLATE_EXPORT inline const void* this_thread() {
   static thread_local const char token = 0;
   return &token;
 }
 
-/// Lets one caller in at a time; a second one gets an exception, not a wait. A manager is not meant to be shared
-/// between threads without the program's own order, and this finds out where it is.
+/// Admits one caller at a time; a second caller gets an exception and does not wait. Threads that share a manager must
+/// order their calls, and this detects if they do not.
 class Gate {
  public:
-  /// A caller's stay inside: the gate opens again when it is destroyed, and nowhere else. It may be none.
+  /// A caller's stay inside. The gate opens again when this is destroyed. May be empty.
   class Stay {
    public:
     Stay(const Stay&) = delete;
@@ -34,9 +34,9 @@ class Gate {
       gate_->operation_ = {};
       gate_->inside_.store(nullptr, std::memory_order_release);
     }
-    /// The caller is inside.
+    /// True if the caller is inside.
     explicit operator bool() const { return gate_ != nullptr; }
-    /// For errors: the caller, who is inside, runs this operation. The text must exist as long as the stay.
+    /// Sets the name of the operation that the caller runs, for errors. The text must outlive the stay.
     void runs(std::string_view operation) noexcept { gate_->operation_ = operation; }
 
    private:
@@ -45,7 +45,7 @@ class Gate {
     Gate* gate_;
   };
 
-  /// Throws NestedOperation or ConcurrentUse if somebody is inside.
+  /// Throws NestedOperation or ConcurrentUse if a caller is inside.
   [[nodiscard]] Stay enter() {
     const void* inside = nullptr;
     if (inside_.compare_exchange_strong(inside, this_thread(), std::memory_order_acquire)) return Stay(this);
@@ -57,13 +57,13 @@ class Gate {
     }
     throw ConcurrentUse("two threads use one manager at the same time: order them, or give each its own manager");
   }
-  /// None if somebody is inside.
+  /// Returns an empty stay if a caller is inside.
   [[nodiscard]] Stay try_enter() noexcept {
     const void* inside = nullptr;
     const bool entered = inside_.compare_exchange_strong(inside, this_thread(), std::memory_order_acquire);
     return Stay(entered ? this : nullptr);
   }
-  /// Waits for another thread to leave. None if this thread is inside already.
+  /// Waits for another thread to leave. Returns an empty stay if this thread is already inside.
   [[nodiscard]] Stay enter_waiting() noexcept {
     for (;;) {
       const void* inside = nullptr;
@@ -74,7 +74,7 @@ class Gate {
   }
 
  private:
-  std::atomic<const void*> inside_{nullptr};  // the thread
+  std::atomic<const void*> inside_{nullptr};  // the thread that is inside
   std::string_view operation_;                // that the thread runs
 };
 

@@ -15,7 +15,7 @@
 
 namespace swapmm::runtime {
 
-/// The host's own accesses to the values of tensors: uploads, downloads, and downloads that are promised.
+/// The host's accesses to the values of tensors: uploads, downloads, and promised (asynchronous) downloads.
 template <Backend B>
 class HostAccess {
  public:
@@ -31,7 +31,7 @@ class HostAccess {
     require_not_capturing(who);
     const bool whole = data.size() == record.bytes.value;
     if (!whole) fetch(record, who);
-    // The wait for a round that is too far ahead comes first: behind it a slot is free without another one.
+    // The wait for a round that is too far ahead comes first: after it a slot is free without another wait.
     if (state_.executor.active()) state_.executor.ensure_round();
     auto& slot = free_slot(record, whole);
     state_.store.note_host_access(*slot, offset, Bytes{data.size()}, true);
@@ -46,7 +46,7 @@ class HostAccess {
     if (record.device.resident && !state_.executor.active()) state_.demand.release(record);
   }
 
-  /// Waits for the value and copies it out.
+  /// Waits for the value and copies it to the caller's memory.
   void download(Rec& record, Bytes offset, std::span<std::byte> data, const Who& who) {
     require_not_capturing(who);
     fetch(record, who);
@@ -55,7 +55,7 @@ class HostAccess {
     std::memcpy(data.data(), block.data() + offset.value, data.size());
   }
 
-  /// The value that the tensor has now is or will be in its block, for `read` to have it from there.
+  /// Promises the current value to `read`: the value is, or will be, in the tensor's host block.
   void promise(PendingRead& read, Rec& record, Bytes offset, std::span<std::byte> data, const Who& who) {
     require_not_capturing(who);
     state_.promises.prepare(read, record);
@@ -91,14 +91,14 @@ class HostAccess {
     state_.store.timeline.host_wait(Clock::point(QueueKind::d2h, record.host.block->written));
   }
 
-  // A host block that no copy uses, for the host to fill. Two of them take turns.
+  // Returns a host block that no copy uses, for the host to fill. Two blocks are used alternately.
   std::unique_ptr<HostBlock<B>>& free_slot(Rec& record, bool whole) {
     Store<B>& store = state_.store;
     store.ensure_block(record);
     if (whole && !free_now(*record.host.block)) {
       store.ensure_spare(record);
       if (record.host.spare != nullptr) {
-        // The older one is the sooner free.
+        // The older block is free earlier.
         store.settle_pending(*record.host.spare);
         store.timeline.host_wait(record.host.spare->busy());
         return record.host.spare;

@@ -16,27 +16,27 @@
 
 namespace swapmm::runtime {
 
-/// A round of a followed plan as a graph of the API, and what one run of it does to the library's books.
+/// A round of a followed plan as a graph of the API, and the changes that one run of it makes to the library's state.
 template <CapturingBackend B>
 struct CapturedRound {
   struct Value {
     Record<B>* record;
-    bool on_device;  ///< valid there after each run
-    bool on_host;    ///< likewise
-    bool written;    ///< a new value in each run
+    bool on_device;  ///< valid on the device after each run
+    bool on_host;    ///< valid on the host after each run
+    bool written;    ///< each run writes a new value
   };
   typename B::Graph graph;
-  std::uint64_t start = 0;    ///< PlanExecutor::times_started(): the plan was begun anew since, if that differs
-  std::vector<Value> values;  ///< of the plan's tensors that outlive the round
+  std::uint64_t start = 0;    ///< PlanExecutor::times_started(); if it differs now, the plan was started again
+  std::vector<Value> values;  ///< those of the plan's tensors that outlive the round
   Traffic traffic;            ///< of one run; its peak is unused
   std::uint64_t iterations = 0;
   std::uint64_t operations = 0;
 };
 
-/// Captures rounds of a followed plan and runs them again. A round ends with everything where it was when the round
-/// began, so the same queued work is right each time, and the host need not queue it again.
+/// Captures rounds of a followed plan and runs them again. At the end of a round all values are in the same places as
+/// at its beginning, so the same queued work is correct each time, and the host need not queue it again.
 template <Backend B>
-class IterationCapture {  // of a backend that cannot
+class IterationCapture {  // for a backend that cannot capture
  public:
   IterationCapture(SessionState<B>&, PlanController<B>&) {}
 };
@@ -45,14 +45,14 @@ class IterationCapture<B> {
  public:
   IterationCapture(SessionState<B>& state, PlanController<B>& controller) : state_(state), controller_(controller) {}
 
-  /// From here on the plan's work is captured. Waits for all queued work. Throws UsageError where no round of a plan
-  /// can begin now.
+  /// Begins to capture the plan's work. Waits for all queued work. Throws UsageError if no round of a plan can begin
+  /// now.
   void begin(std::string_view name, std::uint64_t operations) {
     require_round(name);
     require_lasting_host_memory(name);
     Store<B>& store = state_.store;
     store.timeline.host_wait(store.timeline.everything());
-    store.fixed_slots = true;  // from now on: runs and other iterations take turns
+    store.fixed_slots = true;  // from now on, because runs and other iterations alternate
     store.backend.begin_capture();
     state_.in_capture = true;
     start_ = state_.executor.times_started();
@@ -62,15 +62,15 @@ class IterationCapture<B> {
     operations_ = operations;
   }
 
-  /// The round goes on: another iteration of it is to come.
+  /// True if the round has another iteration.
   [[nodiscard]] bool within_round() const { return still_followed() && !state_.executor.at_start(); }
 
-  /// Runs what was captured, for the first time. Throws UsageError where that is not a round.
+  /// Runs the captured work for the first time. Throws UsageError if it is not a whole round.
   [[nodiscard]] CapturedRound<B> end(std::uint64_t operations) {
     const bool whole = still_followed() && state_.executor.at_start();
     CapturedRound<B> round{run_once(), start_, {}, {}, 0, 0};
     if (!whole) {
-      state_.store.drain();  // what was not recorded as it should be has ended
+      state_.store.drain();  // work without a correctly recorded point has ended
       throw UsageError("the captured iteration ended before the plan's last operation");
     }
     controller_.hold_plan();
@@ -89,14 +89,14 @@ class IterationCapture<B> {
     return round;
   }
 
-  /// Something was thrown while it was captured: what was queued before still has to run.
+  /// Called if an exception was thrown during the capture: work that was queued before still has to run.
   void give_up() {
     if (!state_.in_capture) return;
     const typename B::Graph graph = run_once();
     state_.store.drain();
   }
 
-  /// Queues the round once more. Throws UsageError where the plan was left since, or a tensor of it was uploaded or
+  /// Queues the round again. Throws UsageError if the plan was left since, or if one of its tensors was uploaded or
   /// destroyed.
   void replay(CapturedRound<B>& round) {
     PlanExecutor<B>& executor = state_.executor;
@@ -148,7 +148,7 @@ class IterationCapture<B> {
     }
   }
 
-  // The graph has the addresses of host memory: they must stay, and copies must need no help of the host.
+  // The graph contains addresses of host memory: they must not change, and copies must not need the host.
   void require_lasting_host_memory(std::string_view name) {
     const CompiledPlan& plan = *state_.executor.plan();
     for (std::size_t role = 0; role < plan.program.roles.size(); ++role) {
@@ -167,7 +167,7 @@ class IterationCapture<B> {
     });
   }
 
-  // Ends the capture and launches its graph: what was queued is work that the books count as done.
+  // Ends the capture and launches its graph: the library's state counts the captured work as done.
   typename B::Graph run_once() {
     state_.in_capture = false;
     Store<B>& store = state_.store;
@@ -177,7 +177,7 @@ class IterationCapture<B> {
       return graph;
     } catch (const BackendError& error) {
       if (error.kind == BackendError::Kind::device_lost) throw;
-      // Maybe it never ran. All that was queued since the capture began counts as failed, whatever its points say.
+      // It may not have run. All work queued since the capture began counts as failed, whatever its points report.
       CommandLabel label;
       label.what = CommandLabel::What::operation;
       label.issue = first_issue_;
@@ -186,14 +186,14 @@ class IterationCapture<B> {
     }
   }
 
-  // Promised reads have their bytes before the next run writes them.
+  // Promised reads get their bytes before the next run overwrites them.
   void settle(Record<B>& record) {
     for (auto* const block : {record.host.block.get(), record.host.spare.get()}) {
       if (block != nullptr) state_.store.settle_pending(*block);
     }
   }
 
-  // It may have run, or not.
+  // It may or may not have run.
   void lose(const CapturedRound<B>& round) noexcept {
     for (const auto& value : round.values) {
       if (value.written) state_.store.lose(*value.record);
@@ -215,7 +215,7 @@ class IterationCapture<B> {
     store.traffic.d2h += round.traffic.d2h;
     store.iteration += round.iterations;
     controller_.count_followed(round.iterations);
-    // Where no point can be recorded behind the run, waiting for its end is as good.
+    // If no point can be recorded after the run, wait for its end instead.
     store.issue([&] {
       for (const QueueKind queue : all_queues) store.timeline.mark(queue);
     });

@@ -12,8 +12,8 @@
 
 namespace swapmm::runtime {
 
-/// Learns from what runs on demand: how long values live, and, through the log of each iteration, what the program book
-/// makes plans from.
+/// Learns from iterations that run on demand: how long values live, and, through the log of each iteration, the program
+/// for which the program book makes plans.
 template <Backend B>
 class Observation {
  public:
@@ -24,10 +24,10 @@ class Observation {
   Observation(const Observation&) = delete;
   Observation& operator=(const Observation&) = delete;
 
-  /// Plans are made from what is observed.
+  /// True if plans are made from observed iterations.
   [[nodiscard]] bool makes_plans() const { return book_.options().observe != 0 && !options_.check_access; }
 
-  /// Nothing of the last iteration can change any more: its transient values die, and its log is learned from.
+  /// The last iteration is final: its transient values die, and its log is evaluated.
   void close_log() {
     Recorder<B>& recorder = state_.recorder;
     if (!recorder.is_open()) return;
@@ -40,7 +40,7 @@ class Observation {
         continue;
       }
       tensor.outlives = record.value.outlives;
-      // What was written since belongs to the next iteration.
+      // Values written since then belong to the next iteration.
       if (record.tensor.lifetime == Lifetime::transient && record.value.written_in < state_.store.iteration)
         end_value(record);
     }
@@ -48,7 +48,7 @@ class Observation {
     measurement_.name_last(book_.observed(recorder.name(), recorder.take(), state_.machine(book_)));
   }
 
-  /// Values that are read iterations after they were written must not be taken for dead.
+  /// Values that are read several iterations after they were written must not be considered dead.
   void note_distances(const Request<B>& request) {
     for (const auto& item : request.items) {
       Rec& record = *item.record;

@@ -21,8 +21,8 @@
 
 namespace swapmm::runtime {
 
-/// Which way the program goes: on demand and observed, or by a plan. Takes the program's events in their order, starts
-/// a plan where an iteration begins like one, and leaves it where the program does something else.
+/// Decides whether the program runs on demand, and is observed, or follows a plan. Takes the program's events in order,
+/// starts a plan if an iteration begins as the plan expects, and leaves it if the program does something else.
 template <Backend B>
 class PlanController {
  public:
@@ -37,19 +37,19 @@ class PlanController {
   PlanController(const PlanController&) = delete;
   PlanController& operator=(const PlanController&) = delete;
 
-  /// Of the current or last iteration.
+  /// Name of the current or last iteration.
   [[nodiscard]] const std::string& name() const { return name_; }
-  /// Operations are written down and timed.
+  /// True if operations are logged and timed.
   [[nodiscard]] bool logging() const { return in_iteration_ && state_.recorder.is_open(); }
   [[nodiscard]] bool between_iterations() const { return !in_iteration_; }
-  /// The next iteration begins with values from the host.
+  /// True if the next iteration begins with uploaded values.
   [[nodiscard]] bool uploads_wait() const { return !pending_uploads_.empty(); }
-  /// So many iterations ran by the plan as part of a graph.
+  /// Adds iterations that followed the plan as part of a graph.
   void count_followed(std::uint64_t iterations) { followed_ += iterations; }
-  /// The plan followed now is a graph: it is not left for a better one, and nothing of it is measured.
+  /// The current plan was captured as a graph: it is not replaced by a better one, and its rounds are not measured.
   void hold_plan() { held_ = state_.executor.times_started(); }
 
-  /// The device memory is about to go: nothing is followed any more. Between iterations.
+  /// Stops following a plan, before the device memory is replaced. Called between iterations.
   void leave_for_budget() {
     leave_plan("the budget changed", false);
     measurement_.forget();
@@ -57,7 +57,8 @@ class PlanController {
 
   // ---- iterations
 
-  /// Learns from the iteration before, which may make a plan, then begins this one. A call that throws has begun none.
+  /// Learns from the previous iteration, which may make a plan, then begins this one. If it throws, no iteration has
+  /// begun.
   void begin(std::string_view name) {
     if (in_iteration_)
       throw UsageError("iteration " + in_quotes(name) + " begins inside iteration " + in_quotes(name_));
@@ -102,15 +103,15 @@ class PlanController {
   /// How an operation's bundle came to the device.
   struct Brought {
     Grant<B> grant;
-    bool followed = false;  ///< by a plan
-    bool recorded = true;   ///< the point behind the operation is one of its own
+    bool followed = false;  ///< the operation follows a plan
+    bool recorded = true;   ///< the operation records a point of its own after its work
   };
 
-  /// Brings the bundle to the device, by the plan that is followed or that begins here, or on demand. The items carry
-  /// the request's stamp. Throws with the operation given up.
+  /// Brings the bundle to the device, by the plan that is followed or that begins here, or on demand. The items have
+  /// the request's stamp. If it throws, the operation was given up.
   void bring(const Request<B>& request, std::uint64_t stamp, Brought& brought) {
-    // What can never fit is refused at once: before a plan is left, an iteration's times are waited for, or anything
-    // else changes. (What a captured iteration does not expect is refused below.)
+    // A bundle that can never fit is refused at once: before a plan is left, the times of an iteration are awaited, or
+    // anything else changes. (Operations that a captured iteration does not expect are refused below.)
     const bool expected = in_iteration_ && state_.executor.active() && state_.executor.expects(request);
     if (!expected && !state_.in_capture) state_.demand.check_fits(request);
     try {
@@ -133,7 +134,7 @@ class PlanController {
     }
   }
 
-  /// The operation was queued: what comes behind it may move.
+  /// The operation was queued: moves that come after it may be queued.
   void complete(const Request<B>& request, bool followed, QueuePoint point) {
     if (followed) return state_.executor.complete();
     if (state_.executor.active()) return;
@@ -151,7 +152,7 @@ class PlanController {
     }
   }
 
-  /// The operation was not queued: whatever was brought stays, work areas and the plan do not.
+  /// The operation was not queued: tensors that were brought in stay, but work areas are freed and the plan is left.
   void give_up(const Request<B>& request, bool followed, const Clock& needs) noexcept {
     state_.recorder.mark_broken();
     if (followed || state_.executor.active()) {
@@ -170,10 +171,10 @@ class PlanController {
 
   // ---- the host's accesses
 
-  /// The host is about to give the tensor a value.
+  /// The host is about to upload a value to the tensor.
   void uploaded(Rec& record) {
     PlanExecutor<B>& executor = state_.executor;
-    if (!in_iteration_) {  // the next iteration's business
+    if (!in_iteration_) {  // the upload belongs to the next iteration
       pending_uploads_.push_back(&record);
       return;
     }
@@ -220,7 +221,7 @@ class PlanController {
   }
 
  private:
-  // Whether this operation runs by the plan: the one that is followed, or one that begins here.
+  // Returns whether this operation follows a plan: the current one, or one that begins here.
   [[nodiscard]] bool follows(const Request<B>& request, bool expected) {
     PlanExecutor<B>& executor = state_.executor;
     if (!in_iteration_ && (executor.active() || state_.recorder.is_open() || !pending_uploads_.empty())) {
@@ -248,7 +249,7 @@ class PlanController {
   }
   [[nodiscard]] bool holds_plan() const { return state_.executor.active() && state_.executor.times_started() == held_; }
 
-  // What was measured, or another budget, may have made another plan the right one, or none.
+  // After new measurements, or with another budget, another plan may be better, or none.
   void follow_the_choice() {
     if (state_.executor.active() && !holds_plan() && !book_.still_chosen(name_, state_.executor.plan())) {
       leave_plan("another way is faster", false);
@@ -275,7 +276,7 @@ class PlanController {
     pending_uploads_.clear();
   }
 
-  // Starts a plan whose beginning is what this iteration has done so far and is about to do.
+  // Starts a plan that begins with the events of this iteration so far and with the next one.
   bool try_start(const Request<B>& request) {
     Recorder<B>& recorder = state_.recorder;
     Store<B>& store = state_.store;
@@ -312,8 +313,8 @@ class PlanController {
     return false;
   }
 
-  // The program does something else than the plan expects: on demand from here on, with the log of what this
-  // iteration has done so far. What is queued stays queued.
+  // The program does something that the plan does not expect: continues on demand, with the log of this iteration so
+  // far. Queued work stays queued.
   void leave_plan(const std::string& reason, bool counts) {
     PlanExecutor<B>& executor = state_.executor;
     if (!executor.active()) return;
@@ -330,7 +331,7 @@ class PlanController {
     stop_following();
   }
 
-  // A plan that was wrong is given up for good.
+  // A wrong plan is given up for good.
   void stop_following() noexcept {
     measurement_.plan_left();
     PlanExecutor<B>& executor = state_.executor;
@@ -344,7 +345,7 @@ class PlanController {
     }
   }
 
-  // An operation outside any iteration: nothing that was observed or planned goes on across it.
+  // An operation outside any iteration ends the current observation and the current plan.
   void leave_iterations() {
     leave_plan("an operation ran between iterations", true);
     observation_.close_log();
@@ -355,7 +356,7 @@ class PlanController {
     return "operation " + in_quotes(request.name) + " in iteration " + in_quotes(name_) + " was not expected there";
   }
 
-  // One of the plan's tensors, or maybe a local of it that comes at another place than expected.
+  // One of the plan's tensors, or possibly one of its locals at another place than expected.
   bool concerns_plan(const Rec& record) const {
     return record.plan.role != none || (record.use.fresh && record.tensor.born == state_.store.iteration);
   }
@@ -369,7 +370,7 @@ class PlanController {
   std::string name_;
   bool in_iteration_ = false;
   std::vector<Rec*> pending_uploads_;  // since the last iteration
-  std::uint64_t held_ = 0;             // PlanExecutor::times_started() of a plan that was captured
+  std::uint64_t held_ = 0;             // PlanExecutor::times_started() of the captured plan
 
   std::uint64_t on_demand_ = 0;
   std::uint64_t followed_ = 0;

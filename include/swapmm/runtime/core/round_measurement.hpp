@@ -16,7 +16,7 @@
 namespace swapmm::runtime {
 
 /// Times rounds when the program book requests it, and reports the times to the book once they are known. The host
-/// never waits for them. While nothing is measured this costs a look at two flags per operation and copy.
+/// never waits for them. While nothing is measured, the cost is a test of two flags per operation and copy.
 template <Backend B>
 class RoundMeasurement {
  public:
@@ -25,10 +25,10 @@ class RoundMeasurement {
   RoundMeasurement(const RoundMeasurement&) = delete;
   RoundMeasurement& operator=(const RoundMeasurement&) = delete;
 
-  /// Between two iterations, the last of which had that name: tells the book what is known by now, which may make a
-  /// plan. Waits for the device where the program runs on demand and the next way to go depends on it.
+  /// Called between two iterations; the last one had that name. Reports the known times to the book, which may make a
+  /// plan. Waits for the device if the program runs on demand and the choice of the next plan depends on the times.
   void collect(std::string_view last) {
-    if (state_.in_capture) return;  // no event can be asked there
+    if (state_.in_capture) return;  // no event can be queried there
     if (!state_.executor.active() && book_.awaits_times(last, !stopwatch_.ready())) {
       state_.store.timeline.host_wait(state_.store.timeline.everything());
     }
@@ -44,12 +44,12 @@ class RoundMeasurement {
     if (state_.store.sampler.ready()) collect_sample();
   }
 
-  /// What the last iteration on demand was; 0: nothing that was learned.
+  /// Sets the sequence of the last iteration on demand; 0 if nothing was learned from it.
   void name_last(std::uint64_t sequence) noexcept {
     if (last_was_timed_) stopwatch_.name_last(sequence);
   }
 
-  /// An iteration begins; `observed`: on demand, with the times of its operations.
+  /// An iteration begins. `observed`: it runs on demand, and its operations are timed.
   void begin_iteration(std::string_view name, bool observed) {
     const PlanExecutor<B>& executor = state_.executor;
     if (executor.active() && !executor.at_start()) return;  // within a round
@@ -66,7 +66,7 @@ class RoundMeasurement {
   /// A plan begins in the iteration, at its first operation.
   void plan_started() {
     const CompiledPlan& plan = *state_.executor.plan();
-    if (!wanted_.round) stopwatch_.drop();  // begun for an iteration on demand
+    if (!wanted_.round) stopwatch_.drop();  // it was begun for an iteration on demand
     if (book_.options().sample_every != 0 && !blind_) {
       state_.store.sampler.reserve(works_of(plan));
       durations_.reserve(plan.program.trace.operations.size());
@@ -93,7 +93,7 @@ class RoundMeasurement {
     last_was_timed_ = !executor.active();
   }
 
-  /// Nothing that is under way is worth anything any more.
+  /// Discards all measurements in progress.
   void forget() noexcept {
     stopwatch_.drop_all();
     plan_left();
@@ -101,7 +101,7 @@ class RoundMeasurement {
   }
 
  private:
-  // A profile slows everything down; events in a capture are no points in time.
+  // A profile slows down everything, and events in a capture have no times.
   [[nodiscard]] bool allowed() const { return !blind_ && !state_.store.profiler.active() && !state_.in_capture; }
 
   [[nodiscard]] static std::size_t works_of(const CompiledPlan& plan) {
@@ -138,7 +138,7 @@ class RoundMeasurement {
     book_.sampled(sampled_, durations_, state_.machine(book_));
   }
 
-  // A device that never knows its times is not asked again.
+  // A device that never reports times is not asked again.
   void note_blank() {
     if (++blanks_ < 4) return;
     blind_ = true;
@@ -151,7 +151,7 @@ class RoundMeasurement {
   ProgramBook::Measures wanted_;  // in the round that begins
   FollowablePtr sampled_;
   std::vector<std::chrono::nanoseconds> durations_;  // of its operations
-  std::size_t blanks_ = 0;                           // rounds without times, one after another
+  std::size_t blanks_ = 0;                           // consecutive rounds without times
   bool blind_ = false;
   bool last_was_timed_ = false;  // the last iteration, on demand
 };

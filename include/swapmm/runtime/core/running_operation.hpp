@@ -18,17 +18,16 @@
 
 namespace swapmm::runtime {
 
-/// One operation, from the bundle's way to the device to the point behind the operation's work. Its caller is inside
-/// the manager for as long as it exists. One that is destroyed before complete() has failed: what it was to write is
-/// undefined from then on.
+/// One operation, from bringing in its bundle to recording the point after its work. The caller is inside the manager
+/// until this is destroyed. If it is destroyed before complete(), the operation has failed, and the tensors that it was
+/// to write are undefined.
 template <Backend B>
 class RunningOperation {
  public:
   using Rec = Record<B>;
 
-  /// Everything that comes before the operation is on its way to the device when this returns. Throws with nothing
-  /// queued for the operation. With `as_list`, the caller hands wait_list() to the operation itself. `request` must
-  /// outlive this.
+  /// Queues everything that comes before the operation. If it throws, nothing is queued for the operation. With
+  /// `as_list`, the caller passes wait_list() to the operation itself. `request` must outlive this.
   RunningOperation(Core<B>& core, const Request<B>& request, bool as_list);
   RunningOperation(const RunningOperation&) = delete;
   RunningOperation& operator=(const RunningOperation&) = delete;
@@ -39,13 +38,13 @@ class RunningOperation {
   [[nodiscard]] const Core<B>& core() const { return core_; }
   [[nodiscard]] B& backend() const { return store_.backend; }
   [[nodiscard]] const Request<B>& request() const { return request_; }
-  /// The work area; null: none.
+  /// The work area; null if there is none.
   [[nodiscard]] const typename B::Address* scratch() const { return brought_.grant.scratch; }
   [[nodiscard]] bool in_bundle(const TensorKey<B>& tensor) const;
   /// The address of a part of a tensor of the bundle.
   const typename B::Address& address(const Rec& record, Bytes offset, Bytes size);
 
-  /// Runs the callable, within what the backend wants around it. Errors of the backend come out as the operation's.
+  /// Runs the callable inside the backend's scopes. Errors of the backend are thrown as errors of the operation.
   template <class Callable>
   auto call(Callable&& callable) -> decltype(callable()) {
     Scope scope = enter_scope();
@@ -59,17 +58,17 @@ class RunningOperation {
     }
   }
 
-  /// For an operation that takes the wait list. Throws with nothing queued, as the constructor does.
+  /// For an operation that takes the wait list. If it throws, nothing is queued, as with the constructor.
   [[nodiscard]] typename B::WaitList wait_list();
-  /// The operation took the wait list and gave no event: maybe nothing of it waits. Then the queue does, from here on.
+  /// Called if the operation took the wait list and returned no event: its work may not wait, so the queue waits here.
   void wait_after_all();
 
   // ---- the end
 
   /// The callable has queued its work on the compute queue.
   void complete();
-  /// The callable has queued its work, behind which it put this event. `sole_status_source`: no other point tells how
-  /// the work ended, for it may be on any queue.
+  /// The callable has queued its work, and this event after it. `sole_status_source`: no other point reports how the
+  /// work ended, because the work may be on any queue.
   void complete(typename B::NativeEvent event, bool sole_status_source);
 
  private:
@@ -78,12 +77,12 @@ class RunningOperation {
   [[nodiscard]] Scope enter_scope();
   void check_scope(Scope& scope);
 
-  // `record_point` records the point behind the operation in the event that it is given.
+  // `record_point` records the point after the operation in the event that it receives.
   template <class RecordPoint>
   void complete_with(RecordPoint&& record_point, bool sole_status_source) {
     ended_ = true;
     const bool recorded = end_work(std::forward<RecordPoint>(record_point), sole_status_source);
-    // The operation is booked: what fails from here on is the next call's error, not this operation's.
+    // The operation is complete: failures from here on are errors of the next call, not of this operation.
     try {
       session_.controller.complete(request_, brought_.followed, point_);
     } catch (...) {
@@ -91,7 +90,7 @@ class RunningOperation {
       session_.controller.abandon_plan("its commands could not be queued");
       session_.state.failures.check_lost();
     }
-    if (checked_ && recorded) check_after();  // else nobody knows that it did not fail
+    if (checked_ && recorded) check_after();  // else its success is not known
   }
 
   [[nodiscard]] Who who() const { return {"operation ", request_.name}; }
@@ -100,17 +99,17 @@ class RunningOperation {
 
   void start(bool as_list);
 
-  // The stamp tells the bundle's tensors from all others.
+  // The stamp distinguishes the bundle's tensors from all others.
   void stamp_bundle();
 
   void queue_waits(bool as_list);
 
-  // The operation was not queued, and its values are as before.
+  // The operation was not queued, and values are unchanged.
   void give_up() noexcept;
 
-  // ---- behind the callable
+  // ---- after the callable
 
-  // Returns whether the point behind the operation is recorded.
+  // Returns whether the point after the operation is recorded.
   template <class RecordPoint>
   bool end_work(RecordPoint&& record_point, bool sole_status_source) {
     Timeline<B>& timeline = store_.timeline;
@@ -125,10 +124,10 @@ class RunningOperation {
       book_values(timeline.commit(QueueKind::compute, label_));
       return true;
     } catch (...) {
-      // The work has ended, for issue() has waited for it; only the point behind it is missing.
+      // The work has ended, because issue() has waited for it; only the point after it is missing.
       const QueuePoint at = timeline.issued(QueueKind::compute);
       timeline.unrecorded(QueueKind::compute, label_.issue);
-      // Before other events, which would take the news with them.
+      // Before other events are queried, because they would consume the failure.
       const std::exception_ptr news = after_unrecorded(std::current_exception(), sole_status_source);
       book_values(at);
       session_.postpone(news, {"recording the end of operation ", request_.name});
@@ -141,17 +140,18 @@ class RunningOperation {
 
   void book_values(QueuePoint at) noexcept;
 
-  // The point behind an operation was refused, and it alone would tell whether the work failed. It is looked at all the
-  // same, and another one is asked for; where there is none, the work counts as failed. Returns what is to be told.
+  // The API refused the point after an operation, and no other point reports whether the work failed. Its event is
+  // checked nevertheless, and another point is requested; if that fails, the work counts as failed. Returns the failure
+  // to report.
   std::exception_ptr after_unrecorded(const std::exception_ptr& refusal, bool sole_status_source) noexcept;
 
   void check_after();
 
-  // The callable threw. What it was to write is undefined from now on.
+  // The callable threw. The tensors that it was to write are undefined from now on.
   void fail() noexcept;
 
   Core<B>& core_;
-  typename Core<B>::Entry entry_;  // leaves the manager, as the last of all that ends here
+  typename Core<B>::Entry entry_;  // leaves the manager; destroyed last
   Session<B>& session_;
   Store<B>& store_;
   const Request<B>& request_;
@@ -160,13 +160,13 @@ class RunningOperation {
   typename Timeline<B>::Slot* slot_ = nullptr;
   CommandLabel label_;
   std::uint64_t stamp_ = 0;
-  QueuePoint point_ = 0;  // at or behind the end of the work
-  bool checked_ = false;  // what it accesses
+  QueuePoint point_ = 0;  // at or after the end of the work
+  bool checked_ = false;  // its accesses are checked
   bool ended_ = false;
 };
 
-// Not in the class, and so not inline: a program that uses a backend whose library instantiates this class does not
-// compile it again.
+// Defined outside the class, so not inline: if a backend's library instantiates this class, programs do not compile it
+// again.
 
 template <Backend B>
 RunningOperation<B>::RunningOperation(Core<B>& core, const Request<B>& request, bool as_list)
@@ -322,8 +322,8 @@ std::exception_ptr RunningOperation<B>::after_unrecorded(const std::exception_pt
   if (sole_status_source) return unknown();
   Timeline<B>& timeline = store_.timeline;
   try {
-    // A call that throws may have recorded the event all the same: then that one tells, and no later one. In a
-    // capture nothing has run, and no event may be asked.
+    // A call that throws may have recorded the event nevertheless. Then this event reports the status, and no later
+    // one. In a capture nothing has run, and no event may be queried.
     if (!session_.state.in_capture && store_.backend.status(slot_->event) == EventStatus::failed) {
       return std::make_exception_ptr(QueueFailure{QueueKind::compute, label_});
     }

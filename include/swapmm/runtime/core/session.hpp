@@ -20,7 +20,7 @@
 
 namespace swapmm::runtime {
 
-/// A manager from its opening to its close: what it holds, who works on it, and how failures come out as the facade's
+/// An open manager: its state, the objects that work on the state, and the translation of failures into the facade's
 /// exceptions. For one caller at a time.
 template <Backend B>
 class Session {
@@ -40,9 +40,9 @@ class Session {
   HostAccess<B> host;
   IterationCapture<B> capture;
   std::uint64_t operations = 0;  ///< queued so far
-  std::uint64_t stamp = 0;       ///< number of the last operation that was asked for
+  std::uint64_t stamp = 0;       ///< number of the last operation that was requested
 
-  /// With Options::check_access.
+  /// Set with Options::check_access.
   [[nodiscard]] AccessCheck<B>& access_check() {
     if (access_check_ == nullptr) access_check_ = std::make_unique<AccessCheck<B>>(state.store, state.demand);
     return *access_check_;
@@ -50,7 +50,7 @@ class Session {
 
   // ---- errors
 
-  /// Runs `call`; failures of the backend come out as the facade's exceptions, with `who` in front.
+  /// Runs `call`. Throws failures of the backend as the facade's exceptions, whose text begins with `who`.
   template <class Call>
   auto translate(const Who& who, Call&& call) -> decltype(call()) {
     try {
@@ -59,7 +59,7 @@ class Session {
       rethrow(who);
     }
   }
-  /// Within a catch block: likewise.
+  /// The same for the current exception; called in a catch block.
   [[noreturn]] void rethrow(const Who& who) {
     try {
       throw;
@@ -74,7 +74,7 @@ class Session {
     }
   }
 
-  /// An error that came too late for the call it belongs to.
+  /// Keeps an error that was found too late for its own call.
   void postpone(const std::exception_ptr& error, const Who& who) noexcept {
     try {
       translate(who, [&] { std::rethrow_exception(error); });
@@ -87,7 +87,7 @@ class Session {
 
   // ---- ends
 
-  /// The program's iteration is over; what fails now is the next call's error.
+  /// The program's iteration is over. The next call throws what fails now.
   void finish_iteration() noexcept {
     try {
       controller.end();
@@ -98,7 +98,7 @@ class Session {
     }
   }
 
-  /// Before the session goes: nothing is in flight any more, promised reads are done or given up.
+  /// Called before the session is destroyed. Afterwards nothing is in flight, and promised reads are done or given up.
   void finish() noexcept {
     if (!state.failures.lost()) state.failures.drain_quietly();
     state.promises.settle_all(state.store);
@@ -145,11 +145,11 @@ class Session {
     }
   }
 
-  // With Options::scrub. Of a device that is lost nobody can write anything.
+  // With Options::scrub. The memory of a lost device cannot be written.
   void scrub() noexcept {
     try {
       if (!state.failures.lost()) state.store.scrub_device();
-    } catch (...) {  // NOLINT(bugprone-empty-catch): a driver that takes no copy any more; see docs/threat_model.md
+    } catch (...) {  // NOLINT(bugprone-empty-catch): the driver accepts no more copies; see docs/threat_model.md
     }
     state.store.scrub_host_memory();
   }

@@ -18,7 +18,7 @@
 
 namespace swapmm::runtime {
 
-/// What a manager holds while it is open: the values, the two ways to move them, and what is known of failures.
+/// The state of an open manager: the values, the two ways to move them, and known failures.
 template <Backend B>
 struct SessionState {
   SessionState(B backend, const Options& options)
@@ -35,16 +35,16 @@ struct SessionState {
   Failures<B> failures;
   Promises<B> promises;
   std::uint64_t budget_changes = 0;
-  bool in_capture = false;  ///< what is queued does not run yet: see IterationCapture
+  bool in_capture = false;  ///< queued work is captured and does not run yet: see IterationCapture
 
-  /// What plans are made for: the manager's own device, links as given or as observed.
+  /// The machine that plans are made for: the manager's device, with links as given or as observed.
   [[nodiscard]] Machine machine(const ProgramBook& book) const {
     const Capabilities& can = store.backend.capabilities();
     Machine machine = book.options().machine.value_or(Machine{});
     if (!book.options().machine) {
       const std::optional<Link> in = store.h2d_link.link();
       const std::optional<Link> out = store.d2h_link.link();
-      // Without any copy so far nothing is known, and with one direction seen the other is most likely alike.
+      // Before the first copy nothing is known. If copies ran in one direction only, the other is assumed to be alike.
       const Link assumed{10'000'000'000, std::chrono::nanoseconds{0}};
       machine.h2d = in ? *in : out.value_or(assumed);
       machine.d2h = out ? *out : machine.h2d;
@@ -58,12 +58,12 @@ struct SessionState {
     return machine;
   }
 
-  /// Nobody refers to the tensor any more: its bytes go back, once the work that uses them has ended.
+  /// Called when nothing refers to the tensor any more. Frees its bytes for use once the work that uses them has ended.
   void free_storage(Record<B>& record) noexcept {
     if (record.host.block != nullptr) promises.settle(store, *record.host.block);
     if (record.host.spare != nullptr) promises.settle(store, *record.host.spare);
     if (record.device.resident) {
-      // While a plan is followed, free places are not kept: they are booked anew when it is left.
+      // While a plan is followed, free places are not tracked; they are rebuilt when the plan is left.
       if (executor.active()) {
         store.clear_place(record);
       } else {

@@ -13,8 +13,8 @@
 
 namespace swapmm::runtime {
 
-/// The tensors of a manager from their making to their end. A handle may be destroyed while another caller is inside
-/// the manager, and after the manager was closed: so this outlives the session.
+/// Creates and reclaims the tensors of a manager. A handle may be destroyed while another caller is inside the manager,
+/// and after the manager was closed, so this outlives the session.
 template <Backend B>
 class TensorRegistry {
  public:
@@ -26,13 +26,14 @@ class TensorRegistry {
     return records.add(name, bytes, lifetime, session.state.store.iteration);
   }
 
-  /// The record of a tensor that exists. Throws UsageError for one that does not; `what`: who needs it.
+  /// Returns the record of a tensor. Throws UsageError if the tensor no longer exists; `what` names the call.
   static Rec& existing(const TensorKey<B>& tensor, std::string_view what) {
     if (!tensor.exists()) throw view_of_no_tensor({what, {}}, name_of(tensor));
     return *tensor.record;
   }
 
-  /// The tensor's handle is gone, and the caller is not inside: whoever enters next reclaims it. From any thread.
+  /// Called when a tensor's handle is destroyed by a caller that is not inside. The next caller to enter reclaims the
+  /// tensor. May be called by any thread.
   void defer_destroy(Rec& record) noexcept {
     Rec* first = deferred_destroys_.load(std::memory_order_relaxed);
     do {
@@ -51,7 +52,8 @@ class TensorRegistry {
     }
   }
 
-  /// The tensor's handle is gone. Its bytes go back now, or once the plan that is followed needs its place no more.
+  /// Called when a tensor's handle is destroyed. Frees its bytes now, or once the followed plan no longer needs its
+  /// place.
   static void reclaim(Session<B>& session, Rec& record) noexcept {
     SessionState<B>& state = session.state;
     state.store.records.end(record);
@@ -62,8 +64,8 @@ class TensorRegistry {
     state.free_storage(record);
   }
 
-  /// The session is about to go. Handles refer to their records for as long as they live: without anything of a device,
-  /// these stay until the last handle goes.
+  /// Called before the session is destroyed. Handles refer to their records as long as they exist, so the records stay
+  /// until the last handle is destroyed, but hold nothing of the device.
   void keep_records(Session<B>& session) noexcept {
     session.state.store.records.swap(records_left_);
     for (Rec& record : records_left_) {

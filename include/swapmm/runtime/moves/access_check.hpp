@@ -16,8 +16,8 @@
 
 namespace swapmm::runtime {
 
-/// Compares what an operation does to the device's bytes with what it declares. Everything is copied to the host
-/// and waited for, before and after: for debugging alone.
+/// Compares the accesses of an operation with its declarations. For debugging only: copies all tensors of the bundle to
+/// the host and waits, before and after the operation.
 template <Backend B>
 class AccessCheck {
  public:
@@ -29,7 +29,8 @@ class AccessCheck {
     if (staging_ != nullptr) store_.pool.release(std::move(staging_));
   }
 
-  /// The bundle is on the device and the operation not yet queued. Whole writes get poison.
+  /// Called when the bundle is on the device and the operation is not yet queued. Fills tensors that the operation
+  /// declares to write with poison.
   void before(const Request<B>& request) {
     for (const auto& item : request.items) {
       if (item.access == Access::write) keep_on_host(*item.record);
@@ -46,9 +47,9 @@ class AccessCheck {
     });
   }
 
-  /// The operation was queued. Throws AccessViolation where it did something else than it declared.
+  /// Called when the operation was queued. Throws AccessViolation if it did not do what it declares.
   void after(const Request<B>& request) {
-    store_.timeline.host_wait(store_.timeline.everything());  // an operation that failed is another matter
+    store_.timeline.host_wait(store_.timeline.everything());  // a failed operation is reported elsewhere
     for (const Seen& seen : hashes_) {
       if (hash(fetch(*seen.record), seen.record->bytes) == seen.hash) continue;
       throw AccessViolation(
@@ -88,7 +89,7 @@ class AccessCheck {
     return nullptr;
   }
 
-  // Poison takes the place of a value that is to be overwritten: should the operation not come about, the value stays.
+  // Poison replaces a value that is to be overwritten. If the operation is not queued, the value is kept.
   void keep_on_host(Record<B>& record) {
     if (!record.device.valid) return;
     if (!record.host.valid) {
@@ -98,7 +99,7 @@ class AccessCheck {
     record.device.valid = false;
   }
 
-  // Differs from word to word, so that copies of poison elsewhere are no accident either.
+  // Differs from word to word, so that poison copied to another place is not mistaken for poison there.
   static std::uint64_t poison_word(std::uint64_t position) {
     return 0x5A5A0BADF00D0000ULL ^ (position * 0x9E3779B97F4A7C15ULL);
   }
@@ -110,7 +111,8 @@ class AccessCheck {
     return value;
   }
 
-  // Bytes in whole words that still are poison; half a word at the end counts too, less is too likely a real value.
+  // Counts bytes of whole words that are still poison. Half a word at the end counts too; with fewer bytes, an equal
+  // real value is too likely.
   static std::uint64_t poisoned_bytes(const std::byte* data, Bytes size) {
     std::uint64_t count = 0;
     for (std::uint64_t i = 0; i * word < size.value; ++i) {

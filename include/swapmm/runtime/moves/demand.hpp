@@ -17,8 +17,8 @@
 
 namespace swapmm::runtime {
 
-/// Moves data when an operation asks for it: the path without a plan, always correct. What was not used for longest
-/// goes first. The only place where tensors are moved to make room in one piece.
+/// Moves data when an operation needs it: the path without a plan, which is always correct. The least recently used
+/// tensor is evicted first. Only this class moves tensors to make room in one piece.
 template <Backend B>
 class Demand {
  public:
@@ -28,7 +28,7 @@ class Demand {
   Demand(const Demand&) = delete;
   Demand& operator=(const Demand&) = delete;
 
-  /// Throws UndefinedValue or its kin unless the tensor has a value.
+  /// Throws UndefinedValue, DroppedValue or WorkFailed if the tensor has no value.
   static void require_value(const Rec& record, const Who& who) {
     if (record.has_value()) return;
     switch (record.value.missing_reason) {
@@ -38,7 +38,7 @@ class Demand {
     }
   }
 
-  /// Refuses what can never be on the device at once, before anything is queued.
+  /// Refuses bundles that can never be on the device at once, before anything is queued.
   void check_fits(const Request<B>& request) {
     std::optional<Bytes> need = checked_round_up(request.scratch, store_.places.alignment());
     for (const auto& item : request.items) {
@@ -56,7 +56,7 @@ class Demand {
     }
   }
 
-  /// Brings the bundle to the device together. The items carry the request's stamp, which protects them.
+  /// Brings the whole bundle to the device. The items have the request's stamp, which protects them from eviction.
   void bring(const Request<B>& request, std::uint64_t stamp, Grant<B>& grant) {
     for (const auto& item : request.items) {
       if (item.access != Access::write) require_value(*item.record, {"operation ", request.name});
@@ -86,7 +86,7 @@ class Demand {
     }
   }
 
-  /// The operation was queued, or given up: its work area is free again after `after`.
+  /// The operation was queued or given up: its work area is free after `after`.
   void end_scratch(Bytes size, const Clock& after) noexcept {
     if (!scratch_) return;
     scratch_->after.join(after);
@@ -95,8 +95,8 @@ class Demand {
     scratch_.reset();
   }
 
-  /// Takes the tensor off the device, with a copy to the host first where its value would be lost. Throws with the
-  /// tensor still there.
+  /// Removes the tensor from the device. Copies its value to the host first if it would be lost. If it throws, the
+  /// tensor is still on the device.
   void evict(Rec& record) {
     if (record.device.valid && !record.host.valid && record.tensor.alive) {
       store_.ensure_block_for_swap_out(record);
@@ -105,7 +105,7 @@ class Demand {
     release(record, true);
   }
 
-  /// Frees the device bytes; a value that is nowhere else is gone. `for_next`: whoever comes next needs the room.
+  /// Frees the device bytes; a value that is only there is lost. `for_next`: the room is needed for the next tensor.
   void release(Rec& record, bool for_next = false) noexcept {
     const Bytes offset = record.device.offset;
     unlink(record);
@@ -113,7 +113,7 @@ class Demand {
     store_.places.give_back(offset, record.bytes, record.device.busy);
   }
 
-  /// Brings a tensor to that very place, which must be free, with its value if it has one.
+  /// Brings a tensor, with its value if it has one, to exactly this place, which must be free.
   bool bring_to(Rec& record, Bytes offset, bool with_value) {
     const typename B::Address* const address = store_.addresses.at(offset, record.bytes);
     const auto place = store_.places.take_at(offset, record.bytes);
@@ -126,19 +126,19 @@ class Demand {
     return true;
   }
 
-  /// Everything off the device.
+  /// Removes all tensors from the device.
   void clear_device() {
     while (oldest_ != none) evict(store_.records[oldest_]);
   }
 
-  /// Room for that many tensors, so that rebuild_residents() allocates nothing.
+  /// Reserves room for this many tensors, so that rebuild_residents() does not allocate.
   void reserve(std::size_t records) {
     if (order_.capacity() < records) order_.reserve(2 * records);
     store_.places.reserve(records);
   }
 
-  /// Books the residents anew after a plan was followed: free bytes may be used once everything queued has ended.
-  /// Returns the InternalError of tensors that hold bytes of others, or null. Their device copies are given up.
+  /// Rebuilds the list of residents after a plan was followed. Free bytes may be used once all queued work has ended.
+  /// If tensors hold bytes of others, gives up their device copies and returns the InternalError; otherwise null.
   [[nodiscard]] std::exception_ptr rebuild_residents() noexcept {
     order_.clear();
     for (Rec& record : store_.records) {
@@ -191,8 +191,8 @@ class Demand {
             .scratch = request.scratch};
   }
 
-  // False where the free bytes are in pieces that are too small; then nothing but evictions has happened, and the
-  // caller clears the device and tries again: on an empty one the largest first always fits.
+  // Returns false if the free bytes are in pieces that are too small. Then only evictions have happened, and the caller
+  // clears the device and tries again: on an empty device, placing the largest first always fits.
   bool place_bundle(const Request<B>& request, std::uint64_t stamp, Grant<B>& grant) {
     order_.clear();
     for (const auto& item : request.items) {
@@ -243,7 +243,7 @@ class Demand {
     return true;
   }
 
-  // The tensor gets a place that was taken for it.
+  // Gives the tensor a place that was taken for it.
   void place_at(Rec& record, const FreePlace& place, const typename B::Address* address, When when) {
     try {
       store_.assign_place(record, place.offset, address, place.after, when);

@@ -11,11 +11,11 @@
 #include <swapmm/runtime/values/messages.hpp>
 #include <swapmm/runtime/values/record.hpp>
 
-// The InternalErrors of a plan that does not do what a valid plan does.
+// The InternalErrors that are thrown if a plan violates what its validator checked.
 
 namespace swapmm::runtime {
 
-/// Adds the tensor to `details.lost` if its value is nowhere, and notes in its record that it is lost.
+/// Adds the tensor to `details.lost` if no copy has its value, and marks the value as lost in its record.
 template <Backend B>
 void note_loss(Record<B>& record, ErrorDetails& details) {
   if (record.has_value()) return;
@@ -23,13 +23,13 @@ void note_loss(Record<B>& record, ErrorDetails& details) {
   record.value.missing_reason = MissingReason::lost;
 }
 
-/// Whether the tensor is on the device as this access needs it.
+/// Returns whether the tensor is on the device as this access requires.
 template <Backend B>
 [[nodiscard]] bool is_brought(const BundleItem<B>& item) {
   return item.record->device.resident && (item.access == Access::write || item.record->device.valid);
 }
 
-/// Tensors of the operation are not on the device.
+/// The error if tensors of the operation are not on the device.
 template <Backend B>
 [[nodiscard]] InternalError not_brought(const Request<B>& request) {
   ErrorDetails details{.operation = std::string(request.name)};
@@ -42,7 +42,8 @@ template <Backend B>
   return internal_error(fault, std::move(details));
 }
 
-/// A step of the plan cannot be run. `record`: null if no tensor is bound to its role. `what`: "swaps in ...".
+/// The error if a step of the plan cannot run. `record`: null if no tensor is bound to its role. `what`: "swaps in
+/// ...".
 template <Backend B>
 [[nodiscard]] InternalError wrong_step(std::string_view what, Record<B>* record, TensorName tensor) {
   ErrorDetails details;
@@ -52,14 +53,14 @@ template <Backend B>
   return internal_error(fault, std::move(details));
 }
 
-/// A place that the plan starts with is taken.
+/// The error if a place that the plan starts with is taken.
 [[nodiscard]] inline InternalError place_not_free(TensorName tensor) {
   const std::string fault = "the plan starts with tensor " + in_quotes(tensor.name) + " in a place that is not free";
   return internal_error(fault, {.tensors = {std::move(tensor)}});
 }
 
-/// Two tensors hold the same device bytes, and which of them wrote last is not known: gives up both device copies.
-/// Returns the error, which takes the place of `before`, if there is one.
+/// Gives up both device copies if two tensors hold the same device bytes, because it is not known which wrote last.
+/// Returns the error, which replaces `before`, if there is one.
 template <Backend B>
 [[nodiscard]] std::exception_ptr give_up_shared_bytes(Record<B>& first, Record<B>& second,
                                                       const std::exception_ptr& before) noexcept {

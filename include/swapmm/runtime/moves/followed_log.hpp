@@ -12,15 +12,15 @@
 
 namespace swapmm::runtime {
 
-/// Writes events of a followed plan as if they had been observed: what an iteration has done before its plan was left.
+/// Logs events of a followed plan as if they had been observed: those of an iteration before its plan was left.
 template <Backend B>
 class FollowedLog {
  public:
-  /// `epoch`: of `log`, see Recorder.
+  /// `epoch`: the epoch of `log`, see Recorder.
   FollowedLog(const Program& program, const RoleBinding<B>& roles, IterationLog& log, std::uint64_t epoch)
       : program_(program), roles_(roles), log_(log), epoch_(epoch) {}
 
-  /// Events [begin, end) of the program.
+  /// Logs the events [begin, end) of the program.
   void write(std::size_t begin, std::size_t end) {
     for (std::size_t event = begin; event < end; ++event) {
       const Event& passed = program_.events[event];

@@ -26,12 +26,12 @@
 
 namespace swapmm::runtime {
 
-/// Runs a compiled plan: checks that the program does what the plan expects, and queues the plan's commands as
-/// soon as all they wait for has been queued. In the steady state it allocates nothing, makes no backend object and
-/// waits for the device only where the host would run ahead too far.
+/// Runs a compiled plan: checks that the program does what the plan expects, and queues each command of the plan as
+/// soon as everything that it waits for has been queued. In the steady state it does not allocate or make backend
+/// objects, and waits for the device only if the host would run too far ahead.
 ///
-/// While it follows, Store::places and the list of residents in Demand are not kept; rebuild_residents() books them
-/// anew.
+/// While a plan is followed, Store::places and the list of residents in Demand are not updated; rebuild_residents()
+/// rebuilds them.
 template <Backend B>
 class PlanExecutor {
  public:
@@ -44,26 +44,26 @@ class PlanExecutor {
 
   [[nodiscard]] bool active() const { return plan_ != nullptr; }
   [[nodiscard]] const FollowablePtr& plan() const { return plan_; }
-  /// Between the last event of a cycle and the first of the next one.
+  /// True between the last event of a cycle and the first event of the next one.
   [[nodiscard]] bool at_start() const { return cursor_ == 0; }
-  /// How often a plan was begun. The same number: the same plan, without a break.
+  /// Number of times that a plan was started. While it does not change, the same plan runs without a break.
   [[nodiscard]] std::uint64_t times_started() const { return times_started_; }
-  /// visit(role, record): the tensors that the plan's roles are bound to. Those made inside iterations may be others in
-  /// the next round.
+  /// Calls visit(role, record) for each tensor that is bound to a role of the plan. Tensors that are created inside
+  /// iterations may differ in the next round.
   template <class Visit>
   void for_each_bound(Visit&& visit) {
     roles_.for_each(std::forward<Visit>(visit));
   }
-  /// Places that no tensor has are free only after that, too.
+  /// Places without a tensor are not free before `point` either.
   void comes_after(const Clock& point) { roles_.delay_places(point); }
 
   // ---- start and end
 
-  /// Why a plan for `program` cannot be followed from here, or an empty text: its tensors are gone, or have no value
-  /// yet.
+  /// The reason why a plan for `program` cannot be followed from here (its tensors are gone, or have no value yet), or
+  /// an empty text.
   [[nodiscard]] std::string obstacle(const Program& program) { return obstacle_to(program, store_); }
 
-  /// Makes the residency what the plan starts from, by the moves that differ, and follows it from its first
+  /// Moves tensors until the residency is the one that the plan starts from, and follows the plan from its first
   /// operation on. obstacle() must be empty. Slow: makes addresses and events, may queue copies, may wait.
   void start(FollowablePtr plan) {
     fault_.reset();
@@ -77,9 +77,9 @@ class PlanExecutor {
     rewind();
   }
 
-  /// Stops following, wherever it is: what was queued stays queued. Bound tensors without a handle are handed to
-  /// `reclaim`. Returns the InternalError of a plan that had left the device in disorder, or null; it is on demand
-  /// either way.
+  /// Stops following the plan at any point. Queued work stays queued. Passes bound tensors without a handle to
+  /// `reclaim`. Returns the InternalError if the plan has left the device in an invalid state, otherwise null. In both
+  /// cases the program continues on demand.
   template <class Reclaim>
   [[nodiscard]] std::exception_ptr stop(Reclaim&& reclaim) {
     const FollowablePtr left = std::exchange(plan_, nullptr);
@@ -90,18 +90,18 @@ class PlanExecutor {
     return disorder;
   }
 
-  /// An InternalError came while the commands of the plan that was begun last were queued: the plan is wrong, or the
-  /// executor is.
+  /// The InternalError that was thrown while commands of the plan that was started last were queued: either the plan or
+  /// the executor is wrong.
   [[nodiscard]] const std::optional<InternalError>& fault() const { return fault_; }
 
   // ---- events of the program
 
-  /// The host begins the next round, unless it is in one. Waits for the device only if that is run_ahead rounds behind.
+  /// Begins the next round, unless one has begun. Waits for the device only if it is run_ahead rounds behind.
   void ensure_round() {
     if (!rounds_.begun()) rounds_.begin_round();
   }
 
-  /// Whether the plan expects this operation now. Changes nothing.
+  /// Returns whether the plan expects this operation now. Changes nothing.
   [[nodiscard]] bool expects(const Request<B>& request) const {
     const Program& program = plan_->program;
     const std::size_t event = next_event();
@@ -112,7 +112,7 @@ class PlanExecutor {
                         });
   }
 
-  /// The expected operation comes: queues what the plan has before it.
+  /// Queues the plan's commands that precede the expected operation.
   void bring(const Request<B>& request, Grant<B>& grant) {
     const Program& program = plan_->program;
     ensure_round();
@@ -126,7 +126,7 @@ class PlanExecutor {
     for (const auto& item : request.items) {
       const Rec& record = *item.record;
       if (!is_brought(item)) throw fault_.emplace(not_brought(request));
-      // A valid plan has seen to this; copies that the program asked for on the side are not in the plan.
+      // A valid plan waits for its own copies; copies that the program requests on the side are not in the plan.
       grant.needs.join(item.access == Access::read ? record.device.ready : record.device.busy);
     }
     if (const std::uint32_t scratch = program.scratch_roles[operation]; scratch != none) {
@@ -138,13 +138,13 @@ class PlanExecutor {
   [[nodiscard]] bool current_is_recorded() const {
     return plan_->operations[plan_->program.events[cursor_].index].recorded;
   }
-  /// The recorded point at or behind the end of the current operation.
+  /// The recorded point at or after the end of the current operation.
   [[nodiscard]] QueuePoint current_point() const {
     const std::uint32_t operation = plan_->program.events[cursor_].index;
     return rounds_.point(QueueKind::compute, 0, plan_->operations[operation].ordinal);
   }
 
-  /// The operation was queued, and recorded if it is to be.
+  /// The operation was queued, and its point recorded if the plan needs one.
   void complete() {
     const std::uint32_t operation = plan_->program.events[cursor_].index;
     if (plan_->operations[operation].recorded) rounds_.recorded(QueueKind::compute);
@@ -164,7 +164,7 @@ class PlanExecutor {
     return true;
   }
 
-  /// The host reads: expected or not, the plan goes on.
+  /// The host reads the tensor. The plan continues whether it expects this or not.
   void download(const Rec& record) {
     const auto& events = plan_->program.events;
     for (std::size_t event = cursor_; events[event].what == Event::What::download; ++event) {
@@ -174,10 +174,10 @@ class PlanExecutor {
     }
   }
 
-  /// A copy to the host was queued that the plan does not know.
+  /// A copy to the host that is not in the plan was queued.
   void side_copy(QueuePoint at) { side_[QueueKind::d2h] = at; }
 
-  /// The iteration ends. False if the plan expects more of it.
+  /// The iteration ends. Returns false if the plan expects more events in it.
   [[nodiscard]] bool end_iteration() {
     const std::size_t event = next_event();
     if (plan_->program.events[event].what != Event::What::end_of_iteration) return false;
@@ -187,7 +187,7 @@ class PlanExecutor {
     return true;
   }
 
-  /// Writes down what the current iteration has done so far, as if it had been observed.
+  /// Logs the events of the current iteration so far, as if they had been observed.
   void write_log(IterationLog& log, std::uint64_t epoch) {
     FollowedLog<B>(plan_->program, roles_, log, epoch).write(iteration_start_, cursor_);
   }
@@ -200,7 +200,7 @@ class PlanExecutor {
     rounds_.end_round();
   }
 
-  // Expected downloads that the program leaves out are passed over.
+  // Skips expected downloads that the program omits.
   [[nodiscard]] std::size_t next_event() const {
     std::size_t event = cursor_;
     while (plan_->program.events[event].what == Event::What::download) ++event;
@@ -263,7 +263,7 @@ class PlanExecutor {
 
   void swap_out(Rec* record, Clock needs) {
     if (record == nullptr || !record->device.valid) {
-      // The value is not on the device: nothing to save, but the point counts.
+      // The value is not on the device: there is nothing to save, but the point is needed.
       store_.timeline.mark(QueueKind::d2h);
     } else {
       store_.ensure_block_for_swap_out(*record);
@@ -289,7 +289,7 @@ class PlanExecutor {
   RoleBinding<B> roles_;
 
   FollowablePtr plan_;
-  std::optional<InternalError> fault_;  // of the plan that was begun last
+  std::optional<InternalError> fault_;  // of the plan that was started last
   std::uint64_t times_started_ = 0;
   std::vector<const typename B::Address*> addresses_;  // per step
 

@@ -17,7 +17,8 @@
 
 namespace swapmm::runtime {
 
-/// Why a plan for `program` cannot be followed from here, or an empty text: its tensors are gone, or have no value yet.
+/// The reason why a plan for `program` cannot be followed from here (its tensors are gone, or have no value yet), or an
+/// empty text.
 template <Backend B>
 [[nodiscard]] std::string obstacle_to(const Program& program, Store<B>& store) {
   for (std::size_t role = 0; role < program.roles.size(); ++role) {
@@ -34,7 +35,8 @@ template <Backend B>
   return {};
 }
 
-/// Makes the residency what a plan starts from, by the moves that differ, and takes all that following it needs.
+/// Moves tensors until the residency is the one that a plan starts from, and allocates everything that following the
+/// plan needs.
 template <Backend B>
 class PlanStart {
  public:
@@ -43,13 +45,14 @@ class PlanStart {
   PlanStart(Store<B>& store, Demand<B>& demand, const CompiledPlan& plan)
       : store_(store), demand_(demand), plan_(plan), roles_(plan.program.roles.size()) {}
 
-  /// What the executor follows the plan with.
+  /// The objects with which the executor follows the plan.
   struct Start {
     BoundRoles<B> roles;
     std::vector<const typename B::Address*> addresses;  ///< per step
   };
 
-  /// Slow: makes addresses and events, may queue copies, may wait. One that throws leaves a correct state on demand.
+  /// Slow: makes addresses and events, may queue copies, may wait. If it throws, the state is correct for swapping on
+  /// demand.
   [[nodiscard]] Start run(std::size_t run_ahead) {
     const std::size_t roles = plan_.program.roles.size();
     for (std::size_t role = 0; role < roles; ++role) {
@@ -85,14 +88,16 @@ class PlanStart {
     for (std::size_t role = 0; role < roles_.records.size(); ++role) {
       if (plan_.swapped_out[role] && roles_.records[role] != nullptr) store_.ensure_block(*roles_.records[role]);
     }
-    // What the host fills in every round takes turns in two slots; made here, so that none is made while following.
+    // Tensors that the host fills in each round use two slots alternately. The slots are made here, not while
+    // following.
     for (const Event& event : plan_.program.events) {
       if (event.what != Event::What::upload || roles_.records[event.index] == nullptr) continue;
       store_.ensure_spare(*roles_.records[event.index]);
     }
   }
 
-  // Moves what differs from the plan's start. Each move leaves a correct state on demand, should the next one fail.
+  // Moves the tensors that are not where the plan starts. After each move the state is correct for swapping on demand,
+  // in case the next one fails.
   void arrange() {
     evict_others();
     for (const Resident& resident : plan_.plan.initial) {
@@ -128,7 +133,7 @@ class PlanStart {
     const typename B::Address* const address = store_.addresses.at(offset, size);
     const auto place = store_.places.take_at(offset, size);
     if (!place) throw place_not_free({{}, plan_.program.trace.tensors[role].name, size});
-    store_.places.give_back(offset, size, place->after);  // booked at the end, once nothing can fail
+    store_.places.give_back(offset, size, place->after);  // booked at the end, when nothing can fail any more
     roles_.places[role] = {true, offset, address, place->after};
   }
 

@@ -15,13 +15,14 @@
 
 namespace swapmm::runtime {
 
-/// A place on the device that a role of the plan has before a tensor is bound to it, or without one: a work area.
+/// A place on the device that a role of the plan has before a tensor is bound to it. The place of a work area never
+/// gets a tensor.
 template <Backend B>
 struct RolePlace {
   bool resident = false;
   Bytes offset;
   const typename B::Address* address = nullptr;
-  Clock after;  ///< the bytes may be used once this has ended
+  Clock after;  ///< the bytes may be used after this
 };
 
 /// The tensors and places of all roles of a plan.
@@ -29,12 +30,12 @@ template <Backend B>
 struct BoundRoles {
   explicit BoundRoles(std::size_t roles) : records(roles, nullptr), rounds(roles, 0), places(roles) {}
   std::vector<Record<B>*> records;
-  std::vector<std::uint64_t> rounds;  ///< in which the tensor was bound
+  std::vector<std::uint64_t> rounds;  ///< the round in which the tensor was bound
   std::vector<RolePlace<B>> places;
 };
 
-/// Which tensor each role of the followed plan is. Handles are bound for good; a local is another tensor in every
-/// round, and takes over the place that the plan has for it.
+/// Binds the roles of the followed plan to tensors. Handles stay bound; a local is another tensor in each round, and
+/// gets the place that the plan has for it.
 template <Backend B>
 class RoleBinding {
  public:
@@ -46,8 +47,8 @@ class RoleBinding {
     program_ = &program;
     roles_ = std::move(roles);
   }
-  /// Places without a tensor go back, and tensors are bound no more. Those without a handle are handed to `reclaim`.
-  /// In between, `rebuild` books what is on the device anew.
+  /// Frees places without a tensor and unbinds all tensors. Passes tensors without a handle to `reclaim`. In between,
+  /// `rebuild` rebuilds the list of tensors on the device.
   template <class Rebuild, class Reclaim>
   void stop(Rebuild&& rebuild, Reclaim&& reclaim) {
     for (std::size_t role = 0; role < roles_.places.size(); ++role) {
@@ -63,14 +64,14 @@ class RoleBinding {
     roles_.records.clear();
   }
 
-  /// The tensor of the role; null: none yet.
+  /// The tensor of the role; null if there is none yet.
   [[nodiscard]] Rec* record(std::size_t role) const { return roles_.records[role]; }
   [[nodiscard]] RolePlace<B>& place(std::size_t role) { return roles_.places[role]; }
-  /// The tensor is the one of that round. A local may still be the tensor of the round before.
+  /// Returns whether the tensor is the one of that round. A local may still be the tensor of the previous round.
   [[nodiscard]] bool bound_in(std::size_t role, std::uint64_t round) const {
     return program_->roles[role].kind == Role::Kind::handle || roles_.rounds[role] == round;
   }
-  /// visit(role, record): the tensors that the roles are bound to.
+  /// Calls visit(role, record) for each tensor that is bound to a role.
   template <class Visit>
   void for_each(Visit&& visit) {
     for (std::size_t role = 0; role < roles_.records.size(); ++role) {
@@ -78,21 +79,22 @@ class RoleBinding {
       if (bound != nullptr && bound->plan.role != none) visit(program_->roles[role], *bound);
     }
   }
-  /// Places that no tensor has are free only after that, too.
+  /// Places without a tensor are not free before `point` either.
   void delay_places(const Clock& point) {
     for (RolePlace<B>& each : roles_.places) each.after.join(point);
   }
 
-  /// Whether the tensor is, or may become, the role's in that round. `new_value`: nothing of an older value is needed.
+  /// Returns whether the tensor is bound, or can be bound, to the role in that round. `new_value`: no part of an older
+  /// value is needed.
   [[nodiscard]] bool fits(std::uint32_t role, const Rec& tensor, bool new_value, std::uint64_t round) const {
-    // A local of the round before that still exists is not the new one that the plan expects.
+    // A local of the previous round that still exists is not the new tensor that the plan expects.
     if (record(role) == &tensor) return bound_in(role, round);
     const Role& expected = program_->roles[role];
     return expected.kind == Role::Kind::local && new_value && tensor.plan.role == none &&
            can_be(expected, tensor, store_.iteration) && roles_.rounds[role] != round;
   }
 
-  /// The tensor is the role's in that round.
+  /// Binds the tensor to the role in that round.
   void bind(std::uint32_t role, Rec& tensor, std::uint64_t round) {
     Rec* const before = record(role);
     if (before == &tensor) return;

@@ -13,8 +13,8 @@
 
 namespace swapmm::runtime {
 
-/// The rounds of a followed plan and the points that they record. Turns a wait of the plan ("the k-th point of the
-/// round before") into points of the queues.
+/// Keeps the rounds of a followed plan and the points that they record. Translates a wait of the plan ("the k-th point
+/// of the previous round") into points of the queues.
 template <Backend B>
 class RoundClock {
  public:
@@ -24,7 +24,7 @@ class RoundClock {
   /// Rounds that the host may be ahead of the device.
   [[nodiscard]] std::size_t run_ahead() const { return run_ahead_; }
 
-  /// A plan with so many points per round begins, behind everything that is queued.
+  /// Starts a plan with this many points per round, after everything that is queued.
   void start(const std::array<std::uint32_t, queue_count>& points) {
     points_ = points;
     recorded_ = {};
@@ -32,7 +32,7 @@ class RoundClock {
     followed_ = -1;
     begun_ = false;
   }
-  /// The host begins the next round. Waits for the device only if it is run_ahead rounds behind.
+  /// Begins the next round. Waits for the device only if it is run_ahead rounds behind.
   void begin_round() {
     for (std::size_t back = starts_.size() - 1; back > 0; --back) starts_[back] = starts_[back - 1];
     starts_[0] = timeline_.points();
@@ -44,16 +44,16 @@ class RoundClock {
     }
   }
   void end_round() { begun_ = false; }
-  /// A round has begun and not ended.
+  /// True if a round has begun and not ended.
   [[nodiscard]] bool begun() const { return begun_; }
-  /// The number of the round that runs or, between two, of the next one; counted from 1.
+  /// The number of the current round or, between two rounds, of the next one; counted from 1.
   [[nodiscard]] std::uint64_t round() const { return static_cast<std::uint64_t>(followed_ + (begun_ ? 1 : 2)); }
 
   /// A point of the plan was recorded on that queue.
   void recorded(QueueKind queue) { ++recorded_[index(queue)]; }
 
-  /// The `ordinal`-th point of the round that many back. Points recorded on the side, between those of the plan, only
-  /// move it to a later one that was queued as well.
+  /// The `ordinal`-th point of the round that is this many rounds back. If points that are not in the plan were
+  /// recorded in between, the result may be a later point, which was queued as well.
   [[nodiscard]] QueuePoint point(QueueKind queue, std::size_t back, std::uint32_t ordinal) const {
     const std::size_t q = index(queue);
     const QueuePoint end = back == 0 ? timeline_.issued(queue) : starts_[back - 1].at[q];
@@ -61,15 +61,15 @@ class RoundClock {
   }
 
   [[nodiscard]] Clock resolve(const Needs& needs) const {
-    // The first round comes after all that was queued before start(); what it refers to in the round before is part of
-    // that.
+    // The first round comes after everything that was queued before start(), which includes the points of the previous
+    // round that it refers to.
     Clock clock = followed_ == 0 ? start_ : Clock{};
     for (const QueueKind queue : all_queues) {
       const std::size_t q = index(queue);
       if (needs.back[q] < 0 || needs.back[q] > followed_) continue;
       clock.at[q] = std::max(clock.at[q], point(queue, static_cast<std::size_t>(needs.back[q]), needs.ordinal[q]));
     }
-    // A round that the plan reaches back to but start() came after.
+    // The plan refers to a round before start().
     for (const QueueKind queue : all_queues) {
       if (needs.back[index(queue)] > followed_) clock[queue] = std::max(clock[queue], start_[queue]);
     }
@@ -79,9 +79,9 @@ class RoundClock {
  private:
   Timeline<B>& timeline_;
   std::size_t run_ahead_;
-  std::array<std::uint32_t, queue_count> points_{};    // of the plan, per round
-  std::array<std::uint32_t, queue_count> recorded_{};  // of them in this round
-  std::int64_t followed_ = -1;                         // rounds begun since start(), less one
+  std::array<std::uint32_t, queue_count> points_{};    // points of the plan per round
+  std::array<std::uint32_t, queue_count> recorded_{};  // those recorded in this round
+  std::int64_t followed_ = -1;                         // rounds begun since start(), minus one
   bool begun_ = false;
   Clock start_;                               // everything queued before start()
   std::array<Clock, max_back + 1> starts_{};  // everything queued before this round, the one before, ...

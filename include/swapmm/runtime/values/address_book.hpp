@@ -13,22 +13,22 @@
 
 namespace swapmm::runtime {
 
-/// The device memory of a manager, as one range of offsets over one or more arenas, and the address objects made
-/// for places in it: one per place, however often it is used.
+/// The device memory of a manager, as one range of offsets over one or more arenas, and the address objects of places
+/// in it. There is one object per place, no matter how often the place is used.
 template <Backend B>
 class AddressBook {
  public:
   /// Allocates budget bytes in arenas of `arena` bytes; the last may be smaller.
   AddressBook(B& backend, Bytes budget, Bytes arena) : backend_(backend), arena_(arena) { take(budget, arena); }
 
-  /// Takes device memory, where there is none: all of it or nothing.
+  /// Allocates device memory if there is none: all of it or nothing.
   void take(Bytes budget, Bytes arena) {
     std::vector<typename B::DeviceMemory> taken = arenas_of(backend_, budget, arena);
     arenas_ = std::move(taken);
     arena_ = arena;
     budget_ = budget;
   }
-  /// Gives all of it back. No address is used any more, and nothing that uses one is in flight.
+  /// Releases all of it. No address may be used afterwards, and no work that uses one may be in flight.
   void give_back() noexcept {
     addresses_.clear();
     arenas_.clear();
@@ -55,7 +55,7 @@ class AddressBook {
     return arenas;
   }
 
-  /// The place's address: made at the first call, then found. Valid until give_back().
+  /// The address of a place. Made at the first call, then looked up. Valid until give_back().
   const typename B::Address* at(Bytes offset, Bytes size) {
     const Place place{offset.value, size.value};
     const auto found = addresses_.find(place);

@@ -16,19 +16,19 @@ template <Backend B>
 struct BundleItem {
   Record<B>* record = nullptr;
   Access access = Access::read;
-  std::uint64_t serial = 0;  ///< of the tensor that is meant; see TensorKey
+  std::uint64_t serial = 0;  ///< serial number of the tensor; see TensorKey
 };
 
-/// One operation as the program asks for it.
+/// One operation as the program requests it.
 template <Backend B>
 struct Request {
   std::string_view name;
   std::span<const BundleItem<B>> items;
   Bytes scratch;             ///< 0: none
-  bool has_scratch = false;  ///< it was declared, maybe with 0 bytes
+  bool has_scratch = false;  ///< scratch was declared, possibly with 0 bytes
 };
 
-/// What an operation gets: its work area, and what must have ended before it starts.
+/// The work area of an operation, and the work that must end before the operation starts.
 template <Backend B>
 struct Grant {
   const typename B::Address* scratch = nullptr;

@@ -15,33 +15,33 @@
 
 namespace swapmm::runtime {
 
-/// A download that was promised and not yet collected. The caller's handle refers to it; linked to its block.
+/// A promised download that was not collected yet. The caller's handle refers to it, and it is linked to its block.
 struct PendingRead {
   enum class State : std::uint8_t { waiting, done, abandoned };
   std::byte* target = nullptr;
   Bytes offset;
   Bytes size;
   QueuePoint ready = 0;                      // on d2h
-  std::uint64_t issue = 0;                   // of the copy that brings the value; 0: the host gave it
+  std::uint64_t issue = 0;                   // of the copy that brings the value; 0 if the host wrote it
   std::string tensor;                        // name
-  std::atomic<State> state{State::waiting};  ///< changed by whoever is inside the manager, read by the handle's owner
+  std::atomic<State> state{State::waiting};  ///< written by callers inside the manager, read by the handle's owner
   PendingRead* next = nullptr;
 };
 
-/// Host memory that was taken from the API in one piece and that many blocks lie in.
+/// Host memory that was allocated from the API in one piece and contains many blocks.
 template <Backend B>
 struct HostSlab {
   typename B::HostMemory memory;
-  PlaceMap places;  ///< of its bytes; a free one may still be in use by copies that were queued before
+  PlaceMap places;  ///< its free bytes; queued copies may still use them
 };
 
-/// Host bytes that hold one tensor's value, or none at the moment: a part of a slab, or a memory of their own.
+/// Host bytes for one tensor's value, which may be unused at the moment: a part of a slab, or a separate allocation.
 template <Backend B>
 struct HostBlock {
   using Memory = typename B::HostMemory;
 
-  HostSlab<B>* slab = nullptr;  // null: own
-  std::optional<Memory> own{};  // null: slab
+  HostSlab<B>* slab = nullptr;  // null if `own` is used
+  std::optional<Memory> own{};  // null if `slab` is used
   Bytes offset{};               // in memory()
   Bytes size{};                 // of the block, not of the value
   HostKind kind = HostKind::pageable;
@@ -56,7 +56,7 @@ struct HostBlock {
   [[nodiscard]] std::byte* data() { return memory().data() + offset.value; }
   [[nodiscard]] const std::byte* data() const { return memory().data() + offset.value; }
 
-  /// What must have ended before the host, or another copy, may write the bytes.
+  /// The work that must end before the host, or another copy, may write the bytes.
   [[nodiscard]] Clock busy() const {
     Clock clock;
     clock[QueueKind::d2h] = written;
@@ -65,7 +65,7 @@ struct HostBlock {
   }
 };
 
-/// Blocks, linked by `next`. A block goes in and out without an allocation.
+/// A list of blocks, linked by `next`. Adding or removing a block does not allocate.
 template <Backend B>
 class HostBlockList {
  public:
@@ -75,14 +75,14 @@ class HostBlockList {
   HostBlockList(HostBlockList&&) noexcept = default;
   HostBlockList& operator=(HostBlockList&&) noexcept = default;
   ~HostBlockList() {
-    while (first_ != nullptr) (void)pop();  // one by one: a long chain would end in a deep recursion
+    while (first_ != nullptr) (void)pop();  // one by one, because destroying a long chain would recurse deeply
   }
 
   void push(std::unique_ptr<Block> block) noexcept {
     block->next = std::move(first_);
     first_ = std::move(block);
   }
-  /// The one pushed last; null where there is none.
+  /// Removes the block that was pushed last; null if the list is empty.
   std::unique_ptr<Block> pop() noexcept {
     std::unique_ptr<Block> block = std::move(first_);
     if (block != nullptr) first_ = std::move(block->next);
@@ -92,7 +92,7 @@ class HostBlockList {
   void for_each(Visit&& visit) noexcept {
     for (Block* block = first_.get(); block != nullptr; block = block->next.get()) visit(*block);
   }
-  /// Takes out all that `wanted` says, and gives each to `sink`.
+  /// Removes all blocks for which `wanted` is true, and passes each to `sink`.
   template <class Wanted, class Sink>
   void take_if(Wanted&& wanted, Sink&& sink) noexcept {
     for (std::unique_ptr<Block>* at = &first_; *at != nullptr;) {

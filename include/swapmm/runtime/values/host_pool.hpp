@@ -19,12 +19,12 @@
 
 namespace swapmm::runtime {
 
-/// What was taken of the host's memory, and what may be. Budgets are exact.
+/// The host memory in use, and its budgets. Budgets are exact.
 class HostBudget {
  public:
   HostBudget(Bytes pinned, Bytes host) : pinned_budget_(pinned), host_budget_(host) {}
 
-  /// What may still be taken.
+  /// The bytes that may still be allocated.
   [[nodiscard]] Bytes room(HostKind kind) const {
     const Bytes host = host_budget_ - in_use_;
     return kind == HostKind::pinned ? std::min(host, pinned_budget_ - pinned_) : host;
@@ -54,14 +54,15 @@ class HostBudget {
 };
 
 /// Host memory for values that are not on the device: pinned while its budget lasts, then pageable. Blocks are kept for
-/// reuse by tensors of the same size. Where a budget is short, or the API refuses, kept blocks go first: those in slabs
-/// to other sizes, at once; then, once the device has been waited for, to the API what nothing lies in any more.
+/// reuse by tensors of the same size. If a budget is short, or the API refuses memory, kept blocks are used up first:
+/// kept blocks in slabs become blocks of other sizes at once. If this is not enough, the pool waits for the device and
+/// returns unused memory to the API.
 template <Backend B>
 class HostPool {
  public:
   using Block = HostBlock<B>;
 
-  /// `scrub`: what goes back to the API is zero.
+  /// `scrub`: memory is overwritten with zeros before it is returned to the API.
   HostPool(B& backend, Bytes pinned_budget, Bytes host_budget, bool scrub = false)
       : backend_(backend),
         budget_(pinned_budget, host_budget),
@@ -71,8 +72,8 @@ class HostPool {
   HostPool& operator=(const HostPool&) = delete;
   ~HostPool() = default;
 
-  /// A block of at least `size` bytes; work queued before may still use it (see busy()). Waits for the device where
-  /// memory is short. Throws OutOfMemory.
+  /// A block of at least `size` bytes; work queued before may still use it (see busy()). Waits for the device if memory
+  /// is short. Throws OutOfMemory.
   [[nodiscard]] std::unique_ptr<Block> acquire(Bytes size) {
     size = round_up(size, slabs_.wanted() ? HostSlabs<B>::alignment : granule);
     Shelf& shelf = shelf_for(size);  // release() never allocates
@@ -97,7 +98,7 @@ class HostPool {
     shelf.blocks.push(std::move(block));
   }
 
-  /// Before all of it goes: writes zeros over slabs and kept blocks. No copy uses them any more.
+  /// Overwrites slabs and kept blocks with zeros, before all memory is released. No copy may use them any more.
   void scrub() noexcept {
     for (Shelf& shelf : shelves_) {
       shelf.blocks.for_each([&](Block& block) noexcept {
@@ -111,7 +112,7 @@ class HostPool {
   [[nodiscard]] std::size_t slabs() const { return slabs_.count(); }
 
  private:
-  static constexpr Bytes granule{64};  // of blocks that are memories of their own
+  static constexpr Bytes granule{64};  // of blocks with a separate allocation
   struct Shelf {
     Bytes size;
     HostBlockList<B> blocks;
@@ -151,11 +152,11 @@ class HostPool {
     merge_kept();
     block = slabs_.carve(size);
     if (block != nullptr) return block;
-    // Unused slabs, each too small: in their place a larger one may fit.
+    // Unused slabs are each too small, but a larger one may fit in their place.
     const Bytes unused = slabs_.unused();
     const Bytes room = budget_.room(HostKind::pinned);
     if (unused.value == 0 || (size > room && size - room > unused)) return nullptr;
-    backend_.finish();  // bytes that copies still use come back only when these end
+    backend_.finish();  // bytes that copies still use become free only when these end
     budget_.give_back(slabs_.give_back_unused(), HostKind::pinned);
     return grow(size) ? slabs_.carve(size) : nullptr;
   }
@@ -168,7 +169,7 @@ class HostPool {
     return taken.value != 0;
   }
 
-  // Those that promised reads still need stay.
+  // Blocks that promised reads still need are kept.
   void merge_kept() noexcept {
     for (Shelf& shelf : shelves_) {
       shelf.blocks.take_if([](const Block& block) { return block.slab != nullptr && block.pending == nullptr; },
@@ -176,7 +177,7 @@ class HostPool {
     }
   }
 
-  // To the API, all in which nothing lies. Bytes that queued copies still use come back only when these end.
+  // Returns all unused memory to the API. Bytes that queued copies still use become free only when these end.
   void give_back_unused() {
     merge_kept();
     if (kept_alone_.value == 0 && slabs_.unused().value == 0) return;
@@ -203,7 +204,7 @@ class HostPool {
   HostBudget budget_;
   HostSlabs<B> slabs_;
   std::vector<Shelf> shelves_;  // ascending sizes
-  Bytes kept_alone_;            // in kept blocks that are memories of their own
+  Bytes kept_alone_;            // in kept blocks with a separate allocation
   bool scrub_;
 };
 

@@ -17,7 +17,7 @@
 
 namespace swapmm::runtime {
 
-/// Host memory from the API, or nothing where it has none.
+/// Allocates host memory from the API. Returns nothing if the API refuses.
 template <Backend B>
 std::optional<typename B::HostMemory> take_host_memory(B& backend, Bytes size, HostKind kind) {
   try {
@@ -28,40 +28,43 @@ std::optional<typename B::HostMemory> take_host_memory(B& backend, Bytes size, H
   }
 }
 
-/// Page-locked memory in few large pieces, and what is free in them: each piece costs a call of the API that may take
-/// longer than a copy of its bytes. Pieces double, so that small programs take little and large ones make few calls.
+/// Page-locked memory in few large pieces (slabs), and their free bytes. Each piece costs a call of the API that may
+/// take longer than a copy of its bytes. Sizes double, so that small programs take little memory and large ones make
+/// few calls.
 ///
-/// Free bytes carry the points behind the copies that still use them, as blocks do: they go to blocks of other sizes
-/// without a wait, and whoever writes them next comes after those copies.
+/// Free bytes have the points after the copies that still use them, as blocks do. They become blocks of other sizes
+/// without a wait, and the next writer comes after those copies.
 template <Backend B>
 class HostSlabs {
  public:
   using Block = HostBlock<B>;
 
-  /// Of every block in a slab: what CUDA's own allocations have, so that a copy is as fast from any block as from a
-  /// memory of its own; and a multiple of any cache line, so that host and device never write to the same one.
+  /// Alignment of every block in a slab. It is the alignment of CUDA's own allocations, so that a copy is as fast from
+  /// any block as from a separate allocation. It is also a multiple of any cache line, so that host and device never
+  /// write to the same cache line.
   static constexpr Bytes alignment{256};
 
-  /// `largest`: Capabilities::host_slab; 0: there are no slabs. `scrub`: those that go back are zero.
+  /// `largest`: Capabilities::host_slab; if 0, there are no slabs. `scrub`: slabs are overwritten with zeros before
+  /// they are returned.
   HostSlabs(B& backend, Bytes largest, bool scrub = false)
       : backend_(backend), largest_(round_up(largest, alignment)), limit_(largest_), scrub_(scrub) {}
 
   [[nodiscard]] bool wanted() const { return largest_.value != 0; }
   [[nodiscard]] std::size_t count() const { return slabs_.size(); }
-  /// Bytes of the slabs in which nothing is taken.
+  /// Total size of the slabs that are not in use.
   [[nodiscard]] Bytes unused() const {
     Bytes bytes;
     for (const auto& slab : slabs_) bytes += is_unused(*slab) ? slab->places.budget() : Bytes{};
     return bytes;
   }
 
-  /// A block of exactly that size, a multiple of the alignment; null where no slab has the room in one piece. Work
-  /// queued before may still use it (see busy()).
+  /// A block of exactly this size, which is a multiple of the alignment; null if no slab has the room in one piece.
+  /// Work queued before may still use the block (see busy()).
   [[nodiscard]] std::unique_ptr<Block> carve(Bytes size) {
     if (slabs_.empty()) return nullptr;
     std::unique_ptr<Block> block = spent_.pop();
     if (block == nullptr) block = std::make_unique<Block>();
-    for (const auto& slab : slabs_) {  // the oldest first, so that a late one may become unused
+    for (const auto& slab : slabs_) {  // the oldest first, so that newer slabs may become unused
       const std::optional<FreePlace> place = slab->places.take(size);
       if (!place) continue;
       block->slab = slab.get();
@@ -76,23 +79,24 @@ class HostSlabs {
     return nullptr;
   }
 
-  /// The bytes of a block of a slab are free for any size, and one with free neighbours. No read is pending from it.
+  /// Frees a block of a slab. Its bytes are merged with free neighbours and may be used for any size. No read may be
+  /// pending from it.
   void merge(std::unique_ptr<Block> block) noexcept {
     block->slab->places.give_back(block->offset, block->size, block->busy());
     spent_.push(std::move(block));
   }
 
-  /// Takes another slab of at least `least` bytes, a multiple of the alignment, and at most `room`. Returns its bytes;
-  /// none where the API refuses.
+  /// Allocates another slab of at least `least` bytes, a multiple of the alignment, and at most `room` bytes. Returns
+  /// its size; 0 if the API refuses.
   [[nodiscard]] Bytes grow(Bytes least, Bytes room) {
     const Bytes size = std::min(wish(least), round_down(room, alignment));
     if (take(size)) return size;
     if (size == least) return Bytes{};
-    limit_ = round_down(Bytes{size.value / 2}, alignment);  // so large a slab is not asked for again and again
+    limit_ = round_down(Bytes{size.value / 2}, alignment);  // so that a slab of this size is not requested repeatedly
     return take(least) ? least : Bytes{};
   }
 
-  /// Gives unused slabs back to the API, and returns their bytes. No copy may use them any more.
+  /// Returns unused slabs to the API. The result is their total size. No copy may use them any more.
   Bytes give_back_unused() noexcept {
     const Bytes before = taken_;
     std::erase_if(slabs_, [&](const auto& slab) {
@@ -103,14 +107,14 @@ class HostSlabs {
     });
     return before - taken_;
   }
-  /// Writes zeros over all of them. No copy uses them any more.
+  /// Overwrites all slabs with zeros. No copy may use them any more.
   void scrub() noexcept {
     for (const auto& slab : slabs_) scrub_host(backend_, slab->memory, slab->places.budget());
   }
 
  private:
   using Slab = HostSlab<B>;
-  static constexpr Bytes page{4096};  // what the API rounds up to in any case
+  static constexpr Bytes page{4096};  // the API rounds sizes up to this in any case
 
   static bool is_unused(const Slab& slab) { return slab.places.used().value == 0; }
 
@@ -130,11 +134,11 @@ class HostSlabs {
 
   B& backend_;
   Bytes largest_;
-  Bytes limit_;  // of the next slab; below `largest_` once the API has refused
+  Bytes limit_;  // for the next slab; below `largest_` once the API has refused
   Bytes taken_;
   bool scrub_;
-  std::vector<std::unique_ptr<Slab>> slabs_;  // none moves
-  HostBlockList<B> spent_;                    // merged, to be used again: taking turns of sizes allocates nothing
+  std::vector<std::unique_ptr<Slab>> slabs_;  // slabs do not move
+  HostBlockList<B> spent_;                    // merged, kept for reuse, so that alternating sizes do not allocate
 };
 
 }  // namespace swapmm::runtime

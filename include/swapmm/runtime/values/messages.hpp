@@ -12,32 +12,32 @@
 #include <swapmm/base/error.hpp>
 #include <swapmm/base/export.hpp>
 
-// The exceptions of the runtime, made out of line: texts, and the data in them.
+// Functions that make the exceptions of the runtime, with their texts and data, out of line.
 
 namespace swapmm::runtime {
 
-/// A tensor's record, as exceptions name it.
+/// Identifies a record's tensor in exceptions.
 template <class Record>
 [[nodiscard]] TensorName name_of(const Record& record) {
   return {record.tensor.serial, record.name, record.bytes};
 }
 
-/// The call that an error belongs to. Costs nothing until there is an error. Where a tensor is meant, about_tensor()
-/// makes it.
+/// The call that an error belongs to. Costs nothing until there is an error. For a call on a tensor, use
+/// about_tensor().
 struct Who {
   std::string_view what = {};  ///< "operation ", "download of tensor "
   std::string_view name = {};  ///< may be empty
-  std::uint64_t id = 0;        ///< of the tensor, if it is one
-  Bytes bytes = {};            ///< of the tensor, if it is one
+  std::uint64_t id = 0;        ///< of the tensor, if the call is on a tensor
+  Bytes bytes = {};            ///< of the tensor, if the call is on a tensor
 
   [[nodiscard]] SWAPMM_TEMPLATE_EXPORT std::string text() const;
   /// The name, if `what` ends with "operation ", or "tensor ".
   [[nodiscard]] SWAPMM_TEMPLATE_EXPORT ErrorDetails details() const;
-  /// `details` of an error that was found further inside, with the operation or tensor filled in if it names none.
+  /// Adds the operation or tensor to the `details` of an inner error, if they name none.
   [[nodiscard]] SWAPMM_TEMPLATE_EXPORT ErrorDetails details(ErrorDetails inner) const;
 };
 
-/// Who for a call on a tensor: `what` ends with "tensor ".
+/// Makes a Who for a call on a tensor. `what` ends with "tensor ".
 template <class Record>
 [[nodiscard]] Who about_tensor(std::string_view what, const Record& record) {
   return {what, record.name, record.tensor.serial, record.bytes};
@@ -48,14 +48,14 @@ template <class Record>
 [[nodiscard]] SWAPMM_TEMPLATE_EXPORT std::string sizes_text(const std::vector<TensorName>& tensors);
 /// "a", "b" and 3 more: cut after eight.
 [[nodiscard]] SWAPMM_TEMPLATE_EXPORT std::string names_text(const std::vector<TensorName>& tensors);
-/// The text of an exception; for one that says nothing, that.
+/// The text of an exception, or a text that says that it has none.
 [[nodiscard]] SWAPMM_TEMPLATE_EXPORT std::string what_of(const std::exception_ptr& error);
 
 /// Orders `tensors` by size.
 [[nodiscard]] SWAPMM_TEMPLATE_EXPORT BundleTooLarge bundle_too_large(std::string_view operation,
                                                                      const BundleTooLarge::Sizes& sizes,
                                                                      std::vector<TensorName> tensors);
-/// It fits the budget, but not into the device's largest allocations.
+/// The error if a bundle fits the budget, but does not pack into the device's largest allocations.
 [[nodiscard]] SWAPMM_TEMPLATE_EXPORT BundleTooLarge bundle_does_not_pack(std::string_view operation,
                                                                          const BundleTooLarge::Sizes& sizes,
                                                                          std::vector<TensorName> tensors);
@@ -63,10 +63,10 @@ template <class Record>
 [[nodiscard]] SWAPMM_TEMPLATE_EXPORT UndefinedValue undefined_value(const Who& who, TensorName tensor);
 [[nodiscard]] SWAPMM_TEMPLATE_EXPORT DroppedValue dropped_value(const Who& who, TensorName tensor);
 [[nodiscard]] SWAPMM_TEMPLATE_EXPORT WorkFailed lost_value(const Who& who, TensorName tensor);
-/// An asynchronous download whose value was lost before it reached the host.
+/// The error of an asynchronous download whose value was lost before it reached the host.
 [[nodiscard]] SWAPMM_TEMPLATE_EXPORT WorkFailed lost_download(std::string_view tensor);
 
-/// What failed, and how it is known. `reason`: why the API cannot tell whether it failed; null: it did.
+/// The error of failed work. `reason`: why the API cannot report whether the work failed; null if it did fail.
 [[nodiscard]] SWAPMM_TEMPLATE_EXPORT WorkFailed work_failed(WorkFailed::Work work, ErrorDetails details,
                                                             const std::exception_ptr& reason);
 [[nodiscard]] SWAPMM_TEMPLATE_EXPORT DeviceLost device_lost(std::string_view text, ErrorDetails details, long code);
@@ -78,25 +78,25 @@ template <class Record>
 [[nodiscard]] SWAPMM_TEMPLATE_EXPORT UsageError misaligned_view(std::string_view operation, TensorName tensor,
                                                                 Bytes offset, Bytes alignment);
 
-/// `tensor` no longer exists; its name is empty if it is no longer known.
+/// The error if `tensor` no longer exists. Its name is empty if it is no longer known.
 [[nodiscard]] SWAPMM_TEMPLATE_EXPORT UsageError view_of_no_tensor(const Who& who, TensorName tensor);
-/// The same of the tensor at that position of an operation's bundle.
+/// The same for the tensor at this position of an operation's bundle.
 [[nodiscard]] SWAPMM_TEMPLATE_EXPORT UsageError no_tensor_in_bundle(std::string_view operation, std::size_t position,
                                                                     TensorName tensor);
 
-/// A broken invariant of the library. `fault` is a sentence about it, without a full stop.
+/// The error for a broken invariant of the library. `fault` is a sentence about it, without a full stop.
 [[nodiscard]] SWAPMM_TEMPLATE_EXPORT InternalError internal_error(std::string_view fault, ErrorDetails details = {});
-/// The same, once it is known whose call it is.
+/// The same, with the call that the error belongs to.
 [[nodiscard]] SWAPMM_TEMPLATE_EXPORT InternalError internal_error(const Who& who, const InternalError& error);
 
-/// The host's budget refuses a block.
+/// The error if the host's budget refuses a block.
 [[nodiscard]] SWAPMM_TEMPLATE_EXPORT OutOfMemory host_budget_exceeded(const OutOfMemory::Sizes& sizes);
-/// The host refuses a block within the budget.
+/// The error if the host refuses a block within the budget.
 [[nodiscard]] SWAPMM_TEMPLATE_EXPORT OutOfMemory host_refused(const OutOfMemory::Sizes& sizes);
-/// The backend's API refuses memory; `error` is of one of the two kinds of that.
+/// The error if the backend's API refuses memory. `error` has one of the two kinds out_of_..._memory.
 [[nodiscard]] SWAPMM_TEMPLATE_EXPORT OutOfMemory memory_refused(const std::string& text, const BackendError& error,
                                                                 ErrorDetails details);
-/// `error`, once it is known whose call it is.
+/// `error`, with the call that it belongs to.
 [[nodiscard]] SWAPMM_TEMPLATE_EXPORT OutOfMemory out_of_memory(const Who& who, const OutOfMemory& error);
 
 }  // namespace swapmm::runtime

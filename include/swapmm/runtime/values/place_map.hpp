@@ -11,29 +11,29 @@
 
 namespace swapmm::runtime {
 
-/// A place found free: where, and what must have ended before the bytes may be touched.
+/// A free place, and the work that must end before its bytes may be used.
 struct FreePlace {
   Bytes offset;
   Clock after;
 };
 
-/// Which bytes of the device, or of a slab of the host, are free: the offsets [0, budget) as arenas of equal size, one
-/// after the other. Sizes given are rounded up to the alignment. Each call is linear in the number of free pieces.
+/// The free bytes of the device, or of a host slab: the offsets [0, budget) as consecutive arenas of equal size. Sizes
+/// are rounded up to the alignment. Each call is linear in the number of free pieces.
 class PlaceMap {
  public:
   /// `arena` is a multiple of the alignment; the last arena may be smaller.
   SWAPMM_TEMPLATE_EXPORT PlaceMap(Bytes budget, Bytes arena, Bytes alignment);
 
-  /// Smallest free piece that holds `size`.
+  /// Takes a place in the smallest free piece that holds `size` bytes.
   [[nodiscard]] SWAPMM_TEMPLATE_EXPORT std::optional<FreePlace> take(Bytes size);
-  /// Exactly this place, if all of it is free.
+  /// Takes exactly this place, if all of it is free.
   [[nodiscard]] SWAPMM_TEMPLATE_EXPORT std::optional<FreePlace> take_at(Bytes offset, Bytes size);
-  /// The bytes may be used again after `after`.
+  /// Frees a place. Its bytes may be used again after `after`.
   SWAPMM_TEMPLATE_EXPORT void give_back(Bytes offset, Bytes size, const Clock& after) noexcept;
-  /// Everything is free after `after`.
+  /// Frees everything. All bytes may be used after `after`.
   SWAPMM_TEMPLATE_EXPORT void reset(const Clock& after);
 
-  /// Room to book that many places without an allocation.
+  /// Reserves room, so that booking this many places does not allocate.
   SWAPMM_TEMPLATE_EXPORT void reserve(std::size_t places);
 
   [[nodiscard]] Bytes used() const { return used_; }

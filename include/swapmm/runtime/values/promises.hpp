@@ -13,8 +13,8 @@
 
 namespace swapmm::runtime {
 
-/// The reads that a manager hands out, used again and again: once there are enough, a download allocates nothing.
-/// take() is for whoever is inside the manager; give_back() is for anyone, at any time.
+/// A pool of the reads that a manager hands out. Once there are enough, a download does not allocate. take() may be
+/// called only inside the manager; any thread may call give_back() at any time.
 class ReadPool {
  public:
   PendingRead& take() {
@@ -37,7 +37,7 @@ class ReadPool {
   std::atomic<PendingRead*> returned_{nullptr};
 };
 
-/// The asynchronous downloads that nobody has collected yet.
+/// The asynchronous downloads that were not collected yet.
 template <Backend B>
 class Promises {
  public:
@@ -47,7 +47,8 @@ class Promises {
     if (all_.size() == all_.capacity()) all_.reserve(2 * all_.size() + 4);
   }
 
-  /// The value is or will be in the tensor's block. The read stays where it is until it is done or forgotten.
+  /// Adds a read whose value is, or will be, in the tensor's block. The read does not move until it is done or
+  /// cancelled.
   void add(PendingRead& read, Record<B>& record, Bytes offset, std::span<std::byte> target) noexcept {
     HostBlock<B>& block = *record.host.block;
     read.target = target.data();
@@ -60,13 +61,13 @@ class Promises {
     all_.push_back({&read, &block});
   }
 
-  /// Waits for the value and copies it out.
+  /// Waits for the value and copies it to the caller's memory.
   void collect(Store<B>& store, PendingRead& read) {
     store.finish_read(*block_of(read), read);
     forget(read);
   }
 
-  /// The read is about to go, whether done or not. Once it is done its block may be gone.
+  /// Removes a read that may or may not be done. If it is done, its block may no longer exist.
   void cancel(PendingRead& read) noexcept {
     if (read.state == PendingRead::State::waiting) {
       if (HostBlock<B>* const block = block_of(read); block != nullptr) Store<B>::unlink(*block, read);
@@ -74,7 +75,7 @@ class Promises {
     forget(read);
   }
 
-  /// What copies since that issue number brought is undefined.
+  /// Values of copies since that issue number are undefined.
   void abandon_since(std::uint64_t issue) noexcept {
     std::erase_if(all_, [&](const Promise& promise) {
       if (promise.read->state != PendingRead::State::waiting || promise.read->issue < issue) return false;
@@ -83,14 +84,14 @@ class Promises {
     });
   }
 
-  /// Does what was promised from a block that is about to go. What cannot be had is given up.
+  /// Completes the reads from a block that is about to be released. Reads that fail are given up.
   void settle(Store<B>& store, HostBlock<B>& block) noexcept {
     while (block.pending != nullptr) {
       PendingRead& read = *block.pending;
       try {
         try {
           store.finish_read(block, read);
-        } catch (...) {  // maybe it was only a call that failed, and not the copy
+        } catch (...) {  // possibly only the call failed, and not the copy
           store.drain();
           store.finish_read(block, read);
         }
@@ -103,7 +104,7 @@ class Promises {
   void settle_all(Store<B>& store) noexcept {
     while (!all_.empty()) {
       const Promise promise = all_.back();
-      // One that is done already was so by whoever wrote the block, which may be gone.
+      // A read that is already done was completed by the code that wrote its block, which may no longer exist.
       if (promise.read->state == PendingRead::State::waiting) settle(store, *promise.block);
       forget(*promise.read);
     }

@@ -21,7 +21,7 @@
 
 namespace swapmm::runtime {
 
-/// The copy of a tensor on the device: its place there, whether the bytes are the value, and what was queued on it.
+/// The copy of a tensor on the device: its place, whether its bytes are the value, and the work queued on it.
 template <Backend B>
 struct DeviceCopy {
   bool resident = false;
@@ -30,7 +30,7 @@ struct DeviceCopy {
   const typename B::Address* address = nullptr;
   Clock ready;              ///< the bytes are the value once this has ended
   Clock busy;               ///< the bytes may be overwritten or given away once this has ended
-  std::uint64_t issue = 0;  ///< of the command that gave the value
+  std::uint64_t issue = 0;  ///< issue number of the command that wrote the value
 };
 
 /// The copy of a tensor on the host.
@@ -38,20 +38,20 @@ template <Backend B>
 struct HostCopy {
   bool valid = false;
   std::unique_ptr<HostBlock<B>> block;
-  std::unique_ptr<HostBlock<B>> spare;  ///< the other slot of a tensor that the host fills or reads again and again
-  std::uint64_t issue = 0;              ///< of the copy that gave the value; 0: the host did
+  std::unique_ptr<HostBlock<B>> spare;  ///< the other slot of a tensor that the host fills or reads repeatedly
+  std::uint64_t issue = 0;              ///< issue number of the copy that wrote the value; 0 if the host did
 };
 
-/// Why neither copy is valid.
+/// The reason why neither copy is valid.
 enum class MissingReason : std::uint8_t { never_written, dropped, lost };
 
-/// Which tensor has the record, and whether it still exists. Kept by RecordTable.
+/// The tensor that has the record, and whether it still exists. Updated by RecordTable.
 struct TensorState {
-  std::uint64_t serial = 0;  ///< of the tensor that has or had the record last; never used twice
+  std::uint64_t serial = 0;  ///< serial number of the tensor that has, or last had, the record; never reused
   bool alive = false;        ///< a handle exists
-  bool in_use = false;       ///< alive, or still in the hands of the plan executor
+  bool in_use = false;       ///< alive, or still used by the plan executor
   Lifetime lifetime = Lifetime::observed;
-  std::uint64_t born = 0;  ///< number of the iteration that it was made in or before
+  std::uint64_t born = 0;  ///< number of the iteration in which, or before which, it was made
 };
 
 /// The last operation with the tensor in its bundle. Written for each operation.
@@ -60,31 +60,31 @@ struct LastUse {
   bool fresh = false;       ///< no operation has used the tensor yet
 };
 
-/// What is known of a tensor's value apart from its copies.
+/// The state of a tensor's value, apart from its copies.
 struct ValueState {
   std::uint64_t written_in = 0;  ///< iteration number of the last write
   std::uint32_t outlives = 0;    ///< see LogTensor
   MissingReason missing_reason = MissingReason::never_written;
 };
 
-/// The tensor in the plan that is followed. Kept by the plan executor.
+/// The tensor in the plan that is followed. Updated by the plan executor.
 struct PlanBinding {
-  std::uint32_t role = none;  ///< the last one that was bound
+  std::uint32_t role = none;  ///< the role that was bound last
 };
 
-/// The tensor in the log of the current iteration. Kept by Recorder.
+/// The tensor in the log of the current iteration. Updated by Recorder.
 struct LogBinding {
-  std::uint64_t epoch = 0;  ///< of the log
-  std::uint32_t index = 0;  ///< of the tensor there
+  std::uint64_t epoch = 0;  ///< epoch of the log
+  std::uint32_t index = 0;  ///< index of the tensor in the log
 };
 
-/// Neighbours among the tensors on the device, by last use on demand. Kept by Demand.
+/// Neighbours among the tensors on the device, by last use on demand. Updated by Demand.
 struct RecencyLinks {
   std::uint32_t older = none;
   std::uint32_t newer = none;
 };
 
-/// The storage of one tensor. Has a fixed address for as long as the manager lives; reused after the tensor's end.
+/// The storage of one tensor. Its address is fixed while the manager exists. Reused after the tensor's end.
 template <Backend B>
 struct Record {
   Bytes bytes;
@@ -103,29 +103,31 @@ struct Record {
   [[nodiscard]] bool has_value() const { return device.valid || host.valid; }
 };
 
-/// A tensor, as views and bundles refer to it: they keep nothing alive, and its record may be another tensor's by now.
+/// A reference of a view or bundle to a tensor. It does not keep the tensor alive; another tensor may have reused the
+/// record.
 template <Backend B>
 struct TensorKey {
   Record<B>* record = nullptr;
   std::uint64_t serial = 0;
 
-  /// The tensor still exists.
+  /// True if the tensor still exists.
   [[nodiscard]] bool exists() const { return record->tensor.serial == serial && record->tensor.alive; }
 };
 
-/// The tensor, as exceptions name it. If its record is another tensor's by now, only its id is known.
+/// Identifies the tensor in exceptions. If another tensor has reused the record, only the id is known.
 template <Backend B>
 [[nodiscard]] TensorName name_of(const TensorKey<B>& tensor) {
   if (tensor.record->tensor.serial != tensor.serial) return {.id = tensor.serial};
   return name_of(*tensor.record);
 }
 
-/// All storages of a manager.
+/// All records of a manager.
 template <Backend B>
 class RecordTable {
  public:
   Record<B>& add(std::string_view name, Bytes bytes, Lifetime lifetime, std::uint64_t iteration) {
-    if (free_.capacity() < records_.size() + 1) free_.reserve(2 * (records_.size() + 1));  // remove() never allocates
+    if (free_.capacity() < records_.size() + 1)
+      free_.reserve(2 * (records_.size() + 1));  // so that remove() never allocates
     if (free_.empty()) {
       records_.emplace_back();
       records_.back().id = static_cast<std::uint32_t>(records_.size() - 1);
@@ -144,13 +146,13 @@ class RecordTable {
     return record;
   }
 
-  /// The handle is gone; the record may still be in the hands of the executor.
+  /// Called when the handle is destroyed. The plan executor may still use the record.
   void end(Record<B>& record) noexcept {
     record.tensor.alive = false;
     --alive_;
   }
 
-  /// The record holds nothing any more.
+  /// Frees a record that holds nothing any more.
   void remove(Record<B>& record) noexcept {
     record.tensor.in_use = false;
     free_.push_back(record.id);

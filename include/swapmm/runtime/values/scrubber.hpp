@@ -13,25 +13,26 @@
 
 namespace swapmm::runtime {
 
-/// Writes zeros over host memory that is about to go. No copy uses it any more.
+/// Overwrites host memory with zeros before it is released. No copy may use it any more.
 template <Backend B>
 void scrub_host([[maybe_unused]] B& backend, typename B::HostMemory& memory, Bytes size) noexcept {
   if constexpr (requires { backend.note_host_access(memory, Bytes{}, size, true); }) {
     backend.note_host_access(memory, Bytes{}, size, true);
   }
-  explicit_bzero(memory.data(), static_cast<std::size_t>(size.value));  // a memset before a delete may be left out
+  explicit_bzero(memory.data(),
+                 static_cast<std::size_t>(size.value));  // the compiler may remove a memset before a delete
 }
 
-/// Writes zeros over a manager's device memory: copies of one block, for which every backend has what it takes.
+/// Overwrites a manager's device memory with zeros, by copies of one block, which every backend supports.
 template <Backend B>
 class Scrubber {
  public:
-  /// Size of a block whose copy takes much longer than to begin it.
+  /// Size of the block. Copying it takes much longer than starting the copy.
   static constexpr Bytes most{4U << 20U};
 
   explicit Scrubber(std::unique_ptr<HostBlock<B>> block) : zeros_(std::move(block)) {}
 
-  /// Returns when all is zero. Nothing is in flight before. Throws BackendError.
+  /// Returns when all bytes are zero. No work may be in flight. Throws BackendError.
   void scrub(B& backend, AddressBook<B>& addresses, Bytes alignment) {
     scrub_block(backend);
     typename B::Event done = backend.make_event();

@@ -39,8 +39,8 @@ struct Traffic {
   Bytes device_peak;
 };
 
-/// Where every value is, and the moves that change it. A move is queued first and booked after, so one that throws
-/// has changed nothing. It knows nothing of policies: what moves when is up to Demand and PlanExecutor.
+/// Keeps the place of each value and performs moves. A move is queued first and booked afterwards, so a move that
+/// throws has changed nothing. Demand and PlanExecutor decide what moves when.
 template <Backend B>
 class Store {
  public:
@@ -65,20 +65,20 @@ class Store {
   Timeline<B> timeline;
   Profiler<B> profiler;
   Sampler<B> sampler;
-  PlaceMap places;  ///< kept up to date on demand only; see PlanExecutor
+  PlaceMap places;  ///< up to date only on demand; see PlanExecutor
   AddressBook<B> addresses;
   HostPool<B> pool;
   std::optional<Scrubber<B>> scrubber;  ///< with Options::scrub
   RecordTable<B> records;
   Traffic traffic;
-  std::uint64_t iteration = 1;  ///< number of the current iteration; between two, of the next one
+  std::uint64_t iteration = 1;  ///< number of the current iteration; between two iterations, of the next one
   bool timing = false;          ///< operations and copies are timed for the recorder
-  bool fixed_slots = false;     ///< graphs have the addresses of host blocks: values stay in theirs
+  bool fixed_slots = false;     ///< values keep their host blocks, because graphs contain the addresses
   struct TimedCopy {
     QueueKind queue;
     Bytes size;
   };
-  std::vector<TimedCopy> timed_copies;  ///< whose times are on their way
+  std::vector<TimedCopy> timed_copies;  ///< whose times are not known yet
   LinkHistory h2d_link;
   LinkHistory d2h_link;
 
@@ -92,8 +92,8 @@ class Store {
 
   using When = typename Profiler<B>::When;
 
-  /// Bytes that are free after `after` are taken for a tensor or a work area. The budget's last word: asserted here for
-  /// every path.
+  /// Books bytes that are free after `after` for a tensor or a work area. Every path calls this, so the budget is
+  /// asserted here.
   void book(Bytes size, const Clock& after, When when = When::after_clock, std::uint32_t tensor = none) {
     const Bytes rounded = padded(size);
     if (rounded > budget() || used_ > budget() - rounded) throw over_budget(size, tensor);
@@ -101,14 +101,15 @@ class Store {
     traffic.device_peak = std::max(traffic.device_peak, used_);
     profiler.taken(rounded, after, when, tensor);
   }
-  /// Nobody needs them after `until`. `for_next`: they go only because whoever books next needs the room.
+  /// Frees bytes that are not used after `until`. `for_next`: they are freed only because the next booking needs the
+  /// room.
   void unbook(Bytes size, const Clock& until, bool for_next = false) noexcept {
     used_ -= padded(size);
     profiler.freed(padded(size), until, for_next);
   }
   [[nodiscard]] Bytes used() const { return used_; }
 
-  /// Free places for that budget, in arenas as the backend can give them.
+  /// Makes the map of free places for this budget, in arenas that the backend can allocate.
   [[nodiscard]] static PlaceMap places_of(Bytes budget, const B& backend) {
     const Capabilities& can = backend.capabilities();
     budget = round_down(budget, can.alignment);
@@ -117,7 +118,7 @@ class Store {
     return {budget, std::max(arena, can.alignment), can.alignment};
   }
 
-  /// The tensor gets that place; its bytes there are undefined until `after` has ended and something wrote them.
+  /// Gives the tensor this place. Its bytes there are undefined until `after` has ended and they were written.
   void assign_place(Rec& record, Bytes offset, const typename B::Address* address, const Clock& after,
                     When when = When::after_clock) {
     book(record.bytes, after, when, record.id);
@@ -129,7 +130,7 @@ class Store {
     record.device.busy = after;
   }
 
-  /// The tensor has no place any more. Whoever gets the bytes comes after device.busy.
+  /// Takes the tensor's place away. The next user of the bytes comes after device.busy.
   void clear_place(Rec& record, bool for_next = false) noexcept {
     unbook(record.bytes, record.device.busy, for_next);
     if (record.device.valid && !record.host.valid) record.value.missing_reason = MissingReason::dropped;
@@ -137,7 +138,7 @@ class Store {
     record.device.valid = false;
   }
 
-  /// The tensor's value is undefined from now on.
+  /// Makes the tensor's value undefined.
   static void lose(Rec& record) noexcept {
     record.device.valid = false;
     record.host.valid = false;
@@ -146,7 +147,7 @@ class Store {
 
   // ---- copies
 
-  /// Queues host -> device into the tensor's place, behind `needs`.
+  /// Queues the copy from host to device into the tensor's place, after `needs`.
   void swap_in(Rec& record, const Clock& needs) {
     const auto waits = timeline.waits(QueueKind::h2d, needs);
     auto& slot = timeline.next(QueueKind::h2d);
@@ -170,7 +171,8 @@ class Store {
     traffic.h2d += record.bytes;
   }
 
-  /// Queues device -> host into the tensor's host block (ensure_block_for_swap_out() first), behind `needs`.
+  /// Queues the copy from device to host into the tensor's host block, after `needs`. Call ensure_block_for_swap_out()
+  /// first.
   void swap_out(Rec& record, const Clock& needs) {
     settle_pending(*record.host.block);
     const auto waits = timeline.waits(QueueKind::d2h, needs);
@@ -194,7 +196,7 @@ class Store {
     traffic.d2h += record.bytes;
   }
 
-  /// What a swap_out on demand comes after: the last write on the device, and all uses of the block.
+  /// The work that precedes a swap_out on demand: the last write on the device, and all uses of the block.
   [[nodiscard]] Clock before_swap_out(const Rec& record) const {
     Clock needs = record.device.ready;
     needs.join(record.host.block->busy());
@@ -205,7 +207,7 @@ class Store {
     if (record.host.block == nullptr) record.host.block = pool.acquire(record.bytes);
   }
 
-  /// A second block, if the host has room for one: without it, the host waits for the first.
+  /// Allocates a second block if the host has room for it. Without it, the host waits for the first one.
   void ensure_spare(Rec& record) {
     ensure_block(record);
     if (record.host.spare != nullptr) return;
@@ -215,8 +217,8 @@ class Store {
     }
   }
 
-  /// Before a swap_out: the block that its value goes to. Where the one before was promised to the host, which has not
-  /// had it yet, that is the other slot, if there may be one; else, and where both are promised, swap_out() waits.
+  /// Chooses the block for the value of a swap_out. If the previous value was promised to the host and not collected
+  /// yet, this is the other slot. If there is no other slot, or both are promised, swap_out() waits.
   void ensure_block_for_swap_out(Rec& record) {
     ensure_block(record);
     // A value that is on the host stays in the block that has it.
@@ -227,7 +229,7 @@ class Store {
 
   // ---- the host's own accesses
 
-  /// Waits until the host may write `block`; promised reads from it are done first.
+  /// Waits until the host may write `block`, after completing promised reads from it.
   void settle_pending(Block& block) {
     while (block.pending != nullptr) {
       PendingRead& read = *block.pending;
@@ -264,7 +266,7 @@ class Store {
 
   // ---- the end of a tensor
 
-  /// Host blocks go back to the pool; work that uses them may still be queued.
+  /// Returns the host blocks to the pool. Queued work may still use them.
   void free_host(Rec& record) noexcept {
     if (record.host.block != nullptr) pool.release(std::move(record.host.block));
     if (record.host.spare != nullptr) pool.release(std::move(record.host.spare));
@@ -273,7 +275,7 @@ class Store {
 
   // ---- the end of memory, with Options::scrub
 
-  /// Before device memory goes back. Nothing is in flight. Throws BackendError.
+  /// Overwrites device memory before it is released. Nothing may be in flight. Throws BackendError.
   void scrub_device() {
     if (scrubber) scrubber->scrub(backend, addresses, places.alignment());
   }
@@ -286,13 +288,13 @@ class Store {
 
   // ---- times
 
-  /// The device takes times while anybody asks for them.
+  /// Lets the device record times while they are needed.
   void time_for_recorder(bool on) {
     if (on != timing && !profiler.active() && !sampler.active()) backend.set_timing(on);
     timing = on;
   }
 
-  /// Runs calls that record events, which then know their time.
+  /// Runs calls that record events with times.
   template <class Record>
   void with_times(Record&& record) {
     const bool on = timing || profiler.active() || sampler.active();
@@ -307,12 +309,12 @@ class Store {
     backend.set_timing(false);
   }
 
-  /// A round of a followed plan begins that is to be timed; sampler.reserve() came before.
+  /// Begins to time a round of a followed plan. Call sampler.reserve() first.
   void start_sample() {
     if (!timing && !profiler.active()) backend.set_timing(true);
     sampler.start();
   }
-  /// It has ended. Throws what failed while it was timed.
+  /// Ends the timing of a round. Throws failures that occurred while it was timed.
   void finish_sample() {
     if (!timing && !profiler.active()) backend.set_timing(false);
     sampler.finish();
@@ -326,7 +328,7 @@ class Store {
     }
   }
 
-  /// Nothing is in flight. Where it throws, nothing is being recorded.
+  /// Nothing may be in flight. If it throws, nothing is being recorded.
   void start_profile() {
     try {
       give_up_sample();
@@ -352,7 +354,7 @@ class Store {
     }
   }
 
-  /// Runs calls that queue something. If one throws, nothing of it is in flight any more when this throws.
+  /// Runs a call that queues work. If the call throws, none of its work is in flight when this throws.
   template <class Queue>
   void issue(Queue&& queue_it) {
     try {
@@ -394,7 +396,7 @@ class Store {
     return label;
   }
 
-  // Where a copy is timed, its waits come in front of the point from which the time counts.
+  // If a copy is timed, its waits precede the point from which the time counts.
   std::span<const typename B::Event* const> start_timing(QueueKind queue, const typename Timeline<B>::Waits& waits,
                                                          typename B::Event& start, CommandLabel& label,
                                                          const Rec& record) {
