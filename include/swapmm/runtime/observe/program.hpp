@@ -13,11 +13,11 @@
 
 namespace swapmm::runtime {
 
-/// What a tensor of a trace stands for in the running program. A role's number is its TensorId.
+/// The meaning of a trace's tensor in the running program. A role's number is its TensorId.
 struct Role {
   enum class Kind : std::uint8_t {
     handle,   ///< one tensor that outlives the iteration
-    local,    ///< whichever tensor made in the iteration is used at that place
+    local,    ///< the tensor, made in the iteration, that is used at this place
     scratch,  ///< a work area of one operation; no tensor at all
   };
   Kind kind = Kind::handle;
@@ -32,7 +32,7 @@ struct RoleAccess {
   Access access = Access::read;
 };
 
-/// What the program does next.
+/// The next event of the program.
 struct Event {
   enum class What : std::uint8_t { operation, upload, download, end_of_iteration };
   What what = What::operation;
@@ -49,19 +49,19 @@ struct Program {
   std::vector<std::uint32_t> first_access;   ///< per operation, and one more
   std::vector<std::uint32_t> scratch_roles;  ///< per operation, or none
 
-  /// The host gives a tensor a value in it.
+  /// True if the host uploads a value to a tensor in it.
   [[nodiscard]] bool has_uploads() const {
     return std::any_of(events.begin(), events.end(),
                        [](const Event& event) { return event.what == Event::What::upload; });
   }
 };
 
-/// The consecutive iterations `logs` as one program. A Problem where a plan could not express what it does: an
-/// uploaded value that must survive into the next iteration.
+/// Makes one program from the consecutive iterations `logs`. Returns a Problem if a plan could not express it: an
+/// uploaded value must survive into the next iteration.
 [[nodiscard]] Result<Program> make_program(std::span<const IterationLog* const> logs, std::string_view name);
 
-/// What makes two iterations the same: sizes, bundles, uploads, and the identity of the tensors that outlive them.
-/// Neither names nor durations nor downloads.
+/// Two iterations are the same if they agree in sizes, bundles, uploads, and the identity of the tensors that outlive
+/// them. Names, durations and downloads do not count.
 [[nodiscard]] std::vector<std::uint64_t> identity(const IterationLog& log);
 
 }  // namespace swapmm::runtime

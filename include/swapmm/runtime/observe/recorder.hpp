@@ -41,11 +41,11 @@ class Recorder {
     store_.timed_copies.clear();
   }
 
-  /// An operation failed: this is not the program's normal way.
+  /// An operation failed: the iteration is not a normal one.
   void mark_broken() noexcept { log_.broken = true; }
   [[nodiscard]] bool broken() const { return log_.broken; }
 
-  /// The iteration goes on by a plan: nothing of it needs to be learned.
+  /// The iteration continues with a plan, so nothing is learned from it.
   void abandon() {
     open_ = false;
     store_.time_for_recorder(false);
@@ -55,9 +55,8 @@ class Recorder {
     store_.timing = false;
   }
 
-  /// Nothing of the iteration can change any more. Waits for its times. The log is complete but for what the tensors'
-  /// owners know.
-  /// Where it throws, the log is still open.
+  /// The iteration is final. Waits for its times. Afterwards the log is complete except for data that the tensors'
+  /// owners have. If it throws, the log is still open.
   void close() {
     if (store_.timing) {
       store_.timeline.host_wait(store_.timeline.everything());

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// What a backend may want to have done around the library's calls. Both are types of the backend that it need not have.
+// Optional scopes of a backend around the library's calls. Both are types that a backend may define.
 
 #include <string_view>
 
@@ -9,12 +9,12 @@
 
 namespace swapmm::runtime {
 
-/// Where a backend has nothing to do.
+/// Used if the backend does not define a scope.
 struct NoScope {
   void check() {}
 };
 
-/// For as long as the callable of that operation runs; its check() comes behind the callable.
+/// Exists while the callable of that operation runs. check() is called after the callable.
 template <Backend B>
 [[nodiscard]] auto around_operation([[maybe_unused]] B& backend, [[maybe_unused]] std::string_view name) {
   if constexpr (requires { typename B::OperationScope; }) {
@@ -24,7 +24,7 @@ template <Backend B>
   }
 }
 
-/// For as long as the library queues or waits.
+/// Exists while the library queues work or waits.
 template <Backend B>
 [[nodiscard]] auto annotate([[maybe_unused]] const B& backend, [[maybe_unused]] AnnotationKind kind,
                             [[maybe_unused]] std::string_view name) {

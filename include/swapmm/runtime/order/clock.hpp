@@ -10,10 +10,10 @@
 namespace swapmm::runtime {
 
 /// The s-th recorded point of a queue, counted from 1 over the life of a manager; 0 is before everything. Queues
-/// run in order, so once point s has ended, all before it have too.
+/// run in order, so once point s has ended, all points before it have ended, too.
 using QueuePoint = std::uint64_t;
 
-/// A point in each queue: "everything up to here". The one way in which the runtime says what must come first.
+/// A point in each queue: "everything up to here". The runtime expresses every order between commands as a clock.
 struct Clock {
   std::array<QueuePoint, queue_count> at{};
 

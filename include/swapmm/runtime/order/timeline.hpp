@@ -22,7 +22,7 @@
 
 namespace swapmm::runtime {
 
-/// What a queued command was, kept until the host has seen its end, so that a failure can be named.
+/// Describes a queued command until the host has seen its end, so that an error can name it.
 struct CommandLabel {
   enum class What : std::uint8_t { mark, operation, swap_in, swap_out };
   static constexpr std::uint32_t no_tensor = 0xFFFFFFFFU;
@@ -30,8 +30,8 @@ struct CommandLabel {
   What what = What::mark;
   std::uint32_t tensor = no_tensor;  ///< record id
   std::uint64_t issue = 0;           ///< position among everything ever issued, over all queues
-  std::uint32_t timing = 0;          ///< where the duration goes; 0: nobody asked
-  std::array<char, 40> name{};       ///< of an operation, cut to fit
+  std::uint32_t timing = 0;          ///< label of the duration; 0 if it is not measured
+  std::array<char, 40> name{};       ///< name of an operation, truncated
 
   void set_name(std::string_view text) {
     const std::size_t length = std::min(text.size(), name.size() - 1);
@@ -44,13 +44,14 @@ struct CommandLabel {
 struct QueueFailure {
   QueueKind queue;
   CommandLabel label;
-  std::exception_ptr status_error = nullptr;  ///< if set, it may have failed: why its status is unknown
+  std::exception_ptr status_error =
+      nullptr;  ///< if set, the command may have failed, and this is why its status is unknown
 };
 
-/// Points of the three queues, as numbers over rings of events made once. It knows which points each
-/// queue already comes after, so it hands out the fewest waits that make a need true.
+/// The points of the three queues, as numbers over rings of events that are made once. It keeps the points that each
+/// queue already comes after, so it returns the fewest waits that satisfy a need.
 ///
-/// The host runs ahead of the device by at most the size of a ring; at() that bound it waits for the device.
+/// The host runs ahead of the device by at most the size of a ring; at that bound it waits for the device.
 template <Backend B>
 class Timeline {
  public:
@@ -64,7 +65,7 @@ class Timeline {
     CommandLabel label;
   };
 
-  /// The events to wait for, and what the queue comes after once it has waited.
+  /// The events to wait for, and the points that the queue comes after once it has waited.
   struct Waits {
     std::array<const Event*, queue_count> events{};
     std::size_t count = 0;
@@ -78,7 +79,7 @@ class Timeline {
   Timeline(const Timeline&) = delete;
   Timeline& operator=(const Timeline&) = delete;
 
-  /// Makes room for that many recorded points in flight. Makes events; waits for the device.
+  /// Makes room for this many recorded points in flight. Makes events; waits for the device.
   void reserve(QueueKind queue, std::size_t events) {
     Lane& lane = lanes_[index(queue)];
     if (lane.ring.size() >= events) return;
@@ -92,7 +93,7 @@ class Timeline {
   [[nodiscard]] QueuePoint confirmed(QueueKind queue) const { return lanes_[index(queue)].confirmed; }
   /// The last point of each queue.
   [[nodiscard]] Clock points() const { return Clock{{lanes_[0].issued, lanes_[1].issued, lanes_[2].issued}}; }
-  /// After all that is queued: where the last work has no point behind it yet, after the next one.
+  /// A clock after all queued work. If the last work has no point after it yet, this is the next point.
   [[nodiscard]] Clock everything() const {
     Clock all = points();
     for (std::size_t queue = 0; queue < queue_count; ++queue) all.at[queue] += lanes_[queue].unrecorded != 0 ? 1 : 0;
@@ -136,7 +137,7 @@ class Timeline {
     return result;
   }
 
-  /// The command that was given these waits is queued.
+  /// The command with these waits was queued.
   void gained(QueueKind queue, const Waits& waits) {
     lanes_[index(queue)].known.join(waits.gained);
     waits_queued_ += waits.count;
@@ -159,13 +160,13 @@ class Timeline {
     lane.unflushed = true;
     taken.implied = lane.known;
     taken.label = label;
-    // The point tells of the work before it that has none of its own, too: a failure may be that one's.
+    // The point also reports the status of earlier work without a point, so a failure may come from that work.
     if (lane.unrecorded != 0) taken.label.issue = std::min(label.issue, lane.unrecorded);
     lane.unrecorded = 0;
     return lane.issued;
   }
 
-  /// Records a point behind everything queued so far on the queue.
+  /// Records a point after everything queued so far on the queue.
   void mark(QueueKind queue) {
     Slot& taken = next(queue);
     backend_.record(queue, taken.event);
@@ -195,7 +196,7 @@ class Timeline {
   }
 
   /// Waits for everything, failed or not, and forgets it: after it nothing is in flight. Returns the issue number of
-  /// the first command that failed; the highest number if none did. Throws only where waiting itself fails.
+  /// the first command that failed; the highest number if none did. Throws only if waiting itself fails.
   std::uint64_t abandon() {
     std::uint64_t first = ~std::uint64_t{0};
     for (const QueueKind queue : all_queues) {
@@ -231,14 +232,14 @@ class Timeline {
     lane.unflushed = false;
   }
 
-  /// Work with that issue number was queued on the queue without a recorded point.
+  /// Work with this issue number was queued on the queue without a recorded point.
   void unrecorded(QueueKind queue, std::uint64_t issue) {
     Lane& lane = lanes_[index(queue)];
     lane.unflushed = true;
     if (lane.unrecorded == 0) lane.unrecorded = issue;
   }
 
-  /// Durations of commands whose label asked for them, as they are confirmed: sink(timing, duration).
+  /// Passes the durations of labelled commands to sink(timing, duration) as they are confirmed.
   template <class Sink>
   void collect(Sink&& sink) {
     for (const auto& [timing, duration] : measured_) sink(timing, duration);

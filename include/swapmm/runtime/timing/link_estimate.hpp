@@ -19,7 +19,7 @@ class LinkEstimate {
   /// Nothing before the first copy. With copies of one size only, all of their time counts as bandwidth.
   [[nodiscard]] SWAPMM_TEMPLATE_EXPORT std::optional<Link> link() const;
   [[nodiscard]] bool empty() const { return count_ == 0; }
-  /// Of the copies seen.
+  /// The estimate from the copies seen.
   [[nodiscard]] double mean_bytes() const { return count_ == 0 ? 0 : bytes_ / count_; }
 
  private:
@@ -30,11 +30,11 @@ class LinkEstimate {
   double bytes_time_ = 0;
 };
 
-/// What is known of one direction, over time: estimates of the last few samples, each of the copies of an iteration.
+/// Estimates of one direction over time: one for each of the last few samples. A sample is the copies of an iteration.
 class LinkHistory {
  public:
   void add(Bytes bytes, std::chrono::nanoseconds time) { current_.add(bytes, time); }
-  /// The copies added since the last call were one sample; without any, there is none.
+  /// Ends a sample of the copies added since the last call. Without copies there is no sample.
   SWAPMM_TEMPLATE_EXPORT void end_sample();
   /// The quickest sample: one in which others used the link does no harm, while what lasts is seen after as many
   /// samples as are kept. Copies of a sample that has not ended count where there is no other.

@@ -9,7 +9,7 @@
 
 namespace swapmm::runtime {
 
-/// What the last few runs of the same thing took.
+/// The times of the last few runs of the same round or iteration.
 class RoundTimes {
  public:
   void add(std::chrono::nanoseconds time) {
@@ -35,10 +35,10 @@ class RoundTimes {
   std::size_t count_ = 0;
 };
 
-/// What one operation took in its last few samples.
+/// The durations of one operation in its last few samples.
 class DurationSamples {
  public:
-  /// 0: not known.
+  /// A duration of 0 means unknown.
   void add(std::chrono::nanoseconds duration) {
     if (duration.count() == 0) return;
     std::rotate(last_.rbegin(), last_.rbegin() + 1, last_.rend());

@@ -24,12 +24,12 @@ class Sampler {
   Sampler(const Sampler&) = delete;
   Sampler& operator=(const Sampler&) = delete;
 
-  /// A round is being timed.
+  /// True while a round is being timed.
   [[nodiscard]] bool active() const { return state_ == State::active; }
-  /// The times of a round are on their way.
+  /// True while the times of a round are not known yet.
   [[nodiscard]] bool waiting() const { return state_ == State::waiting; }
 
-  /// Room for a round of so many operations and copies; times that are on their way stay. Makes events.
+  /// Makes room for a round with this many operations and copies; pending times are kept. Makes events.
   void reserve(std::size_t works) {
     works_.reserve(works);
     while (works_.size() < works) works_.push_back({backend_.make_event(), backend_.make_event()});
@@ -43,7 +43,7 @@ class Sampler {
     last_.fill(std::nullopt);
   }
 
-  /// Work begins on the queue: behind its waits, before itself. Throws what the backend throws.
+  /// Called on the queue after the work's waits and before the work. Throws what the backend throws.
   void begin(QueueKind queue, Bytes bytes) {
     if (count_ == works_.size()) {
       complete_ = false;
@@ -70,18 +70,18 @@ class Sampler {
     }
   }
 
-  /// The round is queued as a whole. Throws what failed while it was timed; there are no times then.
+  /// The whole round is queued. Throws failures that occurred while it was timed; then there are no times.
   void finish() {
     state_ = complete_ && count_ != 0 ? State::waiting : State::idle;
     if (spoilt_ != nullptr) std::rethrow_exception(std::exchange(spoilt_, nullptr));
   }
-  /// It is not, or nobody asks for its times any more.
+  /// Discards the round and its times.
   void give_up() noexcept {
     state_ = State::idle;
     spoilt_ = nullptr;
   }
 
-  /// The times can be had. Never waits; a round that failed has none.
+  /// True if the times are known. Never waits. A round that failed has no times.
   [[nodiscard]] bool ready() {
     if (!waiting()) return false;
     for (const std::optional<std::size_t> last : last_) {
