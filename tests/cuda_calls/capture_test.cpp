@@ -130,21 +130,21 @@ TEST_CASE_FIXTURE(CaptureFixture, "what cannot be captured is refused, and the m
         }).find("iteration \"other\" follows no plan: run it until") != std::string::npos);
   CHECK(refusal([&] {
           (void)manager->capture("grow", [&] { loop->fields[0].upload(numbers(chain_length, 1)); });
-        }).find("not inside a captured iteration") != std::string::npos);
+        }).find("inside a captured iteration: a graph cannot take part") != std::string::npos);
   for (int i = 0; i < 5; ++i) loop->iterate();
   CHECK(refusal([&] {
           (void)manager->capture("grow", [&] {
             loop->body();
             (void)loop->fields[0].download();
           });
-        }).find("not inside a captured iteration") != std::string::npos);
+        }).find("inside a captured iteration: a graph cannot take part") != std::string::npos);
   for (int i = 0; i < 5; ++i) loop->iterate();
   CHECK(refusal([&] {
           (void)manager->capture("grow", [&] {
             run_grow(*manager, Form::plain, "grow", loop->fields[0], loop->fields[1]);
             run_grow(*manager, Form::plain, "grow", loop->fields[5], loop->fields[1]);
           });
-        }).find("a captured iteration does what its plan says") != std::string::npos);
+        }).find("a captured iteration must do what its plan expects") != std::string::npos);
   for (int i = 0; i < 5; ++i) loop->iterate();
   CHECK(refusal([&] {
           (void)manager->capture("grow",
