@@ -45,8 +45,8 @@ class SWAPMM_EXPORT PlannerChoice {
   /// shows Plan::planner of its plans as the name, or "own planner" if that is empty.
   template <class F>
     requires(!std::same_as<std::remove_cvref_t<F>, PlannerChoice> && PlannerCallable<std::decay_t<F>>)
-  PlannerChoice(F&& planner)
-      : make_(wrap(std::forward<F>(planner))) {}  // NOLINT(*-explicit-*,*-forwarding-reference-*)
+  // NOLINTNEXTLINE(*-explicit-*,*-forwarding-reference-*): the constraint leaves copies and moves alone
+  PlannerChoice(F&& planner) : make_(wrap(std::forward<F>(planner))) {}
   /// The same with a name, which is stored in Plan::planner of its plans.
   template <class F>
     requires(PlannerCallable<std::decay_t<F>>)
