@@ -103,10 +103,18 @@ struct Variant {
   NamedPlanner planner;
 };
 
+/// Under sanitizers these comparisons take minutes, and find nothing that the other builds do not.
+bool is_too_slow() {
+  if (swapmm::test::fewer_if_slow(1, 2) > 0) return false;
+  MESSAGE("not compared under sanitizers");
+  return true;
+}
+
 /// Each variant makes another plan than `usual` for one of some cases, at least.
 void check_that_all_matter(const NamedPlanner& usual, const std::vector<Variant>& variants,
                            Case (*make_case)(std::uint64_t) = usual_case) {
   constexpr std::uint64_t cases = 12;
+  if (is_too_slow()) return;
   std::vector<std::optional<Plan>> usual_plans(cases);
   for (const Variant& variant : variants) {
     CAPTURE(variant.what);
@@ -304,6 +312,7 @@ TEST_CASE("each technique of the bound matters, and any effort gives a bound") {
       {"least gain", effort([](auto& e) { e.least_gain = 1; })},
   };
   constexpr std::uint64_t cases = 6;
+  if (is_too_slow()) return;
   std::vector<std::chrono::nanoseconds> usual;
   std::vector<std::chrono::nanoseconds> reached;
   for (std::uint64_t seed = 0; seed < cases; ++seed) {
