@@ -129,12 +129,8 @@ class Operation {
   [[nodiscard]] typename B::template View<T> operator[](const View<T, B>& view) const {
     return place<T>(view.ref(), view.size());
   }
-  /// The tensor or view as a raw kernel launch takes it: see Argument. Throws as operator[] does.
-  ///
-  ///     const auto a = op.argument(x);
-  ///     clSetKernelArg(kernel, 0, a.size(), a.data());                                        // OpenCL: a cl_mem
-  ///     void* arguments[] = {op.argument(x).data(), op.argument(y).data(), &count};           // CUDA: pointers
-  ///     cudaLaunchKernel(kernel, grid, block, arguments, 0, op.stream());
+  /// The tensor or view as a raw kernel launch takes it, see Argument; docs/interop.md has an example for each API.
+  /// Throws as operator[] does.
   template <template <class, Backend> class TensorOrView, class T>
     requires requires(const typename B::Address& address) {
       { address.argument() } -> std::same_as<Argument>;

@@ -24,8 +24,9 @@ inline constexpr std::size_t queue_count = 3;  ///< number of queues
 /// The position of a queue in arrays: 0 to 2.
 [[nodiscard]] constexpr std::size_t index(QueueKind queue) { return static_cast<std::size_t>(queue); }
 
-/// One kernel argument as raw launches of an API take it: the address and the size of a value, such as a cl_mem or a
-/// device pointer. Refers to the value, which must exist: one from Operation::argument() does while the operation runs.
+/// One kernel argument as raw launches of an API take it: the address and the size of a value, such as a buffer object
+/// or a device pointer. Refers to the value, which must exist: one from Operation::argument() exists while the
+/// operation runs.
 class Argument {
  public:
   /// Of that value.
@@ -36,7 +37,7 @@ class Argument {
     requires(!std::same_as<T, Argument>)
   explicit Argument(const T&&) = delete;
 
-  /// Where the value is. Not const because the array of cudaLaunchKernel() is not; APIs only read there.
+  /// The address of the value. Not const because arrays of arguments are not const in every API; APIs only read there.
   [[nodiscard]] void* data() const { return const_cast<void*>(data_); }
   /// In bytes.
   [[nodiscard]] std::size_t size() const { return size_; }
