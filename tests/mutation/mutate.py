@@ -11,6 +11,7 @@ import subprocess
 import sys
 import time
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor, as_completed
+from dataclasses import replace
 from pathlib import Path
 
 import equivalent
@@ -28,6 +29,7 @@ PROGRAMS = ["unit", "lifetime", "conformance", "property", "faults", "opencl"]  
 SEEDS = 4000           # random programs of which is known what they come by
 SEEDS_OF_ONE = 600     # of them, for one mutant
 CASE_SECONDS = 20.0    # of the processor; test cases that take longer are left out
+QUICK_SECONDS = 2.0    # the same, with --quick
 # The same as the random programs.
 LEFT_OUT = {"property": ["*/program_property_test.cpp"]}
 COUNTED = ("killed", "survived", "not reached", "equivalent", "does not compile")
@@ -42,6 +44,9 @@ def words():
     parser.add_argument("--list", action="store_true", help="only say which there are")
     parser.add_argument("--survivors", action="store_true",
                         help="only those that were left the last time, after tests were added")
+    parser.add_argument("--quick", action="store_true",
+                        help=f"leave out test cases of more than {QUICK_SECONDS:.0f} s, and tests of a backend for other files; "
+                             "--survivors judges what is left with all tests")
     parser.add_argument("--tests", metavar="NAME,...", help="only these test programs: " + ", ".join(PROGRAMS))
     parser.add_argument("--jobs", type=int, default=os.cpu_count(), metavar="J", help="processes (one for each core)")
     return parser.parse_args()
@@ -170,7 +175,7 @@ def reached_by_programs():
     ran = subprocess.run([program, "--reached", str(path), str(SEEDS)], stdout=subprocess.PIPE, text=True)
     if ran.returncode != 0:
         sys.exit(f"./dev mutate: without any mutant a random program fails:\n{ran.stdout[-2000:]}")
-    return judge.Step("programs", [program], judge.read_reached(path), list, 10.0, SEEDS_OF_ONE, 1e9, True)
+    return judge.Step("programs", [program], judge.read_reached(path), list, CASE_SECONDS, SEEDS_OF_ONE, 1e9, True)
 
 
 def programs_for(files, wished):
@@ -298,18 +303,26 @@ def main():
     for number, mutant in schemata.refused.items():
         if number not in results.done:
             results.add(number, mutant, judge.Outcome("does not compile"))
-    judge_all(schemata.alive, steps, equivalents, results, wishes.jobs)
+    judge_all(schemata.alive, steps, equivalents, results, wishes)
     records = sorted(results.done.values(), key=lambda r: r["number"])
     return 0 if report(merge(records, left) if wishes.survivors else records) else 1
 
 
-def judge_all(alive, steps, equivalents, results, jobs):
+def steps_for(mutant, steps, quick):
+    """The tests that judge a mutant."""
+    if not quick:
+        return steps
+    own = [step for step in steps if step.name != "opencl" or mutant.file.startswith("backends/opencl")]
+    return [replace(step, most_seconds=min(step.most_seconds, QUICK_SECONDS)) for step in own]
+
+
+def judge_all(alive, steps, equivalents, results, wishes):
     start = time.monotonic()
     todo = {number: mutant for number, mutant in alive.items() if number not in results.done}
     counts = {}
-    with ThreadPoolExecutor(jobs) as pool:
+    with ThreadPoolExecutor(wishes.jobs) as pool:
         # Those that are listed were judged in full when they came to the list.
-        running = {pool.submit(judge.judge, number, steps, mutant.key in equivalents): number
+        running = {pool.submit(judge.judge, number, steps_for(mutant, steps, wishes.quick), mutant.key in equivalents): number
                    for number, mutant in todo.items()}
         for i, job in enumerate(as_completed(running), 1):
             number = running[job]

@@ -9,6 +9,7 @@
 #include <swapmm/plan/excess_overlap/overlap_stays.hpp>
 #include <swapmm/plan/excess_overlap/overlap_trades.hpp>
 #include <swapmm/plan/problem/overlap_ledger.hpp>
+#include <swapmm/plan/problem/share.hpp>
 #include <swapmm/plan/schedule/best_plan.hpp>
 #include <swapmm/plan/schedule/fit.hpp>
 #include <swapmm/plan/simulate.hpp>
@@ -23,9 +24,7 @@ bool try_choice(OverlapLedger& ledger, double stay_share, const ExcessOverlapOpt
   const PlanningCase& planning = ledger.planning;
   std::uint64_t bytes = planning.budget;
   for (int attempt = 0; attempt < options.fitting.attempts && goes_on(); ++attempt) {
-    // A share may have any value: a negative one is none, and a large one is more than there can be.
-    const double stay_bytes = std::min(0x1p62, std::max(0.0, static_cast<double>(bytes) * stay_share));
-    const OverlapChoice choice{.bytes = bytes, .stay_bytes = static_cast<std::uint64_t>(stay_bytes)};
+    const OverlapChoice choice{.bytes = bytes, .stay_bytes = share_of(bytes, stay_share)};
     std::vector<Stay> stays = overlap_stays(ledger, choice, options.hiding);
     if (std::find(tried.begin(), tried.end(), stays) != tried.end()) return false;
     Result<BuiltPlan> built = build_plan(planning, {Pace::overlapped, stays}, planner, options.fitting.packing);

@@ -14,6 +14,7 @@
 #include <swapmm/plan/ilp/orders.hpp>
 #include <swapmm/plan/ilp/polish.hpp>
 #include <swapmm/plan/ilp/slots.hpp>
+#include <swapmm/plan/problem/share.hpp>
 #include <swapmm/plan/schedule/absence_stays.hpp>
 #include <swapmm/plan/schedule/best_plan.hpp>
 
@@ -163,9 +164,7 @@ class Search {
   }
 
   std::uint64_t part_of_budget(double share) const {
-    return std::max(
-        planning_.liveness.largest_bundle.value,
-        static_cast<std::uint64_t>(std::min(0x1p62, std::max(0.0, static_cast<double>(planning_.budget) * share))));
+    return std::max(planning_.liveness.largest_bundle.value, share_of(planning_.budget, share));
   }
 
   std::vector<bool> fitting(const std::vector<bool>& stays, std::uint64_t bytes) {

@@ -13,6 +13,7 @@
 #include <swapmm/plan/packing/blame.hpp>
 #include <swapmm/plan/packing/board.hpp>
 #include <swapmm/plan/packing/skyline.hpp>
+#include <swapmm/plan/problem/share.hpp>
 
 namespace swapmm::planning::packing {
 namespace {
@@ -136,7 +137,7 @@ class BlameRounds {
   bool run(bool (Blame::*round)(), std::vector<double> urgency, double part, std::uint64_t items_of_step) {
     const std::uint64_t steps_of_round = items_ / items_of_step + 1;
     const std::uint64_t most = steps_ / steps_of_round + 1;
-    const auto rounds = static_cast<std::uint64_t>(std::min(0x1p62, std::max(0.0, static_cast<double>(most) * part)));
+    const std::uint64_t rounds = share_of(most, part);
     blame_.begin(std::move(urgency));
     for (std::uint64_t i = 0; !has_offsets_ || (i < rounds && !budget_.is_spent()); ++i) {
       has_offsets_ = true;  // one round, however little is asked

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include <swapmm/plan/baselines/on_demand.hpp>
+#include <swapmm/plan/problem/share.hpp>
 #include <swapmm/plan/schedule/absence_stays.hpp>
 #include <swapmm/plan/search/timing/range_load.hpp>
 
@@ -184,8 +185,7 @@ bool BestSearch::decide_within(double part, const AwayDecision& found, const Eff
 }
 
 void BestSearch::set_limits(double part) {
-  const auto most =
-      static_cast<std::int64_t>(std::min(0x1p62, std::max(0.0, static_cast<double>(planning_.budget) * part)));
+  const auto most = static_cast<std::int64_t>(share_of(planning_.budget, part));
   for (std::uint32_t i = 0; i < planning_.operations; ++i) timing_.set_limit(i, std::max(most, timing_.bundle(i)));
 }
 
