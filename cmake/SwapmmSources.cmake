@@ -70,7 +70,7 @@ swapmm_files(include/swapmm/plan/packing/shape
 swapmm_files(include/swapmm/plan/planners
   SOURCES planner_choice planners)
 swapmm_files(include/swapmm/plan/problem
-  HEADERS overlap_ledger planning_case
+  HEADERS overlap_ledger planning_case share
   SOURCES overlap_ledger planning_case)
 swapmm_files(include/swapmm/plan/relaxation
   HEADERS coarse_program copy_classes grid_refinement lower_bound swap_grid swap_model swap_prices window_tree
