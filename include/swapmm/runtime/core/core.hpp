@@ -116,7 +116,7 @@ class Core : public std::enable_shared_from_this<Core<B>> {
     entry->operations += round.operations;
   }
 
-  // ---- knowledge
+  // ---- reports
 
   [[nodiscard]] Report report();
 
@@ -130,7 +130,7 @@ class Core : public std::enable_shared_from_this<Core<B>> {
 
   [[nodiscard]] Profile stop_profile();
 
-  // ---- all of it
+  // ---- the whole manager
 
   /// See MemoryManager::set_budget().
   void set_budget(Bytes bytes);

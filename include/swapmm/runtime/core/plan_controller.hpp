@@ -249,7 +249,7 @@ class PlanController {
   }
   [[nodiscard]] bool holds_plan() const { return state_.executor.active() && state_.executor.times_started() == held_; }
 
-  // After new measurements, or with another budget, another plan may be better, or none.
+  // After new measurements, or with another budget, another plan may be better, or no plan at all.
   void follow_the_choice() {
     if (state_.executor.active() && !holds_plan() && !book_.still_chosen(name_, state_.executor.plan())) {
       leave_plan("another way is faster", false);
@@ -356,7 +356,7 @@ class PlanController {
     return "operation " + in_quotes(request.name) + " in iteration " + in_quotes(name_) + " was not expected there";
   }
 
-  // One of the plan's tensors, or possibly one of its locals at another place than expected.
+  // Returns whether the tensor is one of the plan's, or may be one of its locals in an unexpected place.
   bool concerns_plan(const Rec& record) const {
     return record.plan.role != none || (record.use.fresh && record.tensor.born == state_.store.iteration);
   }

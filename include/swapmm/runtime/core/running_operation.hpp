@@ -127,7 +127,7 @@ class RunningOperation {
       // The work has ended, because issue() has waited for it; only the point after it is missing.
       const QueuePoint at = timeline.issued(QueueKind::compute);
       timeline.unrecorded(QueueKind::compute, label_.issue);
-      // Before other events are queried, because they would consume the failure.
+      // Must run before other events are queried, because they would consume the failure.
       const std::exception_ptr news = after_unrecorded(std::current_exception(), sole_status_source);
       book_values(at);
       session_.postpone(news, {"recording the end of operation ", request_.name});

@@ -87,7 +87,7 @@ class Session {
 
   // ---- ends
 
-  /// The program's iteration is over. The next call throws what fails now.
+  /// Ends the program's iteration. The next call throws what fails here.
   void finish_iteration() noexcept {
     try {
       controller.end();
@@ -106,7 +106,7 @@ class Session {
     scrub();
   }
 
-  // ---- knowledge
+  // ---- reports
 
   void summarize(Report& report) const {
     const Store<B>& store = state.store;

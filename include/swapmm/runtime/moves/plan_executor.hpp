@@ -126,7 +126,7 @@ class PlanExecutor {
     for (const auto& item : request.items) {
       const Rec& record = *item.record;
       if (!is_brought(item)) throw fault_.emplace(not_brought(request));
-      // A valid plan waits for its own copies; copies that the program requests on the side are not in the plan.
+      // A valid plan waits for its own copies. Copies that the program requests outside the plan are waited for here.
       grant.needs.join(item.access == Access::read ? record.device.ready : record.device.busy);
     }
     if (const std::uint32_t scratch = program.scratch_roles[operation]; scratch != none) {
@@ -296,7 +296,7 @@ class PlanExecutor {
   std::size_t cursor_ = 0;           // next event
   std::uint32_t step_ = 0;           // next step
   std::size_t iteration_start_ = 0;  // event
-  Clock side_;                       // copies on the side that may still run
+  Clock side_;                       // copies outside the plan that may still run
 };
 
 }  // namespace swapmm::runtime
