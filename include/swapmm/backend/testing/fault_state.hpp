@@ -20,8 +20,7 @@ class FaultState {
  public:
   explicit FaultState(const FaultPlan& plan) : plan_(plan) {}
 
-  /// For each queue, the fault plan by which work since its last event failed, or came after failed work. Its next
-  /// event reports this failure.
+  /// For each queue, the fault plan of a failed event that the queue waited for. Its next event reports the failure.
   std::array<std::optional<FaultPlan>, queue_count> failing;
 
   [[nodiscard]] bool lost() const { return lost_by_.has_value(); }

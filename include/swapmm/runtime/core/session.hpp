@@ -42,7 +42,7 @@ class Session {
   std::uint64_t operations = 0;  ///< queued so far
   std::uint64_t stamp = 0;       ///< number of the last operation that was requested
 
-  /// Set with Options::check_access.
+  /// The check of accesses, used with Options::check_access.
   [[nodiscard]] AccessCheck<B>& access_check() {
     if (access_check_ == nullptr) access_check_ = std::make_unique<AccessCheck<B>>(state.store, state.demand);
     return *access_check_;

@@ -54,7 +54,7 @@ class PlanExecutor {
   void for_each_bound(Visit&& visit) {
     roles_.for_each(std::forward<Visit>(visit));
   }
-  /// Places without a tensor are not free before `point` either.
+  /// Delays the use of places without a tensor until after `point`, too.
   void comes_after(const Clock& point) { roles_.delay_places(point); }
 
   // ---- start and end
@@ -144,7 +144,7 @@ class PlanExecutor {
     return rounds_.point(QueueKind::compute, 0, plan_->operations[operation].ordinal);
   }
 
-  /// The operation was queued, and its point recorded if the plan needs one.
+  /// Called after the operation was queued, and its point recorded if the plan needs one.
   void complete() {
     const std::uint32_t operation = plan_->program.events[cursor_].index;
     if (plan_->operations[operation].recorded) rounds_.recorded(QueueKind::compute);
@@ -164,7 +164,7 @@ class PlanExecutor {
     return true;
   }
 
-  /// The host reads the tensor. The plan continues whether it expects this or not.
+  /// Called when the host reads the tensor. The plan continues whether it expects this or not.
   void download(const Rec& record) {
     const auto& events = plan_->program.events;
     for (std::size_t event = cursor_; events[event].what == Event::What::download; ++event) {
@@ -174,10 +174,10 @@ class PlanExecutor {
     }
   }
 
-  /// A copy to the host that is not in the plan was queued.
+  /// Called after a copy to the host that is not in the plan was queued.
   void side_copy(QueuePoint at) { side_[QueueKind::d2h] = at; }
 
-  /// The iteration ends. Returns false if the plan expects more events in it.
+  /// Ends the iteration. Returns false if the plan expects more events in it.
   [[nodiscard]] bool end_iteration() {
     const std::size_t event = next_event();
     if (plan_->program.events[event].what != Event::What::end_of_iteration) return false;

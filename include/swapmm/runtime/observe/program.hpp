@@ -57,7 +57,8 @@ struct Program {
 };
 
 /// Makes one program from the consecutive iterations `logs`. Returns a Problem if there is no operation, if an
-/// operation failed, or if a tensor is used before it is uploaded in the same iteration: a plan cannot express that.
+/// operation failed, or if a tensor's value from the previous iteration is used before an upload replaces it: a plan
+/// cannot express that.
 [[nodiscard]] Result<Program> make_program(std::span<const IterationLog* const> logs, std::string_view name);
 
 /// Two iterations are the same if they agree in sizes, bundles, uploads, and the identity of the tensors that outlive

@@ -233,7 +233,7 @@ class Timeline {
     lane.unflushed = false;
   }
 
-  /// Work with this issue number was queued on the queue without a recorded point.
+  /// Called after work with this issue number was queued on the queue without a recorded point.
   void unrecorded(QueueKind queue, std::uint64_t issue) {
     Lane& lane = lanes_[index(queue)];
     lane.unflushed = true;

@@ -215,8 +215,8 @@ class Profiler {
       std::int64_t bytes;
     };
     std::vector<Change> changes(levels_.size());
-    std::chrono::nanoseconds next_taken =
-        std::chrono::nanoseconds::max();  // the earliest time of later levels that take bytes
+    // The earliest time at which a later level takes bytes.
+    std::chrono::nanoseconds next_taken = std::chrono::nanoseconds::max();
     for (std::size_t i = levels_.size(); i-- > 0;) {
       const Level& level = levels_[i];
       std::chrono::nanoseconds time = time_of(level.at);

@@ -279,7 +279,7 @@ class Store {
   void scrub_device() {
     if (scrubber) scrubber->scrub(backend, addresses, places.alignment());
   }
-  /// The same for all host memory of a manager that ends.
+  /// Overwrites all host memory of a manager that ends.
   void scrub_host_memory() noexcept {
     if (!scrubber) return;
     for (Rec& record : records) free_host(record);

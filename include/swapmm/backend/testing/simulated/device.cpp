@@ -52,8 +52,8 @@ BlockId Device::allocate(Bytes size) {
   }
   deferred_.reserve(counters_.device_memories.live + counters_.host_memories.live + deferred_.size() + 1);
   auto number = heap_.allocate(size.value);
-  if (!number &&
-      !deferred_.empty()) {  // bytes of memory that was released while work used it become free when that work ends
+  // Bytes of memory that was released while work used it become free when that work ends.
+  if (!number && !deferred_.empty()) {
     for (Queue& queue : queues_) queue.flushed = queue.commands.tail();
     while (!deferred_.empty() && step(1) == 1) {
     }
