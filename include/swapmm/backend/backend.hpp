@@ -24,12 +24,12 @@ inline constexpr std::size_t queue_count = 3;  ///< number of queues
 /// The position of a queue in arrays: 0 to 2.
 [[nodiscard]] constexpr std::size_t index(QueueKind queue) { return static_cast<std::size_t>(queue); }
 
-/// One kernel argument as raw launches of an API take it: the address and the size of a value, such as a buffer object
-/// or a device pointer. Refers to the value, which must exist: one from Operation::argument() exists while the
-/// operation runs.
+/// A kernel argument in the form that raw launches of an API take: the address and the size of a value, such as a
+/// buffer object or a device pointer. Refers to the value, which must exist as long as the argument is used. The value
+/// of an argument from Operation::argument() exists while the operation runs.
 class Argument {
  public:
-  /// Of that value.
+  /// Refers to `value`.
   template <class T>
     requires(!std::same_as<T, Argument>)
   explicit Argument(const T& value) : data_(&value), size_(sizeof(T)) {}
@@ -39,7 +39,7 @@ class Argument {
 
   /// The address of the value. Not const because arrays of arguments are not const in every API; APIs only read there.
   [[nodiscard]] void* data() const { return const_cast<void*>(data_); }
-  /// In bytes.
+  /// The size of the value in bytes.
   [[nodiscard]] std::size_t size() const { return size_; }
 
  private:

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Choosing the device to run on; the same for every API.
+// Choosing the device to run on, in the same way for every API.
 
 #include <cstddef>
 #include <span>
@@ -30,7 +30,7 @@ struct DeviceChoice {
 /// The value of the environment variable SWAPMM_DEVICE. Empty if it is not set, and in set-uid programs.
 [[nodiscard]] SWAPMM_EXPORT std::string device_from_environment();
 
-/// Whether `text` contains `part`; the case of ASCII letters is ignored.
+/// Returns whether `text` contains `part`. The case of ASCII letters is ignored.
 [[nodiscard]] SWAPMM_EXPORT bool contains_in_any_case(std::string_view text, std::string_view part);
 
 }  // namespace swapmm

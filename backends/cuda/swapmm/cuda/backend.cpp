@@ -78,7 +78,7 @@ Backend::Backend(int device, const Settings& settings) : session_(std::make_shar
   try {
     session_->capabilities.copy_engines = detail::measured_copy_engines(*this, *session_);
   } catch (const BackendError& error) {
-    if (error.kind == BackendError::Kind::device_lost) throw;  // else: what the device says is all there is
+    if (error.kind == BackendError::Kind::device_lost) throw;  // otherwise the number that the device reports is kept
   }
 }
 
@@ -134,7 +134,7 @@ HostMemory Backend::allocate_host(Bytes size, HostKind kind) {
   const cudaError_t status = cudaHostAlloc(&data, bytes, cudaHostAllocPortable);
   if (status == cudaSuccess) return {session_, static_cast<std::byte*>(data), kind};
   BackendError error = refusal_of(status, "cudaHostAlloc", size);
-  // Systems refuse to lock memory in several ways; only a lost device is something else.
+  // Systems report in several ways that they refuse to lock memory. Only a lost device is another kind of error.
   if (error.kind != BackendError::Kind::device_lost) error.kind = refused;
   throw error;
 }
@@ -191,7 +191,7 @@ void Backend::adopt(Event& event, NativeEvent native) {
   session_->record(QueueKind::compute, event);
 }
 
-// ---- the host looks and waits
+// ---- status and waits of the host
 
 EventStatus Backend::status(const Event& event) {
   if (event.current_ == nullptr) return EventStatus::complete;
@@ -217,7 +217,7 @@ void Backend::wait(const Event& event) {
           "the host waits for work that is being captured and does not run: read values, and upload them, "
           "outside of a captured iteration");
     }
-    asked = session_->native(event);  // throws where there is nothing to wait for
+    asked = session_->native(event);  // throws if there is nothing to wait for
   }
   check(cudaEventSynchronize(asked), "cudaEventSynchronize: work on the device");
 }
@@ -237,7 +237,7 @@ std::optional<std::chrono::nanoseconds> Backend::elapsed(const Event& from, cons
   const cudaError_t status = cudaEventElapsedTime(&milliseconds, from.current_, to.current_);
   if (status != cudaSuccess) {
     if (sticks(status)) throw error_of(status, "cudaEventElapsedTime");
-    forget(status);  // one of them has not ended
+    forget(status);  // one of the events has not ended
     return std::nullopt;
   }
   if (milliseconds < 0) return std::nullopt;

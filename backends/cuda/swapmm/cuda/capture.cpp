@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Queued work as a graph.
+// Captures queued work as a graph.
 #include <memory>
 #include <utility>
 
@@ -19,7 +19,7 @@ namespace {
 
 constexpr std::array<QueueKind, 2> copy_queues{QueueKind::h2d, QueueKind::d2h};
 
-// `behind` waits for all that is queued on `first` so far.
+// Makes `behind` wait for everything queued on `first` so far.
 void join(const Session& session, QueueKind first, QueueKind behind) {
   const cudaEvent_t joint = session.joints[index(first)].get();
   check(cudaEventRecord(joint, session.stream(first)), "cudaEventRecord");
@@ -77,8 +77,8 @@ void Backend::begin_capture() {
     capture->done = new_event(cudaEventDisableTiming);
   }
   const cudaStream_t compute = session.stream(QueueKind::compute);
-  // Calls that a graph cannot repeat, such as cudaMalloc, fail in this thread while it is captured: they would work
-  // now, and be missing in each later run.
+  // While a graph is captured, calls that it cannot repeat, such as cudaMalloc, fail in this thread. Otherwise they
+  // would work now, and be missing in each later run.
   check(cudaStreamBeginCapture(compute, cudaStreamCaptureModeThreadLocal), "cudaStreamBeginCapture");
   session.capture = std::move(capture);
   try {
@@ -103,7 +103,7 @@ Graph Backend::end_capture() {
   cudaGraph_t native = nullptr;
   try {
     for (const QueueKind queue : copy_queues) join(session, queue, QueueKind::compute);
-  } catch (const BackendError&) {  // ended below all the same, or the stream would stay as it is
+  } catch (const BackendError&) {  // ends the capture, because otherwise the stream would stay in capture mode
     forget(cudaStreamEndCapture(compute, &native));
     if (native != nullptr) (void)cudaGraphDestroy(native);
     throw;

@@ -22,7 +22,7 @@ std::string version_text(int version) {
   return std::to_string(version / 1000) + "." + std::to_string(version % 1000 / 10);
 }
 
-// Without a driver the runtime says "insufficient driver", too.
+// The runtime also reports "insufficient driver" if no driver is installed.
 std::string driver_text() {
   int driver = 0;
   int runtime = 0;
@@ -57,7 +57,7 @@ Device look_at(int number) {
 
 DeviceList devices() {
   DeviceList list;
-  int count = 0;  // stays as it is where the call fails
+  int count = 0;  // unchanged if the call fails
   const cudaError_t status = cudaGetDeviceCount(&count);
   if (status == cudaErrorInsufficientDriver || status == cudaErrorNoDevice) {
     forget(status);
@@ -81,7 +81,7 @@ std::string describe(const Device& device) {
 std::size_t choose(const DeviceList& list, std::string_view wanted) {
   std::vector<DeviceChoice> choices;
   for (const Device& device : list.devices) {
-    // The more memory, the rather.
+    // Devices with more memory are preferred.
     const auto smaller = [&](const Device& other) { return other.memory < device.memory; };
     const auto rank = std::count_if(list.devices.begin(), list.devices.end(), smaller);
     choices.push_back({describe(device), {device.name}, static_cast<int>(rank), device.obstacle});

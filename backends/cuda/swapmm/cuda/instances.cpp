@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What templates need of a manager on this backend, compiled once.
+// Instantiates the templates of a manager on this backend, so that they are compiled once.
 #include <swapmm/cuda/backend.hpp>
 
 namespace swapmm::runtime {

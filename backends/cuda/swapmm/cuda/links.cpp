@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What copies take, measured.
+// Measures the speed of copies.
 #include <swapmm/cuda/links.hpp>
 
 #include <algorithm>
@@ -20,7 +20,7 @@ using detail::Session;
 
 namespace {
 
-// Two pieces of page-locked memory and three on the device, and events around what is measured.
+// Two pieces of page-locked memory and three of device memory, and the events around the measured work.
 class Bench {
  public:
   Bench(Backend& backend, Session& session, Bytes piece)
@@ -33,20 +33,20 @@ class Bench {
         current_(session.device),
         begin_(new_event(cudaEventDefault)) {
     for (EventHandle& end : ends_) end = new_event(cudaEventDefault);
-    // Or tools that look for reads of what nobody wrote would find the copies out.
+    // Otherwise tools that look for reads of uninitialized memory would report the copies.
     check(cudaMemsetAsync(place_.data(), 0, 3 * bytes_, session_.stream(QueueKind::compute)), "cudaMemsetAsync");
   }
   Bench(const Bench&) = delete;
   Bench& operator=(const Bench&) = delete;
   ~Bench() { session_.finish_quietly(); }
 
-  /// How often each is done; all of them begin at the same time.
+  /// Numbers of copies to the device, copies to the host and fills. All three begin at the same time.
   struct Work {
     int in = 0;
     int out = 0;
     int fills = 0;
   };
-  /// Milliseconds from the common begin to the end of each.
+  /// Milliseconds from the common begin to the end of each kind of work.
   struct Times {
     double in = 0;
     double out = 0;
@@ -95,7 +95,7 @@ class Bench {
   std::array<EventHandle, queue_count> ends_;
 };
 
-// Copies that take turns end after the sum of both times, on two engines after the longer one.
+// Copies that take turns end after the sum of both times. On two engines they end after the longer time.
 int engines(double in, double out, double both) { return both < 0.75 * (in + out) ? 2 : 1; }
 
 std::uint64_t per_second(Bytes piece, int copies, double milliseconds) {
@@ -107,7 +107,7 @@ std::uint64_t per_second(Bytes piece, int copies, double milliseconds) {
 
 int detail::measured_copy_engines(Backend& backend, Session& session) {
   Bench bench(backend, session, Bytes{std::uint64_t{8} << 20U});
-  (void)bench.run({2, 2, 0});  // first touches
+  (void)bench.run({2, 2, 0});  // touches the memory for the first time
   const double in = bench.run({2, 0, 0}).in;
   const double out = bench.run({0, 2, 0}).out;
   const Bench::Times both = bench.run({2, 2, 0});
@@ -117,7 +117,7 @@ int detail::measured_copy_engines(Backend& backend, Session& session) {
 Links Backend::measure_links(Bytes piece) {
   Bench bench(*this, *session_, piece);
   constexpr int copies = 8;
-  (void)bench.run({1, 1, 1});  // first touches
+  (void)bench.run({1, 1, 1});  // touches the memory for the first time
   Links links;
   const double in = bench.run({copies, 0, 0}).in;
   const double out = bench.run({0, copies, 0}).out;
@@ -127,7 +127,7 @@ Links Backend::measure_links(Bytes piece) {
   links.h2d_with_d2h = per_second(piece, copies, both.in);
   links.d2h_with_h2d = per_second(piece, copies, both.out);
   links.copy_engines = engines(in, out, std::max(both.in, both.out));
-  // As many fills as run for half of the time of the copies, so that copies run beside all of them.
+  // Chooses the number of fills that take half the time of the copies, so that copies run during all fills.
   constexpr int few = 16;
   const double fill = bench.run({0, 0, few}).fills / few;
   if (fill <= 0) return links;

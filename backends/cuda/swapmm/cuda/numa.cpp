@@ -16,14 +16,14 @@ namespace swapmm::cuda::detail {
 
 std::optional<int> numa_node_of(std::string_view bus, const std::string& pci_devices) {
   std::ifstream file(pci_devices + "/" + std::string(bus) + "/numa_node");
-  int node = -1;  // what the system says where there is one node alone
+  int node = -1;  // the system reports -1 if there is only one node
   if (!(file >> node) || node < 0) return std::nullopt;
   return node;
 }
 
 #if defined(__linux__)
 
-// Two system calls, as libnuma makes them.
+// Makes two system calls, like libnuma.
 NearDevice::NearDevice(std::optional<int> node) noexcept {
   if (!node || static_cast<unsigned long>(*node) >= nodes) return;
   if (syscall(SYS_get_mempolicy, &mode_, mask_, nodes, nullptr, 0UL) != 0) return;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// NVTX ranges, and what else is done around an operation.
+// NVTX ranges, and the other work around an operation.
 #include <swapmm/cuda/ranges.hpp>
 
 #include <sys/auxv.h>
@@ -19,8 +19,8 @@ namespace swapmm::cuda {
 
 namespace {
 
-// NVTX loads the library that the environment variable NVTX_INJECTION64_PATH names, in set-uid programs too: there it
-// is not called.
+// NVTX loads the library that the environment variable NVTX_INJECTION64_PATH names, even in set-uid programs. Therefore
+// set-uid programs do not call NVTX.
 bool ranges_are_safe() {
   static const bool safe = getauxval(AT_SECURE) == 0;
   return safe;
@@ -67,7 +67,7 @@ void pop_range() noexcept {
 using detail::pop_range;
 using detail::push_range;
 
-// ---- what the library opens
+// ---- scopes
 
 Backend::OperationScope::OperationScope(Backend& backend, std::string_view name)
     : session_(*backend.session_), name_(name) {
@@ -82,7 +82,7 @@ Backend::OperationScope::OperationScope(Backend& backend, std::string_view name)
 
 Backend::OperationScope::~OperationScope() {
   if (session_.nvtx) pop_range();
-  if (!checked_) forget(cudaPeekAtLastError());  // the callable threw, which tells of it
+  if (!checked_) forget(cudaPeekAtLastError());  // the callable threw, and its exception reports the error
   if (device_before_ >= 0) forget(cudaSetDevice(device_before_));
 }
 

@@ -13,8 +13,8 @@ namespace swapmm::cuda::detail {
 
 namespace {
 
-constexpr Bytes allocation_alignment{256};        // what cudaMalloc promises
-constexpr Bytes slab{std::uint64_t{512} << 20U};  // page-locking is a slow call
+constexpr Bytes allocation_alignment{256};        // guaranteed by cudaMalloc
+constexpr Bytes slab{std::uint64_t{512} << 20U};  // large, because page-locking is a slow call
 
 int attribute(int device, cudaDeviceAttr what) {
   int value = 0;
@@ -48,7 +48,7 @@ const Device& usable(const DeviceList& list, int number) {
 
 StreamHandle new_stream() {
   cudaStream_t stream = nullptr;
-  // Not behind the legacy default stream: a program's use of that one would stop all swaps.
+  // Not ordered with the legacy default stream: otherwise a program that uses that stream would stop all swaps.
   check(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking), "cudaStreamCreateWithFlags");
   return StreamHandle(stream);
 }
@@ -101,7 +101,7 @@ Session::Session(int device_, const Settings& settings) : device(device_), nvtx(
   }
   if (!settings.stream) return;
   default_stream = *settings.stream == nullptr || *settings.stream == cudaStreamLegacy;
-  // An event and a stream of two devices do not go together.
+  // An event cannot be recorded in a stream of another device, so this detects such a stream.
   const cudaError_t status = cudaEventRecord(joints[0].get(), *settings.stream);
   if (status == cudaErrorInvalidResourceHandle || status == cudaErrorInvalidValue) {
     forget(status);
@@ -115,7 +115,7 @@ Session::~Session() { finish_quietly(); }
 cudaEvent_t Session::native(const Event& event) const {
   if (event.current_ == nullptr) return nullptr;
   if (event.capture_ == nullptr) {
-    // What was queued before a capture has ended before it; the graph must not refer to it.
+    // Work queued before a capture has ended before it, and the graph must not refer to its event.
     return capture == nullptr ? event.current_ : nullptr;
   }
   if (event.capture_ == capture) return event.current_;

@@ -42,7 +42,7 @@ class Capture {
     runs,    // its graph was launched
   };
   State state = State::open;
-  EventHandle done;  // behind the latest launch
+  EventHandle done;  // after the latest launch
 };
 
 class Session {
@@ -55,7 +55,7 @@ class Session {
   [[nodiscard]] cudaStream_t stream(QueueKind queue) const { return streams[index(queue)]; }
   /// The event to wait for, or null if no wait is needed.
   [[nodiscard]] cudaEvent_t native(const Event& event) const;
-  /// Makes the queue wait for all of them.
+  /// Makes the queue wait for all of the events.
   void queue_waits(QueueKind queue, std::span<const Event* const> waits) const;
   void record(QueueKind queue, Event& event) const;
   /// Memory that the backend gave out, and how it was taken.
@@ -74,21 +74,21 @@ class Session {
 
   int device;
   Capabilities capabilities;
-  std::optional<int> numa_node;               // the device's
-  std::array<StreamHandle, queue_count> own;  // none where the stream is the program's
+  std::optional<int> numa_node;               // the device's node
+  std::array<StreamHandle, queue_count> own;  // empty for the program's stream
   std::array<cudaStream_t, queue_count> streams{};
   std::array<EventHandle, queue_count> joints;  // forks and joins of the streams around a capture
-  std::shared_ptr<Capture> capture;             // the one that is open
+  std::shared_ptr<Capture> capture;             // the open capture; null if there is none
   bool default_stream = false;  // operations run on a default stream, which is the one of the thread's current device
   bool timing = false;
   bool nvtx = false;
 
  private:
   void free_waiting() noexcept;
-  std::vector<Memory> waiting_;  // for the end of a capture
+  std::vector<Memory> waiting_;  // to be freed at the end of a capture
 };
 
-// For caches and DMA engines alike.
+// Suits caches as well as DMA engines.
 inline constexpr std::align_val_t host_alignment{4096};
 
 /// A new event of the current device.

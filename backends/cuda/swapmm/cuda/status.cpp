@@ -6,7 +6,7 @@
 
 namespace swapmm::cuda {
 
-// By number: not every version of the headers knows all of them.
+// By number, because not every version of the headers has all names.
 bool sticks(cudaError_t status) {
   switch (static_cast<int>(status)) {
     case 4:    // cudaErrorCudartUnloading: the process ends

@@ -30,12 +30,12 @@ using detail::Session;
 
 namespace {
 
-// For caches and DMA engines alike.
+// Suits caches as well as DMA engines.
 constexpr std::align_val_t host_alignment{4096};
 
 std::string of_bytes(Bytes size) { return " of " + std::to_string(size.value) + " bytes"; }
 
-// Drivers say "out of resources" too where memory was refused.
+// Drivers also report "out of resources" if they refuse memory.
 bool refuses_memory(cl_int status) {
   return status == CL_MEM_OBJECT_ALLOCATION_FAILURE || status == CL_INVALID_BUFFER_SIZE ||
          status == CL_OUT_OF_RESOURCES || status == CL_OUT_OF_HOST_MEMORY;
@@ -73,9 +73,9 @@ void HostMemory::end() noexcept {
   for (const Handle<cl_event>& use : last_use_) {
     if (!use) continue;
     try {
-      session_->flush_for_wait();  // what it comes after may lie on any queue
+      session_->flush_for_wait();  // it may depend on work in any queue
       const cl_event event = use.get();
-      if (clWaitForEvents(1, &event) != CL_SUCCESS) session_->finish();  // the copy failed, or the call alone did
+      if (clWaitForEvents(1, &event) != CL_SUCCESS) session_->finish();  // the copy failed, or only this call
     } catch (const BackendError&) {
       break;  // the device is lost: there is nothing to wait for
     }
@@ -124,14 +124,14 @@ const Capabilities& Backend::capabilities() const { return session_->capabilitie
 DeviceMemory Backend::allocate(Bytes size) {
   require_own_process();
   constexpr auto refused = BackendError::Kind::out_of_device_memory;
-  if (size > *capabilities().max_allocation) {  // not every driver keeps to what it says
+  if (size > *capabilities().max_allocation) {  // not every driver enforces its own limit
     check_allocation(CL_INVALID_BUFFER_SIZE, "clCreateBuffer", size, refused);
   }
   cl_int status = CL_SUCCESS;
   Handle<cl_mem> buffer(
       clCreateBuffer(context(), CL_MEM_READ_WRITE, static_cast<std::size_t>(size.value), nullptr, &status));
   check_allocation(status, "clCreateBuffer", size, refused);
-  // A driver may allocate at the first use, and fail only then: that first use is here.
+  // A driver may allocate only at the first use, and fail only then. Therefore the first use is here.
   const cl_uchar zero = 0;
   const std::size_t touched = static_cast<std::size_t>(std::min<std::uint64_t>(size.value, 128));
   cl_event native = nullptr;
@@ -186,7 +186,7 @@ void Backend::recorded(Event& event, cl_event native) {
   event.host_time_.reset();
   if (!session_->timing || !session_->host_timed) return;
   session_->flush_for_wait();
-  clWaitForEvents(1, &native);  // whether it failed is asked of the event later
+  clWaitForEvents(1, &native);  // the event reports later whether the work failed
   event.host_time_ = std::chrono::steady_clock::now();
 }
 
@@ -247,7 +247,7 @@ void Backend::adopt(Event& event, NativeEvent native) {
   recorded(event, native.event_.release());
 }
 
-// ---- the host looks and waits
+// ---- status and waits of the host
 
 EventStatus Backend::status(const Event& event) {
   if (!event.event_) return EventStatus::complete;
@@ -279,7 +279,7 @@ std::optional<std::chrono::nanoseconds> Backend::elapsed(const Event& from, cons
   if (from.host_time_ || to.host_time_) return std::nullopt;
   cl_ulong start = 0;
   cl_ulong end = 0;
-  // Some drivers know no times of markers: then there are none.
+  // Some drivers have no times for markers; then there is no result.
   const auto ask = [](const Event& event, cl_ulong& time) {
     return clGetEventProfilingInfo(event.event_.get(), CL_PROFILING_COMMAND_END, sizeof time, &time, nullptr) ==
            CL_SUCCESS;

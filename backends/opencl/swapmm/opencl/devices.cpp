@@ -47,7 +47,7 @@ Device look_at(cl_device_id id, const std::string& platform) {
   return device;
 }
 
-// The higher, the rather: simulators for debugging before what cannot be used at all, then software, CPUs, GPUs.
+// A higher number is preferred. In ascending order: debugging simulators, software renderers, CPUs, accelerators, GPUs.
 int preference(const Device& device) {
   const auto is_called = [&](const char* name) {
     return contains_in_any_case(device.platform, name) || contains_in_any_case(device.name, name);
@@ -72,7 +72,7 @@ std::vector<Device> devices() {
   for (const cl_platform_id platform : platforms) {
     cl_uint device_count = 0;
     if (clGetDeviceIDs(platform, CL_DEVICE_TYPE_ALL, 0, nullptr, &device_count) != CL_SUCCESS || device_count == 0) {
-      continue;  // a driver without a device
+      continue;  // a driver without devices
     }
     std::vector<cl_device_id> ids(device_count);
     check(clGetDeviceIDs(platform, CL_DEVICE_TYPE_ALL, device_count, ids.data(), nullptr), "clGetDeviceIDs");

@@ -18,7 +18,7 @@ template <class T>
   return value;
 }
 
-/// The text that `get(size, into, size_of_it)` returns.
+/// Returns the text that `get(size, into, size_of_it)` writes, without spaces around it.
 template <class Get>
 [[nodiscard]] std::string text_of(Get&& get, const char* call) {
   std::size_t size = 0;
@@ -49,7 +49,7 @@ template <class Get>
   return status;
 }
 
-/// Whether the device shares the host's memory (CPUs and integrated GPUs), so that swapping frees nothing.
+/// Returns whether the device shares the host's memory (CPUs and integrated GPUs), so that swapping frees nothing.
 [[nodiscard]] inline bool shares_memory(cl_device_id device) {
   return device_value<cl_bool>(device, CL_DEVICE_HOST_UNIFIED_MEMORY) != CL_FALSE ||
          (device_value<cl_device_type>(device, CL_DEVICE_TYPE) & CL_DEVICE_TYPE_CPU) != 0;

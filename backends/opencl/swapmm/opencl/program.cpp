@@ -33,8 +33,8 @@ bool includes_kernel_header(std::string_view line) {
   return bare.starts_with("#include<swapmm/kernel.h>") || bare.starts_with("#include\"swapmm/kernel.h\"");
 }
 
-// The source with <swapmm/kernel.h> in place of each line that includes it, and line numbers as before. OpenCL's own
-// way (clCompileProgram with headers) is not known to every driver.
+// Returns the source with each line that includes <swapmm/kernel.h> replaced by that header. Line numbers stay the
+// same. Not every driver supports OpenCL's own way (clCompileProgram with headers).
 std::string with_kernel_header(std::string_view source) {
   std::string text;
   std::size_t line = 1;
@@ -50,7 +50,7 @@ std::string with_kernel_header(std::string_view source) {
   return text;
 }
 
-// Throws with the compiler's log.
+// Throws BackendError with the compiler's log.
 void check_build(cl_int status, cl_program program, cl_device_id device) {
   if (status == CL_SUCCESS) return;
   const std::string log = detail::text_of(

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Compiles kernels from source, for programs that have no wrapper of their own for that. This header is optional:
-// kernels of Boost.Compute, of CL/opencl.hpp, and raw ones work as well.
+// Compiles kernels from source, for programs that have no wrapper of their own. This header is optional: kernels of
+// Boost.Compute or CL/opencl.hpp and raw kernels work as well.
 
 #include <array>
 #include <cstddef>
@@ -40,10 +40,11 @@ template <class T, class Shaped>
 class Range {
  public:
   Range() = default;
-  /// Throws UsageError if there are more than 3.
+  /// Throws UsageError if there are more than 3 sizes.
   SWAPMM_EXPORT Range(std::initializer_list<std::size_t> sizes);  // NOLINT(*-explicit-*)
-  /// A work item per element of a tensor of that shape: get_global_id(0) counts along the last extent, which is
-  /// contiguous, get_global_id(1) along the one before it. Throws UsageError for more than 3 extents.
+  /// Makes a range with one work item per element of a tensor of that shape. get_global_id(0) counts along the last
+  /// extent, which is contiguous, and get_global_id(1) along the extent before it. Throws UsageError if there are more
+  /// than 3 extents.
   [[nodiscard]] SWAPMM_EXPORT static Range of(const Shape& shape);
   /// The number of dimensions; 0 for an empty range.
   [[nodiscard]] cl_uint dimensions() const { return dimensions_; }

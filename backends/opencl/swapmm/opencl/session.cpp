@@ -21,7 +21,7 @@ namespace {
 
 std::atomic<bool> forked{false};
 
-// From the first backend on.
+// Detects fork() from the first backend on.
 void watch_for_fork() {
   static const int watching = pthread_atfork(nullptr, nullptr, [] { forked.store(true, std::memory_order_relaxed); });
   if (watching != 0) throw std::bad_alloc();
@@ -78,9 +78,9 @@ Capabilities capabilities_of(cl_device_id device) {
   Capabilities can;
   const auto platform = device_value<cl_platform_id>(device, CL_DEVICE_PLATFORM);
   can.device_name = device_text(device, CL_DEVICE_NAME) + " (" + platform_text(platform, CL_PLATFORM_NAME) + ")";
-  // In bits. No driver says less than a byte, but one that did must not make a division by zero.
+  // The value is in bits. All drivers report at least 8; this avoids a division by zero if one does not.
   can.alignment = Bytes{std::max<std::uint64_t>(device_value<cl_uint>(device, CL_DEVICE_MEM_BASE_ADDR_ALIGN) / 8, 1)};
-  can.view_alignment = can.alignment;  // a sub-buffer, too
+  can.view_alignment = can.alignment;  // a view may be a sub-buffer, too
   can.max_allocation = Bytes{device_value<cl_ulong>(device, CL_DEVICE_MAX_MEM_ALLOC_SIZE)};
   can.host_shares_memory = shares_memory(device);
   return can;
@@ -107,7 +107,7 @@ void Lane::change(cl_context context, cl_device_id device, bool profiled) {
     check(clEnqueueMarkerWithWaitList(current_, 0, nullptr, &native), "clEnqueueMarkerWithWaitList");
     const Handle<cl_event> end(native);
     check(clFlush(current_), "clFlush");
-    // Behind work that has failed nothing may be queued: PoCL never runs it.
+    // Nothing may be queued after work that has failed: PoCL never runs it.
     if (execution_status(native) > CL_COMPLETE) {
       check(clEnqueueBarrierWithWaitList(next, 1, &native, nullptr), "clEnqueueBarrierWithWaitList");
     }
@@ -119,7 +119,7 @@ void Lane::change(cl_context context, cl_device_id device, bool profiled) {
 void Lane::flush() const { check(clFlush(current_), "clFlush"); }
 
 void Lane::finish() const {
-  // Work that failed is no failure to finish; its events tell of it.
+  // Failed work is not an error here; its events report it.
   for (const cl_command_queue queue : {plain_.get(), profiled_.get()}) {
     if (queue == nullptr) continue;
     const cl_int status = clFinish(queue);

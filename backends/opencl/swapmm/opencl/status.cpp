@@ -70,7 +70,7 @@ std::string_view status_name(cl_int status) {
     SWAPMM_OPENCL_STATUS(CL_INVALID_LINKER_OPTIONS);
     SWAPMM_OPENCL_STATUS(CL_INVALID_DEVICE_PARTITION_COUNT);
 #undef SWAPMM_OPENCL_STATUS
-    // Of later versions and of extensions, by number: the header may not know them.
+    // Statuses of later versions and of extensions, by number, because the header may not have their names.
     case -69: return "CL_INVALID_PIPE_SIZE";
     case -70: return "CL_INVALID_DEVICE_QUEUE";
     case -71: return "CL_INVALID_SPEC_ID";

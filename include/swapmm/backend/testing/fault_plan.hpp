@@ -39,7 +39,7 @@ enum class FaultClass : std::uint8_t {
   launch,         ///< Faulty::launch(), which wraps the work that the test's own operations queue
   user_callback,  ///< Faulty::fault_point(), which the test's own operations call
 };
-inline constexpr std::size_t fault_class_count = 18;  ///< of FaultClass
+inline constexpr std::size_t fault_class_count = 18;  ///< number of fault classes
 
 /// How a call fails.
 enum class FaultMode : std::uint8_t {
@@ -52,9 +52,9 @@ enum class FaultMode : std::uint8_t {
   slow,         ///< done after everything else that is queued
   thrown,       ///< the user's callback throws CallbackFault
 };
-inline constexpr std::size_t fault_mode_count = 8;  ///< of FaultMode
+inline constexpr std::size_t fault_mode_count = 8;  ///< number of fault modes
 
-/// Its name, as above.
+/// Returns the name of the enumerator.
 [[nodiscard]] constexpr std::string_view to_string(FaultClass fault_class) {
   constexpr std::array<std::string_view, fault_class_count> names{"device_allocation",
                                                                   "pinned_allocation",
@@ -77,7 +77,7 @@ inline constexpr std::size_t fault_mode_count = 8;  ///< of FaultMode
   return names[static_cast<std::size_t>(fault_class)];
 }
 
-/// Its name, as above.
+/// Returns the name of the enumerator.
 [[nodiscard]] constexpr std::string_view to_string(FaultMode mode) {
   constexpr std::array<std::string_view, fault_mode_count> names{"once",  "for_ever", "device_lost", "late",
                                                                  "blind", "lazy",     "slow",        "thrown"};
@@ -110,7 +110,7 @@ inline constexpr std::size_t fault_mode_count = 8;  ///< of FaultMode
   }
   return "only the user's callable throws what the library does not know";
 }
-/// Whether a class can fail in a mode. A fault that is not applicable never happens.
+/// Returns whether a class can fail in a mode. A fault that is not applicable never happens.
 [[nodiscard]] constexpr bool applicable(FaultClass fault_class, FaultMode mode) {
   return why_not(fault_class, mode).empty();
 }

@@ -20,7 +20,7 @@ class FaultState {
  public:
   explicit FaultState(const FaultPlan& plan) : plan_(plan) {}
 
-  /// Of each queue: it waits for something that failed as planned, and its next event will say so.
+  /// For each queue, the fault plan of a failed event that the queue waited for. Its next event reports the failure.
   std::array<std::optional<FaultPlan>, queue_count> failing;
 
   [[nodiscard]] bool lost() const { return lost_by_.has_value(); }
@@ -28,7 +28,7 @@ class FaultState {
   [[nodiscard]] std::uint64_t calls(FaultClass fault_class) const {
     return calls_[static_cast<std::size_t>(fault_class)];
   }
-  /// Forgets the calls and the faults so far, a lost device too. Events that failed stay failed.
+  /// Resets the counts and faults, including a lost device. Events that failed stay failed.
   void restart(const FaultPlan& with) {
     plan_ = with;
     chooser_ = nullptr;
@@ -38,7 +38,7 @@ class FaultState {
   }
   void choose_by(FaultChooser chooser) { chooser_ = std::move(chooser); }
 
-  /// Counts a call; the plan by which it goes wrong, if it does. Throws on a lost device.
+  /// Counts a call. Returns the fault plan if the call fails by it. Throws if the device is lost.
   std::optional<FaultPlan> gate(FaultClass fault_class, const CallSite& where) {
     const std::uint64_t call = ++calls_[static_cast<std::size_t>(fault_class)];
     if (lost_by_) throw injected_error(*lost_by_);

@@ -21,8 +21,8 @@
 
 namespace swapmm {
 
-/// A backend whose calls fail as planned; otherwise it does what the backend B does. Handles of one Faulty share the
-/// plan. For one thread at a time.
+/// A backend whose calls fail as planned. Otherwise it behaves like the backend B. Handles of one Faulty share the
+/// plan. May be used by one thread at a time.
 template <class B>
 class Faulty {
  public:
@@ -32,13 +32,13 @@ class Faulty {
     Inner inner;                                    ///< the object of B
     mutable std::optional<FaultPlan> fails_at_use;  ///< the plan by which the first use fails
 
-    /// Throws at the first call, if so planned.
+    /// Throws at the first call if the plan says so.
     void use() const {
       if (const auto plan = std::exchange(fails_at_use, std::nullopt)) throw injected_error(*plan);
     }
   };
 
-  /// Memory of B.
+  /// Device memory of B.
   class DeviceMemory {
    private:
     friend class Faulty;
@@ -46,7 +46,7 @@ class Faulty {
     Lazy<typename B::DeviceMemory> object_;
   };
 
-  /// Memory of B.
+  /// Host memory of B.
   class HostMemory {
    public:
     /// @{
@@ -71,7 +71,7 @@ class Faulty {
       object_.use();
       return object_.inner;
     }
-    /// As of B; throws as inner() does.
+    /// The argument() of B's address. Throws like inner().
     [[nodiscard]] Argument argument() const requires requires(const typename B::Address& address) {
       address.argument();
     }
@@ -93,7 +93,7 @@ class Faulty {
   };
 
   /// @{
-  /// Those of B.
+  /// The types of B.
   using Queue = typename B::Queue;
   using NativeEvent = typename B::NativeEvent;
   using WaitList = typename B::WaitList;
@@ -107,16 +107,16 @@ class Faulty {
     View(const Address& address, std::size_t count) : B::template View<T>(address.inner(), count) {}
   };
 
-  /// Fails as the plan says; {} for not at all.
+  /// Wraps `inner`, whose calls fail as the plan says; {} for no fault.
   explicit Faulty(B inner, const FaultPlan& plan = {})
       : inner_(std::move(inner)), state_(std::make_shared<detail::FaultState>(plan)) {}
 
-  /// The backend behind it.
+  /// The wrapped backend.
   [[nodiscard]] B& inner() { return inner_; }
 
   /// Number of calls that failed so far. Failures of the modes late and lazy appear later, or never.
   [[nodiscard]] std::uint64_t fired() const { return state_->fired(); }
-  /// Calls of a class so far.
+  /// Number of calls of a class so far.
   [[nodiscard]] std::uint64_t calls(FaultClass fault_class) const { return state_->calls(fault_class); }
   /// Resets all counts, and injects this fault from now on; {} for none.
   void restart(const FaultPlan& plan) { state_->restart(plan); }
@@ -140,7 +140,7 @@ class Faulty {
   }
 
   /// @{
-  /// As swapmm::Backend says, unless the plan says otherwise.
+  /// See swapmm::Backend. A call fails if the plan says so.
   [[nodiscard]] const Capabilities& capabilities() const { return inner_.capabilities(); }
 
   [[nodiscard]] DeviceMemory allocate(Bytes size, Where where = Where::current()) {
@@ -154,7 +154,7 @@ class Faulty {
   [[nodiscard]] Address address(DeviceMemory& memory, Bytes offset, Bytes size, Where where = Where::current()) {
     auto made =
         make(FaultClass::address_creation, where, [&] { return inner_.address(memory.object_.inner, offset, size); });
-    // Memory that the API allocates at its first use is used through an address.
+    // Memory that an API allocates only at its first use is first used through an address, so the fault passes to it.
     if (auto plan = std::exchange(memory.object_.fails_at_use, std::nullopt)) made.fails_at_use = plan;
     return Address(std::move(made));
   }
@@ -263,7 +263,7 @@ class Faulty {
  private:
   using InnerEvent = typename B::Event;
 
-  // Of backends for tests.
+  // Functions that only backends for tests have.
   static constexpr bool can_delay = requires(B b) { b.delay(QueueKind::compute); };
   static constexpr bool can_fail = requires(B b) { b.fail(QueueKind::compute); };
 
@@ -271,21 +271,21 @@ class Faulty {
   [[nodiscard]] static bool is(const std::optional<FaultPlan>& plan, FaultMode mode) {
     return plan && plan->mode == mode;
   }
-  /// Whether a call of the class can fail in that mode on the wrapped backend.
+  /// Returns whether a call of the class can fail in that mode on the wrapped backend.
   [[nodiscard]] bool possible(FaultClass fault_class, FaultMode mode) const {
     if (mode == FaultMode::slow) return can_delay;
     if (mode == FaultMode::late) return can_fail || (!failures_stick() && fault_class != FaultClass::launch);
     return true;
   }
 
-  /// The fault plan, if this call fails after it was accepted.
+  /// Counts the call, and throws if it fails at once. Returns the fault plan if it fails after it was accepted.
   std::optional<FaultPlan> enter(FaultClass fault_class, const Where& where) {
     const auto plan = state_->gate(fault_class, where);
     if (!plan || !possible(fault_class, plan->mode)) return std::nullopt;
     state_->count_fired();
     if (plan->mode == FaultMode::device_lost) {
       state_->lose_device(*plan);
-      inner_.finish();  // nothing of a lost device touches memory any more
+      inner_.finish();  // a lost device no longer touches memory
     }
     if (plan->mode == FaultMode::device_lost || plan->mode == FaultMode::once || plan->mode == FaultMode::for_ever) {
       throw injected_error(*plan);
@@ -319,7 +319,7 @@ class Faulty {
     event.object_.use();
     pass_on_failure(queue, waits);
     if (is(plan, FaultMode::late) || state_->failing[index(queue)]) {
-      // Its place in the queue stays, so that it fails when it would have ended.
+      // Its place in the queue is kept, so that it fails at the time at which it would have ended.
       inner_.wait(queue, inner_events(waits));
       if (failures_stick()) fail(queue);
       inner_.record(queue, event.object_.inner);
@@ -342,7 +342,7 @@ class Faulty {
       if (event->failed_) state_->failing[index(queue)] = event->failed_;
     }
   }
-  /// Makes the event stand for all work on the queue since the one before.
+  /// Makes the event report failures of all work on the queue since the previous event.
   void end_span(QueueKind queue, const std::optional<FaultPlan>& plan, Event& event) {
     event.failed_ = std::exchange(state_->failing[index(queue)], std::nullopt);
     if (is(plan, FaultMode::late) && !failures_stick()) event.failed_ = plan;

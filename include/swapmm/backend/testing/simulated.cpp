@@ -25,7 +25,7 @@ void wait_for_all(Device::Issue& issue, std::span<const Event* const> waits, con
   for (const Event* event : waits) issue.wait_for(point_of(*event));
 }
 
-/// An object that was moved from, or one of another device.
+/// Throws if the object was moved from, or belongs to another device.
 template <class Object>
 void check_owner(const Object& claim, const Device& device) {
   if (claim.device() != &device) {

@@ -52,9 +52,9 @@ class Compiler {
 
  private:
   struct Info {
-    std::uint32_t ordinal = 0;      // of a copy, on its queue
-    std::int64_t predecessor = -1;  // on the engine, in this iteration
-    Needs needs;                    // before its start; for allocate and release: what their own points stand for
+    std::uint32_t ordinal = 0;      // of a copy: its number on its queue
+    std::int64_t predecessor = -1;  // the copy before it on its engine, in this iteration; -1: none
+    Needs needs;  // points that must end before it starts; allocate and release have no point, and stand for these
     std::size_t slot = 0;
   };
 
@@ -110,7 +110,7 @@ class Compiler {
     return {static_cast<std::size_t>(wait.index + static_cast<std::int64_t>(n_)), 1};
   }
 
-  // Operations that copies wait for, directly or through an allocate or a release, get an event behind them.
+  // Records an event after each operation that a copy waits for, directly or through an allocate or a release.
   void find_recorded_operations() {
     recorded_.assign(n_, false);
     for (const Command& command : plan_.commands) {
@@ -118,7 +118,7 @@ class Compiler {
         if (wait.on == Wait::On::operation) recorded_[operation_of(wait).index] = true;
       }
     }
-    recorded_[n_ - 1] = true;  // the host's run-ahead is counted there
+    recorded_[n_ - 1] = true;  // the host counts its run-ahead at this point
     ordinal_.assign(n_, 0);
     std::uint32_t point = static_cast<std::uint32_t>(std::count(recorded_.begin(), recorded_.end(), true));
     copies_[index(QueueKind::compute)] = point;
@@ -128,10 +128,11 @@ class Compiler {
     }
   }
 
-  // What must have ended before command c starts, down to queue points.
+  // Works out the queue points that must have ended before each command starts.
   void resolve_needs() {
-    // Commands that are no copies stand for what they wait for. They may wait for each other, in any list order
-    // and over the wrap; repeated joins reach the end of such chains after as many rounds as the longest has links.
+    // A command that is not a copy has no point of its own. It stands for the points it waits for. Such commands may
+    // wait for each other, in any list order and across iterations. Repeated joins resolve all chains, in as many
+    // rounds as the longest chain has links.
     bool changed = true;
     for (std::size_t round = 0; changed && round < plan_.commands.size() + 2; ++round) {
       changed = false;
@@ -179,7 +180,7 @@ class Compiler {
     }
   }
 
-  // One copy engine for both directions: each copy comes after the one before it in the list.
+  // One copy engine serves both directions: each copy comes after the copy before it in the list.
   void share_engine() {
     std::int64_t last = -1;
     for (std::size_t c = 0; c < plan_.commands.size(); ++c) {
@@ -192,9 +193,10 @@ class Compiler {
     }
   }
 
-  // The first slot at which all that a command waits for has been issued, and for an input its value given. Then the
-  // order: by slot, and within one as the waits demand, releases first. A command that comes after a release by any
-  // chain of waits then also stands behind it, so bytes and tensors are booked out before they are booked in again.
+  // Finds the slot of each command: the first one at which everything it waits for has been issued, and, for an input,
+  // its value has been uploaded. Then sorts the commands by slot, and within a slot in the order that the waits demand,
+  // releases first. A command that waits for a release, directly or through other commands, is thus issued after it, so
+  // that bytes and tensors are given back before they are taken again.
   std::optional<Problem> place_in_slots() {
     const std::size_t count = plan_.commands.size();
     std::vector<std::vector<std::uint32_t>> followers(count);
@@ -213,7 +215,7 @@ class Compiler {
         }
       }
     }
-    // Twice the same walk: the first finds the slots, the second, with slots known, the order.
+    // The same walk runs twice. The first pass finds the slots; the second pass uses them to find the order.
     std::vector<std::uint32_t> left = open;
     std::vector<std::uint32_t> ready;
     for (std::uint32_t c = 0; c < count; ++c) {
@@ -226,7 +228,7 @@ class Compiler {
       }
     }
     if (ready.size() != count) return Problem{"waits go in a circle"};
-    using Key = std::tuple<std::size_t, bool, std::uint32_t>;  // slot, no release, list order
+    using Key = std::tuple<std::size_t, bool, std::uint32_t>;  // slot, not a release, list order
     const auto key = [&](std::uint32_t c) {
       return Key{commands_[c].slot, plan_.commands[c].kind != CommandKind::release, c};
     };
@@ -252,8 +254,8 @@ class Compiler {
     return values_of_one_handle_apart();
   }
 
-  // Each value that the host gives a tensor is a tensor of its own to the plan, and yet one tensor to the program: it
-  // has one device copy at a time, as the host issues it.
+  // The plan treats each value that the host uploads to a tensor as a tensor of its own. The program has only one
+  // tensor, and that tensor has at most one device copy at a time, in the order in which the host issues commands.
   std::optional<Problem> values_of_one_handle_apart() const {
     std::unordered_map<std::uint64_t, std::size_t> resident;  // serial -> role
     for (const Resident& start : plan_.initial) {

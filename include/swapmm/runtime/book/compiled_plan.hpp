@@ -15,8 +15,8 @@
 
 namespace swapmm::runtime {
 
-/// For each queue the last recorded point that must have ended: the `ordinal`-th (from 0) of the iteration that
-/// many `back`; back < 0: none. Three numbers hold any set of waits, since queues run in order.
+/// The last recorded point of each queue that must have ended: point `ordinal` (counted from 0) of the iteration `back`
+/// iterations ago; back < 0: none. One point per queue expresses any set of waits, because queues run in order.
 struct Needs {
   std::array<std::int8_t, queue_count> back{-1, -1, -1};
   std::array<std::uint32_t, queue_count> ordinal{};
@@ -25,8 +25,8 @@ struct Needs {
   void join(const Needs& other);
 };
 
-/// Iterations that a wait may reach back. What a plan puts further back is moved up to that one: issued long ago,
-/// so it can delay and never block.
+/// The maximum number of iterations that a wait may reach back. A wait that reaches further back is replaced by a wait
+/// for that iteration. It was issued long ago, so the wait may delay a command but never deadlock.
 inline constexpr std::int8_t max_back = 3;
 
 /// A command of the plan as the executor runs it.
@@ -39,30 +39,31 @@ struct Step {
 
 struct FollowedOperation {
   Needs needs;
-  bool recorded = false;      ///< an event is recorded behind it, because something waits for it
-  std::uint32_t ordinal = 0;  ///< of the first recorded point at or behind its end
+  bool recorded = false;      ///< true if an event is recorded after it, because something waits for it
+  std::uint32_t ordinal = 0;  ///< of the first recorded point at or after its end
 };
 
-/// A plan made flat for the executor: steps in the order in which they are issued, all waits as points of queues.
+/// A plan in flat form for the executor: steps in the order in which they are issued, all waits as queue points.
 struct CompiledPlan {
   Program program;
   Plan plan;
   std::vector<Step> steps;
-  /// Slot 2i is just before operation i, slot 2i + 1 just behind it; steps of slot s are
+  /// Slot 2i is just before operation i, and slot 2i + 1 is just after it. The steps of slot s are
   /// [first_step[s], first_step[s + 1]).
   std::vector<std::uint32_t> first_step;
   std::vector<FollowedOperation> operations;
-  std::array<std::uint32_t, queue_count> points{};  ///< recorded per iteration on each queue
-  Bytes footprint;                                  ///< no place of the plan ends above it
-  std::vector<bool> swapped_out;                    ///< per role: needs a host block
-  std::vector<Stall> stalls;                        ///< predicted, the longest first
+  std::array<std::uint32_t, queue_count> points{};  ///< number recorded per iteration on each queue
+  Bytes footprint;                                  ///< the end of the plan's highest place
+  std::vector<bool> swapped_out;                    ///< per role: true if it needs a host block
+  std::vector<Stall> stalls;                        ///< predicted, longest first
 };
 
-/// A cycle of one or more iterations that has a plan.
+/// The compiled plan of a cycle of one or more iterations.
 using FollowablePtr = std::shared_ptr<const CompiledPlan>;
 
-/// Makes a valid plan flat. A Problem where the executor cannot follow it though it is valid: an input brought in
-/// before the iteration whose value it is, work areas that are swapped. Linear in waits.
+/// Compiles a valid plan. Returns a Problem if the plan is valid but the executor cannot follow it, for example if it
+/// swaps in an input before the iteration that uploads it, or swaps the work area of an operation. Usually linear in
+/// the number of waits.
 [[nodiscard]] Result<CompiledPlan> compile(Program program, Plan plan);
 
 }  // namespace swapmm::runtime

@@ -15,39 +15,40 @@
 
 namespace swapmm::runtime {
 
-/// One cycle of iterations that has a plan, what was measured of it, and which way is the faster one. A *round* is one
-/// run of the cycle.
+/// A cycle of iterations that has a plan, with its measurements and the choice between the plan and its alternatives. A
+/// *round* is one run of the cycle.
 struct PlanCase {
-  std::vector<std::uint64_t> members;  ///< sequences of the cycle
-  FollowablePtr plan;                  ///< the newest, or the one that was gone back to
+  std::vector<std::uint64_t> members;  ///< sequence ids of the cycle
+  FollowablePtr plan;                  ///< the newest plan, or the one that was returned to
   PlanState state = PlanState::settled;
-  RoundTimes times;                       ///< of plan; where it was left, those of then
-  std::chrono::nanoseconds predicted{0};  ///< of plan, by what is known now
+  RoundTimes times;                       ///< measured with `plan`; kept if `plan` was left
+  std::chrono::nanoseconds predicted{0};  ///< for `plan`, by the durations and links known now
 
-  // While plan is on trial.
-  FollowablePtr before;     ///< what is followed again if it loses; null: on demand
-  RoundTimes before_times;  ///< of that
+  // Used while `plan` is on trial.
+  FollowablePtr before;     ///< the plan to return to if `plan` loses; null: on demand
+  RoundTimes before_times;  ///< measured with `before`
   std::chrono::nanoseconds before_predicted{0};
 
-  bool checking = false;  ///< the program runs on demand for some rounds, to know what that takes
+  bool checking = false;  ///< the program runs on demand for some rounds, to measure how long that takes
 
-  FollowablePtr lost;  ///< the plan that lost a trial last
+  FollowablePtr lost;  ///< the plan that lost the last trial
 
-  // When to measure.
-  std::size_t rounds = 0;           ///< of the trial, or since the last sample
-  std::size_t members_sampled = 0;  ///< on demand: members of the cycle that were observed since it was due
+  // Used to decide when to measure.
+  std::size_t rounds = 0;           ///< rounds of the trial, or since the last sample
+  std::size_t members_sampled = 0;  ///< on demand: members of the cycle observed since a sample was due
 
-  // When to plan anew: at most once in `patience` samples, a number that doubles while that wins nothing.
-  std::size_t samples = 0;  ///< since the last time
+  // Used to decide when to plan again: at most once in `patience` samples. `patience` doubles each time that gains
+  // nothing.
+  std::size_t samples = 0;  ///< since the plan was last remade
   std::size_t patience = 1;
 
-  /// What is to be followed; null: nothing.
+  /// The plan to follow; null: none.
   [[nodiscard]] FollowablePtr choice() const { return state == PlanState::left || checking ? nullptr : plan; }
   [[nodiscard]] bool knows(const FollowablePtr& other) const {
     return other != nullptr && (other == plan || other == before || other == lost);
   }
 
-  /// Another plan takes the place of this one; `trial`: if it is the faster one.
+  /// Replaces the plan by `next`. If `trial` is set, `next` is on trial: it is kept only if it is not slower.
   void try_out(FollowablePtr next, bool trial) {
     before = choice();
     before_times = times;
@@ -67,7 +68,7 @@ struct PlanCase {
     checking = false;
     rounds = 0;
   }
-  /// Back to what was before.
+  /// Returns to the previous plan, or to on demand if there is none.
   void go_back() {
     lost = plan;
     checking = false;
@@ -85,18 +86,18 @@ struct PlanCase {
   }
 };
 
-/// What is known for one budget.
+/// The plans and cycles known for one budget.
 struct PlanSet {
   struct Cycle {
-    std::vector<std::uint64_t> members;  ///< sequence ids; it has a plan, or none could be made or followed
-    std::string refusal{};               ///< why none is followed; empty: it has or had a plan, or waits for one
+    std::vector<std::uint64_t> members;  ///< sequence ids; the cycle has a plan, or none could be made or followed
+    std::string refusal{};               ///< why no plan is followed; empty: it has or had a plan, or waits for one
   };
   Bytes budget;
   std::vector<PlanCase> cases;  ///< last used first
   std::vector<Cycle> cycles;
 };
 
-/// More than noise apart: `time` is above `other` by more than 1 %.
+/// True if `time` is greater than `other` by more than noise, that is, by more than 1 %.
 [[nodiscard]] constexpr bool slower(std::chrono::nanoseconds time, std::chrono::nanoseconds other) {
   return static_cast<double>(time.count()) > 1.01 * static_cast<double>(other.count());
 }

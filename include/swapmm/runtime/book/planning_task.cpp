@@ -11,7 +11,8 @@ namespace swapmm::runtime {
 
 namespace {
 
-/// A bound that a planner of the program's own may have proven is kept; all else of the prediction is worked out.
+/// Recomputes the prediction of a plan. A lower bound that a user-supplied planner claims is kept if it is not above
+/// the simulated time.
 Prediction predict(const Trace& trace, const Plan& plan) {
   const Simulation simulation = simulate(trace, plan);
   Prediction prediction;
@@ -22,14 +23,14 @@ Prediction predict(const Trace& trace, const Plan& plan) {
   prediction.peak = simulation.peak;
   const std::chrono::nanoseconds bound = plan.predicted.lower_bound;
   if (bound.count() > 0 && bound <= simulation.iteration) prediction.lower_bound = bound;
-  if (simulation.iteration == simulation.compute) prediction.lower_bound = simulation.compute;  // nothing is faster
+  if (simulation.iteration == simulation.compute) prediction.lower_bound = simulation.compute;  // nothing can be faster
   return prediction;
 }
 
 }  // namespace
 
 Result<CompiledPlan> adopt_plan(Program program, Plan plan, const Machine& machine) {
-  // Whatever machine the plan was made for, it is to be valid on this one.
+  // The plan must be valid on this machine, whatever machine it was made for.
   plan.machine.device_budget = machine.device_budget;
   plan.machine.alignment = machine.alignment;
   plan.machine.max_allocation = machine.max_allocation;
@@ -61,7 +62,7 @@ Result<CompiledPlan> PlanTask::plan_and_adopt() const {
     using Steady = std::chrono::steady_clock;
     options.go_on = [end = Steady::now() + time](const PlanningProgress&) { return Steady::now() < end; };
   }
-  // By copies: where memory runs out, the task is as before.
+  // Works on copies: if memory runs out, the task is unchanged.
   if (given) return adopt_plan(program, *given, machine);
   Result<Plan> made = planner.plan(program.trace, machine, options);
   if (!made.has_value()) return made.problem();

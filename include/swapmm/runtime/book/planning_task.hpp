@@ -17,32 +17,32 @@
 
 namespace swapmm::runtime {
 
-/// Making one plan: everything it needs by value, so that any thread may run it.
+/// The task of making one plan. It holds everything it needs by value, so any thread may run it.
 struct PlanTask {
   Program program;
   Machine machine;
   PlannerChoice planner = "";
-  std::chrono::milliseconds time{0};  ///< for which the planner may search; 0: a set number of steps
-  std::optional<Plan> given;          ///< a loaded plan to use in place of the planner's
+  std::chrono::milliseconds time{0};  ///< time limit for the planner's search; 0: a fixed number of steps
+  std::optional<Plan> given;          ///< a loaded plan to use instead of the planner's
   std::optional<Result<CompiledPlan>> result;
-  std::atomic<bool> taken{false};  ///< somebody is at it
+  std::atomic<bool> taken{false};  ///< a thread is running it, or has run it
   std::atomic<bool> done{false};
 
   // Where the result goes.
-  std::string name;                    ///< of the iterations
-  std::vector<std::uint64_t> members;  ///< sequences of the cycle
-  FollowablePtr replaces;              ///< the plan that was off; null: there was none
+  std::string name;                    ///< iteration name
+  std::vector<std::uint64_t> members;  ///< sequence ids of the cycle
+  FollowablePtr replaces;              ///< the plan whose prediction was off; null: there is none
 
-  /// Plans, validates, compiles. Throws where memory runs out alone, and can then be run again.
+  /// Plans, validates and compiles. Throws only if memory runs out; the task can then be run again.
   void run();
-  /// The same, where no other thread is at it, or was.
+  /// Calls run() unless another thread is running the task or has finished it.
   SWAPMM_TEMPLATE_EXPORT void run_once();
 
  private:
   [[nodiscard]] Result<CompiledPlan> plan_and_adopt() const;
 };
 
-/// Checks `plan` against the program and the machine it is to run on, and makes it flat.
+/// Checks `plan` against the program and the machine it will run on, and compiles it.
 [[nodiscard]] Result<CompiledPlan> adopt_plan(Program program, Plan plan, const Machine& machine);
 
 }  // namespace swapmm::runtime

@@ -14,9 +14,9 @@ namespace swapmm::runtime {
 
 namespace {
 
-constexpr std::size_t most_budgets = 8;  // whose plans are kept, per iteration name
+constexpr std::size_t most_budgets = 8;  // the most budgets whose plans are kept, per iteration name
 
-// Cycles are the same wherever one begins to look.
+// True if `a` is a rotation of `b`: a cycle has no fixed first member.
 bool same_cycle(std::span<const std::uint64_t> a, std::span<const std::uint64_t> b) {
   if (a.size() != b.size()) return false;
   for (std::size_t turn = 0; turn < a.size(); ++turn) {
@@ -103,7 +103,7 @@ std::uint64_t ProgramBook::observed(std::string_view name, IterationLog&& log, c
   return id;
 }
 
-// A loaded plan needs no second look at its program: one iteration, or one cycle, tells whether it is this one's.
+// Uses a loaded plan as soon as its program is seen once: one iteration, or one cycle, is enough to recognize it.
 bool ProgramBook::plan_from_loaded(Named& programs, const Machine& machine) {
   if (programs.loaded.empty()) return false;
   for (std::size_t p = 1; p <= std::min(options_.max_period, programs.history.size()); ++p) {
@@ -175,8 +175,8 @@ std::uint64_t ProgramBook::identify(Named& programs, IterationLog&& log) {
   return known->id;
 }
 
-// The shortest cycle that the last iterations went through `observe` times (a longer one at least twice, or it would
-// be no cycle); 0: none yet.
+// Returns the length of the shortest cycle that the last iterations repeated `observe` times (cycles longer than 1 at
+// least twice, because one pass shows no repetition). Returns 0 if there is none yet.
 std::size_t ProgramBook::period(const Named& programs) const {
   const std::vector<std::uint64_t>& history = programs.history;
   for (std::size_t p = 1; p <= options_.max_period; ++p) {
@@ -194,7 +194,7 @@ std::size_t ProgramBook::period(const Named& programs) const {
 void ProgramBook::plan_cycle(Named& programs, std::size_t period, std::optional<Plan> given, const Machine& machine) {
   const auto last = last_of(programs, period);
   if (has_cycle(programs.now(), last)) return;
-  if (pending_ != nullptr) return;  // one at a time
+  if (pending_ != nullptr) return;  // one task at a time
   std::vector<std::uint64_t> members(last.begin(), last.end());
   Result<Program> program = program_of(programs, members);
   programs.now().cycles.push_back({members});
@@ -204,7 +204,7 @@ void ProgramBook::plan_cycle(Named& programs, std::size_t period, std::optional<
     }
     refuse(programs, programs.now(), members, program.problem());
   } catch (...) {
-    programs.now().cycles.pop_back();  // no memory: it is planned when it comes again
+    programs.now().cycles.pop_back();  // out of memory: the cycle is planned when it occurs again
     throw;
   }
 }
@@ -238,7 +238,7 @@ void ProgramBook::plan_program(Named& programs, std::vector<std::uint64_t> membe
   install_new(programs, programs.now(), *task);
 }
 
-// A planner of the program's own may call the scheduler: what would change the book meanwhile is refused.
+// A user-supplied planner may call the scheduler. While it runs, calls that would change the book are refused.
 void ProgramBook::run(PlanTask& task) {
   struct Running {
     bool& flag;
@@ -276,12 +276,12 @@ void ProgramBook::install_new(Named& programs, PlanSet& set, PlanTask& task) {
   if (!result.has_value()) {
     return refuse(programs, set, task.members, result.problem());
   }
-  // Where memory runs out, the task still has its result when it is tried again: nothing behind this takes any.
+  // If memory runs out here, the task keeps its result for the next try. Nothing after this line allocates.
   set.cases.reserve(set.cases.size() + 1);
   PlanCase added;
   added.members = task.members;
   added.try_out(std::make_shared<const CompiledPlan>(*std::move(result)), compares());
-  for (const PlanCase& known : set.cases) {  // what is known of it on other handles
+  for (const PlanCase& known : set.cases) {  // reuse what is known of it on other handles
     const Plan& plan = known.plan->plan;
     if (plan.trace_digest != added.plan->plan.trace_digest || plan.commands != added.plan->plan.commands) continue;
     if (known.state == PlanState::on_trial) continue;
@@ -322,12 +322,12 @@ bool ProgramBook::still_chosen(std::string_view name, const FollowablePtr& plan)
 }
 
 void ProgramBook::keep_value(std::uint64_t serial) {
-  if (pending_ != nullptr) {  // whoever makes it may be at it: nobody will take the result
+  if (pending_ != nullptr) {  // another thread may be running it; its result is not used
     for (PlanSet& set : named(pending_->name).sets) set.cycles.clear();
     set_pending(nullptr);
   }
   for (Named& programs : names_) {
-    // Where no plan is left to forget, another budget would have one made of what was observed before.
+    // The logs must change even if no plan is dropped: a plan for another budget may be made from them.
     for (ObservedSequence& sequence : programs.sequences) {
       for (LogTensor& tensor : sequence.log.tensors) {
         if (tensor.serial == serial) tensor.outlives = outlives_all;
@@ -339,7 +339,7 @@ void ProgramBook::keep_value(std::uint64_t serial) {
         return std::any_of(roles.begin(), roles.end(), [&](const Role& role) { return role.serial == serial; });
       });
       if (gone == 0) continue;
-      set.cycles.clear();  // which cycle it was is not kept: any of them may be planned anew
+      set.cycles.clear();  // the cycle of a dropped plan is not known, so any cycle may be planned again
       programs.history.clear();
     }
   }
@@ -359,7 +359,7 @@ void ProgramBook::give_up(const FollowablePtr& plan, const std::exception_ptr& e
         if (each.plan != plan) continue;
         known = true;
         each.go_back();
-        // Its cycle stays in the set, so that nobody plans it again.
+        // Its cycle stays in the set, so that it is not planned again.
         if (each.plan == plan) give_up_cycle(set, each.members, why);
       }
       std::erase_if(set.cases, [&](const PlanCase& each) { return each.plan == plan; });
@@ -439,7 +439,7 @@ void ProgramBook::plan_for_budget(std::string_view name, const std::function<Mac
   for (std::size_t other = 1; other < programs.sets.size(); ++other) {
     complete_budget(programs, programs.sets[other], machine, usable);
   }
-  programs.budget_is_new = pending_ != nullptr;  // then others may have to wait for it
+  programs.budget_is_new = pending_ != nullptr;  // if a task is pending, the remaining cycles wait for it
 }
 
 void ProgramBook::complete_budget(Named& programs, const PlanSet& other, const Machine& machine,

@@ -29,8 +29,8 @@
 
 namespace swapmm::runtime {
 
-/// What is known of a program's iterations: the sequences seen under each iteration name, their plans for each budget,
-/// and what was measured of both.
+/// Stores what is known of a program's iterations: the sequences seen under each iteration name, their plans for each
+/// budget, and the measurements of both.
 class ProgramBook {
  public:
   explicit ProgramBook(SchedulerOptions options);
@@ -39,79 +39,84 @@ class ProgramBook {
 
   // ---- what the program does
 
-  /// An iteration has ended and nothing of it can change any more. Makes a plan when it has been seen often enough
-  /// (or leaves a task, with Planning::deferred). Returns the number of its sequence; 0: nothing was learned.
+  /// Takes the log of an iteration that has ended and cannot change any more. Makes a plan if the iteration has been
+  /// seen often enough (or creates a task, with Planning::deferred). Returns the id of its sequence, or 0 if nothing
+  /// was learned.
   SWAPMM_TEMPLATE_EXPORT std::uint64_t observed(std::string_view name, IterationLog&& log, const Machine& machine);
-  /// An iteration broke off or failed: what came before it is no cycle with what comes next.
+  /// Reports that an iteration was interrupted or failed: the iterations before it form no cycle with those after it.
   SWAPMM_TEMPLATE_EXPORT void interrupted(std::string_view name);
-  /// Takes over finished tasks.
+  /// Installs the plan of the pending task, if the task is done.
   SWAPMM_TEMPLATE_EXPORT void install_finished();
-  /// Plans for this budget what has plans for another one, where `usable` says that the program still has its tensors.
+  /// Replans cycles that were planned for other budgets for the current budget. `now` returns the machine. `usable`
+  /// tells whether the tensors of a program still exist.
   SWAPMM_TEMPLATE_EXPORT void plan_for_budget(std::string_view name, const std::function<Machine()>& now,
                                               const std::function<bool(const Program&)>& usable);
 
   // ---- plans
 
-  /// What has a plan under that name, the last used first; PlanCase::choice() may be followed.
+  /// Returns the cases that have a plan under that name, last used first. Follow PlanCase::choice().
   [[nodiscard]] SWAPMM_TEMPLATE_EXPORT std::span<const PlanCase> cases(std::string_view name) const;
   SWAPMM_TEMPLATE_EXPORT void used(std::string_view name, const FollowablePtr& plan);
-  /// False where something else than this plan is to be followed now.
+  /// Returns false if a choice other than this plan is to be followed now.
   [[nodiscard]] SWAPMM_TEMPLATE_EXPORT bool still_chosen(std::string_view name, const FollowablePtr& plan) const;
-  /// Plans dropped a value of that tensor which was needed: no plan does so any more. What had one is observed again,
-  /// under every name.
+  /// Called if a plan dropped a value of that tensor that was needed. Removes the plans of all names that use the
+  /// tensor; new plans keep its value. Their cycles are observed again.
   SWAPMM_TEMPLATE_EXPORT void keep_value(std::uint64_t serial);
 
-  /// From any thread.
+  /// Returns the pending task, or null. May be called from any thread.
   [[nodiscard]] std::shared_ptr<PlanTask> pending_task() const {
     const std::lock_guard lock(pending_mutex_);
     return pending_;
   }
 
-  /// The plan must never be followed again: following it led to `error`, of which a note tells. It is not made anew.
+  /// Marks a plan as never to be followed again, because following it led to `error`. Adds a note with the error. The
+  /// plan is not made again.
   SWAPMM_TEMPLATE_EXPORT void give_up(const FollowablePtr& plan, const std::exception_ptr& error) noexcept;
 
-  /// Throws PlanRefused where programs of that name are known and none is the plan's; keeps it for later where
-  /// none is known yet. Throws UsageError while a planner runs here.
+  /// Takes a plan for iterations of that name. Keeps it for later if no program of that name is known yet. Throws
+  /// PlanRefused if programs of that name are known and the plan is for none of them, or is not valid. Throws
+  /// UsageError while a planner runs here.
   void load(std::string_view name, Plan plan);
   /// The plan used last, or null.
   [[nodiscard]] FollowablePtr latest(std::string_view name) const;
-  /// The last observed iteration as a trace, with the durations known now, or nothing.
+  /// The last observed iteration as a trace, with the durations known now; nothing if there is none.
   [[nodiscard]] std::optional<Trace> trace(std::string_view name) const;
 
-  // ---- budgets. Plans of another budget are kept, and found again.
+  // ---- budgets: plans for other budgets are kept and reused
 
-  /// Makes room, so that use_budget() with that budget cannot fail.
+  /// Allocates what use_budget() needs for that budget, so that use_budget() cannot fail.
   SWAPMM_TEMPLATE_EXPORT void prepare_budget(Bytes budget);
   SWAPMM_TEMPLATE_EXPORT void use_budget(Bytes budget) noexcept;
 
-  // ---- what was measured: see docs/decisions/0010-plans-that-keep-up.md
+  // ---- measurements: see docs/decisions/0010-plans-that-keep-up.md
 
   struct Measures {
-    bool round = false;   ///< how long it takes as a whole
-    bool sample = false;  ///< all of it
+    bool round = false;   ///< time the round as a whole
+    bool sample = false;  ///< time each operation and copy
   };
-  /// What to measure in the next round under that name.
+  /// Returns what to measure in the next round under that name.
   [[nodiscard]] SWAPMM_TEMPLATE_EXPORT Measures measures(std::string_view name) const;
-  /// An iteration on demand is to be observed with the times of its operations.
+  /// Returns true if an iteration on demand is to be observed with the times of its operations.
   [[nodiscard]] SWAPMM_TEMPLATE_EXPORT bool wants_times(std::string_view name) const;
-  /// The times of the last rounds decide on what comes next; `enough`: no more can be taken before they are known.
+  /// Returns true if the times of the last rounds decide what comes next. Pass `enough` = true if no more rounds can be
+  /// timed until those times are known.
   [[nodiscard]] SWAPMM_TEMPLATE_EXPORT bool awaits_times(std::string_view name, bool enough) const;
-  /// A round by that plan has ended, sampled or not.
+  /// Reports that a round with that plan has ended; `sampled`: its operations and copies were timed.
   SWAPMM_TEMPLATE_EXPORT void round_ended(std::string_view name, const FollowablePtr& plan, bool sampled);
-  /// A round by a plan took so long. Ends a trial when enough is known.
+  /// Adds the time of a round with a plan. Ends a trial once enough rounds were timed.
   SWAPMM_TEMPLATE_EXPORT void round_took(const FollowablePtr& plan, std::chrono::nanoseconds time);
-  /// An iteration on demand took so long; `observed` with the times of its operations, after all before it had ended.
+  /// Adds the time of an iteration on demand. `observed`: it began on an idle device, and its operations were timed.
   SWAPMM_TEMPLATE_EXPORT void iteration_took(std::uint64_t id, std::chrono::nanoseconds time, bool observed);
-  /// The durations of all operations of a round by a plan; 0: not known. Makes another plan where the prediction is
-  /// off.
+  /// Adds the durations of all operations of a round with a plan; 0 means unknown. Remakes the plan if its prediction
+  /// is off.
   SWAPMM_TEMPLATE_EXPORT void sampled(const FollowablePtr& plan, std::span<const std::chrono::nanoseconds> durations,
                                       const Machine& machine);
-  /// The device knows no times: nothing is compared from now on.
+  /// Reports that the device measures no times: from now on, plans are not compared.
   SWAPMM_TEMPLATE_EXPORT void tells_no_times();
 
-  // ---- for persons
+  // ---- for the report
 
-  /// Why plans were refused, not made or left, newest last; the last 16 alone are kept.
+  /// Reasons why plans were refused, not made or left, newest last. Only the last 16 are kept.
   [[nodiscard]] const std::vector<std::string>& notes() const { return notes_; }
   [[nodiscard]] std::uint64_t plans_made() const { return plans_made_; }
   void note(std::string text);
@@ -122,19 +127,19 @@ class ProgramBook {
   struct ObservedSequence {
     std::uint64_t id = 0;
     std::vector<std::uint64_t> key;
-    IterationLog log;                      // the last one, with the durations known now
+    IterationLog log;                      // the last log, with the durations known now
     std::vector<DurationSamples> samples;  // per operation
-    RoundTimes times;                      // of whole iterations on demand
-    RoundTimes observed;                   // of those that were observed
+    RoundTimes times;                      // of whole iterations on demand, not observed
+    RoundTimes observed;                   // of observed iterations
     std::uint64_t last_seen = 0;
   };
   struct Named {
     std::string name;
     std::vector<ObservedSequence> sequences;
     std::vector<std::uint64_t> history;  // sequence ids, newest last
-    std::vector<PlanSet> sets;           // that of the budget now first; never empty
-    bool budget_is_new = false;          // plans of other budgets may have none for this one yet
-    bool surprised = false;              // something came untimed that has to be timed
+    std::vector<PlanSet> sets;           // the set of the current budget is first; never empty
+    bool budget_is_new = false;          // plans for other budgets may have no counterpart for this one yet
+    bool surprised = false;              // an untimed iteration came whose times are needed
     std::vector<Plan> loaded;
 
     [[nodiscard]] PlanSet& now() { return sets.front(); }
@@ -148,7 +153,7 @@ class ProgramBook {
   Named& named(std::string_view name);
   [[nodiscard]] const Named* find(std::string_view name) const;
   std::uint64_t identify(Named& programs, IterationLog&& log);
-  /// Iterations of one name in which a cycle is looked for.
+  /// The number of last iterations of one name that are searched for a cycle.
   [[nodiscard]] std::size_t most_history() const {
     return options_.max_period * std::max<std::size_t>(options_.observe, 2);
   }
@@ -170,7 +175,7 @@ class ProgramBook {
   void install_new(Named& programs, PlanSet& set, PlanTask& task);
   void refuse(const Named& programs, PlanSet& set, std::span<const std::uint64_t> members, const Problem& why);
 
-  // What was measured.
+  // Measurements.
   [[nodiscard]] bool compares() const { return options_.trial_iterations != 0 && !blind_; }
   [[nodiscard]] std::size_t rounds_not_counted() const;
   [[nodiscard]] std::size_t rounds_counted() const;
@@ -193,11 +198,11 @@ class ProgramBook {
   SchedulerOptions options_;
   Bytes budget_;
   std::vector<Named> names_;
-  std::shared_ptr<PlanTask> pending_;  // read by the manager's thread as it is; all else by the functions
+  std::shared_ptr<PlanTask> pending_;  // only the manager's thread may read it without pending_mutex_
   mutable std::mutex pending_mutex_;
   std::vector<std::string> notes_;
-  bool blind_ = false;         // the device knows no times
-  bool planner_runs_ = false;  // on the manager's thread
+  bool blind_ = false;         // the device measures no times
+  bool planner_runs_ = false;  // a planner runs on the manager's thread
   std::uint64_t next_id_ = 1;
   std::uint64_t clock_ = 0;
   std::uint64_t plans_made_ = 0;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a program book makes of times: docs/decisions/0010-plans-that-keep-up.md.
+// How a program book uses measured times: docs/decisions/0010-plans-that-keep-up.md.
 
 #include <swapmm/runtime/book/program_book.hpp>
 
@@ -30,7 +30,7 @@ bool has(const PlanCase& plan_case, std::uint64_t sequence) {
 
 void lose_patience(PlanCase& plan_case) { plan_case.patience = std::min(2 * plan_case.patience, most_patience); }
 
-// What the plan would take with other durations and links.
+// Predicts how long the plan takes with other durations and links.
 nanoseconds simulated(const Trace& trace, const Plan& made, const Machine& machine) {
   Plan plan = made;
   plan.machine.h2d = machine.h2d;
@@ -48,7 +48,7 @@ std::size_t ProgramBook::rounds_counted() const { return options_.trial_iteratio
 ProgramBook::Measures ProgramBook::measures(std::string_view name) const {
   const auto known = cases(name);
   if (blind_ || known.empty()) return {};
-  const PlanCase& next = known.front();  // most likely
+  const PlanCase& next = known.front();  // the case most likely to be used next
   if (next.state == PlanState::on_trial) return {next.rounds >= rounds_not_counted(), false};
   const std::size_t every = options_.sample_every;
   if (every == 0) return {};
@@ -56,7 +56,7 @@ ProgramBook::Measures ProgramBook::measures(std::string_view name) const {
   return {!sample && next.rounds + 1 + measured_rounds >= every, sample && next.state == PlanState::settled};
 }
 
-// On demand the host may be any number of rounds ahead.
+// On demand the host may be any number of rounds ahead of the device, so the rounds are limited here.
 bool ProgramBook::awaits_times(std::string_view name, bool enough) const {
   const auto known = cases(name);
   if (blind_ || known.empty() || !known.front().checking) return false;
@@ -78,12 +78,12 @@ void ProgramBook::round_ended(std::string_view name, const FollowablePtr& plan, 
   }
 }
 
-// True where nothing more is to be done about it.
+// Returns true if nothing more is to be done for this iteration.
 bool ProgramBook::observed_on_demand(Named& programs, std::uint64_t sequence, bool timed, const Machine& machine) {
   const ObservedSequence& known = *sequence_of(programs, sequence);
   const bool has_times = std::any_of(known.log.operations.begin(), known.log.operations.end(),
                                      [](const LogOperation& operation) { return operation.duration.count() != 0; });
-  if (!timed && !has_times) {  // not the one that was expected: a plan needs its times
+  if (!timed && !has_times) {  // not the sequence that was expected: its times are needed for a plan
     programs.surprised = true;
     programs.history.clear();
     return true;
@@ -141,8 +141,8 @@ void ProgramBook::iteration_took(std::uint64_t id, nanoseconds time, bool observ
   }
 }
 
-// An observed iteration begins on an idle device, and its last copies are waited for behind it: where nothing better is
-// known, that counts as what it takes at least.
+// An observed iteration begins on an idle device, and the host waits for its last copies. If nothing better is known,
+// its time counts as a lower limit of the time on demand.
 std::optional<nanoseconds> ProgramBook::demand_time(const Named& programs, const PlanCase& plan_case) const {
   nanoseconds sum{0};
   for (const std::uint64_t id : plan_case.members) {
@@ -167,7 +167,7 @@ void ProgramBook::judge(Named& programs, PlanCase& plan_case) {
       plan_case.patience = 1;
       return plan_case.keep();
     }
-    // Maybe not so: what was observed is what it takes at least. Some rounds on demand will tell.
+    // Not certain yet: the observed time is only a lower limit. Some rounds on demand decide.
     plan_case.checking = true;
     plan_case.rounds = 0;
     for (const std::uint64_t id : plan_case.members) sequence_of(programs, id)->times.clear();
@@ -200,7 +200,7 @@ void ProgramBook::lose(const Named& programs, PlanCase& plan_case, nanoseconds t
   note("iteration \"" + programs.name + "\": the plan by " + plan_case.plan->plan.planner + " takes " +
        text::time_text(took) + " a round, " + (by_plan ? "the plan before it " : "on demand ") +
        text::time_text(before) + ": gone back to that");
-  if (by_plan || plan_case.lost != nullptr) lose_patience(plan_case);  // it was made anew for nothing
+  if (by_plan || plan_case.lost != nullptr) lose_patience(plan_case);  // remaking it gained nothing
   plan_case.go_back();
 }
 
@@ -256,7 +256,7 @@ bool ProgramBook::prediction_is_off(const PlanCase& plan_case, const Trace& trac
          off(simulated(trace, plan_case.plan->plan, machine), plan_case.predicted, above);
 }
 
-// Where on demand has won, any other plan may be the better one.
+// If on demand has won, a new plan is made without a look at the prediction: any other plan may be faster.
 void ProgramBook::reconsider(Named& programs, PlanCase& plan_case, const Machine& machine) {
   if (options_.replan_above <= 0) return;
   if (++plan_case.samples < plan_case.patience || pending_ != nullptr) return;
@@ -281,7 +281,7 @@ void ProgramBook::reconsider(Named& programs, PlanCase& plan_case, const Machine
   install_again(programs, plan_case, *task);
 }
 
-// Only what promises more than what is known is worth the move to it.
+// Tries the new plan only if it promises to be faster than the present state.
 void ProgramBook::install_again(Named& programs, PlanCase& plan_case, PlanTask& task) {
   Result<CompiledPlan>& result = *task.result;
   if (!result.has_value()) {
@@ -300,9 +300,9 @@ void ProgramBook::install_again(Named& programs, PlanCase& plan_case, PlanTask& 
   plan_case.try_out(std::make_shared<const CompiledPlan>(*std::move(result)), compares());
 }
 
-// ---- for persons
+// ---- for the report
 
-// A person looks at the longest stalls.
+// Lists only the longest stalls.
 PlanSummary ProgramBook::summary_of(const Named& programs, const PlanCase& plan_case) const {
   const CompiledPlan& known = *plan_case.plan;
   const Trace& trace = known.program.trace;
@@ -325,7 +325,7 @@ PlanSummary ProgramBook::summary_of(const Named& programs, const PlanCase& plan_
   return summary;
 }
 
-// Nothing is said of a name whose iterations are still observed for the first time.
+// Returns nothing if a plan is followed, or if iterations of that name are still being observed for the first time.
 std::optional<OnDemandSummary> ProgramBook::on_demand_summary(const Named& programs) const {
   const PlanSet& set = programs.now();
   if (!set.cases.empty()) {

@@ -13,8 +13,8 @@
 
 namespace swapmm::runtime {
 
-/// Device times of whole rounds, by an event in the compute queue where a round begins and one where it ends. The host
-/// waits for nothing: times are had later. Allocates when it is first used, and never again.
+/// Measures the device time of whole rounds, with one event in the compute queue at the beginning of a round and one at
+/// its end. The host does not wait: times are collected later. Allocates only on first use.
 template <Backend B>
 class Stopwatch {
  public:
@@ -22,12 +22,13 @@ class Stopwatch {
   Stopwatch(const Stopwatch&) = delete;
   Stopwatch& operator=(const Stopwatch&) = delete;
 
-  /// A round has begun, and not ended.
+  /// True between begin() and end().
   [[nodiscard]] bool running() const { return running_; }
-  /// There is room for another round.
+  /// True if a round can begin: none is running, and a slot is free.
   [[nodiscard]] bool ready() const { return !running_ && head_ - tail_ < slots; }
 
-  /// Timing is on. These throw what the backend throws; then nothing has begun, or ended.
+  /// Begins a round. Timing must be on. begin() and end() throw what the backend throws; then the round is not
+  /// measured.
   void begin() {
     for (auto& round : rounds_) {
       if (!round) round.emplace(backend_.make_event(), backend_.make_event());
@@ -35,7 +36,8 @@ class Stopwatch {
     backend_.record(QueueKind::compute, at(head_).begin);
     running_ = true;
   }
-  /// `plan` is what was followed; none: on demand, `observed` with the times of its operations or not.
+  /// `plan` is the plan that was followed, or null for on demand. `observed`: the operations of the round were timed,
+  /// too.
   void end(const FollowablePtr& plan, bool observed) {
     running_ = false;
     Round& round = at(head_);
@@ -45,21 +47,21 @@ class Stopwatch {
     round.observed = observed;
     ++head_;
   }
-  /// The round is none.
+  /// Discards the running round.
   void drop() noexcept { running_ = false; }
   void drop_all() noexcept {
     running_ = false;
     while (tail_ != head_) at(tail_++).plan = nullptr;
   }
 
-  /// What the last round on demand was, is known now.
+  /// Sets the sequence of the last round on demand, which is known only after the round has ended.
   void name_last(std::uint64_t sequence) noexcept {
     if (head_ != tail_ && at(head_ - 1).plan == nullptr && at(head_ - 1).sequence == 0)
       at(head_ - 1).sequence = sequence;
   }
 
-  /// sink(plan, sequence, observed, time) for each round whose time can be had; none where the device does not know.
-  /// Never waits.
+  /// Calls sink(plan, sequence, observed, time) for each round that has ended; `time` is empty if the device does not
+  /// know it. Never waits.
   template <class Sink>
   void collect(Sink&& sink) {
     for (; tail_ != head_; ++tail_) {

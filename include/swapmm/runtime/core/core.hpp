@@ -106,7 +106,7 @@ class Core : public std::enable_shared_from_this<Core<B>> {
                               [&] { return entry->capture.end(entry->operations); });
     }
   }
-  /// The caller is about to throw.
+  /// Ends a capture whose caller is about to throw.
   void give_up_capture() noexcept;
   template <class Round>
   void replay(Round& round) {
@@ -116,7 +116,7 @@ class Core : public std::enable_shared_from_this<Core<B>> {
     entry->operations += round.operations;
   }
 
-  // ---- knowledge
+  // ---- queries
 
   [[nodiscard]] Report report();
 
@@ -130,7 +130,7 @@ class Core : public std::enable_shared_from_this<Core<B>> {
 
   [[nodiscard]] Profile stop_profile();
 
-  // ---- all of it
+  // ---- the whole manager
 
   /// See MemoryManager::set_budget().
   void set_budget(Bytes bytes);

@@ -70,7 +70,7 @@ class HostAccess {
                      who.details());
   }
 
-  // The value is, or will be, in the tensor's host block.
+  // Makes sure that the value is, or will be, in the tensor's host block.
   void start_fetch(Rec& record, const Who& who) {
     Store<B>& store = state_.store;
     try {

@@ -177,7 +177,8 @@ class IterationCapture<B> {
       return graph;
     } catch (const BackendError& error) {
       if (error.kind == BackendError::Kind::device_lost) throw;
-      // It may not have run. All work queued since the capture began counts as failed, whatever its points report.
+      // The graph may not have run. All work queued since the capture began counts as failed, whatever its points
+      // report.
       CommandLabel label;
       label.what = CommandLabel::What::operation;
       label.issue = first_issue_;
@@ -193,7 +194,7 @@ class IterationCapture<B> {
     }
   }
 
-  // It may or may not have run.
+  // Called if the graph may or may not have run: the values that it writes are lost.
   void lose(const CapturedRound<B>& round) noexcept {
     for (const auto& value : round.values) {
       if (value.written) state_.store.lose(*value.record);

@@ -27,7 +27,7 @@ class Observation {
   /// True if plans are made from observed iterations.
   [[nodiscard]] bool makes_plans() const { return book_.options().observe != 0 && !options_.check_access; }
 
-  /// The last iteration is final: its transient values die, and its log is evaluated.
+  /// Ends the last iteration: its transient values die, and its log is evaluated.
   void close_log() {
     Recorder<B>& recorder = state_.recorder;
     if (!recorder.is_open()) return;
@@ -48,7 +48,7 @@ class Observation {
     measurement_.name_last(book_.observed(recorder.name(), recorder.take(), state_.machine(book_)));
   }
 
-  /// Values that are read several iterations after they were written must not be considered dead.
+  /// Records how many iterations after its write a value is read, so that it is not considered dead in between.
   void note_distances(const Request<B>& request) {
     for (const auto& item : request.items) {
       Rec& record = *item.record;
@@ -59,7 +59,7 @@ class Observation {
     }
   }
 
-  /// The next plans keep the tensor's value for as long as the tensor exists.
+  /// Makes the next plans keep the tensor's value for as long as the tensor exists.
   void keep_value(Rec& record) {
     record.value.outlives = outlives_all;
     book_.keep_value(record.tensor.serial);

@@ -46,7 +46,8 @@ class PlanController {
   [[nodiscard]] bool uploads_wait() const { return !pending_uploads_.empty(); }
   /// Adds iterations that followed the plan as part of a graph.
   void count_followed(std::uint64_t iterations) { followed_ += iterations; }
-  /// The current plan was captured as a graph: it is not replaced by a better one, and its rounds are not measured.
+  /// Called when the current plan was captured as a graph. It is then not replaced by a better one, and its rounds are
+  /// not measured.
   void hold_plan() { held_ = state_.executor.times_started(); }
 
   /// Stops following a plan, before the device memory is replaced. Called between iterations.
@@ -134,7 +135,7 @@ class PlanController {
     }
   }
 
-  /// The operation was queued: moves that come after it may be queued.
+  /// Called after the operation was queued: moves that come after it may be queued.
   void complete(const Request<B>& request, bool followed, QueuePoint point) {
     if (followed) return state_.executor.complete();
     if (state_.executor.active()) return;
@@ -143,7 +144,7 @@ class PlanController {
     for (const auto& item : request.items) state_.demand.evict(*item.record);
   }
 
-  /// The operation was queued in part, and ends at `after`.
+  /// Called if the operation was queued in part. It ends at `after`.
   void failed(const Request<B>& request, bool followed, const Clock& after) noexcept {
     if (followed) {
       abandon_plan("an operation threw");
@@ -152,7 +153,8 @@ class PlanController {
     }
   }
 
-  /// The operation was not queued: tensors that were brought in stay, but work areas are freed and the plan is left.
+  /// Called if the operation was not queued. Tensors that were brought in stay, but work areas are freed and the plan
+  /// is left.
   void give_up(const Request<B>& request, bool followed, const Clock& needs) noexcept {
     state_.recorder.mark_broken();
     if (followed || state_.executor.active()) {
@@ -162,7 +164,7 @@ class PlanController {
     }
   }
 
-  /// A plan dropped a value that is needed after all: the next plan keeps it.
+  /// Called if a plan dropped a value that is needed after all: the next plan keeps it.
   void keep_from_now_on(Rec& record) {
     observation_.keep_value(record);
     if (record.plan.role == none) return;
@@ -171,7 +173,7 @@ class PlanController {
 
   // ---- the host's accesses
 
-  /// The host is about to upload a value to the tensor.
+  /// Called before the host uploads a value to the tensor.
   void uploaded(Rec& record) {
     PlanExecutor<B>& executor = state_.executor;
     if (!in_iteration_) {  // the upload belongs to the next iteration
@@ -187,7 +189,7 @@ class PlanController {
   }
   void forget_upload(const Rec& record) noexcept { std::erase(pending_uploads_, &record); }
 
-  /// The host reads the tensor's value.
+  /// Called when the host reads the tensor's value.
   void downloaded(Rec& record) {
     if (state_.executor.active()) {
       state_.executor.download(record);
@@ -240,7 +242,7 @@ class PlanController {
     return executor.active() || (in_iteration_ && try_start(request));
   }
 
-  // A plan dropped values that are needed after all: the next plan keeps them.
+  // Called if a plan dropped values that are needed after all: the next plan keeps them.
   void keep_from_now_on(const Request<B>& request) {
     for (const auto& item : request.items) {
       if (!item.record->has_value() && item.record->value.missing_reason == MissingReason::dropped)
@@ -249,7 +251,7 @@ class PlanController {
   }
   [[nodiscard]] bool holds_plan() const { return state_.executor.active() && state_.executor.times_started() == held_; }
 
-  // After new measurements, or with another budget, another plan may be better, or none.
+  // After new measurements, or with another budget, another plan may be better, or no plan at all.
   void follow_the_choice() {
     if (state_.executor.active() && !holds_plan() && !book_.still_chosen(name_, state_.executor.plan())) {
       leave_plan("another way is faster", false);
@@ -356,7 +358,7 @@ class PlanController {
     return "operation " + in_quotes(request.name) + " in iteration " + in_quotes(name_) + " was not expected there";
   }
 
-  // One of the plan's tensors, or possibly one of its locals at another place than expected.
+  // Returns whether the tensor is one of the plan's, or may be one of its locals in an unexpected place.
   bool concerns_plan(const Rec& record) const {
     return record.plan.role != none || (record.use.fresh && record.tensor.born == state_.store.iteration);
   }

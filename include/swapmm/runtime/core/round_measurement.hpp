@@ -49,7 +49,7 @@ class RoundMeasurement {
     if (last_was_timed_) stopwatch_.name_last(sequence);
   }
 
-  /// An iteration begins. `observed`: it runs on demand, and its operations are timed.
+  /// Called when an iteration begins. `observed`: it runs on demand, and its operations are timed.
   void begin_iteration(std::string_view name, bool observed) {
     const PlanExecutor<B>& executor = state_.executor;
     if (executor.active() && !executor.at_start()) return;  // within a round
@@ -63,7 +63,7 @@ class RoundMeasurement {
     }
     if (executor.active()) start_sample();
   }
-  /// A plan begins in the iteration, at its first operation.
+  /// Called when a plan begins in the iteration, at its first operation.
   void plan_started() {
     const CompiledPlan& plan = *state_.executor.plan();
     if (!wanted_.round) stopwatch_.drop();  // it was begun for an iteration on demand
@@ -77,7 +77,7 @@ class RoundMeasurement {
     stopwatch_.drop();
     state_.store.give_up_sample();
   }
-  /// The iteration has ended, by the plan or on demand.
+  /// Called when the iteration has ended, with the plan or on demand.
   void end_iteration(std::string_view name) {
     const PlanExecutor<B>& executor = state_.executor;
     if (executor.active() && !executor.at_start()) return;
@@ -111,7 +111,7 @@ class RoundMeasurement {
     }
     return works;
   }
-  static constexpr std::size_t spare = 16;  // for copies that the program asks for on the side
+  static constexpr std::size_t spare = 16;  // for copies outside the plan
 
   void start_sample() {
     Store<B>& store = state_.store;

@@ -58,17 +58,17 @@ class RunningOperation {
     }
   }
 
-  /// For an operation that takes the wait list. If it throws, nothing is queued, as with the constructor.
+  /// Returns the wait list, for an operation that takes it. If this throws, nothing is queued, as with the constructor.
   [[nodiscard]] typename B::WaitList wait_list();
   /// Called if the operation took the wait list and returned no event: its work may not wait, so the queue waits here.
   void wait_after_all();
 
   // ---- the end
 
-  /// The callable has queued its work on the compute queue.
+  /// Called when the callable has queued its work on the compute queue.
   void complete();
-  /// The callable has queued its work, and this event after it. `sole_status_source`: no other point reports how the
-  /// work ended, because the work may be on any queue.
+  /// Called when the callable has queued its work, and this event after it. `sole_status_source`: no other point
+  /// reports how the work ended, because the work may be on any queue.
   void complete(typename B::NativeEvent event, bool sole_status_source);
 
  private:
@@ -104,7 +104,7 @@ class RunningOperation {
 
   void queue_waits(bool as_list);
 
-  // The operation was not queued, and values are unchanged.
+  // Called if the operation was not queued. Values are unchanged.
   void give_up() noexcept;
 
   // ---- after the callable
@@ -127,7 +127,7 @@ class RunningOperation {
       // The work has ended, because issue() has waited for it; only the point after it is missing.
       const QueuePoint at = timeline.issued(QueueKind::compute);
       timeline.unrecorded(QueueKind::compute, label_.issue);
-      // Before other events are queried, because they would consume the failure.
+      // Must run before other events are queried, because they would consume the failure.
       const std::exception_ptr news = after_unrecorded(std::current_exception(), sole_status_source);
       book_values(at);
       session_.postpone(news, {"recording the end of operation ", request_.name});
@@ -147,7 +147,7 @@ class RunningOperation {
 
   void check_after();
 
-  // The callable threw. The tensors that it was to write are undefined from now on.
+  // Called if the callable threw. The tensors that it was to write are undefined from now on.
   void fail() noexcept;
 
   Core<B>& core_;

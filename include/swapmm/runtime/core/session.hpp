@@ -42,7 +42,7 @@ class Session {
   std::uint64_t operations = 0;  ///< queued so far
   std::uint64_t stamp = 0;       ///< number of the last operation that was requested
 
-  /// Set with Options::check_access.
+  /// The check of accesses, used with Options::check_access.
   [[nodiscard]] AccessCheck<B>& access_check() {
     if (access_check_ == nullptr) access_check_ = std::make_unique<AccessCheck<B>>(state.store, state.demand);
     return *access_check_;
@@ -87,7 +87,7 @@ class Session {
 
   // ---- ends
 
-  /// The program's iteration is over. The next call throws what fails now.
+  /// Ends the program's iteration. The next call throws what fails here.
   void finish_iteration() noexcept {
     try {
       controller.end();
@@ -106,7 +106,7 @@ class Session {
     scrub();
   }
 
-  // ---- knowledge
+  // ---- reports
 
   void summarize(Report& report) const {
     const Store<B>& store = state.store;

@@ -86,7 +86,7 @@ class Demand {
     }
   }
 
-  /// The operation was queued or given up: its work area is free after `after`.
+  /// Called when the operation was queued or given up. Its work area is free after `after`.
   void end_scratch(Bytes size, const Clock& after) noexcept {
     if (!scratch_) return;
     scratch_->after.join(after);

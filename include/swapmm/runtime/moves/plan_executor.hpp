@@ -54,7 +54,7 @@ class PlanExecutor {
   void for_each_bound(Visit&& visit) {
     roles_.for_each(std::forward<Visit>(visit));
   }
-  /// Places without a tensor are not free before `point` either.
+  /// Delays the use of places without a tensor until after `point`, too.
   void comes_after(const Clock& point) { roles_.delay_places(point); }
 
   // ---- start and end
@@ -126,7 +126,7 @@ class PlanExecutor {
     for (const auto& item : request.items) {
       const Rec& record = *item.record;
       if (!is_brought(item)) throw fault_.emplace(not_brought(request));
-      // A valid plan waits for its own copies; copies that the program requests on the side are not in the plan.
+      // A valid plan waits for its own copies. Copies that the program requests outside the plan are waited for here.
       grant.needs.join(item.access == Access::read ? record.device.ready : record.device.busy);
     }
     if (const std::uint32_t scratch = program.scratch_roles[operation]; scratch != none) {
@@ -144,7 +144,7 @@ class PlanExecutor {
     return rounds_.point(QueueKind::compute, 0, plan_->operations[operation].ordinal);
   }
 
-  /// The operation was queued, and its point recorded if the plan needs one.
+  /// Called after the operation was queued, and its point recorded if the plan needs one.
   void complete() {
     const std::uint32_t operation = plan_->program.events[cursor_].index;
     if (plan_->operations[operation].recorded) rounds_.recorded(QueueKind::compute);
@@ -164,7 +164,7 @@ class PlanExecutor {
     return true;
   }
 
-  /// The host reads the tensor. The plan continues whether it expects this or not.
+  /// Called when the host reads the tensor. The plan continues whether it expects this or not.
   void download(const Rec& record) {
     const auto& events = plan_->program.events;
     for (std::size_t event = cursor_; events[event].what == Event::What::download; ++event) {
@@ -174,10 +174,10 @@ class PlanExecutor {
     }
   }
 
-  /// A copy to the host that is not in the plan was queued.
+  /// Called after a copy to the host that is not in the plan was queued.
   void side_copy(QueuePoint at) { side_[QueueKind::d2h] = at; }
 
-  /// The iteration ends. Returns false if the plan expects more events in it.
+  /// Ends the iteration. Returns false if the plan expects more events in it.
   [[nodiscard]] bool end_iteration() {
     const std::size_t event = next_event();
     if (plan_->program.events[event].what != Event::What::end_of_iteration) return false;
@@ -296,7 +296,7 @@ class PlanExecutor {
   std::size_t cursor_ = 0;           // next event
   std::uint32_t step_ = 0;           // next step
   std::size_t iteration_start_ = 0;  // event
-  Clock side_;                       // copies on the side that may still run
+  Clock side_;                       // copies outside the plan that may still run
 };
 
 }  // namespace swapmm::runtime

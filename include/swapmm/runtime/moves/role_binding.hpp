@@ -79,7 +79,7 @@ class RoleBinding {
       if (bound != nullptr && bound->plan.role != none) visit(program_->roles[role], *bound);
     }
   }
-  /// Places without a tensor are not free before `point` either.
+  /// Delays the use of places without a tensor until after `point`, too.
   void delay_places(const Clock& point) {
     for (RolePlace<B>& each : roles_.places) each.after.join(point);
   }

@@ -49,7 +49,7 @@ class RoundClock {
   /// The number of the current round or, between two rounds, of the next one; counted from 1.
   [[nodiscard]] std::uint64_t round() const { return static_cast<std::uint64_t>(followed_ + (begun_ ? 1 : 2)); }
 
-  /// A point of the plan was recorded on that queue.
+  /// Counts a point of the plan that was recorded on that queue.
   void recorded(QueueKind queue) { ++recorded_[index(queue)]; }
 
   /// The `ordinal`-th point of the round that is this many rounds back. If points that are not in the plan were

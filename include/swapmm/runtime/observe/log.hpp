@@ -13,32 +13,32 @@
 
 namespace swapmm::runtime {
 
-/// Of LogTensor::outlives: more iterations than any plan is for.
+/// A value of LogTensor::outlives: more iterations than any plan covers.
 inline constexpr std::uint32_t outlives_all = 1U << 20U;
 
-/// A tensor as one iteration saw it. Tensors stand in the order of their first appearance.
+/// A tensor as one iteration saw it. Tensors are listed in the order of their first appearance.
 struct LogTensor {
-  std::uint64_t serial = 0;  ///< of the handle; never used twice; 0 for scratch
+  std::uint64_t serial = 0;  ///< serial number of the handle; never reused; 0 for scratch
   std::uint32_t record = none;
   Bytes bytes;
   std::string name;
   Lifetime lifetime = Lifetime::observed;
-  bool created_inside = false;  ///< since the iteration before ended
-  bool destroyed = false;       ///< before the next iteration began
-  std::uint32_t outlives = 0;   ///< most iterations that were seen between a write and a read of the value
+  bool created_inside = false;  ///< created since the previous iteration ended
+  bool destroyed = false;       ///< destroyed before the next iteration began
+  std::uint32_t outlives = 0;   ///< most iterations seen between a write and a read of the value
 
   [[nodiscard]] bool scratch() const { return serial == 0; }
   [[nodiscard]] bool local() const { return created_inside && destroyed; }
 };
 
 struct LogAccess {
-  std::uint32_t tensor = 0;  ///< in IterationLog::tensors
+  std::uint32_t tensor = 0;  ///< index in IterationLog::tensors
   Access access = Access::read;
 };
 
 struct LogOperation {
   std::string name;
-  std::uint32_t first_access = 0;  ///< in IterationLog::accesses; scratch, if any, is the last one
+  std::uint32_t first_access = 0;  ///< index in IterationLog::accesses; scratch, if any, is the last access
   std::uint32_t access_count = 0;
   std::chrono::nanoseconds duration{0};
 };
@@ -46,7 +46,7 @@ struct LogOperation {
 struct LogEvent {
   enum class What : std::uint8_t { operation, upload, download };
   What what = What::operation;
-  std::uint32_t index = 0;  ///< of the operation, or of the tensor
+  std::uint32_t index = 0;  ///< index of the operation, or of the tensor
 };
 
 /// Everything that one iteration did, in the order in which the program did it.
@@ -55,8 +55,8 @@ struct IterationLog {
   std::vector<LogAccess> accesses;
   std::vector<LogOperation> operations;
   std::vector<LogEvent> events;
-  bool broken = false;  ///< an operation failed in it: not the program's normal way
-  bool timed = false;   ///< durations were asked for
+  bool broken = false;  ///< an operation failed in it, so it is not a normal iteration
+  bool timed = false;   ///< durations were requested
 
   void clear() {
     tensors.clear();

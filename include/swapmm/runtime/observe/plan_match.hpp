@@ -11,8 +11,8 @@
 
 namespace swapmm::runtime {
 
-/// Whether a tensor may be what the program knows as that role. A local is known by its place in the sequence: any
-/// tensor made since the last iteration that no operation has used.
+/// Returns whether the tensor can be bound to that role. A local is recognized by its position in the sequence: it may
+/// be any tensor of its size that was created since the last iteration and that no operation has used.
 template <Backend B>
 [[nodiscard]] bool can_be(const Role& role, const Record<B>& record, std::uint64_t iteration) {
   if (role.kind == Role::Kind::handle) return role.serial == record.tensor.serial;
@@ -20,7 +20,7 @@ template <Backend B>
          role.bytes == record.bytes;
 }
 
-/// Whether `request` is the program's operation of that number, with `fits(role, record, access)` for each tensor.
+/// Returns whether `request` is that operation of the program. `fits(role, record, access)` decides for each tensor.
 template <Backend B, class Fits>
 [[nodiscard]] bool is_operation(const Program& program, std::uint32_t operation, const Request<B>& request,
                                 Fits&& fits) {
@@ -37,7 +37,7 @@ template <Backend B, class Fits>
   return true;
 }
 
-/// Whether the iteration so far (uploads alone) and the operation that comes now are what `program` begins with.
+/// Returns whether `program` begins with the uploads of the iteration so far, followed by the operation `request`.
 template <Backend B>
 [[nodiscard]] bool begins_with(const Program& program, const IterationLog& log, const Request<B>& request,
                                Store<B>& store) {

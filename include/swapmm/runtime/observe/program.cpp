@@ -9,8 +9,8 @@
 namespace swapmm::runtime {
 namespace {
 
-// Builds one program from several logs. A tensor that the host fills is another role from each upload on: to a plan
-// each of its values is a tensor of its own.
+// Builds one program from several logs. Each upload to a tensor begins a new role, because a plan treats each value
+// that the host uploads as a tensor of its own.
 class ProgramBuilder {
  public:
   ProgramBuilder(std::string_view name, std::size_t iterations) : iterations_(iterations) {
@@ -34,7 +34,8 @@ class ProgramBuilder {
     const std::size_t n = program_.trace.operations.size();
     if (n == 0) return Problem{"no operation in the iteration"};
     for (const std::uint32_t role : early_downloads_) {
-      // The value that the iteration before left. One that no operation ever changes reaches the host just once.
+      // The host reads the value that the previous iteration left. If no operation changes the value, no copy is needed
+      // in each iteration: it is copied to the host once.
       const std::uint32_t last = last_role(role);
       if (!state_[last].on_host && state_[last].last_write != none) host_read(last, n - 1);
     }
@@ -53,7 +54,7 @@ class ProgramBuilder {
       } else {
         tensor.kind = TensorKind::transient;
       }
-      // A value that is given anew in each iteration and yet must outlive it is kept by a copy on the host.
+      // A value that is replaced in each iteration, but must outlive the iteration, is kept by a copy on the host.
       if (state.must_survive && last_role(role) == role && state.last_write != none && !state.on_host) {
         host_read(role, state.last_write);
       }
@@ -64,7 +65,7 @@ class ProgramBuilder {
  private:
   struct State {
     bool used = false;                // by an operation
-    bool needs_value_before = false;  // its first access needs the value of the iteration before
+    bool needs_value_before = false;  // its first access needs the value from the previous iteration
     bool must_survive = false;
     bool on_host = false;  // the host has the current value
     bool uploaded_over = false;
@@ -151,7 +152,7 @@ class ProgramBuilder {
     program_.events.push_back({Event::What::download, role});
     if (state_[role].on_host) return;
     if (state_[role].last_write == none) {
-      early_downloads_.push_back(role);  // or never written at all: known at the end
+      early_downloads_.push_back(role);  // it may never be written: known only at the end
       return;
     }
     host_read(role, program_.trace.operations.size() - 1);
@@ -163,8 +164,8 @@ class ProgramBuilder {
     state_[role].on_host = true;
   }
 
-  // The tensor is about to get another value. To the planner the one it has is dead from its last use on; where it
-  // must be there for an iteration that goes another way, a copy on the host keeps it.
+  // Called when the tensor is about to get another value. For the planner, the current value is dead after its last
+  // use. If an iteration outside the plan may need it, a copy on the host keeps it.
   void keep_value(std::uint32_t role) {
     if (state_[role].must_survive && state_[role].used && !state_[role].on_host) host_read(role, state_[role].last_use);
   }

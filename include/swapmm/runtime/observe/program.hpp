@@ -16,13 +16,13 @@ namespace swapmm::runtime {
 /// The meaning of a trace's tensor in the running program. A role's number is its TensorId.
 struct Role {
   enum class Kind : std::uint8_t {
-    handle,   ///< one tensor that outlives the iteration
-    local,    ///< the tensor, made in the iteration, that is used at this place
-    scratch,  ///< a work area of one operation; no tensor at all
+    handle,   ///< a tensor that outlives the iteration
+    local,    ///< the tensor that is created in the iteration and used at this position in the sequence
+    scratch,  ///< a work area of one operation; not a tensor
   };
   Kind kind = Kind::handle;
-  std::uint32_t record = none;  ///< of a handle
-  std::uint64_t serial = 0;     ///< of a handle
+  std::uint32_t record = none;  ///< record id, for a handle
+  std::uint64_t serial = 0;     ///< serial number of the tensor, for a handle
   Bytes bytes;
   bool input = false;
 };
@@ -36,7 +36,7 @@ struct RoleAccess {
 struct Event {
   enum class What : std::uint8_t { operation, upload, download, end_of_iteration };
   What what = What::operation;
-  std::uint32_t index = 0;  ///< operation, or role
+  std::uint32_t index = 0;  ///< number of the operation, or of the role
 };
 
 /// One or more iterations of a program, in the program's terms (events, in the order of its calls) and in the
@@ -46,8 +46,8 @@ struct Program {
   std::vector<Role> roles;  ///< one per tensor of the trace
   std::vector<Event> events;
   std::vector<RoleAccess> accesses;          ///< in the order of the call; scratch last
-  std::vector<std::uint32_t> first_access;   ///< per operation, and one more
-  std::vector<std::uint32_t> scratch_roles;  ///< per operation, or none
+  std::vector<std::uint32_t> first_access;   ///< per operation, plus one at the end
+  std::vector<std::uint32_t> scratch_roles;  ///< per operation; none if it has no scratch
 
   /// True if the host uploads a value to a tensor in it.
   [[nodiscard]] bool has_uploads() const {
@@ -56,8 +56,9 @@ struct Program {
   }
 };
 
-/// Makes one program from the consecutive iterations `logs`. Returns a Problem if a plan could not express it: an
-/// uploaded value must survive into the next iteration.
+/// Makes one program from the consecutive iterations `logs`. Returns a Problem if there is no operation, if an
+/// operation failed, or if a tensor's value from the previous iteration is used before an upload replaces it: a plan
+/// cannot express that.
 [[nodiscard]] Result<Program> make_program(std::span<const IterationLog* const> logs, std::string_view name);
 
 /// Two iterations are the same if they agree in sizes, bundles, uploads, and the identity of the tensors that outlive

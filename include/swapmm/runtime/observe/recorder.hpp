@@ -13,8 +13,8 @@
 
 namespace swapmm::runtime {
 
-/// Writes the log of the iterations that run on demand, with the times that the device reports. A log stays open
-/// until the next iteration begins: what the host reads between two iterations belongs to the one before.
+/// Writes the log of iterations that run on demand, with the times that the device reports. A log stays open until the
+/// next iteration begins: host reads between two iterations belong to the previous one.
 template <Backend B>
 class Recorder {
  public:
@@ -26,7 +26,7 @@ class Recorder {
 
   [[nodiscard]] bool is_open() const { return open_; }
   [[nodiscard]] const std::string& name() const { return name_; }
-  /// Changes from log to log; records remember it to know whether they stand in this one.
+  /// Changes with each log. Records store it to know whether they are in the current log.
   [[nodiscard]] std::uint64_t epoch() const { return epoch_; }
   [[nodiscard]] IterationLog& log() { return log_; }
   [[nodiscard]] bool has_operations() const { return !log_.operations.empty(); }
@@ -41,11 +41,11 @@ class Recorder {
     store_.timed_copies.clear();
   }
 
-  /// An operation failed: the iteration is not a normal one.
+  /// Called if an operation failed: the iteration is not a normal one.
   void mark_broken() noexcept { log_.broken = true; }
   [[nodiscard]] bool broken() const { return log_.broken; }
 
-  /// The iteration continues with a plan, so nothing is learned from it.
+  /// Called if the iteration continues with a plan: nothing is learned from it.
   void abandon() {
     open_ = false;
     store_.time_for_recorder(false);
@@ -55,8 +55,8 @@ class Recorder {
     store_.timing = false;
   }
 
-  /// The iteration is final. Waits for its times. Afterwards the log is complete except for data that the tensors'
-  /// owners have. If it throws, the log is still open.
+  /// Called when the iteration is final. Waits for its times. Afterwards the log is complete except for data that the
+  /// tensors' owners have. If it throws, the log is still open.
   void close() {
     if (store_.timing) {
       store_.timeline.host_wait(store_.timeline.everything());
@@ -87,7 +87,7 @@ class Recorder {
     log_.operations.push_back(std::move(operation));
     event(LogEvent::What::operation, static_cast<std::uint32_t>(log_.operations.size() - 1));
   }
-  /// Of the operation logged last: where its time will go.
+  /// The timing label of the operation logged last.
   [[nodiscard]] std::uint32_t operation_timing() const { return static_cast<std::uint32_t>(log_.operations.size()); }
 
   void upload(Rec& record) { event(LogEvent::What::upload, tensor(record)); }

@@ -48,8 +48,8 @@ struct QueueFailure {
       nullptr;  ///< if set, the command may have failed, and this is why its status is unknown
 };
 
-/// The points of the three queues, as numbers over rings of events that are made once. It keeps the points that each
-/// queue already comes after, so it returns the fewest waits that satisfy a need.
+/// The recorded points of the three queues: numbers that map to rings of events, which are made once. Tracks the points
+/// that each queue already comes after, and so returns the fewest waits that satisfy a need.
 ///
 /// The host runs ahead of the device by at most the size of a ring; at that bound it waits for the device.
 template <Backend B>
@@ -137,7 +137,7 @@ class Timeline {
     return result;
   }
 
-  /// The command with these waits was queued.
+  /// Called after the command with these waits was queued.
   void gained(QueueKind queue, const Waits& waits) {
     lanes_[index(queue)].known.join(waits.gained);
     waits_queued_ += waits.count;
@@ -151,7 +151,7 @@ class Timeline {
     return lane.ring[point & (lane.ring.size() - 1)];
   }
 
-  /// The event of next() was recorded.
+  /// Called after the event of next() was recorded.
   QueuePoint commit(QueueKind queue, const CommandLabel& label) {
     Lane& lane = lanes_[index(queue)];
     Slot& taken = lane.ring[(lane.issued + 1) & (lane.ring.size() - 1)];
@@ -175,7 +175,8 @@ class Timeline {
     commit(queue, label);
   }
 
-  /// The host waits until all of `needs` has ended; throws QueueFailure if any of it, or what it came after, failed.
+  /// Waits on the host until all of `needs` has ended. Throws QueueFailure if any of that work, or work that it comes
+  /// after, failed.
   void host_wait(const Clock& needs) {
     for (const QueueKind queue : all_queues) {
       if (needs[queue] <= confirmed(queue)) continue;
@@ -184,7 +185,7 @@ class Timeline {
     }
   }
 
-  /// True, and the points confirmed, if all of `needs` has ended; never waits.
+  /// Returns true, and confirms the points, if all of `needs` has ended. Never waits.
   [[nodiscard]] bool ended(const Clock& needs) {
     for (const QueueKind queue : all_queues) {
       if (needs[queue] <= confirmed(queue)) continue;
@@ -195,13 +196,13 @@ class Timeline {
     return true;
   }
 
-  /// Waits for everything, failed or not, and forgets it: after it nothing is in flight. Returns the issue number of
-  /// the first command that failed; the highest number if none did. Throws only if waiting itself fails.
+  /// Waits for all work, failed or not, and confirms it: afterwards nothing is in flight. Returns the issue number of
+  /// the first command that failed, or the highest number if none failed. Throws only if waiting itself fails.
   std::uint64_t abandon() {
     std::uint64_t first = ~std::uint64_t{0};
     for (const QueueKind queue : all_queues) {
-      // Or nobody would know whether work without a point failed, and the next point would tell of it. There may be
-      // some that the queue took from a call that threw.
+      // Without this point, a failure of work without a point would not be noticed here, and the next point would
+      // report it. Some of that work may come from a call that threw.
       const std::uint64_t unrecorded = lanes_[index(queue)].unrecorded;
       try {
         mark(queue);
@@ -219,7 +220,7 @@ class Timeline {
       lane.confirmed = lane.issued;
     }
     for (Lane& lane : lanes_) {
-      lane.unrecorded = 0;  // it has ended, as everything has
+      lane.unrecorded = 0;  // all work has ended
       lane.known = points();
     }
     return first;
@@ -232,7 +233,7 @@ class Timeline {
     lane.unflushed = false;
   }
 
-  /// Work with this issue number was queued on the queue without a recorded point.
+  /// Called after work with this issue number was queued on the queue without a recorded point.
   void unrecorded(QueueKind queue, std::uint64_t issue) {
     Lane& lane = lanes_[index(queue)];
     lane.unflushed = true;
@@ -253,7 +254,7 @@ class Timeline {
     QueuePoint confirmed = 0;
     Clock known;  // what the next command of this queue comes after
     bool unflushed = false;
-    std::uint64_t unrecorded = 0;  // issue number of the first work behind the last point; 0: there is none
+    std::uint64_t unrecorded = 0;  // issue number of the first work after the last point; 0: none
   };
 
   void fill(std::vector<Slot>& ring, std::size_t events) {
@@ -279,12 +280,12 @@ class Timeline {
     return lane.ring[point & (lane.ring.size() - 1)];
   }
 
-  // Waits for point `until`, then looks at each command up to it, and at what those came after. A failure upstream must
-  // not pass as success downstream, whatever the API makes of dependent commands.
+  // Waits for point `until`, then checks each command up to it, and the commands that those come after. A failure
+  // upstream must not pass as success downstream, whatever the API does with dependent commands.
   void confirm(QueueKind queue, QueuePoint until) {
     if (until <= confirmed(queue)) return;
     look(queue, until);
-    // A point's clock lists all of its predecessors, direct or not: one look at each other queue is enough.
+    // A point's clock lists all of its predecessors, direct or not, so one check of each other queue is enough.
     Clock seen = slot(queue, until).implied;
     seen[queue] = until;
     for (const QueueKind other : all_queues) {
@@ -311,7 +312,7 @@ class Timeline {
         status = EventStatus::complete;
       } catch (const BackendError& error) {
         if (error.kind == BackendError::Kind::device_lost) throw;
-        // Did the command fail, or only the call that waited for it? The event knows.
+        // The event tells whether the command failed, or only the call that waited for it.
         status = backend_.status(last.event);
         if (status == EventStatus::running) throw;
       }

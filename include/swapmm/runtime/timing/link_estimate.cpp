@@ -45,7 +45,7 @@ void LinkHistory::end_sample() {
 }
 
 std::optional<Link> LinkHistory::link() const {
-  double bytes = 0;  // at a size that all of them know
+  double bytes = 0;  // the copy size at which samples are compared: the mean of their mean sizes
   std::size_t samples = 0;
   for (const LinkEstimate& sample : last_) {
     bytes += sample.mean_bytes();

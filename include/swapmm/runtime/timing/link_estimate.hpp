@@ -16,10 +16,10 @@ namespace swapmm::runtime {
 class LinkEstimate {
  public:
   SWAPMM_TEMPLATE_EXPORT void add(Bytes bytes, std::chrono::nanoseconds time);
-  /// Nothing before the first copy. With copies of one size only, all of their time counts as bandwidth.
+  /// Returns nothing before the first copy. With copies of one size only, all of their time counts as bandwidth.
   [[nodiscard]] SWAPMM_TEMPLATE_EXPORT std::optional<Link> link() const;
   [[nodiscard]] bool empty() const { return count_ == 0; }
-  /// The estimate from the copies seen.
+  /// The mean size of the copies.
   [[nodiscard]] double mean_bytes() const { return count_ == 0 ? 0 : bytes_ / count_; }
 
  private:
@@ -30,14 +30,15 @@ class LinkEstimate {
   double bytes_time_ = 0;
 };
 
-/// Estimates of one direction over time: one for each of the last few samples. A sample is the copies of an iteration.
+/// Estimates of one direction over time, one for each of the last few samples. A sample is the copies of one iteration.
 class LinkHistory {
  public:
   void add(Bytes bytes, std::chrono::nanoseconds time) { current_.add(bytes, time); }
   /// Ends a sample of the copies added since the last call. Without copies there is no sample.
   SWAPMM_TEMPLATE_EXPORT void end_sample();
-  /// The quickest sample: one in which others used the link does no harm, while what lasts is seen after as many
-  /// samples as are kept. Copies of a sample that has not ended count where there is no other.
+  /// Returns the fastest of the last samples. One sample in which something else used the link does no harm, and a
+  /// lasting change is seen after as many samples as are kept. Copies of a sample that has not ended count only if
+  /// there is no other sample.
   [[nodiscard]] SWAPMM_TEMPLATE_EXPORT std::optional<Link> link() const;
 
  private:

@@ -19,9 +19,9 @@
 
 namespace swapmm::runtime {
 
-/// Writes down what runs on the device when, and which bytes are taken how long, with events of its own beside those
-/// that keep the order: the order stays as it is. Times are known only once everything has ended, so until then bytes
-/// are taken and freed at clocks, as everywhere in the runtime.
+/// Records what runs on the device at which time, and how long bytes are taken. It uses events of its own in addition
+/// to those that keep the order, so the order does not change. Times are known only once all work has ended. Until
+/// then, bytes are taken and freed at clocks, as everywhere in the runtime.
 template <Backend B>
 class Profiler {
  public:
@@ -31,12 +31,13 @@ class Profiler {
 
   [[nodiscard]] bool active() const { return active_; }
 
-  /// When bytes are taken that an operation on demand asked for: the clock alone would say when they became free.
+  /// The time at which bytes are taken. With `after_clock`, they are taken after a clock. Bytes for an operation on
+  /// demand use `with_next_operation`, because their clock only tells when they became free.
   enum class When : std::uint8_t { after_clock, with_next_operation };
 
-  // ---- what runs. Work is timed from begin() to end(), recorded in its queue before and behind it.
+  // ---- what runs: work is timed from begin() to end(), which record events in its queue before and after it
 
-  /// Nothing is in flight, and `used` bytes are taken. Throws what the backend throws.
+  /// Starts a profile. Nothing may be in flight. `used` bytes are taken. Throws what the backend throws.
   void start(Bytes used) {
     reset();
     levels_.push_back({{}, When::after_clock, none, none, static_cast<std::int64_t>(used.value), 0});
@@ -45,7 +46,7 @@ class Profiler {
     active_ = true;
   }
 
-  /// Work begins on the queue: behind its waits, before itself. Throws what the backend throws; nothing has begun then.
+  /// Called after the work's waits and before the work itself. If it throws what the backend throws, nothing has begun.
   void begin(QueueKind queue, std::string_view name, Bytes bytes, std::uint32_t tensor = none) {
     if (spans_.size() == spans_.capacity()) spans_.reserve(2 * spans_.size() + 64);
     Span span{queue, std::string(name), bytes, backend_.make_event(), backend_.make_event(), 0, false};
@@ -55,7 +56,7 @@ class Profiler {
     if (queue == QueueKind::h2d) arrives(tensor);
   }
 
-  /// The work that began last is queued; `at` is the point at or behind its end.
+  /// Called when the work that began last is queued. `at` is the point at or after its end.
   void end(QueueKind queue, QueuePoint at) noexcept {
     if (spans_.empty()) return;
     Span& span = spans_.back();
@@ -82,7 +83,7 @@ class Profiler {
   void taken(Bytes bytes, const Clock& after, When when, std::uint32_t tensor = none) noexcept {
     if (active_) add({after, when, tensor, none, static_cast<std::int64_t>(bytes.value), operations_});
   }
-  /// `for_next`: only because the next bytes to be taken needed the room.
+  /// `for_next`: the bytes are freed only because the next bytes to be taken need the room.
   void freed(Bytes bytes, const Clock& until, bool for_next = false) noexcept {
     if (!active_) return;
     add({until, When::after_clock, none, none, -static_cast<std::int64_t>(bytes.value), operations_, for_next});
@@ -90,7 +91,7 @@ class Profiler {
 
   // ---- the result
 
-  /// Everything has ended. Throws what failed while recording.
+  /// Ends the profile and returns it. All work must have ended. Throws failures that occurred while recording.
   [[nodiscard]] Profile stop() {
     active_ = false;
     if (spoilt_ != nullptr) std::rethrow_exception(std::exchange(spoilt_, nullptr));
@@ -128,9 +129,9 @@ class Profiler {
     Clock at;
     When when = When::after_clock;
     std::uint32_t tensor = none;
-    std::uint32_t copy = none;  // span that brings the value: the bytes are taken from its start on
+    std::uint32_t copy = none;  // the span that copies the value in: the bytes are taken from its start
     std::int64_t change = 0;
-    std::size_t operation = 0;  // spans of operations before it
+    std::size_t operation = 0;  // number of operation spans before it
     bool for_next = false;
   };
 
@@ -142,7 +143,7 @@ class Profiler {
     }
   }
 
-  // A copy brings the value of a tensor whose bytes were taken for it.
+  // Called when a copy brings the value of a tensor for which bytes were taken.
   void arrives(std::uint32_t tensor) {
     for (std::size_t i = levels_.size(); i-- > 0;) {
       if (levels_[i].tensor != tensor || levels_[i].change <= 0) continue;
@@ -160,7 +161,7 @@ class Profiler {
     return Lane::compute;
   }
 
-  // Times of the spans; work that was given up, or whose times the driver does not know, has none.
+  // Finds the times of the spans. Work that was given up, or whose times the driver does not know, has none.
   void measure(Profile& profile) {
     times_.assign(spans_.size(), std::nullopt);
     operation_times_.clear();
@@ -186,7 +187,7 @@ class Profiler {
     }
   }
 
-  // For each queue, the ends of its work by point: how far it had come when a point had ended.
+  // The end times of one queue's work, by point. at() returns the time at which all work up to a point had ended.
   struct Ends {
     std::vector<std::pair<QueuePoint, std::chrono::nanoseconds>> by_point;
     [[nodiscard]] std::chrono::nanoseconds at(QueuePoint point) const {
@@ -214,7 +215,8 @@ class Profiler {
       std::int64_t bytes;
     };
     std::vector<Change> changes(levels_.size());
-    std::chrono::nanoseconds next_taken = std::chrono::nanoseconds::max();  // of what stands behind, the earliest
+    // The earliest time at which a later level takes bytes.
+    std::chrono::nanoseconds next_taken = std::chrono::nanoseconds::max();
     for (std::size_t i = levels_.size(); i-- > 0;) {
       const Level& level = levels_[i];
       std::chrono::nanoseconds time = time_of(level.at);
@@ -228,7 +230,7 @@ class Profiler {
       if (level.change > 0) next_taken = std::min(next_taken, time);
       changes[i] = {time, level.change};
     }
-    // Of what happens at one time, what goes comes first.
+    // Among changes at the same time, frees come first.
     std::stable_sort(changes.begin(), changes.end(), [](const Change& a, const Change& b) {
       return a.time != b.time ? a.time < b.time : a.bytes < b.bytes;
     });
@@ -249,11 +251,11 @@ class Profiler {
   std::optional<typename B::Event> origin_;
   std::vector<Span> spans_;
   std::vector<Level> levels_;
-  std::vector<std::size_t> boundaries_;  // operations before the end of each iteration
+  std::vector<std::size_t> boundaries_;  // number of operations before the end of each iteration
   std::size_t operations_ = 0;
   std::exception_ptr spoilt_;
   std::vector<std::optional<ProfileSpan>> times_;            // of spans_
-  std::vector<std::optional<ProfileSpan>> operation_times_;  // of those of operations
+  std::vector<std::optional<ProfileSpan>> operation_times_;  // of the operations in spans_
 };
 
 }  // namespace swapmm::runtime

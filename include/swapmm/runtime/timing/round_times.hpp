@@ -20,7 +20,8 @@ class RoundTimes {
   void clear() { count_ = next_ = 0; }
   [[nodiscard]] std::size_t count() const { return count_; }
 
-  /// Of an even number the lower one in the middle: what disturbs makes longer.
+  /// Returns the median. For an even number of times it is the lower of the two in the middle, because disturbances
+  /// only make runs longer.
   [[nodiscard]] std::optional<std::chrono::nanoseconds> median() const {
     if (count_ == 0) return std::nullopt;
     auto sorted = last_;
@@ -44,8 +45,8 @@ class DurationSamples {
     std::rotate(last_.rbegin(), last_.rbegin() + 1, last_.rend());
     last_[0] = duration;
   }
-  /// The least: one disturbed sample does no harm (and the first run of an operation often includes its compilation),
-  /// while what lasts is seen after as many samples as are kept. 0: none is known.
+  /// Returns the shortest duration; 0 if none is known. One disturbed sample does no harm (the first run of an
+  /// operation often includes its compilation), and a lasting change is seen after as many samples as are kept.
   [[nodiscard]] std::chrono::nanoseconds estimate() const {
     std::chrono::nanoseconds least{0};
     for (const auto duration : last_) {

@@ -15,8 +15,8 @@
 
 namespace swapmm::runtime {
 
-/// Times the operations and copies of one round of a followed plan, with events of its own beside those that keep the
-/// order: the plan's points stay where they are, and the host waits for nothing. All events are made beforehand.
+/// Times the operations and copies of one round of a followed plan. It uses events of its own in addition to those that
+/// keep the order, so the plan's points do not move, and the host waits for nothing. All events are made in advance.
 template <Backend B>
 class Sampler {
  public:
@@ -56,7 +56,7 @@ class Sampler {
     backend_.record(queue, work.start);
     ++count_;
   }
-  /// The work that began last is queued.
+  /// Called when the work that began last is queued.
   void end(QueueKind queue) noexcept {
     if (count_ == 0 || works_[count_ - 1].queue != queue || works_[count_ - 1].ended) return;
     Work& work = works_[count_ - 1];
@@ -70,7 +70,7 @@ class Sampler {
     }
   }
 
-  /// The whole round is queued. Throws failures that occurred while it was timed; then there are no times.
+  /// Called when the whole round is queued. Throws failures that occurred while it was timed; then there are no times.
   void finish() {
     state_ = complete_ && count_ != 0 ? State::waiting : State::idle;
     if (spoilt_ != nullptr) std::rethrow_exception(std::exchange(spoilt_, nullptr));
@@ -95,8 +95,8 @@ class Sampler {
     return true;
   }
 
-  /// sink(queue, bytes, time) for each work, in the order in which it was queued; time 0 where the device does not
-  /// know.
+  /// Calls sink(queue, bytes, time) for each work, in the order in which it was queued; `time` is 0 if the device does
+  /// not know it.
   template <class Sink>
   void collect(Sink&& sink) {
     state_ = State::idle;
@@ -120,10 +120,10 @@ class Sampler {
   B& backend_;
   State state_ = State::idle;
   std::vector<Work> works_;
-  std::size_t count_ = 0;  // of them, in this round
+  std::size_t count_ = 0;  // number of works in this round
   bool complete_ = true;
   std::exception_ptr spoilt_;
-  std::array<std::optional<std::size_t>, queue_count> last_{};  // of the works of each queue; room may grow meanwhile
+  std::array<std::optional<std::size_t>, queue_count> last_{};  // index of the last work of each queue; works_ may grow
 };
 
 }  // namespace swapmm::runtime

@@ -29,7 +29,7 @@ class HostBudget {
     const Bytes host = host_budget_ - in_use_;
     return kind == HostKind::pinned ? std::min(host, pinned_budget_ - pinned_) : host;
   }
-  /// At most room(kind).
+  /// `size` is at most room(kind).
   void take(Bytes size, HostKind kind) noexcept {
     in_use_ += size;
     peak_ = std::max(peak_, in_use_);

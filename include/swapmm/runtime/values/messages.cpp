@@ -36,7 +36,7 @@ std::string losses_text(const std::vector<TensorName>& lost) {
   return lost.empty() ? "; no value is lost" : "; undefined from now on: " + names_text(lost);
 }
 
-// Of the one tensor that has no value, or is no more.
+// Returns the details of an error about one tensor that has no value, or no longer exists.
 ErrorDetails missing(const Who& who, TensorName tensor) {
   ErrorDetails details;
   details.operation = who.details().operation;

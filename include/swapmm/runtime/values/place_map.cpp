@@ -43,7 +43,8 @@ std::optional<FreePlace> PlaceMap::take_at(Bytes offset, Bytes size) {
   const auto offset_of_found = std::prev(next) - free_.begin();
   const Piece piece = *std::prev(next);
   if (offset + size > piece.offset + piece.bytes) return std::nullopt;
-  // Free pieces are never more than places and arenas together: with room for them here, give_back never allocates.
+  // There are never more free pieces than places and arenas together. With this reservation, give_back() never
+  // allocates.
   reserve(places_ + 1);
   const auto position = free_.begin() + offset_of_found;
   const Piece before{piece.offset, offset - piece.offset, piece.after};
@@ -100,7 +101,7 @@ bool PlaceMap::would_pack(std::vector<Bytes>& sizes) const {
   for (Bytes offset; offset < budget_; offset += arena_) room.push_back(std::min(arena_, budget_ - offset));
   for (const Bytes size : sizes) {
     const Bytes rounded = round_up(size, alignment_);
-    Bytes* best = nullptr;  // as take() chooses
+    Bytes* best = nullptr;  // chosen as in take()
     for (Bytes& left : room) {
       if (left >= rounded && (best == nullptr || left < *best)) best = &left;
     }

@@ -75,7 +75,7 @@ class Promises {
     forget(read);
   }
 
-  /// Values of copies since that issue number are undefined.
+  /// Gives up the reads of copies that were issued since that number: their values are undefined.
   void abandon_since(std::uint64_t issue) noexcept {
     std::erase_if(all_, [&](const Promise& promise) {
       if (promise.read->state != PendingRead::State::waiting || promise.read->issue < issue) return false;

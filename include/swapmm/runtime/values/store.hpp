@@ -78,7 +78,7 @@ class Store {
     QueueKind queue;
     Bytes size;
   };
-  std::vector<TimedCopy> timed_copies;  ///< whose times are not known yet
+  std::vector<TimedCopy> timed_copies;  ///< copies whose times are not known yet
   LinkHistory h2d_link;
   LinkHistory d2h_link;
 
@@ -256,7 +256,7 @@ class Store {
     }
   }
 
-  /// Bytes [offset, offset + size) of the block.
+  /// Tells the backend, if it checks accesses, that the host accesses bytes [offset, offset + size) of the block.
   void note_host_access([[maybe_unused]] const Block& block, [[maybe_unused]] Bytes offset, [[maybe_unused]] Bytes size,
                         [[maybe_unused]] bool write) {
     if constexpr (requires { backend.note_host_access(block.memory(), offset, size, write); }) {
@@ -279,7 +279,7 @@ class Store {
   void scrub_device() {
     if (scrubber) scrubber->scrub(backend, addresses, places.alignment());
   }
-  /// The same for all host memory of a manager that ends.
+  /// Overwrites all host memory of a manager that ends.
   void scrub_host_memory() noexcept {
     if (!scrubber) return;
     for (Rec& record : records) free_host(record);
@@ -324,7 +324,7 @@ class Store {
     sampler.give_up();
     try {
       if (!timing && !profiler.active()) backend.set_timing(false);
-    } catch (...) {  // NOLINT(bugprone-empty-catch): times that nobody reads cost time, no more
+    } catch (...) {  // NOLINT(bugprone-empty-catch): recording unused times only costs time
     }
   }
 
@@ -350,7 +350,7 @@ class Store {
     profiler.reset();
     try {
       if (!timing) backend.set_timing(false);
-    } catch (...) {  // NOLINT(bugprone-empty-catch): times that nobody reads cost time, no more
+    } catch (...) {  // NOLINT(bugprone-empty-catch): recording unused times only costs time
     }
   }
 

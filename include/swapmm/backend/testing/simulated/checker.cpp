@@ -1,6 +1,6 @@
-// SPDX-License-Identifier: Apache-2.0 The checker of a simulated device: bounds, uses after release, unordered
-// accesses. Everything is decided when a command is queued, so the result does not depend on the order in which the
-// device then runs.
+// SPDX-License-Identifier: Apache-2.0
+// The checker of a simulated device: bounds, uses after release, unordered accesses. Everything is decided when a
+// command is queued, so the result does not depend on the order in which the device then runs.
 
 #include <string>
 
@@ -25,7 +25,7 @@ std::string agent_text(std::size_t agent, std::uint64_t clock) {
 
 }  // namespace
 
-/// Whether the place may be used, because its block still belongs to it. Reports a violation if not.
+/// Returns whether the place may be used, because its block still belongs to it. Reports a violation if not.
 bool Device::check_place(const Place& place, std::uint64_t bytes, std::string_view who) {
   const DeviceBlock& block = heap_.block(place.block.number);
   const std::uint64_t offset = static_cast<std::uint64_t>(place.data - heap_.data(0));
@@ -78,7 +78,7 @@ void Device::report_conflicts(bool write, std::string_view who, std::string_view
   conflicts_.clear();
 }
 
-/// The host itself reads or writes a host memory. This is not a call of an API, so no step happens in it.
+/// Called when the host itself reads or writes host memory. This is not a call of an API, so no step happens in it.
 void Device::note_host_access(BlockId host, Bytes offset, Bytes size, bool write) {
   if (!options_.check) return;
   HostBlock& block = host_heap_.block(host.number);

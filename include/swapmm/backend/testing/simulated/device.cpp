@@ -36,7 +36,7 @@ Device::Device(const Options& options)
   capabilities_.failures_stick = options.failures_stick;
   capabilities_.copy_engines = options.half_duplex ? 1 : 2;
   conflicts_.reserve(agent_count);
-  // A test that lets memory end tests the library: the device has its own.
+  // Tests that let memory run out test the library, so the device allocates its own memory in advance.
   constexpr std::size_t usual_failures = 64;
   for (Queue& queue : queues_) queue.failed.reserve(usual_failures);
 }
@@ -52,7 +52,8 @@ BlockId Device::allocate(Bytes size) {
   }
   deferred_.reserve(counters_.device_memories.live + counters_.host_memories.live + deferred_.size() + 1);
   auto number = heap_.allocate(size.value);
-  if (!number && !deferred_.empty()) {  // the bytes of memories released under running work come back when it ends
+  // Bytes of memory that was released while work used it become free when that work ends.
+  if (!number && !deferred_.empty()) {
     for (Queue& queue : queues_) queue.flushed = queue.commands.tail();
     while (!deferred_.empty() && step(1) == 1) {
     }
@@ -199,7 +200,7 @@ void Device::Issue::wait_for(const Point& point) {
   ++waits_;
 }
 
-/// Queues the command. Everything that can fail has happened before.
+/// Queues the command. Nothing here can fail: everything that can fail was done before.
 Device::Command& Device::push(Issue& issue, CommandKind kind, std::int64_t start, std::int64_t duration) noexcept {
   Queue& queue = queue_of(issue.queue_);
   Command& command = queue.commands.push_slot();
@@ -220,7 +221,7 @@ Device::Command& Device::push(Issue& issue, CommandKind kind, std::int64_t start
   return command;
 }
 
-/// Of the command that was queued last on the issue's queue.
+/// Returns the point of the command that was queued last on the issue's queue.
 Point Device::point_of(const Issue& issue) const {
   const Queue& queue = queue_of(issue.queue_);
   return {true, timing_, issue.queue_, this, queue.commands.tail() - 1, queue.end, queue.clock};

@@ -62,7 +62,7 @@ class Device {
   [[nodiscard]] BlockId make_event();
   SWAPMM_TEMPLATE_EXPORT void release_event(BlockId id) noexcept;
 
-  /// A command on its way into a queue. Given up without being queued, it leaves nothing behind.
+  /// A command that is being prepared for a queue. If it is destroyed before it is queued, it leaves nothing behind.
   class Issue {
    public:
     Issue(Device& device, QueueKind queue);
@@ -122,7 +122,7 @@ class Device {
     bool fails = false;
     std::uint8_t pieces = 1;
     std::uint8_t piece = 0;
-    std::uint32_t waits = 0;  // not yet seen to have ended
+    std::uint32_t waits = 0;  // number of waits not yet seen to have ended
     std::uint64_t issue = 0;  // position in the order of issue over all queues
     std::int64_t start = 0;
     std::int64_t end = 0;
@@ -144,8 +144,8 @@ class Device {
     Ring<WaitPoint> waits;        // of the commands, in their order
     std::int64_t end = 0;         // of the last command queued
     VectorClock clock;            // of the last command queued
-    std::exception_ptr failing;   // something failed since the last event
-    std::vector<Failure> failed;  // events
+    std::exception_ptr failing;   // set if something failed since the last event
+    std::vector<Failure> failed;  // failed events
     std::uint64_t flushed = 0;
     bool delay_next = false;
     bool fail_next = false;
@@ -160,7 +160,7 @@ class Device {
   [[nodiscard]] bool in_virtual_time() const { return options_.order == Order::virtual_time; }
   [[nodiscard]] Progress done() const;
 
-  // device_steps.cpp: how the device moves
+  // device_steps.cpp: running commands
   void host_calls(bool will_wait = false);
   [[nodiscard]] bool ready(Queue& queue);
   [[nodiscard]] Ready ready_queues(bool host_blocked);
@@ -186,8 +186,8 @@ class Device {
   [[nodiscard]] std::int64_t copy_start(const Issue& issue) const;
   void finish_release(Block& block, bool on_host, std::uint32_t number) noexcept;
 
-  // checker.cpp: what the checker sees
-  /// Collects a text. Never throws: a checker that runs out of memory still counts.
+  // checker.cpp: the checker
+  /// Counts a violation and stores its text. Never throws: if memory runs out, the violation is still counted.
   template <class MakeText>
   void report(MakeText&& make_text) noexcept {
     ++violation_count_;
@@ -223,7 +223,7 @@ class Device {
   bool timing_ = false;
   bool in_step_ = false;
   std::exception_ptr dead_;  // why the device is lost
-  // Made before there may be no memory for it.
+  // Made in advance, because memory may be short later.
   std::exception_ptr told_to_fail_ = std::make_exception_ptr(std::runtime_error("a command failed as it was told to"));
   Counters counters_;
   std::vector<std::string> violations_;

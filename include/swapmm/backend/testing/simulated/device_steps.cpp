@@ -47,7 +47,7 @@ std::string_view name_of(QueueKind queue) {
     std::rethrow_exception(cause);
   } catch (const std::exception& error) {
     why = error.what();
-  } catch (...) {  // NOLINT(bugprone-empty-catch): it says nothing
+  } catch (...) {  // NOLINT(bugprone-empty-catch): the exception has no text
   }
   throw BackendError(BackendError::Kind::device_lost, -15, "simulated device: lost: " + why);
 }
@@ -94,7 +94,7 @@ void Device::die(std::exception_ptr cause) noexcept {
   free_unused();
 }
 
-/// Whether the next command of a queue could run: it was flushed, and everything that it waits for has ended.
+/// Returns whether the next command of a queue can run: it was flushed, and everything that it waits for has ended.
 bool Device::ready(Queue& queue) {
   if (queue.commands.empty()) return false;
   if (options_.needs_flush && !in_virtual_time() && queue.commands.head() >= queue.flushed) return false;
@@ -120,7 +120,8 @@ Ready Device::ready_queues(bool host_blocked) {
   return host_blocked && !any(now) ? delayed : now;
 }
 
-/// Waits and records move no bytes, so they are not choices when interleavings are enumerated.
+/// Runs all waits and records that are ready. They move no bytes, so an enumeration of interleavings does not treat
+/// them as choices.
 void Device::settle() {
   for (bool moved = true; std::exchange(moved, false);) {
     for (const QueueKind kind : all_queues) {

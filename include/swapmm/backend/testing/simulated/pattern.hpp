@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Bytes that tell where they come from: lane j (8 bytes) of tensor t in version v holds mix(t, v, j). So a test
-// that finds wrong bytes knows whether they are old, half new, of another tensor, never written, or freed.
+// Bytes that show where they come from: lane j (8 bytes) of tensor t in version v holds mix(t, v, j). If a test finds
+// wrong bytes, it can tell whether they are stale, torn, of another tensor, never written, or freed.
 
 #include <algorithm>
 #include <array>
@@ -16,25 +16,25 @@
 
 namespace swapmm::simulated {
 
-inline constexpr std::byte fresh_byte{0xDC};  ///< what memory has before its first write
-inline constexpr std::byte freed_byte{0xEF};  ///< what memory has after its release
+inline constexpr std::byte fresh_byte{0xDC};  ///< value of memory before its first write
+inline constexpr std::byte freed_byte{0xEF};  ///< value of memory after its release
 
-/// The eight bytes of a lane as a number.
+/// Returns the eight bytes of a lane as a number.
 [[nodiscard]] constexpr std::uint64_t mix(std::uint64_t tensor, std::uint64_t version, std::uint64_t lane) {
   return detail::scramble(detail::scramble(detail::scramble(tensor) ^ version) + lane);
 }
 
-/// What bytes turned out to be, the worst of it where several hold.
+/// The result of checking bytes. If several apply, it is the worst one.
 enum class Found : std::uint8_t {
-  exact,    ///< the version asked for
-  stale,    ///< all of one older version
+  exact,    ///< bytes of the requested version
+  stale,    ///< bytes of one older version only
   torn,     ///< parts of several versions
-  foreign,  ///< none of the others: another tensor, or another place of this one
-  poison,   ///< fresh memory that nobody wrote
+  foreign,  ///< none of the others: bytes of another tensor, or of another place in this one
+  poison,   ///< memory that was never written
   freed,    ///< memory after its release
 };
 
-/// Its name, as above.
+/// Returns the name of the enumerator.
 [[nodiscard]] constexpr std::string_view to_string(Found found) {
   switch (found) {
     case Found::exact: return "exact";
@@ -47,14 +47,14 @@ enum class Found : std::uint8_t {
   return "unknown";
 }
 
-/// What classify() found.
+/// The result of check().
 struct Finding {
   Found found = Found::exact;  ///< what the bytes are
-  std::size_t offset = 0;      ///< of the first wrong byte
-  std::uint64_t version = 0;   ///< that the first stale or torn byte comes from
+  std::size_t offset = 0;      ///< offset of the first wrong byte
+  std::uint64_t version = 0;   ///< the older version in the first wrong lane, if it is stale or torn
 };
 
-/// Bytes of a lane, in the same order on every machine.
+/// Returns the bytes of a lane, in the same order on every machine.
 [[nodiscard]] constexpr std::array<std::byte, 8> lane_bytes(std::uint64_t tensor, std::uint64_t version,
                                                             std::uint64_t lane) {
   const std::uint64_t value = mix(tensor, version, lane);
@@ -63,7 +63,7 @@ struct Finding {
   return bytes;
 }
 
-/// Writes tensor t in version v; the last lane is cut where the size is no multiple of 8.
+/// Fills `bytes` with tensor t in version v. The last lane is cut if the size is not a multiple of 8.
 inline void fill(std::span<std::byte> bytes, std::uint64_t tensor, std::uint64_t version) {
   for (std::size_t begin = 0; begin < bytes.size(); begin += 8) {
     const auto lane = lane_bytes(tensor, version, begin / 8);
@@ -73,7 +73,7 @@ inline void fill(std::span<std::byte> bytes, std::uint64_t tensor, std::uint64_t
 
 namespace detail {
 
-/// Whether each byte is that of `wanted` or that of `other`.
+/// Returns whether each byte equals the one of `wanted` or the one of `other`.
 inline bool between(std::span<const std::byte> bytes, std::span<const std::byte> wanted,
                     std::span<const std::byte> other) {
   for (std::size_t i = 0; i < bytes.size(); ++i) {
@@ -82,7 +82,7 @@ inline bool between(std::span<const std::byte> bytes, std::span<const std::byte>
   return true;
 }
 
-/// What one lane that is not `wanted` holds. Older versions are tried from the newest, `versions_back` of them.
+/// Classifies a lane that is not `wanted`. Tries up to `versions_back` older versions, newest first.
 inline Finding classify_lane(std::span<const std::byte> bytes, std::span<const std::byte> wanted, std::uint64_t tensor,
                              std::uint64_t version, std::uint64_t lane, std::uint64_t versions_back) {
   std::array<std::byte, 8> constant{};
@@ -100,7 +100,8 @@ inline Finding classify_lane(std::span<const std::byte> bytes, std::span<const s
 
 }  // namespace detail
 
-/// Whether the bytes are tensor t in version v. Fast where they are; else it looks `versions_back` versions back.
+/// Checks whether the bytes are tensor t in version v. Fast if they are; otherwise tries up to `versions_back` older
+/// versions.
 [[nodiscard]] inline Finding check(std::span<const std::byte> bytes, std::uint64_t tensor, std::uint64_t version,
                                    std::uint64_t versions_back = 64) {
   Finding result;

@@ -21,7 +21,7 @@ void add_conflict(std::vector<Conflict>& conflicts, const Conflict& found) {
 
 }  // namespace
 
-/// Position of the segment that begins at `at`, made by cutting one in two where there is none.
+/// Returns the position of the segment that begins at `at`. If there is none, splits the segment that contains `at`.
 std::size_t Shadow::split(std::uint64_t at) {
   const auto after =
       std::upper_bound(segments_.begin(), segments_.end(), at,

@@ -44,7 +44,7 @@ StepOrder::StepOrder(const Options& options)
 }
 
 void StepOrder::begin_call() {
-  // From a device that runs only while the host waits to one that has nearly always finished already.
+  // The cases range from a device that runs only while the host waits to one that has nearly always finished already.
   switch (eagerness_) {
     case 0: steps_left_ = 0; break;
     case 1: steps_left_ = random_.below(2); break;
