@@ -164,7 +164,7 @@ class Search {
   }
 
   std::uint64_t part_of_budget(double share) const {
-    return std::max(planning_.liveness.largest_bundle.value, share_of(planning_.budget, share));
+    return std::max(planning_.liveness.largest_bundle.value, planning::share_of(planning_.budget, share));
   }
 
   std::vector<bool> fitting(const std::vector<bool>& stays, std::uint64_t bytes) {
