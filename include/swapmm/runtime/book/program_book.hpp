@@ -179,7 +179,7 @@ class ProgramBook {
   [[nodiscard]] bool compares() const { return options_.trial_iterations != 0 && !blind_; }
   [[nodiscard]] std::size_t rounds_not_counted() const;
   [[nodiscard]] std::size_t rounds_counted() const;
-  [[nodiscard]] static const PlanCase* settled_case(const Named& programs, std::uint64_t sequence);
+  [[nodiscard]] static bool is_left_on_demand(const Named& programs, std::uint64_t sequence);
   bool observed_on_demand(Named& programs, std::uint64_t sequence, bool timed, const Machine& machine);
   [[nodiscard]] CaseOf case_of(const FollowablePtr& plan);
   [[nodiscard]] ObservedSequence* sequence_of(Named& programs, std::uint64_t id) const;

@@ -88,7 +88,7 @@ bool ProgramBook::observed_on_demand(Named& programs, std::uint64_t sequence, bo
     programs.history.clear();
     return true;
   }
-  if (timed && !settled_case(programs, sequence)) programs.surprised = false;
+  if (timed && !is_left_on_demand(programs, sequence)) programs.surprised = false;
   for (PlanCase& plan_case : programs.now().cases) {
     if (plan_case.choice() != nullptr || !has(plan_case, sequence)) continue;
     const bool due = plan_case.state == PlanState::left && options_.sample_every != 0 &&
@@ -105,11 +105,11 @@ bool ProgramBook::observed_on_demand(Named& programs, std::uint64_t sequence, bo
   return false;
 }
 
-const PlanCase* ProgramBook::settled_case(const Named& programs, std::uint64_t sequence) {
-  for (const PlanCase& plan_case : programs.now().cases) {
-    if (plan_case.choice() == nullptr && has(plan_case, sequence)) return &plan_case;
-  }
-  return nullptr;
+bool ProgramBook::is_left_on_demand(const Named& programs, std::uint64_t sequence) {
+  const std::vector<PlanCase>& cases = programs.now().cases;
+  return std::any_of(cases.begin(), cases.end(), [&](const PlanCase& plan_case) {
+    return plan_case.choice() == nullptr && has(plan_case, sequence);
+  });
 }
 
 // ---- whole rounds

@@ -51,8 +51,9 @@ class Gate {
     if (inside_.compare_exchange_strong(inside, this_thread(), std::memory_order_acquire)) return Stay(this);
     if (inside == this_thread()) {
       std::string operation(operation_);
-      const std::string text = "the callable of operation \"" + operation +
-                               "\" calls the manager: operations, uploads and downloads cannot nest";
+      const std::string caller = operation.empty() ? "code that the manager runs, such as a planner,"
+                                                   : "the callable of operation \"" + operation + "\"";
+      const std::string text = caller + " calls the manager: operations, uploads and downloads cannot nest";
       throw NestedOperation(text, {.operation = std::move(operation)});
     }
     throw ConcurrentUse("two threads use one manager at the same time: order them, or give each its own manager");

@@ -324,12 +324,12 @@ TEST_CASE("a planner that calls its manager or loads a plan is refused, and the 
          (void)now->manager.report();
          return plan_like_belady(trace, machine);
        },
-       "the manager"},
+       "such as a planner, calls the manager"},
       {[&](const Trace& trace, const Machine& machine) {
          now->weights[0].upload(std::vector<int>(length, 99));
          return plan_like_belady(trace, machine);
        },
-       "the manager"},
+       "such as a planner, calls the manager"},
       {[&](const Trace& trace, const Machine& machine) {
          std::istringstream in(text);
          for (int i = 0; i < 50; ++i) now->manager.scheduler().load_plan("other" + std::to_string(i), in);
