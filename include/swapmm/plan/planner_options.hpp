@@ -75,10 +75,11 @@ struct HidingOptions {
 
 /// Parameters of the local search after `excess-overlap`: tensors that stay and tensors that go out trade places.
 struct TradeOptions {
-  std::size_t work = 100'000;                    ///< tries x absences, with limits on the tries below
-  std::size_t least_tries = 20;                  ///< fewest tries, for large traces
-  std::size_t most_tries = 1500;                 ///< most tries, for small traces. 0: no trades
-  std::size_t patience = 4;                      ///< tries without a gain per absence, after which the search ends
+  std::size_t work = 100'000;    ///< tries x absences, with limits on the tries below
+  std::size_t least_tries = 20;  ///< fewest tries, for large traces
+  /// Effort for each schedule. A little more traffic costs less than a long search.
+  std::size_t most_tries = 1500;  ///< most tries, for small traces. 0: no trades
+  std::size_t patience = 4;
   PackingEffort packing{.ejection_steps = 300};  ///< effort for each try
 };
 

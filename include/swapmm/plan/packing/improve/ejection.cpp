@@ -104,7 +104,7 @@ std::uint64_t Ejection::cheapest_place(std::uint64_t size) {
   Sweep above;  // just above an item, or at the bottom
   consider(0, above);
   for (const Placed::End& end : ends) consider(end.at, above);
-  Sweep below;  // right below somebody, or at the top
+  Sweep below;  // just below an item, or at the top
   for (const Placed::Range& range : placed_.ranges()) {
     if (range.begin >= size) consider(range.begin - size, below);
   }
