@@ -29,8 +29,8 @@ struct FittingOptions {
   int attempts = 8;           ///< number of schedules that are packed. 0: every use gets its own stay
   double least_step = 1.005;  ///< each attempt reduces the bytes by at least this factor
   double boldness = 0.5;      ///< increases the step of each further attempt; 0: proportional steps only
-  PackingEffort packing{.ejection_steps =
-                            500};  ///< effort for each schedule; a little more traffic costs less than a long search
+  /// Effort for each schedule. A little more traffic costs less than a long search.
+  PackingEffort packing{.ejection_steps = 500};
 };
 
 /// Parameters of `on-demand` and `belady`.
@@ -75,11 +75,10 @@ struct HidingOptions {
 
 /// Parameters of the local search after `excess-overlap`: tensors that stay and tensors that go out trade places.
 struct TradeOptions {
-  std::size_t work = 100'000;    ///< tries x absences, with limits on the tries below
-  std::size_t least_tries = 20;  ///< fewest tries, for large traces
-  /// Effort for each schedule. A little more traffic costs less than a long search.
-  std::size_t most_tries = 1500;  ///< most tries, for small traces. 0: no trades
-  std::size_t patience = 4;
+  std::size_t work = 100'000;                    ///< tries x absences, with limits on the tries below
+  std::size_t least_tries = 20;                  ///< fewest tries, for large traces
+  std::size_t most_tries = 1500;                 ///< most tries, for small traces. 0: no trades
+  std::size_t patience = 4;                      ///< tries without a gain per absence, after which the search ends
   PackingEffort packing{.ejection_steps = 300};  ///< effort for each try
 };
 

@@ -92,9 +92,8 @@ class Vdnn {
   OverlapLedger ledger_;
   std::uint32_t n_;
   std::uint32_t peak_ = 0;
-  std::vector<bool> is_convolution_;  ///< per operation
-  std::vector<std::vector<std::uint32_t>>
-      lacking_;  ///< per operation: absences that end with it and are not prefetched yet
+  std::vector<bool> is_convolution_;                 ///< per operation
+  std::vector<std::vector<std::uint32_t>> lacking_;  ///< per operation: absences that end with it, not prefetched yet
 };
 
 }  // namespace

@@ -12,9 +12,8 @@ namespace swapmm::planning {
 
 /// Says how one schedule of many is made.
 struct OverlapChoice {
-  std::uint64_t bytes = 0;  ///< most bytes on the device at one time
-  std::uint64_t stay_bytes =
-      0;  ///< tensors stay over absences only up to this many bytes: the rest is room for early copies
+  std::uint64_t bytes = 0;       ///< most bytes on the device at one time
+  std::uint64_t stay_bytes = 0;  ///< tensors stay over absences up to this; the rest is for early copies
   /// Absences over which tensors stay from the start, by position in the ledger; they fit into `bytes`. Empty: none.
   std::vector<bool> decided{};
   /// An absence over which its tensor goes out in any case.

@@ -86,9 +86,8 @@ class Skyline {
   Waiting waiting_;
   std::vector<Stretch> stretches_;  ///< by the section they begin in
   using Entry = std::pair<std::uint64_t, std::uint32_t>;
-  std::priority_queue<Entry, std::vector<Entry>, std::greater<>>
-      by_height_;                 ///< may hold stretches that no longer exist
-  std::uint32_t left_ = 0;        ///< items without a place
+  std::priority_queue<Entry, std::vector<Entry>, std::greater<>> by_height_;  ///< some may be outdated
+  std::uint32_t left_ = 0;                                                    ///< items without a place
   std::uint64_t foundation_ = 0;  ///< bytes of the items that are in all sections
   Offsets offsets_;
 };

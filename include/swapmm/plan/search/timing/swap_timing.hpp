@@ -86,8 +86,7 @@ class SwapTiming {
     std::uint32_t overwritten = 0;        ///< the operation that overwrites it, counted on from the write's iteration
     std::vector<std::uint32_t> absences;  ///< in the order of time
     std::uint32_t copied = 0;             ///< gap of its place in the queue, counted on like `overwritten`
-    std::uint32_t released_by =
-        no_absence;  ///< the first absence over which the tensor is away: it leaves after the copy
+    std::uint32_t released_by = no_absence;  ///< the first absence over which it is away; it leaves after the copy
   };
   /// A copy to the host in one pass.
   struct CopyOut {
