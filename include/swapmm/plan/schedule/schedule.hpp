@@ -26,12 +26,13 @@ namespace swapmm::planning {
 /// the stay does not start before available_from.
 struct Stay {
   TensorId tensor{};
-  std::uint32_t start = 0;       ///< gap in which it arrives, below n; its bytes are taken from here on
-  std::uint32_t length = 1;      ///< number of operations for which it stays: it leaves in gap start + length
-  std::uint32_t queue_at = 0;    ///< gap that determines the place of its swap_in in the queue; from start on, below n
-  std::uint32_t write_back = 0;  ///< gap from which its last value goes to the host, if it must; clamped to what can be
-  std::uint32_t kept = 0;        ///< operations for which no other stay gets its bytes, if more than `length`
-  bool always = false;           ///< never leaves: start 0, length n
+  std::uint32_t start = 0;     ///< gap in which it arrives, below n; its bytes are taken from here on
+  std::uint32_t length = 1;    ///< number of operations for which it stays: it leaves in gap start + length
+  std::uint32_t queue_at = 0;  ///< gap that determines the place of its swap_in in the queue; from start on, below n
+  /// Gap from which its last value is copied to the host, if it must be; clamped to the gaps that are possible.
+  std::uint32_t write_back = 0;
+  std::uint32_t kept = 0;  ///< operations for which no other stay gets its bytes, if more than `length`
+  bool always = false;     ///< never leaves: start 0, length n
   /// Among the copies to the host in one gap, those with the lowest number come first, then those of the shortest
   /// stays.
   std::uint32_t copy_rank = 0;
