@@ -22,7 +22,7 @@ struct BoundEffort {
   std::size_t exact_operations = 24;  ///< traces up to this size have one program of all their parts, without groups
   double least_gain = 1e-5;           ///< part of the bound; a third of the rounds may gain less in a row
   std::size_t input_stalls = 8;       ///< number of stalls before the largest inputs that get a group of their own
-  // Where the grid is refined. Each can be switched off.
+  // Places at which the grid is refined. Each can be switched off.
   bool cuts_overrun_room = true;     ///< around the operation of a group that holds more bytes than there is room
   std::size_t overrun_links = 3;     ///< number of groups in which copies have less time than the group; worst first
   std::size_t full_groups = 2;       ///< number of groups with full links; longest first

@@ -54,7 +54,7 @@ struct Refused {
 struct Field;
 
 struct Object {
-  std::vector<Field> fields;         ///< at most 64; each may stand once
+  std::vector<Field> fields;         ///< at most 64; each may appear once
   std::function<void()> begin = {};  ///< optional
   std::function<Check()> end = {};   ///< optional; its Problem is prefixed with the object's path
 };

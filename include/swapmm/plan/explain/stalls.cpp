@@ -67,8 +67,9 @@ class StallSearch {
     return kind == CommandKind::swap_in || kind == CommandKind::swap_out;
   }
 
-  // Returns the copy that delayed a command: the command itself, or the copy after which it ran in no time. Depth-first
-  // search with an explicit path, because chains may be as long as the plan.
+  // Returns the copy that delayed a command: the command itself if it is a copy, otherwise a copy that it waited for
+  // and that ended in the same instant. Depth-first search with an explicit path, because chains may be as long as the
+  // plan.
   [[nodiscard]] std::optional<CommandId> copy_behind(const Node& from) {
     std::vector<Step> path;
     const auto enter = [&](const Node& node) -> std::optional<CommandId> {

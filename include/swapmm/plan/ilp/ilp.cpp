@@ -147,7 +147,7 @@ class Search {
   }
 
   /// Packs and simulates the decisions. Places cost more than bytes, and copies that come early fill the room that
-  /// there is. Therefore less than the budget is allowed, for the tensors that stay and for everything.
+  /// there is. Therefore only a share of the budget is allowed, for the tensors that stay and for everything.
   void try_decision(const std::vector<bool>& stays, OverlapDecision& decision) {
     for (const IlpShares& share : options_.shares) {
       const std::uint64_t bytes = part_of_budget(share.all);

@@ -312,7 +312,7 @@ class Builder {
           continue;
         }
         const int away = program().add_column({0, 1, 0, false});
-        // Away means that it went out and has not started to come back.
+        // Away: the tensor has gone out, and its swap-in has not started.
         program().at_least(
             0, {{model_.out[id], 1}, {away, -1}, {model_.started[id][static_cast<std::size_t>(at) - a.first], -1}});
         if (a.version != no_version) {
@@ -348,8 +348,8 @@ class Builder {
     program().at_most(100 - held.constant, std::move(held.terms));
   }
 
-  /// Adds a binary for whether `away`, `later` iterations later, includes the start of absence `id`'s swap-in. Returns
-  /// its column, or -1 if that is impossible.
+  /// Adds a binary that is 1 only if `away`, `later` iterations later, includes the start of absence `id`'s swap-in.
+  /// Returns its column, or -1 if that is impossible.
   int add_away_at(std::size_t id, const Away& away, int later) {
     const Absence& b = absence(id);
     const int shift = later * n_;

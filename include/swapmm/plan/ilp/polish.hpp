@@ -19,7 +19,7 @@ struct PolishEffort {
 /// returns or is written back in another gap. A change is kept if the iteration takes no longer or, while nothing packs
 /// yet, if it needs no more room. Each plan that packs is offered to `best`. For tiny traces, if the decisions of an
 /// integer program do not pack, or if their places make copies wait. Packs and simulates `effort.tries` times, or until
-/// is_done().
+/// is_done() returns true.
 void polish(OverlapLedger& ledger, std::string_view planner, const PolishEffort& effort,
             const std::function<bool()>& is_done, BestPlan& best);
 

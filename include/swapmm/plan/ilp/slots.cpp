@@ -246,7 +246,7 @@ class Builder {
     }
   }
 
-  /// The shortest copy time of these absences in relation to their size: units of time per budget.
+  /// The least copy time per size among these absences, in units of time per budget.
   double unit_time(const std::vector<std::uint32_t>& absences, const Link& link) const {
     double least = infinity;
     for (const std::uint32_t id : absences) {

@@ -32,7 +32,7 @@ enum class Rounding : std::uint8_t {
 ///
 /// Versions with the same boundaries share flows. Among them, those of equal size share an integer: how many of them go
 /// out. Tensors below 1/500 of the budget may go out in part, and are rounded up later. The cost is the stall, plus
-/// 1/10,000 of the copies' time so that nothing moves in vain.
+/// 1/10,000 of the copies' time so that nothing moves needlessly.
 struct SlotModel {
   /// Absences that are alike.
   struct Group {

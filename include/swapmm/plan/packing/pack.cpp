@@ -67,8 +67,8 @@ class Foundation {
   [[nodiscard]] std::uint64_t height() const { return height_; }
   [[nodiscard]] const std::vector<std::uint32_t>& others() const { return others_; }
 
-  /// The preferred offsets of the other items, relative to the top of the earlier foundation. That is the lowest of
-  /// these offsets.
+  /// The preferred offsets of the other items, relative to the top of the earlier foundation. That top is taken to be
+  /// the lowest of these offsets.
   [[nodiscard]] Offsets preferred(std::span<const Bytes> of_items) const {
     std::uint64_t bottom = nowhere;
     for (const std::uint32_t item : others_) {

@@ -140,7 +140,7 @@ class BlameRounds {
     const auto rounds = static_cast<std::uint64_t>(std::min(0x1p62, std::max(0.0, static_cast<double>(most) * part)));
     blame_.begin(std::move(urgency));
     for (std::uint64_t i = 0; !has_offsets_ || (i < rounds && !budget_.is_spent()); ++i) {
-      has_offsets_ = true;  // at least one round, however little is asked for
+      has_offsets_ = true;  // at least one round, however small the part
       if ((blame_.*round)()) return true;
       for (std::uint64_t step = 0; step < steps_of_round && !budget_.is_spent(); ++step) budget_.spend(most_work);
     }

@@ -68,7 +68,7 @@ void Waiting::look(Query& query, std::size_t node, std::uint32_t begin, std::uin
     return;
   }
   const std::uint32_t half = count / 2;
-  // The more promising half first; the other one then seldom needs to be examined.
+  // The more promising half first; the other one then rarely needs to be examined.
   if (nodes_[2 * node].urgency >= nodes_[2 * node + 1].urgency) {
     look(query, 2 * node, begin, half);
     look(query, 2 * node + 1, begin + half, half);

@@ -11,7 +11,7 @@
 
 namespace swapmm::planning::relaxation {
 
-/// The window of each value that pays for its copy to the host. One window does. The program treats the other windows
+/// Says which window of each value pays for the copy to the host. One window pays. The program treats the other windows
 /// either as clean or as paying again; the prices decide which.
 struct PayingWindows {
   std::vector<std::uint32_t> main;    ///< per value, counted from its first window

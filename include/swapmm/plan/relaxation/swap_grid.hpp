@@ -28,12 +28,12 @@ struct SwapGrid {
   bool is_exact = false;
 
   [[nodiscard]] int size() const { return static_cast<int>(groups.size()); }
-  /// The group of a part. Parts of later iterations are in groups that are counted on likewise.
+  /// The group of a part. The numbers of parts and groups continue in later iterations.
   [[nodiscard]] int group(std::uint32_t part) const {
     const auto parts = static_cast<std::uint32_t>(group_of_part.size());
     return static_cast<int>(part / parts) * size() + static_cast<int>(group_of_part[part % parts]);
   }
-  /// The boundary of a group's row, counted on likewise.
+  /// The boundary of a group's row. These numbers also continue in later iterations.
   [[nodiscard]] std::uint32_t row_boundary(int group) const {
     const auto turn = static_cast<std::uint32_t>(group / size());
     return turn * static_cast<std::uint32_t>(group_of_part.size()) +
@@ -41,7 +41,7 @@ struct SwapGrid {
   }
 };
 
-/// Where the groups of a grid begin. Each list is ascending.
+/// The operations and stalls with which the groups of a grid begin. Each list is ascending.
 struct GridCuts {
   std::vector<std::uint32_t> operations;  ///< operations with which a group begins; 0 is one in any case
   std::vector<std::uint32_t> stalls;      ///< operations after which the stall is a group of its own

@@ -27,7 +27,7 @@ struct Response {
   std::vector<double> out;                 ///< per part: the same for copies out
   std::vector<double> clean_gain;          ///< per clean window: the value of being away, minus its copies
   std::vector<double> dirty_gain;          ///< per dirty window: the same
-  std::vector<std::uint32_t> main_window;  ///< per value: the best window to pay the copy out, from its first
+  std::vector<std::uint32_t> main_window;  ///< per value: the best window to pay the copy out; counted from its first
   std::vector<double> main_gain;           ///< per value: the gain of that window if it alone pays the copy out
 };
 

@@ -43,7 +43,7 @@ class StayWriter {
       const Absence* absence = absence_after(id, use);
       return absence && absence->stays;
     };
-    std::size_t cut = 0;  // the circle of uses is cut after a use after which the tensor does not stay
+    std::size_t cut = 0;  // the circle of uses is cut at a use after which the tensor does not stay
     while (cut < uses.size() && stays_after(cut)) ++cut;
     if (cut == uses.size()) {
       if (!uses.empty()) result_.push_back(make_permanent_stay(id, n_));

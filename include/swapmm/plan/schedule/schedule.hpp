@@ -40,7 +40,7 @@ struct Stay {
   friend bool operator==(const Stay&, const Stay&) = default;
 };
 
-/// What may run at the same time as copies.
+/// Says what may run at the same time as copies.
 enum class Pace : std::uint8_t {
   one_at_a_time,       ///< operation, copies out, copies in, operation: nothing overlaps
   between_operations,  ///< the copies of a gap start when the operation before it has ended, and the next one waits
@@ -52,8 +52,8 @@ struct Schedule {
   std::vector<Stay> stays;  ///< those of one tensor do not overlap
 };
 
-/// Makes a stay from gap `start` to gap `end` (above start), or for ever. The value goes to the host as soon as it is
-/// final.
+/// Makes a stay from gap `start` to gap `end` (above start), or one that never ends. The value goes to the host as soon
+/// as it is final.
 [[nodiscard]] Stay make_stay(TensorId tensor, std::uint32_t start, std::uint32_t end);
 [[nodiscard]] Stay make_permanent_stay(TensorId tensor, std::uint32_t operations);
 

@@ -75,7 +75,7 @@ void BestSearch::search(std::span<const NamedPlanner> others, std::optional<int>
 }
 
 void BestSearch::try_others(std::span<const NamedPlanner> others) {
-  PlanningOptions options;  // the caller's go_on expects the progress of this search, not of the other planner's
+  PlanningOptions options;  // the caller's go_on expects the progress of this search, not that of the other planner
   if (limits_.go_on) options.go_on = [this](const PlanningProgress&) { return limits_.go_on(progress()); };
   for (const NamedPlanner& other : others) {
     // Small traces try all, even if the bound is reached: among plans of equal time, the one that moves the fewest
@@ -160,7 +160,8 @@ void BestSearch::set_limits_to(const std::vector<Stay>& stays) {
 }
 
 /// Makes plans from the decisions. If they do not pack, they are made again so that no operation holds more than a part
-/// of the budget; a few packings find how large. Whether it packs or not, each packing starts a search with places.
+/// of the budget; a few packings find how large that part can be. Whether it packs or not, each packing starts a search
+/// with places.
 void BestSearch::place(const AwayDecision& found, const Effort& effort) {
   double fits = 0;
   double fits_not = 1;
@@ -218,7 +219,7 @@ bool BestSearch::place_once(const Effort& effort, const AwayDecision& found) {
   return is_placed;
 }
 
-/// Searches near the places that were packed. Places do not take arenas into account.
+/// Searches near the places that were packed. PlaceSearch does not support arenas.
 void BestSearch::search_places(const BuiltPlan& built, const AwayDecision& found, const Effort& effort,
                                std::optional<PlacedDecisions> found_best) {
   if (!is_done()) {

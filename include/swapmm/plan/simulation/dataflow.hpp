@@ -48,8 +48,7 @@ class Dataflow {
  private:
   struct Waits {
     std::uint32_t step;
-    std::uint32_t
-        first;  // position in edges_: first `here` steps of this iteration, then `back` steps of the one before
+    std::uint32_t first;  // in edges_: first `here` steps of this iteration, then `back` steps of the one before
     std::uint32_t here;
     std::uint32_t back;
   };

@@ -87,8 +87,7 @@ void HappensBefore::add_edges(const Plan& plan) {
     if (before != no_node) edges_.push_back({before, 0});
     before = static_cast<std::uint32_t>(node);
   };
-  // The first element of an engine waits for its last one of the iteration before. One pass over all commands finds
-  // that.
+  // The first element of an engine waits for its last one of the iteration before. One pass over all commands finds it.
   for (std::size_t j = 0; j < plan.commands.size(); ++j) {
     const Engine engine = nodes_[command_node(j)].engine;
     if (engine != Engine::none) last[static_cast<std::size_t>(engine)] = static_cast<std::uint32_t>(command_node(j));

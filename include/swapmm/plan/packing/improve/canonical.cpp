@@ -175,7 +175,7 @@ std::uint32_t Canonical::split(const std::vector<std::uint32_t>& items, Componen
 }
 
 /// Opens a frame with the choices for the next item of `component`. Offsets ascend in a canonical packing. By
-/// dominance, an item is no choice if it would begin where another one could have ended already: the other one would
+/// dominance, an item is not a choice if it would begin where another one could have ended already: the other one would
 /// fill the gap.
 void Canonical::open(Component component, std::uint32_t least_rank) {
   std::uint32_t left = 0;

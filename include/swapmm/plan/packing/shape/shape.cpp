@@ -18,8 +18,7 @@ std::vector<std::uint32_t> section_starts(const PackingProblem& problem, const s
   }
   std::vector<std::uint32_t> starts;
   bool has_left = false;
-  for (const bool is_second_round :
-       {false, true}) {  // the first round only finds out whether something has left before slot 0
+  for (const bool is_second_round : {false, true}) {  // the first round only finds has_left at slot 0
     for (std::uint32_t slot = 0; slot < problem.slots; ++slot) {
       has_left = has_left || leaves[slot];
       if (!has_left || !arrives[slot]) continue;

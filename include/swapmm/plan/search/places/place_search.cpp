@@ -121,7 +121,7 @@ std::vector<std::uint32_t> PlaceSearch::largest_away(const std::vector<char>& wi
   return absences;
 }
 
-/// Moves others only if `by_moving`: a tensor that found no place by moving others hardly finds one after copies were
+/// Moves others only if `by_moving`: a tensor that found no place by moving others rarely finds one after copies were
 /// timed again.
 void PlaceSearch::let_stay(PlaceFilling& filling, const std::vector<std::uint32_t>& absences, bool by_moving) {
   for (std::size_t i = 0; i < absences.size(); ++i) {
@@ -203,7 +203,7 @@ void PlaceSearch::leave_at(PlaceFilling& filling, std::uint32_t absence, std::ui
   (void)filling.try_to_leave(absence, gap, moves_for(absence));
 }
 
-/// Lets the tensor return in this gap, or in a later one that is sooner than now.
+/// Lets the tensor return in this gap, or in a later one before its present gap.
 void PlaceSearch::return_from(PlaceFilling& filling, std::uint32_t absence, std::uint32_t gap, std::size_t moves) {
   const Absence& now = ledger_.absences[absence];
   for (gap = std::max(gap, now.gone); gap < now.returns; gap += (now.returns - gap + 1) / 2) {

@@ -93,7 +93,7 @@ double AwaySearch::repeat_best() {
 
 bool AwaySearch::round_relaxed() {
   for (const std::uint32_t a : free_) {
-    // Of two absences that the relaxed solution treats alike, the longer one goes first.
+    // If the relaxed solution treats two absences alike, the longer one goes first.
     const double part = static_cast<double>(timing_.length(a)) / static_cast<double>(relaxed_.time.size());
     wish_[a] = relaxed_.away[a] + rounding_.longer_first * part;
   }
@@ -129,7 +129,7 @@ std::uint32_t AwaySearch::one_that_is(bool away) {
   return no_absence;
 }
 
-/// Sets the wishes by the relaxed solution, so weakly that chance may overrule it.
+/// Sets the wishes by the relaxed solution, with a weight that lets chance overrule it.
 void AwaySearch::wish_as_relaxed() {
   for (const std::uint32_t a : free_) wish_[a] = annealing_.relaxed_weight * relaxed_.away[a];
 }
@@ -146,7 +146,7 @@ bool AwaySearch::change_some() {
     changed.emplace_back(a, std::exchange(wish_[a], to_stay ? -never : never));
     fits = make_room(1);
   }
-  // Only seldom: room that is left free lets tensors return early, and packs more easily.
+  // Only rarely: room that is left free lets tensors return early, and packs more easily.
   if (fits && annealing_.fills_one_in > 0 && random_() % annealing_.fills_one_in == 0) fill_room(1);
   for (const auto& [a, wish] : changed) wish_[a] = wish;
   return fits;

@@ -14,8 +14,8 @@
 
 namespace swapmm::planning {
 
-/// Decisions which tensors are away over which absences, the resulting iteration, and the guess that its pass began
-/// with.
+/// Decisions about which tensors are away over which absences, the resulting iteration, and the guess that its pass
+/// began with.
 struct AwayDecision {
   std::vector<char> away;
   double iteration = 0;  ///< ns, by SwapTiming
@@ -23,7 +23,8 @@ struct AwayDecision {
   double guessed_iteration = 0;
 };
 
-/// Searches for decisions by SwapTiming: first those that round the relaxed problem's solution, then their neighbours.
+/// Searches for decisions, with SwapTiming as the measure: first those that round the relaxed problem's solution, then
+/// their neighbours.
 class AwaySearch {
  public:
   AwaySearch(SwapTiming& timing, const RelaxedSwaps& relaxed, const RoundingOptions& rounding,

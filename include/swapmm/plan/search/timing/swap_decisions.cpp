@@ -16,8 +16,8 @@ class LateLeaving {
   LateLeaving(const std::vector<std::int64_t>& gap_starts, const std::vector<std::int64_t>& held, std::int64_t budget)
       : operations_(static_cast<std::uint32_t>(held.size())), starts_(gap_starts), above_(above(held, budget)) {}
 
-  /// For how many operations from gap `leaves` on the bytes are kept. Takes the room for them. The tensor has left at
-  /// the time `left`, and is back after `most` operations.
+  /// Returns the number of operations, from gap `leaves` on, for which the bytes are kept, and takes the room for them.
+  /// The tensor has left at the time `left`, and is back after `most` operations.
   std::uint32_t operations_of(std::uint32_t leaves, double left, std::uint32_t most, std::int64_t bytes) {
     const std::uint32_t first = leaves % operations_;
     const std::uint32_t late = starts_.until_above(first, operations_, whole(left) - 1) - first;

@@ -71,7 +71,7 @@ void SwapTiming::time_copies_out() {
   }
 }
 
-/// By how many bytes each operation is above its limit, with what it holds now.
+/// The bytes by which each operation is above its limit, with what it holds now.
 RangeLoad SwapTiming::room_by_limits() const {
   std::vector<std::int64_t> above(held_);
   for (std::uint32_t i = 0; i < operations_; ++i) above[i] -= limits_[i];
@@ -124,10 +124,11 @@ void SwapTiming::list_returns() {
             [&](std::uint32_t a, std::uint32_t b) { return std::tuple(use_of(a), a) < std::tuple(use_of(b), b); });
 }
 
-/// Finds room for returning tensors. They ask in the order of their use, and none takes its room before one that asked
-/// earlier. So each operation between that gap and the use holds all tensors that asked earlier, except those whose use
-/// lies before the operation. Therefore one sum of bytes for all of them is compared with one number per operation.
-/// Operations are counted over two iterations, the first of which is the one before.
+/// Finds room for returning tensors. They are handled in the order of their use, and none takes its room in an earlier
+/// gap than one that was handled before it. So each operation between that gap and the use holds all tensors that were
+/// handled before, except those whose use lies before the operation. Therefore one sum of bytes for all of them is
+/// compared with one number per operation. Operations are counted over two iterations, the first of which is the one
+/// before.
 class SwapTiming::RoomToReturn {
  public:
   explicit RoomToReturn(const SwapTiming& timing)
@@ -149,7 +150,7 @@ class SwapTiming::RoomToReturn {
     from_[gap] += bytes;
   }
 
-  /// What operations hold with all that was taken.
+  /// Adds all that was taken to what the operations hold.
   void add_to(std::vector<std::int64_t>& held) const {
     std::int64_t there = 0;
     for (std::uint32_t i = 0; i < 2 * n_; ++i) {

@@ -104,8 +104,7 @@ class SwapTiming::Run {
     return start;
   }
 
-  /// The time from which this many more bytes are free: when as many of the releases so far have happened as that
-  /// takes.
+  /// The time from which this many more bytes are free, after enough of the releases so far.
   double room_for(std::int64_t bytes) {
     held_ += bytes;
     while (not_needed_yet_ > limit_ - held_ && first_ < released_.size()) {

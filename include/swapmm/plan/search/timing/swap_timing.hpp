@@ -10,8 +10,8 @@
 
 namespace swapmm::planning {
 
-/// Computes when everything moves, and how long an iteration takes, from the decisions which tensors are away over
-/// which absences. One pass takes about (operations + absences) x log(absences).
+/// Computes when everything moves, and how long an iteration takes, from the decisions about which tensors are away
+/// over which absences. One pass takes about (operations + absences) x log(absences).
 ///
 /// A pass starts from a guess of when operations end. Values go to the host in the order in which their room can be
 /// released, each as soon as it is written. Tensors return in the order of their use, each as soon as the link has
@@ -91,7 +91,7 @@ class SwapTiming {
   /// A copy to the host in one pass.
   struct CopyOut {
     std::uint32_t value = 0;
-    std::uint32_t due = 0;  ///< gap from which its room can be given back, counted on from the write's iteration
+    std::uint32_t due = 0;  ///< gap from which its room can be released, counted on from the write's iteration
     double start = 0;       ///< ns; of an iteration that begins at 0
     double end = 0;
   };
