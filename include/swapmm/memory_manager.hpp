@@ -185,8 +185,8 @@ class MemoryManager {
   /// Throws UsageError if the budget is below the device's alignment, or if called inside an operation or iteration.
   /// Throws OutOfMemory if the host has no room for the values, or if the device refuses the bytes. The old budget and
   /// all values are then as before, with one exception: if the device also refuses the old bytes, because another
-  /// program has taken them meanwhile, the budget is 0 until a later call succeeds. Values are then safe on the host,
-  /// and operations throw BundleTooLarge.
+  /// program has taken them in the meantime, the budget is 0 until a later call succeeds. Values are then safe on the
+  /// host, and operations throw BundleTooLarge.
   void set_budget(Bytes bytes) {
     if (bytes < core().backend().capabilities().alignment) {
       throw UsageError("a device budget of " + std::to_string(bytes.value) +

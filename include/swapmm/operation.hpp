@@ -109,7 +109,7 @@ class Bundle {
   std::vector<Entry> tensors_;
   std::vector<runtime::BundleItem<B>> items_;
   Bytes scratch_;
-  std::vector<std::shared_ptr<runtime::Core<B>>> cores_;  // what the tensors refer to, so that it can tell what is gone
+  std::vector<std::shared_ptr<runtime::Core<B>>> cores_;  // kept alive, so that tensors that are gone can be recognized
   bool has_scratch_ = false;
 };
 

@@ -58,8 +58,7 @@ class SWAPMM_EXPORT Scheduler {
   /// Reads a plan for iterations of that name. They follow it from the second iteration on. Throws PlanRefused if the
   /// text is not a valid plan file, or if there are already plans for iterations of that name and this one is for
   /// another program. If the program is not known yet and turns out to be another one, the report has a note, and the
-  /// scheduler's own planner makes the plan. Throws UsageError if a planner
-  /// calls it.
+  /// scheduler's own planner makes the plan. Throws UsageError if a planner calls it.
   void load_plan(std::string_view iteration, std::istream& in);
 
   /// The plan that is waiting to be made, if any; only with Planning::deferred. May be called from any thread.

@@ -68,12 +68,12 @@ template <Backend B>
 struct TensorRef {
   runtime::Core<B>* core = nullptr;      ///< null if the tensor is empty
   runtime::Record<B>* record = nullptr;  ///< the storage; null if the tensor is empty
-  Bytes offset;                          ///< of the part, from the storage's beginning
+  Bytes offset;                          ///< offset of the part from the storage's beginning
   Bytes bytes;                           ///< size of the part
   std::uint64_t serial = 0;              ///< number of the tensor: another tensor may reuse its storage later
   /// True if the part is the whole storage.
   [[nodiscard]] bool whole() const { return record != nullptr && bytes == record->bytes; }
-  /// The tensor without its part. Not moved from.
+  /// The key of the whole tensor. The tensor must not be empty.
   [[nodiscard]] runtime::TensorKey<B> key() const { return {record, serial}; }
 };
 

@@ -20,7 +20,7 @@ struct Bytes {
   /// @{
   /// Not checked for overflow.
   friend constexpr auto operator<=>(Bytes, Bytes) = default;
-  friend constexpr bool operator==(Bytes, Bytes) = default;  // implied by the one above, and forgotten by nvcc 13
+  friend constexpr bool operator==(Bytes, Bytes) = default;  // implied by the line above, but nvcc 13 leaves it out
   friend constexpr Bytes operator+(Bytes a, Bytes b) { return Bytes{a.value + b.value}; }
   friend constexpr Bytes operator-(Bytes a, Bytes b) { return Bytes{a.value - b.value}; }
   constexpr Bytes& operator+=(Bytes other) { return *this = *this + other; }

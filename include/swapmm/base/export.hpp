@@ -6,7 +6,7 @@
 /// docs/decisions/0015-public-boundary.md.
 ///
 /// The libraries' targets define SWAPMM_SHARED for shared builds, for themselves and for their consumers, and
-/// SWAPMM_BUILDING_LIBRARY for themselves alone. Only Windows needs the two. On other systems the marked names have
+/// SWAPMM_BUILDING_LIBRARY only for themselves. Only Windows needs the two. On other systems the marked names have
 /// default visibility in static libraries, too: an exception type must be one type in the whole program.
 
 /// @{

@@ -11,9 +11,9 @@
 namespace swapmm {
 
 /// Reads a plan in format `swapmm-plan` (docs/formats.md) to the end of the stream, and checks everything that needs no
-/// trace: the machine, the form of the digest, that commands exist which others wait for, that offsets are aligned and
-/// within the budget, and that no tensor is on the device twice at the start. Such a plan may still be invalid for its
-/// trace; validate() checks that. Linear time. Takes at most about four times the size of the text in memory, in
+/// trace: the machine, the form of the digest, that all commands exist that others wait for, that offsets are aligned
+/// and within the budget, and that no tensor is on the device twice at the start. Such a plan may still be invalid for
+/// its trace; validate() checks that. Linear time. Takes at most about four times the size of the text in memory, in
 /// addition to the text. A Problem names field and index.
 [[nodiscard]] SWAPMM_EXPORT Result<Plan> read_plan(std::istream& in);
 /// The same, from a text in memory.

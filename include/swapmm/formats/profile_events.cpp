@@ -32,11 +32,11 @@ class EventWriter {
   void write_counter(std::string_view name, nanoseconds time, Bytes value);
   void write_levels(const Profile& profile, nanoseconds end);
 
-  /// `{"ph": ..., "name": ..., "pid": ..., "tid": ...`: the event is open.
+  /// Begins an event: `{"ph": ..., "name": ..., "pid": ..., "tid": ...`. The event stays open.
   void begin(std::string_view phase, std::string_view name, std::size_t thread);
   void member(std::string_view name, nanoseconds time);
   void member(std::string_view name, std::uint64_t number);
-  /// `, "args": {...}` around one member, and the event's end.
+  /// Writes `, "args": {...}` with one member, and ends the event.
   void arguments(std::string_view name, std::string_view text);
   void arguments(std::string_view name, std::uint64_t number);
   void key(std::string_view before, std::string_view name);

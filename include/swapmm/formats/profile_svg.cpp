@@ -38,7 +38,7 @@ constexpr std::array<LaneStyle, lane_count> lane_styles = {{
     {Lane::d2h, "D2H", "copies to the host", {"#e69f00", "#f2bc45"}, "#000"},
 }};
 
-// From top to bottom.
+// Positions, from top to bottom.
 constexpr Length margin = 20 * pixel;
 constexpr Length left = 92 * pixel;
 constexpr Length right_margin = 36 * pixel;
@@ -65,7 +65,7 @@ constexpr std::size_t characters_of_few = 200;
 constexpr std::size_t characters_of_many = 40;
 constexpr std::size_t few_spans = 1000;
 
-/// A budget far above the used bytes would make the picture flat.
+/// Whether the picture shows the budget. A budget far above the used bytes would make the picture flat.
 bool shows_budget(const Profile& profile) {
   const Bytes peak = peak_used(profile);
   return profile.device_budget.value != 0 && (peak.value == 0 || profile.device_budget.value / 4 <= peak.value);

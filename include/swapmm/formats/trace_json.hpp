@@ -12,7 +12,7 @@ namespace swapmm {
 
 /// Reads a trace in format `swapmm-trace` (docs/formats.md) to the end of the stream, and checks it with check_trace().
 /// A Problem names field and index. Linear time. Takes at most about four times the size of the text in memory, in
-/// addition to the text; up to eight times if the stream does not know its length, as a pipe.
+/// addition to the text; up to eight times if the stream does not know its length, such as a pipe.
 [[nodiscard]] SWAPMM_EXPORT Result<Trace> read_trace(std::istream& in);
 /// The same, from a text in memory.
 [[nodiscard]] SWAPMM_EXPORT Result<Trace> read_trace(std::string_view text);

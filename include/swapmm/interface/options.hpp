@@ -33,12 +33,12 @@ enum class DemandMode : std::uint8_t {
 /// Options for one MemoryManager. Environment variables do not change them.
 struct Options {
   /// Device memory that the manager may use, in bytes. It is allocated when the manager is created. 0 selects the
-  /// backend's default. The default on CUDA is the free memory less a reserve. OpenCL cannot tell how much memory is
+  /// backend's default. The default on CUDA is the free memory minus a reserve. OpenCL cannot tell how much memory is
   /// free and has no default, so a value is required there.
   Bytes device_budget;
-  /// Most page-locked host memory, in bytes. Further values lie in pageable memory. Default: no limit.
+  /// Limit of page-locked host memory, in bytes. Further values are stored in pageable memory. Default: no limit.
   Bytes pinned_budget{std::numeric_limits<std::uint64_t>::max()};
-  /// Most host memory in total, in bytes. Default: no limit.
+  /// Limit of all host memory, in bytes. Default: no limit.
   Bytes host_budget{std::numeric_limits<std::uint64_t>::max()};
   /// Number of points per queue by which the host may run ahead of the device while no plan is followed. At least 8.
   std::size_t queue_depth = 1024;

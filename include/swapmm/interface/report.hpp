@@ -45,18 +45,18 @@ struct PlanSummary {
 enum class OnDemandReason : std::uint8_t {
   nothing_repeats,      ///< the iterations are no cycle that SchedulerOptions::max_period allows
   no_plan,              ///< the planner made none, or one that cannot be followed
-  on_demand_is_faster,  ///< there is a plan, and its trial was lost
-  plan_is_awaited,      ///< Planning::deferred: nobody has run the PlanningJob yet
+  on_demand_is_faster,  ///< there is a plan, but its trial showed that it is slower
+  plan_is_awaited,      ///< Planning::deferred: no thread has run the PlanningJob yet
 };
 
-/// An iteration name whose iterations run on demand though they have been observed, and why.
+/// An iteration name whose iterations run on demand although they have been observed, and the reason.
 struct OnDemandSummary {
   std::string iteration;                                    ///< name
   OnDemandReason reason = OnDemandReason::nothing_repeats;  ///< which case it is
   std::string why;                                          ///< with names and numbers, for a person
 };
 
-/// What a manager has done since it was created. Counts and bytes are exact. Times are the device's own, in
+/// What a manager has done since it was created. Counts and bytes are exact. Times are measured by the device, in
 /// nanoseconds.
 struct Report {
   std::string device;                      ///< name of the device, from the driver

@@ -12,8 +12,8 @@
 namespace swapmm {
 namespace {
 
-/// SHA-256 of a text that comes in pieces. libcrypto fails only if the process lacks memory, or if libcrypto was set up
-/// without SHA-256. Neither is a property of the trace, so both are exceptions.
+/// SHA-256 of a text that is added in pieces. libcrypto fails only if the process runs out of memory, or if libcrypto
+/// was set up without SHA-256. Neither is a property of the trace, so both are exceptions.
 class Sha256 {
  public:
   Sha256() : context_(EVP_MD_CTX_new(), &EVP_MD_CTX_free) {

@@ -19,8 +19,8 @@ enum class DataId : std::uint32_t {};
 struct DataNode {
   TensorId tensor{};          ///< the tensor
   std::uint32_t version = 0;  ///< counts the values of the tensor in the iteration, from 0
-  std::optional<OperationId>
-      made_by;  ///< none if the value comes from the host (input) or the iteration before (persistent)
+  /// The operation that made it. None if the value comes from the host (input) or the iteration before (persistent).
+  std::optional<OperationId> made_by;
   std::vector<OperationId> used_by;     ///< operations that read or update it, ascending
   std::vector<OperationId> host_reads;  ///< operations after which the host reads it, ascending
   /// For the last value of a persistent tensor: its node in the next iteration, if something uses the value there.

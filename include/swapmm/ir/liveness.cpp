@@ -48,7 +48,8 @@ struct Needs {
   }
 };
 
-/// From one use to the next: the value lives until the next use if that needs it, otherwise until the host has read it.
+/// The last operation at which the value is live after this use. It lives until the next use if that needs it,
+/// otherwise until the host has read it.
 std::size_t live_until(const Needs& needs, std::size_t use) {
   const std::size_t from = index(needs.uses[use].operation);
   const bool is_last = use + 1 == needs.uses.size();
@@ -57,7 +58,8 @@ std::size_t live_until(const Needs& needs, std::size_t use) {
   return needs.last_host_read(from, end).value_or(from);
 }
 
-/// A persistent value lives on from its last use into the next iteration if something there needs it.
+/// Visits the rest of a persistent value's life: from its last use into the next iteration, if something there needs
+/// it.
 template <class Visit>
 void visit_wrap(const Needs& needs, Visit& visit) {
   const std::size_t n = needs.operations;

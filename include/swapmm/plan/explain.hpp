@@ -21,8 +21,8 @@ struct PlannedAbsence {
   bool crosses_wrap = false;            ///< true if it comes back with a command of the next iteration
   std::chrono::nanoseconds time{0};     ///< from the end of `release` to the start of `swap_in`
   std::optional<OperationId> last_use;  ///< the operation that used it before it left
-  std::optional<OperationId>
-      next_use;  ///< the operation that needs it next; if in the next iteration, it is not after last_use
+  /// The operation that needs it next. If that is in the next iteration, it is not after last_use.
+  std::optional<OperationId> next_use;
 };
 
 /// Finds the absences of a valid plan in the steady state, longest first. New values of inputs, and values that are

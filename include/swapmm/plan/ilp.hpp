@@ -49,11 +49,11 @@ struct IlpOptions {
   bool order_program = true;            ///< for tiny traces: the program over times and orders
   std::size_t tiny = 14;                ///< most operations, and most absences, of a tiny trace
   std::uint32_t order_nodes = 100'000;  ///< number of nodes of its search tree
-  std::uint32_t polish_tries =
-      5000;  ///< small random changes of decisions that do not pack, or wait for places. 0: none
+  /// Number of small random changes to try if the decisions do not pack, or if copies wait for places. 0: none.
+  std::uint32_t polish_tries = 5000;
   std::uint32_t polish_steps = 500;  ///< PackingEffort::ejection_steps of each
 
-  bool excess_overlap_first = true;       ///< its plan must be beaten, like Belady's
+  bool excess_overlap_first = true;       ///< its plan must be beaten, as Belady's must
   ExcessOverlapOptions excess_overlap{};  ///< for that plan
   OnDemandOptions belady{};               ///< for Belady's plan
   BoundOptions bound{};                   ///< for the relaxation's bound, which counts if it is better
@@ -90,10 +90,10 @@ struct IlpResult {
 /// With few operations and absences (IlpOptions::tiny; plan/problem/overlap_ledger.hpp), a program over times and
 /// orders (plan/ilp/orders.hpp) is exact except for the packing of offsets: its result is the optimum if it packs, and
 /// a bound in any case. If it does not pack, small random changes search for the best plan that does. Otherwise, a
-/// program over slots (plan/ilp/slots.hpp) is a relaxation: its optimum is a bound for every plan, and it decides who
-/// goes out. overlap_stays() then finds when each tensor leaves and returns. The result is packed (with less of the
-/// budget if it does not pack) and simulated, and tensors trade places as in excess-overlap. The result is never worse
-/// than the plans of Belady and excess-overlap, which are tried first.
+/// program over slots (plan/ilp/slots.hpp) is a relaxation: its optimum is a bound for every plan, and it decides which
+/// tensors go out. overlap_stays() then finds when each tensor leaves and returns. The result is packed (with less of
+/// the budget if it does not pack) and simulated, and tensors trade places as in excess-overlap. The result is never
+/// worse than the plans of Belady and excess-overlap, which are tried first.
 ///
 /// go_on is called between the nodes of Cbc's search and while Clp works. Without it, the search ends after a number of
 /// nodes that falls with the program's size. Planning 1,500 operations takes seconds to minutes.

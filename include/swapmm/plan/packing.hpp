@@ -17,18 +17,18 @@ namespace swapmm {
 /// An item to pack: bytes that are needed for `length` time slots from `start` on. Slots form a circle, so a lifetime
 /// may wrap around.
 struct PackingItem {
-  Bytes size;                ///< of the item
+  Bytes size;                ///< bytes that the item needs
   std::uint32_t start = 0;   ///< below PackingProblem::slots
   std::uint32_t length = 1;  ///< from 1 to PackingProblem::slots
 };
 
 /// A packing problem: find places such that no two items share a byte in a slot. Sizes and capacity are below 2^62.
 struct PackingProblem {
-  std::uint32_t slots = 1;              ///< of the circle
+  std::uint32_t slots = 1;              ///< number of slots of the circle
   Bytes capacity;                       ///< no offset + size is above this
   Bytes alignment{1};                   ///< offsets are multiples of this; sizes are rounded up to it
   std::optional<Bytes> max_allocation;  ///< no item crosses a multiple of this; must be a multiple of the alignment
-  std::vector<PackingItem> items;       ///< to place
+  std::vector<PackingItem> items;       ///< the items to place
 };
 
 /// A solution of a packing problem.
@@ -42,7 +42,7 @@ struct Packing {
 /// packing.
 struct PackingEffort {
   /// Number of search steps. A step takes about a microsecond if a hundred items share a slot, and ten for a thousand.
-  /// 0: only greedy orders. If so many items share a slot that a step is long, fewer steps are done.
+  /// 0: only greedy orders. If so many items share a slot that a step takes long, fewer steps are done.
   std::uint32_t ejection_steps = 4000;
   /// If given, the searches continue as long as it returns true, whatever the number of steps (unless that is 0).
   /// Called every few milliseconds of work. If it returns false, the search ends with the lowest packing so far.
@@ -60,32 +60,32 @@ struct PackingEffort {
   bool backtracking = true;   ///< all packings in canonical form, as far as the steps go
   // Parameters of backtracking.
   bool dominance = true;  ///< leaves out packings with a gap that another item fills
-  bool section_floors =
-      true;  ///< raises the floor of a section to the lowest offset of the items still to be placed there
+  /// Raises the floor of a section to the lowest offset of the items that are still to be placed there.
+  bool section_floors = true;
   bool decomposition = true;       ///< packs items that share no slot separately
   std::uint32_t orders = 3;        ///< number of orders of choices that are tried, from 1 to 3
   std::uint32_t most_items = 512;  ///< with more items, backtracking is left out
-  std::uint32_t many_items =
-      6000;  ///< above this number only the skyline is used, because other orders would take too long
+  /// With more items, only the skyline is used, because other orders would take too long.
+  std::uint32_t many_items = 6000;
 };
 
 /// A preferred offset for pack_towards() that means: any place.
 inline constexpr Bytes no_preferred_offset{std::numeric_limits<std::uint64_t>::max()};
 
-/// Finds offsets within the capacity. A Problem with the lowest height that was reached if it finds none. Tries several
-/// greedy orders, then searches (docs/planning.md). Exact if all items share one slot and there are at most 12, and
-/// whenever the steps suffice to try everything. Takes about n log n for n items if a greedy order fits.
+/// Finds offsets within the capacity. Returns a Problem with the lowest height that was reached if it finds none. Tries
+/// several greedy orders, then searches (docs/planning.md). Exact if all items share one slot and there are at most 12,
+/// and whenever the steps suffice to try everything. Takes about n log n for n items if a greedy order fits.
 [[nodiscard]] SWAPMM_EXPORT Result<Packing> pack(const PackingProblem& problem, PackingEffort effort = {});
 
-/// The same, but if no offsets within the capacity are found, returns the lowest packing found; `height` says how much
-/// room it takes. A Problem only if an item is larger than max_allocation.
+/// Does the same, but if it finds no offsets within the capacity, it returns the lowest packing found; `height` says
+/// how much room that takes. Returns a Problem only if an item is larger than max_allocation.
 ///
 /// `preferred`, if not empty, has one offset per item, from an earlier packing of a similar problem. Items keep these
 /// offsets if possible, and the search begins there. They need not be a valid packing.
 [[nodiscard]] SWAPMM_EXPORT Result<Packing> pack_towards(const PackingProblem& problem, PackingEffort effort = {},
                                                          std::span<const Bytes> preferred = {});
 
-/// Returns the lowest packing found, whatever problem.capacity is. A Problem only if an item is larger than
+/// Returns the lowest packing found, whatever problem.capacity is. Returns a Problem only if an item is larger than
 /// max_allocation.
 [[nodiscard]] SWAPMM_EXPORT Result<Packing> pack_lowest(const PackingProblem& problem, PackingEffort effort = {});
 

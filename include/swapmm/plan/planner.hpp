@@ -27,8 +27,8 @@ struct PlanningOptions {
   std::function<bool(const PlanningProgress&)> go_on{};
 };
 
-/// A planner: a pure function that gives the same plan for the same trace and machine (as far as PlanningOptions::go_on
-/// answers the same). The plan is for that trace (`trace_digest` is the trace's digest()) and that machine; the caller
+/// A planner: a pure function that gives the same plan for the same trace and machine, if PlanningOptions::go_on gives
+/// the same answers. The plan is for that trace (`trace_digest` is the trace's digest()) and that machine; the caller
 /// checks it with validate(). A Problem says why there is no plan. The library's planners fill in `predicted` with
 /// simulate(). Their only Problem is a bundle that does not fit; it names operation, need and budget.
 using Planner = std::function<Result<Plan>(const Trace& trace, const Machine& machine, const PlanningOptions& options)>;

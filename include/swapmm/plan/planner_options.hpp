@@ -29,8 +29,8 @@ struct FittingOptions {
   int attempts = 8;           ///< number of schedules that are packed. 0: every use gets its own stay
   double least_step = 1.005;  ///< each attempt reduces the bytes by at least this factor
   double boldness = 0.5;      ///< increases the step of each further attempt; 0: proportional steps only
-  PackingEffort packing{.ejection_steps =
-                            500};  ///< effort for each schedule; a little more traffic costs less than a long search
+  /// Effort for each schedule. A little more traffic costs less than a long search.
+  PackingEffort packing{.ejection_steps = 500};
 };
 
 /// Parameters of `on-demand` and `belady`.

@@ -18,7 +18,7 @@ namespace swapmm {
 /// vdnn-conv, slack, excess-overlap, best. The component `ilp` has one more: ilp_planner() in plan/ilp.hpp.
 [[nodiscard]] SWAPMM_EXPORT std::span<const NamedPlanner> planners();
 
-/// Runs the planner of that name; an unknown name is a Problem that lists the known ones.
+/// Runs the planner of that name. If the name is unknown, returns a Problem that lists the known ones.
 [[nodiscard]] SWAPMM_EXPORT Result<Plan> make_plan(std::string_view planner, const Trace& trace, const Machine& machine,
                                                    const PlanningOptions& options = {});
 

@@ -5,7 +5,7 @@ namespace swapmm::text {
 namespace {
 
 /// Table 3-7: after these first bytes the second byte has narrower limits than 80..BF. This excludes overlong forms,
-/// surrogates and too large code points.
+/// surrogates and code points above U+10FFFF.
 struct SecondByte {
   unsigned char least = 0x80;
   unsigned char most = 0xBF;

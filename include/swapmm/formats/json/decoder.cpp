@@ -27,7 +27,7 @@ std::string joined(const std::vector<std::string_view>& words) {
   return text;
 }
 
-/// The expected type of value, in words.
+/// The expected type of a value, in words.
 struct Wanted {
   std::string operator()(const Integer&) const { return "an integer"; }
   std::string operator()(const Text&) const { return "a string"; }
@@ -207,8 +207,8 @@ bool Decoder::null() {
   return mismatch(*place, "null");
 }
 
-/// The description of the value that begins now. None if the value is skipped, or, with a problem, if it is one too
-/// many.
+/// The description of the value that begins now. None if the value is skipped, or, with a problem, if the list has too
+/// many elements.
 const Value* Decoder::next() {
   Frame& frame = frames_.back();
   if (frame.list == nullptr) return frame.field == nullptr ? nullptr : &frame.field->value;

@@ -38,7 +38,7 @@ class Decoder {
   bool string(std::string_view part);
   bool number_part(std::string_view part);
   bool integer(std::int64_t value);
-  /// A number that is not an int64: a fraction, a number with an exponent, or a too large one.
+  /// A number that is not an int64: a fraction, a number with an exponent, or one that is too large.
   bool other_number(std::string_view part);
   bool boolean(bool value);
   bool null();

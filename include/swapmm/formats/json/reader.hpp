@@ -54,7 +54,7 @@ struct Refused {
 struct Field;
 
 struct Object {
-  std::vector<Field> fields;         ///< at most 64; each may stand once
+  std::vector<Field> fields;         ///< at most 64; each may appear once
   std::function<void()> begin = {};  ///< optional
   std::function<Check()> end = {};   ///< optional; its Problem is prefixed with the object's path
 };
@@ -84,10 +84,10 @@ struct Field {
 [[nodiscard]] Field optional(std::string_view name, Value value);
 [[nodiscard]] List list_of(Value element, std::size_t most);
 
-/// The same list, whose elements are stored in `elements`. Some elements are up to four times as large as their
+/// The same list, with its elements stored in `elements`. Some elements are up to four times as large as their
 /// `shortest` text, so a vector that doubles when it is full would need twelve times the text while it copies itself.
-/// Reserving for the largest possible number avoids this: pages that are never touched cost nothing. Memory that was
-/// far too much is given back at the end.
+/// Reserving for the largest possible number avoids this: pages that are never touched cost nothing. If far too much
+/// was reserved, it is given back at the end.
 template <class T>
 [[nodiscard]] List reserving(List list, std::vector<T>& elements, std::string_view shortest) {
   list.begin = [&elements, most = list.most, each = shortest.size()](std::optional<std::uint64_t> bytes_left) {

@@ -11,7 +11,7 @@
 namespace swapmm::json {
 
 /// Appends `text` as a JSON string. Names may contain any bytes, but files may not: bytes that are not UTF-8 become
-/// U+FFFD, and too long names are cut, so that the result can always be read.
+/// U+FFFD, and names that are too long are cut, so that the result can always be read.
 void append_text(std::string& out, std::string_view text);
 
 /// Appends `value` as digits, independent of the locale.

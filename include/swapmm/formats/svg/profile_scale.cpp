@@ -52,7 +52,7 @@ Length ByteScale::at(Bytes bytes) const {
 std::vector<Tick> ticks(const TimeScale& scale, std::int64_t count) {
   const std::int64_t length = std::max<std::int64_t>(scale.length.count(), 0);
   const std::int64_t step = round_time_step(length, count);
-  // Uses a unit of which at least two are shown: 1500 ms are easier to read than 1.5 s.
+  // Uses a unit of which the axis shows at least two: 1500 ms is easier to read than 1.5 s.
   const text::FigureUnit unit = text::time_unit(nanoseconds{length / 2});
   const unsigned places = decimal_places(static_cast<std::uint64_t>(step), unit.size);
   std::vector<Tick> ticks;

@@ -17,7 +17,7 @@ class Residency {
   Residency(const PlanningCase& planning, Victim victim, std::uint64_t bytes)
       : planning_(planning), victim_(victim), bytes_(bytes), n_(planning.operations), tensors_(planning.sizes.size()) {}
 
-  /// Runs once, starting from `residents`. Returns the residents (by id) at the iteration's end; stays() are those of
+  /// Runs the iteration once, starting from `residents`. Returns the residents (by id) at its end; stays() are those of
   /// this run.
   std::vector<std::uint32_t> run(const std::vector<std::uint32_t>& residents) {
     start_from(residents);
@@ -29,7 +29,7 @@ class Residency {
     return end;
   }
 
-  /// The stays of the last run, which began with `residents`. Other residents at its end leave there.
+  /// The stays of the last run, which began with `residents`. Other tensors that are resident at its end leave there.
   std::vector<Stay> stays(const std::vector<std::uint32_t>& residents) {
     std::vector<Stay> result = std::move(stays_);
     for (std::uint32_t t = 0; t < tensors_.size(); ++t) {
@@ -53,9 +53,9 @@ class Residency {
     bool resident = false;
     bool from_start = false;  ///< the present stay began in the iteration before
     bool dirty = false;
-    std::uint32_t uses = 0;                   ///< made in this run
-    std::uint32_t arrived = 0;                ///< gap; not where from_start
-    std::uint64_t key = 0;                    ///< the larger, the sooner it goes
+    std::uint32_t uses = 0;                   ///< number of its uses in this run
+    std::uint32_t arrived = 0;                ///< gap; not valid if from_start
+    std::uint64_t key = 0;                    ///< the larger, the sooner it leaves
     std::optional<std::uint32_t> left_first;  ///< the gap in which the stay from the iteration before ended
   };
   struct Candidate {
@@ -84,7 +84,7 @@ class Residency {
       const std::vector<Use>& uses = planning_.liveness.uses[t];
       const auto last = static_cast<std::uint32_t>(uses.back().operation);
       const auto next = static_cast<std::uint32_t>(uses.front().operation);
-      // Operations count from n on in this run, so that the last use is before them.
+      // Operations of this run are counted from n on, so that the last use is before them.
       offer(t, last, n_ + next);
     }
   }

@@ -52,8 +52,8 @@ class Slack {
   const SlackOptions& options_;
   OverlapLedger ledger_;
   std::uint32_t n_;
-  std::vector<nanoseconds> starts_;            ///< of the operations of two iterations without stalls
-  std::vector<std::uint32_t> crowded_before_;  ///< operations before that at which more is live than fits
+  std::vector<nanoseconds> starts_;            ///< start times of the operations of two iterations, without stalls
+  std::vector<std::uint32_t> crowded_before_;  ///< number of earlier operations at which more is live than fits
 };
 
 }  // namespace

@@ -39,7 +39,7 @@ class Vdnn {
     for (Absence& a : ledger_.absences) {
       a.stays = true;
       a.leaves = a.first;
-      a.returns = a.is_arrival ? a.first : a.end;  // values from the host come when they are available
+      a.returns = a.is_arrival ? a.first : a.end;  // inputs arrive when they are available
       a.queued = a.returns;
       if (a.is_arrival) a.stays = false;
     }
@@ -48,7 +48,7 @@ class Vdnn {
     }
   }
 
-  /// Goes out over the absence from its last use in the forward half to the backward half.
+  /// Sends a feature map out over the absence from its last use in the forward half to the backward half.
   void decide_feature_map(std::size_t tensor, VdnnOffload offload) {
     const std::vector<Use>& uses = planning_.liveness.uses[tensor];
     bool is_read = false;  // in the forward half, by an operation that counts
@@ -68,7 +68,7 @@ class Vdnn {
     }
   }
 
-  /// Each operation of the backward half prefetches what the nearest operation ahead lacks, up to the first
+  /// Lets each operation of the backward half prefetch what the nearest operation ahead lacks, up to the first
   /// convolution.
   void prefetch() {
     for (std::uint32_t now = peak_ + 1; now < n_; ++now) {
@@ -93,7 +93,7 @@ class Vdnn {
   std::uint32_t n_;
   std::uint32_t peak_ = 0;
   std::vector<bool> is_convolution_;                 ///< per operation
-  std::vector<std::vector<std::uint32_t>> lacking_;  ///< per operation the absences that end with it, not prefetched
+  std::vector<std::vector<std::uint32_t>> lacking_;  ///< per operation: absences that end with it, not prefetched yet
 };
 
 }  // namespace

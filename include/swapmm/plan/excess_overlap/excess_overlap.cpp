@@ -17,7 +17,8 @@
 namespace swapmm::planning {
 namespace {
 
-/// The stays of one choice, with less asked for until they pack. True if that is the best plan so far.
+/// Makes the stays of one choice, with fewer bytes each time until they pack. Returns true if that is the best plan so
+/// far.
 bool try_choice(OverlapLedger& ledger, double stay_share, const ExcessOverlapOptions& options, std::string_view planner,
                 BestPlan& best, OverlapDecision& decision, std::vector<std::vector<Stay>>& tried,
                 const std::function<bool()>& goes_on) {
@@ -42,14 +43,14 @@ bool try_choice(OverlapLedger& ledger, double stay_share, const ExcessOverlapOpt
   return false;
 }
 
-/// Where none of the choices packs: Belady's stays hold no room beside what is used, and so pack more easily.
+/// To be called if no choice packs: Belady's stays hold only the room in use, and so pack more easily.
 void offer_belady(const PlanningCase& planning, const OnDemandOptions& options, std::string_view planner,
                   BestPlan& best) {
   Result<Plan> plan = build_on_demand_plan(planning, planner, Pace::overlapped, Victim::used_furthest_ahead, options);
   if (plan) best.offer(*std::move(plan));
 }
 
-/// Time in which operations wait is time for copies, too.
+/// Counts time in which operations wait as time for copies, too.
 void count_stalls(const Simulation& simulation, OverlapLedger& ledger) {
   const std::uint32_t n = ledger.planning.operations;
   const std::vector<Span>& spans = simulation.operations;
@@ -79,7 +80,7 @@ Result<Plan> build_excess_overlap_plan(const PlanningCase& planning, std::string
     bool is_better = false;
     for (const double share : options.stay_shares) {
       is_better = try_choice(ledger, share, options, planner, best, decision, tried, goes_on) || is_better;
-      // With the first share the fewest bytes move: the others have nothing to gain.
+      // With the first share, the fewest bytes move, so the others have nothing to gain.
       if (share == options.stay_shares.front() && is_better && is_without_stall()) break;
     }
     if (round == 0 && !is_better && options.belady_if_nothing_packs) {

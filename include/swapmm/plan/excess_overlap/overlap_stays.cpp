@@ -65,7 +65,8 @@ class OverlapSearch {
     met_itself_ = false;
   }
 
-  /// Step 4, for all tensors with room from leaving to returning: drops the two copies.
+  /// Step 4: tensors stay if there is room from their leaving to their returning, which saves two copies. Returns
+  /// whether any does.
   bool let_stay(std::uint64_t limit) {
     bool any = false;
     for (const std::uint32_t id : choice_.order.empty() ? ledger_.shortest_first : choice_.order) {
@@ -84,8 +85,8 @@ class OverlapSearch {
   nanoseconds& left(std::vector<nanoseconds>& link, std::uint32_t slot) { return link[slot % n_]; }
   std::vector<nanoseconds>& out_link() { return planning_.machine.duplex == Duplex::half ? in_left_ : out_left_; }
 
-  /// A value is copied to the host beginning with the operation after its write. It leaves when the copy has ended, or
-  /// when its room is needed.
+  /// Copies values to the host, beginning with the operation after the write. A tensor leaves when its copy has ended,
+  /// or when its room is needed.
   void hide_write_backs() {
     for (const std::uint32_t v : versions_by_write()) {
       const Version& version = ledger_.versions[v];
@@ -95,7 +96,7 @@ class OverlapSearch {
       }
       if (!out) continue;
       nanoseconds rest = ledger_.copy_out[index(version.tensor)];
-      // The write lies before the absence, maybe in the iteration before.
+      // The write comes before the absence, possibly in the iteration before.
       const std::uint32_t write = version.write < out->first ? version.write : version.write - n_;
       std::uint32_t slot = write + 1;
       for (; rest.count() > 0 && slot != out->end; ++slot) {
@@ -143,12 +144,12 @@ class OverlapSearch {
         const nanoseconds part = std::min(rest, time);
         rest -= part;
         time -= part;
-        if (part.count() > 0) a.returns = slot;  // not earlier than it helps
+        if (part.count() > 0) a.returns = slot;  // an earlier return does not help
       }
       a.queued = a.returns;
       take(a.returns, a.end, size(a));
       if (a.returns > a.leaves || a.is_arrival) continue;
-      a.stays = true;  // it met its own swap-out
+      a.stays = true;  // its swap-in reaches back to its own swap-out
       met_itself_ = true;
     }
   }
@@ -156,7 +157,7 @@ class OverlapSearch {
   /// Lets swap-ins start earlier than they must, as soon as the link has finished the copies before them and there is
   /// room, so that late copies have time to spare.
   void start_early() {
-    std::vector<nanoseconds> start(2 * n_ + 1, nanoseconds{0});  // of the operations, were there no more stalls
+    std::vector<nanoseconds> start(2 * n_ + 1, nanoseconds{0});  // of the operations, if there were no more stalls
     for (std::uint32_t i = 0; i < 2 * n_; ++i) start[i + 1] = start[i] + ledger_.time[i % n_];
     nanoseconds link_free{0};
     for (const std::uint32_t id : moving_by(&Absence::queued)) {
@@ -180,7 +181,7 @@ class OverlapSearch {
   const HidingOptions& options_;
   std::uint32_t n_;
   std::vector<std::uint64_t> taken_;   ///< per operation, bytes
-  std::vector<nanoseconds> in_left_;   ///< per operation, time the link is idle
+  std::vector<nanoseconds> in_left_;   ///< per operation: time for which the link is idle
   std::vector<nanoseconds> out_left_;  ///< the same for the link out; unused if both directions share one engine
   bool met_itself_ = false;
 };

@@ -32,7 +32,7 @@ class Trades {
     std::iota(order_.begin(), order_.end(), 0U);
   }
 
-  /// Nothing if it does not pack.
+  /// Makes a plan. Returns nothing if it does not pack.
   std::optional<Outcome> decide(const OverlapChoice& choice) {
     const PlanningCase& planning = ledger_.planning;
     std::vector<Stay> stays = overlap_stays(ledger_, choice, hiding_);

@@ -14,8 +14,8 @@ namespace {
 
 using std::chrono::nanoseconds;
 
-/// Finds for an operation that starts late the copy at whose end it starts. Each command is examined once, however many
-/// operations need it, because plans may come from files and have any size and shape.
+/// Finds the copy at whose end a late operation starts. Each command is examined once, however many operations need it,
+/// because plans may come from files and have any size and shape.
 class StallSearch {
  public:
   StallSearch(const Trace& trace, const Plan& plan)
@@ -67,8 +67,9 @@ class StallSearch {
     return kind == CommandKind::swap_in || kind == CommandKind::swap_out;
   }
 
-  // If bytes become free, the copy before took the time. Depth-first search with an explicit path, because chains may
-  // be as long as the plan.
+  // Returns the copy that delayed a command: the command itself if it is a copy, otherwise a copy that it waited for
+  // and that ended in the same instant. Depth-first search with an explicit path, because chains may be as long as the
+  // plan.
   [[nodiscard]] std::optional<CommandId> copy_behind(const Node& from) {
     std::vector<Step> path;
     const auto enter = [&](const Node& node) -> std::optional<CommandId> {
@@ -98,7 +99,7 @@ class StallSearch {
 
   const Plan& plan_;
   Simulation simulation_;
-  std::vector<std::vector<Node>> commands_before_;  // per operation: those that it waits for
+  std::vector<std::vector<Node>> commands_before_;  // per operation: the commands that it waits for
   std::vector<Known> known_;                        // per node
 };
 

@@ -46,7 +46,7 @@ using std::chrono::nanoseconds;
 
 constexpr std::string_view name = "ilp";
 
-/// What the solver's arithmetic leaves open.
+/// Relative error that the solver's arithmetic may cause.
 constexpr double precision = 2e-5;
 
 class Search {
@@ -120,7 +120,7 @@ class Search {
     ilp::Limits limits;
     limits.go_on = [&](double, double) { return goes_on(); };
     limits.nodes = options_.order_nodes;
-    limits.relative_gap = options_.gap / 10;  // packing takes its part, too
+    limits.relative_gap = options_.gap / 10;  // packing uses up some of the gap, too
     const ilp::Solution solution = ilp::solve(model.program, limits);
     raise_bound(ilp::iteration_bound(model, solution.bound));
     if (solution.values.empty()) return;
@@ -135,7 +135,7 @@ class Search {
         ledger_, name, {options_.polish_tries, options_.polish_steps}, [&] { return is_done() || !goes_on(); }, best_);
   }
 
-  /// The integer program, and what comes of its decisions.
+  /// Solves the integer program, and tries its decisions.
   ilp::Solution choose(const ilp::SlotModel& model, ilp::Limits limits, OverlapDecision& decision) {
     const auto size = static_cast<double>(model.program.columns.size() + model.program.rows.size());
     limits.nodes = static_cast<std::uint32_t>(
@@ -147,8 +147,8 @@ class Search {
     return solution;
   }
 
-  /// Packs and simulates what was decided. Places cost more than bytes, and copies that come early fill what room there
-  /// is: so less than the budget is asked for, for who stays and for copies.
+  /// Packs and simulates the decisions. Places cost more than bytes, and copies that come early fill the room that
+  /// there is. Therefore only a share of the budget is allowed, for the tensors that stay and for everything.
   void try_decision(const std::vector<bool>& stays, OverlapDecision& decision) {
     for (const IlpShares& share : options_.shares) {
       const std::uint64_t bytes = part_of_budget(share.all);

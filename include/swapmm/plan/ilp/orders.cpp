@@ -10,7 +10,7 @@
 namespace swapmm::planning::ilp {
 namespace {
 
-/// A sum of terms and a number.
+/// A sum of terms and a constant.
 struct Sum {
   std::vector<Term> terms;
   double constant = 0;
@@ -26,13 +26,14 @@ struct Sum {
   }
 };
 
-/// A time in which a tensor is not on the device: from its release, after the end of operation `from`, to its start,
-/// at the latest when operation `to` starts. Operations count on into the next iteration.
+/// A time in which a tensor is not on the device: from its release, after the end of operation `from`, to the start of
+/// its swap-in, at the latest when operation `to` starts. Operations from n on are in the next iteration, negative ones
+/// in the one before.
 struct Away {
   TensorId tensor{};
   int from = 0;
   int to = 0;
-  int absence = -1;  ///< of the ledger; -1: the value is dead, and written whole at `to`
+  int absence = -1;  ///< position in the ledger; -1: the value is dead, and written whole at `to`
   bool is_released_at_use = true;
 };
 
@@ -87,14 +88,14 @@ class Builder {
     return sum;
   }
 
-  /// a <= b, unless one of the `unless` (columns with the sum 1 - x or x) is 1.
+  /// Adds the row a <= b. It need not hold if `unless`, a sum of terms x or 1 - x of binaries, is at least 1.
   void add_order(const Sum& a, const Sum& b, const Sum& unless = {}) {
     Sum sum;
     sum.add(b, 1).add(a, -1).add(unless, big());
     program().at_least(-sum.constant, std::move(sum.terms));
   }
 
-  /// 1 where the absence's tensor stays.
+  /// 1 if the absence's tensor stays, else 0.
   Sum stays(std::size_t id) const {
     Sum sum;
     if (model_.out[id] >= 0) {
@@ -159,7 +160,8 @@ class Builder {
     model_.started.push_back(std::move(started));
   }
 
-  /// Per dirty absence and operation without it: whether it is released by its start.
+  /// Adds a binary for each absence of a value to be written back and each operation during it: whether the tensor is
+  /// released before the operation starts.
   void add_released() {
     released_.resize(ledger_.absences.size());
     for (std::size_t id = 0; id < ledger_.absences.size(); ++id) {
@@ -172,7 +174,8 @@ class Builder {
     }
   }
 
-  /// No link works longer than an iteration. Implied by the orders, and what makes the relaxation worth something.
+  /// No link is busy for longer than an iteration. The orders imply these rows, but only these rows make the
+  /// relaxation's bound useful.
   void add_link_times() {
     Sum in, out;
     for (std::size_t id = 0; id < ledger_.absences.size(); ++id) {
@@ -192,10 +195,10 @@ class Builder {
     for (const Sum& sum : {in, out}) add_order(sum, column(model_.iteration));
   }
 
-  /// A copy on a link, with the operations between whose end and start it lies.
+  /// A copy on a link. It lies between the end of operation `from` and the start of operation `to`.
   struct Copy {
     Sum start;
-    Sum none;  ///< 1 where there is none
+    Sum none;  ///< 1 if the copy is not made
     double time = 0;
     int from = 0;
     int to = 0;
@@ -234,7 +237,8 @@ class Builder {
             static_cast<int>(version.write), static_cast<int>(end)};
   }
 
-  /// One before the other, in this iteration and the ones around it.
+  /// Orders each pair of copies: one ends before the other starts, in this iteration and in up to three before and
+  /// after.
   void order(const std::vector<Copy>& copies) {
     for (std::size_t i = 0; i < copies.size(); ++i) {
       for (std::size_t j = i + 1; j < copies.size(); ++j) {
@@ -286,11 +290,11 @@ class Builder {
     }
   }
 
-  /// 1 where the absence's swap-in starts before operation `gap` starts; gaps are those of the absence.
+  /// 1 if the absence's swap-in starts before operation `gap` starts. Gaps are counted as in the absence.
   Sum started_by(std::size_t id, int gap) const {
     const Absence& a = absence(id);
     if (gap < static_cast<int>(a.first)) return {};
-    Sum sum = stays(id);  // out, where it stands at the end
+    Sum sum = stays(id);  // at the end of the absence: 1 - stays
     if (gap >= static_cast<int>(a.end)) return Sum{{}, 1}.add(sum, -1);
     return column(model_.started[id][static_cast<std::size_t>(gap) - a.first]);
   }
@@ -308,7 +312,7 @@ class Builder {
           continue;
         }
         const int away = program().add_column({0, 1, 0, false});
-        // Gone, and not come back.
+        // Away: the tensor has gone out, and its swap-in has not started.
         program().at_least(
             0, {{model_.out[id], 1}, {away, -1}, {model_.started[id][static_cast<std::size_t>(at) - a.first], -1}});
         if (a.version != no_version) {
@@ -344,7 +348,8 @@ class Builder {
     program().at_most(100 - held.constant, std::move(held.terms));
   }
 
-  /// Whether that tensor is away, `later` iterations later, when the swap-in of absence `id` starts; -1: never.
+  /// Adds a binary that is 1 only if `away`, `later` iterations later, includes the start of absence `id`'s swap-in.
+  /// Returns its column, or -1 if that is impossible.
   int add_away_at(std::size_t id, const Away& away, int later) {
     const Absence& b = absence(id);
     const int shift = later * n_;
@@ -381,7 +386,7 @@ class Builder {
   double most_;
   OrdersModel model_;
   std::vector<int> copied_;                 ///< per version: whether it is copied out
-  std::vector<std::vector<int>> released_;  ///< per absence of a value to be written back, and operation without it
+  std::vector<std::vector<int>> released_;  ///< per absence of a value to be written back, and operation during it
   std::vector<Away> aways_;
 };
 
@@ -404,7 +409,7 @@ void decide(const OrdersModel& model, const std::vector<double>& values, bool le
     const std::uint32_t iteration = i / n;
     return value(model.operation_start[i % n]) + iteration * value(model.iteration);
   };
-  /// The first gap from `first` on at whose end that time has passed.
+  /// The first gap from `first` on that does not end before `time`.
   const auto gap_of = [&](double time, std::uint32_t first, std::uint32_t end) {
     constexpr double precision = 1e-3;
     while (first < end && start_of(first) < time - precision) ++first;

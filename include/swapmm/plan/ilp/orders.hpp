@@ -9,37 +9,40 @@
 
 namespace swapmm::planning::ilp {
 
-/// The integer program over times and orders, exact but for the packing of offsets: its optimum is the least iteration
-/// time of any plan in which bytes are free wherever they lie. For few absences.
+/// The integer program over times and orders. It is exact except for the packing of offsets: its optimum is the least
+/// iteration time of any plan, if free bytes may lie anywhere. For few absences.
 ///
 /// Slots cannot be exact: a copy may span operations, and start or end within one. Here every start has a time of its
-/// own, the same in each iteration. A plan whose iterations take T on average still has all its waits kept when each
-/// start repeats after T, so one T and one time for each start are enough. Copies are in order by disjunctions; a
-/// swap-in stands in one gap between operations, so that what is there at its start and at each operation's start is
-/// a choice among few. Bytes are checked at those starts alone: in between, they are only given back. Times of the next
-/// iteration are those of this one and T, which keeps all rows linear.
+/// own, the same in each iteration. If the iterations of a plan take T on average, its waits still hold when each start
+/// repeats after T, so one T and one time for each start are enough. The order of two copies on a link is a
+/// disjunction. A swap-in starts in one gap between operations, so that which tensors are on the device at its start
+/// and at each operation's start is a choice among few. The bytes in use are checked only at those starts: between
+/// them, bytes are only released. Times of the next iteration are those of this one plus T, which keeps all rows
+/// linear.
 struct OrdersModel {
   Program program;
-  double unit_ns = 1;      ///< of T, which is the cost
-  std::vector<int> out;    ///< per absence the binary of its going out; -1: always
-  std::vector<int> start;  ///< per absence the time of its swap-in
+  double unit_ns = 1;      ///< unit of T, which is the cost
+  std::vector<int> out;    ///< per absence: the binary for whether its tensor goes out; -1: it always does
+  std::vector<int> start;  ///< per absence: the start of its swap-in
   std::vector<int> release;
-  std::vector<int> operation_start;       ///< -1 for the first one, at 0
-  std::vector<int> copy_start;            ///< per version
-  std::vector<std::vector<int>> started;  ///< per absence: whether its swap-in starts in gap first + k at the latest
+  std::vector<int> operation_start;       ///< per operation; -1 for the first one, which starts at 0
+  std::vector<int> copy_start;            ///< per version: the start of its swap-out
+  std::vector<std::vector<int>> started;  ///< per absence: whether its swap-in starts in gap first + k or before
   int iteration = 0;
 };
 
-/// Plans slower than `at_most` are of no use. Absences squared rows.
+/// Makes the model. It excludes plans slower than `at_most`. The number of rows grows with the square of the number of
+/// absences.
 [[nodiscard]] OrdersModel make_orders_model(const OverlapLedger& ledger, std::chrono::nanoseconds at_most);
 
-/// What a bound on the cost says of every plan's iteration time: Prediction::iteration rounds to the nearest
-/// nanosecond, and the solver's times are exact to about 1/100,000.
+/// Turns a lower bound on the cost into a lower bound on the iteration time of every plan. Takes into account that
+/// Prediction::iteration is rounded to the nearest nanosecond, and that the solver's times are exact to about
+/// 1/100,000.
 [[nodiscard]] std::chrono::nanoseconds iteration_bound(const OrdersModel& model, double cost_bound);
 
-/// Writes the decisions into the ledger: who goes out, when each leaves, returns and is written back.
-/// With `leaves_early`, bytes may be taken over in the gap right after the last use, by who waits for them then; else
-/// in the gap in which they are free.
+/// Writes the decisions into the ledger: which tensors go out, and when each leaves, returns and is written back. With
+/// `leaves_early`, a tensor leaves in the gap right after its last use, and whatever takes its bytes waits until they
+/// are free. Otherwise it leaves in the gap in which its bytes are free.
 void decide(const OrdersModel& model, const std::vector<double>& values, bool leaves_early, OverlapLedger& ledger);
 
 }  // namespace swapmm::planning::ilp

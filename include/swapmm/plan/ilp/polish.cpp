@@ -32,7 +32,7 @@ class Polish {
   }
 
  private:
-  /// Bytes above the budget, iteration time, bytes moved.
+  /// Height of the packing if it does not fit, else 0; iteration time; bytes moved.
   using Score = std::tuple<std::uint64_t, std::chrono::nanoseconds, Bytes>;
 
   Score score() {
@@ -46,7 +46,7 @@ class Polish {
     return score;
   }
 
-  // Not a standard distribution: their results differ between standard libraries.
+  // Not a standard distribution, because those give different results in different standard libraries.
   std::uint32_t below(std::size_t count) { return static_cast<std::uint32_t>(random_() % count); }
 
   void change() {
@@ -56,10 +56,10 @@ class Polish {
       return;
     }
     Absence& a = ledger_.absences[below(ledger_.absences.size())];
-    if (!a.is_arrival && a.first == a.end) return;  // between two operations in a row nobody needs the room
+    if (!a.is_arrival && a.first == a.end) return;  // no operation lies in between, so nothing needs the room
     if (!a.is_arrival && below(3) == 0) a.stays = !a.stays;
     if (!a.is_arrival) a.leaves = a.first + below(a.end - a.first);
-    const std::uint32_t soonest = a.is_arrival ? a.first : a.leaves + 1;  // else it would not have gone
+    const std::uint32_t soonest = a.is_arrival ? a.first : a.leaves + 1;  // earlier, it would not have gone
     a.returns = soonest + below(a.end + 1 - soonest);
     a.queued = a.returns;
   }

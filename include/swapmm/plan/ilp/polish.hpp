@@ -12,13 +12,14 @@ namespace swapmm::planning::ilp {
 
 struct PolishEffort {
   std::uint32_t tries = 0;
-  std::uint32_t packing_steps = 0;  ///< PackingEffort::ejection_steps of each
+  std::uint32_t packing_steps = 0;  ///< PackingEffort::ejection_steps of each try
 };
 
-/// Small random changes of the ledger's decisions, from a fixed seed: a tensor goes out or stays, leaves, returns or is
-/// written back in another gap. What takes no longer, or where nothing packs yet needs no more room, is kept, and
-/// offered to `best`. For tiny traces, where what an integer program chose does not pack, or has places that make it
-/// wait. Packs and simulates so many times, or until is_done() says so.
+/// Makes small random changes to the ledger's decisions, from a fixed seed: a tensor goes out or stays, or leaves,
+/// returns or is written back in another gap. A change is kept if the iteration takes no longer or, while nothing packs
+/// yet, if it needs no more room. Each plan that packs is offered to `best`. For tiny traces, if the decisions of an
+/// integer program do not pack, or if their places make copies wait. Packs and simulates `effort.tries` times, or until
+/// is_done() returns true.
 void polish(OverlapLedger& ledger, std::string_view planner, const PolishEffort& effort,
             const std::function<bool()>& is_done, BestPlan& best);
 

@@ -12,8 +12,8 @@ namespace {
 
 using std::chrono::nanoseconds;
 
-/// Where the circle is cut. Boundary b comes before part b; both count on from the iteration's start, those of the next
-/// iteration too.
+/// The boundaries at which the circle is cut. Boundary b comes before part b. Both are counted from the start of the
+/// iteration, and on into the next iteration.
 class Circle {
  public:
   Circle(const OverlapLedger& ledger, const std::vector<double>& held, std::uint32_t slots, Rounding rounding)
@@ -31,7 +31,7 @@ class Circle {
     }
     double total = 0;
     for (std::uint32_t i = 0; i < n_; ++i) total += duration(i);
-    // Slots alike in time and in operations, half and half.
+    // Slots are balanced half by time, half by number of operations.
     const auto weight = [&](std::uint32_t i) { return 1.0 / n_ + (total > 0 ? duration(i) / total : 0); };
     double before = 0;
     std::uint32_t slot = slots;
@@ -66,15 +66,15 @@ class Circle {
     const auto found = std::lower_bound(first.begin(), first.end(), operation % n_);
     return static_cast<std::uint32_t>(found - first.begin()) + operation / n_ * size();
   }
-  /// The last boundary that an absence before that operation is over.
+  /// The last boundary that is covered by an absence which ends before that operation.
   std::uint32_t last_boundary_before(std::uint32_t operation) const {
     if (is_fine_ || rounding_ == Rounding::outward) return last_boundary(operation + n_ - 1) - size();
     const auto found = std::upper_bound(begins_.begin(), begins_.end(), operation % n_);
-    // The slot that holds the operation is not covered; where it begins with the operation, the one before is.
+    // The slot that contains the operation is not covered; the slot before it is.
     return static_cast<std::uint32_t>(found - begins_.begin()) + (operation / n_ + 1) * size() - 2;
   }
-  /// The last boundary at or before its end, and the part that holds its end. Counted from one circle on, so that there
-  /// is always one.
+  /// The last boundary at or before the end of that operation; also the part that contains its end. Counted from one
+  /// circle on, so that there always is one.
   std::uint32_t last_boundary(std::uint32_t operation) const {
     if (is_fine_) return 2 * operation + 1 + size();
     const auto found = std::upper_bound(keys_.begin(), keys_.end(), operation % n_);
@@ -86,24 +86,24 @@ class Circle {
   Rounding rounding_;
   bool is_fine_ = false;
   std::vector<std::uint32_t> begins_;  ///< the first operation of each slot
-  std::vector<std::uint32_t> keys_;    ///< the operations that boundaries stand for
-  std::vector<double> held_;           ///< bytes there without absences
+  std::vector<std::uint32_t> keys_;    ///< the operation at which each slot has its boundary
+  std::vector<double> held_;           ///< per boundary: what is held without absences, in parts of the budget
   std::vector<double> times_;          ///< of the parts, without stalls
 };
 
-/// From boundary `first` to `last`, counted from one circle on; none where last is first - 1.
+/// The boundaries from `first` to `last`, counted from one circle on. Empty if last is first - 1.
 struct Stretch {
   std::uint32_t first = 0;
   std::uint32_t last = 0;
 };
 
-/// Versions that are alike.
+/// Versions, or absences without a version, with the same boundaries.
 struct Kind {
   std::vector<Stretch> away;  ///< of each absence
-  std::uint32_t write = 0;    ///< part; only where is_written
+  std::uint32_t write = 0;    ///< the part in which the write ends; only if is_written
   bool is_written = false;
   bool is_arrival = false;
-  std::vector<std::vector<std::uint32_t>> absences;  ///< of the ledger, for each of `away`
+  std::vector<std::vector<std::uint32_t>> absences;  ///< of the ledger, per element of `away`
 };
 
 class Builder {
@@ -161,7 +161,7 @@ class Builder {
     for (std::uint32_t b = 0; b < count; ++b) {
       needed_.push_back(circle_.held(b) - 1);
       if (rounding_ == Rounding::inward) {
-        // Shorter absences than slots may give what lacks, for the copies they take.
+        // Absences shorter than a slot may provide the missing room, at the price of their copies.
         const double both_ways = 2e9 * budget() / static_cast<double>(planning_.machine.h2d.bytes_per_second);
         room_[b].push_back({model_.program.add_column({0, infinity, both_ways / model_.unit_ns, false}), 1});
       }
@@ -191,7 +191,7 @@ class Builder {
 
   using Key = std::vector<std::uint32_t>;
 
-  /// By what makes them alike.
+  /// The kinds of absences, by their boundaries.
   std::map<Key, Kind> list_kinds() {
     std::map<Key, Kind> kinds;
     for (const Absence& a : ledger_.absences) arriving_ += a.is_arrival ? size(a.tensor) : 0;
@@ -246,7 +246,7 @@ class Builder {
     }
   }
 
-  /// The shortest time in units that a byte (in parts of the budget) of these takes.
+  /// The least copy time per size among these absences, in units of time per budget.
   double unit_time(const std::vector<std::uint32_t>& absences, const Link& link) const {
     double least = infinity;
     for (const std::uint32_t id : absences) {
@@ -259,7 +259,7 @@ class Builder {
     return least;
   }
 
-  /// The column of what has been written back at each boundary after the write.
+  /// Adds a column for each boundary after the write: how much has been written back.
   std::vector<int> add_write_backs(const Kind& kind) {
     Program& program = model_.program;
     double all = 0;
@@ -281,7 +281,7 @@ class Builder {
     return written;
   }
 
-  /// Columns of what has not come back at each boundary, falling to nothing.
+  /// Adds a column for each boundary: how much has not come back yet. It never grows from one boundary to the next.
   void add_away(const Kind& kind, std::size_t k, const std::vector<int>& written) {
     Program& program = model_.program;
     const Stretch& away = kind.away[k];
@@ -310,7 +310,7 @@ class Builder {
     }
   }
 
-  /// As much goes out as the groups' integers say.
+  /// Adds the row that makes the amount which goes out equal to what the groups' columns say.
   void add_groups(const std::vector<std::uint32_t>& absences, int out) {
     std::map<std::uint64_t, std::vector<std::uint32_t>> by_size;
     for (const std::uint32_t id : absences) by_size[planning_.sizes[index(ledger_.absences[id].tensor)]].push_back(id);
@@ -353,7 +353,7 @@ class Builder {
   Circle circle_;
   SlotModel model_;
   double arriving_ = 0;                  ///< parts of the budget that new inputs take
-  std::vector<double> needed_;           ///< per boundary, parts of the budget
+  std::vector<double> needed_;           ///< per boundary: how much must be away, in parts of the budget
   std::vector<std::vector<Term>> room_;  ///< per boundary
   std::vector<std::vector<Term>> in_;    ///< per part; with half duplex for both directions
   std::vector<std::vector<Term>> out_;
@@ -368,7 +368,7 @@ SlotModel make_slot_model(const OverlapLedger& ledger, std::uint32_t slots, Roun
 nanoseconds iteration_bound(const SlotModel& model, double cost_bound) {
   // Neither link is busy for longer than an iteration T: stall + price x 2 T >= cost.
   constexpr double price_of_both = 2e-4;
-  constexpr double rounding = 1e-7;  // what a solver calls zero
+  constexpr double rounding = 1e-7;  // the solver's tolerance
   const double cost = std::max(0.0, cost_bound * model.unit_ns);
   const double bound = std::max(model.compute_ns, (model.compute_ns + cost) / (1 + price_of_both) * (1 - rounding));
   return nanoseconds{static_cast<std::int64_t>(std::floor(bound))};

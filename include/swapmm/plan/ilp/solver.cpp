@@ -6,7 +6,7 @@
 #include <cstddef>
 #include <utility>
 
-// Their headers are not free of warnings.
+// The headers of Cbc and Clp cause warnings.
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wall"
 #pragma GCC diagnostic ignored "-Wextra"
@@ -57,7 +57,7 @@ struct Arrays {
   std::vector<double> lower, upper, cost, row_lower, row_upper;
 };
 
-/// Asks go_on while Clp works.
+/// Calls go_on while Clp works.
 class StopClp final : public ClpEventHandler {
  public:
   explicit StopClp(const Limits& limits) : limits_(&limits) {}
@@ -71,7 +71,7 @@ class StopClp final : public ClpEventHandler {
   const Limits* limits_;
 };
 
-/// Asks go_on between the nodes of the tree, and between heuristics.
+/// Calls go_on between the nodes of the tree, and between heuristics.
 class StopCbc final : public CbcEventHandler {
  public:
   explicit StopCbc(const Limits& limits) : limits_(&limits) {}
@@ -100,7 +100,7 @@ int Program::add_column(const Column& column) {
 }
 
 int Program::add_row(Row row) {
-  // Clp takes each column once in a row.
+  // Clp accepts each column only once per row.
   std::sort(row.terms.begin(), row.terms.end(), [](const Term& a, const Term& b) { return a.column < b.column; });
   std::size_t kept = 0;
   for (const Term& term : row.terms) {

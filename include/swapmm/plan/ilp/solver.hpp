@@ -10,7 +10,7 @@ namespace swapmm::planning::ilp {
 
 inline constexpr double infinity = std::numeric_limits<double>::max();
 
-/// One summand of a row.
+/// One term of a row.
 struct Term {
   int column = 0;
   double factor = 0;
@@ -28,14 +28,14 @@ class Program {
   struct Row {
     double lower = -infinity;
     double upper = infinity;
-    std::vector<Term> terms;  ///< a column may stand in it several times
+    std::vector<Term> terms;  ///< a column may appear several times
   };
 
-  /// Both give the position of the new one.
+  /// Each returns the position of the new column or row.
   int add_column(const Column& column);
   int add_binary(double cost = 0) { return add_column({0, 1, cost, true}); }
   int add_row(Row row);
-  /// The sum of the terms is at least, or at most, that.
+  /// Adds a row: the sum of the terms is at least, or at most, `bound`.
   int at_least(double bound, std::vector<Term> terms) { return add_row({bound, infinity, std::move(terms)}); }
   int at_most(double bound, std::vector<Term> terms) { return add_row({-infinity, bound, std::move(terms)}); }
 
@@ -44,17 +44,18 @@ class Program {
 };
 
 struct Limits {
-  std::uint32_t nodes = 1000;  ///< of the search tree
-  double relative_gap = 0;     ///< between solution and bound: what is close enough
-  double cutoff = infinity;    ///< solutions of this objective or more are of no use
-  /// Asked after some work with the best objective (or infinity) and the bound so far; false stops. Empty: never.
+  std::uint32_t nodes = 1000;  ///< largest number of nodes of the search tree
+  double relative_gap = 0;     ///< a solution this close to the bound is good enough
+  double cutoff = infinity;    ///< only solutions below this objective count
+  /// Called after some work with the best objective (or infinity) and the bound so far. The solver stops if it returns
+  /// false. Empty: the solver never stops for it.
   std::function<bool(double objective, double bound)> go_on{};
 };
 
 enum class Outcome : std::uint8_t {
-  optimal,     ///< `values` are an optimum, within the gap asked for
+  optimal,     ///< `values` are an optimum, within Limits::relative_gap
   none_below,  ///< proven: no solution below the cutoff (or none at all)
-  stopped,     ///< by a limit; `values` are empty, or the best found
+  stopped,     ///< by a limit; `values` are the best that was found, or empty
 };
 
 struct Solution {
@@ -64,10 +65,11 @@ struct Solution {
   std::vector<double> values;   ///< per column
 };
 
-/// Integers as any number: solved by Clp.
+/// Solves the program with Clp. Integers may take any value.
 [[nodiscard]] Solution solve_relaxation(const Program& program, const Limits& limits);
 
-/// Solved by Cbc, in this thread, without output. Same input, same result, as far as `go_on` answers the same.
+/// Solves the program with Cbc, in this thread, without output. The same input gives the same result, provided that
+/// `go_on` gives the same answers.
 [[nodiscard]] Solution solve(const Program& program, const Limits& limits);
 
 }  // namespace swapmm::planning::ilp

@@ -78,7 +78,7 @@ class Bins {
   std::vector<std::uint32_t> order_;
   std::vector<std::uint64_t> sum_behind_;  ///< bytes of the items from the k-th on
   std::vector<std::uint64_t> room_;        ///< per bin
-  std::vector<std::uint64_t> size_;        ///< the same when it is empty
+  std::vector<std::uint64_t> size_;        ///< per bin, when it is empty
   Offsets offsets_;
   std::uint64_t steps_ = 0;
 };

@@ -20,7 +20,7 @@ std::vector<double> Blame::by_room() const {
   std::vector<double> urgency;
   urgency.reserve(shape_.size());
   for (const Shape::Item& item : shape_.items) {
-    constexpr double about_the_most = 60;  // the logarithm of what takes all the bytes all the time
+    constexpr double about_the_most = 60;  // about the logarithm of the largest possible room
     urgency.push_back(std::log(static_cast<double>(item.size) * item.length + 1) / about_the_most);
   }
   return urgency;

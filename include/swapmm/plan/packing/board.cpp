@@ -86,8 +86,8 @@ void Board::gather_for(const Shape::Item& item) {
   for_each_span(item, [&](Span span) { gather(1, {0, std::bit_ceil(shape_.sections)}, span); });
 }
 
-// Each list in turn moves the place up to where none of its ranges is in the way, until all lists agree. Ranges that
-// other lists cover are skipped in doubling steps.
+// Each list in turn moves the place up until none of its ranges is in the way. The search ends when all lists agree.
+// Ranges that other lists cover are skipped in doubling steps.
 std::uint64_t Board::next_free(std::uint64_t from, std::uint64_t size) {
   std::uint64_t place = shape_.allowed(from, size);
   std::size_t agree = 0;

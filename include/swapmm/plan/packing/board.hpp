@@ -58,7 +58,7 @@ class Board {
   /// Fills lists_ with the ranges that are in the way of `item`: a few ascending lists. They are not merged into one,
   /// because most searches do not need all of them.
   void gather_for(const Shape::Item& item);
-  /// The lowest place for `size` bytes at or above `from` that is free in all lists, which are moved on to it.
+  /// The lowest place for `size` bytes at or above `from` that is free in all lists. Advances the lists to it.
   [[nodiscard]] std::uint64_t next_free(std::uint64_t from, std::uint64_t size);
   template <class Visit>
   void for_each_span(const Shape::Item& item, Visit&& visit) const;

@@ -33,7 +33,8 @@ std::optional<Problem> too_large_item(const PackingProblem& problem) {
   return std::nullopt;
 }
 
-/// Bytes of its own for every item, where there are enough for that: nothing to search, however many items there are.
+/// Gives every item bytes of its own, if there are enough. Then there is nothing to search, however many items there
+/// are.
 std::optional<Packing> side_by_side(const PackingProblem& problem) {
   const std::uint64_t arena = problem.max_allocation ? problem.max_allocation->value : nowhere;
   Packing packing;
@@ -50,8 +51,9 @@ std::optional<Packing> side_by_side(const PackingProblem& problem) {
   return packing;
 }
 
-/// A problem in two parts: what is there all the time lies at the bottom, and what is left of the capacity is packed.
-/// With arenas nothing lies at the bottom, for then it matters who is beside whom.
+/// Splits a problem into two parts: items that are there all the time lie at the bottom, and the others are packed into
+/// what is left of the capacity. With arenas, nothing lies at the bottom, because then it matters which items share an
+/// arena.
 class Foundation {
  public:
   explicit Foundation(const PackingProblem& problem) : problem_(problem) {
@@ -65,7 +67,8 @@ class Foundation {
   [[nodiscard]] std::uint64_t height() const { return height_; }
   [[nodiscard]] const std::vector<std::uint32_t>& others() const { return others_; }
 
-  /// The preferred offsets of the others, from the top of the earlier foundation on: the lowest of them lies there.
+  /// The preferred offsets of the other items, relative to the top of the earlier foundation. That top is taken to be
+  /// the lowest of these offsets.
   [[nodiscard]] Offsets preferred(std::span<const Bytes> of_items) const {
     std::uint64_t bottom = nowhere;
     for (const std::uint32_t item : others_) {
@@ -93,7 +96,7 @@ class Foundation {
     for (std::size_t k = 0; k < others_.size(); ++k) {
       const std::uint64_t size = shape.items[k].size;
       if (size > 0 && offsets[k] == nowhere) result.unplaced.push_back(others_[k]);
-      // Above all possible offsets, but valid for a reader.
+      // Items without a place get an offset above all possible ones that is still valid input.
       const std::uint64_t offset = offsets[k] == nowhere ? problem_.capacity.value : offsets[k] + height_;
       result.offsets[others_[k]] = Bytes{size == 0 ? 0 : offset};
       if (size > 0) end = std::max(end, offset + size);
@@ -109,7 +112,7 @@ class Foundation {
   std::uint64_t height_ = 0;
 };
 
-/// Towards `goal`, above the foundation.
+/// Packs towards the height `goal`, above the foundation.
 Offsets pack_shape(const Shape& shape, std::uint64_t goal, std::uint64_t load, const PackingEffort& effort,
                    const Offsets& preferred) {
   const bool is_possible = load <= goal;
@@ -121,7 +124,7 @@ Offsets pack_shape(const Shape& shape, std::uint64_t goal, std::uint64_t load, c
   packing::Search search(shape, effort);
   Offsets best;
   if (!preferred.empty()) {
-    // A little out of place is put right faster than a greedy order is made, and leaves most where it was.
+    // Correcting a few places is faster than making a greedy order, and leaves most items where they were.
     best = packing::keep_preferred(shape, effort, goal, preferred);
     if (is_possible && !best.empty()) best = search.lower(std::move(best), goal);
     if (!best.empty() && shape.height(best) <= goal) return best;
@@ -149,7 +152,7 @@ Bytes packing_load(const PackingProblem& problem) {
     const std::uint64_t end = std::uint64_t{item.start} + item.length;
     changes.push_back({item.start, size, 0});
     changes.push_back({static_cast<std::uint32_t>(end % problem.slots), 0, size});
-    if (end >= problem.slots) load += size;  // there in the slot before the first
+    if (end >= problem.slots) load += size;  // it is there just before slot 0
   }
   std::sort(changes.begin(), changes.end(), [](const Change& a, const Change& b) {
     return a.slot != b.slot ? a.slot < b.slot : a.removed > b.removed;
@@ -181,7 +184,7 @@ Result<Packing> pack_towards(const PackingProblem& problem, PackingEffort effort
   const Shape shape(problem, foundation.others());
   const std::uint64_t load = packing_load(problem).value - foundation.height();
   const std::uint64_t capacity = problem.capacity.value - problem.capacity.value % problem.alignment.value;
-  // What does not even fit above the foundation is packed as low as the load lets it.
+  // If the foundation leaves no room, the rest is packed greedily, as low as that gets it.
   const std::uint64_t goal = capacity >= foundation.height() ? capacity - foundation.height() : 0;
   const Offsets wanted = preferred.empty() ? Offsets{} : foundation.preferred(preferred);
   return foundation.packing(shape, pack_shape(shape, goal, load, effort, wanted));

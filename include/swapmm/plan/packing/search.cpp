@@ -24,13 +24,13 @@ struct Greedy {
   Order order;
   Board::Fit fit;
 };
-/// The fastest first: who stays long lies at the bottom, and places melt into few.
+/// The fastest first: items that stay long lie at the bottom, and occupied ranges merge into few.
 constexpr Greedy greedies[] = {{Order::length, Board::Fit::best},
                                {Order::area, Board::Fit::best},
                                {Order::size, Board::Fit::first},
                                {Order::start, Board::Fit::best}};
 
-/// Places that the greedy orders after the first may look at, so that they stay close to n log n.
+/// How many ranges the greedy orders after the skyline's may examine, so that they stay close to n log n.
 std::uint64_t most_looks(const Shape& shape) { return 2'000'000 + std::uint64_t{100} * shape.size(); }
 
 std::vector<std::uint32_t> sorted(const Shape& shape, Order order) {
@@ -40,7 +40,8 @@ std::vector<std::uint32_t> sorted(const Shape& shape, Order order) {
   for (const Shape::Item& item : shape.items) {
     const auto size = static_cast<double>(item.size);
     const double count = item.count;
-    // What is there all the time goes first in every order: it is in everybody's way, so best at one end.
+    // Items that are there all the time go first in every order: they are in the way of all others, so they should be
+    // at one end.
     const int always = item.count == shape.sections ? 0 : 1;
     switch (order) {
       case Order::area: keys.emplace_back(always, -size * count, -size); break;
@@ -56,10 +57,10 @@ std::vector<std::uint32_t> sorted(const Shape& shape, Order order) {
   return ids;
 }
 
-/// Placements of the backtracking for one of the ejection, on the way and at the goal.
+/// Number of placements of backtracking for one of ejection, on the way to the goal and at the goal.
 constexpr std::uint64_t placements_on_the_way = 4;
 constexpr std::uint64_t placements_at_goal = 32;
-/// Of a step of placing all items in an order, in terms of Budget::spend().
+/// The work, as in Budget::spend(), of a step that places all items in an order.
 constexpr std::uint64_t most_work = 1000;
 
 }  // namespace
@@ -101,7 +102,7 @@ Offsets keep_preferred(const Shape& shape, const PackingEffort& effort, std::uin
     offsets[item] = size == 0 ? 0 : offset;
     board.place(item, offset);
   }
-  // Very many new places would take long, and be no better than those of an order that is fast.
+  // Very many new places would take long, and be no better than those of a fast order.
   const auto without_place = std::count(offsets.begin(), offsets.end(), nowhere);
   if (shape.size() > effort.many_items && without_place > shape.size() / 8) return {};
   for (const std::uint32_t item : order) {
@@ -114,7 +115,7 @@ Offsets keep_preferred(const Shape& shape, const PackingEffort& effort, std::uin
 
 namespace {
 
-/// Rounds of Blame, within what is left of the effort. True when all have a place.
+/// Runs rounds of Blame, within what is left of the effort. Each function returns true if all items have a place.
 class BlameRounds {
  public:
   BlameRounds(const Shape& shape, const PackingEffort& effort, std::uint64_t goal)
@@ -124,7 +125,7 @@ class BlameRounds {
         items_(shape.size()),
         has_many_items_(shape.size() > effort.many_items) {}
 
-  /// From an order, for a part of the steps.
+  /// Starts from an order, and uses a part of the steps.
   bool first_fit(std::vector<double> urgency, double part) { return run(&Blame::round, std::move(urgency), part, 16); }
   bool skyline(std::vector<double> urgency, double part) {
     return run(&Blame::round_by_skyline, std::move(urgency), part, 128);
@@ -133,14 +134,14 @@ class BlameRounds {
   [[nodiscard]] bool has_many_items() const { return has_many_items_; }
 
  private:
-  /// A round takes a step for so many items.
+  /// A round counts as one step per `items_of_step` items.
   bool run(bool (Blame::*round)(), std::vector<double> urgency, double part, std::uint64_t items_of_step) {
     const std::uint64_t steps_of_round = items_ / items_of_step + 1;
     const std::uint64_t most = steps_ / steps_of_round + 1;
     const std::uint64_t rounds = share_of(most, part);
     blame_.begin(std::move(urgency));
     for (std::uint64_t i = 0; !has_offsets_ || (i < rounds && !budget_.is_spent()); ++i) {
-      has_offsets_ = true;  // one round, however little is asked
+      has_offsets_ = true;  // at least one round, however small the part
       if ((blame_.*round)()) return true;
       for (std::uint64_t step = 0; step < steps_of_round && !budget_.is_spent(); ++step) budget_.spend(most_work);
     }
@@ -175,7 +176,7 @@ Offsets pack_most(const Shape& shape, const PackingEffort& effort, std::uint64_t
   const Blame& blame = rounds.blame();
   if (fits || !effort.ejection) return blame.best();
 
-  // Ejection moves the few that are left over.
+  // Ejection tries to place the few that are left over.
   PackingEffort rest = effort;
   rest.ejection_steps = effort.ejection_steps / 4;
   Budget ejection_budget(rest);
@@ -214,10 +215,10 @@ Offsets Search::lower(Offsets start, std::uint64_t goal) {
   if (!effort_.ejection && !can_backtrack()) return start;
   goal = (goal + shape_.alignment - 1) / shape_.alignment * shape_.alignment;
   std::uint64_t height = shape_.height(start);
-  std::uint64_t low = goal;  // what is below it was just tried, or is not asked for
+  std::uint64_t low = goal;  // lower heights were just tried, or are not asked for
   std::uint64_t steps = std::max<std::uint64_t>(shape_.size() / 4, 100);
   while (height > goal && !budget_.is_spent()) {
-    // Halfway, unless that is close to the goal already.
+    // Halfway, or the goal itself if that is close to it.
     std::uint64_t target = low + (height - low) / 2 / shape_.alignment * shape_.alignment;
     if (low == goal && target - goal < goal / 400) target = goal;
     target = std::min(target, height - shape_.alignment);

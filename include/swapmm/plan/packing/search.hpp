@@ -12,26 +12,26 @@
 
 namespace swapmm::planning::packing {
 
-/// The lowest of the greedy orders; ends with the first that fits in `capacity`.
+/// Tries several greedy orders. Returns the lowest packing, or the first that fits in `capacity`.
 [[nodiscard]] Offsets pack_greedily(const Shape& shape, const PackingEffort& effort, std::uint64_t capacity);
 
-/// Items keep the preferred offset (`nowhere`: none) where they can, those that stay longest in the first place;
-/// the others go to the best gaps. Empty where very many items would have to.
+/// Keeps items at their preferred offsets (`nowhere`: none) if possible, beginning with the longest lifetimes. The
+/// others go to the best gaps. Returns no offsets if very many items would have to.
 [[nodiscard]] Offsets keep_preferred(const Shape& shape, const PackingEffort& effort, std::uint64_t capacity,
                                      const Offsets& preferred);
 
-/// Within `goal`, as many of the items as can be; the others have `nowhere`. By Blame, and ejection for the rest. From
-/// the order of `preferred`, the places in a similar problem, unless it is empty.
+/// Packs as much as possible within `goal`; the other items have `nowhere`. Uses Blame, and ejection for the rest.
+/// Starts from the order of `preferred`, the places in a similar problem, unless it is empty.
 [[nodiscard]] Offsets pack_most(const Shape& shape, const PackingEffort& effort, std::uint64_t goal,
                                 const Offsets& preferred);
 
-/// Lowers a packing, step by step: ejection, and backtracking where there are few enough items for it.
+/// Lowers a packing step by step: by ejection, and by backtracking if there are few enough items.
 class Search {
  public:
   Search(const Shape& shape, const PackingEffort& effort) : shape_(shape), effort_(effort), budget_(effort) {}
 
-  /// From `start` towards `goal`, which is not below what is needed in one section. Ends when it is reached or the
-  /// effort is spent, or where there is proof that nothing lower is possible.
+  /// Lowers `start` towards `goal`, which must not be below what one section needs. Ends if the goal is reached, the
+  /// effort is spent, or it is proven that nothing lower is possible.
   [[nodiscard]] Offsets lower(Offsets start, std::uint64_t goal);
 
  private:

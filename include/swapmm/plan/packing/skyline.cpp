@@ -68,7 +68,7 @@ void Waiting::look(Query& query, std::size_t node, std::uint32_t begin, std::uin
     return;
   }
   const std::uint32_t half = count / 2;
-  // The more promising half first; the other one then seldom needs to be examined.
+  // The more promising half first; the other one then rarely needs to be examined.
   if (nodes_[2 * node].urgency >= nodes_[2 * node + 1].urgency) {
     look(query, 2 * node, begin, half);
     look(query, 2 * node + 1, begin + half, half);
@@ -100,7 +100,7 @@ const Offsets& Skyline::pack(const std::vector<double>& urgency) {
   return offsets_;
 }
 
-/// They fit nowhere else than side by side, at the bottom.
+/// Places the items of all sections side by side at the bottom. They fit nowhere else.
 void Skyline::place_those_in_all_sections(const std::vector<double>& urgency) {
   std::vector<std::uint32_t> all;
   for (std::uint32_t item = 0; item < shape_.size(); ++item) {
@@ -173,7 +173,7 @@ std::uint32_t Skyline::insert_behind(std::uint32_t before, std::uint32_t begin, 
 }
 
 void Skyline::give_up(std::uint32_t begin) {
-  Stretch& stretch = stretches_[begin];  // not the whole circle: everything fits there
+  Stretch& stretch = stretches_[begin];  // not the whole circle, because every item fits there
   stretch.height = std::min(stretches_[stretch.before].height, stretches_[stretch.behind].height);
   queue(begin);
   join(begin);
@@ -186,7 +186,7 @@ void Skyline::join(std::uint32_t begin) {
     const Stretch gone = stretches_[second];
     stretches_[second].length = 0;
     stretches_[first].length += gone.length;
-    stretches_[first].behind = gone.behind;  // itself, where there were two
+    stretches_[first].behind = gone.behind;  // it is its own neighbour if there were two
     stretches_[gone.behind].before = first;
   };
   const std::uint32_t before = stretches_[begin].before;

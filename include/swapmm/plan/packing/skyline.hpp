@@ -19,7 +19,7 @@ class Waiting {
  public:
   explicit Waiting(const Shape& shape);
 
-  /// All that take room wait; one urgency per item.
+  /// All items that take room wait. `urgency` has one value per item.
   void begin(const std::vector<double>& urgency);
   void remove(std::uint32_t item);
 
@@ -31,14 +31,14 @@ class Waiting {
 
  private:
   struct Node {
-    std::uint32_t end = nobody;  ///< the earliest, counted on from the section the item begins in
-    double urgency = std::numeric_limits<double>::lowest();  ///< the highest
+    std::uint32_t end = nobody;  ///< the earliest end, counted on from the section in which the item begins
+    double urgency = std::numeric_limits<double>::lowest();  ///< the highest urgency
   };
   struct Query {
     std::uint32_t low = 0;   ///< positions in by_first_
-    std::uint32_t high = 0;  ///< behind the last one
+    std::uint32_t high = 0;  ///< one past the last position
     std::uint32_t end = 0;
-    double urgency = std::numeric_limits<double>::lowest();  ///< of the one found
+    double urgency = std::numeric_limits<double>::lowest();  ///< urgency of the item found
     std::uint32_t found = nobody;
     std::uint32_t looks_left = 0;
   };
@@ -48,7 +48,7 @@ class Waiting {
 
   const Shape& shape_;
   std::vector<std::uint32_t> by_first_;  ///< items that take room
-  std::vector<std::uint32_t> position_;  ///< there, per item
+  std::vector<std::uint32_t> position_;  ///< per item: its position in by_first_
   std::size_t leaves_ = 1;
   std::vector<Node> nodes_;  ///< a heap; the leaves begin at leaves_
 };
@@ -86,9 +86,9 @@ class Skyline {
   Waiting waiting_;
   std::vector<Stretch> stretches_;  ///< by the section they begin in
   using Entry = std::pair<std::uint64_t, std::uint32_t>;
-  std::priority_queue<Entry, std::vector<Entry>, std::greater<>> by_height_;  ///< some are gone meanwhile
+  std::priority_queue<Entry, std::vector<Entry>, std::greater<>> by_height_;  ///< some may be outdated
   std::uint32_t left_ = 0;                                                    ///< items without a place
-  std::uint64_t foundation_ = 0;  ///< bytes of those that are there in all sections
+  std::uint64_t foundation_ = 0;  ///< bytes of the items that are in all sections
   Offsets offsets_;
 };
 

@@ -17,7 +17,7 @@
 namespace swapmm::planning {
 namespace {
 
-/// `build(planning)` on the case of trace and machine, then digest and prediction.
+/// Calls `build(planning)` with the case of trace and machine, then adds digest and prediction.
 template <class Build>
 Result<Plan> plan_case(const Trace& trace, const Machine& machine, const BoundOptions& bound, Build&& build) {
   Result<PlanningCase> planning = make_planning_case(trace, machine);
@@ -35,7 +35,7 @@ Planner with_victim(std::string name, Victim victim, const OnDemandOptions& opti
   };
 }
 
-/// Those that `best` asks, too.
+/// The planners that `best` also runs.
 std::span<const NamedPlanner> planners_before_best() {
   const std::span<const NamedPlanner> all = planners();
   const auto best =

@@ -66,8 +66,8 @@ OverlapLedger::OverlapLedger(const PlanningCase& planning_) : planning(planning_
   }
   for (const TraceOperation& operation : planning.trace.operations) time.push_back(operation.duration);
 
-  // Staying has a cost only if more is live than fits. There, a byte that must also be written back saves two copies by
-  // staying.
+  // Staying has a cost only while more is live than fits. There, a value that must also be written back saves two
+  // copies by staying.
   std::vector<double> crowded(planning.operations + 1, 0.0);
   for (std::uint32_t i = 0; i < planning.operations; ++i) {
     const bool is_crowded = planning.liveness.live[i].value > planning.budget;

@@ -33,8 +33,8 @@ struct Version {
   std::uint32_t absences = 0;
   // The decision:
   std::uint32_t rank = 0;  ///< order among the copies from one gap on; lower is sooner
-  std::uint32_t copied =
-      0;  ///< gap from which it is copied to the host, counted like `write`; 0: as soon as it is written
+  /// Gap from which it is copied to the host, counted like `write`. 0: as soon as it is written.
+  std::uint32_t copied = 0;
 };
 
 inline constexpr std::uint32_t no_version = 0xffffffff;
@@ -47,14 +47,14 @@ struct OverlapLedger {
   const PlanningCase& planning;
   std::vector<Absence> absences;  ///< by tensor; an arrival first, then in the order of its uses from a write on
   std::vector<Version> versions;
-  std::vector<std::uint32_t> first_use;  ///< per tensor, in the list below
-  /// For each use of each tensor the absence after it; no_absence if the value is not needed again.
+  std::vector<std::uint32_t> first_use;  ///< per tensor: position of its first use in absence_after
+  /// Per use of each tensor: the absence after it; no_absence if the value is not needed again.
   std::vector<std::uint32_t> absence_after;
   std::vector<std::uint32_t> arrival;              ///< per tensor, or no_absence
   std::vector<std::chrono::nanoseconds> copy_in;   ///< per tensor
   std::vector<std::chrono::nanoseconds> copy_out;  ///< per tensor
   std::vector<std::uint32_t> shortest_first;       ///< absences, sorted by the time for which they hold room
-  /// Per operation the time that copies may take until the next one starts: its duration, and a stall that is
+  /// Per operation: the time that copies may take until the next one starts. This is its duration, plus a stall that is
   /// known to follow.
   std::vector<std::chrono::nanoseconds> time;
 };

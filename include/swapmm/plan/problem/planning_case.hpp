@@ -26,8 +26,8 @@ struct PlanningCase {
   std::vector<std::uint32_t> first_read;  ///< per tensor its first position in host_reads, and the end
 };
 
-/// Makes the planning case. A Problem if a bundle is larger than the budget, or a tensor larger than the largest
-/// allocation.
+/// Makes the planning case. Returns a Problem if a bundle is larger than the budget, or a tensor larger than the
+/// largest allocation.
 [[nodiscard]] Result<PlanningCase> make_planning_case(const Trace& trace, const Machine& machine);
 
 [[nodiscard]] std::chrono::nanoseconds copy_time(const Link& link, Bytes bytes);
@@ -46,8 +46,8 @@ struct UseGap {
   bool value_needed = false;  ///< the operation at `to` needs the value that `from` left
 };
 
-/// The stretch from use `position` (in liveness.uses) to the next. Nothing after the last use of an input or a
-/// transient, whose value is dead there.
+/// The stretch from use `position` (in liveness.uses) to the next. No value after the last use of an input or a
+/// transient, because it is dead there.
 [[nodiscard]] std::optional<UseGap> gap_after_use(const PlanningCase& planning, TensorId tensor, std::size_t position);
 
 }  // namespace swapmm::planning

@@ -35,7 +35,7 @@ class ProgramMaker {
  private:
   using Key = std::tuple<int, int, int, int, int, int, int, double, double>;
 
-  /// Rows with an excess in [first, last].
+  /// The number of rows with an excess in [first, last].
   int crowded_rows(int first, int last) const {
     if (first > last) return 0;
     const int k = grid_.size();
@@ -45,7 +45,8 @@ class ProgramMaker {
     return before(last + 1) - before(first);
   }
 
-  /// The rows at which the window may be away, and the groups in which it may return. False if no row gains by it.
+  /// Sets the rows at which the window may be away, and the groups in which it may return. Returns false if no row
+  /// gains by it.
   bool set_window(const Window& window, OptionBlock& block) const {
     block.last_in = grid_.group(window.last_part);
     block.first_in = grid_.group(window.first_part());
@@ -164,7 +165,7 @@ class ProgramMaker {
   const PayingWindows& paying_;
   GridProgram made_;
   std::vector<OptionBlock> blocks_;
-  std::vector<int> crowded_before_;  ///< per group the crowded rows before it; and all of them
+  std::vector<int> crowded_before_;  ///< per group: number of crowded rows before it; then the number of all
   std::map<Key, std::size_t> block_of_;
 };
 

@@ -11,8 +11,8 @@
 
 namespace swapmm::planning::relaxation {
 
-/// Which window of a value pays for its copy to the host. One window does. The program treats the other windows either
-/// as clean or as paying again; the prices decide which.
+/// Says which window of each value pays for the copy to the host. One window pays. The program treats the other windows
+/// either as clean or as paying again; the prices decide which.
 struct PayingWindows {
   std::vector<std::uint32_t> main;    ///< per value, counted from its first window
   std::vector<bool> others_are_free;  ///< per value; empty: none are

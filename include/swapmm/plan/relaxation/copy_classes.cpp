@@ -14,7 +14,7 @@ struct Member {
   std::uint32_t* copy_class = nullptr;
 };
 
-/// A growing class.
+/// A class to which windows are being added.
 struct Growing {
   CopyRate least{std::numeric_limits<double>::infinity(), std::numeric_limits<double>::infinity()};
   double time = 0;  ///< of all copies
@@ -81,7 +81,7 @@ CopyClasses make_copy_classes(const SwapModel& model, std::size_t most) {
   const std::vector<Member> members = members_of(model, classes);
   double total = 0;
   for (const Member& member : members) total += member.bytes * (member.rate.in + member.rate.out);
-  // With 1 all windows are one class.
+  // If all of the time may be lost, all windows are one class.
   constexpr double least_loss = 1e-7;
   for (double allowed = least_loss; allowed < 4; allowed *= 4) {
     classes.rates = group(members, allowed * total);

@@ -25,8 +25,8 @@ struct CopyClasses {
   std::vector<std::uint32_t> dirty;  ///< the class of each dirty window
 };
 
-/// Makes at most this many classes (at least 1), such that approximately as little as possible of the windows' copy
-/// times is lost. Takes windows x log windows.
+/// Makes at most this many classes (at least 1). Loses approximately as little as possible of the windows' copy times.
+/// Takes windows x log windows.
 [[nodiscard]] CopyClasses make_copy_classes(const SwapModel& model, std::size_t most);
 
 }  // namespace swapmm::planning::relaxation

@@ -12,8 +12,8 @@ const Window& window_of(const SwapModel& model, const BlockMember& member) {
   return member.is_clean ? model.clean[member.window] : model.dirty[member.window];
 }
 
-/// The part of a block that is off the device, by group: from a group before its rows to one after them, for the
-/// operations of windows that begin or end inside a group.
+/// The part of a block that is off the device, per group. It includes one group before the block's rows and one after
+/// them, for operations of windows that begin or end inside a group.
 struct AwayByGroup {
   int first = 0;
   std::vector<double> part;
@@ -46,7 +46,7 @@ std::vector<double> bytes_away(const SwapModel& model, const SolvedGrid& solved)
   const std::uint32_t n = model.operations;
   std::vector<double> change(2 * std::size_t{n} + 1, 0.0);
   const auto add_member = [&](const Window& window, int turns, const AwayByGroup& away) {
-    // Slots of operations, less the turns of the block's groups.
+    // Slots of operations. `turns` adds what was subtracted from the block's groups.
     const std::uint32_t first = window.first_boundary / 2;
     const std::uint32_t end = (window.last_part + 1) / 2;
     for (std::size_t i = 0; i < away.part.size(); ++i) {
@@ -80,10 +80,10 @@ std::vector<double> bytes_away(const SwapModel& model, const SolvedGrid& solved)
   return bytes;
 }
 
-/// Times of copies that may run at any time of a group in the grid, but really have only a part of it.
+/// Times of copies that, in the grid, may run at any time of a group, but really have only a part of it.
 struct TightCopies {
-  std::vector<double> in_by;     ///< per operation, of copies in that must end before the next one starts
-  std::vector<double> out_from;  ///< per operation, of copies out that begin after it
+  std::vector<double> in_by;     ///< per operation: copies in that must end before the next operation starts
+  std::vector<double> out_from;  ///< per operation: copies out that begin after it
 };
 
 TightCopies find_tight_copies(const SwapModel& model, const SolvedGrid& solved) {
@@ -141,7 +141,7 @@ class Refiner {
     cut(operation);
     cut(operation + 1);
   }
-  /// The operation at which half of its time is over.
+  /// Cuts the group at the operation at which half of its time is over.
   void halve(const PartGroup& group) {
     if (group.operations < 2) return;
     const std::uint32_t end = group.first_operation + group.operations;
@@ -166,7 +166,7 @@ class Refiner {
     }
   }
 
-  /// Finds operations before which copies in are due that take more than the group's time up to it, and operations
+  /// Cuts at operations before which copies in are due that take more than the group's time up to it, and at operations
   /// after which copies out begin that take more than the rest. The stall of the group counts for both.
   void cut_overrun_links(std::size_t most) {
     const TightCopies tight = find_tight_copies(model_, solved_);
@@ -236,8 +236,8 @@ class Refiner {
   const SolvedGrid& solved_;
   const std::vector<PartGroup>& groups_;
   GridCuts cuts_;
-  std::vector<std::pair<double, std::uint32_t>> overruns_;  ///< negated, and where
-  std::vector<double> before_;                              ///< per operation the time computed in front of it
+  std::vector<std::pair<double, std::uint32_t>> overruns_;  ///< overrun, negated, and operation
+  std::vector<double> before_;                              ///< per operation: the time computed before it
 };
 
 }  // namespace

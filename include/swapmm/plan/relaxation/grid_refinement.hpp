@@ -11,7 +11,7 @@
 
 namespace swapmm::planning::relaxation {
 
-/// A grid, its program, and what solves that.
+/// A grid, its program, and the program's solution.
 struct SolvedGrid {
   ProgramUnits units;
   GridCuts cuts;
@@ -20,16 +20,16 @@ struct SolvedGrid {
   ProgramSolution solution;
 };
 
-/// Per member of a block, by its window, the part of it that is off the device somewhere: 0 to 1.
+/// Per window that belongs to a block: the part of it that is off the device at some row, 0 to 1.
 struct PartsAway {
   std::vector<double> clean;
   std::vector<double> dirty;
 };
 [[nodiscard]] PartsAway parts_away(const SwapModel& model, const SolvedGrid& solved);
 
-/// Cuts, those there are included, where a finer grid would tell more: where prices change, around operations whose
+/// Returns the cuts of a finer grid, including the present ones. It cuts where prices change, around operations whose
 /// room has a price or is overrun inside a group, where copies are due or begin inside a group, and through groups
-/// whose links are full; as far as `effort` says.
+/// whose links are full. `effort` limits this.
 [[nodiscard]] GridCuts refine(const SwapModel& model, const SolvedGrid& solved, const BoundEffort& effort);
 
 }  // namespace swapmm::planning::relaxation

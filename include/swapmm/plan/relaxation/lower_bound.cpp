@@ -66,7 +66,7 @@ class Relaxation {
   [[nodiscard]] const ProgramUnits& units() const { return units_; }
 
  private:
-  /// Nothing if the program is larger than allowed; the first program is made smaller until it is not.
+  /// Returns nothing if the program is larger than allowed. The first program is made smaller until it is not.
   std::optional<SolvedGrid> solve_round(bool is_first) {
     for (;;) {
       SolvedGrid solved;
@@ -86,7 +86,7 @@ class Relaxation {
     }
   }
 
-  /// Expands the prices of groups to full resolution. In a stall the links' prices may add up to 1 without a cost.
+  /// Expands the prices of groups to full resolution. In a stall, the links' prices may add up to 1 without a cost.
   Response respond(const SolvedGrid& solved) {
     const std::uint32_t parts = model_.parts();
     SwapPrices prices{std::vector<double>(parts, 0.0), std::vector<double>(parts), std::vector<double>(parts)};
@@ -132,7 +132,7 @@ class Relaxation {
     }
   }
 
-  /// Returns true if this changes the program.
+  /// Chooses the windows that pay. Returns true if this changes the program.
   bool choose_paying(const Response& response) {
     const PayingWindows before = std::exchange(paying_, {});
     paying_.main = response.main_window;

@@ -53,7 +53,7 @@ SwapGrid make_coarse_grid(const SwapModel& model, const GridCuts& cuts) {
 
 namespace {
 
-/// The stalls after which the most bytes of inputs arrive; these cannot arrive earlier.
+/// The stalls in which the arrivals of the largest inputs may begin. They cannot begin earlier.
 std::vector<std::uint32_t> stalls_before_inputs(const SwapModel& model, std::size_t most) {
   std::map<std::uint32_t, double> copies;
   for (const Window& window : model.clean) {

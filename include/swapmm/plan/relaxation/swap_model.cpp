@@ -6,8 +6,8 @@
 namespace swapmm::planning::relaxation {
 namespace {
 
-/// The largest number of bytes of a valid plan, with sizes rounded up to the alignment. If the budget is not a multiple
-/// of the alignment, only the last bytes of a tensor can lie in its last piece.
+/// The largest number of bytes that a valid plan can hold, with sizes rounded up to the alignment. If the budget is not
+/// a multiple of the alignment, only the last bytes of a tensor can lie in its last piece.
 std::uint64_t usable_room(const PlanningCase& planning) {
   const std::uint64_t alignment = planning.machine.alignment.value;
   const std::uint64_t piece = planning.machine.device_budget.value % alignment;
@@ -51,8 +51,8 @@ class ModelMaker {
     window.bytes = static_cast<double>(planning_.sizes[tensor]);
     window.copy_in = static_cast<double>(ledger_.copy_in[tensor].count());
     window.is_arrival = absence.is_arrival;
-    if (absence.first ==
-        0) {  // an arrival for the first operations: its copy may run at the end of the iteration before
+    // An arrival for the first operations: its copy may run at the end of the iteration before.
+    if (absence.first == 0) {
       window.first_boundary += 2 * n_;
       window.last_part = 2 * (absence.end + n_) - 1;
     }
@@ -125,7 +125,8 @@ class ModelMaker {
   const PlanningCase& planning_;
   const OverlapLedger& ledger_;
   std::uint32_t n_;
-  /// Per slot of two iterations the bytes of absences, as differences; they wrap around below zero by design.
+  /// Per slot of two iterations: the change of the bytes of absences. Unsigned numbers wrap around below zero by
+  /// design.
   std::vector<std::uint64_t> held_;
   SwapModel model_;
 };

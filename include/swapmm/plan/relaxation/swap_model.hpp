@@ -33,10 +33,10 @@ struct Window {
 struct WrittenValue {
   double copy_out = 0;           ///< nanoseconds
   std::uint32_t write_part = 0;  ///< the first part in which that copy may run
-  std::uint32_t last_part = 0;   ///< the last one before the value is overwritten
+  std::uint32_t last_part = 0;   ///< the last part before the value is overwritten
   bool must_go = false;          ///< the host reads it
-  std::uint32_t first_window =
-      0;  ///< position in SwapModel::dirty; windows are in the order of time, and none begins before write_part
+  /// Position in SwapModel::dirty. Windows are in the order of time, and none begins before write_part.
+  std::uint32_t first_window = 0;
   std::uint32_t windows = 0;
 };
 
@@ -46,7 +46,7 @@ struct SwapModel {
   std::vector<double> duration;      ///< per operation, nanoseconds
   double compute = 0;                ///< their sum
   double room = 0;                   ///< the budget in bytes
-  std::vector<double> excess;        ///< per operation the bytes above the budget if every absence stays
+  std::vector<double> excess;        ///< per operation: bytes above the budget if every absence stays
   std::vector<Window> clean;         ///< absences of values that the host has
   std::vector<Window> dirty;         ///< the others, by value
   std::vector<WrittenValue> values;  ///< values with a window or a required copy

@@ -21,12 +21,12 @@ void make_valid(const SwapModel& model, SwapPrices& prices) {
   }
 }
 
-/// The result for a value's windows if its copy out runs before one of them, or in it.
+/// The choice for a value's windows if its copy out runs before one of them, or in it.
 struct ValueChoice {
   double gain = 0;
-  std::uint32_t first_window = no_window;  ///< the first that it is away over
+  std::uint32_t first_window = no_window;  ///< the first window over which it is away
   std::uint32_t out_part = 0;
-  std::uint32_t in_part = no_window;  ///< of that first window, where the copy out lies in it
+  std::uint32_t in_part = no_window;  ///< of that first window, if the copy out lies in it
 };
 
 }  // namespace

@@ -23,12 +23,12 @@ struct Response {
   /// A lower bound for every plan's iteration in nanoseconds, with rounding errors subtracted. Minus infinity if the
   /// prices are not numbers.
   double bound = -std::numeric_limits<double>::infinity();
-  std::vector<double> in;                  ///< per part the time of the copies that would run there
-  std::vector<double> out;                 ///< likewise
-  std::vector<double> clean_gain;          ///< per clean window the value of being away, less its copies
-  std::vector<double> dirty_gain;          ///< likewise
-  std::vector<std::uint32_t> main_window;  ///< per value the window that pays the copy out best, counted from its first
-  std::vector<double> main_gain;           ///< per value that window's gain with the copy out paid by it alone
+  std::vector<double> in;                  ///< per part: the time of the copies in that would run there
+  std::vector<double> out;                 ///< per part: the same for copies out
+  std::vector<double> clean_gain;          ///< per clean window: the value of being away, minus its copies
+  std::vector<double> dirty_gain;          ///< per dirty window: the same
+  std::vector<std::uint32_t> main_window;  ///< per value: the best window to pay the copy out; counted from its first
+  std::vector<double> main_gain;           ///< per value: the gain of that window if it alone pays the copy out
 };
 
 /// The Lagrangian of the linear program of docs/planning.md. It is a lower bound for any prices.
@@ -50,6 +50,7 @@ class SwapPricing {
   void set_prices(const SwapPrices& prices);
   void respond_clean(std::size_t i, Response& response);
   void respond_value(std::size_t v, Response& response);
+  /// Fills answers_, gains_ and suffix_.
   void list_answers(const WrittenValue& value);
   [[nodiscard]] WindowTree::Answer ask(const Window& window, std::uint32_t copy_class) const;
   [[nodiscard]] double gain_of(const Window& window, const WindowTree::Answer& answer) const;
@@ -58,14 +59,14 @@ class SwapPricing {
 
   const SwapModel& model_;
   CopyClasses classes_;
-  std::vector<WindowTree> trees_;            ///< per class
-  WindowTree copies_;                        ///< the price of a copy out as `leave`, that of one in as `back`, negated
-  std::vector<double> room_;                 ///< per boundary the sum of the prices of room up to it
+  std::vector<WindowTree> trees_;  ///< one per class
+  WindowTree copies_;              ///< the price of a copy out as `leave`; that of a copy in, negated, as `back`
+  std::vector<double> room_;       ///< per boundary: the sum of the prices of room up to it
   std::vector<WindowTree::Answer> answers_;  ///< per window of one value
-  std::vector<double> gains_;                ///< likewise, with the copy out paid; and one more
-  std::vector<double> suffix_;               ///< the sum of those above 0 from a window on
+  std::vector<double> gains_;                ///< per window of one value, if the copy out is paid
+  std::vector<double> suffix_;               ///< per window, and one more: the sum of the gains above 0 from there on
   long double gain_ = 0;
-  long double magnitude_ = 0;  ///< what is added and taken off, without signs: rounding errors go with it
+  long double magnitude_ = 0;  ///< the sum of all terms without signs, to which rounding errors are proportional
 };
 
 }  // namespace swapmm::planning::relaxation

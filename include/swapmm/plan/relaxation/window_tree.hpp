@@ -20,7 +20,7 @@ class WindowTree {
   struct Answer {
     double back = nothing;    ///< largest value of coming back
     double leave = -nothing;  ///< smallest cost of leaving
-    double both = nothing;    ///< largest value of coming back, less the cost of leaving before that
+    double both = nothing;    ///< largest value of coming back, minus the cost of leaving before that
     std::uint32_t back_at = nowhere;
     std::uint32_t leave_at = nowhere;
     std::uint32_t both_back_at = nowhere;

@@ -31,7 +31,7 @@ class StayWriter {
     return absence == no_absence ? nullptr : &ledger_.absences[absence];
   }
 
-  /// What comes before use `use`, with which a stay begins; `behind` follows the use in front of that.
+  /// The absence before use `use`, with which a stay begins. `behind` is the absence after the previous use.
   const Absence* absence_before(TensorId id, std::size_t use, const Absence* behind) const {
     const std::uint32_t arrival = ledger_.arrival[index(id)];
     return use == 0 && arrival != no_absence ? &ledger_.absences[arrival] : behind;
@@ -43,7 +43,7 @@ class StayWriter {
       const Absence* absence = absence_after(id, use);
       return absence && absence->stays;
     };
-    std::size_t cut = 0;  // the circle of uses is cut behind one after which the tensor does not stay
+    std::size_t cut = 0;  // the circle of uses is cut at a use after which the tensor does not stay
     while (cut < uses.size() && stays_after(cut)) ++cut;
     if (cut == uses.size()) {
       if (!uses.empty()) result_.push_back(make_permanent_stay(id, n_));
@@ -75,7 +75,7 @@ class StayWriter {
     return stay;
   }
 
-  /// Counted on from the stay's start; 0: as soon as the value is written.
+  /// The gap of the write-back, counted on from the stay's start; 0: as soon as the value is written.
   std::uint32_t write_back_gap(const Absence* absence, const Stay& stay) const {
     if (!absence || absence->version == no_version) return 0;
     const Version& version = ledger_.versions[absence->version];
@@ -89,12 +89,12 @@ class StayWriter {
   std::vector<Stay> result_;
 };
 
-/// A tensor outside the bundles of the operations at hand, on the device.
+/// A tensor that is on the device, but not in the bundle of the operation.
 struct Held {
   std::uint32_t next_use = 0;  ///< counted from the present round's operation 0
   bool is_clean = false;
   std::uint32_t absence = 0;
-  std::uint32_t shift = 0;  ///< slots of the absence are those of the round and this many more
+  std::uint32_t shift = 0;  ///< slots of the absence are those of the present round plus this
 
   friend bool operator<(const Held& a, const Held& b) {
     return std::tie(a.next_use, a.is_clean, b.absence) < std::tie(b.next_use, b.is_clean, a.absence);
@@ -178,8 +178,8 @@ class LettingGo {
   std::uint64_t bytes_;
   std::uint32_t n_;
   std::vector<std::uint64_t> held_;          ///< bytes, per operation
-  std::vector<std::vector<Held>> arriving_;  ///< per operation, those that are there from it on
-  std::priority_queue<Held> candidates_;     ///< some are gone meanwhile: let_go() skips them
+  std::vector<std::vector<Held>> arriving_;  ///< per operation: tensors that are there from it on
+  std::priority_queue<Held> candidates_;     ///< may hold tensors that have left since; let_go() skips them
 };
 
 }  // namespace

@@ -99,8 +99,8 @@ class CommandWriter {
     }
   }
 
-  /// For each stay the stays whose releases it waits for: the former owners of its bytes, and the previous stay of its
-  /// tensor.
+  /// Finds for each stay the stays whose releases it waits for: the former owners of its bytes, and the previous stay
+  /// of its tensor.
   void find_predecessors() {
     std::vector<std::uint32_t> by_start;
     by_start.reserve(facts_.size());

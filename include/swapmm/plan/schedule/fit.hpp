@@ -9,8 +9,8 @@
 
 namespace swapmm::planning {
 
-/// What to ask stays for next, where those within `asked` bytes need `height` bytes of places. The first step is in
-/// proportion, each one after it bolder: what fits badly may go on fitting badly.
+/// Returns the bytes to ask for next, if stays within `asked` bytes need `height` bytes of places. The first step is
+/// proportional. Later ones are larger, because schedules that fit badly may continue to do so.
 [[nodiscard]] inline std::uint64_t shrink_to_fit(const PlanningCase& planning, std::uint64_t asked, Bytes height,
                                                  int attempt, const FittingOptions& options) {
   const double overrun = static_cast<double>(height.value) / static_cast<double>(planning.budget);
@@ -19,9 +19,9 @@ namespace swapmm::planning {
                   static_cast<std::uint64_t>(static_cast<double>(asked) / step));
 }
 
-/// The plan of the first schedule that packs. `choose(bytes)` gives the stays that need no more than `bytes` at any
-/// time; it is asked with the budget, then with less, since places cost more than bytes. What packs in no other way
-/// falls back to every use on its own. The plan lacks digest and prediction.
+/// Makes the plan of the first schedule that packs. `choose(bytes)` returns stays that need at most `bytes` at any
+/// time. It is called with the budget, then with less, because places cost more than bytes. If no schedule packs, every
+/// use gets its own stay. The plan has no digest and no prediction.
 template <class Choose>
 Result<Plan> build_fitting_plan(const PlanningCase& planning, std::string_view planner, Pace pace,
                                 const FittingOptions& options, Choose&& choose) {

@@ -13,7 +13,7 @@ void PlaceHistory::take(std::uint64_t offset, std::uint64_t end, std::uint32_t o
   const std::size_t known = former.size();
   auto at = segments_.upper_bound(offset);
   if (at != segments_.begin() && std::prev(at)->second.end > offset) --at;
-  if (at != segments_.end() && at->first < offset) {  // what lies in front stays
+  if (at != segments_.end() && at->first < offset) {  // the part before it stays
     const Segment whole = at->second;
     at->second.end = offset;
     at = segments_.emplace_hint(std::next(at), offset, whole);
@@ -24,7 +24,7 @@ void PlaceHistory::take(std::uint64_t offset, std::uint64_t end, std::uint32_t o
         former.end()) {
       former.push_back(former_one.owner);
     }
-    if (former_one.end > end) segments_.emplace_hint(std::next(at), end, former_one);  // what lies behind stays
+    if (former_one.end > end) segments_.emplace_hint(std::next(at), end, former_one);  // the part after it stays
     at = segments_.erase(at);
   }
   segments_.emplace_hint(at, offset, Segment{end, owner});

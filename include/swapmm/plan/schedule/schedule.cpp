@@ -45,7 +45,7 @@ Problem bundle_does_not_pack(const PlanningCase& planning, std::uint32_t operati
   return {message};
 }
 
-/// Stays of one operation each, by ascending start: bundle by bundle, since none is in another's way.
+/// Packs stays of one operation each, sorted by start: bundle by bundle, because they do not overlap in time.
 Result<Packing> pack_bundles(const PlanningCase& planning, const std::vector<Stay>& stays) {
   PackingProblem problem = packing_problem(planning);
   problem.slots = 1;
@@ -79,7 +79,7 @@ bool are_single_bundles(const std::vector<Stay>& stays) {
          std::is_sorted(stays.begin(), stays.end(), [](const Stay& a, const Stay& b) { return a.start < b.start; });
 }
 
-/// What follows from the trace for all stays.
+/// The facts of all stays that follow from the trace.
 struct Facts {
   std::vector<StayFacts> of_stays;
   std::vector<WriteBack> write_backs;
@@ -159,14 +159,14 @@ Plan build_placed_plan(const PlanningCase& planning, const Schedule& schedule, s
 Result<Plan> build_per_operation_plan(const PlanningCase& planning, Pace pace, std::string_view planner) {
   Result<BuiltPlan> built = build_plan(planning, {pace, single_use_stays(planning)}, planner);
   if (!built) return built.problem();
-  return *std::move(built->plan);  // bundles that do not pack are a Problem
+  return *std::move(built->plan);  // there is one, because a bundle that does not pack is a Problem
 }
 
 void finish_plan(const PlanningCase& planning, Plan& plan, const BoundOptions& bound) {
   predict(planning, plan);
   const Prediction& predicted = plan.predicted;
   const BoundEffort& effort = bound_effort_for(planning, bound);
-  // What computes without a stall needs no proof that nothing is faster.
+  // A plan without a stall needs no proof that nothing is faster.
   const bool needs_proof = predicted.iteration != predicted.compute && effort.rounds > 0;
   plan.predicted.lower_bound =
       needs_proof ? relax_swaps(planning, OverlapLedger(planning), effort).lower_bound : predicted.compute;

@@ -35,7 +35,8 @@ StayUses uses_of(const PlanningCase& planning, const Stay& stay) {
   return result;
 }
 
-/// The next use that changes the tensor after use `i` of the stay, counted like it; n operations on at most.
+/// The operation of the next use that changes the tensor after use `i` of the stay, in the stay or outside it. Counted
+/// like use `i`; at most n operations later.
 std::uint32_t next_write_anywhere(const StayUses& stay, std::size_t i) {
   for (std::size_t next = i + 1; next < i + stay.uses.size(); ++next) {
     if (!stay.writes(next)) continue;
@@ -46,7 +47,7 @@ std::uint32_t next_write_anywhere(const StayUses& stay, std::size_t i) {
   return stay.operation(i) + stay.operations;
 }
 
-/// The first operation after which the host reads what use `i` wrote, counted like it.
+/// The first operation after which the host reads what use `i` wrote, counted like use `i`.
 std::optional<std::uint32_t> first_host_read(const PlanningCase& planning, const Stay& stay, const StayUses& uses,
                                              std::size_t i) {
   const auto reads = host_reads_of(planning, stay.tensor);

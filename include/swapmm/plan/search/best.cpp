@@ -16,7 +16,7 @@
 namespace swapmm::planning {
 namespace {
 
-/// The same machine with links of a part of their bandwidth.
+/// The same machine with links that have only a part of their bandwidth.
 Machine with_slower_links(Machine machine, double part) {
   for (Link* const link : {&machine.h2d, &machine.d2h}) {
     const double slower = static_cast<double>(link->bytes_per_second) * part;
@@ -25,10 +25,10 @@ Machine with_slower_links(Machine machine, double part) {
   return machine;
 }
 
-/// Looks for plans that are as fast as the best one, and faster where links are slower.
+/// Looks for plans that are as fast as the best one, and faster if links are slower.
 class SparedLinks {
  public:
-  /// Plans up to `fast_enough` are as fast. `go_on`: whether there is time.
+  /// Plans up to `fast_enough` count as equally fast. `go_on` returns whether there is time.
   SparedLinks(const PlanningCase& planning, const BestOptions& options, std::chrono::nanoseconds fast_enough,
               BestPlan& best, std::function<bool()> go_on)
       : planning_(planning), options_(options), fast_enough_(fast_enough), best_(best), go_on_(std::move(go_on)) {}
@@ -51,7 +51,7 @@ class SparedLinks {
     BestPlan best_of_slower(*slower_case, std::move(start));
     const Simulation before = best_of_slower.simulation();
     if (before.iteration <= before.compute) return;
-    PlanningOptions limits;  // whoever asks how far the search is wants to hear of the machine itself
+    PlanningOptions limits;  // the caller's go_on expects the progress for the real machine
     limits.go_on = [this](const PlanningProgress&) { return go_on_(); };
     BestSearch(*slower_case, options_, limits, best_of_slower, go_on_).run({}, 1);
     if (best_of_slower.simulation().iteration == before.iteration) return;
@@ -60,7 +60,7 @@ class SparedLinks {
     if (!is_slower_anywhere(found)) best_.offer_within(fast_enough_, std::move(found));
   }
 
-  /// Than the best plan, with links that were spared before.
+  /// Whether the plan is slower than the best plan on any of the slower machines that were tried before.
   [[nodiscard]] bool is_slower_anywhere(const Plan& found) const {
     return std::any_of(spared_.begin(), spared_.end(), [&](const Machine& machine) {
       return time_on(machine, found) > time_on(machine, best_.plan());
@@ -84,7 +84,7 @@ void spare_links(const PlanningCase& planning, const BestOptions& options, const
   if (!search.is_near_bound() || search.takes_long()) return;
   const std::chrono::nanoseconds reached = best.simulation().iteration;
   const PlanningProgress progress{reached, search.lower_bound()};
-  const bool is_optimal = reached <= search.lower_bound();  // and stays so
+  const bool is_optimal = reached <= search.lower_bound();  // then the plan must stay optimal
   SparedLinks(planning, options, is_optimal ? reached : search.near_bound(), best, [&] {
     return !limits.go_on || limits.go_on(progress);
   }).run();

@@ -13,22 +13,24 @@
 
 namespace swapmm::planning {
 
-/// A plan, and what no plan beats.
+/// A plan, and a lower bound for all plans.
 struct ProvenPlan {
   Plan plan;  ///< without digest and prediction
+  /// No valid plan for this trace and machine is faster.
   std::chrono::nanoseconds lower_bound{0};
 };
 
-/// The planner `best`: who is away over which absence comes from the relaxed problem that also gives the lower bound
-/// (plan/lower_bound), is rounded and improved by annealing with SwapTiming as its measure (plan/away_search), packed
-/// and simulated. What does not pack is decided again for a part of the budget, as large a one as packs; the room that
-/// this leaves over, in pieces, is filled again (plan/place_search). Again from the start while time is left.
+/// Makes the plan of the planner `best`. The relaxed problem that gives the lower bound (plan/relaxation) also decides
+/// which tensors are away over which absences. These decisions are rounded, improved by annealing with SwapTiming as
+/// the measure (plan/search/timing/away_search), packed and simulated. Decisions that do not pack are made again for
+/// the largest part of the budget that a few packings find. The room that this leaves free, in pieces, is then filled
+/// (plan/search/places/place_search). All this is repeated while there is time.
 ///
 /// Among plans as fast as the bound (to a hundred-thousandth), it looks for one that slower links slow down less, even
 /// if it copies more bytes; not in large traces.
 ///
-/// Small traces are also given to `others`, and large ones where there is time; the best plan counts. A Problem where
-/// one bundle alone does not pack.
+/// If the trace is small, or if it is of medium size and there is time, the planners `others` are tried as well. The
+/// best plan counts. Returns a Problem if a single bundle does not pack.
 [[nodiscard]] Result<ProvenPlan> build_best_plan(const PlanningCase& planning, const BestOptions& options,
                                                  const PlanningOptions& limits, std::span<const NamedPlanner> others);
 

@@ -26,7 +26,8 @@ BestSearch::BestSearch(const PlanningCase& planning, const BestOptions& options,
 
 void BestSearch::run(std::span<const NamedPlanner> others, std::optional<int> most_rounds) {
   search(others, most_rounds);
-  // At the end, and out of time too: some milliseconds for a thousand operations, a tenth of a second at most.
+  // This runs at the end even if there is no time left: it takes some milliseconds for a thousand operations, a tenth
+  // of a second at most.
   const EarlyReturnOptions& early = options_.early_returns;
   const std::size_t tries =
       std::min(std::max<std::size_t>(early.work / std::max<std::size_t>(work(), 1), 1), early.most_tries);
@@ -65,7 +66,7 @@ void BestSearch::search(std::span<const NamedPlanner> others, std::optional<int>
   if (!search_.round_relaxed()) return offer_belady();
   if (!is_small()) place_first();
   for (int round = 0; !is_done(); ++round) {
-    // Of large traces: first come plans that are likely to be better.
+    // In larger traces, plans that are likely to be better come first.
     if (round == options_.others.round && !is_small() && !is_large()) try_others(others);
     if (round == most_rounds || (round > 0 && is_near_bound())) return;
     if (best_placed_ && options_.near_best.on) search_near_best(near_effort(round));
@@ -75,10 +76,11 @@ void BestSearch::search(std::span<const NamedPlanner> others, std::optional<int>
 }
 
 void BestSearch::try_others(std::span<const NamedPlanner> others) {
-  PlanningOptions options;  // whoever asks how far the search is wants to hear of the best plan, not of theirs
+  PlanningOptions options;  // the caller's go_on expects the progress of this search, not that of the other planner
   if (limits_.go_on) options.go_on = [this](const PlanningProgress&) { return limits_.go_on(progress()); };
   for (const NamedPlanner& other : others) {
-    // Even where the bound is reached: of equal times the plan that moves the fewest bytes is the best one.
+    // Small traces try all, even if the bound is reached: among plans of equal time, the one that moves the fewest
+    // bytes is the best.
     if (!is_small() && is_done()) return;
     if (Result<Plan> plan = other.make(planning_.trace, planning_.machine, options)) best_.offer(*std::move(plan));
   }
@@ -91,8 +93,8 @@ void BestSearch::offer_belady() {
   if (plan) best_.offer(*std::move(plan));
 }
 
-/// A plan before the search: of what the rounded decisions are, and of a part of the budget that soon packs. Places
-/// are what is hardest to find, so they come before better decisions.
+/// Makes a plan before the search, from the rounded decisions, for a part of the budget that packs quickly. Places are
+/// the hardest to find, so they come before better decisions.
 void BestSearch::place_first() {
   const AwayDecision found = search_.best();
   const PartOptions& parts = options_.parts;
@@ -113,13 +115,13 @@ void BestSearch::search_round(const Effort& effort) {
   go_on_from(found);
 }
 
-/// After plans were made within other limits.
+/// Continues from this decision with the whole budget, after plans were made within other limits.
 void BestSearch::go_on_from(const AwayDecision& decision) {
   set_limits(1);
   search_.start_from(decision);
 }
 
-/// For as long as it gains.
+/// Searches near the best plan for as long as that improves it.
 void BestSearch::search_near_best(const Effort& effort) {
   double gain = 1;
   while (gain > options_.near_best.least_gain && !is_done()) {
@@ -129,7 +131,7 @@ void BestSearch::search_near_best(const Effort& effort) {
   }
 }
 
-/// Decisions such that no operation holds more than in the best plan, where everybody has a place.
+/// Searches for decisions by which no operation holds more than in the best plan, in which all tensors have places.
 void BestSearch::search_once_near_best(const Effort& effort) {
   const AwayDecision before = search_.best();
   AwayDecision start = before;
@@ -158,8 +160,9 @@ void BestSearch::set_limits_to(const std::vector<Stay>& stays) {
   }
 }
 
-/// Plans of decisions. What does not pack is decided again so that no operation holds more than a part of the budget:
-/// as large a one as a few packings find. Whether it packs or not, it is where a search with places begins.
+/// Makes plans from the decisions. If they do not pack, they are made again so that no operation holds more than a part
+/// of the budget; a few packings find how large that part can be. Whether it packs or not, each packing starts a search
+/// with places.
 void BestSearch::place(const AwayDecision& found, const Effort& effort) {
   double fits = 0;
   double fits_not = 1;
@@ -170,7 +173,7 @@ void BestSearch::place(const AwayDecision& found, const Effort& effort) {
     search_.repeat_best();
     (place_once(effort, found) ? fits : fits_not) = part;
     if (fits == effort.first_part) return;
-    // Down in steps that grow, then halving the distance.
+    // First go down in growing steps, then bisect.
     part = fits > 0 ? (fits + fits_not) / 2 : 1 - (1 - part) * 2 - 0.03;
   }
 }
@@ -189,9 +192,9 @@ void BestSearch::set_limits(double part) {
   for (std::uint32_t i = 0; i < planning_.operations; ++i) timing_.set_limit(i, std::max(most, timing_.bundle(i)));
 }
 
-/// Plans of the last pass. True where it packs.
+/// Makes a plan from the timing's last pass. Returns true if it packs.
 bool BestSearch::place_once(const Effort& effort, const AwayDecision& found) {
-  // Room reserved late packs more easily; a little earlier, copies have time in hand.
+  // Room that is reserved late packs more easily. Reserved a little earlier, it gives copies time in hand.
   timing_.reserve_late(options_.parts.time_in_hand);
   timing_.write_decisions();
   const Schedule schedule{Pace::overlapped, stays_of(ledger_)};
@@ -216,7 +219,7 @@ bool BestSearch::place_once(const Effort& effort, const AwayDecision& found) {
   return is_placed;
 }
 
-/// Around places that were packed. They know nothing of arenas.
+/// Searches near the places that were packed. PlaceSearch does not support arenas.
 void BestSearch::search_places(const BuiltPlan& built, const AwayDecision& found, const Effort& effort,
                                std::optional<PlacedDecisions> found_best) {
   if (!is_done()) {

@@ -24,46 +24,46 @@
 
 namespace swapmm::planning {
 
-/// The search of the planner `best` (docs/planning.md): relax, round, anneal, pack, fill, and again. Refers to all that
-/// it is given.
+/// The search of the planner `best` (docs/planning.md): relax, round, anneal, pack, fill, and repeat. Keeps references
+/// to all arguments of the constructor except `go_on_relaxing`.
 class BestSearch {
  public:
-  /// What is found is offered to `best`. `go_on_relaxing`: as of relax_swaps().
+  /// Plans that are found are offered to `best`. `go_on_relaxing`: see relax_swaps().
   BestSearch(const PlanningCase& planning, const BestOptions& options, const PlanningOptions& limits, BestPlan& best,
              const std::function<bool()>& go_on_relaxing = {});
 
-  /// Until the plan is near the bound, the options say so, or after so many rounds. `others` are asked too: at once
-  /// where the trace is small, later where it is large.
+  /// Searches until the plan is near the bound, PlanningOptions::go_on returns false, or `most_rounds` rounds are done.
+  /// Also tries `others`: at first if the trace is small, in a later round if it is of medium size.
   void run(std::span<const NamedPlanner> others, std::optional<int> most_rounds);
 
-  /// Where nothing that was found packs, or the time was out before: Belady's stays hold no room beside what is used,
-  /// and so pack more easily. Asks nobody whether to go on.
+  /// Offers Belady's plan if nothing has packed yet, once. Its stays hold only the room in use, and so pack more
+  /// easily. Does not call PlanningOptions::go_on.
   void offer_belady();
 
   [[nodiscard]] bool takes_long() const { return is_large(); }
-  /// What ends a search that nobody else ends.
+  /// The number of rounds after which the search ends if there is no PlanningOptions::go_on.
   [[nodiscard]] int rounds_without_clock() const {
     return std::max(work() < options_.few_rounds_above ? options_.rounds : options_.rounds_of_large, 0);
   }
 
   [[nodiscard]] std::chrono::nanoseconds lower_bound() const { return relaxed_.lower_bound; }
-  /// Plans up to this are as fast as the bound: what lies between is not worth looking for.
+  /// Plans up to this time count as equal to the bound: the difference is not worth a search.
   [[nodiscard]] std::chrono::nanoseconds near_bound() const {
     return options_.near_bound > 0 ? lower_bound() + lower_bound() / options_.near_bound : lower_bound();
   }
   [[nodiscard]] bool is_near_bound() const { return best_.simulation().iteration <= near_bound(); }
 
  private:
-  /// Of one round.
+  /// The effort of one round.
   struct Effort {
     std::size_t tries = 0;            ///< neighbours before packing
-    int packings = 0;                 ///< parts of the budget that are tried
-    double first_part = 1;            ///< of the budget, the first one of them
-    std::uint32_t packing_steps = 0;  ///< of each
-    PlaceSearch::Effort places;       ///< of each
+    int packings = 0;                 ///< number of parts of the budget that are tried
+    double first_part = 1;            ///< the first part of the budget that is tried
+    std::uint32_t packing_steps = 0;  ///< of each packing
+    PlaceSearch::Effort places;       ///< of each packing
   };
 
-  /// The decisions of a plan that was the best one, and its rank.
+  /// The decisions of a plan that was the best one when it was found, and its rank.
   struct BestPlaced {
     PlacedDecisions decisions;
     BestPlan::Rank rank;

@@ -35,10 +35,10 @@ std::int64_t duration(const Command& command, const Trace& trace, const Machine&
 struct Edge {
   std::uint32_t waiting;
   std::uint32_t waited;
-  bool back;  // of the iteration before
+  bool back;  // waits for the iteration before
 };
 
-/// All waits of the plan and of the engines' order.
+/// All waits: those of the plan, and those that the order of each engine implies.
 std::vector<Edge> collect_edges(const Plan& plan, std::uint32_t n) {
   std::vector<Edge> edges;
   std::size_t waits = n + 2 * plan.commands.size() + 2;

@@ -48,7 +48,7 @@ class Dataflow {
  private:
   struct Waits {
     std::uint32_t step;
-    std::uint32_t first;  // in edges_: `here` of this iteration, then `back` of the one before
+    std::uint32_t first;  // in edges_: first `here` steps of this iteration, then `back` steps of the one before
     std::uint32_t here;
     std::uint32_t back;
   };
@@ -57,13 +57,13 @@ class Dataflow {
   void put_in_order();
 
   std::size_t operations_;
-  std::int64_t begin_ = 0;               // the start; what waits for nothing starts here
+  std::int64_t begin_ = 0;               // the start of the iteration, and of steps that wait for nothing
   std::vector<std::int64_t> durations_;  // operations, then commands
   std::vector<std::int64_t> end_;
   std::vector<std::int64_t> end_before_;
-  std::vector<Waits> order_;            // the steps, each after what it waits for in its iteration
-  std::vector<std::uint32_t> edges_;    // the steps waited for
-  std::vector<std::uint32_t> carried_;  // the steps that a later iteration waits for
+  std::vector<Waits> order_;            // the steps, each after those that it waits for in the same iteration
+  std::vector<std::uint32_t> edges_;    // steps that others wait for
+  std::vector<std::uint32_t> carried_;  // steps that a later iteration waits for
 };
 
 }  // namespace swapmm::simulation

@@ -18,7 +18,7 @@ using std::chrono::nanoseconds;
 void add_turned(std::vector<ProfileSpan>& spans, ProfileSpan span, nanoseconds turn) {
   const nanoseconds length = span.end - span.start;
   if (length >= turn) {
-    // Nothing waits for it, or the next one would not be that early: there is always one of them running.
+    // One of its runs is always under way. Nothing waits for it, otherwise its next run would not start so early.
     span.start = nanoseconds{0};
     span.end = turn;
     spans.push_back(std::move(span));

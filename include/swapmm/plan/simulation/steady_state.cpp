@@ -15,7 +15,7 @@ Bytes rounded_size(const Trace& trace, const Plan& plan, TensorId id) {
   return round_up(trace.tensors[index(id)].bytes, plan.machine.alignment);
 }
 
-/// The last of the iterations that took these times.
+/// The period of the last `iterations` iterations; `times` are those of all iterations.
 Period last_of(const std::vector<std::int64_t>& times, std::size_t iterations, bool exact) {
   __extension__ using Wide = __int128;
   const Wide sum = std::accumulate(times.end() - static_cast<std::ptrdiff_t>(iterations), times.end(), Wide{0});
@@ -46,7 +46,7 @@ Period run_until_periodic(Dataflow& flow) {
       kept_at = iteration;
     }
   }
-  // Copies that run ever further ahead of the operations, or behind them, never repeat: what is left is the mean.
+  // Copies that run ever further ahead of the operations, or behind them, never repeat. Only a mean is known.
   return last_of(times, most_iterations / 2, false);
 }
 

@@ -13,7 +13,7 @@
 
 namespace swapmm::validation {
 
-/// Collects the violations found so far, and makes their texts.
+/// Collects the violations found so far, and names tensors, operations and commands for their messages.
 class Findings {
  public:
   static constexpr std::size_t most = 100;

@@ -87,7 +87,7 @@ void HappensBefore::add_edges(const Plan& plan) {
     if (before != no_node) edges_.push_back({before, 0});
     before = static_cast<std::uint32_t>(node);
   };
-  // The first element of an engine waits for its last of the iteration before, which a full pass finds.
+  // The first element of an engine waits for its last one of the iteration before. One pass over all commands finds it.
   for (std::size_t j = 0; j < plan.commands.size(); ++j) {
     const Engine engine = nodes_[command_node(j)].engine;
     if (engine != Engine::none) last[static_cast<std::size_t>(engine)] = static_cast<std::uint32_t>(command_node(j));
@@ -188,7 +188,7 @@ bool HappensBefore::join_waits(std::uint32_t node) {
   return changed;
 }
 
-// Allocates and releases of one instant that wait for each other.
+// Finds chains: allocates and releases of one instant that wait for each other.
 void HappensBefore::find_chains() {
   for (const std::uint32_t node : order_) {
     Node& at = nodes_[node];

@@ -60,7 +60,7 @@ class HappensBefore {
            start_[command_node(first)] == start_[command_node(second)];
   }
 
-  /// Sorts commands of one iteration so that what happens before comes before.
+  /// A sort key for the commands of one iteration: a command comes after all those that happen before it.
   struct Rank {
     std::int64_t ended;   ///< increases along every order; equal only in the same instant, or if there is no order
     std::uint32_t chain;  ///< position in a chain of allocates and releases within one instant; copies come after it

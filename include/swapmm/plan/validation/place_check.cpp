@@ -54,7 +54,7 @@ class Sweep {
     }
   }
 
-  /// `command` brings the tensor to the place; none if `initial` has it there.
+  /// `command` brings the tensor to the place; none if the tensor is there in `initial`.
   void take(std::size_t tensor, Bytes offset, std::uint32_t command);
   void release(std::uint32_t command) {
     Occupation& occupation = occupations_[open_[index(plan_.commands[command].tensor)]];
@@ -83,8 +83,8 @@ class Sweep {
   std::int64_t iteration_ = 0;
   std::map<std::uint64_t, Stretch> stretches_;  // by their first byte
   std::vector<Occupation> occupations_;
-  std::vector<std::uint32_t> open_;         // of each tensor the occupation that began last
-  std::vector<std::uint32_t> any_release_;  // of each tensor, for messages
+  std::vector<std::uint32_t> open_;         // per tensor, the occupation that began last
+  std::vector<std::uint32_t> any_release_;  // per tensor, for messages
 };
 
 void Sweep::take(std::size_t tensor, Bytes offset, std::uint32_t command) {
@@ -136,12 +136,12 @@ void Sweep::compare(const Occupation& before, std::size_t tensor, Bytes offset, 
 
 bool occupies(CommandKind kind) { return kind == CommandKind::allocate || kind == CommandKind::swap_in; }
 
-/// Starts and ends of occupations in one iteration, in an order that agrees with every execution.
+/// The starts and ends of occupations in one iteration, in an order that agrees with every execution.
 std::vector<std::uint32_t> changes(const Trace& trace, const Plan& plan, const HappensBefore& order,
                                    const TensorEvents& events, const std::vector<bool>& sound) {
   struct Change {
     std::int64_t ended;
-    bool occupies;  // of one instant the releases come first: occupations are half-open
+    bool occupies;  // in one instant, releases come first: occupations are half-open
     std::uint32_t command;
     auto operator<=>(const Change&) const = default;
   };

@@ -8,7 +8,7 @@
 namespace swapmm::validation {
 namespace {
 
-// What happens at the end of operations. An input that is available from operation 0 gets the value of the next
+// The events at the ends of operations. An input that is available from operation 0 gets the value of the next
 // iteration at the end of this one.
 std::vector<TensorEvent> events_at_ends(const Trace& trace) {
   std::vector<TensorEvent> events;

@@ -17,7 +17,7 @@ enum class Event : std::uint8_t {
   read,
   write,
   update,
-  host_read,  ///< from here on the host needs the value of this point
+  host_read,  ///< from here on, the host needs the value that the tensor has here
   given,      ///< the host gives an input its next value
 };
 

@@ -35,7 +35,7 @@ class ValueTracker {
     start();
   }
 
-  /// One iteration after another from 0.
+  /// Processes one iteration. Iterations must come in order, from 0.
   void follow(std::int64_t iteration) {
     iteration_ = iteration;
     next_ = 0;
@@ -48,7 +48,8 @@ class ValueTracker {
     turn();
   }
 
-  /// After two iterations: a value that the host has needed since the first one never arrives.
+  /// To be called after two iterations. Reports a value that the host has needed since the first one, but that never
+  /// arrives.
   void check_host_reads() {
     if (!host_waits() || wanted_iteration_ != 0) return;
     violation(4, name() + " is read by the host, but no swap_out of that value ever comes");
@@ -88,7 +89,7 @@ class ValueTracker {
     if (kind_ == TensorKind::persistent) host_valid_ = resident_ ? initial_->host_valid : !is_dead();
   }
 
-  /// Whether nothing needs the value that is there after the events before next_.
+  /// Whether nothing needs the present value, after the events before next_.
   [[nodiscard]] bool is_dead() const {
     if (next_ < events_.size()) return events_[next_].event == Event::write || events_[next_].event == Event::given;
     if (kind_ != TensorKind::persistent) return true;
@@ -186,7 +187,7 @@ class ValueTracker {
     last_given_ = moment(operation);
   }
 
-  /// The value is dead for the program. A host read that is still pending may get it from the device.
+  /// Marks the value as dead for the program. A host read that is still pending may get it from the device.
   void retire() {
     old_wanted_ = host_waits();
     wanted_ = device_valid_ = host_valid_ = false;

@@ -8,7 +8,7 @@
 namespace swapmm::planning::packing {
 namespace {
 
-constexpr std::uint64_t placements_per_step = 8;  // they take about as long as one of the ejection
+constexpr std::uint64_t placements_per_step = 8;  // they take about as long as one placement by ejection
 
 }  // namespace
 
@@ -38,7 +38,7 @@ Canonical::Canonical(const Shape& shape, const PackingEffort& effort)
   }
 }
 
-/// visit(section) for each section after which `item` is still there.
+/// Calls visit(section) for each section after which `item` is still there.
 template <class Visit>
 void Canonical::for_each_border(std::uint32_t item, Visit&& visit) const {
   const Shape::Item& own = shape_.items[item];
@@ -144,13 +144,13 @@ std::uint32_t Canonical::add_component(std::vector<std::uint32_t>& items, Compon
   return static_cast<std::uint32_t>(components_.size() - 1);
 }
 
-/// Cuts are named by the section before them. Returns the first of the components, linked to the others.
+/// A cut is given by the section before it. Returns the first of the components, linked to the others.
 std::uint32_t Canonical::split(const std::vector<std::uint32_t>& items, Component whole,
                                std::vector<std::uint32_t> cuts) {
   const std::uint32_t n = shape_.sections;
   if (whole.is_circle && !cuts.empty()) whole.first = (cuts.front() + 1) % n;
   whole.is_circle = whole.is_circle && cuts.empty();
-  for (std::uint32_t& cut : cuts) cut = (cut + 1 + n - whole.first) % n;  // sections before it
+  for (std::uint32_t& cut : cuts) cut = (cut + 1 + n - whole.first) % n;  // number of sections before the cut
   std::sort(cuts.begin(), cuts.end());
   std::erase_if(cuts, [&](std::uint32_t cut) { return cut == 0 || cut >= whole.count; });
 
@@ -174,8 +174,9 @@ std::uint32_t Canonical::split(const std::vector<std::uint32_t>& items, Componen
   return next;
 }
 
-/// A new frame with the choices for the next item of `component`: canonical packings go upwards, and an item that
-/// would begin above where another one could have ended leaves a gap that this one fills.
+/// Opens a frame with the choices for the next item of `component`. Offsets ascend in a canonical packing. By
+/// dominance, an item is not a choice if it would begin where another one could have ended already: the other one would
+/// fill the gap.
 void Canonical::open(Component component, std::uint32_t least_rank) {
   std::uint32_t left = 0;
   std::uint64_t lowest_end = nowhere;
@@ -212,7 +213,7 @@ void Canonical::open(Component component, std::uint32_t least_rank) {
                      size(ranked_), size(components_)});
 }
 
-/// False if what is left cannot fit.
+/// Returns false if the remaining items cannot fit.
 bool Canonical::place(const Frame& frame, const Choice& choice) {
   const Shape::Item& own = shape_.items[choice.item];
   offsets_[choice.item] = choice.offset;
@@ -244,7 +245,7 @@ bool Canonical::lift_neighbours(std::uint32_t item) {
   return true;
 }
 
-/// A section's floor is not below the lowest offset of what is to come there.
+/// Raises each section's floor to the lowest offset of the items that are still to be placed there.
 void Canonical::raise_floors(std::size_t first_lifted) {
   for (std::size_t k = first_lifted; k < lifts_.size(); ++k) {
     shape_.for_each_section(shape_.items[lifts_[k].index], [&](std::uint32_t section) {
@@ -289,7 +290,8 @@ void Canonical::undo(Frame& frame) {
   components_.resize(frame.components);
 }
 
-/// Leaves the last frame's component, and all that was packed since it was split off. False if that was everything.
+/// Leaves the last frame's component, and undoes all that was packed since it was split off. Returns false if that was
+/// everything.
 bool Canonical::backtrack() {
   const std::uint32_t to = frames_.back().component.frame;
   const std::size_t keep = to == none ? 0 : std::size_t{to} + 1;

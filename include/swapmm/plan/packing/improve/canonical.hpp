@@ -49,7 +49,7 @@ class Canonical {
     std::uint32_t first;  ///< section
     std::uint32_t count;  ///< sections, on the circle
     bool is_circle;       ///< an item reaches over every border between sections
-    std::uint32_t frame;  ///< the frame that split it off, to continue at if it does not fit; or none
+    std::uint32_t frame;  ///< the frame that split it off, at which the search continues if it does not fit; or none
     std::uint32_t next;   ///< component to pack after it; or none
     std::uint64_t least_offset;
   };
@@ -103,13 +103,13 @@ class Canonical {
   std::vector<std::uint64_t> to_come_;   ///< per section: bytes still to be placed
   std::vector<std::uint32_t> crossing_;  ///< per section: items still to be placed that are in it and in the next one
   std::vector<Frame> frames_;
-  std::vector<Choice> choices_;  ///< of all frames, stacked like the following
+  std::vector<Choice> choices_;  ///< of all frames; a stack, like the vectors below
   std::vector<Ranked> ranked_;   ///< items of components
   std::vector<Component> components_;
   std::vector<Change> lifts_;        ///< of lowest_
   std::vector<Change> raises_;       ///< of floors_
   std::vector<std::uint64_t> seen_;  ///< per section: the last placement that examined it
-  std::uint64_t placements_ = 1;     ///< and one
+  std::uint64_t placements_ = 1;     ///< number of placements so far, plus one
 };
 
 }  // namespace swapmm::planning::packing

@@ -8,7 +8,7 @@ namespace swapmm::planning::packing {
 namespace {
 
 constexpr double dearer_each_time = 1.1;
-constexpr double too_dear = 1e100;  // begin anew before a sum loses the small ones, let alone the large
+constexpr double too_dear = 1e100;  // above this, all weights start again, before sums of them lose precision
 
 }  // namespace
 
@@ -81,8 +81,8 @@ std::uint64_t Ejection::cheapest_place(std::uint64_t size) {
   const std::vector<Placed::End>& ends = placed_.ends();
   std::uint64_t best = nowhere;
   double best_cost = std::numeric_limits<double>::infinity();
-  // The cost of a place: the weights of those that begin before its end, less of those that end before its start.
-  // Places are asked for in ascending order.
+  // The cost of a place: the weights of the items that begin before its end, minus those of the items that end before
+  // its start. Places must be considered in ascending order.
   struct Sweep {
     std::size_t begun = 0;
     std::size_t ended = 0;
@@ -101,10 +101,10 @@ std::uint64_t Ejection::cheapest_place(std::uint64_t size) {
     best = place;
     best_cost = sweep.sum;
   };
-  Sweep above;  // right above somebody, or at the bottom
+  Sweep above;  // just above an item, or at the bottom
   consider(0, above);
   for (const Placed::End& end : ends) consider(end.at, above);
-  Sweep below;  // right below somebody, or at the top
+  Sweep below;  // just below an item, or at the top
   for (const Placed::Range& range : placed_.ranges()) {
     if (range.begin >= size) consider(range.begin - size, below);
   }

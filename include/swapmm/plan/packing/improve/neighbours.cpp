@@ -17,7 +17,7 @@ Neighbours::Neighbours(const Shape& shape) : shape_(shape), begin_(shape.section
   std::stable_sort(by_first_.begin(), by_first_.end(),
                    [&](std::uint32_t a, std::uint32_t b) { return shape.items[a].first < shape.items[b].first; });
 
-  // So far apart that an item stands at a few marks, on average.
+  // Marks are so far apart that, on average, an item is at a few of them.
   constexpr std::uint64_t marks_per_item = 8;
   stride_ = static_cast<std::uint32_t>(presences / (marks_per_item * (by_first_.size() + 1)) + 1);
   const std::uint32_t marks = (shape.sections + stride_ - 1) / stride_;

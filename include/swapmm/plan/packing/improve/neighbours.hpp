@@ -21,7 +21,7 @@ class Neighbours {
     for_each_present(own.first, [&](std::uint32_t other) {
       if (other != item) visit(other);
     });
-    // Items that begin later, and are not in the first section again.
+    // Items that begin later, unless they are in the first section as well.
     const auto begin = [&](std::uint64_t from, std::uint64_t end) {
       for (std::uint32_t k = begin_[from]; k < begin_[end]; ++k) {
         if (!shape_.covers(shape_.items[by_first_[k]], own.first)) visit(by_first_[k]);
@@ -37,7 +37,7 @@ class Neighbours {
   }
 
  private:
-  /// Calls visit(other) for each item in `section`: items at the mark before it, and those that began since.
+  /// Calls visit(other) for each item in `section`: the items at the last mark, and those that began since.
   template <class Visit>
   void for_each_present(std::uint32_t section, Visit&& visit) const {
     const std::uint32_t mark = section / stride_;

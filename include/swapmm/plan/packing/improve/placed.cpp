@@ -58,7 +58,7 @@ void Placed::remove(std::uint32_t item) {
 void Placed::look(std::uint32_t item) {
   looking_ = item;
   if (is_in_order_) {
-    // Written always and kept if it is one: no branch that could not be foreseen.
+    // Each range is written, and kept only if it is a neighbour. This avoids a branch that cannot be predicted.
     ranges_.resize(by_begin_.size());
     std::size_t count = 0;
     const std::uint64_t row = item * words_per_row_;

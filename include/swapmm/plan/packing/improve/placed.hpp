@@ -32,7 +32,7 @@ class Placed {
   /// One offset per item; `nowhere` for items without a place.
   [[nodiscard]] const Offsets& offsets() const { return offsets_; }
 
-  /// Queries the placed neighbours of `item`: ranges() has them by ascending begin, until the next query.
+  /// Looks up the placed neighbours of `item`. ranges() has them by ascending begin, until the next query.
   void look(std::uint32_t item);
   [[nodiscard]] const std::vector<Range>& ranges() const { return ranges_; }
   /// The same by ascending end.
@@ -53,7 +53,7 @@ class Placed {
   Offsets offsets_;
   bool is_in_order_;
   std::uint64_t words_per_row_ = 0;
-  std::vector<std::uint64_t> neighbour_bits_;  ///< item by item
+  std::vector<std::uint64_t> neighbour_bits_;  ///< one row of bits per item
   std::vector<Range> by_begin_;                ///< all placed items, if they are kept sorted
   std::vector<End> by_end_;
   std::uint32_t looking_ = 0;

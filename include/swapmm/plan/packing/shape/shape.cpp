@@ -6,7 +6,7 @@
 namespace swapmm::planning::packing {
 namespace {
 
-/// The slots in which sections begin, ascending: those with an arrival, where something left since the last of them.
+/// The slots in which sections begin, ascending: slots with an arrival, if something has left since the previous one.
 std::vector<std::uint32_t> section_starts(const PackingProblem& problem, const std::vector<std::uint32_t>& chosen) {
   std::vector<bool> arrives(problem.slots);
   std::vector<bool> leaves(problem.slots);  // at the end of the slot before
@@ -18,7 +18,7 @@ std::vector<std::uint32_t> section_starts(const PackingProblem& problem, const s
   }
   std::vector<std::uint32_t> starts;
   bool has_left = false;
-  for (const bool is_second_round : {false, true}) {  // the first round finds out how the circle's start is reached
+  for (const bool is_second_round : {false, true}) {  // the first round only finds has_left at slot 0
     for (std::uint32_t slot = 0; slot < problem.slots; ++slot) {
       has_left = has_left || leaves[slot];
       if (!has_left || !arrives[slot]) continue;
@@ -36,7 +36,7 @@ Shape::Shape(const PackingProblem& problem, const std::vector<std::uint32_t>& ch
   if (problem.max_allocation) arena = problem.max_allocation->value;
   const std::vector<std::uint32_t> starts = section_starts(problem, chosen);
   sections = std::max(static_cast<std::uint32_t>(starts.size()), 1U);
-  // The last start at or before a slot; before the first start that is the last one of the circle.
+  // The section that begins last at or before a slot. Slots before the first start belong to the last section.
   const auto section_of = [&](std::uint32_t slot) {
     const auto next = std::upper_bound(starts.begin(), starts.end(), slot);
     return (static_cast<std::uint32_t>(next - starts.begin()) + sections - 1) % sections;
@@ -55,7 +55,7 @@ Shape::Shape(const PackingProblem& problem, const std::vector<std::uint32_t>& ch
     const auto end = static_cast<std::uint32_t>((std::uint64_t{item.start} + item.length - 1) % problem.slots);
     const std::uint32_t last = section_of(end);
     own.count = (last + sections - own.first) % sections + 1;
-    // In one section at both ends: all of them where it comes back to where it began.
+    // If it begins and ends in the same section, it is in all sections if it lasts beyond the next start.
     if (last == own.first && item.length > 1) {
       const std::uint32_t next = starts[(own.first + 1) % sections];
       const std::uint32_t to_next = next > item.start ? next - item.start : next + (problem.slots - item.start);

@@ -24,7 +24,7 @@ double largest(const Vector& values) {
 /// A point, or a step from one to the next.
 struct Iterate {
   Vector x;      ///< unknowns
-  Vector slack;  ///< cost - A' y - B' v; with x the two that are kept above 0
+  Vector slack;  ///< cost - A' y - B' v; slack and x are kept above 0
   Vector y;      ///< prices of rows
   Vector v;      ///< prices of blocks
 };
@@ -52,7 +52,8 @@ class InteriorPoint {
   }
 
  private:
-  /// Above 0 everywhere, else of the order of what an optimum has; it need not fulfil the equations.
+  /// Sets a start that is above 0 everywhere, in the order of magnitude of an optimum. It need not fulfil the
+  /// equations.
   void set_start() {
     const std::size_t groups = matrix_.groups();
     at_.x.assign(matrix_.unknowns(), 0.1);
@@ -89,7 +90,7 @@ class InteriorPoint {
     gap_ = dot(at_.x, at_.slack);
   }
 
-  /// One iteration; false, and the point unchanged, where numbers are out of range.
+  /// Does one iteration. If numbers are out of range, returns false and leaves the point unchanged.
   bool advance() {
     const std::size_t unknowns = at_.x.size();
     weights_.resize(unknowns);
@@ -116,7 +117,7 @@ class InteriorPoint {
     return true;
   }
 
-  /// Newton's step towards x slack = `target`; with the second-order term of the step before, if asked for.
+  /// Finds Newton's step towards x slack = `target`, with the second-order term of the step before if `corrects`.
   void find_step(double target, bool corrects) {
     const std::size_t unknowns = at_.x.size();
     complement_.resize(unknowns);
@@ -137,7 +138,7 @@ class InteriorPoint {
     }
   }
 
-  /// At most 1, and so that no value falls below 0.
+  /// The largest length, at most 1, at which no value falls below 0.
   static double longest_step(const Vector& values, const Vector& step) {
     double length = 1;
     for (std::size_t i = 0; i < values.size(); ++i) {
@@ -174,8 +175,8 @@ class InteriorPoint {
   Iterate at_;
   Iterate step_;
   Vector weights_;     ///< x / slack
-  Vector complement_;  ///< what x times slack lacks of its target
-  Vector shift_;       ///< the step if the prices stayed as they are
+  Vector complement_;  ///< the target minus x times slack
+  Vector shift_;       ///< the step if the prices did not change
   Vector row_residual_;
   Vector block_residual_;
   Vector slack_residual_;

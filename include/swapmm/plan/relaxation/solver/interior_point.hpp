@@ -14,10 +14,10 @@ struct InteriorPointLimits {
 
 /// The solution. Prices are not negative and approximately those of an optimum, without a guarantee.
 struct ProgramSolution {
-  std::vector<double> room;     ///< per group, of OptionBlock::room x amount
-  std::vector<double> in;       ///< per group, of time for copies in, or of the link with half duplex
-  std::vector<double> out;      ///< per group; with half duplex that of `in`
-  std::vector<double> options;  ///< per option how much of its block takes it
+  std::vector<double> room;     ///< per group: the price of OptionBlock::room x amount
+  std::vector<double> in;       ///< per group: the price of time for copies in; with half duplex, of the link's time
+  std::vector<double> out;      ///< per group: the price of time for copies out; with half duplex, the same as `in`
+  std::vector<double> options;  ///< per option: how much of its block takes it
   std::vector<double> stall;    ///< per group
   double objective = 0;         ///< the sum of the stalls
   int iterations = 0;

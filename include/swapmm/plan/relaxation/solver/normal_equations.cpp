@@ -35,7 +35,7 @@ void NormalEquations::set_weights(const std::vector<double>& d) {
   factorize(left_);
 }
 
-/// The weights of a block's options by out and in; their sum.
+/// Gathers the weights of a block's options by out and in. Returns their sum.
 double NormalEquations::gather(const OptionBlock& block, const std::vector<double>& d) {
   outs_ = block.is_clean ? 1 : static_cast<std::size_t>(block.last_out - block.first_out + 1);
   ins_ = static_cast<std::size_t>(std::max(0, block.last_in - block.first_in + 1));
@@ -64,7 +64,8 @@ void NormalEquations::add_rooms(const OptionBlock& block, std::vector<Entry>& co
   freed_from_.assign(rows_ * (ins_ + 1), 0.0);
   std::size_t next_out = 0;
   for (std::size_t row = 0; row < rows_; ++row) {
-    // What went out in time for this row; a block without copies out has one list of options, always in time.
+    // Adds what went out in time for this row. A block without copies out has one list of options, which is always in
+    // time.
     const int group = block.first_row + static_cast<int>(row);
     while (next_out < outs_ &&
            (block.is_clean || program.first_freed(block.first_out + static_cast<int>(next_out)) <= group)) {
@@ -115,7 +116,7 @@ void NormalEquations::add_copies(const OptionBlock& block, std::vector<Entry>& c
   }
 }
 
-/// The coupling of a copy out with copies in, and with the room after it.
+/// Adds the coupling of a copy out with copies in, and with the room after it.
 void NormalEquations::add_out(const OptionBlock& block, std::size_t out) {
   const int group = block.first_out + static_cast<int>(out);
   const std::size_t row = matrix_.out_row(group);
@@ -133,7 +134,7 @@ void NormalEquations::add_out(const OptionBlock& block, std::size_t out) {
   }
 }
 
-/// Subtracts coupling x coupling' / sum.
+/// Subtracts coupling x coupling' / sum from the matrix.
 void NormalEquations::eliminate(std::vector<Entry>& coupling, double sum) {
   std::sort(coupling.begin(), coupling.end());
   std::size_t used = 0;

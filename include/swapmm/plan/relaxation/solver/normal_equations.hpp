@@ -37,8 +37,8 @@ class NormalEquations {
 
   const ProgramMatrix& matrix_;
   SymmetricMatrix left_;
-  std::vector<double> sums_;                   ///< per block, of B d B'
-  std::vector<std::vector<Entry>> couplings_;  ///< per block its column of A d B'
+  std::vector<double> sums_;                   ///< per block: its entry of B d B'
+  std::vector<std::vector<Entry>> couplings_;  ///< per block: its column of A d B'
   // Weights of the current block:
   std::size_t outs_ = 0;
   std::size_t ins_ = 0;
@@ -46,8 +46,8 @@ class NormalEquations {
   std::vector<double> weight_;      ///< per out and in
   std::vector<double> in_sum_;      ///< per in
   std::vector<double> out_sum_;     ///< per out
-  std::vector<double> freed_;       ///< per in: of options whose room is free at a row
-  std::vector<double> freed_from_;  ///< per row and in: of such options that come back there or later
+  std::vector<double> freed_;       ///< per in: the weights of options whose room is free at the current row
+  std::vector<double> freed_from_;  ///< per row and in: the sum of these from that in on
 };
 
 }  // namespace swapmm::planning::relaxation

@@ -26,7 +26,7 @@ struct OptionBlock {
   std::size_t options = 0;
 };
 
-/// The linear program over groups of parts: which options should the blocks take to minimize the stalls?
+/// The linear program over groups of parts. It finds the options of the blocks that minimize the stalls.
 ///
 ///     minimise   sum of stall
 ///     room:      sum of room freed over row g       >= excess of g     if that is above 0
@@ -84,7 +84,7 @@ void for_each_option(const CoarseProgram& program, const OptionBlock& block, Vis
   return count;
 }
 
-/// Numbers the block's options after the existing ones.
+/// Adds a block. Its options are numbered after the existing ones.
 inline void add_block(CoarseProgram& program, OptionBlock block) {
   block.first_option = program.options;
   block.options = count_options(program, block);

@@ -22,7 +22,7 @@ ProgramMatrix::ProgramMatrix(const CoarseProgram& program) : program_(program), 
 void ProgramMatrix::multiply(const std::vector<double>& x, std::vector<double>& rows, std::vector<double>& sums) const {
   rows.assign(this->rows(), 0.0);
   sums.resize(program_.blocks.size());
-  // Options reach into the next iteration at most.
+  // Options reach at most into the next iteration.
   std::vector<double> freed(2 * groups_ + 2, 0.0);  // per row, as differences
   std::vector<double> ins(freed.size(), 0.0);
   std::vector<double> outs(freed.size(), 0.0);
@@ -60,7 +60,7 @@ void ProgramMatrix::multiply(const std::vector<double>& x, std::vector<double>& 
 void ProgramMatrix::multiply_transposed(const std::vector<double>& y, const std::vector<double>& v,
                                         std::vector<double>& result) const {
   result.resize(unknowns());
-  std::vector<double> before(2 * groups_ + 3, 0.0);  // per row the sum of those in front of it
+  std::vector<double> before(2 * groups_ + 3, 0.0);  // per row: the sum of the rows before it
   std::vector<double> ins(before.size(), 0.0);
   std::vector<double> outs(before.size(), 0.0);
   for (std::size_t g = 0; g + 1 < before.size(); ++g) {

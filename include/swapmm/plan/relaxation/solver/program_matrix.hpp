@@ -41,9 +41,9 @@ class ProgramMatrix {
     if (unknown >= missing(0)) return missing_price_;
     return unknown >= stall(0) && unknown < idle_in(0) ? 1.0 : 0.0;
   }
-  /// A x, and B x: the sum of each block's options.
+  /// Computes A x, and B x: the sum of each block's options.
   void multiply(const std::vector<double>& x, std::vector<double>& rows, std::vector<double>& sums) const;
-  /// A' y + B' v.
+  /// Computes A' y + B' v.
   void multiply_transposed(const std::vector<double>& y, const std::vector<double>& v,
                            std::vector<double>& result) const;
 

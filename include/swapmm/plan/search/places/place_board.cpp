@@ -45,7 +45,7 @@ bool PlaceBoard::has_bytes(std::uint32_t start, std::uint32_t slots, std::uint64
 void PlaceBoard::look_around(std::uint32_t start, std::uint32_t slots) {
   in_the_way_.clear();
   for (const Place& place : places_) {
-    // From the start of one to the start of the other, around the circle.
+    // The distance from the start of the range to the start of the place, around the circle.
     const std::uint32_t until = place.start >= start ? place.start - start : place.start + operations_ - start;
     if (until < slots || (until == 0 ? 0 : operations_ - until) < place.slots) in_the_way_.push_back(place);
   }
@@ -78,8 +78,8 @@ std::uint64_t PlaceBoard::cheapest_place(std::uint64_t size, std::span<const dou
   double least = std::numeric_limits<double>::infinity();
   std::vector<Place> by_end(in_the_way_);
   std::sort(by_end.begin(), by_end.end(), [](const Place& a, const Place& b) { return a.end < b.end; });
-  // The weights of those that begin before the end of a place, less of those that end before its start. Places are
-  // asked for in ascending order.
+  // The weight of the guests that begin before the end of a place, minus the weight of those that end before its start.
+  // Places must be considered in ascending order.
   struct Sweep {
     std::size_t begun = 0;
     std::size_t ended = 0;

@@ -30,27 +30,28 @@ class PlaceBoard {
 
   /// Sets the places: not empty ones, in any order.
   void add_all(const std::vector<Place>& places);
-  /// Adds a place, which must not be empty. Moves all places above it, and takes log(operations).
+  /// Adds a place, which must not be empty. Moves all places above it; updates the load in log(operations).
   void add(const Place& place);
   void remove(std::uint64_t begin, GuestId guest);
 
   /// Whether this many bytes are free at each of these operations, possibly in pieces.
   [[nodiscard]] bool has_bytes(std::uint32_t start, std::uint32_t slots, std::uint64_t size) const;
 
-  /// Selects the guests that are there at any of these operations; they are in the way from now on. Examines all places
+  /// Selects the places in the way: those of guests that are there at any of these operations. Examines all places
   /// once.
   void look_around(std::uint32_t start, std::uint32_t slots);
   /// The places in the way, by ascending begin.
   [[nodiscard]] const std::vector<Place>& in_the_way() const { return in_the_way_; }
-  /// The gaps between the places in the way.
+  /// Whether these bytes are free of places in the way.
   [[nodiscard]] bool is_free(std::uint64_t begin, std::uint64_t size) const;
-  /// The smallest gap that takes this many bytes, or no_place.
+  /// The start of the smallest gap that holds this many bytes, or no_place.
   [[nodiscard]] std::uint64_t free_place(std::uint64_t size) const;
-  /// The place at which the guests in the way have the least weight; weights are by id. It is beside a guest or at an
-  /// end; or no_place.
+  /// The place at which the guests in the way have the least total weight; weights are by id. It is next to a guest or
+  /// at an end of the budget. no_place if there is none.
   [[nodiscard]] std::uint64_t cheapest_place(std::uint64_t size, std::span<const double> weights) const;
 
  private:
+  /// Adds the place to the load per operation, or subtracts it.
   void count(const Place& place, bool comes);
 
   std::uint32_t operations_;

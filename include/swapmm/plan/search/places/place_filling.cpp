@@ -122,7 +122,8 @@ bool PlaceFilling::house_everybody(std::size_t moves, std::uint64_t most_looks) 
   });
 }
 
-/// The stays of a tensor after its decisions have changed. False if there are no places; then nothing has changed.
+/// Places the stays of a tensor again after its decisions have changed. Returns false if there are no places; then
+/// nothing has changed.
 bool PlaceFilling::rehouse(TensorId tensor, std::size_t moves) {
   const std::vector<Guest> before = check_out(tensor);
   const std::vector<Guest> after = guests_of(tensor);
@@ -139,7 +140,7 @@ bool PlaceFilling::rehouse(TensorId tensor, std::size_t moves) {
   for (const auto& [id, offset] : moved_) weights_[id] = guests_[id].area();
   if (is_housed) return true;
   for (const auto& [id, offset] : moved_) unsettle(id);
-  // Some were moved more than once: the first place is the old one.
+  // Some were moved more than once: the first entry of each has its old place.
   for (const auto& [id, offset] : moved_) {
     if (guests_[id].offset == no_place) settle(id, offset);
   }
@@ -159,7 +160,7 @@ std::vector<PlaceFilling::Guest> PlaceFilling::check_out(TensorId tensor) {
   return guests;
 }
 
-/// The stays that have places in them.
+/// Adds these stays. Those with an offset take their places.
 std::vector<PlaceFilling::GuestId> PlaceFilling::check_in(TensorId tensor, const std::vector<Guest>& guests) {
   std::vector<GuestId>& ids = of_tensor_[index(tensor)];
   for (const Guest& guest : guests) {
@@ -169,13 +170,14 @@ std::vector<PlaceFilling::GuestId> PlaceFilling::check_in(TensorId tensor, const
   return ids;
 }
 
-/// Stays of one tensor, which share no slot.
+/// Whether enough bytes are free for these stays of one tensor, which share no slot.
 bool PlaceFilling::may_fit(const std::vector<Guest>& guests) const {
   return std::all_of(guests.begin(), guests.end(),
                      [&](const Guest& guest) { return board_.has_bytes(guest.start, guest.slots, guest.size); });
 }
 
-/// Places it where an earlier stay was with which it shares a slot, if no other stay is there; or it needs no place.
+/// Places the stay where an earlier stay was that shares a slot with it, if no other stay is there. Returns true if
+/// that succeeds, or if the stay needs no place.
 bool PlaceFilling::is_back(GuestId id, const std::vector<Guest>& before) {
   const Guest& guest = guests_[id];
   if (guest.size == 0) return true;
@@ -192,7 +194,7 @@ bool PlaceFilling::is_back(GuestId id, const std::vector<Guest>& before) {
   return false;
 }
 
-/// Order: heaviest first.
+/// Finds places for stays without one, heaviest first.
 bool PlaceFilling::house(std::vector<GuestId> homeless, std::size_t moves) {
   while (!homeless.empty()) {
     const auto heaviest = std::max_element(homeless.begin(), homeless.end(),

@@ -16,40 +16,41 @@
 
 namespace swapmm::planning {
 
-/// Decisions that have places, changed one by one such that everybody keeps one: the room that a packing left over, in
-/// pieces, goes to tensors that then need not go out, or that return in time. What has no place any more takes the
-/// cheapest one (size x lifetime, dearer each time), and those who were there look for another.
+/// Changes decisions that have places, one by one, such that every stay keeps a place. The room that a packing left
+/// over, in pieces, goes to tensors that then need not go out, or that return in time. A stay without a place takes the
+/// cheapest one (size x lifetime, more expensive each time), and the stays that were there look for other places.
 class PlaceFilling {
  public:
-  /// `offsets`: of stays_of(ledger). Those that end above the budget are none. Changes the decisions in `ledger`.
+  /// `offsets` are those of stays_of(ledger). A stay that would end above the budget has no place. Changes the
+  /// decisions in `ledger`.
   PlaceFilling(OverlapLedger& ledger, std::span<const Bytes> offsets, const PlaceOptions& options = {});
 
-  /// Places for those that have none; what finds no place goes out wherever it can. False where that does not suffice,
-  /// or takes more than so many looks().
+  /// Finds places for the stays that have none. If one finds none, its tensor goes out over every absence. Returns
+  /// false if that does not suffice, or takes more than `most_looks` looks().
   [[nodiscard]] bool house_everybody(std::size_t moves, std::uint64_t most_looks);
 
-  /// Over an absence its tensor, which is away, stays from now on, if that takes at most so many moves of others. No
-  /// arrival. Looks at all stays once for each move.
+  /// Lets a tensor that is away over this absence stay, if that takes at most `moves` moves of other stays. The absence
+  /// must not be an arrival. Looks at all stays once for each move. If it returns false, nothing has changed.
   bool try_to_stay(std::uint32_t absence, std::size_t moves);
-  /// The same for one that leaves in another gap than before, not behind its return.
+  /// The same for leaving in another gap than before, at the latest that of its return.
   bool try_to_leave(std::uint32_t absence, std::uint32_t leaves, std::size_t moves);
-  /// The same for one that returns in another gap, not before it is gone.
+  /// The same for returning in another gap than before, not before it is gone.
   bool try_to_return(std::uint32_t absence, std::uint32_t returns, std::size_t moves);
 
-  /// How many stays were looked at so far, ever since it was made: a few nanoseconds each.
+  /// How many stays have been looked at since construction. Each look takes a few nanoseconds.
   [[nodiscard]] std::uint64_t looks() const { return looks_; }
 
-  /// The stays of the decisions as they are now, and their offsets.
+  /// The stays of the current decisions, and their offsets.
   [[nodiscard]] Schedule schedule() const { return {Pace::overlapped, stays_of(ledger_)}; }
   [[nodiscard]] std::vector<Bytes> offsets() const;
 
  private:
   using GuestId = PlaceBoard::GuestId;  ///< position in guests_
-  /// A stay, and where it lies.
+  /// A stay and its place.
   struct Guest {
     TensorId tensor{};
     std::uint32_t start = 0;  ///< gap
-    std::uint32_t slots = 0;  ///< operations that it takes from there on
+    std::uint32_t slots = 0;  ///< number of operations from there on
     std::uint64_t size = 0;
     std::uint64_t offset = 0;
 
@@ -75,10 +76,10 @@ class PlaceFilling {
   std::uint32_t slots_;
   PlaceBoard board_;
   std::vector<Guest> guests_;
-  std::vector<double> weights_;  ///< of the guests: how dear they are to move
+  std::vector<double> weights_;  ///< per guest: the price of moving it
   std::vector<GuestId> unused_;
   std::vector<std::vector<GuestId>> of_tensor_;           ///< in the order of stays_of()
-  std::vector<std::pair<GuestId, std::uint64_t>> moved_;  ///< and where they lay
+  std::vector<std::pair<GuestId, std::uint64_t>> moved_;  ///< guests that were moved, and their offsets before
   std::uint64_t looks_ = 0;
 };
 

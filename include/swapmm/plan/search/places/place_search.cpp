@@ -61,8 +61,8 @@ void PlaceSearch::return_earlier(PlacedDecisions placed, const Tries& tries) {
   }
 }
 
-/// Those that return earlier, and are on their way when the operation runs: they return as before from now on. False
-/// where there are none.
+/// Marks tensors that return earlier than before and are on their way when the operation runs: from now on they return
+/// as before. Returns false if there are none.
 bool PlaceSearch::blame(std::uint32_t operation, const std::vector<Absence>& before,
                         std::vector<char>& returns_as_before) const {
   bool found = false;
@@ -75,7 +75,7 @@ bool PlaceSearch::blame(std::uint32_t operation, const std::vector<Absence>& bef
   return found;
 }
 
-/// The first operation that ends later than in the best plan by a good part of what the iteration does.
+/// The first operation that ends later than in the best plan by more than a quarter of the whole iteration's delay.
 std::uint32_t PlaceSearch::first_delayed(const Simulation& outcome) const {
   const Simulation& best = best_.simulation();
   const std::chrono::nanoseconds delay = (outcome.iteration - best.iteration) / 4;
@@ -87,7 +87,7 @@ std::uint32_t PlaceSearch::first_delayed(const Simulation& outcome) const {
   return operation;
 }
 
-/// Whether that operation lies between the return and the use.
+/// Whether the operation lies between the tensor's return and its use.
 bool PlaceSearch::is_under_way(const Absence& absence, std::uint32_t operation) const {
   const std::uint32_t next = operation + ledger_.planning.operations;
   return (absence.returns <= operation && operation <= absence.end) || (absence.returns <= next && next <= absence.end);
@@ -102,7 +102,7 @@ bool PlaceSearch::is_done(const PlaceFilling& filling) const {
   return filling.looks() > effort_.looks || (*is_enough_)();
 }
 
-/// Small ones gain too little to move others for.
+/// How many other stays may be moved for this tensor. Small tensors gain too little to move any.
 std::size_t PlaceSearch::moves_for(std::uint32_t absence) const {
   const bool is_large = options_.least_part == 0 || static_cast<std::uint64_t>(timing_.size(absence)) >
                                                         ledger_.planning.budget / options_.least_part;
@@ -121,7 +121,8 @@ std::vector<std::uint32_t> PlaceSearch::largest_away(const std::vector<char>& wi
   return absences;
 }
 
-/// Who found no place by moving others hardly finds one after copies were timed again.
+/// Moves others only if `by_moving`: a tensor that found no place by moving others rarely finds one after copies were
+/// timed again.
 void PlaceSearch::let_stay(PlaceFilling& filling, const std::vector<std::uint32_t>& absences, bool by_moving) {
   for (std::size_t i = 0; i < absences.size(); ++i) {
     if (i % between_questions == between_questions - 1 && is_done(filling)) return;
@@ -129,11 +130,12 @@ void PlaceSearch::let_stay(PlaceFilling& filling, const std::vector<std::uint32_
   }
 }
 
-/// The gaps of a pass over the decisions of the ledger, which keeps its own; what needs no place it takes over.
+/// The ledger's absences with the gaps of a new pass over its decisions. The ledger keeps its own gaps, but its
+/// versions take over those of the pass, because they need no places.
 std::vector<Absence> PlaceSearch::wished_gaps(double time_in_hand) {
   for (std::uint32_t a = 0; a < ledger_.absences.size(); ++a) timing_.set_away(a, !ledger_.absences[a].stays);
   if (timing_.largest_overrun() > 0) return {};
-  (void)timing_.pass();  // from the ends of others
+  (void)timing_.pass();  // starts from the ends of other decisions
   (void)timing_.pass();
   timing_.reserve_late(time_in_hand);
   std::vector<Absence> kept(ledger_.absences);
@@ -142,7 +144,7 @@ std::vector<Absence> PlaceSearch::wished_gaps(double time_in_hand) {
   return kept;
 }
 
-/// Tensors leave and return when they should, or as near to it as there is a place for them.
+/// Lets tensors leave and return in the gaps of a new pass, or as near to them as there are places.
 void PlaceSearch::time_again(PlaceFilling& filling, double time_in_hand) {
   const std::vector<Absence> wished = wished_gaps(time_in_hand);
   const std::vector<std::uint32_t> away = away_by_use(wished);
@@ -156,7 +158,7 @@ void PlaceSearch::time_again(PlaceFilling& filling, double time_in_hand) {
   }
 }
 
-/// Those that are away, in the order in which they are needed.
+/// The absences over which tensors are away, in the order in which they are needed.
 std::vector<std::uint32_t> PlaceSearch::away_by_use(const std::vector<Absence>& absences) const {
   const std::uint32_t n = ledger_.planning.operations;
   std::vector<std::uint32_t> by_use;
@@ -169,13 +171,13 @@ std::vector<std::uint32_t> PlaceSearch::away_by_use(const std::vector<Absence>& 
   return by_use;
 }
 
-/// All but some return as soon as `wished`, or as near to it as there is a place for them, without moving others. False
-/// where that takes too many looks.
+/// Lets tensors return as soon as `wished`, or as near to it as there is a place, without moving others. Leaves out
+/// those that return as before. Returns false if that takes too many looks.
 bool PlaceSearch::return_all(PlaceFilling& filling, const std::vector<std::uint32_t>& by_use,
                              const std::vector<char>& returns_as_before, const std::vector<Absence>& wished,
                              std::uint64_t most_looks) {
-  // Copies run in the order in which they are issued: who is used later must not go before who is used sooner, in this
-  // round of the circle or the one before.
+  // Copies run in the order in which they are issued: a tensor that is used later must not be copied before one that is
+  // used sooner, in this round of the circle or the one before.
   const std::int64_t n = ledger_.planning.operations;
   const auto round_before = [n](const Absence& absence) { return absence.end - absence.end % n; };
   std::int64_t soonest = -n;
@@ -201,7 +203,7 @@ void PlaceSearch::leave_at(PlaceFilling& filling, std::uint32_t absence, std::ui
   (void)filling.try_to_leave(absence, gap, moves_for(absence));
 }
 
-/// From this gap on, or later than that, but not later than now.
+/// Lets the tensor return in this gap, or in a later one before its present gap.
 void PlaceSearch::return_from(PlaceFilling& filling, std::uint32_t absence, std::uint32_t gap, std::size_t moves) {
   const Absence& now = ledger_.absences[absence];
   for (gap = std::max(gap, now.gone); gap < now.returns; gap += (now.returns - gap + 1) / 2) {

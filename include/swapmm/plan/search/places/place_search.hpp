@@ -18,10 +18,10 @@
 
 namespace swapmm::planning {
 
-/// Decisions with places: who is away when, what goes to the host when, and the places of all stays.
+/// Decisions with places: which tensors are away when, when values go to the host, and the places of all stays.
 struct PlacedDecisions {
-  std::vector<Absence> absences;  ///< as a ledger has them
-  std::vector<Version> versions;  ///< as the ledger has them
+  std::vector<Absence> absences;  ///< as in a ledger
+  std::vector<Version> versions;  ///< as in a ledger
   std::vector<Bytes> offsets;     ///< of stays_of() such a ledger
 
   PlacedDecisions(const OverlapLedger& ledger, std::vector<Bytes> places)
@@ -38,32 +38,32 @@ struct PlacedDecisions {
 class PlaceSearch {
  public:
   struct Effort {
-    std::size_t moves = 0;    ///< moves of others, for one stay that looks for a place
-    std::uint64_t looks = 0;  ///< PlaceFilling::looks() in one run
+    std::size_t moves = 0;    ///< moves of other stays, for one stay that looks for a place
+    std::uint64_t looks = 0;  ///< most PlaceFilling::looks() in one run
   };
-  /// Called now and then; if it returns true, the run ends.
+  /// Called now and then. The run ends if it returns true.
   using IsEnough = std::function<bool()>;
 
   PlaceSearch(OverlapLedger& ledger, SwapTiming& timing, BestPlan& best, const PlaceOptions& options = {});
 
   /// Starts from the decisions in the ledger, with `offsets` for its stays_of() (offsets above the budget are no
-  /// places). Tensors that are not away in `wished_away`, which are fast decisions that do not pack, are the first to
-  /// stay. Offers the results to the best plan. Changes the decisions in ledger and timing, and the limits in timing.
+  /// places). `wished_away` are fast decisions that do not pack: the tensors that stay by them are the first to stay.
+  /// Offers the results to the best plan. Changes the decisions in ledger and timing, and the limits in timing.
   void run(std::span<const Bytes> offsets, const std::vector<char>& wished_away, const Effort& effort,
            const IsEnough& is_enough);
 
-  /// The decisions of the best plan, if the last run made it.
+  /// The decisions of the best plan, if the last run made it. Clears them.
   [[nodiscard]] std::optional<PlacedDecisions> take_found() { return std::exchange(found_, std::nullopt); }
 
   struct Tries {
-    std::size_t tries = 0;                        ///< each of the price of a simulation, and of its looks
-    std::uint64_t looks = 0;                      ///< PlaceFilling::looks() in all
+    std::size_t tries = 0;                        ///< each takes as long as a simulation and its looks
+    std::uint64_t looks = 0;                      ///< most PlaceFilling::looks() in total
     std::vector<double> times_in_hand{1.0, 3.0};  ///< each is tried
   };
   /// Prepares for copies that take longer than expected: tensors return earlier than they need to, as far as there is
-  /// room and the plan does not get slower. If it does, tensors that are on their way when it is first late return as
-  /// before, and it is tried again. The result replaces the best plan if it is as good. Other stays keep their places,
-  /// and values go to the host as before.
+  /// room and the plan does not get slower. If it gets slower, the tensors that are on their way at the first delayed
+  /// operation return as before, and it is tried again. The result replaces the best plan if it is as good. Other stays
+  /// keep their places, and values go to the host as before.
   void return_earlier(PlacedDecisions placed, const Tries& tries);
 
  private:

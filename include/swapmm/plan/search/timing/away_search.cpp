@@ -24,7 +24,8 @@ AwaySearch::AwaySearch(SwapTiming& timing, const RelaxedSwaps& relaxed, const Ro
 
 double AwaySearch::chance() { return static_cast<double>(random_() >> 11U) * 0x1p-53; }
 
-/// Where an operation is over its limit, those of the tensors that stay over it go out that are wished to most.
+/// Makes room at operations that are over their limits: of the tensors that stay there, those with the largest wish go
+/// out. Returns false if that does not suffice.
 bool AwaySearch::make_room(double noise) {
   if (timing_.largest_overrun() <= 0) return true;
   const auto n = static_cast<std::uint32_t>(relaxed_.time.size());
@@ -33,7 +34,7 @@ bool AwaySearch::make_room(double noise) {
     if (timing_.away()[a] == 0) staying.emplace(wish_[a] + noise * chance(), a);
   };
   for (const std::uint32_t a : free_) {
-    if (timing_.first(a) % n + timing_.length(a) > n) consider(a);  // those that are there from operation 0 on
+    if (timing_.first(a) % n + timing_.length(a) > n) consider(a);  // those that hold room at operation 0
   }
   auto next = by_first_.begin();
   for (std::uint32_t i = 0; i < n; ++i) {
@@ -49,7 +50,7 @@ bool AwaySearch::make_room(double noise) {
   return true;
 }
 
-/// Tensors stay where there is room, those first that are wished away least.
+/// Lets tensors stay if there is room, first those with the smallest wish.
 void AwaySearch::fill_room(double noise) {
   std::vector<std::pair<double, std::uint32_t>> away;
   for (const std::uint32_t a : free_) {
@@ -61,7 +62,7 @@ void AwaySearch::fill_room(double noise) {
   }
 }
 
-/// The best of several passes, each from the ends of the one before.
+/// Runs several passes, each from the ends of the one before. Returns the best time.
 double AwaySearch::time_of_decisions(int passes) {
   double best = 0;
   for (int pass = 0; pass < std::max(passes, 1); ++pass) {
@@ -92,11 +93,11 @@ double AwaySearch::repeat_best() {
 
 bool AwaySearch::round_relaxed() {
   for (const std::uint32_t a : free_) {
-    // Of two that the relaxed solution treats alike: the longer one.
+    // If the relaxed solution treats two absences alike, the longer one goes first.
     const double part = static_cast<double>(timing_.length(a)) / static_cast<double>(relaxed_.time.size());
     wish_[a] = relaxed_.away[a] + rounding_.longer_first * part;
   }
-  if (timing_.largest_overrun() <= 0) {  // nobody is away yet, nor needs to be
+  if (timing_.largest_overrun() <= 0) {  // no tensor is away yet, and none needs to be
     timing_.guess(relaxed_.time);
     offer_after(rounding_.passes);
     return true;
@@ -128,7 +129,7 @@ std::uint32_t AwaySearch::one_that_is(bool away) {
   return no_absence;
 }
 
-/// The relaxed solution tells, but chance may overrule it.
+/// Sets the wishes by the relaxed solution, with a weight that lets chance overrule it.
 void AwaySearch::wish_as_relaxed() {
   for (const std::uint32_t a : free_) wish_[a] = annealing_.relaxed_weight * relaxed_.away[a];
 }
@@ -141,11 +142,11 @@ bool AwaySearch::change_some() {
     const std::uint32_t a = one_that_is(to_stay);
     if (a == no_absence) return false;
     timing_.set_away(a, !to_stay);
-    constexpr double never = 1e9;  // nobody undoes the change
+    constexpr double never = 1e9;  // so that nothing undoes the change
     changed.emplace_back(a, std::exchange(wish_[a], to_stay ? -never : never));
     fits = make_room(1);
   }
-  // Seldom: room that nobody fills is room for tensors that return early, and packs more easily.
+  // Only rarely: room that is left free lets tensors return early, and packs more easily.
   if (fits && annealing_.fills_one_in > 0 && random_() % annealing_.fills_one_in == 0) fill_room(1);
   for (const auto& [a, wish] : changed) wish_[a] = wish;
   return fits;

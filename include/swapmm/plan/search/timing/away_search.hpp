@@ -14,7 +14,8 @@
 
 namespace swapmm::planning {
 
-/// Decisions who is away over which absence, the iteration that comes of them, and the guess that its pass began with.
+/// Decisions about which tensors are away over which absences, the resulting iteration, and the guess that its pass
+/// began with.
 struct AwayDecision {
   std::vector<char> away;
   double iteration = 0;  ///< ns, by SwapTiming
@@ -22,26 +23,27 @@ struct AwayDecision {
   double guessed_iteration = 0;
 };
 
-/// Searches decisions by SwapTiming: first those that round the relaxed problem's solution, then their neighbours.
+/// Searches for decisions, with SwapTiming as the measure: first those that round the relaxed problem's solution, then
+/// their neighbours.
 class AwaySearch {
  public:
   AwaySearch(SwapTiming& timing, const RelaxedSwaps& relaxed, const RoundingOptions& rounding,
              const AnnealingOptions& annealing);
 
-  /// The best decisions that round the relaxed solution, at several thresholds. False if there are none within the
-  /// limits (one bundle alone is above them), or no threshold is given.
+  /// Finds the best decisions that round the relaxed solution, at several thresholds. Returns false if there are none
+  /// within the limits (a single bundle is above them), or if no threshold is given.
   [[nodiscard]] bool round_relaxed();
-  /// The decisions found so far, made to fit the limits of the timing as they are now.
+  /// Makes the best decisions fit the present limits of the timing. Returns false if that is impossible.
   [[nodiscard]] bool fit_again();
-  /// So many neighbours: one or two tensors that are away stay, or the other way round; room is made, or filled, by
-  /// others. Worse ones are accepted as in annealing, less and less.
-  /// Ends early where `is_enough` says so; it is asked now and then.
+  /// Tries this many neighbours: one or two tensors that are away stay, or the reverse; others make or fill the room.
+  /// Worse decisions are accepted as in annealing, less and less often. Ends early if `is_enough` returns true; it is
+  /// called now and then.
   void improve(std::size_t tries, const std::function<bool()>& is_enough);
 
-  /// Decisions found elsewhere, within the limits.
+  /// Takes over decisions that were found elsewhere. They must be within the limits.
   void start_from(AwayDecision decision) { best_ = std::move(decision); }
   [[nodiscard]] const AwayDecision& best() const { return best_; }
-  /// The pass of the best decisions, in `timing`.
+  /// Repeats the pass of the best decisions, which leaves its results in `timing`. Returns the time of the iteration.
   double repeat_best();
 
  private:
@@ -59,9 +61,9 @@ class AwaySearch {
   const RelaxedSwaps& relaxed_;
   const RoundingOptions& rounding_;
   const AnnealingOptions& annealing_;
-  std::vector<double> wish_;             ///< per absence: the larger, the rather it is away
-  std::vector<std::uint32_t> free_;      ///< absences that are decided: all but arrivals
-  std::vector<std::uint32_t> by_first_;  ///< free_, by the operation they begin at
+  std::vector<double> wish_;             ///< per absence: the larger, the sooner the tensor goes out
+  std::vector<std::uint32_t> free_;      ///< absences that are decided: no arrivals, and none without length or bytes
+  std::vector<std::uint32_t> by_first_;  ///< free_, by the operation at which they begin
   AwayDecision best_;
   AwayDecision now_;
   std::mt19937_64 random_{1};

@@ -7,12 +7,12 @@
 
 namespace swapmm::planning {
 
-/// Ranges of operations that hold more or less, gathered to be added in one go.
+/// Collects changes of the bytes that ranges of operations hold, and makes them all at once.
 class HeldChanges {
  public:
   explicit HeldChanges(std::vector<std::int64_t>& held) : held_(held), change_(2 * held.size() + 1) {}
 
-  /// Those at or above n are of the next iteration; `end` is at most 2n.
+  /// Operations from n on belong to the next iteration; `end` is at most 2n.
   void add(std::uint32_t first, std::uint32_t end, std::int64_t bytes) {
     change_[first] += bytes;
     change_[end] -= bytes;

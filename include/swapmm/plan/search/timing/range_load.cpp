@@ -55,7 +55,7 @@ std::uint32_t RangeLoad::until_above(std::uint32_t first, std::uint32_t end, std
   return std::min(static_cast<std::uint32_t>(found) + round, end);
 }
 
-/// The first operation at or after `from` below a node; size_ if there is none.
+/// The first operation at or after `from`, below this node, whose number is above `most`; size_ if there is none.
 std::size_t RangeLoad::find_above(std::size_t node, std::size_t begin, std::size_t count, std::size_t from,
                                   std::int64_t most) const {
   if (begin + count <= from || nodes_[node].most <= most) return size_;
@@ -87,7 +87,7 @@ void RangeLoad::add_to(std::size_t first, std::size_t end, std::int64_t amount) 
   renew_above(end - 1 + size_);
 }
 
-// Goes bottom up, and adds what was added to the nodes above on the way.
+// Goes bottom up, and on the way adds what was added to the nodes above.
 std::int64_t RangeLoad::most_of(std::size_t first, std::size_t end) const {
   if (first >= end) return lowest;
   std::int64_t from_left = lowest;

@@ -7,13 +7,13 @@
 
 namespace swapmm::planning {
 
-/// A number per operation of the circle. Adds to ranges and finds their largest number in log(n). A segment tree whose
-/// nodes keep what was added to all of their operations.
+/// A number for each operation of the circle. Adds to ranges and finds their largest number in log(n). A segment tree
+/// whose nodes keep what was added to all of their operations.
 class RangeLoad {
  public:
   explicit RangeLoad(const std::vector<std::int64_t>& values);
 
-  /// Adds to the operations from `first` to below `end`; those at or above n are operation - n.
+  /// Adds to the operations from `first` to below `end`. Values from n on mean operation - n.
   void add(std::uint32_t first, std::uint32_t end, std::int64_t amount);
   /// The largest number in the range, which must not be empty.
   [[nodiscard]] std::int64_t most(std::uint32_t first, std::uint32_t end) const;
@@ -24,7 +24,7 @@ class RangeLoad {
  private:
   struct Node {
     std::int64_t most = 0;
-    std::int64_t added = 0;  ///< to all below it, and counted in `most`
+    std::int64_t added = 0;  ///< what was added to all operations below it; included in `most`
   };
   void add_to(std::size_t first, std::size_t end, std::int64_t amount);
   [[nodiscard]] std::int64_t most_of(std::size_t first, std::size_t end) const;
@@ -34,7 +34,7 @@ class RangeLoad {
 
   std::uint32_t operations_;
   std::size_t size_;         ///< the power of two at or above operations_
-  std::vector<Node> nodes_;  ///< those of the leaves begin at size_
+  std::vector<Node> nodes_;  ///< the leaves begin at size_
 };
 
 }  // namespace swapmm::planning

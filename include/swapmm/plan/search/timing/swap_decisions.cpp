@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a pass decided, written into the ledger.
+// Writes the decisions of a pass into the ledger.
 #include <algorithm>
 #include <utility>
 
@@ -9,15 +9,15 @@
 namespace swapmm::planning {
 namespace {
 
-/// Tensors that are late in leaving: their copies still run while others, whose turn it is, are given bytes. Whoever
-/// were given theirs would wait for the copy, so where there is room they had better go to nobody for so long.
+/// Finds room for tensors that leave late: their copies still run when their bytes are due to other tensors. Whichever
+/// tensor got those bytes would wait for the copy. So, if there is room, no tensor gets them until the copy has ended.
 class LateLeaving {
  public:
   LateLeaving(const std::vector<std::int64_t>& gap_starts, const std::vector<std::int64_t>& held, std::int64_t budget)
       : operations_(static_cast<std::uint32_t>(held.size())), starts_(gap_starts), above_(above(held, budget)) {}
 
-  /// For how many operations from gap `leaves` on; takes the room. It has left at the time `left`, and is back after
-  /// `most` operations.
+  /// Returns the number of operations, from gap `leaves` on, for which the bytes are kept, and takes the room for them.
+  /// The tensor has left at the time `left`, and is back after `most` operations.
   std::uint32_t operations_of(std::uint32_t leaves, double left, std::uint32_t most, std::int64_t bytes) {
     const std::uint32_t first = leaves % operations_;
     const std::uint32_t late = starts_.until_above(first, operations_, whole(left) - 1) - first;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The gaps of a pass: when values go to the host, and when tensors leave and return.
+// Finds the gaps of a pass: when values go to the host, and when tensors leave and return.
 #include <algorithm>
 #include <cstddef>
 #include <limits>
@@ -14,7 +14,7 @@
 
 namespace swapmm::planning {
 
-/// What each operation holds when those who are away are away all the time.
+/// Computes what each operation holds if tensors that are away are away for the whole absence.
 void SwapTiming::hold_by_decisions() {
   held_ = bundles_;
   HeldChanges changes(held_);
@@ -44,8 +44,8 @@ void SwapTiming::list_copies_out() {
   });
 }
 
-/// Of the values that are written, the one whose room can be given back first goes first. Two iterations: the first
-/// one shows what is left over for the second.
+/// Puts copies to the host in order. Of the values that are already written, the one whose room can be released first
+/// goes first. Runs two iterations: the first one shows what is left over for the second.
 void SwapTiming::time_copies_out() {
   using Waiting = std::pair<std::uint64_t, std::size_t>;
   std::priority_queue<Waiting, std::vector<Waiting>, std::greater<>> waiting;
@@ -71,15 +71,15 @@ void SwapTiming::time_copies_out() {
   }
 }
 
-/// By how much operations are above their limits, with what they hold.
+/// The bytes by which each operation is above its limit, with what it holds now.
 RangeLoad SwapTiming::room_by_limits() const {
   std::vector<std::int64_t> above(held_);
   for (std::uint32_t i = 0; i < operations_; ++i) above[i] -= limits_[i];
   return RangeLoad(above);
 }
 
-/// A tensor leaves when its value has been copied, or when its room is needed. Those whose copies end last get the
-/// room to wait first: the others have left by then anyway.
+/// A tensor leaves when its value has been copied, or when its room is needed. Tensors whose copies end last are the
+/// first to get room for waiting: the others have left by then anyway.
 void SwapTiming::place_leavings() {
   for (Swap& swap : swaps_) swap.leaves = swap.first;
   by_start_.resize(copies_out_.size());
@@ -106,7 +106,7 @@ void SwapTiming::place_leavings() {
       swap.leaves = leaves - shift;
       copied = std::min(copied, leaves);
     }
-    // What the host reads goes to it at once (plan/stay_facts).
+    // A value that the host reads is copied at once (plan/schedule/stay_facts.hpp).
     value.copied = value.host_reads ? value.write + 1 : std::clamp(copied, value.write + 1, value.overwritten);
   }
   changes.make();
@@ -124,10 +124,11 @@ void SwapTiming::list_returns() {
             [&](std::uint32_t a, std::uint32_t b) { return std::tuple(use_of(a), a) < std::tuple(use_of(b), b); });
 }
 
-/// Where returning tensors find room. They are asked for in the order of their use, and none takes its room before
-/// another that came first. So each operation from there to the use is held by all who came first, but for those whose
-/// use lies before it: one sum of bytes for all of them is compared with a number for each operation. Operations are
-/// counted over two iterations, the first of which is the one before.
+/// Finds room for returning tensors. They are handled in the order of their use, and none takes its room in an earlier
+/// gap than one that was handled before it. So each operation between that gap and the use holds all tensors that were
+/// handled before, except those whose use lies before the operation. Therefore one sum of bytes for all of them is
+/// compared with one number per operation. Operations are counted over two iterations, the first of which is the one
+/// before.
 class SwapTiming::RoomToReturn {
  public:
   explicit RoomToReturn(const SwapTiming& timing)
@@ -138,7 +139,7 @@ class SwapTiming::RoomToReturn {
   /// The first gap from which there is room until `use`.
   std::uint32_t first_gap(std::uint32_t use, std::int64_t bytes) {
     for (; next_ < use; ++next_) add_operation(next_);
-    // Of those that are full the last one. Behind an operation that is full sooner, no other one matters.
+    // Finds the last operation that is full. If a later operation is full sooner, an earlier one does not matter.
     const auto full = std::partition_point(narrow_.begin(), narrow_.end(),
                                            [&](const Narrow& narrow) { return narrow.until < brought_ + bytes; });
     return full == narrow_.begin() ? 0 : std::prev(full)->operation + 1;
@@ -149,7 +150,7 @@ class SwapTiming::RoomToReturn {
     from_[gap] += bytes;
   }
 
-  /// What operations hold with all that was taken.
+  /// Adds all that was taken to what the operations hold.
   void add_to(std::vector<std::int64_t>& held) const {
     std::int64_t there = 0;
     for (std::uint32_t i = 0; i < 2 * n_; ++i) {
@@ -161,12 +162,12 @@ class SwapTiming::RoomToReturn {
  private:
   struct Narrow {
     std::uint32_t operation = 0;
-    std::int64_t until = 0;  ///< it is full when more than so many bytes have been brought in all
+    std::int64_t until = 0;  ///< it is full when more than this many bytes have been brought in total
   };
 
   void add_operation(std::uint32_t i) {
     used_ += used_by_[i];
-    // Who comes before operation 0 also holds the last operations of this iteration.
+    // A tensor that returns before operation 0 also holds the last operations of this iteration.
     if (i >= n_) wrapped_ += from_[i - n_];
     const std::int64_t until = timing_.limits_[i % n_] - timing_.held_[i % n_] + used_ - (i < n_ ? 0 : wrapped_);
     while (!narrow_.empty() && narrow_.back().until >= until) narrow_.pop_back();
@@ -175,24 +176,24 @@ class SwapTiming::RoomToReturn {
 
   const SwapTiming& timing_;
   std::uint32_t n_;
-  std::vector<std::int64_t> used_by_;  ///< bytes that are returned for an operation
-  std::vector<std::int64_t> from_;     ///< bytes that are taken from a gap on
+  std::vector<std::int64_t> used_by_;  ///< per operation: bytes that return for it
+  std::vector<std::int64_t> from_;     ///< per gap: bytes that are taken from it on
   std::uint32_t next_ = 0;
   std::int64_t used_ = 0;
   std::int64_t wrapped_ = 0;
   std::int64_t brought_ = 0;
-  std::vector<Narrow> narrow_;  ///< both numbers ascend
+  std::vector<Narrow> narrow_;  ///< by ascending operation, and by ascending `until`
 };
 
 void SwapTiming::place_returns() {
   double link_free = -std::numeric_limits<double>::infinity();
-  for (int round = 0; round < 2; ++round) {  // the first one shows how far the link is when the second begins
+  for (int round = 0; round < 2; ++round) {  // the first one shows when the link is free for the second
     RoomToReturn room(*this);
-    std::uint32_t link_gap = 0;  // the last one that begins before the link is free
+    std::uint32_t link_gap = 0;  // the last gap that begins before the link is free
     for (const std::uint32_t a : returns_) {
       Swap& swap = swaps_[a];
       const std::uint32_t use = use_of(a);
-      // The gap of leaving, counted like `use`: it may lie before operation 0 of the iteration before.
+      // The gap in which it leaves, counted like `use`: it may lie before operation 0 of the iteration before.
       const std::int64_t leaves = std::int64_t{use} - (swap.end - swap.leaves);
       const auto first = static_cast<std::uint32_t>(std::max<std::int64_t>(leaves, 0));
       while (link_gap < use && time_of(link_gap + 1) <= link_free + same) ++link_gap;
@@ -215,7 +216,7 @@ void SwapTiming::reserve_late(double margin) {
   HeldChanges changes(held_);
   double next = std::numeric_limits<double>::infinity();
   for (int round = 0; round < 2; ++round) {    // the first one shows when the next iteration's first copy must start
-    std::uint32_t link_gap = 2 * operations_;  // the last one that begins before the copy must start
+    std::uint32_t link_gap = 2 * operations_;  // the last gap that begins before the copy must start
     for (auto a = queue.rbegin(); a != queue.rend(); ++a) {
       Swap& swap = swaps_[*a];
       const std::uint32_t use = use_of(*a);

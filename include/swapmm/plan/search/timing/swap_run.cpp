@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A pass, and the iteration run through by its gaps.
+// Runs a pass, and simulates the iteration with its gaps.
 #include <algorithm>
 #include <cstddef>
 #include <limits>
@@ -10,7 +10,7 @@
 
 namespace swapmm::planning {
 
-/// The iteration, run through by the gaps of a pass.
+/// Simulates iterations with the gaps of a pass.
 class SwapTiming::Run {
  public:
   explicit Run(SwapTiming& timing)
@@ -39,7 +39,7 @@ class SwapTiming::Run {
     }
   }
 
-  /// The time of the last of some iterations. Leaves its ends and waits in `timing`.
+  /// Returns the time of the last of some iterations. Leaves its ends and waits in `timing`.
   double run() {
     constexpr int iterations_until_steady = 3;
     double begin = 0;
@@ -60,7 +60,7 @@ class SwapTiming::Run {
     for (const std::uint32_t v : copied_[gap]) copy_out(v);
     if (timing_.dead_[before] > 0) release(now_, timing_.dead_[before]);
     for (const std::uint32_t a : leaving_[gap]) leave(a);
-    double earliest = std::numeric_limits<double>::infinity();  // of all that wants room in this gap
+    double earliest = std::numeric_limits<double>::infinity();  // of everything that takes room in this gap
     for (const std::uint32_t a : returning_[gap]) earliest = std::min(earliest, bring(a));
     double start = now_;
     if (timing_.allocated_[gap] > 0) start = std::max(start, room_for(timing_.allocated_[gap]));
@@ -95,7 +95,7 @@ class SwapTiming::Run {
 
   double bring(std::uint32_t a) {
     const Swap& swap = timing_.swaps_[a];
-    // What is to be brought: an input that the host has given, or what has gone to the host.
+    // The value is there once the host has provided the input, or once the value has gone to the host.
     const double given = timing_.is_arrival(a) ? operation_ends_[(swap.first + n_ - 1) % n_] : swap.left;
     const double start = std::max({in_free_, given, room_for(swap.bytes)});
     in_free_ = start + swap.copy_in;
@@ -104,7 +104,7 @@ class SwapTiming::Run {
     return start;
   }
 
-  /// When so many bytes more are free: as many of the releases so far have happened as that takes.
+  /// The time from which this many more bytes are free, after enough of the releases so far.
   double room_for(std::int64_t bytes) {
     held_ += bytes;
     while (not_needed_yet_ > limit_ - held_ && first_ < released_.size()) {
@@ -121,11 +121,11 @@ class SwapTiming::Run {
   std::vector<std::vector<std::uint32_t>> copied_;     ///< values, by gap
   std::vector<double> copy_ends_;                      ///< of values
   std::vector<double> operation_ends_;
-  std::vector<double> needed_;  ///< when the copies have ended that an operation waits for
+  std::vector<double> needed_;  ///< per operation: when the copies that it waits for have ended
   std::vector<Release> released_;
-  std::size_t first_ = 0;            ///< of those that nobody has waited for yet
-  std::int64_t not_needed_yet_ = 0;  ///< their bytes
-  double room_ = 0;                  ///< when the others had happened
+  std::size_t first_ = 0;            ///< the first release that nothing has waited for yet
+  std::int64_t not_needed_yet_ = 0;  ///< bytes of these releases
+  double room_ = 0;                  ///< when all releases before them had happened
   std::int64_t held_ = 0;
   std::int64_t limit_ = 0;
   double in_free_ = 0;

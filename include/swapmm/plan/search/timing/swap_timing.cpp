@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Decisions, limits and guesses. What a pass does: swap_gaps.cpp, swap_run.cpp; what it writes: swap_decisions.cpp.
+// Decisions, limits and guesses. For the pass, see swap_gaps.cpp and swap_run.cpp; for its results, swap_decisions.cpp.
 #include <swapmm/plan/search/timing/swap_timing.hpp>
 
 #include <algorithm>
@@ -12,8 +12,8 @@
 namespace swapmm::planning {
 namespace {
 
-/// Copies may take any number of iterations. No gap is asked for so many of them ahead, and with it the number of a gap
-/// still fits 32 bits.
+/// Copies may take any number of iterations. A gap is never looked up more than this many iterations ahead, so its
+/// number fits 32 bits.
 constexpr double most_rounds = 64;
 
 }  // namespace
@@ -70,7 +70,7 @@ void SwapTiming::list_values() {
     Swap swap{absence.first, absence.end, static_cast<std::int64_t>(planning.sizes[t]),
               static_cast<double>(ledger_.copy_in[t].count())};
     if (absence.is_arrival && absence.first == 0) {
-      // The iteration before is where it may begin to arrive.
+      // It may begin to arrive in the iteration before.
       swap.first += operations_;
       swap.end += operations_;
     }

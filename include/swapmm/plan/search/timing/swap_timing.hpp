@@ -10,11 +10,11 @@
 
 namespace swapmm::planning {
 
-/// Computes from the decisions on who is away over which absence when everything moves, and how long an iteration
-/// takes. One pass takes about (operations + absences) x log(absences).
+/// Computes when everything moves, and how long an iteration takes, from the decisions about which tensors are away
+/// over which absences. One pass takes about (operations + absences) x log(absences).
 ///
 /// A pass starts from a guess of when operations end. Values go to the host in the order in which their room can be
-/// given back, each as soon as it is written. Tensors return in the order of their use, each as soon as the link has
+/// released, each as soon as it is written. Tensors return in the order of their use, each as soon as the link has
 /// finished the copies before it and there is room until the use. This gives each command its gap. Then the iteration
 /// is simulated with these orders. Bytes are free as soon as enough has been released; places are not considered. The
 /// ends of its operations are the guess for the next pass.
@@ -51,7 +51,7 @@ class SwapTiming {
 
   /// Sets the guess for the first pass: nanoseconds from each operation's start to the next one's.
   void guess(std::span<const double> times);
-  /// Sets the guess of another pass, from kept().
+  /// Sets the guess to the ends() and the iteration() of another pass.
   void guess(const std::vector<double>& ends, double iteration);
   [[nodiscard]] const std::vector<double>& ends() const { return ends_; }
   [[nodiscard]] double iteration() const { return iteration_; }
@@ -68,7 +68,7 @@ class SwapTiming {
   void write_decisions();
 
  private:
-  /// An absence. Operations count on from 0 so that first < end; both may be in the next iteration.
+  /// An absence. Operations are counted on from 0 so that first < end; both may be in the next iteration.
   struct Swap {
     std::uint32_t first = 0;
     std::uint32_t end = 0;
@@ -76,26 +76,26 @@ class SwapTiming {
     double copy_in = 0;         ///< ns
     std::uint32_t leaves = 0;   ///< gap, from first to end
     std::uint32_t returns = 0;  ///< gap, from leaves to end
-    double left = 0;            ///< when it has left, in the last iteration of a pass: its copy may run until then
+    double left = 0;            ///< when it has left, in the last iteration of a pass; its copy may run until then
   };
   /// A value that the device writes.
   struct Value {
-    std::uint32_t write = 0;                 ///< operation
-    double copy_out = 0;                     ///< ns
-    bool host_reads = false;                 ///< goes to the host in any case
-    std::uint32_t overwritten = 0;           ///< by the operation, counted on from the write's iteration
-    std::vector<std::uint32_t> absences;     ///< in the order of time
-    std::uint32_t copied = 0;                ///< gap of its place in the queue, counted on like `overwritten`
-    std::uint32_t released_by = no_absence;  ///< the first absence that is away: its leaving waits for the copy
+    std::uint32_t write = 0;              ///< the operation that writes it
+    double copy_out = 0;                  ///< ns
+    bool host_reads = false;              ///< it goes to the host in any case
+    std::uint32_t overwritten = 0;        ///< the operation that overwrites it, counted on from the write's iteration
+    std::vector<std::uint32_t> absences;  ///< in the order of time
+    std::uint32_t copied = 0;             ///< gap of its place in the queue, counted on like `overwritten`
+    std::uint32_t released_by = no_absence;  ///< the first absence over which it is away; it leaves after the copy
   };
   /// A copy to the host in one pass.
   struct CopyOut {
     std::uint32_t value = 0;
-    std::uint32_t due = 0;  ///< gap from which its room can be given back, counted on from the write's iteration
+    std::uint32_t due = 0;  ///< gap from which its room can be released, counted on from the write's iteration
     double start = 0;       ///< ns; of an iteration that begins at 0
     double end = 0;
   };
-  /// Bytes that are given back at a time.
+  /// Bytes that are released at one time.
   struct Release {
     double time = 0;
     std::int64_t bytes = 0;
@@ -127,24 +127,24 @@ class SwapTiming {
   std::vector<double> durations_;
   std::vector<std::int64_t> bundles_;    ///< bytes, per operation
   std::vector<std::int64_t> allocated_;  ///< bytes of whole writes, per operation
-  std::vector<std::int64_t> dead_;       ///< bytes of values that nobody needs after an operation
-  std::vector<Swap> swaps_;              ///< as ledger.absences
-  std::vector<Value> values_;            ///< as ledger.versions
+  std::vector<std::int64_t> dead_;       ///< bytes of values that are dead after an operation
+  std::vector<Swap> swaps_;              ///< like ledger.absences
+  std::vector<Value> values_;            ///< like ledger.versions
   std::vector<char> away_;
   std::vector<std::int64_t> limits_;
   RangeLoad overruns_;
 
-  std::vector<double>
-      ends_;  ///< the guess: when each gap begins, from 0 to the iteration's end; one more than operations
+  /// The guess: when each gap begins, from 0 to the iteration's end; one more than operations.
+  std::vector<double> ends_;
   double iteration_ = 0;
-  std::vector<double> waits_;  ///< of the last pass: for how long each operation waits
-  /// Of the last iteration of the last pass, ns: when somebody in each gap first takes bytes.
+  std::vector<double> waits_;  ///< of the last pass: how long each operation waits
+  /// Per gap, in the last iteration of the last pass, ns: when bytes are first taken in it.
   std::vector<std::int64_t> gap_starts_;
 
   std::vector<std::int64_t> held_;       ///< per operation, by the decisions and gaps so far
-  std::vector<CopyOut> copies_out_;      ///< of the pass, by the operation that writes
+  std::vector<CopyOut> copies_out_;      ///< of the pass, in the order of the writes
   std::vector<std::uint32_t> by_start_;  ///< positions in copies_out_
-  std::vector<std::uint32_t> returns_;   ///< absences that end, by use
+  std::vector<std::uint32_t> returns_;   ///< absences over which tensors are away, in the order of use
 };
 
 }  // namespace swapmm::planning

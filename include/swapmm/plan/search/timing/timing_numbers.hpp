@@ -7,13 +7,13 @@
 
 namespace swapmm::planning {
 
-/// In nanoseconds; what takes more than a century is not told apart.
+/// Rounds to whole nanoseconds, and clamps to 2^62 of them (more than a century).
 [[nodiscard]] inline std::int64_t whole(double time) {
   constexpr double longest = 0x1p62;
   return std::llround(std::clamp(time, -longest, longest));
 }
 
-/// Times are sums of whole nanoseconds: below this they are equal.
+/// Times that differ by less than this are equal, because they are sums of whole nanoseconds.
 inline constexpr double same = 0.5;
 
 }  // namespace swapmm::planning
