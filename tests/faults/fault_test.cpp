@@ -28,7 +28,7 @@ using namespace swapmm::test;
 namespace {
 
 #ifdef SWAPMM_TEST_IS_SLOW
-constexpr std::uint64_t stride = 29;  // sanitizers are slow
+constexpr std::uint64_t stride = 61;  // sanitizers are slow
 constexpr std::uint64_t orders = 6;
 #else
 constexpr std::uint64_t stride = 1;

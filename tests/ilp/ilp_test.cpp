@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <doctest/doctest.h>
 
+#include <chrono>
 #include <fstream>
+#include <limits>
 #include <random>
 #include <string>
 
 #include <swapmm/formats/trace_json.hpp>
 #include <swapmm/plan/ilp.hpp>
+#include <swapmm/plan/ilp/orders.hpp>
 #include <swapmm/plan/ilp/slots.hpp>
 #include <swapmm/plan/validate.hpp>
 
@@ -157,6 +160,25 @@ TEST_CASE("any number of slots gives a bound, and more of them that divide the s
     REQUIRE(whole.outcome == ilp::Outcome::optimal);
     CHECK(ilp::iteration_bound(fine, whole.bound) >= bound - std::chrono::nanoseconds{1});
     CHECK(ilp::iteration_bound(fine, whole.bound) <= exact->iteration);
+  }
+}
+
+TEST_CASE("a solver that knows no bound, or finds a program infeasible, proves nothing absurd") {
+  ilp::SlotModel slots;
+  slots.compute_ns = 1000;
+  slots.unit_ns = 1;
+  ilp::OrdersModel orders;
+  orders.unit_ns = 1;
+  constexpr double infinity = std::numeric_limits<double>::infinity();
+  for (const double unknown : {-infinity, -1e50, -std::numeric_limits<double>::max()}) {
+    CAPTURE(unknown);
+    CHECK(ilp::iteration_bound(slots, unknown) == std::chrono::nanoseconds{1000});
+    CHECK(ilp::iteration_bound(orders, unknown) == std::chrono::nanoseconds{0});
+  }
+  for (const double infeasible : {infinity, 1e50, std::numeric_limits<double>::max()}) {
+    CAPTURE(infeasible);
+    CHECK(ilp::iteration_bound(slots, infeasible) > std::chrono::hours{24 * 365});
+    CHECK(ilp::iteration_bound(orders, infeasible) > std::chrono::hours{24 * 365});
   }
 }
 

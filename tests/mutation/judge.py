@@ -10,6 +10,7 @@ import time
 from dataclasses import dataclass, field
 
 LEAST_SECONDS = 4  # of the processor, for any process
+MOST_KILLERS = 12  # test cases, for each file
 
 
 @dataclass
@@ -73,8 +74,31 @@ def run(command, number, seconds, environment=None):
     return what[:150]
 
 
-def judge(number, steps, quickly=False):
-    """Whether any of the steps notices the mutant. `quickly`: only random programs and quick cases are asked."""
+class Killers:
+    """The test cases that killed the last mutants of a file. They are likely to kill the next one."""
+
+    def __init__(self):
+        self.cases = {}
+
+    def of(self, file, number, steps):
+        """A wave for each step with killers that reach the mutant."""
+        known = self.cases.get(file, ())
+        for step in steps:
+            parts = [part for part in step.parts if (step.name, part[1]) in known and number in part[2]]
+            if parts:
+                yield step, parts
+
+    def add(self, file, by, steps):
+        for step in steps:
+            for _, part, _ in step.parts:
+                if by == f"{step.name}: {part}":
+                    recent = [(step.name, part), *(case for case in self.cases.get(file, ()) if case != (step.name, part))]
+                    self.cases[file] = recent[:MOST_KILLERS]
+
+
+def judge(number, steps, quickly=False, first=()):
+    """Whether any of the steps notices the mutant. `quickly`: only random programs and quick cases are asked. `first` are
+    waves that run before all others."""
     start = time.monotonic()
     processes = 0
     waves = []
@@ -86,7 +110,7 @@ def judge(number, steps, quickly=False):
     waves.sort(key=lambda wave: (not wave[0].first, sum(part[0] for part in wave[1])))
     if not waves:
         return Outcome("not reached" if not any(number in part[2] for step in steps for part in step.parts) else "survived")
-    for step, parts in waves:
+    for step, parts in [*first, *waves]:
         command = step.command + step.arguments([part[1] for part in parts])
         processes += 1
         by = run(command, number, sum(part[0] for part in parts))

@@ -109,7 +109,8 @@ def copy_tree(mutated):
     digest = hashlib.sha256()
     for name in names:
         text = (ROOT / name).read_bytes()
-        digest.update(name.encode() + b"\0" + hashlib.sha256(text).digest())
+        if not name.startswith("tests/mutation/") or not name.endswith(".py"):
+            digest.update(name.encode() + b"\0" + hashlib.sha256(text).digest())
         if name == "tests/main.cpp":
             text += b'\n#include "mutation/reached_cases.hpp"\n'
         if name not in mutated:
@@ -320,10 +321,19 @@ def judge_all(alive, steps, equivalents, results, wishes):
     start = time.monotonic()
     todo = {number: mutant for number, mutant in alive.items() if number not in results.done}
     counts = {}
-    with ThreadPoolExecutor(wishes.jobs) as pool:
+    killers = judge.Killers()
+    for record in results.done.values():
+        killers.add(record["file"], record["by"], steps)
+
+    def outcome_of(number, mutant):
+        own = steps_for(mutant, steps, wishes.quick)
         # Those that are listed were judged in full when they came to the list.
-        running = {pool.submit(judge.judge, number, steps_for(mutant, steps, wishes.quick), mutant.key in equivalents): number
-                   for number, mutant in todo.items()}
+        outcome = judge.judge(number, own, mutant.key in equivalents, list(killers.of(mutant.file, number, own)))
+        killers.add(mutant.file, outcome.by, steps)
+        return outcome
+
+    with ThreadPoolExecutor(wishes.jobs) as pool:
+        running = {pool.submit(outcome_of, number, mutant): number for number, mutant in todo.items()}
         for i, job in enumerate(as_completed(running), 1):
             number = running[job]
             outcome, mutant = job.result(), todo[number]

@@ -21,9 +21,9 @@ struct OnOpencl {
   static ApiObjects at_rest() { return objects_at_rest(); }
   static std::uint64_t stride() {
 #ifdef SWAPMM_TEST_IS_SLOW
-    return 41;  // sanitizers are slow
+    return 81;  // sanitizers are slow
 #else
-    return device_is_slow() ? 61 : 5;
+    return device_is_slow() ? 61 : 9;
 #endif
   }
 };

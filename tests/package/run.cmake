@@ -45,6 +45,8 @@ foreach(component IN ITEMS opencl cuda ilp)
     list(APPEND components ${component})
   endif()
 endforeach()
+set(backends ${components})
+list(REMOVE_ITEM backends ilp)
 list(JOIN components "," components) # a list would become several arguments
 set(choice)
 if(case MATCHES "^(opencl|cuda)_")
@@ -67,16 +69,18 @@ elseif(case MATCHES "install_tree$")
     endif()
   endif()
   expect_consumer_works(${consumer} "${programs}" ${choice} -D way=package -D CMAKE_PREFIX_PATH=${folder}/moved)
-elseif(case MATCHES "subdirectory$")
-  expect_consumer_works(${consumer} "${programs}" ${choice} -D way=subdirectory -D BUILD_SHARED_LIBS=ON -D SWAPMM_UNITY_BUILD=ON
-    -D swapmm_source=${swapmm_source} -D swapmm_DIR=${swapmm_build})
+elseif(case STREQUAL "subdirectory")
+  # Shared libraries, as a part of another project.
+  foreach(backend IN LISTS backends)
+    list(APPEND programs ${backend}_consumer)
+  endforeach()
+  list(JOIN backends "," backends)
+  expect_consumer_works(consumer "${programs}" -D way=subdirectory -D backends=${backends} -D BUILD_SHARED_LIBS=ON -D SWAPMM_UNITY_BUILD=ON -D SWAPMM_BUILD_ILP=AUTO -D swapmm_source=${swapmm_source}
+    -D swapmm_DIR=${swapmm_build})
 elseif(case STREQUAL "shared_install")
-  # Libraries as shared ones, installed: exceptions are caught by type across their boundary, and each component links.
-  execute_process(COMMAND ${configure} -D BUILD_SHARED_LIBS=ON -D SWAPMM_UNITY_BUILD=ON -D SWAPMM_BUILD_TESTS=OFF
-    -D SWAPMM_BUILD_EXAMPLES=OFF -D SWAPMM_BUILD_BENCH=OFF -D SWAPMM_BUILD_ILP=AUTO -S ${swapmm_source} -B ${folder}/shared
-    COMMAND_ERROR_IS_FATAL ANY OUTPUT_QUIET)
-  execute_process(COMMAND ${CMAKE_COMMAND} --build ${folder}/shared COMMAND_ERROR_IS_FATAL ANY OUTPUT_QUIET)
-  execute_process(COMMAND ${CMAKE_COMMAND} --install ${folder}/shared --prefix ${folder}/installed
+  # The shared libraries of that project, installed: exceptions are caught by type across their boundary, and each
+  # component links.
+  execute_process(COMMAND ${CMAKE_COMMAND} --install ${folder}/../subdirectory/build --prefix ${folder}/installed
     COMMAND_ERROR_IS_FATAL ANY OUTPUT_QUIET)
   file(GLOB_RECURSE archives ${folder}/installed/*.a)
   if(archives)

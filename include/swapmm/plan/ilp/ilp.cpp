@@ -81,7 +81,11 @@ class Search {
 
   bool goes_on() { return !limits_.go_on || limits_.go_on({best_.simulation().iteration, bound_}); }
 
-  void raise_bound(nanoseconds bound) { bound_ = std::max(bound_, bound); }
+  /// The best plan is a solution of each program. A bound above it is a numerical error of the solver and proves
+  /// nothing.
+  void raise_bound(nanoseconds bound) {
+    if (bound <= best_.simulation().iteration) bound_ = std::max(bound_, bound);
+  }
 
   std::uint32_t slots() const {
     if (options_.slots > 0) return std::min(options_.slots, planning_.operations);

@@ -398,7 +398,8 @@ OrdersModel make_orders_model(const OverlapLedger& ledger, std::chrono::nanoseco
 
 std::chrono::nanoseconds iteration_bound(const OrdersModel& model, double cost_bound) {
   constexpr double precision = 1e-5;
-  const double bound = cost_bound * model.unit_ns * (1 - precision);
+  // The solver's bound is infinite if it found none, or if it found no solution at all.
+  const double bound = std::clamp(cost_bound * model.unit_ns * (1 - precision), 0.0, 0x1p62);
   return std::chrono::nanoseconds{static_cast<std::int64_t>(std::floor(bound + 0.5))};
 }
 

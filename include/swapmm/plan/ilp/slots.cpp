@@ -369,7 +369,7 @@ nanoseconds iteration_bound(const SlotModel& model, double cost_bound) {
   // Neither link is busy for longer than an iteration T: stall + price x 2 T >= cost.
   constexpr double price_of_both = 2e-4;
   constexpr double rounding = 1e-7;  // the solver's tolerance
-  const double cost = std::max(0.0, cost_bound * model.unit_ns);
+  const double cost = std::clamp(cost_bound * model.unit_ns, 0.0, 0x1p62);
   const double bound = std::max(model.compute_ns, (model.compute_ns + cost) / (1 + price_of_both) * (1 - rounding));
   return nanoseconds{static_cast<std::int64_t>(std::floor(bound))};
 }

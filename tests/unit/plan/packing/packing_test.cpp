@@ -344,7 +344,7 @@ TEST_CASE("with few items a packing is found if and only if there is one") {
   std::mt19937_64 random(29);
   int with_room = 0;
   int above_load = 0;
-  constexpr int cases = test::fewer_if_slow(3000, 10);
+  constexpr int cases = test::fewer_if_slow(3000, 15);
   for (int round = 0; round < cases; ++round) {
     const auto pick = [&](std::uint64_t low, std::uint64_t high) { return low + random() % (high - low + 1); };
     PackingProblem problem;

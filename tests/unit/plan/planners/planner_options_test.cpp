@@ -375,7 +375,7 @@ TEST_CASE("parameters out of all proportion make valid plans, or none") {
   (void)plan_of(best_planner(nothing), one);
   BestOptions much;
   much.doublings = 1000;
-  much.parts.packings = 50;
+  much.parts.packings = swapmm::test::fewer_if_slow(50, 10);
   much.rounds = 3;
   much.others.on = false;
   (void)plan_of(best_planner(much), one);

@@ -22,7 +22,7 @@ using namespace swapmm::test;
 
 namespace {
 
-constexpr std::uint64_t seeds = test::fewer_if_slow(300, 10);
+constexpr std::uint64_t seeds = test::fewer_if_slow(300, 30);
 
 using Device = ReplayingBackend;
 using Manager = MemoryManager<Device>;
