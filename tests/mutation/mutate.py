@@ -29,7 +29,8 @@ PROGRAMS = ["unit", "lifetime", "conformance", "property", "faults", "opencl"]  
 SEEDS = 4000           # random programs of which is known what they come by
 SEEDS_OF_ONE = 600     # of them, for one mutant
 CASE_SECONDS = 20.0    # of the processor; test cases that take longer are left out
-QUICK_SECONDS = 2.0    # the same, with --quick
+QUICK_SECONDS = 0.5    # the same, with --quick
+QUICK_SEEDS = 200
 # The same as the random programs.
 LEFT_OUT = {"property": ["*/program_property_test.cpp"]}
 COUNTED = ("killed", "survived", "not reached", "equivalent", "does not compile")
@@ -45,7 +46,7 @@ def words():
     parser.add_argument("--survivors", action="store_true",
                         help="only those that were left the last time, after tests were added")
     parser.add_argument("--quick", action="store_true",
-                        help=f"leave out test cases of more than {QUICK_SECONDS:.0f} s, and tests of a backend for other files; "
+                        help=f"leave out test cases of more than {QUICK_SECONDS} s, and tests of a backend for other files; "
                              "--survivors judges what is left with all tests")
     parser.add_argument("--tests", metavar="NAME,...", help="only these test programs: " + ", ".join(PROGRAMS))
     parser.add_argument("--jobs", type=int, default=os.cpu_count(), metavar="J", help="processes (one for each core)")
@@ -314,7 +315,9 @@ def steps_for(mutant, steps, quick):
     if not quick:
         return steps
     own = [step for step in steps if step.name != "opencl" or mutant.file.startswith("backends/opencl")]
-    return [replace(step, most_seconds=min(step.most_seconds, QUICK_SECONDS)) for step in own]
+    return [replace(step, most_seconds=min(step.most_seconds, QUICK_SECONDS),
+                    most_parts=min(step.most_parts, QUICK_SEEDS if step.name == "programs" else step.most_parts))
+            for step in own]
 
 
 def judge_all(alive, steps, equivalents, results, wishes):
