@@ -116,7 +116,7 @@ TEST_CASE("on tiny instances the integer program proves the optimum that the exa
   std::mt19937_64 random(7);
   int compared = 0;
   int optimal = 0;
-  for (int round = 0; round < test::fewer_if_slow(120, part); ++round) {
+  for (int round = 0; round < test::fewer_if_slow(60, part); ++round) {
     const test::TinyInstance tiny = test::random_tiny_instance(random);
     const auto exact = test::least_iteration(tiny.trace, tiny.machine, 200'000);
     if (!exact) continue;
@@ -131,13 +131,13 @@ TEST_CASE("on tiny instances the integer program proves the optimum that the exa
     ++compared;
   }
   MESSAGE(optimal, " plans of ", compared, " have it");
-  CHECK(compared > test::fewer_if_slow(100, part));
+  CHECK(compared > test::fewer_if_slow(50, part));
   CHECK(optimal > compared * 3 / 4);  // the others do not pack
 }
 
 TEST_CASE("any number of slots gives a bound, and more of them that divide the same way no smaller one") {
   std::mt19937_64 random(8);
-  for (int round = 0; round < test::fewer_if_slow(150, part); ++round) {
+  for (int round = 0; round < test::fewer_if_slow(75, part); ++round) {
     const test::TinyInstance tiny = test::random_tiny_instance(random);
     const auto exact = test::least_iteration(tiny.trace, tiny.machine, 100'000);
     if (!exact) continue;
