@@ -155,6 +155,37 @@ TEST_CASE("within a slot commands stand as their waits demand, and releases come
   CHECK(position(release) < position(swap_in));
 }
 
+TEST_CASE("a chain of allocates and releases ends in its latest point, in whatever order the list has them") {
+  const CompiledPlan plan =
+      compiled(updates_of(5), plan_of({command(release, 0, {op(0), cmd(1)}), command(allocate, 1, {op(1), cmd(2)}),
+                                       command(release, 2, {op(3)}), before(command(swap_in, 4, {cmd(0)}), 4)}));
+  REQUIRE(plan.steps.size() == 4);
+  REQUIRE(plan.steps[3].kind == swap_in);
+  CHECK(plan.steps[3].needs.back[compute] == 0);
+  CHECK(plan.steps[3].needs.ordinal[compute] == plan.operations[3].ordinal);
+  CHECK(plan.operations[4].needs.back[compute] == -1);
+  CHECK(slot_of(plan, 3) == 2 * 3 + 1);
+}
+
+TEST_CASE("only operations that something waits for are recorded, and the last one") {
+  const CompiledPlan plan =
+      compiled(updates_of(4), plan_of({command(swap_out, 0, {op(0)}), command(release, 0, {cmd(0)}),
+                                       before(command(swap_in, 3, {cmd(1)}), 3)}));
+  std::vector<bool> recorded;
+  for (const FollowedOperation& operation : plan.operations) recorded.push_back(operation.recorded);
+  CHECK(recorded == std::vector<bool>{true, false, false, true});
+  CHECK(plan.points[compute] == 2);
+}
+
+TEST_CASE("copies of one direction are issued in list order, also those that wait for nothing themselves") {
+  const CompiledPlan plan =
+      compiled(updates_of(4), plan_of({before(command(swap_in, 3, {op(1)}), 3), before(command(swap_in, 2, {}), 2)}));
+  REQUIRE(plan.steps.size() == 2);
+  CHECK(plan.steps[0].role == 3);
+  CHECK(plan.steps[1].role == 2);
+  CHECK(slot_of(plan, 1) == 2 * 1 + 1);
+}
+
 TEST_CASE("an input is brought in only once the host has given its value") {
   Program program = updates_of(4);
   program.roles[3].input = true;
@@ -162,6 +193,17 @@ TEST_CASE("an input is brought in only once the host has given its value") {
   program.trace.tensors[3].available_from = 2;
   const CompiledPlan plan = compiled(std::move(program), plan_of({before(command(swap_in, 3, {op(0)}), 3)}));
   CHECK(slot_of(plan, 0) == 2 * 2);
+}
+
+TEST_CASE("a place for an input that is overwritten is taken without waiting for the value from the host") {
+  Program program = updates_of(4);
+  program.roles[3].input = true;
+  program.trace.tensors[3].kind = TensorKind::input;
+  program.trace.tensors[3].available_from = 2;
+  std::swap(program.trace.operations[3].updates, program.trace.operations[3].writes);
+  program.accesses[3].access = Access::write;
+  const CompiledPlan plan = compiled(std::move(program), plan_of({before(command(allocate, 3, {op(0)}), 3)}));
+  CHECK(slot_of(plan, 0) == 2 * 0 + 1);
 }
 
 TEST_CASE("with one copy engine each copy comes after the one before it, whatever its direction") {
@@ -175,6 +217,16 @@ TEST_CASE("with one copy engine each copy comes after the one before it, whateve
   CHECK(compiled(updates_of(4), half).steps[1].needs.back[d2h] == -1);
 }
 
+TEST_CASE("with one copy engine the first copy comes after the last copy of the iteration before") {
+  Plan half = plan_of({command(swap_out, 0, {op(0)}), command(swap_out, 1, {op(1)}), command(release, 2, {op(2)})});
+  half.machine.duplex = Duplex::half;
+  const CompiledPlan plan = compiled(updates_of(4), half);
+  REQUIRE(plan.steps[0].role == 0);
+  CHECK(plan.steps[0].needs.back[d2h] == 1);
+  CHECK(plan.steps[0].needs.ordinal[d2h] == 1);
+  CHECK(plan.steps[0].needs.ordinal[compute] == plan.operations[0].ordinal);
+}
+
 TEST_CASE("needs keep the latest point of each queue, and none further back than is kept") {
   Needs needs;
   needs.add(QueueKind::h2d, 1, 5);
@@ -185,6 +237,9 @@ TEST_CASE("needs keep the latest point of each queue, and none further back than
   needs.add(QueueKind::h2d, 0, 2);
   CHECK(needs.back[h2d] == 0);
   CHECK(needs.ordinal[h2d] == 2);
+  needs.add(QueueKind::compute, max_back, 5);
+  CHECK(needs.back[compute] == max_back);
+  CHECK(needs.ordinal[compute] == 5);
   needs.add(QueueKind::d2h, max_back + 4, 3);
   CHECK(needs.back[d2h] == max_back);
   Needs other;
@@ -199,6 +254,14 @@ TEST_CASE("a compiled plan knows how high it reaches and which tensors need a pl
   const CompiledPlan flat = compiled(updates_of(3), plan);
   CHECK(flat.footprint == Bytes{320});
   CHECK(flat.swapped_out == std::vector<bool>{false, true, false});
+}
+
+TEST_CASE("a plan reaches no higher because of an offset where nothing takes a place") {
+  const Bytes far{1 << 20};
+  const CompiledPlan plan = compiled(
+      updates_of(3), plan_of({command(swap_out, 1, {op(1)}, far), command(release, 1, {cmd(0)}, far),
+                              before(command(allocate, 2, {op(0)}, Bytes{64}), 2), command(release, 0, {op(0)})}));
+  CHECK(plan.footprint == Bytes{128});
 }
 
 TEST_CASE("what the executor cannot follow is refused, with the place") {
@@ -216,6 +279,11 @@ TEST_CASE("what the executor cannot follow is refused, with the place") {
   CHECK(refusal(with_work_area, plan_of({command(swap_out, 1, {op(1)})})).find("work area") != std::string::npos);
 }
 
+TEST_CASE("waits that go in a circle are refused") {
+  CHECK(refusal(updates_of(3), plan_of({command(release, 0, {cmd(1)}), command(allocate, 1, {cmd(0)}),
+                                        before(command(swap_in, 2, {op(0)}), 2)})) == "waits go in a circle");
+}
+
 TEST_CASE("two values of one tensor are never on the device together") {
   Program program = updates_of(3);
   program.roles[2].serial = program.roles[0].serial;
@@ -225,5 +293,14 @@ TEST_CASE("two values of one tensor are never on the device together") {
   CHECK(refusal(program, plan).find("older value") != std::string::npos);
   plan.commands.push_back(command(release, 0, {op(0)}));
   plan.commands[0].after.push_back(cmd(1));
+  CHECK(refusal(program, plan).empty());
+}
+
+TEST_CASE("a tensor that lives within the iteration is no value of a handle, whatever its serial number says") {
+  Program program = updates_of(3);
+  program.roles[0].kind = Role::Kind::local;
+  program.roles[0].serial = program.roles[2].serial;
+  Plan plan = plan_of({before(command(swap_in, 2, {op(0)}), 2)});
+  plan.initial = {{id_at<TensorId>(0), Bytes{0}, true}};
   CHECK(refusal(program, plan).empty());
 }
