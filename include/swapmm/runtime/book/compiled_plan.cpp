@@ -132,9 +132,9 @@ class Compiler {
   void resolve_needs() {
     // A command that is not a copy has no point of its own. It stands for the points it waits for. Such commands may
     // wait for each other, in any list order and across iterations. Repeated joins resolve all chains, in as many
-    // rounds as the longest chain has links.
+    // rounds as the longest chain has links. Joins only grow, so a round without a change comes in the end.
     bool changed = true;
-    for (std::size_t round = 0; changed && round < plan_.commands.size() + 2; ++round) {
+    while (changed) {
       changed = false;
       for (std::size_t c = 0; c < plan_.commands.size(); ++c) {
         Needs needs;
@@ -269,8 +269,8 @@ class Compiler {
       if (plan_.commands[c].kind == CommandKind::release) {
         resident.erase(role.serial);
       } else if (plan_.commands[c].kind != CommandKind::swap_out) {
-        const auto [other, fresh] = resident.emplace(role.serial, tensor);
-        if (!fresh && other->second != tensor) {
+        const bool is_alone = resident.emplace(role.serial, tensor).second;
+        if (!is_alone) {
           return Problem{"commands[" + std::to_string(c) + "]: an older value of tensor " + std::to_string(tensor) +
                          " is still on the device"};
         }
@@ -280,9 +280,8 @@ class Compiler {
   }
 
   std::size_t first_slot(const Command& command) const {
-    const std::size_t tensor = index(command.tensor);
-    if (command.kind != CommandKind::swap_in || !program_.roles[tensor].input) return 0;
-    return 2 * std::size_t{program_.trace.tensors[tensor].available_from};
+    if (command.kind != CommandKind::swap_in) return 0;
+    return 2 * std::size_t{program_.trace.tensors[index(command.tensor)].available_from};  // 0 if not an input
   }
 
   void emit(CompiledPlan& out) {

@@ -156,6 +156,7 @@ TEST_CASE("a planner with its default parameters makes the plans that its name d
     CHECK(made[i].summary == planners()[i].summary);
     const Plan plan = plan_of(made[i], one);
     CHECK(plan.planner == made[i].name);
+    if (swapmm::test::fewer_if_slow(1, 2) == 0 && plan.planner == "best") continue;  // slow, and planned above
     CHECK(plan == *make_plan(made[i].name, one.trace, one.machine));
   }
 }
@@ -376,7 +377,7 @@ TEST_CASE("parameters out of all proportion make valid plans, or none") {
   BestOptions much;
   much.doublings = 1000;
   much.parts.packings = swapmm::test::fewer_if_slow(50, 10);
-  much.rounds = 3;
+  much.rounds = swapmm::test::fewer_if_slow(3, 3);
   much.others.on = false;
   (void)plan_of(best_planner(much), one);
   (void)plan_of(slack_planner({.least_part = std::numeric_limits<std::uint64_t>::max()}), one);
