@@ -83,7 +83,7 @@ struct ToldBook {
   }
   void change_budget(Bytes budget) {
     machine.device_budget = budget;
-    book.prepare_budget(budget);
+    book.prepare_budgets({budget});
     book.use_budget(budget);
   }
   void plan_for_budget(std::string_view name = "train") {

@@ -2,6 +2,7 @@
 #include <swapmm/runtime/book/program_book.hpp>
 
 #include <algorithm>
+#include <initializer_list>
 #include <iterator>
 #include <memory>
 #include <utility>
@@ -113,6 +114,14 @@ bool ProgramBook::plan_from_loaded(Named& programs, const Machine& machine) {
     const auto match = std::find_if(programs.loaded.begin(), programs.loaded.end(),
                                     [&](const Plan& plan) { return plan.trace_digest == own; });
     if (match == programs.loaded.end()) continue;
+    const auto members = last_of(programs, p);
+    if (pending_ != nullptr) {
+      // The loaded plan waits for another cycle's task, and takes the place of a task for its own cycle.
+      if (pending_->name != programs.name || !same_cycle(pending_->members, members)) return true;
+      set_pending(nullptr);
+    }
+    std::erase_if(programs.now().cycles,
+                  [&](const PlanSet::Cycle& known) { return same_cycle(known.members, members); });
     plan_cycle(programs, p, *match, machine);
     programs.loaded.erase(match);
     return true;
@@ -150,7 +159,6 @@ std::uint64_t ProgramBook::identify(Named& programs, IterationLog&& log) {
           programs.sequences.begin(), programs.sequences.end(),
           [](const ObservedSequence& a, const ObservedSequence& b) { return a.last_seen < b.last_seen; });
       const std::uint64_t gone = oldest->id;
-      std::erase(programs.history, gone);
       for (PlanSet& set : programs.sets) {
         std::erase_if(set.cycles, [&](const PlanSet::Cycle& cycle) {
           return std::find(cycle.members.begin(), cycle.members.end(), gone) != cycle.members.end();
@@ -267,7 +275,7 @@ void ProgramBook::install(PlanTask& task) {
   if (set == programs.sets.end()) return;
   if (task.replaces == nullptr) return install_new(programs, *set, task);
   for (PlanCase& known : set->cases) {
-    if (known.plan == task.replaces && known.state != PlanState::on_trial) return install_again(programs, known, task);
+    if (known.plan == task.replaces) return install_again(programs, known, task);
   }
 }
 
@@ -297,8 +305,29 @@ void ProgramBook::install_new(Named& programs, PlanSet& set, PlanTask& task) {
 
 void ProgramBook::install_finished() {
   if (pending_ == nullptr || !pending_->done.load(std::memory_order_acquire)) return;
+  const std::string name = pending_->name;
+  const bool was_loaded = pending_->given.has_value();
   install(*pending_);
   set_pending(nullptr);
+  if (!was_loaded) follow_loaded(name);
+}
+
+// Uses a plan that was loaded for a program while another plan was made for it. From now on the program follows that
+// one, and plan_from_loaded() would never see it.
+void ProgramBook::follow_loaded(std::string_view name) {
+  if (find(name) == nullptr) return;
+  Named& programs = named(name);
+  const auto match = std::find_if(programs.loaded.begin(), programs.loaded.end(), [&](const Plan& plan) {
+    return std::any_of(programs.now().cases.begin(), programs.now().cases.end(),
+                       [&](const PlanCase& known) { return known.plan->plan.trace_digest == plan.trace_digest; });
+  });
+  if (match == programs.loaded.end()) return;
+  try {
+    load(name, *match);
+  } catch (const PlanRefused& refusal) {
+    note("iteration \"" + programs.name + "\": loaded plan refused: " + refusal.what());
+  }
+  programs.loaded.erase(match);
 }
 
 // ---- plans
@@ -410,13 +439,20 @@ std::optional<Trace> ProgramBook::trace(std::string_view name) const {
 
 // ---- budgets
 
-void ProgramBook::prepare_budget(Bytes budget) {
+void ProgramBook::prepare_budgets(std::initializer_list<Bytes> budgets) {
   for (Named& programs : names_) {
-    std::vector<PlanSet>& sets = programs.sets;
-    const bool known = std::any_of(sets.begin(), sets.end(), [&](const PlanSet& set) { return set.budget == budget; });
-    if (known) continue;
-    if (sets.size() >= most_budgets) sets.pop_back();
-    sets.push_back({budget, {}, {}});
+    std::vector<PlanSet>& sets = programs.sets;  // last used first
+    for (const Bytes budget : budgets) {
+      const auto is_for_it = [&](const PlanSet& set) { return set.budget == budget; };
+      if (std::any_of(sets.begin(), sets.end(), is_for_it)) continue;
+      if (sets.size() >= most_budgets) {
+        const auto unneeded = std::find_if(sets.rbegin(), sets.rend(), [&](const PlanSet& set) {
+          return std::find(budgets.begin(), budgets.end(), set.budget) == budgets.end();
+        });
+        sets.erase(std::prev(unneeded.base()));
+      }
+      sets.push_back({budget, {}, {}});
+    }
   }
 }
 

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <exception>
 #include <functional>
+#include <initializer_list>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -84,8 +85,9 @@ class ProgramBook {
 
   // ---- budgets: plans for other budgets are kept and reused
 
-  /// Allocates what use_budget() needs for that budget, so that use_budget() cannot fail.
-  SWAPMM_TEMPLATE_EXPORT void prepare_budget(Bytes budget);
+  /// Allocates what use_budget() needs for any of these budgets, so that use_budget() cannot fail. Plans for other
+  /// budgets than these and the current one may have to make room: at most six budgets at a time.
+  SWAPMM_TEMPLATE_EXPORT void prepare_budgets(std::initializer_list<Bytes> budgets);
   SWAPMM_TEMPLATE_EXPORT void use_budget(Bytes budget) noexcept;
 
   // ---- measurements: see docs/decisions/0010-plans-that-keep-up.md
@@ -173,6 +175,7 @@ class ProgramBook {
   void run(PlanTask& task);
   void install(PlanTask& task);
   void install_new(Named& programs, PlanSet& set, PlanTask& task);
+  void follow_loaded(std::string_view name);
   void refuse(const Named& programs, PlanSet& set, std::span<const std::uint64_t> members, const Problem& why);
 
   // Measurements.

@@ -28,9 +28,8 @@ class BudgetChange {
     PlaceMap next = Store<B>::places_of(bytes, store_.backend);
     if (next.budget() == store_.budget()) return;
     next.reserve(store_.records.size() + 1);
-    book_.prepare_budget(next.budget());
     PlaceMap nothing = Store<B>::places_of(Bytes{}, store_.backend);
-    book_.prepare_budget(nothing.budget());
+    book_.prepare_budgets({next.budget(), nothing.budget()});
     // The steps that are likely to fail come first, while the plan can still continue unchanged.
     require_device_memory(next);
     require_host_memory();

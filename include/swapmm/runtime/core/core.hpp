@@ -163,7 +163,7 @@ class Core : public std::enable_shared_from_this<Core<B>> {
 template <Backend B>
 Core<B>::Core(B backend, const Options& options, std::shared_ptr<ProgramBook> book)
     : book_(std::move(book)), session_(std::make_unique<Session<B>>(std::move(backend), options, *book_)) {
-  book_->prepare_budget(session_->state.store.budget());
+  book_->prepare_budgets({session_->state.store.budget()});
   book_->use_budget(session_->state.store.budget());
 }
 

@@ -10,6 +10,7 @@
 
 #include "support/failing_new.hpp"
 #include "support/told_book.hpp"
+#include "support/weight_desk.hpp"
 
 namespace {
 
@@ -42,6 +43,45 @@ TEST_CASE("plans are kept for eight budgets, and those for the one unused for lo
   }
   told.change_budget(budget_number(1));
   CHECK(told.plan() == nullptr);
+}
+
+TEST_CASE("a change of budget prepares the next budget and the one for a failed change, however many are kept") {
+  ToldBook told(ToldBook::untried());
+  told.sees(updates_from(1), 2);
+  for (std::uint64_t i = 1; i < 20; ++i) {
+    CAPTURE(i);
+    told.book.prepare_budgets({budget_number(i), Bytes{0}});
+    told.machine.device_budget = budget_number(i);
+    told.book.use_budget(budget_number(i));
+    CHECK(told.plan() == nullptr);
+    told.plan_for_budget();
+    REQUIRE(told.plan() != nullptr);
+    CHECK(told.plan()->plan.machine.device_budget == budget_number(i));
+  }
+  told.book.prepare_budgets({Bytes{1024 * 1024}, Bytes{0}});
+  told.book.use_budget(Bytes{0});
+  CHECK(told.plan() == nullptr);
+}
+
+TEST_CASE("a program is right and within its budget under more budgets than plans are kept for") {
+  WeightDesk desk({}, {.device_budget = Bytes{384}}, Scheduler({.planner = "belady", .trial_iterations = 0}), 12);
+  int iterations = 0;
+  const auto iterate = [&](int count) {
+    for (int i = 0; i < count; ++i) desk.increase_all("train");
+    iterations += count;
+  };
+  iterate(4);
+  for (const std::uint64_t bytes : {352U, 320U, 288U, 256U, 224U, 192U, 160U, 128U, 96U, 384U, 352U, 96U}) {
+    CAPTURE(bytes);
+    desk.manager.set_budget(Bytes{bytes});
+    const std::uint64_t followed = desk.followed();
+    iterate(3);
+    CHECK(desk.followed() > followed);
+    CHECK(desk.manager.report().device_budget == Bytes{bytes});
+  }
+  for (std::size_t w = 0; w < desk.weights.size(); ++w) {
+    CHECK(desk.weights[w].download() == std::vector<int>(length, static_cast<int>(w) + iterations));
+  }
 }
 
 TEST_CASE("plans for a budget are made once, and the machine is asked for only then") {

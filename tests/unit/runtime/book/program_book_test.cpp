@@ -17,6 +17,7 @@
 #include <swapmm/runtime/book/program_book.hpp>
 
 #include "support/failing_new.hpp"
+#include "support/small_program.hpp"
 #include "support/told_book.hpp"
 
 namespace {
@@ -182,6 +183,71 @@ TEST_CASE("a loaded plan waits for its program while another one is followed by 
   CHECK(told.makers() == Texts{"per-operation", "on-demand"});
   CHECK(told.book.notes().empty());
   CHECK(told.planner_asked == 0);
+}
+
+TEST_CASE("a loaded plan takes the place of a plan that is being made for its program, and of one just made") {
+  for (const bool seen_before : {true, false}) {
+    CAPTURE(seen_before);
+    ToldBook told({.planning = Planning::deferred, .trial_iterations = 0});
+    told.sees(updates_from(1), 2);
+    REQUIRE(told.book.pending_task() != nullptr);
+    told.book.load("train", told.plan_by("on-demand", updates_from(1)));
+    if (seen_before) {
+      told.sees(updates_from(1));
+      CHECK(told.book.pending_task() == nullptr);
+    } else {
+      told.finish();
+    }
+    CHECK(told.makers() == Texts{"on-demand"});
+    CHECK(told.planner_asked == (seen_before ? 0 : 1));
+    CHECK(told.book.notes().empty());
+  }
+}
+
+TEST_CASE("a loaded plan waits while a plan for another name is being made") {
+  ToldBook told({.planning = Planning::deferred, .trial_iterations = 0});
+  told.sees(updates_from(21), 2, "evaluate");
+  const auto task = told.book.pending_task();
+  told.book.load("train", told.plan_by("on-demand", updates_from(1)));
+  told.sees(updates_from(1), 3);
+  CHECK(told.book.pending_task() == task);
+  told.finish();
+  told.sees(updates_from(1));
+  CHECK(told.makers() == Texts{"on-demand"});
+  CHECK(told.makers("evaluate") == Texts{"belady"});
+  CHECK(told.book.notes().empty());
+}
+
+TEST_CASE("a loaded plan is followed though the planner had none for its program") {
+  ToldBook told(ToldBook::untried());
+  const Plan loaded = told.plan_by("on-demand", updates_from(1));
+  told.planner = [](const Trace&, const Machine&) -> Result<Plan> { return Problem{"no idea"}; };
+  told.sees(updates_from(1), 2);
+  REQUIRE(told.plan() == nullptr);
+  told.book.load("train", loaded);
+  told.sees(updates_from(1));
+  CHECK(told.makers() == Texts{"on-demand"});
+}
+
+TEST_CASE("a loaded plan that is not valid is refused with a note, and the plan just made is followed") {
+  ToldBook told({.planning = Planning::deferred, .trial_iterations = 0});
+  told.sees(updates_from(1), 2);
+  Plan loaded = told.plan_by("on-demand", updates_from(1));
+  loaded.commands.pop_back();
+  told.book.load("train", loaded);
+  told.finish();
+  CHECK(told.makers() == Texts{"belady"});
+  REQUIRE(told.book.notes().size() == 1);
+  CHECK(says(told.book.notes()[0], {"\"train\"", "loaded plan refused"}));
+  told.sees(updates_from(1), 2);
+  CHECK(told.book.notes().size() == 1);
+}
+
+TEST_CASE("a report says that nothing repeats though fewer sequences are kept than iterations were compared") {
+  ToldBook told({.max_period = 2, .max_sequences = 2});
+  for (std::uint64_t i = 0; i < 19; ++i) told.sees(updates_from(1 + 10 * i));
+  REQUIRE(told.report().on_demand.size() == 1);
+  CHECK(told.report().on_demand[0].reason == OnDemandReason::nothing_repeats);
 }
 
 TEST_CASE("a loaded plan goes before the plan that is known of the same program on other tensors") {
