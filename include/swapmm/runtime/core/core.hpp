@@ -377,7 +377,7 @@ void Core<B>::close() noexcept {
 }
 
 template <Backend B>
-Session<B>& Core<B>::open_session(bool report_failures) {
+inline Session<B>& Core<B>::open_session(bool report_failures) {
   if (closed()) throw UsageError("the manager of this tensor no longer exists");
   if (ends_late_.load(std::memory_order_acquire)) finish_iteration();
   if constexpr (CapturingBackend<B>) {

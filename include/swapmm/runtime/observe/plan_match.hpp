@@ -22,8 +22,8 @@ template <Backend B>
 
 /// Returns whether `request` is that operation of the program. `fits(role, record, access)` decides for each tensor.
 template <Backend B, class Fits>
-[[nodiscard]] bool is_operation(const Program& program, std::uint32_t operation, const Request<B>& request,
-                                Fits&& fits) {
+[[nodiscard]] inline bool is_operation(const Program& program, std::uint32_t operation, const Request<B>& request,
+                                       Fits&& fits) {
   const std::uint32_t first = program.first_access[operation];
   const std::uint32_t scratch = program.scratch_roles[operation];
   const std::size_t count = program.first_access[operation + 1] - first - (scratch == none ? 0 : 1);
