@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <sstream>
 #include <string>
 #include <utility>
 #include <vector>
@@ -260,4 +261,51 @@ TEST_CASE("with deferred planning the plans for the new budget wait to be made")
   desk.increase_all("train");
   CHECK(desk.followed() == 6);
   CHECK(holds(desk.weights[5], 5 + 10));
+}
+
+TEST_CASE("a plan that was loaded before its manager was made belongs to the manager's budget") {
+  std::stringstream saved;
+  {
+    BudgetDesk desk;
+    desk.train(4);
+    desk.manager.scheduler().save_plan("train", saved);
+  }
+  Scheduler scheduler(planned());
+  scheduler.load_plan("train", saved);
+  WeightDesk desk({}, {.device_budget = 256_bytes}, scheduler);
+  for (int i = 0; i < 3; ++i) desk.increase_all("train");
+  const std::shared_ptr<const Plan> loaded = scheduler.plan("train");
+  REQUIRE(loaded != nullptr);
+  desk.manager.set_budget(128_bytes);
+  desk.increase_all("train");
+  CHECK(scheduler.plan("train") != loaded);
+  desk.manager.set_budget(256_bytes);
+  desk.increase_all("train");
+  CHECK(scheduler.plan("train") == loaded);
+}
+
+TEST_CASE("without device memory there is no plan, and the old plan comes back with its budget") {
+  using Device = Faulty<Simulated>;
+  Simulated inner;
+  Device device(inner);
+  MemoryManager<Device> manager(device, {.device_budget = 256_bytes}, Scheduler(planned()));
+  auto tensors = uploaded_tensors(manager, 6);
+  const auto train = [&] {
+    const auto iteration = manager.iteration("train");
+    for (auto& tensor : tensors) increase(manager, tensor, 1);
+  };
+  for (int i = 0; i < 5; ++i) train();
+  const std::shared_ptr<const Plan> plan = manager.scheduler().plan("train");
+  REQUIRE(plan != nullptr);
+  device.restart({FaultClass::device_allocation, FaultMode::for_ever, 2});
+  CHECK(says(text_of<OutOfMemory>([&] { manager.set_budget(512_bytes); }), {"it is 0 bytes now"}));
+  CHECK(manager.report().plans.empty());
+  CHECK(manager.scheduler().plan("train") == nullptr);
+  device.restart({});
+  manager.set_budget(256_bytes);
+  const std::uint64_t followed = manager.report().iterations_followed;
+  train();
+  CHECK(manager.scheduler().plan("train") == plan);
+  CHECK(manager.report().iterations_followed == followed + 1);
+  for (std::size_t i = 0; i < tensors.size(); ++i) CHECK(holds(tensors[i], static_cast<int>(i) + 7));
 }
