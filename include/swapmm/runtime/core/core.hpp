@@ -291,6 +291,8 @@ void Core<B>::give_up_capture() noexcept {
     try {
       const Entry entry(*this, false);
       entry->translate({"capturing iteration ", entry->controller.name()}, [&] { entry->capture.give_up(); });
+    } catch (const WorkFailed&) {
+      if (!closed()) session_->state.failures.postpone(std::current_exception(), true);
     } catch (...) {
       if (!closed()) session_->state.failures.postpone(std::current_exception(), false);
     }

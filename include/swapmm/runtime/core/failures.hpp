@@ -87,7 +87,6 @@ class Failures {
   /// Stores an error that the next call throws before it does anything else. If several errors are stored, each call
   /// throws one. If there are too many, errors that declare no value lost are discarded first.
   void postpone(std::exception_ptr error, bool declares_losses) noexcept {
-    if (lost_) return;
     if (postponed_.size() == most_postponed) {
       const auto other = std::find_if(postponed_.begin(), postponed_.end(),
                                       [](const Postponed& each) { return !each.declares_losses; });
@@ -169,7 +168,7 @@ class Failures {
 
   ErrorDetails details_of(const CommandLabel& label) {
     ErrorDetails details;
-    if (label.what == CommandLabel::What::operation) details.operation = label.name.data();
+    details.operation = label.name.data();  // empty if it is not an operation
     if (label.tensor != CommandLabel::no_tensor) details.tensors.push_back(name_of(store_.records[label.tensor]));
     return details;
   }
