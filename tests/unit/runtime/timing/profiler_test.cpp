@@ -5,6 +5,7 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <new>
 #include <stdexcept>
 #include <string>
 #include <string_view>
@@ -12,6 +13,8 @@
 
 #include <swapmm/runtime/timing/profiler.hpp>
 
+#include "support/failing_new.hpp"
+#include "support/null_backend.hpp"
 #include "support/scripted_backend.hpp"
 
 namespace {
@@ -76,6 +79,19 @@ TEST_CASE("spans have lane, name, bytes and times from the beginning, and are so
                                                   {Lane::compute, "step", Bytes{0}, nanoseconds{40}, nanoseconds{90}}});
   CHECK(profile.iteration_ends.empty());
   CHECK(profile.levels == ProfileLevels{level_at(0, 0)});
+}
+
+TEST_CASE("spans that start together are in the order in which they were queued") {
+  ProfilerDesk desk;
+  for (const std::string_view name : {"b", "c", "a"}) {
+    desk.begin(QueueKind::h2d, 10, name);
+    desk.end(QueueKind::h2d, 20, 1);
+  }
+  const Profile profile = desk.profiler.stop();
+  REQUIRE(profile.spans.size() == 3);
+  CHECK(profile.spans[0].name == "b");
+  CHECK(profile.spans[1].name == "c");
+  CHECK(profile.spans[2].name == "a");
 }
 
 TEST_CASE("work without an end, or without times, has no span, and none ends before it starts") {
@@ -236,6 +252,15 @@ TEST_CASE("bytes that are freed only for the next ones stay taken until those ar
         ProfileLevels{level_at(0, 100), level_at(10, 98), level_at(20, 97), level_at(30, 77), level_at(40, 103)});
 }
 
+TEST_CASE("where no bytes are taken no room is needed") {
+  ProfilerDesk desk(100);
+  for (int i = 0; i < 3; ++i) desk.operation(10 * i, 10 * i + 10, static_cast<QueuePoint>(i) + 1);
+  desk.profiler.freed(Bytes{40}, after_point(QueueKind::compute, 1), true);
+  desk.profiler.taken(Bytes{0}, after_point(QueueKind::compute, 2), ProfilerDesk::When::after_clock);
+  desk.profiler.taken(Bytes{30}, after_point(QueueKind::compute, 3), ProfilerDesk::When::after_clock);
+  CHECK(desk.profiler.stop().levels == ProfileLevels{level_at(0, 100), level_at(20, 100), level_at(30, 90)});
+}
+
 TEST_CASE("bytes that become free after the next ones are taken are free only then") {
   ProfilerDesk desk(100);
   desk.operation(0, 10, 1);
@@ -283,14 +308,14 @@ TEST_CASE("a failure before a work is thrown at once and leaves nothing, one beh
   CHECK(profile.spans.size() == 1);
   CHECK(profile.iteration_ends == std::vector<nanoseconds>{nanoseconds{30}});
 
-  desk.start();
+  desk.start(5);
   desk.device.script().refused = desk.device.recorded() + 2;
   const std::string said = "record " + std::to_string(desk.device.script().refused) + " refused";
   desk.operation(20, 30, 1);
   CHECK_THROWS_WITH_AS((void)desk.profiler.stop(), said.c_str(), std::runtime_error);
   CHECK(!desk.profiler.active());
   desk.start(3);
-  CHECK(desk.profiler.stop().levels == ProfileLevels{level_at(0, 3)});
+  CHECK(desk.profiler.stop().levels == ProfileLevels{level_at(0, 3)});  // nothing is left of the one that failed
 
   desk.start();
   desk.device.script().refused = desk.device.recorded() + 2;
@@ -302,4 +327,47 @@ TEST_CASE("a failure before a work is thrown at once and leaves nothing, one beh
   desk.device.script().refused = desk.device.recorded() + 1;
   CHECK_THROWS_AS(desk.start(), std::runtime_error);
   CHECK(!desk.profiler.active());
+}
+
+TEST_CASE(
+    "a profiler that records nothing costs nothing, and one that does allocates rarely and gives its events back") {
+  NullBackend device;
+  Profiler<NullBackend> profiler(device);
+  const std::uint64_t before = allocations();
+  for (int i = 0; i < 100; ++i) {
+    profiler.taken(Bytes{64}, Clock{}, Profiler<NullBackend>::When::after_clock);
+    profiler.freed(Bytes{64}, Clock{});
+  }
+  CHECK(allocations() == before);
+  profiler.start(Bytes{0});
+  const std::uint64_t started = allocations();
+  for (QueuePoint i = 1; i <= 64; ++i) {
+    profiler.begin(QueueKind::compute, "step", Bytes{0});
+    profiler.end(QueueKind::compute, i);
+  }
+  CHECK(allocations() == started + 1);
+  CHECK(device.counters().objects_live == 1 + 2 * 64);
+  CHECK(profiler.stop().spans.size() == 64);
+  CHECK(device.counters().objects_live == 1);
+}
+
+TEST_CASE("where memory runs out while a profile is recorded, the profile fails where it is asked for") {
+  for (const int which : {0, 1, 2}) {
+    CAPTURE(which);
+    NullBackend device;
+    Profiler<NullBackend> profiler(device);
+    profiler.start(Bytes{0});
+    {
+      const FailingNew failing(1);
+      for (int i = 0; i < 100 && !failing.fired(); ++i) {
+        if (which == 0) profiler.iteration_ended();
+        if (which == 1) profiler.taken(Bytes{64}, Clock{}, Profiler<NullBackend>::When::after_clock);
+        if (which == 2) profiler.freed(Bytes{64}, Clock{});
+      }
+      REQUIRE(failing.fired());
+    }
+    CHECK_THROWS_AS((void)profiler.stop(), std::bad_alloc);
+    profiler.start(Bytes{0});
+    CHECK_NOTHROW((void)profiler.stop());
+  }
 }

@@ -10,6 +10,8 @@
 
 #include <swapmm/runtime/timing/sampler.hpp>
 
+#include "support/failing_new.hpp"
+#include "support/null_backend.hpp"
 #include "support/scripted_backend.hpp"
 
 namespace {
@@ -157,6 +159,9 @@ TEST_CASE("making more room keeps the times of the round before") {
   desk.sampler.finish();
   desk.sampler.reserve(100);
   CHECK(desk.device.counters().objects_made == 200);
+  const std::uint64_t made = allocations();
+  desk.sampler.reserve(100);
+  CHECK(allocations() == made);
   desk.sampler.reserve(50);
   CHECK(desk.device.counters().objects_made == 200);
   CHECK(desk.sampler.ready());
@@ -165,6 +170,23 @@ TEST_CASE("making more room keeps the times of the round before") {
   for (int i = 0; i < 100; ++i) desk.work(QueueKind::compute, 1, i);
   desk.sampler.finish();
   CHECK(desk.collect().size() == 100);
+}
+
+TEST_CASE("room for a round is made by one allocation, and timing it makes none") {
+  NullBackend device;
+  Sampler<NullBackend> sampler(device);
+  const std::uint64_t before = allocations();
+  sampler.reserve(100);
+  CHECK(allocations() == before + 1);
+  sampler.start();
+  for (int i = 0; i < 100; ++i) {
+    sampler.begin(QueueKind::compute, Bytes{0});
+    sampler.end(QueueKind::compute);
+  }
+  sampler.finish();
+  REQUIRE(sampler.ready());
+  sampler.collect([](QueueKind, Bytes, nanoseconds) {});
+  CHECK(allocations() == before + 1);
 }
 
 TEST_CASE("only the end of the work that began last counts, and only once") {
