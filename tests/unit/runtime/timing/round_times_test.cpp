@@ -154,7 +154,7 @@ TEST_CASE("a link is never so quick or so slow that its speed is no number") {
 TEST_CASE("samples of a link are compared at the mean size of their copies") {
   const auto at_once = [](std::uint64_t bytes) { return static_cast<std::int64_t>(2 * bytes); };     // 2 ns a byte
   const auto delayed = [](std::uint64_t bytes) { return static_cast<std::int64_t>(1000 + bytes); };  // 1 ns a byte
-  const auto sample = [](std::uint64_t mean, auto&& time) {
+  const auto sample = [](std::uint64_t mean, const auto& time) {
     return Copies{{mean / 2, time(mean / 2)}, {mean + mean / 2, time(mean + mean / 2)}};
   };
   const auto quickest = [&](std::uint64_t mean) { return link_after({sample(mean, delayed), sample(mean, at_once)}); };
