@@ -96,9 +96,8 @@ class Killers:
                     self.cases[file] = recent[:MOST_KILLERS]
 
 
-def judge(number, steps, quickly=False, first=()):
-    """Whether any of the steps notices the mutant. `quickly`: only random programs and quick cases are asked. `first` are
-    waves that run before all others."""
+def judge(number, steps, first=()):
+    """Whether any of the steps notices the mutant. `first` are waves that run before all others."""
     start = time.monotonic()
     processes = 0
     waves = []
@@ -106,7 +105,7 @@ def judge(number, steps, quickly=False, first=()):
         parts = [part for part in step.parts if number in part[2] and part[0] <= step.most_seconds][:step.most_parts]
         quick = [part for part in parts if part[0] <= step.quick]
         slow = [part for part in parts if part[0] > step.quick]
-        waves += [(step, chosen) for chosen in ((quick,) if quickly else (quick, slow)) if chosen]
+        waves += [(step, chosen) for chosen in (quick, slow) if chosen]
     waves.sort(key=lambda wave: (not wave[0].first, sum(part[0] for part in wave[1])))
     if not waves:
         return Outcome("not reached" if not any(number in part[2] for step in steps for part in step.parts) else "survived")

@@ -3,7 +3,6 @@
 """./dev mutate: changes the sources in one place after another, and says which changes no test notices."""
 import argparse
 import hashlib
-import json
 import os
 import random
 import re
@@ -17,6 +16,7 @@ from pathlib import Path
 import equivalent
 import judge
 from find import find
+from results import LEFT, Results, digest_of_code, identities
 from schemata import Schemata
 
 HERE = Path(__file__).resolve().parent
@@ -44,7 +44,7 @@ def words():
     parser.add_argument("--seed", type=int, default=1, metavar="S", help="they are drawn from (1)")
     parser.add_argument("--list", action="store_true", help="only say which there are")
     parser.add_argument("--survivors", action="store_true",
-                        help="only those that were left the last time, after tests were added")
+                        help="only those that were judged before and are left")
     parser.add_argument("--quick", action="store_true",
                         help=f"leave out test cases of more than {QUICK_SECONDS} s, and tests of a backend for other files; "
                              "--survivors judges what is left with all tests")
@@ -105,13 +105,18 @@ def put(name, text):
         path.write_bytes(text)
 
 
+def digest_of_tests():
+    digest = hashlib.sha256()
+    for name in sources():
+        if name.startswith("tests/") and name.endswith(("pp", ".h", ".json", ".csv")):
+            digest.update(name.encode() + b"\0" + hashlib.sha256((ROOT / name).read_bytes()).digest())
+    return digest.hexdigest()[:16]
+
+
 def copy_tree(mutated):
     names = sources()
-    digest = hashlib.sha256()
     for name in names:
         text = (ROOT / name).read_bytes()
-        if not name.startswith("tests/mutation/") or not name.endswith(".py"):
-            digest.update(name.encode() + b"\0" + hashlib.sha256(text).digest())
         if name == "tests/main.cpp":
             text += b'\n#include "mutation/reached_cases.hpp"\n'
         if name not in mutated:
@@ -119,7 +124,6 @@ def copy_tree(mutated):
     for path in list(TREE.rglob("*")):
         if path.is_file() and str(path.relative_to(TREE)) not in names:
             path.unlink()
-    return digest.hexdigest()
 
 
 def configure(opencl):
@@ -144,7 +148,7 @@ def name_of(path):
 def build(mutants, programs, jobs):
     originals = {name: (ROOT / name).read_bytes() for name in {mutant.file for mutant in mutants}}
     schemata = Schemata(originals, mutants)
-    digest = copy_tree(originals)
+    copy_tree(originals)
     for name, text in schemata.texts.items():
         put(name, text)
     configure("opencl" in programs)
@@ -152,7 +156,7 @@ def build(mutants, programs, jobs):
     # The smallest program first: it shows most of what does not compile.
     schemata.build(put, [*command, "swapmm_mutation_programs"], name_of)
     schemata.build(put, [*command, *(f"swapmm_{program}_tests" for program in programs)], name_of)
-    return schemata, digest
+    return schemata
 
 
 # ---- what comes by each of them
@@ -187,54 +191,6 @@ def programs_for(files, wished):
 
 
 # ---- results
-
-class Results:
-    """Kept in a file, one line each, so that a run that was interrupted goes on where it stopped."""
-
-    def __init__(self, path, digest, mutants):
-        self.path = path
-        head = json.dumps({"sources": digest, "mutants": hashlib.sha256(repr(mutants).encode()).hexdigest()})
-        self.done = {}
-        lines = self.path.read_text().splitlines() if self.path.exists() else []
-        if lines and lines[0] == head:
-            for line in lines[1:]:
-                record = json.loads(line)
-                self.done[record["number"]] = record
-            print(f"{len(self.done)} were judged before", flush=True)
-        else:
-            self.path.write_text(head + "\n")
-        self.file = self.path.open("a")
-
-    def add(self, number, mutant, outcome, reason=""):
-        record = {"number": number, "file": mutant.file, "line": mutant.line, "column": mutant.column,
-                  "function": mutant.function, "operator": mutant.operator, "source": mutant.source,
-                  "outcome": outcome.what, "by": outcome.by or reason, "seconds": round(outcome.seconds, 2)}
-        self.done[number] = record
-        self.file.write(json.dumps(record) + "\n")
-        self.file.flush()
-
-
-def key_of(record):
-    return record["file"], record["function"], record["operator"], record["source"]
-
-
-def previous_survivors(files):
-    if not RESULTS.exists():
-        sys.exit("./dev mutate: --survivors needs a run before it")
-    records = [json.loads(line) for line in RESULTS.read_text().splitlines()[1:]]
-    return {key_of(r) for r in records if r["outcome"] in ("survived", "not reached") and r["file"] in files}
-
-
-def merge(records, judged_again):
-    """The results of the run before, with new outcomes of those that were judged again."""
-    lines = RESULTS.read_text().splitlines()
-    before = [json.loads(line) for line in lines[1:]]
-    merged = [record for record in before if key_of(record) not in judged_again] + records
-    merged.sort(key=lambda r: (r["file"], r["line"], r["column"]))
-    # The head stays that of other sources: a run of all begins anew.
-    RESULTS.write_text("\n".join([lines[0], *(json.dumps(record) for record in merged)]) + "\n")
-    return merged
-
 
 def table(records):
     lines = ["| file | mutants | do not compile | killed | by random programs | by hanging | equivalent | not reached | survived | s per mutant |",
@@ -276,11 +232,14 @@ def main():
     for key in equivalents:
         if key not in known and (key[0] in files or not (ROOT / key[0]).exists()):
             print("listed as equivalent, and not there: " + " ".join(key), flush=True)
-    found = {name: draw(mutants, wishes.sample, wishes.seed) for name, mutants in found.items()}
-    mutants = [mutant for name in files for mutant in found[name]]
+    codes = {name: digest_of_code((ROOT / name).read_bytes()) for name in files}
+    names = identities([mutant for name in files for mutant in found[name]], codes)
+    mutants = [mutant for name in files for mutant in draw(found[name], wishes.sample, wishes.seed)]
+    programs = programs_for(files, wishes.tests)
+    asked = f"{digest_of_tests()} {','.join(programs)}{' quick' if wishes.quick else ''}"
+    results = Results(RESULTS, names, asked, equivalents)
     if wishes.survivors:
-        left = previous_survivors(files)
-        mutants = [mutant for mutant in mutants if mutant.key in left]
+        mutants = [mutant for mutant in mutants if results.outcome(mutant) in LEFT]
     if wishes.list:
         for mutant in mutants:
             print(describe(mutant))
@@ -289,25 +248,22 @@ def main():
     if not mutants:
         print("no mutants")
         return 0
-    OUT.mkdir(parents=True, exist_ok=True)
+    todo = [mutant for mutant in mutants if not results.is_done(mutant)]
+    print(f"{len(mutants)} mutants in {len(files)} files, {len(mutants) - len(todo)} of them judged before", flush=True)
+    if todo:
+        judge_all(todo, programs, results, wishes)
+    return 0 if report([results.record(mutant) for mutant in mutants]) else 1
+
+
+def find_steps(programs, jobs):
+    """What comes by which mutants."""
     start = time.monotonic()
-    print(f"{len(mutants)} mutants in {len(files)} files", flush=True)
-    programs = programs_for(files, wishes.tests)
-    schemata, digest = build(mutants, programs, wishes.jobs)
-    print(f"built in {time.monotonic() - start:.0f} s; {len(schemata.refused)} do not compile", flush=True)
-    start = time.monotonic()
-    with ThreadPoolExecutor(wishes.jobs) as pool:
-        jobs = [pool.submit(reached_by_programs), *(pool.submit(reached_by_tests, program) for program in programs)]
-        steps = [job.result() for job in jobs]
+    with ThreadPoolExecutor(jobs) as pool:
+        running = [pool.submit(reached_by_programs), *(pool.submit(reached_by_tests, program) for program in programs)]
+        steps = [job.result() for job in running]
     print(f"what comes by them: {time.monotonic() - start:.0f} s, " +
           ", ".join(f"{step.name} {len(step.parts)}" for step in steps), flush=True)
-    results = Results(OUT / "survivors.jsonl" if wishes.survivors else RESULTS, digest, mutants)
-    for number, mutant in schemata.refused.items():
-        if number not in results.done:
-            results.add(number, mutant, judge.Outcome("does not compile"))
-    judge_all(schemata.alive, steps, equivalents, results, wishes)
-    records = sorted(results.done.values(), key=lambda r: r["number"])
-    return 0 if report(merge(records, left) if wishes.survivors else records) else 1
+    return steps
 
 
 def steps_for(mutant, steps, quick):
@@ -320,39 +276,38 @@ def steps_for(mutant, steps, quick):
             for step in own]
 
 
-def judge_all(alive, steps, equivalents, results, wishes):
+def judge_all(todo, programs, results, wishes):
     start = time.monotonic()
-    todo = {number: mutant for number, mutant in alive.items() if number not in results.done}
-    counts = {}
+    schemata = build(todo, programs, wishes.jobs)
+    print(f"built in {time.monotonic() - start:.0f} s; {len(schemata.refused)} do not compile", flush=True)
+    for mutant in schemata.refused.values():
+        results.add(mutant, "does not compile")
+    steps = find_steps(programs, wishes.jobs)
     killers = judge.Killers()
-    for record in results.done.values():
-        killers.add(record["file"], record["by"], steps)
 
     def outcome_of(number, mutant):
         own = steps_for(mutant, steps, wishes.quick)
-        # Those that are listed were judged in full when they came to the list.
-        outcome = judge.judge(number, own, mutant.key in equivalents, list(killers.of(mutant.file, number, own)))
+        outcome = judge.judge(number, own, list(killers.of(mutant.file, number, own)))
         killers.add(mutant.file, outcome.by, steps)
         return outcome
 
+    start = time.monotonic()
+    counts = {}
     with ThreadPoolExecutor(wishes.jobs) as pool:
-        running = {pool.submit(outcome_of, number, mutant): number for number, mutant in todo.items()}
+        running = {pool.submit(outcome_of, number, mutant): mutant for number, mutant in schemata.alive.items()}
         for i, job in enumerate(as_completed(running), 1):
-            number = running[job]
-            outcome, mutant = job.result(), todo[number]
-            reason = equivalents.get(mutant.key, "")
-            if outcome.what in ("survived", "not reached") and reason:
-                outcome.what = "equivalent"
-            elif outcome.what == "killed" and reason:
+            outcome, mutant = job.result(), running[job]
+            results.add(mutant, outcome.what, outcome.by, outcome.seconds)
+            what = results.outcome(mutant)
+            counts[what] = counts.get(what, 0) + 1
+            if outcome.what == "killed" and mutant.key in results.equivalents:
                 print(f"listed as equivalent, and yet {outcome.by}: {describe(mutant)}", flush=True)
-            counts[outcome.what] = counts.get(outcome.what, 0) + 1
-            results.add(number, mutant, outcome, reason)
-            if outcome.what in ("survived", "not reached"):
-                print(f"{outcome.what}: {describe(mutant)}", flush=True)
+            if what in LEFT:
+                print(f"{what}: {describe(mutant)}", flush=True)
             if i % 50 == 0:
-                print(f"{i} of {len(todo)} after {time.monotonic() - start:.0f} s: " +
+                print(f"{i} of {len(running)} after {time.monotonic() - start:.0f} s: " +
                       ", ".join(f"{n} {what}" for what, n in counts.items()), flush=True)
-    print(f"{len(todo)} judged in {time.monotonic() - start:.0f} s", flush=True)
+    print(f"{len(running)} judged in {time.monotonic() - start:.0f} s", flush=True)
 
 
 if __name__ == "__main__":

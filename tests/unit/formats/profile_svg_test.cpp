@@ -16,6 +16,7 @@
 #include <swapmm/base/text/utf8.hpp>
 #include <swapmm/formats/profile_svg.hpp>
 
+#include "support/effort.hpp"
 #include "support/golden.hpp"
 #include "support/profile_examples.hpp"
 
@@ -181,7 +182,7 @@ TEST_CASE("what is idle is drawn as wide as it is long, whatever spans share a r
 TEST_CASE("a document stays small, and its titles count every span, however many there are") {
   for (const int count : {1, 5, 5000, test::fewer_if_slow(200'000, 10)}) {
     CAPTURE(count);
-    Profile profile = many_operations(count, 1000, 7);
+    Profile profile = many_operations(static_cast<std::size_t>(count), 1000, 7);
     const std::size_t operations = profile.spans.size();
     for (std::size_t i = 0; i < operations; ++i) {
       const std::int64_t start = profile.spans[i].start.count();

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <swapmm/base/bytes.hpp>
@@ -44,16 +45,12 @@ struct PlanCase {
 
   /// The plan to follow; null: none.
   [[nodiscard]] FollowablePtr choice() const { return state == PlanState::left || checking ? nullptr : plan; }
-  [[nodiscard]] bool knows(const FollowablePtr& other) const {
-    return other != nullptr && (other == plan || other == before || other == lost);
-  }
 
   /// Replaces the plan by `next`. If `trial` is set, `next` is on trial: it is kept only if it is not slower.
   void try_out(FollowablePtr next, bool trial) {
     before = choice();
     before_times = times;
     before_predicted = predicted;
-    if (before == nullptr) before_times.clear();
     predicted = next->plan.predicted.iteration;
     plan = std::move(next);
     state = trial ? PlanState::on_trial : PlanState::settled;
@@ -78,8 +75,7 @@ struct PlanCase {
       state = PlanState::left;
       return;
     }
-    plan = std::move(before);
-    before = nullptr;
+    plan = std::exchange(before, nullptr);
     times = before_times;
     predicted = before_predicted;
     state = PlanState::settled;

@@ -345,9 +345,7 @@ void ProgramBook::used(std::string_view name, const FollowablePtr& plan) {
 
 bool ProgramBook::still_chosen(std::string_view name, const FollowablePtr& plan) const {
   const auto known = cases(name);
-  const auto other = std::find_if(known.begin(), known.end(),
-                                  [&](const PlanCase& each) { return each.knows(plan) && each.choice() != plan; });
-  return other == known.end();
+  return std::any_of(known.begin(), known.end(), [&](const PlanCase& each) { return each.choice() == plan; });
 }
 
 void ProgramBook::keep_value(std::uint64_t serial) {
@@ -462,6 +460,12 @@ void ProgramBook::use_budget(Bytes budget) noexcept {
     const auto at = std::find_if(programs.sets.begin(), programs.sets.end(),
                                  [&](const PlanSet& set) { return set.budget == budget; });
     if (at == programs.sets.end()) continue;
+    if (at != programs.sets.begin()) {
+      for (ObservedSequence& sequence : programs.sequences) {  // on demand they take another time now
+        sequence.times.clear();
+        sequence.observed.clear();
+      }
+    }
     std::rotate(programs.sets.begin(), at, at + 1);
     programs.budget_is_new = true;
   }

@@ -224,7 +224,7 @@ void ProgramBook::sampled(const FollowablePtr& plan, std::span<const nanoseconds
   std::size_t position = 0;
   for (const std::uint64_t id : found.plan_case->members) {
     ObservedSequence* const sequence = sequence_of(*found.programs, id);
-    if (sequence == nullptr || position + sequence->samples.size() > durations.size()) return;
+    if (sequence == nullptr) return;
     for (std::size_t i = 0; i < sequence->samples.size(); ++i) {
       sequence->samples[i].add(durations[position++]);
       sequence->log.operations[i].duration = sequence->samples[i].estimate();
@@ -242,7 +242,6 @@ std::optional<Program> ProgramBook::refreshed(const Named& programs, const PlanC
                                        [&](const ObservedSequence& known) { return known.id == id; });
     if (sequence == programs.sequences.end()) return std::nullopt;
     for (const LogOperation& operation : sequence->log.operations) {
-      if (position == operations.size()) return std::nullopt;
       operations[position++].duration = operation.duration;
     }
   }

@@ -254,7 +254,7 @@ class PlanController {
   // After new measurements, or with another budget, another plan may be better, or no plan at all.
   void follow_the_choice() {
     if (state_.executor.active() && !holds_plan() && !book_.still_chosen(name_, state_.executor.plan())) {
-      leave_plan("another way is faster", false);
+      leave_plan("another plan, or none, is chosen now", false);
     }
     book_.plan_for_budget(
         name_, [&] { return state_.machine(book_); },

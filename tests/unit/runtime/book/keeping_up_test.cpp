@@ -175,6 +175,29 @@ TEST_CASE("a loaded plan that loses is replaced by one of the scheduler's own pl
   CHECK(desk.report().iterations_followed == followed + 5);
 }
 
+TEST_CASE("without trials, a plan that is loaded or made anew takes the place of the one that is followed") {
+  SchedulerOptions options = options_of("excess-overlap", 8);
+  options.trial_iterations = 0;
+  KeepingUpDesk desk(options);
+  desk.iterate(even(), 8);
+  REQUIRE(desk.report().iterations_followed > 0);
+  std::istringstream in(plan_with("per-operation", even()));
+  desk.manager.scheduler().load_plan("train", in);
+  const Report before = desk.report();
+  desk.iterate(even(), 3);
+  CHECK(desk.report().plan_starts == before.plan_starts + 1);
+  CHECK(desk.report().iterations_followed == before.iterations_followed + 3);
+  CHECK(desk.plan().planner == "per-operation");
+
+  KeepingUpDesk anew(options);
+  anew.iterate(first_way, 30);
+  const std::uint64_t starts = anew.report().plan_starts;
+  anew.iterate(second_way, 60);
+  CHECK(anew.report().plans_remade > 0);
+  CHECK(anew.report().plan_starts > starts);
+  CHECK(anew.time_of(second_way, 4) == anew.plan().predicted.iteration);
+}
+
 TEST_CASE("a plan that is loaded in place of a faster one is tried, and left for that one") {
   const std::string bad = plan_with("per-operation", even());
   KeepingUpDesk desk(options_of("excess-overlap", 8));

@@ -69,7 +69,7 @@ TEST_CASE("rounds on demand decide once there are enough of them, not before, an
 TEST_CASE("rounds on demand of other iterations decide nothing") {
   MeasuredBook desk;
   const std::uint64_t id = desk.check();
-  desk.book.prepare_budget(Bytes{512});
+  desk.book.prepare_budgets({Bytes{512}});
   desk.book.use_budget(Bytes{512});
   desk.demand_takes(id, 500, 2);  // not for the plan of this budget
   desk.book.use_budget(desk.machine.device_budget);
@@ -365,4 +365,22 @@ TEST_CASE("the plan that lost against on demand is not tried again, whatever it 
   CHECK(desk.front().state == PlanState::left);
   CHECK(desk.front().predicted == nanoseconds{100});
   CHECK(desk.front().patience == 2);
+}
+
+TEST_CASE("a plan for another budget is judged by what on demand takes under that budget") {
+  MeasuredBook desk;
+  const std::uint64_t id = desk.check();
+  desk.demand_takes(id, 5000, 2);
+  REQUIRE(desk.front().state == PlanState::settled);
+  desk.machine.device_budget = Bytes{2048};
+  desk.book.prepare_budgets({desk.machine.device_budget});
+  desk.book.use_budget(desk.machine.device_budget);
+  desk.book.plan_for_budget(
+      "train", [&] { return desk.machine; }, [](const runtime::Program&) { return true; });
+  REQUIRE(desk.front().state == PlanState::on_trial);
+  for (int i = 0; i < 5; ++i) desk.book.iteration_took(id, nanoseconds{500}, true);
+  desk.rounds_take(1000, 2);
+  CHECK(desk.front().checking);  // what took 5000 ns was under the old budget
+  desk.demand_takes(id, 400, 2);
+  CHECK(desk.front().state == PlanState::left);
 }

@@ -43,27 +43,6 @@ void check_case_settled(const PlanCase& known, const FollowablePtr& plan) {
 
 }  // namespace
 
-TEST_CASE("a case knows its plan, the one before it and the one that lost, and no other") {
-  const FollowablePtr plan = case_plan(1);
-  const FollowablePtr before = case_plan(2);
-  const FollowablePtr lost = case_plan(3);
-  PlanCase known;
-  known.plan = plan;
-  CHECK(known.knows(plan));
-  CHECK(!known.knows(before));
-  CHECK(!known.knows(lost));
-  CHECK(!known.knows(nullptr));  // although there is no plan before
-  known.before = before;
-  CHECK(known.knows(before));
-  CHECK(!known.knows(lost));
-  known.lost = lost;
-  CHECK(known.knows(plan));
-  CHECK(known.knows(before));
-  CHECK(known.knows(lost));
-  CHECK(!known.knows(case_plan(1)));
-  CHECK(!known.knows(nullptr));
-}
-
 TEST_CASE("a plan on trial is followed from now on, and the one before it is kept with its times") {
   const FollowablePtr first = case_plan(100);
   const FollowablePtr second = case_plan(80);

@@ -243,6 +243,22 @@ TEST_CASE("a loaded plan that is not valid is refused with a note, and the plan 
   CHECK(told.book.notes().size() == 1);
 }
 
+TEST_CASE("a plan is chosen until another one takes its place, with a trial or without") {
+  for (const std::size_t trial : {std::size_t{0}, std::size_t{4}}) {
+    CAPTURE(trial);
+    ToldBook told({.trial_iterations = trial});
+    told.sees(updates_from(1), 2);
+    std::vector<FollowablePtr> replaced;
+    for (const char* const maker : {"on-demand", "per-operation", "on-demand"}) {
+      replaced.push_back(told.plan());
+      CHECK(told.book.still_chosen("train", replaced.back()));
+      told.book.load("train", told.plan_by(maker, updates_from(1)));
+      CHECK(told.book.still_chosen("train", told.plan()));
+      for (const FollowablePtr& gone : replaced) CHECK(!told.book.still_chosen("train", gone));
+    }
+  }
+}
+
 TEST_CASE("a report says that nothing repeats though fewer sequences are kept than iterations were compared") {
   ToldBook told({.max_period = 2, .max_sequences = 2});
   for (std::uint64_t i = 0; i < 19; ++i) told.sees(updates_from(1 + 10 * i));

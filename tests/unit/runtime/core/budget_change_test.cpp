@@ -68,7 +68,7 @@ struct BudgetChangeDesk {
 
   explicit BudgetChangeDesk(Options options = {.device_budget = 256_bytes}, Bytes max_allocation = 1_KiB)
       : backend(max_allocation), session(backend, with_short_queues(options), book), store(session.state.store) {
-    book.prepare_budget(store.budget());
+    book.prepare_budgets({store.budget()});
     book.use_budget(store.budget());
   }
   static Options with_short_queues(Options options) {
