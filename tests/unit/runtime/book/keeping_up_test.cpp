@@ -195,7 +195,7 @@ TEST_CASE("without trials, a plan that is loaded or made anew takes the place of
   anew.iterate(second_way, 60);
   CHECK(anew.report().plans_remade > 0);
   CHECK(anew.report().plan_starts > starts);
-  CHECK(anew.time_of(second_way, 4) == anew.plan().predicted.iteration);
+  CHECK(anew.time_of(second_way, 4) <= anew.plan().predicted.iteration * 102 / 100);  // it begins and ends drained
 }
 
 TEST_CASE("a plan that is loaded in place of a faster one is tried, and left for that one") {
