@@ -10,6 +10,7 @@ from pathlib import Path
 import equivalent
 import judge
 from find import find
+from results import Results, digest_of_code, identities
 from schemata import Schemata
 
 HERE = Path(__file__).resolve().parent
@@ -74,11 +75,31 @@ def check_equivalents(folder):
     equivalent.read(HERE / "equivalent.txt")
 
 
+def check_results(folder, mutants):
+    path = folder / "results.jsonl"
+    killed, left, listed, new = mutants[:4]
+    text = (HERE / "planted" / NAME).read_bytes()
+    same = digest_of_code(text + b"// another comment\n\n")
+    assert same == digest_of_code(text) != digest_of_code(text + b"int more;")
+    names = identities(mutants, {NAME: same})
+    assert len(set(names.values())) == len(mutants), "two mutants have one name"
+    first = Results(path, names, "these tests", {})
+    for mutant, outcome in ((killed, "killed"), (left, "survived"), (listed, "not reached")):
+        first.add(mutant, outcome, "a test")
+    for tests, done in (("these tests", True), ("other tests", False)):
+        again = Results(path, names, tests, {listed.key: "why"})
+        assert [again.is_done(mutant) for mutant in (killed, left, listed, new)] == [True, done, True, False]
+        assert [again.outcome(mutant) for mutant in (killed, left, listed, new)] == ["killed", "survived", "equivalent", None]
+    changed = Results(path, identities(mutants, {NAME: "another digest"}), "these tests", {})
+    assert not any(changed.is_done(mutant) for mutant in mutants)
+
+
 def main():
     judge.LEAST_SECONDS = 1
     mutants = find(HERE / "planted" / NAME, NAME, [])
     with tempfile.TemporaryDirectory() as folder:
         check_equivalents(Path(folder))
+        check_results(Path(folder), mutants)
         found = outcomes(Path(folder), mutants)
     wrong = [f"{key}: {found.get(key, 'no such mutant')} instead of {what}" for key, what in EXPECTED.items()
              if found.get(key) != what]
