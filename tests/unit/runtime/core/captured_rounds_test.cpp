@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <sstream>
 #include <string>
 #include <utility>
 #include <vector>
@@ -21,13 +22,22 @@ using namespace swapmm::test;
 
 namespace {
 
+struct HostAccessSeen {
+  Bytes offset;
+  Bytes size;
+  bool write;
+  friend bool operator==(const HostAccessSeen&, const HostAccessSeen&) = default;
+};
+
 /// A ReplayingBackend that notes what is asked of it while it captures, and can be lost at the end of a capture.
 class WatchedCaptures : public ReplayingBackend {
  public:
   struct Seen {
     std::size_t queries = 0;
     std::size_t switches_of_timing = 0;
+    std::size_t switches_outside = 0;  // of a capture
     bool lost_at_end = false;
+    std::vector<HostAccessSeen> host_accesses;
   };
   [[nodiscard]] Seen& seen() { return *seen_; }
 
@@ -36,13 +46,14 @@ class WatchedCaptures : public ReplayingBackend {
     if (capturing()) ++seen_->queries;
     return ReplayingBackend::status(event);
   }
-  void set_timing(bool) {
-    if (capturing()) ++seen_->switches_of_timing;
-  }
+  void set_timing(bool) { ++(capturing() ? seen_->switches_of_timing : seen_->switches_outside); }
   [[nodiscard]] Graph end_capture() {
     Graph graph = ReplayingBackend::end_capture();
     if (seen_->lost_at_end) throw BackendError(BackendError::Kind::device_lost, 903, "the device is gone");
     return graph;
+  }
+  void note_host_access(const HostMemory&, Bytes offset, Bytes size, bool write) {
+    seen_->host_accesses.push_back({offset, size, write});
   }
   /// Whether all that was queued has ended.
   [[nodiscard]] bool idle() {
@@ -487,4 +498,81 @@ TEST_CASE("a device that is lost at the end of a capture is lost") {
   loop.device.seen().lost_at_end = true;
   CHECK_THROWS_AS((void)loop.manager.capture("loop", [&] { loop.body(); }), DeviceLost);
   CHECK_THROWS_AS(loop.manager.synchronize(), DeviceLost);
+}
+
+TEST_CASE("the host's accesses are refused within a captured iteration, which goes on without them") {
+  WatchedLoop loop(4);
+  loop.settle();
+  const std::string rest = " inside a captured iteration: a graph cannot take part in uploads and downloads";
+  Numbers target(row_length);
+  std::vector<std::string> refusals;
+  const auto refused = [&](auto&& access) {
+    try {
+      access();
+    } catch (const UsageError& error) {
+      refusals.emplace_back(error.what());
+    }
+  };
+  auto captured = loop.manager.capture("loop", [&] {
+    refused([&] { loop.rows[1].upload(target); });
+    refused([&] { loop.rows[1].download(target); });
+    refused([&] { (void)loop.rows[1].download_async(target); });
+    loop.body();
+  });
+  loop.model();
+  CHECK(refusals == std::vector<std::string>{"upload to tensor \"row1\"" + rest, "download of tensor \"row1\"" + rest,
+                                             "download of tensor \"row1\"" + rest});
+  loop.launch(captured);
+  loop.check_rows();
+}
+
+TEST_CASE("in a captured iteration even an operation that can never fit is told that it was not expected") {
+  WatchedLoop loop(4);
+  loop.settle();
+  std::string text;
+  try {
+    (void)loop.manager.capture("loop",
+                               [&] { loop.manager.run("huge", scratch(Bytes{5 * row_bytes.value}), [](auto&) {}); });
+  } catch (const UsageError& error) {
+    text = error.what();
+  }
+  CHECK(text ==
+        "operation \"huge\" in iteration \"loop\" was not expected there: a captured iteration must do what its plan "
+        "expects");
+}
+
+TEST_CASE("a captured plan is neither timed nor replaced, not even by one that is loaded") {
+  WatchedLoop loop(4);
+  loop.iterate(4);  // in the trial of the plan
+  REQUIRE(loop.state().executor.active());
+  auto captured = loop.capture();
+  loop.device.seen() = {};
+  loop.iterate(6);
+  CHECK(loop.device.seen().switches_outside == 0);
+  std::ostringstream out;
+  loop.manager.scheduler().save_plan("loop", out);
+  std::istringstream in(out.str());
+  loop.manager.scheduler().load_plan("loop", in);
+  loop.iterate(6);
+  CHECK(loop.manager.report().plan_starts == 1);
+  loop.launch(captured);
+  loop.check_rows();
+}
+
+TEST_CASE("a backend that wants to know is told of each access of the host, with its place") {
+  WatchedCaptures device;
+  MemoryManager<WatchedCaptures> manager(device, {.device_budget = row_bytes});
+  auto t = manager.tensor<Number>({row_length}, "t");
+  const auto seen = [&](auto&& access) {
+    device.seen().host_accesses.clear();
+    access();
+    return device.seen().host_accesses;
+  };
+  const Bytes part{4 * sizeof(Number)};
+  const Bytes begin{2 * sizeof(Number)};
+  using All = std::vector<HostAccessSeen>;
+  CHECK(seen([&] { t.upload(numbers(row_length, 1)); }) == All{{Bytes{0}, row_bytes, true}});
+  CHECK(seen([&] { t.slice(2, 4).upload(Numbers(4)); }) == All{{begin, part, true}});
+  CHECK(seen([&] { (void)t.download(); }) == All{{Bytes{0}, row_bytes, false}});
+  CHECK(seen([&] { (void)t.slice(2, 4).download(); }) == All{{begin, part, false}});
 }

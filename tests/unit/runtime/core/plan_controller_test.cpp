@@ -13,6 +13,8 @@
 #include <swapmm/backend/testing/simulated.hpp>
 #include <swapmm/swapmm.hpp>
 
+#include "support/failing_new.hpp"
+#include "support/null_backend.hpp"
 #include "support/small_program.hpp"
 #include "support/weight_desk.hpp"
 
@@ -21,6 +23,19 @@ using namespace swapmm::test;
 using namespace swapmm::literals;
 
 namespace {
+
+using FaultyDevice = Faulty<Simulated>;
+
+/// A device that gives no more than 128 bytes in one piece.
+class PiecesBackend : public NullBackend {
+ public:
+  PiecesBackend() : capabilities_(NullBackend::capabilities()) { capabilities_.max_allocation = 128_bytes; }
+  [[nodiscard]] const Capabilities& capabilities() const { return capabilities_; }
+
+ private:
+  Capabilities capabilities_;
+};
+static_assert(Backend<PiecesBackend>);
 
 /// A desk whose program follows its plan.
 struct FollowingDesk : WeightDesk {
@@ -204,7 +219,166 @@ TEST_CASE("a new tensor in the place of the one that was uploaded is none of the
   };
   for (int i = 0; i < 5; ++i) iterate(false);
   CHECK(desk.followed() == 3);
+  increase(desk.manager, desk.weights[0], 0);  // leaves the plan, which may begin again
   iterate(true);
   CHECK(desk.followed() == 3);
-  for (std::size_t i = 0; i < desk.weights.size(); ++i) CHECK(holds(desk.weights[i], static_cast<int>(i) + 6 * 7));
+  iterate(false);
+  CHECK(desk.followed() == 4);
+  for (std::size_t i = 0; i < desk.weights.size(); ++i) CHECK(holds(desk.weights[i], static_cast<int>(i) + 7 * 7));
+}
+
+TEST_CASE("uploads between iterations that the plan expects are no reason to leave it") {
+  WeightDesk desk({}, {.device_budget = 256_bytes}, Scheduler({.trial_iterations = 0}));
+  auto x = desk.manager.tensor<int>({length}, "x");
+  for (int i = 0; i < 8; ++i) {
+    x.upload(std::vector<int>(length, i));
+    const auto iteration = desk.manager.iteration("train");
+    for (auto& weight : desk.weights) accumulate(desk.manager, x, weight);
+  }
+  CHECK(desk.followed() == 6);
+  CHECK(desk.report().plan_starts == 1);
+  CHECK(desk.report().divergences == 0);
+}
+
+TEST_CASE("an iteration that could not begin has not begun") {
+  FaultyDevice device{Simulated()};
+  MemoryManager<FaultyDevice> manager(device, {.device_budget = 256_bytes});
+  auto t = manager.tensor<int>({length}, "t");
+  set(manager, t, 1);
+  std::uint64_t failures = 0;
+  for (std::uint64_t n = 1; n <= 4; ++n) {
+    device.restart({FaultClass::timing, FaultMode::once, n});
+    try {
+      const auto iteration = manager.iteration("train");
+      device.restart({});
+      increase(manager, t, 1);
+    } catch (const BackendError&) {
+      ++failures;
+      device.restart({});
+      const std::uint64_t before = manager.report().iterations_on_demand;
+      { const auto iteration = manager.iteration("train"); }
+      CHECK(manager.report().iterations_on_demand == before + 1);
+    }
+    device.restart({});
+  }
+  CHECK(failures >= 3);  // on and off around the beginning of the round, and on for the operations
+}
+
+TEST_CASE("an iteration whose end fails has ended, and the next call says why") {
+  FaultyDevice device{Simulated()};
+  MemoryManager<FaultyDevice> manager(device, {.device_budget = 256_bytes});
+  auto t = manager.tensor<int>({length}, "t");
+  set(manager, t, 1);
+  const auto& state = *t.ref().core->session_state();
+  const std::uint64_t number = state.store.iteration;
+  {
+    const auto iteration = manager.iteration("train");
+    increase(manager, t, 1);
+    device.restart({FaultClass::record, FaultMode::once, 1});
+  }
+  CHECK(device.fired() == 1);
+  device.restart({});
+  CHECK(state.store.iteration == number + 1);
+  CHECK(state.recorder.broken());
+  CHECK(says(text_of<BackendError>([&] { manager.synchronize(); }), {"ending iteration \"train\""}));
+  CHECK(holds(t, 2));
+}
+
+TEST_CASE("an iteration whose copies could not be queued behind an operation is not learned from") {
+  std::uint64_t behind = 0;
+  for (std::uint64_t n = 1; n <= 6; ++n) {
+    FaultyDevice device{Simulated()};
+    MemoryManager<FaultyDevice> manager(device, {.device_budget = 256_bytes});
+    auto weights = uploaded_tensors(manager, 6);
+    const auto iterate = [&] {
+      const auto iteration = manager.iteration("train");
+      for (auto& weight : weights) increase(manager, weight, 1);
+    };
+    for (int i = 0; i < 5; ++i) iterate();
+    REQUIRE(manager.report().iterations_followed > 0);
+    const auto& state = *weights[0].ref().core->session_state();
+    device.restart({FaultClass::copy_to_host, FaultMode::once, n});
+    {
+      const auto iteration = manager.iteration("train");
+      for (auto& weight : weights) {
+        try {
+          increase(manager, weight, 1);
+        } catch (const BackendError&) {
+        }
+        if (device.fired() != 0) break;
+      }
+      device.restart({});
+      if (manager.report().last_divergence == "its commands could not be queued") {
+        ++behind;
+        CHECK(!state.executor.active());
+        CHECK(state.recorder.broken());
+      }
+    }
+  }
+  CHECK(behind > 0);
+}
+
+TEST_CASE("a plan that cannot be left for want of memory is left without a log, and does not begin again at once") {
+  bool fails = true;
+  for (std::uint64_t n = 1; fails; ++n) {
+    REQUIRE(n < 50);
+    CAPTURE(n);
+    NullBackend device;
+    MemoryManager<NullBackend> manager(device, {.device_budget = 256_bytes});
+    std::vector<Tensor<int, NullBackend>> weights;
+    for (int i = 0; i < 6; ++i) {
+      weights.push_back(manager.tensor<int>({length}, "w" + std::to_string(i)));
+      manager.run("make", writes(weights.back()), [](auto&) {});
+    }
+    const auto step = [&](std::size_t i) { manager.run("step", updates(weights[i]), [](auto&) {}); };
+    const auto iterate = [&] {
+      const auto iteration = manager.iteration("train");
+      for (std::size_t i = 0; i < weights.size(); ++i) step(i);
+    };
+    for (int i = 0; i < 5; ++i) iterate();
+    REQUIRE(manager.report().iterations_followed == 3);
+    const auto& state = *weights[0].ref().core->session_state();
+    {
+      const auto iteration = manager.iteration("train");
+      std::optional<FailingNew> failing;
+      try {
+        manager.run("step", updates(weights[0]), [&](auto&) {
+          failing.emplace(n);
+          throw 7;
+        });
+      } catch (int) {
+      }
+      fails = failing->fired();
+      failing.reset();
+      CHECK(!state.executor.active());
+      CHECK(state.recorder.is_open() == !fails);
+      CHECK(state.recorder.broken());
+      manager.run("make", writes(weights[0]), [](auto&) {});  // its value is lost
+      const std::uint64_t starts = manager.report().plan_starts;
+      step(0);
+      CHECK(manager.report().plan_starts == starts);
+    }
+    for (int i = 0; i < 4; ++i) iterate();
+    CHECK(manager.report().iterations_followed > 3);
+  }
+}
+
+TEST_CASE("a plan in several allocations of the device is followed without allocating") {
+  PiecesBackend device;
+  MemoryManager<PiecesBackend> manager(device, {.device_budget = 256_bytes});
+  std::vector<Tensor<int, PiecesBackend>> weights;
+  for (int i = 0; i < 6; ++i) {
+    weights.push_back(manager.tensor<int>({length}, "w" + std::to_string(i)));
+    manager.run("make", writes(weights.back()), [](auto&) {});
+  }
+  const auto iterate = [&] {
+    const auto iteration = manager.iteration("train");
+    for (auto& weight : weights) manager.run("step", updates(weight), [](auto&) {});
+  };
+  for (int i = 0; i < 12; ++i) iterate();
+  REQUIRE(manager.report().iterations_followed == 10);
+  const std::uint64_t before = allocations();
+  for (int i = 0; i < 10; ++i) iterate();
+  CHECK(allocations() == before);
+  CHECK(manager.report().iterations_followed == 20);
 }
