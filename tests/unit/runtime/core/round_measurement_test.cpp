@@ -1,0 +1,292 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which rounds are timed and sampled, and which times are left out.
+#include <doctest/doctest.h>
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include <swapmm/backend/testing/simulated.hpp>
+#include <swapmm/swapmm.hpp>
+
+#include "support/failing_new.hpp"
+#include "support/null_backend.hpp"
+#include "support/small_program.hpp"
+#include "support/weight_desk.hpp"
+
+using namespace swapmm;
+using namespace swapmm::test;
+using namespace swapmm::literals;
+using std::chrono::nanoseconds;
+
+namespace {
+
+SchedulerOptions measuring(std::size_t sample_every, std::size_t trial_iterations = 4) {
+  SchedulerOptions options;
+  options.planner = "excess-overlap";
+  options.sample_every = sample_every;
+  options.trial_iterations = trial_iterations;
+  options.replan_above = 0;
+  return options;
+}
+
+/// A program whose rounds are measured.
+struct MeasuredDesk : WeightDesk {
+  explicit MeasuredDesk(const SchedulerOptions& options, simulated::Options device_options = {})
+      : WeightDesk(device_options, {.device_budget = 256_bytes}, Scheduler(options)) {}
+  void iterate(int times, std::string_view name = "train") {
+    for (int i = 0; i < times; ++i) increase_all(name);
+  }
+  /// Each begins when the device has ended the one before, so that its times are known then.
+  void iterate_slowly(int times, std::string_view name = "train") {
+    for (int i = 0; i < times; ++i) {
+      iterate(1, name);
+      manager.synchronize();
+    }
+  }
+  /// The program of iterate(), and one operation more.
+  void iterate_longer() {
+    const auto iteration = manager.iteration("train");
+    for (auto& weight : weights) increase(manager, weight, 1);
+    increase(manager, weights[0], 1);
+  }
+  [[nodiscard]] PlanSummary plan(std::size_t which = 0) { return report().plans.at(which); }
+  [[nodiscard]] std::uint64_t sampled() { return report().sampled_rounds; }
+};
+
+/// A device whose times are what a test says, or not known.
+class ClockedBackend : public NullBackend {
+ public:
+  struct Clock {
+    std::optional<nanoseconds> time = nanoseconds{1000};  ///< between any two events
+    std::uint64_t switches = 0;                           ///< calls of set_timing()
+  };
+  [[nodiscard]] Clock& clock() { return *clock_; }
+  void set_timing(bool) { ++clock_->switches; }
+  [[nodiscard]] std::optional<nanoseconds> elapsed(const Event&, const Event&) { return clock_->time; }
+
+ private:
+  std::shared_ptr<Clock> clock_ = std::make_shared<Clock>();
+};
+static_assert(Backend<ClockedBackend>);
+
+struct ClockedDesk {
+  explicit ClockedDesk(const SchedulerOptions& options)
+      : manager(device, {.device_budget = 256_bytes}, Scheduler(options)) {
+    for (int i = 0; i < 6; ++i) {
+      weights.push_back(manager.tensor<int>({length}, "w" + std::to_string(i)));
+      manager.run("make", writes(weights.back()), [](auto&) {});
+    }
+  }
+  void iterate(int times = 1, std::string_view name = "train") {
+    for (int i = 0; i < times; ++i) {
+      const auto iteration = manager.iteration(name);
+      for (auto& weight : weights) manager.run("step", updates(weight), [](auto&) {});
+    }
+  }
+  [[nodiscard]] PlanSummary plan() { return manager.report().plans.at(0); }
+
+  ClockedBackend device;
+  MemoryManager<ClockedBackend> manager;
+  std::vector<Tensor<int, ClockedBackend>> weights;
+};
+
+}  // namespace
+
+TEST_CASE("a cycle of two iterations is timed as a whole") {
+  MeasuredDesk desk(measuring(64));
+  for (int i = 0; i < 40; ++i) {
+    const auto iteration = desk.manager.iteration("train");
+    for (auto& weight : desk.weights) increase(desk.manager, weight, 1);
+    if (i % 2 == 1) increase(desk.manager, desk.weights[0], 1);
+  }
+  const PlanSummary plan = desk.plan();
+  REQUIRE(plan.iterations_per_cycle == 2);
+  REQUIRE(plan.state == PlanState::settled);
+  CHECK(plan.measured == plan.predicted.iteration);
+}
+
+TEST_CASE("plans that begin anew in each iteration are timed and sampled") {
+  MeasuredDesk desk(measuring(3));
+  for (int i = 0; i < 30; ++i) {
+    desk.iterate(1, "a");
+    desk.iterate(1, "b");
+    desk.manager.synchronize();
+  }
+  REQUIRE(desk.report().plans.size() == 2);
+  CHECK(desk.report().plan_starts > 20);
+  for (std::size_t i = 0; i < 2; ++i) {
+    CHECK(desk.plan(i).measured > nanoseconds{0});
+    CHECK(desk.plan(i).state == PlanState::settled);
+  }
+  CHECK(desk.sampled() > 4);
+}
+
+TEST_CASE("where on demand has won, the host waits for nothing while the program swaps on demand") {
+  SchedulerOptions options = measuring(0);
+  options.planner = "per-operation";
+  MeasuredDesk desk(options, only_when_waited_for());
+  desk.iterate(20);
+  REQUIRE(desk.plan().state == PlanState::left);
+  desk.iterate(1);
+  const std::uint64_t waits = desk.report().host_waits;
+  desk.iterate(3);
+  CHECK(desk.report().host_waits == waits);
+}
+
+TEST_CASE("a round that left its plan is no measure of swapping on demand") {
+  SchedulerOptions options = measuring(64);
+  options.observe = 1;
+  MeasuredDesk desk(options);
+  desk.iterate(10);
+  REQUIRE(desk.plan().state == PlanState::settled);
+  desk.iterate_longer();  // leaves the plan at its end
+  (void)desk.manager.iteration("train");
+  REQUIRE(desk.report().plans.size() == 2);
+  for (std::size_t i = 0; i < 2; ++i) {
+    if (desk.plan(i).operations == 7) CHECK(desk.plan(i).on_demand == nanoseconds{0});
+  }
+}
+
+TEST_CASE("a sample that was given up with its plan does not keep later rounds from being sampled") {
+  MeasuredDesk desk(measuring(1, 0));
+  desk.iterate_slowly(10);
+  const std::uint64_t before = desk.sampled();
+  CHECK(before > 5);
+  {
+    const auto iteration = desk.manager.iteration("train");
+    increase(desk.manager, desk.weights[0], 1);
+    increase(desk.manager, desk.weights[5], 1, "surprise");
+  }
+  desk.iterate_slowly(10);
+  CHECK(desk.sampled() > before + 5);
+}
+
+TEST_CASE("rounds in a profile are neither timed nor sampled") {
+  for (const bool starts_within : {false, true}) {
+    MeasuredDesk desk(measuring(64));
+    desk.iterate(2);
+    for (int i = 0; i < 8; ++i) {
+      if (!starts_within) desk.manager.start_profile();
+      {
+        const auto iteration = desk.manager.iteration("train");
+        if (starts_within) desk.manager.start_profile();
+        for (auto& weight : desk.weights) increase(desk.manager, weight, 1);
+      }
+      (void)desk.manager.stop_profile();
+    }
+    desk.iterate_slowly(1);
+    CHECK(desk.report().iterations_followed == 9);
+    CHECK(desk.plan().measured == nanoseconds{0});
+    CHECK(desk.plan().state == PlanState::on_trial);
+    desk.iterate_slowly(6);
+    CHECK(desk.plan().state == PlanState::settled);
+  }
+}
+
+TEST_CASE("a plan that begins within a profile is not sampled there") {
+  MeasuredDesk desk(measuring(1, 0));
+  for (int i = 0; i < 6; ++i) {
+    desk.iterate_slowly(1, "a");
+    desk.iterate_slowly(1, "b");
+  }
+  (void)desk.manager.iteration("none");
+  const std::uint64_t before = desk.sampled();
+  CHECK(before > 0);
+  desk.manager.start_profile();
+  for (int i = 0; i < 3; ++i) {
+    desk.iterate_slowly(1, "a");
+    desk.iterate_slowly(1, "b");
+  }
+  (void)desk.manager.stop_profile();
+  (void)desk.manager.iteration("none");
+  CHECK(desk.sampled() == before);
+}
+
+TEST_CASE("times that are not known when the budget changes are forgotten") {
+  const auto there_and_back = [](MeasuredDesk& desk) {
+    desk.manager.set_budget(320_bytes);
+    desk.manager.set_budget(256_bytes);
+  };
+  SUBCASE("of rounds") {
+    MeasuredDesk desk(measuring(64), only_when_waited_for());
+    desk.iterate(5);  // two on demand, two that do not count, and one that was timed
+    REQUIRE(desk.plan().measured == nanoseconds{0});
+    there_and_back(desk);
+    desk.iterate(1);
+    CHECK(desk.plan().measured == nanoseconds{0});
+  }
+  SUBCASE("of samples") {
+    MeasuredDesk desk(measuring(1, 0), only_when_waited_for());
+    desk.iterate(8);
+    desk.manager.synchronize();
+    const std::uint64_t before = desk.sampled();
+    there_and_back(desk);
+    desk.iterate(1);
+    CHECK(desk.sampled() == before);
+    desk.iterate_slowly(6);
+    CHECK(desk.sampled() > before);
+  }
+}
+
+TEST_CASE("without samples no events are made for them") {
+  const auto events_made = [](std::size_t sample_every) {
+    MeasuredDesk desk(measuring(sample_every));
+    desk.iterate(5);
+    return desk.device.counters().events.made;
+  };
+  CHECK(events_made(0) < events_made(64));
+}
+
+TEST_CASE("a device that told no times four times in a row is not asked again, and needs no events for samples") {
+  std::vector<std::uint64_t> objects;
+  for (const std::size_t sample_every : {0U, 64U}) {
+    SchedulerOptions options = measuring(sample_every);
+    options.observe = 6;
+    ClockedDesk desk(options);
+    desk.device.clock().time.reset();
+    desk.iterate(2);
+    const std::uint64_t before = desk.device.clock().switches;
+    desk.iterate(1);
+    const std::uint64_t timed = desk.device.clock().switches - before;
+    desk.iterate(2);
+    const std::uint64_t blind = desk.device.clock().switches;
+    desk.iterate(1);
+    CHECK(desk.device.clock().switches - blind == timed - 2);  // those around the beginning of a round
+    const std::uint64_t made = desk.device.counters().objects_made;
+    desk.iterate(2);
+    REQUIRE(desk.manager.report().iterations_followed == 2);
+    objects.push_back(desk.device.counters().objects_made - made);
+    CHECK(desk.plan().state == PlanState::settled);
+  }
+  CHECK(objects[0] == objects[1]);
+}
+
+TEST_CASE("a device that tells times only now and then is asked on") {
+  ClockedDesk desk(measuring(64, 30));
+  for (int i = 0; i < 30; ++i) {
+    desk.device.clock().time = i % 3 == 0 ? std::optional(nanoseconds{1000}) : std::nullopt;
+    desk.iterate();
+  }
+  CHECK(desk.plan().state == PlanState::on_trial);
+  CHECK(desk.plan().measured == nanoseconds{1000});
+}
+
+TEST_CASE("on demand, operations on what is on the device and iterations without plans allocate nothing") {
+  SchedulerOptions options = measuring(0);
+  options.observe = 0;
+  ClockedDesk desk(options);
+  const auto step = [&] { desk.manager.run("step", updates(desk.weights[5]), [](auto&) {}); };
+  step();
+  const std::uint64_t before = allocations();
+  for (int i = 0; i < 5; ++i) step();
+  CHECK(allocations() == before);
+  for (const char* name : {"a", "b", "c", "d", "a"}) (void)desk.manager.iteration(name);
+  CHECK(allocations() == before);
+}
