@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <algorithm>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -82,6 +84,17 @@ struct PlanCase {
   }
 };
 
+/// True if `a` is a rotation of `b`: a cycle has no fixed first member.
+[[nodiscard]] inline bool same_cycle(std::span<const std::uint64_t> a, std::span<const std::uint64_t> b) {
+  if (a.size() != b.size()) return false;
+  for (std::size_t turn = 0; turn < a.size(); ++turn) {
+    bool same = true;
+    for (std::size_t i = 0; i < a.size(); ++i) same = same && a[(i + turn) % a.size()] == b[i];
+    if (same) return true;
+  }
+  return false;
+}
+
 /// The plans and cycles known for one budget.
 struct PlanSet {
   struct Cycle {
@@ -91,6 +104,11 @@ struct PlanSet {
   Bytes budget;
   std::vector<PlanCase> cases;  ///< last used first
   std::vector<Cycle> cycles;
+
+  [[nodiscard]] bool has_cycle(std::span<const std::uint64_t> members) const {
+    return std::any_of(cycles.begin(), cycles.end(),
+                       [&](const Cycle& cycle) { return same_cycle(cycle.members, members); });
+  }
 };
 
 /// True if `time` is greater than `other` by more than noise, that is, by more than 1 %.

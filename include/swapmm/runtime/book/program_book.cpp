@@ -2,7 +2,6 @@
 #include <swapmm/runtime/book/program_book.hpp>
 
 #include <algorithm>
-#include <initializer_list>
 #include <iterator>
 #include <memory>
 #include <utility>
@@ -14,24 +13,6 @@
 namespace swapmm::runtime {
 
 namespace {
-
-constexpr std::size_t most_budgets = 8;  // the most budgets whose plans are kept, per iteration name
-
-// True if `a` is a rotation of `b`: a cycle has no fixed first member.
-bool same_cycle(std::span<const std::uint64_t> a, std::span<const std::uint64_t> b) {
-  if (a.size() != b.size()) return false;
-  for (std::size_t turn = 0; turn < a.size(); ++turn) {
-    bool same = true;
-    for (std::size_t i = 0; i < a.size(); ++i) same = same && a[(i + turn) % a.size()] == b[i];
-    if (same) return true;
-  }
-  return false;
-}
-
-bool has_cycle(const PlanSet& set, std::span<const std::uint64_t> members) {
-  return std::any_of(set.cycles.begin(), set.cycles.end(),
-                     [&](const PlanSet::Cycle& cycle) { return same_cycle(cycle.members, members); });
-}
 
 void give_up_cycle(PlanSet& set, std::span<const std::uint64_t> members, const std::string& why) noexcept {
   for (PlanSet::Cycle& cycle : set.cycles) {
@@ -201,7 +182,7 @@ std::size_t ProgramBook::period(const Named& programs) const {
 
 void ProgramBook::plan_cycle(Named& programs, std::size_t period, std::optional<Plan> given, const Machine& machine) {
   const auto last = last_of(programs, period);
-  if (has_cycle(programs.now(), last)) return;
+  if (programs.now().has_cycle(last)) return;
   if (pending_ != nullptr) return;  // one task at a time
   std::vector<std::uint64_t> members(last.begin(), last.end());
   Result<Program> program = program_of(programs, members);
@@ -433,70 +414,6 @@ std::optional<Trace> ProgramBook::trace(std::string_view name) const {
   Result<Program> program = make_program({&log, 1}, name);
   if (!program.has_value()) return std::nullopt;
   return std::move(program->trace);
-}
-
-// ---- budgets
-
-void ProgramBook::prepare_budgets(std::initializer_list<Bytes> budgets) {
-  for (Named& programs : names_) {
-    std::vector<PlanSet>& sets = programs.sets;  // last used first
-    for (const Bytes budget : budgets) {
-      const auto is_for_it = [&](const PlanSet& set) { return set.budget == budget; };
-      if (std::any_of(sets.begin(), sets.end(), is_for_it)) continue;
-      if (sets.size() >= most_budgets) {
-        const auto unneeded = std::find_if(sets.rbegin(), sets.rend(), [&](const PlanSet& set) {
-          return std::find(budgets.begin(), budgets.end(), set.budget) == budgets.end();
-        });
-        sets.erase(std::prev(unneeded.base()));
-      }
-      sets.push_back({budget, {}, {}});
-    }
-  }
-}
-
-void ProgramBook::use_budget(Bytes budget) noexcept {
-  budget_ = budget;
-  for (Named& programs : names_) {
-    const auto at = std::find_if(programs.sets.begin(), programs.sets.end(),
-                                 [&](const PlanSet& set) { return set.budget == budget; });
-    if (at == programs.sets.end()) continue;
-    if (at != programs.sets.begin()) {
-      for (ObservedSequence& sequence : programs.sequences) {  // on demand they take another time now
-        sequence.times.clear();
-        sequence.observed.clear();
-      }
-    }
-    std::rotate(programs.sets.begin(), at, at + 1);
-    programs.budget_is_new = true;
-  }
-}
-
-void ProgramBook::plan_for_budget(std::string_view name, const std::function<Machine()>& now,
-                                  const std::function<bool(const Program&)>& usable) {
-  if (find(name) == nullptr || !named(name).budget_is_new) return;
-  Named& programs = named(name);
-  const Machine machine = now();
-  for (std::size_t other = 1; other < programs.sets.size(); ++other) {
-    complete_budget(programs, programs.sets[other], machine, usable);
-  }
-  programs.budget_is_new = pending_ != nullptr;  // if a task is pending, the remaining cycles wait for it
-}
-
-void ProgramBook::complete_budget(Named& programs, const PlanSet& other, const Machine& machine,
-                                  const std::function<bool(const Program&)>& usable) {
-  for (const PlanSet::Cycle& cycle : other.cycles) {
-    if (pending_ != nullptr) return;
-    if (has_cycle(programs.now(), cycle.members)) continue;
-    Result<Program> program = program_of(programs, cycle.members);
-    if (!program.has_value() || !usable(*program)) continue;
-    programs.now().cycles.push_back({cycle.members});
-    try {
-      plan_program(programs, cycle.members, *std::move(program), std::nullopt, machine);
-    } catch (...) {
-      programs.now().cycles.pop_back();
-      throw;
-    }
-  }
 }
 
 }  // namespace swapmm::runtime
