@@ -235,13 +235,47 @@ TEST_CASE("times that are not known when the budget changes are forgotten") {
   }
 }
 
-TEST_CASE("without samples no events are made for them") {
-  const auto events_made = [](std::size_t sample_every) {
+TEST_CASE("for samples two events are made for each operation and copy of a plan, and for some more") {
+  std::vector<std::uint64_t> made;
+  std::size_t works = 0;
+  for (const std::size_t sample_every : {0U, 64U}) {
     MeasuredDesk desk(measuring(sample_every));
     desk.iterate(5);
-    return desk.device.counters().events.made;
-  };
-  CHECK(events_made(0) < events_made(64));
+    made.push_back(desk.device.counters().events.made);
+    const auto plan = desk.manager.scheduler().plan("train");
+    REQUIRE(plan);
+    std::size_t copies = 0;
+    for (const Command& command : plan->commands) {
+      if (command.kind == CommandKind::swap_in || command.kind == CommandKind::swap_out) ++copies;
+    }
+    REQUIRE(copies > 0);
+    works = desk.weights.size() + copies + 16;
+  }
+  CHECK(made[1] - made[0] == 2 * works);
+}
+
+TEST_CASE("samples tell how fast each link is now") {
+  ClockedDesk desk(measuring(1, 0));
+  desk.iterate(6);
+  const Machine before = desk.manager.machine();
+  desk.device.clock().time = nanoseconds{250};
+  desk.iterate(12);
+  const Machine after = desk.manager.machine();
+  CHECK(desk.manager.report().sampled_rounds > 4);
+  CHECK(after.h2d != before.h2d);
+  CHECK(after.d2h != before.d2h);
+}
+
+TEST_CASE("a sample without times is none") {
+  ClockedDesk desk(measuring(1, 0));
+  desk.iterate(3);
+  const Machine before = desk.manager.machine();
+  desk.device.clock().time.reset();
+  const std::uint64_t sampled = desk.manager.report().sampled_rounds;
+  desk.iterate(3);
+  CHECK(desk.manager.report().sampled_rounds <= sampled + 1);
+  CHECK(desk.manager.machine().h2d == before.h2d);
+  CHECK(desk.manager.machine().d2h == before.d2h);
 }
 
 TEST_CASE("a device that told no times four times in a row is not asked again, and needs no events for samples") {
@@ -251,14 +285,14 @@ TEST_CASE("a device that told no times four times in a row is not asked again, a
     options.observe = 6;
     ClockedDesk desk(options);
     desk.device.clock().time.reset();
-    desk.iterate(2);
+    desk.iterate(3);
     const std::uint64_t before = desk.device.clock().switches;
     desk.iterate(1);
     const std::uint64_t timed = desk.device.clock().switches - before;
-    desk.iterate(2);
     const std::uint64_t blind = desk.device.clock().switches;
     desk.iterate(1);
     CHECK(desk.device.clock().switches - blind == timed - 2);  // those around the beginning of a round
+    desk.iterate(1);
     const std::uint64_t made = desk.device.counters().objects_made;
     desk.iterate(2);
     REQUIRE(desk.manager.report().iterations_followed == 2);
