@@ -138,18 +138,18 @@ TEST_CASE("parts of a tensor have addresses of their own size, and begin where t
 TEST_CASE("an operation waits once for the copies of its bundle, in both forms, and is counted so") {
   for (const bool there : {false, true}) {
     ScopedDesk desk;
-    const auto growth = [&](auto&& call) {
+    const auto grown_by = [&](auto&& call) {
       const std::uint64_t barriers = desk.device.counters().barriers;
       const std::uint64_t waits = desk.manager.report().queue_waits;
       call();
       return std::pair(desk.device.counters().barriers - barriers, desk.manager.report().queue_waits - waits);
     };
     using Growth = std::pair<std::uint64_t, std::uint64_t>;
-    CHECK(growth([&] { desk.plain(0); }) == Growth{1, 1});
-    CHECK(growth([&] { desk.plain(0); }) == Growth{0, 0});
+    CHECK(grown_by([&] { desk.plain(0); }) == Growth(1U, 1U));
+    CHECK(grown_by([&] { desk.plain(0); }) == Growth(0U, 0U));
     // The queue waits where the callable has given no event; else its work has the list.
-    CHECK(growth([&] { desk.with_event(1, there); }) == Growth{there ? 0 : 1, 1});
-    CHECK(growth([&] { desk.with_event(1, there); }) == Growth{0, 0});
+    CHECK(grown_by([&] { desk.with_event(1, there); }) == Growth(there ? 0U : 1U, 1U));
+    CHECK(grown_by([&] { desk.with_event(1, there); }) == Growth(0U, 0U));
   }
 }
 
@@ -272,6 +272,36 @@ TEST_CASE("work of a followed plan that failed leaves the plan, and its iteratio
   CHECK(!state.executor.active());
   CHECK(state.recorder.broken());
   CHECK(manager.report().last_divergence == "queued work failed");
+}
+
+TEST_CASE("an iteration on demand of which work failed is not learned from") {
+  using Device = Faulty<Simulated>;
+  Device device{Simulated()};
+  MemoryManager<Device> manager(device, {.device_budget = 256_bytes}, Scheduler({.observe = 9}));
+  auto weights = uploaded_tensors(manager, 6);
+  const auto& state = *weights[0].ref().core->session_state();
+  const auto iteration = manager.iteration("train");
+  increase(manager, weights[0], 1);
+  CHECK(!state.recorder.broken());
+  device.restart({FaultClass::copy_to_host, FaultMode::late, 1});
+  CHECK_THROWS_AS((void)weights[0].download(), WorkFailed);
+  CHECK(state.recorder.broken());
+}
+
+TEST_CASE("nothing more is asked of a device that is lost when its manager ends") {
+  using Device = Faulty<Simulated>;
+  Device device{Simulated()};
+  {
+    MemoryManager<Device> manager(device, {.device_budget = 256_bytes, .scrub = true});
+    auto weights = uploaded_tensors(manager, 6);
+    for (auto& weight : weights) increase(manager, weight, 1);
+    device.restart({FaultClass::host_wait, FaultMode::device_lost, 1});
+    CHECK_THROWS_AS(manager.synchronize(), DeviceLost);
+    weights.clear();
+    device.restart({});
+  }
+  CHECK(device.calls(FaultClass::finish) == 0);
+  CHECK(device.calls(FaultClass::copy_to_device) == 0);
 }
 
 TEST_CASE("several tensors destroyed by other threads while the manager is busy are all given back") {
