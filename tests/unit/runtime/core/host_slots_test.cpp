@@ -2,6 +2,7 @@
 // What uploads and downloads cost: waits, slots on the host, and bytes of the device.
 #include <doctest/doctest.h>
 
+#include <cstddef>
 #include <cstdint>
 #include <vector>
 
@@ -72,9 +73,26 @@ TEST_CASE("after a plan was left an upload waits for none of its rounds") {
   WeightDesk desk(only_when_waited_for());
   for (int i = 0; i < 6; ++i) desk.increase_all("train");
   REQUIRE(desk.followed() == 4);
-  increase(desk.manager, desk.weights[0], 1);  // leaves the plan
   auto aside = desk.manager.tensor<int>({length}, "aside");
+  const auto iteration = desk.manager.iteration("other");
   const std::uint64_t before = desk.report().host_waits;
   aside.upload(std::vector<int>(length, 1));
   CHECK(desk.report().host_waits == before);
+}
+
+TEST_CASE("a tensor that is destroyed gives the downloads that it was asked for their values first") {
+  Simulated device(only_when_waited_for());
+  MemoryManager<Simulated> manager(device, {.device_budget = 256_bytes});
+  std::vector<std::vector<int>> targets(2, std::vector<int>(length, -1));
+  std::vector<PendingDownload<Simulated>> promised;
+  auto a = manager.tensor<int>({length}, "a");
+  for (int i = 0; i < 2; ++i) {  // one from each of its slots
+    set(manager, a, i);
+    promised.push_back(a.download_async(targets[static_cast<std::size_t>(i)]));
+  }
+  CHECK(targets == std::vector<std::vector<int>>(2, std::vector<int>(length, -1)));
+  a.reset();
+  CHECK(targets[0] == std::vector<int>(length, 0));
+  CHECK(targets[1] == std::vector<int>(length, 1));
+  for (auto& each : promised) each.wait();
 }

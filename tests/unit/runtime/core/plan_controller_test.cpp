@@ -340,9 +340,11 @@ TEST_CASE("a plan that cannot be left for want of memory is left without a log, 
     const auto& state = *weights[0].ref().core->session_state();
     {
       const auto iteration = manager.iteration("train");
+      step(0);
+      step(1);
       std::optional<FailingNew> failing;
       try {
-        manager.run("step", updates(weights[0]), [&](auto&) {
+        manager.run("step", updates(weights[2]), [&](auto&) {
           failing.emplace(n);
           throw 7;
         });
@@ -353,7 +355,7 @@ TEST_CASE("a plan that cannot be left for want of memory is left without a log, 
       CHECK(!state.executor.active());
       CHECK(state.recorder.is_open() == !fails);
       CHECK(state.recorder.broken());
-      manager.run("make", writes(weights[0]), [](auto&) {});  // its value is lost
+      manager.run("make", writes(weights[2]), [](auto&) {});  // its value is lost
       const std::uint64_t starts = manager.report().plan_starts;
       step(0);
       CHECK(manager.report().plan_starts == starts);

@@ -65,11 +65,16 @@ class ClockedBackend : public NullBackend {
  public:
   struct Clock {
     std::optional<nanoseconds> time = nanoseconds{1000};  ///< between any two events
+    std::uint64_t answers = ~std::uint64_t{0};            ///< after so many no time is known
     std::uint64_t switches = 0;                           ///< calls of set_timing()
   };
   [[nodiscard]] Clock& clock() { return *clock_; }
   void set_timing(bool) { ++clock_->switches; }
-  [[nodiscard]] std::optional<nanoseconds> elapsed(const Event&, const Event&) { return clock_->time; }
+  [[nodiscard]] std::optional<nanoseconds> elapsed(const Event&, const Event&) {
+    if (clock_->answers == 0) return std::nullopt;
+    --clock_->answers;
+    return clock_->time;
+  }
 
  private:
   std::shared_ptr<Clock> clock_ = std::make_shared<Clock>();
@@ -141,12 +146,13 @@ TEST_CASE("where on demand has won, the host waits for nothing while the program
 }
 
 TEST_CASE("a round that left its plan is no measure of swapping on demand") {
-  SchedulerOptions options = measuring(64);
+  SchedulerOptions options = measuring(64, 30);
   options.observe = 1;
   MeasuredDesk desk(options);
-  desk.iterate(10);
-  REQUIRE(desk.plan().state == PlanState::settled);
-  desk.iterate_longer();  // leaves the plan at its end
+  desk.iterate_slowly(10);
+  REQUIRE(desk.plan().state == PlanState::on_trial);
+  REQUIRE(desk.plan().measured > nanoseconds{0});  // so the next round is timed too
+  desk.iterate_longer();                           // leaves the plan at its end
   (void)desk.manager.iteration("train");
   REQUIRE(desk.report().plans.size() == 2);
   for (std::size_t i = 0; i < 2; ++i) {
@@ -162,7 +168,10 @@ TEST_CASE("a sample that was given up with its plan does not keep later rounds f
   {
     const auto iteration = desk.manager.iteration("train");
     increase(desk.manager, desk.weights[0], 1);
+    const auto& sampler = desk.weights[0].ref().core->session_state()->store.sampler;
+    CHECK(sampler.active());
     increase(desk.manager, desk.weights[5], 1, "surprise");
+    CHECK(!sampler.active());
   }
   desk.iterate_slowly(10);
   CHECK(desk.sampled() > before + 5);
@@ -190,23 +199,31 @@ TEST_CASE("rounds in a profile are neither timed nor sampled") {
   }
 }
 
-TEST_CASE("a plan that begins within a profile is not sampled there") {
-  MeasuredDesk desk(measuring(1, 0));
-  for (int i = 0; i < 6; ++i) {
-    desk.iterate_slowly(1, "a");
-    desk.iterate_slowly(1, "b");
+TEST_CASE("a plan that begins in an iteration which a profile has a part of is not sampled there") {
+  for (int part = 0; part < 3; ++part) {  // all of it, its end, its beginning
+    CAPTURE(part);
+    MeasuredDesk desk(measuring(1, 0));
+    for (int i = 0; i < 6; ++i) {
+      desk.iterate_slowly(1, "a");
+      desk.iterate_slowly(1, "b");
+    }
+    (void)desk.manager.iteration("none");
+    const std::uint64_t before = desk.sampled();
+    CHECK(before > 0);
+    for (int i = 0; i < 6; ++i) {
+      if (part != 1) desk.manager.start_profile();
+      {
+        const auto iteration = desk.manager.iteration(i % 2 == 0 ? "a" : "b");
+        if (part == 1) desk.manager.start_profile();
+        if (part == 2) (void)desk.manager.stop_profile();
+        for (auto& weight : desk.weights) increase(desk.manager, weight, 1);
+      }
+      if (part != 2) (void)desk.manager.stop_profile();
+      desk.manager.synchronize();
+    }
+    (void)desk.manager.iteration("none");
+    CHECK(desk.sampled() == before);
   }
-  (void)desk.manager.iteration("none");
-  const std::uint64_t before = desk.sampled();
-  CHECK(before > 0);
-  desk.manager.start_profile();
-  for (int i = 0; i < 3; ++i) {
-    desk.iterate_slowly(1, "a");
-    desk.iterate_slowly(1, "b");
-  }
-  (void)desk.manager.stop_profile();
-  (void)desk.manager.iteration("none");
-  CHECK(desk.sampled() == before);
 }
 
 TEST_CASE("times that are not known when the budget changes are forgotten") {
@@ -235,13 +252,80 @@ TEST_CASE("times that are not known when the budget changes are forgotten") {
   }
 }
 
-TEST_CASE("without samples no events are made for them") {
-  const auto events_made = [](std::size_t sample_every) {
+TEST_CASE("for samples two events are made for each operation and copy of a plan, and for some more") {
+  std::vector<std::uint64_t> made;
+  std::size_t works = 0;
+  for (const std::size_t sample_every : {0U, 64U}) {
     MeasuredDesk desk(measuring(sample_every));
-    desk.iterate(5);
-    return desk.device.counters().events.made;
-  };
-  CHECK(events_made(0) < events_made(64));
+    for (int i = 0; i < 5; ++i) {
+      const auto iteration = desk.manager.iteration("train");
+      auto local = desk.manager.tensor<int>({length}, "local");
+      set(desk.manager, local, 1);
+      for (auto& weight : desk.weights) accumulate(desk.manager, local, weight);
+    }
+    made.push_back(desk.device.counters().events.made);
+    const auto plan = desk.manager.scheduler().plan("train");
+    REQUIRE(plan);
+    std::size_t copies = 0;
+    for (const Command& command : plan->commands) {
+      if (command.kind == CommandKind::swap_in || command.kind == CommandKind::swap_out) ++copies;
+    }
+    REQUIRE(copies > 0);
+    works = 1 + desk.weights.size() + copies + 16;
+  }
+  CHECK(made[1] - made[0] == 2 * works);
+}
+
+TEST_CASE("samples tell how fast each link is now") {
+  ClockedDesk desk(measuring(1, 0));
+  desk.iterate(6);
+  const Machine before = desk.manager.machine();
+  desk.device.clock().time = nanoseconds{250};
+  desk.iterate(12);
+  const Machine after = desk.manager.machine();
+  CHECK(desk.manager.report().sampled_rounds > 4);
+  CHECK(after.h2d != before.h2d);
+  CHECK(after.d2h != before.d2h);
+}
+
+TEST_CASE("each link is sampled by its own copies") {
+  simulated::Options device_options;
+  device_options.d2h.latency = nanoseconds{500};
+  MeasuredDesk desk(measuring(1, 0), device_options);
+  desk.iterate_slowly(3);
+  const Machine before = desk.manager.machine();
+  CHECK(before.h2d != before.d2h);
+  desk.iterate_slowly(8);
+  CHECK(desk.sampled() > 4);
+  const Machine after = desk.manager.machine();
+  CHECK(after.h2d == before.h2d);
+  CHECK(after.d2h == before.d2h);
+}
+
+TEST_CASE("a sample of which only the first time is known tells that one, and nothing of the links") {
+  ClockedDesk desk(measuring(1, 0));
+  desk.iterate(6);
+  const Machine before = desk.manager.machine();
+  const std::uint64_t sampled = desk.manager.report().sampled_rounds;
+  for (int i = 0; i < 4; ++i) {
+    desk.device.clock().answers = 1;
+    desk.iterate();
+  }
+  CHECK(desk.manager.report().sampled_rounds == sampled + 4);
+  CHECK(desk.manager.machine().h2d == before.h2d);
+  CHECK(desk.manager.machine().d2h == before.d2h);
+}
+
+TEST_CASE("a sample without times is none") {
+  ClockedDesk desk(measuring(1, 0));
+  desk.iterate(3);
+  const Machine before = desk.manager.machine();
+  desk.device.clock().time.reset();
+  const std::uint64_t sampled = desk.manager.report().sampled_rounds;
+  desk.iterate(3);
+  CHECK(desk.manager.report().sampled_rounds <= sampled + 1);
+  CHECK(desk.manager.machine().h2d == before.h2d);
+  CHECK(desk.manager.machine().d2h == before.d2h);
 }
 
 TEST_CASE("a device that told no times four times in a row is not asked again, and needs no events for samples") {
@@ -251,14 +335,14 @@ TEST_CASE("a device that told no times four times in a row is not asked again, a
     options.observe = 6;
     ClockedDesk desk(options);
     desk.device.clock().time.reset();
-    desk.iterate(2);
+    desk.iterate(3);
     const std::uint64_t before = desk.device.clock().switches;
     desk.iterate(1);
     const std::uint64_t timed = desk.device.clock().switches - before;
-    desk.iterate(2);
     const std::uint64_t blind = desk.device.clock().switches;
     desk.iterate(1);
     CHECK(desk.device.clock().switches - blind == timed - 2);  // those around the beginning of a round
+    desk.iterate(1);
     const std::uint64_t made = desk.device.counters().objects_made;
     desk.iterate(2);
     REQUIRE(desk.manager.report().iterations_followed == 2);
@@ -289,4 +373,14 @@ TEST_CASE("on demand, operations on what is on the device and iterations without
   CHECK(allocations() == before);
   for (const char* name : {"a", "b", "c", "d", "a"}) (void)desk.manager.iteration(name);
   CHECK(allocations() == before);
+  const auto iterate = [&](int times) {
+    for (int i = 0; i < times; ++i) {
+      const auto iteration = desk.manager.iteration("train");
+      step();
+    }
+  };
+  iterate(2);
+  const std::uint64_t warm = allocations();
+  iterate(200);
+  CHECK(allocations() == warm);
 }
