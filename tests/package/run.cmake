@@ -75,8 +75,9 @@ elseif(case STREQUAL "subdirectory")
     list(APPEND programs ${backend}_consumer)
   endforeach()
   list(JOIN backends "," backends)
-  expect_consumer_works(consumer "${programs}" -D way=subdirectory -D backends=${backends} -D BUILD_SHARED_LIBS=ON -D SWAPMM_UNITY_BUILD=ON -D SWAPMM_BUILD_ILP=AUTO -D swapmm_source=${swapmm_source}
-    -D swapmm_DIR=${swapmm_build})
+  expect_consumer_works(consumer "${programs}" -D way=subdirectory -D backends=${backends}
+    -D BUILD_SHARED_LIBS=ON -D SWAPMM_UNITY_BUILD=ON -D SWAPMM_BUILD_ILP=AUTO
+    -D swapmm_source=${swapmm_source} -D swapmm_DIR=${swapmm_build})
 elseif(case STREQUAL "shared_install")
   # The shared libraries of that project, installed: exceptions are caught by type across their boundary, and each
   # component links.

@@ -11,6 +11,7 @@
 #include <sstream>
 #include <string>
 
+#include "support/effort.hpp"
 #include "support/program/tiny_programs.hpp"
 
 using namespace swapmm;
@@ -88,11 +89,7 @@ TEST_CASE("three tensors with room for two evict each other on demand under ever
 }
 
 TEST_CASE("three tensors with room for two are swapped by plan under every interleaving") {
-#ifdef SWAPMM_TEST_IS_SLOW
-  constexpr std::uint32_t pieces = 2;
-#else
-  constexpr std::uint32_t pieces = 3;
-#endif
+  constexpr std::uint32_t pieces = test::is_slow ? 2 : 3;
   for (const std::string planner : {"on-demand", "excess-overlap"}) {
     TestProgram program = tiny_program(3, 2);
     program.scheduler.planner = planner;
@@ -145,11 +142,7 @@ TEST_CASE("bytes of a slab become a larger block while copies from the smaller o
 }
 
 TEST_CASE("all programs of a few steps on two tensors hold under every interleaving, on demand and by plan") {
-#ifdef SWAPMM_TEST_IS_SLOW
-  constexpr std::size_t fewer = 1;
-#else
-  constexpr std::size_t fewer = 0;
-#endif
+  constexpr std::size_t fewer = test::is_slow ? 1 : 0;
   const test::TinyEnumeration demand =
       test::run_tiny_programs(test::tiny_steps_on_demand - fewer, test::TinyCourse::on_demand);
   REQUIRE_MESSAGE(demand.failure.empty(), demand.failure);

@@ -5,13 +5,14 @@
 
 namespace swapmm::test {
 
-/// So many rounds, seeds or cases; where the library is compiled for a sanitizer, which is slow, one of `part`.
-constexpr int fewer_if_slow(int usual, [[maybe_unused]] int part) {
+/// True if the library is compiled for a sanitizer, which is slow.
 #ifdef SWAPMM_TEST_IS_SLOW
-  return usual / part;
+inline constexpr bool is_slow = true;
 #else
-  return usual;
+inline constexpr bool is_slow = false;
 #endif
-}
+
+/// So many rounds, seeds or cases; one of `part` if they are slow.
+constexpr int fewer_if_slow(int usual, int part) { return is_slow ? usual / part : usual; }
 
 }  // namespace swapmm::test

@@ -89,13 +89,13 @@ std::uint64_t ProgramBook::observed(std::string_view name, IterationLog&& log, c
 bool ProgramBook::plan_from_loaded(Named& programs, const Machine& machine) {
   if (programs.loaded.empty()) return false;
   for (std::size_t p = 1; p <= std::min(options_.max_period, programs.history.size()); ++p) {
-    const Result<Program> program = program_of(programs, last_of(programs, p));
+    const auto members = last_of(programs, p);
+    const Result<Program> program = program_of(programs, members);
     if (!program.has_value()) continue;
     const std::string own = digest(program->trace);
     const auto match = std::find_if(programs.loaded.begin(), programs.loaded.end(),
                                     [&](const Plan& plan) { return plan.trace_digest == own; });
     if (match == programs.loaded.end()) continue;
-    const auto members = last_of(programs, p);
     if (pending_ != nullptr) {
       // The loaded plan waits for another cycle's task, and takes the place of a task for its own cycle.
       if (pending_->name != programs.name || !same_cycle(pending_->members, members)) return true;

@@ -290,10 +290,12 @@ void Core<B>::give_up_capture() noexcept {
   if constexpr (CapturingBackend<B>) {
     try {
       const Entry entry(*this, false);
-      entry->translate({"capturing iteration ", entry->controller.name()}, [&] { entry->capture.give_up(); });
-    } catch (const WorkFailed&) {
-      if (!closed()) session_->state.failures.postpone(std::current_exception(), true);
-    } catch (...) {
+      try {
+        entry->capture.give_up();
+      } catch (...) {
+        entry->postpone(std::current_exception(), {"capturing iteration ", entry->controller.name()});
+      }
+    } catch (...) {  // entering is refused
       if (!closed()) session_->state.failures.postpone(std::current_exception(), false);
     }
   }
