@@ -75,6 +75,37 @@ struct ToldBook {
     for (int i = 0; i < times; ++i) id = book.observed(name, runtime::IterationLog(log), machine);
     return id;
   }
+  /// An iteration fails.
+  void fails(std::string_view name = "train") {
+    runtime::IterationLog broken;
+    broken.broken = true;
+    (void)book.observed(name, std::move(broken), machine);
+  }
+  /// The first plan offered is followed for that many rounds of one iteration.
+  void follows_rounds(int rounds, std::string_view name = "train") {
+    const runtime::FollowablePtr started = first_offered(name);
+    REQUIRE(started != nullptr);
+    book.used(name, started);
+    for (int i = 0; i < rounds; ++i) {
+      book.followed(name, started, 0);
+      book.round_ended(name, started, false);
+    }
+  }
+  /// The first plan offered is started, and the program diverges from it into this iteration.
+  void diverges_into(const runtime::IterationLog& log, std::string_view name = "train") {
+    const runtime::FollowablePtr started = first_offered(name);
+    if (started != nullptr) {
+      book.used(name, started);
+      book.diverged(name, started);
+    }
+    sees(log, 1, name);
+  }
+  [[nodiscard]] runtime::FollowablePtr first_offered(std::string_view name = "train") const {
+    for (const runtime::PlanCase& known : book.cases(name)) {
+      if (known.offered() != nullptr) return known.offered();
+    }
+    return nullptr;
+  }
   /// Runs the pending task and installs its plan.
   void finish() {
     REQUIRE(book.pending_task() != nullptr);

@@ -45,8 +45,15 @@ struct PlanCase {
   std::size_t samples = 0;  ///< since the plan was last remade
   std::size_t patience = 1;
 
+  // Used to notice that the program has changed into one with the same beginning.
+  bool started = false;          ///< the plan was started, and no round with it has ended since
+  std::size_t false_starts = 0;  ///< how often in a row the program diverged in the first round
+
   /// The plan to follow; null: none.
   [[nodiscard]] FollowablePtr choice() const { return state == PlanState::left || checking ? nullptr : plan; }
+  /// The plan to start if an iteration begins like its cycle; null: none. A plan whose last two starts were false is
+  /// not offered.
+  [[nodiscard]] FollowablePtr offered() const { return false_starts < 2 ? choice() : nullptr; }
 
   /// Replaces the plan by `next`. If `trial` is set, `next` is on trial: it is kept only if it is not slower.
   void try_out(FollowablePtr next, bool trial) {

@@ -60,7 +60,7 @@ ProgramBook::ObservedSequence* ProgramBook::sequence_of(Named& programs, std::ui
 std::uint64_t ProgramBook::observed(std::string_view name, IterationLog&& log, const Machine& machine) {
   const bool without_budget = machine.device_budget.value == 0;
   if (log.broken || log.operations.empty() || options_.observe == 0 || without_budget) {
-    interrupted(name);
+    if (find(name) != nullptr) named(name).history.clear();
     return 0;
   }
   install_finished();
@@ -68,8 +68,7 @@ std::uint64_t ProgramBook::observed(std::string_view name, IterationLog&& log, c
   const bool timed = log.timed;
   const std::uint64_t id = identify(programs, std::move(log));
   if (observed_on_demand(programs, id, timed, machine)) return id;
-  programs.history.push_back(id);
-  if (programs.history.size() > most_history()) programs.history.erase(programs.history.begin());
+  remember(programs, id);
   if (plan_from_loaded(programs, machine)) return id;
   const std::size_t p = period(programs);
   if (p == 0) return id;
@@ -81,8 +80,41 @@ std::uint64_t ProgramBook::observed(std::string_view name, IterationLog&& log, c
     }
     programs.loaded.clear();
   }
+  recognized(programs, last_of(programs, p));
   plan_cycle(programs, p, std::nullopt, machine);
   return id;
+}
+
+void ProgramBook::remember(Named& programs, std::uint64_t sequence) {
+  programs.history.push_back(sequence);
+  if (programs.history.size() > most_history()) programs.history.erase(programs.history.begin());
+}
+
+void ProgramBook::followed(std::string_view name, const FollowablePtr& plan, std::size_t member) {
+  Named& programs = named(name);
+  const std::vector<PlanCase>& cases = programs.now().cases;
+  const auto known = std::find_if(cases.begin(), cases.end(), [&](const PlanCase& each) { return each.plan == plan; });
+  ObservedSequence* const sequence =
+      known == cases.end() ? nullptr : sequence_of(programs, known->members[member % known->members.size()]);
+  if (sequence == nullptr) return programs.history.clear();  // the plan was replaced, or its iterations are forgotten
+  sequence->last_seen = ++clock_;
+  remember(programs, sequence->id);
+}
+
+void ProgramBook::diverged(std::string_view name, const FollowablePtr& plan) {
+  for (PlanCase& known : named(name).now().cases) {
+    if (known.plan == plan && std::exchange(known.started, false)) ++known.false_starts;
+  }
+}
+
+// The program runs this cycle: its plan is the first to be offered, even if it was left before.
+void ProgramBook::recognized(Named& programs, std::span<const std::uint64_t> members) {
+  std::vector<PlanCase>& cases = programs.now().cases;
+  const auto at = std::find_if(cases.begin(), cases.end(),
+                               [&](const PlanCase& known) { return same_cycle(known.members, members); });
+  if (at == cases.end()) return;
+  at->false_starts = 0;
+  std::rotate(cases.begin(), at, at + 1);
 }
 
 // Uses a loaded plan as soon as its program is seen once: one iteration, or one cycle, is enough to recognize it.
@@ -123,10 +155,6 @@ Result<Program> ProgramBook::program_of(const Named& programs, std::span<const s
     logs.push_back(&sequence->log);
   }
   return make_program(logs, programs.name);
-}
-
-void ProgramBook::interrupted(std::string_view name) {
-  if (find(name) != nullptr) named(name).history.clear();
 }
 
 std::uint64_t ProgramBook::identify(Named& programs, IterationLog&& log) {
@@ -321,7 +349,9 @@ std::span<const PlanCase> ProgramBook::cases(std::string_view name) const {
 void ProgramBook::used(std::string_view name, const FollowablePtr& plan) {
   std::vector<PlanCase>& cases = named(name).now().cases;
   const auto at = std::find_if(cases.begin(), cases.end(), [&](const PlanCase& known) { return known.plan == plan; });
-  if (at != cases.end()) std::rotate(cases.begin(), at, at + 1);
+  if (at == cases.end()) return;
+  at->started = true;
+  std::rotate(cases.begin(), at, at + 1);
 }
 
 bool ProgramBook::still_chosen(std::string_view name, const FollowablePtr& plan) const {

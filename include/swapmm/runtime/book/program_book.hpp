@@ -44,8 +44,11 @@ class ProgramBook {
   /// seen often enough (or creates a task, with Planning::deferred). Returns the id of its sequence, or 0 if nothing
   /// was learned.
   SWAPMM_TEMPLATE_EXPORT std::uint64_t observed(std::string_view name, IterationLog&& log, const Machine& machine);
-  /// Reports that an iteration was interrupted or failed: the iterations before it form no cycle with those after it.
-  SWAPMM_TEMPLATE_EXPORT void interrupted(std::string_view name);
+  /// Reports that an iteration followed the plan to its end, as the member with that number of the plan's cycle.
+  SWAPMM_TEMPLATE_EXPORT void followed(std::string_view name, const FollowablePtr& plan, std::size_t member);
+  /// Reports that the program did something that the plan does not expect. (What it did is observed().) A plan that is
+  /// started several times and never followed for a whole round is then not offered() until its cycle is seen again.
+  SWAPMM_TEMPLATE_EXPORT void diverged(std::string_view name, const FollowablePtr& plan);
   /// Installs the plan of the pending task, if the task is done.
   SWAPMM_TEMPLATE_EXPORT void install_finished();
   /// Replans cycles that were planned for other budgets for the current budget. `now` returns the machine. `usable`
@@ -55,7 +58,8 @@ class ProgramBook {
 
   // ---- plans
 
-  /// Returns the cases that have a plan under that name, last used first. Follow PlanCase::choice().
+  /// Returns the cases that have a plan under that name. First comes the one that was used last, or whose cycle was
+  /// seen since. Follow PlanCase::offered().
   [[nodiscard]] SWAPMM_TEMPLATE_EXPORT std::span<const PlanCase> cases(std::string_view name) const;
   SWAPMM_TEMPLATE_EXPORT void used(std::string_view name, const FollowablePtr& plan);
   /// Returns false if a choice other than this plan is to be followed now.
@@ -138,7 +142,7 @@ class ProgramBook {
   struct Named {
     std::string name;
     std::vector<ObservedSequence> sequences;
-    std::vector<std::uint64_t> history;  // sequence ids, newest last
+    std::vector<std::uint64_t> history;  // sequence ids of the last iterations without a gap, newest last
     std::vector<PlanSet> sets;           // the set of the current budget is first; never empty
     bool budget_is_new = false;          // plans for other budgets may have no counterpart for this one yet
     bool surprised = false;              // an untimed iteration came whose times are needed
@@ -155,6 +159,7 @@ class ProgramBook {
   Named& named(std::string_view name);
   [[nodiscard]] const Named* find(std::string_view name) const;
   std::uint64_t identify(Named& programs, IterationLog&& log);
+  void remember(Named& programs, std::uint64_t sequence);
   /// The number of last iterations of one name that are searched for a cycle.
   [[nodiscard]] std::size_t most_history() const {
     return options_.max_period * std::max<std::size_t>(options_.observe, 2);
@@ -163,6 +168,7 @@ class ProgramBook {
   [[nodiscard]] bool plan_from_loaded(Named& programs, const Machine& machine);
   [[nodiscard]] Result<Program> program_of(const Named& programs, std::span<const std::uint64_t> members) const;
   [[nodiscard]] static std::span<const std::uint64_t> last_of(const Named& programs, std::size_t count);
+  static void recognized(Named& programs, std::span<const std::uint64_t> members);
   void plan_cycle(Named& programs, std::size_t period, std::optional<Plan> given, const Machine& machine);
   void plan_program(Named& programs, std::vector<std::uint64_t> members, Program program, std::optional<Plan> given,
                     const Machine& machine);

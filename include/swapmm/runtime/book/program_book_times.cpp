@@ -74,7 +74,10 @@ bool ProgramBook::wants_times(std::string_view name) const {
 
 void ProgramBook::round_ended(std::string_view name, const FollowablePtr& plan, bool sampled) {
   for (PlanCase& known : named(name).now().cases) {
-    if (known.plan == plan) known.rounds = sampled ? 0 : known.rounds + 1;
+    if (known.plan != plan) continue;
+    known.rounds = sampled ? 0 : known.rounds + 1;
+    known.started = false;
+    known.false_starts = 0;
   }
 }
 

@@ -84,8 +84,10 @@ class PlanController {
     if (state_.store.profiler.active()) state_.store.profiler.iteration_ended();
     try {
       if (state_.executor.active()) {
+        const std::size_t member = state_.executor.iteration();
         if (state_.executor.end_iteration()) {
           ++followed_;
+          book_.followed(name_, state_.executor.plan(), member);
         } else {
           leave_plan("the iteration ended early", true);
         }
@@ -284,7 +286,7 @@ class PlanController {
     Store<B>& store = state_.store;
     if (options_.check_access || !recorder.is_open() || recorder.has_operations()) return false;
     for (const PlanCase& candidate : book_.cases(name_)) {
-      const FollowablePtr plan = candidate.choice();  // the book may change meanwhile
+      const FollowablePtr plan = candidate.offered();  // the book may change meanwhile
       if (plan == nullptr || !begins_with(plan->program, recorder.log(), request, store)) continue;
       if (!state_.executor.obstacle(plan->program).empty()) continue;
       const Bytes in = store.traffic.h2d;
@@ -325,11 +327,11 @@ class PlanController {
     if (counts) {
       ++divergences_;
       last_divergence_ = reason;
+      book_.diverged(name_, executor.plan());
     }
     recorder.open(name_, observation_.makes_plans());
     if (broken) recorder.mark_broken();
     executor.write_log(recorder.log(), recorder.epoch());
-    book_.interrupted(name_);
     stop_following();
   }
 

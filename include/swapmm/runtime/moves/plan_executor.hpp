@@ -177,12 +177,16 @@ class PlanExecutor {
   /// Called after a copy to the host that is not in the plan was queued.
   void side_copy(QueuePoint at) { side_[QueueKind::d2h] = at; }
 
+  /// The number of iterations of this round that have ended.
+  [[nodiscard]] std::size_t iteration() const { return iteration_; }
+
   /// Ends the iteration. Returns false if the plan expects more events in it.
   [[nodiscard]] bool end_iteration() {
     const std::size_t event = next_event();
     if (plan_->program.events[event].what != Event::What::end_of_iteration) return false;
     cursor_ = event + 1;
     iteration_start_ = cursor_;
+    ++iteration_;
     if (cursor_ == plan_->program.events.size()) rewind();
     return true;
   }
@@ -196,6 +200,7 @@ class PlanExecutor {
   void rewind() {
     cursor_ = 0;
     step_ = 0;
+    iteration_ = 0;
     iteration_start_ = 0;
     rounds_.end_round();
   }
@@ -295,6 +300,7 @@ class PlanExecutor {
 
   std::size_t cursor_ = 0;           // next event
   std::uint32_t step_ = 0;           // next step
+  std::size_t iteration_ = 0;        // of the round
   std::size_t iteration_start_ = 0;  // event
   Clock side_;                       // copies outside the plan that may still run
 };

@@ -59,7 +59,7 @@ TEST_CASE("cycles of other iterations or of another length each get a plan, a cy
   told.sees(update_of(2));
   REQUIRE(told.book.plans_made() == 2);
   CHECK(told.book.cases("train")[0].members == std::vector{one, two});
-  told.book.interrupted("train");
+  told.fails();
   std::uint64_t three = 0;
   for (int i = 0; i < 2; ++i) {
     three = told.sees(update_of(3));
@@ -67,12 +67,106 @@ TEST_CASE("cycles of other iterations or of another length each get a plan, a cy
   }
   REQUIRE(told.book.plans_made() == 3);
   CHECK(told.book.cases("train")[0].members == std::vector{three, two});
-  told.book.interrupted("train");
+  told.fails();
   for (int i = 0; i < 2; ++i) {
     told.sees(update_of(2));
     told.sees(update_of(1));
   }
   CHECK(told.book.plans_made() == 3);
+}
+
+TEST_CASE("iterations that follow a plan are members of later cycles") {
+  ToldBook told(ToldBook::untried());
+  const std::uint64_t one = told.sees(update_of(1), 2);
+  told.follows_rounds(3);
+  const std::uint64_t two = told.sees(update_of(2));
+  told.follows_rounds(1);
+  CHECK(told.book.plans_made() == 1);
+  told.sees(update_of(2));
+  REQUIRE(told.book.plans_made() == 2);
+  CHECK(told.book.cases("train")[0].members == std::vector{one, two});
+
+  // Each member of a longer cycle counts as itself.
+  const FollowablePtr cycle = told.book.cases("train")[0].plan;
+  told.book.used("train", cycle);
+  told.book.followed("train", cycle, 0);
+  told.book.followed("train", cycle, 1);
+  const std::uint64_t three = told.sees(update_of(3));
+  told.book.followed("train", cycle, 0);
+  told.book.followed("train", cycle, 1);
+  told.sees(update_of(3));
+  REQUIRE(told.book.plans_made() == 3);
+  CHECK(told.book.cases("train")[0].members == std::vector{one, two, three});
+}
+
+TEST_CASE("iterations that follow a plan that is not known any more are a gap between those before and after them") {
+  ToldBook told(ToldBook::untried());
+  told.sees(update_of(1), 2);
+  const FollowablePtr replaced = told.plan();
+  told.book.load("train", told.plan_by("on-demand", update_of(1)));
+  told.sees(update_of(2));
+  told.book.followed("train", replaced, 0);
+  told.sees(update_of(2));
+  CHECK(told.book.plans_made() == 1);
+  told.sees(update_of(2));
+  CHECK(told.book.plans_made() == 2);
+}
+
+TEST_CASE("a sequence whose plan is followed is not the one that is forgotten") {
+  SchedulerOptions options = ToldBook::untried();
+  options.max_period = 1;
+  options.max_sequences = 2;
+  ToldBook told(options);
+  const std::uint64_t one = told.sees(update_of(1), 2);
+  const std::uint64_t two = told.sees(update_of(2));
+  told.follows_rounds(1);
+  told.sees(update_of(3));  // in the place of the second
+  CHECK(told.sees(update_of(1)) == one);
+  CHECK(told.sees(update_of(2)) != two);
+}
+
+// ---- another iteration with the same beginning
+
+TEST_CASE("a plan that was started twice for another iteration is offered again once its cycle was seen again") {
+  ToldBook told({.observe = 3, .trial_iterations = 0});
+  told.sees(update_of(1), 3);
+  const FollowablePtr first = told.plan();
+  const auto diverges_after_a_round = [&] {
+    told.follows_rounds(1);
+    told.book.diverged("train", first);
+    told.sees(update_of(2));
+  };
+  diverges_after_a_round();
+  CHECK(told.first_offered() == first);
+  told.diverges_into(update_of(3));
+  CHECK(told.first_offered() == first);
+  told.diverges_into(update_of(4));
+  CHECK(told.first_offered() == nullptr);
+  told.sees(update_of(1), 2);
+  CHECK(told.first_offered() == nullptr);
+  told.sees(update_of(1));
+  CHECK(told.first_offered() == first);
+
+  told.diverges_into(update_of(3));
+  diverges_after_a_round();  // which shows that the start was right
+  told.diverges_into(update_of(4));
+  CHECK(told.first_offered() == first);
+}
+
+TEST_CASE("of two plans with the same beginning, that of the cycle that was seen last is offered first") {
+  ToldBook told(ToldBook::untried());
+  told.sees(update_of(1), 2);
+  const FollowablePtr first = told.plan();
+  told.diverges_into(update_of(2));
+  told.diverges_into(update_of(2));
+  const FollowablePtr second = told.first_offered();
+  CHECK(second != first);
+  told.follows_rounds(2);
+  told.diverges_into(update_of(1));
+  CHECK(told.first_offered() == second);
+  told.diverges_into(update_of(1));
+  CHECK(told.first_offered() == first);
+  CHECK(told.book.plans_made() == 2);
 }
 
 TEST_CASE("a cycle is planned once it was seen as often as the options say") {

@@ -2,6 +2,7 @@
 // A program that does something else than its plan expects goes on, and comes back.
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -241,4 +242,76 @@ TEST_CASE("a larger tensor in the slot of one that is gone is none of the plan's
   CHECK(holds(desk.weights[2], 2 + 10));
   CHECK(holds(desk.weights[3], 3 + 10));
   CHECK(desk.report().device_peak <= 256_bytes);
+}
+
+// ---- programs that change for good
+
+namespace {
+
+Scheduler untried(std::size_t observe = 2) {
+  SchedulerOptions options;
+  options.observe = observe;
+  options.trial_iterations = 0;
+  return Scheduler(options);
+}
+
+/// Increases all weights, and the first of them again `extra` times.
+void increase_more(WeightDesk& desk, int extra) {
+  auto iteration = desk.manager.iteration("train");
+  for (auto& weight : desk.weights) increase(desk.manager, weight, 1);
+  for (int i = 0; i < extra; ++i) increase(desk.manager, desk.weights[0], 1);
+}
+
+}  // namespace
+
+TEST_CASE(
+    "a program that changes into an iteration with the same beginning gets a plan for it, and keeps the first one") {
+  for (const std::size_t observe : {1U, 2U, 3U, 5U}) {
+    CAPTURE(observe);
+    WeightDesk desk({}, {.device_budget = Bytes{256}}, untried(observe));
+    const auto run = [&](int extra, int times) {
+      for (int i = 0; i < times; ++i) increase_more(desk, extra);
+      return desk.report();
+    };
+    const Report first = run(0, 10);
+    CHECK(first.plans.size() == 1);
+    CHECK(first.iterations_followed == 10 - observe);
+
+    const Report longer = run(1, 20);
+    CHECK(longer.plans.size() == 2);
+    CHECK(longer.iterations_followed == first.iterations_followed + 20 - observe);
+    // The first one diverges after a round, and two more at most begin with the wrong plan.
+    CHECK(longer.divergences == std::min<std::size_t>(observe, 3));
+
+    const Report back = run(0, 20);  // now it ends before its plan does
+    CHECK(back.plans.size() == 2);
+    CHECK(back.iterations_followed == longer.iterations_followed + 20 - observe);
+    CHECK(back.divergences == longer.divergences + std::min<std::size_t>(observe, 3));
+
+    for (std::size_t i = 0; i < desk.weights.size(); ++i) {
+      CHECK(holds(desk.weights[i], static_cast<int>(i) + 50 + (i == 0 ? 20 : 0)));
+    }
+  }
+}
+
+TEST_CASE("a program that followed a plan and then alternates with another iteration gets a plan for both") {
+  for (const bool same_beginning : {true, false}) {
+    CAPTURE(same_beginning);
+    WeightDesk desk({}, {.device_budget = Bytes{256}}, untried());
+    for (int i = 0; i < 10; ++i) increase_more(desk, 0);
+    CHECK(desk.followed() == 8);
+    for (int i = 0; i < 20; ++i) {
+      increase_more(desk, 0);
+      if (same_beginning) {
+        increase_more(desk, 1);
+      } else {
+        desk.chain("train");
+      }
+    }
+    const Report report = desk.report();
+    CHECK(report.plans.size() == 2);
+    // Two iterations of the second kind are on demand before the cycle is known.
+    CHECK(report.iterations_followed == 8 + 40 - 2);
+    CHECK(report.divergences == 2);
+  }
 }
