@@ -137,8 +137,8 @@ struct PlaceOptions {
   int rounds = 4;                    ///< rounds of letting tensors stay and timing copies again, while rounds gain
   double time_in_hand = 0.1;         ///< as in PartOptions
   std::uint64_t least_part = 500;    ///< no stay moves for a tensor up to budget / least_part. 0: for any tensor
-  double dearer_each_time = 1.2;     ///< factor on the cost of moving a tensor after each of its moves
-  std::size_t homeless_factor = 10;  ///< stays that must have a place get this many times the moves
+  double move_cost_factor = 1.2;     ///< factor on the cost of moving a tensor after each of its moves
+  std::size_t required_moves_factor = 10;  ///< stays that must have a place get this many times the moves
 };
 
 /// `best`, from the second round on: searches around the best plan, within the room that it uses.

@@ -49,9 +49,9 @@ struct Handler {
 
  private:
   static std::string_view view(Part part) { return {part.data(), part.size()}; }
-  static bool told(bool goes_on, error_code& ec) {
-    if (!goes_on) ec = boost::json::error::extra_data;
-    return goes_on;
+  static bool told(bool keep_going, error_code& ec) {
+    if (!keep_going) ec = boost::json::error::extra_data;
+    return keep_going;
   }
 };
 

@@ -21,10 +21,10 @@ namespace {
 /// far.
 bool try_choice(OverlapLedger& ledger, double stay_share, const ExcessOverlapOptions& options, std::string_view planner,
                 BestPlan& best, OverlapDecision& decision, std::vector<std::vector<Stay>>& tried,
-                const std::function<bool()>& goes_on) {
+                const std::function<bool()>& keep_going) {
   const PlanningCase& planning = ledger.planning;
   std::uint64_t bytes = planning.budget;
-  for (int attempt = 0; attempt < options.fitting.attempts && goes_on(); ++attempt) {
+  for (int attempt = 0; attempt < options.fitting.attempts && keep_going(); ++attempt) {
     const OverlapChoice choice{.bytes = bytes, .stay_bytes = share_of(bytes, stay_share)};
     std::vector<Stay> stays = overlap_stays(ledger, choice, options.hiding);
     if (std::find(tried.begin(), tried.end(), stays) != tried.end()) return false;
@@ -72,24 +72,24 @@ Result<Plan> build_excess_overlap_plan(const PlanningCase& planning, std::string
   OverlapLedger ledger(planning);
   std::vector<std::vector<Stay>> tried;
   OverlapDecision decision;
-  const std::function<bool()> goes_on = [&] {
+  const std::function<bool()> keep_going = [&] {
     return !limits.go_on || limits.go_on({best.simulation().iteration, best.simulation().compute});
   };
   const auto is_without_stall = [&] { return best.simulation().iteration == best.simulation().compute; };
   for (int round = 0; round < options.rounds; ++round) {
     bool is_better = false;
     for (const double share : options.stay_shares) {
-      is_better = try_choice(ledger, share, options, planner, best, decision, tried, goes_on) || is_better;
+      is_better = try_choice(ledger, share, options, planner, best, decision, tried, keep_going) || is_better;
       // With the first share, the fewest bytes move, so the others have nothing to gain.
       if (share == options.stay_shares.front() && is_better && is_without_stall()) break;
     }
     if (round == 0 && !is_better && options.belady_if_nothing_packs) {
       offer_belady(planning, options.belady, planner, best);
     }
-    if (!is_better || is_without_stall() || !goes_on()) break;
+    if (!is_better || is_without_stall() || !keep_going()) break;
     count_stalls(best.simulation(), ledger);
   }
-  trade_stays(ledger, planner, decision, best, goes_on, options.trades, options.hiding);
+  trade_stays(ledger, planner, decision, best, keep_going, options.trades, options.hiding);
   return std::move(best).take();
 }
 

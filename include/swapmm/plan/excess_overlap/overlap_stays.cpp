@@ -31,7 +31,7 @@ class OverlapSearch {
       start_from_bundles();
       if (options_.write_backs) hide_write_backs();
       hide_swap_ins();
-      if (!let_stay(choice_.bytes) && !met_itself_) break;
+      if (!let_stay(choice_.bytes) && !copies_met_) break;
     }
     if (options_.early_starts) start_early();
     return stays_of(ledger_);
@@ -62,7 +62,7 @@ class OverlapSearch {
       a.returns = a.end;
       a.queued = a.end;
     }
-    met_itself_ = false;
+    copies_met_ = false;
   }
 
   /// Step 4: tensors stay if there is room from their leaving to their returning, which saves two copies. Returns
@@ -149,8 +149,8 @@ class OverlapSearch {
       a.queued = a.returns;
       take(a.returns, a.end, size(a));
       if (a.returns > a.leaves || a.is_arrival) continue;
-      a.stays = true;  // its swap-in reaches back to its own swap-out
-      met_itself_ = true;
+      a.stays = true;  // its swap-in would begin at its own swap-out
+      copies_met_ = true;
     }
   }
 
@@ -183,7 +183,7 @@ class OverlapSearch {
   std::vector<std::uint64_t> taken_;   ///< per operation, bytes
   std::vector<nanoseconds> in_left_;   ///< per operation: time for which the link is idle
   std::vector<nanoseconds> out_left_;  ///< the same for the link out; unused if both directions share one engine
-  bool met_itself_ = false;
+  bool copies_met_ = false;
 };
 
 }  // namespace

@@ -83,9 +83,9 @@ bool nobody_goes_out(const OverlapLedger& ledger) {
 }  // namespace
 
 void trade_stays(OverlapLedger& ledger, std::string_view planner, const OverlapDecision& start, BestPlan& best,
-                 const std::function<bool()>& goes_on, const TradeOptions& options, const HidingOptions& hiding) {
+                 const std::function<bool()>& keep_going, const TradeOptions& options, const HidingOptions& hiding) {
   const std::size_t absences = ledger.absences.size();
-  if (absences == 0 || options.most_tries == 0 || !goes_on()) return;
+  if (absences == 0 || options.most_tries == 0 || !keep_going()) return;
   Trades trades(ledger, planner, options, hiding);
   const std::uint64_t bytes = start.bytes == 0 ? ledger.planning.budget : start.bytes;
   std::optional<Outcome> now = trades.decide({.bytes = bytes, .stay_bytes = 0, .decided = start.stays});
@@ -93,7 +93,7 @@ void trade_stays(OverlapLedger& ledger, std::string_view planner, const OverlapD
   const std::size_t tries = std::min(std::max(options.work / absences, options.least_tries), options.most_tries);
   const std::size_t patience = options.patience * absences;  // tries without a gain
   std::size_t last_gain = 0;
-  for (std::size_t i = 0; i < tries && i - last_gain <= patience && goes_on(); ++i) {
+  for (std::size_t i = 0; i < tries && i - last_gain <= patience && keep_going(); ++i) {
     std::optional<Outcome> next = trades.trade(now->decision);
     if (!next || BestPlan::rank(next->simulation) > BestPlan::rank(now->simulation)) continue;
     now = std::move(next);

@@ -13,10 +13,10 @@ namespace swapmm::planning {
 /// Runs a local search after the heuristic. A tensor that stayed goes out, others that then fit stay instead, and the
 /// result is kept if it is not worse. The search finds trades that no fixed order of stays finds, and trades that
 /// packing needs: a tensor returns to a place, which takes more than free bytes. The number of tries falls with the
-/// size of the case, so the search takes tenths of a second. The same case always gives the same plan if `goes_on`
+/// size of the case, so the search takes tenths of a second. The same case always gives the same plan if `keep_going`
 /// gives the same answers.
 void trade_stays(OverlapLedger& ledger, std::string_view planner, const OverlapDecision& start, BestPlan& best,
-                 const std::function<bool()>& goes_on, const TradeOptions& options = {},
+                 const std::function<bool()>& keep_going, const TradeOptions& options = {},
                  const HidingOptions& hiding = {});
 
 }  // namespace swapmm::planning

@@ -58,7 +58,7 @@ class Search {
 
   IlpResult run() {
     if (!is_done() && options_.slot_program) try_slots();
-    if (!is_done() && options_.order_program && goes_on() && is_tiny()) try_orders();
+    if (!is_done() && options_.order_program && keep_going() && is_tiny()) try_orders();
     IlpResult result;
     result.plan = std::move(best_).take();
     finish_plan(planning_, result.plan, options_.bound);
@@ -79,7 +79,7 @@ class Search {
     return static_cast<double>(best_.simulation().iteration.count()) <= bound * (1 + std::max(options_.gap, precision));
   }
 
-  bool goes_on() { return !limits_.go_on || limits_.go_on({best_.simulation().iteration, bound_}); }
+  bool keep_going() { return !limits_.go_on || limits_.go_on({best_.simulation().iteration, bound_}); }
 
   /// The best plan is a solution of each program. A bound above it is a numerical error of the solver and proves
   /// nothing.
@@ -96,12 +96,12 @@ class Search {
   void try_slots() {
     using ilp::Rounding;
     ilp::Limits limits;
-    limits.go_on = [&](double, double) { return goes_on(); };
+    limits.go_on = [&](double, double) { return keep_going(); };
     const bool is_fine = slots() == planning_.operations;
     const ilp::SlotModel wide = ilp::make_slot_model(ledger_, slots(), Rounding::outward);
     const ilp::Solution least = ilp::solve_relaxation(wide.program, limits);
     if (least.outcome == ilp::Outcome::optimal) raise_bound(ilp::iteration_bound(wide, least.bound));
-    if (is_done() || !goes_on()) return;
+    if (is_done() || !keep_going()) return;
     OverlapDecision decision;
     if (is_fine) {
       raise_bound(ilp::iteration_bound(wide, choose(wide, limits, decision).bound));
@@ -109,11 +109,11 @@ class Search {
       const ilp::SlotModel narrow = ilp::make_slot_model(ledger_, slots(), Rounding::inward);
       const ilp::Solution relaxed = ilp::solve_relaxation(narrow.program, limits);
       if (!relaxed.values.empty()) try_decision(ilp::decide_stays(narrow, ledger_, relaxed.values), decision);
-      if (!is_done() && goes_on()) choose(narrow, limits, decision);
+      if (!is_done() && keep_going()) choose(narrow, limits, decision);
     }
     if (!is_done()) {
       trade_stays(
-          ledger_, name, decision, best_, [&] { return goes_on(); }, options_.trades, options_.hiding);
+          ledger_, name, decision, best_, [&] { return keep_going(); }, options_.trades, options_.hiding);
     }
   }
 
@@ -122,7 +122,7 @@ class Search {
   void try_orders() {
     const ilp::OrdersModel model = ilp::make_orders_model(ledger_, best_.simulation().iteration);
     ilp::Limits limits;
-    limits.go_on = [&](double, double) { return goes_on(); };
+    limits.go_on = [&](double, double) { return keep_going(); };
     limits.nodes = options_.order_nodes;
     limits.relative_gap = options_.gap / 10;  // packing uses up some of the gap, too
     const ilp::Solution solution = ilp::solve(model.program, limits);
@@ -136,7 +136,8 @@ class Search {
     if (is_done()) return;
     ilp::decide(model, solution.values, false, ledger_);
     ilp::polish(
-        ledger_, name, {options_.polish_tries, options_.polish_steps}, [&] { return is_done() || !goes_on(); }, best_);
+        ledger_, name, {options_.polish_tries, options_.polish_steps}, [&] { return is_done() || !keep_going(); },
+        best_);
   }
 
   /// Solves the integer program, and tries its decisions.

@@ -6,7 +6,7 @@
 
 namespace swapmm::planning::packing {
 
-Waiting::Waiting(const Shape& shape) : shape_(shape), position_(shape.size(), nobody) {
+Waiting::Waiting(const Shape& shape) : shape_(shape), position_(shape.size(), no_item) {
   for (std::uint32_t item = 0; item < shape.size(); ++item) {
     if (shape.items[item].size > 0) by_first_.push_back(item);
   }
@@ -91,7 +91,7 @@ const Offsets& Skyline::pack(const std::vector<double>& urgency) {
   while (left_ > 0) {
     const std::uint32_t begin = lowest();
     const std::uint32_t item = most_urgent_within(begin);
-    if (item == Waiting::nobody) {
+    if (item == Waiting::no_item) {
       give_up(begin);
     } else {
       place(begin, item);

@@ -23,15 +23,15 @@ class Waiting {
   void begin(const std::vector<double>& urgency);
   void remove(std::uint32_t item);
 
-  static constexpr std::uint32_t nobody = 0xffff'ffff;
+  static constexpr std::uint32_t no_item = 0xffff'ffff;
   /// The most urgent item that begins at or after `first` and ends at or before `end`, which may be in the next round
-  /// of the circle; `nobody` if there is none. Examines at most a fixed number of nodes, so it may miss an item if very
-  /// many begin in the right sections and end too late.
+  /// of the circle; `no_item` if there is none. Examines at most a fixed number of nodes, so it may miss an item if
+  /// very many begin in the right sections and end too late.
   [[nodiscard]] std::uint32_t most_urgent(std::uint32_t first, std::uint32_t end);
 
  private:
   struct Node {
-    std::uint32_t end = nobody;  ///< the earliest end, counted on from the section in which the item begins
+    std::uint32_t end = no_item;  ///< the earliest end, counted on from the section in which the item begins
     double urgency = std::numeric_limits<double>::lowest();  ///< the highest urgency
   };
   struct Query {
@@ -39,7 +39,7 @@ class Waiting {
     std::uint32_t high = 0;  ///< one past the last position
     std::uint32_t end = 0;
     double urgency = std::numeric_limits<double>::lowest();  ///< urgency of the item found
-    std::uint32_t found = nobody;
+    std::uint32_t found = no_item;
     std::uint32_t looks_left = 0;
   };
   void renew(std::size_t node);

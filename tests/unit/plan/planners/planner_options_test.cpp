@@ -254,7 +254,7 @@ TEST_CASE("each technique of best matters") {
           variant("rounds of filling", [](auto& o) { o.places.rounds = 0; }),
           variant("time in hand of places", [](auto& o) { o.places.time_in_hand = 3; }),
           variant("least part to move for", [](auto& o) { o.places.least_part = 5; }),
-          variant("dearer each time", [](auto& o) { o.places.dearer_each_time = 10; }),
+          variant("move cost factor", [](auto& o) { o.places.move_cost_factor = 10; }),
           variant("near the best plan", [](auto& o) { o.near_best.on = false; }),
           variant("least gain near the best", [](auto& o) { o.near_best.least_gain = 1; }),
           variant("early returns", [](auto& o) { o.early_returns.most_tries = 0; }),

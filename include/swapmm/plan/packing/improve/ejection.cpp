@@ -7,8 +7,8 @@
 namespace swapmm::planning::packing {
 namespace {
 
-constexpr double dearer_each_time = 1.1;
-constexpr double too_dear = 1e100;  // above this, all weights start again, before sums of them lose precision
+constexpr double weight_factor = 1.1;
+constexpr double highest_weight = 1e100;  // above this, all weights start again, before sums of them lose precision
 
 }  // namespace
 
@@ -22,21 +22,21 @@ double Ejection::first_weight(std::uint32_t item) const {
 }
 
 void Ejection::push(std::uint32_t item) {
-  homeless_.push_back(item);
-  std::push_heap(homeless_.begin(), homeless_.end(), [&](auto a, auto b) { return is_less_urgent(a, b); });
+  unplaced_.push_back(item);
+  std::push_heap(unplaced_.begin(), unplaced_.end(), [&](auto a, auto b) { return is_less_urgent(a, b); });
 }
 
 std::uint32_t Ejection::pop() {
-  std::pop_heap(homeless_.begin(), homeless_.end(), [&](auto a, auto b) { return is_less_urgent(a, b); });
-  const std::uint32_t item = homeless_.back();
-  homeless_.pop_back();
+  std::pop_heap(unplaced_.begin(), unplaced_.end(), [&](auto a, auto b) { return is_less_urgent(a, b); });
+  const std::uint32_t item = unplaced_.back();
+  unplaced_.pop_back();
   return item;
 }
 
 bool Ejection::run(const Offsets& start, std::uint64_t capacity, std::uint64_t steps, Budget& budget) {
   capacity_ = capacity;
   placed_.clear();
-  homeless_.clear();
+  unplaced_.clear();
   for (std::uint32_t item = 0; item < shape_.size(); ++item) {
     const std::uint64_t size = shape_.items[item].size;
     if (size == 0) {
@@ -47,7 +47,7 @@ bool Ejection::run(const Offsets& start, std::uint64_t capacity, std::uint64_t s
       push(item);
     }
   }
-  for (; !homeless_.empty() && steps > 0 && !budget.is_spent(); --steps) {
+  for (; !unplaced_.empty() && steps > 0 && !budget.is_spent(); --steps) {
     const std::uint32_t item = pop();
     const std::uint64_t size = shape_.items[item].size;
     placed_.look(item);
@@ -60,7 +60,7 @@ bool Ejection::run(const Offsets& start, std::uint64_t capacity, std::uint64_t s
     }
     placed_.place(item, place);
   }
-  return homeless_.empty();
+  return unplaced_.empty();
 }
 
 std::uint64_t Ejection::free_place(std::uint64_t size) const {
@@ -113,17 +113,17 @@ std::uint64_t Ejection::cheapest_place(std::uint64_t size) {
 }
 
 void Ejection::eject(std::uint64_t begin, std::uint64_t end) {
-  bool is_too_dear = false;
+  bool is_too_high = false;
   for (const Placed::Range& range : placed_.ranges()) {
     if (range.begin >= end || begin >= range.end) continue;
     placed_.remove(range.item);
-    weights_[range.item] *= dearer_each_time;
-    is_too_dear = is_too_dear || weights_[range.item] > too_dear;
+    weights_[range.item] *= weight_factor;
+    is_too_high = is_too_high || weights_[range.item] > highest_weight;
     push(range.item);
   }
-  if (!is_too_dear) return;
+  if (!is_too_high) return;
   for (std::uint32_t item = 0; item < shape_.size(); ++item) weights_[item] = first_weight(item);
-  std::make_heap(homeless_.begin(), homeless_.end(), [&](auto a, auto b) { return is_less_urgent(a, b); });
+  std::make_heap(unplaced_.begin(), unplaced_.end(), [&](auto a, auto b) { return is_less_urgent(a, b); });
 }
 
 }  // namespace swapmm::planning::packing

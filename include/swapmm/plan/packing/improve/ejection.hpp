@@ -38,7 +38,7 @@ class Ejection {
   Placed placed_;
   std::uint64_t capacity_ = 0;
   std::vector<double> weights_;
-  std::vector<std::uint32_t> homeless_;  ///< a heap, the heaviest first
+  std::vector<std::uint32_t> unplaced_;  ///< a heap, the heaviest first
 };
 
 }  // namespace swapmm::planning::packing

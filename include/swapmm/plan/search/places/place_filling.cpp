@@ -15,8 +15,8 @@ constexpr std::uint64_t no_place = PlaceBoard::no_place;
 
 PlaceFilling::PlaceFilling(OverlapLedger& ledger, std::span<const Bytes> offsets, const PlaceOptions& options)
     : ledger_(ledger),
-      dearer_each_time_(options.dearer_each_time),
-      homeless_factor_(options.homeless_factor),
+      move_cost_factor_(options.move_cost_factor),
+      required_moves_factor_(options.required_moves_factor),
       slots_(ledger.planning.operations),
       board_(slots_, ledger.planning.budget),
       of_tensor_(ledger.planning.sizes.size()) {
@@ -118,7 +118,7 @@ bool PlaceFilling::house_everybody(std::size_t moves, std::uint64_t most_looks) 
       absence.leaves = absence.gone = absence.first;
       absence.returns = absence.queued = absence.end;
     }
-    return rehouse(guest.tensor, homeless_factor_ * moves);
+    return rehouse(guest.tensor, required_moves_factor_ * moves);
   });
 }
 
@@ -132,11 +132,11 @@ bool PlaceFilling::rehouse(TensorId tensor, std::size_t moves) {
     return false;
   }
   moved_.clear();
-  std::vector<GuestId> homeless;
+  std::vector<GuestId> unplaced;
   for (const GuestId id : check_in(tensor, after)) {
-    if (!is_back(id, before)) homeless.push_back(id);
+    if (!is_back(id, before)) unplaced.push_back(id);
   }
-  const bool is_housed = house(std::move(homeless), moves);
+  const bool is_housed = house(std::move(unplaced), moves);
   for (const auto& [id, offset] : moved_) weights_[id] = guests_[id].area();
   if (is_housed) return true;
   for (const auto& [id, offset] : moved_) unsettle(id);
@@ -195,12 +195,12 @@ bool PlaceFilling::is_back(GuestId id, const std::vector<Guest>& before) {
 }
 
 /// Finds places for stays without one, heaviest first.
-bool PlaceFilling::house(std::vector<GuestId> homeless, std::size_t moves) {
-  while (!homeless.empty()) {
-    const auto heaviest = std::max_element(homeless.begin(), homeless.end(),
+bool PlaceFilling::house(std::vector<GuestId> unplaced, std::size_t moves) {
+  while (!unplaced.empty()) {
+    const auto heaviest = std::max_element(unplaced.begin(), unplaced.end(),
                                            [&](GuestId a, GuestId b) { return weights_[a] < weights_[b]; });
     const GuestId id = *heaviest;
-    homeless.erase(heaviest);
+    unplaced.erase(heaviest);
     const std::uint64_t size = guests_[id].size;
     look_around(guests_[id]);
     std::uint64_t offset = board_.free_place(size);
@@ -212,8 +212,8 @@ bool PlaceFilling::house(std::vector<GuestId> homeless, std::size_t moves) {
         if (place.begin >= offset + size || place.end <= offset) continue;
         moved_.emplace_back(place.guest, place.begin);
         unsettle(place.guest);
-        weights_[place.guest] *= dearer_each_time_;
-        homeless.push_back(place.guest);
+        weights_[place.guest] *= move_cost_factor_;
+        unplaced.push_back(place.guest);
       }
     }
     settle(id, offset);

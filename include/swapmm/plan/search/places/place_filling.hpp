@@ -67,12 +67,12 @@ class PlaceFilling {
   [[nodiscard]] std::vector<GuestId> check_in(TensorId tensor, const std::vector<Guest>& guests);
   [[nodiscard]] bool may_fit(const std::vector<Guest>& guests) const;
   [[nodiscard]] bool is_back(GuestId id, const std::vector<Guest>& before);
-  [[nodiscard]] bool house(std::vector<GuestId> homeless, std::size_t moves);
+  [[nodiscard]] bool house(std::vector<GuestId> unplaced, std::size_t moves);
   void look_around(const Guest& guest);
 
   OverlapLedger& ledger_;
-  double dearer_each_time_;
-  std::size_t homeless_factor_;
+  double move_cost_factor_;
+  std::size_t required_moves_factor_;
   std::uint32_t slots_;
   PlaceBoard board_;
   std::vector<Guest> guests_;
