@@ -66,7 +66,9 @@ std::uint64_t ProgramBook::observed(std::string_view name, IterationLog&& log, c
   install_finished();
   Named& programs = named(name);
   const bool timed = log.timed;
+  const std::uint64_t next_id = next_id_;
   const std::uint64_t id = identify(programs, std::move(log));
+  programs.new_in_row = id == next_id ? programs.new_in_row + 1 : 0;
   if (observed_on_demand(programs, id, timed, machine)) return id;
   remember(programs, id);
   if (plan_from_loaded(programs, machine)) return id;
@@ -98,6 +100,7 @@ void ProgramBook::followed(std::string_view name, const FollowablePtr& plan, std
       known == cases.end() ? nullptr : sequence_of(programs, known->members[member % known->members.size()]);
   if (sequence == nullptr) return programs.history.clear();  // the plan was replaced, or its iterations are forgotten
   sequence->last_seen = ++clock_;
+  programs.new_in_row = 0;
   remember(programs, sequence->id);
 }
 

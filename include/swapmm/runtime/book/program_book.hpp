@@ -146,6 +146,7 @@ class ProgramBook {
     std::vector<PlanSet> sets;           // the set of the current budget is first; never empty
     bool budget_is_new = false;          // plans for other budgets may have no counterpart for this one yet
     bool surprised = false;              // an untimed iteration came whose times are needed
+    std::size_t new_in_row = 0;          // how many of the last iterations, without a gap, were seen for the first time
     std::vector<Plan> loaded;
 
     [[nodiscard]] PlanSet& now() { return sets.front(); }
@@ -164,6 +165,8 @@ class ProgramBook {
   [[nodiscard]] std::size_t most_history() const {
     return options_.max_period * std::max<std::size_t>(options_.observe, 2);
   }
+  // False after many iterations of which none was seen before: no more of them are timed until one is.
+  [[nodiscard]] bool may_repeat(const Named& programs) const { return programs.new_in_row < most_history(); }
   [[nodiscard]] std::size_t period(const Named& programs) const;
   [[nodiscard]] bool plan_from_loaded(Named& programs, const Machine& machine);
   [[nodiscard]] Result<Program> program_of(const Named& programs, std::span<const std::uint64_t> members) const;

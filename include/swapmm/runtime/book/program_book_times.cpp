@@ -65,7 +65,9 @@ bool ProgramBook::awaits_times(std::string_view name, bool enough) const {
 
 bool ProgramBook::wants_times(std::string_view name) const {
   const Named* const programs = find(name);
-  if (programs == nullptr || programs->surprised || programs->now().cases.empty()) return true;
+  if (programs == nullptr || programs->surprised) return true;
+  if (!may_repeat(*programs)) return false;
+  if (programs->now().cases.empty()) return true;
   const PlanCase& next = programs->now().cases.front();
   if (next.checking) return false;
   if (next.state != PlanState::left) return true;
@@ -87,7 +89,7 @@ bool ProgramBook::observed_on_demand(Named& programs, std::uint64_t sequence, bo
   const bool has_times = std::any_of(known.log.operations.begin(), known.log.operations.end(),
                                      [](const LogOperation& operation) { return operation.duration.count() != 0; });
   if (!timed && !has_times) {  // not the sequence that was expected: its times are needed for a plan
-    programs.surprised = true;
+    programs.surprised = may_repeat(programs);
     programs.history.clear();
     return true;
   }
@@ -346,10 +348,10 @@ std::optional<OnDemandSummary> ProgramBook::on_demand_summary(const Named& progr
   if (!set.cycles.empty() && !set.cycles.back().refusal.empty()) {
     return OnDemandSummary{programs.name, OnDemandReason::no_plan, set.cycles.back().refusal};
   }
-  const std::size_t observed = programs.history.size();
-  if (set.cycles.empty() && observed == most_history() && period(programs) == 0) {
+  const bool is_full = programs.history.size() == most_history() && period(programs) == 0;
+  if (set.cycles.empty() && (is_full || !may_repeat(programs))) {
     return OnDemandSummary{programs.name, OnDemandReason::nothing_repeats,
-                           "its last " + std::to_string(observed) + " iterations are no cycle of up to " +
+                           "its last " + std::to_string(most_history()) + " iterations are no cycle of up to " +
                                std::to_string(options_.max_period) + " (SchedulerOptions::max_period)"};
   }
   return std::nullopt;

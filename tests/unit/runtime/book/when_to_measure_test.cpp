@@ -13,6 +13,7 @@
 #include <swapmm/base/text/figures.hpp>
 
 #include "support/measured_book.hpp"
+#include "support/told_book.hpp"
 
 namespace {
 
@@ -133,6 +134,44 @@ TEST_CASE("iterations are observed with times unless on demand has won or is bei
   MeasuredBook settled;
   settled.settle();
   CHECK(settled.book.wants_times("train"));
+}
+
+TEST_CASE("a program that does something new in each iteration is not timed, until an iteration comes again") {
+  ToldBook told(ToldBook::untried());
+  const auto sees_untimed = [&](std::uint64_t serial) {
+    runtime::IterationLog log = updates_from(serial);
+    log.timed = false;
+    for (auto& operation : log.operations) operation.duration = nanoseconds{0};
+    return told.sees(log);
+  };
+  for (std::uint64_t i = 1; i <= 8; ++i) {
+    CHECK(told.book.wants_times("train"));
+    told.sees(updates_from(100 * i));
+  }
+  CHECK(!told.book.wants_times("train"));
+  CHECK(told.book.wants_times("evaluate"));
+  sees_untimed(900);
+  CHECK(!told.book.wants_times("train"));
+  sees_untimed(900);
+  CHECK(told.book.wants_times("train"));
+  CHECK(told.book.plans_made() == 0);
+  told.sees(updates_from(900));
+  CHECK(told.book.wants_times("train"));
+  told.sees(updates_from(900));
+  CHECK(told.book.plans_made() == 1);
+
+  // The same beside a plan: an iteration that follows it is not new.
+  const auto many_new = [&](std::uint64_t from) {
+    for (std::uint64_t i = 0; i < 8; ++i) told.sees(updates_from(1000 * from + 100 * i));
+  };
+  many_new(1);
+  CHECK(!told.book.wants_times("train"));
+  told.follows_rounds(1);
+  CHECK(told.book.wants_times("train"));
+  many_new(2);
+  CHECK(!told.book.wants_times("train"));
+  told.sees(updates_from(2000));
+  CHECK(told.book.wants_times("train"));
 }
 
 TEST_CASE("the host waits for times on demand after as many rounds as a trial has, or when no more can be timed") {

@@ -2,6 +2,8 @@
 // What the manager learns from iterations on demand, and what it forgets between them.
 #include <doctest/doctest.h>
 
+#include <cstddef>
+#include <cstdint>
 #include <string>
 #include <utility>
 #include <vector>
@@ -175,4 +177,25 @@ TEST_CASE("an upload that an operation between iterations has used belongs to no
     CHECK(desk.report().iterations_on_demand == 2);
     CHECK(desk.followed() == 4);
   }
+}
+
+TEST_CASE("the host does not wait for iterations that never repeat, and plans those that do after all") {
+  WeightDesk desk({}, {.device_budget = 256_bytes, .queue_depth = 10'000}, Scheduler({.trial_iterations = 0}));
+  const auto tree = [&](std::size_t size) {
+    const auto iteration = desk.manager.iteration("train");
+    for (std::size_t i = 0; i < size; ++i) increase(desk.manager, desk.weights[i % 6], 1);
+  };
+  for (std::size_t size = 1; size <= 10; ++size) tree(size);
+  const std::uint64_t waits = desk.report().host_waits;
+  for (std::size_t size = 11; size <= 60; ++size) tree(size);
+  CHECK(desk.report().host_waits == waits);
+  CHECK(desk.report().plans.empty());
+  CHECK(desk.followed() == 0);
+
+  for (int i = 0; i < 10; ++i) tree(6);  // one to see it, one to see it again, two with their times
+  CHECK(desk.report().plans.size() == 1);
+  CHECK(desk.followed() == 6);
+  int first = 10;
+  for (int size = 1; size <= 60; ++size) first += (size + 5) / 6;
+  CHECK(holds(desk.weights[0], first));
 }
