@@ -110,7 +110,7 @@ swapmm_files(include/swapmm/runtime/observe
 swapmm_files(include/swapmm/runtime/order
   HEADERS backend_scopes clock timeline)
 swapmm_files(include/swapmm/runtime/timing
-  HEADERS link_estimate profiler round_times sampler
+  HEADERS link_estimate profiler round_times sampler timed_copies
   SOURCES link_estimate)
 swapmm_files(include/swapmm/runtime/values
   HEADERS address_book bundle host_block host_pool host_slabs messages none place_map promises record scrubber store

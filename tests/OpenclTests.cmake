@@ -12,7 +12,7 @@ target_sources(swapmm_opencl_tests PRIVATE
   ${examples}/larger_than_memory/wave.cpp
   ${examples}/larger_than_memory/with_swapmm.cpp)
 target_include_directories(swapmm_opencl_tests PRIVATE ${examples})
-swapmm_keep_apart(opencl budget kernel_header)
+swapmm_keep_apart(opencl bindings budget kernel_header)
 set_source_files_properties(${examples}/larger_than_memory/raw_opencl.cpp PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
 
 # LeakSanitizer reports what drivers keep until the process ends. Our own objects are counted instead: see api_calls.hpp.

@@ -11,7 +11,9 @@
 #include <map>
 #include <mutex>
 #include <ostream>
+#include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace swapmm::test {
@@ -62,15 +64,15 @@ Failure failure;
 struct Loss {
   cl_int status = CL_SUCCESS;  // of every call; CL_SUCCESS: the device stays
   std::uint64_t left = 0;
+  std::uint64_t refused = 0;
 };
 Loss loss;
 
-struct Pretence {
-  cl_device_info what = 0;  // 0: none
-  cl_ulong value = 0;
-};
-Pretence pretence;
-bool late_news = false;
+// Answers in the place of the driver's: what clGetDeviceInfo tells of a question, as bytes.
+std::map<cl_device_info, std::string> device_answers;
+const char* empty_function = nullptr;
+cl_int said_of_complete = CL_COMPLETE;
+std::vector<cl_ulong> times;  // of the next questions; the first one last
 
 template <class Function>
 Function next(const char* name) {
@@ -98,12 +100,25 @@ void end_all_work() {
 cl_int gate(std::string_view function) {
   if (loss.status != CL_SUCCESS) {
     if (loss.left > 0 && --loss.left == 0) end_all_work();
+    loss.refused += loss.left == 0 ? 1 : 0;
     return loss.left == 0 ? loss.status : CL_SUCCESS;
   }
   if (failure.function == nullptr || failure.happened || function != failure.function) return CL_SUCCESS;
   if (--failure.left > 0) return CL_SUCCESS;
   failure.happened = true;
   return failure.status;
+}
+
+// Only how many there are: there is nothing to list, and the API refuses to.
+bool is_empty(std::string_view function, cl_uint* found) {
+  if (empty_function == nullptr || function != empty_function || found == nullptr) return false;
+  *found = 0;
+  return true;
+}
+
+template <class T>
+std::string bytes_of(const T& value) {
+  return {reinterpret_cast<const char*>(&value), sizeof value};
 }
 
 void count(std::int64_t& of, std::int64_t by) {
@@ -145,15 +160,33 @@ FailingCall::FailingCall(const char* function, cl_int status, std::uint64_t n) {
 FailingCall::~FailingCall() { failure = {}; }
 bool FailingCall::happened() const { return failure.happened; }
 
-LosingDevice::LosingDevice(cl_int status, std::uint64_t n) { loss = {status, n}; }
+LosingDevice::LosingDevice(cl_int status, std::uint64_t n) { loss = {status, n, 0}; }
 LosingDevice::~LosingDevice() { loss = {}; }
 bool LosingDevice::happened() const { return loss.left == 0; }
+std::uint64_t LosingDevice::refused_calls() const { return loss.refused; }
 
-PretendedDeviceValue::PretendedDeviceValue(cl_device_info what, cl_ulong value) { pretence = {what, value}; }
-PretendedDeviceValue::~PretendedDeviceValue() { pretence = {}; }
+PretendedDeviceValue::PretendedDeviceValue(cl_device_info what, cl_ulong value) : what_(what) {
+  device_answers[what] = bytes_of(value);
+}
+PretendedDeviceValue::PretendedDeviceValue(cl_device_info what, const std::string& text) : what_(what) {
+  device_answers[what] = text + '\0';
+}
+PretendedDeviceValue::~PretendedDeviceValue() { device_answers.erase(what_); }
 
-LateNews::LateNews() { late_news = true; }
-LateNews::~LateNews() { late_news = false; }
+EmptyAnswer::EmptyAnswer(const char* function) { empty_function = function; }
+EmptyAnswer::~EmptyAnswer() { empty_function = nullptr; }
+
+LateNews::LateNews() { said_of_complete = CL_RUNNING; }
+LateNews::~LateNews() { said_of_complete = CL_COMPLETE; }
+
+BadNews::BadNews(cl_int status) { said_of_complete = status; }
+BadNews::~BadNews() { said_of_complete = CL_COMPLETE; }
+
+PretendedTimes::PretendedTimes(std::vector<cl_ulong> answers) {
+  std::reverse(answers.begin(), answers.end());
+  times = std::move(answers);
+}
+PretendedTimes::~PretendedTimes() { times.clear(); }
 
 }  // namespace swapmm::test
 
@@ -162,13 +195,15 @@ using swapmm::test::add_queue;
 using swapmm::test::calls;
 using swapmm::test::count;
 using swapmm::test::count_event;
+using swapmm::test::device_answers;
 using swapmm::test::device_buffers;
 using swapmm::test::gate;
-using swapmm::test::late_news;
+using swapmm::test::is_empty;
 using swapmm::test::next;
 using swapmm::test::objects;
-using swapmm::test::pretence;
 using swapmm::test::remove_queue;
+using swapmm::test::said_of_complete;
+using swapmm::test::times;
 
 #define NEXT(function) static const auto real = next<decltype(&function)>(#function)
 #define FAIL_AS_PLANNED(function)                                      \
@@ -184,6 +219,7 @@ extern "C" {
 cl_int clGetPlatformIDs(cl_uint entries, cl_platform_id* platforms, cl_uint* found) {
   NEXT(clGetPlatformIDs);
   RETURN_AS_PLANNED(clGetPlatformIDs);
+  if (is_empty("clGetPlatformIDs", found)) return CL_SUCCESS;
   return real(entries, platforms, found);
 }
 
@@ -191,16 +227,18 @@ cl_int clGetDeviceIDs(cl_platform_id platform, cl_device_type type, cl_uint entr
                       cl_uint* found) {
   NEXT(clGetDeviceIDs);
   RETURN_AS_PLANNED(clGetDeviceIDs);
+  if (is_empty("clGetDeviceIDs", found)) return CL_SUCCESS;
   return real(platform, type, entries, devices, found);
 }
 
 cl_int clGetDeviceInfo(cl_device_id device, cl_device_info what, size_t size, void* value, size_t* needed) {
   NEXT(clGetDeviceInfo);
   RETURN_AS_PLANNED(clGetDeviceInfo);
-  if (what != pretence.what || what == 0) return real(device, what, size, value, needed);
-  if (value != nullptr && size < sizeof pretence.value) return CL_INVALID_VALUE;
-  if (value != nullptr) std::memcpy(value, &pretence.value, sizeof pretence.value);
-  if (needed != nullptr) *needed = sizeof pretence.value;
+  const auto answer = device_answers.find(what);
+  if (answer == device_answers.end()) return real(device, what, size, value, needed);
+  // Of a number those bytes that the question has room for: it is small enough.
+  if (value != nullptr) std::memcpy(value, answer->second.data(), std::min(size, answer->second.size()));
+  if (needed != nullptr) *needed = answer->second.size();
   return CL_SUCCESS;
 }
 
@@ -292,6 +330,13 @@ cl_int clReleaseMemObject(cl_mem memory) {
   device_buffers.remove(memory);
   count(objects.memories, -1);
   return real(memory);
+}
+
+cl_program clCreateProgramWithSource(cl_context context, cl_uint count_of, const char** sources, const size_t* lengths,
+                                     cl_int* status) {
+  NEXT(clCreateProgramWithSource);
+  FAIL_AS_PLANNED(clCreateProgramWithSource);
+  return real(context, count_of, sources, lengths, status);
 }
 
 void* clEnqueueMapBuffer(cl_command_queue queue, cl_mem buffer, cl_bool blocking, cl_map_flags flags, size_t offset,
@@ -391,15 +436,20 @@ cl_int clGetEventInfo(cl_event event, cl_event_info what, size_t size, void* val
   NEXT(clGetEventInfo);
   RETURN_AS_PLANNED(clGetEventInfo);
   const cl_int status = real(event, what, size, value, needed);
-  if (late_news && status == CL_SUCCESS && what == CL_EVENT_COMMAND_EXECUTION_STATUS && value != nullptr &&
-      size == sizeof(cl_int) && *static_cast<cl_int*>(value) == CL_COMPLETE) {
-    *static_cast<cl_int*>(value) = CL_RUNNING;
+  if (said_of_complete != CL_COMPLETE && status == CL_SUCCESS && what == CL_EVENT_COMMAND_EXECUTION_STATUS &&
+      value != nullptr && size == sizeof(cl_int) && *static_cast<cl_int*>(value) == CL_COMPLETE) {
+    *static_cast<cl_int*>(value) = said_of_complete;
   }
   return status;
 }
 cl_int clGetEventProfilingInfo(cl_event event, cl_profiling_info what, size_t size, void* value, size_t* needed) {
   NEXT(clGetEventProfilingInfo);
   RETURN_AS_PLANNED(clGetEventProfilingInfo);
+  if (!times.empty()) {
+    *static_cast<cl_ulong*>(value) = times.back();
+    times.pop_back();
+    return CL_SUCCESS;
+  }
   return real(event, what, size, value, needed);
 }
 cl_event clCreateUserEvent(cl_context context, cl_int* status) {

@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <iosfwd>
 #include <string>
+#include <vector>
 
 #include <swapmm/opencl/handle.hpp>
 
@@ -58,7 +59,7 @@ class FailingCall {
 };
 
 /// From the n-th call on that can fail, whichever it is, the device is gone: what is queued has ended, and every call
-/// returns the status. One at a time.
+/// returns the status. With n = 0 it was gone before, and nothing ends any more. One at a time.
 class LosingDevice {
  public:
   LosingDevice(cl_int status, std::uint64_t n);
@@ -66,15 +67,31 @@ class LosingDevice {
   LosingDevice& operator=(const LosingDevice&) = delete;
   ~LosingDevice();
   [[nodiscard]] bool happened() const;
+  [[nodiscard]] std::uint64_t refused_calls() const;  ///< calls that returned the status
 };
 
-/// As long as it lives, clGetDeviceInfo answers that question with that number, for every device. One at a time.
+/// As long as it lives, clGetDeviceInfo answers that question with that number or text, for every device. One at a time
+/// for each question.
 class PretendedDeviceValue {
  public:
   PretendedDeviceValue(cl_device_info what, cl_ulong value);
+  PretendedDeviceValue(cl_device_info what, const std::string& text);
   PretendedDeviceValue(const PretendedDeviceValue&) = delete;
   PretendedDeviceValue& operator=(const PretendedDeviceValue&) = delete;
   ~PretendedDeviceValue();
+
+ private:
+  cl_device_info what_;
+};
+
+/// As long as it lives, that function (clGetPlatformIDs or clGetDeviceIDs) finds nothing, which is a success. One at a
+/// time.
+class EmptyAnswer {
+ public:
+  explicit EmptyAnswer(const char* function);
+  EmptyAnswer(const EmptyAnswer&) = delete;
+  EmptyAnswer& operator=(const EmptyAnswer&) = delete;
+  ~EmptyAnswer();
 };
 
 /// As long as it lives, no event is said to be complete: who wants to know waits, however fast the device is. One at a
@@ -85,6 +102,25 @@ class LateNews {
   LateNews(const LateNews&) = delete;
   LateNews& operator=(const LateNews&) = delete;
   ~LateNews();
+};
+
+/// As long as it lives, every event that is complete is said to have failed with that status. Not together with
+/// LateNews.
+class BadNews {
+ public:
+  explicit BadNews(cl_int status);
+  BadNews(const BadNews&) = delete;
+  BadNews& operator=(const BadNews&) = delete;
+  ~BadNews();
+};
+
+/// The next questions for the time of an event have these answers, in this order. One at a time.
+class PretendedTimes {
+ public:
+  explicit PretendedTimes(std::vector<cl_ulong> answers);
+  PretendedTimes(const PretendedTimes&) = delete;
+  PretendedTimes& operator=(const PretendedTimes&) = delete;
+  ~PretendedTimes();
 };
 
 }  // namespace swapmm::test

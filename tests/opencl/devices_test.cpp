@@ -19,7 +19,9 @@
 #include "support/small_program.hpp"
 
 using namespace swapmm;
+using swapmm::test::EmptyAnswer;
 using swapmm::test::FailingCall;
+using swapmm::test::PretendedDeviceValue;
 using swapmm::test::says;
 using swapmm::test::text_of;
 
@@ -43,6 +45,7 @@ const opencl::Device accelerator = device(CL_DEVICE_TYPE_ACCELERATOR, "Alveo U50
 const opencl::Device cpu = device(CL_DEVICE_TYPE_CPU, "pthread-EPYC", "Portable Computing Language");
 const opencl::Device oclgrind = device(CL_DEVICE_TYPE_GPU, "Oclgrind Simulator", "Oclgrind");
 const opencl::Device llvmpipe = device(CL_DEVICE_TYPE_GPU, "llvmpipe (LLVM 14)", "rusticl");
+const opencl::Device softpipe = device(CL_DEVICE_TYPE_GPU, "softpipe", "rusticl");
 const opencl::Device broken = device(CL_DEVICE_TYPE_GPU, "Old GPU", "Vendor", "its OpenCL is older than 1.2");
 
 using Devices = std::vector<opencl::Device>;
@@ -75,6 +78,16 @@ class WantedDevice {
   std::optional<std::string> before_;
 };
 
+/// The first installed device as devices() sees it while the drivers say something else of it.
+opencl::Device seen_with(cl_device_info what, const std::string& text) {
+  const PretendedDeviceValue said(what, text);
+  return opencl::devices().at(0);
+}
+opencl::Device seen_with(cl_device_info what, cl_ulong value) {
+  const PretendedDeviceValue said(what, value);
+  return opencl::devices().at(0);
+}
+
 /// Which of the installed devices pick() takes, and what it says.
 std::string pick(std::size_t& index) {
   std::ostringstream said;
@@ -97,6 +110,10 @@ TEST_CASE("a GPU comes before an accelerator, that before a CPU, and simulators 
   CHECK(opencl::choose(Devices{cpu, llvmpipe, oclgrind}, "") == 0);
   CHECK(opencl::choose(Devices{oclgrind, llvmpipe}, "") == 1);
   CHECK(opencl::choose(Devices{oclgrind}, "") == 0);
+  CHECK(opencl::choose(Devices{softpipe, cpu}, "") == 1);
+  CHECK(opencl::choose(Devices{softpipe, oclgrind}, "") == 0);
+  // A simulator is also known by its platform, and a renderer by its own name.
+  CHECK(opencl::choose(Devices{device(CL_DEVICE_TYPE_GPU, "Simulator", "Oclgrind"), cpu}, "") == 1);
 }
 
 TEST_CASE("of two equally good devices the first one is taken") {
@@ -155,6 +172,8 @@ TEST_CASE("a device is described in one line") {
   CHECK(opencl::describe(gpu, 3) == "[3] Radeon RX 7800 (AMD Accelerated Parallel Processing), GPU, 4096 MiB");
   CHECK(opencl::describe(cpu, 0) == "[0] pthread-EPYC (Portable Computing Language), CPU, 4096 MiB");
   CHECK(says(opencl::describe(accelerator, 0), {"accelerator"}));
+  const opencl::Device other = device(CL_DEVICE_TYPE_CUSTOM, "Codec", "Vendor");
+  CHECK(opencl::describe(other, 2) == "[2] Codec (Vendor), device, 4096 MiB");
   CHECK(says(opencl::describe(broken, 1), {"(cannot be used: its OpenCL is older than 1.2)"}));
 }
 
@@ -162,6 +181,13 @@ TEST_CASE("without a driver there are no devices, which is no error") {
   const FailingCall no_platform("clGetPlatformIDs", -1001);
   CHECK(opencl::devices().empty());
   CHECK(no_platform.happened());
+}
+
+TEST_CASE("a loader without a driver and a driver without a device may also answer with none") {
+  for (const char* const function : {"clGetPlatformIDs", "clGetDeviceIDs"}) {
+    const EmptyAnswer none(function);
+    CHECK(opencl::devices().empty());
+  }
 }
 
 TEST_CASE("drivers that cannot be asked are an error that names the call") {
@@ -200,6 +226,56 @@ TEST_CASE("an installed device knows its name, version and memory") {
     CHECK(each.version.substr(0, 7) == "OpenCL ");
     CHECK(each.memory.value > 0);
     if (each.platform == "Portable Computing Language") CHECK(each.shares_memory);
+  }
+}
+
+TEST_CASE("a device older than OpenCL 1.2 cannot be used, and one of an unknown version can") {
+  const std::string too_old = "its OpenCL is older than 1.2";
+  for (const char* const version : {"OpenCL 0.9 Vendor", "OpenCL 1.0 Vendor", "OpenCL 1.1 Vendor", "OpenCL 0.3"}) {
+    CAPTURE(version);
+    CHECK(seen_with(CL_DEVICE_VERSION, version).obstacle == too_old);
+  }
+  for (const char* const version :
+       {"OpenCL 1.2 Vendor", "OpenCL 1.10", "OpenCL 2.0 Vendor", "OpenCL 2.1", "OpenCL 3.0", "OpenCL", "Vendor 1.0"}) {
+    CAPTURE(version);
+    CHECK(seen_with(CL_DEVICE_VERSION, version).obstacle.empty());
+    CHECK(seen_with(CL_DEVICE_VERSION, version).version == version);
+  }
+}
+
+TEST_CASE("a device that is not available, or that runs no programs, cannot be used") {
+  CHECK(seen_with(CL_DEVICE_AVAILABLE, CL_FALSE).obstacle == "it is not available");
+  CHECK(seen_with(CL_DEVICE_AVAILABLE, CL_TRUE).obstacle.empty());
+  CHECK(seen_with(CL_DEVICE_TYPE, CL_DEVICE_TYPE_CUSTOM).obstacle == "it runs no programs");
+  for (const auto type : {cl_device_type{CL_DEVICE_TYPE_GPU}, cl_device_type{CL_DEVICE_TYPE_ACCELERATOR},
+                          cl_device_type{CL_DEVICE_TYPE_CPU}}) {
+    CHECK(seen_with(CL_DEVICE_TYPE, type).obstacle.empty());
+    CHECK(seen_with(CL_DEVICE_TYPE, type).type == type);
+  }
+}
+
+TEST_CASE("a name is what the driver says, without the spaces around it") {
+  CHECK(seen_with(CL_DEVICE_NAME, "Radeon RX 7800").name == "Radeon RX 7800");
+  CHECK(seen_with(CL_DEVICE_NAME, "   Intel(R)  Core(TM) CPU  \n").name == "Intel(R)  Core(TM) CPU");
+  CHECK(seen_with(CL_DEVICE_NAME, "x").name == "x");
+  CHECK(seen_with(CL_DEVICE_NAME, "   ").name.empty());
+  CHECK(seen_with(CL_DEVICE_NAME, "").name.empty());
+}
+
+TEST_CASE("a device shares the host's memory if its driver says so or if it is a processor") {
+  for (const auto type : {cl_device_type{CL_DEVICE_TYPE_GPU}, cl_device_type{CL_DEVICE_TYPE_CPU}}) {
+    for (const auto unified : {cl_bool{CL_FALSE}, cl_bool{CL_TRUE}}) {
+      CAPTURE(type);
+      CAPTURE(unified);
+      const bool shares = type == CL_DEVICE_TYPE_CPU || unified == CL_TRUE;
+      const PretendedDeviceValue said(CL_DEVICE_HOST_UNIFIED_MEMORY, unified);
+      CHECK(seen_with(CL_DEVICE_TYPE, type).shares_memory == shares);
+      const PretendedDeviceValue of_type(CL_DEVICE_TYPE, type);
+      std::ostringstream said_by_pick;
+      const opencl::Backend backend = opencl::Backend::pick("0", said_by_pick);
+      CHECK(backend.capabilities().host_shares_memory == shares);
+      CHECK((said_by_pick.str().find("shares the host's memory") != std::string::npos) == shares);
+    }
   }
 }
 

@@ -99,6 +99,7 @@ void check_case(const Case& given, cl_int status) {
     if (error) {
       CHECK(error->kind == kind);
       CHECK(error->code == status);
+      CHECK(error->need == (given.refused_memory ? size : Bytes{0}));
       CHECK(std::string(error->what()) ==
             given.text + ": " + std::string(opencl::status_name(status)) + " (" + std::to_string(status) + ")");
     }
@@ -135,6 +136,26 @@ TEST_CASE("memory of the device that is refused at creation or at its first use 
   });
 }
 
+TEST_CASE("memory whose first use fails behind its call is out of device memory, and one that is used late is not") {
+  Bench bench;
+  for (const cl_int status : {-4, -5, -6, -61}) {
+    const BadNews news(status);
+    try {
+      (void)bench.backend.allocate(size);
+      FAIL_CHECK("nothing was thrown");
+    } catch (const BackendError& error) {
+      CHECK(error.kind == Kind::out_of_device_memory);
+      CHECK(error.code == status);
+      CHECK(error.need == size);
+      CHECK(std::string(error.what()) ==
+            "the first use of a buffer of 4096 bytes: " + std::string(opencl::status_name(status)) + " (" +
+                std::to_string(status) + ")");
+    }
+  }
+  const LateNews news;
+  (void)bench.backend.allocate(size);
+}
+
 TEST_CASE("pinned memory that is refused is out of host memory") {
   constexpr auto refused = Kind::out_of_host_memory;
   const auto allocate = [](Bench& bench) { (void)bench.backend.allocate_host(size, HostKind::pinned); };
@@ -147,6 +168,20 @@ TEST_CASE("pinned memory that is refused is out of host memory") {
 TEST_CASE("a place that cannot be made names its size and offset") {
   const auto make = [](Bench& bench) { (void)bench.backend.address(bench.memory, offset, place_size); };
   check_all({{"clCreateSubBuffer", 1, make, "clCreateSubBuffer of 2048 bytes at 1024"}});
+}
+
+TEST_CASE("a place beyond its memory is refused by the API, also one as large as the memory") {
+  Bench bench;
+  for (const Bytes too_large : {size, Bytes{size.value - offset.value + 1}}) {
+    try {
+      (void)bench.backend.address(bench.memory, offset, too_large);
+      FAIL_CHECK("nothing was thrown");
+    } catch (const BackendError& error) {
+      CHECK(error.code == CL_INVALID_VALUE);
+      CHECK(std::string(error.what()) ==
+            "clCreateSubBuffer of " + std::to_string(too_large.value) + " bytes at 1024: CL_INVALID_VALUE (-30)");
+    }
+  }
 }
 
 TEST_CASE("a command that cannot be queued names its call") {
@@ -260,6 +295,7 @@ TEST_CASE("more than the largest allocation is refused with its size before the 
   } catch (const BackendError& error) {
     CHECK(error.kind == Kind::out_of_device_memory);
     CHECK(error.code == CL_INVALID_BUFFER_SIZE);
+    CHECK(error.need == Bytes{8193});
     CHECK(std::string(error.what()) == "clCreateBuffer of 8193 bytes: CL_INVALID_BUFFER_SIZE (-61)");
   }
   CHECK(api_calls().buffers_made == made);

@@ -18,6 +18,7 @@
 #include "support/plan_executor.hpp"
 #include "support/plan_mutations.hpp"
 #include "support/random_trace.hpp"
+#include "support/told.hpp"
 
 using namespace swapmm;
 using namespace swapmm::test;
@@ -52,14 +53,6 @@ void replan(std::mt19937_64& random, Case& one) {
   const NamedPlanner& planner = planners()[one_of(random, planners().size())];
   const Result<Plan> plan = planner.make(one.trace, one.plan.machine, {});
   if (plan && validate(one.trace, *plan).empty()) one.plan = *plan;
-}
-
-std::string told(const std::vector<Violation>& violations) {
-  std::string text;
-  for (const Violation& violation : violations) {
-    text += std::to_string(violation.rule) + ": " + violation.message + '\n';
-  }
-  return text;
 }
 
 /// For a person who must find out what went wrong.

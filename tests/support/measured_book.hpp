@@ -19,26 +19,29 @@ namespace swapmm::test {
 
 /// What the planner of a test makes next.
 enum class Way : std::uint8_t {
-  resident,  ///< everything stays on the device: no copies
-  turned,    ///< the same with other places
-  swapping,  ///< the first tensor goes out after its operation and comes back for the next iteration
-  none,      ///< no plan
+  resident,       ///< everything stays on the device: no copies
+  turned,         ///< the same with other places
+  swapping,       ///< the first tensor goes out after its operation and comes back for the next iteration
+  swapping_late,  ///< the same, but it goes out only after the last operation
+  none,           ///< no plan
 };
 
 inline Result<Plan> plan_that_way(Way way, const Trace& trace, const Machine& machine) {
   if (way == Way::none) return Problem{"no idea"};
   const std::size_t n = trace.operations.size();
+  const bool swaps = way == Way::swapping || way == Way::swapping_late;
   Plan plan;
   plan.trace_digest = digest(trace);
   plan.machine = machine;
   for (std::size_t i = 0; i < trace.tensors.size(); ++i) {
     const std::size_t place = way == Way::turned ? trace.tensors.size() - 1 - i : i;
-    plan.initial.push_back({id_at<TensorId>(i), Bytes{64 * place}, way == Way::swapping && i == 0});
+    plan.initial.push_back({id_at<TensorId>(i), Bytes{64 * place}, swaps && i == 0});
   }
-  if (way == Way::swapping) {
+  if (swaps) {
     const TensorId first = id_at<TensorId>(0);
+    const auto last_before = id_at<OperationId>(way == Way::swapping ? 0 : n - 1);
     plan.commands.resize(3);
-    plan.commands[0] = {CommandKind::swap_out, Tier::host, first, {}, {after_operation(id_at<OperationId>(0))}, {}};
+    plan.commands[0] = {CommandKind::swap_out, Tier::host, first, {}, {after_operation(last_before)}, {}};
     plan.commands[1] = {CommandKind::release, Tier::host, first, {}, {after_command(id_at<CommandId>(0))}, {}};
     plan.commands[2] = {CommandKind::swap_in,         Tier::host, first, {}, {after_command(id_at<CommandId>(1))},
                         static_cast<std::uint32_t>(n)};

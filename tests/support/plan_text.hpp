@@ -67,4 +67,12 @@ inline Plan plan(const Trace& trace, Machine machine, std::vector<Resident> init
   return {digest(trace), "by hand", std::move(machine), std::move(initial), std::move(commands), {}};
 }
 
+/// So many constants of 10 bytes, and one operation that uses none of them.
+inline Trace unused_constants(std::size_t count) {
+  Trace trace;
+  for (std::size_t t = 0; t < count; ++t) trace.tensors.push_back(tensor("", 10, TensorKind::persistent));
+  trace.operations = {operation("only", 10, {})};
+  return trace;
+}
+
 }  // namespace swapmm::test

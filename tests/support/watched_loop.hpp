@@ -34,11 +34,18 @@ class WatchedCaptures : public ReplayingBackend {
     std::size_t switches_of_timing = 0;
     std::size_t switches_outside = 0;  // of a capture
     bool lost_at_end = false;
+    bool next_record_fails = false;
     std::vector<HostAccessSeen> host_accesses;
   };
   [[nodiscard]] Seen& seen() { return *seen_; }
 
   using ReplayingBackend::wait;
+  void record(QueueKind queue, Event& event) {
+    if (std::exchange(seen_->next_record_fails, false)) {
+      throw BackendError(BackendError::Kind::failed, 904, "not recorded");
+    }
+    ReplayingBackend::record(queue, event);
+  }
   [[nodiscard]] EventStatus status(const Event& event) {
     if (capturing()) ++seen_->queries;
     return ReplayingBackend::status(event);

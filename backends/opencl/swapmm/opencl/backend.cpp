@@ -279,7 +279,7 @@ std::optional<std::chrono::nanoseconds> Backend::elapsed(const Event& from, cons
   if (from.host_time_ || to.host_time_) return std::nullopt;
   cl_ulong start = 0;
   cl_ulong end = 0;
-  // Some drivers have no times for markers; then there is no result.
+  // Some drivers have no times for markers, and a queue without profiling has none; then there is no result.
   const auto ask = [](const Event& event, cl_ulong& time) {
     return clGetEventProfilingInfo(event.event_.get(), CL_PROFILING_COMMAND_END, sizeof time, &time, nullptr) ==
            CL_SUCCESS;

@@ -45,7 +45,7 @@ class Handle {
   Handle(Handle&& other) noexcept : object_(std::exchange(other.object_, nullptr)) {}
   /// Takes over the reference, and releases the one that this handle had.
   Handle& operator=(Handle&& other) noexcept {
-    if (this != &other) reset(std::exchange(other.object_, nullptr));
+    reset(std::exchange(other.object_, nullptr));
     return *this;
   }
   ~Handle() { reset(); }

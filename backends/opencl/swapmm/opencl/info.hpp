@@ -27,7 +27,7 @@ template <class Get>
   check(get(size, text.data(), nullptr), call);
   const std::size_t first = text.find_first_not_of(' ');
   const std::size_t last = text.find_last_not_of(std::string(" \n\0", 3));
-  return first == std::string::npos || last == std::string::npos ? std::string() : text.substr(first, last - first + 1);
+  return last == std::string::npos ? std::string() : text.substr(first, last - first + 1);
 }
 
 [[nodiscard]] inline std::string device_text(cl_device_id device, cl_device_info what) {

@@ -28,7 +28,7 @@ Handle<cl_program> program_of(cl_context context, std::string_view source) {
 bool includes_kernel_header(std::string_view line) {
   std::string bare;
   for (const char c : line) {
-    if (c != ' ' && c != '\t' && c != '\r' && c != '\n') bare += c;
+    if (c != ' ' && c != '\t') bare += c;
   }
   return bare.starts_with("#include<swapmm/kernel.h>") || bare.starts_with("#include\"swapmm/kernel.h\"");
 }
@@ -40,10 +40,11 @@ std::string with_kernel_header(std::string_view source) {
   std::size_t line = 1;
   for (std::size_t begin = 0; begin < source.size(); ++line) {
     const std::size_t end = std::min(source.find('\n', begin), source.size() - 1) + 1;
-    if (includes_kernel_header(source.substr(begin, end - begin))) {
+    const std::string_view whole_line = source.substr(begin, end - begin);
+    if (includes_kernel_header(whole_line)) {
       text.append(kernel_header).append("\n#line " + std::to_string(line + 1) + "\n");
     } else {
-      text.append(source.substr(begin, end - begin));
+      text.append(whole_line);
     }
     begin = end;
   }

@@ -178,7 +178,6 @@ bool HappensBefore::join_waits(std::uint32_t node) {
     const Edge edge = edges_[e];
     const Clock before = end(edge.node);
     for (std::size_t engine = 0; engine < engine_count; ++engine) {
-      if (before[engine] == unknown) continue;
       const std::int64_t known = before[engine] - std::int64_t{edge.back} * lengths_[engine];
       if (known <= clock[engine]) continue;
       clock[engine] = known;

@@ -21,7 +21,8 @@ inline constexpr std::size_t engine_count = 3;
 /// counted from the start of iteration k. A number below 0 means that this many elements of the iterations before may
 /// not have ended.
 using Clock = std::array<std::int64_t, engine_count>;
-/// No element of the engine, in any iteration, is known to have ended.
+/// No element of the engine, in any iteration, is known to have ended. Less than all other numbers of a clock, also
+/// with iterations taken off.
 inline constexpr std::int64_t unknown = std::numeric_limits<std::int64_t>::min() / 8;
 
 /// The order that a plan's waits and engines enforce for any durations, in an iteration deep in the steady state. Uses
@@ -91,7 +92,7 @@ class HappensBefore {
   }
   [[nodiscard]] bool ended(const Clock& needed, const Clock& known, std::int64_t back) const {
     for (std::size_t engine = 0; engine < engine_count; ++engine) {
-      if (needed[engine] != unknown && needed[engine] - back * lengths_[engine] > known[engine]) return false;
+      if (needed[engine] - back * lengths_[engine] > known[engine]) return false;
     }
     return true;
   }

@@ -97,11 +97,9 @@ void Sweep::take(std::size_t tensor, Bytes offset, std::uint32_t command) {
 
   auto at = stretches_.lower_bound(begin);
   if (at != stretches_.begin() && std::prev(at)->second.end > begin) --at;
-  std::uint32_t compared = none;
   while (at != stretches_.end() && at->first < end) {
     const auto [first, stretch] = *at;
-    if (stretch.occupation != compared) compare(occupations_[stretch.occupation], tensor, offset, command);
-    compared = stretch.occupation;
+    compare(occupations_[stretch.occupation], tensor, offset, command);
     // Removes the parts of stretches under the new occupation, and keeps the rest.
     if (first < begin) {
       at->second.end = begin;
@@ -127,10 +125,10 @@ void Sweep::compare(const Occupation& before, std::size_t tensor, Bytes offset, 
     findings_.add(3, findings_.command(command) + " takes " + place + ", which " + other + " never leaves");
   } else {
     const std::uint32_t release = before.release != none ? before.release : any_release_[before.tensor];
-    findings_.add(
-        6, findings_.command(command) + " takes " + place + " and does not wait for " + findings_.command(release) +
-               (before.release_iteration < iteration_ && before.release != none ? " of the iteration before" : "") +
-               ", which leaves these bytes");
+    findings_.add(6, findings_.command(command) + " takes " + place + " and does not wait for " +
+                         findings_.command(release) +
+                         (before.release_iteration < iteration_ ? " of the iteration before" : "") +
+                         ", which leaves these bytes");
   }
 }
 

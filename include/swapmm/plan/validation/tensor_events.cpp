@@ -54,7 +54,7 @@ void TensorEvents::collect_events(const Trace& trace) {
   for_each([&](const TensorEvent& event) { ++first_event_[event.tensor + 1]; });
   for (std::size_t t = 0; t < trace.tensors.size(); ++t) first_event_[t + 1] += first_event_[t];
   events_.resize(first_event_.back());
-  std::vector<std::size_t> next(first_event_.begin(), first_event_.end() - 1);
+  std::vector<std::size_t> next = first_event_;
   for_each([&](const TensorEvent& event) { events_[next[event.tensor]++] = event; });
 }
 
@@ -63,7 +63,7 @@ void TensorEvents::collect_commands(const Trace& trace, const Plan& plan, const 
   for (const Command& command : plan.commands) ++first_command_[index(command.tensor) + 1];
   for (std::size_t t = 0; t < trace.tensors.size(); ++t) first_command_[t + 1] += first_command_[t];
   commands_.resize(plan.commands.size());
-  std::vector<std::size_t> next(first_command_.begin(), first_command_.end() - 1);
+  std::vector<std::size_t> next = first_command_;
   for (std::uint32_t j = 0; j < plan.commands.size(); ++j) {
     commands_[next[index(plan.commands[j].tensor)]++] = j;
   }

@@ -73,20 +73,22 @@ class StructureCheck {
                            " is not below 2n = " + std::to_string(2 * n));
     }
     for (std::size_t w = 0; w < command.after.size(); ++w) {
-      if (in_range(command.after[w])) continue;
-      const bool on_operation = command.after[w].on == Wait::On::operation;
-      findings_.add(0,
-                    where() + ".after[" + std::to_string(w) + "]: " + std::to_string(command.after[w].index) +
-                        (on_operation ? " is not one of the " + std::to_string(n) + " operations or those before"
-                                      : " is not one of the " + std::to_string(plan_.commands.size()) + " commands"));
+      const std::string wrong = what_is_wrong(command.after[w]);
+      if (!wrong.empty()) findings_.add(0, where() + ".after[" + std::to_string(w) + "]: " + wrong);
     }
   }
 
-  [[nodiscard]] bool in_range(const Wait& wait) const {
+  /// Empty if the wait names something that exists.
+  [[nodiscard]] std::string what_is_wrong(const Wait& wait) const {
     const std::int64_t at = wait.index;
     const auto n = static_cast<std::int64_t>(trace_.operations.size());
-    if (wait.on == Wait::On::operation) return at >= -n && at < n && !wait.previous;
-    return at >= 0 && at < static_cast<std::int64_t>(plan_.commands.size());
+    if (wait.on == Wait::On::command) {
+      if (at >= 0 && at < static_cast<std::int64_t>(plan_.commands.size())) return {};
+      return std::to_string(at) + " is not one of the " + std::to_string(plan_.commands.size()) + " commands";
+    }
+    if (wait.previous) return "previous is for commands, an operation of the iteration before has a negative number";
+    if (at >= -n && at < n) return {};
+    return std::to_string(at) + " is not one of the " + std::to_string(n) + " operations or those before";
   }
 
   const Trace& trace_;

@@ -67,10 +67,10 @@ class ValueTracker {
   [[nodiscard]] bool ended_before(std::int64_t moment, std::size_t command) const {
     return moment == never || moment < order_.operations_ended_before(command) + iteration_ * iteration_length();
   }
+  /// The operation at that moment, which need not have ended before the present command. So it is of the iteration
+  /// before: what may end later in this iteration happens after the command.
   [[nodiscard]] std::string operation_at(std::int64_t moment) const {
-    const std::int64_t n = iteration_length();
-    const std::string text = findings_.operation(static_cast<std::size_t>(moment % n));
-    return moment / n < iteration_ ? text + " of the iteration before" : text;
+    return findings_.operation(static_cast<std::size_t>(moment % iteration_length())) + " of the iteration before";
   }
   [[nodiscard]] std::string command_at(const Issued& issued) const {
     const std::string text = findings_.command(issued.command);
@@ -120,7 +120,7 @@ class ValueTracker {
       case Event::write:
       case Event::update: access(event); break;
       case Event::host_read: host_read(event.operation); break;
-      case Event::given: give(event.operation); break;
+      case Event::given: give(event.operation);
     }
   }
 
@@ -128,7 +128,9 @@ class ValueTracker {
     const std::size_t operation = event.operation;
     check_presence(operation);
     if (event.event != Event::write && !device_valid_) {
-      violation(4, findings_.operation(operation) + " needs the value of " + name() + ", but " + why_invalid());
+      // Of an input: all others are written before they are read, or were alive when they came.
+      violation(4, findings_.operation(operation) + " needs the value of " + name() +
+                       ", but the device copy is not that of the iteration: no swap_in came after it was given");
       device_valid_ = true;
     }
     last_use_ = moment(operation);
@@ -144,12 +146,6 @@ class ValueTracker {
     last_write_ = moment(operation);
     device_valid_ = true;
     host_valid_ = wanted_ = old_wanted_ = may_be_wanted_ = false;
-  }
-
-  [[nodiscard]] std::string why_invalid() const {
-    if (kind_ == TensorKind::input)
-      return "the device copy is not that of the iteration: no swap_in came after it was given";
-    return "the device copy does not hold it";
   }
 
   void check_presence(std::size_t operation) {

@@ -133,7 +133,7 @@ bool ProgramBook::plan_from_loaded(Named& programs, const Machine& machine) {
     if (match == programs.loaded.end()) continue;
     if (pending_ != nullptr) {
       // The loaded plan waits for another cycle's task, and takes the place of a task for its own cycle.
-      if (pending_->name != programs.name || !same_cycle(pending_->members, members)) return true;
+      if (!same_cycle(pending_->members, members)) return true;
       set_pending(nullptr);
     }
     std::erase_if(programs.now().cycles,
@@ -280,7 +280,6 @@ void ProgramBook::refuse(const Named& programs, PlanSet& set, std::span<const st
 }
 
 void ProgramBook::install(PlanTask& task) {
-  if (find(task.name) == nullptr) return;
   Named& programs = named(task.name);
   const auto set = std::find_if(programs.sets.begin(), programs.sets.end(),
                                 [&](const PlanSet& each) { return each.budget == task.machine.device_budget; });
@@ -327,7 +326,6 @@ void ProgramBook::install_finished() {
 // Uses a plan that was loaded for a program while another plan was made for it. From now on the program follows that
 // one, and plan_from_loaded() would never see it.
 void ProgramBook::follow_loaded(std::string_view name) {
-  if (find(name) == nullptr) return;
   Named& programs = named(name);
   const auto match = std::find_if(programs.loaded.begin(), programs.loaded.end(), [&](const Plan& plan) {
     return std::any_of(programs.now().cases.begin(), programs.now().cases.end(),

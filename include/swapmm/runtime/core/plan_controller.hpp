@@ -129,10 +129,10 @@ class PlanController {
       state_.demand.bring(request, stamp, brought.grant);
     } catch (const DroppedValue&) {
       keep_from_now_on(request);
-      give_up(request, false, Clock{});
+      give_up(request, Clock{});
       throw;
     } catch (...) {
-      give_up(request, false, Clock{});
+      give_up(request, Clock{});
       throw;
     }
   }
@@ -140,7 +140,6 @@ class PlanController {
   /// Called after the operation was queued: moves that come after it may be queued.
   void complete(const Request<B>& request, bool followed, QueuePoint point) {
     if (followed) return state_.executor.complete();
-    if (state_.executor.active()) return;
     state_.demand.end_scratch(request.scratch, Clock::point(QueueKind::compute, point));
     if (options_.demand_mode != DemandMode::per_operation) return;
     for (const auto& item : request.items) state_.demand.evict(*item.record);
@@ -157,9 +156,9 @@ class PlanController {
 
   /// Called if the operation was not queued. Tensors that were brought in stay, but work areas are freed and the plan
   /// is left.
-  void give_up(const Request<B>& request, bool followed, const Clock& needs) noexcept {
+  void give_up(const Request<B>& request, const Clock& needs) noexcept {
     state_.recorder.mark_broken();
-    if (followed || state_.executor.active()) {
+    if (state_.executor.active()) {
       abandon_plan("an operation failed");
     } else {
       state_.demand.end_scratch(request.scratch, needs);

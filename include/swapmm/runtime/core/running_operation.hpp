@@ -293,7 +293,7 @@ inline void RunningOperation<B>::queue_waits(bool as_list) {
 template <Backend B>
 void RunningOperation<B>::give_up() noexcept {
   ended_ = true;
-  session_.controller.give_up(request_, brought_.followed, brought_.grant.needs);
+  session_.controller.give_up(request_, brought_.grant.needs);
 }
 
 template <Backend B>
@@ -320,11 +320,12 @@ std::exception_ptr RunningOperation<B>::after_unrecorded(const std::exception_pt
   if (Failures<B>::is_device_lost(refusal)) return refusal;
   const auto unknown = [&] { return std::make_exception_ptr(QueueFailure{QueueKind::compute, label_, refusal}); };
   if (sole_status_source) return unknown();
+  if (session_.state.in_capture) return refusal;  // nothing has run, and no event may be queried
   Timeline<B>& timeline = store_.timeline;
   try {
     // A call that throws may have recorded the event nevertheless. Then this event reports the status, and no later
-    // one. In a capture nothing has run, and no event may be queried.
-    if (!session_.state.in_capture && store_.backend.status(slot_->event) == EventStatus::failed) {
+    // one.
+    if (store_.backend.status(slot_->event) == EventStatus::failed) {
       return std::make_exception_ptr(QueueFailure{QueueKind::compute, label_});
     }
     timeline.host_wait(timeline.everything());

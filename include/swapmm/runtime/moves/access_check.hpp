@@ -123,12 +123,12 @@ class AccessCheck {
     return count;
   }
 
+  // Called when nothing is in flight, so no copy uses the block any more.
   HostBlock<B>& staging(Bytes size) {
     if (staging_ == nullptr || staging_->size < size) {
       if (staging_ != nullptr) store_.pool.release(std::move(staging_));
       staging_ = store_.pool.acquire(size);
     }
-    store_.timeline.host_wait(staging_->busy());
     return *staging_;
   }
 

@@ -56,28 +56,24 @@ class Demand {
     }
   }
 
-  /// Brings the whole bundle to the device. The items have the request's stamp, which protects them from eviction.
+  /// Brings the whole bundle to the device. The items have the request's stamp, which protects them from eviction. If
+  /// it throws, the operation is given up: call end_scratch().
   void bring(const Request<B>& request, std::uint64_t stamp, Grant<B>& grant) {
     for (const auto& item : request.items) {
       if (item.access != Access::write) require_value(*item.record, {"operation ", request.name});
     }
-    try {
+    if (!place_bundle(request, stamp, grant)) {
+      clear_device();
       if (!place_bundle(request, stamp, grant)) {
-        clear_device();
-        if (!place_bundle(request, stamp, grant)) {
-          throw internal_error("a bundle that packs was not placed",
-                               {.operation = std::string(request.name), .tensors = tensors_of(request)});
-        }
+        throw internal_error("a bundle that packs was not placed",
+                             {.operation = std::string(request.name), .tensors = tensors_of(request)});
       }
-      for (const auto& item : request.items) {
-        if (item.access == Access::write || item.record->device.valid) continue;
-        Clock needs = item.record->device.busy;
-        needs[QueueKind::d2h] = std::max(needs[QueueKind::d2h], item.record->host.block->written);
-        store_.swap_in(*item.record, needs);
-      }
-    } catch (...) {
-      end_scratch(request.scratch, Clock{});
-      throw;
+    }
+    for (const auto& item : request.items) {
+      if (item.access == Access::write || item.record->device.valid) continue;
+      Clock needs = item.record->device.busy;
+      needs[QueueKind::d2h] = std::max(needs[QueueKind::d2h], item.record->host.block->written);
+      store_.swap_in(*item.record, needs);
     }
     for (const auto& item : request.items) {
       grant.needs.join(item.access == Access::read ? item.record->device.ready : item.record->device.busy);
@@ -174,8 +170,9 @@ class Demand {
  private:
   using When = typename Store<B>::When;
 
+  // `b` is on the device.
   [[nodiscard]] bool share_bytes(const Rec& a, const Rec& b) const {
-    return a.device.resident && b.device.resident && a.device.offset < b.device.offset + store_.padded(b.bytes) &&
+    return a.device.resident && a.device.offset < b.device.offset + store_.padded(b.bytes) &&
            b.device.offset < a.device.offset + store_.padded(a.bytes);
   }
 
@@ -215,18 +212,17 @@ class Demand {
       scratch_left = false;
       return true;
     };
-    bool placed = true;
-    for (Rec* const record : order_) {
-      if (scratch_left && request.scratch >= record->bytes) placed = placed && place_scratch();
-      placed = placed && place_one(*record, stamp);
-      if (!placed) break;
-    }
-    if (placed && scratch_left) placed = place_scratch();
-    if (!placed) {
-      end_scratch(request.scratch, Clock{});
-      grant = {};
-    }
-    return placed;
+    const auto place_all = [&] {
+      for (Rec* const record : order_) {
+        const bool scratch_first = scratch_left && request.scratch >= record->bytes;
+        if ((scratch_first && !place_scratch()) || !place_one(*record, stamp)) return false;
+      }
+      return !scratch_left || place_scratch();
+    };
+    if (place_all()) return true;
+    end_scratch(request.scratch, Clock{});
+    grant = {};
+    return false;
   }
 
   bool place_one(Rec& record, std::uint64_t stamp) {

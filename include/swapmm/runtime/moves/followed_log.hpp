@@ -24,11 +24,10 @@ class FollowedLog {
   void write(std::size_t begin, std::size_t end) {
     for (std::size_t event = begin; event < end; ++event) {
       const Event& passed = program_.events[event];
-      switch (passed.what) {
-        case Event::What::operation: write_operation(passed.index); break;
-        case Event::What::upload: log_.events.push_back({LogEvent::What::upload, tensor_of(passed.index)}); break;
-        case Event::What::download: log_.events.push_back({LogEvent::What::download, tensor_of(passed.index)}); break;
-        case Event::What::end_of_iteration: break;
+      if (passed.what == Event::What::operation) write_operation(passed.index);
+      if (passed.what == Event::What::upload) log_.events.push_back({LogEvent::What::upload, tensor_of(passed.index)});
+      if (passed.what == Event::What::download) {
+        log_.events.push_back({LogEvent::What::download, tensor_of(passed.index)});
       }
     }
   }

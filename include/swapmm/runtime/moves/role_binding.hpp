@@ -53,7 +53,6 @@ class RoleBinding {
   void stop(Rebuild&& rebuild, Reclaim&& reclaim) {
     for (std::size_t role = 0; role < roles_.places.size(); ++role) {
       if (place(role).resident) store_.unbook(program_->roles[role].bytes, place(role).after);
-      place(role).resident = false;
     }
     rebuild();
     for (Rec* const record : roles_.records) {
@@ -61,7 +60,7 @@ class RoleBinding {
       record->plan.role = none;
       if (!record->tensor.alive) reclaim(*record);
     }
-    roles_.records.clear();
+    roles_ = BoundRoles<B>{0};
   }
 
   /// The tensor of the role; null if there is none yet.
@@ -76,7 +75,7 @@ class RoleBinding {
   void for_each(Visit&& visit) {
     for (std::size_t role = 0; role < roles_.records.size(); ++role) {
       Rec* const bound = record(role);
-      if (bound != nullptr && bound->plan.role != none) visit(program_->roles[role], *bound);
+      if (bound != nullptr) visit(program_->roles[role], *bound);
     }
   }
   /// Delays the use of places without a tensor until after `point`, too.
@@ -89,9 +88,8 @@ class RoleBinding {
   [[nodiscard]] bool fits(std::uint32_t role, const Rec& tensor, bool new_value, std::uint64_t round) const {
     // A local of the previous round that still exists is not the new tensor that the plan expects.
     if (record(role) == &tensor) return bound_in(role, round);
-    const Role& expected = program_->roles[role];
-    return expected.kind == Role::Kind::local && new_value && tensor.plan.role == none &&
-           can_be(expected, tensor, store_.iteration) && roles_.rounds[role] != round;
+    return new_value && tensor.plan.role == none && can_be(program_->roles[role], tensor, store_.iteration) &&
+           roles_.rounds[role] != round;
   }
 
   /// Binds the tensor to the role in that round.
@@ -125,7 +123,6 @@ class RoleBinding {
  private:
   static void take_place(Rec& record, Bytes offset, const typename B::Address* address, const Clock& after) {
     record.device.resident = true;
-    record.device.valid = false;
     record.device.offset = offset;
     record.device.address = address;
     record.device.ready = after;

@@ -27,7 +27,6 @@ class RoundClock {
   /// Starts a plan with this many points per round, after everything that is queued.
   void start(const std::array<std::uint32_t, queue_count>& points) {
     points_ = points;
-    recorded_ = {};
     start_ = timeline_.everything();
     followed_ = -1;
     begun_ = false;

@@ -20,11 +20,9 @@ class ProgramBuilder {
   void append(const IterationLog& log) {
     log_roles_.assign(log.tensors.size(), none);
     for (const LogEvent& event : log.events) {
-      switch (event.what) {
-        case LogEvent::What::operation: append_operation(log, log.operations[event.index]); break;
-        case LogEvent::What::upload: append_upload(log, event.index); break;
-        case LogEvent::What::download: append_download(log, event.index); break;
-      }
+      if (event.what == LogEvent::What::operation) append_operation(log, log.operations[event.index]);
+      if (event.what == LogEvent::What::upload) append_upload(log, event.index);
+      if (event.what == LogEvent::What::download) append_download(log, event.index);
     }
     program_.events.push_back({Event::What::end_of_iteration, 0});
   }
@@ -51,11 +49,9 @@ class ProgramBuilder {
       } else if (state.needs_value_before) {
         tensor.kind = TensorKind::persistent;
         continue;
-      } else {
-        tensor.kind = TensorKind::transient;
       }
       // A value that is replaced in each iteration, but must outlive the iteration, is kept by a copy on the host.
-      if (state.must_survive && last_role(role) == role && state.last_write != none && !state.on_host) {
+      if (state.must_survive && state.last_write != none && !state.on_host) {
         host_read(role, state.last_write);
       }
     }
@@ -94,12 +90,12 @@ class ProgramBuilder {
   }
 
   std::uint32_t role_of(const IterationLog& log, std::uint32_t tensor) {
+    std::uint32_t& role = log_roles_[tensor];
+    if (role != none) return role;
     const LogTensor& logged = log.tensors[tensor];
-    if (log_roles_[tensor] == none && !logged.scratch() && !logged.local()) {
-      if (const auto known = current_.find(logged.serial); known != current_.end()) log_roles_[tensor] = known->second;
-    }
-    if (log_roles_[tensor] == none) log_roles_[tensor] = add_role(logged, false);
-    return log_roles_[tensor];
+    role = known(logged.serial);
+    if (role == none) role = add_role(logged, false);
+    return role;
   }
 
   void append_operation(const IterationLog& log, const LogOperation& logged) {
@@ -137,7 +133,7 @@ class ProgramBuilder {
   void append_upload(const IterationLog& log, std::uint32_t tensor) {
     const LogTensor& logged = log.tensors[tensor];
     const std::uint32_t seen = log_roles_[tensor];
-    const std::uint32_t before = seen != none || logged.local() ? seen : known(logged.serial);
+    const std::uint32_t before = seen != none ? seen : known(logged.serial);
     if (before != none && state_[before].needs_value_before) state_[before].uploaded_over = true;
     if (before != none) keep_value(before);
     const std::uint32_t role = add_role(logged, true);
@@ -159,7 +155,6 @@ class ProgramBuilder {
   }
 
   void host_read(std::uint32_t role, std::size_t operation) {
-    if (!state_[role].used) return;
     program_.trace.host_reads.push_back({static_cast<TensorId>(role), id_at<OperationId>(operation)});
     state_[role].on_host = true;
   }
@@ -183,8 +178,8 @@ class ProgramBuilder {
   Program program_;
   std::size_t iterations_;
   std::vector<State> state_;
-  std::vector<std::uint32_t> log_roles_;  // per tensor of the current log
-  std::unordered_map<std::uint64_t, std::uint32_t> current_;
+  std::vector<std::uint32_t> log_roles_;                      // per tensor of the current log
+  std::unordered_map<std::uint64_t, std::uint32_t> current_;  // by serial number; handles only
   std::vector<std::uint32_t> early_downloads_;
 };
 
@@ -203,7 +198,7 @@ std::vector<std::uint64_t> identity(const IterationLog& log) {
   std::vector<std::uint64_t> key;
   key.reserve(2 * log.tensors.size() + log.accesses.size() + log.events.size());
   for (const LogTensor& tensor : log.tensors) {
-    key.push_back(tensor.local() || tensor.scratch() ? 0 : tensor.serial);
+    key.push_back(tensor.local() ? 0 : tensor.serial);
     key.push_back(tensor.bytes.value);
   }
   for (const LogEvent& event : log.events) {

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include <swapmm/runtime/observe/log.hpp>
+#include <swapmm/runtime/timing/timed_copies.hpp>
 #include <swapmm/runtime/values/bundle.hpp>
 #include <swapmm/runtime/values/store.hpp>
 
@@ -38,7 +39,7 @@ class Recorder {
     log_.timed = with_times;
     ++epoch_;
     open_ = true;
-    store_.timed_copies.clear();
+    store_.timed_copies.forget();
   }
 
   /// Called if an operation failed: the iteration is not a normal one.
@@ -111,11 +112,10 @@ class Recorder {
   }
 
   void measured(std::uint32_t timing, std::chrono::nanoseconds duration) {
-    if (timing >= Store<B>::copy_timing) {
-      const std::size_t copy = timing - Store<B>::copy_timing;
-      if (copy >= store_.timed_copies.size()) return;
-      const auto& timed = store_.timed_copies[copy];
-      (timed.queue == QueueKind::h2d ? store_.h2d_link : store_.d2h_link).add(timed.size, duration);
+    if (TimedCopies::is_label(timing)) {
+      const TimedCopies::Copy* const copy = store_.timed_copies.find(timing);
+      if (copy == nullptr) return;  // of a log that was given up
+      (copy->queue == QueueKind::h2d ? store_.h2d_link : store_.d2h_link).add(copy->size, duration);
     } else if (timing <= log_.operations.size()) {
       log_.operations[timing - 1].duration = duration;
     }

@@ -218,10 +218,7 @@ class Timeline {
         if (may_have_failed(passed.event)) first = std::min(first, passed.label.issue);
       }
       lane.confirmed = lane.issued;
-    }
-    for (Lane& lane : lanes_) {
       lane.unrecorded = 0;  // all work has ended
-      lane.known = points();
     }
     return first;
   }
@@ -286,8 +283,7 @@ class Timeline {
     if (until <= confirmed(queue)) return;
     look(queue, until);
     // A point's clock lists all of its predecessors, direct or not, so one check of each other queue is enough.
-    Clock seen = slot(queue, until).implied;
-    seen[queue] = until;
+    const Clock seen = slot(queue, until).implied;
     for (const QueueKind other : all_queues) {
       if (other != queue) look(other, seen[other]);
     }

@@ -180,7 +180,7 @@ class Profiler {
     std::chrono::nanoseconds latest{0};
     std::size_t operation = 0;
     for (const std::size_t boundary : boundaries_) {
-      for (; operation < boundary && operation < operation_times_.size(); ++operation) {
+      for (; operation < boundary; ++operation) {
         if (operation_times_[operation]) latest = std::max(latest, operation_times_[operation]->end);
       }
       profile.iteration_ends.push_back(latest);
@@ -230,10 +230,8 @@ class Profiler {
       if (level.change > 0) next_taken = std::min(next_taken, time);
       changes[i] = {time, level.change};
     }
-    // Among changes at the same time, frees come first.
-    std::stable_sort(changes.begin(), changes.end(), [](const Change& a, const Change& b) {
-      return a.time != b.time ? a.time < b.time : a.bytes < b.bytes;
-    });
+    // Changes at the same time make one level, so their order does not matter.
+    std::stable_sort(changes.begin(), changes.end(), [](const Change& a, const Change& b) { return a.time < b.time; });
     std::int64_t used = 0;
     for (const Change& change : changes) {
       used += change.bytes;

@@ -177,13 +177,13 @@ class HostPool {
     }
   }
 
-  // Returns all unused memory to the API. Bytes that queued copies still use become free only when these end.
+  // Returns all unused memory to the API, after make() has merged what is kept in slabs. Bytes that queued copies still
+  // use become free only when these end.
   void give_back_unused() {
-    merge_kept();
     if (kept_alone_.value == 0 && slabs_.unused().value == 0) return;
     backend_.finish();
     for (Shelf& shelf : shelves_) {
-      shelf.blocks.take_if([](const Block& block) { return block.own && block.pending == nullptr; },
+      shelf.blocks.take_if([](const Block& block) { return block.pending == nullptr; },
                            [&](std::unique_ptr<Block> block) noexcept {
                              if (scrub_) scrub_host(backend_, *block->own, block->size);
                              kept_alone_ -= block->size;

@@ -61,7 +61,6 @@ class HostSlabs {
   /// A block of exactly this size, which is a multiple of the alignment; null if no slab has the room in one piece.
   /// Work queued before may still use the block (see busy()).
   [[nodiscard]] std::unique_ptr<Block> carve(Bytes size) {
-    if (slabs_.empty()) return nullptr;
     std::unique_ptr<Block> block = spent_.pop();
     if (block == nullptr) block = std::make_unique<Block>();
     for (const auto& slab : slabs_) {  // the oldest first, so that newer slabs may become unused
@@ -124,7 +123,6 @@ class HostSlabs {
   }
 
   bool take(Bytes size) {
-    slabs_.reserve(slabs_.size() + 1);
     auto memory = take_host_memory(backend_, size, HostKind::pinned);
     if (!memory) return false;
     slabs_.push_back(std::unique_ptr<Slab>(new Slab{std::move(*memory), PlaceMap(size, size, alignment)}));

@@ -26,7 +26,6 @@ void PlaceMap::reset(const Clock& after) {
 bool PlaceMap::same_arena(Bytes a, Bytes b) const { return a.value / arena_.value == b.value / arena_.value; }
 
 std::optional<FreePlace> PlaceMap::take(Bytes size) {
-  size = round_up(size, alignment_);
   const Piece* best = nullptr;
   for (const Piece& piece : free_) {
     if (piece.bytes >= size && (best == nullptr || piece.bytes < best->bytes)) best = &piece;
@@ -51,10 +50,14 @@ std::optional<FreePlace> PlaceMap::take_at(Bytes offset, Bytes size) {
   const Piece behind{offset + size, piece.offset + piece.bytes - (offset + size), piece.after};
   const bool keep_before = before.bytes.value != 0;
   const bool keep_behind = behind.bytes.value != 0;
-  if (keep_before) *position = before;
-  if (keep_before && keep_behind) free_.insert(position + 1, behind);
-  if (!keep_before && keep_behind) *position = behind;
-  if (!keep_before && !keep_behind) free_.erase(position);
+  if (keep_before) {
+    *position = before;
+    if (keep_behind) free_.insert(position + 1, behind);
+  } else if (keep_behind) {
+    *position = behind;
+  } else {
+    free_.erase(position);
+  }
   ++places_;
   used_ += size;
   assert(used_ <= budget_);

@@ -9,7 +9,6 @@
 #include <span>
 #include <string>
 #include <utility>
-#include <vector>
 
 #include <swapmm/backend/backend.hpp>
 #include <swapmm/base/bytes.hpp>
@@ -21,6 +20,7 @@
 #include <swapmm/runtime/timing/link_estimate.hpp>
 #include <swapmm/runtime/timing/profiler.hpp>
 #include <swapmm/runtime/timing/sampler.hpp>
+#include <swapmm/runtime/timing/timed_copies.hpp>
 #include <swapmm/runtime/values/address_book.hpp>
 #include <swapmm/runtime/values/host_pool.hpp>
 #include <swapmm/runtime/values/messages.hpp>
@@ -74,16 +74,9 @@ class Store {
   std::uint64_t iteration = 1;  ///< number of the current iteration; between two iterations, of the next one
   bool timing = false;          ///< operations and copies are timed for the recorder
   bool fixed_slots = false;     ///< values keep their host blocks, because graphs contain the addresses
-  struct TimedCopy {
-    QueueKind queue;
-    Bytes size;
-  };
-  std::vector<TimedCopy> timed_copies;  ///< copies whose times are not known yet
+  TimedCopies timed_copies;
   LinkHistory h2d_link;
   LinkHistory d2h_link;
-
-  // Labels of timed commands: operation i is i + 1, copy k is copy_timing + k.
-  static constexpr std::uint32_t copy_timing = 0x80000000U;
 
   [[nodiscard]] Bytes padded(Bytes size) const { return round_up(size, places.alignment()); }
   [[nodiscard]] Bytes budget() const { return places.budget(); }
@@ -403,8 +396,7 @@ class Store {
     if (!timing && !profiler.active() && !sampler.active()) return waits.span();
     if (waits.count != 0) backend.wait(queue, waits.span());
     if (timing) {
-      timed_copies.push_back({queue, record.bytes});
-      label.timing = copy_timing + static_cast<std::uint32_t>(timed_copies.size() - 1);
+      label.timing = timed_copies.add(queue, record.bytes);
       backend.record(queue, start);
     }
     if (profiler.active()) profiler.begin(queue, record.name, record.bytes, record.id);

@@ -8,6 +8,7 @@
 #include <swapmm/plan/validate.hpp>
 
 #include "support/plan_text.hpp"
+#include "support/told.hpp"
 
 using namespace swapmm;
 using namespace swapmm::test;
@@ -44,14 +45,6 @@ Trace two_weights() {
   trace.tensors = {tensor("a", 100, TensorKind::persistent), tensor("b", 100, TensorKind::persistent)};
   trace.operations = {operation("use a", 10, {0}), operation("use b", 10, {1})};
   return trace;
-}
-
-std::string told(const Trace& trace, const Plan& plan) {
-  std::string text;
-  for (const Violation& violation : validate(trace, plan)) {
-    text += std::to_string(violation.rule) + ": " + violation.message + '\n';
-  }
-  return text;
 }
 
 void check_valid(const Trace& trace, const Plan& plan) { CHECK(told(trace, plan) == ""); }

@@ -98,3 +98,14 @@ TEST_CASE("of two names only the one whose plan is awaited says so, and the othe
   REQUIRE(reasons.size() == 1);
   CHECK(reasons[0].iteration == "test");
 }
+
+TEST_CASE("that nothing repeats is said though an iteration came again, where there is no cycle") {
+  SchedulerOptions options = MeasuredBook::options();
+  options.max_period = 2;
+  MeasuredBook desk(options);
+  for (const std::uint64_t program : {1U, 2U, 3U}) desk.observe(program);
+  CHECK(reasons_of(desk.book).empty());
+  desk.observe(1);
+  REQUIRE(reasons_of(desk.book).size() == 1);
+  CHECK(reasons_of(desk.book)[0].reason == OnDemandReason::nothing_repeats);
+}

@@ -5,8 +5,10 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <exception>
 #include <memory>
 #include <optional>
+#include <stdexcept>
 #include <utility>
 #include <vector>
 
@@ -17,6 +19,7 @@
 using namespace swapmm;
 using namespace swapmm::runtime;
 using namespace swapmm::test;
+using std::chrono::milliseconds;
 using std::chrono::nanoseconds;
 
 // ---- trials
@@ -141,10 +144,43 @@ TEST_CASE("a plan that loses against on demand a second time makes the planner b
   desk.observe(MeasuredBook::mine, quick_times);
   CHECK(desk.front().state == PlanState::on_trial);
   CHECK(desk.report().plans_remade == 2);
-  // The third one wins.
-  desk.rounds_take(200, 2);
+  // The third one wins, at once or after another look at what on demand takes.
+  SUBCASE("at once") { desk.rounds_take(200, 2); }
+  SUBCASE("after another look") {
+    desk.rounds_take(1000, 2);
+    REQUIRE(desk.front().checking);
+    desk.demand_takes(id, 5000, 2);
+  }
   CHECK(desk.front().state == PlanState::settled);
   CHECK(desk.front().patience == 1);
+}
+
+TEST_CASE("a plan that was given up is not gone back to when the plan tried in its place loses") {
+  MeasuredBook desk;
+  desk.settle(1000);
+  const FollowablePtr first = desk.front().plan;
+  desk.load(Way::swapping);
+  const FollowablePtr second = desk.front().plan;
+  REQUIRE(desk.front().before == first);
+  desk.book.give_up(first, std::make_exception_ptr(std::runtime_error("lost")));
+  CHECK(desk.front().plan == second);
+  desk.rounds_take(2180, 2);
+  CHECK(desk.front().plan == second);
+  CHECK(!desk.book.still_chosen("train", first));
+}
+
+TEST_CASE("giving up another plan leaves the one to go back to") {
+  MeasuredBook desk;
+  desk.settle(1000);
+  const FollowablePtr first = desk.front().plan;
+  desk.make_plan(MeasuredBook::others);
+  const FollowablePtr other = desk.front().plan;
+  desk.book.used("train", first);
+  desk.load(Way::swapping);
+  desk.book.give_up(other, std::make_exception_ptr(std::runtime_error("lost")));
+  desk.rounds_take(2180, 2);
+  CHECK(desk.front().plan == first);
+  CHECK(desk.book.still_chosen("train", first));
 }
 
 // ---- samples
@@ -239,6 +275,30 @@ TEST_CASE("a cycle that was left is observed as a whole before the planner is as
   CHECK(desk.report().plans_remade == 2);  // after the first sample, and two later
 }
 
+TEST_CASE("at most one plan is made anew in an iteration, though several cycles that were left have it") {
+  MeasuredBook desk;
+  const std::uint64_t first = desk.leave();
+  desk.observe(MeasuredBook::others);
+  desk.observe(MeasuredBook::mine);
+  const std::uint64_t second = desk.observe(MeasuredBook::others);
+  REQUIRE(desk.book.cases("train").size() == 2);
+  desk.book.iteration_took(second, nanoseconds{500}, true);
+  desk.rounds_take(2000, 2);
+  for (const std::uint64_t id : {first, second}) desk.demand_takes(id, 500, 2);
+  REQUIRE(desk.front().state == PlanState::left);
+  REQUIRE(desk.front().members.size() == 2);
+  for (int i = 0; i < 8; ++i) {
+    desk.observe_untimed(MeasuredBook::mine);
+    desk.observe_untimed(MeasuredBook::others);
+  }
+  desk.observe(MeasuredBook::others);
+  CHECK(desk.report().plans_remade == 0);
+  desk.observe(MeasuredBook::mine);
+  CHECK(desk.report().plans_remade == 1);
+  desk.observe(MeasuredBook::mine);
+  CHECK(desk.report().plans_remade == 2);
+}
+
 TEST_CASE("a cycle of which one iteration is forgotten is not made anew") {
   SchedulerOptions options = MeasuredBook::options(1);
   options.observe = 3;
@@ -266,6 +326,7 @@ TEST_CASE("a cycle of which one iteration is forgotten is not made anew") {
 TEST_CASE("while a plan is being made elsewhere none is made anew") {
   SchedulerOptions options = MeasuredBook::options();
   options.planning = Planning::deferred;
+  options.planning_time = milliseconds{7};
   MeasuredBook desk(options);
   desk.observe();
   desk.observe();
@@ -280,6 +341,7 @@ TEST_CASE("while a plan is being made elsewhere none is made anew") {
   CHECK(task->replaces == desk.front().plan);
   CHECK(task->members == desk.front().members);
   CHECK(task->name == "train");
+  CHECK(task->time == milliseconds{7});
   CHECK(task->machine == desk.machine);
   CHECK(task->program.trace.operations[0].duration == nanoseconds{90});
   desk.sample(quick_times);
@@ -329,6 +391,19 @@ TEST_CASE("a plan that promises more than the one followed is tried") {
   CHECK(desk.front().predicted == nanoseconds{100});
   CHECK(desk.front().patience == 1);
   CHECK(!desk.book.still_chosen("train", first));
+}
+
+TEST_CASE("a plan with other commands is tried though it begins with the same bytes in the same places") {
+  MeasuredBook desk;
+  desk.way = Way::swapping_late;
+  desk.settle(2280);
+  const FollowablePtr late = desk.front().plan;
+  desk.way = Way::swapping;
+  desk.sample({10, 100});
+  REQUIRE(desk.front().plan != late);
+  CHECK(desk.front().state == PlanState::on_trial);
+  CHECK(desk.front().plan->plan.initial == late->plan.initial);
+  CHECK(desk.front().predicted == nanoseconds{1290});
 }
 
 TEST_CASE("where on demand has won a plan is tried only if it promises to be faster than that") {
@@ -383,4 +458,23 @@ TEST_CASE("a plan for another budget is judged by what on demand takes under tha
   CHECK(desk.front().checking);  // what took 5000 ns was under the old budget
   desk.demand_takes(id, 400, 2);
   CHECK(desk.front().state == PlanState::left);
+}
+
+TEST_CASE("what iterations took under another budget is forgotten, and under the same one kept") {
+  for (const bool observed : {true, false}) {
+    CAPTURE(observed);
+    MeasuredBook desk;
+    const std::uint64_t id = desk.make_plan();
+    desk.book.iteration_took(id, nanoseconds{500}, observed);
+    const Bytes budget = desk.machine.device_budget;
+    const auto use = [&](Bytes next) {
+      desk.book.prepare_budgets({next});
+      desk.book.use_budget(next);
+    };
+    use(budget);
+    CHECK(desk.report().plans[0].on_demand == nanoseconds{500});
+    use(Bytes{2048});
+    use(budget);
+    CHECK(desk.report().plans[0].on_demand == nanoseconds{0});
+  }
 }

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <memory>
 #include <utility>
+#include <vector>
 
 #include <swapmm/runtime/book/plan_case.hpp>
 
@@ -136,4 +137,16 @@ TEST_CASE("slower means by more than one in a hundred") {
   CHECK(slower(nanoseconds{102}, nanoseconds{100}));
   CHECK(!slower(nanoseconds{1'010'000}, nanoseconds{1'000'000}));
   CHECK(slower(nanoseconds{1'010'001}, nanoseconds{1'000'000}));
+}
+
+TEST_CASE("a cycle is the same from whichever of its members it begins, and another one in another order") {
+  using Members = std::vector<std::uint64_t>;
+  for (const Members& turned : {Members{1, 2, 3}, Members{2, 3, 1}, Members{3, 1, 2}}) {
+    CHECK(same_cycle(turned, Members{1, 2, 3}));
+    CHECK(!same_cycle(turned, Members{1, 3, 2}));
+    CHECK(!same_cycle(turned, Members{1, 1, 2}));
+  }
+  CHECK(same_cycle(Members{1, 2, 1, 2, 3}, Members{1, 2, 3, 1, 2}));
+  CHECK(!same_cycle(Members{1, 2, 1, 2, 3}, Members{1, 1, 2, 2, 3}));
+  CHECK(!same_cycle(Members{1, 2}, Members{1, 2, 1, 2}));
 }

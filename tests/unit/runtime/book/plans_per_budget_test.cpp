@@ -9,6 +9,7 @@
 #include <swapmm/runtime/book/program_book.hpp>
 
 #include "support/failing_new.hpp"
+#include "support/small_program.hpp"
 #include "support/told_book.hpp"
 #include "support/weight_desk.hpp"
 
@@ -108,6 +109,17 @@ TEST_CASE("a name that was never seen has no plans for any budget") {
   CHECK(told.book.cases("never").empty());
 }
 
+TEST_CASE("a budget that nobody prepared brings no plan and takes none") {
+  ToldBook told(ToldBook::untried());
+  told.sees(updates_from(1), 2);
+  const runtime::FollowablePtr plan = told.plan();
+  told.book.use_budget(budget_number(1));
+  CHECK(told.plan() == plan);
+  told.plan_for_budget();
+  CHECK(told.machines_asked == 0);
+  CHECK(told.book.plans_made() == 1);
+}
+
 TEST_CASE("with deferred planning the cycles get their plans for a new budget one after the other") {
   ToldBook told({.planning = Planning::deferred, .trial_iterations = 0});
   told.sees(updates_from(1), 2);
@@ -170,4 +182,35 @@ TEST_CASE("a plan for a new budget that no memory is left to prepare is prepared
     CHECK(told.plan()->plan.machine.device_budget == budget_number(1));
     if (!failed) break;
   }
+}
+
+TEST_CASE("of programs whose tensors are gone no plan is made for a new budget, and the others get theirs") {
+  ToldBook told(ToldBook::untried());
+  told.sees(updates_from(1), 2);
+  told.sees(updates_from(11, 7), 2);
+  told.change_budget(budget_number(1));
+  told.book.plan_for_budget(
+      "train", [&] { return told.machine; },
+      [](const runtime::Program& program) { return program.trace.operations.size() == 7; });
+  REQUIRE(told.book.cases("train").size() == 1);
+  CHECK(told.plan()->program.trace.operations.size() == 7);
+  CHECK(told.planner_asked == 3);
+  CHECK(told.book.notes().empty());
+}
+
+TEST_CASE("iterations that are no program have a note and no plan, not under the next budget either") {
+  ToldBook told(ToldBook::untried());
+  runtime::IterationLog log = updates_from(1, 2);
+  log.events.insert(log.events.begin() + 1, {runtime::LogEvent::What::upload, 0});  // of what was used before
+  told.sees(log, 2);
+  REQUIRE(told.book.notes().size() == 1);
+  CHECK(says(told.book.notes()[0], {"\"train\" stays on demand", "\"t1\"", "before and after its upload"}));
+  REQUIRE(told.report().on_demand.size() == 1);
+  CHECK(told.report().on_demand[0].reason == OnDemandReason::no_plan);
+  CHECK(says(told.report().on_demand[0].why, {"before and after its upload"}));
+  told.change_budget(budget_number(1));
+  told.plan_for_budget();
+  CHECK(told.plan() == nullptr);
+  CHECK(told.planner_asked == 0);
+  CHECK(told.book.notes().size() == 1);
 }

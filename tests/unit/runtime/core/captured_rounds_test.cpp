@@ -158,6 +158,19 @@ TEST_CASE("neither events nor times are asked for while an iteration is captured
   }
 }
 
+TEST_CASE("no event is asked for where the end of a captured operation could not be recorded") {
+  WatchedLoop loop(4);
+  loop.settle();
+  loop.device.seen() = {};
+  const auto body = [&] {
+    loop.device.seen().next_record_fails = true;
+    loop.body();
+  };
+  CHECK_THROWS_AS((void)loop.manager.capture("loop", body), Error);
+  CHECK(!loop.device.seen().next_record_fails);
+  CHECK(loop.device.seen().queries == 0);
+}
+
 TEST_CASE("what cannot be captured now is refused with the reason") {
   WatchedLoop loop(4);
   const std::string no_plan =

@@ -167,6 +167,21 @@ TEST_CASE("downloads that are refused cost the same each time") {
   CHECK(std::vector<std::uint64_t>(costs.begin() + 1, costs.end()) == std::vector<std::uint64_t>(39, costs[1]));
 }
 
+TEST_CASE("downloads that were collected or given up leave their place to the next ones") {
+  ErrorDesk desk;
+  auto tensor = desk.tensor("t");
+  set(desk.manager, tensor, 3);
+  std::vector<int> target(length);
+  const auto download = [&](bool collects) {
+    auto promised = tensor.download_async(target);
+    if (collects) promised.wait();
+  };
+  for (int i = 0; i < 10; ++i) download(i % 2 == 0);
+  const std::uint64_t before = allocations();
+  for (int i = 0; i < 100; ++i) download(i % 2 == 0);
+  CHECK(allocations() == before);
+}
+
 TEST_CASE("an iteration that ends inside an operation lasts until the next call, and ends once") {
   ErrorDesk desk;
   auto a = desk.tensor("a");
@@ -235,6 +250,15 @@ TEST_CASE("what goes wrong while a capture is given up is told by the next call"
   const auto error = thrown<WorkFailed>([&] { desk.manager.synchronize(); });
   REQUIRE(error);
   CHECK(says(error->operation(), {"captured iteration"}));
+  desk.manager.synchronize();
+}
+
+TEST_CASE("a capture that cannot be given up inside an operation is refused there, which the next call tells") {
+  CaptureDesk desk;
+  desk.manager.run("grow", updates(desk.fields[0]), [&](auto&) { desk.core().give_up_capture(); });
+  const auto error = thrown<NestedOperation>([&] { desk.manager.synchronize(); });
+  REQUIRE(error);
+  CHECK(error->operation() == "grow");
   desk.manager.synchronize();
 }
 

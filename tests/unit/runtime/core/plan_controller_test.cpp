@@ -240,6 +240,16 @@ TEST_CASE("uploads between iterations that the plan expects are no reason to lea
   CHECK(desk.report().divergences == 0);
 }
 
+TEST_CASE("the upload of a tensor that is gone before the iteration begins is no part of it") {
+  WeightDesk desk({}, {.device_budget = 256_bytes}, Scheduler({.trial_iterations = 0}));
+  for (int i = 0; i < 5; ++i) {
+    desk.manager.tensor<int>({length}, "gone").upload(std::vector<int>(length, i));
+    desk.increase_all("train");
+  }
+  CHECK(desk.followed() == 3);
+  CHECK(desk.report().divergences == 0);
+}
+
 TEST_CASE("an iteration that could not begin has not begun") {
   FaultyDevice device{Simulated()};
   MemoryManager<FaultyDevice> manager(device, {.device_budget = 256_bytes});

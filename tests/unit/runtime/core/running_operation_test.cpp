@@ -2,9 +2,11 @@
 // Operations on backends that have what the simulated one has not: scopes, events that may be empty, aligned views.
 #include <doctest/doctest.h>
 
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <thread>
@@ -31,6 +33,7 @@ class ScopedBackend : public NullBackend {
     bool adopts_fail = false;
     bool next_record_fails = false;
     std::uint64_t annotations_of_waits = 0;
+    std::uint64_t times_asked = 0;
     std::vector<Bytes> addresses;  ///< their sizes
   };
   struct NativeEvent {
@@ -62,6 +65,10 @@ class ScopedBackend : public NullBackend {
   void adopt(Event& event, NativeEvent) {
     if (told_->adopts_fail) throw BackendError(BackendError::Kind::failed, 78, "not adopted");
     NullBackend::adopt(event, {});
+  }
+  [[nodiscard]] std::optional<std::chrono::nanoseconds> elapsed(const Event& from, const Event& to) {
+    ++told_->times_asked;
+    return NullBackend::elapsed(from, to);
   }
   void record(QueueKind queue, Event& event) {
     if (std::exchange(told_->next_record_fails, false)) {
@@ -214,6 +221,8 @@ TEST_CASE("only observed operations are timed, each by one event more") {
     const std::uint64_t before = desk.device.counters().records;
     desk.plain(0);
     CHECK(desk.device.counters().records - before == (observe == 0 ? 1 : 2));
+    desk.manager.synchronize();
+    CHECK(desk.device.told().times_asked == (observe == 0 ? 0 : 3));  // two operations and a copy
   }
 }
 

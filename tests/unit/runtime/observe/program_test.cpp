@@ -95,6 +95,8 @@ TEST_CASE("what an iteration reads before it writes is persistent, what it write
   CHECK(program.trace.tensors[0].name == "t1");
   CHECK(program.trace.tensors[1].kind == TensorKind::transient);
   REQUIRE(program.trace.operations.size() == 2);
+  CHECK(program.trace.operations[0].name == "forward");
+  CHECK(program.trace.operations[1].name == "backward");
   CHECK(program.trace.operations[0].reads == std::vector{id(0)});
   CHECK(program.trace.operations[0].writes == std::vector{id(1)});
   CHECK(program.trace.operations[1].updates == std::vector{id(0)});
@@ -125,6 +127,17 @@ TEST_CASE("an uploaded tensor is an input, available where the host filled it") 
   CHECK(program.roles[second].input);
 }
 
+TEST_CASE("an upload behind the last operation is one of a value that is there for the last") {
+  LogWriter w;
+  const auto x = w.tensor(1);
+  w.operation("only", {{w.tensor(2), Access::update}}).upload(x);
+  const Result<Program> program = program_of(w.log);
+  REQUIRE(program.has_value());
+  CHECK(program->trace.tensors[1].name == "t1");
+  CHECK(program->trace.tensors[1].kind == TensorKind::input);
+  CHECK(program->trace.tensors[1].available_from == 0);
+}
+
 TEST_CASE("a tensor that the host fills twice is two tensors to the planner, and one to the program") {
   LogWriter w;
   const auto x = w.tensor(1);
@@ -143,6 +156,17 @@ TEST_CASE("a tensor used before and after its upload cannot be planned, and the 
   w.operation("early", {{x, Access::read}});
   w.upload(x).operation("late", {{x, Access::read}});
   const Result<Program> program = program_of(w.log);
+  REQUIRE(!program.has_value());
+  CHECK(program.problem().message.find("\"t1\"") != std::string::npos);
+}
+
+TEST_CASE("a tensor that one iteration uses and the next one uploads cannot be planned as two either") {
+  LogWriter first;
+  first.operation("early", {{first.tensor(1), Access::read}});
+  LogWriter second;
+  const auto x = second.tensor(1);
+  second.upload(x).operation("late", {{x, Access::read}});
+  const Result<Program> program = program_of(first.log, second.log);
   REQUIRE(!program.has_value());
   CHECK(program.problem().message.find("\"t1\"") != std::string::npos);
 }
@@ -181,6 +205,14 @@ TEST_CASE("a download before the iteration changes the value reads what the iter
   CHECK(program.trace.host_reads[0].after_operation == id_at<OperationId>(1));
 }
 
+TEST_CASE("a download of what no operation changes is no copy in each iteration, wherever it comes") {
+  LogWriter w;
+  const auto constant = w.tensor(1);
+  w.operation("first", {{constant, Access::read}}).download(constant).operation("second", {{constant, Access::read}});
+  w.download(constant);
+  CHECK(valid(program_of(w.log)).trace.host_reads.empty());
+}
+
 TEST_CASE("a download before the upload of a tensor reads what operations made of the upload before") {
   LogWriter w;
   const auto x = w.tensor(1);
@@ -198,6 +230,8 @@ TEST_CASE("the host has what it uploaded: reading it back needs no copy") {
   const auto x = w.tensor(1);
   w.upload(x).download(x).operation("use", {{x, Access::read}}).download(x);
   CHECK(valid(program_of(w.log)).trace.host_reads.empty());
+  w.operation("change", {{x, Access::update}});
+  CHECK(valid(program_of(w.log)).trace.host_reads.empty());
 }
 
 TEST_CASE("a value that must outlive its iteration and is written whole in it is kept by a copy on the host") {
@@ -211,6 +245,60 @@ TEST_CASE("a value that must outlive its iteration and is written whole in it is
     CHECK(program.trace.tensors[0].kind == TensorKind::transient);
     CHECK(program.trace.host_reads == std::vector{host_read(0, 0)});
   }
+}
+
+TEST_CASE("a value that gets lost under the next one is kept behind its last use, if it must outlive its iteration") {
+  // Written whole, used, and written whole again; the host may have read it in between.
+  const auto host_reads = [](bool must_outlive, bool uses, bool downloads) {
+    LogWriter w;
+    const auto a = w.tensor(1);
+    if (must_outlive) w.log.tensors[a].lifetime = Lifetime::kept;
+    w.operation("fill", {{a, Access::write}});
+    if (downloads) w.download(a);
+    if (uses) w.operation("use", {{a, Access::read}});
+    w.operation("fill again", {{a, Access::write}});
+    return valid(program_of(w.log)).trace.host_reads;
+  };
+  using Reads = std::vector<HostRead>;
+  CHECK(host_reads(true, false, false) == Reads{host_read(0, 0), host_read(0, 1)});
+  CHECK(host_reads(true, true, false) == Reads{host_read(0, 1), host_read(0, 2)});
+  CHECK(host_reads(true, true, true) == Reads{host_read(0, 0), host_read(0, 2)});
+  CHECK(host_reads(false, true, true) == Reads{host_read(0, 0)});
+  CHECK(host_reads(false, true, false).empty());
+}
+
+TEST_CASE("a value that gets lost under an upload is kept in the same way, where operations had changed it") {
+  const auto host_reads = [](bool must_outlive) {
+    LogWriter w;
+    const auto x = w.tensor(1);
+    if (must_outlive) w.log.tensors[x].lifetime = Lifetime::kept;
+    w.upload(x).operation("grow", {{x, Access::update}}).operation("use", {{x, Access::read}});
+    w.upload(x).operation("use again", {{x, Access::read}});
+    return valid(program_of(w.log)).trace.host_reads;
+  };
+  CHECK(host_reads(true) == std::vector{host_read(0, 1)});
+  CHECK(host_reads(false).empty());
+}
+
+TEST_CASE("what no operation of the iteration has touched is not kept by it") {
+  LogWriter w;
+  const auto a = w.tensor(1);
+  const auto aside = w.tensor(2);
+  for (const auto tensor : {a, aside}) w.log.tensors[tensor].lifetime = Lifetime::kept;
+  w.download(a).download(aside).operation("fill", {{a, Access::write}});
+  // The host reads what the last iteration left of a; of the other there is nothing to copy.
+  const Result<Program> program = program_of(w.log);
+  REQUIRE(program.has_value());
+  CHECK(program->trace.host_reads == std::vector{host_read(0, 0)});
+}
+
+TEST_CASE("a tensor that ends in its iteration is not kept, whatever it was declared") {
+  LogWriter w;
+  const auto hidden = w.local(1);
+  w.log.tensors[hidden].lifetime = Lifetime::kept;
+  w.log.tensors[hidden].outlives = 1;
+  w.operation("fill", {{hidden, Access::write}}).operation("use", {{hidden, Access::read}});
+  CHECK(valid(program_of(w.log)).trace.host_reads.empty());
 }
 
 TEST_CASE("an uploaded value that operations change and that must outlive its iteration is kept in the same way") {
@@ -229,12 +317,35 @@ TEST_CASE("tensors made and destroyed inside have a role by place, handles by id
   const Program program = valid(program_of(w.log));
   REQUIRE(program.roles.size() == 3);
   CHECK(program.roles[0].kind == Role::Kind::handle);
+  CHECK(program.roles[0].record == 1);
   CHECK(program.roles[1].kind == Role::Kind::local);
   CHECK(program.roles[2].kind == Role::Kind::scratch);
+  for (const std::size_t nobody : {1U, 2U}) {  // which tensor it was says nothing of the next iteration
+    CHECK(program.roles[nobody].record == runtime::none);
+    CHECK(program.roles[nobody].serial == 0);
+  }
   CHECK(program.roles[2].bytes == Bytes{32});
   CHECK(program.scratch_roles == std::vector<std::uint32_t>{2});
   CHECK(program.first_access == std::vector<std::uint32_t>{0, 3});
   CHECK(program.trace.operations[0].writes == std::vector{id(1), id(2)});
+}
+
+TEST_CASE("a tensor made or destroyed inside alone is known by its identity") {
+  for (const bool made : {false, true}) {
+    LogWriter w;
+    const auto a = w.local(5);
+    (made ? w.log.tensors[a].destroyed : w.log.tensors[a].created_inside) = false;
+    w.operation("fill", {{a, Access::write}});
+    const Program program = valid(program_of(w.log));
+    CHECK(program.roles[0].kind == Role::Kind::handle);
+    CHECK(program.roles[0].serial == 5);
+    LogWriter other;
+    other.local(6);
+    other.log.tensors[0].created_inside = w.log.tensors[a].created_inside;
+    other.log.tensors[0].destroyed = w.log.tensors[a].destroyed;
+    other.operation("fill", {{0, Access::write}});
+    CHECK(identity(other.log) != identity(w.log));
+  }
 }
 
 TEST_CASE("of two iterations, handles are the same tensors in both, and locals are not") {
@@ -301,4 +412,12 @@ TEST_CASE("iterations are the same if sizes, bundles, uploads and handles are, w
   renamed.operations[0].duration = std::chrono::nanoseconds{7};
   renamed.events.push_back({LogEvent::What::download, 0});
   CHECK(identity(renamed) == key);
+}
+
+TEST_CASE("iterations with the same accesses in other operations are not the same") {
+  LogWriter one;
+  one.operation("both", {{one.tensor(1), Access::read}, {one.tensor(2), Access::write}});
+  LogWriter two;
+  two.operation("first", {{two.tensor(1), Access::read}}).operation("second", {{two.tensor(2), Access::write}});
+  CHECK(identity(one.log) != identity(two.log));
 }

@@ -121,6 +121,14 @@ TEST_CASE("asking whether something has ended never waits") {
   desk.backend.finish();
   CHECK(desk.timeline.ended(needs(0, 1, 0)));
   CHECK(desk.timeline.host_waits() == 0);
+  CHECK(desk.timeline.confirmed(h2d) == 1);
+}
+
+TEST_CASE("a queue needs no point behind its own work, for what comes next on it comes after that") {
+  TimelineDesk desk;
+  desk.timeline.unrecorded(compute, desk.timeline.next_issue());
+  CHECK(desk.queue(compute, desk.timeline.everything()) == 0);
+  CHECK(desk.timeline.issued(compute) == 1);
 }
 
 TEST_CASE("one point tells of the work before it that has none, and a wait for a point records no other") {

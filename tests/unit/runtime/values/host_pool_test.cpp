@@ -241,24 +241,27 @@ TEST_CASE("where the API has no page-locked memory, each block is pageable") {
 // ---- blocks of one size that become those of another
 
 TEST_CASE("two free neighbours become one block without new memory and without a wait, where the budget is short") {
-  HostDesk desk(64_MiB, 8_MiB);
-  auto blocks = desk.acquire(8, 1_MiB);  // in slabs of 2, 2 and 4
-  REQUIRE(desk.host().pinned == in_mib({2, 2, 4}));
-  blocks[5]->written = 7;
-  blocks[5]->read = 3;
-  blocks[6]->written = 4;
-  blocks[6]->read = 9;
-  const std::byte* const place = blocks[5]->data();
-  desk.pool.release(std::move(blocks[6]));
-  desk.pool.release(std::move(blocks[5]));
-  const Block both = desk.pool.acquire(2_MiB);
-  CHECK(both->kind == HostKind::pinned);
-  CHECK(both->data() == place);
-  CHECK(both->written == 7);  // whoever writes it next comes after all copies of before
-  CHECK(both->read == 9);
-  CHECK(desk.host().pinned.size() == 3);
-  CHECK(desk.host().pageable.empty());
-  CHECK(desk.host().finished == 0);
+  for (const bool last_first : {false, true}) {  // how they are given back
+    CAPTURE(last_first);
+    HostDesk desk(64_MiB, 8_MiB);
+    auto blocks = desk.acquire(8, 1_MiB);  // in slabs of 2, 2 and 4
+    REQUIRE(desk.host().pinned == in_mib({2, 2, 4}));
+    blocks[5]->written = 7;
+    blocks[5]->read = 3;
+    blocks[6]->written = 4;
+    blocks[6]->read = 9;
+    const std::byte* const place = blocks[5]->data();
+    desk.pool.release(std::move(blocks[last_first ? 6 : 5]));
+    desk.pool.release(std::move(blocks[last_first ? 5 : 6]));
+    const Block both = desk.pool.acquire(2_MiB);
+    CHECK(both->kind == HostKind::pinned);
+    CHECK(both->data() == place);
+    CHECK(both->written == 7);  // whoever writes it next comes after all copies of before
+    CHECK(both->read == 9);
+    CHECK(desk.host().pinned.size() == 3);
+    CHECK(desk.host().pageable.empty());
+    CHECK(desk.host().finished == 0);
+  }
 }
 
 TEST_CASE("a larger block is cut, and what is left of it stays free for others") {

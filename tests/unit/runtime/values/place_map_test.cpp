@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <iterator>
 #include <map>
+#include <new>
 #include <optional>
 #include <random>
 #include <utility>
@@ -122,6 +123,86 @@ TEST_CASE("sizes pack if the largest first do") {
   CHECK(!packs({96_bytes, 96_bytes, 48_bytes}));
   CHECK(!packs({129_bytes}));
   CHECK(!packs({1_bytes, 113_bytes, 128_bytes, 1_bytes}));
+  // Each in the smallest room that holds it: in the last one that does, the eight would not fit.
+  std::vector<Bytes> tight;
+  for (const std::uint64_t size : {18U, 26U, 17U, 6U, 10U, 10U, 11U, 26U}) tight.push_back(Bytes{size});
+  CHECK(PlaceMap(140_bytes, 31_bytes, 1_bytes).would_pack(tight));
+}
+
+TEST_CASE("sizes pack exactly if they can be taken from an empty map, the largest first") {
+  std::mt19937_64 random(1);
+  int packed = 0;
+  for (int round = 0; round < 5000; ++round) {
+    const Bytes budget{40 + random() % 21};
+    PlaceMap map(budget, Bytes{8 + random() % 24}, 1_bytes);
+    std::vector<Bytes> sizes(6 + random() % 8);
+    for (Bytes& size : sizes) size = Bytes{1 + random() % 8};
+    std::vector<Bytes> sorted = sizes;
+    std::sort(sorted.begin(), sorted.end());
+    const bool fits =
+        std::all_of(sorted.rbegin(), sorted.rend(), [&](Bytes size) { return map.take(size).has_value(); });
+    CHECK(PlaceMap(budget, map.arena(), 1_bytes).would_pack(sizes) == fits);
+    if (fits) ++packed;
+  }
+  CHECK(packed > 500);
+  CHECK(packed < 4500);
+}
+
+TEST_CASE("a place of no bytes lies within the memory, and takes nothing from it") {
+  PlaceMap map(256_bytes, 128_bytes, 16_bytes);
+  for (int i = 0; i < 2; ++i) {
+    const auto none = map.take(0_bytes);
+    REQUIRE(none.has_value());
+    CHECK(none->offset < map.budget());
+    map.give_back(none->offset, 0_bytes, at(1));
+    CHECK(map.used() == 0_bytes);
+  }
+  CHECK(map.take(128_bytes)->offset == 0_bytes);
+  CHECK(map.take_at(128_bytes, 128_bytes).has_value());
+}
+
+TEST_CASE("a memory of no bytes has no place, not even for none") {
+  PlaceMap map(0_bytes, 16_bytes, 16_bytes);
+  std::vector<Bytes> none{0_bytes};
+  CHECK(!map.would_pack(none));
+  CHECK(!map.take(0_bytes).has_value());
+}
+
+TEST_CASE("a place that cannot be taken for want of host memory leaves the map as it was") {
+  std::uint64_t fired = 0;
+  for (std::uint64_t n = 1; n <= 30; ++n) {
+    CAPTURE(n);
+    PlaceMap map(256_bytes, 512_bytes, 16_bytes);  // one arena, smaller than it may be
+    std::vector<Bytes> taken;
+    taken.reserve(8);
+    {
+      const test::FailingNew failing(n);
+      for (std::uint64_t offset = 16; offset < 256; offset += 32) {
+        try {
+          if (map.take_at(Bytes{offset}, 16_bytes)) taken.push_back(Bytes{offset});
+        } catch (const std::bad_alloc&) {
+        }
+      }
+      if (failing.fired()) ++fired;
+    }
+    CHECK(map.used() == Bytes{16 * taken.size()});
+    for (const Bytes offset : taken) map.give_back(offset, 16_bytes, at(1));
+    CHECK(map.take_at(0_bytes, 256_bytes).has_value());
+  }
+  CHECK(fired > 0);
+}
+
+TEST_CASE("a thousand places allocate a few times, and after a reset no more") {
+  PlaceMap map(Bytes{1000 * 16}, Bytes{1000 * 16}, 16_bytes);
+  const std::uint64_t before = test::allocations();
+  for (int i = 0; i < 1000; ++i) REQUIRE(map.take(16_bytes).has_value());
+  const std::uint64_t once = test::allocations();
+  CHECK(once - before <= 12);
+  for (int round = 0; round < 10; ++round) {
+    map.reset(at(1));
+    for (int i = 0; i < 1000; ++i) (void)map.take(16_bytes);
+  }
+  CHECK(test::allocations() == once);
 }
 
 TEST_CASE("random places never overlap, the free bytes are all there is, and giving back allocates nothing") {

@@ -1,0 +1,224 @@
+// SPDX-License-Identifier: Apache-2.0
+// The log of one iteration as the recorder writes it, and what it keeps of it when the iteration is over.
+#include <doctest/doctest.h>
+
+#include <array>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <initializer_list>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include <swapmm/options.hpp>
+#include <swapmm/runtime/observe/recorder.hpp>
+
+#include "support/scripted_backend.hpp"
+
+namespace {
+
+using namespace swapmm;
+using namespace swapmm::literals;
+using namespace swapmm::test;
+using runtime::BundleItem;
+using runtime::IterationLog;
+using runtime::LogEvent;
+using runtime::Recorder;
+using runtime::Request;
+using std::chrono::nanoseconds;
+
+/// A recorder, and a program that does what it is told to log.
+struct RecorderDesk {
+  using Tensor = runtime::Record<ScriptedBackend>;
+
+  Tensor& tensor(std::string_view name, Bytes bytes = 64_bytes) {
+    return store.records.add(name, bytes, persistent, store.iteration);
+  }
+
+  void log_operation(std::string_view name, std::initializer_list<std::pair<Tensor*, Access>> bundle,
+                     Bytes scratch = {}) {
+    std::vector<BundleItem<ScriptedBackend>> items;
+    for (const auto& [record, access] : bundle) items.push_back({record, access, record->tensor.serial});
+    recorder.operation({.name = name, .items = items, .scratch = scratch});
+  }
+  /// Logs and runs an operation that takes `time`.
+  void run(std::string_view name, nanoseconds time, std::initializer_list<std::pair<Tensor*, Access>> bundle = {}) {
+    log_operation(name, bundle);
+    queue(QueueKind::compute, time, recorder.operation_timing());
+  }
+  /// Copies so many bytes in `time`.
+  void copy(QueueKind queue_kind, Bytes size, nanoseconds time) {
+    queue(queue_kind, time, store.timed_copies.add(queue_kind, size));
+  }
+
+  ScriptedBackend device;
+  runtime::Store<ScriptedBackend> store{device, {.device_budget = 1_KiB}};
+  Recorder<ScriptedBackend> recorder{store};
+
+ private:
+  void queue(QueueKind queue_kind, nanoseconds time, std::uint32_t timing) {
+    auto& slot = store.timeline.next(queue_kind);
+    device.record(queue_kind, slot.start);
+    device.script().now += time;
+    device.record(queue_kind, slot.event);
+    runtime::CommandLabel label;
+    label.issue = store.timeline.next_issue();
+    label.timing = timing;
+    store.timeline.commit(queue_kind, label);
+  }
+};
+
+}  // namespace
+
+TEST_CASE("a log has the operations by name, with their bundles in order, and the work area last") {
+  RecorderDesk desk;
+  auto& a = desk.tensor("a");
+  auto& b = desk.tensor("b", 32_bytes);
+  desk.recorder.open("train", false);
+  desk.log_operation("first", {{&a, Access::read}, {&b, Access::write}});
+  desk.log_operation("second", {{&b, Access::update}}, 16_bytes);
+  const IterationLog& log = desk.recorder.log();
+  REQUIRE(log.operations.size() == 2);
+  CHECK(log.operations[0].name == "first");
+  CHECK(log.operations[1].name == "second");
+  CHECK(log.operations[1].first_access == 2);
+  CHECK(log.operations[1].access_count == 2);
+  REQUIRE(log.tensors.size() == 3);
+  CHECK(log.tensors[0].name == "a");
+  CHECK(log.tensors[1].bytes == 32_bytes);
+  CHECK(log.tensors[2].name == "second.scratch");
+  CHECK(log.tensors[2].bytes == 16_bytes);
+  CHECK(log.tensors[2].scratch());
+  REQUIRE(log.accesses.size() == 4);
+  CHECK(log.accesses[2].tensor == 1);
+  CHECK(log.accesses[3].tensor == 2);
+}
+
+TEST_CASE("a tensor that ends is marked in the log that has it, and no other tensor is") {
+  RecorderDesk desk;
+  auto& old = desk.tensor("old");
+  auto& a = desk.tensor("a");
+  auto& b = desk.tensor("b");
+  desk.recorder.open("first", false);
+  for (auto* const each : {&b, &old}) desk.recorder.upload(*each);
+  desk.recorder.open("second", false);
+  for (auto* const each : {&a, &b}) desk.recorder.upload(*each);
+  const auto marked = [&] {
+    const IterationLog& log = desk.recorder.log();
+    return std::array{log.tensors[0].destroyed, log.tensors[1].destroyed};
+  };
+  desk.recorder.destroyed(old);                 // only the log before had it, as its second tensor
+  desk.recorder.destroyed(desk.tensor("new"));  // no log has it
+  CHECK(marked() == std::array{false, false});
+  desk.recorder.destroyed(b);
+  CHECK(marked() == std::array{false, true});
+}
+
+TEST_CASE("nothing of a log that was taken is in the recorder any more") {
+  RecorderDesk desk;
+  desk.recorder.open("train", true);
+  desk.run("step", nanoseconds{5});
+  desk.recorder.mark_broken();
+  desk.recorder.close();
+  CHECK(!desk.recorder.is_open());
+  const IterationLog taken = desk.recorder.take();
+  CHECK(taken.broken);
+  CHECK(taken.timed);
+  CHECK(taken.operations.size() == 1);
+  CHECK(!desk.recorder.broken());
+  CHECK(!desk.recorder.has_operations());
+  CHECK(!desk.recorder.log().timed);
+}
+
+TEST_CASE("a log that is cleared is as a new one") {
+  IterationLog log;
+  log.tensors.resize(1);
+  log.accesses.resize(1);
+  log.operations.resize(1);
+  log.events.resize(1);
+  log.broken = true;
+  log.timed = true;
+  log.clear();
+  CHECK(log.tensors.empty());
+  CHECK(log.accesses.empty());
+  CHECK(log.operations.empty());
+  CHECK(log.events.empty());
+  CHECK(!log.broken);
+  CHECK(!log.timed);
+}
+
+TEST_CASE("a log that is given up is closed, and nothing is timed for it any more") {
+  for (const bool quietly : {false, true}) {
+    RecorderDesk desk;
+    desk.recorder.open("train", true);
+    CHECK(desk.recorder.is_open());
+    CHECK(desk.store.timing);
+    if (quietly) {
+      desk.recorder.abandon_quietly();
+    } else {
+      desk.recorder.abandon();
+    }
+    CHECK(!desk.recorder.is_open());
+    CHECK(!desk.store.timing);
+  }
+}
+
+TEST_CASE("a log that is closed has the times of its operations, and the links those of its copies") {
+  RecorderDesk desk;
+  auto& a = desk.tensor("a");
+  desk.recorder.open("train", true);
+  desk.copy(QueueKind::h2d, 1000_bytes, nanoseconds{1000});
+  desk.run("first", nanoseconds{30}, {{&a, Access::write}});
+  desk.copy(QueueKind::d2h, 1000_bytes, nanoseconds{2000});
+  desk.run("second", nanoseconds{40}, {{&a, Access::read}});
+  desk.recorder.close();
+  const IterationLog log = desk.recorder.take();
+  REQUIRE(log.operations.size() == 2);
+  CHECK(log.operations[0].duration == nanoseconds{30});
+  CHECK(log.operations[1].duration == nanoseconds{40});
+  CHECK(desk.store.h2d_link.link() == Link{1'000'000'000, nanoseconds{0}});
+  CHECK(desk.store.d2h_link.link() == Link{500'000'000, nanoseconds{0}});
+}
+
+TEST_CASE("the copies of each iteration are a sample of their own: the slow ones of another one do no harm") {
+  for (const QueueKind queue : {QueueKind::h2d, QueueKind::d2h}) {
+    RecorderDesk desk;
+    for (const nanoseconds time : {nanoseconds{2000}, nanoseconds{1000}, nanoseconds{5000}}) {
+      desk.recorder.open("train", true);
+      desk.copy(queue, 1000_bytes, time);
+      desk.recorder.close();
+    }
+    const auto& link = queue == QueueKind::h2d ? desk.store.h2d_link : desk.store.d2h_link;
+    CHECK(link.link() == Link{1'000'000'000, nanoseconds{0}});
+  }
+}
+
+TEST_CASE("the times of a log that was given up are not asked of the next one") {
+  RecorderDesk desk;
+  desk.recorder.open("train", true);
+  for (const char* name : {"first", "second", "third"}) desk.run(name, nanoseconds{10});
+  desk.copy(QueueKind::h2d, 1000_bytes, nanoseconds{1000});
+  desk.recorder.abandon();
+  desk.recorder.open("train", true);
+  CHECK(desk.store.timed_copies.count() == 0);
+  desk.run("alone", nanoseconds{70});
+  desk.recorder.close();
+  const IterationLog log = desk.recorder.take();
+  REQUIRE(log.operations.size() == 1);
+  CHECK(log.operations[0].duration == nanoseconds{70});
+  CHECK(!desk.store.h2d_link.link());
+}
+
+TEST_CASE("a copy of a log that was given up is not taken for the copy of the next one in its place") {
+  RecorderDesk desk;
+  desk.recorder.open("train", true);
+  desk.copy(QueueKind::h2d, 1000_bytes, nanoseconds{1000});
+  desk.recorder.abandon();
+  desk.recorder.open("train", true);
+  desk.copy(QueueKind::d2h, 4000_bytes, nanoseconds{8000});
+  desk.recorder.close();
+  CHECK(desk.store.d2h_link.link() == Link{500'000'000, nanoseconds{0}});
+}
