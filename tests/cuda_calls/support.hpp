@@ -92,3 +92,9 @@ void run_grow(MemoryManager<B>& manager, Form form, std::string_view name, const
 }
 
 }  // namespace swapmm::test
+
+// Compiled once, and not in each test that uses a manager.
+namespace swapmm::runtime {
+extern template class Core<test::CheckedBackend>;
+extern template class RunningOperation<test::CheckedBackend>;
+}  // namespace swapmm::runtime

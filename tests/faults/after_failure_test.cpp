@@ -9,13 +9,13 @@
 #include <string>
 #include <vector>
 
-#include <swapmm/backend/testing/faulty.hpp>
 #include <swapmm/backend/testing/simulated.hpp>
 #include <swapmm/runtime/core/failures.hpp>
 #include <swapmm/swapmm.hpp>
 
 #include "faults/failure_desk.hpp"
 #include "support/failing_new.hpp"
+#include "support/faulty_simulated.hpp"
 
 using namespace swapmm;
 using namespace swapmm::literals;

@@ -10,17 +10,17 @@
 #include <string_view>
 #include <vector>
 
-#include <swapmm/backend/testing/faulty.hpp>
 #include <swapmm/backend/testing/simulated.hpp>
 #include <swapmm/swapmm.hpp>
 
+#include "support/faulty_simulated.hpp"
 #include "support/tensor_names.hpp"
 
 namespace swapmm::test::failures {
 
 using namespace swapmm::literals;
 
-using Device = Faulty<simulated::Backend>;
+using Device = FaultySimulated;
 using IntTensor = Tensor<int, Device>;
 using simulated::Touch;
 using test::has_name;

@@ -10,10 +10,10 @@
 #include <string>
 #include <vector>
 
-#include <swapmm/backend/testing/faulty.hpp>
 #include <swapmm/backend/testing/simulated.hpp>
 #include <swapmm/swapmm.hpp>
 
+#include "support/faulty_simulated.hpp"
 #include "support/small_program.hpp"
 
 namespace {
@@ -137,8 +137,8 @@ TEST_CASE("where the device takes no copy any more, host memory is zero all the 
     Released seen;
     Simulated inner(seen.watch());
     {
-      Faulty<Simulated> device(inner);
-      MemoryManager<Faulty<Simulated>> manager(device, scrubbed);
+      FaultySimulated device(inner);
+      MemoryManager<FaultySimulated> manager(device, scrubbed);
       auto tensors = secrets(manager);
       manager.synchronize();
       device.restart({FaultClass::copy_to_device, mode, 1});
@@ -150,9 +150,9 @@ TEST_CASE("where the device takes no copy any more, host memory is zero all the 
 
 TEST_CASE("where it cannot be done, set_budget() says so, and nothing has changed") {
   Simulated inner;
-  Faulty<Simulated> device(inner);
+  FaultySimulated device(inner);
   {
-    MemoryManager<Faulty<Simulated>> manager(device, scrubbed);
+    MemoryManager<FaultySimulated> manager(device, scrubbed);
     const auto tensors = secrets(manager);
     device.restart({FaultClass::copy_to_device, FaultMode::once, 1});
     (void)text_of<BackendError>([&] { manager.set_budget(192_bytes); });

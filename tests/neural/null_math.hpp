@@ -6,7 +6,7 @@
 #include <cstddef>
 
 #include "neural/shapes.hpp"
-#include "support/null_backend.hpp"
+#include "support/null_manager.hpp"
 
 namespace swapmm::test {
 

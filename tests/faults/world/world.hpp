@@ -17,7 +17,6 @@
 #include <string_view>
 #include <vector>
 
-#include <swapmm/backend/testing/faulty.hpp>
 #include <swapmm/backend/testing/simulated.hpp>
 #include <swapmm/swapmm.hpp>
 
@@ -26,6 +25,7 @@
 #include "faults/script/fault.hpp"
 #include "faults/script/script.hpp"
 #include "support/failing_new.hpp"
+#include "support/faulty_simulated.hpp"
 #include "support/faulty_stream.hpp"
 #include "support/progress_watch.hpp"
 #include "support/steady_plans.hpp"
@@ -33,7 +33,7 @@
 
 namespace swapmm::test {
 
-using FaultyDevice = Faulty<simulated::Backend>;
+using FaultyDevice = FaultySimulated;
 using Element = std::uint32_t;
 
 /// Plans of microseconds: a loop makes some ten thousand.

@@ -12,12 +12,12 @@
 #include <utility>
 #include <vector>
 
-#include <swapmm/backend/testing/faulty.hpp>
 #include <swapmm/backend/testing/simulated.hpp>
 #include <swapmm/swapmm.hpp>
 
 #include "support/error_desk.hpp"
 #include "support/failing_new.hpp"
+#include "support/faulty_simulated.hpp"
 #include "support/small_program.hpp"
 
 using namespace swapmm;
@@ -25,8 +25,6 @@ using namespace swapmm::test;
 using namespace swapmm::literals;
 
 namespace {
-
-using FaultySimulated = Faulty<Simulated>;
 
 simulated::Options with_host_bytes(Bytes bytes) {
   simulated::Options options;

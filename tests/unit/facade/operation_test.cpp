@@ -6,11 +6,11 @@
 #include <cstddef>
 #include <vector>
 
-#include <swapmm/backend/testing/faulty.hpp>
 #include <swapmm/backend/testing/simulated.hpp>
 #include <swapmm/swapmm.hpp>
 
 #include "support/error_desk.hpp"
+#include "support/faulty_simulated.hpp"
 #include "support/small_program.hpp"
 
 using namespace swapmm;
@@ -65,7 +65,7 @@ TEST_CASE("an argument that is not in the bundle is refused as op[tensor] is") {
 
 TEST_CASE("an argument works through the fault adaptor") {
   const Simulated device;
-  MemoryManager<Faulty<Simulated>> manager{Faulty<Simulated>(device), {.device_budget = 256_bytes}};
+  MemoryManager<FaultySimulated> manager{FaultySimulated(device), {.device_budget = 256_bytes}};
   auto a = manager.tensor<int>({length}, "a");
   set(manager, a, 1);
   manager.run("launch", reads(a), [&](auto& op) { CHECK(pointer_in(op.argument(a)) == op[a].data()); });

@@ -14,7 +14,7 @@
 
 #include "support/effort.hpp"
 #include "support/failing_new.hpp"
-#include "support/null_backend.hpp"
+#include "support/null_manager.hpp"
 
 namespace {
 

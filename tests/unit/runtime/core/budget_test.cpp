@@ -12,10 +12,10 @@
 #include <utility>
 #include <vector>
 
-#include <swapmm/backend/testing/faulty.hpp>
 #include <swapmm/backend/testing/simulated.hpp>
 #include <swapmm/swapmm.hpp>
 
+#include "support/faulty_simulated.hpp"
 #include "support/small_program.hpp"
 #include "support/weight_desk.hpp"
 
@@ -200,7 +200,7 @@ TEST_CASE("where the host has no room for what is on the device alone, everythin
 }
 
 TEST_CASE("where the device gives back neither the new budget nor the old one, the values are on the host") {
-  using Device = Faulty<Simulated>;
+  using Device = FaultySimulated;
   for (const FaultMode mode : {FaultMode::once, FaultMode::for_ever}) {
     Simulated inner;
     // The manager, then the attempt at the difference, then the new memory: that one is refused.
@@ -285,7 +285,7 @@ TEST_CASE("a plan that was loaded before its manager was made belongs to the man
 }
 
 TEST_CASE("without device memory there is no plan, and the old plan comes back with its budget") {
-  using Device = Faulty<Simulated>;
+  using Device = FaultySimulated;
   Simulated inner;
   Device device(inner);
   MemoryManager<Device> manager(device, {.device_budget = 256_bytes}, Scheduler(planned()));

@@ -9,10 +9,10 @@
 #include <utility>
 #include <vector>
 
-#include <swapmm/backend/testing/faulty.hpp>
 #include <swapmm/backend/testing/simulated.hpp>
 #include <swapmm/swapmm.hpp>
 
+#include "support/faulty_simulated.hpp"
 #include "support/small_program.hpp"
 #include "support/weight_desk.hpp"
 
@@ -22,7 +22,7 @@ using namespace swapmm::literals;
 
 namespace {
 
-using LateDevice = Faulty<Simulated>;
+using LateDevice = FaultySimulated;
 
 /// A device whose calls fail as a test says, and a manager with a budget of four tensors on it.
 struct LateDesk {

@@ -9,12 +9,12 @@
 #include <utility>
 #include <vector>
 
-#include <swapmm/backend/testing/faulty.hpp>
 #include <swapmm/backend/testing/simulated.hpp>
 #include <swapmm/swapmm.hpp>
 
 #include "support/failing_new.hpp"
-#include "support/null_backend.hpp"
+#include "support/faulty_simulated.hpp"
+#include "support/null_manager.hpp"
 #include "support/small_program.hpp"
 #include "support/weight_desk.hpp"
 
@@ -24,7 +24,7 @@ using namespace swapmm::literals;
 
 namespace {
 
-using FaultyDevice = Faulty<Simulated>;
+using FaultyDevice = FaultySimulated;
 
 /// A device that gives no more than 128 bytes in one piece.
 class PiecesBackend : public NullBackend {

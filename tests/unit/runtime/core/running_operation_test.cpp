@@ -13,10 +13,10 @@
 #include <utility>
 #include <vector>
 
-#include <swapmm/backend/testing/faulty.hpp>
 #include <swapmm/backend/testing/simulated.hpp>
 #include <swapmm/swapmm.hpp>
 
+#include "support/faulty_simulated.hpp"
 #include "support/null_backend.hpp"
 #include "support/small_program.hpp"
 
@@ -258,7 +258,7 @@ TEST_CASE("the machine that plans are made for has the device's own limits") {
 }
 
 TEST_CASE("work of a followed plan that failed leaves the plan, and its iteration is not learned from") {
-  using Device = Faulty<Simulated>;
+  using Device = FaultySimulated;
   Device device{Simulated()};
   MemoryManager<Device> manager(device, {.device_budget = 256_bytes});
   auto weights = uploaded_tensors(manager, 6);
@@ -283,7 +283,7 @@ TEST_CASE("work of a followed plan that failed leaves the plan, and its iteratio
 }
 
 TEST_CASE("an iteration on demand of which work failed is not learned from") {
-  using Device = Faulty<Simulated>;
+  using Device = FaultySimulated;
   Device device{Simulated()};
   MemoryManager<Device> manager(device, {.device_budget = 256_bytes}, Scheduler({.observe = 9}));
   auto weights = uploaded_tensors(manager, 6);
@@ -297,7 +297,7 @@ TEST_CASE("an iteration on demand of which work failed is not learned from") {
 }
 
 TEST_CASE("nothing more is asked of a device that is lost when its manager ends") {
-  using Device = Faulty<Simulated>;
+  using Device = FaultySimulated;
   Device device{Simulated()};
   {
     MemoryManager<Device> manager(device, {.device_budget = 256_bytes, .scrub = true});

@@ -12,10 +12,10 @@
 #include <utility>
 #include <vector>
 
-#include <swapmm/backend/testing/faulty.hpp>
 #include <swapmm/backend/testing/simulated.hpp>
 #include <swapmm/swapmm.hpp>
 
+#include "support/faulty_simulated.hpp"
 #include "support/small_program.hpp"
 #include "support/tensor_names.hpp"
 
@@ -241,7 +241,7 @@ TEST_CASE("the check moves a tensor to the host only where its value is about to
 }
 
 TEST_CASE("an operation that is not queued because its check fails leaves the value that it was to replace") {
-  using Device = Faulty<Simulated>;
+  using Device = FaultySimulated;
   for (std::uint64_t n = 1; n <= 2; ++n) {  // `a` is copied to the host, then `b` is looked at
     CAPTURE(n);
     Device device{Simulated()};

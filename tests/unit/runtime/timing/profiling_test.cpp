@@ -7,10 +7,10 @@
 #include <string>
 #include <vector>
 
-#include <swapmm/backend/testing/faulty.hpp>
 #include <swapmm/backend/testing/simulated.hpp>
 #include <swapmm/swapmm.hpp>
 
+#include "support/faulty_simulated.hpp"
 #include "support/null_backend.hpp"
 #include "support/small_program.hpp"
 
@@ -95,7 +95,7 @@ TEST_CASE("a device that knows no times gives a profile without spans") {
 }
 
 TEST_CASE("a profile that could not be recorded fails where it is asked for, and the work is done all the same") {
-  using Device = Faulty<Simulated>;
+  using Device = FaultySimulated;
   std::size_t refused = 0;
   for (std::uint64_t n = 1; n <= 12; ++n) {
     Device device{Simulated()};
