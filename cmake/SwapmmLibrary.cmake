@@ -22,8 +22,17 @@ function(swapmm_add_library target export_name)
     CXX_EXTENSIONS OFF
     CXX_VISIBILITY_PRESET hidden
     VISIBILITY_INLINES_HIDDEN ON
-    POSITION_INDEPENDENT_CODE ON)
+    POSITION_INDEPENDENT_CODE ON
+    UNITY_BUILD ${SWAPMM_UNITY_BUILD}
+    UNITY_BUILD_BATCH_SIZE 16)
+  # The templates of a manager take as long as all else: on another core.
+  set(instances ${library_SOURCES})
+  list(FILTER instances INCLUDE REGEX "instances\\.cpp$")
+  set_source_files_properties(${instances} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
   swapmm_warnings_for(${target}_objects)
+  if(PROJECT_IS_TOP_LEVEL) # swapmm_warnings_for() leaves it out of unity builds, where the tests' names shadow each other
+    target_compile_options(${target}_objects PRIVATE $<$<CXX_COMPILER_ID:GNU>:-Wshadow>)
+  endif()
 
   add_library(${target} $<TARGET_OBJECTS:${target}_objects>)
   add_library(swapmm::${export_name} ALIAS ${target})

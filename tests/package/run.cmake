@@ -4,6 +4,9 @@
 cmake_minimum_required(VERSION 3.25)
 file(REMOVE_RECURSE ${folder})
 
+if(case STREQUAL "subdirectory")
+  set(compiler ${other_compiler})
+endif()
 # Without a build type, and so without optimization and debug information: what compiles fastest.
 set(configure ${CMAKE_COMMAND} -G ${generator}
   -D CMAKE_CXX_COMPILER=${compiler} -D CMAKE_CXX_COMPILER_LAUNCHER=${launcher}
@@ -70,7 +73,7 @@ elseif(case MATCHES "install_tree$")
   endif()
   expect_consumer_works(${consumer} "${programs}" ${choice} -D way=package -D CMAKE_PREFIX_PATH=${folder}/moved)
 elseif(case STREQUAL "subdirectory")
-  # Shared libraries, as a part of another project.
+  # Shared libraries, as a part of another project, compiled by the other compiler.
   foreach(backend IN LISTS backends)
     list(APPEND programs ${backend}_consumer)
   endforeach()

@@ -37,9 +37,9 @@ struct Away {
   bool is_released_at_use = true;
 };
 
-class Builder {
+class OrdersBuilder {
  public:
-  Builder(const OverlapLedger& ledger, std::chrono::nanoseconds at_most)
+  OrdersBuilder(const OverlapLedger& ledger, std::chrono::nanoseconds at_most)
       : ledger_(ledger),
         planning_(ledger.planning),
         n_(static_cast<int>(planning_.operations)),
@@ -393,7 +393,7 @@ class Builder {
 }  // namespace
 
 OrdersModel make_orders_model(const OverlapLedger& ledger, std::chrono::nanoseconds at_most) {
-  return Builder(ledger, at_most).build();
+  return OrdersBuilder(ledger, at_most).build();
 }
 
 std::chrono::nanoseconds iteration_bound(const OrdersModel& model, double cost_bound) {

@@ -106,9 +106,9 @@ struct Kind {
   std::vector<std::vector<std::uint32_t>> absences;  ///< of the ledger, per element of `away`
 };
 
-class Builder {
+class SlotsBuilder {
  public:
-  Builder(const OverlapLedger& ledger, std::uint32_t slots, Rounding rounding)
+  SlotsBuilder(const OverlapLedger& ledger, std::uint32_t slots, Rounding rounding)
       : ledger_(ledger),
         planning_(ledger.planning),
         n_(planning_.operations),
@@ -362,7 +362,7 @@ class Builder {
 }  // namespace
 
 SlotModel make_slot_model(const OverlapLedger& ledger, std::uint32_t slots, Rounding rounding) {
-  return Builder(ledger, slots, rounding).build();
+  return SlotsBuilder(ledger, slots, rounding).build();
 }
 
 nanoseconds iteration_bound(const SlotModel& model, double cost_bound) {
