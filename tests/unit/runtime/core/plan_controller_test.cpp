@@ -150,6 +150,21 @@ TEST_CASE("an upload between iterations leaves the plan where it is one of the p
   }
 }
 
+TEST_CASE("the upload of a tensor that was used before the plan began does not leave the plan") {
+  FollowingDesk desk;
+  auto aside = desk.manager.tensor<int>({length}, "aside");
+  set(desk.manager, aside, 1);  // leaves the plan, which begins again in the next iteration
+  {
+    const auto iteration = desk.manager.iteration("train");
+    increase(desk.manager, desk.weights[0], 1);
+    aside.upload(std::vector<int>(length, 2));
+    for (std::size_t i = 1; i < desk.weights.size(); ++i) increase(desk.manager, desk.weights[i], 1);
+  }
+  CHECK(desk.followed() == 4);
+  CHECK(desk.report().divergences == 1);
+  CHECK(holds(aside, 2));
+}
+
 TEST_CASE("a plan begins only where the iteration begins as it does, and the plan used last is the first one") {
   WeightDesk desk;
   const auto forwards = [&] { desk.increase_all("train"); };
@@ -220,8 +235,10 @@ TEST_CASE("a new tensor in the place of the one that was uploaded is none of the
   for (int i = 0; i < 5; ++i) iterate(false);
   CHECK(desk.followed() == 3);
   increase(desk.manager, desk.weights[0], 0);  // leaves the plan, which may begin again
+  CHECK(desk.report().divergences == 1);
   iterate(true);
   CHECK(desk.followed() == 3);
+  CHECK(desk.report().divergences == 1);  // none from the plan that did not begin
   iterate(false);
   CHECK(desk.followed() == 4);
   for (std::size_t i = 0; i < desk.weights.size(); ++i) CHECK(holds(desk.weights[i], static_cast<int>(i) + 7 * 7));
@@ -238,6 +255,24 @@ TEST_CASE("uploads between iterations that the plan expects are no reason to lea
   CHECK(desk.followed() == 6);
   CHECK(desk.report().plan_starts == 1);
   CHECK(desk.report().divergences == 0);
+}
+
+TEST_CASE("of two uploads between iterations the first leaves the plan, though the plan expects the second") {
+  WeightDesk desk({}, {.device_budget = 256_bytes}, Scheduler({.trial_iterations = 0}));
+  auto x = desk.manager.tensor<int>({length}, "x");
+  const auto iterate = [&] {
+    x.upload(std::vector<int>(length, 1));
+    const auto iteration = desk.manager.iteration("train");
+    for (auto& weight : desk.weights) accumulate(desk.manager, x, weight);
+  };
+  for (int i = 0; i < 5; ++i) iterate();
+  REQUIRE(desk.followed() == 3);
+  desk.weights[2].upload(std::vector<int>(length, 50));
+  iterate();
+  CHECK(desk.report().divergences == 1);
+  CHECK(desk.report().last_divergence == "a tensor of the plan was uploaded between iterations");
+  CHECK(holds(desk.weights[1], 7));
+  CHECK(holds(desk.weights[2], 51));
 }
 
 TEST_CASE("the upload of a tensor that is gone before the iteration begins is no part of it") {
