@@ -244,6 +244,34 @@ TEST_CASE("a new tensor in the place of the one that was uploaded is none of the
   for (std::size_t i = 0; i < desk.weights.size(); ++i) CHECK(holds(desk.weights[i], static_cast<int>(i) + 7 * 7));
 }
 
+TEST_CASE("no plan begins where a tensor that was uploaded is gone before the first operation") {
+  for (const bool replaced_at_once : {true, false}) {
+    CAPTURE(replaced_at_once);
+    WeightDesk desk;
+    const auto iterate = [&](bool is_gone) {
+      const auto iteration = desk.manager.iteration("train");
+      std::optional local(desk.manager.tensor<int>({length}, "local"));
+      local->upload(std::vector<int>(length, 5));
+      if (is_gone) local.reset();
+      if (is_gone && replaced_at_once) local.emplace(desk.manager.tensor<int>({length}, "replacement"));
+      increase(desk.manager, desk.weights[0], 1);
+      if (!local) local.emplace(desk.manager.tensor<int>({length}, "replacement"));
+      if (is_gone) local->upload(std::vector<int>(length, 6));
+      for (std::size_t i = 1; i < desk.weights.size(); ++i) accumulate(desk.manager, *local, desk.weights[i]);
+    };
+    for (int i = 0; i < 5; ++i) iterate(false);
+    REQUIRE(desk.followed() == 3);
+    increase(desk.manager, desk.weights[0], 0);  // leaves the plan, which may begin again
+    const std::uint64_t starts = desk.report().plan_starts;
+    iterate(true);
+    CHECK(desk.report().plan_starts == starts);
+    CHECK(desk.report().notes.empty());
+    for (std::size_t i = 1; i < desk.weights.size(); ++i) CHECK(holds(desk.weights[i], static_cast<int>(i) + 31));
+    iterate(false);
+    CHECK(desk.followed() == 4);
+  }
+}
+
 TEST_CASE("uploads between iterations that the plan expects are no reason to leave it") {
   WeightDesk desk({}, {.device_budget = 256_bytes}, Scheduler({.trial_iterations = 0}));
   auto x = desk.manager.tensor<int>({length}, "x");
@@ -361,6 +389,33 @@ TEST_CASE("an iteration whose copies could not be queued behind an operation is 
     }
   }
   CHECK(behind > 0);
+}
+
+TEST_CASE("where a plan began at its second try, an iteration that leaves it later is learned from") {
+  FaultyDevice device{Simulated()};
+  MemoryManager<FaultyDevice> manager(device, {.device_budget = 256_bytes});
+  auto weights = uploaded_tensors(manager, 6);
+  const auto rest = [&](std::size_t first) {
+    for (std::size_t i = first; i < weights.size(); ++i) increase(manager, weights[i], 1);
+  };
+  for (int i = 0; i < 3; ++i) {
+    const auto iteration = manager.iteration("train");
+    rest(0);
+  }
+  {
+    const auto iteration = manager.iteration("train");
+    device.restart({FaultClass::copy_to_device, FaultMode::once, 1});
+    CHECK_THROWS_AS(increase(manager, weights[0], 1), BackendError);
+    CHECK(manager.report().plan_starts == 0);
+    device.restart({});
+    rest(0);
+  }
+  CHECK(manager.report().iterations_followed == 1);
+  const auto iteration = manager.iteration("train");
+  rest(5);
+  const auto& state = *weights[0].ref().core->session_state();
+  CHECK(state.recorder.is_open());
+  CHECK(!state.recorder.broken());
 }
 
 TEST_CASE("a plan that cannot be left for want of memory is left without a log, and does not begin again at once") {
