@@ -17,6 +17,7 @@
 #include <swapmm/swapmm.hpp>
 
 #include "support/small_program.hpp"
+#include "support/watched_loop.hpp"
 
 namespace {
 
@@ -237,4 +238,33 @@ TEST_CASE("threads that ask for plans to make, make each one once, while another
     CHECK(manager.report().plans.size() == 3);
   }
   check_clean(device);
+}
+
+TEST_CASE("a capture whose body throws ends when another thread has left the manager") {
+  WatchedLoop loop(4);
+  loop.settle();
+  std::atomic<bool> inside{false};
+  std::atomic<bool> thrown_out{false};
+  std::atomic<bool> left{false};
+  std::thread other;
+  const auto body = [&] {
+    other = std::thread([&] {
+      loop.manager.run("warm up", scratch(row_bytes), [&](auto&) {
+        inside = true;
+        while (!thrown_out) std::this_thread::yield();
+        for (int i = 0; i < 1000; ++i) std::this_thread::yield();
+        left = true;
+      });
+    });
+    while (!inside) std::this_thread::yield();
+    thrown_out = true;
+    throw 7;
+  };
+  CHECK_THROWS_AS((void)loop.manager.capture("loop", body), int);
+  CHECK(left.load());
+  other.join();
+  CHECK(!loop.device.capturing());
+  loop.manager.synchronize();  // nothing was postponed
+  loop.settle();
+  loop.check_rows();
 }

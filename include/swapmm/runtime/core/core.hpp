@@ -106,7 +106,7 @@ class Core : public std::enable_shared_from_this<Core<B>> {
                               [&] { return entry->capture.end(entry->operations); });
     }
   }
-  /// Ends a capture whose caller is about to throw.
+  /// Ends a capture whose caller is about to throw. Waits for another thread that is inside.
   void give_up_capture() noexcept;
   template <class Round>
   void replay(Round& round) {
@@ -288,15 +288,13 @@ bool Core<B>::within_captured_round() {
 template <Backend B>
 void Core<B>::give_up_capture() noexcept {
   if constexpr (CapturingBackend<B>) {
+    const Gate::Stay stay = gate_.enter_waiting();
+    if (closed()) return;
+    if (ends_late_.load(std::memory_order_acquire)) finish_iteration();
     try {
-      const Entry entry(*this, false);
-      try {
-        entry->capture.give_up();
-      } catch (...) {
-        entry->postpone(std::current_exception(), {"capturing iteration ", entry->controller.name()});
-      }
-    } catch (...) {  // entering is refused
-      if (!closed()) session_->state.failures.postpone(std::current_exception(), false);
+      session_->capture.give_up();
+    } catch (...) {
+      session_->postpone(std::current_exception(), {"capturing iteration ", session_->controller.name()});
     }
   }
 }

@@ -230,7 +230,6 @@ class IterationCapture<B> {
         block->read = all[QueueKind::h2d];
       }
     });
-    state_.executor.comes_after(all);
   }
 
   SessionState<B>& state_;

@@ -79,7 +79,6 @@ class PlanController {
   }
 
   void end() {
-    if (!in_iteration_) return;
     in_iteration_ = false;
     if (state_.store.profiler.active()) state_.store.profiler.iteration_ended();
     try {
@@ -186,7 +185,7 @@ class PlanController {
       if (!concerns_plan(record)) return;
       leave_plan("the upload of tensor " + in_quotes(record.name) + " was not expected there", true);
     }
-    if (logging()) state_.recorder.upload(record);
+    state_.recorder.upload(record);
   }
   void forget_upload(const Rec& record) noexcept { std::erase(pending_uploads_, &record); }
 
@@ -240,7 +239,7 @@ class PlanController {
       }
       leave_plan(unexpected(request), true);
     }
-    return executor.active() || (in_iteration_ && try_start(request));
+    return executor.active() || try_start(request);
   }
 
   // Called if a plan dropped values that are needed after all: the next plan keeps them.
@@ -322,14 +321,12 @@ class PlanController {
     PlanExecutor<B>& executor = state_.executor;
     if (!executor.active()) return;
     Recorder<B>& recorder = state_.recorder;
-    const bool broken = recorder.broken();
     if (counts) {
       ++divergences_;
       last_divergence_ = reason;
       book_.diverged(name_, executor.plan());
     }
     recorder.open(name_, observation_.makes_plans());
-    if (broken) recorder.mark_broken();
     executor.write_log(recorder.log(), recorder.epoch());
     stop_following();
   }

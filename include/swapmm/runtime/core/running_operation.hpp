@@ -81,7 +81,7 @@ class RunningOperation {
   template <class RecordPoint>
   void complete_with(RecordPoint&& record_point, bool sole_status_source) {
     ended_ = true;
-    const bool recorded = end_work(std::forward<RecordPoint>(record_point), sole_status_source);
+    end_work(std::forward<RecordPoint>(record_point), sole_status_source);
     // The operation is complete: failures from here on are errors of the next call, not of this operation.
     try {
       session_.controller.complete(request_, brought_.followed, point_);
@@ -90,7 +90,7 @@ class RunningOperation {
       session_.controller.abandon_plan("its commands could not be queued");
       session_.state.failures.check_lost();
     }
-    if (checked_ && recorded) check_after();  // else its success is not known
+    if (checked_) check_after();
   }
 
   [[nodiscard]] Who who() const { return {"operation ", request_.name}; }
@@ -109,20 +109,18 @@ class RunningOperation {
 
   // ---- after the callable
 
-  // Returns whether the point after the operation is recorded.
   template <class RecordPoint>
-  bool end_work(RecordPoint&& record_point, bool sole_status_source) {
+  void end_work(RecordPoint&& record_point, bool sole_status_source) {
     Timeline<B>& timeline = store_.timeline;
     timeline.gained(QueueKind::compute, waits_);
     if (!brought_.recorded) {
       timeline.unrecorded(QueueKind::compute, label_.issue);
       book_values(session_.state.executor.current_point());
-      return true;
+      return;
     }
     try {
       store_.issue([&] { record_point(slot_->event); });
       book_values(timeline.commit(QueueKind::compute, label_));
-      return true;
     } catch (...) {
       // The work has ended, because issue() has waited for it; only the point after it is missing.
       const QueuePoint at = timeline.issued(QueueKind::compute);
@@ -133,8 +131,8 @@ class RunningOperation {
       session_.postpone(news, {"recording the end of operation ", request_.name});
       if (brought_.followed) session_.controller.abandon_plan("an event could not be recorded");
       brought_.followed = false;
+      checked_ = false;  // whether it succeeded is not known
       session_.state.failures.check_lost();
-      return false;
     }
   }
 

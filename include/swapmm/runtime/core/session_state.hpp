@@ -62,14 +62,7 @@ struct SessionState {
   void free_storage(Record<B>& record) noexcept {
     if (record.host.block != nullptr) promises.settle(store, *record.host.block);
     if (record.host.spare != nullptr) promises.settle(store, *record.host.spare);
-    if (record.device.resident) {
-      // While a plan is followed, free places are not tracked; they are rebuilt when the plan is left.
-      if (executor.active()) {
-        store.clear_place(record);
-      } else {
-        demand.release(record);
-      }
-    }
+    if (record.device.resident) demand.release(record);
     store.free_host(record);
     store.records.remove(record);
   }

@@ -57,10 +57,9 @@ class TensorRegistry {
   static void reclaim(Session<B>& session, Rec& record) noexcept {
     SessionState<B>& state = session.state;
     state.store.records.end(record);
-    state.recorder.destroyed(record);
     session.controller.forget_upload(record);
     // The plan still has its place; see RoleBinding::bind.
-    if (record.plan.role != none && state.executor.active()) return;
+    if (record.plan.role != none) return;
     state.free_storage(record);
   }
 
@@ -68,10 +67,7 @@ class TensorRegistry {
   /// until the last handle is destroyed, but hold nothing of the device.
   void keep_records(Session<B>& session) noexcept {
     session.state.store.records.swap(records_left_);
-    for (Rec& record : records_left_) {
-      record.device = {};
-      record.host = {};
-    }
+    for (Rec& record : records_left_) record.host = {};
   }
 
  private:

@@ -54,8 +54,6 @@ class PlanExecutor {
   void for_each_bound(Visit&& visit) {
     roles_.for_each(std::forward<Visit>(visit));
   }
-  /// Delays the use of places without a tensor until after `point`, too.
-  void comes_after(const Clock& point) { roles_.delay_places(point); }
 
   // ---- start and end
 

@@ -78,10 +78,6 @@ class RoleBinding {
       if (bound != nullptr) visit(program_->roles[role], *bound);
     }
   }
-  /// Delays the use of places without a tensor until after `point`, too.
-  void delay_places(const Clock& point) {
-    for (RolePlace<B>& each : roles_.places) each.after.join(point);
-  }
 
   /// Returns whether the tensor is bound, or can be bound, to the role in that round. `new_value`: no part of an older
   /// value is needed.

@@ -50,7 +50,9 @@ template <Backend B>
     if (event.what != LogEvent::What::upload) continue;
     const Event expected = next();
     if (expected.what != Event::What::upload) return false;
-    const Record<B>& record = store.records[log.tensors[event.index].record];
+    const LogTensor& uploaded = log.tensors[event.index];
+    Record<B>& record = store.records[uploaded.record];
+    if (!TensorKey<B>{&record, uploaded.serial}.exists()) return false;
     if (!can_be(program.roles[expected.index], record, store.iteration)) return false;
   }
   const Event expected = next();

@@ -93,11 +93,6 @@ class Recorder {
 
   void upload(Rec& record) { event(LogEvent::What::upload, tensor(record)); }
   void download(Rec& record) { event(LogEvent::What::download, tensor(record)); }
-  void destroyed(const Rec& record) noexcept {
-    if (record.log.epoch == epoch_ && record.log.index < log_.tensors.size()) {
-      log_.tensors[record.log.index].destroyed = true;
-    }
-  }
 
  private:
   void event(LogEvent::What what, std::uint32_t index) { log_.events.push_back({what, index}); }

@@ -270,6 +270,21 @@ TEST_CASE("a launch after the plan was left says that the iteration must be capt
   loop.check_rows();
 }
 
+TEST_CASE("an iteration of another name ends a captured plan, and is no divergence from it") {
+  WatchedLoop loop(4);
+  loop.settle();
+  auto captured = loop.capture();
+  {
+    const auto iteration = loop.manager.iteration("other");
+    loop.grow_row(loop.rows[0], loop.rows[1]);
+  }
+  grow(loop.expected[0], loop.expected[1]);
+  CHECK(loop.manager.report().divergences == 0);
+  CHECK(WatchedLoop::refusal(captured) ==
+        "the plan of a captured iteration was left before launch(): capture the iteration again");
+  loop.check_rows();
+}
+
 TEST_CASE("a launch without one of the plan's tensors is refused") {
   WatchedLoop loop(4);
   loop.settle();

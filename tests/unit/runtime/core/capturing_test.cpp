@@ -3,6 +3,7 @@
 
 #include <doctest/doctest.h>
 
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -420,6 +421,21 @@ TEST_CASE("a captured plan is held: it is not left to see whether on demand is f
     CHECK(loop.manager.report().plan_starts == 1);
     loop.check_all();
   }
+}
+
+TEST_CASE("where a captured plan is slower than on demand was, the host does not wait to find out more") {
+  Loop loop(4);
+  loop.iterate(3);
+  loop.backend.let_everything_take(std::chrono::nanoseconds{5000});
+  loop.iterate(5);
+  const auto captured = loop.capture();
+  loop.iterate(8);
+  const PlanSummary plan = loop.manager.report().plans.at(0);
+  REQUIRE(plan.state == PlanState::on_trial);
+  REQUIRE(plan.measured > plan.on_demand);
+  const auto& timeline = loop.fields[0].ref().core->session_state()->store.timeline;
+  const auto iteration = loop.manager.iteration("loop");
+  CHECK(timeline.confirmed(QueueKind::compute) < timeline.issued(QueueKind::compute));
 }
 
 TEST_CASE("after another budget an iteration must be captured again") {

@@ -253,15 +253,6 @@ TEST_CASE("what goes wrong while a capture is given up is told by the next call"
   desk.manager.synchronize();
 }
 
-TEST_CASE("a capture that cannot be given up inside an operation is refused there, which the next call tells") {
-  CaptureDesk desk;
-  desk.manager.run("grow", updates(desk.fields[0]), [&](auto&) { desk.core().give_up_capture(); });
-  const auto error = thrown<NestedOperation>([&] { desk.manager.synchronize(); });
-  REQUIRE(error);
-  CHECK(error->operation() == "grow");
-  desk.manager.synchronize();
-}
-
 TEST_CASE("a capture of a closed manager is given up without a word") {
   CaptureDesk desk;
   desk.core().close();

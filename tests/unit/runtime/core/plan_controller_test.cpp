@@ -150,6 +150,21 @@ TEST_CASE("an upload between iterations leaves the plan where it is one of the p
   }
 }
 
+TEST_CASE("the upload of a tensor that was used before the plan began does not leave the plan") {
+  FollowingDesk desk;
+  auto aside = desk.manager.tensor<int>({length}, "aside");
+  set(desk.manager, aside, 1);  // leaves the plan, which begins again in the next iteration
+  {
+    const auto iteration = desk.manager.iteration("train");
+    increase(desk.manager, desk.weights[0], 1);
+    aside.upload(std::vector<int>(length, 2));
+    for (std::size_t i = 1; i < desk.weights.size(); ++i) increase(desk.manager, desk.weights[i], 1);
+  }
+  CHECK(desk.followed() == 4);
+  CHECK(desk.report().divergences == 1);
+  CHECK(holds(aside, 2));
+}
+
 TEST_CASE("a plan begins only where the iteration begins as it does, and the plan used last is the first one") {
   WeightDesk desk;
   const auto forwards = [&] { desk.increase_all("train"); };
@@ -220,11 +235,41 @@ TEST_CASE("a new tensor in the place of the one that was uploaded is none of the
   for (int i = 0; i < 5; ++i) iterate(false);
   CHECK(desk.followed() == 3);
   increase(desk.manager, desk.weights[0], 0);  // leaves the plan, which may begin again
+  CHECK(desk.report().divergences == 1);
   iterate(true);
   CHECK(desk.followed() == 3);
+  CHECK(desk.report().divergences == 1);  // none from the plan that did not begin
   iterate(false);
   CHECK(desk.followed() == 4);
   for (std::size_t i = 0; i < desk.weights.size(); ++i) CHECK(holds(desk.weights[i], static_cast<int>(i) + 7 * 7));
+}
+
+TEST_CASE("no plan begins where a tensor that was uploaded is gone before the first operation") {
+  for (const bool replaced_at_once : {true, false}) {
+    CAPTURE(replaced_at_once);
+    WeightDesk desk;
+    const auto iterate = [&](bool is_gone) {
+      const auto iteration = desk.manager.iteration("train");
+      std::optional local(desk.manager.tensor<int>({length}, "local"));
+      local->upload(std::vector<int>(length, 5));
+      if (is_gone) local.reset();
+      if (is_gone && replaced_at_once) local.emplace(desk.manager.tensor<int>({length}, "replacement"));
+      increase(desk.manager, desk.weights[0], 1);
+      if (!local) local.emplace(desk.manager.tensor<int>({length}, "replacement"));
+      if (is_gone) local->upload(std::vector<int>(length, 6));
+      for (std::size_t i = 1; i < desk.weights.size(); ++i) accumulate(desk.manager, *local, desk.weights[i]);
+    };
+    for (int i = 0; i < 5; ++i) iterate(false);
+    REQUIRE(desk.followed() == 3);
+    increase(desk.manager, desk.weights[0], 0);  // leaves the plan, which may begin again
+    const std::uint64_t starts = desk.report().plan_starts;
+    iterate(true);
+    CHECK(desk.report().plan_starts == starts);
+    CHECK(desk.report().notes.empty());
+    for (std::size_t i = 1; i < desk.weights.size(); ++i) CHECK(holds(desk.weights[i], static_cast<int>(i) + 31));
+    iterate(false);
+    CHECK(desk.followed() == 4);
+  }
 }
 
 TEST_CASE("uploads between iterations that the plan expects are no reason to leave it") {
@@ -238,6 +283,24 @@ TEST_CASE("uploads between iterations that the plan expects are no reason to lea
   CHECK(desk.followed() == 6);
   CHECK(desk.report().plan_starts == 1);
   CHECK(desk.report().divergences == 0);
+}
+
+TEST_CASE("of two uploads between iterations the first leaves the plan, though the plan expects the second") {
+  WeightDesk desk({}, {.device_budget = 256_bytes}, Scheduler({.trial_iterations = 0}));
+  auto x = desk.manager.tensor<int>({length}, "x");
+  const auto iterate = [&] {
+    x.upload(std::vector<int>(length, 1));
+    const auto iteration = desk.manager.iteration("train");
+    for (auto& weight : desk.weights) accumulate(desk.manager, x, weight);
+  };
+  for (int i = 0; i < 5; ++i) iterate();
+  REQUIRE(desk.followed() == 3);
+  desk.weights[2].upload(std::vector<int>(length, 50));
+  iterate();
+  CHECK(desk.report().divergences == 1);
+  CHECK(desk.report().last_divergence == "a tensor of the plan was uploaded between iterations");
+  CHECK(holds(desk.weights[1], 7));
+  CHECK(holds(desk.weights[2], 51));
 }
 
 TEST_CASE("the upload of a tensor that is gone before the iteration begins is no part of it") {
@@ -326,6 +389,33 @@ TEST_CASE("an iteration whose copies could not be queued behind an operation is 
     }
   }
   CHECK(behind > 0);
+}
+
+TEST_CASE("where a plan began at its second try, an iteration that leaves it later is learned from") {
+  FaultyDevice device{Simulated()};
+  MemoryManager<FaultyDevice> manager(device, {.device_budget = 256_bytes});
+  auto weights = uploaded_tensors(manager, 6);
+  const auto rest = [&](std::size_t first) {
+    for (std::size_t i = first; i < weights.size(); ++i) increase(manager, weights[i], 1);
+  };
+  for (int i = 0; i < 3; ++i) {
+    const auto iteration = manager.iteration("train");
+    rest(0);
+  }
+  {
+    const auto iteration = manager.iteration("train");
+    device.restart({FaultClass::copy_to_device, FaultMode::once, 1});
+    CHECK_THROWS_AS(increase(manager, weights[0], 1), BackendError);
+    CHECK(manager.report().plan_starts == 0);
+    device.restart({});
+    rest(0);
+  }
+  CHECK(manager.report().iterations_followed == 1);
+  const auto iteration = manager.iteration("train");
+  rest(5);
+  const auto& state = *weights[0].ref().core->session_state();
+  CHECK(state.recorder.is_open());
+  CHECK(!state.recorder.broken());
 }
 
 TEST_CASE("a plan that cannot be left for want of memory is left without a log, and does not begin again at once") {

@@ -13,9 +13,12 @@
 #include <vector>
 
 #include <swapmm/backend/testing/simulated.hpp>
+#include <swapmm/runtime/core/round_measurement.hpp>
+#include <swapmm/runtime/core/session_state.hpp>
 #include <swapmm/swapmm.hpp>
 
 #include "support/failing_new.hpp"
+#include "support/measured_book.hpp"
 #include "support/null_backend.hpp"
 #include "support/small_program.hpp"
 #include "support/weight_desk.hpp"
@@ -102,7 +105,50 @@ struct ClockedDesk {
   std::vector<Tensor<int, ClockedBackend>> weights;
 };
 
+/// The measurement alone, of a program that runs on demand. Between any two events lies a microsecond.
+struct DirectDesk {
+  explicit DirectDesk(bool lazy = false) : device(lazy) {}
+
+  NullBackend device;
+  MeasuredBook book;
+  runtime::SessionState<NullBackend> state{device, {.device_budget = 256_bytes}};
+  runtime::RoundMeasurement<NullBackend> measurement{state, book.book};
+};
+
 }  // namespace
+
+TEST_CASE("of rounds that the device has not ended at most eight are timed") {
+  DirectDesk desk(true);
+  for (int i = 0; i < 9; ++i) {
+    desk.measurement.begin_iteration("train", true);
+    desk.measurement.end_iteration("train");
+  }
+  CHECK(desk.device.counters().records == 2 * 8);
+}
+
+TEST_CASE("a round that begins again is timed from there") {
+  DirectDesk desk;
+  desk.measurement.begin_iteration("train", true);
+  desk.measurement.begin_iteration("train", true);
+  CHECK(desk.device.counters().records == 2);
+}
+
+TEST_CASE("the time of an iteration that was not learned from is not taken for the next one, which was not timed") {
+  DirectDesk desk;
+  const std::uint64_t id = desk.book.check();  // an observed iteration took 500 ns, and any more time counts
+  const auto iterate = [&](bool timed, std::uint64_t learned) {
+    desk.measurement.begin_iteration("train", timed);
+    desk.measurement.end_iteration("train");
+    desk.measurement.name_last(learned);
+  };
+  iterate(true, 0);
+  iterate(false, id);
+  desk.measurement.collect("train");
+  CHECK(desk.book.report().plans.at(0).on_demand == nanoseconds{500});
+  iterate(true, id);
+  desk.measurement.collect("train");
+  CHECK(desk.book.report().plans.at(0).on_demand == nanoseconds{1000});
+}
 
 TEST_CASE("a cycle of two iterations is timed as a whole") {
   MeasuredDesk desk(measuring(64));
@@ -224,6 +270,26 @@ TEST_CASE("a plan that begins in an iteration which a profile has a part of is n
     (void)desk.manager.iteration("none");
     CHECK(desk.sampled() == before);
   }
+}
+
+TEST_CASE("a plan that begins behind the end of a profile is not sampled though the round before wanted a sample") {
+  MeasuredDesk desk(measuring(1, 0));
+  for (int i = 0; i < 6; ++i) {
+    desk.iterate_slowly(1, "a");
+    desk.iterate_slowly(1, "b");
+  }
+  desk.manager.start_profile();
+  std::uint64_t before = 0;
+  {
+    const auto iteration = desk.manager.iteration("a");
+    before = desk.sampled();
+    (void)desk.manager.stop_profile();
+    for (auto& weight : desk.weights) increase(desk.manager, weight, 1);
+  }
+  desk.manager.synchronize();
+  (void)desk.manager.iteration("none");
+  CHECK(before > 0);
+  CHECK(desk.sampled() == before);
 }
 
 TEST_CASE("times that are not known when the budget changes are forgotten") {

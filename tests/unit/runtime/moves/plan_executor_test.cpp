@@ -95,13 +95,14 @@ TEST_CASE("an operation waits for the copies that the plan puts before it, also 
   CHECK(desk.bring({{&desk.b, Access::update}}).needs[on_d2h] == 1);
 }
 
-TEST_CASE("a work area waits for what its place is told to come after") {
+TEST_CASE("a work area waits for what used its place before the plan began") {
   NullDesk desk;
   auto& a = desk.on_host("a");
   WrittenProgram program;
   program.handle(a).scratch("work").operation("only", {{0, Access::update}, {1, Access::write}}).end();
+  REQUIRE(desk.store.places.take_at(64_bytes, place_bytes));
+  desk.store.places.give_back(64_bytes, place_bytes, {{17, 18, 19}});
   desk.start(program, {placed_at(0, 0_bytes), placed_at(1, 64_bytes)}, {});
-  desk.executor.comes_after({{17, 18, 19}});
   const auto grant = desk.bring({{&a, Access::update}});
   CHECK(grant.scratch == desk.store.addresses.at(64_bytes, place_bytes));
   CHECK(grant.needs == Clock{{17, 18, 19}});

@@ -2,7 +2,6 @@
 // The log of one iteration as the recorder writes it, and what it keeps of it when the iteration is over.
 #include <doctest/doctest.h>
 
-#include <array>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
@@ -95,26 +94,6 @@ TEST_CASE("a log has the operations by name, with their bundles in order, and th
   REQUIRE(log.accesses.size() == 4);
   CHECK(log.accesses[2].tensor == 1);
   CHECK(log.accesses[3].tensor == 2);
-}
-
-TEST_CASE("a tensor that ends is marked in the log that has it, and no other tensor is") {
-  RecorderDesk desk;
-  auto& old = desk.tensor("old");
-  auto& a = desk.tensor("a");
-  auto& b = desk.tensor("b");
-  desk.recorder.open("first", false);
-  for (auto* const each : {&b, &old}) desk.recorder.upload(*each);
-  desk.recorder.open("second", false);
-  for (auto* const each : {&a, &b}) desk.recorder.upload(*each);
-  const auto marked = [&] {
-    const IterationLog& log = desk.recorder.log();
-    return std::array{log.tensors[0].destroyed, log.tensors[1].destroyed};
-  };
-  desk.recorder.destroyed(old);                 // only the log before had it, as its second tensor
-  desk.recorder.destroyed(desk.tensor("new"));  // no log has it
-  CHECK(marked() == std::array{false, false});
-  desk.recorder.destroyed(b);
-  CHECK(marked() == std::array{false, true});
 }
 
 TEST_CASE("nothing of a log that was taken is in the recorder any more") {
