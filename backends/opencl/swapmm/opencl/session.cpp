@@ -21,10 +21,13 @@ namespace {
 
 std::atomic<bool> forked{false};
 
-// Detects fork() from the first backend on.
+// Detects fork() from the first backend on. If it throws, the next backend tries again.
 void watch_for_fork() {
-  static const int watching = pthread_atfork(nullptr, nullptr, [] { forked.store(true, std::memory_order_relaxed); });
-  if (watching != 0) throw std::bad_alloc();
+  [[maybe_unused]] static const bool watching = [] {
+    if (pthread_atfork(nullptr, nullptr, [] { forked.store(true, std::memory_order_relaxed); }) != 0)
+      throw std::bad_alloc();
+    return true;
+  }();
 }
 
 Handle<cl_command_queue> make_queue(cl_context context, cl_device_id device, cl_command_queue_properties properties) {
