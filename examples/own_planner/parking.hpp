@@ -18,15 +18,14 @@ inline swapmm::Result<swapmm::Plan> park(const swapmm::Trace& trace, const swapm
   Plan plan;
   plan.trace_digest = digest(trace);
   const auto size = [&](std::size_t t) { return round_up(trace.tensors[t].bytes, machine.alignment); };
-  const Bytes largest_bundle = analyze_liveness(trace, machine.alignment).largest_bundle;
+  const Bytes bundle = analyze_liveness(trace, machine.alignment).largest_bundle;
   Bytes parked;  // the parked tensors lie one behind the other, and each bundle lies behind them
   std::vector<bool> is_parked(trace.tensors.size());
   for (std::size_t t = 0; t < trace.tensors.size(); ++t) {
-    if (trace.tensors[t].kind != TensorKind::persistent) continue;
-    is_parked[t] = parked + size(t) + largest_bundle <= machine.device_budget;
+    const bool fits = parked + size(t) + bundle <= machine.device_budget;
+    is_parked[t] = fits && trace.tensors[t].kind == TensorKind::persistent;
     if (is_parked[t]) plan.initial.push_back({id_at<TensorId>(t), std::exchange(parked, parked + size(t))});
   }
-
   const auto add = [&](Command command) {
     plan.commands.push_back(std::move(command));
     return after_command(id_at<CommandId>(plan.commands.size() - 1));
@@ -34,24 +33,22 @@ inline swapmm::Result<swapmm::Plan> park(const swapmm::Trace& trace, const swapm
   std::vector<Wait> releases;  // of the last bundle: when they have ended, the next bundle can come in
   for (std::uint32_t i = 0; i < trace.operations.size(); ++i) {
     Bytes offset = parked;
-    std::vector<std::pair<TensorId, Access>> bundle;
     for_each_access(trace.operations[i], [&](TensorId id, Access access) {
       if (is_parked[index(id)]) return;
-      bundle.emplace_back(id, access);
       const CommandKind kind = access == Access::write ? CommandKind::allocate : CommandKind::swap_in;
       add({kind, Tier::host, id, std::exchange(offset, offset + size(index(id))), releases, i});
     });
-    if (!bundle.empty()) releases.clear();
-    for (const auto& [id, access] : bundle) {
+    if (offset == parked) continue;  // all of it is parked
+    releases.clear();
+    for_each_access(trace.operations[i], [&](TensorId id, Access access) {
+      if (is_parked[index(id)]) return;
       Wait until = after_operation(id_at<OperationId>(i));
       if (access != Access::read) until = add({CommandKind::swap_out, Tier::host, id, {}, {until}, {}});
       releases.push_back(add({CommandKind::release, Tier::host, id, {}, {until}, {}}));
-    }
+    });
   }
-  for (Command& command : plan.commands) {
-    if (!command.after.empty())
-      break;  // only the first bundle has none before it: it waits for the last of an iteration
-    for (const Wait& release : releases) command.after.push_back({Wait::On::command, true, release.index});
+  for (std::size_t c = 0; c < plan.commands.size() && plan.commands[c].after.empty(); ++c) {  // of the first bundle
+    for (const Wait& last : releases) plan.commands[c].after.push_back({Wait::On::command, true, last.index});
   }
   return plan;
 }
