@@ -290,7 +290,6 @@ void Core<B>::give_up_capture() noexcept {
   if constexpr (CapturingBackend<B>) {
     const Gate::Stay stay = gate_.enter_waiting();
     if (closed()) return;
-    if (ends_late_.load(std::memory_order_acquire)) finish_iteration();
     try {
       session_->capture.give_up();
     } catch (...) {
