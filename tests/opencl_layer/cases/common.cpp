@@ -115,6 +115,13 @@ Words Setup::read(cl_mem object, std::size_t count) const {
   return words;
 }
 
+void release_buffers(const std::vector<cl_mem>& buffers) {
+  for (cl_mem one : buffers) OK(clReleaseMemObject(one));
+}
+void release_events(const std::vector<cl_event>& events) {
+  for (cl_event one : events) OK(clReleaseEvent(one));
+}
+
 void launch(cl_command_queue queue, cl_kernel kernel, std::size_t count, const std::vector<cl_event>& waits,
             cl_event* event) {
   OK(clEnqueueNDRangeKernel(queue, kernel, 1, nullptr, &count, nullptr, static_cast<cl_uint>(waits.size()),

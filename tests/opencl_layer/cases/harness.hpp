@@ -112,6 +112,9 @@ struct Kernels {
   cl_kernel blend_kernel, grow_kernel, affine_kernel;
 };
 
+void release_buffers(const std::vector<cl_mem>& buffers);
+void release_events(const std::vector<cl_event>& events);
+
 template <class Value, class Handle, class Query, class Name>
 Value info(Query query, Handle handle, Name name) {
   Value value{};

@@ -9,12 +9,6 @@ namespace {
 
 constexpr cl_command_queue_properties out_of_order = CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE;
 
-void release_events(const std::vector<cl_event>& events) {
-  for (cl_event one : events) OK(clReleaseEvent(one));
-}
-void release_buffers(const std::vector<cl_mem>& buffers) {
-  for (cl_mem one : buffers) OK(clReleaseMemObject(one));
-}
 std::vector<cl_mem> some_buffers(const Setup& setup, cl_uint count) {
   std::vector<cl_mem> made;
   for (cl_uint i = 0; i < count; ++i) made.push_back(setup.buffer_of(numbers(i)));
@@ -151,24 +145,6 @@ CASE(queues, markers) {
     say("type %x, %s", event_info<cl_command_type>(one, CL_EVENT_COMMAND_TYPE), name_of(status_of(one)));
   say_words("blended", setup.read(buffers[2]));
   release_events({all, some, old, barrier});
-  release_buffers(buffers);
-  OK(clReleaseCommandQueue(other));
-}
-
-CASE(queues, wait_command) {
-  const Setup setup;
-  const Kernels kernels(setup);
-  const cl_command_queue other = setup.another_queue(out_of_order);
-  const auto buffers = some_buffers(setup, 3);
-  cl_event grown = nullptr;
-  kernels.grow(setup.queue, buffers[0], 1, word_count, {}, &grown);
-  OK(clFlush(setup.queue));
-  OK(clEnqueueWaitForEvents(other, 1, &grown));
-  kernels.affine(other, buffers[1], buffers[0], 1);
-  OK(clFinish(other));
-  say_words("one", setup.read(buffers[1]));
-  say_status("none", clEnqueueWaitForEvents(other, 0, nullptr));
-  release_events({grown});
   release_buffers(buffers);
   OK(clReleaseCommandQueue(other));
 }

@@ -29,9 +29,6 @@ void push_out(const Setup& setup, const Kernels& kernels, const std::vector<cl_m
 std::vector<cl_mem> three_others(const Setup& setup) {
   return {setup.buffer_of(numbers(71)), setup.buffer_of(numbers(72)), setup.buffer_of(numbers(73))};
 }
-void release(const std::vector<cl_mem>& objects) {
-  for (cl_mem one : objects) OK(clReleaseMemObject(one));
-}
 
 }  // namespace
 
@@ -46,8 +43,8 @@ CASE(subbuffers, written_through_the_part) {
   kernels.grow(setup.queue, root, 6);
   push_out(setup, kernels, others);
   say_words("part", setup.read(part, quarter_count));
-  release(others);
-  release({part, root});
+  release_buffers(others);
+  release_buffers({part, root});
 }
 
 CASE(subbuffers, written_through_the_root) {
@@ -62,8 +59,8 @@ CASE(subbuffers, written_through_the_root) {
   kernels.affine(setup.queue, last, first, 3, quarter_count);
   push_out(setup, kernels, others);
   say_words("root", setup.read(root));
-  release(others);
-  release({first, last, root});
+  release_buffers(others);
+  release_buffers({first, last, root});
 }
 
 CASE(subbuffers, overlapping) {
@@ -80,8 +77,8 @@ CASE(subbuffers, overlapping) {
   say_words("a", setup.read(a, 2 * quarter_count));
   say_words("b", setup.read(b, 2 * quarter_count));
   say_words("root", setup.read(root));
-  release(others);
-  release({a, b, root});
+  release_buffers(others);
+  release_buffers({a, b, root});
 }
 
 CASE(subbuffers, root_and_part_in_one_launch) {
@@ -94,8 +91,8 @@ CASE(subbuffers, root_and_part_in_one_launch) {
   push_out(setup, kernels, others);
   kernels.affine(setup.queue, root, last, 9, quarter_count);
   say_words("root", setup.read(root));
-  release(others);
-  release({last, root});
+  release_buffers(others);
+  release_buffers({last, root});
 }
 
 CASE(subbuffers, root_released_first) {
@@ -109,7 +106,7 @@ CASE(subbuffers, root_released_first) {
   push_out(setup, kernels, others);
   say_words("part", setup.read(part, quarter_count));
   expect(memory_info<cl_mem>(part, CL_MEM_ASSOCIATED_MEMOBJECT) == root, "the root still is the part's");
-  release(others);
+  release_buffers(others);
   OK(clReleaseMemObject(part));
 }
 
@@ -120,7 +117,7 @@ CASE(subbuffers, nested_is_refused) {
   const cl_mem nested = part_of(part, 0, quarter, 0, &status);
   say_status("nested", status);
   expect(nested == nullptr, "no sub-buffer of a sub-buffer");
-  release({part, root});
+  release_buffers({part, root});
 }
 
 CASE(subbuffers, creation_errors) {
@@ -152,7 +149,7 @@ CASE(subbuffers, creation_errors) {
   const cl_buffer_region region{0, quarter};
   expect(clCreateSubBuffer(root, 0, 0, &region, &status) == nullptr, "no type");
   say_status("no type", status);
-  release({root, reads, writes, hidden});
+  release_buffers({root, reads, writes, hidden});
 }
 
 CASE(subbuffers, flags_are_the_roots) {
@@ -176,7 +173,7 @@ CASE(subbuffers, flags_are_the_roots) {
              "the host pointer is the part's");
     OK(clReleaseMemObject(part));
   }
-  release({reads, uses, hidden});
+  release_buffers({reads, uses, hidden});
 }
 
 CASE(subbuffers, transfers) {
@@ -206,8 +203,8 @@ CASE(subbuffers, transfers) {
   say_status("beyond the part",
              clEnqueueReadBuffer(setup.queue, a, CL_TRUE, quarter - 4, 8, rows.data(), 0, nullptr, nullptr));
   say_status("fill beyond the part", clEnqueueFillBuffer(setup.queue, a, pattern, 4, quarter, 4, 0, nullptr, nullptr));
-  release(others);
-  release({a, b, root});
+  release_buffers(others);
+  release_buffers({a, b, root});
 }
 
 // Both are ranges of one buffer: what overlaps in it overlaps.
@@ -219,7 +216,7 @@ CASE(subbuffers, overlapping_copies) {
   say_status("within the root, apart", clEnqueueCopyBuffer(setup.queue, root, root, 0, quarter, 64, 0, nullptr, nullptr));
   say_status("within the root", clEnqueueCopyBuffer(setup.queue, root, root, 0, 32, 64, 0, nullptr, nullptr));
   say_words("root", setup.read(root));
-  release({a, b, root});
+  release_buffers({a, b, root});
 }
 
 CASE(subbuffers, many_parts) {
@@ -233,8 +230,8 @@ CASE(subbuffers, many_parts) {
     kernels.blend(setup.queue, parts[i], parts[(i + 17) % 48], parts[(i + 5) % 48], word_count / 16);
   for (cl_mem root : roots) say_words("root", setup.read(root));
   say("references of a root: %u", references(roots[0]) >= 1 ? 1u : 0u);
-  release(parts);
-  release({roots[0], roots[1], roots[2]});
+  release_buffers(parts);
+  release_buffers({roots[0], roots[1], roots[2]});
 }
 
 // An argument that is a part, kept while its root is pushed out.
@@ -252,6 +249,6 @@ CASE(subbuffers, kept_argument) {
   }
   say_words("root", setup.read(root));
   OK(clReleaseKernel(grow));
-  release(others);
-  release({part, root});
+  release_buffers(others);
+  release_buffers({part, root});
 }
