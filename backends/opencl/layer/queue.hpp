@@ -58,7 +58,7 @@ class Task {
 template <class Submit>
 class SimpleTask : public Task {
  public:
-  explicit SimpleTask(Submit submit) : submit_(std::move(submit)) {}
+  explicit SimpleTask(Submit made) : submit_(std::move(made)) {}
   cl_int submit(Context& context, cl_event* native) override { return submit_(context, native); }
 
  private:
