@@ -41,7 +41,7 @@ std::vector<cl_device_id> devices_of(cl_context context) {
 
 std::string mebibytes(Bytes bytes) {
   const std::uint64_t tenths = (bytes.value * 10 + (1U << 19U)) >> 20U;
-  return std::to_string(tenths / 10) + "." + std::to_string(tenths % 10) + " MiB";
+  return std::to_string(tenths / 10) + "." + std::to_string(tenths % 10) + " MiB (" + std::to_string(bytes.value) + ")";
 }
 
 }  // namespace
@@ -80,10 +80,10 @@ Context::Context(cl_context handle) : handle_(handle), scheduler_(SchedulerOptio
     device_id_ = device;
   }
   if (!managed()) return;
-  largest_buffer_ =
-      std::min(device().budget(), Bytes{opencl::detail::device_value<cl_ulong>(device_id_, CL_DEVICE_MAX_MEM_ALLOC_SIZE)});
-  alignment_ =
-      Bytes{std::max<std::uint64_t>(opencl::detail::device_value<cl_uint>(device_id_, CL_DEVICE_MEM_BASE_ADDR_ALIGN) / 8, 1)};
+  largest_buffer_ = std::min(device().problem().empty() ? device().budget() : device().whole(),
+                             Bytes{opencl::detail::device_value<cl_ulong>(device_id_, CL_DEVICE_MAX_MEM_ALLOC_SIZE)});
+  alignment_ = Bytes{
+      std::max<std::uint64_t>(opencl::detail::device_value<cl_uint>(device_id_, CL_DEVICE_MEM_BASE_ADDR_ALIGN) / 8, 1)};
 }
 
 Context::~Context() {
@@ -262,7 +262,8 @@ bool Context::make_tensor(Bytes size, Tensor& tensor) {
 
 void Context::queued(cl_event event) {
   last_ = Handle<cl_event>::retain(event);
-  while (!kept_.empty() && opencl::detail::execution_status(kept_.front().until.get()) <= CL_COMPLETE) kept_.pop_front();
+  while (!kept_.empty() && opencl::detail::execution_status(kept_.front().until.get()) <= CL_COMPLETE)
+    kept_.pop_front();
 }
 
 void Context::keep_until_done(std::shared_ptr<void> thing) {

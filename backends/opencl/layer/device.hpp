@@ -77,8 +77,8 @@ class DeviceBudget {
   cl_device_id device_;
   std::string name_;
   Bytes whole_;
+  std::string problem_;  // before budget_, which sets it
   Bytes budget_;
-  std::string problem_;
   std::vector<Context*> contexts_;
   std::atomic<std::uint64_t> pinned_{0};
   Bytes wanted_peak_;
