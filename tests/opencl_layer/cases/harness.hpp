@@ -115,8 +115,8 @@ struct Kernels {
 void release_buffers(const std::vector<cl_mem>& buffers);
 void release_events(const std::vector<cl_event>& events);
 
-template <class Value, class Handle, class Query, class Name>
-Value info(Query query, Handle handle, Name name) {
+template <class Value, class Handle, class Query>
+Value info(Query query, Handle handle, cl_uint name) {
   Value value{};
   std::size_t bytes = 0;
   const cl_int status = query(handle, name, sizeof value, &value, &bytes);
