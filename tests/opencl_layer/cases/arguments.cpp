@@ -114,7 +114,8 @@ CASE(arguments, constant_memory) {
   const Setup setup;
   const Kernels kernels(setup);
   const cl_kernel kernel = setup.kernel("looked_up");
-  const cl_mem to = setup.buffer(), table = setup.buffer_of(numbers(2, 64), CL_MEM_READ_ONLY), other = setup.buffer_of(numbers(3));
+  const cl_mem to = setup.buffer(), table = setup.buffer_of(numbers(2, 64), CL_MEM_READ_ONLY),
+               other = setup.buffer_of(numbers(3));
   set_argument(kernel, 0, to);
   set_argument(kernel, 1, table);
   set_argument(kernel, 2, 64u);

@@ -102,7 +102,8 @@ CASE(buffers, use_host) {
   use_buffer(setup, "use host", one);
   // Mapping gives the program's own memory.
   cl_int error = CL_SUCCESS;
-  void* mapped = clEnqueueMapBuffer(setup.queue, one, CL_TRUE, CL_MAP_READ, 0, buffer_bytes, 0, nullptr, nullptr, &error);
+  void* mapped =
+      clEnqueueMapBuffer(setup.queue, one, CL_TRUE, CL_MAP_READ, 0, buffer_bytes, 0, nullptr, nullptr, &error);
   OK(error);
   expect(mapped == words.data(), "the program's memory is mapped");
   say_words("own memory", words);
@@ -126,8 +127,8 @@ CASE(buffers, use_host_unaligned) {
   say_words("other", setup.read(other));
   say_words("one", setup.read(one));
   cl_int error = CL_SUCCESS;
-  void* mapped = clEnqueueMapBuffer(setup.queue, one, CL_TRUE, CL_MAP_READ | CL_MAP_WRITE, 128, 256, 0, nullptr, nullptr,
-                                    &error);
+  void* mapped =
+      clEnqueueMapBuffer(setup.queue, one, CL_TRUE, CL_MAP_READ | CL_MAP_WRITE, 128, 256, 0, nullptr, nullptr, &error);
   OK(error);
   expect(mapped == odd + 128, "the program's memory is mapped");
   *static_cast<cl_uint*>(mapped) = 42;
@@ -176,11 +177,14 @@ CASE(buffers, host_access_refused) {
                                                     words.data(), 0, nullptr, nullptr));
     say_status("write rect", clEnqueueWriteBufferRect(setup.queue, one, CL_TRUE, origin, origin, region, 0, 0, 0, 0,
                                                       words.data(), 0, nullptr, nullptr));
-    for (const cl_map_flags map : {cl_map_flags{CL_MAP_READ}, cl_map_flags{CL_MAP_WRITE},
-                                   cl_map_flags{CL_MAP_WRITE_INVALIDATE_REGION}}) {
+    for (const cl_map_flags map :
+         {cl_map_flags{CL_MAP_READ}, cl_map_flags{CL_MAP_WRITE}, cl_map_flags{CL_MAP_WRITE_INVALIDATE_REGION}}) {
       cl_int error = CL_SUCCESS;
       void* mapped = clEnqueueMapBuffer(setup.queue, one, CL_TRUE, map, 0, 64, 0, nullptr, nullptr, &error);
-      say_status(map == CL_MAP_READ ? "map to read" : map == CL_MAP_WRITE ? "map to write" : "map to invalidate", error);
+      say_status(map == CL_MAP_READ    ? "map to read"
+                 : map == CL_MAP_WRITE ? "map to write"
+                                       : "map to invalidate",
+                 error);
       if (mapped != nullptr) OK(clEnqueueUnmapMemObject(setup.queue, one, mapped, 0, nullptr, nullptr));
     }
     OK(clFinish(setup.queue));
@@ -222,10 +226,11 @@ CASE(buffers, with_properties) {
   cl_int error = CL_SUCCESS;
   Words words = numbers(2);
   const cl_mem_properties none[] = {0};
-  const cl_mem one = clCreateBufferWithProperties(setup.context, nullptr, CL_MEM_COPY_HOST_PTR, buffer_bytes,
-                                                  words.data(), &error);
+  const cl_mem one =
+      clCreateBufferWithProperties(setup.context, nullptr, CL_MEM_COPY_HOST_PTR, buffer_bytes, words.data(), &error);
   OK(error);
-  const cl_mem two = clCreateBufferWithProperties(setup.context, none, CL_MEM_READ_WRITE, buffer_bytes, nullptr, &error);
+  const cl_mem two =
+      clCreateBufferWithProperties(setup.context, none, CL_MEM_READ_WRITE, buffer_bytes, nullptr, &error);
   OK(error);
   kernels.affine(setup.queue, two, one, 3);
   say_words("two", setup.read(two));

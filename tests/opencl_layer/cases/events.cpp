@@ -179,8 +179,8 @@ CASE(events, callback_of_an_event_released_at_once) {
   for (cl_uint i = 0; i < 20; ++i) {
     cl_event event = nullptr;
     kernels.grow(setup.queue, a, i, word_count, {}, &event);
-    OK(clSetEventCallback(event, CL_COMPLETE, [](cl_event, cl_int, void* data) { ++*static_cast<std::atomic<int>*>(data); },
-                          &count));
+    OK(clSetEventCallback(
+        event, CL_COMPLETE, [](cl_event, cl_int, void* data) { ++*static_cast<std::atomic<int>*>(data); }, &count));
     OK(clReleaseEvent(event));
   }
   OK(clFinish(setup.queue));
@@ -193,8 +193,8 @@ CASE(events, callback_of_an_event_released_at_once) {
 CASE(events, profiling) {
   const Setup setup(CL_QUEUE_PROFILING_ENABLE);
   const Kernels kernels(setup);
-  const std::vector<cl_mem> buffers{setup.buffer_of(numbers(1)), setup.buffer_of(numbers(2)), setup.buffer_of(numbers(3)),
-                                    setup.buffer_of(numbers(4))};
+  const std::vector<cl_mem> buffers{setup.buffer_of(numbers(1)), setup.buffer_of(numbers(2)),
+                                    setup.buffer_of(numbers(3)), setup.buffer_of(numbers(4))};
   std::vector<cl_event> events;
   Words words(word_count);
   const cl_uint pattern = 1;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// What the cases share. Each case is a legal program of OpenCL that prints the same on every run. Whatever lies between it
-// and the driver, the output and the exit code must stay the same.
+// What the cases share. Each case is a legal program of OpenCL that prints the same on every run. Whatever lies between
+// it and the driver, the output and the exit code must stay the same.
 
 #define CL_TARGET_OPENCL_VERSION 300
 #define CL_USE_DEPRECATED_OPENCL_1_0_APIS
@@ -30,8 +30,8 @@ struct Registered {
 };
 
 /// Defines one case: CASE(buffers, read_only) { ... }
-#define CASE(theme, name)                                                                     \
-  static void run_##theme##_##name();                                                         \
+#define CASE(theme, name)                                                                          \
+  static void run_##theme##_##name();                                                              \
   static const cases::Registered registered_##theme##_##name{#theme, #name, run_##theme##_##name}; \
   static void run_##theme##_##name()
 

@@ -9,7 +9,8 @@ CASE(launches, dimensions) {
   const Setup setup;
   const Kernels kernels(setup);
   const cl_kernel kernel = setup.kernel("places");
-  const cl_mem to = setup.buffer_of(numbers(1)), other = setup.buffer_of(numbers(2)), third = setup.buffer_of(numbers(3));
+  const cl_mem to = setup.buffer_of(numbers(1)), other = setup.buffer_of(numbers(2)),
+               third = setup.buffer_of(numbers(3));
   const std::size_t sizes[3] = {32, 16, 8}, groups[3] = {8, 4, 2};
   set_argument(kernel, 0, to);
   for (cl_uint dimensions = 1; dimensions <= 3; ++dimensions) {
@@ -39,7 +40,8 @@ CASE(launches, tasks) {
   const Setup setup;
   const Kernels kernels(setup);
   const cl_kernel kernel = setup.kernel("one");
-  const cl_mem to = setup.buffer_of(Words(word_count, 5)), other = setup.buffer_of(numbers(2)), third = setup.buffer_of(numbers(3));
+  const cl_mem to = setup.buffer_of(Words(word_count, 5)), other = setup.buffer_of(numbers(2)),
+               third = setup.buffer_of(numbers(3));
   set_argument(kernel, 0, to);
   cl_event event = nullptr;
   for (int i = 0; i < 3; ++i) {
@@ -74,8 +76,8 @@ CASE(launches, refused) {
     set_argument(kernels.affine_kernel, 1, b);
     set_argument(kernels.affine_kernel, 2, 1u);
     cl_event event = nullptr;
-    const cl_int status = clEnqueueNDRangeKernel(setup.queue, kernels.affine_kernel, dimensions, nullptr, size, group, 0,
-                                                 nullptr, &event);
+    const cl_int status = clEnqueueNDRangeKernel(setup.queue, kernels.affine_kernel, dimensions, nullptr, size, group,
+                                                 0, nullptr, &event);
     say_status(what, status);
     expect(status != CL_SUCCESS, "the launch is refused");
     kernels.grow(setup.queue, c, 1);

@@ -179,7 +179,8 @@ CASE(maps, many_buffers) {
   for (cl_mem one : buffers) mapped.push_back(map_words(setup.queue, one, CL_MAP_READ | CL_MAP_WRITE));
   for (std::size_t i = 0; i + 1 < 6; ++i) std::copy(mapped[i], mapped[i] + 5000, mapped[i + 1] + 4000);
   for (std::size_t i = 6; i-- > 0;) unmap(setup.queue, buffers[i], mapped[i]);
-  for (std::size_t i = 0; i < 6; ++i) kernels.blend(setup.queue, buffers[i], buffers[(i + 1) % 6], buffers[(i + 2) % 6]);
+  for (std::size_t i = 0; i < 6; ++i)
+    kernels.blend(setup.queue, buffers[i], buffers[(i + 1) % 6], buffers[(i + 2) % 6]);
   for (cl_mem one : buffers) say_words("one", setup.read(one));
   for (cl_mem one : buffers) OK(clReleaseMemObject(one));
 }

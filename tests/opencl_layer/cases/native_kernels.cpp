@@ -52,10 +52,12 @@ CASE(native_kernels, no_buffers) {
   const Setup setup;
   if (!has_native_kernels(setup)) return;
   static int calls = 0;
-  OK(clEnqueueNativeKernel(setup.queue, [](void*) { ++calls; }, nullptr, 0, 0, nullptr, nullptr, 0, nullptr, nullptr));
+  OK(clEnqueueNativeKernel(
+      setup.queue, [](void*) { ++calls; }, nullptr, 0, 0, nullptr, nullptr, 0, nullptr, nullptr));
   int value = 5;
-  OK(clEnqueueNativeKernel(setup.queue, [](void* data) { calls += *static_cast<int*>(data); }, &value, sizeof value, 0,
-                           nullptr, nullptr, 0, nullptr, nullptr));
+  OK(clEnqueueNativeKernel(
+      setup.queue, [](void* data) { calls += *static_cast<int*>(data); }, &value, sizeof value, 0, nullptr, nullptr, 0,
+      nullptr, nullptr));
   OK(clFinish(setup.queue));
   say("%d", calls);
 }
@@ -66,9 +68,13 @@ CASE(native_kernels, errors) {
   const cl_mem a = setup.buffer();
   Task task{};
   const void* places[] = {&task.from};
-  say_status("no function", clEnqueueNativeKernel(setup.queue, nullptr, &task, sizeof task, 1, &a, places, 0, nullptr, nullptr));
-  say_status("no arguments", clEnqueueNativeKernel(setup.queue, add_task, nullptr, 8, 0, nullptr, nullptr, 0, nullptr, nullptr));
-  say_status("no objects", clEnqueueNativeKernel(setup.queue, add_task, &task, sizeof task, 1, nullptr, places, 0, nullptr, nullptr));
-  say_status("no places", clEnqueueNativeKernel(setup.queue, add_task, &task, sizeof task, 1, &a, nullptr, 0, nullptr, nullptr));
+  say_status("no function",
+             clEnqueueNativeKernel(setup.queue, nullptr, &task, sizeof task, 1, &a, places, 0, nullptr, nullptr));
+  say_status("no arguments",
+             clEnqueueNativeKernel(setup.queue, add_task, nullptr, 8, 0, nullptr, nullptr, 0, nullptr, nullptr));
+  say_status("no objects",
+             clEnqueueNativeKernel(setup.queue, add_task, &task, sizeof task, 1, nullptr, places, 0, nullptr, nullptr));
+  say_status("no places",
+             clEnqueueNativeKernel(setup.queue, add_task, &task, sizeof task, 1, &a, nullptr, 0, nullptr, nullptr));
   OK(clReleaseMemObject(a));
 }

@@ -122,7 +122,8 @@ CASE(pressure, phases) {
   const Setup setup;
   const Kernels kernels(setup);
   std::vector<cl_mem> a, b;
-  for (cl_uint i = 0; i < 4; ++i) a.push_back(setup.buffer_of(numbers(i))), b.push_back(setup.buffer_of(numbers(9 + i)));
+  for (cl_uint i = 0; i < 4; ++i)
+    a.push_back(setup.buffer_of(numbers(i))), b.push_back(setup.buffer_of(numbers(9 + i)));
   for (cl_uint step = 0; step < 12; ++step) {
     const auto& now = step / 3 % 2 == 0 ? a : b;
     for (std::size_t i = 0; i < 4; ++i) kernels.blend(setup.queue, now[i], now[(i + 1) % 4], now[(i + 2) % 4]);

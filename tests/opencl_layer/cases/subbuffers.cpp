@@ -194,7 +194,8 @@ CASE(subbuffers, transfers) {
   // PoCL 3.1 crashes if one of the two is a sub-buffer.
   OK(clEnqueueCopyBufferRect(setup.queue, root, others[0], from, to, region, 64, 0, 128, 0, 0, nullptr, nullptr));
   Words rows(64);
-  OK(clEnqueueReadBufferRect(setup.queue, b, CL_TRUE, from, to, region, 64, 0, 32, 0, rows.data(), 0, nullptr, nullptr));
+  OK(clEnqueueReadBufferRect(setup.queue, b, CL_TRUE, from, to, region, 64, 0, 32, 0, rows.data(), 0, nullptr,
+                             nullptr));
   say_words("rows", rows);
   say_words("a", setup.read(a, quarter_count));
   say_words("b", setup.read(b, quarter_count));
@@ -213,7 +214,8 @@ CASE(subbuffers, overlapping_copies) {
   const cl_mem root = setup.buffer_of(numbers(1));
   const cl_mem a = part_of(root, 0, 2 * quarter), b = part_of(root, quarter, 2 * quarter);
   say_status("apart", clEnqueueCopyBuffer(setup.queue, a, b, 0, quarter, quarter, 0, nullptr, nullptr));
-  say_status("within the root, apart", clEnqueueCopyBuffer(setup.queue, root, root, 0, quarter, 64, 0, nullptr, nullptr));
+  say_status("within the root, apart",
+             clEnqueueCopyBuffer(setup.queue, root, root, 0, quarter, 64, 0, nullptr, nullptr));
   say_status("within the root", clEnqueueCopyBuffer(setup.queue, root, root, 0, 32, 64, 0, nullptr, nullptr));
   say_words("root", setup.read(root));
   release_buffers({a, b, root});

@@ -35,7 +35,8 @@ CASE(transfers, not_blocking) {
   }
   for (std::size_t i = 0; i < 6; ++i)
     OK(clEnqueueWriteBuffer(setup.queue, buffers[i], CL_FALSE, 0, buffer_bytes, from[i].data(), 0, nullptr, nullptr));
-  for (std::size_t i = 0; i < 6; ++i) kernels.blend(setup.queue, buffers[i], buffers[(i + 1) % 6], buffers[(i + 2) % 6]);
+  for (std::size_t i = 0; i < 6; ++i)
+    kernels.blend(setup.queue, buffers[i], buffers[(i + 1) % 6], buffers[(i + 2) % 6]);
   for (std::size_t i = 0; i < 6; ++i)
     OK(clEnqueueReadBuffer(setup.queue, buffers[i], CL_FALSE, 0, buffer_bytes, to[i].data(), 0, nullptr, nullptr));
   OK(clFinish(setup.queue));
@@ -69,8 +70,7 @@ CASE(transfers, fills) {
   OK(clEnqueueFillBuffer(setup.queue, a, pattern.data(), 1, 0, buffer_bytes, 0, nullptr, nullptr));
   say_words("whole", setup.read(a));
   for (std::size_t bytes = 1; bytes <= 128; bytes *= 2) {
-    OK(clEnqueueFillBuffer(setup.queue, a, pattern.data(), bytes, 256 * bytes, 4 * bytes, 0,
-                           nullptr, nullptr));
+    OK(clEnqueueFillBuffer(setup.queue, a, pattern.data(), bytes, 256 * bytes, 4 * bytes, 0, nullptr, nullptr));
     kernels.grow(setup.queue, b, 1);
   }
   say_words("in part", setup.read(a));
@@ -97,7 +97,8 @@ CASE(transfers, copies) {
     kernels.grow(setup.queue, buffers[(i + 3) % 5], 2);
   }
   OK(clEnqueueCopyBuffer(setup.queue, buffers[0], buffers[4], 0, 0, buffer_bytes, 0, nullptr, nullptr));
-  OK(clEnqueueCopyBuffer(setup.queue, buffers[0], buffers[0], 0, buffer_bytes / 2, buffer_bytes / 2, 0, nullptr, nullptr));
+  OK(clEnqueueCopyBuffer(setup.queue, buffers[0], buffers[0], 0, buffer_bytes / 2, buffer_bytes / 2, 0, nullptr,
+                         nullptr));
   for (cl_mem one : buffers) say_words("copied", setup.read(one));
   for (cl_mem one : buffers) OK(clReleaseMemObject(one));
 }
@@ -133,7 +134,8 @@ CASE(transfers, rectangles_read) {
   say("in space: %016llx", static_cast<unsigned long long>(hash(host.data(), host.size())));
   kernels.grow(setup.queue, b, 1);
   const std::size_t zero[3] = {0, 0, 0};
-  OK(clEnqueueReadBufferRect(setup.queue, a, CL_FALSE, from, zero, region, 64, 0, 0, 0, host.data(), 0, nullptr, nullptr));
+  OK(clEnqueueReadBufferRect(setup.queue, a, CL_FALSE, from, zero, region, 64, 0, 0, 0, host.data(), 0, nullptr,
+                             nullptr));
   OK(clFinish(setup.queue));
   say("tight: %016llx", static_cast<unsigned long long>(hash(host.data(), host.size())));
   OK(clReleaseMemObject(a));
@@ -170,11 +172,14 @@ CASE(transfers, rectangles_copied) {
   OK(clEnqueueCopyBufferRect(setup.queue, c, c, low, high, region, 64, 1024, 64, 1024, 0, nullptr, nullptr));
   for (cl_mem one : {a, b, c}) say_words("copied", setup.read(one));
   const std::size_t near[3] = {4, 1, 0};
-  say_status("overlap", clEnqueueCopyBufferRect(setup.queue, c, c, low, near, region, 64, 1024, 64, 1024, 0, nullptr, nullptr));
+  say_status("overlap",
+             clEnqueueCopyBufferRect(setup.queue, c, c, low, near, region, 64, 1024, 64, 1024, 0, nullptr, nullptr));
   const std::size_t far[3] = {0, 0, 64};
-  say_status("beyond", clEnqueueCopyBufferRect(setup.queue, a, b, far, low, region, 64, 1024, 64, 1024, 0, nullptr, nullptr));
+  say_status("beyond",
+             clEnqueueCopyBufferRect(setup.queue, a, b, far, low, region, 64, 1024, 64, 1024, 0, nullptr, nullptr));
   const std::size_t none[3] = {0, 1, 1};
-  say_status("empty", clEnqueueCopyBufferRect(setup.queue, a, b, low, low, none, 64, 1024, 64, 1024, 0, nullptr, nullptr));
+  say_status("empty",
+             clEnqueueCopyBufferRect(setup.queue, a, b, low, low, none, 64, 1024, 64, 1024, 0, nullptr, nullptr));
   say_status("row too short",
              clEnqueueCopyBufferRect(setup.queue, a, b, low, low, region, 32, 1024, 64, 1024, 0, nullptr, nullptr));
   for (cl_mem one : {a, b, c}) OK(clReleaseMemObject(one));
@@ -195,7 +200,8 @@ CASE(transfers, errors) {
   read("read to NULL", 0, 4, nullptr);
   write("write beyond", buffer_bytes - 4, 8, words);
   write("write from NULL", 0, 4, nullptr);
-  const auto fill = [&](const char* what, const void* pattern, std::size_t bytes, std::size_t offset, std::size_t size) {
+  const auto fill = [&](const char* what, const void* pattern, std::size_t bytes, std::size_t offset,
+                        std::size_t size) {
     say_status(what, clEnqueueFillBuffer(setup.queue, a, pattern, bytes, offset, size, 0, nullptr, nullptr));
   };
   fill("fill with NULL", nullptr, 4, 0, 16);

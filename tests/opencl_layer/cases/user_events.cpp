@@ -22,7 +22,9 @@ std::vector<cl_mem> four_buffers(const Setup& setup) {
           setup.buffer_of(numbers(4))};
 }
 // Commands that wait for a failed event fail, but how far that goes differs.
-const char* outcome(cl_int status) { return status < 0 ? "failed" : status == CL_COMPLETE ? "complete" : "not complete"; }
+const char* outcome(cl_int status) {
+  return status < 0 ? "failed" : status == CL_COMPLETE ? "complete" : "not complete";
+}
 
 }  // namespace
 
@@ -133,8 +135,8 @@ CASE(user_events, map_held) {
   cl_event mapped_event = nullptr;
   kernels.blend(setup.queue, buffers[0], buffers[1], buffers[2], word_count, {gate});
   cl_int error = CL_SUCCESS;
-  auto* mapped = static_cast<cl_uint*>(clEnqueueMapBuffer(setup.queue, buffers[0], CL_FALSE, CL_MAP_READ, 0, buffer_bytes,
-                                                          0, nullptr, &mapped_event, &error));
+  auto* mapped = static_cast<cl_uint*>(clEnqueueMapBuffer(setup.queue, buffers[0], CL_FALSE, CL_MAP_READ, 0,
+                                                          buffer_bytes, 0, nullptr, &mapped_event, &error));
   OK(error);
   OK(clFlush(setup.queue));
   say("mapped: %s", outcome(status_of(mapped_event)));

@@ -39,8 +39,8 @@ cl_int failing_code = CL_OUT_OF_RESOURCES;
 bool must_fail(std::size_t function) {
   const auto count = ++counts[function];
   const auto all = ++all_calls;
-  const bool fails =
-      failing_call != 0 && (any_function_fails ? all == failing_call : function == failing_function && count == failing_call);
+  const bool fails = failing_call != 0 &&
+                     (any_function_fails ? all == failing_call : function == failing_function && count == failing_call);
   if (fails) happened = true;
   return fails;
 }
@@ -48,7 +48,8 @@ bool must_fail(std::size_t function) {
 template <auto Entry, std::size_t Number>
 struct Counted;
 
-template <class Result, class... Arguments, Result(CL_API_CALL* cl_icd_dispatch::*Entry)(Arguments...), std::size_t Number>
+template <class Result, class... Arguments, Result (CL_API_CALL* cl_icd_dispatch::*Entry)(Arguments...),
+          std::size_t Number>
 struct Counted<Entry, Number> {
   static Result CL_API_CALL call(Arguments... arguments) {
     if (must_fail(Number)) {

@@ -93,8 +93,8 @@ cl_int CL_API_CALL task(cl_command_queue queue, cl_kernel kernel, cl_uint wait_c
 }
 
 cl_int CL_API_CALL native_kernel(cl_command_queue queue, void(CL_CALLBACK* function)(void*), void* arguments,
-                                 std::size_t bytes, cl_uint object_count, const cl_mem* objects,
-                                 const void** places, cl_uint wait_count, const cl_event* waits, cl_event* event) {
+                                 std::size_t bytes, cl_uint object_count, const cl_mem* objects, const void** places,
+                                 cl_uint wait_count, const cl_event* waits, cl_event* event) {
   const std::vector<cl_mem> used(objects, objects + (objects == nullptr ? 0 : object_count));
   if (!ledger().used(used, true)) return CL_MEM_OBJECT_ALLOCATION_FAILURE;
   return down_kernels->clEnqueueNativeKernel(queue, function, arguments, bytes, object_count, objects, places,

@@ -102,10 +102,10 @@ WATCH_EXPORT cl_int CL_API_CALL clInitLayer(cl_uint entries, const cl_icd_dispat
 // Khronos' loader asks for these two; Debian 12's header does not declare them.
 extern "C" {
 __attribute__((visibility("default"))) cl_int CL_API_CALL clInitLayerWithProperties(cl_uint entries,
-                                                                                   const cl_icd_dispatch* below,
-                                                                                   cl_uint* entries_made,
-                                                                                   const cl_icd_dispatch** made,
-                                                                                   const void* properties);
+                                                                                    const cl_icd_dispatch* below,
+                                                                                    cl_uint* entries_made,
+                                                                                    const cl_icd_dispatch** made,
+                                                                                    const void* properties);
 __attribute__((visibility("default"))) cl_int CL_API_CALL clDeinitLayer();
 }
 

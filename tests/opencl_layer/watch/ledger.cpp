@@ -21,10 +21,8 @@ Figures Ledger::figures() {
 }
 
 bool Ledger::take_locked(std::uint64_t bytes, bool pinned) {
-  figures_.largest_object = std::max(figures_.largest_object, bytes);
   if (pinned) {
     figures_.pinned += bytes;
-    figures_.pinned_peak = std::max(figures_.pinned_peak, figures_.pinned);
     return true;
   }
   if (figures_.cap != 0 && figures_.live + bytes > figures_.cap) {
@@ -32,8 +30,14 @@ bool Ledger::take_locked(std::uint64_t bytes, bool pinned) {
     return false;
   }
   figures_.live += bytes;
-  figures_.peak = std::max(figures_.peak, figures_.live);
   return true;
+}
+
+// What the driver refuses was never there.
+void Ledger::raise_peaks(std::uint64_t bytes) {
+  figures_.peak = std::max(figures_.peak, figures_.live);
+  figures_.pinned_peak = std::max(figures_.pinned_peak, figures_.pinned);
+  figures_.largest_object = std::max(figures_.largest_object, bytes);
 }
 
 bool Ledger::take(std::uint64_t bytes, bool pinned) {
@@ -48,6 +52,7 @@ void Ledger::give_back(std::uint64_t bytes, bool pinned) {
 
 void Ledger::made(cl_mem object, cl_mem parent, std::uint64_t bytes, bool pinned, bool is_image) {
   const std::lock_guard lock(mutex_);
+  raise_peaks(bytes);
   Object made{bytes, root_of(parent), pinned, is_image};
   if (parent == nullptr) {
     made.root = object;
@@ -76,6 +81,7 @@ void Ledger::destroyed(cl_mem object) {
 bool Ledger::made_svm(void* pointer, std::uint64_t bytes) {
   const std::lock_guard lock(mutex_);
   if (!take_locked(bytes, false)) return false;
+  raise_peaks(bytes);
   figures_.fixed += bytes;
   svm_[pointer] = bytes;
   return true;
@@ -119,6 +125,7 @@ bool Ledger::used(const std::vector<cl_mem>& objects, bool by_kernel) {
         continue;
       }
       figures_.pinned -= used.bytes;
+      raise_peaks(used.bytes);
       used.pinned = false;
     }
   }

@@ -96,9 +96,8 @@ cl_mem CL_API_CALL image_with_properties(cl_context context, const cl_mem_proper
 
 cl_mem CL_API_CALL image_2d(cl_context context, cl_mem_flags flags, const cl_image_format* format, std::size_t width,
                             std::size_t height, std::size_t pitch, void* host, cl_int* error) {
-  return create_image(nullptr, error, [&] {
-    return down->clCreateImage2D(context, flags, format, width, height, pitch, host, error);
-  });
+  return create_image(nullptr, error,
+                      [&] { return down->clCreateImage2D(context, flags, format, width, height, pitch, host, error); });
 }
 
 cl_mem CL_API_CALL image_3d(cl_context context, cl_mem_flags flags, const cl_image_format* format, std::size_t width,
@@ -122,7 +121,8 @@ void CL_API_CALL svm_free(cl_context context, void* pointer) {
 }
 
 cl_int CL_API_CALL read_buffer(cl_command_queue queue, cl_mem object, cl_bool blocking, std::size_t offset,
-                               std::size_t bytes, void* to, cl_uint wait_count, const cl_event* waits, cl_event* event) {
+                               std::size_t bytes, void* to, cl_uint wait_count, const cl_event* waits,
+                               cl_event* event) {
   ledger().used({object}, false);
   ledger().transferred(bytes, 0);
   return down->clEnqueueReadBuffer(queue, object, blocking, offset, bytes, to, wait_count, waits, event);

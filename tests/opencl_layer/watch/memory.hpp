@@ -25,7 +25,8 @@ struct Figures {
   std::uint64_t refused = 0;            ///< Allocations and launches beyond the cap, not bytes.
 };
 
-/// Every real object of memory, until the driver destroys it. Safe to use from several threads; no function calls the driver.
+/// Every real object of memory, until the driver destroys it. Safe to use from several threads; no function calls the
+/// driver.
 class Ledger {
  public:
   void set_cap(std::uint64_t bytes);
@@ -57,6 +58,7 @@ class Ledger {
     unsigned images = 0;  // made of this buffer
   };
   bool take_locked(std::uint64_t bytes, bool pinned);
+  void raise_peaks(std::uint64_t bytes);
   cl_mem root_of(cl_mem object);
 
   std::mutex mutex_;
