@@ -65,7 +65,8 @@ class Runner:
         told = None
         if os.path.exists(report):
             with open(report, encoding="utf-8") as file:
-                told = json.load(file)
+                text = file.read()
+            told = json.loads(text) if text.endswith("}\n") else None  # it may have been killed meanwhile
         return Result(output.decode(errors="replace"), errors.decode(errors="replace"), code, told)
 
 

@@ -172,6 +172,7 @@ CASE(information, command_buffers) {
   const auto enqueue = reinterpret_cast<Enqueue>(find("clEnqueueCommandBufferKHR"));
   const auto release = reinterpret_cast<Finalize>(find("clReleaseCommandBufferKHR"));
   const cl_mem a = setup.buffer_of(numbers(1)), b = setup.buffer_of(numbers(2));
+  OK(clEnqueueCopyBuffer(setup.queue, b, a, 0, 400, 4000, 0, nullptr, nullptr));
   if (create != nullptr && record != nullptr && finalize != nullptr && enqueue != nullptr && release != nullptr) {
     cl_int error = CL_SUCCESS;
     cl_command_queue queue = setup.queue;
