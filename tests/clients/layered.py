@@ -1,0 +1,104 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Runs a program natively or below the layer, with the layer that watches the device from outside always beneath."""
+import json
+import os
+import signal
+import subprocess
+import tempfile
+import time
+from dataclasses import dataclass, field
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+WATCH = ROOT / "build" / "dev" / "tests" / "libswapmm_opencl_watch.so"
+LAYER = ROOT / "build" / "dev" / "backends" / "opencl" / "layer" / "libswapmm_opencl_layer.so"
+ALIGNMENT_ROOM = 64 << 10  # pieces of the budget lie at multiples of the device's alignment: the most that this may cost
+FOREIGN = ("SWAPMM_", "WATCH_", "OPENCL_LAYERS", "LENS_")
+
+
+@dataclass
+class Libraries:
+    watch: Path = WATCH
+    layer: Path = LAYER
+
+
+@dataclass
+class Figures:
+    """What the watching layer saw of all processes of a run, in bytes."""
+    peak: int = 0
+    pinned_peak: int = 0
+    largest_launch: int = 0
+    refused: int = 0
+    processes: int = 0
+
+    @property
+    def need(self):
+        """The most that the program had on the device, with buffers that may live in either memory."""
+        return self.peak + self.pinned_peak
+
+
+@dataclass
+class Outcome:
+    code: object  # of the exit, or words
+    output: str
+    errors: str
+    seconds: float
+    figures: Figures
+    layers: list = field(default_factory=list)  # budgets of the layers that started, in bytes
+
+    @property
+    def layer_started(self):
+        return bool(self.layers) or "swapmm: OpenCL layer " in self.errors
+
+
+def read_reports(folder):
+    """The one place that knows the reports of the watching layer."""
+    figures = Figures()
+    for path in Path(folder).glob("watch*.json"):
+        try:
+            told = json.loads(path.read_text(encoding="utf-8"))
+        except ValueError:  # killed while it wrote
+            continue
+        figures.peak = max(figures.peak, told["peak"])
+        figures.pinned_peak = max(figures.pinned_peak, told["pinned_peak"])
+        figures.largest_launch = max(figures.largest_launch, told["largest_need"])
+        figures.refused += told["refused"]
+        figures.processes += 1
+    return figures
+
+
+def read_started(path):
+    if not path.exists():
+        return []
+    return [int(line.split()[1]) for line in path.read_text(encoding="utf-8").splitlines() if len(line.split()) == 2]
+
+
+def run(command, libraries, *, folder, limit, environment=None, budget=None, layered=False, settings=None, capture=True):
+    """Without `layered`: natively. `budget` in bytes, or None for the layer's own default."""
+    with tempfile.TemporaryDirectory() as scratch:
+        everything = {k: v for k, v in os.environ.items() if not k.startswith(FOREIGN)}
+        everything.update(environment or {}, WATCH_REPORT=f"{scratch}/watch.json", OPENCL_LAYERS=str(libraries.watch))
+        if layered:
+            everything["OPENCL_LAYERS"] += f":{libraries.layer}"
+            everything["SWAPMM_STARTED"] = f"{scratch}/started"
+            if budget is not None:
+                everything["SWAPMM_BUDGET"] = str(budget)
+                everything["WATCH_CAP"] = str(budget)
+            everything.update(settings or {})
+        begin = time.monotonic()
+        process = subprocess.Popen([str(word) for word in command], cwd=folder, env=everything, text=True, errors="replace",
+                                   stdin=subprocess.DEVNULL, stdout=subprocess.PIPE if capture else subprocess.DEVNULL,
+                                   stderr=subprocess.PIPE, start_new_session=True)
+        try:
+            output, errors = process.communicate(timeout=limit)
+            code = process.returncode
+        except subprocess.TimeoutExpired:
+            os.killpg(process.pid, signal.SIGKILL)
+            output, errors = process.communicate()
+            code = f"none after {limit:g} s"
+        return Outcome(code, output or "", errors or "", time.monotonic() - begin, read_reports(scratch),
+                       read_started(Path(scratch) / "started"))
+
+
+def mebibytes(count):
+    return f"{count / (1 << 20):.1f}"
