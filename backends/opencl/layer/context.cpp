@@ -143,8 +143,8 @@ Core* Context::core() {
       options.pinned_budget =
           backend.capabilities().host_shares_memory ? Bytes{} : Bytes{options.host_budget.value / 4};
       options.device_budget = part;
-      core_ = std::make_shared<Core>(std::move(backend), options, SchedulerAccess::book(scheduler_));
-      core_->allow_undefined_reads();
+      core_ = std::make_shared<Core>(std::move(backend), options, SchedulerAccess::book(scheduler_),
+                                     runtime::EntranceOptions{.undefined_reads = true});
       part_ = part;
       break;
     } catch (const BackendError& error) {

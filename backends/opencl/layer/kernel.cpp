@@ -103,9 +103,10 @@ cl_int Kernel::set_svm(cl_uint index, const void* value) {
   return CL_SUCCESS;
 }
 
-std::vector<Kernel::Argument> Kernel::arguments_for_later() const {
+std::vector<Kernel::Argument> Kernel::arguments_for_later() {
   std::vector<Argument> copies = arguments_;
   for (Argument& argument : copies) argument.unlaunched = Use(argument.memory.get());
+  for (Argument& argument : arguments_) argument.unlaunched = {};
   return copies;
 }
 

@@ -45,8 +45,8 @@ class Kernel : public Object {
   [[nodiscard]] cl_int set(cl_uint index, std::size_t size, const void* value);
   [[nodiscard]] cl_int set_svm(cl_uint index, const void* value);
 
-  /// The arguments as they are now, for launches on hold.
-  [[nodiscard]] std::vector<Argument> arguments_for_later() const;
+  /// The arguments as they are now, for a launch on hold, which keeps their bytes from now on.
+  [[nodiscard]] std::vector<Argument> arguments_for_later();
 
   /// Launches the kernel with the arguments that are set, or with those of `held`. With the lock.
   [[nodiscard]] cl_int launch(Context& context, cl_event* event, const std::vector<Argument>* held, cl_uint dimensions,

@@ -245,6 +245,13 @@ cl_mem native_of(Memory& memory, Running& operation) {
   return operation.address(*tensor.record, Bytes{memory.origin()}, Bytes{memory.facts().size}).buffer();
 }
 
-cl_mem native_root_of(Memory& memory, Running& operation) { return native_of(memory.root(), operation); }
+std::pair<cl_mem, std::size_t> place_of(Memory& memory, Running& operation) {
+  Memory& root = memory.root();
+  if (const cl_mem native = root.native(); native != nullptr) return {native, memory.origin()};
+  Tensor tensor;
+  if (!root.tensor(tensor)) return {nullptr, 0};
+  const auto place = operation.in_arena(*tensor.record);
+  return {place.arena->buffer(), static_cast<std::size_t>(place.offset.value) + memory.origin()};
+}
 
 }  // namespace swapmm::opencl::layer

@@ -171,7 +171,8 @@ void count_until_gone(cl_mem native, std::span<DeviceBudget* const> devices, Byt
 
 /// The driver's handle of an object within an operation that has it in its bundle; for parts of buffers, of the part.
 [[nodiscard]] cl_mem native_of(Memory& memory, Running& operation);
-/// The same for the root of a buffer: for commands that take offsets.
-[[nodiscard]] cl_mem native_root_of(Memory& memory, Running& operation);
+/// A buffer as the driver's allocation that it lies in, and the offset of its first byte there: for commands that take
+/// offsets, and for those with which drivers cannot take parts of buffers.
+[[nodiscard]] std::pair<cl_mem, std::size_t> place_of(Memory& memory, Running& operation);
 
 }  // namespace swapmm::opencl::layer

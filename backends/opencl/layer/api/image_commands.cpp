@@ -112,27 +112,13 @@ cl_int CL_API_CALL fill_image(cl_command_queue handle, cl_mem image, const void*
   });
 }
 
-// Copies between an image and a buffer: run(queue, buffer, its begin, waits, list). The driver knows how many bytes of
-// the buffer that touches: it counts as all. PoCL 3.1 crashes with a part of a buffer here, so it gets the whole
-// allocation that the tensor is in.
+// Copies between an image and a buffer: run(queue, allocation, begin, waits, list). The driver knows how many bytes of
+// the buffer that touches: it counts as all.
 template <class Run>
 cl_int between(Context& context, Memory& buffer, Access access, cl_event* native, Run&& run) {
   Bundle bundle;
   if (const cl_int status = bundle.add(buffer, access); status != CL_SUCCESS) return status;
-  if (bundle.items().empty()) {
-    return context.direct(native, [&](cl_event*) {
-      return run(context.queue(), buffer.root().native(), std::size_t{0}, cl_uint{0},
-                 static_cast<const cl_event*>(nullptr));
-    });
-  }
-  return context.operate(
-      "image copy", bundle.items(), native, [&](Running& operation, const WaitList& waits, cl_event* event) {
-        const auto place = operation.in_arena(*bundle.items().front().record);
-        const cl_int status = run(operation.backend().queue(), place.arena->buffer(),
-                                  static_cast<std::size_t>(place.offset.value), waits.size(), waits.data());
-        *event = *native;
-        return status;
-      });
+  return on_buffer(context, "image copy", bundle, buffer, native, run);
 }
 
 cl_int CL_API_CALL image_to_buffer(cl_command_queue handle, cl_mem image, cl_mem buffer, const size_t* origin,
@@ -154,7 +140,7 @@ cl_int CL_API_CALL image_to_buffer(cl_command_queue handle, cl_mem image, cl_mem
     return between(context, *y, Access::update, native,
                    [&](cl_command_queue on, cl_mem real, std::size_t begin, cl_uint n, const cl_event* list) {
                      return down.clEnqueueCopyImageToBuffer(on, x->native(), real, from.data(), part.data(),
-                                                            begin + y->origin() + offset, n, list, native);
+                                                            begin + offset, n, list, native);
                    });
   });
 }
@@ -177,7 +163,7 @@ cl_int CL_API_CALL buffer_to_image(cl_command_queue handle, cl_mem buffer, cl_me
   return enqueue(*queue, place, [=, x = Use(source), y = Use(target)](Context& context, cl_event* native) {
     return between(context, *x, Access::read, native,
                    [&](cl_command_queue on, cl_mem real, std::size_t begin, cl_uint n, const cl_event* list) {
-                     return down.clEnqueueCopyBufferToImage(on, real, y->native(), begin + x->origin() + offset,
+                     return down.clEnqueueCopyBufferToImage(on, real, y->native(), begin + offset,
                                                             to.data(), part.data(), n, list, native);
                    });
   });
