@@ -25,8 +25,10 @@ struct CoreDesk {
   using Item = runtime::BundleItem<Simulated>;
   using Running = runtime::RunningOperation<Simulated>;
 
-  explicit CoreDesk(const Options& options = {.device_budget = Bytes{256}})
-      : core(std::make_shared<Core>(device, options, std::make_shared<runtime::ProgramBook>(SchedulerOptions{}))) {}
+  explicit CoreDesk(const Options& options = {.device_budget = Bytes{256}},
+                    const runtime::EntranceOptions& entrance = {})
+      : core(std::make_shared<Core>(device, options, std::make_shared<runtime::ProgramBook>(SchedulerOptions{}),
+                                    entrance)) {}
 
   [[nodiscard]] static runtime::TensorKey<Simulated> key(Rec& record) { return {&record, record.tensor.serial}; }
   [[nodiscard]] static Item item(Rec& record, Access access) { return {&record, access, record.tensor.serial}; }
