@@ -74,6 +74,10 @@ class RunningOperation {
   /// Called when the callable has queued its work, and this event after it. `sole_status_source`: no other point
   /// reports how the work ended, because the work may be on any queue.
   void complete(typename B::NativeEvent event, bool sole_status_source);
+  /// Called instead of complete() if the API refused the work, so that nothing was queued. All values are as before the
+  /// operation, except those that a followed plan had dropped because the operation was to overwrite them. Work areas
+  /// are freed, and a plan is left.
+  void cancel() noexcept;
 
  private:
   using Scope = decltype(around_operation(std::declval<B&>(), std::string_view()));
@@ -237,6 +241,11 @@ void RunningOperation<B>::complete() {
 template <Backend B>
 void RunningOperation<B>::complete(typename B::NativeEvent event, bool sole_status_source) {
   complete_with([&](typename B::Event& slot) { store_.backend.adopt(slot, std::move(event)); }, sole_status_source);
+}
+
+template <Backend B>
+void RunningOperation<B>::cancel() noexcept {
+  if (!ended_) give_up();
 }
 
 template <Backend B>
