@@ -170,7 +170,7 @@ cl_int Memory::pin() {
   cl_event copied = nullptr;
   status = context().operate(
       "buffer of an image", bundle.items(), &copied, [&](Running& operation, const WaitList& waits, cl_event* event) {
-        return down.clEnqueueCopyBuffer(operation.backend().queue(), native_root_of(*this, operation), made.get(), 0, 0,
+        return down.clEnqueueCopyBuffer(operation.backend().queue(), native_of(*this, operation), made.get(), 0, 0,
                                         facts_.size, waits.size(), waits.data(), event);
       });
   if (status != CL_SUCCESS) return status;

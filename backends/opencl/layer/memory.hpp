@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <array>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
@@ -27,12 +28,22 @@ struct MapArea {
   std::size_t size;
 };
 
+/// A part of an image that was mapped before the driver had the command: the program has memory of the layer.
+struct ImageArea {
+  std::array<std::size_t, 3> origin;
+  std::array<std::size_t, 3> region;
+  std::size_t row;
+  std::size_t slice;
+  std::shared_ptr<MapArea> area;  ///< none with CL_MEM_USE_HOST_PTR
+};
+
 /// A part of a memory object that the program has mapped.
 struct Mapping {
   std::byte* address;  ///< that the program got
   std::size_t offset;  ///< in the root buffer
   std::size_t size;
   cl_map_flags flags;
+  std::shared_ptr<const ImageArea> image = nullptr;
 };
 
 /// A cl_mem of the program: a buffer, a part of one, or something that the driver made (an image, a pipe, a buffer that

@@ -47,13 +47,12 @@ template <class Run>
                  cl_uint{0}, static_cast<const cl_event*>(nullptr));
     });
   }
-  return context.operate(name, bundle.items(), native,
-                         [&](Running& operation, const WaitList& waits, cl_event* event) {
-                           const cl_int status = run(operation.backend().queue(), place_of(a, operation),
-                                                     place_of(b, operation), waits.size(), waits.data());
-                           *event = *native;
-                           return status;
-                         });
+  return context.operate(name, bundle.items(), native, [&](Running& operation, const WaitList& waits, cl_event* event) {
+    const cl_int status =
+        run(operation.backend().queue(), place_of(a, operation), place_of(b, operation), waits.size(), waits.data());
+    *event = *native;
+    return status;
+  });
 }
 
 /// Runs a command on one buffer, whose access is in the bundle: run(queue, allocation, offset in it, waits, list).
@@ -61,10 +60,8 @@ template <class Run>
 [[nodiscard]] cl_int on_buffer(Context& context, std::string_view name, const Bundle& bundle, Memory& memory,
                                cl_event* native, Run&& run) {
   return on_buffers(context, name, bundle, memory, memory, native,
-                    [&](cl_command_queue queue, const std::pair<cl_mem, std::size_t>& place, const auto&,
-                        cl_uint waits, const cl_event* list) {
-                      return run(queue, place.first, place.second, waits, list);
-                    });
+                    [&](cl_command_queue queue, const std::pair<cl_mem, std::size_t>& place, const auto&, cl_uint waits,
+                        const cl_event* list) { return run(queue, place.first, place.second, waits, list); });
 }
 
 /// The same for a range of the buffer: run() gets the offset of the range.

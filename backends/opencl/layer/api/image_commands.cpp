@@ -163,8 +163,8 @@ cl_int CL_API_CALL buffer_to_image(cl_command_queue handle, cl_mem buffer, cl_me
   return enqueue(*queue, place, [=, x = Use(source), y = Use(target)](Context& context, cl_event* native) {
     return between(context, *x, Access::read, native,
                    [&](cl_command_queue on, cl_mem real, std::size_t begin, cl_uint n, const cl_event* list) {
-                     return down.clEnqueueCopyBufferToImage(on, real, y->native(), begin + offset,
-                                                            to.data(), part.data(), n, list, native);
+                     return down.clEnqueueCopyBufferToImage(on, real, y->native(), begin + offset, to.data(),
+                                                            part.data(), n, list, native);
                    });
   });
 }

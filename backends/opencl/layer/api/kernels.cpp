@@ -209,9 +209,8 @@ struct NativeCall {
     }
     if (bundle.items().empty()) {
       return context.direct(native, [&](cl_event* event) {
-        return give(context.queue(), 0, nullptr, event, [](Memory& memory) {
-          return std::pair(memory.root().native(), memory.origin());
-        });
+        return give(context.queue(), 0, nullptr, event,
+                    [](Memory& memory) { return std::pair(memory.root().native(), memory.origin()); });
       });
     }
     return context.operate("native kernel", bundle.items(), native,

@@ -77,12 +77,13 @@ cl_int CL_API_CALL read_rectangle(cl_command_queue handle, cl_mem buffer, cl_boo
   return enqueue(*queue, place, [=, use = Use(memory)](Context& context, cl_event* native) {
     Bundle bundle;
     if (const cl_int status = bundle.add(*use, Access::read); status != CL_SUCCESS) return status;
-    return on_rectangle(
-        context, "read", *use, bundle, native, [&](cl_command_queue on, cl_mem real, std::size_t at, cl_uint n, const cl_event* list) {
-          return down.clEnqueueReadBufferRect(on, real, CL_FALSE, in_allocation(what.device.origin, at).data(), what.host.origin.data(),
-                                              what.region.data(), what.device.row, what.device.slice, what.host.row,
-                                              what.host.slice, to, n, list, native);
-        });
+    return on_buffer(context, "read", bundle, *use, native,
+                     [&](cl_command_queue on, cl_mem real, std::size_t at, cl_uint n, const cl_event* list) {
+                       return down.clEnqueueReadBufferRect(
+                           on, real, CL_FALSE, in_allocation(what.device.origin, at).data(), what.host.origin.data(),
+                           what.region.data(), what.device.row, what.device.slice, what.host.row, what.host.slice, to,
+                           n, list, native);
+                     });
   });
 }
 
@@ -110,17 +111,18 @@ cl_int CL_API_CALL write_rectangle(cl_command_queue handle, cl_mem buffer, cl_bo
     Bundle bundle;
     const cl_int status = bundle.add(*use, packed ? Access::write : Access::update, begin, size);
     if (status != CL_SUCCESS) return status;
-    return on_rectangle(
-        context, "write", *use, bundle, native, [&](cl_command_queue on, cl_mem real, std::size_t at, cl_uint n, const cl_event* list) {
-          return down.clEnqueueWriteBufferRect(on, real, CL_FALSE, in_allocation(what.device.origin, at).data(), what.host.origin.data(),
-                                               what.region.data(), what.device.row, what.device.slice, what.host.row,
-                                               what.host.slice, from, n, list, native);
-        });
+    return on_buffer(context, "write", bundle, *use, native,
+                     [&](cl_command_queue on, cl_mem real, std::size_t at, cl_uint n, const cl_event* list) {
+                       return down.clEnqueueWriteBufferRect(
+                           on, real, CL_FALSE, in_allocation(what.device.origin, at).data(), what.host.origin.data(),
+                           what.region.data(), what.device.row, what.device.slice, what.host.row, what.host.slice, from,
+                           n, list, native);
+                     });
   });
 }
 
-// Both buffers lie in one allocation, in which the API allows only equal pitches. The queue runs the copies in order, so
-// the last one's event stands for all.
+// Both buffers lie in one allocation, in which the API allows only equal pitches. The queue runs the copies in order,
+// so the last one's event stands for all.
 cl_int copy_rows(cl_command_queue queue, std::pair<cl_mem, std::size_t> from, std::pair<cl_mem, std::size_t> to,
                  const Transfer& what, cl_uint count, const cl_event* waits, cl_event* native) {
   for (std::size_t z = 0; z < what.region[2]; ++z) {
@@ -184,17 +186,17 @@ cl_int CL_API_CALL copy_rectangle(cl_command_queue handle, cl_mem from, cl_mem t
     Bundle bundle;
     if (const cl_int status = bundle.add(*a, Access::read); status != CL_SUCCESS) return status;
     if (const cl_int status = bundle.add(*b, Access::update); status != CL_SUCCESS) return status;
-    return on_buffers(context, "copy", bundle, *a, *b, native,
-                      [&](cl_command_queue on, auto x, auto y, cl_uint n, const cl_event* list) {
-                        if (x.first == y.first && (what.device.row != what.host.row || what.device.slice != what.host.slice)) {
-                          return copy_rows(on, x, y, what, n, list, native);
-                        }
-                        return down.clEnqueueCopyBufferRect(on, x.first, y.first,
-                                                            in_allocation(what.device.origin, x.second).data(),
-                                                            in_allocation(what.host.origin, y.second).data(),
-                                                            what.region.data(), what.device.row, what.device.slice,
-                                                            what.host.row, what.host.slice, n, list, native);
-                      });
+    return on_buffers(
+        context, "copy", bundle, *a, *b, native,
+        [&](cl_command_queue on, auto x, auto y, cl_uint n, const cl_event* list) {
+          if (x.first == y.first && (what.device.row != what.host.row || what.device.slice != what.host.slice)) {
+            return copy_rows(on, x, y, what, n, list, native);
+          }
+          return down.clEnqueueCopyBufferRect(on, x.first, y.first, in_allocation(what.device.origin, x.second).data(),
+                                              in_allocation(what.host.origin, y.second).data(), what.region.data(),
+                                              what.device.row, what.device.slice, what.host.row, what.host.slice, n,
+                                              list, native);
+        });
   });
 }
 
