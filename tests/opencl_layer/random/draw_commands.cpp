@@ -103,13 +103,15 @@ bool Drawing::draw_copy() {
     buffer.region = copy.at[image_side].region;
     buffer.row = buffer.region[0];
     buffer.slice = buffer.row * buffer.region[1];
-    if (end_of(buffer) > buffer_size) return false;
+    // PoCL 3.1 crashes if it is a sub-buffer.
+    if (end_of(buffer) > buffer_size || object(from_image ? to : from).parent >= 0) return false;
     buffer.origin[0] = random_.below(buffer_size - end_of(buffer) + 1);
     return add(std::move(copy));
   }
   if (random_.chance(30)) {
     copy.linear = false;
-    if (root_of(from) == root_of(to)) return false;
+    // PoCL 3.1 crashes in clEnqueueCopyBufferRect() if one of them is a sub-buffer.
+    if (root_of(from) == root_of(to) || object(from).parent >= 0 || object(to).parent >= 0) return false;
     if (!draw_boxes({from_size, to_size}, {&copy.at[0], &copy.at[1]})) return false;
     return add(std::move(copy));
   }
@@ -269,7 +271,8 @@ bool Drawing::draw_launch() {
     how.by_offset = random_.chance(50);
   }
   how.two_dimensions = how.begin == 0 && random_.chance(20);
-  how.cloned = random_.chance(10);
+  // PoCL 3.1 crashes if a clone has a null argument.
+  how.cloned = random_.chance(10) && std::count(objects.begin(), objects.end(), -1) == 0;
   how.no_local = !how.two_dimensions && how.end <= 4096 && random_.chance(5);
   return add(std::move(launch));
 }

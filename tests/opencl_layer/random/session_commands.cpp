@@ -236,9 +236,7 @@ void Session::mark(const Step& step, int number) {
     }
   } else if (old && waits.empty() && event == nullptr) {
     ok(clEnqueueBarrier(queue(step)), "clEnqueueBarrier");
-  } else if (old && !waits.empty() && event == nullptr) {
-    ok(clEnqueueWaitForEvents(queue(step), count_of(waits), waits.data()), "clEnqueueWaitForEvents");
-  } else {
+  } else {  // PoCL 3.1 has no clEnqueueWaitForEvents()
     ok(clEnqueueBarrierWithWaitList(queue(step), count_of(waits), list_of(waits), event), "clEnqueueBarrierWithWaitList");
   }
 }
