@@ -195,7 +195,10 @@ int Scheduler::enqueue(Step step, const std::vector<Access>& accesses, Random& r
   for (const int wait : order(queue, accesses, random)) step.waits.push_back(wait);
   add_noise(step, random);
   StepSet before = order_.before(queue, step.waits, thread_);
-  if (step.what.blocking) set_users(before, random);
+  if (step.what.blocking) {
+    before.insert(order_.all_of(queue));  // PoCL 3.1 waits for the whole queue, out of order or not
+    set_users(before, random);
+  }
   step.has_event = random.chance(80);
   step.has_callback = step.has_event && random.chance(15);
   step.may_release = is_quiet();
