@@ -32,8 +32,8 @@ swapmm_files(include/swapmm/base/text
   HEADERS figures utf8
   SOURCES figures utf8)
 swapmm_files(include/swapmm/formats
-  HEADERS dot machine_json plan_json profile_events profile_svg trace_json
-  SOURCES dot machine_json plan_json profile_events profile_svg trace_json)
+  HEADERS dot machine_json plan_json profile_events profile_svg quantity trace_json
+  SOURCES dot machine_json plan_json profile_events profile_svg quantity trace_json)
 swapmm_files(include/swapmm/formats/json
   HEADERS decoder machine_fields reader writer
   SOURCES decoder reader writer)

@@ -54,6 +54,11 @@ class Core : public std::enable_shared_from_this<Core<B>> {
     Session<B>& session_;
   };
 
+  // ---- for entrances, whose programs declare nothing
+
+  /// See Demand::allow_undefined_reads().
+  void allow_undefined_reads() { session_->state.demand.allow_undefined_reads(); }
+
   // ---- tensors
 
   Rec& create(std::string_view name, Bytes bytes, Lifetime lifetime);

@@ -60,6 +60,9 @@ class RunningOperation {
 
   /// Returns the wait list, for an operation that takes it. If this throws, nothing is queued, as with the constructor.
   [[nodiscard]] typename B::WaitList wait_list();
+  /// Called instead of complete() if the API refused the operation's work, so nothing was queued. The values of all
+  /// tensors of the bundle are what they were before.
+  void cancel() noexcept { give_up(); }
   /// Called if the operation took the wait list and returned no event: its work may not wait, so the queue waits here.
   void wait_after_all();
 

@@ -28,6 +28,10 @@ class Demand {
   Demand(const Demand&) = delete;
   Demand& operator=(const Demand&) = delete;
 
+  /// From now on, operations may read tensors that were never written. The bytes that they find are undefined, and
+  /// the tensor stays without a value; an update gives it one.
+  void allow_undefined_reads() { undefined_reads_ = true; }
+
   /// Throws UndefinedValue, DroppedValue or WorkFailed if the tensor has no value.
   static void require_value(const Rec& record, const Who& who) {
     if (record.has_value()) return;
@@ -60,7 +64,8 @@ class Demand {
   /// it throws, the operation is given up: call end_scratch().
   void bring(const Request<B>& request, std::uint64_t stamp, Grant<B>& grant) {
     for (const auto& item : request.items) {
-      if (item.access != Access::write) require_value(*item.record, {"operation ", request.name});
+      if (item.access == Access::write || may_be_undefined(*item.record)) continue;
+      require_value(*item.record, {"operation ", request.name});
     }
     if (!place_bundle(request, stamp, grant)) {
       clear_device();
@@ -70,7 +75,7 @@ class Demand {
       }
     }
     for (const auto& item : request.items) {
-      if (item.access == Access::write || item.record->device.valid) continue;
+      if (item.access == Access::write || item.record->device.valid || !item.record->host.valid) continue;
       Clock needs = item.record->device.busy;
       needs[QueueKind::d2h] = std::max(needs[QueueKind::d2h], item.record->host.block->written);
       store_.swap_in(*item.record, needs);
@@ -169,6 +174,10 @@ class Demand {
 
  private:
   using When = typename Store<B>::When;
+
+  [[nodiscard]] bool may_be_undefined(const Rec& record) const {
+    return undefined_reads_ && !record.has_value() && record.value.missing_reason == MissingReason::never_written;
+  }
 
   // `b` is on the device.
   [[nodiscard]] bool share_bytes(const Rec& a, const Rec& b) const {
@@ -289,6 +298,7 @@ class Demand {
   std::uint32_t newest_ = none;
   std::optional<FreePlace> scratch_;
   std::vector<Rec*> order_;
+  bool undefined_reads_ = false;
 };
 
 }  // namespace swapmm::runtime
