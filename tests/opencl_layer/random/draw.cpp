@@ -30,7 +30,8 @@ Program Drawing::draw() {
   const std::size_t sections = random_.between(1, 3);
   for (std::size_t i = 0; i != sections; ++i) {
     Section section;
-    if (queues > 1 && random_.chance(40)) section.threads = static_cast<int>(random_.between(2, std::min<std::size_t>(queues, 3)));
+    if (queues > 1 && random_.chance(40))
+      section.threads = static_cast<int>(random_.between(2, std::min<std::size_t>(queues, 3)));
     section.releases = section.threads == 1 || random_.chance(50);
     program_.sections.push_back(section);
     draw_section(static_cast<int>(i));
@@ -141,7 +142,8 @@ int Drawing::pick(const std::vector<Use>& uses, bool image, std::size_t least) {
   return all.empty() ? -1 : random_.one_of(all);
 }
 
-// Objects ---------------------------------------------------------------------------------------------------------------
+// Objects
+// ---------------------------------------------------------------------------------------------------------------
 
 std::size_t Drawing::draw_size() {
   if (random_.chance(15)) return random_.between(1, 40);
@@ -219,7 +221,8 @@ bool Drawing::draw_release() {
   return add(std::move(release));
 }
 
-// Order -----------------------------------------------------------------------------------------------------------------
+// Order
+// -----------------------------------------------------------------------------------------------------------------
 
 bool Drawing::draw_user_event() {
   const Section& section = program_.sections[index(section_)];

@@ -39,11 +39,11 @@ class Drawing {
   bool add(Action action);
   /// An object of the context of the thread's queue that this thread may use so; -1: none.
   int pick(const std::vector<Use>& uses, bool image = false, std::size_t least = 1);
-  bool may(int object, Use use) const;
-  int root_of(int object) const;
+  bool may(int id, Use use) const;
+  int root_of(int id) const;
   std::size_t draw_size();
-  Rect draw_range(int object);
-  Rect draw_image_rect(int object);
+  Rect draw_range(int id);
+  Rect draw_image_rect(int id);
   bool draw_boxes(const std::vector<std::size_t>& sizes, std::vector<Rect*> rects);
   const Object& object(int id) const { return program_.objects[static_cast<std::size_t>(id)]; }
   Object& object(int id) { return program_.objects[static_cast<std::size_t>(id)]; }

@@ -96,6 +96,7 @@ bool Drawing::draw_copy() {
       }
       return add(std::move(copy));
     }
+    if (!options_.image_copies) return false;
     const std::size_t image_side = from_image ? 0 : 1;
     const std::size_t buffer_size = from_image ? to_size : from_size;
     copy.at[image_side] = draw_image_rect(from_image ? from : to);
@@ -109,6 +110,7 @@ bool Drawing::draw_copy() {
     return add(std::move(copy));
   }
   if (random_.chance(30)) {
+    if (!options_.copy_rects) return false;
     copy.linear = false;
     // PoCL 3.1 crashes in clEnqueueCopyBufferRect() if one of them is a sub-buffer.
     if (root_of(from) == root_of(to) || object(from).parent >= 0 || object(to).parent >= 0) return false;
@@ -148,7 +150,7 @@ bool Drawing::draw_fill() {
 }
 
 bool Drawing::draw_map() {
-  const bool image = random_.chance(10);
+  const bool image = random_.chance(10) && options_.image_maps;
   constexpr std::array<cl_map_flags, 4> kinds{CL_MAP_READ, CL_MAP_WRITE, CL_MAP_READ | CL_MAP_WRITE,
                                               CL_MAP_WRITE_INVALIDATE_REGION};
   const cl_map_flags flags = kinds[random_.below(kinds.size())];
@@ -227,8 +229,8 @@ bool Drawing::draw_launch() {
   std::size_t count = SIZE_MAX;
   const bool of_bytes = how.kernel == Kernel::bytes;
   for (std::size_t i = 0; i != objects.size(); ++i) {
-    const bool counts = objects[i] >= 0 && !(how.kernel == Kernel::gather && i == 0) &&
-                        !(how.kernel == Kernel::mix_constant && i == 0);
+    const bool counts =
+        objects[i] >= 0 && !(how.kernel == Kernel::gather && i == 0) && !(how.kernel == Kernel::mix_constant && i == 0);
     if (counts) count = std::min(count, of_bytes ? object(objects[i]).size : elements(objects[i]));
   }
   const bool by_element = how.kernel == Kernel::add || how.kernel == Kernel::maybe_add;

@@ -33,6 +33,6 @@ struct Access {
 /// What a command of any kind accesses: launches, transfers, maps.
 std::vector<Access> accesses_of(const Action& action, const std::vector<Object>& objects);
 
-void run_on_host(const Action& launch, Memory& memory);
+void run_on_host(const Action& action, Memory& memory);
 
 }  // namespace random_opencl

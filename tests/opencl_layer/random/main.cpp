@@ -2,9 +2,9 @@
 // Random OpenCL programs: each seed is one. What the host sees is compared with a model of its own. Prints a digest for
 // each seed; ends with 1 if something is wrong, with 3 if a program hangs.
 
-#include <signal.h>
 #include <unistd.h>
 
+#include <csignal>
 #include <cstdint>
 #include <cstdlib>
 #include <exception>
@@ -18,9 +18,8 @@
 #include "session.hpp"
 #include "shrink.hpp"
 
+namespace random_opencl {
 namespace {
-
-using namespace random_opencl;
 
 constexpr const char* usage =
     "random --seed S [--seeds N] [OPTION...]\n"
@@ -28,7 +27,7 @@ constexpr const char* usage =
     "  --print             print the commands of each program, run nothing\n"
     "  --need              print the bytes of each program's largest command, run nothing\n"
     "  --keep 0-3,7        only these actions\n"
-    "  --no-images         only buffers\n"
+    "  --without WHAT      images, image-maps, image-copies (to and from buffers), or copy-rects (of buffers)\n"
     "  --spoil             the model is wrong on purpose: must fail\n"
     "  --shrink            remove actions as long as the program fails\n"
     "  --repeat R          --shrink: a program fails if one of R runs does (1)\n"
@@ -46,6 +45,20 @@ struct Options {
   unsigned repeat = 1;
   std::string keep;
 };
+
+void leave_out(const std::string& what, DrawOptions& draw) {
+  if (what == "images") {
+    draw.images = false;
+  } else if (what == "image-maps") {
+    draw.image_maps = false;
+  } else if (what == "image-copies") {
+    draw.image_copies = false;
+  } else if (what == "copy-rects") {
+    draw.copy_rects = false;
+  } else {
+    throw std::invalid_argument("--without " + what + " is unknown");
+  }
+}
 
 Options options_of(const std::vector<std::string>& words) {
   Options options;
@@ -67,8 +80,8 @@ Options options_of(const std::vector<std::string>& words) {
       options.need = true;
     } else if (word == "--keep") {
       options.keep = value();
-    } else if (word == "--no-images") {
-      options.draw.images = false;
+    } else if (word == "--without") {
+      leave_out(value(), options.draw);
     } else if (word == "--spoil") {
       options.spoil = true;
     } else if (word == "--shrink") {
@@ -132,7 +145,7 @@ int run(const Options& options, const std::vector<std::string>& words) {
       return 0;
     }
     if (options.draw.images && !has_images(device)) {
-      std::cout << "skipped: no images; --no-images leaves them out\n";
+      std::cout << "skipped: no images; --without images leaves them out\n";
       return 0;
     }
     signal(SIGALRM, on_alarm);
@@ -159,15 +172,16 @@ int run(const Options& options, const std::vector<std::string>& words) {
 }
 
 }  // namespace
+}  // namespace random_opencl
 
 int main(int count, char** words) {
   const std::vector<std::string> all(words + 1, words + count);
   try {
     if (all.empty()) {
-      std::cout << usage;
+      std::cout << random_opencl::usage;
       return 2;
     }
-    return run(options_of(all), all);
+    return random_opencl::run(random_opencl::options_of(all), all);
   } catch (const std::exception& failure) {
     std::cout << "random: " << failure.what() << '\n';
     return 2;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a random OpenCL program consists of: objects, queues, and actions that were drawn from a seed. An action says what
-// is done, not what it waits for: that follows from the actions before it (schedule.hpp).
+// What a random OpenCL program consists of: objects, queues, and actions that were drawn from a seed. An action says
+// what is done, not what it waits for: that follows from the actions before it (schedule.hpp).
 #pragma once
 
 #include <CL/cl.h>
@@ -136,6 +136,9 @@ struct Program {
 struct DrawOptions {
   bool large = false;
   bool images = true;
+  bool image_maps = true;
+  bool image_copies = true;  // between an image and a buffer
+  bool copy_rects = true;    // clEnqueueCopyBufferRect()
 };
 
 Program draw_program(std::uint64_t seed, const DrawOptions& options);
@@ -158,8 +161,7 @@ void for_rows(const Rect& rect, Function function) {
   std::size_t packed = 0;
   for (std::size_t z = 0; z != rect.region[2]; ++z) {
     for (std::size_t y = 0; y != rect.region[1]; ++y) {
-      const std::size_t offset =
-          rect.origin[0] + (rect.origin[1] + y) * rect.row + (rect.origin[2] + z) * rect.slice;
+      const std::size_t offset = rect.origin[0] + (rect.origin[1] + y) * rect.row + (rect.origin[2] + z) * rect.slice;
       function(offset, packed, rect.region[0]);
       packed += rect.region[0];
     }
@@ -178,8 +180,6 @@ inline std::size_t end_of(const Rect& rect) {
          (rect.origin[2] + rect.region[2] - 1) * rect.slice;
 }
 
-inline Rect linear_rect(std::size_t offset, std::size_t size) {
-  return {{offset, 0, 0}, {size, 1, 1}, size, size};
-}
+inline Rect linear_rect(std::size_t offset, std::size_t size) { return {{offset, 0, 0}, {size, 1, 1}, size, size}; }
 
 }  // namespace random_opencl

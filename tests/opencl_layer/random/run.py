@@ -85,9 +85,12 @@ def main():
     parser.add_argument("--size", choices=("small", "large"), default="small")
     parser.add_argument("--least", type=int, default=4096, help="no budget below this many bytes")
     parser.add_argument("--limit", type=int, default=60, help="seconds for one program")
+    parser.add_argument("--without", action="append", default=[], help="images, image-maps, image-copies or copy-rects")
     options = parser.parse_args()
     options.layer = os.path.abspath(options.layer)
     command = [options.program, "--size", options.size]
+    for what in options.without:
+        command += ["--without", what]
     native = run_seeds(command, options.seed, options.seeds, dict(os.environ), options.limit)
     failures = 0
     for seed, result in native.items():
@@ -101,7 +104,7 @@ def main():
         for seed in wrong:
             print(f"seed {seed}, {mode}: {results.get(seed)}, not {native[seed]}")
             print(f"  run.py {options.program} --layer {options.layer} --mode {mode} --seed {seed} --seeds 1"
-                  f" --size {options.size}")
+                  f" {' '.join(command[1:])}")
         print(f"{mode}: {len(native) - len(wrong)} of {len(native)} programs saw the same bytes", flush=True)
     sys.exit(1 if failures else 0)
 

@@ -60,7 +60,8 @@ void Scheduler::take(int number) {
     case Kind::release: release(std::move(step)); break;
     case Kind::unmap: {
       const int target = step_of_action_[index(action.target)];
-      const auto map = std::find_if(maps_.begin(), maps_.end(), [&](const OpenMap& that) { return that.step == target; });
+      const auto map =
+          std::find_if(maps_.begin(), maps_.end(), [&](const OpenMap& that) { return that.step == target; });
       if (map == maps_.end()) break;
       if (random.chance(25)) {
         complete(map->step, random);
@@ -102,6 +103,7 @@ void Scheduler::create(Step step) {
   memory_.create(id);
   if (is_image(object(id))) image_bytes_ += object(id).size;
   largest_images_ = std::max(largest_images_, image_bytes_);
+  if (!is_image(object(id))) largest_command_ = std::max(largest_command_, (object(id).size + 511) / 512 * 512);
   add(std::move(step));
 }
 
@@ -225,8 +227,7 @@ void Scheduler::add_noise(Step& step, Random& random) {
   if (!random.chance(15)) return;
   std::vector<int> events;
   for (const Node& node : order_.nodes()) {
-    if (node.has_event && node.queue >= 0 && node.context == context &&
-        !is_concurrent(node)) {
+    if (node.has_event && node.queue >= 0 && node.context == context && !is_concurrent(node)) {
       events.push_back(node.step);
     }
   }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The steps of a random program: its actions, with everything that must be done in between, what they wait for, and what
-// they must find.
+// The steps of a random program: its actions, with everything that must be done in between, what they wait for, and
+// what they must find.
 #pragma once
 
 #include <cstddef>
@@ -20,18 +20,18 @@ struct Step {
   std::vector<int> waits;  // steps whose events are in the wait list
   bool has_event = false;
   bool has_callback = false;
-  bool whole_queue = false;        // a barrier or marker without a wait list
-  bool by_helper = false;          // set_user_event: another thread sets it a little later
-  bool may_release = false;        // no user event is pending, so objects may be released
-  bool releases_events = false;    // those whose last use this is
-  std::vector<int> last_uses;      // steps whose events nobody names after this one
-  Contents contents;               // of the host's memory: what is written, or must be found
-  Contents change;                 // what the host writes into a map: bytes, and which of them
+  bool whole_queue = false;      // a barrier or marker without a wait list
+  bool by_helper = false;        // set_user_event: another thread sets it a little later
+  bool may_release = false;      // no user event is pending, so objects may be released
+  bool releases_events = false;  // those whose last use this is
+  std::vector<int> last_uses;    // steps whose events nobody names after this one
+  Contents contents;             // of the host's memory: what is written, or must be found
+  Contents change;               // what the host writes into a map: bytes, and which of them
 };
 
 struct Schedule {
   std::vector<Step> steps;
-  /// Bytes of the largest command's buffers, with those of all images that are there at once.
+  /// Bytes of the largest command's buffers, or of the largest buffer, with those of all images that are there at once.
   std::size_t need = 0;
 };
 

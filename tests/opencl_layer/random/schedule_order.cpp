@@ -103,7 +103,8 @@ void Scheduler::complete(int step, Random& random) {
   if (!order_.is_flushed(event)) order_.flush(order_.node(event).queue);
 }
 
-// User events -----------------------------------------------------------------------------------------------------------
+// User events
+// -----------------------------------------------------------------------------------------------------------
 
 void Scheduler::set_users(const StepSet& closure, Random& random) {
   for (UserEvent& user : users_) {
@@ -141,7 +142,8 @@ bool Scheduler::is_quiet() const {
                      [](const UserEvent& user) { return user.is_set && !user.has_helper; });
 }
 
-// Maps and reads --------------------------------------------------------------------------------------------------------
+// Maps and reads
+// --------------------------------------------------------------------------------------------------------
 
 void Scheduler::touch(const OpenMap& map, Random& random) {
   const Action what = schedule_.steps[index(map.step)].what;
@@ -215,7 +217,8 @@ void Scheduler::check(std::size_t pending, Random& random) {
   add(std::move(step));
 }
 
-// Sections --------------------------------------------------------------------------------------------------------------
+// Sections
+// --------------------------------------------------------------------------------------------------------------
 
 void Scheduler::begin_section(int section) {
   phase_ = 2 * section;

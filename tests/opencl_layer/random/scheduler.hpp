@@ -10,15 +10,15 @@
 
 namespace random_opencl {
 
-/// Makes a schedule from a program, action by action. The threads of a section come one after the other: what they do is
-/// independent.
+/// Makes a schedule from a program, action by action. The threads of a section come one after the other: what they do
+/// is independent.
 class Scheduler {
  public:
   Scheduler(const Program& program, const ScheduleOptions& options);
 
   void begin_section(int section);
   void begin_thread(int thread);
-  void take(int action);
+  void take(int number);
   void end_thread();
   void end_section();
   /// Reads everything that is still there.
@@ -52,7 +52,7 @@ class Scheduler {
   void apply(Step& step);
   // Order.
   std::vector<int> order(int queue, const std::vector<Access>& accesses, Random& random);
-  
+
   void wait_for_event(std::vector<int>& waits, int event);
   void flush(int queue);
   void finish(int queue);
@@ -65,14 +65,16 @@ class Scheduler {
   bool is_quiet() const;
   // Maps and reads.
   void touch(const OpenMap& map, Random& random);
-  void close(std::size_t map, Random& random);
+  void close(std::size_t which, Random& random);
   void close_conflicting(const std::vector<Access>& accesses, Random& random);
   void check(std::size_t pending, Random& random);
 
   Order::Place place() const { return {phase_, thread_}; }
   /// Whether it was enqueued by a thread that runs beside this one.
   bool is_concurrent(const Node& node) const { return node.section == phase_ && node.thread != thread_; }
-  bool is_parallel() const { return phase_ % 2 == 1 && program_.sections[static_cast<std::size_t>(phase_ / 2)].threads > 1; }
+  bool is_parallel() const {
+    return phase_ % 2 == 1 && program_.sections[static_cast<std::size_t>(phase_ / 2)].threads > 1;
+  }
   const Object& object(int id) const { return program_.objects[static_cast<std::size_t>(id)]; }
 
   const Program& program_;

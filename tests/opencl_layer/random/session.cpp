@@ -51,7 +51,8 @@ cl_device_id first_device() {
 std::string missing_in(cl_device_id device) {
   cl_uint bits = 0;
   clGetDeviceInfo(device, CL_DEVICE_MEM_BASE_ADDR_ALIGN, sizeof(bits), &bits, nullptr);
-  if (sub_buffer_alignment % (bits / 8) != 0) return "sub-buffers must have an alignment of " + std::to_string(bits / 8);
+  if (sub_buffer_alignment % (bits / 8) != 0)
+    return "sub-buffers must have an alignment of " + std::to_string(bits / 8);
   cl_command_queue_properties properties = 0;
   clGetDeviceInfo(device, CL_DEVICE_QUEUE_PROPERTIES, sizeof(properties), &properties, nullptr);
   if ((properties & CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE) == 0) return "no queues out of order";
@@ -88,7 +89,8 @@ std::uint64_t Session::run() {
       const char* source = kernel_source;
       programs_.push_back(clCreateProgramWithSource(contexts_.back(), 1, &source, nullptr, &status));
       ok(status, "clCreateProgramWithSource");
-      ok(clBuildProgram(programs_.back(), 1, &device_, program_.seed % 2 == 0 ? "" : "-cl-kernel-arg-info", nullptr, nullptr),
+      ok(clBuildProgram(programs_.back(), 1, &device_, program_.seed % 2 == 0 ? "" : "-cl-kernel-arg-info", nullptr,
+                        nullptr),
          "clBuildProgram");
     }
     for (std::size_t i = 0; i != queues_.size(); ++i) create_queue(static_cast<int>(i));
@@ -104,7 +106,8 @@ std::uint64_t Session::run() {
       continue;
     }
     std::vector<std::thread> running;
-    for (int thread = 0; thread != threads; ++thread) running.emplace_back([this, phase, thread] { run_thread(phase, thread); });
+    for (int thread = 0; thread != threads; ++thread)
+      running.emplace_back([this, phase, thread] { run_thread(phase, thread); });
     for (std::thread& thread : running) thread.join();
   }
   release_everything();
@@ -135,7 +138,9 @@ void Session::run_step(Worker& worker, int number) {
   const Step& step = schedule_.steps[index(number)];
   switch (step.what.kind) {
     case Kind::create: create(step); break;
-    case Kind::release: ok(clReleaseMemObject(std::exchange(memories_[index(step.what.objects[0])], nullptr)), "clReleaseMemObject"); break;
+    case Kind::release:
+      ok(clReleaseMemObject(std::exchange(memories_[index(step.what.objects[0])], nullptr)), "clReleaseMemObject");
+      break;
     case Kind::write:
     case Kind::read: transfer(step, number); break;
     case Kind::copy: copy(step, number); break;
@@ -184,8 +189,9 @@ void Session::create_queue(int number) {
   cl_int status = CL_SUCCESS;
   const cl_queue_properties properties[] = {CL_QUEUE_PROPERTIES, queue.properties, 0};
   queues_[index(number)] =
-      number % 2 == 0 ? clCreateCommandQueue(contexts_[index(queue.context)], device_, queue.properties, &status)
-                      : clCreateCommandQueueWithProperties(contexts_[index(queue.context)], device_, properties, &status);
+      number % 2 == 0
+          ? clCreateCommandQueue(contexts_[index(queue.context)], device_, queue.properties, &status)
+          : clCreateCommandQueueWithProperties(contexts_[index(queue.context)], device_, properties, &status);
   ok(status, "clCreateCommandQueue");
 }
 
@@ -260,7 +266,8 @@ void Session::set_user_event(Worker& worker, const Step& step) {
 
 void Session::wait(const Step& step) {
   const cl_event event = events_[index(step.waits[0])];
-  if (step.what.section % 2 == 0 || step.what.seed % 4 != 0 || program_.sections[index(step.what.section / 2)].threads > 1) {
+  if (step.what.section % 2 == 0 || step.what.seed % 4 != 0 ||
+      program_.sections[index(step.what.section / 2)].threads > 1) {
     ok(clWaitForEvents(1, &event), "clWaitForEvents");
   } else {
     ok(clFlush(queue(step)), "clFlush");
@@ -281,12 +288,14 @@ void Session::inspect(int which, int number) {
   cl_command_type type = 0;
   ok(clGetEventInfo(event, CL_EVENT_COMMAND_TYPE, sizeof(type), &type, nullptr), "clGetEventInfo");
   const Step& step = schedule_.steps[index(which)];
-  if (step.what.kind == Kind::launch && type != CL_COMMAND_NDRANGE_KERNEL) throw Failure("CL_EVENT_COMMAND_TYPE is wrong");
+  if (step.what.kind == Kind::launch && type != CL_COMMAND_NDRANGE_KERNEL)
+    throw Failure("CL_EVENT_COMMAND_TYPE is wrong");
   if ((program_.queues[index(step.what.queue)].properties & CL_QUEUE_PROFILING_ENABLE) == 0) return;
   if (step.what.kind != Kind::launch) return;
   cl_ulong begin = 0;
   cl_ulong end = 0;
-  ok(clGetEventProfilingInfo(event, CL_PROFILING_COMMAND_START, sizeof(begin), &begin, nullptr), "clGetEventProfilingInfo");
+  ok(clGetEventProfilingInfo(event, CL_PROFILING_COMMAND_START, sizeof(begin), &begin, nullptr),
+     "clGetEventProfilingInfo");
   ok(clGetEventProfilingInfo(event, CL_PROFILING_COMMAND_END, sizeof(end), &end, nullptr), "clGetEventProfilingInfo");
   if (begin > end) throw Failure("step " + std::to_string(number) + " ended before it began");
 }
@@ -331,7 +340,8 @@ void Session::wait_for_callbacks() {
   };
   wait_for([&] { return callbacks_ >= expected_callbacks_ && destroyed_ >= expected_destroyed_; });
   if (callbacks_ != expected_callbacks_) {
-    throw Failure(std::to_string(callbacks_) + " callbacks of events were called, not " + std::to_string(expected_callbacks_));
+    throw Failure(std::to_string(callbacks_) + " callbacks of events were called, not " +
+                  std::to_string(expected_callbacks_));
   }
   if (wrong_callbacks_ != 0) throw Failure("callbacks of events were called with a wrong status");
   if (destroyed_ != expected_destroyed_) {

@@ -39,8 +39,8 @@ class Session {
   Session& operator=(const Session&) = delete;
   ~Session() = default;
 
-  /// Runs all steps and releases everything. Returns a digest of what the host has seen. If something is wrong, it prints
-  /// what and ends the process with 1, since other threads may be inside OpenCL.
+  /// Runs all steps and releases everything. Returns a digest of what the host has seen. If something is wrong, it
+  /// prints what and ends the process with 1, since other threads may be inside OpenCL.
   std::uint64_t run();
 
  private:
@@ -67,8 +67,8 @@ class Session {
   void run_thread(int section, int thread);
   void run_step(Worker& worker, int number);
   void create(const Step& step);
-  void create_queue(int queue);
-  void query(int object);
+  void create_queue(int number);
+  void query(int id);
   void transfer(const Step& step, int number);
   void copy(const Step& step, int number);
   void fill(const Step& step, int number);
@@ -83,7 +83,7 @@ class Session {
   void wait(const Step& step);
   void check_read(const Step& step, int number);
   void compare(const Step& step, int number, const std::uint8_t* found, std::size_t row);
-  void inspect(int event, int number);
+  void inspect(int which, int number);
   void release_worker(Worker& worker);
   void release_everything();
   void wait_for_callbacks();

@@ -147,16 +147,16 @@ void Session::map(const Step& step, int number) {
   Mapped& mapped = mapped_[index(number)];
   cl_int status = CL_SUCCESS;
   if (is_image(object(id))) {
-    mapped.pointer = static_cast<std::uint8_t*>(
-        clEnqueueMapImage(queue(step), memory(id), blocking, what.map_flags, in_pixels(at.origin).data(),
-                          in_pixels(at.region).data(), &mapped.row, nullptr, count_of(waits), list_of(waits), event, &status));
+    mapped.pointer = static_cast<std::uint8_t*>(clEnqueueMapImage(
+        queue(step), memory(id), blocking, what.map_flags, in_pixels(at.origin).data(), in_pixels(at.region).data(),
+        &mapped.row, nullptr, count_of(waits), list_of(waits), event, &status));
     ok(status, "clEnqueueMapImage");
     return;
   }
   mapped.row = at.region[0];
-  mapped.pointer = static_cast<std::uint8_t*>(clEnqueueMapBuffer(queue(step), memory(id), blocking, what.map_flags,
-                                                                 at.origin[0], at.region[0], count_of(waits),
-                                                                 list_of(waits), event, &status));
+  mapped.pointer =
+      static_cast<std::uint8_t*>(clEnqueueMapBuffer(queue(step), memory(id), blocking, what.map_flags, at.origin[0],
+                                                    at.region[0], count_of(waits), list_of(waits), event, &status));
   ok(status, "clEnqueueMapBuffer");
   const int root = object(id).parent < 0 ? id : object(id).parent;
   if ((object(root).flags & CL_MEM_USE_HOST_PTR) == 0) return;
@@ -232,16 +232,19 @@ void Session::mark(const Step& step, int number) {
     if (old && waits.empty() && event != nullptr) {
       ok(clEnqueueMarker(queue(step), event), "clEnqueueMarker");
     } else {
-      ok(clEnqueueMarkerWithWaitList(queue(step), count_of(waits), list_of(waits), event), "clEnqueueMarkerWithWaitList");
+      ok(clEnqueueMarkerWithWaitList(queue(step), count_of(waits), list_of(waits), event),
+         "clEnqueueMarkerWithWaitList");
     }
   } else if (old && waits.empty() && event == nullptr) {
     ok(clEnqueueBarrier(queue(step)), "clEnqueueBarrier");
   } else {  // PoCL 3.1 has no clEnqueueWaitForEvents()
-    ok(clEnqueueBarrierWithWaitList(queue(step), count_of(waits), list_of(waits), event), "clEnqueueBarrierWithWaitList");
+    ok(clEnqueueBarrierWithWaitList(queue(step), count_of(waits), list_of(waits), event),
+       "clEnqueueBarrierWithWaitList");
   }
 }
 
-// Launches --------------------------------------------------------------------------------------------------------------
+// Launches
+// --------------------------------------------------------------------------------------------------------------
 
 void Session::set_arguments(KernelObject& kernel, const Step& step) {
   const Launch& how = step.what.launch;
@@ -335,7 +338,8 @@ void Session::enqueue_launch(cl_kernel kernel, const Step& step, int number) {
     dimensions = 2;
   }
   ok(clEnqueueNDRangeKernel(queue(step), kernel, dimensions, how.by_offset ? offset.data() : nullptr, global.data(),
-                            how.no_local ? nullptr : local.data(), count_of(waits), list_of(waits), event_of(step, number)),
+                            how.no_local ? nullptr : local.data(), count_of(waits), list_of(waits),
+                            event_of(step, number)),
      "clEnqueueNDRangeKernel");
 }
 

@@ -2,12 +2,12 @@
 #include "shrink.hpp"
 
 #include <fcntl.h>
-#include <signal.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <chrono>
+#include <csignal>
 #include <iostream>
 #include <stdexcept>
 #include <thread>
@@ -18,6 +18,7 @@ namespace {
 /// Whether the process ends with anything but success within that time.
 bool fails_once(std::vector<std::string> command, unsigned seconds) {
   std::vector<char*> words;
+  words.reserve(command.size() + 1);
   for (std::string& word : command) words.push_back(word.data());
   words.push_back(nullptr);
   const pid_t child = fork();
@@ -70,7 +71,8 @@ std::vector<bool> mask_of_text(const std::string& text, std::size_t count) {
       at += used + 1;
     }
     if (last < first || last >= count) throw std::invalid_argument("no such action: " + text);
-    std::fill(keep.begin() + static_cast<std::ptrdiff_t>(first), keep.begin() + static_cast<std::ptrdiff_t>(last) + 1, true);
+    std::fill(keep.begin() + static_cast<std::ptrdiff_t>(first), keep.begin() + static_cast<std::ptrdiff_t>(last) + 1,
+              true);
     if (at < text.size() && text[at] != ',') throw std::invalid_argument("not a list of actions: " + text);
     ++at;
   }
@@ -97,7 +99,8 @@ std::vector<bool> shrink(const std::vector<std::string>& command, std::size_t ac
       for (std::size_t end = actions; end > 0; end = end > size ? end - size : 0) {
         std::vector<bool> less = keep;
         const std::size_t begin = end > size ? end - size : 0;
-        std::fill(less.begin() + static_cast<std::ptrdiff_t>(begin), less.begin() + static_cast<std::ptrdiff_t>(end), false);
+        std::fill(less.begin() + static_cast<std::ptrdiff_t>(begin), less.begin() + static_cast<std::ptrdiff_t>(end),
+                  false);
         if (less == keep || !fails(less)) continue;
         keep = less;
         again = true;

@@ -23,8 +23,8 @@ std::string text_of(const Rect& rect, bool linear) {
     text << '[' << rect.origin[0] << ", " << rect.origin[0] + rect.region[0] << ')';
   } else {
     text << "{origin " << rect.origin[0] << ' ' << rect.origin[1] << ' ' << rect.origin[2] << ", region "
-         << rect.region[0] << ' ' << rect.region[1] << ' ' << rect.region[2] << ", pitch " << rect.row << ' ' << rect.slice
-         << '}';
+         << rect.region[0] << ' ' << rect.region[1] << ' ' << rect.region[2] << ", pitch " << rect.row << ' '
+         << rect.slice << '}';
   }
   return text.str();
 }
@@ -34,10 +34,10 @@ std::string text_of_flags(cl_mem_flags flags) {
     cl_mem_flags flag;
     const char* name;
   };
-  constexpr Named all[] = {{CL_MEM_READ_WRITE, " READ_WRITE"},         {CL_MEM_READ_ONLY, " READ_ONLY"},
-                           {CL_MEM_WRITE_ONLY, " WRITE_ONLY"},         {CL_MEM_USE_HOST_PTR, " USE_HOST_PTR"},
-                           {CL_MEM_COPY_HOST_PTR, " COPY_HOST_PTR"},   {CL_MEM_ALLOC_HOST_PTR, " ALLOC_HOST_PTR"},
-                           {CL_MEM_HOST_NO_ACCESS, " HOST_NO_ACCESS"}, {CL_MEM_HOST_READ_ONLY, " HOST_READ_ONLY"},
+  constexpr Named all[] = {{CL_MEM_READ_WRITE, " READ_WRITE"},          {CL_MEM_READ_ONLY, " READ_ONLY"},
+                           {CL_MEM_WRITE_ONLY, " WRITE_ONLY"},          {CL_MEM_USE_HOST_PTR, " USE_HOST_PTR"},
+                           {CL_MEM_COPY_HOST_PTR, " COPY_HOST_PTR"},    {CL_MEM_ALLOC_HOST_PTR, " ALLOC_HOST_PTR"},
+                           {CL_MEM_HOST_NO_ACCESS, " HOST_NO_ACCESS"},  {CL_MEM_HOST_READ_ONLY, " HOST_READ_ONLY"},
                            {CL_MEM_HOST_WRITE_ONLY, " HOST_WRITE_ONLY"}};
   std::string text;
   for (const Named& named : all) {
@@ -51,8 +51,8 @@ std::string text_of_object(int id, const Program& program) {
   std::ostringstream text;
   text << name_of_object(id, program) << " in context " << object.context;
   if (object.parent >= 0) {
-    text << ": " << name_of_object(object.parent, program) << " [" << object.origin << ", " << object.origin + object.size
-         << ')';
+    text << ": " << name_of_object(object.parent, program) << " [" << object.origin << ", "
+         << object.origin + object.size << ')';
   } else if (is_image(object)) {
     text << ": image " << object.width << " x " << object.height;
   } else {
