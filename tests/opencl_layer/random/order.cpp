@@ -31,7 +31,6 @@ Order::Order(const Program& program)
     : program_(program), queues_(program.queues.size()), done_(static_cast<std::size_t>(max_threads)) {}
 
 const Node& Order::node(int step) const { return nodes_[index(node_of_step_[index(step)])]; }
-Node& Order::find(int step) { return nodes_[index(node_of_step_[index(step)])]; }
 
 StepSet Order::with_before(int step) const {
   StepSet all = node(step).before;
@@ -74,16 +73,18 @@ void Order::add_user_event(int step, int context, Place place) {
   add({step, -1, 0, 0, context, place.section, place.thread, true, {}});
 }
 
-void Order::add_all_before(int step, int queue, bool has_event, Place place) {
+void Order::add_all_before(int step, int queue, bool is_barrier, bool has_event, Place place) {
   StepSet before = all_of(queue);
   before.insert(done(place.thread));
   add({step, queue, 0, 0, program_.queues[index(queue)].context, place.section, place.thread, has_event, before});
+  if (is_barrier) queues_[index(queue)].barrier = step;
 }
 
-void Order::make_barrier(int queue, int step) {
+void Order::add_barrier(int step, int queue, const std::vector<int>& waits, bool has_event, Place place) {
   QueueState& state = queues_[index(queue)];
-  // A barrier with a wait list does not end those before it.
-  if (state.barrier >= 0) find(step).before.insert(with_before(state.barrier));
+  // With PoCL 3.1 commands after a barrier with a wait list do not follow the barriers before it.
+  if (!is_in_order(program_.queues[index(queue)])) state.barrier = -1;
+  add_command(step, queue, waits, has_event, place);
   state.barrier = step;
 }
 

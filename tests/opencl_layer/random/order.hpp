@@ -49,10 +49,10 @@ class Order {
   StepSet before(int queue, const std::vector<int>& waits, int thread) const;
   void add_command(int step, int queue, const std::vector<int>& waits, bool has_event, Place place);
   void add_user_event(int step, int context, Place place);
-  /// A barrier without a wait list, or a marker: `before` is all that was enqueued.
-  void add_all_before(int step, int queue, bool has_event, Place place);
-  /// Later commands of the queue follow this one.
-  void make_barrier(int queue, int step);
+  /// A barrier or marker without a wait list: all that was enqueued is before it.
+  void add_all_before(int step, int queue, bool is_barrier, bool has_event, Place place);
+  /// A barrier with a wait list. Later commands of the queue follow it.
+  void add_barrier(int step, int queue, const std::vector<int>& waits, bool has_event, Place place);
   /// The queue is another one from now on.
   void renew(int queue);
 
@@ -97,7 +97,6 @@ class Order {
   };
   Root whole(int object) const;
   void add(Node node);
-  Node& find(int step);
 
   const Program& program_;
   std::vector<QueueState> queues_;

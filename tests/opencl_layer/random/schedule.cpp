@@ -149,8 +149,11 @@ void Scheduler::synchronize(Step step) {
       waits = step.waits;
       const bool has_event = step.has_event;
       const int id = add(std::move(step));
-      order_.add_command(id, queue, waits, has_event, place());
-      if (barrier) order_.make_barrier(queue, id);
+      if (barrier) {
+        order_.add_barrier(id, queue, waits, has_event, place());
+      } else {
+        order_.add_command(id, queue, waits, has_event, place());
+      }
       break;
     }
     case Kind::finish: finish(queue); break;

@@ -79,8 +79,7 @@ void Scheduler::mark(int queue, bool barrier, bool has_event) {
   step.has_event = has_event;
   step.whole_queue = true;
   const int id = add(std::move(step));
-  order_.add_all_before(id, queue, has_event, place());
-  if (barrier) order_.make_barrier(queue, id);
+  order_.add_all_before(id, queue, barrier, has_event, place());
 }
 
 void Scheduler::complete(int step, Random& random) {
