@@ -5,8 +5,9 @@
 
 #define WATCH_FUNCTIONS(X)                                                                                                   \
   X(clGetPlatformInfo)                                                                                                       \
-  X(clGetDeviceIDs) X(clGetDeviceInfo) X(clCreateContext) X(clCreateContextFromType) X(clRetainContext) X(                   \
-      clReleaseContext) X(clGetContextInfo) X(clCreateCommandQueue) X(clRetainCommandQueue) X(clReleaseCommandQueue)         \
+  X(clGetDeviceIDs)                                                                                                          \
+  X(clGetDeviceInfo) X(clCreateContext) X(clCreateContextFromType) X(clRetainContext) X(clReleaseContext) X(                 \
+      clGetContextInfo) X(clCreateCommandQueue) X(clRetainCommandQueue) X(clReleaseCommandQueue)                             \
       X(clGetCommandQueueInfo) X(clSetCommandQueueProperty) X(clCreateBuffer) X(clCreateImage2D) X(clCreateImage3D) X(       \
           clRetainMemObject) X(clReleaseMemObject) X(clGetSupportedImageFormats) X(clGetMemObjectInfo)                       \
           X(clGetImageInfo) X(clCreateSampler) X(clRetainSampler) X(clReleaseSampler) X(clGetSamplerInfo) X(                 \
