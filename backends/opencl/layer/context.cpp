@@ -80,10 +80,14 @@ Context::Context(cl_context handle) : handle_(handle), scheduler_(SchedulerOptio
     device_id_ = device;
   }
   if (!managed()) return;
-  largest_buffer_ = std::min(device().problem().empty() ? device().budget() : device().whole(),
-                             Bytes{opencl::detail::device_value<cl_ulong>(device_id_, CL_DEVICE_MAX_MEM_ALLOC_SIZE)});
-  alignment_ = Bytes{
-      std::max<std::uint64_t>(opencl::detail::device_value<cl_uint>(device_id_, CL_DEVICE_MEM_BASE_ADDR_ALIGN) / 8, 1)};
+  try {
+    largest_buffer_ = std::min(device().problem().empty() ? device().budget() : device().whole(),
+                               Bytes{opencl::detail::device_value<cl_ulong>(device_id_, CL_DEVICE_MAX_MEM_ALLOC_SIZE)});
+    alignment_ = Bytes{std::max<std::uint64_t>(
+        opencl::detail::device_value<cl_uint>(device_id_, CL_DEVICE_MEM_BASE_ADDR_ALIGN) / 8, 1)};
+  } catch (const std::exception&) {  // the driver does not answer
+    devices_.clear();
+  }
 }
 
 Context::~Context() {
@@ -122,6 +126,7 @@ bool Context::release_for_program() {
 // ---- the runtime
 
 Core* Context::core() {
+  if (any_released_.load(std::memory_order_relaxed)) destroy_released();
   if (core_ != nullptr || refused_) return core_.get();
   DeviceBudget& memory = device();
   const std::string& problem = settings().problem.empty() ? memory.problem() : settings().problem;
@@ -174,6 +179,7 @@ bool Context::set_part(Bytes bytes) {
     part_ = bytes;
     return true;
   }
+  destroy_released();
   for (int attempt = 0;; ++attempt) {
     try {
       core_->set_budget(bytes);
@@ -256,6 +262,22 @@ bool Context::make_tensor(Bytes size, Tensor& tensor) {
     }
   }
   return false;
+}
+
+void Context::destroy_tensor(const Tensor& tensor) {
+  const std::lock_guard lock(released_mutex_);
+  released_.push_back(tensor);
+  any_released_.store(true, std::memory_order_relaxed);
+}
+
+void Context::destroy_released() {
+  std::vector<Tensor> released;
+  {
+    const std::lock_guard lock(released_mutex_);
+    released.swap(released_);
+    any_released_.store(false, std::memory_order_relaxed);
+  }
+  for (const Tensor& tensor : released) core_->destroy(*tensor.record);
 }
 
 // ---- what was queued

@@ -28,8 +28,9 @@ class Kernel : public Object {
     bool svm = false;   ///< the value is an SVM pointer
   };
 
-  /// Takes over the driver's kernel. Asks the driver about the arguments.
-  Kernel(Context& context, cl_kernel native);
+  /// Takes over the driver's kernel. Asks the driver about the arguments. Null if the driver does not answer; the
+  /// driver's kernel is released then.
+  [[nodiscard]] static Kernel* make(Context& context, cl_kernel native);
   /// A clone: takes over the driver's clone; the arguments are the other's.
   Kernel(const Kernel& other, cl_kernel native);
   ~Kernel();
@@ -53,6 +54,7 @@ class Kernel : public Object {
                               const std::size_t* offset, const std::size_t* global, const std::size_t* local);
 
  private:
+  Kernel(Context& context, cl_kernel native, cl_uint arguments);
   cl_int set_memory(cl_uint index, Memory* memory);
   cl_int give_values(const std::vector<Argument>& arguments);
 

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstring>
@@ -14,33 +15,51 @@
 namespace swapmm::opencl::layer::api {
 namespace {
 
-Context* context_of(cl_program program) {
+// False: the driver does not answer. `context` is null if the program's context is not managed.
+bool find_context(cl_program program, Context*& context) {
   cl_context handle = nullptr;
-  if (down.clGetProgramInfo(program, CL_PROGRAM_CONTEXT, sizeof handle, &handle, nullptr) != CL_SUCCESS) return nullptr;
-  Context* const context = Context::of(handle);
-  return context != nullptr && context->managed() ? context : nullptr;
+  if (down.clGetProgramInfo(program, CL_PROGRAM_CONTEXT, sizeof handle, &handle, nullptr) != CL_SUCCESS) return false;
+  context = Context::of(handle);
+  if (context == nullptr) return false;
+  if (!context->managed()) context = nullptr;
+  return true;
 }
 
 cl_kernel CL_API_CALL create_kernel(cl_program program, const char* name, cl_int* status) {
   const cl_kernel native = down.clCreateKernel(program, name, status);
   if (native == nullptr) return nullptr;
-  Context* const context = context_of(program);
-  return context == nullptr ? native : (new Kernel(*context, native))->handle();
+  Context* context = nullptr;
+  if (!find_context(program, context)) {
+    down.clReleaseKernel(native);
+    return result<cl_kernel>(nullptr, CL_OUT_OF_RESOURCES, status);
+  }
+  if (context == nullptr) return native;
+  Kernel* const kernel = Kernel::make(*context, native);
+  return kernel == nullptr ? result<cl_kernel>(nullptr, CL_OUT_OF_RESOURCES, status) : kernel->handle();
 }
 
 cl_int CL_API_CALL create_kernels(cl_program program, cl_uint count, cl_kernel* kernels, cl_uint* made) {
-  const cl_int status = down.clCreateKernelsInProgram(program, count, kernels, made);
-  if (status != CL_SUCCESS || kernels == nullptr) return status;
-  Context* const context = context_of(program);
-  if (context == nullptr) return status;
-  cl_uint all = count;
-  if (made != nullptr) {
-    all = *made;
-  } else {
-    (void)down.clCreateKernelsInProgram(program, 0, nullptr, &all);
+  if (kernels == nullptr) return down.clCreateKernelsInProgram(program, count, kernels, made);
+  cl_uint all = 0;
+  const cl_int status = down.clCreateKernelsInProgram(program, count, kernels, &all);
+  if (status != CL_SUCCESS) return status;
+  if (made != nullptr) *made = all;
+  Context* context = nullptr;
+  bool known = find_context(program, context);
+  if (known && context == nullptr) return status;
+  std::vector<cl_kernel> ours;
+  for (cl_uint i = 0; i < all; ++i) {
+    Kernel* const kernel = known ? Kernel::make(*context, kernels[i]) : nullptr;
+    if (!known) down.clReleaseKernel(kernels[i]);
+    known = known && kernel != nullptr;
+    if (kernel != nullptr) ours.push_back(kernel->handle());
   }
-  for (cl_uint i = 0; i < std::min(all, count); ++i) kernels[i] = (new Kernel(*context, kernels[i]))->handle();
-  return status;
+  if (known) {
+    std::copy(ours.begin(), ours.end(), kernels);
+    return status;
+  }
+  for (const cl_kernel kernel : ours) (void)Kernel::from(kernel)->release();
+  return CL_OUT_OF_RESOURCES;
 }
 
 cl_kernel CL_API_CALL clone_kernel(cl_kernel handle, cl_int* status) {
