@@ -37,3 +37,16 @@ foreach(theme IN LISTS themes)
   add_test(NAME opencl_layer.${theme} COMMAND ${run_cases} ${theme})
   set_tests_properties(opencl_layer.${theme} PROPERTIES LABELS opencl_layer TIMEOUT 600)
 endforeach()
+
+# The same on a second implementation, which interprets kernels: the loader finds it as a driver, so layers apply. The cases
+# left out are those that it does not do by itself as OpenCL has it: the layer checks flags, counts of maps and overlaps
+# that it does not. It lacks OpenCL 2 and 3, and its clFlush() waits for user events.
+if(SWAPMM_OCLGRIND_DRIVER)
+  set(skipped arguments.cloned_kernel arguments.errors buffers.flags_refused buffers.host_access_refused
+    buffers.with_properties maps.alignment maps.errors maps.nested_to_read maps.several_at_once subbuffers.creation_errors
+    transfers.errors transfers.migration transfers.rectangles_copied)
+  list(TRANSFORM skipped PREPEND "--skip=")
+  add_test(NAME opencl_layer.on_oclgrind COMMAND ${run_cases} --vendors ${CMAKE_CURRENT_BINARY_DIR}/oclgrind --mode one_launch
+    ${skipped} arguments buffers maps subbuffers transfers)
+  set_tests_properties(opencl_layer.on_oclgrind PROPERTIES LABELS opencl_layer TIMEOUT 900)
+endif()

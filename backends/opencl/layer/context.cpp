@@ -80,10 +80,14 @@ Context::Context(cl_context handle) : handle_(handle), scheduler_(SchedulerOptio
     device_id_ = device;
   }
   if (!managed()) return;
-  largest_buffer_ = std::min(device().problem().empty() ? device().budget() : device().whole(),
-                             Bytes{opencl::detail::device_value<cl_ulong>(device_id_, CL_DEVICE_MAX_MEM_ALLOC_SIZE)});
-  alignment_ = Bytes{
-      std::max<std::uint64_t>(opencl::detail::device_value<cl_uint>(device_id_, CL_DEVICE_MEM_BASE_ADDR_ALIGN) / 8, 1)};
+  try {
+    largest_buffer_ = std::min(device().problem().empty() ? device().budget() : device().whole(),
+                               Bytes{opencl::detail::device_value<cl_ulong>(device_id_, CL_DEVICE_MAX_MEM_ALLOC_SIZE)});
+    alignment_ = Bytes{std::max<std::uint64_t>(
+        opencl::detail::device_value<cl_uint>(device_id_, CL_DEVICE_MEM_BASE_ADDR_ALIGN) / 8, 1)};
+  } catch (const std::exception&) {  // the driver does not answer
+    devices_.clear();
+  }
 }
 
 Context::~Context() {
@@ -122,6 +126,7 @@ bool Context::release_for_program() {
 // ---- the runtime
 
 Core* Context::core() {
+  if (any_released_.load(std::memory_order_relaxed)) destroy_released();
   if (core_ != nullptr || refused_) return core_.get();
   DeviceBudget& memory = device();
   const std::string& problem = settings().problem.empty() ? memory.problem() : settings().problem;
@@ -143,8 +148,8 @@ Core* Context::core() {
       options.pinned_budget =
           backend.capabilities().host_shares_memory ? Bytes{} : Bytes{options.host_budget.value / 4};
       options.device_budget = part;
-      core_ = std::make_shared<Core>(std::move(backend), options, SchedulerAccess::book(scheduler_));
-      core_->allow_undefined_reads();
+      core_ = std::make_shared<Core>(std::move(backend), options, SchedulerAccess::book(scheduler_),
+                                     runtime::EntranceOptions{.undefined_reads = true});
       part_ = part;
       break;
     } catch (const BackendError& error) {
@@ -174,6 +179,7 @@ bool Context::set_part(Bytes bytes) {
     part_ = bytes;
     return true;
   }
+  destroy_released();
   for (int attempt = 0;; ++attempt) {
     try {
       core_->set_budget(bytes);
@@ -256,6 +262,22 @@ bool Context::make_tensor(Bytes size, Tensor& tensor) {
     }
   }
   return false;
+}
+
+void Context::destroy_tensor(const Tensor& tensor) {
+  const std::lock_guard lock(released_mutex_);
+  released_.push_back(tensor);
+  any_released_.store(true, std::memory_order_relaxed);
+}
+
+void Context::destroy_released() {
+  std::vector<Tensor> released;
+  {
+    const std::lock_guard lock(released_mutex_);
+    released.swap(released_);
+    any_released_.store(false, std::memory_order_relaxed);
+  }
+  for (const Tensor& tensor : released) core_->destroy(*tensor.record);
 }
 
 // ---- what was queued

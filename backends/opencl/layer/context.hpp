@@ -91,8 +91,8 @@ class Context {
   void time_commands();
 
   [[nodiscard]] bool make_tensor(Bytes size, Tensor& tensor);
-  /// Needs no lock.
-  void destroy_tensor(const Tensor& tensor) noexcept { core_->destroy(*tensor.record); }
+  /// Needs no lock: the next command destroys it.
+  void destroy_tensor(const Tensor& tensor);
   /// Live bytes of tensors.
   std::atomic<std::uint64_t> live{0};
 
@@ -114,6 +114,7 @@ class Context {
   // `status` is the API's status for it.
   [[nodiscard]] bool try_again(std::string_view name, int attempt, cl_int& status);
   void queued(cl_event event);
+  void destroy_released();
   void note_need(std::span<const Item> items) {
     Bytes need;
     for (const Item& item : items) need += round_up(item.record->bytes, alignment_);
@@ -130,6 +131,10 @@ class Context {
   Bytes largest_buffer_;
   std::atomic<std::uint32_t> holds_{1};
   std::atomic<cl_uint> references_{1};
+
+  std::mutex released_mutex_;
+  std::vector<Tensor> released_;
+  std::atomic<bool> any_released_{false};
 
   std::shared_ptr<Core> core_;
   Scheduler scheduler_;

@@ -8,7 +8,17 @@
 
 namespace swapmm::opencl::layer {
 
-Kernel::Kernel(Context& context, cl_kernel native) : Object(Kind::kernel), context_(context), native_(native) {
+Kernel* Kernel::make(Context& context, cl_kernel native) {
+  cl_uint count = 0;
+  if (down.clGetKernelInfo(native, CL_KERNEL_NUM_ARGS, sizeof count, &count, nullptr) != CL_SUCCESS) {
+    down.clReleaseKernel(native);
+    return nullptr;
+  }
+  return new Kernel(context, native, count);
+}
+
+Kernel::Kernel(Context& context, cl_kernel native, cl_uint count)
+    : Object(Kind::kernel), context_(context), native_(native), arguments_(count) {
   std::size_t size = 0;
   if (down.clGetKernelInfo(native, CL_KERNEL_FUNCTION_NAME, 0, nullptr, &size) == CL_SUCCESS && size > 1) {
     name_.resize(size);
@@ -16,9 +26,6 @@ Kernel::Kernel(Context& context, cl_kernel native) : Object(Kind::kernel), conte
       name_.resize(size - 1);
     }
   }
-  cl_uint count = 0;
-  (void)down.clGetKernelInfo(native, CL_KERNEL_NUM_ARGS, sizeof count, &count, nullptr);
-  arguments_.resize(count);
   for (cl_uint i = 0; i < count; ++i) {
     cl_kernel_arg_address_qualifier qualifier = 0;
     if (down.clGetKernelArgInfo == nullptr ||
@@ -103,9 +110,10 @@ cl_int Kernel::set_svm(cl_uint index, const void* value) {
   return CL_SUCCESS;
 }
 
-std::vector<Kernel::Argument> Kernel::arguments_for_later() const {
+std::vector<Kernel::Argument> Kernel::arguments_for_later() {
   std::vector<Argument> copies = arguments_;
   for (Argument& argument : copies) argument.unlaunched = Use(argument.memory.get());
+  for (Argument& argument : arguments_) argument.unlaunched = {};
   return copies;
 }
 

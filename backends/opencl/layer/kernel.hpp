@@ -28,8 +28,9 @@ class Kernel : public Object {
     bool svm = false;   ///< the value is an SVM pointer
   };
 
-  /// Takes over the driver's kernel. Asks the driver about the arguments.
-  Kernel(Context& context, cl_kernel native);
+  /// Takes over the driver's kernel. Asks the driver about the arguments. Null if the driver does not answer; the
+  /// driver's kernel is released then.
+  [[nodiscard]] static Kernel* make(Context& context, cl_kernel native);
   /// A clone: takes over the driver's clone; the arguments are the other's.
   Kernel(const Kernel& other, cl_kernel native);
   ~Kernel();
@@ -45,14 +46,15 @@ class Kernel : public Object {
   [[nodiscard]] cl_int set(cl_uint index, std::size_t size, const void* value);
   [[nodiscard]] cl_int set_svm(cl_uint index, const void* value);
 
-  /// The arguments as they are now, for launches on hold.
-  [[nodiscard]] std::vector<Argument> arguments_for_later() const;
+  /// The arguments as they are now, for a launch on hold, which keeps their bytes from now on.
+  [[nodiscard]] std::vector<Argument> arguments_for_later();
 
   /// Launches the kernel with the arguments that are set, or with those of `held`. With the lock.
   [[nodiscard]] cl_int launch(Context& context, cl_event* event, const std::vector<Argument>* held, cl_uint dimensions,
                               const std::size_t* offset, const std::size_t* global, const std::size_t* local);
 
  private:
+  Kernel(Context& context, cl_kernel native, cl_uint arguments);
   cl_int set_memory(cl_uint index, Memory* memory);
   cl_int give_values(const std::vector<Argument>& arguments);
 

@@ -170,7 +170,7 @@ cl_int Memory::pin() {
   cl_event copied = nullptr;
   status = context().operate(
       "buffer of an image", bundle.items(), &copied, [&](Running& operation, const WaitList& waits, cl_event* event) {
-        return down.clEnqueueCopyBuffer(operation.backend().queue(), native_root_of(*this, operation), made.get(), 0, 0,
+        return down.clEnqueueCopyBuffer(operation.backend().queue(), native_of(*this, operation), made.get(), 0, 0,
                                         facts_.size, waits.size(), waits.data(), event);
       });
   if (status != CL_SUCCESS) return status;
@@ -245,6 +245,13 @@ cl_mem native_of(Memory& memory, Running& operation) {
   return operation.address(*tensor.record, Bytes{memory.origin()}, Bytes{memory.facts().size}).buffer();
 }
 
-cl_mem native_root_of(Memory& memory, Running& operation) { return native_of(memory.root(), operation); }
+std::pair<cl_mem, std::size_t> place_of(Memory& memory, Running& operation) {
+  Memory& root = memory.root();
+  if (const cl_mem native = root.native(); native != nullptr) return {native, memory.origin()};
+  Tensor tensor;
+  if (!root.tensor(tensor)) return {nullptr, 0};
+  const auto place = operation.in_arena(*tensor.record);
+  return {place.arena->buffer(), static_cast<std::size_t>(place.offset.value) + memory.origin()};
+}
 
 }  // namespace swapmm::opencl::layer

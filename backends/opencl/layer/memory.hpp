@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <array>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
@@ -27,12 +28,22 @@ struct MapArea {
   std::size_t size;
 };
 
+/// A part of an image that was mapped before the driver had the command: the program has memory of the layer.
+struct ImageArea {
+  std::array<std::size_t, 3> origin;
+  std::array<std::size_t, 3> region;
+  std::size_t row;
+  std::size_t slice;
+  std::shared_ptr<MapArea> area;  ///< none with CL_MEM_USE_HOST_PTR
+};
+
 /// A part of a memory object that the program has mapped.
 struct Mapping {
   std::byte* address;  ///< that the program got
   std::size_t offset;  ///< in the root buffer
   std::size_t size;
   cl_map_flags flags;
+  std::shared_ptr<const ImageArea> image = nullptr;
 };
 
 /// A cl_mem of the program: a buffer, a part of one, or something that the driver made (an image, a pipe, a buffer that
@@ -171,7 +182,8 @@ void count_until_gone(cl_mem native, std::span<DeviceBudget* const> devices, Byt
 
 /// The driver's handle of an object within an operation that has it in its bundle; for parts of buffers, of the part.
 [[nodiscard]] cl_mem native_of(Memory& memory, Running& operation);
-/// The same for the root of a buffer: for commands that take offsets.
-[[nodiscard]] cl_mem native_root_of(Memory& memory, Running& operation);
+/// A buffer as the driver's allocation that it lies in, and the offset of its first byte there: for commands that take
+/// offsets, and for those with which drivers cannot take parts of buffers.
+[[nodiscard]] std::pair<cl_mem, std::size_t> place_of(Memory& memory, Running& operation);
 
 }  // namespace swapmm::opencl::layer

@@ -112,6 +112,11 @@ cl_int hold(Queue& queue, const Place& place, Lock lock, std::unique_ptr<Task> t
 
 }  // namespace detail
 
+bool would_wait(Queue& queue, const Place& place) {
+  bool failed = false;
+  return detail::may_wait(queue, place) && !detail::unsettled(queue, place, failed).empty();
+}
+
 void release_held(Context& context) {
   std::list<HeldCommand> done;  // what they hold is released behind the loop
   for (bool again = true; again;) {

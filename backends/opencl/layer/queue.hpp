@@ -103,6 +103,9 @@ namespace detail {
 [[nodiscard]] bool may_wait(const Queue& queue, const Place& place);
 }  // namespace detail
 
+/// Whether a command would be on hold now. With the lock.
+[[nodiscard]] bool would_wait(Queue& queue, const Place& place);
+
 /// Gives commands on hold to the driver that need not wait any more. With the lock.
 void release_held(Context& context);
 

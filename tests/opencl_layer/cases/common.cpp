@@ -22,7 +22,8 @@ kernel void affine(global uint* to, global const uint* from, uint by) {
 }
 kernel void stamp(global uint* to, uint value) { to[get_global_id(0)] = value; }
 kernel void places(global uint* to) {
-  to[get_global_linear_id()] = (uint)(get_global_id(0) + 1000u * get_global_id(1) + 1000000u * get_global_id(2));
+  size_t row = get_global_id(1) + get_global_size(1) * get_global_id(2);
+  to[get_global_id(0) + get_global_size(0) * row] = (uint)(get_global_id(0) + 1000u * get_global_id(1) + 1000000u * get_global_id(2));
 }
 kernel void offsets(global uint* to) { to[get_global_id(0)] = (uint)(get_global_id(0) + 100u * get_global_offset(0)); }
 kernel void null_or_not(global uint* to, global const uint* from) {

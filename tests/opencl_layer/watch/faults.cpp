@@ -4,6 +4,7 @@
 #include <array>
 #include <atomic>
 #include <cstddef>
+#include <cstdio>
 #include <cstdlib>
 #include <tuple>
 #include <type_traits>
@@ -28,7 +29,7 @@ constexpr std::array<const char*, function_count> names{
 
 std::array<std::atomic<unsigned long>, function_count> counts{};
 std::atomic<unsigned long> all_calls{0};
-std::atomic<bool> happened{false};
+std::atomic<const char*> failed_function{nullptr};
 
 const cl_icd_dispatch* below = nullptr;
 std::size_t failing_function = function_count;
@@ -41,7 +42,10 @@ bool must_fail(std::size_t function) {
   const auto all = ++all_calls;
   const bool fails = failing_call != 0 &&
                      (any_function_fails ? all == failing_call : function == failing_function && count == failing_call);
-  if (fails) happened = true;
+  if (fails) {
+    failed_function = names[function];
+    std::fprintf(stderr, "watch: %s fails\n", names[function]);
+  }
   return fails;
 }
 
@@ -102,6 +106,6 @@ std::map<std::string, unsigned long> calls() {
   return made;
 }
 
-bool fault_happened() { return happened; }
+const char* failed_function_name() { return failed_function; }
 
 }  // namespace watch

@@ -20,7 +20,7 @@ void count_and_fail(cl_icd_dispatch& table, const cl_icd_dispatch& next);
 /// The calls so far, by function; those never called are left out.
 std::map<std::string, unsigned long> calls();
 
-/// True once the call named by WATCH_FAIL was made.
-bool fault_happened();
+/// The function that failed as WATCH_FAIL says; null if that call was not made.
+const char* failed_function_name();
 
 }  // namespace watch

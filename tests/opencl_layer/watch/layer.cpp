@@ -3,7 +3,9 @@
 //
 //   WATCH_REPORT=FILE         JSON at exit: bytes, calls (see memory.hpp)
 //   WATCH_CAP=BYTES           refuses allocations beyond it, and counts them
-//   WATCH_FAIL=NAME:N[:CODE]  the N-th call of this function fails (*: of any function); CL_OUT_OF_RESOURCES by default
+//   WATCH_FAIL=NAME:N[:CODE]  the N-th call of this function fails (*: of any function); CL_OUT_OF_RESOURCES by
+//   default;
+//                             a line on standard error says which one it was
 //
 // Of several layers in OPENCL_LAYERS the last is called first, so this one stands first.
 
@@ -47,7 +49,8 @@ __attribute__((destructor)) void report() {
   number(file, "largest_object", figures.largest_object);
   number(file, "read", figures.read);
   number(file, "written", figures.written);
-  std::fprintf(file, "  \"fault_happened\": %s,\n  \"calls\": {", fault_happened() ? "true" : "false");
+  const char* failed = failed_function_name();
+  std::fprintf(file, "  \"failed_function\": \"%s\",\n  \"calls\": {", failed == nullptr ? "" : failed);
   const char* comma = "";
   for (const auto& [name, count] : calls()) {
     std::fprintf(file, "%s\n    \"%s\": %lu", comma, name.c_str(), count);

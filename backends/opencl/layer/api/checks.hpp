@@ -4,8 +4,8 @@
 // What commands on buffers have in common.
 
 #include <cstddef>
-#include <cstdint>
 #include <string_view>
+#include <utility>
 
 #include "../memory.hpp"
 #include "../queue.hpp"
@@ -35,38 +35,45 @@ namespace swapmm::opencl::layer::api {
   return (memory.facts().flags & (CL_MEM_HOST_READ_ONLY | CL_MEM_HOST_NO_ACCESS)) == 0;
 }
 
-/// Whether a command gets the roots of its buffers, with offsets in them, or the buffers themselves.
-enum class Handles : std::uint8_t { roots, themselves };
-
-/// Runs a command on two buffers, whose accesses are in the bundle: run(queue, a, b, waits, list).
+/// Runs a command on two buffers, whose accesses are in the bundle: run(queue, a, b, waits, list), where a and b are
+/// the driver's allocations and the offsets of the buffers in them. (Several commands of PoCL 3.1 crash with parts of
+/// buffers, so commands with offsets get whole allocations.)
 template <class Run>
-[[nodiscard]] cl_int on_buffers(Context& context, std::string_view name, const Bundle& bundle, Handles handles,
-                                Memory& a, Memory& b, cl_event* native, Run&& run) {
-  Memory& first = handles == Handles::roots ? a.root() : a;
-  Memory& second = handles == Handles::roots ? b.root() : b;
+[[nodiscard]] cl_int on_buffers(Context& context, std::string_view name, const Bundle& bundle, Memory& a, Memory& b,
+                                cl_event* native, Run&& run) {
   if (bundle.items().empty()) {
-    return context.direct(native,
-                          [&](cl_event*) { return run(context.queue(), first.native(), second.native(), 0, nullptr); });
+    return context.direct(native, [&](cl_event*) {
+      return run(context.queue(), std::pair(a.root().native(), a.origin()), std::pair(b.root().native(), b.origin()),
+                 cl_uint{0}, static_cast<const cl_event*>(nullptr));
+    });
   }
   return context.operate(name, bundle.items(), native, [&](Running& operation, const WaitList& waits, cl_event* event) {
-    const cl_int status = run(operation.backend().queue(), native_of(first, operation), native_of(second, operation),
-                              waits.size(), waits.data());
+    const cl_int status =
+        run(operation.backend().queue(), place_of(a, operation), place_of(b, operation), waits.size(), waits.data());
     *event = *native;
     return status;
   });
 }
 
-/// Runs a command on a range of one buffer: run(queue, root, offset in the root, waits, list).
+/// Runs a command on one buffer, whose access is in the bundle: run(queue, allocation, offset in it, waits, list).
+template <class Run>
+[[nodiscard]] cl_int on_buffer(Context& context, std::string_view name, const Bundle& bundle, Memory& memory,
+                               cl_event* native, Run&& run) {
+  return on_buffers(context, name, bundle, memory, memory, native,
+                    [&](cl_command_queue queue, const std::pair<cl_mem, std::size_t>& place, const auto&, cl_uint waits,
+                        const cl_event* list) { return run(queue, place.first, place.second, waits, list); });
+}
+
+/// The same for a range of the buffer: run() gets the offset of the range.
 template <class Run>
 [[nodiscard]] cl_int on_range(Context& context, std::string_view name, Memory& memory, Access access,
                               std::size_t offset, std::size_t size, cl_event* native, Run&& run) {
   Bundle bundle;
   if (const cl_int status = bundle.add(memory, access, offset, size); status != CL_SUCCESS) return status;
-  const std::size_t at = memory.origin() + offset;
-  return on_buffers(context, name, bundle, Handles::roots, memory, memory, native,
-                    [&](cl_command_queue queue, cl_mem root, cl_mem, cl_uint waits, const cl_event* list) {
-                      return run(queue, root, at, waits, list);
-                    });
+  return on_buffer(context, name, bundle, memory, native,
+                   [&](cl_command_queue queue, cl_mem whole, std::size_t begin, cl_uint waits, const cl_event* list) {
+                     return run(queue, whole, begin + offset, waits, list);
+                   });
 }
 
 /// A command that does nothing: its event comes after all that was queued before.

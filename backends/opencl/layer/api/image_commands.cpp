@@ -112,15 +112,13 @@ cl_int CL_API_CALL fill_image(cl_command_queue handle, cl_mem image, const void*
   });
 }
 
-// Copies between an image and a buffer. The driver knows how many bytes of the buffer that touches: it counts as all.
+// Copies between an image and a buffer: run(queue, allocation, begin, waits, list). The driver knows how many bytes of
+// the buffer that touches: it counts as all.
 template <class Run>
 cl_int between(Context& context, Memory& buffer, Access access, cl_event* native, Run&& run) {
   Bundle bundle;
   if (const cl_int status = bundle.add(buffer, access); status != CL_SUCCESS) return status;
-  return on_buffers(context, "image copy", bundle, Handles::roots, buffer, buffer, native,
-                    [&](cl_command_queue queue, cl_mem root, cl_mem, cl_uint waits, const cl_event* list) {
-                      return run(queue, root, waits, list);
-                    });
+  return on_buffer(context, "image copy", bundle, buffer, native, run);
 }
 
 cl_int CL_API_CALL image_to_buffer(cl_command_queue handle, cl_mem image, cl_mem buffer, const size_t* origin,
@@ -140,9 +138,9 @@ cl_int CL_API_CALL image_to_buffer(cl_command_queue handle, cl_mem image, cl_mem
   const Place place{CL_COMMAND_COPY_IMAGE_TO_BUFFER, count, waits, event};
   return enqueue(*queue, place, [=, x = Use(source), y = Use(target)](Context& context, cl_event* native) {
     return between(context, *y, Access::update, native,
-                   [&](cl_command_queue on, cl_mem root, cl_uint n, const cl_event* list) {
-                     return down.clEnqueueCopyImageToBuffer(on, x->native(), root, from.data(), part.data(),
-                                                            y->origin() + offset, n, list, native);
+                   [&](cl_command_queue on, cl_mem real, std::size_t begin, cl_uint n, const cl_event* list) {
+                     return down.clEnqueueCopyImageToBuffer(on, x->native(), real, from.data(), part.data(),
+                                                            begin + offset, n, list, native);
                    });
   });
 }
@@ -164,8 +162,8 @@ cl_int CL_API_CALL buffer_to_image(cl_command_queue handle, cl_mem buffer, cl_me
   const Place place{CL_COMMAND_COPY_BUFFER_TO_IMAGE, count, waits, event};
   return enqueue(*queue, place, [=, x = Use(source), y = Use(target)](Context& context, cl_event* native) {
     return between(context, *x, Access::read, native,
-                   [&](cl_command_queue on, cl_mem root, cl_uint n, const cl_event* list) {
-                     return down.clEnqueueCopyBufferToImage(on, root, y->native(), x->origin() + offset, to.data(),
+                   [&](cl_command_queue on, cl_mem real, std::size_t begin, cl_uint n, const cl_event* list) {
+                     return down.clEnqueueCopyBufferToImage(on, real, y->native(), begin + offset, to.data(),
                                                             part.data(), n, list, native);
                    });
   });

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstring>
@@ -14,33 +15,51 @@
 namespace swapmm::opencl::layer::api {
 namespace {
 
-Context* context_of(cl_program program) {
+// False: the driver does not answer. `context` is null if the program's context is not managed.
+bool find_context(cl_program program, Context*& context) {
   cl_context handle = nullptr;
-  if (down.clGetProgramInfo(program, CL_PROGRAM_CONTEXT, sizeof handle, &handle, nullptr) != CL_SUCCESS) return nullptr;
-  Context* const context = Context::of(handle);
-  return context != nullptr && context->managed() ? context : nullptr;
+  if (down.clGetProgramInfo(program, CL_PROGRAM_CONTEXT, sizeof handle, &handle, nullptr) != CL_SUCCESS) return false;
+  context = Context::of(handle);
+  if (context == nullptr) return false;
+  if (!context->managed()) context = nullptr;
+  return true;
 }
 
 cl_kernel CL_API_CALL create_kernel(cl_program program, const char* name, cl_int* status) {
   const cl_kernel native = down.clCreateKernel(program, name, status);
   if (native == nullptr) return nullptr;
-  Context* const context = context_of(program);
-  return context == nullptr ? native : (new Kernel(*context, native))->handle();
+  Context* context = nullptr;
+  if (!find_context(program, context)) {
+    down.clReleaseKernel(native);
+    return result<cl_kernel>(nullptr, CL_OUT_OF_RESOURCES, status);
+  }
+  if (context == nullptr) return native;
+  Kernel* const kernel = Kernel::make(*context, native);
+  return kernel == nullptr ? result<cl_kernel>(nullptr, CL_OUT_OF_RESOURCES, status) : kernel->handle();
 }
 
 cl_int CL_API_CALL create_kernels(cl_program program, cl_uint count, cl_kernel* kernels, cl_uint* made) {
-  const cl_int status = down.clCreateKernelsInProgram(program, count, kernels, made);
-  if (status != CL_SUCCESS || kernels == nullptr) return status;
-  Context* const context = context_of(program);
-  if (context == nullptr) return status;
-  cl_uint all = count;
-  if (made != nullptr) {
-    all = *made;
-  } else {
-    (void)down.clCreateKernelsInProgram(program, 0, nullptr, &all);
+  if (kernels == nullptr) return down.clCreateKernelsInProgram(program, count, kernels, made);
+  cl_uint all = 0;
+  const cl_int status = down.clCreateKernelsInProgram(program, count, kernels, &all);
+  if (status != CL_SUCCESS) return status;
+  if (made != nullptr) *made = all;
+  Context* context = nullptr;
+  bool known = find_context(program, context);
+  if (known && context == nullptr) return status;
+  std::vector<cl_kernel> ours;
+  for (cl_uint i = 0; i < all; ++i) {
+    Kernel* const kernel = known ? Kernel::make(*context, kernels[i]) : nullptr;
+    if (!known) down.clReleaseKernel(kernels[i]);
+    known = known && kernel != nullptr;
+    if (kernel != nullptr) ours.push_back(kernel->handle());
   }
-  for (cl_uint i = 0; i < std::min(all, count); ++i) kernels[i] = (new Kernel(*context, kernels[i]))->handle();
-  return status;
+  if (known) {
+    std::copy(ours.begin(), ours.end(), kernels);
+    return status;
+  }
+  for (const cl_kernel kernel : ours) (void)Kernel::from(kernel)->release();
+  return CL_OUT_OF_RESOURCES;
 }
 
 cl_kernel CL_API_CALL clone_kernel(cl_kernel handle, cl_int* status) {
@@ -171,7 +190,30 @@ cl_int CL_API_CALL enqueue_task(cl_command_queue handle, cl_kernel kernel_handle
   return launch(*queue, *kernel, 1, nullptr, &one, &one, {CL_COMMAND_TASK, count, waits, event});
 }
 
-/// A native kernel's arguments: a block of bytes, and where in it the driver puts addresses of buffers.
+/// What a native kernel finds at the begin of its arguments: where the driver put addresses of allocations, and how far
+/// from them the buffers lie. PoCL 3.1 passes wrong addresses for parts of buffers, so it gets whole allocations.
+struct NativeHeader {
+  void(CL_CALLBACK* function)(void*);
+  std::size_t places;  // pairs behind this: offset of the address in the block, offset of the buffer
+  std::size_t block;   // offset of the program's own arguments
+};
+
+void CL_CALLBACK call_native(void* arguments) {
+  auto* const bytes = static_cast<std::byte*>(arguments);
+  NativeHeader header{};
+  std::memcpy(&header, bytes, sizeof header);
+  for (std::size_t i = 0; i < header.places; ++i) {
+    std::array<std::size_t, 2> place{};
+    std::memcpy(place.data(), bytes + sizeof header + i * sizeof place, sizeof place);
+    std::byte* address = nullptr;
+    std::memcpy(&address, bytes + place[0], sizeof address);
+    address += place[1];
+    std::memcpy(bytes + place[0], &address, sizeof address);
+  }
+  header.function(header.block == 0 ? nullptr : bytes + header.block);
+}
+
+/// A native kernel with its arguments: a block of bytes, and where in it the driver puts addresses of buffers.
 struct NativeCall {
   void(CL_CALLBACK* function)(void*);
   std::vector<std::byte> block;
@@ -184,29 +226,44 @@ struct NativeCall {
       if (use.get() == nullptr) continue;
       if (const cl_int status = bundle.add(*use, Access::update); status != CL_SUCCESS) return status;
     }
-    std::vector<const void*> addresses;
-    for (const std::size_t place : places) addresses.push_back(block.data() + place);
-    const auto call = [&](cl_command_queue queue, const std::vector<cl_mem>& natives, cl_uint n, const cl_event* list,
-                          cl_event* event) {
-      return down.clEnqueueNativeKernel(
-          queue, function, block.empty() ? nullptr : block.data(), block.size(), static_cast<cl_uint>(natives.size()),
-          natives.empty() ? nullptr : natives.data(), natives.empty() ? nullptr : addresses.data(), n, list, event);
-    };
-    const auto natives_of = [&](auto&& one) {
-      std::vector<cl_mem> natives;
-      for (const Use& use : buffers) natives.push_back(use.get() == nullptr ? nullptr : one(*use));
-      return natives;
-    };
     if (bundle.items().empty()) {
       return context.direct(native, [&](cl_event* event) {
-        return call(context.queue(), natives_of([](Memory& memory) { return memory.native(); }), 0, nullptr, event);
+        return give(context.queue(), 0, nullptr, event,
+                    [](Memory& memory) { return std::pair(memory.root().native(), memory.origin()); });
       });
     }
-    return context.operate(
-        "native kernel", bundle.items(), native, [&](Running& operation, const WaitList& waits, cl_event* event) {
-          const auto natives = natives_of([&](Memory& memory) { return native_of(memory, operation); });
-          return call(operation.backend().queue(), natives, waits.size(), waits.data(), event);
-        });
+    return context.operate("native kernel", bundle.items(), native,
+                           [&](Running& operation, const WaitList& waits, cl_event* event) {
+                             return give(operation.backend().queue(), waits.size(), waits.data(), event,
+                                         [&](Memory& memory) { return place_of(memory, operation); });
+                           });
+  }
+
+ private:
+  // `place(memory)` is the driver's object and the begin of the buffer in it.
+  template <class Place>
+  cl_int give(cl_command_queue queue, cl_uint waits, const cl_event* list, cl_event* event, Place&& place) const {
+    constexpr std::size_t alignment = 64;
+    const std::size_t pairs = buffers.size() * sizeof(std::array<std::size_t, 2>);
+    const std::size_t begin = (sizeof(NativeHeader) + pairs + alignment - 1) / alignment * alignment;
+    std::vector<std::byte> whole(begin + block.size());
+    std::vector<cl_mem> natives;
+    std::vector<const void*> addresses;
+    NativeHeader header{function, 0, block.empty() ? 0 : begin};
+    for (std::size_t i = 0; i < buffers.size(); ++i) {
+      if (buffers[i].get() == nullptr) continue;  // the block has what the program put there
+      const auto [object, offset] = place(*buffers[i]);
+      const std::array<std::size_t, 2> pair{begin + places[i], offset};
+      std::memcpy(whole.data() + sizeof header + header.places * sizeof pair, pair.data(), sizeof pair);
+      ++header.places;
+      natives.push_back(object);
+      addresses.push_back(whole.data() + begin + places[i]);
+    }
+    std::memcpy(whole.data(), &header, sizeof header);
+    if (!block.empty()) std::memcpy(whole.data() + begin, block.data(), block.size());
+    return down.clEnqueueNativeKernel(queue, call_native, whole.data(), whole.size(),
+                                      static_cast<cl_uint>(natives.size()), natives.empty() ? nullptr : natives.data(),
+                                      natives.empty() ? nullptr : addresses.data(), waits, list, event);
   }
 };
 

@@ -2,6 +2,7 @@
 #include <array>
 #include <cstddef>
 #include <string_view>
+#include <utility>
 
 #include "../memory.hpp"
 #include "../queue.hpp"
@@ -43,15 +44,9 @@ cl_int check(const Queue& queue, cl_mem handle, Rectangle& rectangle, const Thre
   return rectangle.end(region) > memory->facts().size ? CL_INVALID_VALUE : CL_SUCCESS;
 }
 
-// A command on a rectangle of one buffer: run(queue, buffer, waits, list).
-template <class Run>
-cl_int on_rectangle(Context& context, std::string_view name, Memory& memory, const Bundle& bundle, cl_event* native,
-                    Run&& run) {
-  return on_buffers(context, name, bundle, Handles::themselves, memory, memory, native,
-                    [&](cl_command_queue queue, cl_mem buffer, cl_mem, cl_uint waits, const cl_event* list) {
-                      return run(queue, buffer, waits, list);
-                    });
-}
+// A rectangle of a buffer that begins at an offset in the driver's allocation. The offset goes into the first
+// coordinate, which is in bytes and may be larger than a row.
+Three in_allocation(const Three& origin, std::size_t begin) { return {origin[0] + begin, origin[1], origin[2]}; }
 
 struct Transfer {
   Rectangle device;
@@ -82,12 +77,13 @@ cl_int CL_API_CALL read_rectangle(cl_command_queue handle, cl_mem buffer, cl_boo
   return enqueue(*queue, place, [=, use = Use(memory)](Context& context, cl_event* native) {
     Bundle bundle;
     if (const cl_int status = bundle.add(*use, Access::read); status != CL_SUCCESS) return status;
-    return on_rectangle(
-        context, "read", *use, bundle, native, [&](cl_command_queue on, cl_mem real, cl_uint n, const cl_event* list) {
-          return down.clEnqueueReadBufferRect(on, real, CL_FALSE, what.device.origin.data(), what.host.origin.data(),
-                                              what.region.data(), what.device.row, what.device.slice, what.host.row,
-                                              what.host.slice, to, n, list, native);
-        });
+    return on_buffer(context, "read", bundle, *use, native,
+                     [&](cl_command_queue on, cl_mem real, std::size_t at, cl_uint n, const cl_event* list) {
+                       return down.clEnqueueReadBufferRect(
+                           on, real, CL_FALSE, in_allocation(what.device.origin, at).data(), what.host.origin.data(),
+                           what.region.data(), what.device.row, what.device.slice, what.host.row, what.host.slice, to,
+                           n, list, native);
+                     });
   });
 }
 
@@ -115,13 +111,32 @@ cl_int CL_API_CALL write_rectangle(cl_command_queue handle, cl_mem buffer, cl_bo
     Bundle bundle;
     const cl_int status = bundle.add(*use, packed ? Access::write : Access::update, begin, size);
     if (status != CL_SUCCESS) return status;
-    return on_rectangle(
-        context, "write", *use, bundle, native, [&](cl_command_queue on, cl_mem real, cl_uint n, const cl_event* list) {
-          return down.clEnqueueWriteBufferRect(on, real, CL_FALSE, what.device.origin.data(), what.host.origin.data(),
-                                               what.region.data(), what.device.row, what.device.slice, what.host.row,
-                                               what.host.slice, from, n, list, native);
-        });
+    return on_buffer(context, "write", bundle, *use, native,
+                     [&](cl_command_queue on, cl_mem real, std::size_t at, cl_uint n, const cl_event* list) {
+                       return down.clEnqueueWriteBufferRect(
+                           on, real, CL_FALSE, in_allocation(what.device.origin, at).data(), what.host.origin.data(),
+                           what.region.data(), what.device.row, what.device.slice, what.host.row, what.host.slice, from,
+                           n, list, native);
+                     });
   });
+}
+
+// Both buffers lie in one allocation, in which the API allows only equal pitches. The queue runs the copies in order,
+// so the last one's event stands for all.
+cl_int copy_rows(cl_command_queue queue, std::pair<cl_mem, std::size_t> from, std::pair<cl_mem, std::size_t> to,
+                 const Transfer& what, cl_uint count, const cl_event* waits, cl_event* native) {
+  for (std::size_t z = 0; z < what.region[2]; ++z) {
+    for (std::size_t y = 0; y < what.region[1]; ++y) {
+      const bool first = z == 0 && y == 0;
+      const bool last = z + 1 == what.region[2] && y + 1 == what.region[1];
+      const cl_int status = down.clEnqueueCopyBuffer(
+          queue, from.first, to.first, from.second + what.device.begin() + z * what.device.slice + y * what.device.row,
+          to.second + what.host.begin() + z * what.host.slice + y * what.host.row, what.region[0], first ? count : 0,
+          first ? waits : nullptr, last ? native : nullptr);
+      if (status != CL_SUCCESS) return status;
+    }
+  }
+  return CL_SUCCESS;
 }
 
 bool overlap(const Rectangle& a, const Rectangle& b, const Three& region, std::size_t size) {
@@ -171,12 +186,17 @@ cl_int CL_API_CALL copy_rectangle(cl_command_queue handle, cl_mem from, cl_mem t
     Bundle bundle;
     if (const cl_int status = bundle.add(*a, Access::read); status != CL_SUCCESS) return status;
     if (const cl_int status = bundle.add(*b, Access::update); status != CL_SUCCESS) return status;
-    return on_buffers(context, "copy", bundle, Handles::themselves, *a, *b, native,
-                      [&](cl_command_queue on, cl_mem x, cl_mem y, cl_uint n, const cl_event* list) {
-                        return down.clEnqueueCopyBufferRect(
-                            on, x, y, what.device.origin.data(), what.host.origin.data(), what.region.data(),
-                            what.device.row, what.device.slice, what.host.row, what.host.slice, n, list, native);
-                      });
+    return on_buffers(
+        context, "copy", bundle, *a, *b, native,
+        [&](cl_command_queue on, auto x, auto y, cl_uint n, const cl_event* list) {
+          if (x.first == y.first && (what.device.row != what.host.row || what.device.slice != what.host.slice)) {
+            return copy_rows(on, x, y, what, n, list, native);
+          }
+          return down.clEnqueueCopyBufferRect(on, x.first, y.first, in_allocation(what.device.origin, x.second).data(),
+                                              in_allocation(what.host.origin, y.second).data(), what.region.data(),
+                                              what.device.row, what.device.slice, what.host.row, what.host.slice, n,
+                                              list, native);
+        });
   });
 }
 

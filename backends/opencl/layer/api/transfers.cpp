@@ -90,9 +90,10 @@ cl_int CL_API_CALL copy_buffer(cl_command_queue handle, cl_mem from, cl_mem to, 
     Bundle bundle;
     if (const cl_int status = bundle.add(*a, Access::read, from_offset, size); status != CL_SUCCESS) return status;
     if (const cl_int status = bundle.add(*b, Access::write, to_offset, size); status != CL_SUCCESS) return status;
-    return on_buffers(context, "copy", bundle, Handles::roots, *a, *b, native,
-                      [&](cl_command_queue on, cl_mem x, cl_mem y, cl_uint n, const cl_event* list) {
-                        return down.clEnqueueCopyBuffer(on, x, y, begin, into, size, n, list, native);
+    return on_buffers(context, "copy", bundle, *a, *b, native,
+                      [&](cl_command_queue on, auto x, auto y, cl_uint n, const cl_event* list) {
+                        return down.clEnqueueCopyBuffer(on, x.first, y.first, x.second + from_offset,
+                                                        y.second + to_offset, size, n, list, native);
                       });
   });
 }

@@ -15,6 +15,7 @@
 #include <swapmm/interface/report.hpp>
 #include <swapmm/runtime/book/program_book.hpp>
 #include <swapmm/runtime/core/budget_change.hpp>
+#include <swapmm/runtime/core/entrance_options.hpp>
 #include <swapmm/runtime/core/gate.hpp>
 #include <swapmm/runtime/core/session.hpp>
 #include <swapmm/runtime/core/tensor_registry.hpp>
@@ -32,7 +33,7 @@ class Core : public std::enable_shared_from_this<Core<B>> {
  public:
   using Rec = Record<B>;
 
-  Core(B backend, const Options& options, std::shared_ptr<ProgramBook> book);
+  Core(B backend, const Options& options, std::shared_ptr<ProgramBook> book, const EntranceOptions& entrance = {});
   Core(const Core&) = delete;
   Core& operator=(const Core&) = delete;
   ~Core();
@@ -53,11 +54,6 @@ class Core : public std::enable_shared_from_this<Core<B>> {
     Gate::Stay stay_;
     Session<B>& session_;
   };
-
-  // ---- for entrances, whose programs declare nothing
-
-  /// See Demand::allow_undefined_reads().
-  void allow_undefined_reads() { session_->state.demand.allow_undefined_reads(); }
 
   // ---- tensors
 
@@ -166,8 +162,8 @@ class Core : public std::enable_shared_from_this<Core<B>> {
 // again.
 
 template <Backend B>
-Core<B>::Core(B backend, const Options& options, std::shared_ptr<ProgramBook> book)
-    : book_(std::move(book)), session_(std::make_unique<Session<B>>(std::move(backend), options, *book_)) {
+Core<B>::Core(B backend, const Options& options, std::shared_ptr<ProgramBook> book, const EntranceOptions& entrance)
+    : book_(std::move(book)), session_(std::make_unique<Session<B>>(std::move(backend), options, *book_, entrance)) {
   book_->prepare_budgets({session_->state.store.budget()});
   book_->use_budget(session_->state.store.budget());
 }

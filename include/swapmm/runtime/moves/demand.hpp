@@ -24,19 +24,29 @@ class Demand {
  public:
   using Rec = Record<B>;
 
-  explicit Demand(Store<B>& store) : store_(store) {}
+  /// `undefined_reads`: see EntranceOptions.
+  explicit Demand(Store<B>& store, bool undefined_reads = false) : store_(store), undefined_reads_(undefined_reads) {}
   Demand(const Demand&) = delete;
   Demand& operator=(const Demand&) = delete;
 
-  /// From now on, operations may read tensors that were never written. The bytes that they find are undefined, and
-  /// the tensor stays without a value; an update gives it one.
-  void allow_undefined_reads() { undefined_reads_ = true; }
+  /// True if the tensor has no value and may be read nevertheless.
+  [[nodiscard]] bool reads_undefined(const Rec& record) const {
+    return undefined_reads_ && !record.has_value() && record.value.missing_reason == MissingReason::never_written;
+  }
+  /// The same for any tensor of the bundle that is not to be overwritten.
+  [[nodiscard]] bool reads_undefined(const Request<B>& request) const {
+    return undefined_reads_ && std::any_of(request.items.begin(), request.items.end(), [&](const BundleItem<B>& item) {
+             return item.access != Access::write && reads_undefined(*item.record);
+           });
+  }
 
-  /// Throws UndefinedValue, DroppedValue or WorkFailed if the tensor has no value.
-  static void require_value(const Rec& record, const Who& who) {
+  /// Throws UndefinedValue, DroppedValue or WorkFailed if the tensor has no value, unless it may be read without one.
+  void require_value(const Rec& record, const Who& who) const {
     if (record.has_value()) return;
     switch (record.value.missing_reason) {
-      case MissingReason::never_written: throw undefined_value(who, name_of(record));
+      case MissingReason::never_written:
+        if (undefined_reads_) return;
+        throw undefined_value(who, name_of(record));
       case MissingReason::dropped: throw dropped_value(who, name_of(record));
       case MissingReason::lost: throw lost_value(who, name_of(record));
     }
@@ -64,8 +74,7 @@ class Demand {
   /// it throws, the operation is given up: call end_scratch().
   void bring(const Request<B>& request, std::uint64_t stamp, Grant<B>& grant) {
     for (const auto& item : request.items) {
-      if (item.access == Access::write || may_be_undefined(*item.record)) continue;
-      require_value(*item.record, {"operation ", request.name});
+      if (item.access != Access::write) require_value(*item.record, {"operation ", request.name});
     }
     if (!place_bundle(request, stamp, grant)) {
       clear_device();
@@ -75,7 +84,8 @@ class Demand {
       }
     }
     for (const auto& item : request.items) {
-      if (item.access == Access::write || item.record->device.valid || !item.record->host.valid) continue;
+      if (item.access == Access::write || item.record->device.valid) continue;
+      if (!item.record->host.valid) continue;  // see undefined_reads
       Clock needs = item.record->device.busy;
       needs[QueueKind::d2h] = std::max(needs[QueueKind::d2h], item.record->host.block->written);
       store_.swap_in(*item.record, needs);
@@ -174,10 +184,6 @@ class Demand {
 
  private:
   using When = typename Store<B>::When;
-
-  [[nodiscard]] bool may_be_undefined(const Rec& record) const {
-    return undefined_reads_ && !record.has_value() && record.value.missing_reason == MissingReason::never_written;
-  }
 
   // `b` is on the device.
   [[nodiscard]] bool share_bytes(const Rec& a, const Rec& b) const {
@@ -294,11 +300,11 @@ class Demand {
   }
 
   Store<B>& store_;
+  const bool undefined_reads_;
   std::uint32_t oldest_ = none;
   std::uint32_t newest_ = none;
   std::optional<FreePlace> scratch_;
   std::vector<Rec*> order_;
-  bool undefined_reads_ = false;
 };
 
 }  // namespace swapmm::runtime

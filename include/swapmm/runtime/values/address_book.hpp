@@ -67,6 +67,16 @@ class AddressBook {
                 .first->second;
   }
 
+  /// A place as an offset in its arena, which is one allocation of the backend.
+  struct InArena {
+    const typename B::Address* arena;
+    Bytes offset;
+  };
+  [[nodiscard]] InArena in_arena(Bytes offset) {
+    const Bytes begin{offset.value / arena_.value * arena_.value};
+    return {at(begin, std::min(arena_, budget_ - begin)), offset - begin};
+  }
+
   [[nodiscard]] std::size_t size() const { return addresses_.size(); }
 
  private:
