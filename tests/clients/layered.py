@@ -73,7 +73,7 @@ def read_started(path):
     return [int(line.split()[1]) for line in path.read_text(encoding="utf-8").splitlines() if len(line.split()) == 2]
 
 
-def run(command, libraries, *, folder, limit, environment=None, budget=None, layered=False, settings=None, capture=True):
+def run(command, libraries, *, folder, limit, environment=None, budget=None, layered=False, settings=None, standard_input=""):
     """Without `layered`: natively. `budget` in bytes, or None for the layer's own default."""
     with tempfile.TemporaryDirectory() as scratch:
         everything = {k: v for k, v in os.environ.items() if not k.startswith(FOREIGN)}
@@ -87,10 +87,10 @@ def run(command, libraries, *, folder, limit, environment=None, budget=None, lay
             everything.update(settings or {})
         begin = time.monotonic()
         process = subprocess.Popen([str(word) for word in command], cwd=folder, env=everything, text=True, errors="replace",
-                                   stdin=subprocess.DEVNULL, stdout=subprocess.PIPE if capture else subprocess.DEVNULL,
-                                   stderr=subprocess.PIPE, start_new_session=True)
+                                   stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                                   start_new_session=True)
         try:
-            output, errors = process.communicate(timeout=limit)
+            output, errors = process.communicate(standard_input, timeout=limit)
             code = process.returncode
         except subprocess.TimeoutExpired:
             os.killpg(process.pid, signal.SIGKILL)

@@ -1,0 +1,83 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Installs client programs below build/clients. Each function returns why something cannot be had, or an empty text."""
+import glob
+import shutil
+import subprocess
+from pathlib import Path
+
+from layered import ROOT
+
+OUT = ROOT / "build" / "clients"
+VENV = OUT / "venv"
+PROGRAMS = Path(__file__).resolve().parent / "programs"
+VIENNACL = OUT / "viennacl"
+HOST_PYTHON = "/usr/bin/python3"
+
+
+def call(command, **more):
+    return subprocess.run([str(word) for word in command], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+                          errors="replace", check=False, **more)
+
+
+def last_line(text):
+    lines = [line for line in text.splitlines() if line.strip()]
+    return lines[-1] if lines else "no output"
+
+
+def have_debian(packages):
+    missing = [name for name in packages if "ok installed" not in call(["dpkg-query", "-W", "-f", "${Status}", name]).stdout]
+    return f"Debian packages are missing: {' '.join(missing)}" if missing else ""
+
+
+def have_pypi(requirements):
+    """What was installed once is remembered."""
+    done = VENV / "installed.txt"
+    known = done.read_text(encoding="utf-8").split() if done.exists() else []
+    missing = [requirement for requirement in requirements if requirement not in known]
+    if not missing:
+        return ""
+    if not (VENV / "bin" / "python").exists():
+        made = call([HOST_PYTHON, "-m", "venv", VENV])
+        if made.returncode:
+            return f"no virtual environment: {last_line(made.stdout)}"
+    got = call([VENV / "bin" / "python", "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--only-binary", ":all:",
+                *missing])
+    if got.returncode:
+        return f"PyPI does not give {' '.join(missing)}: {last_line(got.stdout)}"
+    done.write_text("\n".join([*known, *missing, ""]), encoding="utf-8")
+    return ""
+
+
+def have_viennacl():
+    """The package cannot be installed beside Boost 1.81, so it is only unpacked."""
+    if (VIENNACL / "usr" / "include" / "viennacl").exists():
+        return ""
+    VIENNACL.mkdir(parents=True, exist_ok=True)
+    got = call(["apt-get", "-o", "APT::Sandbox::User=root", "download", "libviennacl-dev"], cwd=VIENNACL)
+    files = glob.glob(str(VIENNACL / "*.deb"))
+    if got.returncode or not files:
+        return f"Debian does not give libviennacl-dev: {last_line(got.stdout)}"
+    return "" if call(["dpkg", "-x", files[0], VIENNACL]).returncode == 0 else "libviennacl-dev cannot be unpacked"
+
+
+def build(name, libraries):
+    source, program = PROGRAMS / f"{name}.cpp", OUT / "built" / name
+    if name.startswith("viennacl"):
+        why = have_viennacl()
+        if why:
+            return why
+    if program.exists() and program.stat().st_mtime > source.stat().st_mtime:
+        return ""
+    program.parent.mkdir(parents=True, exist_ok=True)
+    compiler = ["ccache"] if shutil.which("ccache") else []
+    made = call([*compiler, "g++", "-std=c++17", "-O1", "-w", "-isystem", VIENNACL / "usr" / "include", source, "-o", program,
+                 *(f"-l{library}" for library in libraries), "-lOpenCL", "-lpthread"])
+    return "" if made.returncode == 0 else f"{source.name} cannot be compiled: {last_line(made.stdout)}"
+
+
+def install(client):
+    """Why this client cannot run here, or an empty text."""
+    why = have_debian(client.debian) or (have_pypi(client.pypi) if client.pypi else "")
+    for name, libraries in client.sources:
+        why = why or build(name, libraries)
+    return why

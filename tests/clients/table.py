@@ -1,0 +1,73 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The client programs: programs that know nothing of swapmm, where they come from, and what their result is."""
+from dataclasses import dataclass, field
+
+TINYGRAD = ("tinygrad==0.14.0", "numpy==2.4.6")
+EVERYTHING = r"."
+
+
+@dataclass(frozen=True)
+class Client:
+    """In `command`, {python} is that of the virtual environment, {programs} the folder tests/clients/programs, {work} a folder
+    of the client's own, {built} where programs of `sources` are."""
+    name: str
+    command: tuple
+    result: str = EVERYTHING  # the lines of standard output that count: those in which this is found, or its groups
+    pypi: tuple = ()
+    debian: tuple = ()
+    sources: tuple = ()       # C++ files of programs/ to build, each with its libraries
+    environment: dict = field(default_factory=dict)
+    limit: int = 600          # seconds
+    fractions: tuple = (1.0, 0.5, 0.25)
+    cold: bool = False        # with empty caches each time
+    code: int = 0             # the exit code of a native run
+    prepare: tuple = ()       # a command that is run once before
+    input: str = ""           # standard input
+    needs_files: tuple = ()   # that the installation must have, as glob in the virtual environment
+
+
+def tinygrad(name, program, *arguments, **more):
+    environment = {"DEV": "CL", **more.pop("environment", {})}
+    return Client(name, ("{python}", f"{{programs}}/{program}.py", *arguments), r"^(?:losses|weights) ", TINYGRAD,
+                  environment=environment, **more)
+
+
+CNN, CNN_SMALL = ("6", "64", "32", "6"), ("3", "8", "8", "2")
+GPT, GPT_SMALL = ("4", "8", "128", "6", "192", "6", "512"), ("3", "2", "16", "1", "32", "2", "64")
+NO_CACHE = {"LRU": "0"}
+INTEL = {"LD_LIBRARY_PATH": "{venv}/lib", "OCL_ICD_VENDORS": "{venv}/lib/libintelocl.so",
+         "OCL_ICD_FILENAMES": "{venv}/lib/libintelocl.so"}
+# tinygrad asks ldconfig for the library before it looks elsewhere.
+
+CLIENTS = (
+    tinygrad("tg_cnn_small", "tg_cnn", *CNN_SMALL),
+    tinygrad("tg_cnn_small_jit", "tg_cnn", *CNN_SMALL, "--jit"),
+    tinygrad("tg_cnn_small_no_buffer_cache", "tg_cnn", *CNN_SMALL, environment=NO_CACHE),
+    tinygrad("tg_cnn_small_cold", "tg_cnn", *CNN_SMALL, cold=True),
+    tinygrad("tg_gpt_small", "tg_gpt", *GPT_SMALL),
+    tinygrad("tg_gpt_small_jit", "tg_gpt", *GPT_SMALL, "--jit"),
+    tinygrad("tg_gpt_small_no_buffer_cache", "tg_gpt", *GPT_SMALL, environment=NO_CACHE),
+    tinygrad("tg_cnn", "tg_cnn", *CNN),
+    tinygrad("tg_cnn_jit", "tg_cnn", *CNN, "--jit"),
+    tinygrad("tg_cnn_no_buffer_cache", "tg_cnn", *CNN, environment=NO_CACHE),
+    tinygrad("tg_gpt", "tg_gpt", *GPT, fractions=(1.0, 0.5, 0.25, 1 / 16)),
+    tinygrad("tg_gpt_jit", "tg_gpt", *GPT, "--jit"),
+    tinygrad("tg_gpt_no_buffer_cache", "tg_gpt", *GPT, environment=NO_CACHE),
+    Client("pyclesperanto", ("{python}", "{programs}/cle_pipeline.py", "128", "4"), r"^images ",
+           ("pyclesperanto==0.25.1", "numpy==2.4.6")),
+    Client("openmm", ("{python}", "{programs}/omm.py", "14", "40"), r"hash (\w+)$", ("openmm==8.6.1", "numpy==2.4.6")),
+    Client("viennacl", ("{built}/viennacl_products",), debian=("libboost1.81-dev",), sources=(("viennacl_products", ()),)),
+    Client("clblast", ("{built}/clblast_routines",), debian=("libclblast-dev",), sources=(("clblast_routines", ("clblast",)),)),
+    Client("boost_compute", ("{built}/boost_compute_programs",), debian=("libboost1.81-dev",),
+           sources=(("boost_compute_programs", ()),)),
+    Client("hashcat", ("hashcat", "--quiet", "--force", "--potfile-disable", "--backend-ignore-cuda", "-m", "0", "-a", "3",
+                       "ab56b4d92b40713acc5af89985d4b786", "?l?l?l?l?l"), r"^[0-9a-f]{32}:", debian=("hashcat",)),
+    Client("leela_zero", ("leelaz", "--gpu", "0", "--precision", "single", "--weights", "{work}/net.txt", "--gtp", "--noponder",
+                          "-t", "1", "-b", "1", "-p", "60", "-r", "0", "-s", "1", "-m", "0", "-d"), r"^[=?]",
+           debian=("leela-zero",), prepare=("{programs}/leela_random_net.py", "4", "32", "{work}/net.txt"),
+           input="genmove b\ngenmove w\ngenmove b\nquit\n", limit=900),
+    Client("clpeak", ("clpeak", "--kernel-latency", "--transfer-bandwidth"),
+           r"^\s*(?:Platform|Device): |^\s*(?:Transfer bandwidth|Kernel launch latency)", debian=("clpeak",), limit=900),
+    # Khronos' own loader, with the driver that comes with it.
+    tinygrad("tg_cnn_small_khronos_loader", "tg_cnn", *CNN_SMALL, environment=INTEL),
+)
