@@ -74,11 +74,11 @@ def run_once(suite, mode, tests, libraries, native):
     environment = {"CL_CONFORMANCE_RESULTS_FILENAME": str(results), "POCL_CACHE_DIR": str(OUT / "cache")}
     budget, settings = None, {}
     if mode == "full":
-        budget = native.figures.need + layered.ALIGNMENT_ROOM
+        budget = native.figures.need
     elif mode == "25 %":
-        budget = max(native.figures.peak // 4, native.figures.largest_launch + layered.ALIGNMENT_ROOM)
+        budget = max(native.figures.peak // 4, native.figures.floor)
     elif mode == "evict always":
-        budget, settings = native.figures.need + layered.ALIGNMENT_ROOM, {"SWAPMM_EVICT": "always"}
+        budget, settings = native.figures.need, {"SWAPMM_EVICT": "always"}
     outcome = layered.run([OUT / "build" / "test_conformance" / SUITES[suite], *tests], libraries, folder=OUT / "results",
                           limit=LIMIT, environment=environment, budget=budget, layered=mode != "native", settings=settings)
     (OUT / "results" / f"{name}.log").write_text(outcome.output + "\n---- stderr\n" + outcome.errors, encoding="utf-8")

@@ -14,6 +14,10 @@ VIENNACL = OUT / "viennacl"
 HOST_PYTHON = "/usr/bin/python3"
 
 
+class Broken(Exception):
+    """What is there does not work, so that nothing may be skipped."""
+
+
 def call(command, **more):
     return subprocess.run([str(word) for word in command], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
                           errors="replace", check=False, **more)
@@ -72,7 +76,9 @@ def build(name, libraries):
     compiler = ["ccache"] if shutil.which("ccache") else []
     made = call([*compiler, "g++", "-std=c++17", "-O1", "-w", "-isystem", VIENNACL / "usr" / "include", source, "-o", program,
                  *(f"-l{library}" for library in libraries), "-lOpenCL", "-lpthread"])
-    return "" if made.returncode == 0 else f"{source.name} cannot be compiled: {last_line(made.stdout)}"
+    if made.returncode:
+        raise Broken(f"{source.name} cannot be compiled:\n{made.stdout[:2000]}")
+    return ""
 
 
 def install(client):

@@ -27,14 +27,20 @@ class Figures:
     """What the watching layer saw of all processes of a run, in bytes."""
     peak: int = 0
     pinned_peak: int = 0
+    fixed_peak: int = 0  # images and what else cannot leave
     largest_launch: int = 0
     refused: int = 0
     processes: int = 0
 
     @property
+    def floor(self):
+        """The least budget that the program can run in."""
+        return max(self.largest_launch, self.fixed_peak) + ALIGNMENT_ROOM
+
+    @property
     def need(self):
         """The most that the program had on the device, with buffers that may live in either memory."""
-        return self.peak + self.pinned_peak
+        return self.peak + self.pinned_peak + ALIGNMENT_ROOM
 
 
 @dataclass
@@ -62,6 +68,7 @@ def read_reports(folder):
         figures.peak = max(figures.peak, told["peak"])
         figures.pinned_peak = max(figures.pinned_peak, told["pinned_peak"])
         figures.largest_launch = max(figures.largest_launch, told["largest_need"])
+        figures.fixed_peak = max(figures.fixed_peak, told.get("fixed_peak", 0))
         figures.refused += told["refused"]
         figures.processes += 1
     return figures

@@ -103,17 +103,20 @@ def row(name, title, outcome, budget, judgement, wrong=()):
 
 def modes_of(client, native, evict):
     """Title, budget and settings. Each budget is at least the largest launch."""
-    floor = native.figures.largest_launch + layered.ALIGNMENT_ROOM
     for fraction in client.fractions:
-        need = native.figures.need + layered.ALIGNMENT_ROOM if fraction == 1.0 else int(native.figures.peak * fraction)
-        yield (f"{fraction:.0%}" if fraction > 0.2 else f"1/{round(1 / fraction)}"), max(need, floor), {}
+        need = native.figures.need if fraction == 1.0 else int(native.figures.peak * fraction)
+        yield (f"{fraction:.0%}" if fraction > 0.2 else f"1/{round(1 / fraction)}"), max(need, native.figures.floor), {}
     if evict:
-        yield "evict always", max(native.figures.need + layered.ALIGNMENT_ROOM, floor), {"SWAPMM_EVICT": "always"}
+        yield "evict always", native.figures.need, {"SWAPMM_EVICT": "always"}
 
 
 def run_client(client, libraries, options):
     """True if nothing differs, None if it is skipped."""
-    why = install.install(client)
+    try:
+        why = install.install(client)
+    except install.Broken as broken:
+        print(f"{client.name:<30} FAILED: {broken}", flush=True)
+        return False
     if why:
         print(f"{client.name:<30} skipped: {why}", flush=True)
         return None

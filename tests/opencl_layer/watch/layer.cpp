@@ -43,6 +43,7 @@ __attribute__((destructor)) void report() {
   number(file, "peak", figures.peak);
   number(file, "live", figures.live);
   number(file, "pinned_peak", figures.pinned_peak);
+  number(file, "fixed_peak", figures.fixed_peak);
   number(file, "refused", figures.refused);
   number(file, "largest_set", figures.largest_set);
   number(file, "largest_need", figures.largest_need);

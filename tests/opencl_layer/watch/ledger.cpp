@@ -56,12 +56,17 @@ void Ledger::made(cl_mem object, cl_mem parent, std::uint64_t bytes, bool pinned
   Object made{bytes, root_of(parent), pinned, is_image};
   if (parent == nullptr) {
     made.root = object;
-    if (is_image) figures_.fixed += bytes;
+    if (is_image) fix(bytes);
   } else if (is_image && made.root != nullptr) {
     auto& root = objects_[made.root];
-    if (root.images++ == 0) figures_.fixed += root.bytes;
+    if (root.images++ == 0) fix(root.bytes);
   }
   objects_[object] = made;
+}
+
+void Ledger::fix(std::uint64_t bytes) {
+  figures_.fixed += bytes;
+  figures_.fixed_peak = std::max(figures_.fixed_peak, figures_.fixed);
 }
 
 void Ledger::destroyed(cl_mem object) {
@@ -82,7 +87,7 @@ bool Ledger::made_svm(void* pointer, std::uint64_t bytes) {
   const std::lock_guard lock(mutex_);
   if (!take_locked(bytes, false)) return false;
   raise_peaks(bytes);
-  figures_.fixed += bytes;
+  fix(bytes);
   svm_[pointer] = bytes;
   return true;
 }

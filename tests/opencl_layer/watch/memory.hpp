@@ -17,7 +17,7 @@ struct Figures {
   std::uint64_t cap = 0;  ///< Device memory that may be taken; 0: any.
   std::uint64_t live = 0, peak = 0;
   std::uint64_t pinned = 0, pinned_peak = 0;  ///< Buffers in host memory that no kernel has used yet.
-  std::uint64_t fixed = 0;                    ///< Images, the buffers below them, and SVM.
+  std::uint64_t fixed = 0, fixed_peak = 0;    ///< Images, the buffers below them, and SVM.
   std::uint64_t largest_set = 0;              ///< The most that the buffers of one command had.
   std::uint64_t largest_need = 0;             ///< The same with all that is fixed at that time.
   std::uint64_t largest_object = 0;
@@ -59,6 +59,7 @@ class Ledger {
   };
   bool take_locked(std::uint64_t bytes, bool pinned);
   void raise_peaks(std::uint64_t bytes);
+  void fix(std::uint64_t bytes);
   cl_mem root_of(cl_mem object);
 
   std::mutex mutex_;
