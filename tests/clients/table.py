@@ -62,7 +62,7 @@ CLIENTS = (
            sources=(("boost_compute_programs", ()),)),
     Client("hashcat", ("hashcat", "--quiet", "--force", "--potfile-disable", "--backend-ignore-cuda", "-m", "0", "-a", "3",
                        "ab56b4d92b40713acc5af89985d4b786", "?l?l?l?l?l"), r"^[0-9a-f]{32}:", debian=("hashcat",)),
-    Client("leela_zero", ("leelaz", "--gpu", "0", "--precision", "single", "--weights", "{work}/net.txt", "--gtp", "--noponder",
+    Client("leela_zero", ("/usr/games/leelaz", "--gpu", "0", "--precision", "single", "--weights", "{work}/net.txt", "--gtp", "--noponder",
                           "-t", "1", "-b", "1", "-p", "60", "-r", "0", "-s", "1", "-m", "0", "-d"), r"^[=?]",
            debian=("leela-zero",), prepare=("{programs}/leela_random_net.py", "4", "32", "{work}/net.txt"),
            input="genmove b\ngenmove w\ngenmove b\nquit\n", limit=900),
