@@ -76,6 +76,8 @@ class Demand {
     for (const auto& item : request.items) {
       if (item.access != Access::write) require_value(*item.record, {"operation ", request.name});
     }
+    // No operation runs and no plan is followed, so only residents have addresses in use.
+    if (store_.addresses.is_crowded()) forget_unused_addresses();
     if (!place_bundle(request, stamp, grant)) {
       clear_device();
       if (!place_bundle(request, stamp, grant)) {
@@ -201,6 +203,14 @@ class Demand {
             .budget = store_.budget(),
             .largest_allocation = store_.places.arena(),
             .scratch = request.scratch};
+  }
+
+  void forget_unused_addresses() {
+    std::size_t residents = 0;
+    for_each_resident([&](const Rec&) { ++residents; });
+    store_.addresses.keep_only(residents, [&](auto&& visit) {
+      for_each_resident([&](const Rec& record) { visit(record.device.offset, record.bytes); });
+    });
   }
 
   // Returns false if the free bytes are in pieces that are too small. Then only evictions have happened, and the caller
