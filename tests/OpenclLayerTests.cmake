@@ -19,9 +19,7 @@ swapmm_warnings_for(swapmm_opencl_cases)
 find_package(Python3 REQUIRED COMPONENTS Interpreter)
 set(run_cases Python3::Interpreter ${layer_tests}/run_cases.py --cases $<TARGET_FILE:swapmm_opencl_cases>
   --watch $<TARGET_FILE:swapmm_opencl_watch>)
-if(TARGET swapmm_opencl_layer)
-  list(APPEND run_cases --layer $<TARGET_FILE:swapmm_opencl_layer>)
-endif()
+list(APPEND run_cases --layer $<TARGET_FILE:swapmm_opencl_layer>)
 
 # The themes are those of the sources: CASE(theme, name).
 set(themes "")
@@ -34,7 +32,8 @@ foreach(source IN LISTS case_sources)
 endforeach()
 list(REMOVE_DUPLICATES themes)
 foreach(theme IN LISTS themes)
-  add_test(NAME opencl_layer.${theme} COMMAND ${run_cases} ${theme})
+  # ./dev layer runs all modes.
+  add_test(NAME opencl_layer.${theme} COMMAND ${run_cases} --mode one_launch --mode evict_always ${theme})
   set_tests_properties(opencl_layer.${theme} PROPERTIES LABELS opencl_layer TIMEOUT 600)
 endforeach()
 
@@ -47,6 +46,6 @@ if(SWAPMM_OCLGRIND_DRIVER)
     transfers.errors transfers.migration transfers.rectangles_copied)
   list(TRANSFORM skipped PREPEND "--skip=")
   add_test(NAME opencl_layer.on_oclgrind COMMAND ${run_cases} --vendors ${CMAKE_CURRENT_BINARY_DIR}/oclgrind --mode one_launch
-    ${skipped} arguments buffers maps subbuffers transfers)
+    ${skipped} buffers maps)
   set_tests_properties(opencl_layer.on_oclgrind PROPERTIES LABELS opencl_layer TIMEOUT 900)
 endif()

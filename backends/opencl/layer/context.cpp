@@ -13,9 +13,9 @@
 #include <swapmm/opencl/info.hpp>
 #include <swapmm/opencl/status.hpp>
 
+#include "process/settings.hpp"
 #include "queue.hpp"
 #include "report.hpp"
-#include "settings.hpp"
 
 namespace swapmm::opencl::layer {
 namespace {

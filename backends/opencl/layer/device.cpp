@@ -9,7 +9,7 @@
 #include <swapmm/opencl/info.hpp>
 
 #include "context.hpp"
-#include "settings.hpp"
+#include "process/settings.hpp"
 
 namespace swapmm::opencl::layer {
 namespace {

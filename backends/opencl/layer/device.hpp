@@ -9,7 +9,7 @@
 
 #include <swapmm/base/bytes.hpp>
 
-#include "table.hpp"
+#include "loader/table.hpp"
 
 namespace swapmm::opencl::layer {
 

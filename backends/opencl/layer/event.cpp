@@ -3,7 +3,7 @@
 
 #include <utility>
 
-#include "callbacks.hpp"
+#include "process/callbacks.hpp"
 #include "queue.hpp"
 
 namespace swapmm::opencl::layer {

@@ -4,7 +4,7 @@
 #include <cstring>
 #include <utility>
 
-#include "settings.hpp"
+#include "process/settings.hpp"
 
 namespace swapmm::opencl::layer {
 

@@ -10,9 +10,9 @@
 #include <string_view>
 
 #include "api/install.hpp"
+#include "loader/table.hpp"
+#include "process/settings.hpp"
 #include "report.hpp"
-#include "settings.hpp"
-#include "table.hpp"
 
 // What the loader calls. ocl-icd asks for clInitLayer, Khronos' loader for clInitLayerWithProperties.
 
@@ -58,7 +58,7 @@ void start(const cl_icd_dispatch* target, cl_uint entries) {
   api::install_events(table);
   api::install_svm(table);
 #define SWAPMM_ENTRY(name) keep_if_known(table.name, down.name);
-#include "entries.inc"
+#include "loader/entries.inc"
 #undef SWAPMM_ENTRY
   tell_started();
   report_at_exit();

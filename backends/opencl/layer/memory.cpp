@@ -8,7 +8,7 @@
 #include <unordered_set>
 #include <utility>
 
-#include "callbacks.hpp"
+#include "process/callbacks.hpp"
 
 namespace swapmm::opencl::layer {
 namespace {

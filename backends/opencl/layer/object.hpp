@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <utility>
 
-#include "table.hpp"
+#include "loader/table.hpp"
 
 namespace swapmm::opencl::layer {
 

@@ -12,7 +12,7 @@
 
 #include <swapmm/interface/report.hpp>
 
-#include "settings.hpp"
+#include "process/settings.hpp"
 
 namespace swapmm::opencl::layer {
 namespace {

@@ -2,6 +2,7 @@
 #include <array>
 #include <cstddef>
 #include <cstring>
+#include <optional>
 
 #include "../memory.hpp"
 #include "../queue.hpp"
@@ -112,6 +113,18 @@ cl_int CL_API_CALL fill_image(cl_command_queue handle, cl_mem image, const void*
   });
 }
 
+// The driver gets the allocation that the buffer lies in, and cannot see where the buffer ends.
+bool beyond(Memory& image, const Three& region, const Memory& buffer, std::size_t offset) {
+  std::size_t element = 0;
+  const Lock lock = image.context().lock();
+  (void)down.clGetImageInfo(image.native(), CL_IMAGE_ELEMENT_SIZE, sizeof element, &element, nullptr);
+  std::optional<Bytes> bytes{Bytes{element}};
+  for (const std::size_t each : region) {
+    if (bytes) bytes = checked_multiply(*bytes, each);
+  }
+  return !bytes || bytes->value > buffer.facts().size - offset;
+}
+
 // Copies between an image and a buffer: run(queue, allocation, begin, waits, list). The driver knows how many bytes of
 // the buffer that touches: it counts as all.
 template <class Run>
@@ -135,6 +148,7 @@ cl_int CL_API_CALL image_to_buffer(cl_command_queue handle, cl_mem image, cl_mem
   if (origin == nullptr || region == nullptr) return CL_INVALID_VALUE;
   const Three from = three(origin);
   const Three part = three(region);
+  if (beyond(*source, part, *target, offset)) return CL_INVALID_VALUE;
   const Place place{CL_COMMAND_COPY_IMAGE_TO_BUFFER, count, waits, event};
   return enqueue(*queue, place, [=, x = Use(source), y = Use(target)](Context& context, cl_event* native) {
     return between(context, *y, Access::update, native,
@@ -159,6 +173,7 @@ cl_int CL_API_CALL buffer_to_image(cl_command_queue handle, cl_mem buffer, cl_me
   if (origin == nullptr || region == nullptr) return CL_INVALID_VALUE;
   const Three to = three(origin);
   const Three part = three(region);
+  if (beyond(*target, part, *source, offset)) return CL_INVALID_VALUE;
   const Place place{CL_COMMAND_COPY_BUFFER_TO_IMAGE, count, waits, event};
   return enqueue(*queue, place, [=, x = Use(source), y = Use(target)](Context& context, cl_event* native) {
     return between(context, *x, Access::read, native,

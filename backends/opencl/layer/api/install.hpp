@@ -7,7 +7,7 @@
 #include <cstddef>
 #include <cstring>
 
-#include "../table.hpp"
+#include "../loader/table.hpp"
 
 namespace swapmm::opencl::layer::api {
 

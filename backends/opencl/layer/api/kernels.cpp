@@ -190,27 +190,39 @@ cl_int CL_API_CALL enqueue_task(cl_command_queue handle, cl_kernel kernel_handle
   return launch(*queue, *kernel, 1, nullptr, &one, &one, {CL_COMMAND_TASK, count, waits, event});
 }
 
-/// What a native kernel finds at the begin of its arguments: where the driver put addresses of allocations, and how far
-/// from them the buffers lie. PoCL 3.1 passes wrong addresses for parts of buffers, so it gets whole allocations.
+/// What a native kernel finds at the begin of its arguments. Behind it are the addresses of allocations, which the
+/// driver puts there, then the NativePlaces, then the program's own arguments. PoCL 3.1 passes wrong addresses for
+/// parts of buffers, and for an allocation that is named twice.
 struct NativeHeader {
   void(CL_CALLBACK* function)(void*);
-  std::size_t places;  // pairs behind this: offset of the address in the block, offset of the buffer
-  std::size_t block;   // offset of the program's own arguments
+  std::size_t allocations;
+  std::size_t places;
+  std::size_t begin;  ///< offset of the program's arguments
+  bool has_arguments;
+};
+
+/// Where in the arguments the address of a buffer belongs.
+struct NativePlace {
+  std::size_t at;          ///< offset in all of the arguments
+  std::size_t allocation;  ///< number of the allocation that the buffer is in
+  std::size_t offset;      ///< of the buffer in the allocation
 };
 
 void CL_CALLBACK call_native(void* arguments) {
   auto* const bytes = static_cast<std::byte*>(arguments);
   NativeHeader header{};
   std::memcpy(&header, bytes, sizeof header);
+  const std::byte* const addresses = bytes + sizeof header;
+  const std::byte* const places = addresses + header.allocations * sizeof(void*);
   for (std::size_t i = 0; i < header.places; ++i) {
-    std::array<std::size_t, 2> place{};
-    std::memcpy(place.data(), bytes + sizeof header + i * sizeof place, sizeof place);
+    NativePlace place{};
+    std::memcpy(&place, places + i * sizeof place, sizeof place);
     std::byte* address = nullptr;
-    std::memcpy(&address, bytes + place[0], sizeof address);
-    address += place[1];
-    std::memcpy(bytes + place[0], &address, sizeof address);
+    std::memcpy(&address, addresses + place.allocation * sizeof address, sizeof address);
+    address += place.offset;
+    std::memcpy(bytes + place.at, &address, sizeof address);
   }
-  header.function(header.block == 0 ? nullptr : bytes + header.block);
+  header.function(header.has_arguments ? bytes + header.begin : nullptr);
 }
 
 /// A native kernel with its arguments: a block of bytes, and where in it the driver puts addresses of buffers.
@@ -240,30 +252,36 @@ struct NativeCall {
   }
 
  private:
-  // `place(memory)` is the driver's object and the begin of the buffer in it.
+  // `place(memory)` is the driver's allocation and the begin of the buffer in it.
   template <class Place>
   cl_int give(cl_command_queue queue, cl_uint waits, const cl_event* list, cl_event* event, Place&& place) const {
-    constexpr std::size_t alignment = 64;
-    const std::size_t pairs = buffers.size() * sizeof(std::array<std::size_t, 2>);
-    const std::size_t begin = (sizeof(NativeHeader) + pairs + alignment - 1) / alignment * alignment;
-    std::vector<std::byte> whole(begin + block.size());
-    std::vector<cl_mem> natives;
-    std::vector<const void*> addresses;
-    NativeHeader header{function, 0, block.empty() ? 0 : begin};
+    std::vector<cl_mem> allocations;
+    std::vector<NativePlace> wanted;
     for (std::size_t i = 0; i < buffers.size(); ++i) {
       if (buffers[i].get() == nullptr) continue;  // the block has what the program put there
-      const auto [object, offset] = place(*buffers[i]);
-      const std::array<std::size_t, 2> pair{begin + places[i], offset};
-      std::memcpy(whole.data() + sizeof header + header.places * sizeof pair, pair.data(), sizeof pair);
-      ++header.places;
-      natives.push_back(object);
-      addresses.push_back(whole.data() + begin + places[i]);
+      const auto [allocation, offset] = place(*buffers[i]);
+      const auto known = std::find(allocations.begin(), allocations.end(), allocation);
+      wanted.push_back({places[i], static_cast<std::size_t>(known - allocations.begin()), offset});
+      if (known == allocations.end()) allocations.push_back(allocation);
     }
+    constexpr std::size_t alignment = 64;
+    const std::size_t places_begin = sizeof(NativeHeader) + allocations.size() * sizeof(void*);
+    const std::size_t places_end = places_begin + wanted.size() * sizeof(NativePlace);
+    const std::size_t begin = (places_end + alignment - 1) / alignment * alignment;
+    const NativeHeader header{function, allocations.size(), wanted.size(), begin, !block.empty()};
+    std::vector<std::byte> whole(begin + block.size());
+    std::vector<const void*> addresses;
+    for (std::size_t i = 0; i < allocations.size(); ++i) {
+      addresses.push_back(whole.data() + sizeof header + i * sizeof(void*));
+    }
+    for (NativePlace& each : wanted) each.at += begin;
     std::memcpy(whole.data(), &header, sizeof header);
+    if (!wanted.empty()) std::memcpy(whole.data() + places_begin, wanted.data(), wanted.size() * sizeof(NativePlace));
     if (!block.empty()) std::memcpy(whole.data() + begin, block.data(), block.size());
     return down.clEnqueueNativeKernel(queue, call_native, whole.data(), whole.size(),
-                                      static_cast<cl_uint>(natives.size()), natives.empty() ? nullptr : natives.data(),
-                                      natives.empty() ? nullptr : addresses.data(), waits, list, event);
+                                      static_cast<cl_uint>(allocations.size()),
+                                      allocations.empty() ? nullptr : allocations.data(),
+                                      allocations.empty() ? nullptr : addresses.data(), waits, list, event);
   }
 };
 

@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "../memory.hpp"
-#include "../settings.hpp"
+#include "../process/settings.hpp"
 #include "install.hpp"
 
 namespace swapmm::opencl::layer::api {

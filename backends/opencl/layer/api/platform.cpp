@@ -8,8 +8,8 @@
 
 #include "../device.hpp"
 #include "../kernel.hpp"
+#include "../process/settings.hpp"
 #include "../queue.hpp"
-#include "../settings.hpp"
 #include "install.hpp"
 
 namespace swapmm::opencl::layer::api {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "../table.hpp"
+#include "../loader/table.hpp"
 
 namespace swapmm::opencl::layer::api {
 

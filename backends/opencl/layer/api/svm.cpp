@@ -4,8 +4,8 @@
 #include <utility>
 #include <vector>
 
-#include "../callbacks.hpp"
 #include "../memory.hpp"
+#include "../process/callbacks.hpp"
 #include "../queue.hpp"
 #include "checks.hpp"
 #include "install.hpp"

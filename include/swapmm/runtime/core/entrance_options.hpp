@@ -9,6 +9,9 @@ struct EntranceOptions {
   /// A tensor that was never written may be read and updated, and has undefined bytes then. Reading it gives it no
   /// value; updating it, or writing a part of it, does. Values that were dropped or lost are still refused.
   bool undefined_reads = false;
+  /// A call waits while another thread is inside the manager, instead of throwing ConcurrentUse. Calls enter in the
+  /// order in which they came. A nested call of the same thread still throws NestedOperation.
+  bool callers_wait = false;
 };
 
 }  // namespace swapmm::runtime

@@ -76,6 +76,12 @@ class HostAccess {
                      who.details());
   }
 
+  template <class Acquire>
+  void with_host_room(const Rec& record, Acquire&& acquire) {
+    if (state_.executor.active()) return acquire();
+    state_.demand.with_host_room(record, acquire);
+  }
+
   // Makes sure that the value is, or will be, in the tensor's host block.
   void start_fetch(Rec& record, const Who& who) {
     Store<B>& store = state_.store;
@@ -87,7 +93,7 @@ class HostAccess {
     }
     controller_.downloaded(record);
     if (record.host.valid) return;
-    store.ensure_block_for_swap_out(record);
+    with_host_room(record, [&] { store.ensure_block_for_swap_out(record); });
     store.swap_out(record, store.before_swap_out(record));
     if (state_.executor.active()) state_.executor.side_copy(record.host.block->written);
   }
@@ -100,7 +106,7 @@ class HostAccess {
   // Returns a host block that no copy uses, for the host to fill. Two blocks are used alternately.
   std::unique_ptr<HostBlock<B>>& free_slot(Rec& record, bool whole) {
     Store<B>& store = state_.store;
-    store.ensure_block(record);
+    with_host_room(record, [&] { store.ensure_block(record); });
     if (whole && !free_now(*record.host.block)) {
       store.ensure_spare(record);
       if (record.host.spare != nullptr) {

@@ -85,11 +85,14 @@ TEST_CASE("an operation that was cancelled once is not cancelled again, and one 
     running.cancel();
     running.cancel();
   }
+  desk.core->begin_iteration("train");
   {
     CoreDesk::Running running(*desk.core, request, false);
     running.complete();
     running.cancel();
   }
+  CHECK_FALSE(desk.core->session_state()->recorder.broken());
+  desk.core->end_iteration();
   CHECK(desk.core->report().operations == 1);
   CHECK(desk.holds(t, 1));
 }

@@ -117,6 +117,8 @@ TEST_CASE("the host reads nothing from what was never written, and gives it a va
   upload_part(desk, t, 8_bytes, {1, 2});
   CHECK(t.host.valid);
   CHECK_FALSE(t.device.resident);
+  CHECK(desk.core->report().swap_outs == 0);
+  upload_part(desk, desk.tensor("not on the device"), 8_bytes, {1, 2});
   desk.run({CoreDesk::item(t, Access::update)}, [](const Spans& all) { ++all[0][3]; });
   desk.core->download(CoreDesk::key(t), 0_bytes, std::as_writable_bytes(std::span(seen)));
   CHECK(seen[2] == 1);
