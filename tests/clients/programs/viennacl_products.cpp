@@ -42,8 +42,11 @@ void show(const char* name, const std::vector<float>& values) {
 }
 
 void show(const char* name, const Matrix& matrix) {
-  std::vector<float> values(matrix.internal_size());
-  viennacl::fast_copy(matrix, values.data());
+  // Its padding is not a result.
+  std::vector<std::vector<float>> rows(matrix.size1(), std::vector<float>(matrix.size2()));
+  viennacl::copy(matrix, rows);
+  std::vector<float> values;
+  for (const auto& row : rows) values.insert(values.end(), row.begin(), row.end());
   show(name, values);
 }
 
