@@ -32,8 +32,8 @@ swapmm_files(include/swapmm/base/text
   HEADERS figures utf8
   SOURCES figures utf8)
 swapmm_files(include/swapmm/formats
-  HEADERS dot machine_json plan_json profile_events profile_svg trace_json
-  SOURCES dot machine_json plan_json profile_events profile_svg trace_json)
+  HEADERS dot machine_json plan_json profile_events profile_svg quantity trace_json
+  SOURCES dot machine_json plan_json profile_events profile_svg quantity trace_json)
 swapmm_files(include/swapmm/formats/json
   HEADERS decoder machine_fields reader writer
   SOURCES decoder reader writer)
@@ -100,7 +100,7 @@ swapmm_files(include/swapmm/runtime/book
   HEADERS compiled_plan plan_case planning_task program_book stopwatch
   SOURCES compiled_plan planning_task program_book program_book_budgets program_book_times)
 swapmm_files(include/swapmm/runtime/core
-  HEADERS budget_change core failures gate host_access iteration_capture observation plan_controller round_measurement
+  HEADERS budget_change core entrance_options failures gate host_access iteration_capture observation plan_controller round_measurement
     running_operation session session_state tensor_registry)
 swapmm_files(include/swapmm/runtime/moves
   HEADERS access_check demand faults followed_log plan_executor plan_start role_binding round_clock)

@@ -10,25 +10,17 @@
 
 #include <swapmm/base/bytes.hpp>
 #include <swapmm/base/result.hpp>
+#include <swapmm/formats/quantity.hpp>
 
 // Quantities as people write them. A Problem names the token, what is wrong with it, and what would be right. Numbers
 // have a point, not a comma, and may have an exponent; between number and unit may be a space.
 
 namespace swapmm::cli {
 
-/// 8GB is 8 * 10^9 bytes, 8GiB 8 * 2^30; 65536 is bytes. Rounded to whole bytes; below 2^62.
-[[nodiscard]] Result<Bytes> parse_size(std::string_view text);
+using quantity::Budget;
+using quantity::parse_size;
 
-/// Bytes, or a share of the peak of live bytes.
-struct Budget {
-  Bytes bytes;                  ///< where there is no share
-  std::optional<double> share;  ///< above 0
-
-  /// In bytes, for that peak.
-  [[nodiscard]] Bytes of(Bytes peak) const;
-};
-
-/// A size; or a share: 50% or 0.5 (a number without unit that has a point).
+/// A size; or a share of the peak of live bytes: 50% or 0.5 (a number without unit that has a point).
 [[nodiscard]] Result<Budget> parse_budget(std::string_view text);
 
 /// Bytes per second above 0: 15.754GB/s, 12 GB/s, 15754000000.

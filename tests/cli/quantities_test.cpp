@@ -104,7 +104,7 @@ TEST_CASE("a budget is a size, or a share where it has a point or a percent sign
   CHECK(parse_budget("0.5")->of(peak) == Bytes{500});
   CHECK(parse_budget("1.0")->of(peak) == Bytes{1000});
   CHECK(parse_budget("1.5")->of(peak) == Bytes{1500});
-  check_problem(parse_budget("8.0"), "8.0", "may mean a share of the peak or a size", "8GB");
+  check_problem(parse_budget("8.0"), "8.0", "may mean a share or a size", "8GB");
   CHECK(parse_budget("50%")->of(peak) == Bytes{500});
   CHECK(parse_budget("120 %")->of(peak) == Bytes{1200});
   CHECK(parse_budget("12.5%")->of(peak) == Bytes{125});

@@ -2,12 +2,14 @@
 // Several threads: safe, or refused by a clear error. Run under ThreadSanitizer, too.
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <cstddef>
 #include <functional>
 #include <mutex>
 #include <optional>
+#include <span>
 #include <string>
 #include <thread>
 #include <utility>
@@ -16,6 +18,7 @@
 #include <swapmm/backend/testing/simulated.hpp>
 #include <swapmm/swapmm.hpp>
 
+#include "support/core_desk.hpp"
 #include "support/small_program.hpp"
 #include "support/watched_loop.hpp"
 
@@ -267,4 +270,24 @@ TEST_CASE("a capture whose body throws ends when another thread has left the man
   loop.manager.synchronize();  // nothing was postponed
   loop.settle();
   loop.check_rows();
+}
+
+TEST_CASE("where callers wait, calls of several threads at once run one at a time, and none is refused") {
+  CoreDesk desk(small, {.callers_wait = true});
+  in_threads(4, [&](std::size_t self) {
+    CoreDesk::Rec& mine = desk.tensor("t" + std::to_string(self));
+    int value = static_cast<int>(self);
+    const auto set_all = [](int to) {
+      return [to](const std::vector<std::span<int>>& all) { std::fill(all[0].begin(), all[0].end(), to); };
+    };
+    for (int i = 0; i < 200; ++i) {
+      desk.run({CoreDesk::item(mine, Access::write)}, set_all(++value));
+      if (i % 20 == 0 && !desk.holds(mine, value)) throw Error("a value is wrong");
+      if (i % 50 == 0) desk.core->destroy(desk.tensor("short"));
+      (void)desk.core->report();
+    }
+    if (!desk.holds(mine, value)) throw Error("a value is wrong");
+  });
+  CHECK(desk.core->report().tensors == 4);
+  CHECK(desk.device.violation_count() == 0);
 }

@@ -15,6 +15,7 @@
 #include <swapmm/interface/report.hpp>
 #include <swapmm/runtime/book/program_book.hpp>
 #include <swapmm/runtime/core/budget_change.hpp>
+#include <swapmm/runtime/core/entrance_options.hpp>
 #include <swapmm/runtime/core/gate.hpp>
 #include <swapmm/runtime/core/session.hpp>
 #include <swapmm/runtime/core/tensor_registry.hpp>
@@ -32,7 +33,7 @@ class Core : public std::enable_shared_from_this<Core<B>> {
  public:
   using Rec = Record<B>;
 
-  Core(B backend, const Options& options, std::shared_ptr<ProgramBook> book);
+  Core(B backend, const Options& options, std::shared_ptr<ProgramBook> book, const EntranceOptions& entrance = {});
   Core(const Core&) = delete;
   Core& operator=(const Core&) = delete;
   ~Core();
@@ -40,8 +41,8 @@ class Core : public std::enable_shared_from_this<Core<B>> {
   /// A caller inside an open manager. The caller is inside until this is destroyed.
   class Entry {
    public:
-    /// Throws if another caller is inside, if the manager is closed, or, unless `report_failures` is false, if
-    /// something failed since the last call.
+    /// Waits or throws if another caller is inside (see EntranceOptions). Throws if the manager is closed, or, unless
+    /// `report_failures` is false, if something failed since the last call.
     explicit Entry(Core& core, bool report_failures = true)
         : stay_(core.gate_.enter()), session_(core.open_session(report_failures)) {}
     [[nodiscard]] Session<B>* session() const { return &session_; }
@@ -161,8 +162,10 @@ class Core : public std::enable_shared_from_this<Core<B>> {
 // again.
 
 template <Backend B>
-Core<B>::Core(B backend, const Options& options, std::shared_ptr<ProgramBook> book)
-    : book_(std::move(book)), session_(std::make_unique<Session<B>>(std::move(backend), options, *book_)) {
+Core<B>::Core(B backend, const Options& options, std::shared_ptr<ProgramBook> book, const EntranceOptions& entrance)
+    : book_(std::move(book)),
+      session_(std::make_unique<Session<B>>(std::move(backend), options, *book_, entrance)),
+      gate_(entrance.callers_wait) {
   book_->prepare_budgets({session_->state.store.budget()});
   book_->use_budget(session_->state.store.budget());
 }

@@ -20,10 +20,13 @@ namespace swapmm::runtime {
   return &token;
 }
 
-/// Admits one caller at a time; a second caller gets an exception and does not wait. Threads that share a manager must
-/// order their calls, and this detects if they do not.
+/// Admits one caller at a time. By default, a second caller gets an exception and does not wait: threads that share a
+/// manager must order their calls, and this detects if they do not.
 class Gate {
  public:
+  /// `callers_wait`: callers wait while another thread is inside, and enter in the order in which they came.
+  explicit Gate(bool callers_wait = false) : callers_wait_(callers_wait) {}
+
   /// A caller's stay inside. The gate opens again when this is destroyed. May be empty.
   class Stay {
    public:
@@ -33,6 +36,7 @@ class Gate {
       if (gate_ == nullptr) return;
       gate_->operation_ = {};
       gate_->inside_.store(nullptr, std::memory_order_release);
+      if (gate_->callers_wait_) gate_->next_turn();
     }
     /// True if the caller is inside.
     explicit operator bool() const { return gate_ != nullptr; }
@@ -45,27 +49,28 @@ class Gate {
     Gate* gate_;
   };
 
-  /// Throws NestedOperation or ConcurrentUse if a caller is inside.
+  /// Throws NestedOperation if this thread is inside. If another thread is, throws ConcurrentUse or waits.
   [[nodiscard]] Stay enter() {
     const void* inside = nullptr;
-    if (inside_.compare_exchange_strong(inside, this_thread(), std::memory_order_acquire)) return Stay(this);
-    if (inside == this_thread()) {
-      std::string operation(operation_);
-      const std::string caller = operation.empty() ? "code that the manager runs, such as a planner,"
-                                                   : "the callable of operation \"" + operation + "\"";
-      const std::string text = caller + " calls the manager: operations, uploads and downloads cannot nest";
-      throw NestedOperation(text, {.operation = std::move(operation)});
+    if (callers_wait_) {
+      if (wait_for_turn()) return Stay(this);
+      inside = this_thread();
+    } else if (inside_.compare_exchange_strong(inside, this_thread(), std::memory_order_acquire)) {
+      return Stay(this);
     }
+    if (inside == this_thread()) throw nested();
     throw ConcurrentUse("two threads use one manager at the same time: order them, or give each its own manager");
   }
   /// Returns an empty stay if a caller is inside.
   [[nodiscard]] Stay try_enter() noexcept {
+    if (callers_wait_) return Stay(take_free_turn() ? this : nullptr);
     const void* inside = nullptr;
     const bool entered = inside_.compare_exchange_strong(inside, this_thread(), std::memory_order_acquire);
     return Stay(entered ? this : nullptr);
   }
   /// Waits for another thread to leave. Returns an empty stay if this thread is already inside.
   [[nodiscard]] Stay enter_waiting() noexcept {
+    if (callers_wait_) return Stay(wait_for_turn() ? this : nullptr);
     for (;;) {
       const void* inside = nullptr;
       if (inside_.compare_exchange_strong(inside, this_thread(), std::memory_order_acquire)) return Stay(this);
@@ -75,8 +80,53 @@ class Gate {
   }
 
  private:
+  static constexpr int yields_before_sleep = 32;
+
+  [[nodiscard]] NestedOperation nested() const {
+    std::string operation(operation_);
+    const std::string caller = operation.empty() ? "code that the manager runs, such as a planner,"
+                                                 : "the callable of operation \"" + operation + "\"";
+    const std::string text = caller + " calls the manager: operations, uploads and downloads cannot nest";
+    return {text, {.operation = std::move(operation)}};
+  }
+
+  // ---- the queue of callers, if callers wait. Each takes the next number, and enters when the number is called.
+
+  // Returns false if this thread is inside.
+  bool wait_for_turn() noexcept {
+    if (inside_.load(std::memory_order_relaxed) == this_thread()) return false;
+    // Sequentially consistent, as in next_turn(): either this thread sees the call, or the caller before sees that this
+    // thread waits.
+    const std::uint32_t number = numbers_taken_.fetch_add(1);
+    int yields = 0;
+    for (std::uint32_t called = called_.load(); called != number; called = called_.load()) {
+      if (yields < yields_before_sleep) {
+        ++yields;
+        std::this_thread::yield();
+      } else {
+        called_.wait(called);
+      }
+    }
+    inside_.store(this_thread(), std::memory_order_relaxed);
+    return true;
+  }
+  bool take_free_turn() noexcept {
+    std::uint32_t number = called_.load(std::memory_order_acquire);
+    if (!numbers_taken_.compare_exchange_strong(number, number + 1)) return false;
+    inside_.store(this_thread(), std::memory_order_relaxed);
+    return true;
+  }
+  void next_turn() noexcept {
+    const std::uint32_t next = called_.load(std::memory_order_relaxed) + 1;
+    called_.store(next);
+    if (numbers_taken_.load() != next) called_.notify_all();
+  }
+
   std::atomic<const void*> inside_{nullptr};  // the thread that is inside
   std::string_view operation_;                // that the thread runs
+  const bool callers_wait_;
+  std::atomic<std::uint32_t> numbers_taken_{0};
+  std::atomic<std::uint32_t> called_{0};  // the number whose turn it is; the next one to be taken if nobody is inside
 };
 
 }  // namespace swapmm::runtime

@@ -30,7 +30,7 @@ class HostAccess {
   void upload(Rec& record, Bytes offset, std::span<const std::byte> data, const Who& who) {
     require_not_capturing(who);
     const bool whole = data.size() == record.bytes.value;
-    if (!whole) fetch(record, who);
+    if (!whole && !state_.demand.reads_undefined(record)) fetch(record, who);
     // The wait for a round that is too far ahead comes first: after it a slot is free without another wait.
     if (state_.executor.active()) state_.executor.ensure_round();
     auto& slot = free_slot(record, whole);
@@ -46,9 +46,11 @@ class HostAccess {
     if (record.device.resident && !state_.executor.active()) state_.demand.release(record);
   }
 
-  /// Waits for the value and copies it to the caller's memory.
+  /// Waits for the value and copies it to the caller's memory, which stays as it is if the tensor has no value and may
+  /// be read without one.
   void download(Rec& record, Bytes offset, std::span<std::byte> data, const Who& who) {
     require_not_capturing(who);
+    if (state_.demand.reads_undefined(record)) return;
     fetch(record, who);
     const HostBlock<B>& block = *record.host.block;
     state_.store.note_host_access(block, offset, Bytes{data.size()}, false);
@@ -59,6 +61,10 @@ class HostAccess {
   void promise(PendingRead& read, Rec& record, Bytes offset, std::span<std::byte> data, const Who& who) {
     require_not_capturing(who);
     state_.promises.prepare(read, record);
+    if (state_.demand.reads_undefined(record)) {
+      read.state = PendingRead::State::done;
+      return;
+    }
     start_fetch(record, who);
     state_.promises.add(read, record, offset, data);
   }
@@ -70,18 +76,24 @@ class HostAccess {
                      who.details());
   }
 
+  template <class Acquire>
+  void with_host_room(const Rec& record, Acquire&& acquire) {
+    if (state_.executor.active()) return acquire();
+    state_.demand.with_host_room(record, acquire);
+  }
+
   // Makes sure that the value is, or will be, in the tensor's host block.
   void start_fetch(Rec& record, const Who& who) {
     Store<B>& store = state_.store;
     try {
-      Demand<B>::require_value(record, who);
+      state_.demand.require_value(record, who);
     } catch (const DroppedValue&) {
       controller_.keep_from_now_on(record);
       throw;
     }
     controller_.downloaded(record);
     if (record.host.valid) return;
-    store.ensure_block_for_swap_out(record);
+    with_host_room(record, [&] { store.ensure_block_for_swap_out(record); });
     store.swap_out(record, store.before_swap_out(record));
     if (state_.executor.active()) state_.executor.side_copy(record.host.block->written);
   }
@@ -94,7 +106,7 @@ class HostAccess {
   // Returns a host block that no copy uses, for the host to fill. Two blocks are used alternately.
   std::unique_ptr<HostBlock<B>>& free_slot(Rec& record, bool whole) {
     Store<B>& store = state_.store;
-    store.ensure_block(record);
+    with_host_room(record, [&] { store.ensure_block(record); });
     if (whole && !free_now(*record.host.block)) {
       store.ensure_spare(record);
       if (record.host.spare != nullptr) {

@@ -124,7 +124,7 @@ class PlanController {
         return;
       }
       observation_.note_distances(request);
-      if (logging()) state_.recorder.operation(request);
+      if (logging()) log(request);
       state_.demand.bring(request, stamp, brought.grant);
     } catch (const DroppedValue&) {
       keep_from_now_on(request);
@@ -240,6 +240,12 @@ class PlanController {
       leave_plan(unexpected(request), true);
     }
     return executor.active() || try_start(request);
+  }
+
+  void log(const Request<B>& request) {
+    state_.recorder.operation(request);
+    // A trace cannot have operations that read what nobody wrote.
+    if (state_.demand.reads_undefined(request)) state_.recorder.mark_broken();
   }
 
   // Called if a plan dropped values that are needed after all: the next plan keeps them.

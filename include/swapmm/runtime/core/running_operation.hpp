@@ -43,6 +43,10 @@ class RunningOperation {
   [[nodiscard]] bool in_bundle(const TensorKey<B>& tensor) const;
   /// The address of a part of a tensor of the bundle.
   const typename B::Address& address(const Rec& record, Bytes offset, Bytes size);
+  /// The place of a tensor of the bundle, as an offset in an allocation of the backend.
+  [[nodiscard]] typename AddressBook<B>::InArena in_arena(const Rec& record) {
+    return session_.translate({"tensor ", record.name}, [&] { return store_.addresses.in_arena(record.device.offset); });
+  }
 
   /// Runs the callable inside the backend's scopes. Errors of the backend are thrown as errors of the operation.
   template <class Callable>
@@ -70,6 +74,10 @@ class RunningOperation {
   /// Called when the callable has queued its work, and this event after it. `sole_status_source`: no other point
   /// reports how the work ended, because the work may be on any queue.
   void complete(typename B::NativeEvent event, bool sole_status_source);
+  /// Called instead of complete() if the API refused the work, so that nothing was queued. All values are as before the
+  /// operation, except those that a followed plan had dropped because the operation was to overwrite them. Work areas
+  /// are freed, and a plan is left.
+  void cancel() noexcept;
 
  private:
   using Scope = decltype(around_operation(std::declval<B&>(), std::string_view()));
@@ -233,6 +241,11 @@ void RunningOperation<B>::complete() {
 template <Backend B>
 void RunningOperation<B>::complete(typename B::NativeEvent event, bool sole_status_source) {
   complete_with([&](typename B::Event& slot) { store_.backend.adopt(slot, std::move(event)); }, sole_status_source);
+}
+
+template <Backend B>
+void RunningOperation<B>::cancel() noexcept {
+  if (!ended_) give_up();
 }
 
 template <Backend B>

@@ -11,6 +11,7 @@
 #include <swapmm/interface/options.hpp>
 #include <swapmm/interface/report.hpp>
 #include <swapmm/runtime/book/program_book.hpp>
+#include <swapmm/runtime/core/entrance_options.hpp>
 #include <swapmm/runtime/core/host_access.hpp>
 #include <swapmm/runtime/core/iteration_capture.hpp>
 #include <swapmm/runtime/core/plan_controller.hpp>
@@ -25,9 +26,9 @@ namespace swapmm::runtime {
 template <Backend B>
 class Session {
  public:
-  Session(B backend, const Options& given, ProgramBook& book)
+  Session(B backend, const Options& given, ProgramBook& book, const EntranceOptions& entrance = {})
       : options(given),
-        state(std::move(backend), options),
+        state(std::move(backend), options, entrance),
         controller(state, book, options),
         host(state, controller),
         capture(state, controller) {}

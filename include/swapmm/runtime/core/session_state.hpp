@@ -9,6 +9,7 @@
 #include <swapmm/interface/options.hpp>
 #include <swapmm/plan/machine.hpp>
 #include <swapmm/runtime/book/program_book.hpp>
+#include <swapmm/runtime/core/entrance_options.hpp>
 #include <swapmm/runtime/core/failures.hpp>
 #include <swapmm/runtime/moves/demand.hpp>
 #include <swapmm/runtime/moves/plan_executor.hpp>
@@ -21,9 +22,9 @@ namespace swapmm::runtime {
 /// The state of an open manager: the values, the two ways to move them, and known failures.
 template <Backend B>
 struct SessionState {
-  SessionState(B backend, const Options& options)
+  SessionState(B backend, const Options& options, const EntranceOptions& entrance = {})
       : store(std::move(backend), options),
-        demand(store),
+        demand(store, entrance.undefined_reads),
         executor(store, demand, options.run_ahead),
         recorder(store),
         failures(store) {}

@@ -24,15 +24,29 @@ class Demand {
  public:
   using Rec = Record<B>;
 
-  explicit Demand(Store<B>& store) : store_(store) {}
+  /// `undefined_reads`: see EntranceOptions.
+  explicit Demand(Store<B>& store, bool undefined_reads = false) : store_(store), undefined_reads_(undefined_reads) {}
   Demand(const Demand&) = delete;
   Demand& operator=(const Demand&) = delete;
 
-  /// Throws UndefinedValue, DroppedValue or WorkFailed if the tensor has no value.
-  static void require_value(const Rec& record, const Who& who) {
+  /// True if the tensor has no value and may be read nevertheless.
+  [[nodiscard]] bool reads_undefined(const Rec& record) const {
+    return undefined_reads_ && !record.has_value() && record.value.missing_reason == MissingReason::never_written;
+  }
+  /// The same for any tensor of the bundle that is not to be overwritten.
+  [[nodiscard]] bool reads_undefined(const Request<B>& request) const {
+    return undefined_reads_ && std::any_of(request.items.begin(), request.items.end(), [&](const BundleItem<B>& item) {
+             return item.access != Access::write && reads_undefined(*item.record);
+           });
+  }
+
+  /// Throws UndefinedValue, DroppedValue or WorkFailed if the tensor has no value, unless it may be read without one.
+  void require_value(const Rec& record, const Who& who) const {
     if (record.has_value()) return;
     switch (record.value.missing_reason) {
-      case MissingReason::never_written: throw undefined_value(who, name_of(record));
+      case MissingReason::never_written:
+        if (undefined_reads_) return;
+        throw undefined_value(who, name_of(record));
       case MissingReason::dropped: throw dropped_value(who, name_of(record));
       case MissingReason::lost: throw lost_value(who, name_of(record));
     }
@@ -62,6 +76,8 @@ class Demand {
     for (const auto& item : request.items) {
       if (item.access != Access::write) require_value(*item.record, {"operation ", request.name});
     }
+    // No operation runs and no plan is followed, so only residents have addresses in use.
+    if (store_.addresses.is_crowded()) forget_unused_addresses();
     if (!place_bundle(request, stamp, grant)) {
       clear_device();
       if (!place_bundle(request, stamp, grant)) {
@@ -71,6 +87,7 @@ class Demand {
     }
     for (const auto& item : request.items) {
       if (item.access == Access::write || item.record->device.valid) continue;
+      if (!item.record->host.valid) continue;  // see undefined_reads
       Clock needs = item.record->device.busy;
       needs[QueueKind::d2h] = std::max(needs[QueueKind::d2h], item.record->host.block->written);
       store_.swap_in(*item.record, needs);
@@ -92,10 +109,14 @@ class Demand {
   }
 
   /// Removes the tensor from the device. Copies its value to the host first if it would be lost. If it throws, the
-  /// tensor is still on the device.
-  void evict(Rec& record) {
+  /// tensor is still on the device. `host_room`: makes room on the host as with_host_room() does.
+  void evict(Rec& record, bool host_room = false) {
     if (record.device.valid && !record.host.valid && record.tensor.alive) {
-      store_.ensure_block_for_swap_out(record);
+      if (host_room) {
+        with_host_room(record, [&] { store_.ensure_block_for_swap_out(record); });
+      } else {
+        store_.ensure_block_for_swap_out(record);
+      }
       store_.swap_out(record, store_.before_swap_out(record));
     }
     release(record, true);
@@ -124,7 +145,36 @@ class Demand {
 
   /// Removes all tensors from the device.
   void clear_device() {
-    while (oldest_ != none) evict(store_.records[oldest_]);
+    while (oldest_ != none) evict(store_.records[oldest_], true);
+  }
+
+  /// Calls acquire(), which takes host memory for the tensor. If the host has none left, takes it from other tensors:
+  /// first memory that holds no value, then copies of values that are also on the device, the least recently used
+  /// first. Waits for the device then. Throws OutOfMemory if that is not enough; no value is lost. Must not be called
+  /// while a plan is followed or started, because plans rely on host copies.
+  template <class Acquire>
+  void with_host_room(const Rec& record, Acquire&& acquire) {
+    if (acquires(acquire)) return;
+    if (store_.fixed_slots) return acquire();
+    bool freed = false;
+    for (Rec& other : store_.records) {
+      if (&other != &record) freed |= store_.free_unused_host(other);
+    }
+    if (freed && acquires(acquire)) return;
+    Bytes room;
+    for (std::uint32_t id = oldest_; id != none; id = store_.records[id].recency.newer) {
+      Rec& other = store_.records[id];
+      if (&other == &record || !other.device.valid || !other.host.valid) continue;
+      // If the copy to the device failed, the copy on the host is the only value. If it has ended, the value is no
+      // younger than the copy on the host, and failures of other work leave it alone.
+      store_.timeline.host_wait(other.device.ready);
+      other.device.issue = std::min(other.device.issue, other.host.issue);
+      room += other.host.block->size;
+      other.host.valid = false;
+      (void)store_.free_unused_host(other);
+      if (room >= record.bytes && acquires(acquire)) return;
+    }
+    acquire();
   }
 
   /// Reserves room for this many tensors, so that rebuild_residents() does not allocate.
@@ -168,6 +218,16 @@ class Demand {
   }
 
  private:
+  template <class Acquire>
+  static bool acquires(Acquire& acquire) {
+    try {
+      acquire();
+      return true;
+    } catch (const OutOfMemory&) {
+      return false;
+    }
+  }
+
   using When = typename Store<B>::When;
 
   // `b` is on the device.
@@ -186,6 +246,14 @@ class Demand {
             .budget = store_.budget(),
             .largest_allocation = store_.places.arena(),
             .scratch = request.scratch};
+  }
+
+  void forget_unused_addresses() {
+    std::size_t residents = 0;
+    for_each_resident([&](const Rec&) { ++residents; });
+    store_.addresses.keep_only(residents, [&](auto&& visit) {
+      for_each_resident([&](const Rec& record) { visit(record.device.offset, record.bytes); });
+    });
   }
 
   // Returns false if the free bytes are in pieces that are too small. Then only evictions have happened, and the caller
@@ -258,7 +326,7 @@ class Demand {
         if (store_.records[id].use.stamp != stamp) victim = &store_.records[id];
       }
       if (victim == nullptr) return std::nullopt;
-      evict(*victim);
+      evict(*victim, true);
     }
   }
 
@@ -285,6 +353,7 @@ class Demand {
   }
 
   Store<B>& store_;
+  const bool undefined_reads_;
   std::uint32_t oldest_ = none;
   std::uint32_t newest_ = none;
   std::optional<FreePlace> scratch_;

@@ -14,7 +14,8 @@
 namespace swapmm::runtime {
 
 /// The device memory of a manager, as one range of offsets over one or more arenas, and the address objects of places
-/// in it. There is one object per place, no matter how often the place is used.
+/// in it. There is one object per place, no matter how often the place is used. On demand, a program whose sizes vary
+/// uses ever new places, so the book forgets unused ones when there are many.
 template <Backend B>
 class AddressBook {
  public:
@@ -31,6 +32,7 @@ class AddressBook {
   /// Releases all of it. No address may be used afterwards, and no work that uses one may be in flight.
   void give_back() noexcept {
     addresses_.clear();
+    limit_ = least_limit;
     arenas_.clear();
     budget_ = Bytes{};
   }
@@ -55,7 +57,7 @@ class AddressBook {
     return arenas;
   }
 
-  /// The address of a place. Made at the first call, then looked up. Valid until give_back().
+  /// The address of a place. Made at the first call, then looked up. Valid until give_back() or keep_only().
   const typename B::Address* at(Bytes offset, Bytes size) {
     const Place place{offset.value, size.value};
     const auto found = addresses_.find(place);
@@ -65,6 +67,31 @@ class AddressBook {
                 .emplace(place, backend_.address(const_cast<typename B::DeviceMemory&>(memory),
                                                  Bytes{offset.value % arena_.value}, size))
                 .first->second;
+  }
+
+  /// A place as an offset in its arena, which is one allocation of the backend.
+  struct InArena {
+    const typename B::Address* arena;
+    Bytes offset;
+  };
+  [[nodiscard]] InArena in_arena(Bytes offset) {
+    const Bytes begin{offset.value / arena_.value * arena_.value};
+    return {at(begin, std::min(arena_, budget_ - begin)), offset - begin};
+  }
+
+  /// True if there are so many addresses that it is time to call keep_only().
+  [[nodiscard]] bool is_crowded() const { return addresses_.size() > limit_; }
+  /// Forgets all addresses except those of these places: for_each_place(visit) calls visit(offset, size) for each of at
+  /// most `count` places. Kept addresses do not move. Queued work may still use forgotten ones, but the runtime may
+  /// not. Throws bad_alloc, and then has forgotten nothing. Linear, but called so rarely that its cost per address is
+  /// constant.
+  template <class ForEachPlace>
+  void keep_only(std::size_t count, ForEachPlace&& for_each_place) {
+    Addresses kept;
+    kept.reserve(count);
+    for_each_place([&](Bytes offset, Bytes size) { kept.insert(addresses_.extract(Place{offset.value, size.value})); });
+    addresses_.swap(kept);
+    limit_ = std::max(least_limit, 2 * addresses_.size());
   }
 
   [[nodiscard]] std::size_t size() const { return addresses_.size(); }
@@ -81,11 +108,15 @@ class AddressBook {
     }
   };
 
+  using Addresses = std::unordered_map<Place, typename B::Address, Hash>;
+  static constexpr std::size_t least_limit = 4096;
+
   B& backend_;
   Bytes arena_;
   Bytes budget_;
   std::vector<typename B::DeviceMemory> arenas_;
-  std::unordered_map<Place, typename B::Address, Hash> addresses_;
+  Addresses addresses_;
+  std::size_t limit_ = least_limit;
 };
 
 }  // namespace swapmm::runtime

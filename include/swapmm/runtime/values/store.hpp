@@ -266,6 +266,19 @@ class Store {
     record.host.valid = false;
   }
 
+  /// Returns host blocks that hold no value of the tensor, after completing promised reads from them. Returns whether
+  /// there were any.
+  bool free_unused_host(Rec& record) {
+    bool freed = false;
+    for (std::unique_ptr<Block>* const block : {&record.host.spare, &record.host.block}) {
+      if (*block == nullptr || (block == &record.host.block && record.host.valid)) continue;
+      settle_pending(**block);
+      pool.release(std::move(*block));
+      freed = true;
+    }
+    return freed;
+  }
+
   // ---- the end of memory, with Options::scrub
 
   /// Overwrites device memory before it is released. Nothing may be in flight. Throws BackendError.

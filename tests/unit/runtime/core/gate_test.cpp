@@ -2,10 +2,14 @@
 // The gate of a manager: who gets in, who is refused, and what a refusal says.
 #include <doctest/doctest.h>
 
+#include <ctime>
+
 #include <atomic>
+#include <chrono>
 #include <optional>
 #include <string>
 #include <thread>
+#include <vector>
 
 #include <swapmm/error.hpp>
 #include <swapmm/runtime/core/gate.hpp>
@@ -69,4 +73,71 @@ TEST_CASE("who waits at the gate gets in when the other thread has left") {
     CHECK(left.load());
   }
   other.join();
+}
+
+TEST_CASE("where callers wait, a second thread enters when the first one has left, and a nested call is refused") {
+  Gate gate(true);
+  std::atomic<bool> inside{false};
+  std::atomic<bool> left{false};
+  std::thread other([&] {
+    Gate::Stay stay = gate.enter();
+    stay.runs("long");
+    CHECK(says(text_of<NestedOperation>([&] { (void)gate.enter(); }), {"\"long\"", "cannot nest"}));
+    CHECK_FALSE(static_cast<bool>(gate.enter_waiting()));
+    CHECK_FALSE(static_cast<bool>(gate.try_enter()));
+    inside = true;
+    std::this_thread::sleep_for(std::chrono::milliseconds(100));
+    left = true;
+  });
+  while (!inside) std::this_thread::yield();
+  CHECK_FALSE(static_cast<bool>(gate.try_enter()));
+  timespec before{};
+  timespec after{};
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &before);
+  {
+    const Gate::Stay stay = gate.enter();
+    CHECK(left.load());
+  }
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &after);
+  CHECK((after.tv_sec - before.tv_sec) * 1000 + (after.tv_nsec - before.tv_nsec) / 1'000'000 < 50);  // it slept
+  other.join();
+  CHECK(static_cast<bool>(gate.try_enter()));
+  CHECK(static_cast<bool>(gate.enter_waiting()));
+  CHECK(static_cast<bool>(gate.enter()));
+}
+
+TEST_CASE("where callers wait, they enter in the order in which they came, and none comes between") {
+  Gate gate(true);
+  std::vector<int> order;  // guarded by the gate
+  std::vector<std::thread> threads;
+  {
+    const Gate::Stay stay = gate.enter();
+    for (int i = 0; i < 3; ++i) {
+      threads.emplace_back([&, i] {
+        const Gate::Stay mine = gate.enter();
+        order.push_back(i);
+      });
+      std::this_thread::sleep_for(std::chrono::milliseconds(30));
+    }
+  }
+  {
+    const Gate::Stay stay = gate.enter();
+    CHECK(order == std::vector<int>{0, 1, 2});
+  }
+  for (std::thread& thread : threads) thread.join();
+  long count = 0;
+  threads.clear();
+  for (int i = 0; i < 4; ++i) {
+    threads.emplace_back([&] {
+      for (int k = 0; k < 2000; ++k) {
+        if (k % 3 == 0) {
+          if (const Gate::Stay mine = gate.try_enter(); mine) count += 1;
+        }
+        const Gate::Stay mine = gate.enter();
+        count += 1000;
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  CHECK(count / 1000 >= 8000);
 }

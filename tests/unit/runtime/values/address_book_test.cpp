@@ -3,6 +3,7 @@
 #include <doctest/doctest.h>
 
 #include <cstddef>
+#include <cstdint>
 #include <string>
 #include <utility>
 #include <vector>
@@ -76,4 +77,53 @@ TEST_CASE("device memory is overwritten from a block of zeros, and the host wait
                                     "flush",
                                     "host waits",
                                 });
+}
+
+TEST_CASE("the book forgets all addresses except those that it is told to keep, which do not move") {
+  NullBackend backend;
+  NullBook book(backend, 512_bytes, 512_bytes);
+  const std::uint64_t others = backend.counters().objects_live;
+  for (std::uint64_t i = 0; i < 8; ++i) (void)book.at(Bytes{i * 64}, 64_bytes);
+  CHECK_FALSE(book.is_crowded());
+  const auto* const first = book.at(128_bytes, 64_bytes);
+  const auto* const second = book.at(128_bytes, 32_bytes);
+  book.keep_only(4, [](auto&& visit) {
+    visit(128_bytes, 64_bytes);
+    visit(128_bytes, 32_bytes);
+    visit(128_bytes, 64_bytes);  // tensors without bytes may share a place
+    visit(192_bytes, 32_bytes);  // which has no address
+  });
+  CHECK(book.size() == 2);
+  CHECK(backend.counters().objects_live == others + 2);
+  CHECK(book.at(128_bytes, 64_bytes) == first);
+  CHECK(book.at(128_bytes, 32_bytes) == second);
+  CHECK(first->place == second->place);
+}
+
+TEST_CASE("a book is crowded above 4096 addresses, and above twice as many as it kept") {
+  NullBackend backend;
+  NullBook book(backend, 1_MiB, 1_MiB);
+  std::uint64_t next = 0;
+  const auto fill_to = [&](std::size_t count) {
+    while (book.size() < count) (void)book.at(Bytes{next++ * 64}, 64_bytes);
+  };
+  fill_to(4096);
+  CHECK_FALSE(book.is_crowded());
+  fill_to(4097);
+  CHECK(book.is_crowded());
+  const auto keep = [&](std::size_t count) {
+    book.keep_only(count, [&](auto&& visit) {
+      for (std::uint64_t i = next - count; i < next; ++i) visit(Bytes{i * 64}, 64_bytes);
+    });
+  };
+  keep(3000);
+  fill_to(6000);
+  CHECK_FALSE(book.is_crowded());
+  fill_to(6001);
+  CHECK(book.is_crowded());
+  keep(10);
+  fill_to(4096);
+  CHECK_FALSE(book.is_crowded());
+  fill_to(4097);
+  CHECK(book.is_crowded());
 }

@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// What commands on buffers have in common.
+
+#include <cstddef>
+#include <string_view>
+#include <utility>
+
+#include "../memory.hpp"
+#include "../queue.hpp"
+
+namespace swapmm::opencl::layer::api {
+
+/// The object of a handle, if it belongs to the queue's context; else the API's error.
+[[nodiscard]] inline cl_int check_memory(const Queue& queue, cl_mem handle, Memory*& memory) {
+  memory = Memory::from(handle);
+  if (memory == nullptr) return CL_INVALID_MEM_OBJECT;
+  return &memory->context() == &queue.context() ? CL_SUCCESS : CL_INVALID_CONTEXT;
+}
+
+/// The same for a range of a buffer.
+[[nodiscard]] inline cl_int check_buffer(const Queue& queue, cl_mem handle, std::size_t offset, std::size_t size,
+                                         Memory*& memory) {
+  if (const cl_int wrong = check_memory(queue, handle, memory); wrong != CL_SUCCESS) return wrong;
+  if (!memory->is_buffer()) return CL_INVALID_MEM_OBJECT;
+  const std::size_t whole = memory->facts().size;
+  return size == 0 || offset > whole || size > whole - offset ? CL_INVALID_VALUE : CL_SUCCESS;
+}
+
+[[nodiscard]] inline bool host_may_read(const Memory& memory) {
+  return (memory.facts().flags & (CL_MEM_HOST_WRITE_ONLY | CL_MEM_HOST_NO_ACCESS)) == 0;
+}
+[[nodiscard]] inline bool host_may_write(const Memory& memory) {
+  return (memory.facts().flags & (CL_MEM_HOST_READ_ONLY | CL_MEM_HOST_NO_ACCESS)) == 0;
+}
+
+/// Runs a command on two buffers, whose accesses are in the bundle: run(queue, a, b, waits, list), where a and b are
+/// the driver's allocations and the offsets of the buffers in them. (Several commands of PoCL 3.1 crash with parts of
+/// buffers, so commands with offsets get whole allocations.)
+template <class Run>
+[[nodiscard]] cl_int on_buffers(Context& context, std::string_view name, const Bundle& bundle, Memory& a, Memory& b,
+                                cl_event* native, Run&& run) {
+  if (bundle.items().empty()) {
+    return context.direct(native, [&](cl_event*) {
+      return run(context.queue(), std::pair(a.root().native(), a.origin()), std::pair(b.root().native(), b.origin()),
+                 cl_uint{0}, static_cast<const cl_event*>(nullptr));
+    });
+  }
+  return context.operate(name, bundle.items(), native, [&](Running& operation, const WaitList& waits, cl_event* event) {
+    const cl_int status =
+        run(operation.backend().queue(), place_of(a, operation), place_of(b, operation), waits.size(), waits.data());
+    *event = *native;
+    return status;
+  });
+}
+
+/// Runs a command on one buffer, whose access is in the bundle: run(queue, allocation, offset in it, waits, list).
+template <class Run>
+[[nodiscard]] cl_int on_buffer(Context& context, std::string_view name, const Bundle& bundle, Memory& memory,
+                               cl_event* native, Run&& run) {
+  return on_buffers(context, name, bundle, memory, memory, native,
+                    [&](cl_command_queue queue, const std::pair<cl_mem, std::size_t>& place, const auto&, cl_uint waits,
+                        const cl_event* list) { return run(queue, place.first, place.second, waits, list); });
+}
+
+/// The same for a range of the buffer: run() gets the offset of the range.
+template <class Run>
+[[nodiscard]] cl_int on_range(Context& context, std::string_view name, Memory& memory, Access access,
+                              std::size_t offset, std::size_t size, cl_event* native, Run&& run) {
+  Bundle bundle;
+  if (const cl_int status = bundle.add(memory, access, offset, size); status != CL_SUCCESS) return status;
+  return on_buffer(context, name, bundle, memory, native,
+                   [&](cl_command_queue queue, cl_mem whole, std::size_t begin, cl_uint waits, const cl_event* list) {
+                     return run(queue, whole, begin + offset, waits, list);
+                   });
+}
+
+/// A command that does nothing: its event comes after all that was queued before.
+[[nodiscard]] inline cl_int mark(Context& context, cl_event* native) {
+  return context.direct(
+      native, [&](cl_event* event) { return down.clEnqueueMarkerWithWaitList(context.queue(), 0, nullptr, event); });
+}
+
+}  // namespace swapmm::opencl::layer::api

@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// Memory objects that the driver makes and keeps: they are not swapped, and count against the budget.
+
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+#include "../memory.hpp"
+#include "install.hpp"
+
+namespace swapmm::opencl::layer::api {
+
+/// What the driver says about an object that it made.
+[[nodiscard]] inline Memory::Facts facts_of(cl_mem native) {
+  Memory::Facts facts;
+  const auto ask = [&](cl_mem_info what, auto& value) {
+    (void)down.clGetMemObjectInfo(native, what, sizeof value, &value, nullptr);
+  };
+  ask(CL_MEM_TYPE, facts.type);
+  ask(CL_MEM_FLAGS, facts.flags);
+  ask(CL_MEM_SIZE, facts.size);
+  ask(CL_MEM_HOST_PTR, facts.host_pointer);
+  std::size_t bytes = 0;
+  if (down.clGetMemObjectInfo(native, CL_MEM_PROPERTIES, 0, nullptr, &bytes) == CL_SUCCESS && bytes != 0) {
+    facts.properties.resize(bytes / sizeof(cl_mem_properties));
+    (void)down.clGetMemObjectInfo(native, CL_MEM_PROPERTIES, bytes, facts.properties.data(), nullptr);
+  }
+  return facts;
+}
+
+/// Lets the driver make an object, make(status), after room was made for as many bytes as it probably takes. `parent`:
+/// the object that has its bytes, or null.
+template <class Make>
+cl_mem make_native(Context& context, Bytes estimate, Memory* parent, cl_int* status, Make&& make) {
+  std::vector<Reservation> reservations;
+  for (DeviceBudget* const device : context.devices()) {
+    if (parent != nullptr) break;
+    if (!reservations.emplace_back(*device, estimate)) {
+      return result<cl_mem>(nullptr, CL_MEM_OBJECT_ALLOCATION_FAILURE, status);
+    }
+  }
+  const cl_mem native = make(status);
+  if (native == nullptr) return nullptr;
+  Memory::Facts facts = facts_of(native);
+  if (parent == nullptr) {
+    // Drivers pad images. If there is no room for it, the image goes again.
+    const Bytes more = Bytes{facts.size} > estimate ? Bytes{facts.size} - estimate : Bytes{};
+    std::vector<Reservation> padding;
+    for (DeviceBudget* const device : context.devices()) {
+      if (padding.emplace_back(*device, more)) continue;
+      down.clReleaseMemObject(native);
+      return result<cl_mem>(nullptr, CL_MEM_OBJECT_ALLOCATION_FAILURE, status);
+    }
+    for (Reservation& each : reservations) each.release();
+    for (Reservation& each : padding) each.release();
+    count_until_gone(native, context.devices(), estimate + more);
+  }
+  if (!context.managed()) return native;
+  return (new Memory(context, std::move(facts), native, parent))->handle();
+}
+
+/// The driver's handle of an object that the driver made. Takes the lock.
+[[nodiscard]] inline cl_mem native_handle(Memory& memory) {
+  const Lock lock = memory.context().lock();
+  return memory.native();
+}
+
+}  // namespace swapmm::opencl::layer::api

@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <functional>
+#include <mutex>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <utility>
+
+#include "../context.hpp"
+#include "install.hpp"
+#include "program_options.hpp"
+
+namespace swapmm::opencl::layer::api {
+namespace {
+
+constexpr std::string_view argument_option = "-cl-kernel-arg-info";
+
+/// The options that the program built with; those of the driver have argument_option in addition.
+struct Programs {
+  std::mutex mutex;
+  std::unordered_map<cl_program, std::string> options;
+};
+
+Programs& programs() {
+  static Programs& all = *new Programs;
+  return all;
+}
+
+bool is_managed(cl_program program) {
+  cl_context handle = nullptr;
+  if (down.clGetProgramInfo(program, CL_PROGRAM_CONTEXT, sizeof handle, &handle, nullptr) != CL_SUCCESS) return false;
+  const Context* const context = Context::of(handle);
+  return context != nullptr && context->managed();
+}
+
+bool asks(std::string_view options) { return options.find(argument_option) != std::string_view::npos; }
+
+// The driver's options for the program's; remembers the latter.
+std::string with_argument_info(cl_program program, const char* options) {
+  const std::string own = options == nullptr ? "" : options;
+  {
+    const std::lock_guard lock(programs().mutex);
+    programs().options[program] = own;
+  }
+  if (asks(own)) return own;
+  return own.empty() ? std::string(argument_option) : own + " " + std::string(argument_option);
+}
+
+cl_int CL_API_CALL build(cl_program program, cl_uint count, const cl_device_id* devices, const char* options,
+                         void(CL_CALLBACK* notify)(cl_program, void*), void* data) {
+  if (!is_managed(program)) return down.clBuildProgram(program, count, devices, options, notify, data);
+  const std::string ours = with_argument_info(program, options);
+  return down.clBuildProgram(program, count, devices, ours.c_str(), notify, data);
+}
+
+cl_int CL_API_CALL compile(cl_program program, cl_uint count, const cl_device_id* devices, const char* options,
+                           cl_uint headers, const cl_program* list, const char** names,
+                           void(CL_CALLBACK* notify)(cl_program, void*), void* data) {
+  if (!is_managed(program)) {
+    return down.clCompileProgram(program, count, devices, options, headers, list, names, notify, data);
+  }
+  const std::string ours = with_argument_info(program, options);
+  return down.clCompileProgram(program, count, devices, ours.c_str(), headers, list, names, notify, data);
+}
+
+cl_int CL_API_CALL release(cl_program program) {
+  cl_uint references = 0;
+  (void)down.clGetProgramInfo(program, CL_PROGRAM_REFERENCE_COUNT, sizeof references, &references, nullptr);
+  const cl_int status = down.clReleaseProgram(program);
+  if (status == CL_SUCCESS && references == 1) {
+    const std::lock_guard lock(programs().mutex);
+    programs().options.erase(program);
+  }
+  return status;
+}
+
+cl_int CL_API_CALL build_info(cl_program program, cl_device_id device, cl_program_build_info what, size_t size,
+                              void* into, size_t* needed) {
+  if (what == CL_PROGRAM_BUILD_OPTIONS) {
+    const std::lock_guard lock(programs().mutex);
+    const auto own = programs().options.find(program);
+    if (own != programs().options.end()) {
+      return answer(own->second.c_str(), own->second.size() + 1, size, into, needed);
+    }
+  }
+  return down.clGetProgramBuildInfo(program, device, what, size, into, needed);
+}
+
+}  // namespace
+
+bool tells_argument_info(cl_program program) {
+  const std::lock_guard lock(programs().mutex);
+  const auto own = programs().options.find(program);
+  return own == programs().options.end() || asks(own->second);
+}
+
+void install_programs(cl_icd_dispatch& table) {
+  table.clBuildProgram = build;
+  table.clCompileProgram = compile;
+  table.clReleaseProgram = release;
+  table.clGetProgramBuildInfo = build_info;
+}
+
+}  // namespace swapmm::opencl::layer::api

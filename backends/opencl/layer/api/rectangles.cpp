@@ -1,0 +1,211 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <array>
+#include <cstddef>
+#include <string_view>
+#include <utility>
+
+#include "../memory.hpp"
+#include "../queue.hpp"
+#include "checks.hpp"
+#include "install.hpp"
+
+namespace swapmm::opencl::layer::api {
+namespace {
+
+using Three = std::array<std::size_t, 3>;
+
+Three three(const std::size_t* values) { return {values[0], values[1], values[2]}; }
+
+/// A region of rows and slices in memory.
+struct Rectangle {
+  Three origin;
+  std::size_t row;    ///< bytes from row to row
+  std::size_t slice;  ///< bytes from slice to slice
+
+  [[nodiscard]] std::size_t begin() const { return origin[2] * slice + origin[1] * row + origin[0]; }
+  [[nodiscard]] std::size_t end(const Three& region) const {
+    return begin() + (region[2] - 1) * slice + (region[1] - 1) * row + region[0];
+  }
+};
+
+// With the pitches that 0 stands for. False: the API does not allow these pitches.
+bool complete(Rectangle& rectangle, const Three& region) {
+  if (rectangle.row == 0) rectangle.row = region[0];
+  if (rectangle.row < region[0]) return false;
+  if (rectangle.slice == 0) rectangle.slice = region[1] * rectangle.row;
+  return rectangle.slice >= region[1] * rectangle.row && rectangle.slice % rectangle.row == 0;
+}
+
+cl_int check(const Queue& queue, cl_mem handle, Rectangle& rectangle, const Three& region, Memory*& memory) {
+  if (const cl_int wrong = check_memory(queue, handle, memory); wrong != CL_SUCCESS) return wrong;
+  if (!memory->is_buffer()) return CL_INVALID_MEM_OBJECT;
+  if (region[0] == 0 || region[1] == 0 || region[2] == 0) return CL_INVALID_VALUE;
+  if (!complete(rectangle, region)) return CL_INVALID_VALUE;
+  return rectangle.end(region) > memory->facts().size ? CL_INVALID_VALUE : CL_SUCCESS;
+}
+
+// A rectangle of a buffer that begins at an offset in the driver's allocation. The offset goes into the first
+// coordinate, which is in bytes and may be larger than a row.
+Three in_allocation(const Three& origin, std::size_t begin) { return {origin[0] + begin, origin[1], origin[2]}; }
+
+struct Transfer {
+  Rectangle device;
+  Rectangle host;
+  Three region;
+};
+
+bool wrong_pointers(const size_t* a, const size_t* b, const size_t* region) {
+  return a == nullptr || b == nullptr || region == nullptr;
+}
+
+cl_int CL_API_CALL read_rectangle(cl_command_queue handle, cl_mem buffer, cl_bool blocking, const size_t* origin,
+                                  const size_t* host_origin, const size_t* region, size_t row, size_t slice,
+                                  size_t host_row, size_t host_slice, void* to, cl_uint count, const cl_event* waits,
+                                  cl_event* event) {
+  Queue* const queue = Queue::from(handle);
+  if (queue == nullptr) {
+    return down.clEnqueueReadBufferRect(handle, buffer, blocking, origin, host_origin, region, row, slice, host_row,
+                                        host_slice, to, count, waits, event);
+  }
+  if (wrong_pointers(origin, host_origin, region) || to == nullptr) return CL_INVALID_VALUE;
+  Transfer what{{three(origin), row, slice}, {three(host_origin), host_row, host_slice}, three(region)};
+  Memory* memory = nullptr;
+  if (const cl_int wrong = check(*queue, buffer, what.device, what.region, memory); wrong != CL_SUCCESS) return wrong;
+  if (!complete(what.host, what.region)) return CL_INVALID_VALUE;
+  if (!host_may_read(*memory)) return CL_INVALID_OPERATION;
+  const Place place{CL_COMMAND_READ_BUFFER_RECT, count, waits, event, blocking != CL_FALSE};
+  return enqueue(*queue, place, [=, use = Use(memory)](Context& context, cl_event* native) {
+    Bundle bundle;
+    if (const cl_int status = bundle.add(*use, Access::read); status != CL_SUCCESS) return status;
+    return on_buffer(context, "read", bundle, *use, native,
+                     [&](cl_command_queue on, cl_mem real, std::size_t at, cl_uint n, const cl_event* list) {
+                       return down.clEnqueueReadBufferRect(
+                           on, real, CL_FALSE, in_allocation(what.device.origin, at).data(), what.host.origin.data(),
+                           what.region.data(), what.device.row, what.device.slice, what.host.row, what.host.slice, to,
+                           n, list, native);
+                     });
+  });
+}
+
+cl_int CL_API_CALL write_rectangle(cl_command_queue handle, cl_mem buffer, cl_bool blocking, const size_t* origin,
+                                   const size_t* host_origin, const size_t* region, size_t row, size_t slice,
+                                   size_t host_row, size_t host_slice, const void* from, cl_uint count,
+                                   const cl_event* waits, cl_event* event) {
+  Queue* const queue = Queue::from(handle);
+  if (queue == nullptr) {
+    return down.clEnqueueWriteBufferRect(handle, buffer, blocking, origin, host_origin, region, row, slice, host_row,
+                                         host_slice, from, count, waits, event);
+  }
+  if (wrong_pointers(origin, host_origin, region) || from == nullptr) return CL_INVALID_VALUE;
+  Transfer what{{three(origin), row, slice}, {three(host_origin), host_row, host_slice}, three(region)};
+  Memory* memory = nullptr;
+  if (const cl_int wrong = check(*queue, buffer, what.device, what.region, memory); wrong != CL_SUCCESS) return wrong;
+  if (!complete(what.host, what.region)) return CL_INVALID_VALUE;
+  if (!host_may_write(*memory)) return CL_INVALID_OPERATION;
+  const Place place{CL_COMMAND_WRITE_BUFFER_RECT, count, waits, event, blocking != CL_FALSE};
+  return enqueue(*queue, place, [=, use = Use(memory)](Context& context, cl_event* native) {
+    const bool packed = what.device.row == what.region[0] && what.device.slice == what.region[0] * what.region[1];
+    // Rows that lie side by side are one range, perhaps the whole buffer.
+    const std::size_t begin = packed ? what.device.begin() : 0;
+    const std::size_t size = packed ? what.device.end(what.region) - begin : 1;
+    Bundle bundle;
+    const cl_int status = bundle.add(*use, packed ? Access::write : Access::update, begin, size);
+    if (status != CL_SUCCESS) return status;
+    return on_buffer(context, "write", bundle, *use, native,
+                     [&](cl_command_queue on, cl_mem real, std::size_t at, cl_uint n, const cl_event* list) {
+                       return down.clEnqueueWriteBufferRect(
+                           on, real, CL_FALSE, in_allocation(what.device.origin, at).data(), what.host.origin.data(),
+                           what.region.data(), what.device.row, what.device.slice, what.host.row, what.host.slice, from,
+                           n, list, native);
+                     });
+  });
+}
+
+// Both buffers lie in one allocation, in which the API allows only equal pitches. The queue runs the copies in order,
+// so the last one's event stands for all.
+cl_int copy_rows(cl_command_queue queue, std::pair<cl_mem, std::size_t> from, std::pair<cl_mem, std::size_t> to,
+                 const Transfer& what, cl_uint count, const cl_event* waits, cl_event* native) {
+  for (std::size_t z = 0; z < what.region[2]; ++z) {
+    for (std::size_t y = 0; y < what.region[1]; ++y) {
+      const bool first = z == 0 && y == 0;
+      const bool last = z + 1 == what.region[2] && y + 1 == what.region[1];
+      const cl_int status = down.clEnqueueCopyBuffer(
+          queue, from.first, to.first, from.second + what.device.begin() + z * what.device.slice + y * what.device.row,
+          to.second + what.host.begin() + z * what.host.slice + y * what.host.row, what.region[0], first ? count : 0,
+          first ? waits : nullptr, last ? native : nullptr);
+      if (status != CL_SUCCESS) return status;
+    }
+  }
+  return CL_SUCCESS;
+}
+
+bool overlap(const Rectangle& a, const Rectangle& b, const Three& region, std::size_t size) {
+  if (a.row != b.row || a.slice != b.slice || size == 0) return false;
+  // Row by row: exact, and as long as the region has rows.
+  const std::size_t from = a.begin();
+  const std::size_t to = b.begin();
+  const std::size_t first = from < to ? from : to;
+  const std::size_t distance = (from < to ? to : from) - first;
+  for (std::size_t z = 0; z < region[2]; ++z) {
+    for (std::size_t y = 0; y < region[1]; ++y) {
+      const std::size_t row = z * a.slice + y * a.row;
+      if (row >= distance + region[0]) return false;
+      if (row + region[0] > distance) return true;
+    }
+  }
+  return false;
+}
+
+cl_int CL_API_CALL copy_rectangle(cl_command_queue handle, cl_mem from, cl_mem to, const size_t* from_origin,
+                                  const size_t* to_origin, const size_t* region, size_t from_row, size_t from_slice,
+                                  size_t to_row, size_t to_slice, cl_uint count, const cl_event* waits,
+                                  cl_event* event) {
+  Queue* const queue = Queue::from(handle);
+  if (queue == nullptr) {
+    return down.clEnqueueCopyBufferRect(handle, from, to, from_origin, to_origin, region, from_row, from_slice, to_row,
+                                        to_slice, count, waits, event);
+  }
+  if (wrong_pointers(from_origin, to_origin, region)) return CL_INVALID_VALUE;
+  Transfer what{{three(from_origin), from_row, from_slice}, {three(to_origin), to_row, to_slice}, three(region)};
+  Memory* source = nullptr;
+  Memory* target = nullptr;
+  if (const cl_int wrong = check(*queue, from, what.device, what.region, source); wrong != CL_SUCCESS) return wrong;
+  if (const cl_int wrong = check(*queue, to, what.host, what.region, target); wrong != CL_SUCCESS) return wrong;
+  if (&source->root() == &target->root()) {
+    if (source == target && (what.device.row != what.host.row || what.device.slice != what.host.slice)) {
+      return CL_INVALID_VALUE;
+    }
+    Rectangle a = what.device;
+    Rectangle b = what.host;
+    a.origin[0] += source->origin();
+    b.origin[0] += target->origin();
+    if (overlap(a, b, what.region, 1)) return CL_MEM_COPY_OVERLAP;
+  }
+  const Place place{CL_COMMAND_COPY_BUFFER_RECT, count, waits, event};
+  return enqueue(*queue, place, [=, a = Use(source), b = Use(target)](Context& context, cl_event* native) {
+    Bundle bundle;
+    if (const cl_int status = bundle.add(*a, Access::read); status != CL_SUCCESS) return status;
+    if (const cl_int status = bundle.add(*b, Access::update); status != CL_SUCCESS) return status;
+    return on_buffers(
+        context, "copy", bundle, *a, *b, native,
+        [&](cl_command_queue on, auto x, auto y, cl_uint n, const cl_event* list) {
+          if (x.first == y.first && (what.device.row != what.host.row || what.device.slice != what.host.slice)) {
+            return copy_rows(on, x, y, what, n, list, native);
+          }
+          return down.clEnqueueCopyBufferRect(on, x.first, y.first, in_allocation(what.device.origin, x.second).data(),
+                                              in_allocation(what.host.origin, y.second).data(), what.region.data(),
+                                              what.device.row, what.device.slice, what.host.row, what.host.slice, n,
+                                              list, native);
+        });
+  });
+}
+
+}  // namespace
+
+void install_rectangles(cl_icd_dispatch& table) {
+  table.clEnqueueReadBufferRect = read_rectangle;
+  table.clEnqueueWriteBufferRect = write_rectangle;
+  table.clEnqueueCopyBufferRect = copy_rectangle;
+}
+
+}  // namespace swapmm::opencl::layer::api

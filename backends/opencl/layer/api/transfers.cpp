@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <cstddef>
+#include <vector>
+
+#include "../memory.hpp"
+#include "../queue.hpp"
+#include "checks.hpp"
+#include "install.hpp"
+
+namespace swapmm::opencl::layer::api {
+namespace {
+
+cl_int CL_API_CALL read_buffer(cl_command_queue handle, cl_mem buffer, cl_bool blocking, size_t offset, size_t size,
+                               void* to, cl_uint count, const cl_event* waits, cl_event* event) {
+  Queue* const queue = Queue::from(handle);
+  if (queue == nullptr) {
+    return down.clEnqueueReadBuffer(handle, buffer, blocking, offset, size, to, count, waits, event);
+  }
+  Memory* memory = nullptr;
+  if (const cl_int wrong = check_buffer(*queue, buffer, offset, size, memory); wrong != CL_SUCCESS) return wrong;
+  if (to == nullptr) return CL_INVALID_VALUE;
+  if (!host_may_read(*memory)) return CL_INVALID_OPERATION;
+  const Place place{CL_COMMAND_READ_BUFFER, count, waits, event, blocking != CL_FALSE};
+  return enqueue(*queue, place, [=, use = Use(memory)](Context& context, cl_event* native) {
+    return on_range(context, "read", *use, Access::read, offset, size, native,
+                    [&](cl_command_queue on, cl_mem real, std::size_t at, cl_uint n, const cl_event* list) {
+                      return down.clEnqueueReadBuffer(on, real, CL_FALSE, at, size, to, n, list, native);
+                    });
+  });
+}
+
+cl_int CL_API_CALL write_buffer(cl_command_queue handle, cl_mem buffer, cl_bool blocking, size_t offset, size_t size,
+                                const void* from, cl_uint count, const cl_event* waits, cl_event* event) {
+  Queue* const queue = Queue::from(handle);
+  if (queue == nullptr) {
+    return down.clEnqueueWriteBuffer(handle, buffer, blocking, offset, size, from, count, waits, event);
+  }
+  Memory* memory = nullptr;
+  if (const cl_int wrong = check_buffer(*queue, buffer, offset, size, memory); wrong != CL_SUCCESS) return wrong;
+  if (from == nullptr) return CL_INVALID_VALUE;
+  if (!host_may_write(*memory)) return CL_INVALID_OPERATION;
+  const Place place{CL_COMMAND_WRITE_BUFFER, count, waits, event, blocking != CL_FALSE};
+  return enqueue(*queue, place, [=, use = Use(memory)](Context& context, cl_event* native) {
+    return on_range(context, "write", *use, Access::write, offset, size, native,
+                    [&](cl_command_queue on, cl_mem real, std::size_t at, cl_uint n, const cl_event* list) {
+                      return down.clEnqueueWriteBuffer(on, real, CL_FALSE, at, size, from, n, list, native);
+                    });
+  });
+}
+
+cl_int CL_API_CALL fill_buffer(cl_command_queue handle, cl_mem buffer, const void* pattern, size_t pattern_size,
+                               size_t offset, size_t size, cl_uint count, const cl_event* waits, cl_event* event) {
+  Queue* const queue = Queue::from(handle);
+  if (queue == nullptr) {
+    return down.clEnqueueFillBuffer(handle, buffer, pattern, pattern_size, offset, size, count, waits, event);
+  }
+  Memory* memory = nullptr;
+  if (const cl_int wrong = check_buffer(*queue, buffer, offset, size, memory); wrong != CL_SUCCESS) return wrong;
+  const bool known = pattern_size != 0 && pattern_size <= 128 && (pattern_size & (pattern_size - 1)) == 0;
+  if (pattern == nullptr || !known || offset % pattern_size != 0 || size % pattern_size != 0) return CL_INVALID_VALUE;
+  const auto* const first = static_cast<const std::byte*>(pattern);
+  const Place place{CL_COMMAND_FILL_BUFFER, count, waits, event};
+  return enqueue(
+      *queue, place,
+      [=, use = Use(memory), bytes = std::vector(first, first + pattern_size)](Context& context, cl_event* native) {
+        return on_range(context, "fill", *use, Access::write, offset, size, native,
+                        [&](cl_command_queue on, cl_mem real, std::size_t at, cl_uint n, const cl_event* list) {
+                          return down.clEnqueueFillBuffer(on, real, bytes.data(), bytes.size(), at, size, n, list,
+                                                          native);
+                        });
+      });
+}
+
+cl_int CL_API_CALL copy_buffer(cl_command_queue handle, cl_mem from, cl_mem to, size_t from_offset, size_t to_offset,
+                               size_t size, cl_uint count, const cl_event* waits, cl_event* event) {
+  Queue* const queue = Queue::from(handle);
+  if (queue == nullptr) {
+    return down.clEnqueueCopyBuffer(handle, from, to, from_offset, to_offset, size, count, waits, event);
+  }
+  Memory* source = nullptr;
+  Memory* target = nullptr;
+  if (const cl_int wrong = check_buffer(*queue, from, from_offset, size, source); wrong != CL_SUCCESS) return wrong;
+  if (const cl_int wrong = check_buffer(*queue, to, to_offset, size, target); wrong != CL_SUCCESS) return wrong;
+  const std::size_t begin = source->origin() + from_offset;
+  const std::size_t into = target->origin() + to_offset;
+  if (&source->root() == &target->root() && begin < into + size && into < begin + size) return CL_MEM_COPY_OVERLAP;
+  const Place place{CL_COMMAND_COPY_BUFFER, count, waits, event};
+  return enqueue(*queue, place, [=, a = Use(source), b = Use(target)](Context& context, cl_event* native) {
+    Bundle bundle;
+    if (const cl_int status = bundle.add(*a, Access::read, from_offset, size); status != CL_SUCCESS) return status;
+    if (const cl_int status = bundle.add(*b, Access::write, to_offset, size); status != CL_SUCCESS) return status;
+    return on_buffers(context, "copy", bundle, *a, *b, native,
+                      [&](cl_command_queue on, auto x, auto y, cl_uint n, const cl_event* list) {
+                        return down.clEnqueueCopyBuffer(on, x.first, y.first, x.second + from_offset,
+                                                        y.second + to_offset, size, n, list, native);
+                      });
+  });
+}
+
+cl_int CL_API_CALL migrate(cl_command_queue handle, cl_uint objects, const cl_mem* list, cl_mem_migration_flags flags,
+                           cl_uint count, const cl_event* waits, cl_event* event) {
+  Queue* const queue = Queue::from(handle);
+  if (queue == nullptr) return down.clEnqueueMigrateMemObjects(handle, objects, list, flags, count, waits, event);
+  if (objects == 0 || list == nullptr) return CL_INVALID_VALUE;
+  constexpr cl_mem_migration_flags known = CL_MIGRATE_MEM_OBJECT_HOST | CL_MIGRATE_MEM_OBJECT_CONTENT_UNDEFINED;
+  if ((flags & ~known) != 0) return CL_INVALID_VALUE;
+  for (cl_uint i = 0; i < objects; ++i) {
+    const Memory* const memory = Memory::from(list[i]);
+    if (memory == nullptr) return CL_INVALID_MEM_OBJECT;
+    if (&memory->context() != &queue->context()) return CL_INVALID_CONTEXT;
+  }
+  // A hint: where bytes are is the layer's affair.
+  return enqueue(*queue, {CL_COMMAND_MIGRATE_MEM_OBJECTS, count, waits, event}, mark);
+}
+
+}  // namespace
+
+void install_transfers(cl_icd_dispatch& table) {
+  table.clEnqueueReadBuffer = read_buffer;
+  table.clEnqueueWriteBuffer = write_buffer;
+  table.clEnqueueFillBuffer = fill_buffer;
+  table.clEnqueueCopyBuffer = copy_buffer;
+  table.clEnqueueMigrateMemObjects = migrate;
+}
+
+}  // namespace swapmm::opencl::layer::api

@@ -1,0 +1,297 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "context.hpp"
+
+#include <algorithm>
+#include <exception>
+#include <new>
+#include <shared_mutex>
+#include <string>
+#include <unordered_map>
+#include <utility>
+
+#include <swapmm/base/error.hpp>
+#include <swapmm/opencl/info.hpp>
+#include <swapmm/opencl/status.hpp>
+
+#include "process/settings.hpp"
+#include "queue.hpp"
+#include "report.hpp"
+
+namespace swapmm::opencl::layer {
+namespace {
+
+struct Contexts {
+  std::shared_mutex mutex;
+  std::unordered_map<cl_context, Context*> all;
+};
+
+// Never destroyed: programs release objects while the process ends.
+Contexts& contexts() {
+  static Contexts& all = *new Contexts;
+  return all;
+}
+
+std::vector<cl_device_id> devices_of(cl_context context) {
+  std::size_t bytes = 0;
+  if (down.clGetContextInfo(context, CL_CONTEXT_DEVICES, 0, nullptr, &bytes) != CL_SUCCESS) return {};
+  std::vector<cl_device_id> devices(bytes / sizeof(cl_device_id));
+  if (down.clGetContextInfo(context, CL_CONTEXT_DEVICES, bytes, devices.data(), nullptr) != CL_SUCCESS) return {};
+  return devices;
+}
+
+std::string mebibytes(Bytes bytes) {
+  const std::uint64_t tenths = (bytes.value * 10 + (1U << 19U)) >> 20U;
+  return std::to_string(tenths / 10) + "." + std::to_string(tenths % 10) + " MiB (" + std::to_string(bytes.value) + ")";
+}
+
+}  // namespace
+
+// ---- all contexts
+
+Context* Context::of(cl_context handle) {
+  if (handle == nullptr) return nullptr;
+  {
+    const std::shared_lock lock(contexts().mutex);
+    const auto found = contexts().all.find(handle);
+    if (found != contexts().all.end()) return found->second;
+  }
+  const std::unique_lock lock(contexts().mutex);
+  Context*& made = contexts().all[handle];
+  if (made == nullptr) {
+    auto* const context = new Context(handle);
+    if (context->devices_.empty()) {
+      contexts().all.erase(handle);
+      delete context;
+      return nullptr;
+    }
+    made = context;
+  }
+  return made;
+}
+
+Context::Context(cl_context handle) : handle_(handle), scheduler_(SchedulerOptions{.observe = 0}) {
+  for (const cl_device_id device : devices_of(handle)) {
+    DeviceBudget* const budget = DeviceBudget::of(device);
+    if (budget == nullptr) {
+      devices_.clear();
+      return;
+    }
+    devices_.push_back(budget);
+    device_id_ = device;
+  }
+  if (!managed()) return;
+  try {
+    largest_buffer_ = std::min(device().problem().empty() ? device().budget() : device().whole(),
+                               Bytes{opencl::detail::device_value<cl_ulong>(device_id_, CL_DEVICE_MAX_MEM_ALLOC_SIZE)});
+    alignment_ = Bytes{std::max<std::uint64_t>(
+        opencl::detail::device_value<cl_uint>(device_id_, CL_DEVICE_MEM_BASE_ADDR_ALIGN) / 8, 1)};
+  } catch (const std::exception&) {  // the driver does not answer
+    devices_.clear();
+  }
+}
+
+Context::~Context() {
+  if (core_ == nullptr) return;
+  const Lock lock(device().mutex);
+  count_context(*core_);
+  core_->close();
+  part_ = Bytes{};
+  device().remove(*this);
+}
+
+void Context::drop() {
+  std::uint32_t count = holds_.load(std::memory_order_relaxed);
+  while (count > 1) {
+    if (holds_.compare_exchange_weak(count, count - 1, std::memory_order_acq_rel)) return;
+  }
+  {
+    const std::unique_lock lock(contexts().mutex);
+    if (holds_.fetch_sub(1, std::memory_order_acq_rel) != 1) return;
+    contexts().all.erase(handle_);
+  }
+  const cl_context handle = handle_;
+  delete this;
+  down.clReleaseContext(handle);
+}
+
+bool Context::release_for_program() {
+  cl_uint count = references();
+  do {
+    if (count == 0) return false;
+  } while (!references_.compare_exchange_weak(count, count - 1, std::memory_order_acq_rel));
+  if (count == 1) drop();
+  return true;
+}
+
+// ---- the runtime
+
+Core* Context::core() {
+  if (any_released_.load(std::memory_order_relaxed)) destroy_released();
+  if (core_ != nullptr || refused_) return core_.get();
+  DeviceBudget& memory = device();
+  const std::string& problem = settings().problem.empty() ? memory.problem() : settings().problem;
+  if (!problem.empty()) {
+    refused_ = true;
+    say(problem + ": nothing is allocated");
+    return nullptr;
+  }
+  Options options;
+  options.host_budget = settings().host_budget;
+  options.demand_mode = settings().evict_always ? DemandMode::per_operation : DemandMode::least_recently_used;
+  memory.add(*this);
+  memory.offer(*this);
+  Bytes part = part_;
+  for (;;) {
+    try {
+      Backend backend(handle_, device_id_);
+      // Where the device shares the host's memory, page-locked memory is no faster.
+      options.pinned_budget =
+          backend.capabilities().host_shares_memory ? Bytes{} : Bytes{options.host_budget.value / 4};
+      options.device_budget = part;
+      core_ = std::make_shared<Core>(std::move(backend), options, SchedulerAccess::book(scheduler_),
+                                     runtime::EntranceOptions{.undefined_reads = true});
+      part_ = part;
+      break;
+    } catch (const BackendError& error) {
+      part = Bytes{part.value / 8 * 7};  // others have taken memory of the device
+      const bool memory_short =
+          error.kind == BackendError::Kind::out_of_device_memory && part.value > memory.budget().value / 64;
+      if (memory_short) continue;
+      say(std::string("the device refuses memory: ") + error.what());
+    } catch (const std::exception& error) {
+      say(error.what());
+    }
+    part_ = Bytes{};
+    memory.remove(*this);
+    refused_ = true;
+    return nullptr;
+  }
+  if (timed_) core_->backend().set_timing(true);
+  static std::atomic<bool> said{false};
+  if (!said.exchange(true)) {
+    remark("OpenCL layer " SWAPMM_LAYER_VERSION ", budget " + mebibytes(memory.budget()) + " on " + memory.name());
+  }
+  return core_.get();
+}
+
+bool Context::set_part(Bytes bytes) {
+  if (core_ == nullptr) {
+    part_ = bytes;
+    return true;
+  }
+  destroy_released();
+  for (int attempt = 0;; ++attempt) {
+    try {
+      core_->set_budget(bytes);
+      part_ = bytes;
+      return true;
+    } catch (const WorkFailed&) {
+      if (attempt < 10) continue;
+    } catch (const std::exception&) {  // NOLINT(bugprone-empty-catch): the caller tells the program
+    }
+    // The device may have refused the old bytes, too; then there are none.
+    part_ = core_->report().device_budget;
+    return false;
+  }
+}
+
+bool Context::try_again(std::string_view name, int attempt, cl_int& status) {
+  constexpr int most = 12;
+  try {
+    throw;
+  } catch (const BundleTooLarge& error) {
+    largest_ = std::max(largest_, std::min(error.sizes.need, device().budget()));
+    if (attempt < most && error.sizes.need > part_ && device().give(*this, error.sizes.need)) return true;
+    say("command \"" + std::string(name) + "\" needs " + mebibytes(error.sizes.need) + " at once; the budget is " +
+        mebibytes(device().budget()) + ", of which " + mebibytes(device().pinned()) + " cannot be swapped");
+    status = CL_MEM_OBJECT_ALLOCATION_FAILURE;
+  } catch (const OutOfMemory& error) {
+    say("command \"" + std::string(name) + "\": " + error.what());
+    status = std::string_view(error.memory) == "host" ? CL_OUT_OF_HOST_MEMORY : CL_MEM_OBJECT_ALLOCATION_FAILURE;
+  } catch (const WorkFailed& error) {
+    // A failure of an earlier command, of which its event tells the program. This command was not queued.
+    if (error.work != WorkFailed::Work::earlier && attempt < most) return true;
+    say(error.what());
+    status = CL_OUT_OF_RESOURCES;
+  } catch (const BackendError& error) {
+    if (attempt < 1) return true;  // it may have been an earlier command's
+    say("command \"" + std::string(name) + "\": " + error.what());
+    status = error.kind == BackendError::Kind::out_of_host_memory ? CL_OUT_OF_HOST_MEMORY : CL_OUT_OF_RESOURCES;
+  } catch (const std::bad_alloc&) {
+    status = CL_OUT_OF_HOST_MEMORY;
+  } catch (const std::exception& error) {
+    say("command \"" + std::string(name) + "\": " + error.what());
+    status = CL_OUT_OF_RESOURCES;
+  }
+  return false;
+}
+
+cl_command_queue Context::queue() {
+  Core* const runtime = core();
+  if (runtime == nullptr) throw std::bad_alloc();
+  if (timed_) runtime->backend().set_timing(true);
+  return runtime->backend().queue();
+}
+
+void Context::flush() {
+  if (core_ == nullptr) return;
+  for (const QueueKind kind : {QueueKind::h2d, QueueKind::d2h, QueueKind::compute}) {
+    try {
+      core_->backend().flush(kind);
+    } catch (const std::exception&) {  // NOLINT(bugprone-empty-catch): waits and events tell the program
+    }
+  }
+}
+
+void Context::time_commands() {
+  timed_ = true;
+  if (core_ != nullptr) core_->backend().set_timing(true);
+}
+
+bool Context::make_tensor(Bytes size, Tensor& tensor) {
+  Core* const runtime = core();
+  if (runtime == nullptr) return false;
+  for (int attempt = 0; attempt < 12; ++attempt) {
+    try {
+      auto& record = runtime->create("buffer", size, kept);
+      tensor = {&record, record.tensor.serial};
+      live.fetch_add(round_up(size, alignment_).value, std::memory_order_relaxed);
+      device().note_peak();
+      return true;
+    } catch (const std::exception&) {  // NOLINT(bugprone-empty-catch): of an earlier command
+    }
+  }
+  return false;
+}
+
+void Context::destroy_tensor(const Tensor& tensor) {
+  const std::lock_guard lock(released_mutex_);
+  released_.push_back(tensor);
+  any_released_.store(true, std::memory_order_relaxed);
+}
+
+void Context::destroy_released() {
+  std::vector<Tensor> released;
+  {
+    const std::lock_guard lock(released_mutex_);
+    released.swap(released_);
+    any_released_.store(false, std::memory_order_relaxed);
+  }
+  for (const Tensor& tensor : released) core_->destroy(*tensor.record);
+}
+
+// ---- what was queued
+
+void Context::queued(cl_event event) {
+  last_ = Handle<cl_event>::retain(event);
+  while (!kept_.empty() && opencl::detail::execution_status(kept_.front().until.get()) <= CL_COMPLETE)
+    kept_.pop_front();
+}
+
+void Context::keep_until_done(std::shared_ptr<void> thing) {
+  if (last_) kept_.push_back({Handle<cl_event>::retain(last_.get()), std::move(thing)});
+}
+
+cl_event Context::last_command() { return Handle<cl_event>::retain(last_.get()).release(); }
+
+}  // namespace swapmm::opencl::layer

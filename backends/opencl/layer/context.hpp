@@ -1,0 +1,200 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <atomic>
+#include <condition_variable>
+#include <cstdint>
+#include <deque>
+#include <list>
+#include <memory>
+#include <mutex>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <swapmm/base/bytes.hpp>
+#include <swapmm/opencl/backend.hpp>
+#include <swapmm/scheduler.hpp>
+
+#include "device.hpp"
+#include "object.hpp"
+
+namespace swapmm::opencl::layer {
+
+using Core = runtime::Core<Backend>;
+using Running = runtime::RunningOperation<Backend>;
+using Item = runtime::BundleItem<Backend>;
+using Tensor = runtime::TensorKey<Backend>;
+using Lock = std::unique_lock<std::mutex>;
+
+class Event;
+class Queue;
+
+/// A command that waits on the host for events that nobody has set yet.
+struct HeldCommand;
+
+/// What a context of the program has in the layer. If the context has one device, its buffers are tensors of a runtime,
+/// and the commands of all its queues go to the runtime's compute queue. Contexts with several devices are not managed:
+/// their objects are the driver's own, and their buffers count against the budgets of all of their devices.
+class Context {
+ public:
+  /// The context of that handle; made at the first call, so contexts need not be made through the layer. Null if the
+  /// driver does not know it.
+  [[nodiscard]] static Context* of(cl_context handle);
+
+  void hold() { holds_.fetch_add(1, std::memory_order_relaxed); }
+  void drop();
+  /// The program's references.
+  [[nodiscard]] cl_uint references() const { return references_.load(std::memory_order_relaxed); }
+  void retain_for_program() { references_.fetch_add(1, std::memory_order_relaxed); }
+  /// False if the program has no reference.
+  [[nodiscard]] bool release_for_program();
+
+  [[nodiscard]] cl_context handle() const { return handle_; }
+  [[nodiscard]] bool managed() const { return devices_.size() == 1; }
+  /// The device whose memory is managed.
+  [[nodiscard]] DeviceBudget& device() const { return *devices_.front(); }
+  [[nodiscard]] std::span<DeviceBudget* const> devices() const { return devices_; }
+  /// The one device of a managed context; it may be a part of device().device().
+  [[nodiscard]] cl_device_id device_id() const { return device_id_; }
+  [[nodiscard]] Bytes alignment() const { return alignment_; }
+  /// The largest buffer that the program can make.
+  [[nodiscard]] Bytes largest_buffer() const { return largest_buffer_; }
+  [[nodiscard]] Lock lock() const { return Lock(device().mutex); }
+
+  // ---- for managed contexts, with the lock
+
+  /// The runtime, made at the first call. Null if it cannot be made.
+  [[nodiscard]] Core* core();
+  [[nodiscard]] bool has_core() const { return core_ != nullptr; }
+  /// Bytes of the device that the runtime has.
+  [[nodiscard]] Bytes part() const { return part_; }
+  /// The largest need of a command so far.
+  [[nodiscard]] Bytes largest() const { return largest_; }
+  /// Changes part(). False if the device or the host refuses.
+  [[nodiscard]] bool set_part(Bytes bytes);
+
+  /// Runs a command on tensors: brings them to the device, then calls run(operation, waits, event), which queues the
+  /// command on queue() behind `waits`, sets the event, and returns the API's status. Returns this status, or the one
+  /// for what went wrong before. The event is the caller's.
+  template <class Run>
+  [[nodiscard]] cl_int operate(std::string_view name, std::span<const Item> items, cl_event* event, Run&& run);
+  /// Runs a command that uses no tensor: run(event).
+  template <class Run>
+  [[nodiscard]] cl_int direct(cl_event* event, Run&& run);
+  /// The queue for all commands.
+  [[nodiscard]] cl_command_queue queue();
+  /// Makes the driver begin with everything that was queued.
+  void flush();
+  /// From now on, commands have times.
+  void time_commands();
+
+  [[nodiscard]] bool make_tensor(Bytes size, Tensor& tensor);
+  /// Needs no lock: the next command destroys it.
+  void destroy_tensor(const Tensor& tensor);
+  /// Live bytes of tensors.
+  std::atomic<std::uint64_t> live{0};
+
+  /// Commands on hold; see HeldCommand.
+  std::list<HeldCommand> held;
+  /// Notified when an event gets its command or its status.
+  std::condition_variable changed;
+
+  /// Keeps `thing` until everything queued so far has ended.
+  void keep_until_done(std::shared_ptr<void> thing);
+  /// The last command that was queued; null if there is none. The caller gets a reference.
+  [[nodiscard]] cl_event last_command();
+
+ private:
+  explicit Context(cl_context handle);
+  ~Context();
+
+  // Called for an exception of the runtime, in a catch block. Returns true if the command may be tried again; else
+  // `status` is the API's status for it.
+  [[nodiscard]] bool try_again(std::string_view name, int attempt, cl_int& status);
+  void queued(cl_event event);
+  void destroy_released();
+  void note_need(std::span<const Item> items) {
+    Bytes need;
+    for (const Item& item : items) need += round_up(item.record->bytes, alignment_);
+    if (need > largest_) {
+      largest_ = need;
+      device().note_command(need);
+    }
+  }
+
+  cl_context handle_;
+  std::vector<DeviceBudget*> devices_;
+  cl_device_id device_id_ = nullptr;
+  Bytes alignment_{1};
+  Bytes largest_buffer_;
+  std::atomic<std::uint32_t> holds_{1};
+  std::atomic<cl_uint> references_{1};
+
+  std::mutex released_mutex_;
+  std::vector<Tensor> released_;
+  std::atomic<bool> any_released_{false};
+
+  std::shared_ptr<Core> core_;
+  Scheduler scheduler_;
+  Bytes part_;
+  Bytes largest_;
+  bool timed_ = false;
+  bool refused_ = false;  // making the runtime failed, which was said
+  Handle<cl_event> last_;
+  struct Kept {
+    Handle<cl_event> until;
+    std::shared_ptr<void> thing;
+  };
+  std::deque<Kept> kept_;
+};
+
+/// A reference of the layer to a context.
+using ContextRef = Ref<Context>;
+
+template <class Run>
+cl_int Context::operate(std::string_view name, std::span<const Item> items, cl_event* event, Run&& run) {
+  for (int attempt = 0;; ++attempt) {
+    cl_int status = CL_SUCCESS;
+    bool is_queued = false;
+    try {
+      Core* const runtime = core();
+      if (runtime == nullptr) return CL_MEM_OBJECT_ALLOCATION_FAILURE;
+      if (timed_) runtime->backend().set_timing(true);
+      note_need(items);
+      const runtime::Request<Backend> request{name, items, Bytes{}, false};
+      Running operation(*runtime, request, true);
+      const WaitList waits = operation.wait_list();
+      cl_event native = nullptr;
+      operation.call([&] { status = run(operation, waits, &native); });
+      if (status != CL_SUCCESS) {
+        operation.cancel();
+        return status;
+      }
+      *event = Handle<cl_event>::retain(native).release();
+      is_queued = true;
+      queued(native);
+      operation.complete(NativeEvent(native), true);
+      return CL_SUCCESS;
+    } catch (...) {
+      if (is_queued) return CL_SUCCESS;  // the next command meets the failure
+      if (!try_again(name, attempt, status)) return status;
+    }
+  }
+}
+
+template <class Run>
+cl_int Context::direct(cl_event* event, Run&& run) {
+  try {
+    const cl_int status = run(event);
+    if (status == CL_SUCCESS) queued(*event);
+    return status;
+  } catch (...) {
+    cl_int status = CL_SUCCESS;
+    (void)try_again("a command", 1 << 20, status);
+    return status;
+  }
+}
+
+}  // namespace swapmm::opencl::layer

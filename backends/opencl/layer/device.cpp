@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "device.hpp"
+
+#include <algorithm>
+#include <map>
+#include <memory>
+#include <utility>
+
+#include <swapmm/opencl/info.hpp>
+
+#include "context.hpp"
+#include "process/settings.hpp"
+
+namespace swapmm::opencl::layer {
+namespace {
+
+struct Devices {
+  std::mutex mutex;
+  std::map<cl_device_id, DeviceBudget*> all;
+};
+
+Devices& devices() {
+  static Devices& all = *new Devices;
+  return all;
+}
+
+// The device that a part of a device is made of.
+cl_device_id root_of(cl_device_id device) {
+  for (;;) {
+    cl_device_id parent = nullptr;
+    const cl_int status = down.clGetDeviceInfo(device, CL_DEVICE_PARENT_DEVICE, sizeof parent, &parent, nullptr);
+    if (status != CL_SUCCESS || parent == nullptr) return device;
+    device = parent;
+  }
+}
+
+}  // namespace
+
+DeviceBudget* DeviceBudget::of(cl_device_id device) {
+  const std::lock_guard lock(devices().mutex);
+  DeviceBudget*& known = devices().all[device];
+  if (known == nullptr) {
+    const cl_device_id root = root_of(device);
+    DeviceBudget*& whole = devices().all[root];
+    try {
+      if (whole == nullptr) whole = new DeviceBudget(root);
+    } catch (const std::exception&) {
+      return nullptr;
+    }
+    devices().all[device] = whole;
+    return whole;
+  }
+  return known;
+}
+
+DeviceBudget::DeviceBudget(cl_device_id device)
+    : device_(device),
+      name_(detail::device_text(device, CL_DEVICE_NAME)),
+      whole_{opencl::detail::device_value<cl_ulong>(device, CL_DEVICE_GLOBAL_MEM_SIZE)},
+      budget_(budget_for(whole_, problem_)) {}
+
+Bytes DeviceBudget::managed() const {
+  Bytes sum;
+  for (const Context* const context : contexts_) sum += context->part();
+  return sum;
+}
+
+Bytes DeviceBudget::unused() const {
+  const Bytes taken = managed() + pinned();
+  return taken < budget_ ? budget_ - taken : Bytes{};
+}
+
+void DeviceBudget::note_peak() {
+  Bytes wanted = pinned();
+  for (const Context* const context : contexts_) wanted += Bytes{context->live.load(std::memory_order_relaxed)};
+  wanted_peak_ = std::max(wanted_peak_, wanted);
+  pinned_peak_ = std::max(pinned_peak_, pinned());
+}
+
+std::vector<DeviceBudget*> DeviceBudget::all() {
+  const std::lock_guard lock(devices().mutex);
+  std::vector<DeviceBudget*> found;
+  for (const auto& [handle, device] : devices().all) {
+    if (std::find(found.begin(), found.end(), device) == found.end()) found.push_back(device);
+  }
+  return found;
+}
+
+void DeviceBudget::remove(Context& context) { std::erase(contexts_, &context); }
+
+// First down to what their largest command needed, then all that is needed. Those that have most give first.
+bool DeviceBudget::take_from_others(const Context* asking, Bytes need) {
+  for (const bool all : {false, true}) {
+    std::vector<Context*> others;
+    for (Context* const context : contexts_) {
+      if (context != asking) others.push_back(context);
+    }
+    std::stable_sort(others.begin(), others.end(),
+                     [](const Context* a, const Context* b) { return a->part() > b->part(); });
+    for (Context* const other : others) {
+      if (unused() >= need) return true;
+      const Bytes floor = all ? Bytes{} : std::min(other->part(), other->largest());
+      const Bytes missing = need - unused();
+      const Bytes gives = std::min(other->part() - floor, round_up(missing, other->alignment()));
+      if (gives.value == 0) continue;
+      if (!other->set_part(round_down(other->part() - gives, other->alignment()))) return false;
+    }
+  }
+  return unused() >= need;
+}
+
+bool DeviceBudget::give(Context& asking, Bytes need) {
+  if (need > budget_) return false;
+  const Bytes fair = std::max(need, Bytes{budget_.value / std::max<std::size_t>(contexts_.size(), 1)});
+  Bytes more = need > asking.part() ? need - asking.part() : Bytes{};
+  if (unused() < more) {
+    const Bytes wished = fair > asking.part() ? fair - asking.part() : Bytes{};
+    if (!take_from_others(&asking, wished) && !take_from_others(&asking, more)) return false;
+  }
+  more = unused();
+  const bool given = asking.set_part(round_down(asking.part() + more, asking.alignment()));
+  note_peak();
+  return given && asking.part() >= need;
+}
+
+void DeviceBudget::offer(Context& asking) {
+  const Bytes more = unused();
+  if (more.value == 0 || (asking.has_core() && more.value < budget_.value / 8)) return;
+  (void)asking.set_part(round_down(asking.part() + more, asking.alignment()));
+  note_peak();
+}
+
+bool DeviceBudget::reserve(Bytes size) {
+  if (!problem_.empty() || size > budget_) return false;
+  if (unused() < size && !take_from_others(nullptr, size)) return false;
+  pinned_.fetch_add(size.value, std::memory_order_relaxed);
+  note_peak();
+  return true;
+}
+
+// ---- Reservation
+
+Reservation::Reservation(DeviceBudget& device, Bytes size) : size_(size) {
+  const std::lock_guard lock(device.mutex);
+  if (device.reserve(size)) device_ = &device;
+}
+
+Reservation::Reservation(Reservation&& other) noexcept
+    : device_(std::exchange(other.device_, nullptr)), size_(other.size_) {}
+
+Reservation::~Reservation() {
+  if (device_ != nullptr) device_->give_back(size_);
+}
+
+}  // namespace swapmm::opencl::layer

@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include <swapmm/base/bytes.hpp>
+
+#include "loader/table.hpp"
+
+namespace swapmm::opencl::layer {
+
+class Context;
+
+/// A device's memory: its budget, and who has which part of it. All contexts on the device share it, and one lock.
+/// Never destroyed.
+class DeviceBudget {
+ public:
+  /// The budget of a device or of the device that it is a part of. Null if the driver does not know the device.
+  [[nodiscard]] static DeviceBudget* of(cl_device_id device);
+
+  /// Held while the runtime of any context on the device is used. Never taken in a callback of the driver, and not held
+  /// while a callback of the program runs.
+  std::mutex mutex;
+
+  [[nodiscard]] cl_device_id device() const { return device_; }
+  [[nodiscard]] const std::string& name() const { return name_; }
+  [[nodiscard]] Bytes budget() const { return budget_; }
+  /// Memory of the device itself.
+  [[nodiscard]] Bytes whole() const { return whole_; }
+  /// Why nothing may be allocated; empty: all is well.
+  [[nodiscard]] const std::string& problem() const { return problem_; }
+
+  // ---- with the lock
+
+  /// Gives a context at least `need` bytes, and takes them from others if nobody else has no use for them. False if the
+  /// budget is too small, or if the device or the host refuses.
+  [[nodiscard]] bool give(Context& asking, Bytes need);
+  /// Gives a context more if there is much that nobody has.
+  void offer(Context& asking);
+  /// Takes `size` bytes away from all contexts, for memory that is not managed. False if the budget is too small.
+  [[nodiscard]] bool reserve(Bytes size);
+  void add(Context& context) { contexts_.push_back(&context); }
+  void remove(Context& context);
+
+  // ---- without the lock, also in callbacks of the driver
+
+  /// Ends reserve(), in whole or in part.
+  void give_back(Bytes size) { pinned_.fetch_sub(size.value, std::memory_order_release); }
+  [[nodiscard]] Bytes pinned() const { return Bytes{pinned_.load(std::memory_order_acquire)}; }
+
+  // ---- for the report
+
+  /// All devices that contexts have used.
+  [[nodiscard]] static std::vector<DeviceBudget*> all();
+  [[nodiscard]] const std::vector<Context*>& contexts() const { return contexts_; }
+  /// The most that the program has had at a time: what is managed, wherever it was, and what is not.
+  [[nodiscard]] Bytes wanted_peak() const { return wanted_peak_; }
+  [[nodiscard]] Bytes pinned_peak() const { return pinned_peak_; }
+  [[nodiscard]] Bytes largest_command() const { return largest_command_; }
+  /// With the lock.
+  void note_peak();
+  void note_command(Bytes need) {
+    if (need > largest_command_) largest_command_ = need;
+  }
+
+ private:
+  DeviceBudget(cl_device_id device);
+
+  [[nodiscard]] Bytes managed() const;
+  [[nodiscard]] Bytes unused() const;
+  bool take_from_others(const Context* asking, Bytes need);
+
+  cl_device_id device_;
+  std::string name_;
+  Bytes whole_;
+  std::string problem_;  // before budget_, which sets it
+  Bytes budget_;
+  std::vector<Context*> contexts_;
+  std::atomic<std::uint64_t> pinned_{0};
+  Bytes wanted_peak_;
+  Bytes pinned_peak_;
+  Bytes largest_command_;
+};
+
+/// Bytes of a device's budget that are not managed. They are given back when this is destroyed, unless release() was
+/// called.
+class Reservation {
+ public:
+  Reservation() = default;
+  /// Takes the lock. Empty if the budget is too small.
+  Reservation(DeviceBudget& device, Bytes size);
+  Reservation(Reservation&& other) noexcept;
+  Reservation& operator=(Reservation&&) = delete;
+  ~Reservation();
+
+  explicit operator bool() const { return device_ != nullptr; }
+  [[nodiscard]] Bytes size() const { return size_; }
+  /// The caller gives the bytes back.
+  void release() { device_ = nullptr; }
+
+ private:
+  DeviceBudget* device_ = nullptr;
+  Bytes size_;
+};
+
+}  // namespace swapmm::opencl::layer

@@ -1,0 +1,195 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "kernel.hpp"
+
+#include <cstring>
+#include <utility>
+
+#include "process/settings.hpp"
+
+namespace swapmm::opencl::layer {
+
+Kernel* Kernel::make(Context& context, cl_kernel native) {
+  cl_uint count = 0;
+  if (down.clGetKernelInfo(native, CL_KERNEL_NUM_ARGS, sizeof count, &count, nullptr) != CL_SUCCESS) {
+    down.clReleaseKernel(native);
+    return nullptr;
+  }
+  return new Kernel(context, native, count);
+}
+
+Kernel::Kernel(Context& context, cl_kernel native, cl_uint count)
+    : Object(Kind::kernel), context_(context), native_(native), arguments_(count) {
+  std::size_t size = 0;
+  if (down.clGetKernelInfo(native, CL_KERNEL_FUNCTION_NAME, 0, nullptr, &size) == CL_SUCCESS && size > 1) {
+    name_.resize(size);
+    if (down.clGetKernelInfo(native, CL_KERNEL_FUNCTION_NAME, size, name_.data(), nullptr) == CL_SUCCESS) {
+      name_.resize(size - 1);
+    }
+  }
+  for (cl_uint i = 0; i < count; ++i) {
+    cl_kernel_arg_address_qualifier qualifier = 0;
+    if (down.clGetKernelArgInfo == nullptr ||
+        down.clGetKernelArgInfo(native, i, CL_KERNEL_ARG_ADDRESS_QUALIFIER, sizeof qualifier, &qualifier, nullptr) !=
+            CL_SUCCESS) {
+      continue;
+    }
+    using Where = Argument::Where;
+    arguments_[i].where = qualifier == CL_KERNEL_ARG_ADDRESS_GLOBAL     ? Where::memory
+                          : qualifier == CL_KERNEL_ARG_ADDRESS_CONSTANT ? Where::constant
+                                                                        : Where::other;
+  }
+}
+
+Kernel::Kernel(const Kernel& other, cl_kernel native)
+    : Object(Kind::kernel),
+      context_(*other.context_),
+      native_(native),
+      name_(other.name_),
+      arguments_(other.arguments_),
+      disturbed_(other.disturbed_) {}
+
+Kernel::~Kernel() { down.clReleaseKernel(native_); }
+
+cl_int Kernel::set(cl_uint index, std::size_t size, const void* value) {
+  const Lock lock = context_->lock();
+  if (index >= arguments_.size()) return down.clSetKernelArg(native_, index, size, value);
+  const Argument& argument = arguments_[index];
+  using Where = Argument::Where;
+  if (size == sizeof(cl_mem) && value != nullptr && argument.where != Where::other) {
+    void* handle = nullptr;
+    std::memcpy(&handle, value, sizeof handle);
+    Memory* const memory = Memory::find(handle);
+    if (memory != nullptr) return set_memory(index, memory);
+    if (argument.where != Where::unknown) {
+      return handle == nullptr ? set_memory(index, nullptr) : CL_INVALID_MEM_OBJECT;
+    }
+  }
+  const cl_int status = down.clSetKernelArg(native_, index, size, value);
+  if (status != CL_SUCCESS) return status;
+  Argument& set = arguments_[index];
+  set.set = Argument::Set::value;
+  set.memory = {};
+  set.unlaunched = {};
+  set.svm = false;
+  set.size = size;
+  set.null = value == nullptr;
+  set.value.resize(value == nullptr ? 0 : size);
+  if (value != nullptr) std::memcpy(set.value.data(), value, size);
+  return CL_SUCCESS;
+}
+
+// What is a tensor has no driver's object outside launches, so the driver gets a null pointer, and checks the rest.
+cl_int Kernel::set_memory(cl_uint index, Memory* memory) {
+  if (memory != nullptr && &memory->context() != &*context_) return CL_INVALID_MEM_OBJECT;
+  Argument& argument = arguments_[index];
+  const cl_mem native = memory == nullptr ? nullptr : memory->native();
+  if (!argument.checked || native != nullptr) {
+    const cl_int status = down.clSetKernelArg(native_, index, sizeof native, &native);
+    if (status != CL_SUCCESS) return status;
+    argument.checked = true;
+  }
+  argument.set = Argument::Set::memory;
+  argument.memory = memory == nullptr ? Ref<Memory>() : Ref<Memory>(*memory);
+  argument.unlaunched = Use(memory);
+  argument.value.clear();
+  return CL_SUCCESS;
+}
+
+cl_int Kernel::set_svm(cl_uint index, const void* value) {
+  const Lock lock = context_->lock();
+  if (down.clSetKernelArgSVMPointer == nullptr) return CL_INVALID_OPERATION;
+  const cl_int status = down.clSetKernelArgSVMPointer(native_, index, value);
+  if (status != CL_SUCCESS || index >= arguments_.size()) return status;
+  Argument& argument = arguments_[index];
+  argument.set = Argument::Set::value;
+  argument.memory = {};
+  argument.unlaunched = {};
+  argument.svm = true;
+  argument.value.resize(sizeof value);
+  std::memcpy(argument.value.data(), &value, sizeof value);
+  return CL_SUCCESS;
+}
+
+std::vector<Kernel::Argument> Kernel::arguments_for_later() {
+  std::vector<Argument> copies = arguments_;
+  for (Argument& argument : copies) argument.unlaunched = Use(argument.memory.get());
+  for (Argument& argument : arguments_) argument.unlaunched = {};
+  return copies;
+}
+
+cl_int Kernel::give_values(const std::vector<Argument>& arguments) {
+  for (cl_uint i = 0; i < arguments.size(); ++i) {
+    const Argument& argument = arguments[i];
+    if (argument.set != Argument::Set::value) continue;
+    cl_int status = CL_SUCCESS;
+    if (argument.svm) {
+      const void* pointer = nullptr;
+      std::memcpy(&pointer, argument.value.data(), sizeof pointer);
+      status = down.clSetKernelArgSVMPointer(native_, i, pointer);
+    } else {
+      status = down.clSetKernelArg(native_, i, argument.size, argument.null ? nullptr : argument.value.data());
+    }
+    if (status != CL_SUCCESS) return status;
+  }
+  return CL_SUCCESS;
+}
+
+cl_int Kernel::launch(Context& context, cl_event* event, const std::vector<Argument>* held, cl_uint dimensions,
+                      const std::size_t* offset, const std::size_t* global, const std::size_t* local) {
+  const std::vector<Argument>& arguments = held == nullptr ? arguments_ : *held;
+  if (held != nullptr || disturbed_) {
+    disturbed_ = true;
+    if (const cl_int status = give_values(arguments); status != CL_SUCCESS) return status;
+    disturbed_ = held != nullptr;
+  }
+  Bundle bundle;
+  std::vector<Use> uses;
+  uses.reserve(arguments.size());
+  for (const Argument& argument : arguments) {
+    if (argument.set != Argument::Set::memory || !argument.memory) continue;
+    Memory& memory = *argument.memory;
+    if (uses.emplace_back(&memory).gone()) {
+      say("kernel " + name_ + " has an argument that the program has released");
+      return CL_INVALID_KERNEL_ARGS;
+    }
+    if (!memory.is_buffer()) continue;
+    const bool only_read =
+        argument.where == Argument::Where::constant || (memory.facts().flags & CL_MEM_READ_ONLY) != 0;
+    const cl_int status = bundle.add(memory, only_read ? Access::read : Access::update);
+    if (status != CL_SUCCESS) return status;
+  }
+  const auto launch_on = [&](cl_command_queue queue, cl_uint waits, const cl_event* list, cl_event* native) {
+    return down.clEnqueueNDRangeKernel(queue, native_, dimensions, offset, global, local, waits, list, native);
+  };
+  const auto natives_of = [&](auto&& native_of_one) {
+    for (cl_uint i = 0; i < arguments.size(); ++i) {
+      const Argument& argument = arguments[i];
+      if (argument.set != Argument::Set::memory) continue;
+      const cl_mem native = argument.memory ? native_of_one(*argument.memory) : nullptr;
+      if (const cl_int status = down.clSetKernelArg(native_, i, sizeof native, &native); status != CL_SUCCESS) {
+        return status;
+      }
+    }
+    return CL_SUCCESS;
+  };
+  cl_int launched = CL_SUCCESS;
+  if (bundle.items().empty()) {
+    launched = context.direct(event, [&](cl_event* native) {
+      const cl_int status = natives_of([](Memory& memory) { return memory.native(); });
+      return status != CL_SUCCESS ? status : launch_on(context.queue(), 0, nullptr, native);
+    });
+  } else {
+    launched =
+        context.operate(name_, bundle.items(), event, [&](Running& operation, const WaitList& waits, cl_event* native) {
+          const cl_int status = natives_of([&](Memory& memory) { return native_of(memory, operation); });
+          return status != CL_SUCCESS ? status
+                                      : launch_on(operation.backend().queue(), waits.size(), waits.data(), native);
+        });
+  }
+  if (launched == CL_SUCCESS && held == nullptr) {
+    for (Argument& argument : arguments_) argument.unlaunched = {};
+  }
+  return launched;
+}
+
+}  // namespace swapmm::opencl::layer

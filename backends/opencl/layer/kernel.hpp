@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "context.hpp"
+#include "memory.hpp"
+#include "object.hpp"
+
+namespace swapmm::opencl::layer {
+
+/// A cl_kernel of the program: the driver's kernel, and the arguments that the program has set. The driver's kernel
+/// gets its memory arguments at each launch.
+class Kernel : public Object {
+ public:
+  struct Argument {
+    enum class Where : std::uint8_t { unknown, memory, constant, other } where = Where::unknown;
+    enum class Set : std::uint8_t { nothing, memory, value } set = Set::nothing;
+    Ref<Memory> memory;            ///< none: a null pointer
+    Use unlaunched;                ///< keeps the bytes until the first launch: programs release buffers before it
+    bool checked = false;          ///< the driver accepts a memory object here
+    std::vector<std::byte> value;  ///< for commands on hold
+    std::size_t size = 0;
+    bool null = false;  ///< the value is a null pointer: local memory
+    bool svm = false;   ///< the value is an SVM pointer
+  };
+
+  /// Takes over the driver's kernel. Asks the driver about the arguments. Null if the driver does not answer; the
+  /// driver's kernel is released then.
+  [[nodiscard]] static Kernel* make(Context& context, cl_kernel native);
+  /// A clone: takes over the driver's clone; the arguments are the other's.
+  Kernel(const Kernel& other, cl_kernel native);
+  ~Kernel();
+
+  [[nodiscard]] static Kernel* from(cl_kernel handle) {
+    return is(handle, Kind::kernel) ? reinterpret_cast<Kernel*>(handle) : nullptr;
+  }
+  [[nodiscard]] cl_kernel handle() { return reinterpret_cast<cl_kernel>(this); }
+  [[nodiscard]] Context& context() const { return *context_; }
+  [[nodiscard]] cl_kernel native() const { return native_; }
+  [[nodiscard]] const std::string& name() const { return name_; }
+
+  [[nodiscard]] cl_int set(cl_uint index, std::size_t size, const void* value);
+  [[nodiscard]] cl_int set_svm(cl_uint index, const void* value);
+
+  /// The arguments as they are now, for a launch on hold, which keeps their bytes from now on.
+  [[nodiscard]] std::vector<Argument> arguments_for_later();
+
+  /// Launches the kernel with the arguments that are set, or with those of `held`. With the lock.
+  [[nodiscard]] cl_int launch(Context& context, cl_event* event, const std::vector<Argument>* held, cl_uint dimensions,
+                              const std::size_t* offset, const std::size_t* global, const std::size_t* local);
+
+ private:
+  Kernel(Context& context, cl_kernel native, cl_uint arguments);
+  cl_int set_memory(cl_uint index, Memory* memory);
+  cl_int give_values(const std::vector<Argument>& arguments);
+
+  ContextRef context_;
+  cl_kernel native_;
+  std::string name_;
+  std::vector<Argument> arguments_;
+  bool disturbed_ = false;  // the driver's kernel has values of a launch that was on hold
+};
+
+}  // namespace swapmm::opencl::layer

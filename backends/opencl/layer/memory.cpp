@@ -1,0 +1,257 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "memory.hpp"
+
+#include <sys/mman.h>
+
+#include <functional>
+#include <shared_mutex>
+#include <unordered_set>
+#include <utility>
+
+#include "process/callbacks.hpp"
+
+namespace swapmm::opencl::layer {
+namespace {
+
+struct Objects {
+  std::shared_mutex mutex;
+  std::unordered_set<const void*> all;
+};
+
+Objects& objects() {
+  static Objects& all = *new Objects;
+  return all;
+}
+
+void enlist(const Memory& memory) {
+  const std::unique_lock lock(objects().mutex);
+  objects().all.insert(&memory);
+}
+
+// Calls back when everything that was queued so far has ended.
+void call_after_all_work(Context& context, const std::function<void()>& callback) {
+  cl_event last = nullptr;
+  {
+    const Lock lock = context.lock();
+    last = context.last_command();
+    context.flush();
+  }
+  if (last == nullptr) return callback();
+  const auto told = [](cl_event event, cl_int, void* data) {
+    auto* const wanted = static_cast<std::function<void()>*>(data);
+    run_later(std::move(*wanted));
+    delete wanted;
+    down.clReleaseEvent(event);
+  };
+  auto* const wanted = new std::function<void()>(callback);
+  if (down.clSetEventCallback(last, CL_COMPLETE, told, wanted) != CL_SUCCESS) told(last, CL_COMPLETE, wanted);
+}
+
+}  // namespace
+
+MapArea::MapArea(std::size_t bytes) : data(nullptr), size(bytes) {
+  void* const made = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (made != MAP_FAILED) data = static_cast<std::byte*>(made);
+}
+
+MapArea::~MapArea() {
+  if (data != nullptr) munmap(data, size);
+}
+
+// ---- Memory
+
+Memory::Memory(Context& context, Facts facts, const Tensor& tensor)
+    : Object(Kind::memory), context_(context), facts_(std::move(facts)), tensor_(tensor), has_tensor_(true) {
+  enlist(*this);
+}
+
+Memory::Memory(Memory& root, Facts facts, std::size_t origin)
+    : Object(Kind::memory), context_(root.context()), facts_(std::move(facts)), parent_(root), origin_(origin) {
+  (void)root.begin_use();
+  enlist(*this);
+}
+
+Memory::Memory(Context& context, Facts facts, cl_mem native, Memory* parent)
+    : Object(Kind::memory), context_(context), facts_(std::move(facts)), native_(native) {
+  if (parent != nullptr) {
+    parent_ = Ref<Memory>(*parent);
+    (void)parent->begin_use();
+  }
+  enlist(*this);
+}
+
+Memory::~Memory() {
+  const std::unique_lock lock(objects().mutex);
+  objects().all.erase(this);
+}
+
+Memory* Memory::find(const void* address) {
+  const std::shared_lock lock(objects().mutex);
+  return objects().all.contains(address) ? const_cast<Memory*>(static_cast<const Memory*>(address)) : nullptr;
+}
+
+bool Memory::begin_use() {
+  std::uint32_t count = uses_.load(std::memory_order_relaxed);
+  do {
+    if (count == 0) return false;
+  } while (!uses_.compare_exchange_weak(count, count + 1, std::memory_order_relaxed));
+  return true;
+}
+
+void Memory::end_use() {
+  if (uses_.fetch_sub(1, std::memory_order_acq_rel) != 1) return;
+  hold();  // the callbacks get the handle
+  destroy_storage();
+  std::vector<Destructor> callbacks;
+  {
+    const std::lock_guard lock(destructors_mutex_);
+    callbacks.swap(destructors_);
+  }
+  if (!callbacks.empty()) {
+    const auto call_all = [callbacks = std::move(callbacks), self = Ref<Memory>(*this)] {
+      for (auto each = callbacks.rbegin(); each != callbacks.rend(); ++each) {
+        each->callback(self->handle(), each->data);
+      }
+    };
+    // Not here, because the caller may have the lock.
+    run_later([call_all, context = ContextRef(*context_)] { call_after_all_work(*context, call_all); });
+  }
+  if (parent_) parent_->end_use();
+  drop();
+}
+
+void Memory::destroy_storage() {
+  native_.reset();
+  if (!has_tensor_) return;
+  has_tensor_ = false;
+  context().live.fetch_sub(round_up(Bytes{facts_.size}, context().alignment()).value, std::memory_order_relaxed);
+  context().destroy_tensor(tensor_);
+}
+
+void Memory::on_destruction(void(CL_CALLBACK* callback)(cl_mem, void*), void* data) {
+  const std::lock_guard lock(destructors_mutex_);
+  destructors_.push_back({callback, data});
+}
+
+cl_mem Memory::native() {
+  if (native_) return native_.get();
+  if (!is_buffer() || !parent_) return nullptr;
+  const cl_mem whole = parent_->native();
+  if (whole == nullptr) return nullptr;
+  const cl_buffer_region region{origin_, facts_.size};
+  cl_int status = CL_SUCCESS;
+  native_ = Handle<cl_mem>(down.clCreateSubBuffer(whole, 0, CL_BUFFER_CREATE_TYPE_REGION, &region, &status));
+  return native_.get();
+}
+
+bool Memory::tensor(Tensor& tensor) {
+  if (!has_tensor_) {
+    if (!context().make_tensor(Bytes{facts_.size}, tensor_)) return false;
+    has_tensor_ = true;
+  }
+  tensor = tensor_;
+  return true;
+}
+
+cl_int Memory::pin() {
+  if (native_) return CL_SUCCESS;
+  const Bytes size{facts_.size};
+  if (!context().device().reserve(size)) return CL_MEM_OBJECT_ALLOCATION_FAILURE;
+  cl_int status = CL_SUCCESS;
+  Handle<cl_mem> made(down.clCreateBuffer(context().handle(), CL_MEM_READ_WRITE, facts_.size, nullptr, &status));
+  if (status != CL_SUCCESS) {
+    context().device().give_back(size);
+    return status;
+  }
+  count_until_gone(made.get(), context().devices(), size);
+  Bundle bundle;
+  status = bundle.add(*this, Access::read);
+  if (status != CL_SUCCESS) return status;
+  cl_event copied = nullptr;
+  status = context().operate(
+      "buffer of an image", bundle.items(), &copied, [&](Running& operation, const WaitList& waits, cl_event* event) {
+        return down.clEnqueueCopyBuffer(operation.backend().queue(), native_of(*this, operation), made.get(), 0, 0,
+                                        facts_.size, waits.size(), waits.data(), event);
+      });
+  if (status != CL_SUCCESS) return status;
+  down.clReleaseEvent(copied);
+  destroy_storage();
+  native_ = std::move(made);
+  return CL_SUCCESS;
+}
+
+std::byte* Memory::map_address(std::size_t offset) {
+  if (facts_.host_pointer != nullptr) {
+    ++areas_used_;
+    return static_cast<std::byte*>(facts_.host_pointer) + offset;
+  }
+  if (area_ == nullptr) area_ = std::make_shared<MapArea>(facts_.size);
+  if (area_->data == nullptr) {
+    area_.reset();
+    return nullptr;
+  }
+  ++areas_used_;
+  return area_->data + offset;
+}
+
+void Memory::mapping_ended() {
+  if (--areas_used_ != 0 || area_ == nullptr) return;
+  if ((facts_.flags & CL_MEM_ALLOC_HOST_PTR) != 0) return;  // such buffers are mapped again and again
+  context().keep_until_done(std::move(area_));
+}
+
+void count_until_gone(cl_mem native, std::span<DeviceBudget* const> devices, Bytes size) {
+  struct Counted {
+    std::vector<DeviceBudget*> devices;
+    Bytes size;
+  };
+  auto* const counted = new Counted{{devices.begin(), devices.end()}, size};
+  const auto gone = [](cl_mem, void* data) {
+    const auto* const done = static_cast<Counted*>(data);
+    for (DeviceBudget* const device : done->devices) device->give_back(done->size);
+    delete done;
+  };
+  // If the driver refuses, the bytes count for ever: more than is true, but never less.
+  if (down.clSetMemObjectDestructorCallback(native, gone, counted) != CL_SUCCESS) delete counted;
+}
+
+// ---- Bundle
+
+cl_int Bundle::add(Memory& memory, Access access) { return add(memory, access, 0, memory.facts().size); }
+
+cl_int Bundle::add(Memory& memory, Access access, std::size_t offset, std::size_t size) {
+  Memory& root = memory.root();
+  if (root.native() != nullptr) return CL_SUCCESS;
+  const bool whole = memory.origin() + offset == 0 && size == root.facts().size;
+  return add_root(root, access == Access::write && !whole ? Access::update : access);
+}
+
+cl_int Bundle::add_root(Memory& root, Access access) {
+  Tensor tensor;
+  if (!root.tensor(tensor)) return CL_MEM_OBJECT_ALLOCATION_FAILURE;
+  for (Item& item : items_) {
+    if (item.record != tensor.record) continue;
+    if (item.access != access) item.access = Access::update;
+    return CL_SUCCESS;
+  }
+  items_.push_back({tensor.record, access, tensor.serial});
+  return CL_SUCCESS;
+}
+
+cl_mem native_of(Memory& memory, Running& operation) {
+  if (const cl_mem native = memory.native(); native != nullptr) return native;
+  Tensor tensor;
+  if (!memory.root().tensor(tensor)) return nullptr;
+  return operation.address(*tensor.record, Bytes{memory.origin()}, Bytes{memory.facts().size}).buffer();
+}
+
+std::pair<cl_mem, std::size_t> place_of(Memory& memory, Running& operation) {
+  Memory& root = memory.root();
+  if (const cl_mem native = root.native(); native != nullptr) return {native, memory.origin()};
+  Tensor tensor;
+  if (!root.tensor(tensor)) return {nullptr, 0};
+  const auto place = operation.in_arena(*tensor.record);
+  return {place.arena->buffer(), static_cast<std::size_t>(place.offset.value) + memory.origin()};
+}
+
+}  // namespace swapmm::opencl::layer

@@ -1,0 +1,189 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include <swapmm/base/bytes.hpp>
+
+#include "context.hpp"
+#include "object.hpp"
+
+namespace swapmm::opencl::layer {
+
+/// Host memory for a program's maps.
+struct MapArea {
+  explicit MapArea(std::size_t size);
+  MapArea(const MapArea&) = delete;
+  MapArea& operator=(const MapArea&) = delete;
+  ~MapArea();
+  std::byte* data;  ///< null: the host has no memory
+  std::size_t size;
+};
+
+/// A part of an image that was mapped before the driver had the command: the program has memory of the layer.
+struct ImageArea {
+  std::array<std::size_t, 3> origin;
+  std::array<std::size_t, 3> region;
+  std::size_t row;
+  std::size_t slice;
+  std::shared_ptr<MapArea> area;  ///< none with CL_MEM_USE_HOST_PTR
+};
+
+/// A part of a memory object that the program has mapped.
+struct Mapping {
+  std::byte* address;  ///< that the program got
+  std::size_t offset;  ///< in the root buffer
+  std::size_t size;
+  cl_map_flags flags;
+  std::shared_ptr<const ImageArea> image = nullptr;
+};
+
+/// A cl_mem of the program: a buffer, a part of one, or something that the driver made (an image, a pipe, a buffer that
+/// is shared with another API, or a buffer that an image is made of).
+///
+/// The bytes of a buffer are a tensor of the runtime. A part of a buffer is a range of its root's tensor.
+class Memory : public Object {
+ public:
+  struct Facts {
+    cl_mem_object_type type = CL_MEM_OBJECT_BUFFER;
+    cl_mem_flags flags = 0;  ///< as queries tell them
+    std::size_t size = 0;
+    void* host_pointer = nullptr;  ///< of the program, with CL_MEM_USE_HOST_PTR
+    std::vector<cl_mem_properties> properties = {};
+  };
+
+  /// A buffer whose bytes are `tensor`.
+  Memory(Context& context, Facts facts, const Tensor& tensor);
+  /// A part of a buffer.
+  Memory(Memory& root, Facts facts, std::size_t origin);
+  /// Something that the driver made; takes the reference over. `parent`: that it is made of, or null.
+  Memory(Context& context, Facts facts, cl_mem native, Memory* parent);
+  ~Memory();
+
+  [[nodiscard]] static Memory* from(cl_mem handle) {
+    return is(handle, Kind::memory) ? reinterpret_cast<Memory*>(handle) : nullptr;
+  }
+  [[nodiscard]] cl_mem handle() { return reinterpret_cast<cl_mem>(this); }
+  /// The object at that address, if there is one: for kernel arguments of which nothing else is known.
+  [[nodiscard]] static Memory* find(const void* address);
+
+  [[nodiscard]] Context& context() const { return *context_; }
+  [[nodiscard]] const Facts& facts() const { return facts_; }
+  [[nodiscard]] bool is_buffer() const { return facts_.type == CL_MEM_OBJECT_BUFFER; }
+  /// The buffer that this is a part of; itself if it is none.
+  [[nodiscard]] Memory& root() { return is_buffer() && parent_ ? *parent_ : *this; }
+  [[nodiscard]] Memory* parent() const { return parent_.get(); }
+  [[nodiscard]] std::size_t origin() const { return origin_; }
+
+  // ---- the program's use
+
+  /// Keeps the bytes, as the program's references do, parts of a buffer, and commands on hold. False if they are gone.
+  [[nodiscard]] bool begin_use();
+  void end_use();
+
+  /// Called when all is over; the last one set is called first. False if there is no memory.
+  void on_destruction(void(CL_CALLBACK* callback)(cl_mem, void*), void* data);
+
+  // ---- with the lock
+
+  /// The driver's object, for what is not a tensor; null for a tensor.
+  [[nodiscard]] cl_mem native();
+  /// The tensor of a root buffer that has no native object. A tensor whose bytes are gone is made anew, without a
+  /// value.
+  [[nodiscard]] bool tensor(Tensor& tensor);
+  /// Gives a root buffer an object of the driver's for good, with its bytes: an image is made of it.
+  [[nodiscard]] cl_int pin();
+
+  // ---- maps, with the lock
+
+  /// The address of an offset in the root buffer for the program; null if the host has no memory.
+  [[nodiscard]] std::byte* map_address(std::size_t offset);
+  /// The area that map_address() points into; none with CL_MEM_USE_HOST_PTR.
+  [[nodiscard]] std::shared_ptr<MapArea> map_area() const { return area_; }
+  std::vector<Mapping> mappings;  ///< of this object
+  /// Called when a mapping has ended: the area goes with the last one, once the commands that use it have ended.
+  void mapping_ended();
+
+ private:
+  void destroy_storage();
+
+  ContextRef context_;
+  Facts facts_;
+  Ref<Memory> parent_;
+  std::size_t origin_ = 0;
+  Tensor tensor_;
+  bool has_tensor_ = false;
+  Handle<cl_mem> native_;
+  std::atomic<std::uint32_t> uses_{1};
+  std::shared_ptr<MapArea> area_;  // of a root
+  std::uint32_t areas_used_ = 0;   // mappings of a root and of its parts
+  struct Destructor {
+    void(CL_CALLBACK* callback)(cl_mem, void*);
+    void* data;
+  };
+  std::mutex destructors_mutex_;
+  std::vector<Destructor> destructors_;
+};
+
+/// Keeps the bytes of a memory object. Null objects are allowed.
+class Use {
+ public:
+  Use() = default;
+  /// If the program has released the object, its bytes are gone: gone().
+  explicit Use(Memory* memory) : memory_(memory), kept_(memory != nullptr && memory->begin_use()) {
+    if (memory_ != nullptr) memory_->hold();
+  }
+  Use(const Use& other) : Use(other.memory_) {}
+  Use(Use&& other) noexcept : memory_(std::exchange(other.memory_, nullptr)), kept_(other.kept_) {}
+  Use& operator=(Use other) noexcept {
+    std::swap(memory_, other.memory_);
+    std::swap(kept_, other.kept_);
+    return *this;
+  }
+  ~Use() {
+    if (memory_ == nullptr) return;
+    if (kept_) memory_->end_use();
+    memory_->drop();
+  }
+  [[nodiscard]] Memory* get() const { return memory_; }
+  Memory* operator->() const { return memory_; }
+  Memory& operator*() const { return *memory_; }
+  [[nodiscard]] bool gone() const { return memory_ != nullptr && !kept_; }
+
+ private:
+  Memory* memory_ = nullptr;
+  bool kept_ = false;
+};
+
+/// The tensors of one command, each once, and what it does with them. With the lock.
+class Bundle {
+ public:
+  /// Adds the bytes [offset, offset + size) of a memory object. A write of less than a whole buffer is an update.
+  /// Objects that are no tensors need nothing. An object twice: what it does with both together.
+  [[nodiscard]] cl_int add(Memory& memory, Access access);
+  [[nodiscard]] cl_int add(Memory& memory, Access access, std::size_t offset, std::size_t size);
+  [[nodiscard]] std::span<const Item> items() const { return items_; }
+
+ private:
+  cl_int add_root(Memory& root, Access access);
+  std::vector<Item> items_;
+};
+
+/// Counts bytes of the driver's object, which were reserved on each device, until the driver destroys the object.
+void count_until_gone(cl_mem native, std::span<DeviceBudget* const> devices, Bytes size);
+
+/// The driver's handle of an object within an operation that has it in its bundle; for parts of buffers, of the part.
+[[nodiscard]] cl_mem native_of(Memory& memory, Running& operation);
+/// A buffer as the driver's allocation that it lies in, and the offset of its first byte there: for commands that take
+/// offsets, and for those with which drivers cannot take parts of buffers.
+[[nodiscard]] std::pair<cl_mem, std::size_t> place_of(Memory& memory, Running& operation);
+
+}  // namespace swapmm::opencl::layer

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include <swapmm/base/bytes.hpp>
+
+namespace swapmm::opencl::layer {
+
+/// What the program sees as the size of the device's memory.
+enum class ReportedMemory : std::uint8_t {
+  both,    ///< the budget and the host's budget: what it can have
+  budget,  ///< the budget
+  device,  ///< what the driver says
+};
+
+/// The layer's settings, from the environment. docs/unmodified.md describes each variable.
+struct Settings {
+  bool disabled = false;                           ///< SWAPMM_DISABLE
+  bool quiet = false;                              ///< SWAPMM_QUIET
+  bool evict_always = false;                       ///< SWAPMM_EVICT=always
+  std::string budget;                              ///< SWAPMM_BUDGET; empty: the default
+  Bytes host_budget;                               ///< SWAPMM_HOST_BUDGET, or what the host has left
+  std::string problem;                             ///< why nothing may be allocated; empty: all is well
+  ReportedMemory reported = ReportedMemory::both;  ///< SWAPMM_REPORTED_MEMORY
+  std::string report;                              ///< SWAPMM_REPORT: "text", a file's name, or empty
+  std::string started;                             ///< SWAPMM_STARTED: a file's name, or empty
+};
+
+/// Reads the environment at the first call.
+[[nodiscard]] const Settings& settings();
+
+/// The budget for a device with so much memory. Sets `problem` if the setting cannot be read or is too large.
+[[nodiscard]] Bytes budget_for(Bytes device_memory, std::string& problem);
+
+/// Writes one line on stderr that begins with "swapmm: ".
+void say(const std::string& line);
+/// The same, unless the user asked for quiet.
+void remark(const std::string& line);
+
+}  // namespace swapmm::opencl::layer

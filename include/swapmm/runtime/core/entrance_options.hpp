@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+namespace swapmm::runtime {
+
+/// Options for a manager that serves the calls of another API, whose rules differ from those of the facade. The
+/// defaults are the facade's rules.
+struct EntranceOptions {
+  /// A tensor that was never written may be read and updated, and has undefined bytes then. Reading it gives it no
+  /// value; updating it, or writing a part of it, does. Values that were dropped or lost are still refused.
+  bool undefined_reads = false;
+  /// A call waits while another thread is inside the manager, instead of throwing ConcurrentUse. Calls enter in the
+  /// order in which they came. A nested call of the same thread still throws NestedOperation.
+  bool callers_wait = false;
+};
+
+}  // namespace swapmm::runtime

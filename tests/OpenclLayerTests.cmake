@@ -1,0 +1,51 @@
+# SPDX-License-Identifier: Apache-2.0
+# The layer for unmodified OpenCL programs, from outside: plain programs run natively and below it, and must do the same.
+
+set(layer_tests ${CMAKE_CURRENT_SOURCE_DIR}/opencl_layer)
+
+# What looks on from below. The loader loads it, so it must not need the sanitizers' runtime.
+file(GLOB watch_sources CONFIGURE_DEPENDS ${layer_tests}/watch/*.cpp)
+add_library(swapmm_opencl_watch MODULE ${watch_sources})
+set_target_properties(swapmm_opencl_watch PROPERTIES CXX_VISIBILITY_PRESET hidden VISIBILITY_INLINES_HIDDEN ON)
+target_include_directories(swapmm_opencl_watch PRIVATE $<TARGET_PROPERTY:OpenCL::OpenCL,INTERFACE_INCLUDE_DIRECTORIES>)
+swapmm_warnings_for(swapmm_opencl_watch)
+
+find_package(Threads REQUIRED)
+file(GLOB case_sources CONFIGURE_DEPENDS ${layer_tests}/cases/*.cpp)
+add_executable(swapmm_opencl_cases ${case_sources})
+target_link_libraries(swapmm_opencl_cases PRIVATE OpenCL::OpenCL Threads::Threads)
+swapmm_warnings_for(swapmm_opencl_cases)
+
+find_package(Python3 REQUIRED COMPONENTS Interpreter)
+set(run_cases Python3::Interpreter ${layer_tests}/run_cases.py --cases $<TARGET_FILE:swapmm_opencl_cases>
+  --watch $<TARGET_FILE:swapmm_opencl_watch>)
+list(APPEND run_cases --layer $<TARGET_FILE:swapmm_opencl_layer>)
+
+# The themes are those of the sources: CASE(theme, name).
+set(themes "")
+foreach(source IN LISTS case_sources)
+  file(STRINGS ${source} lines REGEX "^CASE\\(")
+  foreach(line IN LISTS lines)
+    string(REGEX REPLACE "^CASE\\(([a-z_]+),.*" "\\1" theme "${line}")
+    list(APPEND themes ${theme})
+  endforeach()
+endforeach()
+list(REMOVE_DUPLICATES themes)
+foreach(theme IN LISTS themes)
+  # ./dev layer runs all modes.
+  add_test(NAME opencl_layer.${theme} COMMAND ${run_cases} --mode one_launch --mode evict_always ${theme})
+  set_tests_properties(opencl_layer.${theme} PROPERTIES LABELS opencl_layer TIMEOUT 600)
+endforeach()
+
+# The same on a second implementation, which interprets kernels: the loader finds it as a driver, so layers apply. The cases
+# left out are those that it does not do by itself as OpenCL has it: the layer checks flags, counts of maps and overlaps
+# that it does not. It lacks OpenCL 2 and 3, and its clFlush() waits for user events.
+if(SWAPMM_OCLGRIND_DRIVER)
+  set(skipped arguments.cloned_kernel arguments.errors buffers.flags_refused buffers.host_access_refused
+    buffers.with_properties maps.alignment maps.errors maps.nested_to_read maps.several_at_once subbuffers.creation_errors
+    transfers.errors transfers.migration transfers.rectangles_copied)
+  list(TRANSFORM skipped PREPEND "--skip=")
+  add_test(NAME opencl_layer.on_oclgrind COMMAND ${run_cases} --vendors ${CMAKE_CURRENT_BINARY_DIR}/oclgrind --mode one_launch
+    ${skipped} buffers maps)
+  set_tests_properties(opencl_layer.on_oclgrind PROPERTIES LABELS opencl_layer TIMEOUT 900)
+endif()

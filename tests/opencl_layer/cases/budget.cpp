@@ -1,0 +1,165 @@
+// SPDX-License-Identifier: Apache-2.0
+// Launches that are too large. CASES_BUDGET, in bytes, says where the limit is; without it there is none. The output is
+// the same in both cases.
+
+#include "harness.hpp"
+
+#include <cstdlib>
+
+using namespace cases;
+
+namespace {
+
+std::size_t budget() {
+  const char* text = std::getenv("CASES_BUDGET");
+  return text == nullptr ? 0 : std::strtoull(text, nullptr, 10);
+}
+bool is_too_large(std::size_t bytes) { return budget() != 0 && bytes > budget(); }
+
+constexpr std::size_t large = std::size_t{384} << 10;  // three of them exceed 1 MiB, two do not
+
+void expect_refusal(cl_int status, std::size_t bytes, const char* what) {
+  expect(status == (is_too_large(bytes) ? CL_MEM_OBJECT_ALLOCATION_FAILURE : CL_SUCCESS), what);
+}
+
+struct ThreeLarge {
+  explicit ThreeLarge(const Setup& setup) {
+    for (cl_uint i = 0; i < 3; ++i) all.push_back(setup.buffer_of(numbers(i, large / sizeof(cl_uint))));
+  }
+  ~ThreeLarge() { release_buffers(all); }
+  ThreeLarge(const ThreeLarge&) = delete;
+  ThreeLarge& operator=(const ThreeLarge&) = delete;
+  std::vector<cl_mem> all;
+};
+
+cl_int blend_large(const Setup& setup, const Kernels& kernels, cl_mem to, cl_mem a, cl_mem b,
+                   cl_event* event = nullptr) {
+  set_argument(kernels.blend_kernel, 0, to);
+  set_argument(kernels.blend_kernel, 1, a);
+  set_argument(kernels.blend_kernel, 2, b);
+  const std::size_t size = word_count;
+  return clEnqueueNDRangeKernel(setup.queue, kernels.blend_kernel, 1, nullptr, &size, nullptr, 0, nullptr, event);
+}
+
+}  // namespace
+
+CASE(budget, launch_above_fails_alone) {
+  const Setup setup;
+  const Kernels kernels(setup);
+  const ThreeLarge large_ones(setup);
+  const auto& all = large_ones.all;
+  const cl_mem scratch = setup.buffer_of(numbers(9));
+  for (int round = 0; round < 3; ++round) {
+    // The result goes where nobody looks: it is there natively alone.
+    const cl_mem unseen = setup.buffer(large);
+    expect_refusal(blend_large(setup, kernels, unseen, all[1], all[2]), 3 * large, "the launch above the budget");
+    OK(clReleaseMemObject(unseen));
+    expect(blend_large(setup, kernels, all[0], all[0], all[1]) == CL_SUCCESS, "two fit");
+    kernels.grow(setup.queue, scratch, 1);
+  }
+  for (cl_mem one : all) say_words("one", setup.read(one, large / sizeof(cl_uint)));
+  say_words("scratch", setup.read(scratch));
+  OK(clReleaseMemObject(scratch));
+}
+
+CASE(budget, buffers_beyond_it) {
+  const Setup setup;
+  const Kernels kernels(setup);
+  std::vector<cl_mem> buffers;
+  for (cl_uint i = 0; i < 40; ++i) buffers.push_back(setup.buffer_of(numbers(i)));  // 2.5 MiB
+  for (std::size_t i = 0; i < 120; ++i)
+    kernels.blend(setup.queue, buffers[i % 40], buffers[(i * 7 + 1) % 40], buffers[(i * 3 + 2) % 40]);
+  std::uint64_t sum = 0;
+  for (cl_mem one : buffers) sum = sum * 31 + hash(setup.read(one));
+  say("%016llx", static_cast<unsigned long long>(sum));
+  release_buffers(buffers);
+}
+
+// Two large buffers are copied; a third copy of them does not stay on the device.
+CASE(budget, transfers_beyond_it) {
+  const Setup setup;
+  const ThreeLarge large_ones(setup);
+  const auto& all = large_ones.all;
+  for (std::size_t i = 0; i < 6; ++i)
+    OK(clEnqueueCopyBuffer(setup.queue, all[i % 3], all[(i + 1) % 3], 1000 * i, 777 * i, large / 2, 0, nullptr,
+                           nullptr));
+  for (cl_mem one : all) say_words("one", setup.read(one, large / sizeof(cl_uint)));
+}
+
+// Mapped memory is the host's: all may be mapped at once.
+CASE(budget, maps_beyond_it) {
+  const Setup setup;
+  const Kernels kernels(setup);
+  const ThreeLarge large_ones(setup);
+  std::vector<cl_uint*> mapped;
+  for (cl_mem one : large_ones.all) {
+    cl_int error = CL_SUCCESS;
+    mapped.push_back(static_cast<cl_uint*>(clEnqueueMapBuffer(setup.queue, one, CL_TRUE, CL_MAP_READ | CL_MAP_WRITE, 0,
+                                                              large, 0, nullptr, nullptr, &error)));
+    OK(error);
+  }
+  for (std::size_t i = 0; i < large / sizeof(cl_uint); ++i) mapped[0][i] += mapped[1][i] ^ mapped[2][i];
+  for (std::size_t i = 0; i < 3; ++i)
+    OK(clEnqueueUnmapMemObject(setup.queue, large_ones.all[i], mapped[i], 0, nullptr, nullptr));
+  for (cl_mem one : large_ones.all) kernels.grow(setup.queue, one, 1, large / sizeof(cl_uint));
+  for (cl_mem one : large_ones.all) say_words("one", setup.read(one, large / sizeof(cl_uint)));
+}
+
+// Images cannot leave: buffers make room, and what still does not fit is refused.
+CASE(budget, images_take_their_share) {
+  const Setup setup;
+  const Kernels kernels(setup);
+  std::vector<cl_mem> buffers;
+  for (cl_uint i = 0; i < 12; ++i) buffers.push_back(setup.buffer_of(numbers(i)));
+  for (std::size_t i = 0; i < 12; ++i) kernels.grow(setup.queue, buffers[i], 1);
+  const cl_image_format format{CL_R, CL_UNSIGNED_INT32};
+  cl_image_desc description{};
+  description.image_type = CL_MEM_OBJECT_IMAGE2D;
+  description.image_width = 256;
+  description.image_height = 256;  // 256 KiB
+  std::vector<cl_mem> images;
+  std::size_t bytes = 0;
+  for (int i = 0; i < 6; ++i) {
+    cl_int error = CL_SUCCESS;
+    const cl_mem made = clCreateImage(setup.context, CL_MEM_READ_WRITE, &format, &description, nullptr, &error);
+    bytes += 256 << 10;
+    if (made != nullptr)
+      images.push_back(made);
+    else
+      expect(is_too_large(bytes) && error == CL_MEM_OBJECT_ALLOCATION_FAILURE, "refused for want of memory alone");
+  }
+  while (images.size() > 2) {
+    OK(clReleaseMemObject(images.back()));
+    images.pop_back();
+  }
+  for (std::size_t i = 0; i < 24; ++i)
+    kernels.blend(setup.queue, buffers[i % 12], buffers[(i + 5) % 12], buffers[(i + 3) % 12]);
+  for (cl_mem one : buffers) say_words("one", setup.read(one));
+  release_buffers(images);
+  release_buffers(buffers);
+}
+
+CASE(budget, one_buffer_above_it) {
+  const Setup setup;
+  const Kernels kernels(setup);
+  const cl_mem small = setup.buffer_of(numbers(1));
+  cl_int error = CL_SUCCESS;
+  const std::size_t bytes = std::size_t{2} << 20;
+  const cl_mem huge = clCreateBuffer(setup.context, CL_MEM_READ_WRITE, bytes, nullptr, &error);
+  if (huge != nullptr) {
+    set_argument(kernels.grow_kernel, 0, huge);
+    set_argument(kernels.grow_kernel, 1, 1u);
+    const std::size_t size = word_count;
+    expect_refusal(
+        clEnqueueNDRangeKernel(setup.queue, kernels.grow_kernel, 1, nullptr, &size, nullptr, 0, nullptr, nullptr),
+        bytes, "a launch on it");
+    OK(clFinish(setup.queue));
+    OK(clReleaseMemObject(huge));
+  } else {
+    expect(is_too_large(bytes) && (error == CL_MEM_OBJECT_ALLOCATION_FAILURE || error == CL_INVALID_BUFFER_SIZE),
+           "refused for its size alone");
+  }
+  kernels.grow(setup.queue, small, 2);
+  say_words("small", setup.read(small));
+  OK(clReleaseMemObject(small));
+}

@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0
+// Launches: dimensions, offsets, tasks, and those that are refused.
+
+#include "harness.hpp"
+
+using namespace cases;
+
+CASE(launches, dimensions) {
+  const Setup setup;
+  const Kernels kernels(setup);
+  const cl_kernel kernel = setup.kernel("places");
+  const cl_mem to = setup.buffer_of(numbers(1)), other = setup.buffer_of(numbers(2)),
+               third = setup.buffer_of(numbers(3));
+  const std::size_t sizes[3] = {32, 16, 8}, groups[3] = {8, 4, 2};
+  set_argument(kernel, 0, to);
+  for (cl_uint dimensions = 1; dimensions <= 3; ++dimensions) {
+    OK(clEnqueueNDRangeKernel(setup.queue, kernel, dimensions, nullptr, sizes, nullptr, 0, nullptr, nullptr));
+    say_words("any group", setup.read(to));
+    kernels.blend(setup.queue, other, third, other);
+    OK(clEnqueueNDRangeKernel(setup.queue, kernel, dimensions, nullptr, sizes, groups, 0, nullptr, nullptr));
+    say_words("its group", setup.read(to));
+  }
+  OK(clReleaseKernel(kernel));
+  release_buffers({to, other, third});
+}
+
+CASE(launches, offset) {
+  const Setup setup;
+  const cl_kernel kernel = setup.kernel("offsets");
+  const cl_mem to = setup.buffer_of(numbers(1));
+  const std::size_t offset = 1000, size = 500;
+  set_argument(kernel, 0, to);
+  OK(clEnqueueNDRangeKernel(setup.queue, kernel, 1, &offset, &size, nullptr, 0, nullptr, nullptr));
+  say_words("to", setup.read(to));
+  OK(clReleaseKernel(kernel));
+  OK(clReleaseMemObject(to));
+}
+
+CASE(launches, tasks) {
+  const Setup setup;
+  const Kernels kernels(setup);
+  const cl_kernel kernel = setup.kernel("one");
+  const cl_mem to = setup.buffer_of(Words(word_count, 5)), other = setup.buffer_of(numbers(2)),
+               third = setup.buffer_of(numbers(3));
+  set_argument(kernel, 0, to);
+  cl_event event = nullptr;
+  for (int i = 0; i < 3; ++i) {
+    OK(clEnqueueTask(setup.queue, kernel, 0, nullptr, &event));
+    OK(clWaitForEvents(1, &event));
+    const auto type = event_info<cl_command_type>(event, CL_EVENT_COMMAND_TYPE);
+    expect(type == CL_COMMAND_TASK || type == CL_COMMAND_NDRANGE_KERNEL, "the event is a launch's");
+    OK(clReleaseEvent(event));
+    kernels.blend(setup.queue, other, third, other);
+  }
+  say_words("to", setup.read(to));
+  OK(clReleaseKernel(kernel));
+  release_buffers({to, other, third});
+}
+
+CASE(launches, without_arguments) {
+  const Setup setup;
+  const cl_kernel kernel = setup.kernel("nothing");
+  for (int i = 0; i < 3; ++i) launch(setup.queue, kernel, 64);
+  OK(clFinish(setup.queue));
+  say("finished");
+  OK(clReleaseKernel(kernel));
+}
+
+// The buffers keep their values, and other commands go on.
+CASE(launches, refused) {
+  const Setup setup;
+  const Kernels kernels(setup);
+  const cl_mem a = setup.buffer_of(numbers(1)), b = setup.buffer_of(numbers(2)), c = setup.buffer_of(numbers(3));
+  const auto attempt = [&](const char* what, cl_uint dimensions, const std::size_t* size, const std::size_t* group) {
+    set_argument(kernels.affine_kernel, 0, a);
+    set_argument(kernels.affine_kernel, 1, b);
+    set_argument(kernels.affine_kernel, 2, 1u);
+    cl_event event = nullptr;
+    const cl_int status = clEnqueueNDRangeKernel(setup.queue, kernels.affine_kernel, dimensions, nullptr, size, group,
+                                                 0, nullptr, &event);
+    say_status(what, status);
+    expect(status != CL_SUCCESS, "the launch is refused");
+    kernels.grow(setup.queue, c, 1);
+    kernels.blend(setup.queue, c, b, c);
+  };
+  const auto most = info<std::size_t>(clGetDeviceInfo, setup.device, CL_DEVICE_MAX_WORK_GROUP_SIZE);
+  const std::size_t size[3] = {word_count, 1, 1}, huge[1] = {most * 2};
+  const std::size_t larger[1] = {most * 2};
+  attempt("too large a group", 1, larger, huge);
+  attempt("no dimension", 0, size, nullptr);
+  attempt("four dimensions", 4, size, nullptr);
+  say_words("a", setup.read(a));
+  say_words("b", setup.read(b));
+  say_words("c", setup.read(c));
+  release_buffers({a, b, c});
+}
+
+// Several kernels in one queue, none waited for.
+CASE(launches, many) {
+  const Setup setup;
+  const Kernels kernels(setup);
+  std::vector<cl_mem> buffers;
+  for (cl_uint i = 0; i < 5; ++i) buffers.push_back(setup.buffer_of(numbers(i)));
+  for (cl_uint i = 0; i < 400; ++i)
+    kernels.blend(setup.queue, buffers[i % 5], buffers[(i * 3 + 1) % 5], buffers[(i * 7 + 2) % 5], 2048);
+  for (cl_mem one : buffers) say_words("one", setup.read(one));
+  release_buffers(buffers);
+}

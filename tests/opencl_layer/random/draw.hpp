@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "program.hpp"
+#include "random_numbers.hpp"
+
+namespace random_opencl {
+
+/// Draws the actions of a program one after the other.
+class Drawing {
+ public:
+  Drawing(std::uint64_t seed, const DrawOptions& options);
+  Program draw();
+
+ private:
+  enum class Use { reads, writes, host_reads, host_writes, copy_source, copy_target };
+
+  void draw_section(int section);
+  bool draw_action();
+  bool draw_create();
+  bool draw_sub_buffer();
+  bool draw_release();
+  bool draw_transfer(Kind kind);
+  bool draw_copy();
+  bool draw_fill();
+  bool draw_map();
+  bool draw_unmap();
+  bool draw_launch();
+  bool draw_user_event();
+  bool draw_set_user_event();
+  bool draw_simple(Kind kind);
+  /// The arguments that the kernel needs; none if there is no object for one of them.
+  std::optional<std::vector<int>> draw_arguments(Kernel kernel);
+
+  Action action(Kind kind);
+  bool add(Action action);
+  /// An object of the context of the thread's queue that this thread may use so; -1: none.
+  int pick(const std::vector<Use>& uses, bool image = false, std::size_t least = 1);
+  bool may(int id, Use use) const;
+  int root_of(int id) const;
+  std::size_t draw_size();
+  Rect draw_range(int id);
+  Rect draw_image_rect(int id);
+  bool draw_boxes(const std::vector<std::size_t>& sizes, std::vector<Rect*> rects);
+  const Object& object(int id) const { return program_.objects[static_cast<std::size_t>(id)]; }
+  Object& object(int id) { return program_.objects[static_cast<std::size_t>(id)]; }
+  std::size_t elements(int id) const { return object(id).size / 4; }
+
+  DrawOptions options_;
+  Random random_;
+  Program program_;
+  int section_ = 0;
+  int thread_ = 0;
+  int context_ = 0;
+  std::vector<int> queues_;  // of this thread
+  std::vector<bool> alive_;
+  std::vector<int> owner_;  // of a root: the thread that may write it in this section; -1: none
+  std::vector<int> maps_;   // actions
+  std::vector<int> users_;
+};
+
+}  // namespace random_opencl

@@ -1,0 +1,157 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: Apache-2.0
+"""Runs the cases of a theme natively and below the layer, and compares.
+
+run_cases.py --cases PROGRAM --watch LIBRARY [--layer LIBRARY] [--vendors FOLDER] [--mode MODE]... NAME...
+
+NAME is a theme or one case (THEME.NAME). Standard output and exit code must be the same in every mode, and the layer that
+watches from below must see no byte above the budget and refuse nothing. Without --layer only the watching layer is tested.
+"""
+
+import argparse
+import difflib
+import json
+import os
+import subprocess
+import sys
+import tempfile
+
+# Pieces of the budget lie at multiples of this; each buffer of a launch may lose that much.
+ALIGNMENT = 256
+MODES = ("large", "one_launch", "evict_always")
+# Programs whose native need is larger than their budget. They are told of it by CASES_BUDGET.
+BUDGETS_OF_THEMES = {"budget": 1 << 20}
+
+
+def arguments():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--cases", required=True)
+    parser.add_argument("--watch", required=True)
+    parser.add_argument("--layer")
+    parser.add_argument("--vendors", help="a folder with the .icd file of another driver")
+    parser.add_argument("--skip", action="append", default=[], help="a case that this driver fails natively")
+    parser.add_argument("--mode", action="append", choices=MODES)
+    parser.add_argument("--timeout", type=float, default=60)
+    parser.add_argument("names", nargs="+")
+    return parser.parse_args()
+
+
+class Result:
+    def __init__(self, output, errors, code, report):
+        self.output, self.errors, self.code, self.report = output, errors, code, report
+
+
+class Runner:
+    def __init__(self, options):
+        self.options = options
+        self.folder = tempfile.TemporaryDirectory()
+        self.base = {k: v for k, v in os.environ.items() if not k.startswith(("SWAPMM_", "WATCH_", "OPENCL_LAYERS"))}
+        if options.vendors:
+            self.base["OCL_ICD_VENDORS"] = options.vendors
+
+    def run(self, case, layers, **variables):
+        report = os.path.join(self.folder.name, "report.json")
+        if os.path.exists(report):
+            os.remove(report)
+        environment = dict(self.base, WATCH_REPORT=report, **variables)
+        if layers:
+            environment["OPENCL_LAYERS"] = ":".join(layers)
+        try:
+            done = subprocess.run([self.options.cases, case], env=environment, stdout=subprocess.PIPE,
+                                  stderr=subprocess.PIPE, timeout=self.options.timeout, check=False)
+            output, errors, code = done.stdout, done.stderr, done.returncode
+        except subprocess.TimeoutExpired as late:
+            output, errors, code = late.stdout or b"", late.stderr or b"", f"none after {self.options.timeout:g} s"
+        told = None
+        if os.path.exists(report):
+            with open(report, encoding="utf-8") as file:
+                text = file.read()
+            told = json.loads(text) if text.endswith("}\n") else None  # it may have been killed meanwhile
+        return Result(output.decode(errors="replace"), errors.decode(errors="replace"), code, told)
+
+
+def difference(native, layered):
+    lines = difflib.unified_diff(native.output.splitlines(), layered.output.splitlines(), "native", "layered", lineterm="",
+                                 n=2)
+    return list(lines)[:60]
+
+
+def compare(native, layered, budget, started):
+    """What is wrong, as lines."""
+    wrong = []
+    if layered.code != native.code:
+        wrong.append(f"exit code {layered.code}, natively {native.code}")
+    if layered.output != native.output:
+        wrong += difference(native, layered)
+    if layered.report is None:
+        wrong.append("the watching layer wrote no report")
+    elif budget is not None:
+        if layered.report["peak"] > budget:
+            wrong.append(f"{layered.report['peak']} bytes of the device were taken, the budget is {budget}")
+        if layered.report["refused"]:
+            wrong.append(f"{layered.report['refused']} allocations were refused below the layer")
+    if started is not None and not started:
+        wrong.append("the layer did not start")
+    if wrong and layered.errors:
+        wrong += ["its standard error:"] + layered.errors.splitlines()[-15:]
+    return wrong
+
+
+def one_launch(report):
+    """The least budget: the command that needs most, alone, with what cannot leave."""
+    return max(report["largest_need"], report["largest_object"]) + 16 * ALIGNMENT
+
+
+def check(runner, case, modes):
+    options = runner.options
+    failures = []
+    plain = runner.run(case, [])
+    if plain.code != 0:
+        return [f"natively: exit code {plain.code}"] + plain.output.splitlines() + plain.errors.splitlines()
+    watched = runner.run(case, [options.watch])
+    failures += [f"watched natively: {line}" for line in compare(plain, watched, None, None)]
+    if not options.layer or watched.report is None:
+        return failures
+    needed = one_launch(watched.report)
+    ample = max(4 * watched.report["peak"], 64 << 20)
+    budgets = {"large": ample, "one_launch": needed, "evict_always": ample}
+    fixed = BUDGETS_OF_THEMES.get(case.split(".")[0])
+    for mode in modes:
+        budget = fixed or budgets[mode]
+        variables = {"SWAPMM_BUDGET": str(budget), "WATCH_CAP": str(budget), "CASES_BUDGET": str(budget),
+                     "SWAPMM_STARTED": os.path.join(runner.folder.name, "started")}
+        if mode == "evict_always":
+            variables["SWAPMM_EVICT"] = "always"
+        if os.path.exists(variables["SWAPMM_STARTED"]):
+            os.remove(variables["SWAPMM_STARTED"])
+        layered = runner.run(case, [options.watch, options.layer], **variables)
+        wrong = compare(plain, layered, budget, os.path.exists(variables["SWAPMM_STARTED"]))
+        failures += [f"{mode} ({budget} bytes): {line}" for line in wrong]
+    return failures
+
+
+def main():
+    options = arguments()
+    listed = subprocess.run([options.cases, "--list"], stdout=subprocess.PIPE, check=True, text=True).stdout.split()
+    chosen = [c for c in listed if c in options.names or c.split(".")[0] in options.names or "all" in options.names]
+    if not chosen:
+        print("no such case")
+        return 2
+    runner = Runner(options)
+    failed = 0
+    for case in chosen:
+        if case in options.skip:
+            print(f"skipped: {case}")
+            continue
+        failures = check(runner, case, options.mode or MODES)
+        failed += bool(failures)
+        print(f"{'FAILED' if failures else 'passed'}: {case}")
+        for line in failures:
+            print(f"    {line}")
+        sys.stdout.flush()
+    print(f"{len(chosen)} cases, {failed} failed")
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: Apache-2.0
+// A layer of OpenCL's loader that looks at the device from outside, below the layer under test. Environment:
+//
+//   WATCH_REPORT=FILE         JSON at exit: bytes, calls (see memory.hpp)
+//   WATCH_CAP=BYTES           refuses allocations beyond it, and counts them
+//   WATCH_FAIL=NAME:N[:CODE]  the N-th call of this function fails (*: of any function); CL_OUT_OF_RESOURCES by
+//   default;
+//                             a line on standard error says which one it was
+//
+// Of several layers in OPENCL_LAYERS the last is called first, so this one stands first.
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+
+#include "faults.hpp"
+#include "memory.hpp"
+#include "opencl.hpp"
+
+#include <CL/cl_layer.h>
+
+namespace watch {
+namespace {
+
+// The loader may free its table: this one stays.
+cl_icd_dispatch driver{}, with_ledger{}, table{};
+bool started = false;
+
+void number(std::FILE* file, const char* name, std::uint64_t value) {
+  std::fprintf(file, "  \"%s\": %llu,\n", name, static_cast<unsigned long long>(value));
+}
+
+// After all static objects of the program are gone.
+__attribute__((destructor)) void report() {
+  const char* path = secure_getenv("WATCH_REPORT");
+  std::FILE* file = started && path != nullptr ? std::fopen(path, "w") : nullptr;
+  if (file == nullptr) return;
+  const Figures figures = ledger().figures();
+  std::fprintf(file, "{\n");
+  number(file, "cap", figures.cap);
+  number(file, "peak", figures.peak);
+  number(file, "live", figures.live);
+  number(file, "pinned_peak", figures.pinned_peak);
+  number(file, "refused", figures.refused);
+  number(file, "largest_set", figures.largest_set);
+  number(file, "largest_need", figures.largest_need);
+  number(file, "largest_object", figures.largest_object);
+  number(file, "read", figures.read);
+  number(file, "written", figures.written);
+  const char* failed = failed_function_name();
+  std::fprintf(file, "  \"failed_function\": \"%s\",\n  \"calls\": {", failed == nullptr ? "" : failed);
+  const char* comma = "";
+  for (const auto& [name, count] : calls()) {
+    std::fprintf(file, "%s\n    \"%s\": %lu", comma, name.c_str(), count);
+    comma = ",";
+  }
+  std::fprintf(file, "\n  }\n}\n");
+  std::fclose(file);
+}
+
+cl_int tell(const void* value, std::size_t bytes, std::size_t room, void* to, std::size_t* needed) {
+  if (to != nullptr && room < bytes) return CL_INVALID_VALUE;
+  if (to != nullptr) std::memcpy(to, value, bytes);
+  if (needed != nullptr) *needed = bytes;
+  return CL_SUCCESS;
+}
+
+cl_int start(cl_uint entries, const cl_icd_dispatch* below) {
+  if (started) return CL_SUCCESS;
+  std::memcpy(&driver, below, std::min(entries * sizeof(void*), sizeof driver));
+  if (!read_fault()) {
+    std::fprintf(stderr, "watch: WATCH_FAIL cannot be read\n");
+    std::exit(2);
+  }
+  if (const char* cap = secure_getenv("WATCH_CAP")) ledger().set_cap(std::strtoull(cap, nullptr, 10));
+  keep_ledger(with_ledger, driver);
+  table = with_ledger;
+  count_and_fail(table, with_ledger);
+  started = true;
+  return CL_SUCCESS;
+}
+
+}  // namespace
+}  // namespace watch
+
+#define WATCH_EXPORT extern "C" __attribute__((visibility("default")))
+
+WATCH_EXPORT cl_int CL_API_CALL clGetLayerInfo(cl_layer_info name, std::size_t room, void* value, std::size_t* needed) {
+  const cl_layer_api_version version = CL_LAYER_API_VERSION_100;
+  if (name == CL_LAYER_API_VERSION) return watch::tell(&version, sizeof version, room, value, needed);
+  if (name == CL_LAYER_NAME) return watch::tell("watch", sizeof "watch", room, value, needed);
+  return CL_INVALID_VALUE;
+}
+
+WATCH_EXPORT cl_int CL_API_CALL clInitLayer(cl_uint entries, const cl_icd_dispatch* below, cl_uint* entries_made,
+                                            const cl_icd_dispatch** made) {
+  if (below == nullptr || entries_made == nullptr || made == nullptr) return CL_INVALID_VALUE;
+  *made = &watch::table;
+  *entries_made = sizeof watch::table / sizeof(void*);
+  return watch::start(entries, below);
+}
+
+// Khronos' loader asks for these two; Debian 12's header does not declare them.
+extern "C" {
+__attribute__((visibility("default"))) cl_int CL_API_CALL clInitLayerWithProperties(cl_uint entries,
+                                                                                    const cl_icd_dispatch* below,
+                                                                                    cl_uint* entries_made,
+                                                                                    const cl_icd_dispatch** made,
+                                                                                    const void* properties);
+__attribute__((visibility("default"))) cl_int CL_API_CALL clDeinitLayer();
+}
+
+cl_int CL_API_CALL clInitLayerWithProperties(cl_uint entries, const cl_icd_dispatch* below, cl_uint* entries_made,
+                                             const cl_icd_dispatch** made, const void*) {
+  return clInitLayer(entries, below, entries_made, made);
+}
+
+cl_int CL_API_CALL clDeinitLayer() { return CL_SUCCESS; }

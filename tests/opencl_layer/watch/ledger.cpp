@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+
+#include "memory.hpp"
+
+namespace watch {
+
+Ledger& ledger() {
+  static auto& kept = *new Ledger;
+  return kept;
+}
+
+void Ledger::set_cap(std::uint64_t bytes) {
+  const std::lock_guard lock(mutex_);
+  figures_.cap = bytes;
+}
+
+Figures Ledger::figures() {
+  const std::lock_guard lock(mutex_);
+  return figures_;
+}
+
+bool Ledger::take_locked(std::uint64_t bytes, bool pinned) {
+  if (pinned) {
+    figures_.pinned += bytes;
+    return true;
+  }
+  if (figures_.cap != 0 && figures_.live + bytes > figures_.cap) {
+    ++figures_.refused;
+    return false;
+  }
+  figures_.live += bytes;
+  return true;
+}
+
+// What the driver refuses was never there.
+void Ledger::raise_peaks(std::uint64_t bytes) {
+  figures_.peak = std::max(figures_.peak, figures_.live);
+  figures_.pinned_peak = std::max(figures_.pinned_peak, figures_.pinned);
+  figures_.largest_object = std::max(figures_.largest_object, bytes);
+}
+
+bool Ledger::take(std::uint64_t bytes, bool pinned) {
+  const std::lock_guard lock(mutex_);
+  return take_locked(bytes, pinned);
+}
+
+void Ledger::give_back(std::uint64_t bytes, bool pinned) {
+  const std::lock_guard lock(mutex_);
+  (pinned ? figures_.pinned : figures_.live) -= bytes;
+}
+
+void Ledger::made(cl_mem object, cl_mem parent, std::uint64_t bytes, bool pinned, bool is_image) {
+  const std::lock_guard lock(mutex_);
+  raise_peaks(bytes);
+  Object made{bytes, root_of(parent), pinned, is_image};
+  if (parent == nullptr) {
+    made.root = object;
+    if (is_image) figures_.fixed += bytes;
+  } else if (is_image && made.root != nullptr) {
+    auto& root = objects_[made.root];
+    if (root.images++ == 0) figures_.fixed += root.bytes;
+  }
+  objects_[object] = made;
+}
+
+void Ledger::destroyed(cl_mem object) {
+  const std::lock_guard lock(mutex_);
+  const auto found = objects_.find(object);
+  if (found == objects_.end()) return;
+  const Object gone = found->second;
+  objects_.erase(found);
+  if (gone.root == object) {
+    (gone.pinned ? figures_.pinned : figures_.live) -= gone.bytes;
+    if (gone.is_image || gone.images != 0) figures_.fixed -= gone.bytes;
+  } else if (const auto root = objects_.find(gone.root); gone.is_image && root != objects_.end()) {
+    if (--root->second.images == 0) figures_.fixed -= root->second.bytes;
+  }
+}
+
+bool Ledger::made_svm(void* pointer, std::uint64_t bytes) {
+  const std::lock_guard lock(mutex_);
+  if (!take_locked(bytes, false)) return false;
+  raise_peaks(bytes);
+  figures_.fixed += bytes;
+  svm_[pointer] = bytes;
+  return true;
+}
+
+void Ledger::destroyed_svm(void* pointer) {
+  const std::lock_guard lock(mutex_);
+  const auto found = svm_.find(pointer);
+  if (found == svm_.end()) return;
+  figures_.live -= found->second;
+  figures_.fixed -= found->second;
+  svm_.erase(found);
+}
+
+bool Ledger::is_live(cl_mem object) {
+  const std::lock_guard lock(mutex_);
+  return objects_.count(object) != 0;
+}
+
+cl_mem Ledger::root_of(cl_mem object) {
+  const auto found = objects_.find(object);
+  return found == objects_.end() ? nullptr : found->second.root;
+}
+
+bool Ledger::used(const std::vector<cl_mem>& objects, bool by_kernel) {
+  const std::lock_guard lock(mutex_);
+  std::vector<cl_mem> roots;
+  for (cl_mem object : objects)
+    if (const cl_mem root = root_of(object); root != nullptr && objects_.count(root) != 0) roots.push_back(root);
+  std::sort(roots.begin(), roots.end());
+  roots.erase(std::unique(roots.begin(), roots.end()), roots.end());
+  std::uint64_t set = 0;
+  bool fits = true;
+  for (cl_mem root : roots) {
+    Object& used = objects_[root];
+    if (!used.is_image) set += used.bytes;
+    // Whatever its flags say, a kernel reads device memory.
+    if (by_kernel && used.pinned) {
+      if (!take_locked(used.bytes, false)) {
+        fits = false;
+        continue;
+      }
+      figures_.pinned -= used.bytes;
+      raise_peaks(used.bytes);
+      used.pinned = false;
+    }
+  }
+  figures_.largest_set = std::max(figures_.largest_set, set);
+  figures_.largest_need = std::max(figures_.largest_need, set + figures_.fixed);
+  return fits;
+}
+
+void Ledger::transferred(std::uint64_t read, std::uint64_t written) {
+  const std::lock_guard lock(mutex_);
+  figures_.read += read;
+  figures_.written += written;
+}
+
+}  // namespace watch
