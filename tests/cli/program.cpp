@@ -141,7 +141,7 @@ double number(const boost::json::object& answer, std::string_view path) {
   return value.to_number<double>();
 }
 
-std::string text(const boost::json::object& answer, std::string_view path) {
+std::string text_at(const boost::json::object& answer, std::string_view path) {
   const boost::json::value& value = at(answer, path);
   REQUIRE(value.is_string());
   return {value.get_string().data(), value.get_string().size()};

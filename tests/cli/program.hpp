@@ -36,7 +36,7 @@ void check_refused(const std::vector<std::string>& arguments, int code, const st
 
 /// A number in an answer: number(answer, "predicted.iteration_ns"). Fails where there is none.
 [[nodiscard]] double number(const boost::json::object& answer, std::string_view path);
-[[nodiscard]] std::string text(const boost::json::object& answer, std::string_view path);
+[[nodiscard]] std::string text_at(const boost::json::object& answer, std::string_view path);
 
 [[nodiscard]] std::string contents(const std::string& path);
 void write_contents(const std::string& path, std::string_view text);
