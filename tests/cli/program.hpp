@@ -17,7 +17,8 @@ namespace swapmm::test {
 [[nodiscard]] std::string scratch_file(const std::string& name);
 
 struct Outcome {
-  int code = -1;  ///< -1: it did not end by itself
+  int code = -1;   ///< -1: it did not end by itself
+  int signal = 0;  ///< that ended it
   std::string out;
   std::string err;
 };
