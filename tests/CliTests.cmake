@@ -13,3 +13,8 @@ swapmm_add_tests(cli)
 target_link_libraries(swapmm_cli_tests PRIVATE swapmm_cli_parts)
 target_compile_definitions(swapmm_cli_tests PRIVATE SWAPMM_CLI_PROGRAM="$<TARGET_FILE:swapmm_cli>")
 add_dependencies(swapmm_cli_tests swapmm_cli)
+if(TARGET swapmm_opencl_layer)
+  target_compile_definitions(swapmm_cli_tests PRIVATE SWAPMM_TEST_LAYER="$<TARGET_FILE:swapmm_opencl_layer>"
+    SWAPMM_TEST_OPENCL_PROGRAM="$<TARGET_FILE:swapmm_opencl_cases>")
+  add_dependencies(swapmm_cli_tests swapmm_opencl_layer swapmm_opencl_cases)
+endif()

@@ -3,6 +3,7 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -29,6 +30,8 @@ struct CommonOptions {
 
 /// The command that was chosen.
 struct Chosen {
+  /// Of a command that runs a program: the words behind "--", if it stands there.
+  std::optional<std::vector<std::string>> behind;
   std::function<ExitCode()> run;
 };
 
@@ -83,5 +86,6 @@ void add_check(CLI::App& program, Chosen& chosen);
 void add_explain(CLI::App& program, Chosen& chosen);
 void add_show(CLI::App& program, Chosen& chosen);
 void add_pack(CLI::App& program, Chosen& chosen);
+void add_run(CLI::App& program, Chosen& chosen);
 
 }  // namespace swapmm::cli

@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // The command `swapmm`: what swapping can do for a program, asked from a shell.
+#include <algorithm>
 #include <exception>
 #include <iostream>
 #include <new>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include <swapmm/version.hpp>
 
@@ -56,14 +59,17 @@ int run(const CLI::App& program, const Chosen& chosen) {
 }  // namespace
 
 int run_program(int count, char** words) {
-  CLI::App program{"What swapping between device and host memory can do for a program, from its trace.", "swapmm"};
+  CLI::App program{
+      "What swapping between device and host memory can do for a program, from its trace; and the swapping itself.",
+      "swapmm"};
   program.set_version_flag("--version", version(), "Print the version and exit");
   program.require_subcommand(0, 1);  // so that a word which is no command is told as such, and not as one missing
   program.footer(std::string(exit_codes) + '\n');
   program.get_formatter()->column_width(28);
 
   Chosen chosen;
-  for (const auto add : {add_fit, add_plan, add_compare, add_simulate, add_check, add_explain, add_show, add_pack}) {
+  for (const auto add :
+       {add_fit, add_plan, add_compare, add_simulate, add_check, add_explain, add_show, add_pack, add_run}) {
     add(program, chosen);
   }
   // A command without a footer of its own has the program's.
@@ -71,8 +77,16 @@ int run_program(int count, char** words) {
     if (command->get_footer() == program.get_footer()) continue;
     command->footer(command->get_footer() + exit_codes + '\n');
   }
+  // What stands behind "--" is the words of another program, of which this one reads nothing.
+  std::vector<std::string> own(words + 1, words + count);
+  const auto end_of_own = std::find(own.begin(), own.end(), "--");
+  if (end_of_own != own.end() && own.front() == "run") {
+    chosen.behind.emplace(end_of_own + 1, own.end());
+    own.erase(end_of_own, own.end());
+  }
+  std::reverse(own.begin(), own.end());  // as CLI11 takes them
   try {
-    program.parse(count, words);
+    program.parse(std::move(own));
   } catch (const CLI::Success& asked) {
     program.exit(asked);  // prints what --help or --version asks for
     return end(program, ExitCode::ok);

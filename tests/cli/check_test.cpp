@@ -45,14 +45,14 @@ TEST_CASE("check names what is wrong by rule, and ends with 1") {
   REQUIRE(!answer.at("violations").as_array().empty());
   const object& first = answer.at("violations").at(0).as_object();
   CHECK(number(first, "rule") == 6);
-  CHECK(text(first, "name") == "order whatever things take");
-  CHECK(text(first, "message").find("tensor") != std::string::npos);
+  CHECK(text_at(first, "name") == "order whatever things take");
+  CHECK(text_at(first, "message").find("tensor") != std::string::npos);
 
   const Outcome outcome = run_program({"check", two_weights(), file});
   CHECK(outcome.code == 1);
   CHECK(outcome.err.empty());
   CHECK(outcome.out.find("rule 6 (order whatever things take): ") != std::string::npos);
-  CHECK(outcome.out.find(text(first, "message")) != std::string::npos);
+  CHECK(outcome.out.find(text_at(first, "message")) != std::string::npos);
 }
 
 TEST_CASE("a plan of another program breaks rule 0, and no command takes it") {

@@ -32,7 +32,7 @@ TEST_CASE("compare runs all planners at three budgets, unless told otherwise") {
   const boost::json::array& rows = answer.at("rows").as_array();
   CHECK(rows.size() == 3 * planners().size());
   std::map<std::string, int> seen;
-  for (const boost::json::value& row : rows) ++seen[text(row.as_object(), "planner")];
+  for (const boost::json::value& row : rows) ++seen[text_at(row.as_object(), "planner")];
   for (const NamedPlanner& planner : planners()) CHECK(seen[std::string(planner.name)] == 3);
   CHECK(number(rows.front().as_object(), "machine.device_budget_bytes") == 7200);
   CHECK(number(rows.back().as_object(), "machine.device_budget_bytes") == 4000);
@@ -44,8 +44,8 @@ TEST_CASE("compare: time, fraction of ideal, gap to the best bound") {
   const boost::json::array& rows = answer.at("rows").as_array();
   REQUIRE(rows.size() == 4);
   const object& row = rows[1].as_object();
-  CHECK(text(row, "trace") == "two weights");
-  CHECK(text(row, "planner") == "excess-overlap");
+  CHECK(text_at(row, "trace") == "two weights");
+  CHECK(text_at(row, "planner") == "excess-overlap");
   CHECK(number(row, "predicted.iteration_ns") == 121'000);
   CHECK(number(row, "fraction_of_ideal") == doctest::Approx(110.0 / 121));
   const double bound = number(row, "lower_bound_ns");
@@ -67,7 +67,7 @@ TEST_CASE("compare over traces, bandwidths and speeds of computation") {
   CHECK(number(rows[4].as_object(), "compute_scale") == doctest::Approx(0.1));
   CHECK(number(rows[4].as_object(), "predicted.compute_ns") == 11'000);
   CHECK(number(rows[4].as_object(), "predicted.iteration_ns") == 22'000);
-  CHECK(text(rows[8].as_object(), "problem").find("needs a bundle") != std::string::npos);
+  CHECK(text_at(rows[8].as_object(), "problem").find("needs a bundle") != std::string::npos);
   CHECK(!rows[8].as_object().contains("predicted"));
 }
 

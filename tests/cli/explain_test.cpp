@@ -19,13 +19,13 @@ TEST_CASE("explain says what waits for what, and what is away when") {
 
   // a is away while b comes in (5 us) and is read (100 us).
   const object& a = answer.at("absences").at(0).as_object();
-  CHECK(text(a, "tensor_name") == "a");
+  CHECK(text_at(a, "tensor_name") == "a");
   CHECK(number(a, "time_ns") == 105'000);
   CHECK(number(a, "last_use") == 0);
   CHECK(number(a, "next_use") == 0);
   // b while a comes in (3 us), is updated (10 us) and goes out (3 us).
   const object& b = answer.at("absences").at(1).as_object();
-  CHECK(text(b, "tensor_name") == "b");
+  CHECK(text_at(b, "tensor_name") == "b");
   CHECK(number(b, "tensor_bytes") == 5000);
   CHECK(number(b, "time_ns") == 16'000);
   CHECK(number(b, "last_use") == 1);

@@ -20,13 +20,13 @@ std::vector<std::string> fit(const std::string& trace, const std::string& budget
 TEST_CASE("fit says what is needed, what it costs and where stalls end") {
   const object answer = run_json(fit(two_weights(), "5000", "1GB/s"));
   CHECK(answer.at("fits") == true);
-  CHECK(text(answer, "trace") == "two weights");
+  CHECK(text_at(answer, "trace") == "two weights");
   CHECK(number(answer, "machine.device_budget_bytes") == 5000);
   CHECK(number(answer, "machine.h2d_bytes_per_second") == 1e9);
   CHECK(number(answer, "needs.peak_bytes") == 8000);
   CHECK(number(answer, "needs.peak_operation") == 0);
   CHECK(number(answer, "needs.largest_bundle.bytes") == 5000);
-  CHECK(text(answer, "needs.largest_bundle.operation_name") == "read b");
+  CHECK(text_at(answer, "needs.largest_bundle.operation_name") == "read b");
   CHECK(number(answer, "predicted.compute_ns") == 110'000);
   CHECK(number(answer, "predicted.iteration_ns") == 121'000);
   CHECK(number(answer, "predicted.lower_bound_ns") >= 110'000);
@@ -40,10 +40,10 @@ TEST_CASE("fit says what is needed, what it costs and where stalls end") {
   CHECK(number(answer, "stalls_end.plans_made") <= 10);
   REQUIRE(number(answer, "stalls_found") == 2);
   const object& longest = answer.at("stalls").at(0).as_object();
-  CHECK(text(longest, "operation_name") == "read b");
+  CHECK(text_at(longest, "operation_name") == "read b");
   CHECK(number(longest, "time_ns") == 8000);
-  CHECK(text(longest, "waits_for") == "swap_in");
-  CHECK(text(longest, "tensor_name") == "b");
+  CHECK(text_at(longest, "waits_for") == "swap_in");
+  CHECK(text_at(longest, "tensor_name") == "b");
   CHECK(number(answer.at("stalls").at(1).as_object(), "time_ns") == 3000);
 }
 
@@ -62,9 +62,9 @@ TEST_CASE("fit says no, with operation, bundle, shortfall and the largest tensor
   CHECK(number(answer, "needs.largest_bundle.operation") == 1);
   const boost::json::array& tensors = answer.at("needs").at("largest_bundle").at("largest_tensors").as_array();
   REQUIRE(tensors.size() == 1);
-  CHECK(text(tensors[0].as_object(), "name") == "b");
+  CHECK(text_at(tensors[0].as_object(), "name") == "b");
   CHECK(number(tensors[0].as_object(), "bytes") == 5000);
-  CHECK(text(answer, "problem").find("bundle of 5000 bytes; the device budget is 4000") != std::string::npos);
+  CHECK(text_at(answer, "problem").find("bundle of 5000 bytes; the device budget is 4000") != std::string::npos);
 
   const Outcome outcome = run_program(fit(two_weights(), "4000", "1GB/s"));
   CHECK(outcome.code == 1);
@@ -80,11 +80,11 @@ TEST_CASE("fit names the tensors that no allocation can hold") {
   const object answer = run_json(arguments, 1);
   CHECK(answer.at("fits") == false);
   CHECK(number(answer, "shortfall_bytes") == 0);
-  CHECK(text(answer, "problem").find("tensor 1 (b) of 5000 bytes; the largest allocation is 4000") !=
+  CHECK(text_at(answer, "problem").find("tensor 1 (b) of 5000 bytes; the largest allocation is 4000") !=
         std::string::npos);
   const boost::json::array& tensors = answer.at("above_max_allocation").as_array();
   REQUIRE(tensors.size() == 1);
-  CHECK(text(tensors[0].as_object(), "name") == "b");
+  CHECK(text_at(tensors[0].as_object(), "name") == "b");
 
   // The bundle of "both" is the largest, and each of its tensors fits; what does not is used by another operation.
   const std::string trace = scratch_file("allocation.json");
@@ -127,7 +127,7 @@ TEST_CASE("fit of a recorded program: where stalls end lies between budget and p
   // 128 bytes of input at 10 MB/s.
   CHECK(number(answer, "stalls_end.always_ns") > 0);
   CHECK(number(answer, "stalls_end.always_ns") <= 2 * 12'800);
-  CHECK(text(answer, "planner") == "belady");
+  CHECK(text_at(answer, "planner") == "belady");
   // The budget that was found is one where only that is waited for.
   const object there = run_json({"plan", lstm(), "--planner", "belady", "--alignment", "1", "--bandwidth", "10MB/s",
                                  "--budget", std::to_string(static_cast<long>(end))});

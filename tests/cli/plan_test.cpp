@@ -23,8 +23,8 @@ TEST_CASE("every planner's plan of a recorded program is written and passes chec
     const std::string file = scratch_file(name + ".json");
     const object answer = run_json({"plan", lstm(), "--budget", "50%", "--bandwidth", "100MB/s", "--planner", name,
                                     "--time-limit", "300ms", "--out", file});
-    CHECK(text(answer, "planner") == name);
-    CHECK(text(answer, "plan") == file);
+    CHECK(text_at(answer, "planner") == name);
+    CHECK(text_at(answer, "plan") == file);
     CHECK(number(answer, "predicted.peak_bytes") <= number(answer, "machine.device_budget_bytes"));
     const object checked = run_json({"check", lstm(), file});
     CHECK(checked.at("valid") == true);
@@ -106,7 +106,7 @@ TEST_CASE("without a plan the exit code is 1, and no file is written") {
   CHECK(!std::filesystem::exists(file));
   const object answer = run_json({"plan", two_weights(), "--budget", "4KB"}, 1);
   CHECK(answer.at("plan").is_null());
-  CHECK(text(answer, "problem").find("5120 bytes") != std::string::npos);
+  CHECK(text_at(answer, "problem").find("5120 bytes") != std::string::npos);
 }
 
 TEST_CASE("plan for persons") {

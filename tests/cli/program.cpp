@@ -104,6 +104,7 @@ Outcome run_program(const std::vector<std::string>& arguments, const std::string
   int status = 0;
   REQUIRE(waitpid(child, &status, 0) == child);
   if (WIFEXITED(status)) outcome.code = WEXITSTATUS(status);
+  if (WIFSIGNALED(status)) outcome.signal = WTERMSIG(status);
   if (std::filesystem::is_regular_file(out_path)) outcome.out = contents(out_path);  // /dev/full never ends
   if (err == Stderr::file) outcome.err = contents(err_path);
   return outcome;
@@ -141,7 +142,7 @@ double number(const boost::json::object& answer, std::string_view path) {
   return value.to_number<double>();
 }
 
-std::string text(const boost::json::object& answer, std::string_view path) {
+std::string text_at(const boost::json::object& answer, std::string_view path) {
   const boost::json::value& value = at(answer, path);
   REQUIRE(value.is_string());
   return {value.get_string().data(), value.get_string().size()};

@@ -17,7 +17,8 @@ namespace swapmm::test {
 [[nodiscard]] std::string scratch_file(const std::string& name);
 
 struct Outcome {
-  int code = -1;  ///< -1: it did not end by itself
+  int code = -1;   ///< -1: it did not end by itself
+  int signal = 0;  ///< that ended it
   std::string out;
   std::string err;
 };
@@ -36,7 +37,7 @@ void check_refused(const std::vector<std::string>& arguments, int code, const st
 
 /// A number in an answer: number(answer, "predicted.iteration_ns"). Fails where there is none.
 [[nodiscard]] double number(const boost::json::object& answer, std::string_view path);
-[[nodiscard]] std::string text(const boost::json::object& answer, std::string_view path);
+[[nodiscard]] std::string text_at(const boost::json::object& answer, std::string_view path);
 
 [[nodiscard]] std::string contents(const std::string& path);
 void write_contents(const std::string& path, std::string_view text);

@@ -17,8 +17,8 @@ TEST_CASE("a trace as SVG and DOT") {
   const std::string svg = scratch_file("trace.svg");
   const std::string dot = scratch_file("trace.dot");
   const auto answer = run_json({"show", two_weights(), "--svg", svg, "--dot", dot});
-  CHECK(text(answer, "format") == "swapmm-trace");
-  CHECK(text(answer, "svg") == svg);
+  CHECK(text_at(answer, "format") == "swapmm-trace");
+  CHECK(text_at(answer, "svg") == svg);
   const std::string picture = contents(svg);
   CHECK(picture.starts_with("<svg"));
   CHECK(picture.ends_with("</svg>\n"));
@@ -34,7 +34,7 @@ TEST_CASE("a plan as SVG") {
   const std::string svg = scratch_file("plan.svg");
   const std::string plan = plan_for_two_weights("plan.json");
   const auto answer = run_json({"show", plan, "--trace", two_weights(), "--svg", svg});
-  CHECK(text(answer, "format") == "swapmm-plan");
+  CHECK(text_at(answer, "format") == "swapmm-plan");
   const std::string picture = contents(svg);
   CHECK(picture.ends_with("</svg>\n"));
   CHECK(has(picture, "two weights, best, predicted"));

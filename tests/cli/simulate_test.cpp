@@ -108,7 +108,7 @@ TEST_CASE("noise moves operations and copies, and nothing that takes no time") {
 TEST_CASE("the iteration as trace events") {
   const std::string file = scratch_file("events.json");
   const object answer = run_json({"simulate", two_weights(), plan_for_two_weights("plan.json"), "--trace-out", file});
-  CHECK(text(answer, "trace_out") == file);
+  CHECK(text_at(answer, "trace_out") == file);
   const boost::json::value events = boost::json::parse(contents(file));
   std::size_t operations = 0;
   for (const boost::json::value& event : events.at("traceEvents").as_array()) {

@@ -58,6 +58,7 @@ struct Failure {
   cl_int status = CL_SUCCESS;
   std::uint64_t left = 0;
   bool happened = false;
+  bool then_all = false;
 };
 Failure failure;
 
@@ -103,7 +104,8 @@ cl_int gate(std::string_view function) {
     loss.refused += loss.left == 0 ? 1 : 0;
     return loss.left == 0 ? loss.status : CL_SUCCESS;
   }
-  if (failure.function == nullptr || failure.happened || function != failure.function) return CL_SUCCESS;
+  if (failure.function == nullptr || function != failure.function) return CL_SUCCESS;
+  if (failure.happened) return failure.then_all ? failure.status : CL_SUCCESS;
   if (--failure.left > 0) return CL_SUCCESS;
   failure.happened = true;
   return failure.status;
@@ -154,8 +156,8 @@ std::ostream& operator<<(std::ostream& out, const ApiObjects& seen) {
              << seen.events << " events";
 }
 
-FailingCall::FailingCall(const char* function, cl_int status, std::uint64_t n) {
-  failure = {function, status, n, false};
+FailingCall::FailingCall(const char* function, cl_int status, std::uint64_t n, bool then_all) {
+  failure = {function, status, n, false, then_all};
 }
 FailingCall::~FailingCall() { failure = {}; }
 bool FailingCall::happened() const { return failure.happened; }

@@ -51,7 +51,8 @@ std::ostream& operator<<(std::ostream& out, const ApiObjects& objects);
 /// test's.
 class FailingCall {
  public:
-  FailingCall(const char* function, cl_int status, std::uint64_t n = 1);
+  /// `then_all`: all later calls of the function fail, too.
+  FailingCall(const char* function, cl_int status, std::uint64_t n = 1, bool then_all = false);
   FailingCall(const FailingCall&) = delete;
   FailingCall& operator=(const FailingCall&) = delete;
   ~FailingCall();

@@ -73,6 +73,7 @@ struct Case {
   std::string text;                         ///< of the error, in front of the status
   std::optional<Kind> refused_memory = {};  ///< what statuses that can mean a lack of memory mean here
   bool told = true;                         ///< false: told only where the device is lost
+  bool then_all = false;                    ///< later calls fail, too
 };
 
 bool can_mean_lack_of_memory(cl_int status) { return status == -4 || status == -5 || status == -6 || status == -61; }
@@ -87,7 +88,7 @@ void check_case(const Case& given, cl_int status) {
         given.refused_memory && can_mean_lack_of_memory(status) ? *given.refused_memory : opencl::kind_of(status);
     std::optional<BackendError> error;
     {
-      const FailingCall failing(given.function, status, given.n);
+      const FailingCall failing(given.function, status, given.n, given.then_all);
       try {
         given.act(bench);
       } catch (const BackendError& thrown) {
@@ -129,7 +130,7 @@ TEST_CASE("memory of the device that is refused at creation or at its first use 
   constexpr auto refused = Kind::out_of_device_memory;
   const auto allocate = [](Bench& bench) { (void)bench.backend.allocate(size); };
   check_all({
-      {"clCreateBuffer", 1, allocate, "clCreateBuffer of 4096 bytes", refused},
+      {"clCreateBuffer", 1, allocate, "clCreateBuffer of 4096 bytes", refused, true, true},  // it is tried again
       {"clEnqueueFillBuffer", 1, allocate, "the first use (clEnqueueFillBuffer) of a buffer of 4096 bytes", refused},
       {"clFinish", 1, allocate, "the first use (clFinish) of a buffer of 4096 bytes", refused},
       {"clGetEventInfo", 1, allocate, "clGetEventInfo"},

@@ -59,7 +59,7 @@ std::string refused(const char* function, cl_int status) {
   const auto with_backend = api_objects();
   std::string text;
   {
-    const FailingCall failing(function, status);
+    const FailingCall failing(function, status, 1, true);
     text = text_of<E>([&] { const Manager manager(backend, {.device_budget = 12'345_KiB}); });
     CHECK(failing.happened());
   }

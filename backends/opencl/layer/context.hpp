@@ -28,9 +28,6 @@ using Item = runtime::BundleItem<Backend>;
 using Tensor = runtime::TensorKey<Backend>;
 using Lock = std::unique_lock<std::mutex>;
 
-class Event;
-class Queue;
-
 /// A command that waits on the host for events that nobody has set yet.
 struct HeldCommand;
 

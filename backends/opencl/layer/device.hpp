@@ -68,7 +68,7 @@ class DeviceBudget {
   }
 
  private:
-  DeviceBudget(cl_device_id device);
+  explicit DeviceBudget(cl_device_id device);
 
   [[nodiscard]] Bytes managed() const;
   [[nodiscard]] Bytes unused() const;

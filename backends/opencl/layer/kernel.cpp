@@ -69,7 +69,6 @@ cl_int Kernel::set(cl_uint index, std::size_t size, const void* value) {
   Argument& set = arguments_[index];
   set.set = Argument::Set::value;
   set.memory = {};
-  set.unlaunched = {};
   set.svm = false;
   set.size = size;
   set.null = value == nullptr;
@@ -90,7 +89,6 @@ cl_int Kernel::set_memory(cl_uint index, Memory* memory) {
   }
   argument.set = Argument::Set::memory;
   argument.memory = memory == nullptr ? Ref<Memory>() : Ref<Memory>(*memory);
-  argument.unlaunched = Use(memory);
   argument.value.clear();
   return CL_SUCCESS;
 }
@@ -103,17 +101,15 @@ cl_int Kernel::set_svm(cl_uint index, const void* value) {
   Argument& argument = arguments_[index];
   argument.set = Argument::Set::value;
   argument.memory = {};
-  argument.unlaunched = {};
   argument.svm = true;
   argument.value.resize(sizeof value);
   std::memcpy(argument.value.data(), &value, sizeof value);
   return CL_SUCCESS;
 }
 
-std::vector<Kernel::Argument> Kernel::arguments_for_later() {
+std::vector<Kernel::Argument> Kernel::arguments_for_later() const {
   std::vector<Argument> copies = arguments_;
-  for (Argument& argument : copies) argument.unlaunched = Use(argument.memory.get());
-  for (Argument& argument : arguments_) argument.unlaunched = {};
+  for (Argument& argument : copies) argument.use = Use(argument.memory.get());
   return copies;
 }
 
@@ -185,9 +181,6 @@ cl_int Kernel::launch(Context& context, cl_event* event, const std::vector<Argum
           return status != CL_SUCCESS ? status
                                       : launch_on(operation.backend().queue(), waits.size(), waits.data(), native);
         });
-  }
-  if (launched == CL_SUCCESS && held == nullptr) {
-    for (Argument& argument : arguments_) argument.unlaunched = {};
   }
   return launched;
 }

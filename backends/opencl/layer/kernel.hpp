@@ -16,11 +16,12 @@ namespace swapmm::opencl::layer {
 /// gets its memory arguments at each launch.
 class Kernel : public Object {
  public:
+  /// As the API has it, an argument does not keep the bytes of a buffer; a launch on hold does.
   struct Argument {
     enum class Where : std::uint8_t { unknown, memory, constant, other } where = Where::unknown;
     enum class Set : std::uint8_t { nothing, memory, value } set = Set::nothing;
     Ref<Memory> memory;            ///< none: a null pointer
-    Use unlaunched;                ///< keeps the bytes until the first launch: programs release buffers before it
+    Use use;                       ///< of a launch on hold
     bool checked = false;          ///< the driver accepts a memory object here
     std::vector<std::byte> value;  ///< for commands on hold
     std::size_t size = 0;
@@ -46,8 +47,8 @@ class Kernel : public Object {
   [[nodiscard]] cl_int set(cl_uint index, std::size_t size, const void* value);
   [[nodiscard]] cl_int set_svm(cl_uint index, const void* value);
 
-  /// The arguments as they are now, for a launch on hold, which keeps their bytes from now on.
-  [[nodiscard]] std::vector<Argument> arguments_for_later();
+  /// The arguments as they are now, for a launch on hold. They keep the bytes of their buffers.
+  [[nodiscard]] std::vector<Argument> arguments_for_later() const;
 
   /// Launches the kernel with the arguments that are set, or with those of `held`. With the lock.
   [[nodiscard]] cl_int launch(Context& context, cl_event* event, const std::vector<Argument>* held, cl_uint dimensions,

@@ -158,7 +158,9 @@ cl_int Memory::pin() {
   const Bytes size{facts_.size};
   if (!context().device().reserve(size)) return CL_MEM_OBJECT_ALLOCATION_FAILURE;
   cl_int status = CL_SUCCESS;
-  Handle<cl_mem> made(down.clCreateBuffer(context().handle(), CL_MEM_READ_WRITE, facts_.size, nullptr, &status));
+  Handle<cl_mem> made(allocate(&status, [&](cl_int* created) {
+    return down.clCreateBuffer(context().handle(), CL_MEM_READ_WRITE, facts_.size, nullptr, created);
+  }));
   if (status != CL_SUCCESS) {
     context().device().give_back(size);
     return status;
@@ -208,6 +210,7 @@ void count_until_gone(cl_mem native, std::span<DeviceBudget* const> devices, Byt
   auto* const counted = new Counted{{devices.begin(), devices.end()}, size};
   const auto gone = [](cl_mem, void* data) {
     const auto* const done = static_cast<Counted*>(data);
+    opencl::detail::ReleasedMemory::of_process().left();
     for (DeviceBudget* const device : done->devices) device->give_back(done->size);
     delete done;
   };

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include <swapmm/base/bytes.hpp>
+#include <swapmm/opencl/released_memory.hpp>
 
 #include "context.hpp"
 #include "object.hpp"
@@ -176,6 +177,19 @@ class Bundle {
   cl_int add_root(Memory& root, Access access);
   std::vector<Item> items_;
 };
+
+/// Lets the driver make an object with device memory, make(status), once the driver has destroyed what was released.
+template <class Make>
+[[nodiscard]] cl_mem allocate(cl_int* status, Make&& make) {
+  cl_mem made = nullptr;
+  const cl_int result = opencl::detail::ReleasedMemory::of_process().allocate([&] {
+    cl_int created = CL_SUCCESS;
+    made = make(&created);
+    return created;
+  });
+  if (status != nullptr) *status = result;
+  return made;
+}
 
 /// Counts bytes of the driver's object, which were reserved on each device, until the driver destroys the object.
 void count_until_gone(cl_mem native, std::span<DeviceBudget* const> devices, Bytes size);

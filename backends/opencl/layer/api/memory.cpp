@@ -36,7 +36,7 @@ cl_mem counted(Context& context, std::size_t size, cl_int* status, Make&& make) 
       return result<cl_mem>(nullptr, CL_MEM_OBJECT_ALLOCATION_FAILURE, status);
     }
   }
-  const cl_mem made = make();
+  const cl_mem made = allocate(status, make);
   if (made == nullptr) return nullptr;
   for (Reservation& reservation : reservations) reservation.release();
   count_until_gone(made, context.devices(), bytes);
@@ -84,7 +84,8 @@ cl_mem CL_API_CALL create_buffer(cl_context handle, cl_mem_flags flags, size_t s
   Context* const context = Context::of(handle);
   if (context == nullptr) return down.clCreateBuffer(handle, flags, size, host, status);
   if (!context->managed()) {
-    return counted(*context, size, status, [&] { return down.clCreateBuffer(handle, flags, size, host, status); });
+    return counted(*context, size, status,
+                   [&](cl_int* told) { return down.clCreateBuffer(handle, flags, size, host, told); });
   }
   return managed_buffer(*context, {}, flags, size, host, status);
 }
@@ -92,8 +93,10 @@ cl_mem CL_API_CALL create_buffer(cl_context handle, cl_mem_flags flags, size_t s
 cl_mem CL_API_CALL create_buffer_with_properties(cl_context handle, const cl_mem_properties* properties,
                                                  cl_mem_flags flags, size_t size, void* host, cl_int* status) {
   Context* const context = Context::of(handle);
-  const auto native = [&] { return down.clCreateBufferWithProperties(handle, properties, flags, size, host, status); };
-  if (context == nullptr) return native();
+  const auto native = [&](cl_int* told) {
+    return down.clCreateBufferWithProperties(handle, properties, flags, size, host, told);
+  };
+  if (context == nullptr) return native(status);
   if (!context->managed()) return counted(*context, size, status, native);
   std::vector<cl_mem_properties> copied;
   if (properties != nullptr) {

@@ -41,7 +41,7 @@ cl_mem make_native(Context& context, Bytes estimate, Memory* parent, cl_int* sta
       return result<cl_mem>(nullptr, CL_MEM_OBJECT_ALLOCATION_FAILURE, status);
     }
   }
-  const cl_mem native = make(status);
+  const cl_mem native = allocate(status, make);
   if (native == nullptr) return nullptr;
   Memory::Facts facts = facts_of(native);
   if (parent == nullptr) {

@@ -141,6 +141,11 @@ cl_int CL_API_CALL clRetainCommandQueue(cl_command_queue command_queue) {
 cl_int CL_API_CALL clRetainContext(cl_context context) { return down.clRetainContext(context); }
 cl_int CL_API_CALL clRetainEvent(cl_event event) { return down.clRetainEvent(event); }
 cl_int CL_API_CALL clRetainMemObject(cl_mem memobj) { return down.clRetainMemObject(memobj); }
+cl_int CL_API_CALL clSetMemObjectDestructorCallback(cl_mem memobj,
+                                                    void(CL_CALLBACK* pfn_notify)(cl_mem memobj, void* user_data),
+                                                    void* user_data) {
+  return down.clSetMemObjectDestructorCallback(memobj, pfn_notify, user_data);
+}
 cl_int CL_API_CALL clWaitForEvents(cl_uint num_events, const cl_event* event_list) {
   return down.clWaitForEvents(num_events, event_list);
 }

@@ -19,12 +19,14 @@
 #include <swapmm/base/error.hpp>
 #include <swapmm/opencl/devices.hpp>
 #include <swapmm/opencl/info.hpp>
+#include <swapmm/opencl/released_memory.hpp>
 #include <swapmm/opencl/session.hpp>
 #include <swapmm/opencl/status.hpp>
 
 namespace swapmm::opencl {
 
 using detail::execution_status;
+using detail::ReleasedMemory;
 using detail::require_own_process;
 using detail::Session;
 
@@ -50,6 +52,28 @@ void check_allocation(cl_int status, const char* call, Bytes size, BackendError:
 }
 
 }  // namespace
+
+// ---- DeviceMemory
+
+DeviceMemory::DeviceMemory(Handle<cl_mem> buffer, Bytes size)
+    : buffer_(std::move(buffer)), size_(size), followed_(ReleasedMemory::of_process().follow(buffer_.get())) {}
+
+DeviceMemory& DeviceMemory::operator=(DeviceMemory&& other) noexcept {
+  if (this == &other) return *this;
+  end();
+  buffer_ = std::move(other.buffer_);
+  size_ = other.size_;
+  followed_ = other.followed_;
+  return *this;
+}
+
+DeviceMemory::~DeviceMemory() { end(); }
+
+void DeviceMemory::end() noexcept {
+  if (!buffer_) return;
+  if (followed_ && !in_forked_child()) ReleasedMemory::of_process().leaving();
+  buffer_.reset();
+}
 
 // ---- HostMemory
 
@@ -127,9 +151,12 @@ DeviceMemory Backend::allocate(Bytes size) {
   if (size > *capabilities().max_allocation) {  // not every driver enforces its own limit
     check_allocation(CL_INVALID_BUFFER_SIZE, "clCreateBuffer", size, refused);
   }
-  cl_int status = CL_SUCCESS;
-  Handle<cl_mem> buffer(
-      clCreateBuffer(context(), CL_MEM_READ_WRITE, static_cast<std::size_t>(size.value), nullptr, &status));
+  Handle<cl_mem> buffer;
+  cl_int status = ReleasedMemory::of_process().allocate([&] {
+    cl_int created = CL_SUCCESS;
+    buffer.reset(clCreateBuffer(context(), CL_MEM_READ_WRITE, static_cast<std::size_t>(size.value), nullptr, &created));
+    return created;
+  });
   check_allocation(status, "clCreateBuffer", size, refused);
   // A driver may allocate only at the first use, and fail only then. Therefore the first use is here.
   const cl_uchar zero = 0;

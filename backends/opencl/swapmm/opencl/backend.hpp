@@ -29,13 +29,22 @@ namespace detail {
 class Session;  // context, device and queues behind all handles of one backend
 }
 
-/// A buffer on the device; opaque.
-class DeviceMemory {
+/// A buffer on the device; opaque. Some drivers destroy a buffer a moment after its release; allocate() waits for that.
+class SWAPMM_EXPORT DeviceMemory {
+ public:
+  /// Takes over the buffer. The moved-from object is empty.
+  DeviceMemory(DeviceMemory&&) noexcept = default;
+  /// Takes over the buffer, and releases the one that this object had.
+  DeviceMemory& operator=(DeviceMemory&& other) noexcept;
+  ~DeviceMemory();
+
  private:
   friend class Backend;
-  DeviceMemory(Handle<cl_mem> buffer, Bytes size) : buffer_(std::move(buffer)), size_(size) {}
+  DeviceMemory(Handle<cl_mem> buffer, Bytes size);
+  void end() noexcept;
   Handle<cl_mem> buffer_;
   Bytes size_;
+  bool followed_;
 };
 
 /// Host memory. Pinned memory is a buffer that the driver allocated in host memory (CL_MEM_ALLOC_HOST_PTR), mapped as

@@ -45,7 +45,8 @@ class RunningOperation {
   const typename B::Address& address(const Rec& record, Bytes offset, Bytes size);
   /// The place of a tensor of the bundle, as an offset in an allocation of the backend.
   [[nodiscard]] typename AddressBook<B>::InArena in_arena(const Rec& record) {
-    return session_.translate({"tensor ", record.name}, [&] { return store_.addresses.in_arena(record.device.offset); });
+    return session_.translate({"tensor ", record.name},
+                              [&] { return store_.addresses.in_arena(record.device.offset); });
   }
 
   /// Runs the callable inside the backend's scopes. Errors of the backend are thrown as errors of the operation.

@@ -177,6 +177,7 @@ TEST_CASE("a value whose copy on the host gives way counts as old as that copy, 
   for (const std::string name : {"first", "second"}) {
     auto& wanted = desk.tensor(name);
     desk.demand.with_host_room(wanted, [&] { desk.store.ensure_block(wanted); });
+    wanted.host.valid = true;
   }
   for (const auto* const each : {&old, &young}) {
     CHECK(each->device.valid);

@@ -1,0 +1,226 @@
+// SPDX-License-Identifier: Apache-2.0
+// swapmm run: an unmodified OpenCL program within a device budget.
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <filesystem>
+#include <iostream>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include <swapmm/formats/quantity.hpp>
+
+#include "child.hpp"
+#include "command_line.hpp"
+#include "printable.hpp"
+#include "program_file.hpp"
+
+#ifdef SWAPMM_CLI_HAS_OPENCL
+#include <swapmm/opencl/devices.hpp>
+#endif
+
+namespace swapmm::cli {
+namespace {
+
+namespace fs = std::filesystem;
+
+struct RunOptions {
+  std::optional<std::string> budget;
+  std::optional<std::string> host_budget;
+  std::optional<std::string> reported_memory;
+  std::string report;
+  std::string layer;
+  bool evict_always = false;
+  bool quiet = false;
+  std::vector<std::string> words;
+};
+
+std::string variable(const char* name) {
+  const char* const value = std::getenv(name);
+  return value == nullptr ? std::string() : std::string(value);
+}
+
+[[noreturn]] void refuse(const std::string& message) { throw Failure(ExitCode::usage, message); }
+
+// ---- the layer
+
+// Beside this command, as it is installed or as it is built.
+std::string own_layer() {
+  std::error_code unknown;
+  const fs::path here = fs::read_symlink("/proc/self/exe", unknown).parent_path();
+  std::string looked;
+  for (const char* const place : {SWAPMM_CLI_LAYER_INSTALLED, SWAPMM_CLI_LAYER_BUILT}) {
+    const fs::path file = (here / place / "libswapmm_opencl_layer.so").lexically_normal();
+    if (fs::exists(file, unknown)) return file.string();
+    looked += (looked.empty() ? "" : ", ") + file.string();
+  }
+  refuse("the layer is not there: " + looked + "; --layer names another file");
+}
+
+// The last one in the list is called first: it is nearest to the program.
+std::string layers_with(const std::string& layer) {
+  const std::string others = variable("OPENCL_LAYERS");
+  return others.empty() ? layer : others + ":" + layer;
+}
+
+// ---- the budget
+
+constexpr const char* examples = "a budget is written 8GB, 512MiB, or as a share of the memory 25% or 0.25";
+
+quantity::Budget checked_budget(const std::string& name, const std::string& text) {
+  const Result<quantity::Budget> budget = quantity::parse_budget(text, examples);
+  if (!budget) refuse(name + ": " + budget.problem().message);
+  if (budget->share && *budget->share > 1) refuse(name + " " + text + ": more than there is");
+  if (!budget->share && budget->bytes.value == 0) refuse(name + " " + text + ": with no memory nothing can run");
+  return *budget;
+}
+
+// A budget that is above the memory of every device is a mistake: the layer would refuse every allocation.
+void check_against_devices(const std::string& name, const quantity::Budget& budget) {
+#ifdef SWAPMM_CLI_HAS_OPENCL
+  if (budget.share) return;
+  Bytes largest;
+  try {
+    for (const opencl::Device& device : opencl::devices()) largest = std::max(largest, device.memory);
+  } catch (const std::exception&) {
+    return;  // the program will meet the same
+  }
+  if (largest.value != 0 && budget.bytes > largest) {
+    refuse(name + " is " + std::to_string(budget.bytes.value) + " bytes, and the largest OpenCL device has " +
+           std::to_string(largest.value));
+  }
+#else
+  (void)name;
+  (void)budget;
+#endif
+}
+
+// The option, or else the variable that the layer would read.
+std::optional<std::pair<std::string, std::string>> chosen(const std::optional<std::string>& option, const char* name,
+                                                          const char* variable_name) {
+  if (option) return std::pair{std::string(name), *option};
+  if (const std::string set = variable(variable_name); !set.empty()) return std::pair{std::string(variable_name), set};
+  return {};
+}
+
+// ---- whether the layer was loaded
+
+/// A file to which each process that loads the layer adds a line.
+class Started {
+ public:
+  Started() {
+    std::error_code unknown;
+    std::string pattern = (fs::temp_directory_path(unknown) / "swapmm-run-XXXXXX").string();
+    const int file = mkstemp(pattern.data());
+    if (file < 0) throw Failure(ExitCode::io, pattern + ": cannot be created");
+    close(file);
+    path_ = pattern;
+  }
+  Started(const Started&) = delete;
+  Started& operator=(const Started&) = delete;
+  ~Started() {
+    std::error_code unknown;
+    fs::remove(path_, unknown);
+  }
+  [[nodiscard]] const std::string& path() const { return path_; }
+  [[nodiscard]] bool any() const {
+    std::error_code unknown;
+    const auto size = fs::file_size(path_, unknown);
+    return !unknown && size != 0;
+  }
+
+ private:
+  std::string path_;
+};
+
+Variables settings(const RunOptions& options, const std::string& layer, const Started& started) {
+  Variables all;
+  all["OPENCL_LAYERS"] = layers_with(layer);
+  all["SWAPMM_STARTED"] = started.path();
+  if (options.budget) all["SWAPMM_BUDGET"] = *options.budget;
+  if (options.host_budget) all["SWAPMM_HOST_BUDGET"] = *options.host_budget;
+  if (options.reported_memory) all["SWAPMM_REPORTED_MEMORY"] = *options.reported_memory;
+  if (options.evict_always) all["SWAPMM_EVICT"] = "always";
+  if (options.quiet) all["SWAPMM_QUIET"] = "1";
+  // A relative name is one from here, wherever the program goes.
+  if (!options.report.empty()) {
+    all["SWAPMM_REPORT"] = options.report == "text" ? "text" : fs::absolute(options.report).string();
+  } else if (!options.quiet && variable("SWAPMM_REPORT").empty()) {
+    all["SWAPMM_REPORT"] = "text";
+  }
+  return all;
+}
+
+ExitCode run_run(const RunOptions& options) {
+  const std::vector<std::string>& words = options.words;
+  const HeldSignals signals;
+  if (words.empty()) refuse("which program? swapmm run --budget 25% -- program arguments");
+  if (const std::string off = variable("SWAPMM_DISABLE"); !off.empty() && off != "0") {
+    refuse("SWAPMM_DISABLE is set: the layer would do nothing");
+  }
+  if (const auto budget = chosen(options.budget, "--budget", "SWAPMM_BUDGET")) {
+    check_against_devices(budget->first, checked_budget(budget->first, budget->second));
+  }
+  if (const auto budget = chosen(options.host_budget, "--host-budget", "SWAPMM_HOST_BUDGET")) {
+    (void)checked_budget(budget->first, budget->second);
+  }
+  const std::string file = find_program(words.front());
+  check_program(file);
+  const std::string layer = options.layer.empty() ? own_layer() : fs::absolute(options.layer).string();
+  if (layer.find(':') != std::string::npos) {
+    refuse("the layer " + layer + ": OPENCL_LAYERS cannot hold a name with a colon");
+  }
+  check_layer(layer);
+
+  int status = 0;
+  {
+    const Started started;
+    status = run_child(file, words, settings(options, layer, started), signals);
+    if (!started.any()) {
+      std::cerr << "swapmm run: " << printable(words.front())
+                << " did not load the layer: no OpenCL call went through a loader that has layers, and nothing was "
+                   "limited\n";
+    }
+  }
+  return static_cast<ExitCode>(end_like(status));
+}
+
+}  // namespace
+
+void add_run(CLI::App& program, Chosen& chosen_command) {
+  const auto options = std::make_shared<RunOptions>();
+  CLI::App* const command = program.add_subcommand("run", "Run an unmodified OpenCL program within a device budget");
+  command->add_option("--budget", options->budget, "Device memory the program may use: 8GB, 512MiB, or 25% of it")
+      ->type_name("BUDGET");
+  command->add_option("--host-budget", options->host_budget, "Host memory for what is not on the device")
+      ->type_name("BUDGET");
+  command->add_option("--reported-memory", options->reported_memory, "What the program sees as the device's memory")
+      ->check(CLI::IsMember({"both", "budget", "device"}));
+  command->add_option("--report", options->report, "Write the report to this file as JSON (%p: the process id)")
+      ->type_name("FILE");
+  command->add_option("--layer", options->layer, "The layer's file, if it is not the installed one")->type_name("FILE");
+  command->add_flag("--evict-always", options->evict_always,
+                    "Everything leaves the device after every command: a test of correctness");
+  command->add_flag("-q,--quiet", options->quiet, "No report, and no line that the layer is there");
+  command->footer(
+      "swapmm run [OPTIONS] -- PROGRAM [ARGUMENTS]: the program's words follow \"--\".\n"
+      "The program's exit code is the command's. Code 2: the program was not started.\n");
+  command->prefix_command();
+  command->callback([&chosen_command, options, command] {
+    std::vector<std::string>& words = options->words;
+    words = command->remaining();
+    if (!words.empty() && words.front().starts_with("-")) throw CLI::ValidationError(words.front(), "no such option");
+    if (const auto& behind = chosen_command.behind) {
+      if (!words.empty()) words.emplace_back("--");  // it is the program's own
+      words.insert(words.end(), behind->begin(), behind->end());
+    }
+    chosen_command.run = [options] { return run_run(*options); };
+  });
+}
+
+}  // namespace swapmm::cli
