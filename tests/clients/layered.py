@@ -6,7 +6,7 @@ import signal
 import subprocess
 import tempfile
 import time
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent.parent
@@ -50,11 +50,7 @@ class Outcome:
     errors: str
     seconds: float
     figures: Figures
-    layers: list = field(default_factory=list)  # budgets of the layers that started, in bytes
-
-    @property
-    def layer_started(self):
-        return bool(self.layers) or "swapmm: OpenCL layer " in self.errors
+    layer_started: bool = False
 
 
 def read_reports(folder):
@@ -72,12 +68,6 @@ def read_reports(folder):
         figures.refused += told["refused"]
         figures.processes += 1
     return figures
-
-
-def read_started(path):
-    if not path.exists():
-        return []
-    return [int(line.split()[1]) for line in path.read_text(encoding="utf-8").splitlines() if len(line.split()) == 2]
 
 
 def run(command, libraries, *, folder, limit, environment=None, budget=None, layered=False, settings=None, standard_input=""):
@@ -104,7 +94,7 @@ def run(command, libraries, *, folder, limit, environment=None, budget=None, lay
             output, errors = process.communicate()
             code = f"none after {limit:g} s"
         return Outcome(code, output or "", errors or "", time.monotonic() - begin, read_reports(scratch),
-                       read_started(Path(scratch) / "started"))
+                       (Path(scratch) / "started").exists())
 
 
 def mebibytes(count):
