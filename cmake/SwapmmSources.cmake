@@ -113,7 +113,7 @@ swapmm_files(include/swapmm/runtime/timing
   HEADERS link_estimate profiler round_times sampler timed_copies
   SOURCES link_estimate)
 swapmm_files(include/swapmm/runtime/values
-  HEADERS address_book bundle host_block host_pool host_slabs messages none place_map promises record scrubber store
+  HEADERS address_book bundle host_block host_ledger host_pool host_slabs messages none place_map promises record scrubber store
   SOURCES messages place_map)
 
 list(APPEND SWAPMM_HEADERS include/swapmm/kernel.h)

@@ -196,6 +196,30 @@ TEST_CASE("run keeps an OpenCL program within the budget, with the same output")
   CHECK(number(told, "commands") > 0);
 }
 
+TEST_CASE("run keeps all contexts of a program together within the host budget") {
+  const std::string program = SWAPMM_TEST_OPENCL_PROGRAM;
+  const Outcome free = run_program({"run", "-q", "--", program, "threads.contexts_of_their_own"});
+  REQUIRE(free.code == 0);
+  const std::string report = scratch_file("host.json");
+  const std::vector<std::string> options{"run", "--budget", "210000", "--report", report, "--host-budget"};
+  const auto with = [&](const std::string& host) {
+    std::vector<std::string> words = options;
+    words.insert(words.end(), {host, "--", program, "threads.contexts_of_their_own"});
+    return run_program(words);
+  };
+  // Three contexts with 262,144 bytes each. What one has on the device must leave before another's comes.
+  const Outcome enough = with("790000");
+  INFO(enough.err);
+  CHECK(enough.code == 0);
+  CHECK(enough.out == free.out);
+  const double peak = number(boost::json::parse(contents(report)).as_object(), "host_peak_bytes");
+  CHECK(peak <= 790000);
+  CHECK(peak >= 589824);
+  const Outcome short_of_it = with("200000");
+  CHECK(short_of_it.code == 1);
+  CHECK((short_of_it.out + short_of_it.err).find("CL_OUT_OF_HOST_MEMORY") != std::string::npos);
+}
+
 TEST_CASE("run prints a report if nothing else is asked for") {
   const Outcome outcome =
       run_program({"run", "--budget", "300000", "--", SWAPMM_TEST_OPENCL_PROGRAM, "threads.queues_of_their_own"});

@@ -46,6 +46,14 @@ std::string mebibytes(Bytes bytes) {
 
 }  // namespace
 
+// ---- host memory
+
+const std::shared_ptr<runtime::HostLedger>& host_memory() {
+  static const auto& ledger =
+      *new std::shared_ptr<runtime::HostLedger>(std::make_shared<runtime::HostLedger>(settings().host_budget));
+  return ledger;
+}
+
 // ---- all contexts
 
 Context* Context::of(cl_context handle) {
@@ -149,7 +157,7 @@ Core* Context::core() {
           backend.capabilities().host_shares_memory ? Bytes{} : Bytes{options.host_budget.value / 4};
       options.device_budget = part;
       core_ = std::make_shared<Core>(std::move(backend), options, SchedulerAccess::book(scheduler_),
-                                     runtime::EntranceOptions{.undefined_reads = true});
+                                     runtime::EntranceOptions{.undefined_reads = true, .shared_host = host_memory()});
       part_ = part;
       break;
     } catch (const BackendError& error) {
@@ -187,6 +195,10 @@ bool Context::set_part(Bytes bytes) {
       return true;
     } catch (const WorkFailed&) {
       if (attempt < 10) continue;
+    } catch (const OutOfMemory& error) {
+      const bool on_host = std::string_view(error.memory) == "host";
+      if (on_host && attempt < 1 && take_host_from_others(error.sizes.need)) continue;
+      if (on_host) device().note_host_short();
     } catch (const std::exception&) {  // NOLINT(bugprone-empty-catch): the caller tells the program
     }
     // The device may have refused the old bytes, too; then there are none.
@@ -201,13 +213,23 @@ bool Context::try_again(std::string_view name, int attempt, cl_int& status) {
     throw;
   } catch (const BundleTooLarge& error) {
     largest_ = std::max(largest_, std::min(error.sizes.need, device().budget()));
-    if (attempt < most && error.sizes.need > part_ && device().give(*this, error.sizes.need)) return true;
+    const bool asks = attempt < most && error.sizes.need > part_;
+    if (asks && device().give(*this, error.sizes.need)) return true;
+    if (asks && device().host_short()) {
+      say("command \"" + std::string(name) + "\" needs " + mebibytes(error.sizes.need) +
+          " on the device; what must leave for it has no room on the host, whose budget is " +
+          mebibytes(host_memory()->limit()));
+      status = CL_OUT_OF_HOST_MEMORY;
+      return false;
+    }
     say("command \"" + std::string(name) + "\" needs " + mebibytes(error.sizes.need) + " at once; the budget is " +
         mebibytes(device().budget()) + ", of which " + mebibytes(device().pinned()) + " cannot be swapped");
     status = CL_MEM_OBJECT_ALLOCATION_FAILURE;
   } catch (const OutOfMemory& error) {
+    const bool on_host = std::string_view(error.memory) == "host";
+    if (on_host && attempt < 1 && take_host_from_others(error.sizes.need)) return true;
     say("command \"" + std::string(name) + "\": " + error.what());
-    status = std::string_view(error.memory) == "host" ? CL_OUT_OF_HOST_MEMORY : CL_MEM_OBJECT_ALLOCATION_FAILURE;
+    status = on_host ? CL_OUT_OF_HOST_MEMORY : CL_MEM_OBJECT_ALLOCATION_FAILURE;
   } catch (const WorkFailed& error) {
     // A failure of an earlier command, of which its event tells the program. This command was not queued.
     if (error.work != WorkFailed::Work::earlier && attempt < most) return true;
@@ -224,6 +246,29 @@ bool Context::try_again(std::string_view name, int attempt, cl_int& status) {
     status = CL_OUT_OF_RESOURCES;
   }
   return false;
+}
+
+bool Context::take_host_from_others(Bytes need) {
+  bool asked = false;
+  for (DeviceBudget* const other : DeviceBudget::all()) {
+    // Two contexts that ask each other must not wait for each other.
+    std::unique_lock<std::mutex> lock(other->mutex, std::defer_lock);
+    if (other != &device() && !lock.try_lock()) continue;
+    for (Context* const context : other->contexts()) {
+      if (context == this || !context->has_core()) continue;
+      context->give_back_host(need);
+      asked = true;
+    }
+  }
+  return asked;
+}
+
+void Context::give_back_host(Bytes wanted) {
+  destroy_released();
+  try {
+    core_->give_back_host(wanted);
+  } catch (const std::exception&) {  // NOLINT(bugprone-empty-catch): of an earlier command, of which its event tells
+  }
 }
 
 cl_command_queue Context::queue() {

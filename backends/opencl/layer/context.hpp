@@ -28,6 +28,9 @@ using Item = runtime::BundleItem<Backend>;
 using Tensor = runtime::TensorKey<Backend>;
 using Lock = std::unique_lock<std::mutex>;
 
+/// The host memory of all contexts of the process: one budget.
+[[nodiscard]] const std::shared_ptr<runtime::HostLedger>& host_memory();
+
 /// A command that waits on the host for events that nobody has set yet.
 struct HeldCommand;
 
@@ -87,6 +90,9 @@ class Context {
   /// From now on, commands have times.
   void time_commands();
 
+  /// Makes other contexts give up host memory that they can do without. False if there is no other.
+  [[nodiscard]] bool take_host_from_others(Bytes need);
+
   [[nodiscard]] bool make_tensor(Bytes size, Tensor& tensor);
   /// Needs no lock: the next command destroys it.
   void destroy_tensor(const Tensor& tensor);
@@ -112,6 +118,7 @@ class Context {
   [[nodiscard]] bool try_again(std::string_view name, int attempt, cl_int& status);
   void queued(cl_event event);
   void destroy_released();
+  void give_back_host(Bytes wanted);
   void note_need(std::span<const Item> items) {
     Bytes need;
     for (const Item& item : items) need += round_up(item.record->bytes, alignment_);

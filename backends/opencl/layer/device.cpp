@@ -110,6 +110,7 @@ bool DeviceBudget::take_from_others(const Context* asking, Bytes need) {
 }
 
 bool DeviceBudget::give(Context& asking, Bytes need) {
+  host_short_ = false;
   if (need > budget_) return false;
   const Bytes fair = std::max(need, Bytes{budget_.value / std::max<std::size_t>(contexts_.size(), 1)});
   Bytes more = need > asking.part() ? need - asking.part() : Bytes{};

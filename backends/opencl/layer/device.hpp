@@ -41,6 +41,9 @@ class DeviceBudget {
   [[nodiscard]] bool give(Context& asking, Bytes need);
   /// Gives a context more if there is much that nobody has.
   void offer(Context& asking);
+  /// True if the last give() failed because the host has no room for what must leave.
+  [[nodiscard]] bool host_short() const { return host_short_; }
+  void note_host_short() { host_short_ = true; }
   /// Takes `size` bytes away from all contexts, for memory that is not managed. False if the budget is too small.
   [[nodiscard]] bool reserve(Bytes size);
   void add(Context& context) { contexts_.push_back(&context); }
@@ -80,6 +83,7 @@ class DeviceBudget {
   std::string problem_;  // before budget_, which sets it
   Bytes budget_;
   std::vector<Context*> contexts_;
+  bool host_short_ = false;
   std::atomic<std::uint64_t> pinned_{0};
   Bytes wanted_peak_;
   Bytes pinned_peak_;

@@ -50,12 +50,20 @@ void call_after_all_work(Context& context, const std::function<void()>& callback
 }  // namespace
 
 MapArea::MapArea(std::size_t bytes) : data(nullptr), size(bytes) {
+  const Bytes counted{bytes};
+  if (!host_memory()->take(counted)) return;
   void* const made = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-  if (made != MAP_FAILED) data = static_cast<std::byte*>(made);
+  if (made == MAP_FAILED) {
+    host_memory()->give_back(counted);
+  } else {
+    data = static_cast<std::byte*>(made);
+  }
 }
 
 MapArea::~MapArea() {
-  if (data != nullptr) munmap(data, size);
+  if (data == nullptr) return;
+  munmap(data, size);
+  host_memory()->give_back(Bytes{size});
 }
 
 // ---- Memory

@@ -19,7 +19,7 @@
 
 namespace swapmm::opencl::layer {
 
-/// Host memory for a program's maps.
+/// Host memory for a program's maps. It counts against the host budget.
 struct MapArea {
   explicit MapArea(std::size_t size);
   MapArea(const MapArea&) = delete;

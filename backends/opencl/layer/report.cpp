@@ -24,7 +24,6 @@ struct Totals {
   std::uint64_t swap_outs = 0;
   Bytes to_device;
   Bytes to_host;
-  Bytes host_peak;
 };
 
 Totals& totals() {
@@ -38,7 +37,6 @@ void add(Totals& sum, const Report& report) {
   sum.swap_outs += report.swap_outs;
   sum.to_device += report.h2d;
   sum.to_host += report.d2h;
-  sum.host_peak = std::max(sum.host_peak, report.host_peak);
 }
 
 std::string number(std::uint64_t value) { return std::to_string(value); }
@@ -66,7 +64,7 @@ std::string as_json(const Totals& sum, const std::vector<DeviceBudget*>& devices
                      ",\n  \"swap_outs\": " + number(sum.swap_outs) +
                      ",\n  \"bytes_to_device\": " + number(sum.to_device.value) +
                      ",\n  \"bytes_to_host\": " + number(sum.to_host.value) +
-                     ",\n  \"host_peak_bytes\": " + number(sum.host_peak.value) + ",\n  \"devices\": [";
+                     ",\n  \"host_peak_bytes\": " + number(host_memory()->peak().value) + ",\n  \"devices\": [";
   const char* separator = "\n";
   for (const DeviceBudget* const device : devices) {
     text += separator + std::string("    {\"name\": ") + in_json(device->name()) +
@@ -88,7 +86,7 @@ void print(const Totals& sum, const std::vector<DeviceBudget*>& devices) {
   }
   say(number(sum.operations) + " commands; moved " + mebibytes(sum.to_device) + " to the device in " +
       number(sum.swap_ins) + " swaps and " + mebibytes(sum.to_host) + " to the host in " + number(sum.swap_outs) +
-      "; host memory up to " + mebibytes(sum.host_peak));
+      "; host memory up to " + mebibytes(host_memory()->peak()));
 }
 
 std::string with_process(std::string file) {

@@ -48,7 +48,8 @@ cl_int fill(Context& context, const Tensor& tensor, const void* host, std::size_
     try {
       context.core()->upload(tensor, Bytes{}, std::span(static_cast<const std::byte*>(host), size));
       return CL_SUCCESS;
-    } catch (const OutOfMemory&) {
+    } catch (const OutOfMemory& error) {
+      if (attempt == 0 && context.take_host_from_others(error.sizes.need)) continue;
       return CL_OUT_OF_HOST_MEMORY;
     } catch (const std::exception&) {  // NOLINT(bugprone-empty-catch): of an earlier command
     }

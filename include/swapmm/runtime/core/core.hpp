@@ -139,6 +139,10 @@ class Core : public std::enable_shared_from_this<Core<B>> {
   /// Waits until nothing is in flight.
   void synchronize();
 
+  /// Returns host memory to the API, for another manager: what is unused, and copies of values that are also on the
+  /// device, until that makes `wanted` bytes. Waits for the device.
+  void give_back_host(Bytes wanted);
+
   /// Ends everything: waits for a caller of another thread that is inside and for the device, and releases device and
   /// host memory. Tensors and promises that still exist are empty afterwards. Never throws.
   void close() noexcept;
@@ -368,6 +372,12 @@ void Core<B>::synchronize() {
   const Entry entry(*this);
   Timeline<B>& timeline = entry->state.store.timeline;
   entry->translate({"synchronize", {}}, [&] { timeline.host_wait(timeline.everything()); });
+}
+
+template <Backend B>
+void Core<B>::give_back_host(Bytes wanted) {
+  const Entry entry(*this);
+  entry->translate({"giving host memory back", {}}, [&] { entry->state.demand.give_back_host(wanted); });
 }
 
 template <Backend B>

@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <memory>
+
+#include <swapmm/runtime/values/host_ledger.hpp>
+
 namespace swapmm::runtime {
 
 /// Options for a manager that serves the calls of another API, whose rules differ from those of the facade. The
@@ -12,6 +16,8 @@ struct EntranceOptions {
   /// A call waits while another thread is inside the manager, instead of throwing ConcurrentUse. Calls enter in the
   /// order in which they came. A nested call of the same thread still throws NestedOperation.
   bool callers_wait = false;
+  /// A limit on host memory that several managers share, beside Options::host_budget. None: null.
+  std::shared_ptr<HostLedger> shared_host = nullptr;
 };
 
 }  // namespace swapmm::runtime

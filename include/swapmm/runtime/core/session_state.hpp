@@ -23,7 +23,7 @@ namespace swapmm::runtime {
 template <Backend B>
 struct SessionState {
   SessionState(B backend, const Options& options, const EntranceOptions& entrance = {})
-      : store(std::move(backend), options),
+      : store(std::move(backend), options, entrance.shared_host),
         demand(store, entrance.undefined_reads),
         executor(store, demand, options.run_ahead),
         recorder(store),

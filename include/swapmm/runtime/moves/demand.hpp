@@ -161,20 +161,20 @@ class Demand {
       if (&other != &record) freed |= store_.free_unused_host(other);
     }
     if (freed && acquires(acquire)) return;
-    Bytes room;
-    for (std::uint32_t id = oldest_; id != none; id = store_.records[id].recency.newer) {
-      Rec& other = store_.records[id];
-      if (&other == &record || !other.device.valid || !other.host.valid) continue;
-      // If the copy to the device failed, the copy on the host is the only value. If it has ended, the value is no
-      // younger than the copy on the host, and failures of other work leave it alone.
-      store_.timeline.host_wait(other.device.ready);
-      other.device.issue = std::min(other.device.issue, other.host.issue);
-      room += other.host.block->size;
-      other.host.valid = false;
-      (void)store_.free_unused_host(other);
-      if (room >= record.bytes && acquires(acquire)) return;
+    const bool acquired =
+        give_up_copies(&record, [&](Bytes room) { return room >= record.bytes && acquires(acquire); });
+    if (!acquired) acquire();
+  }
+
+  /// Returns host memory to the API so that another manager may have it: what is unused, and copies of values that are
+  /// also on the device, until that makes `wanted` bytes. Waits for the device. While a plan is followed, which relies
+  /// on host copies, only what is unused.
+  void give_back_host(Bytes wanted) {
+    if (!store_.fixed_slots) {
+      for (Rec& record : store_.records) (void)store_.free_unused_host(record);
+      (void)give_up_copies(nullptr, [&](Bytes room) { return room >= wanted; });
     }
-    acquire();
+    store_.pool.give_back_all_unused();
   }
 
   /// Reserves room for this many tensors, so that rebuild_residents() does not allocate.
@@ -218,6 +218,25 @@ class Demand {
   }
 
  private:
+  // Gives up copies of values that are also on the device, the least recently used first, until enough(bytes so far).
+  template <class Enough>
+  bool give_up_copies(const Rec* spared, Enough&& enough) {
+    Bytes room;
+    for (std::uint32_t id = oldest_; id != none; id = store_.records[id].recency.newer) {
+      Rec& other = store_.records[id];
+      if (&other == spared || !other.device.valid || !other.host.valid) continue;
+      // If the copy to the device failed, the copy on the host is the only value. If it has ended, the value is no
+      // younger than the copy on the host, and failures of other work leave it alone.
+      store_.timeline.host_wait(other.device.ready);
+      other.device.issue = std::min(other.device.issue, other.host.issue);
+      room += other.host.block->size;
+      other.host.valid = false;
+      (void)store_.free_unused_host(other);
+      if (enough(room)) return true;
+    }
+    return false;
+  }
+
   template <class Acquire>
   static bool acquires(Acquire& acquire) {
     try {

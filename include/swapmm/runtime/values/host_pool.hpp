@@ -6,6 +6,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -13,41 +14,88 @@
 #include <swapmm/base/bytes.hpp>
 #include <swapmm/base/error.hpp>
 #include <swapmm/runtime/values/host_block.hpp>
+#include <swapmm/runtime/values/host_ledger.hpp>
 #include <swapmm/runtime/values/host_slabs.hpp>
 #include <swapmm/runtime/values/messages.hpp>
 #include <swapmm/runtime/values/scrubber.hpp>
 
 namespace swapmm::runtime {
 
-/// The host memory in use, and its budgets. Budgets are exact.
+/// The host memory in use, and its budgets: of this manager, and one that managers share, if there is a ledger. Budgets
+/// are exact.
 class HostBudget {
  public:
-  HostBudget(Bytes pinned, Bytes host) : pinned_budget_(pinned), host_budget_(host) {}
+  HostBudget(Bytes pinned, Bytes host, std::shared_ptr<HostLedger> shared)
+      : pinned_budget_(pinned), host_budget_(host), shared_(std::move(shared)) {}
+  HostBudget(const HostBudget&) = delete;
+  HostBudget& operator=(const HostBudget&) = delete;
+  ~HostBudget() {
+    if (shared_ != nullptr) shared_->give_back(in_use_);
+  }
+
+  /// Bytes that nobody else can take until this ends: so much may be allocated.
+  class Claim {
+   public:
+    Claim(const Claim&) = delete;
+    Claim& operator=(const Claim&) = delete;
+    ~Claim() { budget_.unclaim(size_); }
+    /// False: there is not as much room.
+    explicit operator bool() const { return granted_; }
+    /// `used` of them are allocated, and in use from now on; the claim ends.
+    void take(Bytes used) noexcept {
+      budget_.unclaim(size_ - used);
+      size_ = Bytes{};
+      budget_.take(used, kind_);
+    }
+
+   private:
+    friend class HostBudget;
+    Claim(HostBudget& budget, Bytes size, HostKind kind)
+        : budget_(budget), kind_(kind), granted_(size <= budget.room(kind) && budget.claims(size)) {
+      if (granted_) size_ = size;
+    }
+    HostBudget& budget_;
+    HostKind kind_;
+    Bytes size_;
+    bool granted_;
+  };
 
   /// The bytes that may still be allocated.
   [[nodiscard]] Bytes room(HostKind kind) const {
-    const Bytes host = host_budget_ - in_use_;
+    Bytes host = host_budget_ - in_use_;
+    if (shared_ != nullptr) host = std::min(host, shared_->room());
     return kind == HostKind::pinned ? std::min(host, pinned_budget_ - pinned_) : host;
   }
-  /// `size` is at most room(kind).
-  void take(Bytes size, HostKind kind) noexcept {
-    in_use_ += size;
-    peak_ = std::max(peak_, in_use_);
-    if (kind == HostKind::pinned) pinned_ += size;
-  }
+  [[nodiscard]] Claim claim(Bytes size, HostKind kind) { return {*this, size, kind}; }
   void give_back(Bytes size, HostKind kind) noexcept {
     in_use_ -= size;
     if (kind == HostKind::pinned) pinned_ -= size;
+    unclaim(size);
   }
 
-  [[nodiscard]] Bytes limit() const { return host_budget_; }
+  /// What is full when nothing may be allocated any more, and how much of it is in use.
+  [[nodiscard]] std::pair<Bytes, Bytes> limit_and_use() const {
+    if (shared_ != nullptr && shared_->room() < host_budget_ - in_use_) return {shared_->limit(), shared_->in_use()};
+    return {host_budget_, in_use_};
+  }
   [[nodiscard]] Bytes in_use() const { return in_use_; }
   [[nodiscard]] Bytes peak() const { return peak_; }
   [[nodiscard]] Bytes pinned() const { return pinned_; }
 
  private:
+  [[nodiscard]] bool claims(Bytes size) { return shared_ == nullptr || shared_->take(size); }
+  void unclaim(Bytes size) noexcept {
+    if (shared_ != nullptr) shared_->give_back(size);
+  }
+  void take(Bytes size, HostKind kind) noexcept {
+    in_use_ += size;
+    peak_ = std::max(peak_, in_use_);
+    if (kind == HostKind::pinned) pinned_ += size;
+  }
+
   Bytes pinned_budget_;
   Bytes host_budget_;
+  std::shared_ptr<HostLedger> shared_;
   Bytes in_use_;
   Bytes peak_;
   Bytes pinned_;
@@ -62,10 +110,11 @@ class HostPool {
  public:
   using Block = HostBlock<B>;
 
-  /// `scrub`: memory is overwritten with zeros before it is returned to the API.
-  HostPool(B& backend, Bytes pinned_budget, Bytes host_budget, bool scrub = false)
+  /// `scrub`: memory is overwritten with zeros before it is returned to the API. `shared`: a limit of several managers.
+  HostPool(B& backend, Bytes pinned_budget, Bytes host_budget, bool scrub = false,
+           std::shared_ptr<HostLedger> shared = nullptr)
       : backend_(backend),
-        budget_(pinned_budget, host_budget),
+        budget_(pinned_budget, host_budget, std::move(shared)),
         slabs_(backend, backend.capabilities().host_slab, scrub),
         scrub_(scrub) {}
   HostPool(const HostPool&) = delete;
@@ -96,6 +145,12 @@ class HostPool {
     if (block->own) kept_alone_ += block->size;
     Shelf& shelf = *lower_bound(block->size);
     shelf.blocks.push(std::move(block));
+  }
+
+  /// Returns all unused memory to the API. Waits for the device if there is any.
+  void give_back_all_unused() {
+    if (slabs_.wanted()) merge_kept();
+    give_back_unused();
   }
 
   /// Overwrites slabs and kept blocks with zeros, before all memory is released. No copy may use them any more.
@@ -134,14 +189,15 @@ class HostPool {
   }
 
   std::unique_ptr<Block> make_alone(Bytes size, HostKind kind) {
-    if (size > budget_.room(kind)) return nullptr;
+    auto claim = budget_.claim(size, kind);
+    if (!claim) return nullptr;
     auto block = std::make_unique<Block>();
     auto memory = take_host_memory(backend_, size, kind);
     if (!memory) return nullptr;
     block->own.emplace(std::move(*memory));
     block->size = size;
     block->kind = kind;
-    budget_.take(size, kind);
+    claim.take(size);
     return block;
   }
 
@@ -164,8 +220,10 @@ class HostPool {
   bool grow(Bytes size) {
     const Bytes room = budget_.room(HostKind::pinned);
     if (size > room) return false;
+    auto claim = budget_.claim(room, HostKind::pinned);
+    if (!claim) return false;  // another manager was faster
     const Bytes taken = slabs_.grow(size, room);
-    budget_.take(taken, HostKind::pinned);
+    claim.take(taken);
     return taken.value != 0;
   }
 
@@ -196,7 +254,7 @@ class HostPool {
   [[noreturn]] void throw_out_of_memory(Bytes size) const {
     OutOfMemory::Sizes sizes{.need = size, .in_use = budget_.in_use()};
     if (size <= budget_.room(HostKind::pageable)) throw host_refused(sizes);
-    sizes.budget = budget_.limit();
+    std::tie(sizes.budget, sizes.in_use) = budget_.limit_and_use();
     throw host_budget_exceeded(sizes);
   }
 

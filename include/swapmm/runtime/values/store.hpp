@@ -47,14 +47,14 @@ class Store {
   using Rec = Record<B>;
   using Block = HostBlock<B>;
 
-  Store(B handle, const Options& options)
+  Store(B handle, const Options& options, std::shared_ptr<HostLedger> shared_host = nullptr)
       : backend(std::move(handle)),
         timeline(backend, options.queue_depth),
         profiler(backend),
         sampler(backend),
         places(places_of(options.device_budget, backend)),
         addresses(backend, places.budget(), places.arena()),
-        pool(backend, options.pinned_budget, options.host_budget, options.scrub) {
+        pool(backend, options.pinned_budget, options.host_budget, options.scrub, std::move(shared_host)) {
     if (!options.scrub) return;
     scrubber.emplace(pool.acquire(std::max(places.alignment(), std::min(budget(), Scrubber<B>::most))));
   }
