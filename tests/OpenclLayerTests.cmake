@@ -37,7 +37,15 @@ foreach(theme IN LISTS themes)
   set_tests_properties(opencl_layer.${theme} PROPERTIES LABELS opencl_layer TIMEOUT 600)
 endforeach()
 
-# The same on a second implementation, which interprets kernels: the loader finds it as a driver, so layers apply. The cases
+# Each failure of the driver reaches the program as an error of the API; ./dev layer lets every call fail.
+set(sweep Python3::Interpreter ${layer_tests}/sweep.py --cases $<TARGET_FILE:swapmm_opencl_cases>
+  --watch $<TARGET_FILE:swapmm_opencl_watch> --layer $<TARGET_FILE:swapmm_opencl_layer>)
+foreach(case IN ITEMS pressure.chain maps.many_buffers threads.contexts_of_their_own images.mapped)
+  add_test(NAME opencl_layer.driver_fails.${case} COMMAND ${sweep} --points 30 ${case})
+  set_tests_properties(opencl_layer.driver_fails.${case} PROPERTIES LABELS opencl_layer TIMEOUT 600)
+endforeach()
+
+# The cases on a second implementation, which interprets kernels: the loader finds it as a driver, so layers apply. The cases
 # left out are those that it does not do by itself as OpenCL has it: the layer checks flags, counts of maps and overlaps
 # that it does not. It lacks OpenCL 2 and 3, and its clFlush() waits for user events.
 if(SWAPMM_OCLGRIND_DRIVER)

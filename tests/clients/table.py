@@ -67,7 +67,7 @@ CLIENTS = (
            debian=("leela-zero",), prepare=("{programs}/leela_random_net.py", "4", "32", "{work}/net.txt"),
            input="genmove b\ngenmove w\ngenmove b\nquit\n", limit=900),
     Client("clpeak", ("clpeak", "--kernel-latency", "--transfer-bandwidth"),
-           r"^\s*(?:Platform|Device): |^\s*(?:Transfer bandwidth|Kernel launch latency)", debian=("clpeak",), limit=900),
+           r"^\s*((?:Platform|Device): .*|Transfer bandwidth|Kernel launch latency)", debian=("clpeak",), limit=900),
     # Khronos' own loader, with the driver that comes with it.
     tinygrad("tg_cnn_small_khronos_loader", "tg_cnn", *CNN_SMALL, environment=INTEL),
 )

@@ -328,15 +328,25 @@ void Context::destroy_released() {
 // ---- what was queued
 
 void Context::queued(cl_event event) {
-  last_ = Handle<cl_event>::retain(event);
+  last_ = keep(event);
   while (!kept_.empty() && opencl::detail::execution_status(kept_.front().until.get()) <= CL_COMPLETE)
     kept_.pop_front();
 }
 
 void Context::keep_until_done(std::shared_ptr<void> thing) {
-  if (last_) kept_.push_back({Handle<cl_event>::retain(last_.get()), std::move(thing)});
+  if (!last_) return;
+  if (Handle<cl_event> until = keep(last_.get())) kept_.push_back({std::move(until), std::move(thing)});
 }
 
-cl_event Context::last_command() { return Handle<cl_event>::retain(last_.get()).release(); }
+cl_event Context::last_command() { return last_ ? keep(last_.get()).release() : nullptr; }
+
+Handle<cl_event> Context::keep(cl_event event) {
+  auto kept = Handle<cl_event>::retain(event);
+  if (!kept) {
+    flush();
+    (void)down.clWaitForEvents(1, &event);
+  }
+  return kept;
+}
 
 }  // namespace swapmm::opencl::layer

@@ -106,6 +106,8 @@ class Context {
 
   /// Keeps `thing` until everything queued so far has ended.
   void keep_until_done(std::shared_ptr<void> thing);
+  /// A reference to the event of a queued command. If the driver refuses, waits until the command has ended; none then.
+  [[nodiscard]] Handle<cl_event> keep(cl_event event);
   /// The last command that was queued; null if there is none. The caller gets a reference.
   [[nodiscard]] cl_event last_command();
 
@@ -162,6 +164,7 @@ cl_int Context::operate(std::string_view name, std::span<const Item> items, cl_e
   for (int attempt = 0;; ++attempt) {
     cl_int status = CL_SUCCESS;
     bool is_queued = false;
+    cl_int told = CL_SUCCESS;  // of a command that is queued
     try {
       Core* const runtime = core();
       if (runtime == nullptr) return CL_MEM_OBJECT_ALLOCATION_FAILURE;
@@ -176,13 +179,15 @@ cl_int Context::operate(std::string_view name, std::span<const Item> items, cl_e
         operation.cancel();
         return status;
       }
-      *event = Handle<cl_event>::retain(native).release();
       is_queued = true;
+      NativeEvent done(native);
+      *event = keep(native).release();
+      if (*event == nullptr) told = CL_OUT_OF_RESOURCES;
       queued(native);
-      operation.complete(NativeEvent(native), true);
-      return CL_SUCCESS;
+      operation.complete(std::move(done), true);
+      return told;
     } catch (...) {
-      if (is_queued) return CL_SUCCESS;  // the next command meets the failure
+      if (is_queued) return told;  // the next command meets the failure
       if (!try_again(name, attempt, status)) return status;
     }
   }

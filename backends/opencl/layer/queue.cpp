@@ -23,7 +23,7 @@ cl_int Queue::finish() {
                           [&](const HeldCommand& command) { return !command.finished && command.queue.get() == this; });
     });
     context_->flush();
-    end = Handle<cl_event>::retain(last.get());
+    if (last) end = context_->keep(last.get());
   }
   if (!end) return CL_SUCCESS;
   const cl_event event = end.get();
@@ -74,7 +74,7 @@ std::vector<Before> unsettled(Queue& queue, const Place& place, bool& failed) {
 }
 
 cl_int submitted(Queue& queue, const Place& place, Lock lock, cl_event native) {
-  queue.last = Handle<cl_event>::retain(native);
+  queue.last = queue.context().keep(native);
   if (place.blocking) queue.context().flush();
   lock.unlock();
   cl_int status = CL_SUCCESS;
@@ -137,7 +137,7 @@ void release_held(Context& context) {
       }
       command.finished = true;
       if (status == CL_SUCCESS) {
-        command.queue->last = Handle<cl_event>::retain(native);
+        command.queue->last = context.keep(native);
         command.event->submitted(native);
       } else {
         command.event->set_status(status);

@@ -12,11 +12,12 @@
 
 namespace swapmm::opencl::layer::api {
 
-/// What the driver says about an object that it made.
-[[nodiscard]] inline Memory::Facts facts_of(cl_mem native) {
-  Memory::Facts facts;
+/// What the driver says about an object that it made; the status if it does not answer.
+[[nodiscard]] inline cl_int facts_of(cl_mem native, Memory::Facts& facts) {
+  cl_int status = CL_SUCCESS;
   const auto ask = [&](cl_mem_info what, auto& value) {
-    (void)down.clGetMemObjectInfo(native, what, sizeof value, &value, nullptr);
+    const cl_int asked = down.clGetMemObjectInfo(native, what, sizeof value, &value, nullptr);
+    if (status == CL_SUCCESS) status = asked;
   };
   ask(CL_MEM_TYPE, facts.type);
   ask(CL_MEM_FLAGS, facts.flags);
@@ -27,7 +28,7 @@ namespace swapmm::opencl::layer::api {
     facts.properties.resize(bytes / sizeof(cl_mem_properties));
     (void)down.clGetMemObjectInfo(native, CL_MEM_PROPERTIES, bytes, facts.properties.data(), nullptr);
   }
-  return facts;
+  return status;
 }
 
 /// Lets the driver make an object, make(status), after room was made for as many bytes as it probably takes. `parent`:
@@ -43,7 +44,11 @@ cl_mem make_native(Context& context, Bytes estimate, Memory* parent, cl_int* sta
   }
   const cl_mem native = allocate(status, make);
   if (native == nullptr) return nullptr;
-  Memory::Facts facts = facts_of(native);
+  Memory::Facts facts;
+  if (facts_of(native, facts) != CL_SUCCESS) {
+    down.clReleaseMemObject(native);
+    return result<cl_mem>(nullptr, CL_OUT_OF_RESOURCES, status);
+  }
   if (parent == nullptr) {
     // Drivers pad images. If there is no room for it, the image goes again.
     const Bytes more = Bytes{facts.size} > estimate ? Bytes{facts.size} - estimate : Bytes{};

@@ -193,7 +193,11 @@ HostMemory Backend::allocate_host(Bytes size, HostKind kind) {
 Address Backend::address(DeviceMemory& memory, Bytes offset, Bytes size) {
   require_own_process();
   const cl_mem whole = memory.buffer_.get();
-  if (offset.value == 0 && size == memory.size_) return {Handle<cl_mem>::retain(whole), size};
+  if (offset.value == 0 && size == memory.size_) {
+    auto all = Handle<cl_mem>::retain(whole);
+    if (!all) throw error_of(CL_OUT_OF_RESOURCES, "clRetainMemObject");
+    return {std::move(all), size};
+  }
   const cl_buffer_region region{static_cast<std::size_t>(offset.value), static_cast<std::size_t>(size.value)};
   cl_int status = CL_SUCCESS;
   Handle<cl_mem> part(clCreateSubBuffer(whole, 0, CL_BUFFER_CREATE_TYPE_REGION, &region, &status));
@@ -225,8 +229,9 @@ void Backend::copy_to_device(const Address& to, const HostMemory& from, Bytes fr
                              static_cast<std::size_t>(size.value), from.data() + from_offset.value, list.size(),
                              list.data(), &native),
         "clEnqueueWriteBuffer");
-  from.last_use_[index(QueueKind::h2d)] = Handle<cl_event>::retain(native);
-  recorded(event, native);
+  Handle<cl_event> made(native);
+  from.last_use_[index(QueueKind::h2d)] = session_->keep(native);
+  recorded(event, made.release());
 }
 
 void Backend::copy_to_host(HostMemory& to, Bytes to_offset, const Address& from, Bytes size,
@@ -237,8 +242,9 @@ void Backend::copy_to_host(HostMemory& to, Bytes to_offset, const Address& from,
                             static_cast<std::size_t>(size.value), to.data() + to_offset.value, list.size(), list.data(),
                             &native),
         "clEnqueueReadBuffer");
-  to.last_use_[index(QueueKind::d2h)] = Handle<cl_event>::retain(native);
-  recorded(event, native);
+  Handle<cl_event> made(native);
+  to.last_use_[index(QueueKind::d2h)] = session_->keep(native);
+  recorded(event, made.release());
 }
 
 void Backend::wait(QueueKind queue, std::span<const Event* const> waits) {

@@ -17,16 +17,17 @@ namespace swapmm::opencl {
 
 /// @{
 /// Adds or releases one reference. Errors of a release are ignored, because nothing can be done about them.
+/// retain_object() returns false if the driver refuses.
 inline void release_object(cl_context object) noexcept { clReleaseContext(object); }
 inline void release_object(cl_command_queue object) noexcept { clReleaseCommandQueue(object); }
 inline void release_object(cl_mem object) noexcept { clReleaseMemObject(object); }
 inline void release_object(cl_event object) noexcept { clReleaseEvent(object); }
 inline void release_object(cl_program object) noexcept { clReleaseProgram(object); }
 inline void release_object(cl_kernel object) noexcept { clReleaseKernel(object); }
-inline void retain_object(cl_context object) noexcept { clRetainContext(object); }
-inline void retain_object(cl_command_queue object) noexcept { clRetainCommandQueue(object); }
-inline void retain_object(cl_mem object) noexcept { clRetainMemObject(object); }
-inline void retain_object(cl_event object) noexcept { clRetainEvent(object); }
+inline bool retain_object(cl_context object) noexcept { return clRetainContext(object) == CL_SUCCESS; }
+inline bool retain_object(cl_command_queue object) noexcept { return clRetainCommandQueue(object) == CL_SUCCESS; }
+inline bool retain_object(cl_mem object) noexcept { return clRetainMemObject(object) == CL_SUCCESS; }
+inline bool retain_object(cl_event object) noexcept { return clRetainEvent(object) == CL_SUCCESS; }
 /// @}
 
 /// True in a child of fork() if the parent had made a backend. The driver's threads exist only in the parent, so a call
@@ -50,10 +51,9 @@ class Handle {
   }
   ~Handle() { reset(); }
 
-  /// Adds a reference to the object, and owns it.
+  /// Adds a reference to the object, and owns it. Empty if the driver refuses, and for a null object.
   [[nodiscard]] static Handle retain(T object) noexcept {
-    if (object != nullptr) retain_object(object);
-    return Handle(object);
+    return Handle(object != nullptr && retain_object(object) ? object : nullptr);
   }
 
   /// The object, or null. The caller gets no reference.

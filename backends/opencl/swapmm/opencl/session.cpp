@@ -74,7 +74,9 @@ Lane compute_lane(cl_context context, cl_device_id device, cl_command_queue queu
   require_device_of(context, device);
   if (queue == nullptr) return {make_queue(context, device, 0), true};
   require_queue_of(queue, context, device);
-  return {Handle<cl_command_queue>::retain(queue), false};
+  auto kept = Handle<cl_command_queue>::retain(queue);
+  if (!kept) throw error_of(CL_OUT_OF_RESOURCES, "clRetainCommandQueue");
+  return {std::move(kept), false};
 }
 
 Capabilities capabilities_of(cl_device_id device) {
@@ -139,6 +141,7 @@ Session::Session(cl_context context_, cl_device_id device_, cl_command_queue que
       chores(make_queue(context_, device_, 0)) {
   watch_for_fork();
   context = Handle<cl_context>::retain(context_);
+  if (!context) throw error_of(CL_OUT_OF_RESOURCES, "clRetainContext");
   capabilities = capabilities_of(device);
   host_timed = queue != nullptr &&
                (queue_value<cl_command_queue_properties>(queue, CL_QUEUE_PROPERTIES) & CL_QUEUE_PROFILING_ENABLE) == 0;
@@ -155,6 +158,15 @@ Session::~Session() {
 void Session::finish() const {
   flush_for_wait();
   for (const Lane& lane : lanes) lane.finish();
+}
+
+Handle<cl_event> Session::keep(cl_event event) const {
+  auto kept = Handle<cl_event>::retain(event);
+  if (!kept) {
+    flush_for_wait();
+    clWaitForEvents(1, &event);
+  }
+  return kept;
 }
 
 void Session::flush_for_wait() const {

@@ -56,6 +56,8 @@ class Session {
     require_own_process();
     return lanes[index(queue)].use(context.get(), device, timing && !host_timed);
   }
+  /// A reference to the event of a queued command. If the driver refuses, waits until the command has ended; none then.
+  [[nodiscard]] Handle<cl_event> keep(cl_event event) const;
   /// Flushes all queues that can be flushed, before a wait that reports errors. Throws only if the device is lost.
   void flush_for_wait() const;
   /// Returns when nothing runs any more on any lane, also after failures. Throws only if the device is lost.
