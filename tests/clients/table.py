@@ -28,7 +28,8 @@ class Client:
 
 def tinygrad(name, program, *arguments, **more):
     environment = {"DEV": "CL", **more.pop("environment", {})}
-    return Client(name, ("{python}", f"{{programs}}/{program}.py", *arguments), r"^(?:losses|weights) ", TINYGRAD,
+    pypi = TINYGRAD + more.pop("pypi", ())
+    return Client(name, ("{python}", f"{{programs}}/{program}.py", *arguments), r"^(?:losses|weights) ", pypi,
                   environment=environment, **more)
 
 
@@ -69,5 +70,5 @@ CLIENTS = (
     Client("clpeak", ("clpeak", "--kernel-latency", "--transfer-bandwidth"),
            r"^\s*((?:Platform|Device): .*|Transfer bandwidth|Kernel launch latency)", debian=("clpeak",), limit=900),
     # Khronos' own loader, with the driver that comes with it.
-    tinygrad("tg_cnn_small_khronos_loader", "tg_cnn", *CNN_SMALL, environment=INTEL),
+    tinygrad("tg_cnn_small_khronos_loader", "tg_cnn", *CNN_SMALL, environment=INTEL, pypi=("intel-opencl-rt==2026.2.0", "intel-cmplr-lib-rt==2026.2.0")),
 )

@@ -81,8 +81,8 @@ int main(int argc, char** argv) {
   show("A = A B", a);
   const viennacl::range half(0, n / 2), rest(n / 2, n);
   viennacl::matrix_range<Matrix> part(c, half, rest), other(a, rest, half);
-  b = Matrix(prod(part, other));
-  show("parts", b);
+  Matrix product_of_parts = prod(part, other);  // of another size than the others
+  show("parts", product_of_parts);
   a += 0.5F * c;
   a = a;
   a -= trans(c);
