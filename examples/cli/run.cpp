@@ -76,7 +76,6 @@ quantity::Budget checked_budget(const std::string& name, const std::string& text
   const Result<quantity::Budget> budget = quantity::parse_budget(text, examples);
   if (!budget) refuse(name + ": " + budget.problem().message);
   if (budget->share && *budget->share > 1) refuse(name + " " + text + ": more than there is");
-  if (!budget->share && budget->bytes.value == 0) refuse(name + " " + text + ": with no memory nothing can run");
   return *budget;
 }
 

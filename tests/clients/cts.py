@@ -86,19 +86,11 @@ def run_once(suite, mode, tests, libraries, native):
     return outcome, told, budget
 
 
-def judge(mode, outcome, told, budget, native, expected):
+def judge(outcome, told, budget, native, expected):
     """What differs from the native run, as lines."""
     wrong = [f"{name}: natively {result}, here {told.get(name, 'not run')}" for name, result in expected.items()
              if told.get(name) != result]
-    if outcome.code != native.code:
-        wrong.append(f"exit code {outcome.code}, natively {native.code}")
-    if mode != "native" and not outcome.layer_started:
-        wrong.append("the layer did not start")
-    if budget is not None and outcome.figures.peak > budget:
-        wrong.append(f"{outcome.figures.peak} bytes taken of a budget of {budget}")
-    if outcome.figures.refused:
-        wrong.append(f"{outcome.figures.refused} allocations beyond the budget")
-    return wrong
+    return wrong + outcome.complaints(native, budget)
 
 
 def row(suite, mode, outcome, told, budget, wrong):
@@ -119,7 +111,7 @@ def run_suite(suite, modes, tests, libraries):
     same = True
     for mode in modes:
         outcome, told, budget = run(suite, mode, tests, libraries, native, expected)
-        wrong = judge(mode, outcome, told, budget, native, expected)
+        wrong = judge(outcome, told, budget, native, expected)
         row(suite, mode, outcome, told, budget, wrong)
         same = same and not wrong
     return same

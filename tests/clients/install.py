@@ -5,7 +5,7 @@ import shutil
 import subprocess
 from pathlib import Path
 
-from layered import ROOT
+from layered import ROOT, last_line
 
 OUT = ROOT / "build" / "clients"
 VENV = OUT / "venv"
@@ -21,11 +21,6 @@ class Broken(Exception):
 def call(command, **more):
     return subprocess.run([str(word) for word in command], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
                           errors="replace", check=False, **more)
-
-
-def last_line(text):
-    lines = [line for line in text.splitlines() if line.strip()]
-    return lines[-1] if lines else "no output"
 
 
 def have_debian(packages):

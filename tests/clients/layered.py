@@ -52,6 +52,19 @@ class Outcome:
     figures: Figures
     layer_started: bool = False
 
+    def complaints(self, native, budget):
+        """What is wrong with a run below the layer, as lines, apart from the result."""
+        wrong = []
+        if self.code != native.code:
+            wrong.append(f"exit code {self.code}, natively {native.code}: {last_line(self.errors)}")
+        if not self.layer_started:
+            wrong.append("the layer did not start")
+        if self.figures.peak > budget:
+            wrong.append(f"{self.figures.peak} bytes taken of a budget of {budget}")
+        if self.figures.refused:
+            wrong.append(f"{self.figures.refused} allocations beyond the budget")
+        return wrong
+
 
 def read_reports(folder):
     """The one place that knows the reports of the watching layer."""
@@ -95,6 +108,11 @@ def run(command, libraries, *, folder, limit, environment=None, budget=None, lay
             code = f"none after {limit:g} s"
         return Outcome(code, output or "", errors or "", time.monotonic() - begin, read_reports(scratch),
                        (Path(scratch) / "started").exists())
+
+
+def last_line(text):
+    lines = [line for line in text.splitlines() if line.strip()]
+    return lines[-1] if lines else "no output"
 
 
 def mebibytes(count):

@@ -80,17 +80,9 @@ class Case:
 
 def judge(case, outcome, native, budget):
     expected, got = case.result(native), case.result(outcome)
-    wrong = []
-    if outcome.code != native.code:
-        wrong.append(f"exit code {outcome.code}, natively {native.code}: {install.last_line(outcome.errors)}")
+    wrong = outcome.complaints(native, budget)
     if got != expected:
         wrong += list(difflib.unified_diff(expected, got, "native", "layered", lineterm="", n=0))[:8]
-    if not outcome.layer_started:
-        wrong.append("the layer did not start")
-    if outcome.figures.peak > budget:
-        wrong.append(f"{outcome.figures.peak} bytes taken of a budget of {budget}")
-    if outcome.figures.refused:
-        wrong.append(f"{outcome.figures.refused} allocations beyond the budget")
     return wrong
 
 
@@ -125,7 +117,7 @@ def run_client(client, libraries, options):
         install.call([install.HOST_PYTHON, *(case.fill(word) for word in client.prepare)])
     native = case.run("native")
     told = case.result(native)
-    wrong = [] if native.code == client.code else [f"exit code {native.code}: {install.last_line(native.errors)}"]
+    wrong = [] if native.code == client.code else [f"exit code {native.code}: {layered.last_line(native.errors)}"]
     if not told:
         wrong.append("no line of result")
     if native.figures.processes == 0:

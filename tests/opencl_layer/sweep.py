@@ -12,7 +12,6 @@ resources. A crash, a hang, another error, or another output is a failure of the
 import argparse
 import re
 import sys
-from pathlib import Path
 
 import run_cases
 
@@ -89,5 +88,4 @@ def main():
 
 
 if __name__ == "__main__":
-    sys.path.insert(0, str(Path(__file__).resolve().parent))
     sys.exit(main())

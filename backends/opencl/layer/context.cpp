@@ -11,6 +11,7 @@
 
 #include <swapmm/base/error.hpp>
 #include <swapmm/opencl/info.hpp>
+#include <swapmm/opencl/session.hpp>
 #include <swapmm/opencl/status.hpp>
 
 #include "process/settings.hpp"
@@ -43,6 +44,8 @@ std::string mebibytes(Bytes bytes) {
   const std::uint64_t tenths = (bytes.value * 10 + (1U << 19U)) >> 20U;
   return std::to_string(tenths / 10) + "." + std::to_string(tenths % 10) + " MiB (" + std::to_string(bytes.value) + ")";
 }
+
+bool is_of_host(const OutOfMemory& error) { return std::string_view(error.memory) == "host"; }
 
 }  // namespace
 
@@ -196,9 +199,8 @@ bool Context::set_part(Bytes bytes) {
     } catch (const WorkFailed&) {
       if (attempt < 10) continue;
     } catch (const OutOfMemory& error) {
-      const bool on_host = std::string_view(error.memory) == "host";
-      if (on_host && attempt < 1 && take_host_from_others(error.sizes.need)) continue;
-      if (on_host) device().note_host_short();
+      if (is_of_host(error) && attempt < 1 && take_host_from_others(error.sizes.need)) continue;
+      if (is_of_host(error)) device().note_host_short();
     } catch (const std::exception&) {  // NOLINT(bugprone-empty-catch): the caller tells the program
     }
     // The device may have refused the old bytes, too; then there are none.
@@ -226,10 +228,9 @@ bool Context::try_again(std::string_view name, int attempt, cl_int& status) {
         mebibytes(device().budget()) + ", of which " + mebibytes(device().pinned()) + " cannot be swapped");
     status = CL_MEM_OBJECT_ALLOCATION_FAILURE;
   } catch (const OutOfMemory& error) {
-    const bool on_host = std::string_view(error.memory) == "host";
-    if (on_host && attempt < 1 && take_host_from_others(error.sizes.need)) return true;
+    if (is_of_host(error) && attempt < 1 && take_host_from_others(error.sizes.need)) return true;
     say("command \"" + std::string(name) + "\": " + error.what());
-    status = on_host ? CL_OUT_OF_HOST_MEMORY : CL_MEM_OBJECT_ALLOCATION_FAILURE;
+    status = is_of_host(error) ? CL_OUT_OF_HOST_MEMORY : CL_MEM_OBJECT_ALLOCATION_FAILURE;
   } catch (const WorkFailed& error) {
     // A failure of an earlier command, of which its event tells the program. This command was not queued.
     if (error.work != WorkFailed::Work::earlier && attempt < most) return true;
@@ -341,12 +342,7 @@ void Context::keep_until_done(std::shared_ptr<void> thing) {
 cl_event Context::last_command() { return last_ ? keep(last_.get()).release() : nullptr; }
 
 Handle<cl_event> Context::keep(cl_event event) {
-  auto kept = Handle<cl_event>::retain(event);
-  if (!kept) {
-    flush();
-    (void)down.clWaitForEvents(1, &event);
-  }
-  return kept;
+  return opencl::detail::keep_event(event, [this] { flush(); });
 }
 
 }  // namespace swapmm::opencl::layer

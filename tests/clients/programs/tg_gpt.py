@@ -2,12 +2,12 @@
 # A small GPT learns a sequence of tokens: tinygrad as it comes from PyPI, on its OpenCL device.
 #   DEV=CL python tg_gpt.py [steps] [batch] [length] [layers] [width] [heads] [vocabulary] [--jit]
 # Prints the losses and a hash of all weights.
-import hashlib, sys
+import sys
 args = [a for a in sys.argv[1:] if not a.startswith("-")]
 steps, batch, length, layers, width, heads, vocabulary = (int(a) for a in (args + ["4", "4", "32", "2", "64", "4", "128"][len(args):]))
 import numpy as np
-from tinygrad import Tensor, TinyJit, Device, nn
-from tinygrad.helpers import Context
+from tinygrad import Tensor, nn
+from tg_training import train
 rng = np.random.default_rng(11)
 class Block:
   def __init__(self):
@@ -36,17 +36,5 @@ for name, p in sorted(nn.state.get_state_dict(net).items()):  # weights from num
   p.assign(Tensor(draw + 1 if name.endswith(("before.weight", "between.weight", "last.weight")) else draw)).realize()
 opt = nn.optim.AdamW(nn.state.get_parameters(net), lr=1e-3)
 text = np.cumsum(rng.integers(0, 3, (4 * batch, length + 1)), 1) % vocabulary
-def step(x, y):
-  opt.zero_grad()
-  loss = net(x).sparse_categorical_crossentropy(y)
-  loss.backward()
-  return loss.realize(*opt.schedule_step())
-f = TinyJit(step) if "--jit" in sys.argv else step
-losses = []
-training = Context(TRAINING=1); training.__enter__()
-for i in range(steps):
-  part = text[(i % 4) * batch:(i % 4 + 1) * batch].astype(np.int32)
-  losses.append(f(Tensor(part[:, :-1].copy()).realize(), Tensor(part[:, 1:].copy()).realize()).item())
-h = hashlib.sha256()
-for name, p in sorted(nn.state.get_state_dict(net).items()): h.update(name.encode()); h.update(p.numpy().tobytes())
-print("losses", " ".join(f"{l:.9g}" for l in losses)); print("weights", h.hexdigest()[:16], "device", Device.DEFAULT)
+parts = (text[(i % 4) * batch:(i % 4 + 1) * batch].astype(np.int32) for i in range(steps))
+train(net, opt, ((part[:, :-1].copy(), part[:, 1:].copy()) for part in parts))

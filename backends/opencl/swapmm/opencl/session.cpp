@@ -160,15 +160,6 @@ void Session::finish() const {
   for (const Lane& lane : lanes) lane.finish();
 }
 
-Handle<cl_event> Session::keep(cl_event event) const {
-  auto kept = Handle<cl_event>::retain(event);
-  if (!kept) {
-    flush_for_wait();
-    clWaitForEvents(1, &event);
-  }
-  return kept;
-}
-
 void Session::flush_for_wait() const {
   require_own_process();
   for (const Lane& lane : lanes) {

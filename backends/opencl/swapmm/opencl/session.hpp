@@ -45,6 +45,18 @@ class Lane {
 /// Throws the error of a lost device in a forked child: see in_forked_child().
 void require_own_process();
 
+/// A reference to the event of a queued command. If the driver refuses, calls flush() and waits until the command has
+/// ended; none then.
+template <class Flush>
+[[nodiscard]] Handle<cl_event> keep_event(cl_event event, Flush&& flush) {
+  auto kept = Handle<cl_event>::retain(event);
+  if (!kept) {
+    flush();
+    clWaitForEvents(1, &event);
+  }
+  return kept;
+}
+
 class Session {
  public:
   Session(cl_context context, cl_device_id device, cl_command_queue queue);
@@ -56,8 +68,10 @@ class Session {
     require_own_process();
     return lanes[index(queue)].use(context.get(), device, timing && !host_timed);
   }
-  /// A reference to the event of a queued command. If the driver refuses, waits until the command has ended; none then.
-  [[nodiscard]] Handle<cl_event> keep(cl_event event) const;
+  /// See keep_event().
+  [[nodiscard]] Handle<cl_event> keep(cl_event event) const {
+    return keep_event(event, [this] { flush_for_wait(); });
+  }
   /// Flushes all queues that can be flushed, before a wait that reports errors. Throws only if the device is lost.
   void flush_for_wait() const;
   /// Returns when nothing runs any more on any lane, also after failures. Throws only if the device is lost.
