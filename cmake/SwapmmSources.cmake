@@ -103,9 +103,9 @@ swapmm_files(include/swapmm/runtime/core
   HEADERS budget_change core entrance_options failures gate host_access iteration_capture observation plan_controller round_measurement
     running_operation session session_state tensor_registry)
 swapmm_files(include/swapmm/runtime/moves
-  HEADERS access_check demand faults followed_log plan_executor plan_start role_binding round_clock)
+  HEADERS access_check demand drops faults followed_log plan_executor plan_start role_binding round_clock)
 swapmm_files(include/swapmm/runtime/observe
-  HEADERS log plan_match program recorder
+  HEADERS generations log log_tensor plan_match program recorder
   SOURCES program)
 swapmm_files(include/swapmm/runtime/order
   HEADERS backend_scopes clock timeline)

@@ -2,6 +2,7 @@
 #include "context.hpp"
 
 #include <algorithm>
+#include <chrono>
 #include <exception>
 #include <new>
 #include <shared_mutex>
@@ -14,6 +15,7 @@
 #include <swapmm/opencl/session.hpp>
 #include <swapmm/opencl/status.hpp>
 
+#include "memory.hpp"
 #include "process/settings.hpp"
 #include "queue.hpp"
 #include "report.hpp"
@@ -80,7 +82,19 @@ Context* Context::of(cl_context handle) {
   return made;
 }
 
-Context::Context(cl_context handle) : handle_(handle), scheduler_(SchedulerOptions{.observe = 0}) {
+namespace {
+
+SchedulerOptions planning() {
+  SchedulerOptions options;
+  // A program that does not know of plans must not be kept waiting for them.
+  options.planning_time = std::chrono::milliseconds{1000};
+  if (!settings().plans || settings().evict_always) options.observe = 0;
+  return options;
+}
+
+}  // namespace
+
+Context::Context(cl_context handle) : handle_(handle), scheduler_(planning()) {
   for (const cl_device_id device : devices_of(handle)) {
     DeviceBudget* const budget = DeviceBudget::of(device);
     if (budget == nullptr) {
@@ -160,7 +174,13 @@ Core* Context::core() {
           backend.capabilities().host_shares_memory ? Bytes{} : Bytes{options.host_budget.value / 4};
       options.device_budget = part;
       core_ = std::make_shared<Core>(std::move(backend), options, SchedulerAccess::book(scheduler_),
-                                     runtime::EntranceOptions{.undefined_reads = true, .shared_host = host_memory()});
+                                     runtime::EntranceOptions{
+                                         .undefined_reads = true,
+                                         .shared_host = host_memory(),
+                                         .certainly_dead = [this](const void* owner) {
+                                           return is_dead(*static_cast<const Memory*>(owner));
+                                         },
+                                         .identify_by_producer = true});
       part_ = part;
       break;
     } catch (const BackendError& error) {
@@ -191,6 +211,7 @@ bool Context::set_part(Bytes bytes) {
     return true;
   }
   destroy_released();
+  iterations_.leave(*core_);
   for (int attempt = 0;; ++attempt) {
     try {
       core_->set_budget(bytes);
@@ -294,15 +315,19 @@ void Context::time_commands() {
   if (core_ != nullptr) core_->backend().set_timing(true);
 }
 
-bool Context::make_tensor(Bytes size, Tensor& tensor) {
+bool Context::take_host_memory(Bytes need) {
+  if (has_core()) give_back_host(need);
+  return take_host_from_others(need) || has_core();
+}
+
+bool Context::make_tensor(const Memory& owner, Tensor& tensor) {
   Core* const runtime = core();
   if (runtime == nullptr) return false;
   for (int attempt = 0; attempt < 12; ++attempt) {
     try {
-      auto& record = runtime->create("buffer", size, kept);
+      auto& record = runtime->create("buffer", Bytes{owner.facts().size}, persistent);
+      record.owner = &owner;
       tensor = {&record, record.tensor.serial};
-      live.fetch_add(round_up(size, alignment_).value, std::memory_order_relaxed);
-      device().note_peak();
       return true;
     } catch (const std::exception&) {  // NOLINT(bugprone-empty-catch): of an earlier command
     }
@@ -326,6 +351,69 @@ void Context::destroy_released() {
   for (const Tensor& tensor : released) core_->destroy(*tensor.record);
 }
 
+// ---- commands
+
+cl_int Context::write_initial(const Bundle& bundle) {
+  for (const Bundle::Part& part : bundle.parts()) {
+    if (!part.root->has_initial()) continue;
+    std::shared_ptr<MapArea> area;
+    const std::byte* const bytes = part.root->take_initial(area);
+    if (part.access == Access::write) continue;
+    const std::size_t size = part.root->facts().size;
+    Bundle whole;
+    whole.add(*part.root, Access::write);
+    cl_event written = nullptr;
+    const cl_int status =
+        operate({"initial bytes"}, whole, &written, [&](Running& operation, const WaitList& waits, cl_event* event) {
+          const auto [allocation, offset] = place_of(*part.root, operation);
+          return down.clEnqueueWriteBuffer(operation.backend().queue(), allocation, CL_FALSE, offset, size, bytes,
+                                           waits.size(), waits.data(), event);
+        });
+    if (status != CL_SUCCESS) return status;
+    down.clReleaseEvent(written);
+    if (area != nullptr) keep_until_done(std::move(area));
+  }
+  return CL_SUCCESS;
+}
+
+bool Context::resolve(const Bundle& bundle, std::vector<Item>& items) {
+  items.clear();
+  Bytes need;
+  for (const Bundle::Part& part : bundle.parts()) {
+    Tensor tensor;
+    if (!part.root->tensor(tensor)) return false;
+    // Bytes that nobody wrote may be anything, so an update of them overwrites all.
+    const auto& record = *tensor.record;
+    const bool undefined = !record.has_value() && record.value.missing_reason == runtime::MissingReason::never_written;
+    const bool overwrites = undefined && part.access == Access::update;
+    items.push_back({tensor.record, overwrites ? Access::write : part.access, tensor.serial});
+    need += round_up(record.bytes, alignment_);
+  }
+  if (need > largest_) {
+    largest_ = need;
+    device().note_command(need);
+  }
+  return true;
+}
+
+// Iterations matter once something has left the device.
+void Context::begin_command(Core& runtime, const Command& command, const Bundle& bundle) {
+  if (!swaps_) swaps_ = scheduler_.options().observe != 0 && runtime.has_swapped();
+  if (swaps_) iterations_.before(runtime, token_of(command, bundle.parts()), command.host_reads);
+}
+
+void Context::end_command(Core& runtime) {
+  if (!swaps_) return;
+  iterations_.after(runtime);
+  follows_plan_ = runtime.follows_plan();
+}
+
+// Asked while a command is being given to the driver: whether a buffer's value is dead behind it.
+bool Context::is_dead(const Memory& root) const {
+  if (!held.empty()) return false;
+  return root.coming.empty() ? root.unreachable() : root.coming.next_overwrites();
+}
+
 // ---- what was queued
 
 void Context::queued(cl_event event) {
@@ -339,7 +427,10 @@ void Context::keep_until_done(std::shared_ptr<void> thing) {
   if (Handle<cl_event> until = keep(last_.get())) kept_.push_back({std::move(until), std::move(thing)});
 }
 
-cl_event Context::last_command() { return last_ ? keep(last_.get()).release() : nullptr; }
+cl_event Context::last_command() {
+  submit_held_back(*this);
+  return last_ ? keep(last_.get()).release() : nullptr;
+}
 
 Handle<cl_event> Context::keep(cl_event event) {
   return opencl::detail::keep_event(event, [this] { flush(); });

@@ -8,6 +8,7 @@
 #include <list>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -17,7 +18,9 @@
 #include <swapmm/opencl/backend.hpp>
 #include <swapmm/scheduler.hpp>
 
+#include "command.hpp"
 #include "device.hpp"
+#include "iterations/iterations.hpp"
 #include "object.hpp"
 
 namespace swapmm::opencl::layer {
@@ -31,8 +34,12 @@ using Lock = std::unique_lock<std::mutex>;
 /// The host memory of all contexts of the process: one budget.
 [[nodiscard]] const std::shared_ptr<runtime::HostLedger>& host_memory();
 
+class Bundle;
+class Memory;
 /// A command that waits on the host for events that nobody has set yet.
 struct HeldCommand;
+/// A command that may go to the driver, and is held back to see what comes after it.
+struct HeldBackCommand;
 
 /// What a context of the program has in the layer. If the context has one device, its buffers are tensors of a runtime,
 /// and the commands of all its queues go to the runtime's compute queue. Contexts with several devices are not managed:
@@ -75,11 +82,11 @@ class Context {
   /// Changes part(). False if the device or the host refuses.
   [[nodiscard]] bool set_part(Bytes bytes);
 
-  /// Runs a command on tensors: brings them to the device, then calls run(operation, waits, event), which queues the
+  /// Runs a command on buffers: brings them to the device, then calls run(operation, waits, event), which queues the
   /// command on queue() behind `waits`, sets the event, and returns the API's status. Returns this status, or the one
   /// for what went wrong before. The event is the caller's.
   template <class Run>
-  [[nodiscard]] cl_int operate(std::string_view name, std::span<const Item> items, cl_event* event, Run&& run);
+  [[nodiscard]] cl_int operate(const Command& command, const Bundle& bundle, cl_event* event, Run&& run);
   /// Runs a command that uses no tensor: run(event).
   template <class Run>
   [[nodiscard]] cl_int direct(cl_event* event, Run&& run);
@@ -92,8 +99,10 @@ class Context {
 
   /// Makes other contexts give up host memory that they can do without. False if there is no other.
   [[nodiscard]] bool take_host_from_others(Bytes need);
+  /// The same, and gives up what this context can do without. False if there is nothing.
+  [[nodiscard]] bool take_host_memory(Bytes need);
 
-  [[nodiscard]] bool make_tensor(Bytes size, Tensor& tensor);
+  [[nodiscard]] bool make_tensor(const Memory& owner, Tensor& tensor);
   /// Needs no lock: the next command destroys it.
   void destroy_tensor(const Tensor& tensor);
   /// Live bytes of tensors.
@@ -101,6 +110,16 @@ class Context {
 
   /// Commands on hold; see HeldCommand.
   std::list<HeldCommand> held;
+  /// Commands that are held back, in order. Everything else that goes to the driver comes after them: see
+  /// submit_held_back().
+  std::list<HeldBackCommand> held_back;
+  std::size_t held_back_on_buffers = 0;  ///< how many of them use buffers
+  bool submitting = false;  ///< a command that was held back is being given to the driver
+  bool alarm_set = false;   ///< submit_overdue() will be called
+  /// True if commands may be held back at all now: a plan is followed.
+  [[nodiscard]] bool holds_back() const { return follows_plan_ && held.empty(); }
+  /// The token of the command to come, if iterations go on as they did; see CycleFinder.
+  [[nodiscard]] std::optional<std::uint64_t> expected(std::size_t ahead) const { return iterations_.expected(ahead); }
   /// Notified when an event gets its command or its status.
   std::condition_variable changed;
 
@@ -121,14 +140,12 @@ class Context {
   void queued(cl_event event);
   void destroy_released();
   void give_back_host(Bytes wanted);
-  void note_need(std::span<const Item> items) {
-    Bytes need;
-    for (const Item& item : items) need += round_up(item.record->bytes, alignment_);
-    if (need > largest_) {
-      largest_ = need;
-      device().note_command(need);
-    }
-  }
+  // Gives buffers of the bundle the bytes that they begin with.
+  [[nodiscard]] cl_int write_initial(const Bundle& bundle);
+  [[nodiscard]] bool resolve(const Bundle& bundle, std::vector<Item>& items);
+  void begin_command(Core& runtime, const Command& command, const Bundle& bundle);
+  void end_command(Core& runtime);
+  [[nodiscard]] bool is_dead(const Memory& root) const;
 
   cl_context handle_;
   std::vector<DeviceBudget*> devices_;
@@ -144,6 +161,9 @@ class Context {
 
   std::shared_ptr<Core> core_;
   Scheduler scheduler_;
+  Iterations iterations_;
+  bool swaps_ = false;         // something has left the device, so iterations matter
+  bool follows_plan_ = false;  // since the last command
   Bytes part_;
   Bytes largest_;
   bool timed_ = false;
@@ -159,8 +179,14 @@ class Context {
 /// A reference of the layer to a context.
 using ContextRef = Ref<Context>;
 
+/// Gives all commands that are held back to the driver. With the lock.
+void submit_held_back(Context& context);
+
 template <class Run>
-cl_int Context::operate(std::string_view name, std::span<const Item> items, cl_event* event, Run&& run) {
+cl_int Context::operate(const Command& command, const Bundle& bundle, cl_event* event, Run&& run) {
+  submit_held_back(*this);
+  if (const cl_int status = write_initial(bundle); status != CL_SUCCESS) return status;
+  std::vector<Item> items;
   for (int attempt = 0;; ++attempt) {
     cl_int status = CL_SUCCESS;
     bool is_queued = false;
@@ -169,26 +195,30 @@ cl_int Context::operate(std::string_view name, std::span<const Item> items, cl_e
       Core* const runtime = core();
       if (runtime == nullptr) return CL_MEM_OBJECT_ALLOCATION_FAILURE;
       if (timed_) runtime->backend().set_timing(true);
-      note_need(items);
-      const runtime::Request<Backend> request{name, items, Bytes{}, false};
-      Running operation(*runtime, request, true);
-      const WaitList waits = operation.wait_list();
-      cl_event native = nullptr;
-      operation.call([&] { status = run(operation, waits, &native); });
-      if (status != CL_SUCCESS) {
-        operation.cancel();
-        return status;
+      if (attempt == 0) begin_command(*runtime, command, bundle);
+      if (!resolve(bundle, items)) return CL_MEM_OBJECT_ALLOCATION_FAILURE;
+      const runtime::Request<Backend> request{command.name, items, Bytes{}, false};
+      {
+        Running operation(*runtime, request, true);
+        const WaitList waits = operation.wait_list();
+        cl_event native = nullptr;
+        operation.call([&] { status = run(operation, waits, &native); });
+        if (status != CL_SUCCESS) {
+          operation.cancel();
+        } else {
+          is_queued = true;
+          NativeEvent done(native);
+          *event = keep(native).release();
+          if (*event == nullptr) told = CL_OUT_OF_RESOURCES;
+          queued(native);
+          operation.complete(std::move(done), true);
+        }
       }
-      is_queued = true;
-      NativeEvent done(native);
-      *event = keep(native).release();
-      if (*event == nullptr) told = CL_OUT_OF_RESOURCES;
-      queued(native);
-      operation.complete(std::move(done), true);
-      return told;
+      end_command(*runtime);
+      return is_queued ? told : status;
     } catch (...) {
       if (is_queued) return told;  // the next command meets the failure
-      if (!try_again(name, attempt, status)) return status;
+      if (!try_again(command.name, attempt, status)) return status;
     }
   }
 }
@@ -196,6 +226,7 @@ cl_int Context::operate(std::string_view name, std::span<const Item> items, cl_e
 template <class Run>
 cl_int Context::direct(cl_event* event, Run&& run) {
   try {
+    submit_held_back(*this);
     const cl_int status = run(event);
     if (status == CL_SUCCESS) queued(*event);
     return status;

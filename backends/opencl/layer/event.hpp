@@ -40,6 +40,8 @@ class Event : public Object {
 
   // ---- with the lock. Then settle what waits: release_held().
 
+  bool held_back = false;  ///< of a command that was held back
+
   /// The driver has the command. Takes over the reference.
   void submitted(cl_event native);
   /// The last status of a user event, or of a command that never reaches the driver.

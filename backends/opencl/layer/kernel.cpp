@@ -26,6 +26,10 @@ Kernel::Kernel(Context& context, cl_kernel native, cl_uint count)
       name_.resize(size - 1);
     }
   }
+  cl_program program = nullptr;
+  if (down.clGetKernelInfo(native, CL_KERNEL_PROGRAM, sizeof program, &program, nullptr) == CL_SUCCESS) {
+    program_ = reinterpret_cast<std::uintptr_t>(program);
+  }
   for (cl_uint i = 0; i < count; ++i) {
     cl_kernel_arg_address_qualifier qualifier = 0;
     if (down.clGetKernelArgInfo == nullptr ||
@@ -45,6 +49,7 @@ Kernel::Kernel(const Kernel& other, cl_kernel native)
       context_(*other.context_),
       native_(native),
       name_(other.name_),
+      program_(other.program_),
       arguments_(other.arguments_),
       disturbed_(other.disturbed_) {}
 
@@ -130,6 +135,37 @@ cl_int Kernel::give_values(const std::vector<Argument>& arguments) {
   return CL_SUCCESS;
 }
 
+Command Kernel::command(cl_uint dimensions, const std::size_t* offset, const std::size_t* global,
+                        const std::size_t* local) const {
+  std::uint64_t detail = mixed(program_, dimensions);
+  for (const std::size_t* const sizes : {offset, global, local}) {
+    for (cl_uint i = 0; i < dimensions; ++i) detail = mixed(detail, sizes == nullptr ? 0 : sizes[i] + 1);
+  }
+  for (const Argument& argument : arguments_) {
+    const bool gone = argument.memory && argument.memory->gone();
+    detail = mixed(detail, static_cast<std::uint64_t>(argument.set) | argument.size << 3U | (gone ? 4U : 0U));
+  }
+  return {name_, detail, false};
+}
+
+void Kernel::add_buffers(Bundle& bundle, const std::vector<Argument>& arguments) {
+  for (const Argument& argument : arguments) {
+    if (argument.set != Argument::Set::memory || !argument.memory) continue;
+    Memory& memory = *argument.memory;
+    if (!memory.is_buffer()) continue;
+    const bool only_read =
+        argument.where == Argument::Where::constant || (memory.facts().flags & CL_MEM_READ_ONLY) != 0;
+    bundle.add(memory, only_read ? Access::read : Access::update);
+  }
+}
+
+Intent Kernel::intent(cl_uint dimensions, const std::size_t* offset, const std::size_t* global,
+                      const std::size_t* local) const {
+  Intent intent{command(dimensions, offset, global, local), {}};
+  add_buffers(intent.bundle, arguments_);
+  return intent;
+}
+
 cl_int Kernel::launch(Context& context, cl_event* event, const std::vector<Argument>* held, cl_uint dimensions,
                       const std::size_t* offset, const std::size_t* global, const std::size_t* local) {
   const std::vector<Argument>& arguments = held == nullptr ? arguments_ : *held;
@@ -148,12 +184,8 @@ cl_int Kernel::launch(Context& context, cl_event* event, const std::vector<Argum
       say("kernel " + name_ + " has an argument that the program has released");
       return CL_INVALID_KERNEL_ARGS;
     }
-    if (!memory.is_buffer()) continue;
-    const bool only_read =
-        argument.where == Argument::Where::constant || (memory.facts().flags & CL_MEM_READ_ONLY) != 0;
-    const cl_int status = bundle.add(memory, only_read ? Access::read : Access::update);
-    if (status != CL_SUCCESS) return status;
   }
+  add_buffers(bundle, arguments);
   const auto launch_on = [&](cl_command_queue queue, cl_uint waits, const cl_event* list, cl_event* native) {
     return down.clEnqueueNDRangeKernel(queue, native_, dimensions, offset, global, local, waits, list, native);
   };
@@ -169,14 +201,14 @@ cl_int Kernel::launch(Context& context, cl_event* event, const std::vector<Argum
     return CL_SUCCESS;
   };
   cl_int launched = CL_SUCCESS;
-  if (bundle.items().empty()) {
+  if (bundle.empty()) {
     launched = context.direct(event, [&](cl_event* native) {
       const cl_int status = natives_of([](Memory& memory) { return memory.native(); });
       return status != CL_SUCCESS ? status : launch_on(context.queue(), 0, nullptr, native);
     });
   } else {
     launched =
-        context.operate(name_, bundle.items(), event, [&](Running& operation, const WaitList& waits, cl_event* native) {
+        context.operate(command(dimensions, offset, global, local), bundle, event, [&](Running& operation, const WaitList& waits, cl_event* native) {
           const cl_int status = natives_of([&](Memory& memory) { return native_of(memory, operation); });
           return status != CL_SUCCESS ? status
                                       : launch_on(operation.backend().queue(), waits.size(), waits.data(), native);

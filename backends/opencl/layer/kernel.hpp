@@ -9,6 +9,7 @@
 #include "context.hpp"
 #include "memory.hpp"
 #include "object.hpp"
+#include "queue.hpp"
 
 namespace swapmm::opencl::layer {
 
@@ -50,6 +51,10 @@ class Kernel : public Object {
   /// The arguments as they are now, for a launch on hold. They keep the bytes of their buffers.
   [[nodiscard]] std::vector<Argument> arguments_for_later() const;
 
+  /// What a launch with the arguments that are set will do.
+  [[nodiscard]] Intent intent(cl_uint dimensions, const std::size_t* offset, const std::size_t* global,
+                              const std::size_t* local) const;
+
   /// Launches the kernel with the arguments that are set, or with those of `held`. With the lock.
   [[nodiscard]] cl_int launch(Context& context, cl_event* event, const std::vector<Argument>* held, cl_uint dimensions,
                               const std::size_t* offset, const std::size_t* global, const std::size_t* local);
@@ -57,11 +62,15 @@ class Kernel : public Object {
  private:
   Kernel(Context& context, cl_kernel native, cl_uint arguments);
   cl_int set_memory(cl_uint index, Memory* memory);
+  [[nodiscard]] Command command(cl_uint dimensions, const std::size_t* offset, const std::size_t* global,
+                                const std::size_t* local) const;
+  static void add_buffers(Bundle& bundle, const std::vector<Argument>& arguments);
   cl_int give_values(const std::vector<Argument>& arguments);
 
   ContextRef context_;
   cl_kernel native_;
   std::string name_;
+  std::uint64_t program_ = 0;  // tells kernels of the same name apart
   std::vector<Argument> arguments_;
   bool disturbed_ = false;  // the driver's kernel has values of a launch that was on hold
 };

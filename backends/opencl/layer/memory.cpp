@@ -68,14 +68,18 @@ MapArea::~MapArea() {
 
 // ---- Memory
 
-Memory::Memory(Context& context, Facts facts, const Tensor& tensor)
-    : Object(Kind::memory), context_(context), facts_(std::move(facts)), tensor_(tensor), has_tensor_(true) {
+Memory::Memory(Context& context, Facts facts, std::shared_ptr<MapArea> initial)
+    : Object(Kind::memory), context_(context), facts_(std::move(facts)), counted_(true), initial_(std::move(initial)) {
+  begins_with_ = initial_ != nullptr ? initial_->data : static_cast<const std::byte*>(facts_.host_pointer);
+  context.live.fetch_add(round_up(Bytes{facts_.size}, context.alignment()).value, std::memory_order_relaxed);
+  context.device().note_peak();
   enlist(*this);
 }
 
 Memory::Memory(Memory& root, Facts facts, std::size_t origin)
     : Object(Kind::memory), context_(root.context()), facts_(std::move(facts)), parent_(root), origin_(origin) {
   (void)root.begin_use();
+  root.parts_.fetch_add(1, std::memory_order_relaxed);
   enlist(*this);
 }
 
@@ -84,6 +88,7 @@ Memory::Memory(Context& context, Facts facts, cl_mem native, Memory* parent)
   if (parent != nullptr) {
     parent_ = Ref<Memory>(*parent);
     (void)parent->begin_use();
+    parent->parts_.fetch_add(1, std::memory_order_relaxed);
   }
   enlist(*this);
 }
@@ -124,16 +129,21 @@ void Memory::end_use() {
     // Not here, because the caller may have the lock.
     run_later([call_all, context = ContextRef(*context_)] { call_after_all_work(*context, call_all); });
   }
-  if (parent_) parent_->end_use();
+  if (parent_) {
+    parent_->parts_.fetch_sub(1, std::memory_order_release);
+    parent_->end_use();
+  }
   drop();
 }
 
 void Memory::destroy_storage() {
   native_.reset();
-  if (!has_tensor_) return;
-  has_tensor_ = false;
-  context().live.fetch_sub(round_up(Bytes{facts_.size}, context().alignment()).value, std::memory_order_relaxed);
-  context().destroy_tensor(tensor_);
+  initial_.reset();
+  begins_with_ = nullptr;
+  if (std::exchange(counted_, false)) {
+    context().live.fetch_sub(round_up(Bytes{facts_.size}, context().alignment()).value, std::memory_order_relaxed);
+  }
+  if (std::exchange(has_tensor_, false)) context().destroy_tensor(tensor_);
 }
 
 void Memory::on_destruction(void(CL_CALLBACK* callback)(cl_mem, void*), void* data) {
@@ -154,11 +164,16 @@ cl_mem Memory::native() {
 
 bool Memory::tensor(Tensor& tensor) {
   if (!has_tensor_) {
-    if (!context().make_tensor(Bytes{facts_.size}, tensor_)) return false;
+    if (!context().make_tensor(*this, tensor_)) return false;
     has_tensor_ = true;
   }
   tensor = tensor_;
   return true;
+}
+
+const std::byte* Memory::take_initial(std::shared_ptr<MapArea>& area) {
+  area = std::move(initial_);
+  return std::exchange(begins_with_, nullptr);
 }
 
 cl_int Memory::pin() {
@@ -175,11 +190,10 @@ cl_int Memory::pin() {
   }
   count_until_gone(made.get(), context().devices(), size);
   Bundle bundle;
-  status = bundle.add(*this, Access::read);
-  if (status != CL_SUCCESS) return status;
+  bundle.add(*this, Access::read);
   cl_event copied = nullptr;
   status = context().operate(
-      "buffer of an image", bundle.items(), &copied, [&](Running& operation, const WaitList& waits, cl_event* event) {
+      {"buffer of an image"}, bundle, &copied, [&](Running& operation, const WaitList& waits, cl_event* event) {
         return down.clEnqueueCopyBuffer(operation.backend().queue(), native_of(*this, operation), made.get(), 0, 0,
                                         facts_.size, waits.size(), waits.data(), event);
       });
@@ -228,25 +242,19 @@ void count_until_gone(cl_mem native, std::span<DeviceBudget* const> devices, Byt
 
 // ---- Bundle
 
-cl_int Bundle::add(Memory& memory, Access access) { return add(memory, access, 0, memory.facts().size); }
+void Bundle::add(Memory& memory, Access access) { add(memory, access, 0, memory.facts().size); }
 
-cl_int Bundle::add(Memory& memory, Access access, std::size_t offset, std::size_t size) {
+void Bundle::add(Memory& memory, Access access, std::size_t offset, std::size_t size) {
   Memory& root = memory.root();
-  if (root.native() != nullptr) return CL_SUCCESS;
+  if (root.native() != nullptr) return;
   const bool whole = memory.origin() + offset == 0 && size == root.facts().size;
-  return add_root(root, access == Access::write && !whole ? Access::update : access);
-}
-
-cl_int Bundle::add_root(Memory& root, Access access) {
-  Tensor tensor;
-  if (!root.tensor(tensor)) return CL_MEM_OBJECT_ALLOCATION_FAILURE;
-  for (Item& item : items_) {
-    if (item.record != tensor.record) continue;
-    if (item.access != access) item.access = Access::update;
-    return CL_SUCCESS;
+  if (access == Access::write && !whole) access = Access::update;
+  for (Part& part : parts_) {
+    if (part.root != &root) continue;
+    if (part.access != access) part.access = Access::update;
+    return;
   }
-  items_.push_back({tensor.record, access, tensor.serial});
-  return CL_SUCCESS;
+  parts_.push_back({&root, access});
 }
 
 cl_mem native_of(Memory& memory, Running& operation) {

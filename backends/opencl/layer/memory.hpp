@@ -38,6 +38,31 @@ struct ImageArea {
   std::shared_ptr<MapArea> area;  ///< none with CL_MEM_USE_HOST_PTR
 };
 
+/// What commands that are held back will do with a buffer, the next one first: whether they overwrite all of it without
+/// reading it.
+class ComingUses {
+ public:
+  void push(bool overwrites) { uses_.push_back(overwrites); }
+  void pop() {
+    if (++first_ == uses_.size()) clear();
+  }
+  /// Takes pop() back, for a use that may have been the last one.
+  void unpop(bool overwrites) {
+    if (uses_.empty()) return push(overwrites);
+    --first_;
+  }
+  [[nodiscard]] bool empty() const { return uses_.empty(); }
+  [[nodiscard]] bool next_overwrites() const { return uses_[first_]; }
+
+ private:
+  void clear() {
+    uses_.clear();
+    first_ = 0;
+  }
+  std::vector<bool> uses_;
+  std::size_t first_ = 0;
+};
+
 /// A part of a memory object that the program has mapped.
 struct Mapping {
   std::byte* address;  ///< that the program got
@@ -61,8 +86,9 @@ class Memory : public Object {
     std::vector<cl_mem_properties> properties = {};
   };
 
-  /// A buffer whose bytes are `tensor`.
-  Memory(Context& context, Facts facts, const Tensor& tensor);
+  /// A buffer. Its bytes get a tensor when the first command uses them. `initial`: the bytes to begin with, or null; with
+  /// CL_MEM_USE_HOST_PTR they are the program's own. With the lock.
+  Memory(Context& context, Facts facts, std::shared_ptr<MapArea> initial);
   /// A part of a buffer.
   Memory(Memory& root, Facts facts, std::size_t origin);
   /// Something that the driver made; takes the reference over. `parent`: that it is made of, or null.
@@ -88,6 +114,7 @@ class Memory : public Object {
 
   /// Keeps the bytes, as the program's references do, parts of a buffer, and commands on hold. False if they are gone.
   [[nodiscard]] bool begin_use();
+  [[nodiscard]] bool gone() const { return uses_.load(std::memory_order_relaxed) == 0; }
   void end_use();
 
   /// Called when all is over; the last one set is called first. False if there is no memory.
@@ -97,9 +124,13 @@ class Memory : public Object {
 
   /// The driver's object, for what is not a tensor; null for a tensor.
   [[nodiscard]] cl_mem native();
-  /// The tensor of a root buffer that has no native object. A tensor whose bytes are gone is made anew, without a
-  /// value.
+  /// The tensor of a root buffer that has no native object. It is made by the first command that uses it, because that
+  /// command's place in the sequence identifies it.
   [[nodiscard]] bool tensor(Tensor& tensor);
+  /// True if the buffer has bytes to begin with that no tensor has yet.
+  [[nodiscard]] bool has_initial() const { return begins_with_ != nullptr; }
+  /// Takes them. `area`: what keeps them; none with CL_MEM_USE_HOST_PTR.
+  [[nodiscard]] const std::byte* take_initial(std::shared_ptr<MapArea>& area);
   /// Gives a root buffer an object of the driver's for good, with its bytes: an image is made of it.
   [[nodiscard]] cl_int pin();
 
@@ -110,6 +141,11 @@ class Memory : public Object {
   /// The area that map_address() points into; none with CL_MEM_USE_HOST_PTR.
   [[nodiscard]] std::shared_ptr<MapArea> map_area() const { return area_; }
   std::vector<Mapping> mappings;  ///< of this object
+  ComingUses coming;              ///< of a root: commands that are held back
+  /// True if the program can never name the bytes of this root again: only commands that have them still use them.
+  [[nodiscard]] bool unreachable() const {
+    return references() == 0 && parts_.load(std::memory_order_acquire) == 0;
+  }
   /// Called when a mapping has ended: the area goes with the last one, once the commands that use it have ended.
   void mapping_ended();
 
@@ -120,8 +156,12 @@ class Memory : public Object {
   Facts facts_;
   Ref<Memory> parent_;
   std::size_t origin_ = 0;
+  std::atomic<std::uint32_t> parts_{0};  // of a root: objects that are made of it
   Tensor tensor_;
   bool has_tensor_ = false;
+  bool counted_ = false;  // in Context::live
+  const std::byte* begins_with_ = nullptr;
+  std::shared_ptr<MapArea> initial_;  // keeps begins_with_
   Handle<cl_mem> native_;
   std::atomic<std::uint32_t> uses_{1};
   std::shared_ptr<MapArea> area_;  // of a root
@@ -164,18 +204,23 @@ class Use {
   bool kept_ = false;
 };
 
-/// The tensors of one command, each once, and what it does with them. With the lock.
+/// The buffers of one command, each root once, and what the command does with them. With the lock.
 class Bundle {
  public:
+  struct Part {
+    Memory* root;
+    Access access;
+  };
+
   /// Adds the bytes [offset, offset + size) of a memory object. A write of less than a whole buffer is an update.
   /// Objects that are no tensors need nothing. An object twice: what it does with both together.
-  [[nodiscard]] cl_int add(Memory& memory, Access access);
-  [[nodiscard]] cl_int add(Memory& memory, Access access, std::size_t offset, std::size_t size);
-  [[nodiscard]] std::span<const Item> items() const { return items_; }
+  void add(Memory& memory, Access access);
+  void add(Memory& memory, Access access, std::size_t offset, std::size_t size);
+  [[nodiscard]] std::span<const Part> parts() const { return parts_; }
+  [[nodiscard]] bool empty() const { return parts_.empty(); }
 
  private:
-  cl_int add_root(Memory& root, Access access);
-  std::vector<Item> items_;
+  std::vector<Part> parts_;
 };
 
 /// Lets the driver make an object with device memory, make(status), once the driver has destroyed what was released.

@@ -18,6 +18,7 @@ cl_int Queue::finish() {
   Handle<cl_event> end;
   {
     Lock lock = context_->lock();
+    submit_held_back(*context_);
     context_->changed.wait(lock, [&] {
       return std::none_of(context_->held.begin(), context_->held.end(),
                           [&](const HeldCommand& command) { return !command.finished && command.queue.get() == this; });

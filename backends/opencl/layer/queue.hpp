@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <chrono>
 #include <memory>
 #include <span>
 #include <type_traits>
@@ -9,6 +10,7 @@
 
 #include "context.hpp"
 #include "event.hpp"
+#include "memory.hpp"
 #include "object.hpp"
 
 namespace swapmm::opencl::layer {
@@ -79,6 +81,23 @@ struct HeldCommand {
   bool finished = false;
 };
 
+/// While a plan is followed, commands are held back until everything that the plan drops is known to be dead, because the
+/// commands that overwrite it have come, or the program has released it. They are given to the driver in order: when
+/// that is known, when they are many or old, and before anything that the program could learn from them.
+struct HeldBackCommand {
+  std::unique_ptr<Task> task;
+  Bundle bundle;
+  Ref<Event> event;  ///< none if the program wants none
+  Ref<Queue> queue;
+  std::chrono::steady_clock::time_point since;
+};
+
+/// What a command will do, told before it is given to the driver. Commands without buffers have an empty bundle.
+struct Intent {
+  Command command;
+  Bundle bundle;
+};
+
 /// A command's place in its queue.
 struct Place {
   cl_command_type type = 0;
@@ -101,6 +120,9 @@ namespace detail {
 [[nodiscard]] cl_int hold(Queue& queue, const Place& place, Lock lock, std::unique_ptr<Task> task,
                           std::vector<Before> after);
 [[nodiscard]] bool may_wait(const Queue& queue, const Place& place);
+/// Whether a command may be held back: it is the one that is expected, and need not wait on the host.
+[[nodiscard]] bool may_hold_back(const Queue& queue, const Place& place, const Intent& intent);
+[[nodiscard]] cl_int hold_back(Queue& queue, const Place& place, std::unique_ptr<Task> task, Bundle bundle);
 }  // namespace detail
 
 /// Whether a command would be on hold now. With the lock.
@@ -109,15 +131,31 @@ namespace detail {
 /// Gives commands on hold to the driver that need not wait any more. With the lock.
 void release_held(Context& context);
 
+/// For commands that are never held back.
+struct NoIntent {};
+
 /// Queues a command: submit(context, native) is called at once, with the lock, or later if the command must wait on the
-/// host. For the latter, make_held() returns a submit that refers to nothing of the caller's.
-template <class Submit, class MakeHeld>
-[[nodiscard]] cl_int enqueue(Queue& queue, const Place& place, Submit&& submit, MakeHeld&& make_held) {
+/// host or is held back. For the latter, make_held() returns a submit that refers to nothing of the caller's.
+/// make_intent() tells what the command will do; NoIntent: it is never held back.
+template <class Submit, class MakeHeld, class MakeIntent = NoIntent>
+[[nodiscard]] cl_int enqueue_call(Queue& queue, const Place& place, Submit&& submit, MakeHeld&& make_held,
+                             [[maybe_unused]] MakeIntent&& make_intent = {}) {
   Context& context = queue.context();
   if (const cl_int status = check_wait_list(context, place.wait_count, place.wait_list); status != CL_SUCCESS) {
     return status;
   }
   Lock lock = context.lock();
+  if constexpr (!std::is_same_v<std::remove_cvref_t<MakeIntent>, NoIntent>) {
+    if (!place.blocking && context.holds_back()) {
+      Intent intent = make_intent();
+      if (detail::may_hold_back(queue, place, intent)) {
+        auto task = make_held();
+        return detail::hold_back(queue, place, std::make_unique<SimpleTask<decltype(task)>>(std::move(task)),
+                                 std::move(intent.bundle));
+      }
+    }
+  }
+  submit_held_back(context);
   if (detail::may_wait(queue, place)) {
     bool failed = false;
     std::vector<Before> after = detail::unsettled(queue, place, failed);
@@ -135,11 +173,11 @@ template <class Submit, class MakeHeld>
 }
 
 /// The same for a submit that refers to nothing of the caller's.
-template <class Submit>
-[[nodiscard]] cl_int enqueue(Queue& queue, const Place& place, Submit submit) {
-  return enqueue(
+template <class Submit, class MakeIntent = NoIntent>
+[[nodiscard]] cl_int enqueue(Queue& queue, const Place& place, Submit submit, MakeIntent&& make_intent = {}) {
+  return enqueue_call(
       queue, place, [&](Context& context, cl_event* native) { return submit(context, native); },
-      [&] { return std::move(submit); });
+      [&] { return std::move(submit); }, std::forward<MakeIntent>(make_intent));
 }
 
 }  // namespace swapmm::opencl::layer

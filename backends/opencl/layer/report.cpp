@@ -20,6 +20,12 @@ namespace {
 struct Totals {
   std::mutex mutex;
   std::uint64_t operations = 0;
+  std::uint64_t by_plan = 0;
+  std::uint64_t iterations = 0;
+  std::uint64_t iterations_by_plan = 0;
+  std::uint64_t values_saved = 0;
+  Bytes saved_bytes;
+  std::vector<std::string> notes;
   std::uint64_t swap_ins = 0;
   std::uint64_t swap_outs = 0;
   Bytes to_device;
@@ -33,6 +39,13 @@ Totals& totals() {
 
 void add(Totals& sum, const Report& report) {
   sum.operations += report.operations;
+  sum.by_plan += report.operations_followed;
+  sum.iterations += report.iterations_on_demand + report.iterations_followed;
+  sum.iterations_by_plan += report.iterations_followed;
+  sum.values_saved += report.values_saved;
+  sum.saved_bytes += report.saved_bytes;
+  sum.notes.insert(sum.notes.end(), report.notes.begin(), report.notes.end());
+  for (const OnDemandSummary& each : report.on_demand) sum.notes.push_back(each.why);
   sum.swap_ins += report.swap_ins;
   sum.swap_outs += report.swap_outs;
   sum.to_device += report.h2d;
@@ -60,7 +73,12 @@ std::string in_json(const std::string& text) {
 
 std::string as_json(const Totals& sum, const std::vector<DeviceBudget*>& devices) {
   std::string text = "{\n  \"process\": " + number(static_cast<std::uint64_t>(getpid())) +
-                     ",\n  \"commands\": " + number(sum.operations) + ",\n  \"swap_ins\": " + number(sum.swap_ins) +
+                     ",\n  \"commands\": " + number(sum.operations) + ",\n  \"commands_by_plan\": " + number(sum.by_plan) +
+                     ",\n  \"iterations\": " + number(sum.iterations) +
+                     ",\n  \"iterations_by_plan\": " + number(sum.iterations_by_plan) +
+                     ",\n  \"values_saved\": " + number(sum.values_saved) +
+                     ",\n  \"saved_bytes\": " + number(sum.saved_bytes.value) +
+                     ",\n  \"swap_ins\": " + number(sum.swap_ins) +
                      ",\n  \"swap_outs\": " + number(sum.swap_outs) +
                      ",\n  \"bytes_to_device\": " + number(sum.to_device.value) +
                      ",\n  \"bytes_to_host\": " + number(sum.to_host.value) +
@@ -87,6 +105,10 @@ void print(const Totals& sum, const std::vector<DeviceBudget*>& devices) {
   say(number(sum.operations) + " commands; moved " + mebibytes(sum.to_device) + " to the device in " +
       number(sum.swap_ins) + " swaps and " + mebibytes(sum.to_host) + " to the host in " + number(sum.swap_outs) +
       "; host memory up to " + mebibytes(host_memory()->peak()));
+  say(number(sum.iterations) + " iterations found, " + number(sum.iterations_by_plan) + " by a plan; " +
+      number(sum.by_plan) + " commands by a plan; " + number(sum.values_saved) + " values (" +
+      mebibytes(sum.saved_bytes) + ") saved because they may be needed");
+  for (const std::string& note : sum.notes) say(note);
 }
 
 std::string with_process(std::string file) {

@@ -73,6 +73,9 @@ struct Report {
   std::uint64_t operations = 0;            ///< number of operations run so far
   std::uint64_t iterations_on_demand = 0;  ///< ended iterations that did not follow a plan from begin to end
   std::uint64_t iterations_followed = 0;   ///< ended iterations that followed a plan from begin to end
+  std::uint64_t operations_followed = 0;   ///< operations that a followed plan expected
+  std::uint64_t values_saved = 0;          ///< copies to the host of values that a plan dropped, but that may be needed
+  Bytes saved_bytes;                       ///< the same in bytes
   std::uint64_t divergences = 0;           ///< how often a plan was left because the program did something else
   std::string last_divergence;             ///< what the program did the last time
   std::uint64_t plan_starts = 0;           ///< how often a plan was begun

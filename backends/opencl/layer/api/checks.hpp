@@ -4,7 +4,6 @@
 // What commands on buffers have in common.
 
 #include <cstddef>
-#include <string_view>
 #include <utility>
 
 #include "../memory.hpp"
@@ -39,15 +38,15 @@ namespace swapmm::opencl::layer::api {
 /// the driver's allocations and the offsets of the buffers in them. (Several commands of PoCL 3.1 crash with parts of
 /// buffers, so commands with offsets get whole allocations.)
 template <class Run>
-[[nodiscard]] cl_int on_buffers(Context& context, std::string_view name, const Bundle& bundle, Memory& a, Memory& b,
+[[nodiscard]] cl_int on_buffers(Context& context, const Command& command, const Bundle& bundle, Memory& a, Memory& b,
                                 cl_event* native, Run&& run) {
-  if (bundle.items().empty()) {
+  if (bundle.empty()) {
     return context.direct(native, [&](cl_event*) {
       return run(context.queue(), std::pair(a.root().native(), a.origin()), std::pair(b.root().native(), b.origin()),
                  cl_uint{0}, static_cast<const cl_event*>(nullptr));
     });
   }
-  return context.operate(name, bundle.items(), native, [&](Running& operation, const WaitList& waits, cl_event* event) {
+  return context.operate(command, bundle, native, [&](Running& operation, const WaitList& waits, cl_event* event) {
     const cl_int status =
         run(operation.backend().queue(), place_of(a, operation), place_of(b, operation), waits.size(), waits.data());
     *event = *native;
@@ -57,24 +56,37 @@ template <class Run>
 
 /// Runs a command on one buffer, whose access is in the bundle: run(queue, allocation, offset in it, waits, list).
 template <class Run>
-[[nodiscard]] cl_int on_buffer(Context& context, std::string_view name, const Bundle& bundle, Memory& memory,
+[[nodiscard]] cl_int on_buffer(Context& context, const Command& command, const Bundle& bundle, Memory& memory,
                                cl_event* native, Run&& run) {
-  return on_buffers(context, name, bundle, memory, memory, native,
+  return on_buffers(context, command, bundle, memory, memory, native,
                     [&](cl_command_queue queue, const std::pair<cl_mem, std::size_t>& place, const auto&, cl_uint waits,
                         const cl_event* list) { return run(queue, place.first, place.second, waits, list); });
 }
 
 /// The same for a range of the buffer: run() gets the offset of the range.
 template <class Run>
-[[nodiscard]] cl_int on_range(Context& context, std::string_view name, Memory& memory, Access access,
+[[nodiscard]] cl_int on_range(Context& context, const Command& command, Memory& memory, Access access,
                               std::size_t offset, std::size_t size, cl_event* native, Run&& run) {
   Bundle bundle;
-  if (const cl_int status = bundle.add(memory, access, offset, size); status != CL_SUCCESS) return status;
-  return on_buffer(context, name, bundle, memory, native,
+  bundle.add(memory, access, offset, size);
+  return on_buffer(context, command, bundle, memory, native,
                    [&](cl_command_queue queue, cl_mem whole, std::size_t begin, cl_uint waits, const cl_event* list) {
                      return run(queue, whole, begin + offset, waits, list);
                    });
 }
+
+/// What a command on a range of a buffer will do, for enqueue().
+[[nodiscard]] inline Intent intent_on_range(const Command& command, Memory& memory, Access access, std::size_t offset,
+                                            std::size_t size) {
+  Intent intent{command, {}};
+  intent.bundle.add(memory, access, offset, size);
+  return intent;
+}
+/// Of a command without buffers.
+[[nodiscard]] inline Intent no_buffers() { return {}; }
+
+/// A number for a range, for Command::detail.
+[[nodiscard]] inline std::uint64_t range_detail(std::size_t offset, std::size_t size) { return mixed(offset, size); }
 
 /// A command that does nothing: its event comes after all that was queued before.
 [[nodiscard]] inline cl_int mark(Context& context, cl_event* native) {

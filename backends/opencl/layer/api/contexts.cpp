@@ -86,6 +86,7 @@ cl_int CL_API_CALL release_queue(cl_command_queue handle) {
   if (queue == nullptr) return down.clReleaseCommandQueue(handle);
   {
     const Lock lock = queue->context().lock();
+    submit_held_back(queue->context());
     queue->context().flush();  // the API's implicit flush
   }
   return queue->release() ? CL_SUCCESS : CL_INVALID_COMMAND_QUEUE;
@@ -114,6 +115,7 @@ cl_int CL_API_CALL flush(cl_command_queue handle) {
   Queue* const queue = Queue::from(handle);
   if (queue == nullptr) return down.clFlush(handle);
   const Lock lock = queue->context().lock();
+  submit_held_back(queue->context());
   queue->context().flush();
   return CL_SUCCESS;
 }

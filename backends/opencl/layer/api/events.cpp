@@ -9,6 +9,13 @@
 namespace swapmm::opencl::layer::api {
 namespace {
 
+// The program is about to ask for the command: it must not be held back any more.
+void submit(Event& event) {
+  if (event.settled()) return;
+  const Lock lock = event.context().lock();
+  submit_held_back(event.context());
+}
+
 cl_int CL_API_CALL wait_for_events(cl_uint count, const cl_event* events) {
   if (count == 0 || events == nullptr) return CL_INVALID_VALUE;
   std::vector<Ref<Event>> ours;
@@ -37,6 +44,7 @@ cl_int CL_API_CALL release_event(cl_event handle) {
 cl_int CL_API_CALL event_info(cl_event handle, cl_event_info what, size_t size, void* into, size_t* needed) {
   Event* const event = Event::from(handle);
   if (event == nullptr) return down.clGetEventInfo(handle, what, size, into, needed);
+  if (what == CL_EVENT_COMMAND_EXECUTION_STATUS) submit(*event);
   switch (what) {
     case CL_EVENT_COMMAND_QUEUE:
       return answer(event->queue() == nullptr ? nullptr : event->queue()->handle(), size, into, needed);
@@ -51,6 +59,7 @@ cl_int CL_API_CALL event_info(cl_event handle, cl_event_info what, size_t size, 
 cl_int CL_API_CALL profiling_info(cl_event handle, cl_profiling_info what, size_t size, void* into, size_t* needed) {
   Event* const event = Event::from(handle);
   if (event == nullptr) return down.clGetEventProfilingInfo(handle, what, size, into, needed);
+  submit(*event);
   if (event->queue() == nullptr || !event->queue()->profiles() || event->native() == nullptr) {
     return CL_PROFILING_INFO_NOT_AVAILABLE;
   }
@@ -65,6 +74,7 @@ cl_int CL_API_CALL set_event_callback(cl_event handle, cl_int type,
     return CL_INVALID_VALUE;
   }
   const Lock lock = event->context().lock();
+  submit_held_back(event->context());
   return event->set_callback(type, callback, data);
 }
 
@@ -81,6 +91,7 @@ cl_int CL_API_CALL set_user_event_status(cl_event handle, cl_int status) {
   if (status > CL_COMPLETE) return CL_INVALID_VALUE;
   const Ref<Event> kept(*event);
   const Lock lock = event->context().lock();
+  submit_held_back(event->context());
   if (event->settled()) return CL_INVALID_OPERATION;
   event->set_status(status);
   release_held(event->context());
@@ -92,34 +103,34 @@ cl_int CL_API_CALL set_user_event_status(cl_event handle, cl_int status) {
 cl_int CL_API_CALL marker_with_list(cl_command_queue handle, cl_uint count, const cl_event* waits, cl_event* event) {
   Queue* const queue = Queue::from(handle);
   if (queue == nullptr) return down.clEnqueueMarkerWithWaitList(handle, count, waits, event);
-  return enqueue(*queue, {CL_COMMAND_MARKER, count, waits, event, false, true}, mark);
+  return enqueue(*queue, {CL_COMMAND_MARKER, count, waits, event, false, true}, mark, no_buffers);
 }
 
 cl_int CL_API_CALL barrier_with_list(cl_command_queue handle, cl_uint count, const cl_event* waits, cl_event* event) {
   Queue* const queue = Queue::from(handle);
   if (queue == nullptr) return down.clEnqueueBarrierWithWaitList(handle, count, waits, event);
-  return enqueue(*queue, {CL_COMMAND_BARRIER, count, waits, event, false, true, true}, mark);
+  return enqueue(*queue, {CL_COMMAND_BARRIER, count, waits, event, false, true, true}, mark, no_buffers);
 }
 
 cl_int CL_API_CALL marker(cl_command_queue handle, cl_event* event) {
   Queue* const queue = Queue::from(handle);
   if (queue == nullptr) return down.clEnqueueMarker(handle, event);
   if (event == nullptr) return CL_INVALID_VALUE;
-  return enqueue(*queue, {CL_COMMAND_MARKER, 0, nullptr, event, false, true}, mark);
+  return enqueue(*queue, {CL_COMMAND_MARKER, 0, nullptr, event, false, true}, mark, no_buffers);
 }
 
 cl_int CL_API_CALL wait_on_queue(cl_command_queue handle, cl_uint count, const cl_event* waits) {
   Queue* const queue = Queue::from(handle);
   if (queue == nullptr) return down.clEnqueueWaitForEvents(handle, count, waits);
   if (count == 0 || waits == nullptr) return CL_INVALID_VALUE;
-  const cl_int status = enqueue(*queue, {CL_COMMAND_BARRIER, count, waits, nullptr, false, true, true}, mark);
+  const cl_int status = enqueue(*queue, {CL_COMMAND_BARRIER, count, waits, nullptr, false, true, true}, mark, no_buffers);
   return status == CL_INVALID_EVENT_WAIT_LIST ? CL_INVALID_EVENT : status;
 }
 
 cl_int CL_API_CALL barrier(cl_command_queue handle) {
   Queue* const queue = Queue::from(handle);
   if (queue == nullptr) return down.clEnqueueBarrier(handle);
-  return enqueue(*queue, {CL_COMMAND_BARRIER, 0, nullptr, nullptr, false, true, true}, mark);
+  return enqueue(*queue, {CL_COMMAND_BARRIER, 0, nullptr, nullptr, false, true, true}, mark, no_buffers);
 }
 
 }  // namespace

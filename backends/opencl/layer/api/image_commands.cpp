@@ -130,8 +130,8 @@ bool beyond(Memory& image, const Three& region, const Memory& buffer, std::size_
 template <class Run>
 cl_int between(Context& context, Memory& buffer, Access access, cl_event* native, Run&& run) {
   Bundle bundle;
-  if (const cl_int status = bundle.add(buffer, access); status != CL_SUCCESS) return status;
-  return on_buffer(context, "image copy", bundle, buffer, native, run);
+  bundle.add(buffer, access);
+  return on_buffer(context, {"image copy", 0, false}, bundle, buffer, native, run);
 }
 
 cl_int CL_API_CALL image_to_buffer(cl_command_queue handle, cl_mem image, cl_mem buffer, const size_t* origin,

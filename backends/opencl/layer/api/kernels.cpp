@@ -154,7 +154,7 @@ cl_int launch(Queue& queue, Kernel& kernel, cl_uint dimensions, const size_t* of
               const size_t* local, const Place& place) {
   if (&kernel.context() != &queue.context()) return CL_INVALID_CONTEXT;
   if (dimensions < 1 || dimensions > 3) return CL_INVALID_WORK_DIMENSION;
-  return enqueue(
+  return enqueue_call(
       queue, place,
       [&](Context& context, cl_event* native) {
         return kernel.launch(context, native, nullptr, dimensions, offset, global, local);
@@ -165,7 +165,8 @@ cl_int launch(Queue& queue, Kernel& kernel, cl_uint dimensions, const size_t* of
                 l = Sizes(dimensions, local)](Context& context, cl_event* native) {
           return kept->launch(context, native, &arguments, dimensions, o.data(), g.data(), l.data());
         };
-      });
+      },
+      [&] { return kernel.intent(dimensions, offset, global, local); });
 }
 
 cl_int CL_API_CALL enqueue_kernel(cl_command_queue handle, cl_kernel kernel_handle, cl_uint dimensions,
@@ -236,15 +237,15 @@ struct NativeCall {
     Bundle bundle;
     for (const Use& use : buffers) {
       if (use.get() == nullptr) continue;
-      if (const cl_int status = bundle.add(*use, Access::update); status != CL_SUCCESS) return status;
+      bundle.add(*use, Access::update);
     }
-    if (bundle.items().empty()) {
+    if (bundle.empty()) {
       return context.direct(native, [&](cl_event* event) {
         return give(context.queue(), 0, nullptr, event,
                     [](Memory& memory) { return std::pair(memory.root().native(), memory.origin()); });
       });
     }
-    return context.operate("native kernel", bundle.items(), native,
+    return context.operate({"native kernel"}, bundle, native,
                            [&](Running& operation, const WaitList& waits, cl_event* event) {
                              return give(operation.backend().queue(), waits.size(), waits.data(), event,
                                          [&](Memory& memory) { return place_of(memory, operation); });

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <cstddef>
-#include <span>
+#include <cstring>
+#include <memory>
 #include <vector>
 
 #include "../memory.hpp"
@@ -43,20 +44,6 @@ cl_mem counted(Context& context, std::size_t size, cl_int* status, Make&& make) 
   return made;
 }
 
-cl_int fill(Context& context, const Tensor& tensor, const void* host, std::size_t size) {
-  for (int attempt = 0; attempt < 12; ++attempt) {
-    try {
-      context.core()->upload(tensor, Bytes{}, std::span(static_cast<const std::byte*>(host), size));
-      return CL_SUCCESS;
-    } catch (const OutOfMemory& error) {
-      if (attempt == 0 && context.take_host_from_others(error.sizes.need)) continue;
-      return CL_OUT_OF_HOST_MEMORY;
-    } catch (const std::exception&) {  // NOLINT(bugprone-empty-catch): of an earlier command
-    }
-  }
-  return CL_OUT_OF_RESOURCES;
-}
-
 cl_mem managed_buffer(Context& context, std::vector<cl_mem_properties> properties, cl_mem_flags flags, size_t size,
                       void* host, cl_int* status) {
   if (const cl_int wrong = check_flags(flags, host); wrong != CL_SUCCESS) return result<cl_mem>(nullptr, wrong, status);
@@ -65,19 +52,19 @@ cl_mem managed_buffer(Context& context, std::vector<cl_mem_properties> propertie
   }
   if ((flags & access_flags) == 0) flags |= CL_MEM_READ_WRITE;
   const Lock lock = context.lock();
-  Tensor tensor;
-  if (!context.make_tensor(Bytes{size}, tensor)) {
-    return result<cl_mem>(nullptr, CL_MEM_OBJECT_ALLOCATION_FAILURE, status);
+  if (context.core() == nullptr) return result<cl_mem>(nullptr, CL_MEM_OBJECT_ALLOCATION_FAILURE, status);
+  std::shared_ptr<MapArea> initial;
+  if ((flags & CL_MEM_COPY_HOST_PTR) != 0) {
+    for (int attempt = 0; initial == nullptr || initial->data == nullptr; ++attempt) {
+      if (attempt == 1 && !context.take_host_memory(Bytes{size})) attempt = 2;
+      if (attempt == 2) return result<cl_mem>(nullptr, CL_OUT_OF_HOST_MEMORY, status);
+      initial = std::make_shared<MapArea>(size);
+    }
+    std::memcpy(initial->data, host, size);
   }
   Memory::Facts facts{CL_MEM_OBJECT_BUFFER, flags, size, nullptr, std::move(properties)};
   if ((flags & CL_MEM_USE_HOST_PTR) != 0) facts.host_pointer = host;
-  auto* const memory = new Memory(context, std::move(facts), tensor);
-  if (host != nullptr) {
-    if (const cl_int filled = fill(context, tensor, host, size); filled != CL_SUCCESS) {
-      (void)memory->release();
-      return result<cl_mem>(nullptr, filled, status);
-    }
-  }
+  auto* const memory = new Memory(context, std::move(facts), std::move(initial));
   return result(memory->handle(), CL_SUCCESS, status);
 }
 

@@ -52,6 +52,17 @@ struct Transfer {
   Rectangle device;
   Rectangle host;
   Three region;
+
+  /// See Command::detail.
+  [[nodiscard]] std::uint64_t detail() const {
+    std::uint64_t all = 0;
+    for (const Rectangle& each : {device, host}) {
+      for (const std::size_t value : each.origin) all = mixed(all, value);
+      all = mixed(mixed(all, each.row), each.slice);
+    }
+    for (const std::size_t value : region) all = mixed(all, value);
+    return all;
+  }
 };
 
 bool wrong_pointers(const size_t* a, const size_t* b, const size_t* region) {
@@ -74,17 +85,22 @@ cl_int CL_API_CALL read_rectangle(cl_command_queue handle, cl_mem buffer, cl_boo
   if (!complete(what.host, what.region)) return CL_INVALID_VALUE;
   if (!host_may_read(*memory)) return CL_INVALID_OPERATION;
   const Place place{CL_COMMAND_READ_BUFFER_RECT, count, waits, event, blocking != CL_FALSE};
-  return enqueue(*queue, place, [=, use = Use(memory)](Context& context, cl_event* native) {
-    Bundle bundle;
-    if (const cl_int status = bundle.add(*use, Access::read); status != CL_SUCCESS) return status;
-    return on_buffer(context, "read", bundle, *use, native,
-                     [&](cl_command_queue on, cl_mem real, std::size_t at, cl_uint n, const cl_event* list) {
-                       return down.clEnqueueReadBufferRect(
-                           on, real, CL_FALSE, in_allocation(what.device.origin, at).data(), what.host.origin.data(),
-                           what.region.data(), what.device.row, what.device.slice, what.host.row, what.host.slice, to,
-                           n, list, native);
-                     });
-  });
+  const auto make_intent = [=] {
+    return intent_on_range({"read rectangle", what.detail(), true}, *memory, Access::read, 0, memory->facts().size);
+  };
+  return enqueue(
+      *queue, place,
+      [=, use = Use(memory)](Context& context, cl_event* native) {
+        const Intent intent = make_intent();
+        return on_buffer(context, intent.command, intent.bundle, *use, native,
+                         [&](cl_command_queue on, cl_mem real, std::size_t at, cl_uint n, const cl_event* list) {
+                           return down.clEnqueueReadBufferRect(
+                               on, real, CL_FALSE, in_allocation(what.device.origin, at).data(),
+                               what.host.origin.data(), what.region.data(), what.device.row, what.device.slice,
+                               what.host.row, what.host.slice, to, n, list, native);
+                         });
+      },
+      make_intent);
 }
 
 cl_int CL_API_CALL write_rectangle(cl_command_queue handle, cl_mem buffer, cl_bool blocking, const size_t* origin,
@@ -103,22 +119,27 @@ cl_int CL_API_CALL write_rectangle(cl_command_queue handle, cl_mem buffer, cl_bo
   if (!complete(what.host, what.region)) return CL_INVALID_VALUE;
   if (!host_may_write(*memory)) return CL_INVALID_OPERATION;
   const Place place{CL_COMMAND_WRITE_BUFFER_RECT, count, waits, event, blocking != CL_FALSE};
-  return enqueue(*queue, place, [=, use = Use(memory)](Context& context, cl_event* native) {
+  const auto make_intent = [=] {
     const bool packed = what.device.row == what.region[0] && what.device.slice == what.region[0] * what.region[1];
     // Rows that lie side by side are one range, perhaps the whole buffer.
     const std::size_t begin = packed ? what.device.begin() : 0;
     const std::size_t size = packed ? what.device.end(what.region) - begin : 1;
-    Bundle bundle;
-    const cl_int status = bundle.add(*use, packed ? Access::write : Access::update, begin, size);
-    if (status != CL_SUCCESS) return status;
-    return on_buffer(context, "write", bundle, *use, native,
-                     [&](cl_command_queue on, cl_mem real, std::size_t at, cl_uint n, const cl_event* list) {
-                       return down.clEnqueueWriteBufferRect(
-                           on, real, CL_FALSE, in_allocation(what.device.origin, at).data(), what.host.origin.data(),
-                           what.region.data(), what.device.row, what.device.slice, what.host.row, what.host.slice, from,
-                           n, list, native);
-                     });
-  });
+    return intent_on_range({"write rectangle", what.detail()}, *memory, packed ? Access::write : Access::update, begin,
+                           size);
+  };
+  return enqueue(
+      *queue, place,
+      [=, use = Use(memory)](Context& context, cl_event* native) {
+        const Intent intent = make_intent();
+        return on_buffer(context, intent.command, intent.bundle, *use, native,
+                         [&](cl_command_queue on, cl_mem real, std::size_t at, cl_uint n, const cl_event* list) {
+                           return down.clEnqueueWriteBufferRect(
+                               on, real, CL_FALSE, in_allocation(what.device.origin, at).data(),
+                               what.host.origin.data(), what.region.data(), what.device.row, what.device.slice,
+                               what.host.row, what.host.slice, from, n, list, native);
+                         });
+      },
+      make_intent);
 }
 
 // Both buffers lie in one allocation, in which the API allows only equal pitches. The queue runs the copies in order,
@@ -182,22 +203,29 @@ cl_int CL_API_CALL copy_rectangle(cl_command_queue handle, cl_mem from, cl_mem t
     if (overlap(a, b, what.region, 1)) return CL_MEM_COPY_OVERLAP;
   }
   const Place place{CL_COMMAND_COPY_BUFFER_RECT, count, waits, event};
-  return enqueue(*queue, place, [=, a = Use(source), b = Use(target)](Context& context, cl_event* native) {
-    Bundle bundle;
-    if (const cl_int status = bundle.add(*a, Access::read); status != CL_SUCCESS) return status;
-    if (const cl_int status = bundle.add(*b, Access::update); status != CL_SUCCESS) return status;
-    return on_buffers(
-        context, "copy", bundle, *a, *b, native,
-        [&](cl_command_queue on, auto x, auto y, cl_uint n, const cl_event* list) {
-          if (x.first == y.first && (what.device.row != what.host.row || what.device.slice != what.host.slice)) {
-            return copy_rows(on, x, y, what, n, list, native);
-          }
-          return down.clEnqueueCopyBufferRect(on, x.first, y.first, in_allocation(what.device.origin, x.second).data(),
-                                              in_allocation(what.host.origin, y.second).data(), what.region.data(),
-                                              what.device.row, what.device.slice, what.host.row, what.host.slice, n,
-                                              list, native);
-        });
-  });
+  const auto make_intent = [=] {
+    Intent intent{{"copy rectangle", what.detail()}, {}};
+    intent.bundle.add(*source, Access::read);
+    intent.bundle.add(*target, Access::update);
+    return intent;
+  };
+  return enqueue(
+      *queue, place,
+      [=, a = Use(source), b = Use(target)](Context& context, cl_event* native) {
+        const Intent intent = make_intent();
+        return on_buffers(
+            context, intent.command, intent.bundle, *a, *b, native,
+            [&](cl_command_queue on, auto x, auto y, cl_uint n, const cl_event* list) {
+              if (x.first == y.first && (what.device.row != what.host.row || what.device.slice != what.host.slice)) {
+                return copy_rows(on, x, y, what, n, list, native);
+              }
+              return down.clEnqueueCopyBufferRect(
+                  on, x.first, y.first, in_allocation(what.device.origin, x.second).data(),
+                  in_allocation(what.host.origin, y.second).data(), what.region.data(), what.device.row,
+                  what.device.slice, what.host.row, what.host.slice, n, list, native);
+            });
+      },
+      make_intent);
 }
 
 }  // namespace

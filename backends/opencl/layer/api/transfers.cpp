@@ -22,12 +22,16 @@ cl_int CL_API_CALL read_buffer(cl_command_queue handle, cl_mem buffer, cl_bool b
   if (to == nullptr) return CL_INVALID_VALUE;
   if (!host_may_read(*memory)) return CL_INVALID_OPERATION;
   const Place place{CL_COMMAND_READ_BUFFER, count, waits, event, blocking != CL_FALSE};
-  return enqueue(*queue, place, [=, use = Use(memory)](Context& context, cl_event* native) {
-    return on_range(context, "read", *use, Access::read, offset, size, native,
-                    [&](cl_command_queue on, cl_mem real, std::size_t at, cl_uint n, const cl_event* list) {
-                      return down.clEnqueueReadBuffer(on, real, CL_FALSE, at, size, to, n, list, native);
-                    });
-  });
+  const Command command{"read", range_detail(offset, size), true};
+  return enqueue(
+      *queue, place,
+      [=, use = Use(memory)](Context& context, cl_event* native) {
+        return on_range(context, command, *use, Access::read, offset, size, native,
+                        [&](cl_command_queue on, cl_mem real, std::size_t at, cl_uint n, const cl_event* list) {
+                          return down.clEnqueueReadBuffer(on, real, CL_FALSE, at, size, to, n, list, native);
+                        });
+      },
+      [=] { return intent_on_range(command, *memory, Access::read, offset, size); });
 }
 
 cl_int CL_API_CALL write_buffer(cl_command_queue handle, cl_mem buffer, cl_bool blocking, size_t offset, size_t size,
@@ -41,12 +45,16 @@ cl_int CL_API_CALL write_buffer(cl_command_queue handle, cl_mem buffer, cl_bool 
   if (from == nullptr) return CL_INVALID_VALUE;
   if (!host_may_write(*memory)) return CL_INVALID_OPERATION;
   const Place place{CL_COMMAND_WRITE_BUFFER, count, waits, event, blocking != CL_FALSE};
-  return enqueue(*queue, place, [=, use = Use(memory)](Context& context, cl_event* native) {
-    return on_range(context, "write", *use, Access::write, offset, size, native,
-                    [&](cl_command_queue on, cl_mem real, std::size_t at, cl_uint n, const cl_event* list) {
-                      return down.clEnqueueWriteBuffer(on, real, CL_FALSE, at, size, from, n, list, native);
-                    });
-  });
+  const Command command{"write", range_detail(offset, size)};
+  return enqueue(
+      *queue, place,
+      [=, use = Use(memory)](Context& context, cl_event* native) {
+        return on_range(context, command, *use, Access::write, offset, size, native,
+                        [&](cl_command_queue on, cl_mem real, std::size_t at, cl_uint n, const cl_event* list) {
+                          return down.clEnqueueWriteBuffer(on, real, CL_FALSE, at, size, from, n, list, native);
+                        });
+      },
+      [=] { return intent_on_range(command, *memory, Access::write, offset, size); });
 }
 
 cl_int CL_API_CALL fill_buffer(cl_command_queue handle, cl_mem buffer, const void* pattern, size_t pattern_size,
@@ -61,15 +69,17 @@ cl_int CL_API_CALL fill_buffer(cl_command_queue handle, cl_mem buffer, const voi
   if (pattern == nullptr || !known || offset % pattern_size != 0 || size % pattern_size != 0) return CL_INVALID_VALUE;
   const auto* const first = static_cast<const std::byte*>(pattern);
   const Place place{CL_COMMAND_FILL_BUFFER, count, waits, event};
+  const Command command{"fill", mixed(range_detail(offset, size), pattern_size)};
   return enqueue(
       *queue, place,
       [=, use = Use(memory), bytes = std::vector(first, first + pattern_size)](Context& context, cl_event* native) {
-        return on_range(context, "fill", *use, Access::write, offset, size, native,
+        return on_range(context, command, *use, Access::write, offset, size, native,
                         [&](cl_command_queue on, cl_mem real, std::size_t at, cl_uint n, const cl_event* list) {
                           return down.clEnqueueFillBuffer(on, real, bytes.data(), bytes.size(), at, size, n, list,
                                                           native);
                         });
-      });
+      },
+      [=] { return intent_on_range(command, *memory, Access::write, offset, size); });
 }
 
 cl_int CL_API_CALL copy_buffer(cl_command_queue handle, cl_mem from, cl_mem to, size_t from_offset, size_t to_offset,
@@ -86,16 +96,23 @@ cl_int CL_API_CALL copy_buffer(cl_command_queue handle, cl_mem from, cl_mem to, 
   const std::size_t into = target->origin() + to_offset;
   if (&source->root() == &target->root() && begin < into + size && into < begin + size) return CL_MEM_COPY_OVERLAP;
   const Place place{CL_COMMAND_COPY_BUFFER, count, waits, event};
-  return enqueue(*queue, place, [=, a = Use(source), b = Use(target)](Context& context, cl_event* native) {
-    Bundle bundle;
-    if (const cl_int status = bundle.add(*a, Access::read, from_offset, size); status != CL_SUCCESS) return status;
-    if (const cl_int status = bundle.add(*b, Access::write, to_offset, size); status != CL_SUCCESS) return status;
-    return on_buffers(context, "copy", bundle, *a, *b, native,
-                      [&](cl_command_queue on, auto x, auto y, cl_uint n, const cl_event* list) {
-                        return down.clEnqueueCopyBuffer(on, x.first, y.first, x.second + from_offset,
-                                                        y.second + to_offset, size, n, list, native);
-                      });
-  });
+  const auto make_intent = [=] {
+    Intent intent{{"copy", mixed(range_detail(from_offset, size), to_offset)}, {}};
+    intent.bundle.add(*source, Access::read, from_offset, size);
+    intent.bundle.add(*target, Access::write, to_offset, size);
+    return intent;
+  };
+  return enqueue(
+      *queue, place,
+      [=, a = Use(source), b = Use(target)](Context& context, cl_event* native) {
+        const Intent intent = make_intent();
+        return on_buffers(context, intent.command, intent.bundle, *a, *b, native,
+                          [&](cl_command_queue on, auto x, auto y, cl_uint n, const cl_event* list) {
+                            return down.clEnqueueCopyBuffer(on, x.first, y.first, x.second + from_offset,
+                                                            y.second + to_offset, size, n, list, native);
+                          });
+      },
+      make_intent);
 }
 
 cl_int CL_API_CALL migrate(cl_command_queue handle, cl_uint objects, const cl_mem* list, cl_mem_migration_flags flags,
@@ -111,7 +128,7 @@ cl_int CL_API_CALL migrate(cl_command_queue handle, cl_uint objects, const cl_me
     if (&memory->context() != &queue->context()) return CL_INVALID_CONTEXT;
   }
   // A hint: where bytes are is the layer's affair.
-  return enqueue(*queue, {CL_COMMAND_MIGRATE_MEM_OBJECTS, count, waits, event}, mark);
+  return enqueue(*queue, {CL_COMMAND_MIGRATE_MEM_OBJECTS, count, waits, event}, mark, no_buffers);
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 
 #include <condition_variable>
 #include <deque>
+#include <map>
 #include <mutex>
 #include <thread>
 #include <utility>
@@ -37,7 +38,50 @@ void run_all(Callbacks& all) {
   }
 }
 
+struct Alarms {
+  std::mutex mutex;
+  std::condition_variable changed;
+  std::multimap<std::chrono::steady_clock::time_point, std::function<void()>> set;
+  bool started = false;
+};
+
+// Never destroyed, like the callbacks.
+Alarms& alarms() {
+  static Alarms& all = *new Alarms;
+  return all;
+}
+
+void run_alarms(Alarms& all) {
+  std::unique_lock lock(all.mutex);
+  for (;;) {
+    if (all.set.empty()) {
+      all.changed.wait(lock);
+      continue;
+    }
+    const auto first = all.set.begin();
+    if (first->first > std::chrono::steady_clock::now()) {
+      all.changed.wait_until(lock, std::chrono::steady_clock::time_point(first->first));
+      continue;
+    }
+    {
+      const std::function<void()> next = std::move(first->second);
+      all.set.erase(first);
+      lock.unlock();
+      next();
+    }  // what it holds is released here, without the lock
+    lock.lock();
+  }
+}
+
 }  // namespace
+
+void run_after(std::chrono::milliseconds time, std::function<void()> callback) {
+  Alarms& all = alarms();
+  const std::lock_guard lock(all.mutex);
+  all.set.emplace(std::chrono::steady_clock::now() + time, std::move(callback));
+  if (!std::exchange(all.started, true)) std::thread(run_alarms, std::ref(all)).detach();
+  all.changed.notify_one();
+}
 
 void run_later(std::function<void()> callback) {
   Callbacks& all = callbacks();

@@ -71,6 +71,11 @@ Settings read() {
   if (const std::string evict = variable("SWAPMM_EVICT"); !evict.empty() && !settings.evict_always) {
     settings.problem = "SWAPMM_EVICT: \"" + evict + "\" is not known; it can be always";
   }
+  if (const std::string plan = variable("SWAPMM_PLAN"); plan == "off") {
+    settings.plans = false;
+  } else if (!plan.empty() && plan != "on") {
+    settings.problem = "SWAPMM_PLAN: \"" + plan + "\" is not known; it can be on or off";
+  }
   const std::string reported = variable("SWAPMM_REPORTED_MEMORY");
   if (reported == "budget") {
     settings.reported = ReportedMemory::budget;

@@ -25,6 +25,7 @@ struct Settings {
   std::string problem;                             ///< why nothing may be allocated; empty: all is well
   ReportedMemory reported = ReportedMemory::both;  ///< SWAPMM_REPORTED_MEMORY
   std::string report;                              ///< SWAPMM_REPORT: "text", a file's name, or empty
+  bool plans = true;                               ///< SWAPMM_PLAN=off: everything on demand
   std::string started;                             ///< SWAPMM_STARTED: a file's name, or empty
 };
 

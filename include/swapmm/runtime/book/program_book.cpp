@@ -206,9 +206,22 @@ std::size_t ProgramBook::period(const Named& programs) const {
     for (std::size_t back = 1; back + p <= length; ++back) {
       repeats = repeats && history[history.size() - back] == history[history.size() - back - p];
     }
-    if (repeats) return p;
+    if (repeats && !overlaps(programs, p)) return p;
   }
   return 0;
+}
+
+// Tensors that are made anew in each iteration, and live into the next one, need a longer cycle: each generation has a
+// place of its own.
+bool ProgramBook::overlaps(const Named& programs, std::size_t period) const {
+  std::vector<const IterationLog*> logs;
+  for (const std::uint64_t id : last_of(programs, period)) {
+    const auto sequence = std::find_if(programs.sequences.begin(), programs.sequences.end(),
+                                       [&](const ObservedSequence& known) { return known.id == id; });
+    if (sequence == programs.sequences.end()) return false;
+    logs.push_back(&sequence->log);
+  }
+  return 2 * period <= options_.max_period && generations_overlap(logs);
 }
 
 void ProgramBook::plan_cycle(Named& programs, std::size_t period, std::optional<Plan> given, const Machine& machine) {

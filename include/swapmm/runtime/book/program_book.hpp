@@ -168,6 +168,7 @@ class ProgramBook {
   // False after many iterations of which none was seen before: no more of them are timed until one is.
   [[nodiscard]] bool may_repeat(const Named& programs) const { return programs.new_in_row < most_history(); }
   [[nodiscard]] std::size_t period(const Named& programs) const;
+  [[nodiscard]] bool overlaps(const Named& programs, std::size_t period) const;
   [[nodiscard]] bool plan_from_loaded(Named& programs, const Machine& machine);
   [[nodiscard]] Result<Program> program_of(const Named& programs, std::span<const std::uint64_t> members) const;
   [[nodiscard]] static std::span<const std::uint64_t> last_of(const Named& programs, std::size_t count);

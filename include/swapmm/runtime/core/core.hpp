@@ -74,6 +74,13 @@ class Core : public std::enable_shared_from_this<Core<B>> {
 
   void end_iteration() noexcept;
 
+  /// True while a plan is followed, in an iteration or between two.
+  [[nodiscard]] bool follows_plan();
+  /// While a plan is followed: see PlanExecutor::next_drops_are_certain().
+  [[nodiscard]] bool next_drops_are_certain();
+  /// True once anything was copied between device and host.
+  [[nodiscard]] bool has_swapped();
+
   // ---- the host's accesses
 
   /// Copies into the library's own memory before it returns. Waits only if both of the tensor's host slots are in
@@ -205,6 +212,25 @@ void Core<B>::end_iteration() noexcept {
   const Gate::Stay stay = gate_.try_enter();
   if (!stay) return ends_late_.store(true, std::memory_order_release);  // inside an operation: the next call ends it
   if (!closed()) finish_iteration();
+}
+
+template <Backend B>
+bool Core<B>::follows_plan() {
+  const Entry entry(*this, false);
+  return entry->controller.follows_plan();
+}
+
+template <Backend B>
+bool Core<B>::next_drops_are_certain() {
+  const Entry entry(*this, false);
+  return !entry->controller.follows_plan() || entry->state.executor.next_drops_are_certain();
+}
+
+template <Backend B>
+bool Core<B>::has_swapped() {
+  const Entry entry(*this, false);
+  const Traffic& traffic = entry->state.store.traffic;
+  return traffic.swap_ins + traffic.swap_outs != 0;
 }
 
 template <Backend B>

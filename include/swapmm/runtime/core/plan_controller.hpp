@@ -42,6 +42,7 @@ class PlanController {
   /// True if operations are logged and timed.
   [[nodiscard]] bool logging() const { return in_iteration_ && state_.recorder.is_open(); }
   [[nodiscard]] bool between_iterations() const { return !in_iteration_; }
+  [[nodiscard]] bool follows_plan() const { return state_.executor.active(); }
   /// True if the next iteration begins with uploaded values.
   [[nodiscard]] bool uploads_wait() const { return !pending_uploads_.empty(); }
   /// Adds iterations that followed the plan as part of a graph.
@@ -119,11 +120,13 @@ class PlanController {
     try {
       if (follows(request, expected)) {
         state_.executor.bring(request, brought.grant);
+        ++operations_followed_;
         brought.followed = true;
         brought.recorded = state_.executor.current_is_recorded();
         return;
       }
       observation_.note_distances(request);
+      if (!in_iteration_ && state_.recorder.by_producer()) made_outside(request);
       if (logging()) log(request);
       state_.demand.bring(request, stamp, brought.grant);
     } catch (const DroppedValue&) {
@@ -215,6 +218,9 @@ class PlanController {
   void summarize(Report& report) const {
     report.iterations_on_demand = on_demand_;
     report.iterations_followed = followed_;
+    report.operations_followed = operations_followed_;
+    report.values_saved = state_.executor.drops().saved();
+    report.saved_bytes = state_.executor.drops().saved_bytes();
     report.divergences = divergences_;
     report.last_divergence = last_divergence_;
     report.plan_starts = plan_starts_;
@@ -240,6 +246,13 @@ class PlanController {
       leave_plan(unexpected(request), true);
     }
     return executor.active() || try_start(request);
+  }
+
+  // Tensors that are first used outside iterations have no place in a sequence.
+  static void made_outside(const Request<B>& request) {
+    for (const auto& item : request.items) {
+      if (item.record->use.fresh) item.record->tensor.born = 0;
+    }
   }
 
   void log(const Request<B>& request) {
@@ -380,6 +393,7 @@ class PlanController {
 
   std::uint64_t on_demand_ = 0;
   std::uint64_t followed_ = 0;
+  std::uint64_t operations_followed_ = 0;
   std::uint64_t divergences_ = 0;
   std::string last_divergence_;
   std::uint64_t plan_starts_ = 0;

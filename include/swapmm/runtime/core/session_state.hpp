@@ -25,8 +25,8 @@ struct SessionState {
   SessionState(B backend, const Options& options, const EntranceOptions& entrance = {})
       : store(std::move(backend), options, entrance.shared_host),
         demand(store, entrance.undefined_reads),
-        executor(store, demand, options.run_ahead),
-        recorder(store),
+        executor(store, demand, options.run_ahead, entrance.certainly_dead),
+        recorder(store, entrance.identify_by_producer),
         failures(store) {}
 
   Store<B> store;

@@ -8,6 +8,7 @@
 #include <swapmm/backend/backend.hpp>
 #include <swapmm/runtime/moves/role_binding.hpp>
 #include <swapmm/runtime/observe/log.hpp>
+#include <swapmm/runtime/observe/log_tensor.hpp>
 #include <swapmm/runtime/observe/program.hpp>
 
 namespace swapmm::runtime {
@@ -16,9 +17,10 @@ namespace swapmm::runtime {
 template <Backend B>
 class FollowedLog {
  public:
-  /// `epoch`: the epoch of `log`, see Recorder.
-  FollowedLog(const Program& program, const RoleBinding<B>& roles, IterationLog& log, std::uint64_t epoch)
-      : program_(program), roles_(roles), log_(log), epoch_(epoch) {}
+  /// `iteration`: its number. `epoch`: the epoch of `log`, see Recorder.
+  FollowedLog(const Program& program, const RoleBinding<B>& roles, std::uint64_t iteration, IterationLog& log,
+              std::uint64_t epoch)
+      : program_(program), roles_(roles), iteration_(iteration), log_(log), epoch_(epoch) {}
 
   /// Logs the events [begin, end) of the program.
   void write(std::size_t begin, std::size_t end) {
@@ -55,16 +57,20 @@ class FollowedLog {
     }
     Record<B>& record = *roles_.record(role);
     if (record.log.epoch != epoch_) {
-      record.log = {epoch_, static_cast<std::uint32_t>(log_.tensors.size())};
-      const bool local = program_.roles[role].kind == Role::Kind::local;
-      log_.tensors.push_back({record.tensor.serial, record.id, record.bytes, record.name, record.tensor.lifetime, local,
-                              !record.tensor.alive, record.value.outlives});
+      const auto index = static_cast<std::uint32_t>(log_.tensors.size());
+      record.log = {epoch_, index};
+      LogTensor tensor = log_tensor(record, iteration_, index, program_.by_producer);
+      tensor.created_inside = program_.roles[role].kind == Role::Kind::local;
+      tensor.destroyed = !record.tensor.alive;
+      tensor.outlives = record.value.outlives;
+      log_.tensors.push_back(std::move(tensor));
     }
     return record.log.index;
   }
 
   const Program& program_;
   const RoleBinding<B>& roles_;
+  std::uint64_t iteration_;
   IterationLog& log_;
   std::uint64_t epoch_;
 };

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <exception>
+#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -14,6 +15,7 @@
 #include <swapmm/base/error.hpp>
 #include <swapmm/runtime/book/compiled_plan.hpp>
 #include <swapmm/runtime/moves/demand.hpp>
+#include <swapmm/runtime/moves/drops.hpp>
 #include <swapmm/runtime/moves/faults.hpp>
 #include <swapmm/runtime/moves/followed_log.hpp>
 #include <swapmm/runtime/moves/plan_start.hpp>
@@ -37,8 +39,14 @@ class PlanExecutor {
  public:
   using Rec = Record<B>;
 
-  PlanExecutor(Store<B>& store, Demand<B>& demand, std::size_t run_ahead)
-      : store_(store), demand_(demand), rounds_(store.timeline, run_ahead), roles_(store) {}
+  /// `certainly_dead`: see EntranceOptions.
+  PlanExecutor(Store<B>& store, Demand<B>& demand, std::size_t run_ahead,
+               std::function<bool(const void*)> certainly_dead = nullptr)
+      : store_(store),
+        demand_(demand),
+        rounds_(store.timeline, run_ahead),
+        drops_(store, std::move(certainly_dead)),
+        roles_(store, drops_) {}
   PlanExecutor(const PlanExecutor&) = delete;
   PlanExecutor& operator=(const PlanExecutor&) = delete;
 
@@ -66,10 +74,12 @@ class PlanExecutor {
   void start(FollowablePtr plan) {
     fault_.reset();
     auto start = PlanStart<B>(store_, demand_, *plan).run(rounds_.run_ahead());
+    std::vector<bool> never_certain(plan->steps.size(), false);
     // Nothing below throws.
     plan_ = std::move(plan);
     roles_.start(plan_->program, std::move(start.roles));
     addresses_ = std::move(start.addresses);
+    never_certain_ = std::move(never_certain);
     ++times_started_;
     rounds_.start(plan_->points);
     rewind();
@@ -172,8 +182,24 @@ class PlanExecutor {
     }
   }
 
+  /// Returns whether all values that the plan drops up to the end of the next operation are certainly dead, as far as is
+  /// known before that operation. A caller that may wait with the operation learns from this whether to.
+  [[nodiscard]] bool next_drops_are_certain() const {
+    const Event& event = plan_->program.events[next_event()];
+    if (event.what != Event::What::operation) return true;
+    const std::uint32_t end = plan_->first_step[2 * std::size_t{event.index} + 2];
+    for (std::uint32_t step = step_; step < end; ++step) {
+      if (plan_->steps[step].kind != CommandKind::release || never_certain_[step]) continue;
+      const Rec* const record = roles_.record(plan_->steps[step].role);
+      if (record != nullptr && !drops_.are_certain(*record) && !saves(step, plan_->steps[step].role)) return false;
+    }
+    return true;
+  }
+
   /// Called after a copy to the host that is not in the plan was queued.
   void side_copy(QueuePoint at) { side_[QueueKind::d2h] = at; }
+  /// What the plan dropped and was saved, because it may not be dead.
+  [[nodiscard]] const Drops<B>& drops() const { return drops_; }
 
   /// The number of iterations of this round that have ended.
   [[nodiscard]] std::size_t iteration() const { return iteration_; }
@@ -191,7 +217,7 @@ class PlanExecutor {
 
   /// Logs the events of the current iteration so far, as if they had been observed.
   void write_log(IterationLog& log, std::uint64_t epoch) {
-    FollowedLog<B>(plan_->program, roles_, log, epoch).write(iteration_start_, cursor_);
+    FollowedLog<B>(plan_->program, roles_, store_.iteration, log, epoch).write(iteration_start_, cursor_);
   }
 
  private:
@@ -212,6 +238,14 @@ class PlanExecutor {
 
   // ---- steps
 
+  // Returns whether the plan itself saves the value of the role in a step that is still to come before step `end`.
+  [[nodiscard]] bool saves(std::uint32_t end, std::uint32_t role) const {
+    for (std::uint32_t step = step_; step < end; ++step) {
+      if (plan_->steps[step].kind == CommandKind::swap_out && plan_->steps[step].role == role) return true;
+    }
+    return false;
+  }
+
   void run_steps(std::uint32_t end) {
     try {
       for (; step_ < end; ++step_) run(plan_->steps[step_], addresses_[step_]);
@@ -231,11 +265,16 @@ class PlanExecutor {
     Rec* const record = roles_.record(step.role);
     Clock needs = rounds_.resolve(step.needs);
     switch (step.kind) {
-      case CommandKind::allocate: needs.join(side_); return allocate(step, record, address, needs);
-      case CommandKind::swap_in: needs.join(side_); return swap_in(step, record, address, needs);
+      case CommandKind::allocate: join_side_copies(needs); return allocate(step, record, address, needs);
+      case CommandKind::swap_in: join_side_copies(needs); return swap_in(step, record, address, needs);
       case CommandKind::swap_out: return swap_out(record, needs);
       case CommandKind::release: return release(step, record, needs);
     }
+  }
+
+  void join_side_copies(Clock& needs) const {
+    needs.join(side_);
+    needs.join(drops_.copies());
   }
 
   void allocate(const Step& step, Rec* record, const typename B::Address* address, const Clock& needs) {
@@ -278,6 +317,7 @@ class PlanExecutor {
 
   void release(const Step& step, Rec* record, const Clock& needs) {
     if (record != nullptr && record->device.resident) {
+      if (drops_.settle(*record)) never_certain_[step_] = true;
       record->device.busy.join(needs);
       store_.clear_place(*record);
     } else if (auto& place = roles_.place(step.role); place.resident) {
@@ -289,12 +329,14 @@ class PlanExecutor {
   Store<B>& store_;
   Demand<B>& demand_;
   RoundClock<B> rounds_;
+  Drops<B> drops_;
   RoleBinding<B> roles_;
 
   FollowablePtr plan_;
   std::optional<InternalError> fault_;  // of the plan that was started last
   std::uint64_t times_started_ = 0;
   std::vector<const typename B::Address*> addresses_;  // per step
+  std::vector<bool> never_certain_;  // per step that drops a value: waiting did not show that it is dead
 
   std::size_t cursor_ = 0;           // next event
   std::uint32_t step_ = 0;           // next step

@@ -12,10 +12,20 @@
 #include <swapmm/runtime/moves/demand.hpp>
 #include <swapmm/runtime/moves/faults.hpp>
 #include <swapmm/runtime/moves/role_binding.hpp>
+#include <swapmm/runtime/observe/plan_match.hpp>
 #include <swapmm/runtime/values/messages.hpp>
 #include <swapmm/runtime/values/store.hpp>
 
 namespace swapmm::runtime {
+
+/// The tensor of an earlier iteration that a role begins with (see Role::carried); null if there is none.
+template <Backend B>
+[[nodiscard]] Record<B>* carried_tensor(const Role& role, Store<B>& store) {
+  for (Record<B>& record : store.records) {
+    if (record.tensor.alive && can_begin_as(role, record, store.iteration)) return &record;
+  }
+  return nullptr;
+}
 
 /// The reason why a plan for `program` cannot be followed from here (its tensors are gone, or have no value yet), or an
 /// empty text.
@@ -23,6 +33,12 @@ template <Backend B>
 [[nodiscard]] std::string obstacle_to(const Program& program, Store<B>& store) {
   for (std::size_t role = 0; role < program.roles.size(); ++role) {
     const Role& expected = program.roles[role];
+    if (expected.carried != 0) {
+      const Record<B>* const record = carried_tensor(expected, store);
+      if (record == nullptr || !record->has_value()) {
+        return "no tensor has the place of \"" + program.trace.tensors[role].name + "\"";
+      }
+    }
     if (expected.kind != Role::Kind::handle) continue;
     const Record<B>& record = store.records[expected.record];
     if (record.tensor.serial != expected.serial || !record.tensor.alive) {
@@ -56,8 +72,9 @@ class PlanStart {
   [[nodiscard]] Start run(std::size_t run_ahead) {
     const std::size_t roles = plan_.program.roles.size();
     for (std::size_t role = 0; role < roles; ++role) {
-      if (plan_.program.roles[role].kind == Role::Kind::handle)
-        roles_.records[role] = &store_.records[plan_.program.roles[role].record];
+      const Role& expected = plan_.program.roles[role];
+      if (expected.kind == Role::Kind::handle) roles_.records[role] = &store_.records[expected.record];
+      if (expected.carried != 0) roles_.records[role] = carried_tensor(expected, store_);
     }
     std::vector<const typename B::Address*> addresses = make_addresses();
     for (const QueueKind queue : all_queues) {
@@ -65,8 +82,8 @@ class PlanStart {
     }
     take_host_blocks();
     arrange();
-    for (Rec* const record : roles_.records) {
-      if (record != nullptr) record->plan.role = 0;
+    for (std::uint32_t role = 0; role < roles; ++role) {
+      if (roles_.records[role] != nullptr) roles_.records[role]->plan.role = role;
     }
     return {std::move(roles_), std::move(addresses)};
   }

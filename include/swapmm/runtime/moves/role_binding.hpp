@@ -8,6 +8,7 @@
 
 #include <swapmm/backend/backend.hpp>
 #include <swapmm/base/bytes.hpp>
+#include <swapmm/runtime/moves/drops.hpp>
 #include <swapmm/runtime/observe/plan_match.hpp>
 #include <swapmm/runtime/observe/program.hpp>
 #include <swapmm/runtime/order/clock.hpp>
@@ -41,7 +42,7 @@ class RoleBinding {
  public:
   using Rec = Record<B>;
 
-  explicit RoleBinding(Store<B>& store) : store_(store) {}
+  RoleBinding(Store<B>& store, Drops<B>& drops) : store_(store), drops_(drops) {}
 
   void start(const Program& program, BoundRoles<B>&& roles) noexcept {
     program_ = &program;
@@ -68,7 +69,8 @@ class RoleBinding {
   [[nodiscard]] RolePlace<B>& place(std::size_t role) { return roles_.places[role]; }
   /// Returns whether the tensor is the one of that round. A local may still be the tensor of the previous round.
   [[nodiscard]] bool bound_in(std::size_t role, std::uint64_t round) const {
-    return program_->roles[role].kind == Role::Kind::handle || roles_.rounds[role] == round;
+    const Role& expected = program_->roles[role];
+    return expected.kind == Role::Kind::handle || expected.carried != 0 || roles_.rounds[role] == round;
   }
   /// Calls visit(role, record) for each tensor that is bound to a role.
   template <class Visit>
@@ -88,16 +90,19 @@ class RoleBinding {
            roles_.rounds[role] != round;
   }
 
-  /// Binds the tensor to the role in that round.
+  /// Binds the tensor to the role in that round. If it throws, nothing has changed, but the value of the tensor that was
+  /// bound may be on the host, too.
   void bind(std::uint32_t role, Rec& tensor, std::uint64_t round) {
     Rec* const before = record(role);
     if (before == &tensor) return;
     if (before != nullptr) {
       if (before->device.resident) {  // the plan keeps the place from one tensor to the next
+        drops_.settle(*before);
         take_place(tensor, before->device.offset, before->device.address, before->device.busy);
         before->device.resident = false;
-        before->device.valid = false;
-        if (!before->host.valid) before->value.missing_reason = MissingReason::dropped;
+        if (std::exchange(before->device.valid, false) && !before->host.valid) {
+          before->value.missing_reason = MissingReason::dropped;
+        }
       }
       before->plan.role = none;
       if (!before->tensor.alive) {
@@ -114,6 +119,7 @@ class RoleBinding {
     roles_.rounds[role] = round;
     tensor.plan.role = role;
     tensor.use.fresh = false;
+    tensor.tensor.appeared = program_->roles[role].appeared;
   }
 
  private:
@@ -126,6 +132,7 @@ class RoleBinding {
   }
 
   Store<B>& store_;
+  Drops<B>& drops_;
   const Program* program_ = nullptr;
   BoundRoles<B> roles_{0};
 };

@@ -16,6 +16,18 @@ namespace swapmm::runtime {
 /// A value of LogTensor::outlives: more iterations than any plan covers.
 inline constexpr std::uint32_t outlives_all = 1U << 20U;
 
+/// Where the sequence first used a young tensor. It identifies tensors that are made anew in each iteration, and whose
+/// handles therefore never repeat.
+struct Producer {
+  /// The oldest tensors that are identified this way, in iterations. Older ones are identified by their serial number.
+  static constexpr std::uint32_t most_age = 2;
+
+  std::uint32_t age = none;  ///< how many iterations ago that was; none: the serial number identifies the tensor
+  std::uint32_t index = 0;   ///< the tensor's index in the log of that iteration
+
+  [[nodiscard]] bool known() const { return age != none; }
+};
+
 /// A tensor as one iteration saw it. Tensors are listed in the order of their first appearance.
 struct LogTensor {
   std::uint64_t serial = 0;  ///< serial number of the handle; never reused; 0 for scratch
@@ -27,8 +39,10 @@ struct LogTensor {
   bool destroyed = false;       ///< destroyed before the next iteration began
   std::uint32_t outlives = 0;   ///< most iterations seen between a write and a read of the value
 
+  Producer producer = {};       ///< see EntranceOptions::identify_by_producer
+
   [[nodiscard]] bool scratch() const { return serial == 0; }
-  [[nodiscard]] bool local() const { return created_inside && destroyed; }
+  [[nodiscard]] bool local() const { return (created_inside && destroyed) || producer.known(); }
 };
 
 struct LogAccess {

@@ -20,6 +20,14 @@ template <Backend B>
          role.bytes == record.bytes;
 }
 
+/// Returns whether the tensor has that role when a plan begins.
+template <Backend B>
+[[nodiscard]] bool can_begin_as(const Role& role, const Record<B>& record, std::uint64_t iteration) {
+  if (role.carried == 0) return can_be(role, record, iteration);
+  return record.tensor.born != 0 && record.tensor.born + role.carried == iteration &&
+         record.tensor.appeared == role.appeared && role.bytes == record.bytes;
+}
+
 /// Returns whether `request` is that operation of the program. `fits(role, record, access)` decides for each tensor.
 template <Backend B, class Fits>
 [[nodiscard]] inline bool is_operation(const Program& program, std::uint32_t operation, const Request<B>& request,
@@ -58,7 +66,7 @@ template <Backend B>
   const Event expected = next();
   return expected.what == Event::What::operation &&
          is_operation(program, expected.index, request, [&](std::uint32_t role, const Record<B>& record, Access) {
-           return can_be(program.roles[role], record, store.iteration);
+           return can_begin_as(program.roles[role], record, store.iteration);
          });
 }
 

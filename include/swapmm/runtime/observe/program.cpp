@@ -6,6 +6,8 @@
 #include <string>
 #include <unordered_map>
 
+#include <swapmm/runtime/observe/generations.hpp>
+
 namespace swapmm::runtime {
 namespace {
 
@@ -13,7 +15,7 @@ namespace {
 // that the host uploads as a tensor of its own.
 class ProgramBuilder {
  public:
-  ProgramBuilder(std::string_view name, std::size_t iterations) : iterations_(iterations) {
+  ProgramBuilder(std::string_view name, std::size_t iterations) : iterations_(iterations), generations_(iterations) {
     program_.trace.name = name;
   }
 
@@ -25,12 +27,17 @@ class ProgramBuilder {
       if (event.what == LogEvent::What::download) append_download(log, event.index);
     }
     program_.events.push_back({Event::What::end_of_iteration, 0});
+    ++member_;
   }
+
+  [[nodiscard]] bool generations_overlap() const { return generations_.overlap(); }
 
   Result<Program> finish() {
     program_.first_access.push_back(static_cast<std::uint32_t>(program_.accesses.size()));
     const std::size_t n = program_.trace.operations.size();
     if (n == 0) return Problem{"no operation in the iteration"};
+    if (generations_.overlap()) return Problem{"tensors that are made anew live longer than the cycle"};
+    if (!generations_.consistent()) return Problem{"a tensor is used that the cycle does not make"};
     for (const std::uint32_t role : early_downloads_) {
       // The host reads the value that the previous iteration left. If no operation changes the value, no copy is needed
       // in each iteration: it is copied to the host once.
@@ -70,7 +77,7 @@ class ProgramBuilder {
     std::uint32_t last_use = none;
   };
 
-  std::uint32_t add_role(const LogTensor& tensor, bool input) {
+  std::uint32_t add_role(const LogTensor& tensor, bool input, std::uint32_t carried = 0) {
     const auto role = static_cast<std::uint32_t>(program_.roles.size());
     Role added;
     added.kind = tensor.scratch() ? Role::Kind::scratch : tensor.local() ? Role::Kind::local : Role::Kind::handle;
@@ -81,6 +88,9 @@ class ProgramBuilder {
     }
     added.bytes = tensor.bytes;
     added.input = input;
+    added.appeared = tensor.producer.index;
+    added.carried = carried;
+    program_.by_producer = program_.by_producer || tensor.producer.known();
     program_.roles.push_back(added);
     program_.trace.tensors.push_back({tensor.name, tensor.bytes, TensorKind::transient, 0});
     State state;
@@ -93,9 +103,24 @@ class ProgramBuilder {
     std::uint32_t& role = log_roles_[tensor];
     if (role != none) return role;
     const LogTensor& logged = log.tensors[tensor];
+    if (logged.producer.known()) return role = role_of_generation(logged);
     role = known(logged.serial);
     if (role == none) role = add_role(logged, false);
     return role;
+  }
+
+  std::uint32_t role_of_generation(const LogTensor& tensor) {
+    const Generations::Found found = generations_.find(member_, tensor.producer);
+    if (found.role == none) {
+      const std::uint32_t role = add_role(tensor, false, found.carried);
+      generations_.add(member_, tensor.producer, role);
+      return role;
+    }
+    // The operation that first writes the next generation must not use this one.
+    const auto operation = static_cast<std::uint32_t>(program_.trace.operations.size());
+    if (found.created && state_[found.role].last_use == operation) generations_.note_overlap();
+    if (program_.roles[found.role].bytes != tensor.bytes) generations_.note_overlap();
+    return found.role;
   }
 
   void append_operation(const IterationLog& log, const LogOperation& logged) {
@@ -177,6 +202,8 @@ class ProgramBuilder {
 
   Program program_;
   std::size_t iterations_;
+  std::size_t member_ = 0;  // the number of the iteration
+  Generations generations_;
   std::vector<State> state_;
   std::vector<std::uint32_t> log_roles_;                      // per tensor of the current log
   std::unordered_map<std::uint64_t, std::uint32_t> current_;  // by serial number; handles only
@@ -194,11 +221,28 @@ Result<Program> make_program(std::span<const IterationLog* const> logs, std::str
   return builder.finish();
 }
 
+bool generations_overlap(std::span<const IterationLog* const> logs) {
+  const auto any_young = [](const IterationLog* log) {
+    return std::any_of(log->tensors.begin(), log->tensors.end(),
+                       [](const LogTensor& tensor) { return tensor.producer.known() && tensor.producer.age != 0; });
+  };
+  if (std::none_of(logs.begin(), logs.end(), any_young)) return false;
+  ProgramBuilder builder({}, logs.size());
+  for (const IterationLog* const log : logs) builder.append(*log);
+  return builder.generations_overlap();
+}
+
 std::vector<std::uint64_t> identity(const IterationLog& log) {
   std::vector<std::uint64_t> key;
   key.reserve(2 * log.tensors.size() + log.accesses.size() + log.events.size());
   for (const LogTensor& tensor : log.tensors) {
-    key.push_back(tensor.local() ? 0 : tensor.serial);
+    const Producer& producer = tensor.producer;
+    if (producer.known()) {
+      constexpr std::uint64_t no_serial = std::uint64_t{1} << 63U;
+      key.push_back(no_serial | std::uint64_t{producer.age} << 32U | producer.index);
+    } else {
+      key.push_back(tensor.local() ? 0 : tensor.serial);
+    }
     key.push_back(tensor.bytes.value);
   }
   for (const LogEvent& event : log.events) {

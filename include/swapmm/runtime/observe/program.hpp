@@ -17,7 +17,7 @@ namespace swapmm::runtime {
 struct Role {
   enum class Kind : std::uint8_t {
     handle,   ///< a tensor that outlives the iteration
-    local,    ///< the tensor that is created in the iteration and used at this position in the sequence
+    local,    ///< the tensor that is created in the cycle and used at this position in the sequence
     scratch,  ///< a work area of one operation; not a tensor
   };
   Kind kind = Kind::handle;
@@ -25,6 +25,10 @@ struct Role {
   std::uint64_t serial = 0;     ///< serial number of the tensor, for a handle
   Bytes bytes;
   bool input = false;
+  std::uint32_t appeared = 0;  ///< for a local: its index in the log of the iteration in which it is created
+  /// For a local whose tensor of the cycle before is used first: how many iterations before the cycle's first one that
+  /// tensor was created. Else 0.
+  std::uint32_t carried = 0;
 };
 
 struct RoleAccess {
@@ -48,6 +52,7 @@ struct Program {
   std::vector<RoleAccess> accesses;          ///< in the order of the call; scratch last
   std::vector<std::uint32_t> first_access;   ///< per operation, plus one at the end
   std::vector<std::uint32_t> scratch_roles;  ///< per operation; none if it has no scratch
+  bool by_producer = false;                  ///< see EntranceOptions::identify_by_producer
 
   /// True if the host uploads a value to a tensor in it.
   [[nodiscard]] bool has_uploads() const {
@@ -61,8 +66,12 @@ struct Program {
 /// cannot express that.
 [[nodiscard]] Result<Program> make_program(std::span<const IterationLog* const> logs, std::string_view name);
 
+/// True if tensors that are made anew in each iteration live so long that consecutive ones exist at the same time, so
+/// the iterations `logs` need places of their own for both. They must be planned as a longer cycle.
+[[nodiscard]] bool generations_overlap(std::span<const IterationLog* const> logs);
+
 /// Two iterations are the same if they agree in sizes, bundles, uploads, and the identity of the tensors that outlive
-/// them. Names, durations and downloads do not count.
+/// them: their handles or producers. Names, durations and downloads do not count.
 [[nodiscard]] std::vector<std::uint64_t> identity(const IterationLog& log);
 
 }  // namespace swapmm::runtime

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include <swapmm/runtime/observe/log.hpp>
+#include <swapmm/runtime/observe/log_tensor.hpp>
 #include <swapmm/runtime/timing/timed_copies.hpp>
 #include <swapmm/runtime/values/bundle.hpp>
 #include <swapmm/runtime/values/store.hpp>
@@ -21,11 +22,13 @@ class Recorder {
  public:
   using Rec = Record<B>;
 
-  explicit Recorder(Store<B>& store) : store_(store) {}
+  /// `by_producer`: see EntranceOptions::identify_by_producer.
+  explicit Recorder(Store<B>& store, bool by_producer = false) : store_(store), by_producer_(by_producer) {}
   Recorder(const Recorder&) = delete;
   Recorder& operator=(const Recorder&) = delete;
 
   [[nodiscard]] bool is_open() const { return open_; }
+  [[nodiscard]] bool by_producer() const { return by_producer_; }
   [[nodiscard]] const std::string& name() const { return name_; }
   /// Changes with each log. Records store it to know whether they are in the current log.
   [[nodiscard]] std::uint64_t epoch() const { return epoch_; }
@@ -99,11 +102,10 @@ class Recorder {
 
   std::uint32_t tensor(Rec& record) {
     if (record.log.epoch == epoch_) return record.log.index;
-    log_.tensors.push_back({record.tensor.serial, record.id, record.bytes, record.name, record.tensor.lifetime,
-                            record.tensor.born == store_.iteration, false, 0});
-    record.log.epoch = epoch_;
-    record.log.index = static_cast<std::uint32_t>(log_.tensors.size() - 1);
-    return record.log.index;
+    const auto index = static_cast<std::uint32_t>(log_.tensors.size());
+    log_.tensors.push_back(log_tensor(record, store_.iteration, index, by_producer_));
+    record.log = {epoch_, index};
+    return index;
   }
 
   void measured(std::uint32_t timing, std::chrono::nanoseconds duration) {
@@ -117,6 +119,7 @@ class Recorder {
   }
 
   Store<B>& store_;
+  const bool by_producer_;
   IterationLog log_;
   std::string name_;
   bool open_ = false;

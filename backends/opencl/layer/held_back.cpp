@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <chrono>
+#include <utility>
+
+#include "process/callbacks.hpp"
+#include "queue.hpp"
+
+namespace swapmm::opencl::layer {
+namespace {
+
+// Bounds on what is held back: memory of the host, and how long the device may wait for work.
+constexpr std::size_t most_commands = 8192;
+constexpr std::chrono::milliseconds longest_time{20};
+
+void note_coming(const Bundle& bundle) {
+  for (const Bundle::Part& part : bundle.parts()) part.root->coming.push(part.access == Access::write);
+}
+
+// Gives the oldest command to the driver.
+void submit_oldest(Context& context) {
+  HeldBackCommand command = std::move(context.held_back.front());
+  context.held_back.pop_front();
+  if (!command.bundle.empty()) --context.held_back_on_buffers;
+  for (const Bundle::Part& part : command.bundle.parts()) part.root->coming.pop();
+  context.submitting = true;
+  cl_event native = nullptr;
+  const cl_int status = command.task->submit(context, &native);
+  context.submitting = false;
+  if (status == CL_SUCCESS) {
+    command.queue->last = context.keep(native);
+    if (command.event) {
+      command.event->submitted(native);
+    } else {
+      down.clReleaseEvent(native);
+    }
+  } else if (command.event) {
+    command.event->set_status(status);
+  }
+}
+
+// Whether the plan drops nothing with the oldest command, or only what is dead.
+bool oldest_is_certain(Context& context) {
+  const Bundle& bundle = context.held_back.front().bundle;
+  if (bundle.empty() || !context.has_core()) return true;
+  for (const Bundle::Part& part : bundle.parts()) part.root->coming.pop();
+  bool certain = true;
+  try {
+    certain = context.core()->next_drops_are_certain();
+  } catch (const std::exception&) {  // NOLINT(bugprone-empty-catch): the command meets the failure
+  }
+  for (const Bundle::Part& part : bundle.parts()) part.root->coming.unpop(part.access == Access::write);
+  return certain;
+}
+
+void submit_old_ones(Context& context, std::chrono::steady_clock::time_point since) {
+  while (!context.held_back.empty() && context.held_back.front().since <= since) submit_oldest(context);
+  context.flush();
+}
+
+void set_alarm(Context& context);
+
+void alarm(Context& context) {
+  const Lock lock = context.lock();
+  context.alarm_set = false;
+  submit_old_ones(context, std::chrono::steady_clock::now() - longest_time);
+  if (!context.held_back.empty()) set_alarm(context);
+}
+
+void set_alarm(Context& context) {
+  if (std::exchange(context.alarm_set, true)) return;
+  run_after(longest_time, [kept = ContextRef(context)] { alarm(*kept); });
+}
+
+}  // namespace
+
+namespace detail {
+
+bool may_hold_back(const Queue& queue, const Place& place, const Intent& intent) {
+  const Context& context = queue.context();
+  if (!queue.after.empty() || context.submitting) return false;
+  for (cl_uint i = 0; i < place.wait_count; ++i) {
+    const Event* const event = Event::from(place.wait_list[i]);
+    if (event->native() != nullptr) continue;
+    if (!event->held_back) return false;
+  }
+  if (intent.bundle.empty()) return !context.held_back.empty();
+  const bool initial = std::any_of(intent.bundle.parts().begin(), intent.bundle.parts().end(),
+                                   [](const Bundle::Part& part) { return part.root->has_initial(); });
+  return !initial && context.expected(context.held_back_on_buffers) == token_of(intent.command, intent.bundle.parts());
+}
+
+cl_int hold_back(Queue& queue, const Place& place, std::unique_ptr<Task> task, Bundle bundle) {
+  Context& context = queue.context();
+  Ref<Event> event;
+  if (place.event != nullptr) {
+    auto* const made = new Event(context, &queue, place.type);
+    event = Ref<Event>(*made);
+    event->held_back = true;
+    *place.event = made->handle();
+  }
+  note_coming(bundle);
+  if (!bundle.empty()) ++context.held_back_on_buffers;
+  context.held_back.push_back(
+      {std::move(task), std::move(bundle), std::move(event), Ref<Queue>(queue), std::chrono::steady_clock::now()});
+  while (!context.held_back.empty()) {
+    const bool wait = context.holds_back() && context.held_back.size() <= most_commands && !oldest_is_certain(context);
+    if (wait) break;
+    submit_oldest(context);
+  }
+  if (!context.held_back.empty()) set_alarm(context);
+  return CL_SUCCESS;
+}
+
+}  // namespace detail
+
+void submit_held_back(Context& context) {
+  if (context.submitting) return;
+  while (!context.held_back.empty()) submit_oldest(context);
+}
+
+}  // namespace swapmm::opencl::layer

@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+namespace swapmm::opencl::layer {
+
+/// Finds the iterations of a program in the sequence of its commands, without marks: a sequence that repeats. Commands
+/// are numbers (tokens) that tell what they do, but not with which objects.
+///
+/// A sequence becomes a cycle when it has run twice in a row and the host reads something in it, or when it has run
+/// eight times in a row, with 2,048 commands or more. So the layers of a network, which repeat within a step, are not
+/// taken for iterations. A cycle begins behind a read of the host. It is recognized wherever it comes again, so other
+/// commands may come in between.
+///
+/// Time: a few hash operations per command; the length of a cycle when it is found. Memory: at most 3.5 MB, and 8 bytes
+/// for each command of at most 8 cycles.
+class CycleFinder {
+ public:
+  CycleFinder();
+
+  /// What the next command is.
+  struct Step {
+    bool leaves = false;  ///< the current iteration has ended early, before this command
+    bool begins = false;  ///< a new iteration begins with it
+    bool ends = false;    ///< the current iteration ends with it
+  };
+  [[nodiscard]] Step next(std::uint64_t token, bool host_reads);
+
+  /// The token of a command to come, if the program goes on as it did: `ahead` commands after the next one.
+  [[nodiscard]] std::optional<std::uint64_t> expected(std::size_t ahead) const;
+
+  /// Ends the current iteration for a reason that is not in the sequence.
+  void leave() { current_ = none; }
+
+  /// Cycles found so far, also those that were forgotten.
+  [[nodiscard]] std::uint64_t found() const { return found_; }
+  /// Commands of the longest cycle that is known.
+  [[nodiscard]] std::size_t longest() const;
+
+  static constexpr std::size_t longest_period = std::size_t{1} << 15U;
+  static constexpr std::size_t most_cycles = 8;
+
+ private:
+  static constexpr std::size_t none = ~std::size_t{0};
+
+  struct Cycle {
+    std::vector<std::uint64_t> tokens;
+    bool after_read = false;  // it begins behind a read of the host
+    std::uint64_t used = 0;
+  };
+
+  [[nodiscard]] std::uint64_t at(std::uint64_t position) const { return tokens_[position % tokens_.size()]; }
+  [[nodiscard]] std::uint32_t reads_until(std::uint64_t position) const { return reads_[position % reads_.size()]; }
+  void remember(std::uint64_t token, bool host_reads);
+  void follow_period(std::uint64_t token);
+  [[nodiscard]] bool is_cycle() const;
+  void add_cycle();
+  [[nodiscard]] std::size_t first_of_period() const;
+  [[nodiscard]] Step go_on(std::uint64_t token);
+  bool enter(std::uint64_t token);
+  bool change_cycle(std::uint64_t token);
+
+  // The last commands.
+  std::vector<std::uint64_t> tokens_;  // ring
+  std::vector<std::uint32_t> reads_;   // ring: reads of the host up to and including that command
+  std::uint64_t count_ = 0;            // commands so far
+  bool read_before_ = true;            // the previous command was a read of the host
+
+  // The last place of each context of four commands.
+  struct Place {
+    std::uint64_t context = 0;
+    std::uint64_t position = 0;
+  };
+  std::vector<Place> places_;
+
+  std::size_t period_ = 0;     // candidate: the commands are those of so many commands before
+  std::size_t run_ = 0;        // for so many commands now
+  bool period_known_ = false;  // the candidate was made a cycle
+
+  std::vector<Cycle> cycles_;
+  std::size_t current_ = none;  // the cycle that the program is in
+  std::size_t position_ = 0;    // of the next command in it; 0: between two iterations
+  std::uint64_t found_ = 0;
+};
+
+}  // namespace swapmm::opencl::layer
