@@ -11,7 +11,7 @@ namespace {
 
 // Bounds on what is held back: memory of the host, and how long the device may wait for work.
 constexpr std::size_t most_commands = 8192;
-constexpr std::chrono::milliseconds longest_time{20};
+constexpr std::chrono::milliseconds longest_time{200};
 
 void note_coming(const Bundle& bundle) {
   for (const Bundle::Part& part : bundle.parts()) part.root->coming.push(part.access == Access::write);

@@ -74,12 +74,12 @@ class PlanExecutor {
   void start(FollowablePtr plan) {
     fault_.reset();
     auto start = PlanStart<B>(store_, demand_, *plan).run(rounds_.run_ahead());
-    std::vector<bool> never_certain(plan->steps.size(), false);
+    std::vector<std::uint8_t> saves_in_a_row(plan->steps.size(), 0);
     // Nothing below throws.
     plan_ = std::move(plan);
     roles_.start(plan_->program, std::move(start.roles));
     addresses_ = std::move(start.addresses);
-    never_certain_ = std::move(never_certain);
+    saves_in_a_row_ = std::move(saves_in_a_row);
     ++times_started_;
     rounds_.start(plan_->points);
     rewind();
@@ -189,7 +189,7 @@ class PlanExecutor {
     if (event.what != Event::What::operation) return true;
     const std::uint32_t end = plan_->first_step[2 * std::size_t{event.index} + 2];
     for (std::uint32_t step = step_; step < end; ++step) {
-      if (plan_->steps[step].kind != CommandKind::release || never_certain_[step]) continue;
+      if (plan_->steps[step].kind != CommandKind::release || in_vain(step)) continue;
       const Rec* const record = roles_.record(plan_->steps[step].role);
       if (record != nullptr && !drops_.are_certain(*record) && !saves(step, plan_->steps[step].role)) return false;
     }
@@ -237,6 +237,11 @@ class PlanExecutor {
   }
 
   // ---- steps
+
+  // Returns whether to wait for certainty about what this step drops: not if that was in vain, but for a try now and then.
+  [[nodiscard]] bool in_vain(std::uint32_t step) const {
+    return saves_in_a_row_[step] >= 2 && saves_in_a_row_[step] % 16 != 0;
+  }
 
   // Returns whether the plan itself saves the value of the role in a step that is still to come before step `end`.
   [[nodiscard]] bool saves(std::uint32_t end, std::uint32_t role) const {
@@ -317,7 +322,8 @@ class PlanExecutor {
 
   void release(const Step& step, Rec* record, const Clock& needs) {
     if (record != nullptr && record->device.resident) {
-      if (drops_.settle(*record)) never_certain_[step_] = true;
+      std::uint8_t& saves = saves_in_a_row_[step_];
+      saves = drops_.settle(*record) ? static_cast<std::uint8_t>(std::min(saves + 1, 255)) : std::uint8_t{0};
       record->device.busy.join(needs);
       store_.clear_place(*record);
     } else if (auto& place = roles_.place(step.role); place.resident) {
@@ -336,7 +342,7 @@ class PlanExecutor {
   std::optional<InternalError> fault_;  // of the plan that was started last
   std::uint64_t times_started_ = 0;
   std::vector<const typename B::Address*> addresses_;  // per step
-  std::vector<bool> never_certain_;  // per step that drops a value: waiting did not show that it is dead
+  std::vector<std::uint8_t> saves_in_a_row_;  // per step that drops values: rounds in which one was saved
 
   std::size_t cursor_ = 0;           // next event
   std::uint32_t step_ = 0;           // next step
