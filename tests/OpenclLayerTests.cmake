@@ -57,3 +57,8 @@ if(SWAPMM_OCLGRIND_DRIVER)
     ${skipped} buffers maps)
   set_tests_properties(opencl_layer.on_oclgrind PROPERTIES LABELS opencl_layer TIMEOUT 900)
 endif()
+
+# Parts of the layer that need no driver.
+swapmm_add_tests(opencl_layer_parts)
+target_sources(swapmm_opencl_layer_parts_tests PRIVATE ${PROJECT_SOURCE_DIR}/backends/opencl/layer/iterations/cycle_finder.cpp)
+target_include_directories(swapmm_opencl_layer_parts_tests PRIVATE ${PROJECT_SOURCE_DIR}/backends/opencl/layer)

@@ -194,7 +194,6 @@ cl_int Context::operate(const Command& command, const Bundle& bundle, cl_event* 
     try {
       Core* const runtime = core();
       if (runtime == nullptr) return CL_MEM_OBJECT_ALLOCATION_FAILURE;
-      if (timed_) runtime->backend().set_timing(true);
       if (attempt == 0) begin_command(*runtime, command, bundle);
       if (!resolve(bundle, items)) return CL_MEM_OBJECT_ALLOCATION_FAILURE;
       const runtime::Request<Backend> request{command.name, items, Bytes{}, false};
@@ -202,7 +201,10 @@ cl_int Context::operate(const Command& command, const Bundle& bundle, cl_event* 
         Running operation(*runtime, request, true);
         const WaitList waits = operation.wait_list();
         cl_event native = nullptr;
-        operation.call([&] { status = run(operation, waits, &native); });
+        operation.call([&] {
+          if (timed_) operation.backend().set_timing(true);  // iterations that are not measured turned it off
+          status = run(operation, waits, &native);
+        });
         if (status != CL_SUCCESS) {
           operation.cancel();
         } else {

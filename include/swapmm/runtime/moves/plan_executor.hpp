@@ -323,7 +323,7 @@ class PlanExecutor {
   void release(const Step& step, Rec* record, const Clock& needs) {
     if (record != nullptr && record->device.resident) {
       std::uint8_t& saves = saves_in_a_row_[step_];
-      saves = drops_.settle(*record) ? static_cast<std::uint8_t>(std::min(saves + 1, 255)) : std::uint8_t{0};
+      saves = drops_.settle(*record) ? static_cast<std::uint8_t>(saves + 1) : std::uint8_t{0};
       record->device.busy.join(needs);
       store_.clear_place(*record);
     } else if (auto& place = roles_.place(step.role); place.resident) {

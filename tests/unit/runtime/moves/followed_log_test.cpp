@@ -44,14 +44,15 @@ TEST_CASE("followed events are logged one by one, with the bundles, the times an
   program.upload(0).operation("first", {{0, Access::read}, {2, Access::write}}).download(0);
   program.operation("second", {{2, Access::read}, {1, Access::update}, {3, Access::write}}).download(1).end();
   FollowedRecord& local = desk.tensor("temporary");
-  runtime::RoleBinding<NullBackend> roles(desk.store);
+  runtime::Drops<NullBackend> drops(desk.store, nullptr);
+  runtime::RoleBinding<NullBackend> roles(desk.store, drops);
   runtime::BoundRoles<NullBackend> bound(4);
   bound.records = {&x, &a, &local, nullptr};
   roles.start(program.program(), std::move(bound));
   desk.store.records.end(local);
 
   runtime::IterationLog log;
-  runtime::FollowedLog<NullBackend>(program.program(), roles, log, 9).write(0, 6);
+  runtime::FollowedLog<NullBackend>(program.program(), roles, desk.store.iteration, log, 9).write(0, 6);
 
   CHECK(events_told(log) ==
         std::vector<std::string>{"upload x", "run first", "download x", "run second", "download a"});
@@ -87,12 +88,13 @@ TEST_CASE("only the events that are asked for are logged, behind those that were
   FollowedRecord& a = desk.on_host("a");
   WrittenProgram program;
   program.handle(a).operation("first", {{0, Access::update}}).operation("second", {{0, Access::update}}).end();
-  runtime::RoleBinding<NullBackend> roles(desk.store);
+  runtime::Drops<NullBackend> drops(desk.store, nullptr);
+  runtime::RoleBinding<NullBackend> roles(desk.store, drops);
   runtime::BoundRoles<NullBackend> bound(1);
   bound.records = {&a};
   roles.start(program.program(), std::move(bound));
   runtime::IterationLog log;
-  runtime::FollowedLog<NullBackend> writer(program.program(), roles, log, 1);
+  runtime::FollowedLog<NullBackend> writer(program.program(), roles, desk.store.iteration, log, 1);
   writer.write(1, 2);
   CHECK(events_told(log) == std::vector<std::string>{"run second"});
   writer.write(0, 1);

@@ -49,7 +49,8 @@ struct BindingDesk {
   runtime::Store<NullBackend> store{NullBackend(), Options{.device_budget = 256_bytes}};
   BindingRecord& h = tensor("h");
   WrittenProgram program;
-  runtime::RoleBinding<NullBackend> roles{store};
+  runtime::Drops<NullBackend> drops{store, nullptr};
+  runtime::RoleBinding<NullBackend> roles{store, drops};
 };
 
 }  // namespace
