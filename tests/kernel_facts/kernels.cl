@@ -41,7 +41,7 @@ kernel void select_of_two_by_buffer(global int* a, global int* b, global const i
 }
 // pure Wr  what is read from a select of two is read from both
 kernel void reads_itself_never(global int* a, global int* b) { a[get_global_id(0)] = b[a == 0 ? 0 : 1]; }
-// pure ur
+// pure urs
 kernel void reads_from_select(global int* a, global int* b, int which) {
   global int* p = which ? a : b;
   a[get_global_id(0)] = p[3];
@@ -53,7 +53,7 @@ kernel void prints(global int* a) {
   a[get_global_id(0)] = 1;
   printf("%d\n", (int)get_global_id(0));
 }
-// pure us  pointers in an array that is indexed at run time
+// effects us  pointers in an array that is indexed at run time
 kernel void stored_pointers(global int* a, int n) {
   global int* pointers[4];
   for (int i = 0; i < 4; ++i) pointers[i] = a + i * n;
@@ -140,7 +140,7 @@ kernel void index_from_calculation(global int* to, float x) { to[(int)sqrt(x) + 
 
 // ---- private and local memory
 
-// pure Wr  the array has places of the loop, its values are data
+// pure Wrs  the array has places of the loop, its values are data
 kernel void values_by_private_array(global int* to, global const int* from, int n) {
   int part[16];
   for (int i = 0; i < 16; ++i) part[i] = from[i];
@@ -188,7 +188,7 @@ kernel void index_by_local_array(global int* to, global const int* from) {
 }
 // pure L
 kernel void group_leader(global int* to) { if (get_local_id(0) == 0) to[get_group_id(0)] = 1; }
-// pure Lr
+// pure Lrs
 kernel void reduced(global float* to, global const float* from, local float* part) {
   part[get_local_id(0)] = from[get_global_id(0)];
   for (int i = get_local_size(0) / 2; i > 0; i /= 2) {
@@ -243,16 +243,16 @@ kernel void half_stored(global half* to, global const half* from) { vstore_half(
 kernel void whole_vectors(global float4* to, global const float4* from) {
   to[get_global_id(0)] = fma(from[get_global_id(0)], (float4)(2.0f), from[0]);
 }
-// pure W
+// pure u  the compiler makes it a whole one
 kernel void part_of_a_vector(global float4* to) { to[get_global_id(0)].xz = (float2)(1.0f, 2.0f); }
-// pure Lr
+// pure Lrs
 kernel void copied_by_group(global float* to, global const float* from, local float* part) {
   event_t done = async_work_group_copy(part, from + get_group_id(0) * 64, 64, 0);
   wait_group_events(1, &done);
   done = async_work_group_copy(to + get_group_id(0) * 64, part, 64, 0);
   wait_group_events(1, &done);
 }
-// pure wr
+// pure wsr
 kernel void copied_by_group_as_data_says(global float* to, local float* part, global const int* count) {
   event_t done = async_work_group_copy(to, part, count[0], 0);
   wait_group_events(1, &done);
@@ -292,7 +292,7 @@ kernel void sincos_to_argument(global float* to, global const float* from) { sin
 
 // ---- addresses
 
-// pure Ws
+// pure WWs
 kernel void null_or_not(global int* to, global int* maybe, int n) {
   to[get_global_id(0)] = n;
   if (maybe) maybe[get_global_id(0)] = n;

@@ -6,8 +6,8 @@ global int kept;
 int first(int* p) { return *p; }
 
 // pure Wr  by addresses of any kind
-kernel void generic(global int* to, global int* from) { to[get_global_id(0)] = first(from); }
-// pure uu  an address that may be of either kind
+kernel void any_kind(global int* to, global int* from) { to[get_global_id(0)] = first(from); }
+// pure Wus  an address that may be of either kind; what is read there was just stored
 kernel void generic_select(global int* a, global int* b, int n) {
   int mine = n;
   int* p = n > 2 ? &mine : (int*)a;

@@ -334,6 +334,11 @@ class Search : public llvm::InstVisitor<Search> {
         }
         return change(call.getArgOperand(0), call);
       }
+      case Builtin::outputs: {
+        const State given = together_arguments(call);
+        escape(given);
+        return set(call, unknown_value(call));
+      }
       case Builtin::image_read: return set(call, unknown_value(call));
       case Builtin::image_write: effects_ = true; return;
       case Builtin::calculates:

@@ -61,10 +61,13 @@ Builtin by_name(std::string_view name) {
   static constexpr std::array<std::string_view, 8> without_memory{
       "barrier",         "work_group_barrier",     "mem_fence", "read_mem_fence",
       "write_mem_fence", "atomic_work_item_fence", "prefetch",  "wait_group_events"};
+  static constexpr std::array<std::string_view, 6> with_outputs{"sincos", "fract",  "modf",
+                                                                "frexp",  "remquo", "lgamma_r"};
   const auto is_in = [&](const auto& names) { return std::find(names.begin(), names.end(), name) != names.end(); };
   if (is_in(places)) return Builtin::place;
   if (is_in(group_places)) return Builtin::group_place;
   if (is_in(without_memory)) return Builtin::nothing;
+  if (is_in(with_outputs)) return Builtin::outputs;
   if (is_vector_access(name, "vload")) return Builtin::load;
   if (is_vector_access(name, "vstore")) return Builtin::store;
   if (name == "async_work_group_copy" || name == "async_work_group_strided_copy") return Builtin::copy;

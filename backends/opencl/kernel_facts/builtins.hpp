@@ -16,6 +16,7 @@ enum class Builtin : std::uint8_t {
   store,        ///< writes its first argument through its last: vstore4()
   copy,         ///< writes through the first argument what it reads through the second: async_work_group_copy()
   atomic,       ///< reads and writes through its first argument
+  outputs,      ///< writes a result through a pointer, beside the one that it returns: sincos()
   image_read,   ///< result from an image: its bytes, its size
   image_write,  ///< changes an image
   calculates,   ///< result from its arguments alone: sin()

@@ -121,6 +121,9 @@ std::vector<std::string> arguments_for(const Request& request, const std::vector
   if (request.images) arguments.emplace_back("-D__IMAGE_SUPPORT__=1");
   // Those that clang does not know are ignored there, so they get a macro by themselves.
   std::string extensions = "-cl-ext=-all";
+  // Clang 14 lacks vload_half() without it, which needs no extension.
+  constexpr std::string_view half = "cl_khr_fp16";
+  if (request.source.find(half) == std::string::npos && request.headers.empty()) extensions.append(",+").append(half);
   std::string_view names = request.extensions;
   while (!names.empty()) {
     const std::size_t blank = names.find(' ');
