@@ -164,7 +164,7 @@ std::string compile(const Request& request, const std::vector<std::string>& opti
   int status = -1;
   while (child >= 0 && waitpid(child, &status, 0) < 0 && errno == EINTR) continue;
   if (child < 0) {
-    reason = "there is no " SWAPMM_CLANG_NAME;
+    reason = no_compiler;
     return {};
   }
   if (!WIFEXITED(status) || WEXITSTATUS(status) != 0) {

@@ -80,6 +80,7 @@ int run() {
   std::string out;
   std::string reason;
   if (!describe_program(request, out, reason)) {
+    if (reason == no_compiler) return 1;  // of this machine, not of the program: it must not be remembered
     for (char& c : reason) c = c == '\n' || c == '\r' ? ' ' : c;
     out = "unknown " + reason + "\n";
   }

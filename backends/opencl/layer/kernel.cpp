@@ -38,6 +38,10 @@ Kernel::Kernel(Context& context, cl_kernel native, cl_uint count)
                           : qualifier == CL_KERNEL_ARG_ADDRESS_CONSTANT ? Where::constant
                                                                         : Where::other;
   }
+  cl_program program = nullptr;
+  if (down.clGetKernelInfo(native, CL_KERNEL_PROGRAM, sizeof program, &program, nullptr) == CL_SUCCESS) {
+    sources_ = facts::parts_of(program);
+  }
 }
 
 Kernel::Kernel(const Kernel& other, cl_kernel native)
@@ -46,6 +50,8 @@ Kernel::Kernel(const Kernel& other, cl_kernel native)
       native_(native),
       name_(other.name_),
       arguments_(other.arguments_),
+      sources_(other.sources_),
+      known_(other.known_),
       disturbed_(other.disturbed_) {}
 
 Kernel::~Kernel() { down.clReleaseKernel(native_); }
@@ -138,21 +144,19 @@ cl_int Kernel::launch(Context& context, cl_event* event, const std::vector<Argum
     if (const cl_int status = give_values(arguments); status != CL_SUCCESS) return status;
     disturbed_ = held != nullptr;
   }
+  const access::Decision decision = accesses(arguments, {dimensions, offset, global, local});
   Bundle bundle;
   std::vector<Use> uses;
   uses.reserve(arguments.size());
-  for (const Argument& argument : arguments) {
-    if (argument.set != Argument::Set::memory || !argument.memory) continue;
-    Memory& memory = *argument.memory;
+  for (std::size_t i = 0; i < arguments.size(); ++i) {
+    if (arguments[i].set != Argument::Set::memory || !arguments[i].memory) continue;
+    Memory& memory = *arguments[i].memory;
     if (uses.emplace_back(&memory).gone()) {
       say("kernel " + name_ + " has an argument that the program has released");
       return CL_INVALID_KERNEL_ARGS;
     }
     if (!memory.is_buffer()) continue;
-    const bool only_read =
-        argument.where == Argument::Where::constant || (memory.facts().flags & CL_MEM_READ_ONLY) != 0;
-    const cl_int status = bundle.add(memory, only_read ? Access::read : Access::update);
-    if (status != CL_SUCCESS) return status;
+    if (const cl_int status = bundle.add(memory, decision.accesses[i]); status != CL_SUCCESS) return status;
   }
   const auto launch_on = [&](cl_command_queue queue, cl_uint waits, const cl_event* list, cl_event* native) {
     return down.clEnqueueNDRangeKernel(queue, native_, dimensions, offset, global, local, waits, list, native);
@@ -177,9 +181,14 @@ cl_int Kernel::launch(Context& context, cl_event* event, const std::vector<Argum
   } else {
     launched =
         context.operate(name_, bundle.items(), event, [&](Running& operation, const WaitList& waits, cl_event* native) {
-          const cl_int status = natives_of([&](Memory& memory) { return native_of(memory, operation); });
-          return status != CL_SUCCESS ? status
-                                      : launch_on(operation.backend().queue(), waits.size(), waits.data(), native);
+          cl_int status = natives_of([&](Memory& memory) { return native_of(memory, operation); });
+          const cl_command_queue queue = operation.backend().queue();
+          if (status == CL_SUCCESS && decision.to_measure != 0) {
+            status = measure(
+                decision, arguments, operation, waits,
+                [&](cl_uint count, const cl_event* list, cl_event* one) { return launch_on(queue, count, list, one); });
+          }
+          return status != CL_SUCCESS ? status : launch_on(queue, waits.size(), waits.data(), native);
         });
   }
   return launched;
