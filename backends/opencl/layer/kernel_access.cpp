@@ -74,7 +74,7 @@ access::Decision Kernel::accesses(const std::vector<Argument>& arguments, const 
   }
   bound_.clear();
   for (const Argument& argument : arguments) bound_.push_back(bound_of(argument));
-  return known_->decide(bound_, sizes, matters && settings().prove && access::time_to_measure());
+  return known_->decide(bound_, sizes, settings().prove, matters && access::time_to_measure());
 }
 
 // Within the operation that the launch is, before the launch.

@@ -59,7 +59,7 @@ KnownKernel::KnownKernel(std::string file, facts::KernelFacts facts)
   read_cache();
 }
 
-Decision KnownKernel::decide(std::span<const Bound> arguments, const Sizes& sizes, bool may_measure) {
+Decision KnownKernel::decide(std::span<const Bound> arguments, const Sizes& sizes, bool prove, bool may_measure) {
   Decision decision;
   decision.accesses.reserve(arguments.size());
   for (std::size_t i = 0; i < arguments.size(); ++i) {
@@ -68,7 +68,7 @@ Decision KnownKernel::decide(std::span<const Bound> arguments, const Sizes& size
     const bool is_known = facts_.use(i) != ArgumentUse::no_buffer;
     decision.accesses.push_back(only_read && (is_known || arguments[i].read_only) ? Access::read : Access::update);
   }
-  const std::uint64_t wanted = candidates(arguments, sizes);
+  const std::uint64_t wanted = prove ? candidates(arguments, sizes) : 0;
   if (wanted == 0) return decision;
   decision.key = key_of(arguments, sizes);
   const std::lock_guard lock(mutex_);

@@ -32,8 +32,8 @@ class KnownKernel {
   [[nodiscard]] const facts::KernelFacts& facts() const { return facts_; }
 
   /// The arguments must be as many as the facts tell of. `may_measure`: measuring this launch is worth its time. A
-  /// launch is measured when it comes for the second time.
-  [[nodiscard]] Decision decide(std::span<const Bound> arguments, const Sizes& sizes, bool may_measure);
+  /// launch is measured when it comes for the second time. Without `prove`, nothing counts as written whole.
+  [[nodiscard]] Decision decide(std::span<const Bound> arguments, const Sizes& sizes, bool prove, bool may_measure);
 
   /// Remembers which arguments such launches overwrite whole.
   void measured(const Key& key, std::uint64_t whole);

@@ -26,6 +26,7 @@ void remark_once(std::atomic<bool>& said, const std::string& line) {
 }
 
 std::string base_folder() {
+  if (!settings().cache_folder.empty()) return settings().cache_folder;
   const char* const cache = std::getenv("XDG_CACHE_HOME");
   if (cache != nullptr && cache[0] == '/') return cache;
   const char* const home = std::getenv("HOME");

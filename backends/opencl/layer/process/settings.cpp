@@ -74,7 +74,13 @@ void read_analysis(Settings& settings) {
   constexpr std::array kinds{Analysis::background, Analysis::wait, Analysis::off};
   settings.analysis = kinds.at(choice("SWAPMM_ANALYSIS", {"background", "wait", "off"}, settings.problem));
   settings.prove = choice("SWAPMM_PROVE", {"on", "off"}, settings.problem) == 0;
-  settings.cache = choice("SWAPMM_CACHE", {"on", "off"}, settings.problem) == 0;
+  const std::string cache = variable("SWAPMM_CACHE");
+  settings.cache = cache != "off";
+  if (!cache.empty() && cache[0] == '/') {
+    settings.cache_folder = cache;
+  } else if (!cache.empty() && settings.cache) {
+    settings.problem = "SWAPMM_CACHE: \"" + cache + "\" is not known; it can be off, or a folder's whole name";
+  }
   settings.helper = variable("SWAPMM_HELPER");
   if (const std::string seconds = variable("SWAPMM_HELPER_SECONDS"); !seconds.empty()) {
     int value = 0;

@@ -36,6 +36,7 @@ struct Settings {
   Analysis analysis = Analysis::background;        ///< SWAPMM_ANALYSIS
   bool prove = true;                               ///< SWAPMM_PROVE=off: no launch is measured
   bool cache = true;                               ///< SWAPMM_CACHE=off: nothing is kept for the next run
+  std::string cache_folder;                        ///< SWAPMM_CACHE: in place of the user's folder for caches
   std::string helper;                     ///< SWAPMM_HELPER: the program that analyses; empty: beside the layer
   std::chrono::seconds helper_time{120};  ///< SWAPMM_HELPER_SECONDS: it is ended after that
   std::string started;                    ///< SWAPMM_STARTED: a file's name, or empty
