@@ -40,10 +40,23 @@ endforeach()
 # Each failure of the driver reaches the program as an error of the API; ./dev layer lets every call fail.
 set(sweep Python3::Interpreter ${layer_tests}/sweep.py --cases $<TARGET_FILE:swapmm_opencl_cases>
   --watch $<TARGET_FILE:swapmm_opencl_watch> --layer $<TARGET_FILE:swapmm_opencl_layer>)
-foreach(case IN ITEMS pressure.chain maps.many_buffers threads.contexts_of_their_own images.mapped)
+foreach(case IN ITEMS pressure.chain maps.many_buffers threads.contexts_of_their_own images.mapped
+  whole_writes.counts_once)
   add_test(NAME opencl_layer.driver_fails.${case} COMMAND ${sweep} --points 30 ${case})
   set_tests_properties(opencl_layer.driver_fails.${case} PROPERTIES LABELS opencl_layer TIMEOUT 600)
 endforeach()
+
+# What is known of kernels: what the helper says of them, and how the layer uses it.
+set(facts Python3::Interpreter ${layer_tests}/facts.py --cases $<TARGET_FILE:swapmm_opencl_cases>
+  --layer $<TARGET_FILE:swapmm_opencl_layer>)
+if(TARGET swapmm-kernel-facts)
+  list(APPEND facts --helper $<TARGET_FILE:swapmm-kernel-facts>)
+  add_test(NAME kernel_facts COMMAND Python3::Interpreter ${CMAKE_CURRENT_SOURCE_DIR}/kernel_facts/run.py
+    $<TARGET_FILE:swapmm-kernel-facts>)
+  set_tests_properties(kernel_facts PROPERTIES LABELS opencl_layer TIMEOUT 300)
+endif()
+add_test(NAME opencl_layer.facts COMMAND ${facts})
+set_tests_properties(opencl_layer.facts PROPERTIES LABELS opencl_layer TIMEOUT 600)
 
 # The cases on a second implementation, which interprets kernels: the loader finds it as a driver, so layers apply. The cases
 # left out are those that it does not do by itself as OpenCL has it: the layer checks flags, counts of maps and overlaps

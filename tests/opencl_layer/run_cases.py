@@ -46,6 +46,8 @@ class Runner:
         self.options = options
         self.folder = tempfile.TemporaryDirectory()
         self.base = {k: v for k, v in os.environ.items() if not k.startswith(("SWAPMM_", "WATCH_", "OPENCL_LAYERS"))}
+        # Kernels are known from their first launch on. Nothing is found in the user's cache, or left there.
+        self.base.update(SWAPMM_CACHE=self.folder.name, SWAPMM_ANALYSIS="wait")
         if options.vendors:
             self.base["OCL_ICD_VENDORS"] = options.vendors
 

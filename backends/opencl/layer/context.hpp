@@ -18,7 +18,7 @@
 #include <swapmm/opencl/backend.hpp>
 #include <swapmm/scheduler.hpp>
 
-#include "command.hpp"
+#include "iterations/command.hpp"
 #include "device.hpp"
 #include "iterations/iterations.hpp"
 #include "object.hpp"

@@ -78,7 +78,7 @@ namespace detail {
 
 bool may_hold_back(const Queue& queue, const Place& place, const Intent& intent) {
   const Context& context = queue.context();
-  if (!queue.after.empty() || context.submitting) return false;
+  if (!queue.after.empty() || context.submitting || intent.at_once) return false;
   for (cl_uint i = 0; i < place.wait_count; ++i) {
     const Event* const event = Event::from(place.wait_list[i]);
     if (event->native() != nullptr) continue;

@@ -42,6 +42,10 @@ Kernel::Kernel(Context& context, cl_kernel native, cl_uint count)
                           : qualifier == CL_KERNEL_ARG_ADDRESS_CONSTANT ? Where::constant
                                                                         : Where::other;
   }
+  cl_program program = nullptr;
+  if (down.clGetKernelInfo(native, CL_KERNEL_PROGRAM, sizeof program, &program, nullptr) == CL_SUCCESS) {
+    sources_ = facts::parts_of(program);
+  }
 }
 
 Kernel::Kernel(const Kernel& other, cl_kernel native)
@@ -51,6 +55,8 @@ Kernel::Kernel(const Kernel& other, cl_kernel native)
       name_(other.name_),
       program_(other.program_),
       arguments_(other.arguments_),
+      sources_(other.sources_),
+      known_(other.known_),
       disturbed_(other.disturbed_) {}
 
 Kernel::~Kernel() { down.clReleaseKernel(native_); }
@@ -135,34 +141,31 @@ cl_int Kernel::give_values(const std::vector<Argument>& arguments) {
   return CL_SUCCESS;
 }
 
-Command Kernel::command(cl_uint dimensions, const std::size_t* offset, const std::size_t* global,
-                        const std::size_t* local) const {
-  std::uint64_t detail = mixed(program_, dimensions);
-  for (const std::size_t* const sizes : {offset, global, local}) {
-    for (cl_uint i = 0; i < dimensions; ++i) detail = mixed(detail, sizes == nullptr ? 0 : sizes[i] + 1);
+Command Kernel::command(const access::Sizes& sizes, const std::vector<Argument>& arguments) const {
+  std::uint64_t detail = mixed(program_, sizes.dimensions);
+  for (const std::size_t* const each : {sizes.offset, sizes.global, sizes.local}) {
+    for (cl_uint i = 0; i < sizes.dimensions; ++i) detail = mixed(detail, each == nullptr ? 0 : each[i] + 1);
   }
-  for (const Argument& argument : arguments_) {
+  for (const Argument& argument : arguments) {
     const bool gone = argument.memory && argument.memory->gone();
     detail = mixed(detail, static_cast<std::uint64_t>(argument.set) | argument.size << 3U | (gone ? 4U : 0U));
   }
   return {name_, detail, false};
 }
 
-void Kernel::add_buffers(Bundle& bundle, const std::vector<Argument>& arguments) {
-  for (const Argument& argument : arguments) {
-    if (argument.set != Argument::Set::memory || !argument.memory) continue;
-    Memory& memory = *argument.memory;
-    if (!memory.is_buffer()) continue;
-    const bool only_read =
-        argument.where == Argument::Where::constant || (memory.facts().flags & CL_MEM_READ_ONLY) != 0;
-    bundle.add(memory, only_read ? Access::read : Access::update);
+void Kernel::add_buffers(Bundle& bundle, const std::vector<Argument>& arguments, const access::Decision& decision) {
+  for (std::size_t i = 0; i < arguments.size(); ++i) {
+    if (arguments[i].set != Argument::Set::memory || !arguments[i].memory) continue;
+    Memory& memory = *arguments[i].memory;
+    if (memory.is_buffer()) bundle.add(memory, decision.accesses[i]);
   }
 }
 
-Intent Kernel::intent(cl_uint dimensions, const std::size_t* offset, const std::size_t* global,
-                      const std::size_t* local) const {
-  Intent intent{command(dimensions, offset, global, local), {}};
-  add_buffers(intent.bundle, arguments_);
+Intent Kernel::intent(const access::Sizes& sizes) {
+  Intent intent{command(sizes, arguments_), {}};
+  const access::Decision decision = accesses(arguments_, sizes);
+  intent.at_once = decision.to_measure != 0;  // it waits for the device
+  add_buffers(intent.bundle, arguments_, decision);
   return intent;
 }
 
@@ -174,18 +177,20 @@ cl_int Kernel::launch(Context& context, cl_event* event, const std::vector<Argum
     if (const cl_int status = give_values(arguments); status != CL_SUCCESS) return status;
     disturbed_ = held != nullptr;
   }
+  const access::Sizes sizes{dimensions, offset, global, local};
+  const access::Decision decision = accesses(arguments, sizes);
   Bundle bundle;
   std::vector<Use> uses;
   uses.reserve(arguments.size());
-  for (const Argument& argument : arguments) {
-    if (argument.set != Argument::Set::memory || !argument.memory) continue;
-    Memory& memory = *argument.memory;
+  for (std::size_t i = 0; i < arguments.size(); ++i) {
+    if (arguments[i].set != Argument::Set::memory || !arguments[i].memory) continue;
+    Memory& memory = *arguments[i].memory;
     if (uses.emplace_back(&memory).gone()) {
       say("kernel " + name_ + " has an argument that the program has released");
       return CL_INVALID_KERNEL_ARGS;
     }
   }
-  add_buffers(bundle, arguments);
+  add_buffers(bundle, arguments, decision);
   const auto launch_on = [&](cl_command_queue queue, cl_uint waits, const cl_event* list, cl_event* native) {
     return down.clEnqueueNDRangeKernel(queue, native_, dimensions, offset, global, local, waits, list, native);
   };
@@ -208,10 +213,15 @@ cl_int Kernel::launch(Context& context, cl_event* event, const std::vector<Argum
     });
   } else {
     launched =
-        context.operate(command(dimensions, offset, global, local), bundle, event, [&](Running& operation, const WaitList& waits, cl_event* native) {
-          const cl_int status = natives_of([&](Memory& memory) { return native_of(memory, operation); });
-          return status != CL_SUCCESS ? status
-                                      : launch_on(operation.backend().queue(), waits.size(), waits.data(), native);
+        context.operate(command(sizes, arguments), bundle, event, [&](Running& operation, const WaitList& waits, cl_event* native) {
+          cl_int status = natives_of([&](Memory& memory) { return native_of(memory, operation); });
+          const cl_command_queue queue = operation.backend().queue();
+          if (status == CL_SUCCESS && decision.to_measure != 0) {
+            status = measure(
+                decision, arguments, operation, waits,
+                [&](cl_uint count, const cl_event* list, cl_event* one) { return launch_on(queue, count, list, one); });
+          }
+          return status != CL_SUCCESS ? status : launch_on(queue, waits.size(), waits.data(), native);
         });
   }
   return launched;

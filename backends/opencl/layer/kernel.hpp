@@ -6,7 +6,10 @@
 #include <string>
 #include <vector>
 
+#include "access/known_kernel.hpp"
+#include "access/measure.hpp"
 #include "context.hpp"
+#include "facts/programs.hpp"
 #include "memory.hpp"
 #include "object.hpp"
 #include "queue.hpp"
@@ -51,9 +54,12 @@ class Kernel : public Object {
   /// The arguments as they are now, for a launch on hold. They keep the bytes of their buffers.
   [[nodiscard]] std::vector<Argument> arguments_for_later() const;
 
-  /// What a launch with the arguments that are set will do.
-  [[nodiscard]] Intent intent(cl_uint dimensions, const std::size_t* offset, const std::size_t* global,
-                              const std::size_t* local) const;
+  /// What a launch with these arguments does with them: by the program's flags and by what is known of the kernel; what
+  /// is not known counts as read and written. Cheap once the kernel and the launch are known. With the lock.
+  [[nodiscard]] access::Decision accesses(const std::vector<Argument>& arguments, const access::Sizes& sizes);
+
+  /// What a launch with the arguments that are set will do. With the lock.
+  [[nodiscard]] Intent intent(const access::Sizes& sizes);
 
   /// Launches the kernel with the arguments that are set, or with those of `held`. With the lock.
   [[nodiscard]] cl_int launch(Context& context, cl_event* event, const std::vector<Argument>* held, cl_uint dimensions,
@@ -62,17 +68,22 @@ class Kernel : public Object {
  private:
   Kernel(Context& context, cl_kernel native, cl_uint arguments);
   cl_int set_memory(cl_uint index, Memory* memory);
-  [[nodiscard]] Command command(cl_uint dimensions, const std::size_t* offset, const std::size_t* global,
-                                const std::size_t* local) const;
-  static void add_buffers(Bundle& bundle, const std::vector<Argument>& arguments);
+  [[nodiscard]] Command command(const access::Sizes& sizes, const std::vector<Argument>& arguments) const;
+  static void add_buffers(Bundle& bundle, const std::vector<Argument>& arguments, const access::Decision& decision);
   cl_int give_values(const std::vector<Argument>& arguments);
+  [[nodiscard]] bool know(bool matters);
+  [[nodiscard]] cl_int measure(const access::Decision& decision, const std::vector<Argument>& arguments,
+                               Running& operation, const WaitList& waits, const access::LaunchOnce& launch);
 
   ContextRef context_;
   cl_kernel native_;
   std::string name_;
   std::uint64_t program_ = 0;  // tells kernels of the same name apart
   std::vector<Argument> arguments_;
-  bool disturbed_ = false;  // the driver's kernel has values of a launch that was on hold
+  std::vector<facts::Program*> sources_;  // it is in one of these
+  access::KnownKernel* known_ = nullptr;  // what is known of it, once it is
+  std::vector<access::Bound> bound_;      // of the launch that accesses() looks at
+  bool disturbed_ = false;                // the driver's kernel has values of a launch that was on hold
 };
 
 }  // namespace swapmm::opencl::layer

@@ -96,6 +96,7 @@ struct HeldBackCommand {
 struct Intent {
   Command command;
   Bundle bundle;
+  bool at_once = false;  ///< it must not be held back
 };
 
 /// A command's place in its queue.

@@ -44,7 +44,8 @@ def run_seeds(command, first, count, environment, limit):
 
 
 def layered(options, mode, need, started):
-    environment = dict(os.environ, OPENCL_LAYERS=options.layer, SWAPMM_QUIET="1", SWAPMM_STARTED=started)
+    environment = dict(os.environ, OPENCL_LAYERS=options.layer, SWAPMM_QUIET="1", SWAPMM_STARTED=started,
+                       SWAPMM_ANALYSIS="wait", SWAPMM_CACHE=os.path.dirname(started))
     if mode in ("least", "tight"):
         environment["SWAPMM_BUDGET"] = str(need)
     if mode in ("always", "tight"):

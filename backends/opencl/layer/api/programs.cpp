@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "../context.hpp"
+#include "../facts/programs.hpp"
 #include "install.hpp"
 #include "program_options.hpp"
 
@@ -46,10 +47,61 @@ std::string with_argument_info(cl_program program, const char* options) {
   return own.empty() ? std::string(argument_option) : own + " " + std::string(argument_option);
 }
 
+// ---- programs are made
+
+// A program whose address another one may have had before.
+cl_program made(cl_program program) {
+  if (program != nullptr) facts::program_made(program);
+  return program;
+}
+
+cl_program CL_API_CALL create_with_source(cl_context context, cl_uint count, const char** strings,
+                                          const size_t* lengths, cl_int* status) {
+  return made(down.clCreateProgramWithSource(context, count, strings, lengths, status));
+}
+
+cl_program CL_API_CALL create_with_il(cl_context context, const void* text, size_t size, cl_int* status) {
+  return made(down.clCreateProgramWithIL(context, text, size, status));
+}
+
+cl_program CL_API_CALL create_with_kernels(cl_context context, cl_uint count, const cl_device_id* devices,
+                                           const char* names, cl_int* status) {
+  return made(down.clCreateProgramWithBuiltInKernels(context, count, devices, names, status));
+}
+
+cl_program CL_API_CALL create_with_binary(cl_context context, cl_uint count, const cl_device_id* devices,
+                                          const size_t* sizes, const unsigned char** binaries, cl_int* each,
+                                          cl_int* status) {
+  const cl_program program =
+      made(down.clCreateProgramWithBinary(context, count, devices, sizes, binaries, each, status));
+  if (program != nullptr && count == 1) facts::program_made_from(program, {binaries[0], sizes[0]});
+  return program;
+}
+
+cl_program CL_API_CALL link(cl_context context, cl_uint count, const cl_device_id* devices, const char* options,
+                            cl_uint parts, const cl_program* list, void(CL_CALLBACK* notify)(cl_program, void*),
+                            void* data, cl_int* status) {
+  const cl_program program =
+      made(down.clLinkProgram(context, count, devices, options, parts, list, notify, data, status));
+  if (program != nullptr && is_managed(program)) facts::program_linked(program, {list, parts});
+  return program;
+}
+
+cl_int CL_API_CALL program_info(cl_program program, cl_program_info what, size_t size, void* into, size_t* needed) {
+  const cl_int status = down.clGetProgramInfo(program, what, size, into, needed);
+  if (status == CL_SUCCESS && what == CL_PROGRAM_BINARIES && into != nullptr) {
+    facts::binaries_told(program, {static_cast<unsigned char**>(into), size / sizeof(unsigned char*)});
+  }
+  return status;
+}
+
+// ---- programs are built
+
 cl_int CL_API_CALL build(cl_program program, cl_uint count, const cl_device_id* devices, const char* options,
                          void(CL_CALLBACK* notify)(cl_program, void*), void* data) {
   if (!is_managed(program)) return down.clBuildProgram(program, count, devices, options, notify, data);
   const std::string ours = with_argument_info(program, options);
+  facts::program_built(program, options == nullptr ? "" : options);
   return down.clBuildProgram(program, count, devices, ours.c_str(), notify, data);
 }
 
@@ -60,6 +112,9 @@ cl_int CL_API_CALL compile(cl_program program, cl_uint count, const cl_device_id
     return down.clCompileProgram(program, count, devices, options, headers, list, names, notify, data);
   }
   const std::string ours = with_argument_info(program, options);
+  if ((headers == 0) == (list == nullptr || names == nullptr)) {
+    facts::program_compiled(program, options == nullptr ? "" : options, {list, headers}, names);
+  }
   return down.clCompileProgram(program, count, devices, ours.c_str(), headers, list, names, notify, data);
 }
 
@@ -68,6 +123,7 @@ cl_int CL_API_CALL release(cl_program program) {
   (void)down.clGetProgramInfo(program, CL_PROGRAM_REFERENCE_COUNT, sizeof references, &references, nullptr);
   const cl_int status = down.clReleaseProgram(program);
   if (status == CL_SUCCESS && references == 1) {
+    facts::program_gone(program);
     const std::lock_guard lock(programs().mutex);
     programs().options.erase(program);
   }
@@ -95,6 +151,12 @@ bool tells_argument_info(cl_program program) {
 }
 
 void install_programs(cl_icd_dispatch& table) {
+  table.clCreateProgramWithSource = create_with_source;
+  table.clCreateProgramWithIL = create_with_il;
+  table.clCreateProgramWithBuiltInKernels = create_with_kernels;
+  table.clCreateProgramWithBinary = create_with_binary;
+  table.clLinkProgram = link;
+  table.clGetProgramInfo = program_info;
   table.clBuildProgram = build;
   table.clCompileProgram = compile;
   table.clReleaseProgram = release;

@@ -1,13 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "settings.hpp"
 
+#include <sys/auxv.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
+#include <charconv>
 #include <cstdio>
 #include <cstdlib>
 #include <fstream>
 #include <string_view>
+#include <vector>
 
 #include <swapmm/formats/quantity.hpp>
 
@@ -56,6 +60,43 @@ Bytes amount(const char* name, const std::string& text, Bytes whole, std::string
   return bytes;
 }
 
+// A setting that is one of a few words. Empty: the first of them.
+std::size_t choice(const char* name, const std::vector<std::string>& words, std::string& problem) {
+  const std::string value = variable(name);
+  const auto found = std::find(words.begin(), words.end(), value.empty() ? words.front() : value);
+  if (found != words.end()) return static_cast<std::size_t>(found - words.begin());
+  problem = std::string(name) + ": \"" + value + "\" is not known; it can be";
+  for (const std::string& word : words) problem += (word == words.front() ? " " : " or ") + word;
+  return 0;
+}
+
+void read_analysis(Settings& settings) {
+  constexpr std::array kinds{Analysis::background, Analysis::wait, Analysis::off};
+  settings.analysis = kinds.at(choice("SWAPMM_ANALYSIS", {"background", "wait", "off"}, settings.problem));
+  settings.prove = choice("SWAPMM_PROVE", {"on", "off"}, settings.problem) == 0;
+  const std::string cache = variable("SWAPMM_CACHE");
+  settings.cache = cache != "off";
+  if (!cache.empty() && cache[0] == '/') {
+    settings.cache_folder = cache;
+  } else if (!cache.empty() && settings.cache) {
+    settings.problem = "SWAPMM_CACHE: \"" + cache + "\" is not known; it can be off, or a folder's whole name";
+  }
+  settings.helper = variable("SWAPMM_HELPER");
+  if (const std::string seconds = variable("SWAPMM_HELPER_SECONDS"); !seconds.empty()) {
+    int value = 0;
+    const auto read = std::from_chars(seconds.data(), seconds.data() + seconds.size(), value);
+    if (read.ec != std::errc() || value < 1 || value > 3600) {
+      settings.problem = "SWAPMM_HELPER_SECONDS: \"" + seconds + "\" is not a number from 1 to 3600";
+    } else {
+      settings.helper_time = std::chrono::seconds(value);
+    }
+  }
+  // The caller of such a program chooses its environment, and must not choose what it starts or writes.
+  if (getauxval(AT_SECURE) == 0) return;
+  settings.analysis = Analysis::off;
+  settings.cache = false;
+}
+
 Settings read() {
   Settings settings;
   settings.disabled = is_on("SWAPMM_DISABLE");
@@ -84,6 +125,7 @@ Settings read() {
   } else if (!reported.empty() && reported != "both") {
     settings.problem = "SWAPMM_REPORTED_MEMORY: \"" + reported + "\" is not known; it can be both, budget or device";
   }
+  read_analysis(settings);
   return settings;
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <string>
 
@@ -15,6 +16,13 @@ enum class ReportedMemory : std::uint8_t {
   device,  ///< what the driver says
 };
 
+/// How kernels are analysed.
+enum class Analysis : std::uint8_t {
+  background,  ///< while the program goes on
+  wait,        ///< the first launch of a kernel that needs it waits for it
+  off,
+};
+
 /// The layer's settings, from the environment. docs/unmodified.md describes each variable.
 struct Settings {
   bool disabled = false;                           ///< SWAPMM_DISABLE
@@ -26,7 +34,13 @@ struct Settings {
   ReportedMemory reported = ReportedMemory::both;  ///< SWAPMM_REPORTED_MEMORY
   std::string report;                              ///< SWAPMM_REPORT: "text", a file's name, or empty
   bool plans = true;                               ///< SWAPMM_PLAN=off: everything on demand
-  std::string started;                             ///< SWAPMM_STARTED: a file's name, or empty
+  Analysis analysis = Analysis::background;        ///< SWAPMM_ANALYSIS
+  bool prove = true;                               ///< SWAPMM_PROVE=off: no launch is measured
+  bool cache = true;                               ///< SWAPMM_CACHE=off: nothing is kept for the next run
+  std::string cache_folder;                        ///< SWAPMM_CACHE: in place of the user's folder for caches
+  std::string helper;                     ///< SWAPMM_HELPER: the program that analyses; empty: beside the layer
+  std::chrono::seconds helper_time{120};  ///< SWAPMM_HELPER_SECONDS: it is ended after that
+  std::string started;                    ///< SWAPMM_STARTED: a file's name, or empty
 };
 
 /// Reads the environment at the first call.

@@ -1,0 +1,12 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string>
+#include <string_view>
+
+namespace swapmm::opencl::layer::facts {
+
+/// SHA-256 as hexadecimal digits; empty if libcrypto refuses.
+[[nodiscard]] std::string digest_of(std::string_view text);
+
+}  // namespace swapmm::opencl::layer::facts

@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace swapmm::opencl::layer::facts {
+
+/// What a kernel does with an argument, as the analysis writes it (backends/opencl/kernel_facts/analysis.hpp).
+enum class ArgumentUse : char {
+  no_buffer = 's',
+  nothing = '-',
+  read = 'r',
+  both = 'u',
+  written = 'w',                 ///< never read; where may depend on data
+  written_at_fixed = 'W',        ///< never read; where depends on sizes and scalars alone
+  written_at_fixed_local = 'L',  ///< the same, for launches that say how large a work group is
+};
+
+struct KernelFacts {
+  std::string arguments;  ///< a ArgumentUse for each
+  bool effects = true;    ///< it changes something beside its arguments
+  [[nodiscard]] ArgumentUse use(std::size_t argument) const { return static_cast<ArgumentUse>(arguments[argument]); }
+};
+
+using ProgramFacts = std::map<std::string, KernelFacts, std::less<>>;
+
+/// Reads what the analysis wrote. None if it is not whole.
+[[nodiscard]] std::optional<ProgramFacts> read_facts(std::string_view text);
+
+}  // namespace swapmm::opencl::layer::facts
