@@ -88,6 +88,9 @@ SchedulerOptions planning() {
   SchedulerOptions options;
   // A program that does not know of plans must not be kept waiting for them.
   options.planning_time = std::chrono::milliseconds{1000};
+  // Rounds of a program that waits for itself, or is held back, take as long as the program; they say nothing of plans.
+  options.trial_iterations = 0;
+  options.sample_every = 0;
   if (!settings().plans || settings().evict_always) options.observe = 0;
   return options;
 }
@@ -397,13 +400,17 @@ bool Context::resolve(const Bundle& bundle, std::vector<Item>& items) {
 }
 
 // Iterations matter once something has left the device.
-void Context::begin_command(Core& runtime, const Command& command, const Bundle& bundle) {
+std::uint64_t Context::begin_command(Core& runtime, const Command& command, const Bundle& bundle) {
   if (!swaps_) swaps_ = scheduler_.options().observe != 0 && runtime.has_swapped();
-  if (swaps_) iterations_.before(runtime, token_of(command, bundle.parts()), command.host_reads);
+  if (!swaps_) return 0;
+  const std::uint64_t token = token_of(command, bundle.parts());
+  iterations_.before(runtime, token, command.host_reads);
+  return token;
 }
 
-void Context::end_command(Core& runtime) {
+void Context::end_command(Core& runtime, std::uint64_t token, bool failed) {
   if (!swaps_) return;
+  if (failed && failing_.size() < 1024) failing_.insert(token);
   iterations_.after(runtime);
   follows_plan_ = runtime.follows_plan();
 }

@@ -12,6 +12,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <unordered_set>
 #include <vector>
 
 #include <swapmm/base/bytes.hpp>
@@ -120,6 +121,8 @@ class Context {
   [[nodiscard]] bool holds_back() const { return follows_plan_ && held.empty(); }
   /// The token of the command to come, if iterations go on as they did; see CycleFinder.
   [[nodiscard]] std::optional<std::uint64_t> expected(std::size_t ahead) const { return iterations_.expected(ahead); }
+  /// True if such a command failed before, so the program must learn at once whether it does.
+  [[nodiscard]] bool may_fail(std::uint64_t token) const { return failing_.contains(token); }
   /// Notified when an event gets its command or its status.
   std::condition_variable changed;
 
@@ -143,8 +146,8 @@ class Context {
   // Gives buffers of the bundle the bytes that they begin with.
   [[nodiscard]] cl_int write_initial(const Bundle& bundle);
   [[nodiscard]] bool resolve(const Bundle& bundle, std::vector<Item>& items);
-  void begin_command(Core& runtime, const Command& command, const Bundle& bundle);
-  void end_command(Core& runtime);
+  std::uint64_t begin_command(Core& runtime, const Command& command, const Bundle& bundle);
+  void end_command(Core& runtime, std::uint64_t token, bool failed);
   [[nodiscard]] bool is_dead(const Memory& root) const;
 
   cl_context handle_;
@@ -162,6 +165,7 @@ class Context {
   std::shared_ptr<Core> core_;
   Scheduler scheduler_;
   Iterations iterations_;
+  std::unordered_set<std::uint64_t> failing_;  // tokens of commands that failed
   bool swaps_ = false;         // something has left the device, so iterations matter
   bool follows_plan_ = false;  // since the last command
   Bytes part_;
@@ -187,6 +191,7 @@ cl_int Context::operate(const Command& command, const Bundle& bundle, cl_event* 
   submit_held_back(*this);
   if (const cl_int status = write_initial(bundle); status != CL_SUCCESS) return status;
   std::vector<Item> items;
+  std::uint64_t token = 0;
   for (int attempt = 0;; ++attempt) {
     cl_int status = CL_SUCCESS;
     bool is_queued = false;
@@ -194,7 +199,7 @@ cl_int Context::operate(const Command& command, const Bundle& bundle, cl_event* 
     try {
       Core* const runtime = core();
       if (runtime == nullptr) return CL_MEM_OBJECT_ALLOCATION_FAILURE;
-      if (attempt == 0) begin_command(*runtime, command, bundle);
+      if (attempt == 0) token = begin_command(*runtime, command, bundle);
       if (!resolve(bundle, items)) return CL_MEM_OBJECT_ALLOCATION_FAILURE;
       const runtime::Request<Backend> request{command.name, items, Bytes{}, false};
       {
@@ -216,11 +221,13 @@ cl_int Context::operate(const Command& command, const Bundle& bundle, cl_event* 
           operation.complete(std::move(done), true);
         }
       }
-      end_command(*runtime);
+      end_command(*runtime, token, !is_queued);
       return is_queued ? told : status;
     } catch (...) {
       if (is_queued) return told;  // the next command meets the failure
-      if (!try_again(command.name, attempt, status)) return status;
+      if (try_again(command.name, attempt, status)) continue;
+      if (has_core()) end_command(*core_, token, true);
+      return status;
     }
   }
 }

@@ -25,7 +25,10 @@ void submit_oldest(Context& context) {
   for (const Bundle::Part& part : command.bundle.parts()) part.root->coming.pop();
   context.submitting = true;
   cl_event native = nullptr;
-  const cl_int status = command.task->submit(context, &native);
+  cl_int status = CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST;
+  if (std::none_of(command.after.begin(), command.after.end(), [](const Ref<Event>& event) { return event->failed(); })) {
+    status = command.task->submit(context, &native);
+  }
   context.submitting = false;
   if (status == CL_SUCCESS) {
     command.queue->last = context.keep(native);
@@ -87,7 +90,8 @@ bool may_hold_back(const Queue& queue, const Place& place, const Intent& intent)
   if (intent.bundle.empty()) return !context.held_back.empty();
   const bool initial = std::any_of(intent.bundle.parts().begin(), intent.bundle.parts().end(),
                                    [](const Bundle::Part& part) { return part.root->has_initial(); });
-  return !initial && context.expected(context.held_back_on_buffers) == token_of(intent.command, intent.bundle.parts());
+  const std::uint64_t token = token_of(intent.command, intent.bundle.parts());
+  return !initial && context.expected(context.held_back_on_buffers) == token && !context.may_fail(token);
 }
 
 cl_int hold_back(Queue& queue, const Place& place, std::unique_ptr<Task> task, Bundle bundle) {
@@ -101,8 +105,13 @@ cl_int hold_back(Queue& queue, const Place& place, std::unique_ptr<Task> task, B
   }
   note_coming(bundle);
   if (!bundle.empty()) ++context.held_back_on_buffers;
-  context.held_back.push_back(
-      {std::move(task), std::move(bundle), std::move(event), Ref<Queue>(queue), std::chrono::steady_clock::now()});
+  std::vector<Ref<Event>> after;
+  for (cl_uint i = 0; i < place.wait_count; ++i) {
+    Event& before = *Event::from(place.wait_list[i]);
+    if (before.native() == nullptr) after.emplace_back(before);
+  }
+  context.held_back.push_back({std::move(task), std::move(bundle), std::move(after), std::move(event), Ref<Queue>(queue),
+                               std::chrono::steady_clock::now()});
   while (!context.held_back.empty()) {
     const bool wait = context.holds_back() && context.held_back.size() <= most_commands && !oldest_is_certain(context);
     if (wait) break;

@@ -26,10 +26,6 @@ Kernel::Kernel(Context& context, cl_kernel native, cl_uint count)
       name_.resize(size - 1);
     }
   }
-  cl_program program = nullptr;
-  if (down.clGetKernelInfo(native, CL_KERNEL_PROGRAM, sizeof program, &program, nullptr) == CL_SUCCESS) {
-    program_ = reinterpret_cast<std::uintptr_t>(program);
-  }
   for (cl_uint i = 0; i < count; ++i) {
     cl_kernel_arg_address_qualifier qualifier = 0;
     if (down.clGetKernelArgInfo == nullptr ||
@@ -44,6 +40,7 @@ Kernel::Kernel(Context& context, cl_kernel native, cl_uint count)
   }
   cl_program program = nullptr;
   if (down.clGetKernelInfo(native, CL_KERNEL_PROGRAM, sizeof program, &program, nullptr) == CL_SUCCESS) {
+    program_ = reinterpret_cast<std::uintptr_t>(program);
     sources_ = facts::parts_of(program);
   }
 }

@@ -87,7 +87,8 @@ struct HeldCommand {
 struct HeldBackCommand {
   std::unique_ptr<Task> task;
   Bundle bundle;
-  Ref<Event> event;  ///< none if the program wants none
+  std::vector<Ref<Event>> after;  ///< of its wait list: those of commands that are held back, too
+  Ref<Event> event;               ///< none if the program wants none
   Ref<Queue> queue;
   std::chrono::steady_clock::time_point since;
 };

@@ -85,9 +85,6 @@ template <class Run>
 /// Of a command without buffers.
 [[nodiscard]] inline Intent no_buffers() { return {}; }
 
-/// A number for a range, for Command::detail.
-[[nodiscard]] inline std::uint64_t range_detail(std::size_t offset, std::size_t size) { return mixed(offset, size); }
-
 /// A command that does nothing: its event comes after all that was queued before.
 [[nodiscard]] inline cl_int mark(Context& context, cl_event* native) {
   return context.direct(

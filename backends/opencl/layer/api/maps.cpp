@@ -51,7 +51,7 @@ void* CL_API_CALL map_buffer(cl_command_queue handle, cl_mem buffer, cl_bool blo
   const cl_int mapped = [&] {
     if (invalidates) return enqueue(*queue, place, mark);
     return enqueue(*queue, place, [=, use = Use(memory)](Context& context, cl_event* native) {
-      return on_range(context, {"map", range_detail(offset, size), true}, *use, Access::read, offset, size, native,
+      return on_range(context, {"map", size, true}, *use, Access::read, offset, size, native,
                       [&](cl_command_queue on, cl_mem root, std::size_t from, cl_uint n, const cl_event* list) {
                         return down.clEnqueueReadBuffer(on, root, CL_FALSE, from, size, address, n, list, native);
                       });
@@ -86,7 +86,7 @@ cl_int unmap_buffer(Queue& queue, Memory& memory, void* address, const Place& pl
     if (!writes(mapping.flags)) return enqueue(queue, place, mark);
     return enqueue(queue, place, [=, use = Use(&memory)](Context& context, cl_event* native) {
       const cl_int status = on_range(
-          context, {"unmap", range_detail(mapping.offset, mapping.size)}, *use, Access::write, mapping.offset - use->origin(), mapping.size, native,
+          context, {"unmap", mapping.size}, *use, Access::write, mapping.offset - use->origin(), mapping.size, native,
           [&](cl_command_queue on, cl_mem root, std::size_t to, cl_uint n, const cl_event* list) {
             return down.clEnqueueWriteBuffer(on, root, CL_FALSE, to, mapping.size, mapping.address, n, list, native);
           });

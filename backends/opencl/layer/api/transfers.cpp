@@ -22,7 +22,7 @@ cl_int CL_API_CALL read_buffer(cl_command_queue handle, cl_mem buffer, cl_bool b
   if (to == nullptr) return CL_INVALID_VALUE;
   if (!host_may_read(*memory)) return CL_INVALID_OPERATION;
   const Place place{CL_COMMAND_READ_BUFFER, count, waits, event, blocking != CL_FALSE};
-  const Command command{"read", range_detail(offset, size), true};
+  const Command command{"read", size, true};
   return enqueue(
       *queue, place,
       [=, use = Use(memory)](Context& context, cl_event* native) {
@@ -45,7 +45,7 @@ cl_int CL_API_CALL write_buffer(cl_command_queue handle, cl_mem buffer, cl_bool 
   if (from == nullptr) return CL_INVALID_VALUE;
   if (!host_may_write(*memory)) return CL_INVALID_OPERATION;
   const Place place{CL_COMMAND_WRITE_BUFFER, count, waits, event, blocking != CL_FALSE};
-  const Command command{"write", range_detail(offset, size)};
+  const Command command{"write", size};
   return enqueue(
       *queue, place,
       [=, use = Use(memory)](Context& context, cl_event* native) {
@@ -69,7 +69,7 @@ cl_int CL_API_CALL fill_buffer(cl_command_queue handle, cl_mem buffer, const voi
   if (pattern == nullptr || !known || offset % pattern_size != 0 || size % pattern_size != 0) return CL_INVALID_VALUE;
   const auto* const first = static_cast<const std::byte*>(pattern);
   const Place place{CL_COMMAND_FILL_BUFFER, count, waits, event};
-  const Command command{"fill", mixed(range_detail(offset, size), pattern_size)};
+  const Command command{"fill", mixed(size, pattern_size)};
   return enqueue(
       *queue, place,
       [=, use = Use(memory), bytes = std::vector(first, first + pattern_size)](Context& context, cl_event* native) {
@@ -97,7 +97,7 @@ cl_int CL_API_CALL copy_buffer(cl_command_queue handle, cl_mem from, cl_mem to, 
   if (&source->root() == &target->root() && begin < into + size && into < begin + size) return CL_MEM_COPY_OVERLAP;
   const Place place{CL_COMMAND_COPY_BUFFER, count, waits, event};
   const auto make_intent = [=] {
-    Intent intent{{"copy", mixed(range_detail(from_offset, size), to_offset)}, {}};
+    Intent intent{{"copy", size}, {}};
     intent.bundle.add(*source, Access::read, from_offset, size);
     intent.bundle.add(*target, Access::write, to_offset, size);
     return intent;

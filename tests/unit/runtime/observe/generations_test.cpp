@@ -18,15 +18,15 @@ using namespace swapmm::runtime;
 /// An iteration of operations on tensors that are known by their producers.
 class YoungLog {
  public:
-  std::uint32_t handle(std::uint64_t serial) { return add({.serial = serial, .name = "h"}); }
+  std::uint32_t handle(std::uint64_t serial) { return add({.serial = serial, .bytes = Bytes{64}, .name = "h"}); }
   /// Made in this iteration.
   std::uint32_t made(std::uint64_t serial) {
     const auto index = static_cast<std::uint32_t>(log.tensors.size());
-    return add({.serial = serial, .name = "made", .created_inside = true, .producer = {0, index}});
+    return add({.serial = serial, .bytes = Bytes{64}, .name = "made", .created_inside = true, .producer = {0, index}});
   }
   /// Made `age` iterations ago, where it was entry `index` of the log.
   std::uint32_t old(std::uint64_t serial, std::uint32_t age, std::uint32_t index) {
-    return add({.serial = serial, .name = "old", .producer = {age, index}});
+    return add({.serial = serial, .bytes = Bytes{64}, .name = "old", .producer = {age, index}});
   }
   YoungLog& run(std::initializer_list<std::pair<std::uint32_t, Access>> accesses) {
     LogOperation operation;
@@ -43,7 +43,6 @@ class YoungLog {
  private:
   std::uint32_t add(LogTensor tensor) {
     tensor.record = static_cast<std::uint32_t>(tensor.serial);
-    tensor.bytes = Bytes{64};
     log.tensors.push_back(tensor);
     return static_cast<std::uint32_t>(log.tensors.size() - 1);
   }
