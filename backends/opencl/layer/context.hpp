@@ -31,6 +31,9 @@ using Lock = std::unique_lock<std::mutex>;
 /// The host memory of all contexts of the process: one budget.
 [[nodiscard]] const std::shared_ptr<runtime::HostLedger>& host_memory();
 
+/// A number that grows: what the driver made earlier has a smaller one.
+[[nodiscard]] std::uint64_t next_moment();
+
 /// A command that waits on the host for events that nobody has set yet.
 struct HeldCommand;
 
@@ -70,6 +73,8 @@ class Context {
   [[nodiscard]] bool has_core() const { return core_ != nullptr; }
   /// Bytes of the device that the runtime has.
   [[nodiscard]] Bytes part() const { return part_; }
+  /// When the runtime took them; see next_moment().
+  [[nodiscard]] std::uint64_t part_made() const { return part_made_; }
   /// The largest need of a command so far.
   [[nodiscard]] Bytes largest() const { return largest_; }
   /// Changes part(). False if the device or the host refuses.
@@ -145,6 +150,7 @@ class Context {
   std::shared_ptr<Core> core_;
   Scheduler scheduler_;
   Bytes part_;
+  std::uint64_t part_made_ = 0;
   Bytes largest_;
   bool timed_ = false;
   bool refused_ = false;  // making the runtime failed, which was said

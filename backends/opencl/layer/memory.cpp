@@ -80,7 +80,7 @@ Memory::Memory(Memory& root, Facts facts, std::size_t origin)
 }
 
 Memory::Memory(Context& context, Facts facts, cl_mem native, Memory* parent)
-    : Object(Kind::memory), context_(context), facts_(std::move(facts)), native_(native) {
+    : Object(Kind::memory), context_(context), facts_(std::move(facts)), native_(native), native_made_(next_moment()) {
   if (parent != nullptr) {
     parent_ = Ref<Memory>(*parent);
     (void)parent->begin_use();
@@ -187,6 +187,7 @@ cl_int Memory::pin() {
   down.clReleaseEvent(copied);
   destroy_storage();
   native_ = std::move(made);
+  native_made_ = next_moment();
   return CL_SUCCESS;
 }
 
@@ -256,13 +257,19 @@ cl_mem native_of(Memory& memory, Running& operation) {
   return operation.address(*tensor.record, Bytes{memory.origin()}, Bytes{memory.facts().size}).buffer();
 }
 
-std::pair<cl_mem, std::size_t> place_of(Memory& memory, Running& operation) {
+InAllocation place_of_native(Memory& memory) {
+  return {memory.root().native(), memory.origin(), {memory.root().native_made(), 0}};
+}
+
+InAllocation place_of(Memory& memory, Running& operation) {
   Memory& root = memory.root();
-  if (const cl_mem native = root.native(); native != nullptr) return {native, memory.origin()};
+  if (root.native() != nullptr) return place_of_native(memory);
   Tensor tensor;
-  if (!root.tensor(tensor)) return {nullptr, 0};
+  if (!root.tensor(tensor)) return {};
   const auto place = operation.in_arena(*tensor.record);
-  return {place.arena->buffer(), static_cast<std::size_t>(place.offset.value) + memory.origin()};
+  return {place.arena->buffer(),
+          static_cast<std::size_t>(place.offset.value) + memory.origin(),
+          {memory.context().part_made(), (tensor.record->device.offset - place.offset).value}};
 }
 
 }  // namespace swapmm::opencl::layer

@@ -5,6 +5,7 @@
 
 #include "../memory.hpp"
 #include "../process/settings.hpp"
+#include "checks.hpp"
 #include "install.hpp"
 
 namespace swapmm::opencl::layer::api {
@@ -44,17 +45,8 @@ cl_mem counted(Context& context, std::size_t size, cl_int* status, Make&& make) 
 }
 
 cl_int fill(Context& context, const Tensor& tensor, const void* host, std::size_t size) {
-  for (int attempt = 0; attempt < 12; ++attempt) {
-    try {
-      context.core()->upload(tensor, Bytes{}, std::span(static_cast<const std::byte*>(host), size));
-      return CL_SUCCESS;
-    } catch (const OutOfMemory& error) {
-      if (attempt == 0 && context.take_host_from_others(error.sizes.need)) continue;
-      return CL_OUT_OF_HOST_MEMORY;
-    } catch (const std::exception&) {  // NOLINT(bugprone-empty-catch): of an earlier command
-    }
-  }
-  return CL_OUT_OF_RESOURCES;
+  return on_host(
+      context, [&](Core& core) { core.upload(tensor, Bytes{}, std::span(static_cast<const std::byte*>(host), size)); });
 }
 
 cl_mem managed_buffer(Context& context, std::vector<cl_mem_properties> properties, cl_mem_flags flags, size_t size,
