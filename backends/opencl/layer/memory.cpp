@@ -3,8 +3,10 @@
 
 #include <sys/mman.h>
 
+#include <algorithm>
 #include <functional>
 #include <shared_mutex>
+#include <span>
 #include <unordered_set>
 #include <utility>
 
@@ -45,6 +47,28 @@ void call_after_all_work(Context& context, const std::function<void()>& callback
   };
   auto* const wanted = new std::function<void()>(callback);
   if (down.clSetEventCallback(last, CL_COMPLETE, told, wanted) != CL_SUCCESS) told(last, CL_COMPLETE, wanted);
+}
+
+// Writes a tensor's value into an allocation, in pieces through the host: for one that the budget does not have room
+// for twice. Its bytes are on the host already, because the allocation has taken their room.
+cl_int write_by_host(Context& context, const Tensor& tensor, std::size_t size, cl_mem to) {
+  for (int attempt = 0; attempt < 12; ++attempt) {
+    try {
+      std::vector<std::byte> piece(std::min<std::size_t>(size, std::size_t{16} << 20U));
+      for (std::size_t done = 0; done < size; done += piece.size()) {
+        const std::size_t now = std::min(piece.size(), size - done);
+        context.core()->download(tensor, Bytes{done}, std::span(piece).first(now));
+        const cl_int status =
+            down.clEnqueueWriteBuffer(context.queue(), to, CL_TRUE, done, now, piece.data(), 0, nullptr, nullptr);
+        if (status != CL_SUCCESS) return status;
+      }
+      return CL_SUCCESS;
+    } catch (const OutOfMemory&) {
+      return CL_OUT_OF_HOST_MEMORY;
+    } catch (const std::exception&) {  // NOLINT(bugprone-empty-catch): of an earlier command
+    }
+  }
+  return CL_OUT_OF_RESOURCES;
 }
 
 }  // namespace
@@ -174,17 +198,23 @@ cl_int Memory::pin() {
     return status;
   }
   count_until_gone(made.get(), context().devices(), size);
-  Bundle bundle;
-  status = bundle.add(*this, Access::read);
+  Tensor value;
+  if (!tensor(value)) return CL_MEM_OBJECT_ALLOCATION_FAILURE;
+  if (size > context().device().budget() - context().device().pinned()) {
+    status = write_by_host(context(), value, facts_.size, made.get());
+  } else {
+    Bundle bundle;
+    status = bundle.add(*this, Access::read);
+    if (status != CL_SUCCESS) return status;
+    cl_event copied = nullptr;
+    status = context().operate(
+        "buffer of an image", bundle.items(), &copied, [&](Running& operation, const WaitList& waits, cl_event* event) {
+          return down.clEnqueueCopyBuffer(operation.backend().queue(), native_of(*this, operation), made.get(), 0, 0,
+                                          facts_.size, waits.size(), waits.data(), event);
+        });
+    if (status == CL_SUCCESS) down.clReleaseEvent(copied);
+  }
   if (status != CL_SUCCESS) return status;
-  cl_event copied = nullptr;
-  status = context().operate(
-      "buffer of an image", bundle.items(), &copied, [&](Running& operation, const WaitList& waits, cl_event* event) {
-        return down.clEnqueueCopyBuffer(operation.backend().queue(), native_of(*this, operation), made.get(), 0, 0,
-                                        facts_.size, waits.size(), waits.data(), event);
-      });
-  if (status != CL_SUCCESS) return status;
-  down.clReleaseEvent(copied);
   destroy_storage();
   native_ = std::move(made);
   native_made_ = next_moment();

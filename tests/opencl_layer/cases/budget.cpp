@@ -139,6 +139,27 @@ CASE(budget, images_take_their_share) {
   release_buffers(buffers);
 }
 
+// The budget has room for the buffer once, and not for a copy of it.
+CASE(budget, image_of_most_of_it) {
+  const Setup setup;
+  const Kernels kernels(setup);
+  const std::size_t bytes = std::size_t{768} << 10;
+  const cl_mem buffer = setup.buffer_of(numbers(4, bytes / sizeof(cl_uint)));
+  kernels.grow(setup.queue, buffer, 1, bytes / sizeof(cl_uint));
+  const cl_image_format format{CL_RGBA, CL_UNSIGNED_INT32};
+  cl_image_desc description{};
+  description.image_type = CL_MEM_OBJECT_IMAGE1D_BUFFER;
+  description.image_width = bytes / 16;
+  description.mem_object = buffer;
+  cl_int error = CL_SUCCESS;
+  const cl_mem image = clCreateImage(setup.context, CL_MEM_READ_WRITE, &format, &description, nullptr, &error);
+  OK(error);
+  kernels.grow(setup.queue, buffer, 2, bytes / sizeof(cl_uint));
+  say_words("buffer", setup.read(buffer, bytes / sizeof(cl_uint)));
+  OK(clReleaseMemObject(image));
+  OK(clReleaseMemObject(buffer));
+}
+
 // Its value is in host memory, where transfers and maps reach it.
 CASE(budget, transfers_of_one_above_it) {
   const Setup setup;
