@@ -41,8 +41,8 @@ NO_CACHE = {"LRU": "0"}
 # For ./dev test: as small as they get. tinygrad compiles in the process itself, for starting others takes longer.
 CNN_TINY, CNN_TINY_JIT, GPT_TINY = ("2", "4", "4", "1"), ("4", "4", "4", "1"), ("2", "2", "16", "1", "32", "2", "64")
 ALONE = {"PARALLEL": "0"}
-# PyOpenCL's tests of its wrapper, of copies and of its generators. Left out: those of arrays and algorithms, which take a quarter of an
-# hour natively.
+# PyOpenCL's tests of its wrapper, of copies and of structures. Left out: those of arrays, algorithms and functions, which take many times
+# as long natively, because they compile hundreds of kernels.
 PYOPENCL_TESTS = tuple("{sources}/pyopencl-2026.1.4/test/" + name for name in ("test_wrapper.py", "test_enqueue_copy.py",
                                                                                "test_arrays_in_structs.py"))
 INTEL = {"LD_LIBRARY_PATH": "{venv}/lib", "OCL_ICD_VENDORS": "{venv}/lib/libintelocl.so",
