@@ -33,7 +33,11 @@ endforeach()
 list(REMOVE_DUPLICATES themes)
 foreach(theme IN LISTS themes)
   # ./dev layer runs all modes.
-  add_test(NAME opencl_layer.${theme} COMMAND ${run_cases} --mode one_launch --mode evict_always ${theme})
+  set(modes --mode one_launch --mode evict_always)
+  if(theme STREQUAL native_kernels) # they get the driver's allocations
+    list(APPEND modes --mode small_allocations)
+  endif()
+  add_test(NAME opencl_layer.${theme} COMMAND ${run_cases} ${modes} ${theme})
   set_tests_properties(opencl_layer.${theme} PROPERTIES LABELS opencl_layer TIMEOUT 600)
 endforeach()
 

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Installs client programs below build/clients. Each function returns why something cannot be had, or an empty text."""
+import fcntl
 import glob
 import shutil
 import subprocess
@@ -12,6 +13,8 @@ VENV = OUT / "venv"
 PROGRAMS = Path(__file__).resolve().parent / "programs"
 VIENNACL = OUT / "viennacl"
 HOST_PYTHON = "/usr/bin/python3"
+# Without PyPI the answer is to come soon.
+PIP = (VENV / "bin" / "python", "-m", "pip", "--quiet", "--disable-pip-version-check", "--retries", "1", "--timeout", "20")
 
 
 class Broken(Exception):
@@ -39,12 +42,25 @@ def have_pypi(requirements):
         made = call([HOST_PYTHON, "-m", "venv", VENV])
         if made.returncode:
             return f"no virtual environment: {last_line(made.stdout)}"
-    got = call([VENV / "bin" / "python", "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--only-binary", ":all:",
-                *missing])
+    got = call([*PIP, "install", "--only-binary", ":all:", *missing])
     if got.returncode:
         return f"PyPI does not give {' '.join(missing)}: {last_line(got.stdout)}"
     done.write_text("\n".join([*known, *missing, ""]), encoding="utf-8")
     return ""
+
+
+def have_source(requirement):
+    """Its source archive from PyPI, unpacked: for the tests that a wheel leaves out."""
+    folder = OUT / "sources"
+    if (folder / requirement.replace("==", "-")).is_dir():
+        return ""
+    folder.mkdir(parents=True, exist_ok=True)
+    name = requirement.split("==")[0]
+    got = call([*PIP, "download", "--no-deps", "--no-binary", name, requirement], cwd=folder)
+    archives = glob.glob(str(folder / (requirement.replace("==", "-") + ".tar.*")))
+    if got.returncode or not archives:
+        return f"PyPI does not give the source of {requirement}: {last_line(got.stdout)}"
+    return "" if call(["tar", "-xf", archives[0]], cwd=folder).returncode == 0 else f"{archives[0]} cannot be unpacked"
 
 
 def have_viennacl():
@@ -77,8 +93,17 @@ def build(name, libraries):
 
 
 def install(client):
-    """Why this client cannot run here, or an empty text."""
+    """Why this client cannot run here, or an empty text. One process at a time installs."""
+    OUT.mkdir(parents=True, exist_ok=True)
+    with open(OUT / "lock", "w", encoding="utf-8") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        return install_alone(client)
+
+
+def install_alone(client):
     why = have_debian(client.debian) or (have_pypi(client.pypi) if client.pypi else "")
+    for requirement in client.pypi_sources:
+        why = why or have_source(requirement)
     for name, libraries in client.sources:
         why = why or build(name, libraries)
     return why

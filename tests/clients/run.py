@@ -25,6 +25,7 @@ def words():
     parser.add_argument("names", nargs="*", metavar="NAME", help="of clients, or how names begin (all)")
     parser.add_argument("--list", action="store_true", help="only say which there are")
     parser.add_argument("--evict", action="store_true", help="also with everything evicted after every command")
+    parser.add_argument("--tightest", action="store_true", help="of the budgets only the smallest")
     parser.add_argument("--native", action="store_true", help="natively only")
     parser.add_argument("--watch", type=Path, default=layered.WATCH)
     parser.add_argument("--layer", type=Path, default=layered.LAYER)
@@ -35,7 +36,7 @@ def chosen(names):
     exact = [client for client in CLIENTS if client.name in names]
     others = [name for name in names if name not in {client.name for client in exact}]
     found = [client for client in CLIENTS
-             if client in exact or not names or any(client.name.startswith(name) for name in others)]
+             if client in exact or (not names and not client.quick) or any(client.name.startswith(name) for name in others)]
     return found
 
 
@@ -47,7 +48,8 @@ class Case:
         self.work = install.OUT / "work" / client.name
         self.work.mkdir(parents=True, exist_ok=True)
         self.places = {"python": str(install.VENV / "bin" / "python"), "programs": str(install.PROGRAMS),
-                       "work": str(self.work), "built": str(install.OUT / "built"), "venv": str(install.VENV)}
+                       "work": str(self.work), "built": str(install.OUT / "built"),
+                       "sources": str(install.OUT / "sources"), "venv": str(install.VENV)}
 
     def fill(self, text):
         return text.format(**self.places)
@@ -93,9 +95,9 @@ def row(name, title, outcome, budget, judgement, wrong=()):
         print(f"    {line}", flush=True)
 
 
-def modes_of(client, native, evict):
+def modes_of(client, native, evict, tightest):
     """Title, budget and settings. Each budget is at least the largest launch."""
-    for fraction in client.fractions:
+    for fraction in (min(client.fractions),) if tightest else client.fractions:
         need = native.figures.need if fraction == 1.0 else int(native.figures.peak * fraction)
         yield (f"{fraction:.0%}" if fraction > 0.2 else f"1/{round(1 / fraction)}"), max(need, native.figures.floor), {}
     if evict:
@@ -129,7 +131,7 @@ def run_client(client, libraries, options):
     if options.native or not libraries.layer.exists():
         return True
     same = True
-    for title, budget, settings in modes_of(client, native, options.evict):
+    for title, budget, settings in modes_of(client, native, options.evict, options.tightest):
         outcome = case.run(title, budget=budget, layered=True, settings=settings)
         wrong = judge(case, outcome, native, budget)
         row(client.name, title, outcome, budget, "differs" if wrong else "same", wrong)

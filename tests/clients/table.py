@@ -14,6 +14,7 @@ class Client:
     command: tuple
     result: str = EVERYTHING  # the lines of standard output that count: those in which this is found, or its groups
     pypi: tuple = ()
+    pypi_sources: tuple = ()  # whose archives are unpacked, for tests that no wheel has; they are in {sources}
     debian: tuple = ()
     sources: tuple = ()       # C++ files of programs/ to build, each with its libraries
     environment: dict = field(default_factory=dict)
@@ -23,6 +24,7 @@ class Client:
     code: int = 0             # the exit code of a native run
     prepare: tuple = ()       # a command that is run once before
     input: str = ""           # standard input
+    quick: bool = False       # a small one for ./dev test
     needs_files: tuple = ()   # that the installation must have, as glob in the virtual environment
 
 
@@ -36,6 +38,13 @@ def tinygrad(name, program, *arguments, **more):
 CNN, CNN_SMALL = ("6", "64", "32", "6"), ("3", "8", "8", "2")
 GPT, GPT_SMALL = ("4", "8", "128", "6", "192", "6", "512"), ("3", "2", "16", "1", "32", "2", "64")
 NO_CACHE = {"LRU": "0"}
+# For ./dev test: as small as they get. tinygrad compiles in the process itself, for starting others takes longer.
+CNN_TINY, CNN_TINY_JIT, GPT_TINY = ("2", "4", "4", "1"), ("4", "4", "4", "1"), ("2", "2", "16", "1", "32", "2", "64")
+ALONE = {"PARALLEL": "0"}
+# PyOpenCL's tests of its wrapper, of copies and of structures. Left out: those of arrays, algorithms and functions, which take many times
+# as long natively, because they compile hundreds of kernels.
+PYOPENCL_TESTS = tuple("{sources}/pyopencl-2026.1.4/test/" + name for name in ("test_wrapper.py", "test_enqueue_copy.py",
+                                                                               "test_arrays_in_structs.py"))
 INTEL = {"LD_LIBRARY_PATH": "{venv}/lib", "OCL_ICD_VENDORS": "{venv}/lib/libintelocl.so",
          "OCL_ICD_FILENAMES": "{venv}/lib/libintelocl.so"}
 # tinygrad asks ldconfig for the library before it looks elsewhere.
@@ -56,6 +65,9 @@ CLIENTS = (
     tinygrad("tg_gpt_no_buffer_cache", "tg_gpt", *GPT, environment=NO_CACHE),
     Client("pyclesperanto", ("{python}", "{programs}/cle_pipeline.py", "128", "4"), r"^images ",
            ("pyclesperanto==0.25.1", "numpy==2.4.6")),
+    Client("pyopencl", ("{python}", "-m", "pytest", "-q", "-p", "no:cacheprovider", "-rA", "--tb=short", *PYOPENCL_TESTS),
+           r"^(?:PASSED|FAILED|ERROR|SKIPPED|XFAIL|XPASS) ", ("pyopencl==2026.1.4", "numpy==2.4.6", "pytest==9.2.0", "Mako==1.4.3"),
+           ("pyopencl==2026.1.4",), limit=900),
     Client("openmm", ("{python}", "{programs}/omm.py", "14", "40"), r"hash (\w+)$", ("openmm==8.6.1", "numpy==2.4.6")),
     Client("viennacl", ("{built}/viennacl_products",), debian=("libboost1.81-dev",), sources=(("viennacl_products", ()),)),
     Client("clblast", ("{built}/clblast_routines",), debian=("libclblast-dev",), sources=(("clblast_routines", ("clblast",)),)),
@@ -69,6 +81,12 @@ CLIENTS = (
            input="genmove b\ngenmove w\ngenmove b\nquit\n", limit=900),
     Client("clpeak", ("clpeak", "--kernel-latency", "--transfer-bandwidth"),
            r"^\s*((?:Platform|Device): .*|Transfer bandwidth|Kernel launch latency)", debian=("clpeak",), limit=900),
+    tinygrad("quick_tg_cnn", "tg_cnn", *CNN_TINY, environment=ALONE, quick=True),
+    tinygrad("quick_tg_cnn_jit", "tg_cnn", *CNN_TINY_JIT, "--jit", environment=ALONE, quick=True),
+    tinygrad("quick_tg_cnn_no_buffer_cache", "tg_cnn", *CNN_TINY, environment={**ALONE, **NO_CACHE}, quick=True),
+    tinygrad("quick_tg_gpt", "tg_gpt", *GPT_TINY, environment=ALONE, quick=True),
+    Client("quick_pyclesperanto", ("{python}", "{programs}/cle_pipeline.py", "32", "2"), r"^images ",
+           ("pyclesperanto==0.25.1", "numpy==2.4.6"), quick=True),
     # Khronos' own loader, with the driver that comes with it.
     tinygrad("tg_cnn_small_khronos_loader", "tg_cnn", *CNN_SMALL, environment=INTEL, pypi=("intel-opencl-rt==2026.2.0", "intel-cmplr-lib-rt==2026.2.0")),
 )

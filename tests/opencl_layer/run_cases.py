@@ -18,7 +18,7 @@ import tempfile
 
 # Pieces of the budget lie at multiples of this; each buffer of a launch may lose that much.
 ALIGNMENT = 256
-MODES = ("large", "one_launch", "evict_always")
+MODES = ("large", "one_launch", "evict_always", "small_allocations")
 # Programs whose native need is larger than their budget. They are told of it by CASES_BUDGET.
 BUDGETS_OF_THEMES = {"budget": 1 << 20}
 
@@ -104,6 +104,11 @@ def one_launch(report):
     return max(report["largest_need"], report["largest_object"]) + 16 * ALIGNMENT
 
 
+def largest_allocation(report):
+    """What a driver may tell at least: every object of the program must be possible."""
+    return -(-max(report["largest_object"], 64 << 10) // ALIGNMENT) * ALIGNMENT
+
+
 def check(runner, case, modes):
     options = runner.options
     failures = []
@@ -116,7 +121,7 @@ def check(runner, case, modes):
         return failures
     needed = one_launch(watched.report)
     ample = max(4 * watched.report["peak"], 64 << 20)
-    budgets = {"large": ample, "one_launch": needed, "evict_always": ample}
+    budgets = {"large": ample, "one_launch": needed, "evict_always": ample, "small_allocations": ample}
     fixed = BUDGETS_OF_THEMES.get(case.split(".")[0])
     for mode in modes:
         budget = fixed or budgets[mode]
@@ -124,6 +129,8 @@ def check(runner, case, modes):
                      "SWAPMM_STARTED": os.path.join(runner.folder.name, "started")}
         if mode == "evict_always":
             variables["SWAPMM_EVICT"] = "always"
+        if mode == "small_allocations":  # the budget consists of several allocations
+            variables["WATCH_LARGEST"] = str(largest_allocation(watched.report))
         if os.path.exists(variables["SWAPMM_STARTED"]):
             os.remove(variables["SWAPMM_STARTED"])
         layered = runner.run(case, [options.watch, options.layer], **variables)

@@ -59,6 +59,11 @@ const std::shared_ptr<runtime::HostLedger>& host_memory() {
   return ledger;
 }
 
+std::uint64_t next_moment() {
+  static std::atomic<std::uint64_t> moment{0};
+  return ++moment;
+}
+
 // ---- all contexts
 
 Context* Context::of(cl_context handle) {
@@ -109,8 +114,8 @@ Context::Context(cl_context handle) : handle_(handle), scheduler_(planning()) {
   }
   if (!managed()) return;
   try {
-    largest_buffer_ = std::min(device().problem().empty() ? device().budget() : device().whole(),
-                               Bytes{opencl::detail::device_value<cl_ulong>(device_id_, CL_DEVICE_MAX_MEM_ALLOC_SIZE)});
+    const Bytes largest{opencl::detail::device_value<cl_ulong>(device_id_, CL_DEVICE_MAX_MEM_ALLOC_SIZE)};
+    largest_buffer_ = device().reported({device().whole(), largest}).largest;
     alignment_ = Bytes{std::max<std::uint64_t>(
         opencl::detail::device_value<cl_uint>(device_id_, CL_DEVICE_MEM_BASE_ADDR_ALIGN) / 8, 1)};
   } catch (const std::exception&) {  // the driver does not answer
@@ -169,6 +174,7 @@ Core* Context::core() {
   memory.add(*this);
   memory.offer(*this);
   Bytes part = part_;
+  part_made_ = next_moment();
   for (;;) {
     try {
       Backend backend(handle_, device_id_);
@@ -213,6 +219,7 @@ bool Context::set_part(Bytes bytes) {
     part_ = bytes;
     return true;
   }
+  part_made_ = next_moment();
   destroy_released();
   iterations_.leave(*core_);
   for (int attempt = 0;; ++attempt) {

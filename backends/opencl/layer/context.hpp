@@ -35,6 +35,9 @@ using Lock = std::unique_lock<std::mutex>;
 /// The host memory of all contexts of the process: one budget.
 [[nodiscard]] const std::shared_ptr<runtime::HostLedger>& host_memory();
 
+/// A number that grows: what the driver made earlier has a smaller one.
+[[nodiscard]] std::uint64_t next_moment();
+
 class Bundle;
 class Memory;
 /// A command that waits on the host for events that nobody has set yet.
@@ -78,6 +81,8 @@ class Context {
   [[nodiscard]] bool has_core() const { return core_ != nullptr; }
   /// Bytes of the device that the runtime has.
   [[nodiscard]] Bytes part() const { return part_; }
+  /// When the runtime took them; see next_moment().
+  [[nodiscard]] std::uint64_t part_made() const { return part_made_; }
   /// The largest need of a command so far.
   [[nodiscard]] Bytes largest() const { return largest_; }
   /// Changes part(). False if the device or the host refuses.
@@ -102,6 +107,9 @@ class Context {
   [[nodiscard]] bool take_host_from_others(Bytes need);
   /// The same, and gives up what this context can do without. False if there is nothing.
   [[nodiscard]] bool take_host_memory(Bytes need);
+
+  /// Ends the current iteration, for something that is not part of one. With a runtime.
+  void leave_iteration() { iterations_.leave(*core_); }
 
   [[nodiscard]] bool make_tensor(const Memory& owner, Tensor& tensor);
   /// Needs no lock: the next command destroys it.
@@ -169,6 +177,7 @@ class Context {
   bool swaps_ = false;         // something has left the device, so iterations matter
   bool follows_plan_ = false;  // since the last command
   Bytes part_;
+  std::uint64_t part_made_ = 0;
   Bytes largest_;
   bool timed_ = false;
   bool refused_ = false;  // making the runtime failed, which was said
@@ -230,6 +239,25 @@ cl_int Context::operate(const Command& command, const Bundle& bundle, cl_event* 
       return status;
     }
   }
+}
+
+/// Lets the host use a tensor's value in its own memory, outside iterations: run(core). With the lock.
+template <class Run>
+[[nodiscard]] cl_int on_host(Context& context, Run&& run) {
+  for (int attempt = 0; attempt < 12; ++attempt) {
+    try {
+      Core* const core = context.core();
+      if (core == nullptr) return CL_MEM_OBJECT_ALLOCATION_FAILURE;
+      context.leave_iteration();
+      run(*core);
+      return CL_SUCCESS;
+    } catch (const OutOfMemory& error) {
+      if (attempt == 0 && context.take_host_from_others(error.sizes.need)) continue;
+      return CL_OUT_OF_HOST_MEMORY;
+    } catch (const std::exception&) {  // NOLINT(bugprone-empty-catch): of an earlier command
+    }
+  }
+  return CL_OUT_OF_RESOURCES;
 }
 
 template <class Run>

@@ -59,6 +59,15 @@ DeviceBudget::DeviceBudget(cl_device_id device)
       whole_{opencl::detail::device_value<cl_ulong>(device, CL_DEVICE_GLOBAL_MEM_SIZE)},
       budget_(budget_for(whole_, problem_)) {}
 
+DeviceBudget::Reported DeviceBudget::reported(const Reported& own) const {
+  Bytes memory = own.memory;
+  if (problem_.empty()) {
+    if (settings().reported == ReportedMemory::budget) memory = budget_;
+    if (settings().reported == ReportedMemory::both) memory = budget_ + settings().host_budget;
+  }
+  return {memory, std::min(own.largest, memory)};
+}
+
 Bytes DeviceBudget::managed() const {
   Bytes sum;
   for (const Context* const context : contexts_) sum += context->part();

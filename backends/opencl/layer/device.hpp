@@ -31,6 +31,15 @@ class DeviceBudget {
   [[nodiscard]] Bytes budget() const { return budget_; }
   /// Memory of the device itself.
   [[nodiscard]] Bytes whole() const { return whole_; }
+  /// What the program is told of a device whose own values these are: what it can have, which is memory of the host,
+  /// too, unless SWAPMM_REPORTED_MEMORY says otherwise. A buffer may be as large as the device's largest one, even if
+  /// that is above the budget: programs refuse to run where the largest buffer is small beside the memory, and OpenCL
+  /// forbids it. Where all lies in the budget's memory, no buffer is larger.
+  struct Reported {
+    Bytes memory;
+    Bytes largest;
+  };
+  [[nodiscard]] Reported reported(const Reported& own) const;
   /// Why nothing may be allocated; empty: all is well.
   [[nodiscard]] const std::string& problem() const { return problem_; }
 

@@ -3,8 +3,10 @@
 
 #include <sys/mman.h>
 
+#include <algorithm>
 #include <functional>
 #include <shared_mutex>
+#include <span>
 #include <unordered_set>
 #include <utility>
 
@@ -47,6 +49,28 @@ void call_after_all_work(Context& context, const std::function<void()>& callback
   if (down.clSetEventCallback(last, CL_COMPLETE, told, wanted) != CL_SUCCESS) told(last, CL_COMPLETE, wanted);
 }
 
+// Writes a tensor's value into an allocation, in pieces through the host: for one that the budget does not have room
+// for twice. Its bytes are on the host already, because the allocation has taken their room.
+cl_int write_by_host(Context& context, const Tensor& tensor, std::size_t size, cl_mem to) {
+  for (int attempt = 0; attempt < 12; ++attempt) {
+    try {
+      std::vector<std::byte> piece(std::min<std::size_t>(size, std::size_t{16} << 20U));
+      for (std::size_t done = 0; done < size; done += piece.size()) {
+        const std::size_t now = std::min(piece.size(), size - done);
+        context.core()->download(tensor, Bytes{done}, std::span(piece).first(now));
+        const cl_int status =
+            down.clEnqueueWriteBuffer(context.queue(), to, CL_TRUE, done, now, piece.data(), 0, nullptr, nullptr);
+        if (status != CL_SUCCESS) return status;
+      }
+      return CL_SUCCESS;
+    } catch (const OutOfMemory&) {
+      return CL_OUT_OF_HOST_MEMORY;
+    } catch (const std::exception&) {  // NOLINT(bugprone-empty-catch): of an earlier command
+    }
+  }
+  return CL_OUT_OF_RESOURCES;
+}
+
 }  // namespace
 
 MapArea::MapArea(std::size_t bytes) : data(nullptr), size(bytes) {
@@ -84,7 +108,7 @@ Memory::Memory(Memory& root, Facts facts, std::size_t origin)
 }
 
 Memory::Memory(Context& context, Facts facts, cl_mem native, Memory* parent)
-    : Object(Kind::memory), context_(context), facts_(std::move(facts)), native_(native) {
+    : Object(Kind::memory), context_(context), facts_(std::move(facts)), native_(native), native_made_(next_moment()) {
   if (parent != nullptr) {
     parent_ = Ref<Memory>(*parent);
     (void)parent->begin_use();
@@ -176,6 +200,15 @@ const std::byte* Memory::take_initial(std::shared_ptr<MapArea>& area) {
   return std::exchange(begins_with_, nullptr);
 }
 
+cl_int Memory::upload_initial() {
+  if (!has_initial()) return CL_SUCCESS;
+  Tensor value;
+  if (!tensor(value)) return CL_MEM_OBJECT_ALLOCATION_FAILURE;
+  std::shared_ptr<MapArea> area;
+  const std::byte* const bytes = take_initial(area);
+  return on_host(context(), [&](Core& core) { core.upload(value, Bytes{}, std::span(bytes, facts_.size)); });
+}
+
 cl_int Memory::pin() {
   if (native_) return CL_SUCCESS;
   const Bytes size{facts_.size};
@@ -189,18 +222,26 @@ cl_int Memory::pin() {
     return status;
   }
   count_until_gone(made.get(), context().devices(), size);
-  Bundle bundle;
-  bundle.add(*this, Access::read);
-  cl_event copied = nullptr;
-  status = context().operate(
-      {"buffer of an image"}, bundle, &copied, [&](Running& operation, const WaitList& waits, cl_event* event) {
-        return down.clEnqueueCopyBuffer(operation.backend().queue(), native_of(*this, operation), made.get(), 0, 0,
-                                        facts_.size, waits.size(), waits.data(), event);
-      });
+  Tensor value;
+  if (!tensor(value)) return CL_MEM_OBJECT_ALLOCATION_FAILURE;
+  if (size > context().device().budget() - context().device().pinned()) {
+    status = upload_initial();
+    if (status == CL_SUCCESS) status = write_by_host(context(), value, facts_.size, made.get());
+  } else {
+    Bundle bundle;
+    bundle.add(*this, Access::read);
+    cl_event copied = nullptr;
+    status = context().operate(
+        {"buffer of an image"}, bundle, &copied, [&](Running& operation, const WaitList& waits, cl_event* event) {
+          return down.clEnqueueCopyBuffer(operation.backend().queue(), native_of(*this, operation), made.get(), 0, 0,
+                                          facts_.size, waits.size(), waits.data(), event);
+        });
+    if (status == CL_SUCCESS) down.clReleaseEvent(copied);
+  }
   if (status != CL_SUCCESS) return status;
-  down.clReleaseEvent(copied);
   destroy_storage();
   native_ = std::move(made);
+  native_made_ = next_moment();
   return CL_SUCCESS;
 }
 
@@ -264,13 +305,19 @@ cl_mem native_of(Memory& memory, Running& operation) {
   return operation.address(*tensor.record, Bytes{memory.origin()}, Bytes{memory.facts().size}).buffer();
 }
 
-std::pair<cl_mem, std::size_t> place_of(Memory& memory, Running& operation) {
+InAllocation place_of_native(Memory& memory) {
+  return {memory.root().native(), memory.origin(), {memory.root().native_made(), 0}};
+}
+
+InAllocation place_of(Memory& memory, Running& operation) {
   Memory& root = memory.root();
-  if (const cl_mem native = root.native(); native != nullptr) return {native, memory.origin()};
+  if (root.native() != nullptr) return place_of_native(memory);
   Tensor tensor;
-  if (!root.tensor(tensor)) return {nullptr, 0};
+  if (!root.tensor(tensor)) return {};
   const auto place = operation.in_arena(*tensor.record);
-  return {place.arena->buffer(), static_cast<std::size_t>(place.offset.value) + memory.origin()};
+  return {place.arena->buffer(),
+          static_cast<std::size_t>(place.offset.value) + memory.origin(),
+          {memory.context().part_made(), (tensor.record->device.offset - place.offset).value}};
 }
 
 }  // namespace swapmm::opencl::layer

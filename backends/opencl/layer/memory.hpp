@@ -124,6 +124,8 @@ class Memory : public Object {
 
   /// The driver's object, for what is not a tensor; null for a tensor.
   [[nodiscard]] cl_mem native();
+  /// When it was made; see next_moment().
+  [[nodiscard]] std::uint64_t native_made() const { return native_made_; }
   /// The tensor of a root buffer that has no native object. It is made by the first command that uses it, because that
   /// command's place in the sequence identifies it.
   [[nodiscard]] bool tensor(Tensor& tensor);
@@ -131,6 +133,8 @@ class Memory : public Object {
   [[nodiscard]] bool has_initial() const { return begins_with_ != nullptr; }
   /// Takes them. `area`: what keeps them; none with CL_MEM_USE_HOST_PTR.
   [[nodiscard]] const std::byte* take_initial(std::shared_ptr<MapArea>& area);
+  /// Gives them to the tensor in the host's memory, for a buffer that never comes to the device.
+  [[nodiscard]] cl_int upload_initial();
   /// Gives a root buffer an object of the driver's for good, with its bytes: an image is made of it.
   [[nodiscard]] cl_int pin();
 
@@ -163,6 +167,7 @@ class Memory : public Object {
   const std::byte* begins_with_ = nullptr;
   std::shared_ptr<MapArea> initial_;  // keeps begins_with_
   Handle<cl_mem> native_;
+  std::uint64_t native_made_ = 0;
   std::atomic<std::uint32_t> uses_{1};
   std::shared_ptr<MapArea> area_;  // of a root
   std::uint32_t areas_used_ = 0;   // mappings of a root and of its parts
@@ -241,8 +246,19 @@ void count_until_gone(cl_mem native, std::span<DeviceBudget* const> devices, Byt
 
 /// The driver's handle of an object within an operation that has it in its bundle; for parts of buffers, of the part.
 [[nodiscard]] cl_mem native_of(Memory& memory, Running& operation);
+/// When an allocation of the driver's was made, among all that one native kernel may name: the number of the moment,
+/// then the offset in what was made at that moment.
+using Made = std::pair<std::uint64_t, std::uint64_t>;
+
 /// A buffer as the driver's allocation that it lies in, and the offset of its first byte there: for commands that take
 /// offsets, and for those with which drivers cannot take parts of buffers.
-[[nodiscard]] std::pair<cl_mem, std::size_t> place_of(Memory& memory, Running& operation);
+struct InAllocation {
+  cl_mem allocation = nullptr;
+  std::size_t offset = 0;
+  Made made{};
+};
+[[nodiscard]] InAllocation place_of(Memory& memory, Running& operation);
+/// The same for what is not a tensor.
+[[nodiscard]] InAllocation place_of_native(Memory& memory);
 
 }  // namespace swapmm::opencl::layer

@@ -139,6 +139,62 @@ CASE(budget, images_take_their_share) {
   release_buffers(buffers);
 }
 
+// The budget has room for the buffer once, and not for a copy of it.
+CASE(budget, image_of_most_of_it) {
+  const Setup setup;
+  const Kernels kernels(setup);
+  const std::size_t bytes = std::size_t{768} << 10;
+  const cl_mem buffer = setup.buffer_of(numbers(4, bytes / sizeof(cl_uint)));
+  kernels.grow(setup.queue, buffer, 1, bytes / sizeof(cl_uint));
+  const cl_image_format format{CL_RGBA, CL_UNSIGNED_INT32};
+  cl_image_desc description{};
+  description.image_type = CL_MEM_OBJECT_IMAGE1D_BUFFER;
+  description.image_width = bytes / 16;
+  description.mem_object = buffer;
+  cl_int error = CL_SUCCESS;
+  const cl_mem image = clCreateImage(setup.context, CL_MEM_READ_WRITE, &format, &description, nullptr, &error);
+  OK(error);
+  kernels.grow(setup.queue, buffer, 2, bytes / sizeof(cl_uint));
+  say_words("buffer", setup.read(buffer, bytes / sizeof(cl_uint)));
+  OK(clReleaseMemObject(image));
+  OK(clReleaseMemObject(buffer));
+}
+
+// Its value is in host memory, where transfers and maps reach it.
+CASE(budget, transfers_of_one_above_it) {
+  const Setup setup;
+  const Kernels kernels(setup);
+  const std::size_t count = std::size_t{5} << 17;  // 2.5 MiB
+  const std::size_t bytes = count * sizeof(cl_uint);
+  const cl_mem small = setup.buffer_of(numbers(1));
+  const cl_mem huge = setup.buffer_of(numbers(2, count));
+  say_words("as made", setup.read(huge, count));
+  kernels.grow(setup.queue, small, 3);
+  Words part(word_count);
+  cl_event is_read = nullptr;
+  OK(clEnqueueReadBuffer(setup.queue, small, CL_FALSE, 0, buffer_bytes, part.data(), 0, nullptr, &is_read));
+  // The bytes that it writes are there once the event before it has come.
+  OK(clEnqueueWriteBuffer(setup.queue, huge, CL_FALSE, 4000, buffer_bytes, part.data(), 1, &is_read, nullptr));
+  const cl_uint pattern[2] = {11, 12};
+  OK(clEnqueueFillBuffer(setup.queue, huge, pattern, sizeof pattern, 1 << 20, (1 << 20) + 800, 0, nullptr, nullptr));
+  say_words("after a write and a fill", setup.read(huge, count));
+  cl_int error = CL_SUCCESS;
+  auto* const mapped = static_cast<cl_uint*>(clEnqueueMapBuffer(setup.queue, huge, CL_TRUE, CL_MAP_READ | CL_MAP_WRITE,
+                                                                8, bytes - 8, 0, nullptr, nullptr, &error));
+  OK(error);
+  for (std::size_t i = 0; i < count - 2; i += 3) mapped[i] = mapped[i] * 5 + 1;
+  cl_event unmapped = nullptr;
+  OK(clEnqueueUnmapMemObject(setup.queue, huge, mapped, 0, nullptr, &unmapped));
+  OK(clWaitForEvents(1, &unmapped));
+  const cl_buffer_region region{1 << 20, 1 << 20};
+  const cl_mem piece = clCreateSubBuffer(huge, CL_MEM_READ_WRITE, CL_BUFFER_CREATE_TYPE_REGION, &region, &error);
+  OK(error);
+  OK(clEnqueueWriteBuffer(setup.queue, piece, CL_TRUE, 12, buffer_bytes, part.data(), 0, nullptr, nullptr));
+  say_words("after a map and a part", setup.read(huge, count));
+  release_events({is_read, unmapped});
+  release_buffers({piece, huge, small});
+}
+
 CASE(budget, one_buffer_above_it) {
   const Setup setup;
   const Kernels kernels(setup);
@@ -146,19 +202,15 @@ CASE(budget, one_buffer_above_it) {
   cl_int error = CL_SUCCESS;
   const std::size_t bytes = std::size_t{2} << 20;
   const cl_mem huge = clCreateBuffer(setup.context, CL_MEM_READ_WRITE, bytes, nullptr, &error);
-  if (huge != nullptr) {
-    set_argument(kernels.grow_kernel, 0, huge);
-    set_argument(kernels.grow_kernel, 1, 1u);
-    const std::size_t size = word_count;
-    expect_refusal(
-        clEnqueueNDRangeKernel(setup.queue, kernels.grow_kernel, 1, nullptr, &size, nullptr, 0, nullptr, nullptr),
-        bytes, "a launch on it");
-    OK(clFinish(setup.queue));
-    OK(clReleaseMemObject(huge));
-  } else {
-    expect(is_too_large(bytes) && (error == CL_MEM_OBJECT_ALLOCATION_FAILURE || error == CL_INVALID_BUFFER_SIZE),
-           "refused for its size alone");
-  }
+  OK(error);
+  set_argument(kernels.grow_kernel, 0, huge);
+  set_argument(kernels.grow_kernel, 1, 1u);
+  const std::size_t size = word_count;
+  expect_refusal(
+      clEnqueueNDRangeKernel(setup.queue, kernels.grow_kernel, 1, nullptr, &size, nullptr, 0, nullptr, nullptr), bytes,
+      "a launch on it");
+  OK(clFinish(setup.queue));
+  OK(clReleaseMemObject(huge));
   kernels.grow(setup.queue, small, 2);
   say_words("small", setup.read(small));
   OK(clReleaseMemObject(small));

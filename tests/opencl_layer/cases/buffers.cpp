@@ -24,6 +24,33 @@ void use_buffer(const Setup& setup, const char* name, cl_mem used) {
 
 }  // namespace
 
+// A buffer may lie in shared virtual memory: then both are the same bytes.
+CASE(buffers, in_shared_memory) {
+  const Setup setup;
+  const Kernels kernels(setup);
+  const auto able = info<cl_device_svm_capabilities>(clGetDeviceInfo, setup.device, CL_DEVICE_SVM_CAPABILITIES);
+  if ((able & CL_DEVICE_SVM_COARSE_GRAIN_BUFFER) == 0) return say("no shared memory");
+  auto* const shared = static_cast<cl_uint*>(clSVMAlloc(setup.context, CL_MEM_READ_WRITE, 2 * buffer_bytes, 0));
+  const Words words = numbers(3);
+  OK(clEnqueueSVMMemcpy(setup.queue, CL_TRUE, shared, words.data(), buffer_bytes, 0, nullptr, nullptr));
+  OK(clEnqueueSVMMemcpy(setup.queue, CL_TRUE, shared + word_count, words.data(), buffer_bytes, 0, nullptr, nullptr));
+  const cl_mem part = setup.buffer(buffer_bytes, CL_MEM_READ_WRITE | CL_MEM_USE_HOST_PTR, shared + word_count);
+  say("uses shared memory: %u", memory_info<cl_bool>(part, CL_MEM_USES_SVM_POINTER));
+  kernels.grow(setup.queue, part, 5);
+  OK(clSetKernelArgSVMPointer(kernels.grow_kernel, 0, shared + word_count));
+  set_argument(kernels.grow_kernel, 1, 6u);
+  launch(setup.queue, kernels.grow_kernel, word_count);
+  kernels.grow(setup.queue, part, 7);
+  OK(clFinish(setup.queue));
+  OK(clEnqueueSVMMap(setup.queue, CL_TRUE, CL_MAP_READ, shared, 2 * buffer_bytes, 0, nullptr, nullptr));
+  say_words("untouched", Words(shared, shared + word_count));
+  say_words("through both", Words(shared + word_count, shared + 2 * word_count));
+  OK(clEnqueueSVMUnmap(setup.queue, shared, 0, nullptr, nullptr));
+  say_words("buffer", setup.read(part));
+  OK(clReleaseMemObject(part));
+  clSVMFree(setup.context, shared);
+}
+
 CASE(buffers, read_write) {
   const Setup setup;
   const cl_mem one = setup.buffer();

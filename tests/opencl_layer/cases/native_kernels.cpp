@@ -48,6 +48,27 @@ CASE(native_kernels, two_buffers) {
   release_buffers({a, b, c});
 }
 
+// The buffers are named in the order in which they were made, and used before in another: the device's memory may
+// consist of several allocations, and where a buffer lies then depends on when it was used first.
+CASE(native_kernels, used_in_another_order) {
+  const Setup setup;
+  if (!has_native_kernels(setup)) return;
+  const Kernels kernels(setup);
+  std::vector<cl_mem> all;
+  for (cl_uint i = 0; i < 4; ++i) all.push_back(setup.buffer_of(numbers(i)));
+  for (std::size_t i = 4; i-- > 0;) kernels.grow(setup.queue, all[i], 1);
+  for (std::size_t i = 0; i < 4; ++i) {
+    for (std::size_t j = i + 1; j < 4; ++j) {
+      Task task{nullptr, nullptr, static_cast<cl_uint>(10 * i + j)};
+      const cl_mem objects[] = {all[i], all[j]};
+      const void* places[] = {&task.from, &task.to};
+      OK(clEnqueueNativeKernel(setup.queue, add_task, &task, sizeof task, 2, objects, places, 0, nullptr, nullptr));
+      say_words("to", setup.read(all[j]));
+    }
+  }
+  release_buffers(all);
+}
+
 CASE(native_kernels, no_buffers) {
   const Setup setup;
   if (!has_native_kernels(setup)) return;

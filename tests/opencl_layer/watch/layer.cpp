@@ -3,6 +3,7 @@
 //
 //   WATCH_REPORT=FILE         JSON at exit: bytes, calls (see memory.hpp)
 //   WATCH_CAP=BYTES           refuses allocations beyond it, and counts them
+//   WATCH_LARGEST=BYTES       what the driver tells as its largest allocation
 //   WATCH_FAIL=NAME:N[:CODE]  the N-th call of this function fails (*: of any function); CL_OUT_OF_RESOURCES by
 //   default;
 //                             a line on standard error says which one it was
@@ -68,6 +69,15 @@ cl_int tell(const void* value, std::size_t bytes, std::size_t room, void* to, st
   return CL_SUCCESS;
 }
 
+std::uint64_t largest = 0;
+
+cl_int CL_API_CALL device_info(cl_device_id device, cl_device_info what, std::size_t room, void* value,
+                               std::size_t* needed) {
+  if (what != CL_DEVICE_MAX_MEM_ALLOC_SIZE) return driver.clGetDeviceInfo(device, what, room, value, needed);
+  const cl_ulong told = largest;
+  return tell(&told, sizeof told, room, value, needed);
+}
+
 cl_int start(cl_uint entries, const cl_icd_dispatch* below) {
   if (started) return CL_SUCCESS;
   std::memcpy(&driver, below, std::min(entries * sizeof(void*), sizeof driver));
@@ -77,6 +87,10 @@ cl_int start(cl_uint entries, const cl_icd_dispatch* below) {
   }
   if (const char* cap = secure_getenv("WATCH_CAP")) ledger().set_cap(std::strtoull(cap, nullptr, 10));
   keep_ledger(with_ledger, driver);
+  if (const char* limit = secure_getenv("WATCH_LARGEST")) {
+    largest = std::strtoull(limit, nullptr, 10);
+    with_ledger.clGetDeviceInfo = device_info;
+  }
   table = with_ledger;
   count_and_fail(table, with_ledger);
   started = true;

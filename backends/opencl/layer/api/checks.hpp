@@ -42,8 +42,8 @@ template <class Run>
                                 cl_event* native, Run&& run) {
   if (bundle.empty()) {
     return context.direct(native, [&](cl_event*) {
-      return run(context.queue(), std::pair(a.root().native(), a.origin()), std::pair(b.root().native(), b.origin()),
-                 cl_uint{0}, static_cast<const cl_event*>(nullptr));
+      return run(context.queue(), place_of_native(a), place_of_native(b), cl_uint{0},
+                 static_cast<const cl_event*>(nullptr));
     });
   }
   return context.operate(command, bundle, native, [&](Running& operation, const WaitList& waits, cl_event* event) {
@@ -59,20 +59,8 @@ template <class Run>
 [[nodiscard]] cl_int on_buffer(Context& context, const Command& command, const Bundle& bundle, Memory& memory,
                                cl_event* native, Run&& run) {
   return on_buffers(context, command, bundle, memory, memory, native,
-                    [&](cl_command_queue queue, const std::pair<cl_mem, std::size_t>& place, const auto&, cl_uint waits,
-                        const cl_event* list) { return run(queue, place.first, place.second, waits, list); });
-}
-
-/// The same for a range of the buffer: run() gets the offset of the range.
-template <class Run>
-[[nodiscard]] cl_int on_range(Context& context, const Command& command, Memory& memory, Access access,
-                              std::size_t offset, std::size_t size, cl_event* native, Run&& run) {
-  Bundle bundle;
-  bundle.add(memory, access, offset, size);
-  return on_buffer(context, command, bundle, memory, native,
-                   [&](cl_command_queue queue, cl_mem whole, std::size_t begin, cl_uint waits, const cl_event* list) {
-                     return run(queue, whole, begin + offset, waits, list);
-                   });
+                    [&](cl_command_queue queue, const InAllocation& place, const auto&, cl_uint waits,
+                        const cl_event* list) { return run(queue, place.allocation, place.offset, waits, list); });
 }
 
 /// What a command on a range of a buffer will do, for enqueue().
@@ -89,6 +77,32 @@ template <class Run>
 [[nodiscard]] inline cl_int mark(Context& context, cl_event* native) {
   return context.direct(
       native, [&](cl_event* event) { return down.clEnqueueMarkerWithWaitList(context.queue(), 0, nullptr, event); });
+}
+
+/// The same for a range of the buffer: run() gets the offset of the range. If the buffer is larger than the budget, its
+/// value is never on the device: then the host does the command, host(core, tensor, offset in the root buffer), at
+/// once, after all that was queued before.
+template <class Run, class Host>
+[[nodiscard]] cl_int on_range(Context& context, const Command& command, Memory& memory, Access access,
+                              std::size_t offset, std::size_t size, cl_event* native, Run&& run, Host&& host) {
+  Memory& root = memory.root();
+  if (Bytes{root.facts().size} > context.device().budget() && root.native() == nullptr) {
+    submit_held_back(context);
+    if (const cl_int status = root.upload_initial(); status != CL_SUCCESS) return status;
+    Tensor tensor;
+    if (!root.tensor(tensor)) return CL_MEM_OBJECT_ALLOCATION_FAILURE;
+    const cl_int status = on_host(context, [&](Core& core) {
+      (void)down.clFinish(context.queue());
+      host(core, tensor, Bytes{memory.origin() + offset});
+    });
+    return status == CL_SUCCESS ? mark(context, native) : status;
+  }
+  Bundle bundle;
+  bundle.add(memory, access, offset, size);
+  return on_buffer(context, command, bundle, memory, native,
+                   [&](cl_command_queue queue, cl_mem whole, std::size_t begin, cl_uint waits, const cl_event* list) {
+                     return run(queue, whole, begin + offset, waits, list);
+                   });
 }
 
 }  // namespace swapmm::opencl::layer::api

@@ -3,6 +3,8 @@
 #include <array>
 #include <cstddef>
 #include <cstring>
+#include <iterator>
+#include <map>
 #include <utility>
 #include <vector>
 
@@ -240,10 +242,8 @@ struct NativeCall {
       bundle.add(*use, Access::update);
     }
     if (bundle.empty()) {
-      return context.direct(native, [&](cl_event* event) {
-        return give(context.queue(), 0, nullptr, event,
-                    [](Memory& memory) { return std::pair(memory.root().native(), memory.origin()); });
-      });
+      return context.direct(native,
+                            [&](cl_event* event) { return give(context.queue(), 0, nullptr, event, place_of_native); });
     }
     return context.operate({"native kernel"}, bundle, native,
                            [&](Running& operation, const WaitList& waits, cl_event* event) {
@@ -253,17 +253,23 @@ struct NativeCall {
   }
 
  private:
-  // `place(memory)` is the driver's allocation and the begin of the buffer in it.
+  // `place(memory)` is the InAllocation of a buffer. PoCL 3.1 mixes up the addresses of allocations that are not named
+  // in the order in which they were made.
   template <class Place>
   cl_int give(cl_command_queue queue, cl_uint waits, const cl_event* list, cl_event* event, Place&& place) const {
-    std::vector<cl_mem> allocations;
-    std::vector<NativePlace> wanted;
+    std::map<Made, cl_mem> made;
+    std::vector<std::pair<std::size_t, InAllocation>> all;
     for (std::size_t i = 0; i < buffers.size(); ++i) {
       if (buffers[i].get() == nullptr) continue;  // the block has what the program put there
-      const auto [allocation, offset] = place(*buffers[i]);
-      const auto known = std::find(allocations.begin(), allocations.end(), allocation);
-      wanted.push_back({places[i], static_cast<std::size_t>(known - allocations.begin()), offset});
-      if (known == allocations.end()) allocations.push_back(allocation);
+      all.emplace_back(places[i], place(*buffers[i]));
+      made.emplace(all.back().second.made, all.back().second.allocation);
+    }
+    std::vector<cl_mem> allocations;
+    for (const auto& [moment, allocation] : made) allocations.push_back(allocation);
+    std::vector<NativePlace> wanted;
+    for (const auto& [at, in] : all) {
+      const auto number = std::distance(made.begin(), made.find(in.made));
+      wanted.push_back({at, static_cast<std::size_t>(number), in.offset});
     }
     constexpr std::size_t alignment = 64;
     const std::size_t places_begin = sizeof(NativeHeader) + allocations.size() * sizeof(void*);

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <iterator>
 #include <memory>
+#include <span>
 
 #include "../memory.hpp"
 #include "../queue.hpp"
@@ -51,10 +52,12 @@ void* CL_API_CALL map_buffer(cl_command_queue handle, cl_mem buffer, cl_bool blo
   const cl_int mapped = [&] {
     if (invalidates) return enqueue(*queue, place, mark);
     return enqueue(*queue, place, [=, use = Use(memory)](Context& context, cl_event* native) {
-      return on_range(context, {"map", size, true}, *use, Access::read, offset, size, native,
-                      [&](cl_command_queue on, cl_mem root, std::size_t from, cl_uint n, const cl_event* list) {
-                        return down.clEnqueueReadBuffer(on, root, CL_FALSE, from, size, address, n, list, native);
-                      });
+      return on_range(
+          context, {"map", size, true}, *use, Access::read, offset, size, native,
+          [&](cl_command_queue on, cl_mem root, std::size_t from, cl_uint n, const cl_event* list) {
+            return down.clEnqueueReadBuffer(on, root, CL_FALSE, from, size, address, n, list, native);
+          },
+          [&](Core& core, const Tensor& tensor, Bytes from) { core.download(tensor, from, std::span(address, size)); });
     });
   }();
   if (mapped != CL_SUCCESS) {
@@ -89,6 +92,9 @@ cl_int unmap_buffer(Queue& queue, Memory& memory, void* address, const Place& pl
           context, {"unmap", mapping.size}, *use, Access::write, mapping.offset - use->origin(), mapping.size, native,
           [&](cl_command_queue on, cl_mem root, std::size_t to, cl_uint n, const cl_event* list) {
             return down.clEnqueueWriteBuffer(on, root, CL_FALSE, to, mapping.size, mapping.address, n, list, native);
+          },
+          [&](Core& core, const Tensor& tensor, Bytes to) {
+            core.upload(tensor, to, std::span<const std::byte>(mapping.address, mapping.size));
           });
       if (area != nullptr) context.keep_until_done(area);
       return status;

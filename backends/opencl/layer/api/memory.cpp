@@ -6,7 +6,9 @@
 
 #include "../memory.hpp"
 #include "../process/settings.hpp"
+#include "checks.hpp"
 #include "install.hpp"
+#include "native_objects.hpp"
 
 namespace swapmm::opencl::layer::api {
 namespace {
@@ -44,6 +46,17 @@ cl_mem counted(Context& context, std::size_t size, cl_int* status, Make&& make) 
   return made;
 }
 
+// A buffer in shared virtual memory is the same bytes: the driver's own. They count again, for drivers may have a copy.
+cl_mem buffer_in_shared_memory(Context& context, Memory::Facts facts, cl_int* status) {
+  const cl_mem made = counted(context, facts.size, status, [&](cl_int* told) {
+    return down.clCreateBuffer(context.handle(), CL_MEM_READ_WRITE | CL_MEM_USE_HOST_PTR, facts.size,
+                               facts.host_pointer, told);
+  });
+  if (made == nullptr) return nullptr;
+  const Lock lock = context.lock();
+  return result((new Memory(context, std::move(facts), made, nullptr))->handle(), CL_SUCCESS, status);
+}
+
 cl_mem managed_buffer(Context& context, std::vector<cl_mem_properties> properties, cl_mem_flags flags, size_t size,
                       void* host, cl_int* status) {
   if (const cl_int wrong = check_flags(flags, host); wrong != CL_SUCCESS) return result<cl_mem>(nullptr, wrong, status);
@@ -51,6 +64,9 @@ cl_mem managed_buffer(Context& context, std::vector<cl_mem_properties> propertie
     return result<cl_mem>(nullptr, CL_INVALID_BUFFER_SIZE, status);
   }
   if ((flags & access_flags) == 0) flags |= CL_MEM_READ_WRITE;
+  if ((flags & CL_MEM_USE_HOST_PTR) != 0 && is_shared(host)) {
+    return buffer_in_shared_memory(context, {CL_MEM_OBJECT_BUFFER, flags, size, host, std::move(properties)}, status);
+  }
   const Lock lock = context.lock();
   if (context.core() == nullptr) return result<cl_mem>(nullptr, CL_MEM_OBJECT_ALLOCATION_FAILURE, status);
   std::shared_ptr<MapArea> initial;
@@ -170,7 +186,12 @@ cl_int CL_API_CALL memory_info(cl_mem handle, cl_mem_info what, size_t size, voi
       const Lock lock = memory->context().lock();
       return answer(static_cast<cl_uint>(memory->mappings.size()), size, into, needed);
     }
-    case CL_MEM_USES_SVM_POINTER: return answer(cl_bool{CL_FALSE}, size, into, needed);
+    case CL_MEM_USES_SVM_POINTER: {
+      const Lock lock = memory->context().lock();
+      const cl_mem native = memory->native();
+      if (native != nullptr) return down.clGetMemObjectInfo(native, what, size, into, needed);
+      return answer(cl_bool{CL_FALSE}, size, into, needed);
+    }
     case CL_MEM_PROPERTIES:
       return answer(facts.properties.data(), facts.properties.size() * sizeof(cl_mem_properties), size, into, needed);
     default: break;

@@ -31,6 +31,9 @@ namespace swapmm::opencl::layer::api {
   return status;
 }
 
+/// True if the address lies in shared virtual memory that the program has.
+[[nodiscard]] bool is_shared(const void* address);
+
 /// Lets the driver make an object, make(status), after room was made for as many bytes as it probably takes. `parent`:
 /// the object that has its bytes, or null.
 template <class Make>

@@ -8,7 +8,6 @@
 
 #include "../device.hpp"
 #include "../kernel.hpp"
-#include "../process/settings.hpp"
 #include "../queue.hpp"
 #include "install.hpp"
 
@@ -102,19 +101,25 @@ cl_int CL_API_CALL platform_info(cl_platform_id platform, cl_platform_info what,
   return ask(size, into, needed);
 }
 
-// Programs that size themselves by the device's memory use what they can have: memory of the host, too.
+template <class Value>
+cl_int own_value(cl_device_id device, cl_device_info what, Value& value) {
+  return down.clGetDeviceInfo(device, what, sizeof value, &value, nullptr);
+}
+
 cl_int memory_answer(cl_device_id device, cl_device_info what, size_t size, void* into, size_t* needed) {
-  cl_ulong own = 0;
-  if (const cl_int status = down.clGetDeviceInfo(device, what, sizeof own, &own, nullptr); status != CL_SUCCESS) {
-    return status;
-  }
-  const DeviceBudget* const memory = DeviceBudget::of(device);
-  if (memory == nullptr) return answer(own, size, into, needed);
-  const cl_ulong budget = memory->budget().value;
-  if (what == CL_DEVICE_MAX_MEM_ALLOC_SIZE) return answer(std::min(own, budget), size, into, needed);
-  if (settings().reported == ReportedMemory::budget) own = budget;
-  if (settings().reported == ReportedMemory::both) own = budget + settings().host_budget.value;
-  return answer(own, size, into, needed);
+  cl_ulong memory = 0;
+  cl_ulong largest = 0;
+  cl_int status = own_value(device, CL_DEVICE_GLOBAL_MEM_SIZE, memory);
+  if (status == CL_SUCCESS) status = own_value(device, CL_DEVICE_MAX_MEM_ALLOC_SIZE, largest);
+  if (status != CL_SUCCESS) return status;
+  DeviceBudget::Reported told{Bytes{memory}, Bytes{largest}};
+  if (const DeviceBudget* const budget = DeviceBudget::of(device); budget != nullptr) told = budget->reported(told);
+  if (what == CL_DEVICE_GLOBAL_MEM_SIZE) return answer(told.memory.value, size, into, needed);
+  if (what == CL_DEVICE_MAX_MEM_ALLOC_SIZE) return answer(told.largest.value, size, into, needed);
+  // A pixel has at least one byte.
+  size_t pixels = 0;
+  if (status = own_value(device, what, pixels); status != CL_SUCCESS) return status;
+  return answer(std::min(pixels, static_cast<size_t>(told.largest.value)), size, into, needed);
 }
 
 cl_int CL_API_CALL device_info(cl_device_id device, cl_device_info what, size_t size, void* into, size_t* needed) {
@@ -125,7 +130,8 @@ cl_int CL_API_CALL device_info(cl_device_id device, cl_device_info what, size_t 
     case CL_DEVICE_EXTENSIONS: return text_answer(ask, size, into, needed);
     case CL_DEVICE_EXTENSIONS_WITH_VERSION: return versions_answer(ask, size, into, needed);
     case CL_DEVICE_GLOBAL_MEM_SIZE:
-    case CL_DEVICE_MAX_MEM_ALLOC_SIZE: return memory_answer(device, what, size, into, needed);
+    case CL_DEVICE_MAX_MEM_ALLOC_SIZE:
+    case CL_DEVICE_IMAGE_MAX_BUFFER_SIZE: return memory_answer(device, what, size, into, needed);
     default: return ask(size, into, needed);
   }
 }

@@ -136,16 +136,17 @@ cl_int CL_API_CALL write_rectangle(cl_command_queue handle, cl_mem buffer, cl_bo
 
 // Both buffers lie in one allocation, in which the API allows only equal pitches. The queue runs the copies in order,
 // so the last one's event stands for all.
-cl_int copy_rows(cl_command_queue queue, std::pair<cl_mem, std::size_t> from, std::pair<cl_mem, std::size_t> to,
-                 const Transfer& what, cl_uint count, const cl_event* waits, cl_event* native) {
+cl_int copy_rows(cl_command_queue queue, const InAllocation& from, const InAllocation& to, const Transfer& what,
+                 cl_uint count, const cl_event* waits, cl_event* native) {
   for (std::size_t z = 0; z < what.region[2]; ++z) {
     for (std::size_t y = 0; y < what.region[1]; ++y) {
       const bool first = z == 0 && y == 0;
       const bool last = z + 1 == what.region[2] && y + 1 == what.region[1];
-      const cl_int status = down.clEnqueueCopyBuffer(
-          queue, from.first, to.first, from.second + what.device.begin() + z * what.device.slice + y * what.device.row,
-          to.second + what.host.begin() + z * what.host.slice + y * what.host.row, what.region[0], first ? count : 0,
-          first ? waits : nullptr, last ? native : nullptr);
+      const cl_int status =
+          down.clEnqueueCopyBuffer(queue, from.allocation, to.allocation,
+                                   from.offset + what.device.begin() + z * what.device.slice + y * what.device.row,
+                                   to.offset + what.host.begin() + z * what.host.slice + y * what.host.row,
+                                   what.region[0], first ? count : 0, first ? waits : nullptr, last ? native : nullptr);
       if (status != CL_SUCCESS) return status;
     }
   }
@@ -208,12 +209,12 @@ cl_int CL_API_CALL copy_rectangle(cl_command_queue handle, cl_mem from, cl_mem t
         return on_buffers(
             context, intent.command, intent.bundle, *a, *b, native,
             [&](cl_command_queue on, auto x, auto y, cl_uint n, const cl_event* list) {
-              if (x.first == y.first && (what.device.row != what.host.row || what.device.slice != what.host.slice)) {
+              if (x.allocation == y.allocation && (what.device.row != what.host.row || what.device.slice != what.host.slice)) {
                 return copy_rows(on, x, y, what, n, list, native);
               }
               return down.clEnqueueCopyBufferRect(
-                  on, x.first, y.first, in_allocation(what.device.origin, x.second).data(),
-                  in_allocation(what.host.origin, y.second).data(), what.region.data(), what.device.row,
+                  on, x.allocation, y.allocation, in_allocation(what.device.origin, x.offset).data(),
+                  in_allocation(what.host.origin, y.offset).data(), what.region.data(), what.device.row,
                   what.device.slice, what.host.row, what.host.slice, n, list, native);
             });
       },

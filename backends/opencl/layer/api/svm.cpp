@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <functional>
 #include <mutex>
 #include <unordered_map>
 #include <utility>
@@ -9,6 +10,7 @@
 #include "../queue.hpp"
 #include "checks.hpp"
 #include "install.hpp"
+#include "native_objects.hpp"
 
 // Shared virtual memory: its addresses are the program's, so it is the driver's own, and counts against the budget.
 
@@ -158,6 +160,16 @@ cl_int CL_API_CALL migrate(cl_command_queue handle, cl_uint number, const void**
 }
 
 }  // namespace
+
+bool is_shared(const void* address) {
+  const auto* const byte = static_cast<const std::byte*>(address);
+  const std::lock_guard lock(allocations().mutex);
+  for (const auto& [begin, allocation] : allocations().all) {
+    const auto* const first = static_cast<const std::byte*>(begin);
+    if (!std::less<>()(byte, first) && std::less<>()(byte, first + allocation.size.value)) return true;
+  }
+  return false;
+}
 
 void install_svm(cl_icd_dispatch& table) {
   table.clSVMAlloc = allocate;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 #include <cstddef>
+#include <span>
 #include <vector>
 
 #include "../memory.hpp"
@@ -26,10 +27,14 @@ cl_int CL_API_CALL read_buffer(cl_command_queue handle, cl_mem buffer, cl_bool b
   return enqueue(
       *queue, place,
       [=, use = Use(memory)](Context& context, cl_event* native) {
-        return on_range(context, command, *use, Access::read, offset, size, native,
-                        [&](cl_command_queue on, cl_mem real, std::size_t at, cl_uint n, const cl_event* list) {
-                          return down.clEnqueueReadBuffer(on, real, CL_FALSE, at, size, to, n, list, native);
-                        });
+        return on_range(
+            context, command, *use, Access::read, offset, size, native,
+            [&](cl_command_queue on, cl_mem real, std::size_t at, cl_uint n, const cl_event* list) {
+              return down.clEnqueueReadBuffer(on, real, CL_FALSE, at, size, to, n, list, native);
+            },
+            [&](Core& core, const Tensor& tensor, Bytes at) {
+              core.download(tensor, at, std::span(static_cast<std::byte*>(to), size));
+            });
       },
       [=] { return intent_on_range(command, *memory, Access::read, offset, size); });
 }
@@ -49,10 +54,14 @@ cl_int CL_API_CALL write_buffer(cl_command_queue handle, cl_mem buffer, cl_bool 
   return enqueue(
       *queue, place,
       [=, use = Use(memory)](Context& context, cl_event* native) {
-        return on_range(context, command, *use, Access::write, offset, size, native,
-                        [&](cl_command_queue on, cl_mem real, std::size_t at, cl_uint n, const cl_event* list) {
-                          return down.clEnqueueWriteBuffer(on, real, CL_FALSE, at, size, from, n, list, native);
-                        });
+        return on_range(
+            context, command, *use, Access::write, offset, size, native,
+            [&](cl_command_queue on, cl_mem real, std::size_t at, cl_uint n, const cl_event* list) {
+              return down.clEnqueueWriteBuffer(on, real, CL_FALSE, at, size, from, n, list, native);
+            },
+            [&](Core& core, const Tensor& tensor, Bytes at) {
+              core.upload(tensor, at, std::span(static_cast<const std::byte*>(from), size));
+            });
       },
       [=] { return intent_on_range(command, *memory, Access::write, offset, size); });
 }
@@ -73,11 +82,20 @@ cl_int CL_API_CALL fill_buffer(cl_command_queue handle, cl_mem buffer, const voi
   return enqueue(
       *queue, place,
       [=, use = Use(memory), bytes = std::vector(first, first + pattern_size)](Context& context, cl_event* native) {
-        return on_range(context, command, *use, Access::write, offset, size, native,
-                        [&](cl_command_queue on, cl_mem real, std::size_t at, cl_uint n, const cl_event* list) {
-                          return down.clEnqueueFillBuffer(on, real, bytes.data(), bytes.size(), at, size, n, list,
-                                                          native);
-                        });
+        return on_range(
+            context, command, *use, Access::write, offset, size, native,
+            [&](cl_command_queue on, cl_mem real, std::size_t at, cl_uint n, const cl_event* list) {
+              return down.clEnqueueFillBuffer(on, real, bytes.data(), bytes.size(), at, size, n, list, native);
+            },
+            [&](Core& core, const Tensor& tensor, Bytes at) {
+              // Sizes of patterns are powers of two, so a piece holds a whole number of them.
+              std::vector<std::byte> piece(std::min<std::size_t>(size, std::size_t{1} << 20U));
+              for (std::size_t i = 0; i < piece.size(); ++i) piece[i] = bytes[i % bytes.size()];
+              for (std::size_t done = 0; done < size; done += piece.size()) {
+                const std::size_t now = std::min(piece.size(), size - done);
+                core.upload(tensor, at + Bytes{done}, std::span(piece).first(now));
+              }
+            });
       },
       [=] { return intent_on_range(command, *memory, Access::write, offset, size); });
 }
@@ -108,8 +126,8 @@ cl_int CL_API_CALL copy_buffer(cl_command_queue handle, cl_mem from, cl_mem to, 
         const Intent intent = make_intent();
         return on_buffers(context, intent.command, intent.bundle, *a, *b, native,
                           [&](cl_command_queue on, auto x, auto y, cl_uint n, const cl_event* list) {
-                            return down.clEnqueueCopyBuffer(on, x.first, y.first, x.second + from_offset,
-                                                            y.second + to_offset, size, n, list, native);
+                            return down.clEnqueueCopyBuffer(on, x.allocation, y.allocation, x.offset + from_offset,
+                                                            y.offset + to_offset, size, n, list, native);
                           });
       },
       make_intent);
