@@ -186,7 +186,7 @@ void loop_with_launches_above(Has&& has) {
     }
     kernels.affine(setup.queue, buffers[0], buffers[13], step);
     cl_uint loss = 0;
-    OK(clEnqueueReadBuffer(setup.queue, buffers[13], CL_TRUE, 4 * step, 4, &loss, 0, nullptr, nullptr));
+    OK(clEnqueueReadBuffer(setup.queue, buffers[13], CL_TRUE, 0, 4, &loss, 0, nullptr, nullptr));
     losses.push_back(loss);
   }
   say_words("losses", losses);

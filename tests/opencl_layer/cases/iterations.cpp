@@ -53,7 +53,7 @@ CASE(iterations, kept_buffers) {
   for (cl_uint step = 0; step < steps; ++step) {
     write(setup, layers[0], numbers(100 + step));
     step_of(setup, kernels, weights, layers);
-    losses.push_back(read_one(setup, weights[0], step));
+    losses.push_back(read_one(setup, weights[0]));
   }
   say_words("losses", losses);
   say_all(setup, "layer", layers);
@@ -72,7 +72,7 @@ CASE(iterations, ping_pong) {
     kernels.blend(setup.queue, next, now, others[0]);
     for (std::size_t i = 1; i < others.size(); ++i) kernels.blend(setup.queue, others[i], others[i - 1], next);
     kernels.affine(setup.queue, others[0], others[5], step);
-    losses.push_back(read_one(setup, next, step));
+    losses.push_back(read_one(setup, next));
     std::swap(now, next);
   }
   say_words("losses", losses);
@@ -107,7 +107,7 @@ void made_anew(bool late) {
     } else {
       OK(clReleaseMemObject(layers[0]));
     }
-    losses.push_back(read_one(setup, weights[1], step));
+    losses.push_back(read_one(setup, weights[1]));
   }
   say_words("losses", losses);
   say_all(setup, "old layer", old);
@@ -135,7 +135,7 @@ CASE(iterations, new_state_each_step) {
     OK(clReleaseMemObject(inner));
     OK(clReleaseMemObject(older));
     older = std::exchange(state, next);
-    losses.push_back(read_one(setup, state, step));
+    losses.push_back(read_one(setup, state));
   }
   say_words("losses", losses);
   say_all(setup, "state", {state, older});
@@ -161,7 +161,7 @@ CASE(iterations, the_programs_own_memory) {
     kernels.blend(setup.queue, layers[0], input, layers[5]);
     for (std::size_t i = 1; i < 6; ++i) kernels.blend(setup.queue, layers[i], layers[i - 1], input);
     kernels.grow(setup.queue, input, step);
-    losses.push_back(read_one(setup, layers[5], step));
+    losses.push_back(read_one(setup, layers[5]));
   }
   say_words("losses", losses);
   say_all(setup, "layer", layers);
@@ -178,10 +178,10 @@ CASE(iterations, evaluation_between) {
   for (cl_uint step = 0; step < steps; ++step) {
     write(setup, layers[0], numbers(100 + step));
     step_of(setup, kernels, weights, layers);
-    losses.push_back(read_one(setup, weights[0], step));
+    losses.push_back(read_one(setup, weights[0]));
     if (step % 5 != 4) continue;
     for (std::size_t i = 0; i < 4; ++i) kernels.blend(setup.queue, evaluated[i], weights[i % 3], layers[i]);
-    losses.push_back(read_one(setup, evaluated[step % 4], step));
+    losses.push_back(read_one(setup, evaluated[step % 4]));
   }
   say_words("losses", losses);
   say_all(setup, "layer", layers);
@@ -205,7 +205,7 @@ CASE(iterations, layers_within) {
       kernels.grow(setup.queue, layers[i + 1], step);
     }
     for (std::size_t i = 10; i-- > 0;) kernels.affine(setup.queue, weights[i], layers[i + 1], 5);
-    losses.push_back(read_one(setup, weights[0], step));
+    losses.push_back(read_one(setup, weights[0]));
   }
   say_words("losses", losses);
   say_all(setup, "layer", layers);
@@ -252,7 +252,7 @@ CASE(iterations, arguments_kept) {
       launch(setup.queue, grows[i], word_count);
       if (step % 7 == 0) set_argument(grows[i], 1, 2 * step);  // the launch has the old one
     }
-    losses.push_back(read_one(setup, buffers[0], step));
+    losses.push_back(read_one(setup, buffers[0]));
   }
   say_words("losses", losses);
   say_all(setup, "buffer", buffers);
@@ -283,7 +283,7 @@ CASE(iterations, some_steps_differ) {
         kernels.affine(setup.queue, weights[i % 3], step == 34 && i == 3 ? layers[7] : layers[i], 3);
       }
     }
-    losses.push_back(read_one(setup, weights[0], step));
+    losses.push_back(read_one(setup, weights[0]));
   }
   say_words("losses", losses);
   say_all(setup, "layer", layers);
@@ -301,7 +301,7 @@ CASE(iterations, everything_read_in_between) {
     write(setup, layers[0], numbers(100 + step));
     step_of(setup, kernels, weights, layers);
     if (step > 10 && step % 6 == 0) say_all(setup, "layer", layers);
-    (void)read_one(setup, weights[0], step);
+    (void)read_one(setup, weights[0]);
   }
   say_all(setup, "weights", weights);
   release_buffers(weights);
@@ -317,7 +317,7 @@ CASE(iterations, dead_values_used_once) {
   for (cl_uint step = 0; step < steps; ++step) {
     write(setup, layers[0], numbers(100 + step));
     step_of(setup, kernels, weights, layers);
-    (void)read_one(setup, weights[0], step);
+    (void)read_one(setup, weights[0]);
     if (step == 20) OK(clEnqueueCopyBuffer(setup.queue, layers[5], copy, 0, 0, buffer_bytes, 0, nullptr, nullptr));
     if (step == 25) {
       const cl_uint zero = 0;  // half of it keeps its old value
@@ -402,7 +402,7 @@ CASE(iterations, images_in_between) {
       if (step == 32 && i == 5) release_buffers(std::exchange(images, {}));
     }
     for (std::size_t i = 8; i-- > 1;) kernels.affine(setup.queue, weights[i % 3], layers[i], 3);
-    losses.push_back(read_one(setup, weights[0], step));
+    losses.push_back(read_one(setup, weights[0]));
   }
   say_words("losses", losses);
   say_all(setup, "layer", layers);
@@ -427,8 +427,8 @@ CASE(iterations, two_contexts_in_turn) {
     }
     for (std::size_t i = 7; i-- > 1;) kernels_1.affine(first.queue, weights_1[i % 3], layers_1[i], 3);
     for (std::size_t i = 9; i-- > 1;) kernels_2.affine(second.queue, weights_2[i % 3], layers_2[i], 3);
-    losses.push_back(read_one(first, weights_1[0], step));
-    losses.push_back(read_one(second, weights_2[0], step));
+    losses.push_back(read_one(first, weights_1[0]));
+    losses.push_back(read_one(second, weights_2[0]));
   }
   say_words("losses", losses);
   say_all(first, "layer of the first", layers_1);
@@ -444,7 +444,7 @@ CASE(iterations, ends_without_finish) {
   for (cl_uint step = 0; step < steps; ++step) {
     write(setup, layers[0], numbers(100 + step));
     step_of(setup, kernels, weights, layers);
-    if (step + 1 < steps) (void)read_one(setup, weights[0], step);
+    if (step + 1 < steps) (void)read_one(setup, weights[0]);
   }
   say("the end");
 }

