@@ -188,6 +188,32 @@ CASE(iterations, user_events_in_between) {
   });
 }
 
+// The bytes are there when the user event is set, not before.
+CASE(iterations, written_after_a_user_event) {
+  Loop loop;
+  Words late(word_count);
+  loop.run([&](cl_uint step) {
+    cl_int status = CL_SUCCESS;
+    const cl_event gate = clCreateUserEvent(loop.setup.context, &status);
+    OK(status);
+    const bool waits = step % 3 == 2;
+    late = numbers(step + (waits ? 1000 : 500));
+    cl_event written = nullptr;
+    if (!waits) OK(clSetUserEventStatus(gate, CL_COMPLETE));
+    OK(clEnqueueWriteBuffer(loop.setup.queue, loop.layers[3], CL_FALSE, 0, buffer_bytes, late.data(), 1, &gate,
+                            &written));
+    loop.kernels.grow(loop.setup.queue, loop.layers[4], step);
+    if (waits) {
+      OK(clFlush(loop.setup.queue));
+      std::this_thread::sleep_for(std::chrono::milliseconds(5));
+      late = numbers(step + 500);
+      OK(clSetUserEventStatus(gate, CL_COMPLETE));
+    }
+    OK(clWaitForEvents(1, &written));
+    release_events({gate, written});
+  });
+}
+
 CASE(iterations, markers_and_barriers) {
   Loop loop;
   loop.run([&](cl_uint step) {
