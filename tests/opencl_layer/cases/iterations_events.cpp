@@ -2,6 +2,7 @@
 // Loops, and what a program learns of their commands: events, times, errors. Commands of a loop may be held back, which
 // nobody may notice.
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <thread>
@@ -160,6 +161,31 @@ CASE(iterations, times_of_a_command) {
   });
 }
 
+CASE(iterations, times_of_all_commands) {
+  const Setup setup(CL_QUEUE_PROFILING_ENABLE);
+  const Kernels kernels(setup);
+  std::vector<cl_mem> layers;
+  for (cl_uint i = 0; i < 8; ++i) layers.push_back(setup.buffer_of(numbers(i)));
+  for (cl_uint step = 0; step < rounds; ++step) {
+    std::vector<cl_event> events(9);
+    for (std::size_t i = 0; i < 8; ++i) {
+      kernels.blend(setup.queue, layers[i], layers[(i + 1) % 8], layers[(i + 3) % 8], word_count, {}, &events[i]);
+    }
+    cl_uint loss = 0;
+    OK(clEnqueueReadBuffer(setup.queue, layers[0], CL_TRUE, 0, 4, &loss, 0, nullptr, &events[8]));
+    bool all = true;
+    for (cl_event event : events) {
+      cl_ulong begin = 0, end = 0;
+      all = all && clGetEventProfilingInfo(event, CL_PROFILING_COMMAND_START, 8, &begin, nullptr) == CL_SUCCESS &&
+            clGetEventProfilingInfo(event, CL_PROFILING_COMMAND_END, 8, &end, nullptr) == CL_SUCCESS && begin <= end;
+    }
+    expect(all, "each command of a step has times");
+    release_events(events);
+  }
+  for (cl_mem one : layers) say_words("layer", setup.read(one));
+  release_buffers(layers);
+}
+
 CASE(iterations, facts_of_a_command) {
   Loop loop;
   loop.run([&](cl_uint step) {
@@ -197,7 +223,8 @@ CASE(iterations, written_after_a_user_event) {
     const cl_event gate = clCreateUserEvent(loop.setup.context, &status);
     OK(status);
     const bool waits = step % 3 == 2;
-    late = numbers(step + (waits ? 1000 : 500));
+    const Words early = numbers(step + (waits ? 1000 : 500)), right = numbers(step + 500);
+    std::copy(early.begin(), early.end(), late.begin());
     cl_event written = nullptr;
     if (!waits) OK(clSetUserEventStatus(gate, CL_COMPLETE));
     OK(clEnqueueWriteBuffer(loop.setup.queue, loop.layers[3], CL_FALSE, 0, buffer_bytes, late.data(), 1, &gate,
@@ -206,7 +233,7 @@ CASE(iterations, written_after_a_user_event) {
     if (waits) {
       OK(clFlush(loop.setup.queue));
       std::this_thread::sleep_for(std::chrono::milliseconds(5));
-      late = numbers(step + 500);
+      std::copy(right.begin(), right.end(), late.begin());
       OK(clSetUserEventStatus(gate, CL_COMPLETE));
     }
     OK(clWaitForEvents(1, &written));
