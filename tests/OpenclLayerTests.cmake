@@ -37,9 +37,20 @@ foreach(theme IN LISTS themes)
   if(theme STREQUAL native_kernels) # they get the driver's allocations
     list(APPEND modes --mode small_allocations)
   endif()
+  if(theme STREQUAL iterations)
+    set(modes --mode half) # where plans are made
+  endif()
   add_test(NAME opencl_layer.${theme} COMMAND ${run_cases} ${modes} ${theme})
   set_tests_properties(opencl_layer.${theme} PROPERTIES LABELS opencl_layer TIMEOUT 600)
 endforeach()
+
+# Plans are made, and they are followed.
+set(plan_shares Python3::Interpreter ${layer_tests}/plan_shares.py --cases $<TARGET_FILE:swapmm_opencl_cases>
+  --watch $<TARGET_FILE:swapmm_opencl_watch> --layer $<TARGET_FILE:swapmm_opencl_layer>)
+add_test(NAME opencl_layer.plan_shares COMMAND ${plan_shares} iterations.kept_buffers:40 iterations.ping_pong:40
+  iterations.made_anew:40 iterations.released_late:40 iterations.new_state_each_step:40 iterations.arguments_kept:40
+  iterations.layers_within:40)
+set_tests_properties(opencl_layer.plan_shares PROPERTIES LABELS opencl_layer TIMEOUT 600)
 
 # Each failure of the driver reaches the program as an error of the API; ./dev layer lets every call fail.
 set(sweep Python3::Interpreter ${layer_tests}/sweep.py --cases $<TARGET_FILE:swapmm_opencl_cases>

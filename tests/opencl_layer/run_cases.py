@@ -18,7 +18,7 @@ import tempfile
 
 # Pieces of the budget lie at multiples of this; each buffer of a launch may lose that much.
 ALIGNMENT = 256
-MODES = ("large", "one_launch", "evict_always", "small_allocations")
+MODES = ("large", "half", "one_launch", "evict_always", "small_allocations")
 # Programs whose native need is larger than their budget. They are told of it by CASES_BUDGET.
 BUDGETS_OF_THEMES = {"budget": 1 << 20}
 
@@ -121,7 +121,8 @@ def check(runner, case, modes):
         return failures
     needed = one_launch(watched.report)
     ample = max(4 * watched.report["peak"], 64 << 20)
-    budgets = {"large": ample, "one_launch": needed, "evict_always": ample, "small_allocations": ample}
+    half = max(needed, watched.report["peak"] // 2)
+    budgets = {"large": ample, "half": half, "one_launch": needed, "evict_always": ample, "small_allocations": ample}
     fixed = BUDGETS_OF_THEMES.get(case.split(".")[0])
     for mode in modes:
         budget = fixed or budgets[mode]

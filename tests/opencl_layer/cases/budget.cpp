@@ -215,3 +215,44 @@ CASE(budget, one_buffer_above_it) {
   say_words("small", setup.read(small));
   OK(clReleaseMemObject(small));
 }
+
+namespace {
+
+/// A loop, with a launch above the budget in some steps.
+template <class Has>
+void loop_with_launches_above(Has&& has) {
+  const Setup setup;
+  const Kernels kernels(setup);
+  const ThreeLarge large_ones(setup);
+  std::vector<cl_mem> buffers;
+  for (cl_uint i = 0; i < 14; ++i) buffers.push_back(setup.buffer_of(numbers(i)));
+  Words losses;
+  for (cl_uint step = 0; step < 40; ++step) {
+    for (std::size_t i = 1; i < 14; ++i) {
+      kernels.blend(setup.queue, buffers[i], buffers[i - 1], buffers[(i + 7) % 14]);
+      if (i != 6 || !has(step)) continue;
+      const cl_mem unseen = setup.buffer(large);
+      expect_refusal(blend_large(setup, kernels, unseen, large_ones.all[1], large_ones.all[2]), 3 * large,
+                     "the launch above the budget");
+      OK(clReleaseMemObject(unseen));
+    }
+    kernels.affine(setup.queue, buffers[0], buffers[13], step);
+    cl_uint loss = 0;
+    OK(clEnqueueReadBuffer(setup.queue, buffers[13], CL_TRUE, 0, 4, &loss, 0, nullptr, nullptr));
+    losses.push_back(loss);
+  }
+  say_words("losses", losses);
+  for (cl_mem one : buffers) say_words("one", setup.read(one));
+  for (cl_mem one : large_ones.all) say_words("large", setup.read(one, large / sizeof(cl_uint)));
+  release_buffers(buffers);
+}
+
+}  // namespace
+
+CASE(budget, loop_with_a_launch_above) {
+  loop_with_launches_above([](cl_uint step) { return step == 21 || step == 25; });
+}
+
+CASE(budget, loop_with_launches_above_in_each_step) {
+  loop_with_launches_above([](cl_uint) { return true; });
+}

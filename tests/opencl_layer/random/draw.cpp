@@ -17,9 +17,8 @@ Drawing::Drawing(std::uint64_t seed, const DrawOptions& options) : options_(opti
   program_.seed = seed;
 }
 
-Program Drawing::draw() {
-  program_.contexts = random_.chance(25) ? 2 : 1;
-  const std::size_t queues = std::max(random_.between(1, 4), index(program_.contexts));
+void Drawing::draw_queues(std::size_t count) {
+  const std::size_t queues = std::max(count, index(program_.contexts));
   for (std::size_t i = 0; i != queues; ++i) {
     Queue queue;
     queue.context = static_cast<int>(i) % program_.contexts;
@@ -27,15 +26,30 @@ Program Drawing::draw() {
     if (random_.chance(30)) queue.properties |= CL_QUEUE_PROFILING_ENABLE;
     program_.queues.push_back(queue);
   }
-  const std::size_t sections = random_.between(1, 3);
-  for (std::size_t i = 0; i != sections; ++i) {
-    Section section;
-    if (queues > 1 && random_.chance(40))
-      section.threads = static_cast<int>(random_.between(2, std::min<std::size_t>(queues, 3)));
-    section.releases = section.threads == 1 || random_.chance(50);
-    program_.sections.push_back(section);
-    draw_section(static_cast<int>(i));
+}
+
+int Drawing::add_section() {
+  const std::size_t queues = program_.queues.size();
+  Section section;
+  if (queues > 1 && random_.chance(40))
+    section.threads = static_cast<int>(random_.between(2, std::min<std::size_t>(queues, 3)));
+  section.releases = section.threads == 1 || random_.chance(50);
+  program_.sections.push_back(section);
+  return static_cast<int>(program_.sections.size()) - 1;
+}
+
+Program Drawing::draw() {
+  if (options_.loops) {
+    program_.contexts = random_.chance(10) ? 2 : 1;
+    draw_queues(random_.chance(60) ? 1 : random_.between(1, 3));
+    const std::size_t sections = random_.chance(80) ? 1 : 2;
+    for (std::size_t i = 0; i != sections; ++i) draw_loop_section(add_section());
+    return std::move(program_);
   }
+  program_.contexts = random_.chance(25) ? 2 : 1;
+  draw_queues(random_.between(1, 4));
+  const std::size_t sections = random_.between(1, 3);
+  for (std::size_t i = 0; i != sections; ++i) draw_section(add_section());
   return std::move(program_);
 }
 

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <map>
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include "program.hpp"
@@ -19,6 +21,33 @@ class Drawing {
   enum class Use { reads, writes, host_reads, host_writes, copy_source, copy_target };
 
   void draw_section(int section);
+  void draw_queues(std::size_t count);
+  int add_section();
+
+  /// A body that is repeated.
+  struct Loop {
+    enum class Reads { every_round, at_times, never };
+    int first_object = 0;  // of the body, as it was drawn
+    int first_action = 0;
+    Reads reads = Reads::at_times;  // of the host
+    bool user_events = false;
+    std::size_t release_at = 0;     // where in a round the objects of the round before are released
+    std::map<int, int> successors;  // what takes the place of an object in the next round
+    std::vector<Action> late;       // releases in the next round
+  };
+  void draw_loop_section(int section);
+  void draw_loop();
+  void draw_some(std::size_t count, const Loop& loop);
+  bool draw_body_action(const Loop& loop);
+  void draw_twin();
+  void draw_successor(Loop& loop);
+  void draw_fates(Loop& loop);
+  void repeat(const Loop& loop, std::vector<Action> body, const Loop& evaluation, const std::vector<Action>& evaluated);
+  void diverge(std::vector<Action>& actions);
+  void insert_actions(std::size_t at, std::vector<Action> actions);
+  bool may_swap(int a, int b, const Loop& loop) const;
+  int add_object(const Object& made);
+
   bool draw_action();
   bool draw_create();
   bool draw_sub_buffer();
@@ -60,6 +89,7 @@ class Drawing {
   std::vector<int> owner_;  // of a root: the thread that may write it in this section; -1: none
   std::vector<int> maps_;   // actions
   std::vector<int> users_;
+  std::vector<std::pair<int, int>> twins_;  // objects that may take each other's place
 };
 
 }  // namespace random_opencl

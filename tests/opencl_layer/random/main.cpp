@@ -25,7 +25,8 @@ constexpr const char* usage =
     "random --seed S [--seeds N] [OPTION...]\n"
     "  --size small|large  of the buffers (small)\n"
     "  --print             print the commands of each program, run nothing\n"
-    "  --need              print the bytes of each program's largest command, run nothing\n"
+    "  --loops             programs that repeat a body of commands\n"
+    "  --need              print the bytes of each program's largest command, and of all its buffers; run nothing\n"
     "  --keep 0-3,7        only these actions\n"
     "  --without WHAT      images, image-maps, image-copies (to and from buffers), or copy-rects (of buffers)\n"
     "  --spoil             the model is wrong on purpose: must fail\n"
@@ -76,6 +77,8 @@ Options options_of(const std::vector<std::string>& words) {
       options.draw.large = value() == "large";
     } else if (word == "--print") {
       options.print = true;
+    } else if (word == "--loops") {
+      options.draw.loops = true;
     } else if (word == "--need") {
       options.need = true;
     } else if (word == "--keep") {
@@ -130,8 +133,8 @@ int shrink_program(const Options& options, const Program& program, const std::ve
   ScheduleOptions how;
   how.keep = keep;
   print(std::cout, program, schedule(program, how));
-  std::cout << "random --seed " << program.seed << (options.draw.large ? " --size large" : "") << " --keep "
-            << text_of_mask(keep) << '\n';
+  std::cout << "random --seed " << program.seed << (options.draw.large ? " --size large" : "")
+            << (options.draw.loops ? " --loops" : "") << " --keep " << text_of_mask(keep) << '\n';
   return 0;
 }
 
@@ -160,7 +163,7 @@ int run(const Options& options, const std::vector<std::string>& words) {
     if (options.print) {
       print(std::cout, program, steps);
     } else if (options.need) {
-      std::cout << seed << ' ' << steps.need << '\n';
+      std::cout << seed << ' ' << steps.need << ' ' << steps.peak << '\n';
     } else {
       alarm(options.limit);
       const std::uint64_t digest = Session(device, program, steps).run();

@@ -106,6 +106,7 @@ struct Action {
   int section = 0;
   int thread = 0;
   std::uint64_t seed = 0;  // of choices that are made later, and of data
+  std::uint64_t data = 0;  // of data, beside the seed
   int queue = 0;
   std::vector<int> objects;  // -1: a null argument
   std::array<Rect, 2> at{};  // where in objects[0] and objects[1]
@@ -117,6 +118,8 @@ struct Action {
   Launch launch;
   int target = -1;
 };
+
+inline std::uint64_t data_seed(const Action& action) { return action.seed ^ action.data; }
 
 /// Serial sections run in the main thread, others in several threads of their own.
 struct Section {
@@ -134,6 +137,7 @@ struct Program {
 };
 
 struct DrawOptions {
+  bool loops = false;  // a body that is repeated
   bool large = false;
   bool images = true;
   bool image_maps = true;

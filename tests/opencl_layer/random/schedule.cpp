@@ -103,6 +103,8 @@ void Scheduler::create(Step step) {
   memory_.create(id);
   if (is_image(object(id))) image_bytes_ += object(id).size;
   largest_images_ = std::max(largest_images_, image_bytes_);
+  if (object(id).parent < 0) live_bytes_ += (object(id).size + 511) / 512 * 512;
+  most_live_bytes_ = std::max(most_live_bytes_, live_bytes_);
   if (!is_image(object(id))) largest_command_ = std::max(largest_command_, (object(id).size + 511) / 512 * 512);
   add(std::move(step));
 }
@@ -115,6 +117,7 @@ void Scheduler::release(Step step) {
   }
   settle_users();
   alive_[index(id)] = false;
+  if (object(id).parent < 0 && !is_image(object(id))) live_bytes_ -= (object(id).size + 511) / 512 * 512;
   // The bytes of an image count until its last command is complete: to the end, as far as we know.
   add(std::move(step));
 }
@@ -243,7 +246,7 @@ void Scheduler::apply(Step& step) {
   switch (what.kind) {
     case Kind::write: {
       const std::size_t size = end_of(what.host);
-      step.contents = {random_bytes(what.seed, size), Bytes(size, 1)};
+      step.contents = {random_bytes(data_seed(what), size), Bytes(size, 1)};
       Contents packed{Bytes(bytes_of(what.host)), Bytes(bytes_of(what.host), 1)};
       for_rows(what.host, [&](std::size_t from, std::size_t to, std::size_t bytes) {
         std::copy_n(step.contents.bytes.begin() + static_cast<std::ptrdiff_t>(from), bytes,
@@ -255,7 +258,7 @@ void Scheduler::apply(Step& step) {
     case Kind::read: {
       // What the read does not name must stay as it was.
       const std::size_t size = end_of(what.host);
-      step.contents = {random_bytes(what.seed, size), Bytes(size, 1)};
+      step.contents = {random_bytes(data_seed(what), size), Bytes(size, 1)};
       const Contents packed = memory_.read(what.objects[0], in(0));
       for_rows(what.host, [&](std::size_t to, std::size_t from, std::size_t bytes) {
         for (std::size_t i = 0; i != bytes; ++i) {
@@ -267,7 +270,7 @@ void Scheduler::apply(Step& step) {
     }
     case Kind::copy: memory_.write(what.objects[1], in(1), memory_.read(what.objects[0], in(0))); break;
     case Kind::fill: {
-      const Bytes pattern = random_bytes(what.seed, what.pattern);
+      const Bytes pattern = random_bytes(data_seed(what), what.pattern);
       Contents packed{Bytes(bytes_of(in(0))), Bytes(bytes_of(in(0)), 1)};
       for (std::size_t i = 0; i != packed.bytes.size(); ++i) packed.bytes[i] = pattern[i % what.pattern];
       memory_.write(what.objects[0], in(0), packed);
@@ -317,6 +320,7 @@ void find_last_uses(Schedule& schedule, std::uint64_t seed) {
 
 Schedule Scheduler::result() {
   schedule_.need = largest_command_ + (largest_images_ + 511) / 512 * 512;
+  schedule_.peak = most_live_bytes_;
   find_last_uses(schedule_, program_.seed);
   return std::move(schedule_);
 }

@@ -33,6 +33,8 @@ struct Schedule {
   std::vector<Step> steps;
   /// Bytes of the largest command's buffers, or of the largest buffer, with those of all images that are there at once.
   std::size_t need = 0;
+  /// Bytes of all buffers and images that are there at once, at most, if threads run one after the other.
+  std::size_t peak = 0;
 };
 
 struct ScheduleOptions {

@@ -93,6 +93,8 @@ class Scheduler {
   std::size_t image_bytes_ = 0;
   std::size_t largest_images_ = 0;
   std::size_t largest_command_ = 0;
+  std::size_t live_bytes_ = 0;
+  std::size_t most_live_bytes_ = 0;
 };
 
 }  // namespace random_opencl

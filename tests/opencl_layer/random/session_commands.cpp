@@ -40,7 +40,7 @@ void Session::transfer(const Step& step, int number) {
   cl_mem memory = this->memory(what.objects[0]);
   const Rect& at = what.at[0];
   Bytes& host = host_memory_[index(number)];
-  host = random_bytes(what.seed, end_of(what.host));
+  host = random_bytes(data_seed(what), end_of(what.host));
   const bool write = what.kind == Kind::write;
   if (is_image(object(what.objects[0]))) {
     const Three origin = in_pixels(at.origin);
@@ -123,7 +123,7 @@ void Session::fill(const Step& step, int number) {
   const Action& what = step.what;
   const std::vector<cl_event> waits = waits_of(step);
   cl_event* const event = event_of(step, number);
-  const Bytes pattern = random_bytes(what.seed, what.pattern);
+  const Bytes pattern = random_bytes(data_seed(what), what.pattern);
   const cl_mem memory = this->memory(what.objects[0]);
   const Rect& at = what.at[0];
   if (is_image(object(what.objects[0]))) {
