@@ -375,9 +375,9 @@ cl_int Context::write_initial(const Bundle& bundle) {
     cl_event written = nullptr;
     const cl_int status =
         operate({"initial bytes"}, whole, &written, [&](Running& operation, const WaitList& waits, cl_event* event) {
-          const auto [allocation, offset] = place_of(*part.root, operation);
-          return down.clEnqueueWriteBuffer(operation.backend().queue(), allocation, CL_FALSE, offset, size, bytes,
-                                           waits.size(), waits.data(), event);
+          const InAllocation place = place_of(*part.root, operation);
+          return down.clEnqueueWriteBuffer(operation.backend().queue(), place.allocation, CL_FALSE, place.offset, size,
+                                           bytes, waits.size(), waits.data(), event);
         });
     if (status != CL_SUCCESS) return status;
     down.clReleaseEvent(written);

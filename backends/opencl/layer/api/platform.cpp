@@ -8,6 +8,7 @@
 
 #include "../device.hpp"
 #include "../kernel.hpp"
+#include "../process/settings.hpp"
 #include "../queue.hpp"
 #include "install.hpp"
 
@@ -81,6 +82,19 @@ cl_int text_answer(Ask&& ask, size_t size, void* into, size_t* needed) {
   return answer(kept.c_str(), kept.size() + 1, size, into, needed);
 }
 
+// Programs keep binaries of their kernels by the driver's version. The layer learns what a kernel does from its source:
+// with another version they give it once more.
+template <class Ask>
+cl_int version_answer(Ask&& ask, size_t size, void* into, size_t* needed) {
+  if (settings().analysis == Analysis::off) return ask(size, into, needed);
+  std::size_t bytes = 0;
+  if (const cl_int status = ask(0, nullptr, &bytes); status != CL_SUCCESS) return status;
+  std::string text(bytes, '\0');
+  if (const cl_int status = ask(bytes, text.data(), nullptr); status != CL_SUCCESS) return status;
+  const std::string version = std::string(text.c_str()) + " swapmm";
+  return answer(version.c_str(), version.size() + 1, size, into, needed);
+}
+
 template <class Ask>
 cl_int versions_answer(Ask&& ask, size_t size, void* into, size_t* needed) {
   std::size_t bytes = 0;
@@ -127,6 +141,7 @@ cl_int CL_API_CALL device_info(cl_device_id device, cl_device_info what, size_t 
     return down.clGetDeviceInfo(device, what, bytes, to, need);
   };
   switch (what) {
+    case CL_DRIVER_VERSION: return version_answer(ask, size, into, needed);
     case CL_DEVICE_EXTENSIONS: return text_answer(ask, size, into, needed);
     case CL_DEVICE_EXTENSIONS_WITH_VERSION: return versions_answer(ask, size, into, needed);
     case CL_DEVICE_GLOBAL_MEM_SIZE:
