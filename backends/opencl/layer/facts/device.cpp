@@ -51,8 +51,8 @@ DeviceFacts read(cl_device_id device) {
   add_field(facts.fields, "c_version", version < "120" ? "CL1.1" : "CL1.2");
   add_field(facts.fields, "extensions", text_of(device, CL_DEVICE_EXTENSIONS));
   add_field(facts.fields, "images", value_of<cl_bool>(device, CL_DEVICE_IMAGE_SUPPORT) == CL_TRUE ? "1" : "0");
-  for (const cl_device_info each : {CL_DEVICE_NAME, CL_DEVICE_VENDOR, CL_DEVICE_VERSION, CL_DRIVER_VERSION}) {
-    facts.name += text_of(device, each) + "\n";
+  for (const auto each : {CL_DEVICE_NAME, CL_DEVICE_VENDOR, CL_DEVICE_VERSION, CL_DRIVER_VERSION}) {
+    facts.name += text_of(device, static_cast<cl_device_info>(each)) + "\n";
   }
   return facts;
 }

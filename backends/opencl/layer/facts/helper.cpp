@@ -103,6 +103,7 @@ pid_t start(const std::string& path, int input, int output) {
   std::array<char*, 2> arguments{const_cast<char*>(path.c_str()), nullptr};
   std::vector<std::string> variables = environment();
   std::vector<char*> list;
+  list.reserve(variables.size() + 1);
   for (std::string& variable : variables) list.push_back(variable.data());
   list.push_back(nullptr);
   pid_t child = -1;
