@@ -121,6 +121,36 @@ void made_anew(bool late) {
 CASE(iterations, made_anew) { made_anew(false); }
 CASE(iterations, released_late) { made_anew(true); }
 
+// What is usually released in its step is kept now and then, and read much later.
+CASE(iterations, some_kept_for_long) {
+  const Setup setup;
+  const Kernels kernels(setup);
+  const auto weights = buffers_of(setup, 4, 1);
+  std::vector<cl_mem> kept;
+  Words losses;
+  for (cl_uint step = 0; step < steps; ++step) {
+    std::vector<cl_mem> layers{setup.buffer_of(numbers(100 + step))};
+    for (std::size_t i = 1; i < 7; ++i) {
+      layers.push_back(setup.buffer());
+      kernels.blend(setup.queue, layers[i], layers[i - 1], weights[i % 4]);
+    }
+    for (std::size_t i = 7; i-- > 1;) kernels.blend(setup.queue, weights[i % 4], layers[i], layers[i - 1]);
+    for (std::size_t i = 0; i < 7; ++i) {
+      if (step % 9 == 8 && i % 2 == 1) {
+        kept.push_back(layers[i]);
+      } else {
+        OK(clReleaseMemObject(layers[i]));
+      }
+    }
+    losses.push_back(read_one(setup, weights[1]));
+  }
+  say_words("losses", losses);
+  say_all(setup, "kept", kept);
+  say_all(setup, "weights", weights);
+  release_buffers(kept);
+  release_buffers(weights);
+}
+
 CASE(iterations, new_state_each_step) {
   const Setup setup;
   const Kernels kernels(setup);
@@ -143,6 +173,69 @@ CASE(iterations, new_state_each_step) {
   release_buffers({state, older});
   release_buffers(others);
 }
+
+// Each step makes the next state. Some old ones stay, and are read at the end. `held`: how many steps a state is
+// needed.
+namespace {
+void checkpoints(std::size_t held) {
+  const Setup setup;
+  const Kernels kernels(setup);
+  const auto others = buffers_of(setup, 6, 10);
+  std::vector<cl_mem> states = buffers_of(setup, static_cast<cl_uint>(held), 1), kept;
+  Words losses;
+  for (cl_uint step = 0; step < steps; ++step) {
+    const cl_mem next = setup.buffer();
+    kernels.affine(setup.queue, next, states.front(), step);
+    for (std::size_t i = 0; i < 6; ++i) kernels.blend(setup.queue, others[i], others[(i + 1) % 6], next);
+    states.push_back(next);
+    if (step % 7 == 6) {
+      kept.push_back(states.front());
+    } else {
+      OK(clReleaseMemObject(states.front()));
+    }
+    states.erase(states.begin());
+    losses.push_back(read_one(setup, others[0]));
+  }
+  say_words("losses", losses);
+  say_all(setup, "kept", kept);
+  say_all(setup, "state", states);
+  say_all(setup, "other", others);
+  for (const auto& each : {kept, states, others}) release_buffers(each);
+}
+}  // namespace
+
+// The next state takes the place of the one before, whose last use is over; but some are kept.
+CASE(iterations, checkpoints_apart) {
+  const Setup setup;
+  const Kernels kernels(setup);
+  const auto others = buffers_of(setup, 6, 10);
+  const cl_mem middle = setup.buffer_of(numbers(2));
+  cl_mem state = setup.buffer_of(numbers(1));
+  std::vector<cl_mem> kept;
+  Words losses;
+  for (cl_uint step = 0; step < steps; ++step) {
+    kernels.affine(setup.queue, middle, state, step);
+    if (step % 7 == 6) {
+      kept.push_back(state);
+    } else {
+      OK(clReleaseMemObject(state));
+    }
+    state = setup.buffer();
+    kernels.affine(setup.queue, state, middle, 1);
+    for (std::size_t i = 0; i < 6; ++i) kernels.blend(setup.queue, others[i], others[(i + 1) % 6], state);
+    losses.push_back(read_one(setup, others[0]));
+  }
+  say_words("losses", losses);
+  say_all(setup, "kept", kept);
+  say_all(setup, "state", {state, middle});
+  say_all(setup, "other", others);
+  release_buffers({state, middle});
+  release_buffers(kept);
+  release_buffers(others);
+}
+
+CASE(iterations, checkpoints) { checkpoints(1); }
+CASE(iterations, checkpoints_of_two) { checkpoints(2); }
 
 CASE(iterations, the_programs_own_memory) {
   const Setup setup;

@@ -224,6 +224,8 @@ void Drawing::repeat(const Loop& loop, std::vector<Action> body, const Loop& eva
     }
     const int first = static_cast<int>(program_.actions.size());
     for (Action action : actions) {
+      // Now and then an object stays, and is read at the end.
+      if (action.kind == Kind::release && random_.chance(3)) action.kind = Kind::flush;
       action.data = random_.next();
       if (is_of_values(action.launch.kernel)) action.launch.a = static_cast<std::uint32_t>(random_.next());
       for (int& id : action.objects) {
