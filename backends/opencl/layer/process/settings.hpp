@@ -25,6 +25,8 @@ struct Settings {
   std::string problem;                             ///< why nothing may be allocated; empty: all is well
   ReportedMemory reported = ReportedMemory::both;  ///< SWAPMM_REPORTED_MEMORY
   std::string report;                              ///< SWAPMM_REPORT: "text", a file's name, or empty
+  std::string log;                                 ///< SWAPMM_LOG: a file's name, or empty
+  bool log_data = false;                           ///< SWAPMM_LOG_DATA
   std::string started;                             ///< SWAPMM_STARTED: a file's name, or empty
 };
 
