@@ -12,7 +12,7 @@
 #include "api/install.hpp"
 #include "loader/table.hpp"
 #include "process/settings.hpp"
-#include "record/install.hpp"
+#include "record/calls/install.hpp"
 #include "report.hpp"
 
 // What the loader calls. ocl-icd asks for clInitLayer, Khronos' loader for clInitLayerWithProperties.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "recorder.hpp"
+#include "../recorder.hpp"
 
 namespace swapmm::opencl::layer::record {
 

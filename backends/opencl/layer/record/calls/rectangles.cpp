@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <optional>
 
-#include "host_bytes.hpp"
+#include "../host_bytes.hpp"
 #include "themes.hpp"
 
 namespace swapmm::opencl::layer::record {

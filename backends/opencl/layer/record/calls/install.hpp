@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "../loader/table.hpp"
+#include "../../loader/table.hpp"
 
 namespace swapmm::opencl::layer::record {
 

@@ -4,8 +4,8 @@
 #include <string>
 #include <utility>
 
-#include "../kernel.hpp"
-#include "../queue.hpp"
+#include "../../kernel.hpp"
+#include "../../queue.hpp"
 #include "accesses.hpp"
 #include "themes.hpp"
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "hook.hpp"
+#include "../hook.hpp"
 
 // The wrappers with something special, by theme. Each function replaces the entries of its theme.
 

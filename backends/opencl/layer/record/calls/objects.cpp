@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "../context.hpp"
-#include "../queue.hpp"
+#include "../../context.hpp"
+#include "../../queue.hpp"
 #include "themes.hpp"
 
 namespace swapmm::opencl::layer::record {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "../memory.hpp"
-#include "host_bytes.hpp"
+#include "../../memory.hpp"
+#include "../host_bytes.hpp"
 #include "themes.hpp"
 
 namespace swapmm::opencl::layer::record {

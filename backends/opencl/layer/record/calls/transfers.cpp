@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "host_bytes.hpp"
+#include "../host_bytes.hpp"
 #include "themes.hpp"
 
 namespace swapmm::opencl::layer::record {

@@ -7,7 +7,7 @@
 #include <cstdlib>
 #include <string>
 
-#include "../process/settings.hpp"
+#include "../../process/settings.hpp"
 #include "themes.hpp"
 
 namespace swapmm::opencl::layer::record {
@@ -30,7 +30,7 @@ void install(cl_icd_dispatch& table) {
   all = new Recorder(with_process(settings().log), settings().log_data);
   next = table;
 #define SWAPMM_ENTRY(name) wrap<&cl_icd_dispatch::name>(table, #name);
-#include "../loader/entries.inc"
+#include "../../loader/entries.inc"
 #undef SWAPMM_ENTRY
   wrap_objects(table);
   wrap_memory(table);
