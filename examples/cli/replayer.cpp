@@ -8,8 +8,11 @@
 
 #include <algorithm>
 #include <cstring>
+#include <array>
 #include <list>
 #include <memory>
+#include <string_view>
+#include <tuple>
 #include <unordered_map>
 #include <utility>
 
@@ -25,7 +28,7 @@ using calls::Call;
 using calls::CallKind;
 using calls::Object;
 using calls::ObjectKind;
-using Bytes = std::vector<unsigned char>;
+using HostBytes = std::vector<unsigned char>;
 
 /// More than a machine has is no buffer of a program.
 constexpr std::uint64_t most_host_bytes = std::uint64_t{1} << 40U;
@@ -61,7 +64,7 @@ class Replayer {
   /// Memory of the host that a command uses, until its event is complete.
   struct Transfer {
     const Call* call = nullptr;
-    std::shared_ptr<Bytes> bytes;
+    std::shared_ptr<HostBytes> bytes;
     const unsigned char* address = nullptr;  ///< of a map; else the bytes
     cl_event event = nullptr;
     bool is_read = false;
@@ -171,9 +174,9 @@ class Replayer {
   }
 
   /// The host data of a call, as recorded or made from the seed: words from 0 to 3, which no index of a kernel takes far.
-  std::shared_ptr<Bytes> input(const Call& call) {
+  std::shared_ptr<HostBytes> input(const Call& call) {
     const calls::HostData& host = *call.host;
-    auto bytes = std::make_shared<Bytes>(static_cast<std::size_t>(host.bytes));
+    auto bytes = std::make_shared<HostBytes>(static_cast<std::size_t>(host.bytes));
     std::uint64_t taken = 0;
     std::uint64_t state = seed_ * 0x9E3779B97F4A7C15U + call.sequence;
     for_each_row(host, [&](std::uint64_t at, std::uint64_t size) {
@@ -281,7 +284,7 @@ class Replayer {
     const std::size_t size = from->source.size();
     if (from->is_binary) {
       const cl_device_id own = look_up(devices_, call.parent);
-      const auto* const bytes = reinterpret_cast<const unsigned char*>(text);
+      const auto* bytes = reinterpret_cast<const unsigned char*>(text);
       programs_[call.object] = clCreateProgramWithBinary(context, 1, &own, &size, &bytes, nullptr, &status);
     } else {
       programs_[call.object] = clCreateProgramWithSource(context, 1, &text, &size, &status);
@@ -460,7 +463,7 @@ class Replayer {
                                   local.empty() ? nullptr : local.data(), waits.count, waits.list, &event);
   }
 
-  void keep(const Call& call, std::shared_ptr<Bytes> bytes, cl_event event, bool is_read,
+  void keep(const Call& call, std::shared_ptr<HostBytes> bytes, cl_event event, bool is_read,
             const unsigned char* address = nullptr) {
     if (event == nullptr) return;
     clRetainEvent(event);
@@ -474,7 +477,7 @@ class Replayer {
     const bool is_read = call.kind == CallKind::read;
     const calls::Operand& operand = call.operands[0];
     const auto bytes =
-        is_read ? std::make_shared<Bytes>(static_cast<std::size_t>(call.host->bytes)) : input(call);
+        is_read ? std::make_shared<HostBytes>(static_cast<std::size_t>(call.host->bytes)) : input(call);
     cl_int status = CL_SUCCESS;
     if (operand.box && call.host->box) {
       const calls::Box& device = *operand.box;
@@ -551,7 +554,7 @@ class Replayer {
     clReleaseEvent(map.event);
     compare_reads();
     if (!call.operands.empty() && call.host->bytes == map.bytes) {
-      const std::shared_ptr<Bytes> bytes = input(call);
+      const std::shared_ptr<HostBytes> bytes = input(call);
       std::memcpy(map.address, bytes->data(), bytes->size());
     }
     return clEnqueueUnmapMemObject(queue, map.memory, map.address, waits.count, waits.list, &event);
@@ -576,7 +579,7 @@ class Replayer {
   std::list<Transfer> transfers_;
   std::vector<Mapped> mapped_;
   std::vector<cl_event> kept_;
-  std::vector<std::shared_ptr<Bytes>> host_memory_;  // of buffers that use it
+  std::vector<std::shared_ptr<HostBytes>> host_memory_;  // of buffers that use it
   std::map<std::uint64_t, std::string> digests_;
 };
 

@@ -134,3 +134,19 @@ def read(path):
         if sequence in contents:
             call["host"]["content"] = contents[sequence]
     return [calls[each] for each in sorted(calls)], ended
+
+
+def with_changed_content(text):
+    """The log with one bit of each piece of content changed, and right checksums."""
+    at = len(b"swapmm-log 1\n")
+    changed = text[:at]
+    while at + 8 <= len(text):
+        size, _ = struct.unpack_from("<II", text, at)
+        record = text[at + 8:at + 8 + size]
+        values = dict(fields(record))
+        if values[1] == 5:
+            begin = record.index(values[4])
+            record = record[:begin] + bytes([record[begin] ^ 1]) + record[begin + 1:]
+        changed += struct.pack("<II", size, zlib.crc32(record)) + record
+        at += 8 + size
+    return changed
