@@ -68,8 +68,8 @@ int run_program(int count, char** words) {
   program.get_formatter()->column_width(28);
 
   Chosen chosen;
-  for (const auto add : {add_fit, add_plan, add_compare, add_simulate, add_check, add_explain, add_show, add_pack, add_run,
-                         add_record, add_replay}) {
+  for (const auto add : {add_fit, add_plan, add_compare, add_simulate, add_check, add_explain, add_show, add_pack,
+                         add_run, add_record, add_replay}) {
     add(program, chosen);
   }
   // A command without a footer of its own has the program's.

@@ -60,7 +60,8 @@ ExitCode replay_here(const ReplayOptions& options) {
   } else {
     print_line("device", printable(replayed.device));
     print_line("repeated", std::to_string(replayed.calls) + " of " + std::to_string(log.calls.size()) + " calls");
-    for (const auto& [why, count] : replayed.skipped) print_line("skipped", std::to_string(count) + " " + printable(why));
+    for (const auto& [why, count] : replayed.skipped)
+      print_line("skipped", std::to_string(count) + " " + printable(why));
     if (log.has_content) {
       print_line("compared", std::to_string(replayed.compared) + " values that the host read; " +
                                  std::to_string(replayed.different.size()) + " are different");
@@ -100,7 +101,8 @@ ExitCode run_replay(const ReplayOptions& options) {
 
 void add_replay(CLI::App& program, Chosen& chosen) {
   const auto options = std::make_shared<ReplayOptions>();
-  CLI::App* const command = program.add_subcommand("replay", "Repeat the calls of a log, and compare what the host reads");
+  CLI::App* const command =
+      program.add_subcommand("replay", "Repeat the calls of a log, and compare what the host reads");
   command->add_option("LOG", options->log, "A log of `swapmm record --log` or SWAPMM_LOG")->required()->type_name("");
   command->add_flag("--json", options->common.json, "Print the answer as one JSON text");
   add_parsed(*command, "--seed", options->seed, parse_whole_in<0, std::uint64_t{1} << 62U>,

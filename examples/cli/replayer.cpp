@@ -7,8 +7,8 @@
 #include <CL/cl.h>
 
 #include <algorithm>
-#include <cstring>
 #include <array>
+#include <cstring>
 #include <list>
 #include <memory>
 #include <string_view>
@@ -117,7 +117,8 @@ class Replayer {
     if (!log_.has_content || host.digest.empty()) return;
     ++result_.compared;
     if (digest != host.digest) {
-      result_.different.push_back("call " + std::to_string(transfer.call->sequence) + " (" + transfer.call->function + ")");
+      result_.different.push_back("call " + std::to_string(transfer.call->sequence) + " (" + transfer.call->function +
+                                  ")");
     }
   }
 
@@ -173,7 +174,8 @@ class Replayer {
     return chosen;
   }
 
-  /// The host data of a call, as recorded or made from the seed: words from 0 to 3, which no index of a kernel takes far.
+  /// The host data of a call, as recorded or made from the seed: words from 0 to 3, which no index of a kernel takes
+  /// far.
   std::shared_ptr<HostBytes> input(const Call& call) {
     const calls::HostData& host = *call.host;
     auto bytes = std::make_shared<HostBytes>(static_cast<std::size_t>(host.bytes));
@@ -219,7 +221,9 @@ class Replayer {
       case CallKind::build: return build(call);
       case CallKind::set_argument: return set_argument(call);
       case CallKind::flush: return clFlush(look_up(queues_, call.queue));
-      case CallKind::finish: waiting_.push_back({call.ended_before, {}, look_up(queues_, call.queue)}); return CL_SUCCESS;
+      case CallKind::finish:
+        waiting_.push_back({call.ended_before, {}, look_up(queues_, call.queue)});
+        return CL_SUCCESS;
       case CallKind::wait: waiting_.push_back({call.ended_before, events_of(call), nullptr}); return CL_SUCCESS;
       case CallKind::set_event: return set_event(call);
       case CallKind::foreign: return skip("commands on images, shared virtual memory or functions of the host");
@@ -239,8 +243,8 @@ class Replayer {
         return status;
       }
       case ObjectKind::queue:
-        queues_[call.object] =
-            clCreateCommandQueue(look_up(contexts_, call.parent), look_up(devices_, call.parent), call.flags & 3U, &status);
+        queues_[call.object] = clCreateCommandQueue(look_up(contexts_, call.parent), look_up(devices_, call.parent),
+                                                    call.flags & 3U, &status);
         return status;
       case ObjectKind::buffer: return create_buffer(call);
       case ObjectKind::part: {
@@ -428,7 +432,8 @@ class Replayer {
       case CallKind::copy:
         if (memories.size() != 2) return skip("copies without both buffers");
         if (call.operands[0].box && call.operands[1].box) return copy_rectangle(call, queue, memories, waits, event);
-        return clEnqueueCopyBuffer(queue, memories[0], memories[1], at(0), at(1), size(0), waits.count, waits.list, &event);
+        return clEnqueueCopyBuffer(queue, memories[0], memories[1], at(0), at(1), size(0), waits.count, waits.list,
+                                   &event);
       case CallKind::fill:
         if (memories.size() != 1 || !call.argument) return skip("fills without a pattern");
         return clEnqueueFillBuffer(queue, memories[0], call.argument->value.data(), call.argument->value.size(), at(0),
@@ -476,8 +481,7 @@ class Replayer {
     if (memories.size() != 1 || !call.host) return skip("transfers without a buffer or host memory");
     const bool is_read = call.kind == CallKind::read;
     const calls::Operand& operand = call.operands[0];
-    const auto bytes =
-        is_read ? std::make_shared<HostBytes>(static_cast<std::size_t>(call.host->bytes)) : input(call);
+    const auto bytes = is_read ? std::make_shared<HostBytes>(static_cast<std::size_t>(call.host->bytes)) : input(call);
     cl_int status = CL_SUCCESS;
     if (operand.box && call.host->box) {
       const calls::Box& device = *operand.box;

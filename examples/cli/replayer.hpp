@@ -19,7 +19,7 @@ struct Replayed {
   std::size_t compared = 0;                    ///< values that the host read, and whose digest the log has
   std::vector<std::string> different;          ///< of these, the ones with other bytes
   std::vector<std::string> failed;             ///< calls that fail now
-  std::string digest;                          ///< SHA-256 of all digests of what the host read, in the order of the calls
+  std::string digest;  ///< SHA-256 of all digests of what the host read, in the order of the calls
 };
 
 /// Repeats the calls of a log on a device of this process, in one thread and in the order of their numbers; a call that

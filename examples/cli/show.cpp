@@ -116,15 +116,17 @@ ExitCode run_show(const ShowOptions& options) {
 
 void add_show(CLI::App& program, Chosen& chosen) {
   const auto options = std::make_shared<ShowOptions>();
-  CLI::App& command = add_command(program, chosen, "show", "Pictures: memory over time as SVG, graphs as DOT; the calls of a log",
-                                  options, run_show);
+  CLI::App& command =
+      add_command(program, chosen, "show", "Pictures: memory over time as SVG, graphs as DOT; the calls of a log",
+                  options, run_show);
   command.add_option("FILE", options->file, "A trace or a plan (its field \"format\" says which), or a log of calls")
       ->required()
       ->type_name("");
   command.add_option("--trace", options->trace, "The trace of a plan")->type_name("TRACE");
   command.add_option("--svg", options->svg, "Bytes, operations and, of a plan, copies over time, for a browser")
       ->type_name("FILE");
-  command.add_option("--dot", options->dot, "Of a trace or a log: operations and values, for Graphviz")->type_name("FILE");
+  command.add_option("--dot", options->dot, "Of a trace or a log: operations and values, for Graphviz")
+      ->type_name("FILE");
   add_parsed(command, "--width", options->width, parse_whole_in<900, 20'000>, "Of the SVG [1200]", "PIXELS");
   add_parsed(command, "--from", options->from, parse_whole_in<0, std::uint64_t{1} << 40U>,
              "Of a log: the first call, with --dot the first command [0]", "NUMBER");

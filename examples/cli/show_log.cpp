@@ -29,14 +29,13 @@ std::string list(const std::vector<std::uint64_t>& values, const char* separator
   return text;
 }
 
-std::string objects(const std::vector<calls::Object>& values) {
-  return list({values.begin(), values.end()}, ",");
-}
+std::string objects(const std::vector<calls::Object>& values) { return list({values.begin(), values.end()}, ","); }
 
 std::string operand_text(const calls::Operand& operand) {
   static constexpr std::array<std::string_view, 3> words = {"reads", "writes", "updates"};
-  std::string text = std::string(words[static_cast<std::size_t>(operand.access)]) + " " + std::to_string(operand.object) +
-                     "[" + std::to_string(operand.offset) + "," + std::to_string(operand.offset + operand.bytes) + ")";
+  std::string text = std::string(words[static_cast<std::size_t>(operand.access)]) + " " +
+                     std::to_string(operand.object) + "[" + std::to_string(operand.offset) + "," +
+                     std::to_string(operand.offset + operand.bytes) + ")";
   if (operand.box) text += " in rows";
   return text;
 }
@@ -87,8 +86,8 @@ void print_calls(const calls::CallLog& log, const LogView& view) {
       return text.size() < width ? std::string(width - text.size(), ' ') + text : text;
     };
     std::cout << column(std::to_string(call->sequence), 6) << column(std::to_string(call->thread), 7)
-              << column(call->queue == 0 ? "" : std::to_string(call->queue), 6) << "  " << printable(call->function) << "  "
-              << printable(details(*call)) << '\n';
+              << column(call->queue == 0 ? "" : std::to_string(call->queue), 6) << "  " << printable(call->function)
+              << "  " << printable(details(*call)) << '\n';
   }
   const auto more = static_cast<std::uint64_t>(log.calls.end() - end);
   if (more != 0) std::cout << "  " << more << " more calls; --from and --count show them\n";

@@ -4,7 +4,7 @@
 
 record.py --cases PROGRAM --layer LIBRARY [--swapmm COMMAND] CHECK...
 
-CHECK is all_kinds, threads, off, killed, data or a case (THEME.NAME), which is recorded with its inputs and replayed natively
+CHECK is all_kinds, threads, off, killed, every or a case (THEME.NAME), which is recorded with its inputs and replayed natively
 and within a budget.
 """
 
@@ -227,6 +227,24 @@ def replayed(runner, case):
     check(done.stdout and json.loads(done.stdout)["different"], f"{case}: other inputs give other results")
 
 
+def every(runner):
+    """All cases do the same with a log, and everything else that reads a log can read theirs."""
+    listed = subprocess.run([runner.options.cases, "--list"], stdout=subprocess.PIPE, check=True, text=True).stdout.split()
+    for case in listed:
+        native, logged = runner.native(case), runner.run(case, SWAPMM_LOG_DATA="1", SWAPMM_EVICT="always")
+        if logged.stdout != native.stdout:  # the driver alone may count a map that has just ended
+            native = runner.native(case)
+        same(logged.stdout, native.stdout, f"{case}: the output with a log")
+        same(logged.returncode, native.returncode, f"{case}: the exit code with a log")
+        calls, ended = call_log.read(runner.log) if os.path.exists(runner.log) else ([], True)
+        check(ended, f"{case}: the log has its end")
+        same([c["sequence"] for c in calls], list(range(len(calls))), f"{case}: each number once")
+        if calls and runner.options.swapmm:
+            done = subprocess.run([runner.options.swapmm, "show", runner.log, "--dot", "/dev/null"], stderr=subprocess.PIPE,
+                                  check=False)
+            same((done.returncode, done.stderr), (0, b""), f"{case}: its graph")
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--cases", required=True)
@@ -235,7 +253,7 @@ def main():
     parser.add_argument("checks", nargs="+")
     options = parser.parse_args()
     runner = Runner(options)
-    known = {"all_kinds": all_kinds, "threads": threads, "off": off, "killed": killed}
+    known = {"all_kinds": all_kinds, "threads": threads, "off": off, "killed": killed, "every": every}
     for name in options.checks:
         print(name)
         if name in known:

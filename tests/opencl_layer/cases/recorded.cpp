@@ -44,8 +44,8 @@ CASE(recorded, all_kinds) {
   OK(clEnqueueMarkerWithWaitList(setup.queue, 2, both.data(), &marked));
   OK(clSetUserEventStatus(gate, CL_COMPLETE));
   OK(clWaitForEvents(1, &marked));
-  auto* const mapped = static_cast<cl_uint*>(clEnqueueMapBuffer(setup.queue, b, CL_TRUE, CL_MAP_READ | CL_MAP_WRITE, 128,
-                                                                32, 0, nullptr, nullptr, &status));
+  auto* const mapped = static_cast<cl_uint*>(
+      clEnqueueMapBuffer(setup.queue, b, CL_TRUE, CL_MAP_READ | CL_MAP_WRITE, 128, 32, 0, nullptr, nullptr, &status));
   OK(status);
   for (cl_uint i = 0; i < 8; ++i) mapped[i] += i;
   OK(clEnqueueUnmapMemObject(setup.queue, b, mapped, 0, nullptr, nullptr));

@@ -23,11 +23,11 @@ class Hook {
   Hook& operator=(const Hook&) = delete;
 
   calls::Call call;
-  cl_event own_event = nullptr;     ///< of a command, if the program wants none
-  cl_event* event = nullptr;        ///< where the event of a command comes
+  cl_event own_event = nullptr;  ///< of a command, if the program wants none
+  cl_event* event = nullptr;     ///< where the event of a command comes
   cl_int own_status = CL_SUCCESS;
-  cl_int* status = nullptr;         ///< where the status comes, for functions that return a handle
-  bool wants_event = false;         ///< the time of the command, or its end, is of interest
+  cl_int* status = nullptr;  ///< where the status comes, for functions that return a handle
+  bool wants_event = false;  ///< the time of the command, or its end, is of interest
 
   [[nodiscard]] bool succeeded() const { return call.status == CL_SUCCESS; }
 
@@ -81,8 +81,8 @@ class Hook {
 };
 
 /// Wraps an entry of the table. `Special` may have functions before(Hook&, arguments&...), which is called before the
-/// layer's function and may change the arguments, and after(Hook&, result, arguments...). With a member `timed` the time of
-/// the command is logged.
+/// layer's function and may change the arguments, and after(Hook&, result, arguments...). With a member `timed` the
+/// time of the command is logged.
 template <auto entry, class Special, class Function>
 struct Wrapper {
   static constexpr bool exists = false;  // not a function in this version of the API's headers

@@ -82,7 +82,8 @@ void Pending::forget_reads() {
 
 void Pending::forget_reads(const void* address) {
   const std::lock_guard lock(mutex_);
-  std::erase_if(reads_, [&](const Read& read) { return read.host.address == reinterpret_cast<std::uintptr_t>(address); });
+  std::erase_if(reads_,
+                [&](const Read& read) { return read.host.address == reinterpret_cast<std::uintptr_t>(address); });
 }
 
 }  // namespace swapmm::opencl::layer::record

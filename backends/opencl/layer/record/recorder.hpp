@@ -36,7 +36,7 @@ struct KnownMemory {
 struct KnownKernel {
   struct Argument {
     cl_kernel_arg_address_qualifier where = 0;  ///< 0: not known
-    calls::Object memory = 0;  ///< that is set
+    calls::Object memory = 0;                   ///< that is set
   };
   std::string name;
   std::vector<Argument> arguments;

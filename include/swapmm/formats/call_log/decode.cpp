@@ -164,13 +164,13 @@ void take_field(std::uint32_t number, Taking& taking, Call& call) {
 Result<Call> decode_call(std::string_view record) {
   Call call;
   std::uint64_t repeated = 0;
-  for (const std::uint32_t each : {std::uint32_t{field::another_object}, std::uint32_t{field::wait},
-                                   std::uint32_t{field::operand}, std::uint32_t{field::global_offset},
-                                   std::uint32_t{field::global}, std::uint32_t{field::local}}) {
+  for (const std::uint32_t each :
+       {std::uint32_t{field::another_object}, std::uint32_t{field::wait}, std::uint32_t{field::operand},
+        std::uint32_t{field::global_offset}, std::uint32_t{field::global}, std::uint32_t{field::local}}) {
     repeated |= field_bit(each);
   }
-  const Check taken = take_fields(
-      record, repeated, [&](std::uint32_t number, Taking& taking) { take_field(number, taking, call); });
+  const Check taken =
+      take_fields(record, repeated, [&](std::uint32_t number, Taking& taking) { take_field(number, taking, call); });
   if (!taken) return taken.problem();
   if (call.function.empty()) return Problem{"a call has the name of a function"};
   if (call.ended_before <= call.sequence) return Problem{"a call cannot return before it began"};

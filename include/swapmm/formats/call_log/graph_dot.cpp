@@ -72,7 +72,8 @@ void write_dot(std::ostream& out, const calls::CallLog& log, const calls::Run& r
     }
   }
   for (const OrderEdge& edge : graph.order) {
-    if (index(edge.from) < first || index(edge.to) < first || index(edge.from) >= end || index(edge.to) >= end) continue;
+    if (index(edge.from) < first || index(edge.to) < first || index(edge.from) >= end || index(edge.to) >= end)
+      continue;
     out << "  " << operation_node(index(edge.from)) << " -> " << operation_node(index(edge.to))
         << (edge.reason == OrderEdge::Reason::queue ? " [style=dotted, constraint=false];\n"
                                                     : " [style=dashed, constraint=false];\n");

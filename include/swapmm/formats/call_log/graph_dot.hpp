@@ -13,8 +13,8 @@
 namespace swapmm::call_log {
 
 /// Writes the operations [first, first + count) of the graph, and the values that they take and give, as Graphviz DOT
-/// text: boxes for operations, ellipses for values of device memory, notes for values of host memory, dotted edges for the
-/// orders of queues and dashed ones for those of events.
+/// text: boxes for operations, ellipses for values of device memory, notes for values of host memory, dotted edges for
+/// the orders of queues and dashed ones for those of events.
 void write_dot(std::ostream& out, const calls::CallLog& log, const calls::Run& run, const calls::ProgramGraph& graph,
                std::size_t first, std::size_t count);
 

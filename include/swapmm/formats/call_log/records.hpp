@@ -13,11 +13,11 @@ inline constexpr std::string_view first_line = "swapmm-log 1\n";
 
 /// Sizes of the frame around a record: length and checksum.
 inline constexpr std::size_t frame_bytes = 8;
-inline constexpr std::uint32_t record_bytes = 1U << 24U;   ///< the most that a record may have
-inline constexpr std::size_t content_piece = 1U << 20U;    ///< longer host data is written in pieces of this
+inline constexpr std::uint32_t record_bytes = 1U << 24U;  ///< the most that a record may have
+inline constexpr std::size_t content_piece = 1U << 20U;   ///< longer host data is written in pieces of this
 inline constexpr std::size_t calls = std::size_t{1} << 22U;
-inline constexpr std::size_t list_elements = 4096;         ///< of each list in a record
-inline constexpr std::size_t text_bytes = 1024;            ///< names of functions and kernels
+inline constexpr std::size_t list_elements = 4096;  ///< of each list in a record
+inline constexpr std::size_t text_bytes = 1024;     ///< names of functions and kernels
 inline constexpr std::size_t source_bytes = std::size_t{8} << 20U;
 
 enum class RecordType : std::uint8_t { begin = 1, call = 2, duration = 3, digest = 4, content = 5, end = 6 };
@@ -61,12 +61,23 @@ enum Call : std::uint32_t {
   is_binary = 31,
   options = 32,
 };
-enum Operand : std::uint32_t { operand_object = 1, access = 2, operand_offset = 3, operand_bytes = 4, operand_box = 5,
-                               operand_argument = 6 };
+enum Operand : std::uint32_t {
+  operand_object = 1,
+  access = 2,
+  operand_offset = 3,
+  operand_bytes = 4,
+  operand_box = 5,
+  operand_argument = 6
+};
 enum Host : std::uint32_t { address = 1, host_bytes = 2, host_box = 3, host_digest = 4 };
 enum Box : std::uint32_t { origin = 1, region = 2, row = 3, slice = 4 };
-enum Argument : std::uint32_t { index = 1, argument_type = 2, argument_object = 3, argument_bytes = 4,
-                                argument_value = 5 };
+enum Argument : std::uint32_t {
+  index = 1,
+  argument_type = 2,
+  argument_object = 3,
+  argument_bytes = 4,
+  argument_value = 5
+};
 }  // namespace field
 
 /// CRC-32 as in gzip and PNG (polynomial 0xEDB88320).

@@ -40,15 +40,13 @@ enum class CallKind : std::uint8_t {
   set_event,     ///< sets the status of an event that the program made
 };
 inline constexpr std::array<std::string_view, 20> call_kind_names = {
-    "other", "create", "retain", "release", "build", "set_argument", "launch", "write", "read", "copy",
+    "other", "create", "retain", "release", "build", "set_argument", "launch", "write",  "read", "copy",
     "fill",  "map",    "unmap",  "migrate", "mark",  "foreign",      "flush",  "finish", "wait", "set_event"};
 [[nodiscard]] constexpr std::string_view to_string(CallKind kind) {
   return call_kind_names[static_cast<std::size_t>(kind)];
 }
 /// Whether the call puts something into a queue.
-[[nodiscard]] constexpr bool is_command(CallKind kind) {
-  return kind >= CallKind::launch && kind <= CallKind::foreign;
-}
+[[nodiscard]] constexpr bool is_command(CallKind kind) { return kind >= CallKind::launch && kind <= CallKind::foreign; }
 
 /// What an object is.
 enum class ObjectKind : std::uint8_t {
@@ -65,9 +63,9 @@ enum class ObjectKind : std::uint8_t {
   sampler,
   other,
 };
-inline constexpr std::array<std::string_view, 12> object_kind_names = {
-    "none",    "context", "queue", "buffer",     "part",    "image",
-    "program", "kernel",  "event", "user_event", "sampler", "other"};
+inline constexpr std::array<std::string_view, 12> object_kind_names = {"none",  "context",    "queue",   "buffer",
+                                                                       "part",  "image",      "program", "kernel",
+                                                                       "event", "user_event", "sampler", "other"};
 [[nodiscard]] constexpr std::string_view to_string(ObjectKind kind) {
   return object_kind_names[static_cast<std::size_t>(kind)];
 }
@@ -88,10 +86,10 @@ struct Box {
 /// A memory object of a command, and what the command does with it.
 struct Operand {
   Object object = 0;
-  Access access = Access::update;  ///< of the range: `write` gives all of its bytes a value
-  std::uint64_t offset = 0;        ///< in the object
-  std::uint64_t bytes = 0;         ///< from the first to the last byte
-  std::optional<Box> box;          ///< if the bytes are a rectangle
+  Access access = Access::update;         ///< of the range: `write` gives all of its bytes a value
+  std::uint64_t offset = 0;               ///< in the object
+  std::uint64_t bytes = 0;                ///< from the first to the last byte
+  std::optional<Box> box;                 ///< if the bytes are a rectangle
   std::optional<std::uint32_t> argument;  ///< of a launch: the argument's number
 
   friend bool operator==(const Operand&, const Operand&) = default;
@@ -123,9 +121,9 @@ inline constexpr std::array<std::string_view, 4> argument_type_names = {"value",
 
 /// One hooked call.
 struct Call {
-  std::uint64_t sequence = 0;      ///< counts the calls in the order in which they began
-  std::uint64_t ended_before = 0;  ///< when it returned, all calls below this number had begun, and no others
-  std::uint32_t thread = 0;        ///< counts the threads that called
+  std::uint64_t sequence = 0;         ///< counts the calls in the order in which they began
+  std::uint64_t ended_before = 0;     ///< when it returned, all calls below this number had begun, and no others
+  std::uint32_t thread = 0;           ///< counts the threads that called
   std::chrono::nanoseconds begin{0};  ///< since the log began
   std::chrono::nanoseconds end{0};
   CallKind kind = CallKind::other;
@@ -133,9 +131,9 @@ struct Call {
   std::int32_t status = 0;  ///< as the program got it; 0 is success
 
   ObjectKind object_kind = ObjectKind::none;  ///< of `object`
-  Object object = 0;            ///< that is made, retained, released, built, launched, ...
-  Object parent = 0;            ///< of a new object: its context; of a part its buffer, of a kernel its program or model
-  Object queue = 0;             ///< of a command
+  Object object = 0;                          ///< that is made, retained, released, built, launched, ...
+  Object parent = 0;  ///< of a new object: its context; of a part its buffer, of a kernel its program or model
+  Object queue = 0;   ///< of a command
   std::vector<Object> objects;  ///< more objects: kernels that are made together, programs that are linked
   std::vector<Object> waits;    ///< events that a command or a wait comes after
   Object event = 0;             ///< that a command gave to the program
@@ -164,10 +162,10 @@ struct Call {
 
 /// All calls of one process.
 struct CallLog {
-  std::vector<Call> calls;         ///< ascending by `sequence`; calls that never returned are missing
-  std::uint64_t process = 0;       ///< its id
-  bool has_content = false;        ///< the program's inputs are in it
-  bool ended = false;              ///< the process came to its exit
+  std::vector<Call> calls;             ///< ascending by `sequence`; calls that never returned are missing
+  std::uint64_t process = 0;           ///< its id
+  bool has_content = false;            ///< the program's inputs are in it
+  bool ended = false;                  ///< the process came to its exit
   std::uint64_t incomplete_bytes = 0;  ///< behind the last whole record: the process was killed while it wrote
 
   friend bool operator==(const CallLog&, const CallLog&) = default;

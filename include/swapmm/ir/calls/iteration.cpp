@@ -101,9 +101,10 @@ void note_limits(const CallLog& log, const Run& run, std::size_t first, std::siz
                   : 0;
     foreign += call.kind == CallKind::foreign ? 1 : 0;
     waits += call.waits.empty() ? 0 : 1;
-    held += std::any_of(call.waits.begin(), call.waits.end(), [&](Object event) { return user_events.count(event) != 0; })
-                ? 1
-                : 0;
+    held +=
+        std::any_of(call.waits.begin(), call.waits.end(), [&](Object event) { return user_events.count(event) != 0; })
+            ? 1
+            : 0;
     if (call.queue != 0) queues.insert(call.queue);
   }
   const auto note = [&](std::size_t number, const std::string& what) {
@@ -111,18 +112,20 @@ void note_limits(const CallLog& log, const Run& run, std::size_t first, std::siz
   };
   note(ranges, "ranges: " + std::to_string(ranges) +
                    " commands use a part of a buffer; the trace has whole tensors, a partial write is an update");
-  note(queues.size() > 1 ? 1 : 0, "queues: commands of " + std::to_string(queues.size()) +
-                                      " queues stand in the order of the calls");
+  note(queues.size() > 1 ? 1 : 0,
+       "queues: commands of " + std::to_string(queues.size()) + " queues stand in the order of the calls");
   note(waits, "events: " + std::to_string(waits) + " commands wait for events; the trace has one order for all");
   note(held, "user events: " + std::to_string(held) + " commands wait for the program itself");
-  note(foreign, "images and others: " + std::to_string(foreign) +
-                    " commands on what is not swapped (images, shared virtual memory, functions of the host); their time is "
-                    "not in the trace unless they use buffers");
-  note(window.skipped_reads, "host reads: " + std::to_string(window.skipped_reads) +
-                                 " stand before the first operation and are left out");
-  note(window.unknown_writes, "accesses: " + std::to_string(window.unknown_writes) +
-                                  " times a kernel may write a buffer; the trace says that it updates it, as long as nothing "
-                                  "proves a whole write");
+  note(foreign,
+       "images and others: " + std::to_string(foreign) +
+           " commands on what is not swapped (images, shared virtual memory, functions of the host); their time is "
+           "not in the trace unless they use buffers");
+  note(window.skipped_reads,
+       "host reads: " + std::to_string(window.skipped_reads) + " stand before the first operation and are left out");
+  note(window.unknown_writes,
+       "accesses: " + std::to_string(window.unknown_writes) +
+           " times a kernel may write a buffer; the trace says that it updates it, as long as nothing "
+           "proves a whole write");
 }
 
 }  // namespace
@@ -137,7 +140,8 @@ Result<RecordedIteration> recorded_iteration(const CallLog& log, const Run& run,
     reads.push_back(operation.host_reads);
   }
   std::optional<Repetition> found = find_repetition(tokens, reads);
-  if (!found) return Problem{"no sequence of commands repeats among the " + std::to_string(tokens.size()) + " of the run"};
+  if (!found)
+    return Problem{"no sequence of commands repeats among the " + std::to_string(tokens.size()) + " of the run"};
   RecordedIteration result;
   std::size_t others = 0;
   const std::size_t periods = whole_period(run, *found, others);

@@ -20,12 +20,12 @@ struct RecordedIteration {
   std::size_t first = 0;       ///< of the repetition that was taken: position in Run::operations
   std::size_t operations = 0;  ///< of the run, in it
   std::size_t repetitions = 0;
-  std::size_t covered = 0;  ///< operations of the run that belong to a repetition
+  std::size_t covered = 0;         ///< operations of the run that belong to a repetition
   std::vector<std::string> notes;  ///< what the trace cannot hold, and what was filled in; a sentence each
 };
 
-/// Finds the sequence, and makes its trace. A Problem says that nothing repeats, or that the trace is beyond the limits of
-/// the format. `name`: of the trace.
+/// Finds the sequence, and makes its trace. A Problem says that nothing repeats, or that the trace is beyond the limits
+/// of the format. `name`: of the trace.
 [[nodiscard]] Result<RecordedIteration> recorded_iteration(const CallLog& log, const Run& run, std::string name);
 
 }  // namespace swapmm::calls

@@ -127,9 +127,7 @@ class Builder {
     return place;
   }
 
-  DataId value_of(std::size_t place) {
-    return current_[place] ? *current_[place] : new_version(place, std::nullopt);
-  }
+  DataId value_of(std::size_t place) { return current_[place] ? *current_[place] : new_version(place, std::nullopt); }
 
   DataId new_version(std::size_t place, std::optional<OperationId> made_by) {
     std::optional<DataId>& current = current_[place];

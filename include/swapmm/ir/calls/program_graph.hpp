@@ -33,8 +33,8 @@ struct OrderEdge {
 };
 
 /// The flow of values through a run, and beside it the orders that the program asked for. The nodes are those of
-/// swapmm::Graph; DataNode::tensor is a position in `places`. An update in place takes the version before and gives the next
-/// one of the same place; a partial write is an update, because old bytes flow through it.
+/// swapmm::Graph; DataNode::tensor is a position in `places`. An update in place takes the version before and gives the
+/// next one of the same place; a partial write is an update, because old bytes flow through it.
 struct ProgramGraph {
   Graph flow;                 ///< its operations are Run::operations
   std::vector<Place> places;  ///< the storages, then memory of the host
@@ -46,8 +46,8 @@ struct ProgramGraph {
   std::vector<Object> contexts;  ///< of each operation: the devices that it may run on
 };
 
-/// Host memory has a new version with each read into it, and with each write from it whose bytes are not known to be those
-/// of the version before. Linear in the log, but for the search of addresses.
+/// Host memory has a new version with each read into it, and with each write from it whose bytes are not known to be
+/// those of the version before. Linear in the log, but for the search of addresses.
 [[nodiscard]] ProgramGraph make_program_graph(const CallLog& log, const Run& run);
 
 }  // namespace swapmm::calls

@@ -33,10 +33,9 @@ void add_candidates(std::span<const std::uint64_t> tokens, std::size_t width, co
   ranked.reserve(votes.size());
   for (const auto& [distance, count] : votes) ranked.emplace_back(count, distance);
   const std::size_t kept = std::min(most_candidates, ranked.size());
-  std::partial_sort(ranked.begin(), ranked.begin() + static_cast<std::ptrdiff_t>(kept), ranked.end(),
-                    [](const auto& a, const auto& b) {
-                      return a.first != b.first ? a.first > b.first : a.second < b.second;
-                    });
+  std::partial_sort(
+      ranked.begin(), ranked.begin() + static_cast<std::ptrdiff_t>(kept), ranked.end(),
+      [](const auto& a, const auto& b) { return a.first != b.first ? a.first > b.first : a.second < b.second; });
   for (std::size_t i = 0; i < kept; ++i) periods.insert(ranked[i].second);
 }
 

@@ -106,7 +106,8 @@ class Resolver {
     const auto parent = ranges_.find(call.parent);
     if (parent == ranges_.end()) return Problem{"makes a part of object " + std::to_string(call.parent)};
     const Range& above = parent->second;
-    if (call.offset > above.bytes || call.bytes > above.bytes - call.offset) return Problem{"makes a part beyond its end"};
+    if (call.offset > above.bytes || call.bytes > above.bytes - call.offset)
+      return Problem{"makes a part beyond its end"};
     if (ranges_.count(call.object) != 0) return Problem{"makes an object that is there already"};
     ++users_[above.storage];
     ranges_[call.object] = {above.storage, above.offset + call.offset, call.bytes, 1};
@@ -117,8 +118,9 @@ class Resolver {
   void create_kernels(const Call& call) {
     const auto model = kernels_.find(call.parent);
     const auto program = programs_.find(call.parent);
-    const std::string from =
-        model != kernels_.end() ? model->second : program != programs_.end() ? program->second : std::string();
+    const std::string from = model != kernels_.end()      ? model->second
+                             : program != programs_.end() ? program->second
+                                                          : std::string();
     if (call.object != 0) kernels_[call.object] = from;
     for (const Object kernel : call.objects) kernels_[kernel] = from;
   }
@@ -138,7 +140,8 @@ class Resolver {
     operation.host_writes = call.kind == CallKind::write || (call.kind == CallKind::unmap && !call.operands.empty());
     for (const Operand& operand : call.operands) {
       const auto found = ranges_.find(operand.object);
-      if (found == ranges_.end()) return Problem{"names object " + std::to_string(operand.object) + ", which is no memory"};
+      if (found == ranges_.end())
+        return Problem{"names object " + std::to_string(operand.object) + ", which is no memory"};
       const Range& range = found->second;
       if (operand.offset > range.bytes || operand.bytes > range.bytes - operand.offset) {
         return Problem{"goes beyond the end of object " + std::to_string(operand.object)};

@@ -12,8 +12,8 @@ namespace {
 
 /// What the operations do with one storage.
 struct Use {
-  std::optional<Access> first;   ///< in the window
-  std::size_t host_writes = 0;   ///< in the window
+  std::optional<Access> first;  ///< in the window
+  std::size_t host_writes = 0;  ///< in the window
   bool begins_with_host = false;
   bool is_needed_later = false;  ///< the next access behind the window needs the value
   TensorId tensor{};

@@ -21,10 +21,10 @@ struct TraceWindow {
 
 /// The operations [first, first + count) of the run, as an iteration that repeats.
 ///
-/// A storage is persistent if it has a value before the first operation that one of them uses, or a value at the end that
-/// is used after it. Otherwise it is an input if the host gives the value, and transient if a command does. An update of a
-/// buffer that is new and never had a value is a write. A value that the host gives to a buffer that is not an input is
-/// an operation that writes it. Images are not tensors.
+/// A storage is persistent if it has a value before the first operation that one of them uses, or a value at the end
+/// that is used after it. Otherwise it is an input if the host gives the value, and transient if a command does. An
+/// update of a buffer that is new and never had a value is a write. A value that the host gives to a buffer that is not
+/// an input is an operation that writes it. Images are not tensors.
 [[nodiscard]] TraceWindow make_window(const CallLog& log, const Run& run, std::size_t first, std::size_t count);
 
 }  // namespace swapmm::calls

@@ -107,9 +107,7 @@ std::string problem(const std::string& payload) {
 }
 
 /// A field with a number, and one with bytes.
-std::string number(unsigned field, unsigned value) {
-  return {static_cast<char>(field * 2), static_cast<char>(value)};
-}
+std::string number(unsigned field, unsigned value) { return {static_cast<char>(field * 2), static_cast<char>(value)}; }
 std::string bytes(unsigned field, const std::string& value) {
   return std::string{static_cast<char>(field * 2 + 1), static_cast<char>(value.size())} + value;
 }
@@ -222,18 +220,22 @@ TEST_CASE("a zoo of broken records") {
   CHECK(has(problem(small_call() + bytes(22, number(1, 1) + number(2, 0) + bytes(5, number(1, 1)))), "3 origins"));
   CHECK(has(problem(small_call() + bytes(24, number(1, 1))), "an argument has a type"));
   CHECK(has(problem(small_call() + bytes(24, number(2, 0) + number(4, 2) + bytes(5, "x"))), "another size"));
-  CHECK(has(problem(small_call() + "\x07"), "fields are broken"));                            // no value
-  CHECK(has(problem(small_call() + std::string("\x33\x05" "ab", 4)), "fields are broken"));   // bytes beyond the end
-  CHECK(has(problem(small_call() + std::string("\x08\x80\x00", 3)), "fields are broken"));    // a long zero
-  CHECK(has(problem(small_call() + std::string("\x00\x01", 2)), "fields are broken"));        // no field 0
+  CHECK(has(problem(small_call() + "\x07"), "fields are broken"));  // no value
+  CHECK(has(problem(small_call() + std::string("\x33\x05"
+                                               "ab",
+                                               4)),
+            "fields are broken"));                                                          // bytes beyond the end
+  CHECK(has(problem(small_call() + std::string("\x08\x80\x00", 3)), "fields are broken"));  // a long zero
+  CHECK(has(problem(small_call() + std::string("\x00\x01", 2)), "fields are broken"));      // no field 0
   CHECK(has(problem(small_call() + std::string("\x28\xFF\xFF\xFF\xFF\xFF\xFF\xFF\xFF\x7F", 10)), "is above"));
-  CHECK(has(problem(small_call() + std::string("\x28\xFF\xFF\xFF\xFF\xFF\xFF\xFF\xFF\xFF\x7F", 11)), "fields are broken"));
+  CHECK(has(problem(small_call() + std::string("\x28\xFF\xFF\xFF\xFF\xFF\xFF\xFF\xFF\xFF\x7F", 11)),
+            "fields are broken"));
   CHECK(has(problem(number(1, 1)), "a second record of type 1"));
   CHECK(has(problem(number(1, 5) + number(2, 5) + number(3, 1) + bytes(4, "x")), "goes on at byte 0, not at 1"));
   CHECK(has(problem(number(1, 5) + number(2, 5)), "goes on at byte 0"));
-  CHECK(problem(number(1, 99) + number(2, 1)).empty());      // of a later version
-  CHECK(problem(small_call() + number(63, 1)).empty());      // a later field
-  CHECK(problem(number(1, 4) + number(2, 5)).empty());       // of a call that never returned
+  CHECK(problem(number(1, 99) + number(2, 1)).empty());  // of a later version
+  CHECK(problem(small_call() + number(63, 1)).empty());  // a later field
+  CHECK(problem(number(1, 4) + number(2, 5)).empty());   // of a call that never returned
 }
 
 TEST_CASE("what belongs to another call or none is told") {

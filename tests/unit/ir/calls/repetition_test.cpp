@@ -55,11 +55,13 @@ LogMaker training(int steps, bool new_activation = false) {
   for (int i = 0; i < steps; ++i) {
     maker.write(input, 0, 400);
     if (new_activation) activation = maker.buffer(300);
-    maker.launch("forward", {operand(weights, Access::read, 0, 1000), operand(input, Access::read, 0, 400),
-                             operand(activation, new_activation ? Access::update : Access::write, 0, 300)})
+    maker
+        .launch("forward", {operand(weights, Access::read, 0, 1000), operand(input, Access::read, 0, 400),
+                            operand(activation, new_activation ? Access::update : Access::write, 0, 300)})
         .duration = std::chrono::nanoseconds{100 + i};
-    maker.launch("backward", {operand(weights, Access::update, 0, 1000), operand(activation, Access::read, 0, 300),
-                              operand(loss, Access::write, 0, 4)})
+    maker
+        .launch("backward", {operand(weights, Access::update, 0, 1000), operand(activation, Access::read, 0, 300),
+                             operand(loss, Access::write, 0, 4)})
         .duration = std::chrono::nanoseconds{200};
     maker.read(loss, 0, 4);
     if (new_activation) maker.release(activation);
@@ -171,9 +173,8 @@ TEST_CASE("the first update of a new buffer is a write, and it is no tensor of t
   CHECK(made.trace.operations[0].writes.size() == 1);
   CHECK(made.trace.operations[0].updates.empty());
   CHECK(made.trace.tensors.size() == 4);
-  CHECK(std::count_if(made.trace.tensors.begin(), made.trace.tensors.end(), [](const TraceTensor& tensor) {
-          return tensor.kind == TensorKind::transient;
-        }) == 2);
+  CHECK(std::count_if(made.trace.tensors.begin(), made.trace.tensors.end(),
+                      [](const TraceTensor& tensor) { return tensor.kind == TensorKind::transient; }) == 2);
 }
 
 TEST_CASE("buffers that are swapped back and forth make two periods one iteration") {
@@ -205,20 +206,19 @@ TEST_CASE("a value that the host gives is an operation if it is no input") {
   CHECK(kind_of(made.trace, "buffer 1") == TensorKind::persistent);
   CHECK(std::any_of(made.notes.begin(), made.notes.end(),
                     [](const std::string& note) { return note.find("ranges: 1 commands") == 0; }));
-  CHECK(std::any_of(made.notes.begin(), made.notes.end(),
-                    [](const std::string& note) { return note.find("durations: the device told none for 2 of 2") == 0; }));
+  CHECK(std::any_of(made.notes.begin(), made.notes.end(), [](const std::string& note) {
+    return note.find("durations: the device told none for 2 of 2") == 0;
+  }));
 }
 
 TEST_CASE("programs without a trace say why") {
   LogMaker maker;
   maker.launch("once", {});
-  const Result<calls::RecordedIteration> none =
-      calls::recorded_iteration(maker.log, *calls::resolve(maker.log), "x");
+  const Result<calls::RecordedIteration> none = calls::recorded_iteration(maker.log, *calls::resolve(maker.log), "x");
   REQUIRE_FALSE(none.has_value());
   CHECK(none.problem().message == "no sequence of commands repeats among the 1 of the run");
   maker.launch("once", {});
-  const Result<calls::RecordedIteration> empty =
-      calls::recorded_iteration(maker.log, *calls::resolve(maker.log), "x");
+  const Result<calls::RecordedIteration> empty = calls::recorded_iteration(maker.log, *calls::resolve(maker.log), "x");
   REQUIRE_FALSE(empty.has_value());
   CHECK(empty.problem().message == "the repeated sequence has no command that uses a buffer");
 }

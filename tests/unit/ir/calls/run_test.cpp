@@ -98,7 +98,8 @@ TEST_CASE("calls that are not possible are told") {
 TEST_CASE("a read and a write of one storage are an update") {
   LogMaker maker;
   const auto buffer = maker.buffer(100);
-  maker.launch("k", {LogMaker::operand(buffer, Access::read, 0, 100), LogMaker::operand(buffer, Access::write, 0, 100)});
+  maker.launch("k",
+               {LogMaker::operand(buffer, Access::read, 0, 100), LogMaker::operand(buffer, Access::write, 0, 100)});
   CHECK(combined(resolved(maker).operations[0]).size() == 1);
   CHECK(combined(resolved(maker).operations[0])[0].access == Access::update);
 }
@@ -113,9 +114,9 @@ TEST_CASE("tokens leave handles out, and nothing else") {
   };
   maker.launch("k", {reads(a, 100), reads(b, 100)});
   maker.launch("k", {reads(b, 100), reads(a, 100)});
-  maker.launch("k", {reads(a, 100), reads(a, 100)});             // aliased
-  maker.launch("k", {reads(a, 100), reads(c, 200)});             // another size
-  maker.launch("l", {reads(a, 100), reads(b, 100)});             // another kernel
+  maker.launch("k", {reads(a, 100), reads(a, 100)});               // aliased
+  maker.launch("k", {reads(a, 100), reads(c, 200)});               // another size
+  maker.launch("l", {reads(a, 100), reads(b, 100)});               // another kernel
   maker.launch("k", {reads(a, 100), reads(b, 100)}).global = {2};  // another range
   maker.launch("k", {LogMaker::operand(a, Access::update, 0, 100), reads(b, 100)});
   const calls::Run run = resolved(maker);
@@ -146,11 +147,11 @@ TEST_CASE("values are versions: an update makes the next one, and a release ends
   LogMaker maker;
   const auto a = maker.buffer(100);
   const auto b = maker.buffer(100);
-  maker.write(a, 0, 100);                                                            // 0: a v0
+  maker.write(a, 0, 100);  // 0: a v0
   maker.launch("k", {LogMaker::operand(a, Access::read, 0, 100),
-                     LogMaker::operand(b, Access::update, 0, 100)});                 // 1: b v0 -> v1
-  maker.write(a, 0, 50);                                                             // 2: a v0 -> v1
-  maker.read(b, 0, 100);                                                             // 3
+                     LogMaker::operand(b, Access::update, 0, 100)});  // 1: b v0 -> v1
+  maker.write(a, 0, 50);                                              // 2: a v0 -> v1
+  maker.read(b, 0, 100);                                              // 3
   maker.release(a);
   const calls::Run run = resolved(maker);
   const calls::ProgramGraph graph = make_program_graph(maker.log, run);
@@ -191,14 +192,12 @@ TEST_CASE("host memory keeps its value as long as the bytes are known to be the 
   LogMaker maker;
   const auto a = maker.buffer(100);
   const std::string one(32, '1');
-  maker.read(a, 0, 100, 64, one);                       // 0: h v0
-  maker.write(a, 0, 100, 64, one);                      // 1: takes h v0
-  maker.write(a, 0, 100, 64, std::string(32, '2'));     // 2: the host wrote: h v1
-  maker.write(a, 0, 100, 64);                           // 3: nobody knows: h v2
+  maker.read(a, 0, 100, 64, one);                    // 0: h v0
+  maker.write(a, 0, 100, 64, one);                   // 1: takes h v0
+  maker.write(a, 0, 100, 64, std::string(32, '2'));  // 2: the host wrote: h v1
+  maker.write(a, 0, 100, 64);                        // 3: nobody knows: h v2
   const calls::ProgramGraph graph = make_program_graph(maker.log, resolved(maker));
-  const auto taken = [&](std::size_t i) {
-    return graph.flow.data[index(graph.flow.operations[i].takes[0])].version;
-  };
+  const auto taken = [&](std::size_t i) { return graph.flow.data[index(graph.flow.operations[i].takes[0])].version; };
   CHECK(graph.flow.operations[1].takes[0] == graph.flow.operations[0].gives[0]);
   CHECK(taken(1) == 0);
   CHECK(taken(2) == 1);
@@ -215,14 +214,14 @@ TEST_CASE("the orders of queues and events stand beside the values") {
     call.event = event;
     call.waits = std::move(waits);
   };
-  on(in_order, 90);            // 0
-  on(free, 91);                // 1
-  on(in_order);                // 2
-  on(free, 0, {90});           // 3
+  on(in_order, 90);                                             // 0
+  on(free, 91);                                                 // 1
+  on(in_order);                                                 // 2
+  on(free, 0, {90});                                            // 3
   calls::Call& barrier = maker.add(CallKind::mark, "barrier");  // 4
   barrier.queue = free;
   barrier.flags = 1;
-  on(free, 0, {91, 77});       // 5: 77 is an event of the program itself
+  on(free, 0, {91, 77});  // 5: 77 is an event of the program itself
   const calls::ProgramGraph graph = make_program_graph(maker.log, resolved(maker));
   CHECK(edges(graph, OrderEdge::Reason::queue) == Strings{"0>2", "1>4", "3>4", "4>5"});
   CHECK(edges(graph, OrderEdge::Reason::event) == Strings{"0>3", "1>5"});
