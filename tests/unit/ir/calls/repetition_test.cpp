@@ -115,6 +115,10 @@ TEST_CASE("two iterations are no longer one") {
   REQUIRE(repetition.has_value());
   CHECK(repetition->period == 5);
   CHECK(repetition->count == 40);
+  // A disturbance makes the distance of two iterations a candidate.
+  const auto disturbed = found(times("abcR", 20) + "abcT" + times("abcR", 20));
+  REQUIRE(disturbed.has_value());
+  CHECK(disturbed->period == 4);
 }
 
 TEST_CASE("a repetition begins behind a host read") {

@@ -196,12 +196,14 @@ TEST_CASE("host memory keeps its value as long as the bytes are known to be the 
   maker.write(a, 0, 100, 64, one);                   // 1: takes h v0
   maker.write(a, 0, 100, 64, std::string(32, '2'));  // 2: the host wrote: h v1
   maker.write(a, 0, 100, 64);                        // 3: nobody knows: h v2
+  maker.write(a, 0, 100, 64);                        // 4: nor here: h v3
   const calls::ProgramGraph graph = make_program_graph(maker.log, resolved(maker));
   const auto taken = [&](std::size_t i) { return graph.flow.data[index(graph.flow.operations[i].takes[0])].version; };
   CHECK(graph.flow.operations[1].takes[0] == graph.flow.operations[0].gives[0]);
   CHECK(taken(1) == 0);
   CHECK(taken(2) == 1);
   CHECK(taken(3) == 2);
+  CHECK(taken(4) == 3);
 }
 
 TEST_CASE("the orders of queues and events stand beside the values") {
