@@ -29,11 +29,14 @@ swapmm_files(include/swapmm/backend/testing/simulated
 swapmm_files(include/swapmm/base
   HEADERS bytes error export ids result)
 swapmm_files(include/swapmm/base/text
-  HEADERS figures utf8
-  SOURCES figures utf8)
+  HEADERS figures sha256 utf8
+  SOURCES figures sha256 utf8)
 swapmm_files(include/swapmm/formats
-  HEADERS dot machine_json plan_json profile_events profile_svg quantity trace_json
-  SOURCES dot machine_json plan_json profile_events profile_svg quantity trace_json)
+  HEADERS dot dot_name machine_json plan_json profile_events profile_svg quantity trace_json
+  SOURCES dot dot_name machine_json plan_json profile_events profile_svg quantity trace_json)
+swapmm_files(include/swapmm/formats/call_log
+  HEADERS decode fields graph_dot reader records taking writer
+  SOURCES decode fields graph_dot reader writer)
 swapmm_files(include/swapmm/formats/json
   HEADERS decoder machine_fields reader writer
   SOURCES decoder reader writer)
@@ -46,6 +49,9 @@ swapmm_files(include/swapmm/interface
 swapmm_files(include/swapmm/ir
   HEADERS graph limits liveness profile trace
   SOURCES digest graph liveness profile trace)
+swapmm_files(include/swapmm/ir/calls
+  HEADERS call iteration program_graph repetition run window
+  SOURCES iteration program_graph repetition run window)
 swapmm_files(include/swapmm/plan
   HEADERS bound explain machine packing plan planner planner_choice planner_options planners predicted_profile simulate
           stalls step_times validate

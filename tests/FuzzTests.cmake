@@ -22,7 +22,8 @@ unset(CMAKE_REQUIRED_FLAGS)
 # Where the rest of the library is not, the readers and what checks a text's contents are compiled so that libFuzzer sees
 # which of their branches an input takes.
 if(SWAPMM_HAS_LIBFUZZER AND NOT all_counted)
-  set(readers formats/json/decoder formats/json/reader formats/machine_json formats/plan_json formats/trace_json
+  set(readers formats/call_log/decode formats/call_log/fields formats/call_log/reader ir/calls/run ir/calls/window
+    formats/json/decoder formats/json/reader formats/machine_json formats/plan_json formats/trace_json
     ir/trace plan/machine plan/validation/validator)
   list(TRANSFORM readers REPLACE "(.+)" "${PROJECT_SOURCE_DIR}/include/swapmm/\\1.cpp")
   foreach(reader IN LISTS readers)
@@ -74,6 +75,7 @@ endif()
 swapmm_add_fuzz_target(trace READER)
 swapmm_add_fuzz_target(machine READER)
 swapmm_add_fuzz_target(plan READER)
+swapmm_add_fuzz_target(log READER)
 swapmm_add_fuzz_target(chain fuzz/decoded_case.cpp)
 swapmm_add_fuzz_target(advice fuzz/plan_edits.cpp)
 target_link_libraries(swapmm_fuzz_advice PRIVATE swapmm_test_parts)

@@ -73,6 +73,19 @@ endif()
 add_test(NAME opencl_layer.facts COMMAND ${facts})
 set_tests_properties(opencl_layer.facts PROPERTIES LABELS opencl_layer TIMEOUT 600)
 
+# The log of the calls, by a reader of its own; and recorded runs again.
+set(record Python3::Interpreter ${layer_tests}/record.py --cases $<TARGET_FILE:swapmm_opencl_cases>
+  --layer $<TARGET_FILE:swapmm_opencl_layer>)
+add_test(NAME opencl_layer.log COMMAND ${record} all_kinds threads off killed)
+set_tests_properties(opencl_layer.log PROPERTIES LABELS opencl_layer TIMEOUT 600)
+if(TARGET swapmm_cli)
+  add_test(NAME opencl_layer.replay COMMAND ${record} --swapmm $<TARGET_FILE:swapmm_cli> recorded.all_kinds recorded.loop
+    recorded.threads pressure.chain maps.many_buffers transfers.rectangles_copied user_events.holds_a_command
+    user_events.set_by_another_thread arguments.cloned_kernel subbuffers.root_and_part_in_one_launch
+    subbuffers.overlapping queues.out_of_order_diamond queues.out_of_order_barriers maps.use_host buffers.use_host)
+  set_tests_properties(opencl_layer.replay PROPERTIES LABELS opencl_layer TIMEOUT 900)
+endif()
+
 # The cases on a second implementation, which interprets kernels: the loader finds it as a driver, so layers apply. The cases
 # left out are those that it does not do by itself as OpenCL has it: the layer checks flags, counts of maps and overlaps
 # that it does not. It lacks OpenCL 2 and 3, and its clFlush() waits for user events.

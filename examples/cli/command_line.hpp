@@ -87,5 +87,7 @@ void add_explain(CLI::App& program, Chosen& chosen);
 void add_show(CLI::App& program, Chosen& chosen);
 void add_pack(CLI::App& program, Chosen& chosen);
 void add_run(CLI::App& program, Chosen& chosen);
+void add_record(CLI::App& program, Chosen& chosen);
+void add_replay(CLI::App& program, Chosen& chosen);
 
 }  // namespace swapmm::cli

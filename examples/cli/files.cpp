@@ -12,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include <swapmm/formats/call_log/reader.hpp>
 #include <swapmm/formats/json/reader.hpp>
 #include <swapmm/formats/machine_json.hpp>
 #include <swapmm/formats/plan_json.hpp>
@@ -49,6 +50,17 @@ std::string load_stdin() {
   return text;
 }
 
+std::ifstream opened(const std::string& path) {
+  std::error_code unknown;
+  if (std::filesystem::is_directory(path, unknown)) {
+    throw Failure(ExitCode::io, path + ": cannot be read: it is a folder");
+  }
+  errno = 0;
+  std::ifstream file(path, std::ios::binary);
+  if (!file) fail(path, "opened");
+  return file;
+}
+
 template <class T>
 T taken(const std::string& path, Result<T> result) {
   if (!result) throw Failure(ExitCode::bad_file, path + ": " + result.problem().message);
@@ -59,13 +71,7 @@ T taken(const std::string& path, Result<T> result) {
 
 std::string load_text(const std::string& path) {
   if (path == "-") return load_stdin();
-  std::error_code unknown;
-  if (std::filesystem::is_directory(path, unknown)) {
-    throw Failure(ExitCode::io, path + ": cannot be read: it is a folder");
-  }
-  errno = 0;
-  std::ifstream file(path, std::ios::binary);
-  if (!file) fail(path, "opened");
+  std::ifstream file = opened(path);
   std::string text = read_all(file);
   if (file.bad()) fail(path, "read");
   return text;
@@ -99,6 +105,23 @@ Format format_of(const std::string& path, std::string_view text) {
   taken(path, json::read(text, document));
   return format;
 }
+
+bool is_log(const std::string& path) {
+  if (path == "-") return false;
+  std::ifstream file = opened(path);
+  std::string begin(16, '\0');
+  file.read(begin.data(), static_cast<std::streamsize>(begin.size()));
+  return call_log::is_call_log(begin);
+}
+
+calls::CallLog load_log(const std::string& path, bool content) {
+  std::ifstream file = opened(path);
+  calls::CallLog log = taken(path, call_log::read_call_log(file, {content}));
+  if (file.bad()) fail(path, "read");
+  return log;
+}
+
+calls::Run run_from(const std::string& path, const calls::CallLog& log) { return taken(path, calls::resolve(log)); }
 
 void check_stdout_is_free(bool json, std::initializer_list<std::string_view> paths) {
   const auto wanted = std::count(paths.begin(), paths.end(), "-") + (json ? 1 : 0);

@@ -6,6 +6,8 @@
 #include <string>
 #include <string_view>
 
+#include <swapmm/ir/calls/call.hpp>
+#include <swapmm/ir/calls/run.hpp>
 #include <swapmm/ir/trace.hpp>
 #include <swapmm/plan/machine.hpp>
 #include <swapmm/plan/plan.hpp>
@@ -32,6 +34,13 @@ enum class Format : std::uint8_t { trace, plan };
 [[nodiscard]] Format format_of(const std::string& path, std::string_view text);
 [[nodiscard]] Trace trace_from(const std::string& path, std::string_view text);
 [[nodiscard]] Plan plan_from(const std::string& path, std::string_view text);
+
+/// True if the file begins as a log of calls does. Stdin never does: a log may be larger than what it may hold.
+[[nodiscard]] bool is_log(const std::string& path);
+/// A log of calls, with the content of host data if `content`.
+[[nodiscard]] calls::CallLog load_log(const std::string& path, bool content);
+/// What its calls do with memory.
+[[nodiscard]] calls::Run run_from(const std::string& path, const calls::CallLog& log);
 
 /// ExitCode::usage where more than one of these is stdout: files that are "-", and the answer as JSON.
 void check_stdout_is_free(bool json, std::initializer_list<std::string_view> paths);

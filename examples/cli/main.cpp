@@ -68,8 +68,8 @@ int run_program(int count, char** words) {
   program.get_formatter()->column_width(28);
 
   Chosen chosen;
-  for (const auto add :
-       {add_fit, add_plan, add_compare, add_simulate, add_check, add_explain, add_show, add_pack, add_run}) {
+  for (const auto add : {add_fit, add_plan, add_compare, add_simulate, add_check, add_explain, add_show, add_pack,
+                         add_run, add_record, add_replay}) {
     add(program, chosen);
   }
   // A command without a footer of its own has the program's.
@@ -80,7 +80,7 @@ int run_program(int count, char** words) {
   // What stands behind "--" is the words of another program, of which this one reads nothing.
   std::vector<std::string> own(words + 1, words + count);
   const auto end_of_own = std::find(own.begin(), own.end(), "--");
-  if (end_of_own != own.end() && own.front() == "run") {
+  if (end_of_own != own.end() && (own.front() == "run" || own.front() == "record")) {
     chosen.behind.emplace(end_of_own + 1, own.end());
     own.erase(end_of_own, own.end());
   }

@@ -17,6 +17,7 @@
 
 #include "child.hpp"
 #include "command_line.hpp"
+#include "layered_run.hpp"
 #include "printable.hpp"
 #include "program_file.hpp"
 
@@ -28,17 +29,6 @@ namespace swapmm::cli {
 namespace {
 
 namespace fs = std::filesystem;
-
-struct RunOptions {
-  std::optional<std::string> budget;
-  std::optional<std::string> host_budget;
-  std::optional<std::string> reported_memory;
-  std::string report;
-  std::string layer;
-  bool evict_always = false;
-  bool quiet = false;
-  std::vector<std::string> words;
-};
 
 std::string variable(const char* name) {
   const char* const value = std::getenv(name);
@@ -137,8 +127,7 @@ class Started {
   std::string path_;
 };
 
-Variables settings(const RunOptions& options, const std::string& layer, const Started& started) {
-  Variables all;
+Variables settings(const RunOptions& options, const std::string& layer, const Started& started, Variables all) {
   all["OPENCL_LAYERS"] = layers_with(layer);
   all["SWAPMM_STARTED"] = started.path();
   if (options.budget) all["SWAPMM_BUDGET"] = *options.budget;
@@ -156,9 +145,15 @@ Variables settings(const RunOptions& options, const std::string& layer, const St
 }
 
 ExitCode run_run(const RunOptions& options) {
+  return static_cast<ExitCode>(end_like(run_layered("run", options, {}).status));
+}
+
+}  // namespace
+
+LayeredRun run_layered(const std::string& command, const RunOptions& options, const Variables& more) {
   const std::vector<std::string>& words = options.words;
   const HeldSignals signals;
-  if (words.empty()) refuse("which program? swapmm run --budget 25% -- program arguments");
+  if (words.empty()) refuse("which program? swapmm " + command + " --budget 25% -- program arguments");
   if (const std::string off = variable("SWAPMM_DISABLE"); !off.empty() && off != "0") {
     refuse("SWAPMM_DISABLE is set: the layer would do nothing");
   }
@@ -176,24 +171,23 @@ ExitCode run_run(const RunOptions& options) {
   }
   check_layer(layer);
 
-  int status = 0;
+  LayeredRun result;
   {
     const Started started;
-    status = run_child(file, words, settings(options, layer, started), signals);
-    if (!started.any()) {
-      std::cerr << "swapmm run: " << printable(words.front())
+    result.status = run_child(file, words, settings(options, layer, started, more), signals);
+    result.layer_was_loaded = started.any();
+    if (!result.layer_was_loaded) {
+      std::cerr << "swapmm " << command << ": " << printable(words.front())
                 << " did not load the layer: no OpenCL call went through a loader that has layers, and nothing was "
                    "limited\n";
     }
   }
-  return static_cast<ExitCode>(end_like(status));
+  return result;
 }
 
-}  // namespace
-
-void add_run(CLI::App& program, Chosen& chosen_command) {
-  const auto options = std::make_shared<RunOptions>();
-  CLI::App* const command = program.add_subcommand("run", "Run an unmodified OpenCL program within a device budget");
+void add_run_options(CLI::App& program_command, RunOptions& run_options) {
+  CLI::App* const command = &program_command;
+  RunOptions* const options = &run_options;
   command->add_option("--budget", options->budget, "Device memory the program may use: 8GB, 512MiB, or 25% of it")
       ->type_name("BUDGET");
   command->add_option("--host-budget", options->host_budget, "Host memory for what is not on the device")
@@ -206,18 +200,28 @@ void add_run(CLI::App& program, Chosen& chosen_command) {
   command->add_flag("--evict-always", options->evict_always,
                     "Everything leaves the device after every command: a test of correctness");
   command->add_flag("-q,--quiet", options->quiet, "No report, and no line that the layer is there");
+}
+
+void take_words(CLI::App& command, const Chosen& chosen_command, RunOptions& options) {
+  std::vector<std::string>& words = options.words;
+  words = command.remaining();
+  if (!words.empty() && words.front().starts_with("-")) throw CLI::ValidationError(words.front(), "no such option");
+  if (const auto& behind = chosen_command.behind) {
+    if (!words.empty()) words.emplace_back("--");  // it is the program's own
+    words.insert(words.end(), behind->begin(), behind->end());
+  }
+}
+
+void add_run(CLI::App& program, Chosen& chosen_command) {
+  const auto options = std::make_shared<RunOptions>();
+  CLI::App* const command = program.add_subcommand("run", "Run an unmodified OpenCL program within a device budget");
+  add_run_options(*command, *options);
   command->footer(
       "swapmm run [OPTIONS] -- PROGRAM [ARGUMENTS]: the program's words follow \"--\".\n"
       "The program's exit code is the command's. Code 2: the program was not started.\n");
   command->prefix_command();
   command->callback([&chosen_command, options, command] {
-    std::vector<std::string>& words = options->words;
-    words = command->remaining();
-    if (!words.empty() && words.front().starts_with("-")) throw CLI::ValidationError(words.front(), "no such option");
-    if (const auto& behind = chosen_command.behind) {
-      if (!words.empty()) words.emplace_back("--");  // it is the program's own
-      words.insert(words.end(), behind->begin(), behind->end());
-    }
+    take_words(*command, chosen_command, *options);
     chosen_command.run = [options] { return run_run(*options); };
   });
 }

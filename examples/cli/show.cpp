@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// swapmm show: pictures of a trace or a plan.
+// swapmm show: pictures of a trace or a plan, and a log as a table or graph.
 #include <chrono>
 #include <cstdint>
 #include <memory>
@@ -17,6 +17,7 @@
 #include "files.hpp"
 #include "output.hpp"
 #include "quantities.hpp"
+#include "show_log.hpp"
 
 namespace swapmm::cli {
 namespace {
@@ -28,6 +29,8 @@ struct ShowOptions {
   std::string svg;
   std::string dot;
   std::uint64_t width = 1200;
+  std::uint64_t from = 0;
+  std::uint64_t count = 100;
 };
 
 /// The operations one after the other, and above them the bytes that must be somewhere while each runs.
@@ -76,7 +79,17 @@ void show_plan(const ShowOptions& options, std::string_view text) {
   save_svg(options, predicted_profile(trace, valid_plan_from(options.file, text, trace)));
 }
 
+ExitCode run_show_log(const ShowOptions& options) {
+  if (!options.svg.empty() || !options.trace.empty()) {
+    throw Failure(ExitCode::usage, options.file + " is a log of calls: it has a table, and a graph by --dot");
+  }
+  check_stdout_is_free(options.common.json, {options.dot});
+  show_log(options.file, {options.dot, options.from, options.count, options.common.json});
+  return ExitCode::ok;
+}
+
 ExitCode run_show(const ShowOptions& options) {
+  if (is_log(options.file)) return run_show_log(options);
   if (options.svg.empty() && options.dot.empty()) throw Failure(ExitCode::usage, "--svg FILE or --dot FILE is missing");
   check_stdout_is_free(options.common.json, {options.svg, options.dot});
   const std::string text = load_text(options.file);
@@ -103,16 +116,22 @@ ExitCode run_show(const ShowOptions& options) {
 
 void add_show(CLI::App& program, Chosen& chosen) {
   const auto options = std::make_shared<ShowOptions>();
-  CLI::App& command = add_command(program, chosen, "show", "Pictures: memory over time as SVG, a trace's graph as DOT",
-                                  options, run_show);
-  command.add_option("FILE", options->file, "A trace or a plan; its field \"format\" says which")
+  CLI::App& command =
+      add_command(program, chosen, "show", "Pictures: memory over time as SVG, graphs as DOT; the calls of a log",
+                  options, run_show);
+  command.add_option("FILE", options->file, "A trace or a plan (its field \"format\" says which), or a log of calls")
       ->required()
       ->type_name("");
   command.add_option("--trace", options->trace, "The trace of a plan")->type_name("TRACE");
   command.add_option("--svg", options->svg, "Bytes, operations and, of a plan, copies over time, for a browser")
       ->type_name("FILE");
-  command.add_option("--dot", options->dot, "Of a trace: operations and values, for Graphviz")->type_name("FILE");
+  command.add_option("--dot", options->dot, "Of a trace or a log: operations and values, for Graphviz")
+      ->type_name("FILE");
   add_parsed(command, "--width", options->width, parse_whole_in<900, 20'000>, "Of the SVG [1200]", "PIXELS");
+  add_parsed(command, "--from", options->from, parse_whole_in<0, std::uint64_t{1} << 40U>,
+             "Of a log: the first call, with --dot the first command [0]", "NUMBER");
+  add_parsed(command, "--count", options->count, parse_whole_in<1, std::uint64_t{1} << 40U>,
+             "Of a log: how many calls, with --dot commands [100]", "NUMBER");
 }
 
 }  // namespace swapmm::cli

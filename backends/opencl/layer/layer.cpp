@@ -12,6 +12,7 @@
 #include "api/install.hpp"
 #include "loader/table.hpp"
 #include "process/settings.hpp"
+#include "record/calls/install.hpp"
 #include "report.hpp"
 
 // What the loader calls. ocl-icd asks for clInitLayer, Khronos' loader for clInitLayerWithProperties.
@@ -60,6 +61,7 @@ void start(const cl_icd_dispatch* target, cl_uint entries) {
 #define SWAPMM_ENTRY(name) keep_if_known(table.name, down.name);
 #include "loader/entries.inc"
 #undef SWAPMM_ENTRY
+  record::install(table);
   tell_started();
   report_at_exit();
 }

@@ -4,34 +4,12 @@
 #include <ostream>
 #include <string>
 
-#include <swapmm/base/text/utf8.hpp>
-#include <swapmm/ir/limits.hpp>
+#include <swapmm/formats/dot_name.hpp>
 
 namespace swapmm {
 namespace {
 
-/// The name inside a quoted DOT string. A backslash begins an escape there and an ampersand an HTML entity, even
-/// in plain labels; DOT has no escape for control characters, so they are shown as \xNN.
-std::string escaped(std::string_view name) {
-  std::string text;
-  for (const char c : text::to_valid_utf8(name, limits::name_bytes)) {
-    const auto byte = static_cast<unsigned char>(c);
-    if (c == '"' || c == '\\') {
-      text += '\\';
-      text += c;
-    } else if (c == '&') {
-      text += "&amp;";
-    } else if (byte < 0x20 || byte == 0x7F) {
-      static constexpr std::string_view digits = "0123456789ABCDEF";
-      text += "\\\\x";
-      text += digits[byte >> 4U];
-      text += digits[byte & 0xFU];
-    } else {
-      text += c;
-    }
-  }
-  return text;
-}
+using dot::escaped;
 
 // Streams may print numbers by their locale ("1,000"); std::to_string does not for integers.
 std::string operation_node(OperationId id) { return "operation" + std::to_string(index(id)); }

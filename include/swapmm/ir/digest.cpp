@@ -2,47 +2,13 @@
 #include <swapmm/ir/trace.hpp>
 
 #include <algorithm>
-#include <array>
-#include <memory>
-#include <new>
-#include <stdexcept>
+#include <string>
+#include <vector>
 
-#include <openssl/evp.h>
+#include <swapmm/base/text/sha256.hpp>
 
 namespace swapmm {
 namespace {
-
-/// SHA-256 of a text that is added in pieces. libcrypto fails only if the process runs out of memory, or if libcrypto
-/// was set up without SHA-256. Neither is a property of the trace, so both are exceptions.
-class Sha256 {
- public:
-  Sha256() : context_(EVP_MD_CTX_new(), &EVP_MD_CTX_free) {
-    if (context_ == nullptr) throw std::bad_alloc();
-    expect(EVP_DigestInit_ex(context_.get(), EVP_sha256(), nullptr));
-  }
-
-  void add(std::string_view text) { expect(EVP_DigestUpdate(context_.get(), text.data(), text.size())); }
-
-  std::string hexadecimal() {
-    std::array<unsigned char, EVP_MAX_MD_SIZE> bytes{};
-    unsigned int size = 0;
-    expect(EVP_DigestFinal_ex(context_.get(), bytes.data(), &size));
-    std::string text;
-    for (std::size_t i = 0; i < size; ++i) {
-      static constexpr std::string_view digits = "0123456789abcdef";
-      text += digits[bytes[i] >> 4U];
-      text += digits[bytes[i] & 0xFU];
-    }
-    return text;
-  }
-
- private:
-  static void expect(int succeeded) {
-    if (succeeded != 1) throw std::runtime_error("libcrypto cannot compute SHA-256");
-  }
-
-  std::unique_ptr<EVP_MD_CTX, void (*)(EVP_MD_CTX*)> context_;
-};
 
 /// Lists are sets: two recordings of one program may have them in different order.
 void append_ascending(std::string& line, std::vector<TensorId> ids) {
@@ -56,7 +22,7 @@ void append_ascending(std::string& line, std::vector<TensorId> ids) {
 }  // namespace
 
 std::string digest(const Trace& trace) {
-  Sha256 hash;
+  text::Sha256 hash;
   std::string line;
   for (const TraceTensor& tensor : trace.tensors) {
     line = "T " + std::to_string(tensor.bytes.value) + ' ' + std::string(to_string(tensor.kind)) + '\n';
@@ -72,7 +38,7 @@ std::string digest(const Trace& trace) {
     line += '\n';
     hash.add(line);
   }
-  return hash.hexadecimal();
+  return text::hexadecimal(hash.result());
 }
 
 }  // namespace swapmm

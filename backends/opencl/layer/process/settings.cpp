@@ -104,6 +104,8 @@ Settings read() {
   settings.evict_always = variable("SWAPMM_EVICT") == "always";
   settings.budget = variable("SWAPMM_BUDGET");
   settings.report = variable("SWAPMM_REPORT");
+  settings.log = variable("SWAPMM_LOG");
+  settings.log_data = is_on("SWAPMM_LOG_DATA");
   settings.started = variable("SWAPMM_STARTED");
   settings.host_budget = free_host_memory();
   if (const std::string host = variable("SWAPMM_HOST_BUDGET"); !host.empty()) {

@@ -33,6 +33,8 @@ struct Settings {
   std::string problem;                             ///< why nothing may be allocated; empty: all is well
   ReportedMemory reported = ReportedMemory::both;  ///< SWAPMM_REPORTED_MEMORY
   std::string report;                              ///< SWAPMM_REPORT: "text", a file's name, or empty
+  std::string log;                                 ///< SWAPMM_LOG: a file's name, or empty
+  bool log_data = false;                           ///< SWAPMM_LOG_DATA
   bool plans = true;                               ///< SWAPMM_PLAN=off: everything on demand
   Analysis analysis = Analysis::background;        ///< SWAPMM_ANALYSIS
   bool prove = true;                               ///< SWAPMM_PROVE=off: no launch is measured
