@@ -182,14 +182,13 @@ Core* Context::core() {
       options.pinned_budget =
           backend.capabilities().host_shares_memory ? Bytes{} : Bytes{options.host_budget.value / 4};
       options.device_budget = part;
-      core_ = std::make_shared<Core>(std::move(backend), options, SchedulerAccess::book(scheduler_),
-                                     runtime::EntranceOptions{
-                                         .undefined_reads = true,
-                                         .shared_host = host_memory(),
-                                         .certainly_dead = [this](const void* owner) {
-                                           return is_dead(*static_cast<const Memory*>(owner));
-                                         },
-                                         .identify_by_producer = true});
+      core_ = std::make_shared<Core>(
+          std::move(backend), options, SchedulerAccess::book(scheduler_),
+          runtime::EntranceOptions{
+              .undefined_reads = true,
+              .shared_host = host_memory(),
+              .certainly_dead = [this](const void* owner) { return is_dead(*static_cast<const Memory*>(owner)); },
+              .identify_by_producer = true});
       part_ = part;
       break;
     } catch (const BackendError& error) {

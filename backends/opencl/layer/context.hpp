@@ -19,8 +19,8 @@
 #include <swapmm/opencl/backend.hpp>
 #include <swapmm/scheduler.hpp>
 
-#include "iterations/command.hpp"
 #include "device.hpp"
+#include "iterations/command.hpp"
 #include "iterations/iterations.hpp"
 #include "object.hpp"
 
@@ -123,8 +123,8 @@ class Context {
   /// submit_held_back().
   std::list<HeldBackCommand> held_back;
   std::size_t held_back_on_buffers = 0;  ///< how many of them use buffers
-  bool submitting = false;  ///< a command that was held back is being given to the driver
-  bool alarm_set = false;   ///< submit_overdue() will be called
+  bool submitting = false;               ///< a command that was held back is being given to the driver
+  bool alarm_set = false;                ///< submit_overdue() will be called
   /// True if commands may be held back at all now: a plan is followed.
   [[nodiscard]] bool holds_back() const { return follows_plan_ && held.empty(); }
   /// The token of the command to come, if iterations go on as they did; see CycleFinder.
@@ -174,8 +174,8 @@ class Context {
   Scheduler scheduler_;
   Iterations iterations_;
   std::unordered_set<std::uint64_t> failing_;  // tokens of commands that failed
-  bool swaps_ = false;         // something has left the device, so iterations matter
-  bool follows_plan_ = false;  // since the last command
+  bool swaps_ = false;                         // something has left the device, so iterations matter
+  bool follows_plan_ = false;                  // since the last command
   Bytes part_;
   std::uint64_t part_made_ = 0;
   Bytes largest_;

@@ -26,7 +26,8 @@ void submit_oldest(Context& context) {
   context.submitting = true;
   cl_event native = nullptr;
   cl_int status = CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST;
-  if (std::none_of(command.after.begin(), command.after.end(), [](const Ref<Event>& event) { return event->failed(); })) {
+  if (std::none_of(command.after.begin(), command.after.end(),
+                   [](const Ref<Event>& event) { return event->failed(); })) {
     status = command.task->submit(context, &native);
   }
   context.submitting = false;
@@ -110,8 +111,8 @@ cl_int hold_back(Queue& queue, const Place& place, std::unique_ptr<Task> task, B
     Event& before = *Event::from(place.wait_list[i]);
     if (before.native() == nullptr) after.emplace_back(before);
   }
-  context.held_back.push_back({std::move(task), std::move(bundle), std::move(after), std::move(event), Ref<Queue>(queue),
-                               std::chrono::steady_clock::now()});
+  context.held_back.push_back({std::move(task), std::move(bundle), std::move(after), std::move(event),
+                               Ref<Queue>(queue), std::chrono::steady_clock::now()});
   while (!context.held_back.empty()) {
     const bool wait = context.holds_back() && context.held_back.size() <= most_commands && !oldest_is_certain(context);
     if (wait) break;

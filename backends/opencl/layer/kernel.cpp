@@ -209,8 +209,8 @@ cl_int Kernel::launch(Context& context, cl_event* event, const std::vector<Argum
       return status != CL_SUCCESS ? status : launch_on(context.queue(), 0, nullptr, native);
     });
   } else {
-    launched =
-        context.operate(command(sizes, arguments), bundle, event, [&](Running& operation, const WaitList& waits, cl_event* native) {
+    launched = context.operate(
+        command(sizes, arguments), bundle, event, [&](Running& operation, const WaitList& waits, cl_event* native) {
           cl_int status = natives_of([&](Memory& memory) { return native_of(memory, operation); });
           const cl_command_queue queue = operation.backend().queue();
           if (status == CL_SUCCESS && decision.to_measure != 0) {

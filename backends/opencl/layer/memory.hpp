@@ -86,8 +86,8 @@ class Memory : public Object {
     std::vector<cl_mem_properties> properties = {};
   };
 
-  /// A buffer. Its bytes get a tensor when the first command uses them. `initial`: the bytes to begin with, or null; with
-  /// CL_MEM_USE_HOST_PTR they are the program's own. With the lock.
+  /// A buffer. Its bytes get a tensor when the first command uses them. `initial`: the bytes to begin with, or null;
+  /// with CL_MEM_USE_HOST_PTR they are the program's own. With the lock.
   Memory(Context& context, Facts facts, std::shared_ptr<MapArea> initial);
   /// A part of a buffer.
   Memory(Memory& root, Facts facts, std::size_t origin);
@@ -147,9 +147,7 @@ class Memory : public Object {
   std::vector<Mapping> mappings;  ///< of this object
   ComingUses coming;              ///< of a root: commands that are held back
   /// True if the program can never name the bytes of this root again: only commands that have them still use them.
-  [[nodiscard]] bool unreachable() const {
-    return references() == 0 && parts_.load(std::memory_order_acquire) == 0;
-  }
+  [[nodiscard]] bool unreachable() const { return references() == 0 && parts_.load(std::memory_order_acquire) == 0; }
   /// Called when a mapping has ended: the area goes with the last one, once the commands that use it have ended.
   void mapping_ended();
 

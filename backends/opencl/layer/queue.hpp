@@ -81,9 +81,9 @@ struct HeldCommand {
   bool finished = false;
 };
 
-/// While a plan is followed, commands are held back until everything that the plan drops is known to be dead, because the
-/// commands that overwrite it have come, or the program has released it. They are given to the driver in order: when
-/// that is known, when they are many or old, and before anything that the program could learn from them.
+/// While a plan is followed, commands are held back until everything that the plan drops is known to be dead, because
+/// the commands that overwrite it have come, or the program has released it. They are given to the driver in order:
+/// when that is known, when they are many or old, and before anything that the program could learn from them.
 struct HeldBackCommand {
   std::unique_ptr<Task> task;
   Bundle bundle;
@@ -141,7 +141,7 @@ struct NoIntent {};
 /// make_intent() tells what the command will do; NoIntent: it is never held back.
 template <class Submit, class MakeHeld, class MakeIntent = NoIntent>
 [[nodiscard]] cl_int enqueue_call(Queue& queue, const Place& place, Submit&& submit, MakeHeld&& make_held,
-                             [[maybe_unused]] MakeIntent&& make_intent = {}) {
+                                  [[maybe_unused]] MakeIntent&& make_intent = {}) {
   Context& context = queue.context();
   if (const cl_int status = check_wait_list(context, place.wait_count, place.wait_list); status != CL_SUCCESS) {
     return status;

@@ -72,17 +72,16 @@ std::string in_json(const std::string& text) {
 }
 
 std::string as_json(const Totals& sum, const std::vector<DeviceBudget*>& devices) {
-  std::string text = "{\n  \"process\": " + number(static_cast<std::uint64_t>(getpid())) +
-                     ",\n  \"commands\": " + number(sum.operations) + ",\n  \"commands_by_plan\": " + number(sum.by_plan) +
-                     ",\n  \"iterations\": " + number(sum.iterations) +
-                     ",\n  \"iterations_by_plan\": " + number(sum.iterations_by_plan) +
-                     ",\n  \"values_saved\": " + number(sum.values_saved) +
-                     ",\n  \"saved_bytes\": " + number(sum.saved_bytes.value) +
-                     ",\n  \"swap_ins\": " + number(sum.swap_ins) +
-                     ",\n  \"swap_outs\": " + number(sum.swap_outs) +
-                     ",\n  \"bytes_to_device\": " + number(sum.to_device.value) +
-                     ",\n  \"bytes_to_host\": " + number(sum.to_host.value) +
-                     ",\n  \"host_peak_bytes\": " + number(host_memory()->peak().value) + ",\n  \"devices\": [";
+  std::string text =
+      "{\n  \"process\": " + number(static_cast<std::uint64_t>(getpid())) +
+      ",\n  \"commands\": " + number(sum.operations) + ",\n  \"commands_by_plan\": " + number(sum.by_plan) +
+      ",\n  \"iterations\": " + number(sum.iterations) +
+      ",\n  \"iterations_by_plan\": " + number(sum.iterations_by_plan) +
+      ",\n  \"values_saved\": " + number(sum.values_saved) + ",\n  \"saved_bytes\": " + number(sum.saved_bytes.value) +
+      ",\n  \"swap_ins\": " + number(sum.swap_ins) + ",\n  \"swap_outs\": " + number(sum.swap_outs) +
+      ",\n  \"bytes_to_device\": " + number(sum.to_device.value) +
+      ",\n  \"bytes_to_host\": " + number(sum.to_host.value) +
+      ",\n  \"host_peak_bytes\": " + number(host_memory()->peak().value) + ",\n  \"devices\": [";
   const char* separator = "\n";
   for (const DeviceBudget* const device : devices) {
     text += separator + std::string("    {\"name\": ") + in_json(device->name()) +

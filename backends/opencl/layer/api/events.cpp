@@ -123,7 +123,8 @@ cl_int CL_API_CALL wait_on_queue(cl_command_queue handle, cl_uint count, const c
   Queue* const queue = Queue::from(handle);
   if (queue == nullptr) return down.clEnqueueWaitForEvents(handle, count, waits);
   if (count == 0 || waits == nullptr) return CL_INVALID_VALUE;
-  const cl_int status = enqueue(*queue, {CL_COMMAND_BARRIER, count, waits, nullptr, false, true, true}, mark, no_buffers);
+  const cl_int status =
+      enqueue(*queue, {CL_COMMAND_BARRIER, count, waits, nullptr, false, true, true}, mark, no_buffers);
   return status == CL_INVALID_EVENT_WAIT_LIST ? CL_INVALID_EVENT : status;
 }
 

@@ -168,7 +168,9 @@ cl_int launch(Queue& queue, Kernel& kernel, cl_uint dimensions, const size_t* of
           return kept->launch(context, native, &arguments, dimensions, o.data(), g.data(), l.data());
         };
       },
-      [&] { return kernel.intent({dimensions, offset, global, local}); });
+      [&] {
+        return kernel.intent({dimensions, offset, global, local});
+      });
 }
 
 cl_int CL_API_CALL enqueue_kernel(cl_command_queue handle, cl_kernel kernel_handle, cl_uint dimensions,

@@ -53,7 +53,8 @@ struct Transfer {
   Rectangle host;
   Three region;
 
-  /// See Command::detail. Where in the buffers it is does not count: programs collect results at one place after another.
+  /// See Command::detail. Where in the buffers it is does not count: programs collect results at one place after
+  /// another.
   [[nodiscard]] std::uint64_t detail() const { return mixed(mixed(region[0], region[1]), region[2]); }
 };
 
@@ -206,17 +207,17 @@ cl_int CL_API_CALL copy_rectangle(cl_command_queue handle, cl_mem from, cl_mem t
       *queue, place,
       [=, a = Use(source), b = Use(target)](Context& context, cl_event* native) {
         const Intent intent = make_intent();
-        return on_buffers(
-            context, intent.command, intent.bundle, *a, *b, native,
-            [&](cl_command_queue on, auto x, auto y, cl_uint n, const cl_event* list) {
-              if (x.allocation == y.allocation && (what.device.row != what.host.row || what.device.slice != what.host.slice)) {
-                return copy_rows(on, x, y, what, n, list, native);
-              }
-              return down.clEnqueueCopyBufferRect(
-                  on, x.allocation, y.allocation, in_allocation(what.device.origin, x.offset).data(),
-                  in_allocation(what.host.origin, y.offset).data(), what.region.data(), what.device.row,
-                  what.device.slice, what.host.row, what.host.slice, n, list, native);
-            });
+        return on_buffers(context, intent.command, intent.bundle, *a, *b, native,
+                          [&](cl_command_queue on, auto x, auto y, cl_uint n, const cl_event* list) {
+                            if (x.allocation == y.allocation &&
+                                (what.device.row != what.host.row || what.device.slice != what.host.slice)) {
+                              return copy_rows(on, x, y, what, n, list, native);
+                            }
+                            return down.clEnqueueCopyBufferRect(
+                                on, x.allocation, y.allocation, in_allocation(what.device.origin, x.offset).data(),
+                                in_allocation(what.host.origin, y.offset).data(), what.region.data(), what.device.row,
+                                what.device.slice, what.host.row, what.host.slice, n, list, native);
+                          });
       },
       make_intent);
 }

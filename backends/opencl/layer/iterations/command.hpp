@@ -15,9 +15,9 @@ namespace swapmm::opencl::layer {
 
 /// What a command is, apart from its buffers.
 struct Command {
-  std::string_view name;       ///< for messages
-  std::uint64_t detail = 0;    ///< tells commands of one name apart, but not their objects: sizes and the like
-  bool host_reads = false;     ///< the host reads what the device computed
+  std::string_view name;     ///< for messages
+  std::uint64_t detail = 0;  ///< tells commands of one name apart, but not their objects: sizes and the like
+  bool host_reads = false;   ///< the host reads what the device computed
 };
 
 /// A number for what a command does, the same for the same command on other buffers of these sizes.

@@ -82,7 +82,8 @@ bool CycleFinder::change_cycle(std::uint64_t token) {
   for (std::size_t i = 0; i < cycles_.size(); ++i) {
     const auto& other = cycles_[i].tokens;
     if (i == current_ || other.size() <= position_ || other[position_] != token) continue;
-    if (!std::equal(now.begin(), std::next(now.begin(), static_cast<std::ptrdiff_t>(position_)), other.begin())) continue;
+    if (!std::equal(now.begin(), std::next(now.begin(), static_cast<std::ptrdiff_t>(position_)), other.begin()))
+      continue;
     current_ = i;
     return true;
   }
@@ -101,7 +102,8 @@ void CycleFinder::remember(std::uint64_t token, bool host_reads) {
 // Keeps the candidate as long as the commands repeat; else takes the last place where the last commands were the same.
 void CycleFinder::follow_period(std::uint64_t token) {
   std::uint64_t context = 0;
-  for (std::size_t i = 1; i <= std::min<std::uint64_t>(context_length, count_); ++i) context = mix(context, at(count_ - i));
+  for (std::size_t i = 1; i <= std::min<std::uint64_t>(context_length, count_); ++i)
+    context = mix(context, at(count_ - i));
   Place& place = places_[context % places_.size()];
   if (period_ != 0 && at(count_ - 1 - period_) == token) {
     ++run_;
@@ -159,8 +161,8 @@ void CycleFinder::add_cycle() {
   added.used = count_;
   added.tokens.reserve(period_);
   for (std::size_t i = 0; i < period_; ++i) added.tokens.push_back(at(begin + (first + i) % period_));
-  auto same = std::find_if(cycles_.begin(), cycles_.end(),
-                           [&](const Cycle& cycle) { return cycle.tokens == added.tokens; });
+  auto same =
+      std::find_if(cycles_.begin(), cycles_.end(), [&](const Cycle& cycle) { return cycle.tokens == added.tokens; });
   if (same == cycles_.end()) {
     ++found_;
     if (cycles_.size() == most_cycles) {

@@ -11,8 +11,8 @@
 
 namespace swapmm::runtime {
 
-/// Decides what becomes of values that a followed plan drops. A plan takes for dead what observed iterations never read;
-/// some entrances must know it for certain.
+/// Decides what becomes of values that a followed plan drops. A plan takes for dead what observed iterations never
+/// read; some entrances must know it for certain.
 template <Backend B>
 class Drops {
  public:

@@ -182,8 +182,8 @@ class PlanExecutor {
     }
   }
 
-  /// Returns whether all values that the plan drops up to the end of the next operation are certainly dead, as far as is
-  /// known before that operation. A caller that may wait with the operation learns from this whether to.
+  /// Returns whether all values that the plan drops up to the end of the next operation are certainly dead, as far as
+  /// is known before that operation. A caller that may wait with the operation learns from this whether to.
   [[nodiscard]] bool next_drops_are_certain() const {
     const Event& event = plan_->program.events[next_event()];
     if (event.what != Event::What::operation) return true;
@@ -238,7 +238,8 @@ class PlanExecutor {
 
   // ---- steps
 
-  // Returns whether to wait for certainty about what this step drops: not if that was in vain, but for a try now and then.
+  // Returns whether to wait for certainty about what this step drops: not if that was in vain, but for a try now and
+  // then.
   [[nodiscard]] bool in_vain(std::uint32_t step) const {
     return saves_in_a_row_[step] >= 2 && saves_in_a_row_[step] % 16 != 0;
   }
@@ -342,7 +343,7 @@ class PlanExecutor {
   std::optional<InternalError> fault_;  // of the plan that was started last
   std::uint64_t times_started_ = 0;
   std::vector<const typename B::Address*> addresses_;  // per step
-  std::vector<std::uint8_t> saves_in_a_row_;  // per step that drops values: rounds in which one was saved
+  std::vector<std::uint8_t> saves_in_a_row_;           // per step that drops values: rounds in which one was saved
 
   std::size_t cursor_ = 0;           // next event
   std::uint32_t step_ = 0;           // next step

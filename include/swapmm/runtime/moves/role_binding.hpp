@@ -90,8 +90,8 @@ class RoleBinding {
            roles_.rounds[role] != round;
   }
 
-  /// Binds the tensor to the role in that round. If it throws, nothing has changed, but the value of the tensor that was
-  /// bound may be on the host, too.
+  /// Binds the tensor to the role in that round. If it throws, nothing has changed, but the value of the tensor that
+  /// was bound may be on the host, too.
   void bind(std::uint32_t role, Rec& tensor, std::uint64_t round) {
     Rec* const before = record(role);
     if (before == &tensor) return;

@@ -11,8 +11,8 @@
 
 namespace swapmm::runtime {
 
-/// The roles of tensors that are made anew in each iteration (see Producer), while a program is made from the iterations
-/// of a cycle. A tensor of the cycle before has the role of the tensor that takes its place in this one.
+/// The roles of tensors that are made anew in each iteration (see Producer), while a program is made from the
+/// iterations of a cycle. A tensor of the cycle before has the role of the tensor that takes its place in this one.
 class Generations {
  public:
   explicit Generations(std::size_t iterations) : iterations_(iterations) {}

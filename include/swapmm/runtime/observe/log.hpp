@@ -39,7 +39,7 @@ struct LogTensor {
   bool destroyed = false;       ///< destroyed before the next iteration began
   std::uint32_t outlives = 0;   ///< most iterations seen between a write and a read of the value
 
-  Producer producer = {};       ///< see EntranceOptions::identify_by_producer
+  Producer producer = {};  ///< see EntranceOptions::identify_by_producer
 
   [[nodiscard]] bool scratch() const { return serial == 0; }
   [[nodiscard]] bool local() const { return (created_inside && destroyed) || producer.known(); }

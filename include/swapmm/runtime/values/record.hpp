@@ -51,7 +51,8 @@ struct TensorState {
   bool alive = false;        ///< a handle exists
   bool in_use = false;       ///< alive, or still used by the plan executor
   Lifetime lifetime = Lifetime::observed;
-  std::uint64_t born = 0;  ///< number of the iteration in which, or before which, it was made; 0: outside any, see Producer
+  std::uint64_t born =
+      0;  ///< number of the iteration in which, or before which, it was made; 0: outside any, see Producer
   std::uint32_t appeared = 0;  ///< index in the log of that iteration
 };
 
@@ -95,7 +96,7 @@ struct Record {
   ValueState value;
   DeviceCopy<B> device;
   HostCopy<B> host;
-  std::uint32_t id = 0;          ///< position in the table
+  std::uint32_t id = 0;         ///< position in the table
   const void* owner = nullptr;  ///< what the entrance calls the tensor; see EntranceOptions
   RecencyLinks recency;
   LogBinding log;

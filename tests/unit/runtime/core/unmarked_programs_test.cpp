@@ -228,8 +228,8 @@ TEST_CASE("a plan tells before an operation whether all that it drops there is c
   };
   std::size_t uncertain = 0;
   for (int i = 0; i < 16; ++i) uncertain += uncertain_steps();
-  CHECK(uncertain > 0);        // tried once more, now and then
-  CHECK(uncertain < 16);       // but not again and again in vain
+  CHECK(uncertain > 0);   // tried once more, now and then
+  CHECK(uncertain < 16);  // but not again and again in vain
   oracle.all = true;
   std::size_t now = 0;
   for (int i = 0; i < 4; ++i) now += uncertain_steps();
