@@ -182,13 +182,12 @@ Core* Context::core() {
       options.pinned_budget =
           backend.capabilities().host_shares_memory ? Bytes{} : Bytes{options.host_budget.value / 4};
       options.device_budget = part;
-      core_ = std::make_shared<Core>(
-          std::move(backend), options, SchedulerAccess::book(scheduler_),
-          runtime::EntranceOptions{
-              .undefined_reads = true,
-              .shared_host = host_memory(),
-              .certainly_dead = [this](const void* owner) { return is_dead(*static_cast<const Memory*>(owner)); },
-              .identify_by_producer = true});
+      runtime::EntranceOptions entrance{
+          .undefined_reads = true, .shared_host = host_memory(), .identify_by_producer = true};
+      if (!settings().speculates) {
+        entrance.certainly_dead = [this](const void* owner) { return is_dead(*static_cast<const Memory*>(owner)); };
+      }
+      core_ = std::make_shared<Core>(std::move(backend), options, SchedulerAccess::book(scheduler_), entrance);
       part_ = part;
       break;
     } catch (const BackendError& error) {
@@ -418,7 +417,7 @@ void Context::end_command(Core& runtime, std::uint64_t token, bool failed) {
   if (!swaps_) return;
   if (failed && failing_.size() < 1024) failing_.insert(token);
   iterations_.after(runtime);
-  follows_plan_ = runtime.follows_plan();
+  follows_plan_ = !settings().speculates && runtime.follows_plan();  // nothing need be proven then
 }
 
 // Asked while a command is being given to the driver: whether a buffer's value is dead behind it.

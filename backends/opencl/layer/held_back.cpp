@@ -11,7 +11,8 @@ namespace {
 
 // Bounds on what is held back: memory of the host, and how long the device may wait for work.
 constexpr std::size_t most_commands = 8192;
-constexpr std::chrono::milliseconds longest_time{200};
+constexpr std::chrono::milliseconds longest_pause{100};
+constexpr std::chrono::milliseconds longest_time{2000};
 
 void note_coming(const Bundle& bundle) {
   for (const Bundle::Part& part : bundle.parts()) part.root->coming.push(part.access == Access::write);
@@ -57,23 +58,24 @@ bool oldest_is_certain(Context& context) {
   return certain;
 }
 
-void submit_old_ones(Context& context, std::chrono::steady_clock::time_point since) {
-  while (!context.held_back.empty() && context.held_back.front().since <= since) submit_oldest(context);
-  context.flush();
-}
-
 void set_alarm(Context& context);
 
+// Lets all commands go once the program pauses without asking for anything, or the oldest one has waited for too long.
 void alarm(Context& context) {
   const Lock lock = context.lock();
   context.alarm_set = false;
-  submit_old_ones(context, std::chrono::steady_clock::now() - longest_time);
-  if (!context.held_back.empty()) set_alarm(context);
+  if (context.held_back.empty()) return;
+  const auto now = std::chrono::steady_clock::now();
+  if (now - context.held_back.back().since < longest_pause && now - context.held_back.front().since < longest_time) {
+    return set_alarm(context);
+  }
+  submit_held_back(context);
+  context.flush();
 }
 
 void set_alarm(Context& context) {
   if (std::exchange(context.alarm_set, true)) return;
-  run_after(longest_time, [kept = ContextRef(context)] { alarm(*kept); });
+  run_after(longest_pause, [kept = ContextRef(context)] { alarm(*kept); });
 }
 
 }  // namespace

@@ -116,8 +116,10 @@ Settings read() {
   }
   if (const std::string plan = variable("SWAPMM_PLAN"); plan == "off") {
     settings.plans = false;
+  } else if (plan == "speculate") {
+    settings.speculates = true;
   } else if (!plan.empty() && plan != "on") {
-    settings.problem = "SWAPMM_PLAN: \"" + plan + "\" is not known; it can be on or off";
+    settings.problem = "SWAPMM_PLAN: \"" + plan + "\" is not known; it can be on, off or speculate";
   }
   const std::string reported = variable("SWAPMM_REPORTED_MEMORY");
   if (reported == "budget") {

@@ -36,6 +36,7 @@ struct Settings {
   std::string log;                                 ///< SWAPMM_LOG: a file's name, or empty
   bool log_data = false;                           ///< SWAPMM_LOG_DATA
   bool plans = true;                               ///< SWAPMM_PLAN=off: everything on demand
+  bool speculates = false;                         ///< SWAPMM_PLAN=speculate: what was never read is taken for dead
   Analysis analysis = Analysis::background;        ///< SWAPMM_ANALYSIS
   bool prove = true;                               ///< SWAPMM_PROVE=off: no launch is measured
   bool cache = true;                               ///< SWAPMM_CACHE=off: nothing is kept for the next run
