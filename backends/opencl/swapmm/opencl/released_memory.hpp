@@ -38,6 +38,8 @@ class ReleasedMemory {
   template <class Create>
   [[nodiscard]] cl_int allocate(Create&& create) {
     wait();
+    // Others who count the driver's memory may be told after this: give them the time.
+    if (recent()) std::this_thread::sleep_for(std::chrono::microseconds(200));
     cl_int status = create();
     for (int pause = 1; pause <= longest_pause && is_refusal(status) && recent(); pause *= 2) {
       std::this_thread::sleep_for(std::chrono::milliseconds(pause));

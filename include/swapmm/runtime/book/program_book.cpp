@@ -214,14 +214,23 @@ std::size_t ProgramBook::period(const Named& programs) const {
 // Tensors that are made anew in each iteration, and live into the next one, need a longer cycle: each generation has a
 // place of its own.
 bool ProgramBook::overlaps(const Named& programs, std::size_t period) const {
-  std::vector<const IterationLog*> logs;
-  for (const std::uint64_t id : last_of(programs, period)) {
+  if (2 * period > options_.max_period) return false;
+  const auto members = last_of(programs, period);
+  const auto log_of = [&](std::uint64_t id) -> const IterationLog* {
     const auto sequence = std::find_if(programs.sequences.begin(), programs.sequences.end(),
                                        [&](const ObservedSequence& known) { return known.id == id; });
-    if (sequence == programs.sequences.end()) return false;
-    logs.push_back(&sequence->log);
+    return sequence == programs.sequences.end() ? nullptr : &sequence->log;
+  };
+  const bool may = std::any_of(members.begin(), members.end(), [&](std::uint64_t id) {
+    const IterationLog* const log = log_of(id);
+    return log != nullptr && has_earlier_generation(*log);
+  });
+  if (!may) return false;
+  std::vector<const IterationLog*> logs;
+  for (const std::uint64_t id : members) {
+    if (const IterationLog* const log = log_of(id)) logs.push_back(log);
   }
-  return 2 * period <= options_.max_period && generations_overlap(logs);
+  return logs.size() == period && generations_overlap(logs);
 }
 
 void ProgramBook::plan_cycle(Named& programs, std::size_t period, std::optional<Plan> given, const Machine& machine) {

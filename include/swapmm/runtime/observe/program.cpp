@@ -221,12 +221,13 @@ Result<Program> make_program(std::span<const IterationLog* const> logs, std::str
   return builder.finish();
 }
 
+bool has_earlier_generation(const IterationLog& log) {
+  return std::any_of(log.tensors.begin(), log.tensors.end(), [](const LogTensor& tensor) {
+    return tensor.producer.known() && tensor.producer.age != 0;
+  });
+}
+
 bool generations_overlap(std::span<const IterationLog* const> logs) {
-  const auto any_young = [](const IterationLog* log) {
-    return std::any_of(log->tensors.begin(), log->tensors.end(),
-                       [](const LogTensor& tensor) { return tensor.producer.known() && tensor.producer.age != 0; });
-  };
-  if (std::none_of(logs.begin(), logs.end(), any_young)) return false;
   ProgramBuilder builder({}, logs.size());
   for (const IterationLog* const log : logs) builder.append(*log);
   return builder.generations_overlap();

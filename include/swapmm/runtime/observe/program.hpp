@@ -66,6 +66,9 @@ struct Program {
 /// cannot express that.
 [[nodiscard]] Result<Program> make_program(std::span<const IterationLog* const> logs, std::string_view name);
 
+/// True if the iteration uses tensors that are known by their producers in iterations before.
+[[nodiscard]] bool has_earlier_generation(const IterationLog& log);
+
 /// True if tensors that are made anew in each iteration live so long that consecutive ones exist at the same time, so
 /// the iterations `logs` need places of their own for both. They must be planned as a longer cycle.
 [[nodiscard]] bool generations_overlap(std::span<const IterationLog* const> logs);
