@@ -222,9 +222,8 @@ Result<Program> make_program(std::span<const IterationLog* const> logs, std::str
 }
 
 bool has_earlier_generation(const IterationLog& log) {
-  return std::any_of(log.tensors.begin(), log.tensors.end(), [](const LogTensor& tensor) {
-    return tensor.producer.known() && tensor.producer.age != 0;
-  });
+  return std::any_of(log.tensors.begin(), log.tensors.end(),
+                     [](const LogTensor& tensor) { return tensor.producer.known() && tensor.producer.age != 0; });
 }
 
 bool generations_overlap(std::span<const IterationLog* const> logs) {
