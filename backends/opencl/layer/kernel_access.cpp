@@ -86,8 +86,8 @@ cl_int Kernel::measure(const access::Decision& decision, const std::vector<Argum
     if (argument.set != Argument::Set::memory || !argument.memory || decision.accesses[i] == Access::read) continue;
     const bool in_question = (decision.to_measure >> i & 1U) != 0;
     const bool also_read = known_->facts().use(i) == facts::ArgumentUse::both;
-    changed.push_back(
-        {native_of(*argument.memory, operation), argument.memory->facts().size, i, in_question, also_read});
+    const InAllocation place = place_of(*argument.memory, operation);
+    changed.push_back({place.allocation, place.offset, argument.memory->facts().size, i, in_question, also_read});
   }
   const access::Measurement found =
       access::measure(operation.backend().queue(), waits.size(), waits.data(), changed, *host_memory(), launch);

@@ -58,8 +58,8 @@ class Trial {
     piece_.resize(piece_bytes);
     for (const Changed& buffer : buffers_) {
       std::vector<std::byte>& bytes = saved_.emplace_back(buffer.size);
-      if (down.clEnqueueReadBuffer(queue_, buffer.object, CL_TRUE, 0, buffer.size, bytes.data(), waits, list,
-                                   nullptr) != CL_SUCCESS) {
+      if (down.clEnqueueReadBuffer(queue_, buffer.allocation, CL_TRUE, buffer.begin, buffer.size, bytes.data(), waits,
+                                   list, nullptr) != CL_SUCCESS) {
         return false;
       }
       unwritten_.emplace_back(buffer.in_question ? buffer.size / 64 + 1 : 0);
@@ -73,8 +73,8 @@ class Trial {
       // What the launch reads is what it reads in truth, so that it ends as it does in truth.
       if (buffer.also_read && !put_back(i)) return false;
       if (!buffer.in_question) continue;
-      if (down.clEnqueueFillBuffer(queue_, buffer.object, &filling, 1, 0, buffer.size, 0, nullptr, nullptr) !=
-          CL_SUCCESS) {
+      if (down.clEnqueueFillBuffer(queue_, buffer.allocation, &filling, 1, buffer.begin, buffer.size, 0, nullptr,
+                                   nullptr) != CL_SUCCESS) {
         return false;
       }
     }
@@ -110,15 +110,15 @@ class Trial {
 
  private:
   bool put_back(std::size_t i) {
-    return down.clEnqueueWriteBuffer(queue_, buffers_[i].object, CL_TRUE, 0, buffers_[i].size, saved_[i].data(), 0,
-                                     nullptr, nullptr) == CL_SUCCESS;
+    return down.clEnqueueWriteBuffer(queue_, buffers_[i].allocation, CL_TRUE, buffers_[i].begin, buffers_[i].size,
+                                     saved_[i].data(), 0, nullptr, nullptr) == CL_SUCCESS;
   }
 
   bool compare(std::size_t i, unsigned char filling) {
     for (std::size_t begin = 0; begin < buffers_[i].size; begin += piece_.size()) {
       const std::size_t count = std::min(piece_.size(), buffers_[i].size - begin);
-      if (down.clEnqueueReadBuffer(queue_, buffers_[i].object, CL_TRUE, begin, count, piece_.data(), 0, nullptr,
-                                   nullptr) != CL_SUCCESS) {
+      if (down.clEnqueueReadBuffer(queue_, buffers_[i].allocation, CL_TRUE, buffers_[i].begin + begin, count,
+                                   piece_.data(), 0, nullptr, nullptr) != CL_SUCCESS) {
         return false;
       }
       if (is_second_) {

@@ -14,7 +14,9 @@ namespace swapmm::opencl::layer::access {
 
 /// A buffer that a launch may change.
 struct Changed {
-  cl_mem object = nullptr;  ///< of the driver
+  /// The driver's allocation, and where the buffer begins in it: PoCL 3.1 crashes in some commands on parts of buffers.
+  cl_mem allocation = nullptr;
+  std::size_t begin = 0;
   std::size_t size = 0;
   std::size_t argument = 0;
   bool in_question = false;  ///< whether the launch overwrites all of it; the launch does not read it
