@@ -124,10 +124,12 @@ std::optional<std::string> cached(const std::string& name) {
 
 void keep_in_cache(const std::string& name, const std::string& text) {
   if (folder() < 0 || failed().load(std::memory_order_relaxed)) return;
+  const std::string digest = digest_of(text);
+  if (digest.size() != 64) return;  // the process ends
   static std::atomic<unsigned> count{0};
   const std::string partial = "partial-" + std::to_string(getpid()) + "-" + std::to_string(count.fetch_add(1));
   const int file = openat(folder(), partial.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
-  bool kept = file >= 0 && write_all(file, std::string(first_word) + digest_of(text) + "\n") && write_all(file, text);
+  bool kept = file >= 0 && write_all(file, std::string(first_word) + digest + "\n") && write_all(file, text);
   int reason = errno;
   if (file >= 0) kept = close(file) == 0 && kept;
   if (kept && renameat(folder(), partial.c_str(), folder(), name.c_str()) == 0) return;

@@ -7,6 +7,7 @@
 namespace swapmm::opencl::layer::facts {
 
 /// SHA-256 as hexadecimal digits; empty if libcrypto refuses.
+/// While the process ends: a text that is no digest and never comes again.
 [[nodiscard]] std::string digest_of(std::string_view text);
 
 }  // namespace swapmm::opencl::layer::facts
