@@ -6,8 +6,8 @@
 
 namespace swapmm::opencl::layer::facts {
 
-/// SHA-256 as hexadecimal digits; empty if libcrypto refuses.
-/// While the process ends: a text that is no digest and never comes again.
+/// SHA-256 as 64 hexadecimal digits. If libcrypto refuses, and while the process ends: a shorter text that never comes
+/// again.
 [[nodiscard]] std::string digest_of(std::string_view text);
 
 }  // namespace swapmm::opencl::layer::facts
