@@ -41,7 +41,7 @@ class Reader {
 
   Check take(std::string_view record) {
     std::uint64_t type = 0;
-    const Check found = take_fields(record, ~std::uint64_t{0}, [&](std::uint32_t number, Taking& taking) {
+    Check found = take_fields(record, ~std::uint64_t{0}, [&](std::uint32_t number, Taking& taking) {
       if (number == field::type) taking.number(type);
     });
     if (!found) return found;
@@ -92,7 +92,7 @@ class Reader {
   Check take_addition(std::string_view record, std::uint64_t type) {
     if (additions_.size() >= 2 * calls) return Problem{"more than " + std::to_string(2 * calls) + " additions"};
     Addition addition;
-    const Check taken = take_fields(record, 0, [&](std::uint32_t number, Taking& taking) {
+    Check taken = take_fields(record, 0, [&](std::uint32_t number, Taking& taking) {
       if (number == field::sequence) taking.size(addition.sequence);
       if (type == static_cast<std::uint64_t>(RecordType::duration) && number == field::nanoseconds) {
         std::uint64_t value = 0;
@@ -114,7 +114,7 @@ class Reader {
   // The pieces of one call's content lie one behind the other, without a gap.
   Check take_content(std::string_view record) {
     Addition piece;
-    const Check taken = take_fields(record, 0, [&](std::uint32_t number, Taking& taking) {
+    Check taken = take_fields(record, 0, [&](std::uint32_t number, Taking& taking) {
       if (number == field::sequence) taking.size(piece.sequence);
       if (number == field::position) taking.size(piece.position);
       if (number == field::bytes_of_it) taking.bytes(piece.content, content_piece);
