@@ -124,7 +124,7 @@ class Context {
   std::list<HeldBackCommand> held_back;
   std::size_t held_back_on_buffers = 0;  ///< how many of them use buffers
   bool submitting = false;               ///< a command that was held back is being given to the driver
-  bool alarm_set = false;                ///< submit_overdue() will be called
+  bool alarm_set = false;                ///< the alarm of held_back.cpp will go off
   /// True if commands may be held back at all now: a plan is followed.
   [[nodiscard]] bool holds_back() const { return follows_plan_ && held.empty(); }
   /// The token of the command to come, if iterations go on as they did; see CycleFinder.

@@ -2,12 +2,13 @@
 #include "digest.hpp"
 
 #include <openssl/crypto.h>
-#include <openssl/evp.h>
 
-#include <array>
 #include <cstdint>
 #include <cstdlib>
+#include <exception>
 #include <mutex>
+
+#include <swapmm/base/text/sha256.hpp>
 
 namespace swapmm::opencl::layer::facts {
 namespace {
@@ -34,22 +35,16 @@ void end() {
 
 std::string digest_of(std::string_view text) {
   const std::lock_guard lock(ending().mutex);
-  std::array<unsigned char, EVP_MAX_MD_SIZE> bytes{};
-  unsigned int size = 0;
   if (!ending().is_watched && !ending().ended) {
     // Behind OpenSSL's own handler, so that it is called before that one.
     (void)OPENSSL_init_crypto(OPENSSL_INIT_NO_ATEXIT, nullptr);
     ending().is_watched = std::atexit(end) == 0;
   }
-  if (ending().ended || EVP_Digest(text.data(), text.size(), bytes.data(), &size, EVP_sha256(), nullptr) != 1) {
-    return "none-" + std::to_string(++ending().without);
+  try {
+    if (!ending().ended) return swapmm::text::hexadecimal(swapmm::text::sha256(text));
+  } catch (const std::exception&) {  // NOLINT(bugprone-empty-catch): see below
   }
-  std::string digits;
-  for (unsigned int i = 0; i < size; ++i) {
-    digits += "0123456789abcdef"[bytes[i] >> 4U];
-    digits += "0123456789abcdef"[bytes[i] & 0xFU];
-  }
-  return digits;
+  return "none-" + std::to_string(++ending().without);
 }
 
 }  // namespace swapmm::opencl::layer::facts

@@ -5,6 +5,8 @@
 #include <iterator>
 #include <utility>
 
+#include "command.hpp"
+
 namespace swapmm::opencl::layer {
 namespace {
 
@@ -12,11 +14,6 @@ constexpr std::size_t context_length = 4;
 constexpr std::size_t short_repeats = 8;
 constexpr std::size_t short_commands = 2048;
 constexpr std::size_t matched_at_once = 64;  // bounds the work for one command
-
-std::uint64_t mix(std::uint64_t hash, std::uint64_t value) {
-  hash = (hash ^ value) * 0x9e3779b97f4a7c15U;
-  return hash ^ (hash >> 29U);
-}
 
 }  // namespace
 
@@ -103,7 +100,7 @@ void CycleFinder::remember(std::uint64_t token, bool host_reads) {
 void CycleFinder::follow_period(std::uint64_t token) {
   std::uint64_t context = 0;
   for (std::size_t i = 1; i <= std::min<std::uint64_t>(context_length, count_); ++i)
-    context = mix(context, at(count_ - i));
+    context = mixed(context, at(count_ - i));
   Place& place = places_[context % places_.size()];
   if (period_ != 0 && at(count_ - 1 - period_) == token) {
     ++run_;
