@@ -149,13 +149,18 @@ std::span<const std::uint64_t> ProgramBook::last_of(const Named& programs, std::
   return std::span(programs.history).last(count);
 }
 
+const IterationLog* ProgramBook::log_of(const Named& programs, std::uint64_t id) {
+  const auto sequence = std::find_if(programs.sequences.begin(), programs.sequences.end(),
+                                     [&](const ObservedSequence& known) { return known.id == id; });
+  return sequence == programs.sequences.end() ? nullptr : &sequence->log;
+}
+
 Result<Program> ProgramBook::program_of(const Named& programs, std::span<const std::uint64_t> members) const {
   std::vector<const IterationLog*> logs;
   for (const std::uint64_t id : members) {
-    const auto sequence = std::find_if(programs.sequences.begin(), programs.sequences.end(),
-                                       [&](const ObservedSequence& known) { return known.id == id; });
-    if (sequence == programs.sequences.end()) return Problem{"one of its iterations is not known any more"};
-    logs.push_back(&sequence->log);
+    const IterationLog* const log = log_of(programs, id);
+    if (log == nullptr) return Problem{"one of its iterations is not known any more"};
+    logs.push_back(log);
   }
   return make_program(logs, programs.name);
 }
@@ -216,19 +221,14 @@ std::size_t ProgramBook::period(const Named& programs) const {
 bool ProgramBook::overlaps(const Named& programs, std::size_t period) const {
   if (2 * period > options_.max_period) return false;
   const auto members = last_of(programs, period);
-  const auto log_of = [&](std::uint64_t id) -> const IterationLog* {
-    const auto sequence = std::find_if(programs.sequences.begin(), programs.sequences.end(),
-                                       [&](const ObservedSequence& known) { return known.id == id; });
-    return sequence == programs.sequences.end() ? nullptr : &sequence->log;
-  };
   const bool may = std::any_of(members.begin(), members.end(), [&](std::uint64_t id) {
-    const IterationLog* const log = log_of(id);
+    const IterationLog* const log = log_of(programs, id);
     return log != nullptr && has_earlier_generation(*log);
   });
   if (!may) return false;
   std::vector<const IterationLog*> logs;
   for (const std::uint64_t id : members) {
-    if (const IterationLog* const log = log_of(id)) logs.push_back(log);
+    if (const IterationLog* const log = log_of(programs, id)) logs.push_back(log);
   }
   return logs.size() == period && generations_overlap(logs);
 }

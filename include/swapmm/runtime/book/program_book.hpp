@@ -170,6 +170,8 @@ class ProgramBook {
   [[nodiscard]] std::size_t period(const Named& programs) const;
   [[nodiscard]] bool overlaps(const Named& programs, std::size_t period) const;
   [[nodiscard]] bool plan_from_loaded(Named& programs, const Machine& machine);
+  // The last log of a sequence; null if the sequence is forgotten.
+  [[nodiscard]] static const IterationLog* log_of(const Named& programs, std::uint64_t id);
   [[nodiscard]] Result<Program> program_of(const Named& programs, std::span<const std::uint64_t> members) const;
   [[nodiscard]] static std::span<const std::uint64_t> last_of(const Named& programs, std::size_t count);
   static void recognized(Named& programs, std::span<const std::uint64_t> members);
