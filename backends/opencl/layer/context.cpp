@@ -228,7 +228,7 @@ bool Context::set_part(Bytes bytes) {
     } catch (const WorkFailed&) {
       if (attempt < 10) continue;
     } catch (const OutOfMemory& error) {
-      if (is_of_host(error) && attempt < 1 && take_host_from_others(error.sizes.need)) continue;
+      if (is_of_host(error) && attempt < 1 && take_host_memory(error.sizes.need)) continue;
       if (is_of_host(error)) device().note_host_short();
     } catch (const std::exception&) {  // NOLINT(bugprone-empty-catch): the caller tells the program
     }
@@ -257,7 +257,7 @@ bool Context::try_again(std::string_view name, int attempt, cl_int& status) {
         mebibytes(device().budget()) + ", of which " + mebibytes(device().pinned()) + " cannot be swapped");
     status = CL_MEM_OBJECT_ALLOCATION_FAILURE;
   } catch (const OutOfMemory& error) {
-    if (is_of_host(error) && attempt < 1 && take_host_from_others(error.sizes.need)) return true;
+    if (is_of_host(error) && attempt < 1 && take_host_memory(error.sizes.need)) return true;
     say("command \"" + std::string(name) + "\": " + error.what());
     status = is_of_host(error) ? CL_OUT_OF_HOST_MEMORY : CL_MEM_OBJECT_ALLOCATION_FAILURE;
   } catch (const WorkFailed& error) {
@@ -295,6 +295,7 @@ bool Context::take_host_from_others(Bytes need) {
 
 void Context::give_back_host(Bytes wanted) {
   destroy_released();
+  wait_for_kept();
   try {
     core_->give_back_host(wanted);
   } catch (const std::exception&) {  // NOLINT(bugprone-empty-catch): of an earlier command, of which its event tells
@@ -432,6 +433,16 @@ void Context::queued(cl_event event) {
   last_ = keep(event);
   while (!kept_.empty() && opencl::detail::execution_status(kept_.front().until.get()) <= CL_COMPLETE)
     kept_.pop_front();
+}
+
+void Context::wait_for_kept() {
+  if (kept_.empty()) return;
+  flush();
+  std::erase_if(kept_, [](const Kept& each) {
+    const cl_event until = each.until.get();
+    (void)down.clWaitForEvents(1, &until);  // fails for a command that failed, which has ended, too
+    return opencl::detail::execution_status(until) <= CL_COMPLETE;
+  });
 }
 
 void Context::keep_until_done(std::shared_ptr<void> thing) {

@@ -150,6 +150,8 @@ class Context {
   [[nodiscard]] bool try_again(std::string_view name, int attempt, cl_int& status);
   void queued(cl_event event);
   void destroy_released();
+  // Waits for the commands that things are kept for, and lets go of these.
+  void wait_for_kept();
   void give_back_host(Bytes wanted);
   // Gives buffers of the bundle the bytes that they begin with.
   [[nodiscard]] cl_int write_initial(const Bundle& bundle);

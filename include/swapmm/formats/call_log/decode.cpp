@@ -135,7 +135,7 @@ void take_field(std::uint32_t number, Taking& taking, Call& call) {
     case field::begin_ns: return take_nanoseconds(taking, call.begin);
     case field::end_ns: return take_nanoseconds(taking, call.end);
     case field::kind: return taking.word(call.kind, calls::call_kind_names);
-    case field::function: return taking.text(call.function);
+    case field::function: return taking.identifier(call.function);
     case field::status: {
       std::int64_t status = 0;
       taking.signed_number(status);

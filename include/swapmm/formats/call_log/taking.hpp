@@ -54,6 +54,13 @@ class Taking {
     if (text::to_valid_utf8(field_.bytes, most) != field_.bytes) return refuse("is not UTF-8");
     target = field_.bytes;
   }
+  /// A name in C, so that messages can show it.
+  void identifier(std::string& target) {
+    text(target);
+    if (target.find_first_not_of("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_") !=
+        std::string::npos)
+      refuse("is no name of a function");
+  }
   void bytes(std::string& target, std::size_t most) {
     if (is_bytes(most)) target = field_.bytes;
   }

@@ -206,6 +206,10 @@ TEST_CASE("a zoo of broken records") {
   CHECK(has(problem(number(1, 2) + number(2, 5) + bytes(8, "f")), "record 1 at byte"));
   CHECK(has(problem(number(1, 2) + number(2, 5) + bytes(8, "f")), "return before it began"));
   CHECK(has(problem(number(1, 2) + number(2, 5) + number(3, 6)), "name of a function"));
+  for (const char* const name : {"f\t", "f\n", "f g", "caf\xC3\xA9"}) {
+    CHECK(
+        has(problem(number(1, 2) + number(2, 5) + number(3, 6) + bytes(8, name)), "field 8: is no name of a function"));
+  }
   CHECK(has(problem(small_call() + number(2, 5)), "field 2: is there twice"));
   CHECK(has(problem(small_call() + bytes(4, "x")), "field 4: is not a number"));
   CHECK(has(problem(small_call() + number(25, 1)), "field 25: is a number"));
