@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Installs client programs below build/clients. Each function returns why something cannot be had, or an empty text."""
+import contextlib
 import fcntl
 import glob
 import shutil
@@ -92,11 +93,18 @@ def build(name, libraries):
     return ""
 
 
-def install(client):
-    """Why this client cannot run here, or an empty text. One process at a time installs."""
+@contextlib.contextmanager
+def alone():
+    """One process at a time installs."""
     OUT.mkdir(parents=True, exist_ok=True)
     with open(OUT / "lock", "w", encoding="utf-8") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
+
+
+def install(client):
+    """Why this client cannot run here, or an empty text."""
+    with alone():
         return install_alone(client)
 
 

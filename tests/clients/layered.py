@@ -83,11 +83,15 @@ def read_reports(folder):
     return figures
 
 
-def run(command, libraries, *, folder, limit, environment=None, budget=None, layered=False, settings=None, standard_input=""):
-    """Without `layered`: natively. `budget` in bytes, or None for the layer's own default."""
+def run(command, libraries, *, folder, limit, environment=None, budget=None, layered=False, settings=None, standard_input="",
+        device_memory=None):
+    """Without `layered`: natively. `budget` in bytes, or None for the layer's own default. `device_memory`: beyond so many
+    bytes the device refuses."""
     with tempfile.TemporaryDirectory() as scratch:
         everything = {k: v for k, v in os.environ.items() if not k.startswith(FOREIGN)}
-        everything.update(environment or {}, WATCH_REPORT=f"{scratch}/watch.json", OPENCL_LAYERS=str(libraries.watch))
+        everything.update(environment or {}, WATCH_REPORT=f"{scratch}/watch-%p.json", OPENCL_LAYERS=str(libraries.watch))
+        if device_memory is not None:
+            everything["WATCH_CAP"] = str(device_memory)
         if layered:
             everything["OPENCL_LAYERS"] += f":{libraries.layer}"
             everything["SWAPMM_STARTED"] = f"{scratch}/started"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A layer of OpenCL's loader that looks at the device from outside, below the layer under test. Environment:
 //
-//   WATCH_REPORT=FILE         JSON at exit: bytes, calls (see memory.hpp)
+//   WATCH_REPORT=FILE         JSON at exit: bytes, calls (see memory.hpp); %p in the name is the process id
 //   WATCH_CAP=BYTES           refuses allocations beyond it, and counts them
 //   WATCH_LARGEST=BYTES       what the driver tells as its largest allocation
 //   WATCH_FAIL=NAME:N[:CODE]  the N-th call of this function fails (*: of any function); CL_OUT_OF_RESOURCES by
@@ -15,6 +15,9 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <string>
+
+#include <unistd.h>
 
 #include "faults.hpp"
 #include "memory.hpp"
@@ -33,10 +36,16 @@ void number(std::FILE* file, const char* name, std::uint64_t value) {
   std::fprintf(file, "  \"%s\": %llu,\n", name, static_cast<unsigned long long>(value));
 }
 
+std::string report_path() {
+  const char* path = secure_getenv("WATCH_REPORT");
+  std::string name = path == nullptr ? "" : path;
+  if (const auto at = name.find("%p"); at != std::string::npos) name.replace(at, 2, std::to_string(getpid()));
+  return name;
+}
+
 // After all static objects of the program are gone.
 __attribute__((destructor)) void report() {
-  const char* path = secure_getenv("WATCH_REPORT");
-  std::FILE* file = started && path != nullptr ? std::fopen(path, "w") : nullptr;
+  std::FILE* file = started ? std::fopen(report_path().c_str(), "w") : nullptr;
   if (file == nullptr) return;
   const Figures figures = ledger().figures();
   std::fprintf(file, "{\n");
