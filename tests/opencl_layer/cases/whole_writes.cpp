@@ -198,7 +198,7 @@ CASE(whole_writes, by_groups) {
   const cl_kernel kernel = repeated.kernel("by_group");
   set_argument(kernel, 0, to);
   set_argument(kernel, 1, 4u);
-  for (const std::size_t group : {64, 32, 64, 16}) {
+  for (const std::size_t group : {64U, 32U, 64U, 16U}) {
     repeated.run(
         "to", kernel, {to}, word_count / 64 * group, [](cl_uint) {}, group);
   }
