@@ -17,6 +17,7 @@ struct RunOptions {
   std::optional<std::string> host_budget;
   std::optional<std::string> reported_memory;
   std::string report;
+  bool json = false;  ///< the report as JSON on stderr
   std::string layer;
   bool evict_always = false;
   bool quiet = false;

@@ -222,6 +222,7 @@ cl_int Memory::pin() {
     return status;
   }
   count_until_gone(made.get(), context().devices(), size);
+  context().device().count_passed(PassedThrough::buffer, size);
   Tensor value;
   if (!tensor(value)) return CL_MEM_OBJECT_ALLOCATION_FAILURE;
   if (size > context().device().budget() - context().device().pinned()) {

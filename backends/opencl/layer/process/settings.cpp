@@ -95,6 +95,7 @@ void read_analysis(Settings& settings) {
   if (getauxval(AT_SECURE) == 0) return;
   settings.analysis = Analysis::off;
   settings.cache = false;
+  settings.report_folder.clear();
 }
 
 Settings read() {
@@ -104,6 +105,7 @@ Settings read() {
   settings.evict_always = variable("SWAPMM_EVICT") == "always";
   settings.budget = variable("SWAPMM_BUDGET");
   settings.report = variable("SWAPMM_REPORT");
+  settings.report_folder = variable("SWAPMM_REPORT_FOLDER");
   settings.log = variable("SWAPMM_LOG");
   settings.log_data = is_on("SWAPMM_LOG_DATA");
   settings.started = variable("SWAPMM_STARTED");
