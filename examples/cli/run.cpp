@@ -143,6 +143,7 @@ Variables settings(const RunOptions& options, const std::string& layer, const St
   if (options.budget) all["SWAPMM_BUDGET"] = *options.budget;
   if (options.host_budget) all["SWAPMM_HOST_BUDGET"] = *options.host_budget;
   if (options.reported_memory) all["SWAPMM_REPORTED_MEMORY"] = *options.reported_memory;
+  if (!options.keep.empty()) all["SWAPMM_KEEP"] = options.keep;
   if (options.evict_always) all["SWAPMM_EVICT"] = "always";
   if (options.quiet) all["SWAPMM_QUIET"] = "1";
   all["SWAPMM_REPORT"] = where_to_report(options);
@@ -201,6 +202,8 @@ void add_run_options(CLI::App& program_command, RunOptions& run_options) {
       ->type_name("BUDGET");
   command->add_option("--reported-memory", options->reported_memory, "What the program sees as the device's memory")
       ->check(CLI::IsMember({"both", "budget", "device"}));
+  command->add_option("--keep", options->keep, "Kernels whose buffers stay on the device, while there is room")
+      ->type_name("NAME,...");
   command->add_option("--report", options->report, "Write the report to this file as JSON (%p: the process id)")
       ->type_name("FILE");
   command->add_option("--layer", options->layer, "The layer's file, if it is not the installed one")->type_name("FILE");

@@ -311,6 +311,39 @@ TEST_CASE("run counts what is passed through to the driver, and what is refused"
   CHECK(number(few, "commands_refused") > 0);
 }
 
+TEST_CASE("run keeps the buffers of named kernels on the device while there is room") {
+  const auto words = [](const std::string& budget, const std::string& keep) {
+    std::vector<std::string> all{"run", "--budget", budget, "--json"};
+    if (!keep.empty()) all.insert(all.end(), {"--keep", keep});
+    all.insert(all.end(), {"--", SWAPMM_TEST_OPENCL_PROGRAM, "iterations.kept_buffers"});
+    return all;
+  };
+  const auto report_of = [](const Outcome& outcome) { return report_in(outcome.err.substr(outcome.err.find('{'))); };
+  const auto kept = [&](const Outcome& outcome) {
+    return number(report_of(outcome).at("devices").as_array().at(0).as_object(), "passed_through.buffers.objects");
+  };
+  const Outcome swapped = run_program(words("524288", ""));
+  REQUIRE(swapped.code == 0);
+  CHECK(kept(swapped) == 0);
+  // Room for eight buffers: five stay beside the largest command, which needs three.
+  const Outcome some = run_program(words("524288", "no_such_kernel,blend"));
+  INFO(some.err);
+  CHECK(some.code == 0);
+  CHECK(some.out == swapped.out);
+  CHECK(kept(some) == 5);
+  CHECK(times(some.err, "no room to keep all") == 1);
+  CHECK(number(report_of(some), "commands_refused") == 0);
+  // They are no tensors, so nothing can move them.
+  CHECK(number(report_of(some).at("devices").as_array().at(0).as_object(), "not_swapped_peak_bytes") == 5 * 65536);
+  // All fit.
+  const Outcome all = run_program(words("1000000", "blend"));
+  CHECK(all.out == swapped.out);
+  CHECK(kept(all) == 11);
+  CHECK(times(all.err, "no room") == 0);
+  const Outcome none = run_program(words("524288", "no_such_kernel"));
+  CHECK(kept(none) == 0);
+}
+
 TEST_CASE("a report is not lost when the program ends by a signal, and comes once") {
   for (const char* const signal : {"15", "9", "2"}) {
     CAPTURE(signal);

@@ -4,6 +4,7 @@
 #include <chrono>
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include <swapmm/base/bytes.hpp>
 
@@ -34,6 +35,7 @@ struct Settings {
   ReportedMemory reported = ReportedMemory::both;  ///< SWAPMM_REPORTED_MEMORY
   std::string report;                              ///< SWAPMM_REPORT: "text", "json", a file's name, or empty
   std::string report_folder;                       ///< SWAPMM_REPORT_FOLDER: of `swapmm run`, or empty
+  std::vector<std::string> keep;                   ///< SWAPMM_KEEP: kernels whose buffers stay on the device
   std::string log;                                 ///< SWAPMM_LOG: a file's name, or empty
   bool log_data = false;                           ///< SWAPMM_LOG_DATA
   bool plans = true;                               ///< SWAPMM_PLAN=off: everything on demand
