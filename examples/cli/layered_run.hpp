@@ -16,7 +16,9 @@ struct RunOptions {
   std::optional<std::string> budget;
   std::optional<std::string> host_budget;
   std::optional<std::string> reported_memory;
+  std::string keep;
   std::string report;
+  bool json = false;  ///< the report as JSON on stderr
   std::string layer;
   bool evict_always = false;
   bool quiet = false;

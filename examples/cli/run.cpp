@@ -17,6 +17,7 @@
 
 #include "child.hpp"
 #include "command_line.hpp"
+#include "layered_reports.hpp"
 #include "layered_run.hpp"
 #include "printable.hpp"
 #include "program_file.hpp"
@@ -99,33 +100,42 @@ std::optional<std::pair<std::string, std::string>> chosen(const std::optional<st
 
 // ---- whether the layer was loaded
 
-/// A file to which each process that loads the layer adds a line.
+/// A folder with a file to which each process that loads the layer adds a line, and what they keep for their reports.
 class Started {
  public:
   Started() {
     std::error_code unknown;
     std::string pattern = (fs::temp_directory_path(unknown) / "swapmm-run-XXXXXX").string();
-    const int file = mkstemp(pattern.data());
-    if (file < 0) throw Failure(ExitCode::io, pattern + ": cannot be created");
-    close(file);
-    path_ = pattern;
+    if (mkdtemp(pattern.data()) == nullptr) throw Failure(ExitCode::io, pattern + ": cannot be created");
+    folder_ = pattern;
+    fs::create_directory(reports(), unknown);
   }
   Started(const Started&) = delete;
   Started& operator=(const Started&) = delete;
   ~Started() {
     std::error_code unknown;
-    fs::remove(path_, unknown);
+    fs::remove_all(folder_, unknown);
   }
-  [[nodiscard]] const std::string& path() const { return path_; }
+  [[nodiscard]] std::string path() const { return folder_ + "/started"; }
+  [[nodiscard]] std::string reports() const { return folder_ + "/reports"; }
   [[nodiscard]] bool any() const {
     std::error_code unknown;
-    const auto size = fs::file_size(path_, unknown);
+    const auto size = fs::file_size(path(), unknown);
     return !unknown && size != 0;
   }
 
  private:
-  std::string path_;
+  std::string folder_;
 };
+
+// As SWAPMM_REPORT has it; empty: no report. A relative name is one from here, wherever the program goes.
+std::string where_to_report(const RunOptions& options) {
+  if (options.json) return "json";
+  if (options.report == "text" || options.report == "json") return options.report;
+  if (!options.report.empty()) return fs::absolute(options.report).string();
+  if (const std::string set = variable("SWAPMM_REPORT"); !set.empty()) return set;
+  return options.quiet ? "" : "text";
+}
 
 Variables settings(const RunOptions& options, const std::string& layer, const Started& started, Variables all) {
   all["OPENCL_LAYERS"] = layers_with(layer);
@@ -133,14 +143,11 @@ Variables settings(const RunOptions& options, const std::string& layer, const St
   if (options.budget) all["SWAPMM_BUDGET"] = *options.budget;
   if (options.host_budget) all["SWAPMM_HOST_BUDGET"] = *options.host_budget;
   if (options.reported_memory) all["SWAPMM_REPORTED_MEMORY"] = *options.reported_memory;
+  if (!options.keep.empty()) all["SWAPMM_KEEP"] = options.keep;
   if (options.evict_always) all["SWAPMM_EVICT"] = "always";
   if (options.quiet) all["SWAPMM_QUIET"] = "1";
-  // A relative name is one from here, wherever the program goes.
-  if (!options.report.empty()) {
-    all["SWAPMM_REPORT"] = options.report == "text" ? "text" : fs::absolute(options.report).string();
-  } else if (!options.quiet && variable("SWAPMM_REPORT").empty()) {
-    all["SWAPMM_REPORT"] = "text";
-  }
+  all["SWAPMM_REPORT"] = where_to_report(options);
+  all["SWAPMM_REPORT_FOLDER"] = started.reports();
   return all;
 }
 
@@ -176,6 +183,7 @@ LayeredRun run_layered(const std::string& command, const RunOptions& options, co
     const Started started;
     result.status = run_child(file, words, settings(options, layer, started, more), signals);
     result.layer_was_loaded = started.any();
+    write_layered_reports(started.reports(), where_to_report(options));
     if (!result.layer_was_loaded) {
       std::cerr << "swapmm " << command << ": " << printable(words.front())
                 << " did not load the layer: no OpenCL call went through a loader that has layers, and nothing was "
@@ -194,6 +202,8 @@ void add_run_options(CLI::App& program_command, RunOptions& run_options) {
       ->type_name("BUDGET");
   command->add_option("--reported-memory", options->reported_memory, "What the program sees as the device's memory")
       ->check(CLI::IsMember({"both", "budget", "device"}));
+  command->add_option("--keep", options->keep, "Kernels whose buffers stay on the device, while there is room")
+      ->type_name("NAME,...");
   command->add_option("--report", options->report, "Write the report to this file as JSON (%p: the process id)")
       ->type_name("FILE");
   command->add_option("--layer", options->layer, "The layer's file, if it is not the installed one")->type_name("FILE");
@@ -216,6 +226,8 @@ void add_run(CLI::App& program, Chosen& chosen_command) {
   const auto options = std::make_shared<RunOptions>();
   CLI::App* const command = program.add_subcommand("run", "Run an unmodified OpenCL program within a device budget");
   add_run_options(*command, *options);
+  command->add_flag("--json", options->json, "Print the report as JSON, on stderr")
+      ->excludes(command->get_option("--report"));
   command->footer(
       "swapmm run [OPTIONS] -- PROGRAM [ARGUMENTS]: the program's words follow \"--\".\n"
       "The program's exit code is the command's. Code 2: the program was not started.\n");

@@ -4,6 +4,7 @@
 #include <elf.h>
 #include <unistd.h>
 
+#include <csignal>
 #include <filesystem>
 #include <string>
 #include <string_view>
@@ -225,6 +226,181 @@ TEST_CASE("run prints a report if nothing else is asked for") {
       run_program({"run", "--budget", "300000", "--", SWAPMM_TEST_OPENCL_PROGRAM, "threads.queues_of_their_own"});
   CHECK(outcome.code == 0);
   CHECK(outcome.err.find("commands; moved") != std::string::npos);
+}
+
+// What happens to a report however the program ends. The commands and their order are the same each time.
+
+namespace {
+
+boost::json::object report_in(const std::string& text) { return boost::json::parse(text).as_object(); }
+
+std::size_t times(const std::string& text, std::string_view part) {
+  std::size_t count = 0;
+  for (std::size_t at = text.find(part); at != std::string::npos; at = text.find(part, at + 1)) ++count;
+  return count;
+}
+
+// 11 buffers of 65,536 bytes. If all fit, each command is one of the device: forty steps of a write, 7 + 7 launches and
+// a read; ten of the initial values, for the other is overwritten first; and 11 reads in the end.
+constexpr const char* enough = "1000000";
+constexpr const char* half = "360448";
+constexpr double commands_if_all_fits = 40 * 16 + 10 + 11;
+
+Outcome run_loop(const std::string& budget, std::vector<std::string> options, const char* signal = nullptr) {
+  options.insert(options.begin(), {"run", "--budget", budget});
+  options.insert(options.end(), {"--", SWAPMM_TEST_OPENCL_PROGRAM, "iterations.kept_buffers"});
+  if (signal != nullptr) REQUIRE(setenv("CASES_SIGNAL", signal, 1) == 0);
+  Outcome outcome = run_program(options);
+  REQUIRE(unsetenv("CASES_SIGNAL") == 0);
+  return outcome;
+}
+
+}  // namespace
+
+TEST_CASE("run reports what was needed, moved, planned and waited for") {
+  const std::string file = scratch_file("whole.json");
+  const Outcome outcome = run_loop(half, {"--report", file});
+  INFO(outcome.err);
+  REQUIRE(outcome.code == 0);
+  CHECK(outcome.err.find("commands") == std::string::npos);
+  const auto report = report_in(contents(file));
+  CHECK(text_at(report, "format") == "swapmm-report");
+  CHECK(report.at("ended_by_exit").as_bool());
+  const auto& device = report.at("devices").as_array().at(0).as_object();
+  CHECK(number(device, "wanted_peak_bytes") == 11 * 65536);
+  CHECK(number(device, "budget_bytes") == 360448);
+  CHECK(number(device, "largest_command_bytes") == 3 * 65536);
+  // Some of the last reads find their bytes on the host.
+  CHECK(number(report, "commands") <= commands_if_all_fits);
+  CHECK(number(report, "commands") >= commands_if_all_fits - 11);
+  CHECK(number(report, "commands_refused") == 0);
+  CHECK((number(report, "host_waits") == 0) == (number(report, "host_wait_ns") == 0));
+  CHECK(number(report, "queue_waits") > 0);
+  CHECK(number(report, "bytes_to_device") >= 65536);
+  // Each step is an iteration once the sequence is known.
+  CHECK(number(report, "iterations") > 30);
+  CHECK(number(report, "iterations_by_plan") > 0);
+  CHECK(number(report, "first_plan.iterations") >= 2);
+  CHECK(number(report, "first_plan.iterations") < 20);
+  CHECK(number(report, "first_plan.ns") > 0);
+  const double since = number(report, "commands") - number(report, "first_plan.commands");
+  CHECK(number(report, "share_by_plan") ==
+        doctest::Approx(number(report, "commands_by_plan") / number(report, "commands")).epsilon(1e-5));
+  CHECK(number(report, "share_by_plan_after_warm_up") ==
+        doctest::Approx(number(report, "commands_by_plan") / since).epsilon(1e-5));
+  CHECK(number(device, "last_plan.operations") == 16);
+  CHECK(number(device, "last_plan.predicted_ns") >= number(device, "last_plan.predicted_stall_ns"));
+}
+
+TEST_CASE("run counts what is passed through to the driver, and what is refused") {
+  const auto report_of = [](const std::string& budget, const std::string& name) {
+    const Outcome outcome = run_program({"run", "--budget", budget, "--json", "--", SWAPMM_TEST_OPENCL_PROGRAM, name});
+    INFO(outcome.err);
+    return report_in(outcome.err.substr(outcome.err.find('{')));
+  };
+  const auto images = report_of("64MiB", "images.mapped");
+  const auto& device = images.at("devices").as_array().at(0).as_object();
+  CHECK(number(device, "passed_through.images.objects") == 1);
+  CHECK(number(device, "passed_through.images.bytes") == number(device, "not_swapped_peak_bytes"));
+  CHECK(number(device, "passed_through.images.bytes") > 0);
+  CHECK(number(device, "passed_through.shared_virtual_memory.objects") == 0);
+  CHECK(number(images, "objects_refused") == 0);
+  const auto tight = report_of("100", "images.mapped");
+  CHECK(number(tight, "objects_refused") == 1);
+  const auto few = report_of("150000", "iterations.kept_buffers");
+  CHECK(number(few, "commands_refused") > 0);
+}
+
+TEST_CASE("run keeps the buffers of named kernels on the device while there is room") {
+  const auto words = [](const std::string& budget, const std::string& keep) {
+    std::vector<std::string> all{"run", "--budget", budget, "--json"};
+    if (!keep.empty()) all.insert(all.end(), {"--keep", keep});
+    all.insert(all.end(), {"--", SWAPMM_TEST_OPENCL_PROGRAM, "iterations.kept_buffers"});
+    return all;
+  };
+  const auto report_of = [](const Outcome& outcome) { return report_in(outcome.err.substr(outcome.err.find('{'))); };
+  const auto kept = [&](const Outcome& outcome) {
+    return number(report_of(outcome).at("devices").as_array().at(0).as_object(), "passed_through.buffers.objects");
+  };
+  const Outcome swapped = run_program(words("524288", ""));
+  REQUIRE(swapped.code == 0);
+  CHECK(kept(swapped) == 0);
+  // Room for eight buffers: five stay beside the largest command, which needs three.
+  const Outcome some = run_program(words("524288", "no_such_kernel,blend"));
+  INFO(some.err);
+  CHECK(some.code == 0);
+  CHECK(some.out == swapped.out);
+  CHECK(kept(some) == 5);
+  CHECK(times(some.err, "no room to keep all") == 1);
+  CHECK(number(report_of(some), "commands_refused") == 0);
+  // They are no tensors, so nothing can move them.
+  CHECK(number(report_of(some).at("devices").as_array().at(0).as_object(), "not_swapped_peak_bytes") == 5 * 65536);
+  // All fit.
+  const Outcome all = run_program(words("1000000", "blend"));
+  CHECK(all.out == swapped.out);
+  CHECK(kept(all) == 11);
+  CHECK(times(all.err, "no room") == 0);
+  const Outcome none = run_program(words("524288", "no_such_kernel"));
+  CHECK(kept(none) == 0);
+}
+
+TEST_CASE("a report is not lost when the program ends by a signal, and comes once") {
+  for (const char* const signal : {"15", "9", "2"}) {
+    CAPTURE(signal);
+    const std::size_t before = scratch_of_run();
+    const Outcome outcome = run_loop(enough, {}, signal);
+    CHECK(outcome.code == -1);
+    CHECK(outcome.signal == std::stoi(signal));
+    CHECK(times(outcome.err, "did not end by exit()") == 1);
+    CHECK(times(outcome.err, "661 commands; moved") == 1);
+    CHECK(scratch_of_run() == before);
+  }
+  const std::string file = scratch_file("killed.json");
+  const Outcome outcome = run_loop(half, {"--report", file}, "9");
+  const auto killed = report_in(contents(file));
+  CHECK(!killed.at("ended_by_exit").as_bool());
+  CHECK(number(killed, "commands") >= commands_if_all_fits - 11);
+  CHECK(number(killed, "commands_by_plan") > 0);
+  CHECK(number(killed, "first_plan.iterations") >= 2);
+  CHECK(number(killed.at("devices").as_array().at(0).as_object(), "wanted_peak_bytes") == 11 * 65536);
+}
+
+TEST_CASE("a signal at any time leaves one report") {
+  const std::string program = SWAPMM_TEST_OPENCL_PROGRAM;
+  for (int i = 0; i < 12; ++i) {
+    const std::string text =
+        program + " recorded.loop >/dev/null & sleep 0." + std::to_string(10 + 4 * i) + "; kill -TERM $!; wait $!";
+    const Outcome outcome = run_program(in_shell(text, {"--budget", "1MiB"}));
+    INFO(outcome.err);
+    const bool loaded = outcome.err.find("did not load the layer") == std::string::npos;
+    CHECK(times(outcome.err, "commands; moved") == (loaded ? 1 : 0));
+  }
+}
+
+TEST_CASE("each process of the program reports once") {
+  const std::string program = SWAPMM_TEST_OPENCL_PROGRAM;
+  const std::string loop = program + " recorded.loop >/dev/null";
+  const Outcome outcome = run_program(in_shell(loop + "; CASES_SIGNAL=9 " + loop + "; :", {"--budget", "1MiB"}));
+  CHECK(outcome.code == 0);
+  CHECK(times(outcome.err, "commands; moved") == 2);
+  CHECK(times(outcome.err, "did not end by exit()") == 1);
+}
+
+TEST_CASE("a process that outlives the program reports by itself") {
+  const std::string report = scratch_file("late.json");
+  const std::string number_file = scratch_file("late.pid");
+  const std::string stops = std::string("CASES_SIGNAL=") + std::to_string(SIGSTOP) + " " + SWAPMM_TEST_OPENCL_PROGRAM +
+                            " iterations.kept_buffers >/dev/null 2>&1 & echo $! >" + number_file +
+                            "; until grep -q '^State:.T' /proc/$!/status; do sleep 0.02; done; exit 4";
+  const Outcome outcome = run_program(in_shell(stops, {"--budget", enough, "--report", report}));
+  CHECK(outcome.code == 4);
+  CHECK(outcome.err.find("did not load") == std::string::npos);
+  CHECK(!fs::exists(report));
+  REQUIRE(kill(std::stoi(contents(number_file)), SIGCONT) == 0);
+  for (int i = 0; i < 600 && !(fs::exists(report) && contents(report).ends_with("]\n}\n")); ++i) usleep(50000);
+  const auto told = report_in(contents(report));
+  CHECK(number(told, "commands") == commands_if_all_fits);
+  CHECK(told.at("ended_by_exit").as_bool());
 }
 
 #else

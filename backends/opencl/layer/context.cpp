@@ -18,7 +18,7 @@
 #include "memory.hpp"
 #include "process/settings.hpp"
 #include "queue.hpp"
-#include "report.hpp"
+#include "report/report.hpp"
 
 namespace swapmm::opencl::layer {
 namespace {
@@ -126,10 +126,11 @@ Context::Context(cl_context handle) : handle_(handle), scheduler_(planning()) {
 Context::~Context() {
   if (core_ == nullptr) return;
   const Lock lock(device().mutex);
-  count_context(*core_);
+  count_context(device(), *core_);
   core_->close();
   part_ = Bytes{};
   device().remove(*this);
+  publish(device());
 }
 
 void Context::drop() {
@@ -239,6 +240,12 @@ bool Context::set_part(Bytes bytes) {
 }
 
 bool Context::try_again(std::string_view name, int attempt, cl_int& status) {
+  if (may_try_again(name, attempt, status)) return true;
+  ++device().refused_commands;
+  return false;
+}
+
+bool Context::may_try_again(std::string_view name, int attempt, cl_int& status) {
   constexpr int most = 12;
   try {
     throw;
@@ -415,6 +422,11 @@ std::uint64_t Context::begin_command(Core& runtime, const Command& command, cons
 }
 
 void Context::end_command(Core& runtime, std::uint64_t token, bool failed) {
+  iteration_command_ended(runtime, token, failed);
+  publish(device());
+}
+
+void Context::iteration_command_ended(Core& runtime, std::uint64_t token, bool failed) {
   if (!swaps_) return;
   if (failed && failing_.size() < 1024) failing_.insert(token);
   iterations_.after(runtime);

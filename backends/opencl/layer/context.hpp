@@ -79,6 +79,8 @@ class Context {
   /// The runtime, made at the first call. Null if it cannot be made.
   [[nodiscard]] Core* core();
   [[nodiscard]] bool has_core() const { return core_ != nullptr; }
+  /// With has_core(). Changes nothing.
+  [[nodiscard]] Core& core_in_use() const { return *core_; }
   /// Bytes of the device that the runtime has.
   [[nodiscard]] Bytes part() const { return part_; }
   /// When the runtime took them; see next_moment().
@@ -148,6 +150,7 @@ class Context {
   // Called for an exception of the runtime, in a catch block. Returns true if the command may be tried again; else
   // `status` is the API's status for it.
   [[nodiscard]] bool try_again(std::string_view name, int attempt, cl_int& status);
+  [[nodiscard]] bool may_try_again(std::string_view name, int attempt, cl_int& status);
   void queued(cl_event event);
   void destroy_released();
   // Waits for the commands that things are kept for, and lets go of these.
@@ -158,6 +161,7 @@ class Context {
   [[nodiscard]] bool resolve(const Bundle& bundle, std::vector<Item>& items);
   std::uint64_t begin_command(Core& runtime, const Command& command, const Bundle& bundle);
   void end_command(Core& runtime, std::uint64_t token, bool failed);
+  void iteration_command_ended(Core& runtime, std::uint64_t token, bool failed);
   [[nodiscard]] bool is_dead(const Memory& root) const;
 
   cl_context handle_;

@@ -10,6 +10,7 @@
 
 #include "context.hpp"
 #include "process/settings.hpp"
+#include "report/report.hpp"
 
 namespace swapmm::opencl::layer {
 namespace {
@@ -84,6 +85,20 @@ void DeviceBudget::note_peak() {
   for (const Context* const context : contexts_) wanted += Bytes{context->live.load(std::memory_order_relaxed)};
   wanted_peak_ = std::max(wanted_peak_, wanted);
   pinned_peak_ = std::max(pinned_peak_, pinned());
+  publish(*this);
+}
+
+void DeviceBudget::count_passed(PassedThrough kind, Bytes size) {
+  const auto at = static_cast<std::size_t>(kind);
+  passed_objects.at(at).fetch_add(1, std::memory_order_relaxed);
+  passed_bytes.at(at).fetch_add(size.value, std::memory_order_relaxed);
+}
+
+void DeviceBudget::note_passed(PassedThrough kind, Bytes size) {
+  count_passed(kind, size);
+  if (!reports()) return;
+  const std::lock_guard lock(mutex);
+  publish(*this);
 }
 
 std::vector<DeviceBudget*> DeviceBudget::all() {
@@ -141,8 +156,12 @@ void DeviceBudget::offer(Context& asking) {
 }
 
 bool DeviceBudget::reserve(Bytes size) {
-  if (!problem_.empty() || size > budget_) return false;
-  if (unused() < size && !take_from_others(nullptr, size)) return false;
+  const bool fits = problem_.empty() && size <= budget_ && (unused() >= size || take_from_others(nullptr, size));
+  if (!fits) {
+    refused_objects.fetch_add(1, std::memory_order_relaxed);
+    publish(*this);
+    return false;
+  }
   pinned_.fetch_add(size.value, std::memory_order_relaxed);
   note_peak();
   return true;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <array>
 #include <atomic>
 #include <cstdint>
 #include <mutex>
@@ -10,10 +11,12 @@
 #include <swapmm/base/bytes.hpp>
 
 #include "loader/table.hpp"
+#include "report/numbers.hpp"
 
 namespace swapmm::opencl::layer {
 
 class Context;
+struct Tally;
 
 /// A device's memory: its budget, and who has which part of it. All contexts on the device share it, and one lock.
 /// Never destroyed.
@@ -73,6 +76,14 @@ class DeviceBudget {
   [[nodiscard]] Bytes wanted_peak() const { return wanted_peak_; }
   [[nodiscard]] Bytes pinned_peak() const { return pinned_peak_; }
   [[nodiscard]] Bytes largest_command() const { return largest_command_; }
+  Tally* tally = nullptr;              ///< what report.cpp knows of the device. With the lock
+  std::uint64_t refused_commands = 0;  ///< with the lock
+  std::atomic<std::uint64_t> refused_objects{0};
+  std::array<std::atomic<std::uint64_t>, passed_through_kinds> passed_objects{};
+  std::array<std::atomic<std::uint64_t>, passed_through_kinds> passed_bytes{};
+  void count_passed(PassedThrough kind, Bytes size);
+  /// The same, without the lock.
+  void note_passed(PassedThrough kind, Bytes size);
   /// With the lock.
   void note_peak();
   void note_command(Bytes need) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kernel.hpp"
 
+#include <algorithm>
 #include <cstring>
 #include <utility>
 
@@ -156,6 +157,29 @@ void Kernel::add_buffers(Bundle& bundle, const std::vector<Argument>& arguments,
     Memory& memory = *arguments[i].memory;
     if (memory.is_buffer()) bundle.add(memory, decision.accesses[i]);
   }
+}
+
+void Kernel::keep_buffers() {
+  const std::vector<std::string>& names = settings().keep;
+  if (std::find(names.begin(), names.end(), name_) == names.end()) return;
+  const Lock lock = context_->lock();
+  std::vector<Use> uses;
+  std::vector<Memory*> roots;
+  Bytes need;
+  uses.reserve(arguments_.size());
+  for (const Argument& argument : arguments_) {
+    if (argument.set != Argument::Set::memory || !argument.memory || !argument.memory->is_buffer()) continue;
+    Memory& root = argument.memory->root();
+    if (uses.emplace_back(&*argument.memory).gone()) continue;
+    if (std::find(roots.begin(), roots.end(), &root) != roots.end()) continue;
+    roots.push_back(&root);
+    // Those that stay already count, too: the next launch may be like this one with buffers that do not.
+    need += round_up(Bytes{root.facts().size}, context_->alignment());
+  }
+  std::erase_if(roots, [](Memory* root) { return root->native() != nullptr || root->asked_to_stay(); });
+  if (roots.empty()) return;
+  submit_held_back(*context_);
+  for (Memory* const root : roots) root->keep(need);
 }
 
 Intent Kernel::intent(const access::Sizes& sizes) {

@@ -58,6 +58,9 @@ class Kernel : public Object {
   /// is not known counts as read and written. Cheap once the kernel and the launch are known. With the lock.
   [[nodiscard]] access::Decision accesses(const std::vector<Argument>& arguments, const access::Sizes& sizes);
 
+  /// For a kernel of SWAPMM_KEEP: lets the buffers that are set as arguments stay on the device. Takes the lock.
+  void keep_buffers();
+
   /// What a launch with the arguments that are set will do. With the lock.
   [[nodiscard]] Intent intent(const access::Sizes& sizes);
 

@@ -13,7 +13,7 @@
 #include "loader/table.hpp"
 #include "process/settings.hpp"
 #include "record/calls/install.hpp"
-#include "report.hpp"
+#include "report/report.hpp"
 
 // What the loader calls. ocl-icd asks for clInitLayer, Khronos' loader for clInitLayerWithProperties.
 
@@ -63,7 +63,7 @@ void start(const cl_icd_dispatch* target, cl_uint entries) {
 #undef SWAPMM_ENTRY
   record::install(table);
   tell_started();
-  report_at_exit();
+  start_report();
 }
 
 // The functions of OpenCL 1.2 at least.

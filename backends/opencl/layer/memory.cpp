@@ -4,6 +4,7 @@
 #include <sys/mman.h>
 
 #include <algorithm>
+#include <atomic>
 #include <functional>
 #include <shared_mutex>
 #include <span>
@@ -11,6 +12,7 @@
 #include <utility>
 
 #include "process/callbacks.hpp"
+#include "process/settings.hpp"
 
 namespace swapmm::opencl::layer {
 namespace {
@@ -222,6 +224,7 @@ cl_int Memory::pin() {
     return status;
   }
   count_until_gone(made.get(), context().devices(), size);
+  context().device().count_passed(PassedThrough::buffer, size);
   Tensor value;
   if (!tensor(value)) return CL_MEM_OBJECT_ALLOCATION_FAILURE;
   if (size > context().device().budget() - context().device().pinned()) {
@@ -263,6 +266,16 @@ void Memory::mapping_ended() {
   if (--areas_used_ != 0 || area_ == nullptr) return;
   if ((facts_.flags & CL_MEM_ALLOC_HOST_PTR) != 0) return;  // such buffers are mapped again and again
   context().keep_until_done(std::move(area_));
+}
+
+void Memory::keep(Bytes need) {
+  if (native_ || std::exchange(asked_to_stay_, true)) return;
+  DeviceBudget& device = context().device();
+  const Bytes beside = std::max({device.largest_command(), need, Bytes{facts_.size}});
+  const bool fits = Bytes{facts_.size} + beside + device.pinned() <= device.budget();
+  if (fits && pin() == CL_SUCCESS) return;
+  static std::atomic<bool> said{false};
+  if (!said.exchange(true)) remark("SWAPMM_KEEP: the budget has no room to keep all buffers; the others are swapped");
 }
 
 void count_until_gone(cl_mem native, std::span<DeviceBudget* const> devices, Bytes size) {

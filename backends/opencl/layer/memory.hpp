@@ -137,6 +137,10 @@ class Memory : public Object {
   [[nodiscard]] cl_int upload_initial();
   /// Gives a root buffer an object of the driver's for good, with its bytes: an image is made of it.
   [[nodiscard]] cl_int pin();
+  /// The same, for a kernel of SWAPMM_KEEP whose launch needs so much at once. Only if the largest command so far still
+  /// fits beside it. Asked once for each buffer.
+  void keep(Bytes need);
+  [[nodiscard]] bool asked_to_stay() const { return asked_to_stay_; }
 
   // ---- maps, with the lock
 
@@ -154,6 +158,7 @@ class Memory : public Object {
  private:
   void destroy_storage();
 
+  bool asked_to_stay_ = false;
   ContextRef context_;
   Facts facts_;
   Ref<Memory> parent_;

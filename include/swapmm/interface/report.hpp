@@ -87,11 +87,12 @@ struct Report {
   Bytes d2h;                               ///< bytes copied to the host
   std::uint64_t queue_waits = 0;           ///< number of waits of one queue for another
   std::uint64_t host_waits = 0;            ///< number of waits of the host for the device
-  std::vector<PlanSummary> plans;          ///< current plans; for each iteration name, the last used or seen first
-  std::vector<OnDemandSummary> on_demand;  ///< iteration names that were observed and follow no plan now
-  std::uint64_t sampled_rounds = 0;        ///< rounds of plans in which operations and copies were timed
-  std::uint64_t plans_remade = 0;          ///< how often a plan was remade because a prediction was wrong
-  std::vector<std::string> notes;          ///< reasons why plans were refused, not made or left; the last 16
+  std::chrono::nanoseconds host_wait_time{0};  ///< time of these waits, by the host's clock
+  std::vector<PlanSummary> plans;              ///< current plans; for each iteration name, the last used or seen first
+  std::vector<OnDemandSummary> on_demand;      ///< iteration names that were observed and follow no plan now
+  std::uint64_t sampled_rounds = 0;            ///< rounds of plans in which operations and copies were timed
+  std::uint64_t plans_remade = 0;              ///< how often a plan was remade because a prediction was wrong
+  std::vector<std::string> notes;              ///< reasons why plans were refused, not made or left; the last 16
 };
 
 /// Writes the report as a table for people.

@@ -3,6 +3,7 @@
 
 #include <unistd.h>
 
+#include <csignal>
 #include <cstdarg>
 #include <cstdio>
 #include <cstdlib>
@@ -123,6 +124,12 @@ void say_words(const char* what, const Words& words) {
 }  // namespace cases
 
 // cases --list | cases THEME.NAME
+// CASES_SIGNAL: the number of the signal that ends the program once the case has run.
+static void end_by_signal() {
+  const char* const number = std::getenv("CASES_SIGNAL");
+  if (number != nullptr) (void)std::raise(std::atoi(number));
+}
+
 int main(int count, char** arguments) {
   const std::string wanted = count == 2 ? arguments[1] : "";
   for (const auto& one : cases::all_cases()) {
@@ -132,6 +139,7 @@ int main(int count, char** arguments) {
     // Static objects of a case must find its last lines printed.
     std::setvbuf(stdout, nullptr, _IOLBF, 4096);
     one.run();
+    end_by_signal();
     return cases::any_failed() ? 1 : 0;
   }
   if (wanted == "--list") return 0;

@@ -70,7 +70,7 @@ cl_mem make_image(cl_context handle, const cl_image_format* format, const cl_ima
   if (context == nullptr || format == nullptr || description == nullptr) return make(description, status);
   Memory* const parent = Memory::from(description->mem_object);
   if (parent == nullptr) {
-    return make_native(*context, estimate(*format, *description), nullptr, status,
+    return make_native(*context, PassedThrough::image, estimate(*format, *description), nullptr, status,
                        [&](cl_int* told) { return make(description, told); });
   }
   cl_image_desc real = *description;
@@ -83,7 +83,8 @@ cl_mem make_image(cl_context handle, const cl_image_format* format, const cl_ima
     real.mem_object = parent->native();
   }
   // Its bytes are its parent's.
-  return make_native(*context, Bytes{}, parent, status, [&](cl_int* told) { return make(&real, told); });
+  return make_native(*context, PassedThrough::image, Bytes{}, parent, status,
+                     [&](cl_int* told) { return make(&real, told); });
 }
 
 cl_mem CL_API_CALL create_image(cl_context handle, cl_mem_flags flags, const cl_image_format* format,
@@ -132,7 +133,7 @@ cl_mem CL_API_CALL create_pipe(cl_context handle, cl_mem_flags flags, cl_uint pa
   Context* const context = Context::of(handle);
   const auto make = [&](cl_int* told) { return down.clCreatePipe(handle, flags, packet, packets, properties, told); };
   if (context == nullptr) return make(status);
-  return make_native(*context, Bytes{std::size_t{packet} * packets}, nullptr, status, make);
+  return make_native(*context, PassedThrough::pipe, Bytes{std::size_t{packet} * packets}, nullptr, status, make);
 }
 
 cl_int CL_API_CALL image_info(cl_mem handle, cl_image_info what, size_t size, void* into, size_t* needed) {

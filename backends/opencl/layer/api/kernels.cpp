@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "../kernel.hpp"
+#include "../process/settings.hpp"
 #include "../queue.hpp"
 #include "checks.hpp"
 #include "install.hpp"
@@ -156,6 +157,7 @@ cl_int launch(Queue& queue, Kernel& kernel, cl_uint dimensions, const size_t* of
               const size_t* local, const Place& place) {
   if (&kernel.context() != &queue.context()) return CL_INVALID_CONTEXT;
   if (dimensions < 1 || dimensions > 3) return CL_INVALID_WORK_DIMENSION;
+  if (!settings().keep.empty()) kernel.keep_buffers();
   return enqueue_call(
       queue, place,
       [&](Context& context, cl_event* native) {

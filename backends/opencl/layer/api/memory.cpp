@@ -43,6 +43,7 @@ cl_mem counted(Context& context, std::size_t size, cl_int* status, Make&& make) 
   if (made == nullptr) return nullptr;
   for (Reservation& reservation : reservations) reservation.release();
   count_until_gone(made, context.devices(), bytes);
+  note_passed(context, PassedThrough::buffer, bytes);
   return made;
 }
 

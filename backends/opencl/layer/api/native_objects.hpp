@@ -31,13 +31,18 @@ namespace swapmm::opencl::layer::api {
   return status;
 }
 
+/// For the report. Without the lock.
+inline void note_passed(Context& context, PassedThrough kind, Bytes size) {
+  for (DeviceBudget* const device : context.devices()) device->note_passed(kind, size);
+}
+
 /// True if the address lies in shared virtual memory that the program has.
 [[nodiscard]] bool is_shared(const void* address);
 
 /// Lets the driver make an object, make(status), after room was made for as many bytes as it probably takes. `parent`:
 /// the object that has its bytes, or null.
 template <class Make>
-cl_mem make_native(Context& context, Bytes estimate, Memory* parent, cl_int* status, Make&& make) {
+cl_mem make_native(Context& context, PassedThrough kind, Bytes estimate, Memory* parent, cl_int* status, Make&& make) {
   std::vector<Reservation> reservations;
   for (DeviceBudget* const device : context.devices()) {
     if (parent != nullptr) break;
@@ -64,6 +69,9 @@ cl_mem make_native(Context& context, Bytes estimate, Memory* parent, cl_int* sta
     for (Reservation& each : reservations) each.release();
     for (Reservation& each : padding) each.release();
     count_until_gone(native, context.devices(), estimate + more);
+    note_passed(context, kind, estimate + more);
+  } else {
+    note_passed(context, kind, Bytes{});
   }
   if (!context.managed()) return native;
   return (new Memory(context, std::move(facts), native, parent))->handle();

@@ -16,7 +16,8 @@ namespace {
 template <class Make>
 cl_mem shared(cl_context handle, cl_int* status, Make&& make) {
   Context* const context = Context::of(handle);
-  return context == nullptr ? make(status) : make_native(*context, Bytes{}, nullptr, status, make);
+  return context == nullptr ? make(status)
+                            : make_native(*context, PassedThrough::graphics, Bytes{}, nullptr, status, make);
 }
 
 cl_mem CL_API_CALL from_gl_buffer(cl_context context, cl_mem_flags flags, cl_GLuint name, int* status) {

@@ -54,6 +54,7 @@ void* CL_API_CALL allocate(cl_context handle, cl_svm_mem_flags flags, size_t siz
   void* const memory = down.clSVMAlloc(handle, flags, size, alignment);
   if (memory == nullptr) return nullptr;
   for (Reservation& each : reservations) each.release();
+  note_passed(*context, PassedThrough::shared_memory, Bytes{size});
   const std::lock_guard lock(allocations().mutex);
   allocations().all[memory] = {{context->devices().begin(), context->devices().end()}, Bytes{size}};
   return memory;

@@ -10,6 +10,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <fstream>
+#include <sstream>
 #include <string_view>
 #include <vector>
 
@@ -95,6 +96,16 @@ void read_analysis(Settings& settings) {
   if (getauxval(AT_SECURE) == 0) return;
   settings.analysis = Analysis::off;
   settings.cache = false;
+  settings.report_folder.clear();
+}
+
+std::vector<std::string> words_of(const std::string& list) {
+  std::vector<std::string> words;
+  std::istringstream in(list);
+  for (std::string word; std::getline(in, word, ',');) {
+    if (!word.empty()) words.push_back(word);
+  }
+  return words;
 }
 
 Settings read() {
@@ -104,6 +115,8 @@ Settings read() {
   settings.evict_always = variable("SWAPMM_EVICT") == "always";
   settings.budget = variable("SWAPMM_BUDGET");
   settings.report = variable("SWAPMM_REPORT");
+  settings.report_folder = variable("SWAPMM_REPORT_FOLDER");
+  settings.keep = words_of(variable("SWAPMM_KEEP"));
   settings.log = variable("SWAPMM_LOG");
   settings.log_data = is_on("SWAPMM_LOG_DATA");
   settings.started = variable("SWAPMM_STARTED");

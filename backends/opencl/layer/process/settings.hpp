@@ -4,6 +4,7 @@
 #include <chrono>
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include <swapmm/base/bytes.hpp>
 
@@ -32,7 +33,9 @@ struct Settings {
   Bytes host_budget;                               ///< SWAPMM_HOST_BUDGET, or what the host has left
   std::string problem;                             ///< why nothing may be allocated; empty: all is well
   ReportedMemory reported = ReportedMemory::both;  ///< SWAPMM_REPORTED_MEMORY
-  std::string report;                              ///< SWAPMM_REPORT: "text", a file's name, or empty
+  std::string report;                              ///< SWAPMM_REPORT: "text", "json", a file's name, or empty
+  std::string report_folder;                       ///< SWAPMM_REPORT_FOLDER: of `swapmm run`, or empty
+  std::vector<std::string> keep;                   ///< SWAPMM_KEEP: kernels whose buffers stay on the device
   std::string log;                                 ///< SWAPMM_LOG: a file's name, or empty
   bool log_data = false;                           ///< SWAPMM_LOG_DATA
   bool plans = true;                               ///< SWAPMM_PLAN=off: everything on demand

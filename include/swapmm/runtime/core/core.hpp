@@ -127,6 +127,8 @@ class Core : public std::enable_shared_from_this<Core<B>> {
   // ---- queries
 
   [[nodiscard]] Report report();
+  /// The same without plans and what the scheduler knows. Cheap enough for every operation if `report` is used again.
+  void count(Report& report);
 
   [[nodiscard]] Machine machine();
 
@@ -338,6 +340,12 @@ Report Core<B>::report() {
   entry->summarize(report);
   book_->summarize(report);
   return report;
+}
+
+template <Backend B>
+void Core<B>::count(Report& report) {
+  const Entry entry(*this, false);
+  entry->summarize(report);
 }
 
 template <Backend B>

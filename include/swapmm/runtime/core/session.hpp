@@ -130,6 +130,7 @@ class Session {
     report.d2h = store.traffic.d2h;
     report.queue_waits = store.timeline.waits_queued();
     report.host_waits = store.timeline.host_waits();
+    report.host_wait_time = store.timeline.host_wait_time();
   }
 
  private:

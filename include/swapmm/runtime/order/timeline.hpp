@@ -100,6 +100,7 @@ class Timeline {
     return all;
   }
   [[nodiscard]] std::uint64_t host_waits() const { return host_waits_; }
+  [[nodiscard]] std::chrono::nanoseconds host_wait_time() const { return host_wait_time_; }
   [[nodiscard]] std::uint64_t waits_queued() const { return waits_queued_; }
   [[nodiscard]] std::uint64_t next_issue() { return ++issue_; }
   [[nodiscard]] std::uint64_t last_issue() const { return issue_; }
@@ -303,6 +304,7 @@ class Timeline {
       ++host_waits_;
       flush(queue);
       [[maybe_unused]] const auto around = annotate(backend_, AnnotationKind::host_wait, last.label.name.data());
+      const auto begin = std::chrono::steady_clock::now();
       try {
         backend_.wait(last.event);
         status = EventStatus::complete;
@@ -312,6 +314,7 @@ class Timeline {
         status = backend_.status(last.event);
         if (status == EventStatus::running) throw;
       }
+      host_wait_time_ += std::chrono::steady_clock::now() - begin;
     }
     if (backend_.capabilities().failures_stick) {
       if (status == EventStatus::failed) throw QueueFailure{queue, last.label};
@@ -336,6 +339,7 @@ class Timeline {
   std::vector<std::pair<std::uint32_t, std::chrono::nanoseconds>> measured_;
   std::uint64_t issue_ = 0;
   std::uint64_t host_waits_ = 0;
+  std::chrono::nanoseconds host_wait_time_{0};
   std::uint64_t waits_queued_ = 0;
 };
 
