@@ -23,6 +23,7 @@ struct Totals {
   std::uint64_t by_plan = 0;
   std::uint64_t iterations = 0;
   std::uint64_t iterations_by_plan = 0;
+  std::uint64_t plans_found = 0;
   std::uint64_t values_saved = 0;
   Bytes saved_bytes;
   std::vector<std::string> notes;
@@ -42,6 +43,7 @@ void add(Totals& sum, const Report& report) {
   sum.by_plan += report.operations_followed;
   sum.iterations += report.iterations_on_demand + report.iterations_followed;
   sum.iterations_by_plan += report.iterations_followed;
+  sum.plans_found += report.plans_found;
   sum.values_saved += report.values_saved;
   sum.saved_bytes += report.saved_bytes;
   sum.notes.insert(sum.notes.end(), report.notes.begin(), report.notes.end());
@@ -77,6 +79,7 @@ std::string as_json(const Totals& sum, const std::vector<DeviceBudget*>& devices
       ",\n  \"commands\": " + number(sum.operations) + ",\n  \"commands_by_plan\": " + number(sum.by_plan) +
       ",\n  \"iterations\": " + number(sum.iterations) +
       ",\n  \"iterations_by_plan\": " + number(sum.iterations_by_plan) +
+      ",\n  \"plans_found\": " + number(sum.plans_found) +
       ",\n  \"values_saved\": " + number(sum.values_saved) + ",\n  \"saved_bytes\": " + number(sum.saved_bytes.value) +
       ",\n  \"swap_ins\": " + number(sum.swap_ins) + ",\n  \"swap_outs\": " + number(sum.swap_outs) +
       ",\n  \"bytes_to_device\": " + number(sum.to_device.value) +
@@ -105,7 +108,7 @@ void print(const Totals& sum, const std::vector<DeviceBudget*>& devices) {
       number(sum.swap_ins) + " swaps and " + mebibytes(sum.to_host) + " to the host in " + number(sum.swap_outs) +
       "; host memory up to " + mebibytes(host_memory()->peak()));
   say(number(sum.iterations) + " iterations found, " + number(sum.iterations_by_plan) + " by a plan; " +
-      number(sum.by_plan) + " commands by a plan; " + number(sum.values_saved) + " values (" +
+      number(sum.plans_found) + " plans found in the cache; " + number(sum.by_plan) + " commands by a plan; " + number(sum.values_saved) + " values (" +
       mebibytes(sum.saved_bytes) + ") saved because they may be needed");
   for (const std::string& note : sum.notes) say(note);
 }
