@@ -79,10 +79,9 @@ std::string as_json(const Totals& sum, const std::vector<DeviceBudget*>& devices
       ",\n  \"commands\": " + number(sum.operations) + ",\n  \"commands_by_plan\": " + number(sum.by_plan) +
       ",\n  \"iterations\": " + number(sum.iterations) +
       ",\n  \"iterations_by_plan\": " + number(sum.iterations_by_plan) +
-      ",\n  \"plans_found\": " + number(sum.plans_found) +
-      ",\n  \"values_saved\": " + number(sum.values_saved) + ",\n  \"saved_bytes\": " + number(sum.saved_bytes.value) +
-      ",\n  \"swap_ins\": " + number(sum.swap_ins) + ",\n  \"swap_outs\": " + number(sum.swap_outs) +
-      ",\n  \"bytes_to_device\": " + number(sum.to_device.value) +
+      ",\n  \"plans_found\": " + number(sum.plans_found) + ",\n  \"values_saved\": " + number(sum.values_saved) +
+      ",\n  \"saved_bytes\": " + number(sum.saved_bytes.value) + ",\n  \"swap_ins\": " + number(sum.swap_ins) +
+      ",\n  \"swap_outs\": " + number(sum.swap_outs) + ",\n  \"bytes_to_device\": " + number(sum.to_device.value) +
       ",\n  \"bytes_to_host\": " + number(sum.to_host.value) +
       ",\n  \"host_peak_bytes\": " + number(host_memory()->peak().value) + ",\n  \"devices\": [";
   const char* separator = "\n";
@@ -108,8 +107,8 @@ void print(const Totals& sum, const std::vector<DeviceBudget*>& devices) {
       number(sum.swap_ins) + " swaps and " + mebibytes(sum.to_host) + " to the host in " + number(sum.swap_outs) +
       "; host memory up to " + mebibytes(host_memory()->peak()));
   say(number(sum.iterations) + " iterations found, " + number(sum.iterations_by_plan) + " by a plan; " +
-      number(sum.plans_found) + " plans found in the cache; " + number(sum.by_plan) + " commands by a plan; " + number(sum.values_saved) + " values (" +
-      mebibytes(sum.saved_bytes) + ") saved because they may be needed");
+      number(sum.plans_found) + " plans found in the cache; " + number(sum.by_plan) + " commands by a plan; " +
+      number(sum.values_saved) + " values (" + mebibytes(sum.saved_bytes) + ") saved because they may be needed");
   for (const std::string& note : sum.notes) say(note);
 }
 

@@ -18,15 +18,14 @@
 #include "../facts/digest.hpp"
 #include "../process/settings.hpp"
 
-
 namespace swapmm::opencl::layer {
 namespace {
 
 constexpr std::string_view first_word = "swapmm-cache-1 ";
 constexpr std::string_view partial_word = "partial-";
 constexpr off_t most_bytes = 64 << 20;
-constexpr unsigned trim_every = 64;            // files that a process keeps
-constexpr std::time_t partial_lives = 60 * 60;  // seconds; then its process has ended long ago
+constexpr unsigned trim_every = 64;          // files that a process keeps
+constexpr std::time_t partial_lives = 3600;  // seconds; then its process has ended long ago
 
 std::string base_folder() {
   if (!settings().cache_folder.empty()) return settings().cache_folder;

@@ -13,8 +13,8 @@
 #include <thread>
 #include <unordered_map>
 
-#include "../process/settings.hpp"
 #include "../cache/folder.hpp"
+#include "../process/settings.hpp"
 #include "digest.hpp"
 #include "helper.hpp"
 

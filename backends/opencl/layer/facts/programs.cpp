@@ -6,8 +6,8 @@
 #include <unordered_map>
 #include <utility>
 
-#include "../process/settings.hpp"
 #include "../cache/folder.hpp"
+#include "../process/settings.hpp"
 #include "device.hpp"
 #include "digest.hpp"
 

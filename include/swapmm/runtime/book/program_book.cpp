@@ -254,8 +254,8 @@ void ProgramBook::plan_cycle(Named& programs, std::size_t period, Given given, c
   }
 }
 
-void ProgramBook::plan_program(Named& programs, std::vector<std::uint64_t> members, Program program,
-                               Given given, const Machine& machine) {
+void ProgramBook::plan_program(Named& programs, std::vector<std::uint64_t> members, Program program, Given given,
+                               const Machine& machine) {
   auto task = std::make_shared<PlanTask>();
   task->given = std::move(given.plan);
   task->store_key = std::move(given.store_key);

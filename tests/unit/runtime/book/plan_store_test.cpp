@@ -72,8 +72,8 @@ std::vector<Tensor<int, Simulated>> written_tensors(MemoryManager<Simulated>& ma
   return tensors;
 }
 
-/// Six tensors of which four fit into 256 bytes, in iterations of `period` kinds, which use the tensors from `first` on, from
-/// the next one on, and so on. Checks every value at the end.
+/// Six tensors of which four fit into 256 bytes, in iterations of `period` kinds, which use the tensors from `first`
+/// on, from the next one on, and so on. Checks every value at the end.
 Outcome run(SchedulerOptions options, int iterations, Bytes budget = 256_bytes, std::size_t period = 1,
             std::size_t first = 0) {
   Simulated device;
