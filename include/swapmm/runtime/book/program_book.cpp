@@ -407,7 +407,6 @@ void ProgramBook::keep_value(std::uint64_t serial) {
     for (PlanSet& set : named(pending_->name).sets) set.cycles.clear();
     set_pending(nullptr);
   }
-  forget_lookups();
   for (Named& programs : names_) {
     // The logs must change even if no plan is dropped: a plan for another budget may be made from them.
     for (ObservedSequence& sequence : programs.sequences) {

@@ -202,7 +202,6 @@ class ProgramBook {
                              const Machine& machine);
   void keep_plan(const CompiledPlan& made, const Machine& machine) noexcept;
   void refuse_stored(const std::string& key, const std::string& reason) noexcept;
-  void forget_lookups() noexcept;
 
   // Measurements.
   [[nodiscard]] bool compares() const { return options_.trial_iterations != 0 && !blind_; }

@@ -34,7 +34,8 @@ class StoreRuns {
 
 // One observed iteration, or one cycle, is enough to recognize a program. Each cycle is looked for once.
 bool ProgramBook::plan_from_store(Named& programs, const Machine& machine) {
-  if (!options_.plan_store.find || !programs.loaded.empty() || pending_ != nullptr) return false;
+  if (!options_.plan_store.find || options_.planner.name().empty()) return false;
+  if (!programs.loaded.empty() || pending_ != nullptr) return false;
   for (std::size_t p = 1; p <= std::min(options_.max_period, programs.history.size()); ++p) {
     const auto last = last_of(programs, p);
     if (programs.now().has_cycle(last)) continue;
@@ -103,12 +104,6 @@ void ProgramBook::refuse_stored(const std::string& key, const std::string& reaso
     const StoreRuns runs(planner_runs_);
     if (options_.plan_store.refused) options_.plan_store.refused(key, reason);
   } catch (...) {  // NOLINT(bugprone-empty-catch): nothing depends on it
-  }
-}
-
-void ProgramBook::forget_lookups() noexcept {
-  for (Named& programs : names_) {
-    for (PlanSet& set : programs.sets) set.lookups.clear();
   }
 }
 

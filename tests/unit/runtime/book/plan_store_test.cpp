@@ -225,12 +225,12 @@ TEST_CASE("what is no valid plan for the program is refused once, planned anew, 
       {"a value that never goes to the host", changed("\"kind\": \"swap_out\"", "\"kind\": \"release\"")},
       {"a version of the future", changed("\"version\": 1", "\"version\": 2")},
   };
-  for (const auto& [what, text] : bad) {
+  for (const auto& each : bad) {
     for (const Planning planning : {Planning::immediate, Planning::deferred}) {
-      CAPTURE(what);
+      CAPTURE(each.first);
       CAPTURE(planning == Planning::deferred);
       Shelf shelf;
-      shelf.texts[whole.texts.begin()->first] = text;
+      shelf.texts[whole.texts.begin()->first] = each.second;
       SchedulerOptions options = shelf.options();
       options.planning = planning;
       const Outcome outcome = run(std::move(options), 10);
