@@ -103,8 +103,8 @@ swapmm_files(include/swapmm/plan/validation
   HEADERS findings happens_before place_check tensor_events value_check
   SOURCES happens_before place_check tensor_events validator value_check)
 swapmm_files(include/swapmm/runtime/book
-  HEADERS compiled_plan plan_case planning_task program_book stopwatch
-  SOURCES compiled_plan planning_task program_book program_book_budgets program_book_times)
+  HEADERS compiled_plan plan_case planning_task program_book stopwatch store_key
+  SOURCES compiled_plan planning_task program_book program_book_budgets program_book_store program_book_times store_key)
 swapmm_files(include/swapmm/runtime/core
   HEADERS budget_change core entrance_options failures gate host_access iteration_capture observation plan_controller round_measurement
     running_operation session session_state tensor_registry)

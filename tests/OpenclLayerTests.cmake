@@ -54,6 +54,11 @@ add_test(NAME opencl_layer.plan_shares COMMAND ${plan_shares} iterations.kept_bu
   iterations.layers_within:40)
 set_tests_properties(opencl_layer.plan_shares PROPERTIES LABELS opencl_layer TIMEOUT 600)
 
+# They survive the process.
+add_test(NAME opencl_layer.plans_kept COMMAND Python3::Interpreter ${layer_tests}/plans_kept.py
+  --cases $<TARGET_FILE:swapmm_opencl_cases> --layer $<TARGET_FILE:swapmm_opencl_layer>)
+set_tests_properties(opencl_layer.plans_kept PROPERTIES LABELS opencl_layer TIMEOUT 600)
+
 # Each failure of the driver reaches the program as an error of the API; ./dev layer lets every call fail.
 set(sweep Python3::Interpreter ${layer_tests}/sweep.py --cases $<TARGET_FILE:swapmm_opencl_cases>
   --watch $<TARGET_FILE:swapmm_opencl_watch> --layer $<TARGET_FILE:swapmm_opencl_layer>)

@@ -23,6 +23,7 @@ def run(options, case, folder, layers, **variables):
         if os.path.exists(name):
             os.remove(name)
     environment = {k: v for k, v in os.environ.items() if not k.startswith(("SWAPMM_", "WATCH_", "OPENCL_LAYERS"))}
+    environment.update(SWAPMM_CACHE=tempfile.mkdtemp(dir=folder))  # what earlier runs learned is of no help
     environment.update(WATCH_REPORT=watched, OPENCL_LAYERS=":".join(layers), **variables)
     if options.layer in layers:
         environment["SWAPMM_REPORT"] = reported

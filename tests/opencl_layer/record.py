@@ -43,7 +43,8 @@ class Runner:
     def run(self, case, log=True, **variables):
         if os.path.exists(self.log):
             os.remove(self.log)
-        environment = dict(self.base, OPENCL_LAYERS=self.options.layer, SWAPMM_QUIET="1", SWAPMM_BUDGET="64MiB", **variables)
+        environment = dict(self.base, OPENCL_LAYERS=self.options.layer, SWAPMM_QUIET="1", SWAPMM_BUDGET="64MiB",
+                           SWAPMM_CACHE=self.folder.name, **variables)
         if log:
             environment["SWAPMM_LOG"] = self.log
         return subprocess.run([self.options.cases, case], env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE,

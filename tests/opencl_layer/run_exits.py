@@ -45,7 +45,7 @@ def check(options, way, folder):
         started = f"{folder}/started"
         if os.path.exists(started):
             os.remove(started)
-        environment = dict(base, OPENCL_LAYERS=options.layer, SWAPMM_STARTED=started)
+        environment = dict(base, OPENCL_LAYERS=options.layer, SWAPMM_STARTED=started, SWAPMM_CACHE=folder)
         environment.update({key: value.replace("%s", folder) for key, value in settings.items()})
         layered = run(command, environment)
         longest = max(longest, layered[3])

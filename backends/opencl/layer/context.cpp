@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <chrono>
 #include <exception>
+#include <functional>
 #include <new>
 #include <shared_mutex>
 #include <string>
@@ -15,6 +16,8 @@
 #include <swapmm/opencl/session.hpp>
 #include <swapmm/opencl/status.hpp>
 
+#include "cache/plans.hpp"
+#include "facts/device.hpp"
 #include "memory.hpp"
 #include "process/settings.hpp"
 #include "queue.hpp"
@@ -89,7 +92,7 @@ Context* Context::of(cl_context handle) {
 
 namespace {
 
-SchedulerOptions planning() {
+SchedulerOptions planning(std::function<std::string()> device) {
   SchedulerOptions options;
   // A program that does not know of plans must not be kept waiting for them.
   options.planning_time = std::chrono::milliseconds{1000};
@@ -97,12 +100,14 @@ SchedulerOptions planning() {
   options.trial_iterations = 0;
   options.sample_every = 0;
   if (!settings().plans || settings().evict_always) options.observe = 0;
+  options.plan_store = plans_in_cache(std::move(device));
   return options;
 }
 
 }  // namespace
 
-Context::Context(cl_context handle) : handle_(handle), scheduler_(planning()) {
+Context::Context(cl_context handle)
+    : handle_(handle), scheduler_(planning([this] { return facts::device_facts(device_id_).name; })) {
   for (const cl_device_id device : devices_of(handle)) {
     DeviceBudget* const budget = DeviceBudget::of(device);
     if (budget == nullptr) {

@@ -4,8 +4,10 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <limits>
 #include <optional>
+#include <string>
 
 #include <swapmm/base/bytes.hpp>
 #include <swapmm/ir/trace.hpp>
@@ -62,6 +64,20 @@ enum class Planning : std::uint8_t {
   deferred,   ///< in the thread that takes Scheduler::planning_job(); observation continues until it is done
 };
 
+/// Keeps plans beyond the process, so that the next run of the same program need not make them again. Functions of the
+/// program; any may be null. They run on the thread that uses the manager, where plans are made, and must not use the
+/// scheduler. If one throws, the report has a note, and it is not called again.
+struct PlanStore {
+  /// Returns the text that was kept under that key, if any. A key is a digest of 64 hexadecimal digits: of the program,
+  /// the budget, the device's name, the planner's name and the version of the library. Durations and the speeds of
+  /// links are no part of it.
+  std::function<std::optional<std::string>(const std::string& key)> find{};
+  /// Keeps a plan in the format of docs/formats.md. Replaces what was kept under that key before.
+  std::function<void(const std::string& key, const std::string& text)> keep{};
+  /// Called if a text that find() returned is no valid plan for the program. The plan is then made anew, and kept.
+  std::function<void(const std::string& key, const std::string& reason)> refused{};
+};
+
 /// Options for one Scheduler.
 struct SchedulerOptions {
   /// Number of equal iterations to observe before a plan is made. 0: never make a plan.
@@ -90,6 +106,10 @@ struct SchedulerOptions {
   /// Number of rounds of a new plan after which the faster of it and the previous state is kept. The first two rounds
   /// do not count, because they include the move to the plan. 0: a new plan is always kept.
   std::size_t trial_iterations = 4;
+  /// Where plans are looked for before they are made, and kept after that. Default: nowhere. A plan that is found is
+  /// followed as soon as its iterations were observed once. It is checked as a plan that is made. Plans of a planner
+  /// without a name are not kept.
+  PlanStore plan_store{};
 };
 
 }  // namespace swapmm

@@ -34,6 +34,7 @@ std::ostream& operator<<(std::ostream& out, const Report& report) {
     out << "  plans    begun " << report.plan_starts << " times (" << text::size_text(report.start_h2d) << " in, "
         << text::size_text(report.start_d2h) << " out to get there), left " << report.divergences << " times";
     if (!report.last_divergence.empty()) out << ", last because " << report.last_divergence;
+    if (report.plans_found != 0) out << "; " << report.plans_found << " found in the store";
     out << '\n';
   }
   for (const PlanSummary& plan : report.plans) {

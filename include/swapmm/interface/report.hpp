@@ -92,6 +92,7 @@ struct Report {
   std::vector<OnDemandSummary> on_demand;      ///< iteration names that were observed and follow no plan now
   std::uint64_t sampled_rounds = 0;            ///< rounds of plans in which operations and copies were timed
   std::uint64_t plans_remade = 0;              ///< how often a plan was remade because a prediction was wrong
+  std::uint64_t plans_found = 0;               ///< plans that SchedulerOptions::plan_store had
   std::vector<std::string> notes;              ///< reasons why plans were refused, not made or left; the last 16
 };
 

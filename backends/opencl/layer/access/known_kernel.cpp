@@ -6,7 +6,7 @@
 #include <sstream>
 #include <utility>
 
-#include "../facts/cache.hpp"
+#include "../cache/folder.hpp"
 #include "../facts/digest.hpp"
 
 namespace swapmm::opencl::layer::access {
@@ -126,7 +126,7 @@ void KnownKernel::not_measured(const Key& key) {
 // ---- the cache: a line "first second whole" for each launch that was measured, in hexadecimal digits
 
 void KnownKernel::read_cache() {
-  const std::optional<std::string> text = facts::cached(file_);
+  const std::optional<std::string> text = kernel_cache().text(file_);
   if (!text) return;
   std::istringstream in(*text);
   in >> std::hex;
@@ -136,7 +136,7 @@ void KnownKernel::read_cache() {
 }
 
 void KnownKernel::write_cache() {
-  if (const std::optional<std::string> text = facts::cached(file_)) {  // another process may know more
+  if (const std::optional<std::string> text = kernel_cache().text(file_)) {  // another process may know more
     std::istringstream in(*text);
     in >> std::hex;
     Key key;
@@ -150,7 +150,7 @@ void KnownKernel::write_cache() {
   for (const auto& [key, known] : launches_) {
     if (known.measured) out << key.first << ' ' << key.second << ' ' << known.whole << '\n';
   }
-  facts::keep_in_cache(file_, out.str());
+  kernel_cache().keep(file_, out.str());
 }
 
 }  // namespace swapmm::opencl::layer::access

@@ -13,8 +13,8 @@
 #include <thread>
 #include <unordered_map>
 
+#include "../cache/folder.hpp"
 #include "../process/settings.hpp"
-#include "cache.hpp"
 #include "digest.hpp"
 #include "helper.hpp"
 
@@ -95,7 +95,7 @@ Program* Program::with_digest(const std::string& digest) {
     const auto known = programs().all.find(digest);
     if (known != programs().all.end()) return known->second;
   }
-  std::optional<std::string> request = cached(request_name(digest));
+  std::optional<std::string> request = kernel_cache().text(request_name(digest));
   if (!request || digest_of(*request) != digest) return nullptr;
   Program& program = of(std::move(*request));
   program.kept_ = true;
@@ -103,7 +103,7 @@ Program* Program::with_digest(const std::string& digest) {
 }
 
 void Program::keep_request() {
-  if (!kept_.exchange(true)) keep_in_cache(request_name(digest_), request_);
+  if (!kept_.exchange(true)) kernel_cache().keep(request_name(digest_), request_);
 }
 
 const ProgramFacts* Program::facts() {
@@ -125,7 +125,7 @@ void Program::settle(const ProgramFacts* facts) {
 void Program::ask() {
   State expected = State::not_asked;
   if (!state_.compare_exchange_strong(expected, State::asked)) return;
-  if (const auto text = cached(facts_name(digest_))) {
+  if (const auto text = kernel_cache().text(facts_name(digest_))) {
     if (auto facts = read_facts(*text)) return settle(new ProgramFacts(std::move(*facts)));
   }
   Analyst& all = analyst();
@@ -142,7 +142,7 @@ void Program::ask() {
 void Program::analyse() {
   const std::optional<std::string> text = ask_helper(request_);
   std::optional<ProgramFacts> facts = text ? read_facts(*text) : std::nullopt;
-  if (facts) keep_in_cache(facts_name(digest_), *text);
+  if (facts) kernel_cache().keep(facts_name(digest_), *text);
   const std::lock_guard lock(analyst().mutex);
   settle(facts ? new ProgramFacts(std::move(*facts)) : nullptr);
 }

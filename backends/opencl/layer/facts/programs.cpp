@@ -6,8 +6,8 @@
 #include <unordered_map>
 #include <utility>
 
+#include "../cache/folder.hpp"
 #include "../process/settings.hpp"
-#include "cache.hpp"
 #include "device.hpp"
 #include "digest.hpp"
 
@@ -82,7 +82,7 @@ Program* program_of_binary(const std::string& binary) {
     const auto known = registry().binaries.find(binary);
     if (known != registry().binaries.end()) digest = known->second;
   }
-  if (digest.empty()) digest = cached("binary-" + binary).value_or("");
+  if (digest.empty()) digest = kernel_cache().text("binary-" + binary).value_or("");
   return digest.empty() ? nullptr : Program::with_digest(digest);
 }
 
@@ -151,7 +151,7 @@ void binaries_told(cl_program program, std::span<unsigned char* const> binaries)
     if (!registry().binaries.emplace(digest, parts[0]->digest()).second) return;
   }
   parts[0]->keep_request();
-  keep_in_cache("binary-" + digest, parts[0]->digest());
+  kernel_cache().keep("binary-" + digest, parts[0]->digest());
 }
 
 std::vector<Program*> parts_of(cl_program program) {

@@ -37,6 +37,7 @@ struct DeviceNumbers {
   std::uint64_t by_plan = 0;
   std::uint64_t iterations = 0;
   std::uint64_t iterations_by_plan = 0;
+  std::uint64_t plans_found = 0;
   std::uint64_t plan_starts = 0;
   std::uint64_t divergences = 0;
   std::uint64_t values_saved = 0;
@@ -72,7 +73,7 @@ enum class PageState : std::uint32_t {
 /// One process. It alone writes, but for `state`. A device's numbers are written to the copy that is not published, so
 /// the published ones are whole whenever the process ends.
 struct ReportPage {
-  static constexpr std::uint64_t known_layout = 0x73776170'6d6d0001U;
+  static constexpr std::uint64_t known_layout = 0x73776170'6d6d0002U;
   struct Slot {
     std::atomic<std::uint32_t> published{0};  ///< counts; the last bit says which copy
     std::array<DeviceNumbers, 2> copies{};

@@ -54,6 +54,7 @@ void add(DeviceNumbers& sum, const Report& report) {
   sum.by_plan += report.operations_followed;
   sum.iterations += report.iterations_on_demand + report.iterations_followed;
   sum.iterations_by_plan += report.iterations_followed;
+  sum.plans_found += report.plans_found;
   sum.plan_starts += report.plan_starts;
   sum.divergences += report.divergences;
   sum.values_saved += report.values_saved;

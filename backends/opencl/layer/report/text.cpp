@@ -47,13 +47,13 @@ DeviceNumbers sum_of(const std::vector<DeviceNumbers>& devices) {
   DeviceNumbers sum;
   for (const DeviceNumbers& each : devices) {
     using Field = std::uint64_t DeviceNumbers::*;
-    constexpr std::array<Field, 17> added{
+    constexpr std::array<Field, 18> added{
         &DeviceNumbers::commands_refused, &DeviceNumbers::objects_refused, &DeviceNumbers::commands,
         &DeviceNumbers::by_plan,          &DeviceNumbers::iterations,      &DeviceNumbers::iterations_by_plan,
-        &DeviceNumbers::plan_starts,      &DeviceNumbers::divergences,     &DeviceNumbers::values_saved,
-        &DeviceNumbers::saved_bytes,      &DeviceNumbers::swap_ins,        &DeviceNumbers::swap_outs,
-        &DeviceNumbers::to_device,        &DeviceNumbers::to_host,         &DeviceNumbers::queue_waits,
-        &DeviceNumbers::host_waits,       &DeviceNumbers::host_wait_time};
+        &DeviceNumbers::plans_found,      &DeviceNumbers::plan_starts,     &DeviceNumbers::divergences,
+        &DeviceNumbers::values_saved,     &DeviceNumbers::saved_bytes,     &DeviceNumbers::swap_ins,
+        &DeviceNumbers::swap_outs,        &DeviceNumbers::to_device,       &DeviceNumbers::to_host,
+        &DeviceNumbers::queue_waits,      &DeviceNumbers::host_waits,      &DeviceNumbers::host_wait_time};
     for (const Field field : added) sum.*field += each.*field;
     sum.host_peak = std::max(sum.host_peak, each.host_peak);
     if (each.planned == 0 || (sum.planned != 0 && sum.time_before <= each.time_before)) continue;
@@ -106,8 +106,9 @@ void tell_moves(Lines& lines, const DeviceNumbers& sum) {
 
 void tell_plans(Lines& lines, const DeviceNumbers& sum, const std::vector<DeviceNumbers>& devices) {
   lines.push_back(number(sum.iterations) + " iterations found, " + number(sum.iterations_by_plan) + " by a plan; " +
-                  number(sum.by_plan) + " commands by a plan; " + number(sum.values_saved) + " values (" +
-                  mebibytes(sum.saved_bytes) + ") saved because they may be needed");
+                  number(sum.plans_found) + " plans found in the cache; " + number(sum.by_plan) +
+                  " commands by a plan; " + number(sum.values_saved) + " values (" + mebibytes(sum.saved_bytes) +
+                  ") saved because they may be needed");
   if (sum.planned == 0) return;
   lines.push_back("the first plan was followed after " + number(sum.iterations_before) + " iterations and " +
                   seconds(sum.time_before) + "; " + percent(share(sum.by_plan, sum.commands)) +
@@ -210,12 +211,12 @@ std::string json_of(const ProcessNumbers& numbers) {
       field("iterations_by_plan", sum.iterations_by_plan) + first_plan_json(sum) +
       ",\n  \"share_by_plan\": " + decimal("%.6f", share(sum.by_plan, sum.commands)) +
       ",\n  \"share_by_plan_after_warm_up\": " + decimal("%.6f", share_after_warm_up(sum)) +
-      field("plan_starts", sum.plan_starts) + field("divergences", sum.divergences) +
-      field("values_saved", sum.values_saved) + field("saved_bytes", sum.saved_bytes) +
-      field("swap_ins", sum.swap_ins) + field("swap_outs", sum.swap_outs) + field("bytes_to_device", sum.to_device) +
-      field("bytes_to_host", sum.to_host) + field("queue_waits", sum.queue_waits) +
-      field("host_waits", sum.host_waits) + field("host_wait_ns", sum.host_wait_time) +
-      field("host_peak_bytes", sum.host_peak) + ",\n  \"devices\": [";
+      field("plans_found", sum.plans_found) + field("plan_starts", sum.plan_starts) +
+      field("divergences", sum.divergences) + field("values_saved", sum.values_saved) +
+      field("saved_bytes", sum.saved_bytes) + field("swap_ins", sum.swap_ins) + field("swap_outs", sum.swap_outs) +
+      field("bytes_to_device", sum.to_device) + field("bytes_to_host", sum.to_host) +
+      field("queue_waits", sum.queue_waits) + field("host_waits", sum.host_waits) +
+      field("host_wait_ns", sum.host_wait_time) + field("host_peak_bytes", sum.host_peak) + ",\n  \"devices\": [";
   const char* separator = "\n";
   for (const DeviceNumbers& device : numbers.devices) {
     text += separator + device_json(device);

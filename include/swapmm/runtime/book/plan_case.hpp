@@ -108,9 +108,15 @@ struct PlanSet {
     std::vector<std::uint64_t> members;  ///< sequence ids; the cycle has a plan, or none could be made or followed
     std::string refusal{};               ///< why no plan is followed; empty: it has or had a plan, or waits for one
   };
+  /// A cycle that was looked for in the plan store. Its key can change with what the host reads.
+  struct Lookup {
+    std::vector<std::uint64_t> members;
+    std::string key;
+  };
   Bytes budget;
   std::vector<PlanCase> cases;  ///< last used first
   std::vector<Cycle> cycles;
+  std::vector<Lookup> lookups{};  ///< newest last
 
   [[nodiscard]] bool has_cycle(std::span<const std::uint64_t> members) const {
     return std::any_of(cycles.begin(), cycles.end(),

@@ -63,7 +63,16 @@ Result<CompiledPlan> PlanTask::plan_and_adopt() const {
     options.go_on = [end = Steady::now() + time](const PlanningProgress&) { return Steady::now() < end; };
   }
   // Works on copies: if memory runs out, the task is unchanged.
-  if (given) return adopt_plan(program, *given, machine);
+  if (given) {
+    Result<CompiledPlan> adopted = adopt_plan(program, *given, machine);
+    if (!adopted.has_value() || store_key.empty()) return adopted;
+    // It was made with the times of an earlier run: what it promises here is worked out with those of this one.
+    adopted->plan.machine = machine;
+    adopted->plan.predicted.lower_bound = {};
+    adopted->plan.predicted = predict(adopted->program.trace, adopted->plan);
+    adopted->stalls = find_stalls(adopted->program.trace, adopted->plan);
+    return adopted;
+  }
   Result<Plan> made = planner.plan(program.trace, machine, options);
   if (!made.has_value()) return made.problem();
   const std::string made_by = made->planner;

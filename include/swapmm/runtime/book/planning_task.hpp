@@ -24,6 +24,7 @@ struct PlanTask {
   PlannerChoice planner = "";
   std::chrono::milliseconds time{0};  ///< time limit for the planner's search; 0: a fixed number of steps
   std::optional<Plan> given;          ///< a loaded plan to use instead of the planner's
+  std::string store_key;              ///< `given` is what the plan store has under that key; empty: it is not
   std::optional<Result<CompiledPlan>> result;
   std::atomic<bool> taken{false};  ///< a thread is running it, or has run it
   std::atomic<bool> done{false};

@@ -44,7 +44,7 @@ ProgramBook::Named& ProgramBook::named(std::string_view name) {
   if (const Named* const known = find(name)) return names_[static_cast<std::size_t>(known - names_.data())];
   Named added;
   added.name = name;
-  added.sets.push_back({budget_, {}, {}});
+  added.sets.push_back({budget_, {}, {}, {}});
   names_.push_back(std::move(added));
   return names_.back();
 }
@@ -71,7 +71,7 @@ std::uint64_t ProgramBook::observed(std::string_view name, IterationLog&& log, c
   programs.new_in_row = id == next_id ? programs.new_in_row + 1 : 0;
   if (observed_on_demand(programs, id, timed, machine)) return id;
   remember(programs, id);
-  if (plan_from_loaded(programs, machine)) return id;
+  if (plan_from_loaded(programs, machine) || plan_from_store(programs, machine)) return id;
   const std::size_t p = period(programs);
   if (p == 0) return id;
   if (!programs.loaded.empty()) {
@@ -83,7 +83,7 @@ std::uint64_t ProgramBook::observed(std::string_view name, IterationLog&& log, c
     programs.loaded.clear();
   }
   recognized(programs, last_of(programs, p));
-  plan_cycle(programs, p, std::nullopt, machine);
+  plan_cycle(programs, p, {}, machine);
   return id;
 }
 
@@ -138,7 +138,7 @@ bool ProgramBook::plan_from_loaded(Named& programs, const Machine& machine) {
     }
     std::erase_if(programs.now().cycles,
                   [&](const PlanSet::Cycle& known) { return same_cycle(known.members, members); });
-    plan_cycle(programs, p, *match, machine);
+    plan_cycle(programs, p, {.plan = *match}, machine);
     programs.loaded.erase(match);
     return true;
   }
@@ -177,9 +177,11 @@ std::uint64_t ProgramBook::identify(Named& programs, IterationLog&& log) {
           [](const ObservedSequence& a, const ObservedSequence& b) { return a.last_seen < b.last_seen; });
       const std::uint64_t gone = oldest->id;
       for (PlanSet& set : programs.sets) {
-        std::erase_if(set.cycles, [&](const PlanSet::Cycle& cycle) {
+        const auto has_it = [&](const auto& cycle) {
           return std::find(cycle.members.begin(), cycle.members.end(), gone) != cycle.members.end();
-        });
+        };
+        std::erase_if(set.cycles, has_it);
+        std::erase_if(set.lookups, has_it);
       }
       programs.sequences.erase(oldest);
     }
@@ -233,7 +235,7 @@ bool ProgramBook::overlaps(const Named& programs, std::size_t period) const {
   return logs.size() == period && generations_overlap(logs);
 }
 
-void ProgramBook::plan_cycle(Named& programs, std::size_t period, std::optional<Plan> given, const Machine& machine) {
+void ProgramBook::plan_cycle(Named& programs, std::size_t period, Given given, const Machine& machine) {
   const auto last = last_of(programs, period);
   if (programs.now().has_cycle(last)) return;
   if (pending_ != nullptr) return;  // one task at a time
@@ -242,6 +244,7 @@ void ProgramBook::plan_cycle(Named& programs, std::size_t period, std::optional<
   programs.now().cycles.push_back({members});
   try {
     if (program.has_value()) {
+      if (!given.plan) given = stored(programs, members, *program, machine);
       return plan_program(programs, members, *std::move(program), std::move(given), machine);
     }
     refuse(programs, programs.now(), members, program.problem());
@@ -251,10 +254,11 @@ void ProgramBook::plan_cycle(Named& programs, std::size_t period, std::optional<
   }
 }
 
-void ProgramBook::plan_program(Named& programs, std::vector<std::uint64_t> members, Program program,
-                               std::optional<Plan> given, const Machine& machine) {
+void ProgramBook::plan_program(Named& programs, std::vector<std::uint64_t> members, Program program, Given given,
+                               const Machine& machine) {
   auto task = std::make_shared<PlanTask>();
-  task->given = std::move(given);
+  task->given = std::move(given.plan);
+  task->store_key = std::move(given.store_key);
   if (!task->given) {
     const std::string own = digest(program.trace);
     for (const PlanCase& known : programs.now().cases) {
@@ -267,17 +271,30 @@ void ProgramBook::plan_program(Named& programs, std::vector<std::uint64_t> membe
   task->time = options_.planning_time;
   task->name = programs.name;
   task->members = std::move(members);
-  if (options_.planning == Planning::deferred && !task->given) {
+  if (task->given) {
+    run(*task);
+    if (!task->result->has_value()) drop_given(*task);
+  }
+  if (!task->given && options_.planning == Planning::deferred) {
     set_pending(std::move(task));
     return;
   }
-  run(*task);
-  if (task->given && !task->result->has_value()) {
-    note("iteration \"" + programs.name + "\": given plan refused: " + task->result->problem().message);
-    task->given.reset();
-    run(*task);
-  }
+  if (!task->given) run(*task);
   install_new(programs, programs.now(), *task);
+}
+
+// The task is then for the planner.
+void ProgramBook::drop_given(PlanTask& task) {
+  const std::string& why = task.result->problem().message;
+  if (task.store_key.empty()) {
+    note("iteration \"" + task.name + "\": given plan refused: " + why);
+  } else {
+    refuse_stored(task.store_key, why);
+  }
+  task.given.reset();
+  task.store_key.clear();
+  task.result.reset();
+  task.done.store(false, std::memory_order_release);
 }
 
 // A user-supplied planner may call the scheduler. While it runs, calls that would change the book are refused.
@@ -331,8 +348,11 @@ void ProgramBook::install_new(Named& programs, PlanSet& set, PlanTask& task) {
     added.predicted = known.predicted;
   }
   std::erase_if(set.cases, [&](const PlanCase& known) { return same_cycle(known.members, added.members); });
+  const FollowablePtr plan = added.plan;
   set.cases.insert(set.cases.begin(), std::move(added));
   ++plans_made_;
+  if (!task.store_key.empty()) ++from_store_;
+  if (!task.given) keep_plan(*plan, task.machine);
   if (set.cases.size() > options_.max_sequences) set.cases.pop_back();
 }
 

@@ -128,6 +128,8 @@ class ProgramBook {
   void note(std::string text);
   /// Fills in plans and notes.
   SWAPMM_TEMPLATE_EXPORT void summarize(Report& report) const;
+  /// Plans that the plan store had.
+  [[nodiscard]] std::uint64_t plans_found() const { return from_store_; }
 
  private:
   struct ObservedSequence {
@@ -175,11 +177,17 @@ class ProgramBook {
   [[nodiscard]] Result<Program> program_of(const Named& programs, std::span<const std::uint64_t> members) const;
   [[nodiscard]] static std::span<const std::uint64_t> last_of(const Named& programs, std::size_t count);
   static void recognized(Named& programs, std::span<const std::uint64_t> members);
-  void plan_cycle(Named& programs, std::size_t period, std::optional<Plan> given, const Machine& machine);
-  void plan_program(Named& programs, std::vector<std::uint64_t> members, Program program, std::optional<Plan> given,
+  // A plan that is used instead of the planner's.
+  struct Given {
+    std::optional<Plan> plan{};
+    std::string store_key{};  // see PlanTask::store_key
+  };
+  void plan_cycle(Named& programs, std::size_t period, Given given, const Machine& machine);
+  void plan_program(Named& programs, std::vector<std::uint64_t> members, Program program, Given given,
                     const Machine& machine);
   void complete_budget(Named& programs, const PlanSet& other, const Machine& machine,
                        const std::function<bool(const Program&)>& usable);
+  void drop_given(PlanTask& task);
   void set_pending(std::shared_ptr<PlanTask> task) noexcept {
     const std::lock_guard lock(pending_mutex_);
     pending_.swap(task);
@@ -189,6 +197,13 @@ class ProgramBook {
   void install_new(Named& programs, PlanSet& set, PlanTask& task);
   void follow_loaded(std::string_view name);
   void refuse(const Named& programs, PlanSet& set, std::span<const std::uint64_t> members, const Problem& why);
+
+  // The plan store.
+  [[nodiscard]] bool plan_from_store(Named& programs, const Machine& machine);
+  [[nodiscard]] Given stored(Named& programs, std::span<const std::uint64_t> members, const Program& program,
+                             const Machine& machine);
+  void keep_plan(const CompiledPlan& made, const Machine& machine) noexcept;
+  void refuse_stored(const std::string& key, const std::string& reason) noexcept;
 
   // Measurements.
   [[nodiscard]] bool compares() const { return options_.trial_iterations != 0 && !blind_; }
@@ -222,6 +237,7 @@ class ProgramBook {
   std::uint64_t clock_ = 0;
   std::uint64_t plans_made_ = 0;
   std::uint64_t plans_remade_ = 0;
+  std::uint64_t from_store_ = 0;
   std::uint64_t sampled_rounds_ = 0;
 };
 

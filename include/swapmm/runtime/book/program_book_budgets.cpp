@@ -28,7 +28,7 @@ void ProgramBook::prepare_budgets(std::initializer_list<Bytes> budgets) {
         });
         sets.erase(std::prev(unneeded.base()));
       }
-      sets.push_back({budget, {}, {}});
+      sets.push_back({budget, {}, {}, {}});
     }
   }
 }
@@ -70,7 +70,8 @@ void ProgramBook::complete_budget(Named& programs, const PlanSet& other, const M
     if (!program.has_value() || !usable(*program)) continue;
     programs.now().cycles.push_back({cycle.members});
     try {
-      plan_program(programs, cycle.members, *std::move(program), std::nullopt, machine);
+      Given given = stored(programs, cycle.members, *program, machine);
+      plan_program(programs, cycle.members, *std::move(program), std::move(given), machine);
     } catch (...) {
       programs.now().cycles.pop_back();
       throw;

@@ -302,6 +302,7 @@ void ProgramBook::install_again(Named& programs, PlanCase& plan_case, PlanTask& 
     return lose_patience(plan_case);
   }
   plan_case.try_out(std::make_shared<const CompiledPlan>(*std::move(result)), compares());
+  keep_plan(*plan_case.plan, task.machine);
 }
 
 // ---- for the report
@@ -364,6 +365,7 @@ void ProgramBook::summarize(Report& report) const {
   }
   report.sampled_rounds = sampled_rounds_;
   report.plans_remade = plans_remade_;
+  report.plans_found = from_store_;
   report.notes = notes_;
 }
 

@@ -346,6 +346,7 @@ template <Backend B>
 void Core<B>::count(Report& report) {
   const Entry entry(*this, false);
   entry->summarize(report);
+  report.plans_found = book_->plans_found();
 }
 
 template <Backend B>
