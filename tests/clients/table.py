@@ -65,6 +65,8 @@ CLIENTS = (
     tinygrad("tg_gpt_no_buffer_cache", "tg_gpt", *GPT, environment=NO_CACHE),
     Client("pyclesperanto", ("{python}", "{programs}/cle_pipeline.py", "128", "4"), r"^images ",
            ("pyclesperanto==0.25.1", "numpy==2.4.6")),
+    Client("opencv", ("{python}", "{programs}/cv_pipeline.py"), r"^(round \d+ \w+)", ("opencv-python-headless==5.0.0.93", "numpy==2.4.6"),
+           environment={"OPENCV_OPENCL_DEVICE": ":CPU:0", "OPENCV_OPENCL_CACHE_ENABLE": "0"}),
     Client("pyopencl", ("{python}", "-m", "pytest", "-q", "-p", "no:cacheprovider", "-rA", "--tb=short", *PYOPENCL_TESTS),
            r"^(?:PASSED|FAILED|ERROR|SKIPPED|XFAIL|XPASS) ", ("pyopencl==2026.1.4", "numpy==2.4.6", "pytest==9.2.0", "Mako==1.4.3"),
            ("pyopencl==2026.1.4",), limit=900),
