@@ -8,7 +8,6 @@
 
 #include <swapmm/base/text/sha256.hpp>
 #include <swapmm/ir/trace.hpp>
-#include <swapmm/version.hpp>
 
 namespace swapmm::runtime {
 namespace {
@@ -54,7 +53,7 @@ void add_roles(KeyHash& hash, const Program& program) {
 
 std::string store_key(const Program& program, const Machine& machine, std::string_view planner) {
   KeyHash hash;
-  hash.add("swapmm", {version_major, version_minor, version_patch});
+  hash.add_text("swapmm", SWAPMM_LIBRARY_VERSION);
   hash.add("plan", {1});  // the version of the format
   hash.add_text("planner", planner);
   add_machine(hash, machine);
