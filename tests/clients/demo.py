@@ -31,15 +31,6 @@ def get_tinygrad():
         return install.have_pypi(TINYGRAD)
 
 
-def caches():
-    found = {}
-    for variable, name in (("POCL_CACHE_DIR", "pocl"), ("XDG_CACHE_HOME", "xdg"), ("HOME", "home")):
-        folder = install.OUT / "cache" / name
-        folder.mkdir(parents=True, exist_ok=True)
-        found[variable] = str(folder)
-    return {"DEV": "CL", **found}
-
-
 def result(outcome):
     return [line for line in outcome.output.splitlines() if line.startswith(("losses ", "weights "))]
 
@@ -52,7 +43,7 @@ def demo(build):
     libraries = layered.Libraries(build / "tests" / "libswapmm_opencl_watch.so",
                                   build / "backends" / "opencl" / "layer" / "libswapmm_opencl_layer.so")
     command = [install.VENV / "bin" / "python", PROGRAM, *ARGUMENTS]
-    run = {"folder": install.OUT, "limit": LIMIT, "environment": caches()}
+    run = {"folder": install.OUT, "limit": LIMIT, "environment": {"DEV": "CL", **install.caches_in(install.OUT / "cache")}}
     print("A program that knows nothing of swapmm:\n    python3 tg_gpt.py " + " ".join(ARGUMENTS), flush=True)
     # The first one compiles the kernels, which would count as its time.
     layered.run([*command[:2], "1", *command[3:]], libraries, **run)

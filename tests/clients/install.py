@@ -93,6 +93,13 @@ def build(name, libraries):
     return ""
 
 
+def caches_in(folder):
+    """The environment of a program whose compiler caches lie there."""
+    for name in ("pocl", "xdg", "home"):
+        (folder / name).mkdir(parents=True, exist_ok=True)
+    return {"POCL_CACHE_DIR": str(folder / "pocl"), "XDG_CACHE_HOME": str(folder / "xdg"), "HOME": str(folder / "home")}
+
+
 @contextlib.contextmanager
 def alone():
     """One process at a time installs."""

@@ -59,10 +59,7 @@ class Case:
         if self.client.cold:
             caches = self.work / "cache"
             shutil.rmtree(caches, ignore_errors=True)
-        for name in ("pocl", "xdg", "home"):
-            (caches / name).mkdir(parents=True, exist_ok=True)
-        found = {"POCL_CACHE_DIR": str(caches / "pocl"), "XDG_CACHE_HOME": str(caches / "xdg"), "HOME": str(caches / "home"),
-                 "XDG_DATA_HOME": str(caches / "xdg"), "PYTHONDONTWRITEBYTECODE": "1"}
+        found = {**install.caches_in(caches), "XDG_DATA_HOME": str(caches / "xdg"), "PYTHONDONTWRITEBYTECODE": "1"}
         found.update({key: self.fill(value) for key, value in self.client.environment.items()})
         return found
 

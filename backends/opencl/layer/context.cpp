@@ -458,7 +458,9 @@ void Context::wait_for_kept() {
   std::erase_if(kept_, [](const Kept& each) {
     const cl_event until = each.until.get();
     (void)down.clWaitForEvents(1, &until);  // fails for a command that failed, which has ended, too
-    return opencl::detail::execution_status(until) <= CL_COMPLETE;
+    cl_int status = CL_QUEUED;              // if the driver does not answer: its things are kept
+    (void)down.clGetEventInfo(until, CL_EVENT_COMMAND_EXECUTION_STATUS, sizeof status, &status, nullptr);
+    return status <= CL_COMPLETE;
   });
 }
 
