@@ -6,6 +6,8 @@
 #include <cstring>
 #include <string_view>
 
+#include <swapmm/formats/json/writer.hpp>
+
 namespace swapmm::opencl::layer {
 namespace {
 
@@ -34,12 +36,9 @@ double share(std::uint64_t part, std::uint64_t whole) {
 std::string percent(double value) { return decimal("%.1f %%", 100 * value); }
 
 std::string in_json(std::string_view text) {
-  std::string quoted = "\"";
-  for (const char c : text) {
-    if (c == '"' || c == '\\') quoted += '\\';
-    if (static_cast<unsigned char>(c) >= 0x20) quoted += c;
-  }
-  return quoted + '"';
+  std::string quoted;
+  json::append_text(quoted, text);
+  return quoted;
 }
 
 /// Numbers of all devices. What was before the first plan is that of the device that had one first.
