@@ -8,5 +8,7 @@ foreach(client quick_tg_cnn quick_tg_cnn_jit quick_tg_cnn_no_buffer_cache quick_
     --watch $<TARGET_FILE:swapmm_opencl_watch> --layer $<TARGET_FILE:swapmm_opencl_layer> ${client})
   list(APPEND client_tests clients.${client})
 endforeach()
-# They share compiler caches. With two at once and cold caches, PoCL 3.1 was seen to abort while it read a binary.
-set_tests_properties(${client_tests} PROPERTIES RESOURCE_LOCK client_caches LABELS clients TIMEOUT 900 SKIP_REGULAR_EXPRESSION "skipped: no client can run here")
+# They share compiler caches. With two at once and cold caches, PoCL 3.1 was seen to abort while it read a binary. So they run
+# one after the other, and begin first.
+set_tests_properties(${client_tests} PROPERTIES RESOURCE_LOCK client_caches LABELS clients TIMEOUT 900 COST 200
+  SKIP_REGULAR_EXPRESSION "skipped: no client can run here")

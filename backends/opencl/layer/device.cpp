@@ -56,7 +56,7 @@ DeviceBudget* DeviceBudget::of(cl_device_id device) {
 
 DeviceBudget::DeviceBudget(cl_device_id device)
     : device_(device),
-      name_(detail::device_text(device, CL_DEVICE_NAME)),
+      name_(opencl::detail::device_text(device, CL_DEVICE_NAME)),
       whole_{opencl::detail::device_value<cl_ulong>(device, CL_DEVICE_GLOBAL_MEM_SIZE)},
       budget_(budget_for(whole_, problem_)) {}
 
