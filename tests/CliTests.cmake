@@ -18,6 +18,8 @@ if(TARGET swapmm_opencl_layer)
   target_compile_definitions(swapmm_cli_tests PRIVATE SWAPMM_TEST_LAYER="$<TARGET_FILE:swapmm_opencl_layer>"
     SWAPMM_TEST_OPENCL_PROGRAM="$<TARGET_FILE:swapmm_opencl_cases>")
   add_dependencies(swapmm_cli_tests swapmm_opencl_layer swapmm_opencl_cases)
-  # Nothing is found in the user's folder for caches, or left there.
-  set_tests_properties(cli.run cli.record PROPERTIES ENVIRONMENT "SWAPMM_CACHE=${CMAKE_CURRENT_BINARY_DIR}/cli_cache")
+  # Nothing is found in the user's folder for caches, or left there; and what is left in the folder for temporary files is theirs.
+  set(scratch ${CMAKE_CURRENT_BINARY_DIR}/cli_scratch)
+  file(MAKE_DIRECTORY ${scratch})
+  set_tests_properties(cli.run cli.record PROPERTIES ENVIRONMENT "SWAPMM_CACHE=${CMAKE_CURRENT_BINARY_DIR}/cli_cache;TMPDIR=${scratch}")
 endif()

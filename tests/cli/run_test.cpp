@@ -361,7 +361,7 @@ TEST_CASE("a report is not lost when the program ends by a signal, and comes onc
   CHECK(!killed.at("ended_by_exit").as_bool());
   CHECK(number(killed, "commands") >= commands_if_all_fits - 11);
   CHECK(number(killed, "commands_by_plan") > 0);
-  CHECK(number(killed, "first_plan.iterations") >= 2);
+  CHECK(number(killed, "first_plan.iterations") >= 1);
   CHECK(number(killed.at("devices").as_array().at(0).as_object(), "wanted_peak_bytes") == 11 * 65536);
 }
 

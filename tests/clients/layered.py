@@ -98,7 +98,7 @@ def run(command, libraries, *, folder, limit, environment=None, budget=None, lay
             if budget is not None:
                 everything["SWAPMM_BUDGET"] = str(budget)
                 everything["WATCH_CAP"] = str(budget)
-            everything.update(settings or {})
+        everything.update(settings or {})
         begin = time.monotonic()
         process = subprocess.Popen([str(word) for word in command], cwd=folder, env=everything, text=True, errors="replace",
                                    stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,

@@ -17,6 +17,8 @@ import layered
 from table import CLIENTS
 
 LOGS = install.OUT / "logs"
+# Natively, kernels get the option that the layer adds, so that PoCL finds in its cache what the native run has compiled.
+COMPILED_ONCE = {"POCL_EXTRA_BUILD_FLAGS": "-cl-kernel-arg-info"}
 
 
 def words():
@@ -114,7 +116,7 @@ def run_client(client, libraries, options):
     case = Case(client, libraries)
     if client.prepare:
         install.call([install.HOST_PYTHON, *(case.fill(word) for word in client.prepare)])
-    native = case.run("native")
+    native = case.run("native", settings=COMPILED_ONCE if options.tightest else {})
     told = case.result(native)
     wrong = [] if native.code == client.code else [f"exit code {native.code}: {layered.last_line(native.errors)}"]
     if not told:

@@ -96,6 +96,7 @@ SchedulerOptions planning(std::function<std::string()> device) {
   SchedulerOptions options;
   // A program that does not know of plans must not be kept waiting for them.
   options.planning_time = std::chrono::milliseconds{1000};
+  options.planning_share = 0.25;
   // Rounds of a program that waits for itself, or is held back, take as long as the program; they say nothing of plans.
   options.trial_iterations = 0;
   options.sample_every = 0;

@@ -97,6 +97,10 @@ struct SchedulerOptions {
   /// Longest time that a planner that searches may take for a plan, by the clock. 0: a fixed number of steps instead,
   /// so that the same observed times give the same plan.
   std::chrono::milliseconds planning_time{0};
+  /// Such a planner may also take no more than this part of the time since the scheduler was made, or 20 ms if that is
+  /// more: 0.25 is a quarter. So a short program is not kept waiting for its plan. 0: no such limit. Without effect if
+  /// `planning_time` is 0.
+  double planning_share = 0;
   /// One in this many rounds that follow a plan has its operations and copies timed. 0: none, and plans are never
   /// remade.
   std::size_t sample_every = 64;

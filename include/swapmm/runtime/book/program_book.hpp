@@ -188,6 +188,7 @@ class ProgramBook {
   void complete_budget(Named& programs, const PlanSet& other, const Machine& machine,
                        const std::function<bool(const Program&)>& usable);
   void drop_given(PlanTask& task);
+  [[nodiscard]] std::chrono::milliseconds time_for_planner() const;
   void set_pending(std::shared_ptr<PlanTask> task) noexcept {
     const std::lock_guard lock(pending_mutex_);
     pending_.swap(task);
@@ -226,6 +227,7 @@ class ProgramBook {
   [[nodiscard]] std::optional<OnDemandSummary> on_demand_summary(const Named& programs) const;
 
   SchedulerOptions options_;
+  std::chrono::steady_clock::time_point made_ = std::chrono::steady_clock::now();
   Bytes budget_;
   std::vector<Named> names_;
   std::shared_ptr<PlanTask> pending_;  // only the manager's thread may read it without pending_mutex_

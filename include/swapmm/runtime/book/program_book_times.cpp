@@ -260,6 +260,15 @@ bool ProgramBook::prediction_is_off(const PlanCase& plan_case, const Trace& trac
          off(simulated(trace, plan_case.plan->plan, machine), plan_case.predicted, above);
 }
 
+std::chrono::milliseconds ProgramBook::time_for_planner() const {
+  using std::chrono::milliseconds;
+  if (options_.planning_time.count() <= 0 || !(options_.planning_share > 0)) return options_.planning_time;
+  const std::chrono::duration<double, std::milli> age = std::chrono::steady_clock::now() - made_;
+  const double share = std::max(age.count() * options_.planning_share, 20.0);
+  if (share >= static_cast<double>(options_.planning_time.count())) return options_.planning_time;
+  return milliseconds{static_cast<milliseconds::rep>(share)};
+}
+
 // If on demand has won, a new plan is made without a look at the prediction: any other plan may be faster.
 void ProgramBook::reconsider(Named& programs, PlanCase& plan_case, const Machine& machine) {
   if (options_.replan_above <= 0) return;
@@ -273,7 +282,7 @@ void ProgramBook::reconsider(Named& programs, PlanCase& plan_case, const Machine
   task->program = *std::move(program);
   task->machine = machine;
   task->planner = options_.planner;
-  task->time = options_.planning_time;
+  task->time = time_for_planner();
   task->name = programs.name;
   task->members = plan_case.members;
   task->replaces = plan_case.plan;

@@ -371,6 +371,34 @@ TEST_CASE("planning_time reaches an own planner as go_on") {
   CHECK(desk.followed() > 0);
 }
 
+TEST_CASE("planning_share keeps a young program from waiting for planning_time") {
+  int asked = 0;
+  const auto begin = std::chrono::steady_clock::now();
+  OwnPlannerDesk desk({.planner = {"patient",
+                                   [&](const Trace& trace, const Machine& machine, const PlanningOptions& options) {
+                                     while (options.go_on({})) ++asked;
+                                     return plan_like_belady(trace, machine);
+                                   }},
+                       .planning_time = std::chrono::hours{1},
+                       .planning_share = 0.25});
+  desk.iterate(5);
+  CHECK(asked > 0);
+  CHECK(desk.followed() > 0);
+  // At least the 20 ms that every planner gets.
+  CHECK(std::chrono::steady_clock::now() - begin >= std::chrono::milliseconds{20});
+}
+
+TEST_CASE("planning_share without planning_time is no limit") {
+  OwnPlannerDesk desk({.planner = {"told",
+                                   [&](const Trace& trace, const Machine& machine, const PlanningOptions& options) {
+                                     CHECK(!options.go_on);
+                                     return plan_like_belady(trace, machine);
+                                   }},
+                       .planning_share = 0.25});
+  desk.iterate(5);
+  CHECK(desk.followed() > 0);
+}
+
 TEST_CASE("a plan of the scheduler is valid for as long as it is held") {
   std::shared_ptr<const Plan> first;
   std::shared_ptr<const Plan> second;
