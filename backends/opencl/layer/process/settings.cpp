@@ -97,6 +97,20 @@ void read_analysis(Settings& settings) {
   settings.analysis = Analysis::off;
   settings.cache = false;
   settings.report_folder.clear();
+  settings.trace_out.clear();
+  settings.svg.clear();
+}
+
+// What shows how the program runs.
+void read_pictures(Settings& settings) {
+  settings.trace_out = variable("SWAPMM_TRACE_OUT");
+  settings.svg = variable("SWAPMM_SVG");
+  if (const std::string length = variable("SWAPMM_TRACE_LENGTH"); !length.empty()) {
+    const auto read = std::from_chars(length.data(), length.data() + length.size(), settings.trace_length);
+    if (read.ec != std::errc() || read.ptr != length.data() + length.size() || settings.trace_length == 0) {
+      settings.problem = "SWAPMM_TRACE_LENGTH: \"" + length + "\" is not a whole number above 0";
+    }
+  }
 }
 
 std::vector<std::string> words_of(const std::string& list) {
@@ -142,6 +156,7 @@ Settings read() {
   } else if (!reported.empty() && reported != "both") {
     settings.problem = "SWAPMM_REPORTED_MEMORY: \"" + reported + "\" is not known; it can be both, budget or device";
   }
+  read_pictures(settings);
   read_analysis(settings);
   return settings;
 }
