@@ -22,6 +22,7 @@
 #include "process/settings.hpp"
 #include "profile/pictures.hpp"
 #include "queue.hpp"
+#include "report/progress.hpp"
 #include "report/report.hpp"
 
 namespace swapmm::opencl::layer {
@@ -134,6 +135,7 @@ Context::~Context() {
   const Lock lock(device().mutex);
   if (recording_) keep_recording(*recording_);
   count_context(device(), *core_);
+  count_for_progress(device(), *core_);
   core_->close();
   part_ = Bytes{};
   device().remove(*this);
@@ -441,6 +443,7 @@ void Context::end_command(Core& runtime, std::uint64_t token, bool failed) {
   iteration_command_ended(runtime, token, failed);
   if (recording_) recording_->command_done();
   publish(device());
+  show_progress(device());
 }
 
 void Context::iteration_command_ended(Core& runtime, std::uint64_t token, bool failed) {

@@ -16,6 +16,8 @@
 
 #include <swapmm/formats/quantity.hpp>
 
+#include "seconds.hpp"
+
 namespace swapmm::opencl::layer {
 namespace {
 
@@ -110,6 +112,11 @@ void read_pictures(Settings& settings) {
     if (read.ec != std::errc() || read.ptr != length.data() + length.size() || settings.trace_length == 0) {
       settings.problem = "SWAPMM_TRACE_LENGTH: \"" + length + "\" is not a whole number above 0";
     }
+  }
+  if (const std::string text = variable("SWAPMM_PROGRESS"); !text.empty()) {
+    const auto seconds = seconds_of(text);
+    if (!seconds) settings.problem = "SWAPMM_PROGRESS: \"" + text + "\" is not a number of seconds";
+    settings.progress = seconds.value_or(std::chrono::nanoseconds{0});
   }
 }
 

@@ -38,6 +38,7 @@ struct Settings {
   std::string trace_out;                           ///< SWAPMM_TRACE_OUT: a file's name, or empty
   std::string svg;                                 ///< SWAPMM_SVG: a file's name, or empty
   std::uint64_t trace_length = 160000;             ///< SWAPMM_TRACE_LENGTH: commands and copies that are kept
+  std::chrono::nanoseconds progress{0};            ///< SWAPMM_PROGRESS: the time between two lines; 0: no lines
   std::vector<std::string> keep;                   ///< SWAPMM_KEEP: kernels whose buffers stay on the device
   std::string log;                                 ///< SWAPMM_LOG: a file's name, or empty
   bool log_data = false;                           ///< SWAPMM_LOG_DATA
