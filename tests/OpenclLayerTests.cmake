@@ -40,7 +40,7 @@ foreach(theme IN LISTS themes)
     list(APPEND modes --mode small_allocations)
   endif()
   if(theme STREQUAL iterations)
-    set(modes --mode half) # where plans are made
+    set(modes --mode half --mode pictures) # where plans are made
   endif()
   add_test(NAME opencl_layer.${theme} COMMAND ${run_cases} ${modes} ${theme})
   set_tests_properties(opencl_layer.${theme} PROPERTIES LABELS opencl_layer TIMEOUT 600)
@@ -58,6 +58,12 @@ set_tests_properties(opencl_layer.plan_shares PROPERTIES LABELS opencl_layer TIM
 add_test(NAME opencl_layer.plans_kept COMMAND Python3::Interpreter ${layer_tests}/plans_kept.py
   --cases $<TARGET_FILE:swapmm_opencl_cases> --layer $<TARGET_FILE:swapmm_opencl_layer>)
 set_tests_properties(opencl_layer.plans_kept PROPERTIES LABELS opencl_layer TIMEOUT 600)
+
+# What ran on the device and when, and lines of progress.
+add_test(NAME opencl_layer.pictures COMMAND Python3::Interpreter ${layer_tests}/pictures.py
+  --cases $<TARGET_FILE:swapmm_opencl_cases> --exits $<TARGET_FILE:swapmm_opencl_exits_layer>
+  --layer $<TARGET_FILE:swapmm_opencl_layer>)
+set_tests_properties(opencl_layer.pictures PROPERTIES LABELS opencl_layer TIMEOUT 600)
 
 # Each failure of the driver reaches the program as an error of the API; ./dev layer lets every call fail.
 set(sweep Python3::Interpreter ${layer_tests}/sweep.py --cases $<TARGET_FILE:swapmm_opencl_cases>
@@ -108,5 +114,7 @@ endif()
 
 # Parts of the layer that need no driver.
 swapmm_add_tests(opencl_layer_parts)
-target_sources(swapmm_opencl_layer_parts_tests PRIVATE ${PROJECT_SOURCE_DIR}/backends/opencl/layer/iterations/cycle_finder.cpp)
-target_include_directories(swapmm_opencl_layer_parts_tests PRIVATE ${PROJECT_SOURCE_DIR}/backends/opencl/layer)
+set(layer_folder ${PROJECT_SOURCE_DIR}/backends/opencl/layer)
+target_sources(swapmm_opencl_layer_parts_tests PRIVATE ${layer_folder}/iterations/cycle_finder.cpp
+  ${layer_folder}/profile/output_file.cpp ${layer_folder}/profile/segments.cpp)
+target_include_directories(swapmm_opencl_layer_parts_tests PRIVATE ${layer_folder})

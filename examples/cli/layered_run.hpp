@@ -19,6 +19,9 @@ struct RunOptions {
   std::string keep;
   std::string report;
   bool json = false;  ///< the report as JSON on stderr
+  std::string trace_out;
+  std::string svg;
+  std::string progress;  ///< seconds between two lines
   std::string layer;
   bool evict_always = false;
   bool quiet = false;

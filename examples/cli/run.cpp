@@ -20,6 +20,7 @@
 #include "layered_reports.hpp"
 #include "layered_run.hpp"
 #include "printable.hpp"
+#include "process/seconds.hpp"
 #include "program_file.hpp"
 
 #ifdef SWAPMM_CLI_HAS_OPENCL
@@ -98,6 +99,29 @@ std::optional<std::pair<std::string, std::string>> chosen(const std::optional<st
   return {};
 }
 
+// ---- files that the program's process writes
+
+void check_place(const std::string& name, const fs::path& file) {
+  std::error_code unknown;
+  const std::string folder = file.parent_path().string();
+  if (!fs::is_directory(folder, unknown)) refuse(name + ": there is no folder " + folder);
+  if (fs::is_directory(file, unknown)) refuse(name + ": " + file.string() + " is a folder");
+  const bool there = fs::exists(file, unknown);
+  if (there && !fs::is_regular_file(file, unknown)) refuse(name + ": " + file.string() + " is not an ordinary file");
+  if (access(there ? file.c_str() : folder.c_str(), W_OK) != 0)
+    refuse(name + ": " + file.string() + " cannot be written");
+}
+
+// The whole name, for the program may go elsewhere. Empty: no such file is wanted.
+std::string checked_file(const std::string& option, const char* name, const char* variable_name) {
+  const auto file = chosen(option.empty() ? std::nullopt : std::optional(option), name, variable_name);
+  if (!file) return "";
+  if (file->second == "-") refuse(file->first + ": stdout is the program's");
+  const fs::path whole = fs::absolute(file->second);
+  check_place(file->first, whole);
+  return whole.string();
+}
+
 // ---- whether the layer was loaded
 
 /// A folder with a file to which each process that loads the layer adds a line, and what they keep for their reports.
@@ -135,6 +159,23 @@ std::string where_to_report(const RunOptions& options) {
   if (!options.report.empty()) return fs::absolute(options.report).string();
   if (const std::string set = variable("SWAPMM_REPORT"); !set.empty()) return set;
   return options.quiet ? "" : "text";
+}
+
+/// What shows how the program runs, beside the report.
+Variables pictures(const RunOptions& options) {
+  Variables all;
+  const std::string trace = checked_file(options.trace_out, "--trace-out", "SWAPMM_TRACE_OUT");
+  if (!trace.empty()) all["SWAPMM_TRACE_OUT"] = trace;
+  const std::string svg = checked_file(options.svg, "--svg", "SWAPMM_SVG");
+  if (!svg.empty()) all["SWAPMM_SVG"] = svg;
+  if (const auto seconds = chosen(options.progress.empty() ? std::nullopt : std::optional(options.progress),
+                                  "--progress", "SWAPMM_PROGRESS")) {
+    if (!opencl::layer::seconds_of(seconds->second)) {
+      refuse(seconds->first + ": \"" + seconds->second + "\" is not a number of seconds");
+    }
+    all["SWAPMM_PROGRESS"] = seconds->second;
+  }
+  return all;
 }
 
 Variables settings(const RunOptions& options, const std::string& layer, const Started& started, Variables all) {
@@ -177,11 +218,13 @@ LayeredRun run_layered(const std::string& command, const RunOptions& options, co
     refuse("the layer " + layer + ": OPENCL_LAYERS cannot hold a name with a colon");
   }
   check_layer(layer);
+  Variables variables = pictures(options);
+  variables.insert(more.begin(), more.end());
 
   LayeredRun result;
   {
     const Started started;
-    result.status = run_child(file, words, settings(options, layer, started, more), signals);
+    result.status = run_child(file, words, settings(options, layer, started, variables), signals);
     result.layer_was_loaded = started.any();
     write_layered_reports(started.reports(), where_to_report(options));
     if (!result.layer_was_loaded) {
@@ -228,6 +271,14 @@ void add_run(CLI::App& program, Chosen& chosen_command) {
   add_run_options(*command, *options);
   command->add_flag("--json", options->json, "Print the report as JSON, on stderr")
       ->excludes(command->get_option("--report"));
+  command
+      ->add_option("--trace-out", options->trace_out,
+                   "Write what ran on the device and when, for ui.perfetto.dev (%p: the process id)")
+      ->type_name("FILE");
+  command->add_option("--svg", options->svg, "Draw the last iteration, or all, if none was found (%p: the process id)")
+      ->type_name("FILE");
+  command->add_flag("--progress{2}", options->progress,
+                    "A line on stderr every 2 seconds, or --progress=SECONDS, with what was done so far");
   command->footer(
       "swapmm run [OPTIONS] -- PROGRAM [ARGUMENTS]: the program's words follow \"--\".\n"
       "The program's exit code is the command's. Code 2: the program was not started.\n");

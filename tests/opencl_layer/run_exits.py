@@ -16,7 +16,9 @@ PLUGIN_WAYS = ("plugin_is_unloaded", "plugin_stays")
 # Of six buffers of 256 KiB one fits beside what alignment takes; or all do.
 BUDGETS = {"least": {"SWAPMM_BUDGET": "300KiB"}, "fits": {"SWAPMM_BUDGET": "64MiB"},
            "evict_always": {"SWAPMM_BUDGET": "64MiB", "SWAPMM_EVICT": "always"},
-           "report": {"SWAPMM_BUDGET": "1MiB", "SWAPMM_REPORT": "%s/report"}}
+           "report": {"SWAPMM_BUDGET": "1MiB", "SWAPMM_REPORT": "%s/report"},
+           "pictures": {"SWAPMM_BUDGET": "1MiB", "SWAPMM_TRACE_OUT": "%s/trace", "SWAPMM_SVG": "%s/svg",
+                        "SWAPMM_TRACE_LENGTH": "100"}}
 SECONDS = 60  # a machine may be busy; a program that hangs does so for longer
 
 

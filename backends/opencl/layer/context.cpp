@@ -20,7 +20,9 @@
 #include "facts/device.hpp"
 #include "memory.hpp"
 #include "process/settings.hpp"
+#include "profile/pictures.hpp"
 #include "queue.hpp"
+#include "report/progress.hpp"
 #include "report/report.hpp"
 
 namespace swapmm::opencl::layer {
@@ -132,7 +134,9 @@ Context::Context(cl_context handle)
 Context::~Context() {
   if (core_ == nullptr) return;
   const Lock lock(device().mutex);
+  if (recording_) keep_recording(*recording_);
   count_context(device(), *core_);
+  count_for_progress(device(), *core_);
   core_->close();
   part_ = Bytes{};
   device().remove(*this);
@@ -212,6 +216,7 @@ Core* Context::core() {
     return nullptr;
   }
   if (timed_) core_->backend().set_timing(true);
+  recording_ = record_context(*core_, iterations_);
   static std::atomic<bool> said{false};
   if (!said.exchange(true)) {
     remark("OpenCL layer " SWAPMM_LAYER_VERSION ", budget " + mebibytes(memory.budget()) + " on " + memory.name());
@@ -227,6 +232,14 @@ bool Context::set_part(Bytes bytes) {
   part_made_ = next_moment();
   destroy_released();
   iterations_.leave(*core_);
+  if (!recording_) return change_part(bytes);
+  recording_->pause();  // the runtime's budget does not change while a profile is recorded
+  const bool done = change_part(bytes);
+  recording_->go_on();
+  return done;
+}
+
+bool Context::change_part(Bytes bytes) {
   for (int attempt = 0;; ++attempt) {
     try {
       core_->set_budget(bytes);
@@ -429,7 +442,9 @@ std::uint64_t Context::begin_command(Core& runtime, const Command& command, cons
 
 void Context::end_command(Core& runtime, std::uint64_t token, bool failed) {
   iteration_command_ended(runtime, token, failed);
+  if (recording_) recording_->command_done();
   publish(device());
+  show_progress(device());
 }
 
 void Context::iteration_command_ended(Core& runtime, std::uint64_t token, bool failed) {

@@ -40,6 +40,7 @@ using Lock = std::unique_lock<std::mutex>;
 
 class Bundle;
 class Memory;
+class Recording;
 /// A command that waits on the host for events that nobody has set yet.
 struct HeldCommand;
 /// A command that may go to the driver, and is held back to see what comes after it.
@@ -81,6 +82,8 @@ class Context {
   [[nodiscard]] bool has_core() const { return core_ != nullptr; }
   /// With has_core(). Changes nothing.
   [[nodiscard]] Core& core_in_use() const { return *core_; }
+  /// What ran on the device; null if nobody wants to know.
+  [[nodiscard]] Recording* recording() const { return recording_.get(); }
   /// Bytes of the device that the runtime has.
   [[nodiscard]] Bytes part() const { return part_; }
   /// When the runtime took them; see next_moment().
@@ -153,6 +156,7 @@ class Context {
   [[nodiscard]] bool may_try_again(std::string_view name, int attempt, cl_int& status);
   void queued(cl_event event);
   void destroy_released();
+  [[nodiscard]] bool change_part(Bytes bytes);
   // Waits for the commands that things are kept for, and lets go of these.
   void wait_for_kept();
   void give_back_host(Bytes wanted);
@@ -179,6 +183,7 @@ class Context {
   std::shared_ptr<Core> core_;
   Scheduler scheduler_;
   Iterations iterations_;
+  std::unique_ptr<Recording> recording_;
   std::unordered_set<std::uint64_t> failing_;  // tokens of commands that failed
   bool swaps_ = false;                         // something has left the device, so iterations matter
   bool follows_plan_ = false;                  // since the last command

@@ -16,6 +16,7 @@
 namespace swapmm::opencl::layer {
 
 class Context;
+struct Progress;
 struct Tally;
 
 /// A device's memory: its budget, and who has which part of it. All contexts on the device share it, and one lock.
@@ -77,6 +78,7 @@ class DeviceBudget {
   [[nodiscard]] Bytes pinned_peak() const { return pinned_peak_; }
   [[nodiscard]] Bytes largest_command() const { return largest_command_; }
   Tally* tally = nullptr;              ///< what report.cpp knows of the device. With the lock
+  Progress* progress = nullptr;        ///< the same for progress.cpp
   std::uint64_t refused_commands = 0;  ///< with the lock
   std::atomic<std::uint64_t> refused_objects{0};
   std::array<std::atomic<std::uint64_t>, passed_through_kinds> passed_objects{};

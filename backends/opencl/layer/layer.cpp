@@ -12,6 +12,7 @@
 #include "api/install.hpp"
 #include "loader/table.hpp"
 #include "process/settings.hpp"
+#include "profile/pictures.hpp"
 #include "record/calls/install.hpp"
 #include "report/report.hpp"
 
@@ -64,6 +65,7 @@ void start(const cl_icd_dispatch* target, cl_uint entries) {
   record::install(table);
   tell_started();
   start_report();
+  start_pictures();
 }
 
 // The functions of OpenCL 1.2 at least.

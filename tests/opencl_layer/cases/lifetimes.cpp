@@ -291,6 +291,21 @@ CASE(lifetimes, static_object_made_early) {
 }
 
 // The program ends without releasing anything.
+CASE(lifetimes, contexts_one_after_another) {
+  for (cl_uint round = 0; round < 3; ++round) {
+    const Setup setup;
+    const Kernels kernels(setup);
+    const cl_mem a = setup.buffer_of(numbers(round)), b = setup.buffer();
+    for (cl_uint i = 0; i < 5; ++i) {
+      kernels.affine(setup.queue, b, a, i);
+      kernels.grow(setup.queue, a, i);
+    }
+    say_words("a", setup.read(a));
+    say_words("b", setup.read(b));
+    release_buffers({a, b});
+  }
+}
+
 CASE(lifetimes, nothing_released) {
   auto* setup = new Setup;
   auto* kernels = new Kernels(*setup);

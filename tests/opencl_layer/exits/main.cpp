@@ -177,6 +177,32 @@ int command_on_hold() {
   return 0;
 }
 
+// What was queued goes on for much longer than the program.
+int device_is_busy() {
+  Scene& scene = *new Scene;
+  say(scene.result());
+  const auto wait = [](void*) { sleep(8); };
+  if (clEnqueueNativeKernel(scene.queue(), wait, nullptr, 0, 0, nullptr, nullptr, 0, nullptr, nullptr) != CL_SUCCESS)
+    return 94;
+  clFlush(scene.queue());
+  return 0;
+}
+
+// A command that ends when the program has queued others behind it.
+int command_waits_for_program() {
+  Scene scene;
+  static std::atomic<bool> queued{false};
+  const auto wait = [](void*) {
+    while (!queued) usleep(1000);
+  };
+  if (clEnqueueNativeKernel(scene.queue(), wait, nullptr, 0, 0, nullptr, nullptr, 0, nullptr, nullptr) != CL_SUCCESS)
+    return 94;
+  scene.work();
+  queued = true;
+  say(scene.result());
+  return 0;
+}
+
 struct Way {
   std::string_view name;
   int (*go)();
@@ -198,6 +224,8 @@ constexpr Way ways[] = {
     {"thread_inside", thread_inside},
     {"thread_waits", thread_waits},
     {"command_on_hold", command_on_hold},
+    {"device_is_busy", device_is_busy},
+    {"command_waits_for_program", command_waits_for_program},
 };
 
 }  // namespace

@@ -18,22 +18,24 @@ class Iterations {
   void before(Core& core, std::uint64_t token, bool host_reads) {
     if (!finder_) finder_.emplace();
     const CycleFinder::Step step = finder_->next(token, host_reads);
-    if (step.leaves || step.begins) end(core);
+    if (step.leaves || step.begins) end(core, false);
     ends_ = step.ends;
+    ++length_;
     if (!step.begins) return;
     core.begin_iteration("iteration");
     open_ = true;
+    length_ = 1;
   }
   /// Called when the runtime has the command.
   template <class Core>
   void after(Core& core) {
-    if (ends_) end(core);
+    if (ends_) end(core, true);
   }
   /// Ends the current iteration, for something that the runtime does between iterations only.
   template <class Core>
   void leave(Core& core) {
     if (finder_) finder_->leave();
-    end(core);
+    end(core, false);
   }
 
   /// See CycleFinder.
@@ -43,18 +45,34 @@ class Iterations {
   [[nodiscard]] bool began() const { return finder_.has_value(); }
   [[nodiscard]] std::uint64_t cycles() const { return finder_ ? finder_->found() : 0; }
 
+  /// True within an iteration of the runtime.
+  [[nodiscard]] bool inside() const { return open_; }
+  /// How many have ended.
+  [[nodiscard]] std::uint64_t ended() const { return ended_; }
+  /// The last one that was not left early, as a number from 1 to ended(); 0 if there was none.
+  [[nodiscard]] std::uint64_t last_whole() const { return last_whole_; }
+  /// Commands of the last one that ended.
+  [[nodiscard]] std::uint64_t last_length() const { return last_length_; }
+
  private:
   template <class Core>
-  void end(Core& core) {
+  void end(Core& core, bool whole) {
     ends_ = false;
     if (!open_) return;
     open_ = false;
+    ++ended_;
+    if (whole) last_whole_ = ended_;
+    last_length_ = length_;
     core.end_iteration();
   }
 
   std::optional<CycleFinder> finder_;  // made when it is needed
   bool open_ = false;                  // the runtime is in an iteration
   bool ends_ = false;                  // with the current command
+  std::uint64_t ended_ = 0;
+  std::uint64_t last_whole_ = 0;
+  std::uint64_t length_ = 0;  // commands of the current one
+  std::uint64_t last_length_ = 0;
 };
 
 }  // namespace swapmm::opencl::layer

@@ -16,6 +16,8 @@
 
 #include <swapmm/formats/quantity.hpp>
 
+#include "seconds.hpp"
+
 namespace swapmm::opencl::layer {
 namespace {
 
@@ -97,6 +99,25 @@ void read_analysis(Settings& settings) {
   settings.analysis = Analysis::off;
   settings.cache = false;
   settings.report_folder.clear();
+  settings.trace_out.clear();
+  settings.svg.clear();
+}
+
+// What shows how the program runs.
+void read_pictures(Settings& settings) {
+  settings.trace_out = variable("SWAPMM_TRACE_OUT");
+  settings.svg = variable("SWAPMM_SVG");
+  if (const std::string length = variable("SWAPMM_TRACE_LENGTH"); !length.empty()) {
+    const auto read = std::from_chars(length.data(), length.data() + length.size(), settings.trace_length);
+    if (read.ec != std::errc() || read.ptr != length.data() + length.size() || settings.trace_length == 0) {
+      settings.problem = "SWAPMM_TRACE_LENGTH: \"" + length + "\" is not a whole number above 0";
+    }
+  }
+  if (const std::string text = variable("SWAPMM_PROGRESS"); !text.empty()) {
+    const auto seconds = seconds_of(text);
+    if (!seconds) settings.problem = "SWAPMM_PROGRESS: \"" + text + "\" is not a number of seconds";
+    settings.progress = seconds.value_or(std::chrono::nanoseconds{0});
+  }
 }
 
 std::vector<std::string> words_of(const std::string& list) {
@@ -142,6 +163,7 @@ Settings read() {
   } else if (!reported.empty() && reported != "both") {
     settings.problem = "SWAPMM_REPORTED_MEMORY: \"" + reported + "\" is not known; it can be both, budget or device";
   }
+  read_pictures(settings);
   read_analysis(settings);
   return settings;
 }

@@ -35,6 +35,10 @@ struct Settings {
   ReportedMemory reported = ReportedMemory::both;  ///< SWAPMM_REPORTED_MEMORY
   std::string report;                              ///< SWAPMM_REPORT: "text", "json", a file's name, or empty
   std::string report_folder;                       ///< SWAPMM_REPORT_FOLDER: of `swapmm run`, or empty
+  std::string trace_out;                           ///< SWAPMM_TRACE_OUT: a file's name, or empty
+  std::string svg;                                 ///< SWAPMM_SVG: a file's name, or empty
+  std::uint64_t trace_length = 160000;             ///< SWAPMM_TRACE_LENGTH: commands and copies that are kept
+  std::chrono::nanoseconds progress{0};            ///< SWAPMM_PROGRESS: the time between two lines; 0: no lines
   std::vector<std::string> keep;                   ///< SWAPMM_KEEP: kernels whose buffers stay on the device
   std::string log;                                 ///< SWAPMM_LOG: a file's name, or empty
   bool log_data = false;                           ///< SWAPMM_LOG_DATA

@@ -8,6 +8,8 @@
 
 #include <swapmm/formats/json/writer.hpp>
 
+#include "../process/file_name.hpp"
+
 namespace swapmm::opencl::layer {
 namespace {
 
@@ -148,11 +150,6 @@ std::string first_plan_json(const DeviceNumbers& sum) {
          ", \"iterations\": " + number(sum.iterations_before) + ", \"ns\": " + number(sum.time_before) + "}";
 }
 
-std::string with_process(std::string file, std::uint64_t process) {
-  if (const std::size_t at = file.find("%p"); at != std::string::npos) file.replace(at, 2, number(process));
-  return file;
-}
-
 // A process that is in its static objects' destructors still writes. A copy is whole if it is still the published one.
 DeviceNumbers published_in(const ReportPage::Slot& slot) {
   DeviceNumbers numbers;
@@ -238,7 +235,7 @@ bool write_report(const ProcessNumbers& numbers, const std::string& where) {
     text = json_of(numbers);
   }
   if (where == "text" || where == "json") return std::fwrite(text.data(), 1, text.size(), stderr) == text.size();
-  std::FILE* const out = std::fopen(with_process(where, numbers.process).c_str(), "we");
+  std::FILE* const out = std::fopen(file_of_process(where, numbers.process).c_str(), "we");
   if (out == nullptr) return false;
   const bool written = std::fwrite(text.data(), 1, text.size(), out) == text.size();
   return (std::fclose(out) == 0) && written;

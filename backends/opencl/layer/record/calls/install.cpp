@@ -4,9 +4,11 @@
 #include <pthread.h>
 #include <unistd.h>
 
+#include <cstdint>
 #include <cstdlib>
 #include <string>
 
+#include "../../process/file_name.hpp"
 #include "../../process/settings.hpp"
 #include "themes.hpp"
 
@@ -16,18 +18,14 @@ namespace {
 // Never destroyed: programs call while the process ends.
 Recorder* all = nullptr;
 
-std::string with_process(std::string file) {
-  if (const std::size_t at = file.find("%p"); at != std::string::npos) file.replace(at, 2, std::to_string(getpid()));
-  return file;
-}
-
 }  // namespace
 
 Recorder& recorder() { return *all; }
 
 void install(cl_icd_dispatch& table) {
   if (settings().log.empty()) return;
-  all = new Recorder(with_process(settings().log), settings().log_data);
+  const std::string file = file_of_process(settings().log, static_cast<std::uint64_t>(getpid()));
+  all = new Recorder(file, settings().log_data);
   next = table;
 #define SWAPMM_ENTRY(name) wrap<&cl_icd_dispatch::name>(table, #name);
 #include "../../loader/entries.inc"

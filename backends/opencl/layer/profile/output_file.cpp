@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "output_file.hpp"
+
+#include <fcntl.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <system_error>
+
+namespace swapmm::opencl::layer {
+namespace {
+
+std::string last_error() { return std::generic_category().message(errno); }
+
+std::string write_to(int file, std::string_view text) {
+  struct stat facts {};
+  if (fstat(file, &facts) != 0) return last_error();
+  if (!S_ISREG(facts.st_mode)) return "it is not an ordinary file";
+  // Beyond the limit the system would send a signal.
+  rlimit limit{};
+  if (getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur < text.size()) {
+    return "it has " + std::to_string(text.size()) + " bytes, and the process may write " +
+           std::to_string(limit.rlim_cur);
+  }
+  if (ftruncate(file, 0) != 0) return last_error();
+  while (!text.empty()) {
+    const ssize_t written = write(file, text.data(), text.size());
+    if (written < 0 && errno == EINTR) continue;
+    if (written <= 0) return last_error();
+    text.remove_prefix(static_cast<std::size_t>(written));
+  }
+  return "";
+}
+
+}  // namespace
+
+std::string write_file(const std::string& name, std::string_view text) {
+  const int file = open(name.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC | O_NOCTTY | O_NONBLOCK, 0666);
+  if (file < 0) return last_error();
+  std::string problem = write_to(file, text);
+  if (close(file) != 0 && problem.empty()) problem = last_error();
+  return problem;
+}
+
+}  // namespace swapmm::opencl::layer
