@@ -16,7 +16,7 @@ using Clock = std::chrono::steady_clock;
 
 // Failures of earlier commands come up in between, of which the commands' events tell the program.
 constexpr int attempts = 10;
-constexpr std::chrono::seconds longest_wait{60};
+constexpr std::chrono::seconds most_patience{60};
 
 // Commands and copies of a segment.
 std::uint64_t segment_length() { return std::max<std::uint64_t>(settings().trace_length / 8, 1); }
@@ -108,7 +108,7 @@ void Recording::command_done() noexcept {
     if (all_ends(core_.backend(), Clock::now() + patience_)) return cut();
     // A command may wait for what the program does next, or the device has much to do: later, and for longer.
     next_cut_ = work + (work - work_before_);
-    patience_ = std::min<std::chrono::milliseconds>(2 * patience_, longest_wait);
+    patience_ = std::min<std::chrono::milliseconds>(2 * patience_, most_patience);
   } catch (const std::exception&) {  // NOLINT(bugprone-empty-catch): the next command tries again
   }
 }

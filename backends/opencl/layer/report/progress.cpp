@@ -12,25 +12,22 @@
 
 namespace swapmm::opencl::layer {
 
-namespace {
-
-struct Counts {
-  std::uint64_t commands = 0;
-  std::uint64_t by_plan = 0;
-  Bytes to_device;
-  Bytes to_host;
-  Bytes used;
-};
-
-}  // namespace
-
 struct Progress {
+  struct Counts {
+    std::uint64_t commands = 0;
+    std::uint64_t by_plan = 0;
+    Bytes to_device;
+    Bytes to_host;
+    Bytes used;
+  };
   std::chrono::steady_clock::time_point next;  // when a line is due
   Counts ended;                                // of contexts that are gone
   Report report;                               // made once, for its texts' memory
 };
 
 namespace {
+
+using Counts = Progress::Counts;
 
 bool is_wanted() { return settings().progress.count() != 0; }
 
