@@ -33,7 +33,7 @@ class HeaderFolder {
   }
 
   bool fill(const std::vector<Request::Header>& headers) {
-    const char* const base = std::getenv("TMPDIR");
+    const char* const base = std::getenv("TMPDIR");  // NOLINT(concurrency-mt-unsafe): one thread
     std::string name = std::string(base == nullptr || *base == 0 ? "/tmp" : base) + "/swapmm-headers-XXXXXX";
     if (mkdtemp(name.data()) == nullptr) return false;
     path_ = name;

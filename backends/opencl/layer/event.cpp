@@ -70,7 +70,7 @@ cl_int Event::register_native(const Callback& callback) {
   return status;
 }
 
-cl_int wait_for(Context& context, std::vector<Ref<Event>> events) {
+cl_int wait_for(Context& context, const std::vector<Ref<Event>>& events) {
   std::vector<cl_event> natives;
   natives.reserve(events.size());
   bool failed = false;

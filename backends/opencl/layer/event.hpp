@@ -43,7 +43,7 @@ class Event : public Object {
   bool held_back = false;  ///< of a command that was held back
 
   /// The driver has the command. Takes over the reference.
-  void submitted(cl_event native);
+  void submitted(cl_event event);
   /// The last status of a user event, or of a command that never reaches the driver.
   void set_status(cl_int status);
   [[nodiscard]] cl_int set_callback(cl_int type, void(CL_CALLBACK* callback)(cl_event, cl_int, void*), void* data);
@@ -66,6 +66,6 @@ class Event : public Object {
 };
 
 /// Waits until each event has its command or its status, then for the commands. Returns what clWaitForEvents() does.
-[[nodiscard]] cl_int wait_for(Context& context, std::vector<Ref<Event>> events);
+[[nodiscard]] cl_int wait_for(Context& context, const std::vector<Ref<Event>>& events);
 
 }  // namespace swapmm::opencl::layer

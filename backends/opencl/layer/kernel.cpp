@@ -203,9 +203,9 @@ cl_int Kernel::launch(Context& context, cl_event* event, const std::vector<Argum
   Bundle bundle;
   std::vector<Use> uses;
   uses.reserve(arguments.size());
-  for (std::size_t i = 0; i < arguments.size(); ++i) {
-    if (arguments[i].set != Argument::Set::memory || !arguments[i].memory) continue;
-    Memory& memory = *arguments[i].memory;
+  for (const Argument& argument : arguments) {
+    if (argument.set != Argument::Set::memory || !argument.memory) continue;
+    Memory& memory = *argument.memory;
     if (uses.emplace_back(&memory).gone()) {
       say("kernel " + name_ + " has an argument that the program has released");
       return CL_INVALID_KERNEL_ARGS;

@@ -69,7 +69,7 @@ class Kernel : public Object {
                               const std::size_t* offset, const std::size_t* global, const std::size_t* local);
 
  private:
-  Kernel(Context& context, cl_kernel native, cl_uint arguments);
+  Kernel(Context& context, cl_kernel native, cl_uint count);
   cl_int set_memory(cl_uint index, Memory* memory);
   [[nodiscard]] Command command(const access::Sizes& sizes, const std::vector<Argument>& arguments) const;
   static void add_buffers(Bundle& bundle, const std::vector<Argument>& arguments, const access::Decision& decision);

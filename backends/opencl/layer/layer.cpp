@@ -89,6 +89,7 @@ cl_int init(cl_uint entries, const cl_icd_dispatch* target, cl_uint* count, cons
 }  // namespace
 }  // namespace swapmm::opencl::layer
 
+// NOLINTBEGIN(readability-identifier-naming, readability-inconsistent-declaration-parameter-name): the loader's names
 #define SWAPMM_LAYER_API extern "C" __attribute__((visibility("default")))
 
 SWAPMM_LAYER_API cl_int CL_API_CALL clGetLayerInfo(cl_layer_info what, size_t size, void* into, size_t* needed) {
@@ -115,3 +116,4 @@ SWAPMM_LAYER_API cl_int CL_API_CALL clInitLayerWithProperties(cl_uint entries, c
 
 // The program's last use of the loader is over; the driver may be gone. Nothing is released here.
 SWAPMM_LAYER_API cl_int CL_API_CALL clDeinitLayer(void) { return CL_SUCCESS; }
+// NOLINTEND(readability-identifier-naming, readability-inconsistent-declaration-parameter-name)

@@ -75,7 +75,7 @@ cl_int write_by_host(Context& context, const Tensor& tensor, std::size_t size, c
 
 }  // namespace
 
-MapArea::MapArea(std::size_t bytes) : data(nullptr), size(bytes) {
+MapArea::MapArea(std::size_t bytes) : size(bytes) {
   const Bytes counted{bytes};
   if (!host_memory()->take(counted)) return;
   void* const made = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);

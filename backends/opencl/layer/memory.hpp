@@ -21,11 +21,11 @@ namespace swapmm::opencl::layer {
 
 /// Host memory for a program's maps. It counts against the host budget.
 struct MapArea {
-  explicit MapArea(std::size_t size);
+  explicit MapArea(std::size_t bytes);
   MapArea(const MapArea&) = delete;
   MapArea& operator=(const MapArea&) = delete;
   ~MapArea();
-  std::byte* data;  ///< null: the host has no memory
+  std::byte* data = nullptr;  ///< null: the host has no memory
   std::size_t size;
 };
 

@@ -26,7 +26,7 @@ cl_int CL_API_CALL wait_for_events(cl_uint count, const cl_event* events) {
     ours.emplace_back(*event);
   }
   Context& context = ours.front()->context();
-  return wait_for(context, std::move(ours));
+  return wait_for(context, ours);
 }
 
 cl_int CL_API_CALL retain_event(cl_event handle) {

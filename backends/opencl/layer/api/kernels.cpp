@@ -269,6 +269,7 @@ struct NativeCall {
       made.emplace(all.back().second.made, all.back().second.allocation);
     }
     std::vector<cl_mem> allocations;
+    allocations.reserve(made.size());
     for (const auto& [moment, allocation] : made) allocations.push_back(allocation);
     std::vector<NativePlace> wanted;
     for (const auto& [at, in] : all) {

@@ -91,7 +91,7 @@ cl_int version_answer(Ask&& ask, size_t size, void* into, size_t* needed) {
   if (const cl_int status = ask(0, nullptr, &bytes); status != CL_SUCCESS) return status;
   std::string text(bytes, '\0');
   if (const cl_int status = ask(bytes, text.data(), nullptr); status != CL_SUCCESS) return status;
-  const std::string version = std::string(text.c_str()) + " swapmm";
+  const std::string version = text.substr(0, text.find('\0')) + " swapmm";
   return answer(version.c_str(), version.size() + 1, size, into, needed);
 }
 

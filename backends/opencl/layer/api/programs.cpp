@@ -38,7 +38,7 @@ bool asks(std::string_view options) { return options.find(argument_option) != st
 
 // The driver's options for the program's; remembers the latter.
 std::string with_argument_info(cl_program program, const char* options) {
-  const std::string own = options == nullptr ? "" : options;
+  std::string own = options == nullptr ? "" : options;
   {
     const std::lock_guard lock(programs().mutex);
     programs().options[program] = own;

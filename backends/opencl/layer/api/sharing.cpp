@@ -74,6 +74,7 @@ cl_int hand_over(Hand hand, cl_command_type type, cl_command_queue handle, cl_ui
   return enqueue(*queue, {type, count, waits, event}, [=](Context& context, cl_event* native) {
     return context.direct(native, [&](cl_event* made) {
       std::vector<cl_mem> natives;
+      natives.reserve(uses.size());
       for (const Use& use : uses) natives.push_back(use->native());
       return hand(context.queue(), objects, natives.empty() ? nullptr : natives.data(), 0, nullptr, made);
     });

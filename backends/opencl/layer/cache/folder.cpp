@@ -8,14 +8,13 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <cstdlib>
-#include <cstring>
 #include <ctime>
 #include <memory>
 #include <string_view>
 #include <vector>
 
 #include "../facts/digest.hpp"
+#include "../process/environment.hpp"
 #include "../process/settings.hpp"
 
 namespace swapmm::opencl::layer {
@@ -29,22 +28,22 @@ constexpr std::time_t partial_lives = 3600;  // seconds; then its process has en
 
 std::string base_folder() {
   if (!settings().cache_folder.empty()) return settings().cache_folder;
-  const char* const cache = std::getenv("XDG_CACHE_HOME");
+  const char* const cache = variable("XDG_CACHE_HOME");
   if (cache != nullptr && cache[0] == '/') return cache;
-  const char* const home = std::getenv("HOME");
+  const char* const home = variable("HOME");
   return home != nullptr && home[0] == '/' ? std::string(home) + "/.cache" : std::string();
 }
 
 // Opens a folder that belongs to the user and that nobody else can write to; makes it if need be. -1 with a reason.
 int open_folder(int parent, const char* name, std::string& reason) {
   if (mkdirat(parent, name, 0700) != 0 && errno != EEXIST) {
-    reason = std::strerror(errno);
+    reason = reason_of(errno);
     return -1;
   }
   const int folder = openat(parent, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
   struct stat facts {};
   if (folder < 0 || fstat(folder, &facts) != 0) {
-    reason = std::strerror(errno);
+    reason = reason_of(errno);
   } else if (facts.st_uid != geteuid()) {
     reason = "it belongs to another user";
   } else if ((facts.st_mode & 022U) != 0) {
@@ -64,7 +63,7 @@ int open_cache(const char* name) {
   (void)mkdir(base.c_str(), 0700);
   const int outer = open(base.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   const int middle = outer < 0 ? -1 : open_folder(outer, "swapmm", reason);
-  if (outer < 0) reason = std::strerror(errno);
+  if (outer < 0) reason = reason_of(errno);
   if (outer >= 0) close(outer);
   const int inner = middle < 0 ? -1 : open_folder(middle, name, reason);
   if (middle >= 0) close(middle);
@@ -176,7 +175,7 @@ void CacheFolder::keep(const std::string& name, const std::string& text) {
   }
   if (kept) reason = errno;
   if (file >= 0) (void)unlinkat(folder(), partial.c_str(), 0);
-  if (!failed_.exchange(true)) remark(std::string("nothing is kept in the cache: ") + std::strerror(reason));
+  if (!failed_.exchange(true)) remark("nothing is kept in the cache: " + reason_of(reason));
 }
 
 // Leaves room, so that not every file that comes needs a look at all of them.

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "device.hpp"
 
-#include <cstdlib>
 #include <mutex>
 #include <unordered_map>
+
+#include "../process/environment.hpp"
 
 namespace swapmm::opencl::layer::facts {
 namespace {
@@ -35,7 +36,7 @@ std::string version_of(const std::string& text) {
 bool driver_has_options() {
   for (const char* const name : {"POCL_EXTRA_BUILD_FLAGS", "AMD_OCL_BUILD_OPTIONS", "AMD_OCL_BUILD_OPTIONS_APPEND",
                                  "IGC_ExtraOCLOptions", "IGC_ExtraOCLInternalOptions"}) {
-    if (std::getenv(name) != nullptr) return true;
+    if (variable(name) != nullptr) return true;
   }
   return false;
 }

@@ -13,10 +13,10 @@
 #include <cerrno>
 #include <chrono>
 #include <csignal>
-#include <cstdlib>
 #include <string_view>
 #include <vector>
 
+#include "../process/environment.hpp"
 #include "../process/settings.hpp"
 
 namespace swapmm::opencl::layer::facts {
@@ -79,7 +79,7 @@ std::string helper_path() {
 std::vector<std::string> environment() {
   std::vector<std::string> variables;
   for (const char* const name : {"PATH", "TMPDIR"}) {
-    if (const char* const value = std::getenv(name)) variables.push_back(std::string(name) + "=" + value);
+    if (const char* const value = variable(name)) variables.push_back(std::string(name) + "=" + value);
   }
   return variables;
 }
@@ -104,7 +104,7 @@ pid_t start(const std::string& path, int input, int output) {
   std::vector<std::string> variables = environment();
   std::vector<char*> list;
   list.reserve(variables.size() + 1);
-  for (std::string& variable : variables) list.push_back(variable.data());
+  for (std::string& each : variables) list.push_back(each.data());
   list.push_back(nullptr);
   pid_t child = -1;
   if (posix_spawn(&child, path.c_str(), &actions, &attributes, arguments.data(), list.data()) != 0) child = -1;

@@ -5,7 +5,7 @@
 
 #include "table.hpp"
 
-using swapmm::opencl::layer::down;
+using swapmm::opencl::layer::down;  // NOLINT(google-global-names-in-headers): this is no header
 
 // The header declares them as exported functions; the layer's version script hides them.
 extern "C" {

@@ -8,7 +8,6 @@
 #include <array>
 #include <charconv>
 #include <cstdio>
-#include <cstdlib>
 #include <fstream>
 #include <sstream>
 #include <string_view>
@@ -16,18 +15,19 @@
 
 #include <swapmm/formats/quantity.hpp>
 
+#include "environment.hpp"
 #include "seconds.hpp"
 
 namespace swapmm::opencl::layer {
 namespace {
 
-std::string variable(const char* name) {
-  const char* const value = std::getenv(name);
+std::string text_in(const char* name) {
+  const char* const value = variable(name);
   return value == nullptr ? std::string() : std::string(value);
 }
 
 bool is_on(const char* name) {
-  const std::string value = variable(name);
+  const std::string value = text_in(name);
   return !value.empty() && value != "0";
 }
 
@@ -65,7 +65,7 @@ Bytes amount(const char* name, const std::string& text, Bytes whole, std::string
 
 // A setting that is one of a few words. Empty: the first of them.
 std::size_t choice(const char* name, const std::vector<std::string>& words, std::string& problem) {
-  const std::string value = variable(name);
+  const std::string value = text_in(name);
   const auto found = std::find(words.begin(), words.end(), value.empty() ? words.front() : value);
   if (found != words.end()) return static_cast<std::size_t>(found - words.begin());
   problem = std::string(name) + ": \"" + value + "\" is not known; it can be";
@@ -77,15 +77,15 @@ void read_analysis(Settings& settings) {
   constexpr std::array kinds{Analysis::background, Analysis::wait, Analysis::off};
   settings.analysis = kinds.at(choice("SWAPMM_ANALYSIS", {"background", "wait", "off"}, settings.problem));
   settings.prove = choice("SWAPMM_PROVE", {"on", "off"}, settings.problem) == 0;
-  const std::string cache = variable("SWAPMM_CACHE");
+  const std::string cache = text_in("SWAPMM_CACHE");
   settings.cache = cache != "off";
   if (!cache.empty() && cache[0] == '/') {
     settings.cache_folder = cache;
   } else if (!cache.empty() && settings.cache) {
     settings.problem = "SWAPMM_CACHE: \"" + cache + "\" is not known; it can be off, or a folder's whole name";
   }
-  settings.helper = variable("SWAPMM_HELPER");
-  if (const std::string seconds = variable("SWAPMM_HELPER_SECONDS"); !seconds.empty()) {
+  settings.helper = text_in("SWAPMM_HELPER");
+  if (const std::string seconds = text_in("SWAPMM_HELPER_SECONDS"); !seconds.empty()) {
     int value = 0;
     const auto read = std::from_chars(seconds.data(), seconds.data() + seconds.size(), value);
     if (read.ec != std::errc() || value < 1 || value > 3600) {
@@ -105,15 +105,15 @@ void read_analysis(Settings& settings) {
 
 // What shows how the program runs.
 void read_pictures(Settings& settings) {
-  settings.trace_out = variable("SWAPMM_TRACE_OUT");
-  settings.svg = variable("SWAPMM_SVG");
-  if (const std::string length = variable("SWAPMM_TRACE_LENGTH"); !length.empty()) {
+  settings.trace_out = text_in("SWAPMM_TRACE_OUT");
+  settings.svg = text_in("SWAPMM_SVG");
+  if (const std::string length = text_in("SWAPMM_TRACE_LENGTH"); !length.empty()) {
     const auto read = std::from_chars(length.data(), length.data() + length.size(), settings.trace_length);
     if (read.ec != std::errc() || read.ptr != length.data() + length.size() || settings.trace_length == 0) {
       settings.problem = "SWAPMM_TRACE_LENGTH: \"" + length + "\" is not a whole number above 0";
     }
   }
-  if (const std::string text = variable("SWAPMM_PROGRESS"); !text.empty()) {
+  if (const std::string text = text_in("SWAPMM_PROGRESS"); !text.empty()) {
     const auto seconds = seconds_of(text);
     if (!seconds) settings.problem = "SWAPMM_PROGRESS: \"" + text + "\" is not a number of seconds";
     settings.progress = seconds.value_or(std::chrono::nanoseconds{0});
@@ -133,29 +133,29 @@ Settings read() {
   Settings settings;
   settings.disabled = is_on("SWAPMM_DISABLE");
   settings.quiet = is_on("SWAPMM_QUIET");
-  settings.evict_always = variable("SWAPMM_EVICT") == "always";
-  settings.budget = variable("SWAPMM_BUDGET");
-  settings.report = variable("SWAPMM_REPORT");
-  settings.report_folder = variable("SWAPMM_REPORT_FOLDER");
-  settings.keep = words_of(variable("SWAPMM_KEEP"));
-  settings.log = variable("SWAPMM_LOG");
+  settings.evict_always = text_in("SWAPMM_EVICT") == "always";
+  settings.budget = text_in("SWAPMM_BUDGET");
+  settings.report = text_in("SWAPMM_REPORT");
+  settings.report_folder = text_in("SWAPMM_REPORT_FOLDER");
+  settings.keep = words_of(text_in("SWAPMM_KEEP"));
+  settings.log = text_in("SWAPMM_LOG");
   settings.log_data = is_on("SWAPMM_LOG_DATA");
-  settings.started = variable("SWAPMM_STARTED");
+  settings.started = text_in("SWAPMM_STARTED");
   settings.host_budget = free_host_memory();
-  if (const std::string host = variable("SWAPMM_HOST_BUDGET"); !host.empty()) {
+  if (const std::string host = text_in("SWAPMM_HOST_BUDGET"); !host.empty()) {
     settings.host_budget = amount("SWAPMM_HOST_BUDGET", host, host_memory(), settings.problem);
   }
-  if (const std::string evict = variable("SWAPMM_EVICT"); !evict.empty() && !settings.evict_always) {
+  if (const std::string evict = text_in("SWAPMM_EVICT"); !evict.empty() && !settings.evict_always) {
     settings.problem = "SWAPMM_EVICT: \"" + evict + "\" is not known; it can be always";
   }
-  if (const std::string plan = variable("SWAPMM_PLAN"); plan == "off") {
+  if (const std::string plan = text_in("SWAPMM_PLAN"); plan == "off") {
     settings.plans = false;
   } else if (plan == "speculate") {
     settings.speculates = true;
   } else if (!plan.empty() && plan != "on") {
     settings.problem = "SWAPMM_PLAN: \"" + plan + "\" is not known; it can be on, off or speculate";
   }
-  const std::string reported = variable("SWAPMM_REPORTED_MEMORY");
+  const std::string reported = text_in("SWAPMM_REPORTED_MEMORY");
   if (reported == "budget") {
     settings.reported = ReportedMemory::budget;
   } else if (reported == "device") {

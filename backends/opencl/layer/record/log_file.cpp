@@ -5,8 +5,8 @@
 #include <unistd.h>
 
 #include <cerrno>
-#include <cstring>
 
+#include "../process/environment.hpp"
 #include "../process/settings.hpp"
 
 namespace swapmm::opencl::layer::record {
@@ -52,7 +52,7 @@ void LogFile::fail(const std::string& why) {
 void LogFile::write_all() {
   if (state_ == State::off || collected_.empty()) return;
   const auto failed = [&] {
-    say("the log " + path_ + " cannot be written: " + std::strerror(errno));
+    say("the log " + path_ + " cannot be written: " + reason_of(errno));
     state_ = State::off;
   };
   if (file_ < 0) {
