@@ -58,7 +58,7 @@ json::array to_json(const std::vector<PlannedAbsence>& absences, std::size_t mos
   return list;
 }
 
-std::string describe(const PlannedAbsence& absence, const Trace& trace) {
+std::string absence_text(const PlannedAbsence& absence, const Trace& trace) {
   const TraceTensor& tensor = trace.tensors[index(absence.tensor)];
   std::string text = "tensor " + numbered(index(absence.tensor), tensor.name) + " (" + decimal_size(tensor.bytes) + ")";
   const auto operation = [&](OperationId id) { return numbered(index(id), trace.operations[index(id)].name); };
@@ -76,7 +76,7 @@ void print_absences(const std::vector<PlannedAbsence>& absences, std::size_t mos
   for (std::size_t i = 0; i < std::min(most, absences.size()); ++i) {
     std::string time = text::time_text(absences[i].time);
     time.insert(0, time.size() < 12 ? 12 - time.size() : 0, ' ');
-    std::cout << time << "  " << describe(absences[i], trace) << '\n';
+    std::cout << time << "  " << absence_text(absences[i], trace) << '\n';
   }
 }
 
@@ -100,8 +100,8 @@ ExitCode run_explain(const ExplainOptions& options) {
     print_json(answer);
     return ExitCode::ok;
   }
-  std::cout << printable(trace.name) << ", planned by " << printable(plan.planner) << " for "
-            << cli::describe(plan.machine) << "\n\n";
+  std::cout << printable(trace.name) << ", planned by " << printable(plan.planner) << " for " << describe(plan.machine)
+            << "\n\n";
   print_prediction(prediction);
   print_line("host memory", decimal_size(host_bytes(trace, plan)));
   print_stalls(stalls, options.top, trace, plan);

@@ -15,7 +15,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-std::string describe(const PlanningProgress& progress) {
+std::string progress_text(const PlanningProgress& progress) {
   if (progress.iteration.count() == 0) return "no plan yet";
   return text::time_text(progress.iteration) + ", at least " + text::time_text(progress.lower_bound);
 }
@@ -45,7 +45,7 @@ PlanningOptions options_within(TimeLimit limit, Progress& progress) {
   PlanningOptions options;
   if (!limit) return options;
   options.go_on = [start = Clock::now(), limit = *limit, &progress](const PlanningProgress& reached) {
-    progress.detail(describe(reached));
+    progress.detail(progress_text(reached));
     return Clock::now() - start < limit;
   };
   return options;

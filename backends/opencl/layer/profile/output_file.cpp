@@ -7,16 +7,15 @@
 #include <unistd.h>
 
 #include <cerrno>
-#include <system_error>
+
+#include "../process/environment.hpp"
 
 namespace swapmm::opencl::layer {
 namespace {
 
-std::string last_error() { return std::generic_category().message(errno); }
-
 std::string write_to(int file, std::string_view text) {
   struct stat facts {};
-  if (fstat(file, &facts) != 0) return last_error();
+  if (fstat(file, &facts) != 0) return reason_of(errno);
   if (!S_ISREG(facts.st_mode)) return "it is not an ordinary file";
   // Beyond the limit the system would send a signal.
   rlimit limit{};
@@ -24,11 +23,11 @@ std::string write_to(int file, std::string_view text) {
     return "it has " + std::to_string(text.size()) + " bytes, and the process may write " +
            std::to_string(limit.rlim_cur);
   }
-  if (ftruncate(file, 0) != 0) return last_error();
+  if (ftruncate(file, 0) != 0) return reason_of(errno);
   while (!text.empty()) {
     const ssize_t written = write(file, text.data(), text.size());
     if (written < 0 && errno == EINTR) continue;
-    if (written <= 0) return last_error();
+    if (written <= 0) return reason_of(errno);
     text.remove_prefix(static_cast<std::size_t>(written));
   }
   return "";
@@ -38,9 +37,9 @@ std::string write_to(int file, std::string_view text) {
 
 std::string write_file(const std::string& name, std::string_view text) {
   const int file = open(name.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC | O_NOCTTY | O_NONBLOCK, 0666);
-  if (file < 0) return last_error();
+  if (file < 0) return reason_of(errno);
   std::string problem = write_to(file, text);
-  if (close(file) != 0 && problem.empty()) problem = last_error();
+  if (close(file) != 0 && problem.empty()) problem = reason_of(errno);
   return problem;
 }
 
