@@ -16,7 +16,7 @@ def train(net, opt, batches):
   with Context(TRAINING=1):
     for i, (x, y) in enumerate(batches):
       losses.append(f(Tensor(x).realize(), Tensor(y).realize()).item())
-      print(f"step {i} loss {losses[-1]:.9g}", f"{time.time()-t0:.2f}s", file=sys.stderr, flush=True)
+      print(f"step {i} loss {losses[-1]:.9g}", f"{time.time()-t0:.4f}s", file=sys.stderr, flush=True)
     h = hashlib.sha256()
     for name, p in sorted(nn.state.get_state_dict(net).items()): h.update(name.encode()); h.update(p.numpy().tobytes())
   print("losses", " ".join(f"{l:.9g}" for l in losses)); print("weights", h.hexdigest()[:16], "device", Device.DEFAULT)

@@ -1,0 +1,162 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: Apache-2.0
+"""./dev bench clients: how long a step of a training program takes natively and below the layer, by turns.
+
+For each client (a training program of tinygrad, --list) and each part of its native peak: with plans, and everything on demand
+(SWAPMM_PLAN=off). Seconds are medians over the rounds of the median step in the second half of a run. "of plan": that time
+and the time that the plan predicts for a round. "by plan": share of commands since the first one that followed a plan.
+Nothing fails because of a time.
+"""
+import argparse
+import json
+import re
+import statistics
+import sys
+from pathlib import Path
+
+import install
+import layered
+from run import Case
+from table import CLIENTS
+
+TRAINING = {client.name: client for client in CLIENTS if client.name.startswith("tg_") and "khronos" not in client.name}
+ALIGNMENT = layered.ALIGNMENT_ROOM
+
+
+def words():
+    parser = argparse.ArgumentParser(prog="./dev bench clients", description=__doc__,
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("names", nargs="*", default=["tg_gpt_jit", "tg_cnn_jit"], metavar="CLIENT")
+    parser.add_argument("--steps", type=int, default=24)
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--parts", default="1,1/2,1/4", help="of the native peak; 1 is all of it, with room")
+    parser.add_argument("--list", action="store_true")
+    parser.add_argument("--watch", type=Path, default=layered.WATCH)
+    parser.add_argument("--layer", type=Path, default=layered.LAYER)
+    return parser.parse_args()
+
+
+def fraction_of(text):
+    over, _, under = text.partition("/")
+    return float(over) / float(under or 1)
+
+
+class Program:
+    """A training program with a number of steps of its own."""
+
+    def __init__(self, name, steps, libraries):
+        self.case = Case(TRAINING[name], libraries)
+        command = list(self.case.client.command)
+        command[2] = str(steps)  # python, program, steps
+        self.command = [self.case.fill(word) for word in command]
+        self.steps, self.libraries = steps, libraries
+
+    def run(self, **more):
+        outcome = layered.run(self.command, self.libraries, folder=self.case.work, limit=1800, environment=self.case.environment(),
+                              **more)
+        if outcome.code:
+            sys.exit(f"{self.case.client.name} ended with {outcome.code}: {layered.last_line(outcome.errors)}")
+        return outcome
+
+    def weights(self, outcome):
+        return self.case.result(outcome)
+
+    @staticmethod
+    def seconds(outcome):
+        times = [float(found) for found in re.findall(r"^step \d+ .* ([\d.]+)s$", outcome.errors, re.MULTILINE)]
+        steps = [b - a for a, b in zip(times, times[1:])]
+        return statistics.median(steps[len(steps) // 2:])
+
+
+class Mode:
+    def __init__(self, title, budget, settings):
+        self.title, self.budget, self.settings = title, budget, settings
+        self.times, self.reports = [], []
+
+
+def modes_of(program, native, parts):
+    yield Mode("native", None, None)
+    for text in parts.split(","):
+        part = fraction_of(text)
+        budget = native.figures.need if part >= 1 else max(int(native.figures.peak * part), native.figures.floor)
+        title = "all fits" if part >= 1 else text
+        yield Mode(title, budget, {})
+        if part < 1:
+            yield Mode(f"{text}, on demand", budget, {"SWAPMM_PLAN": "off"})
+
+
+def measure(program, mode):
+    if mode.budget is None:
+        outcome = program.run()
+    else:
+        told = program.case.work / "figures-report.json"
+        told.unlink(missing_ok=True)
+        outcome = program.run(layered=True, budget=mode.budget, settings={**mode.settings, "SWAPMM_REPORT": str(told)})
+        mode.reports.append(json.loads(told.read_text(encoding="utf-8")))
+        if outcome.figures.peak > mode.budget or outcome.figures.refused:
+            sys.exit(f"{mode.title}: {outcome.figures.peak} bytes of a budget of {mode.budget}, {outcome.figures.refused} refused")
+    mode.times.append(program.seconds(outcome))
+    return outcome
+
+
+def row(program, mode, native_time, demand_time):
+    time = statistics.median(mode.times)
+    text = f"| {mode.title} | {layered.mebibytes(mode.budget) if mode.budget else ''} | {time:.3f} | {time / native_time:.3f} |"
+    if not mode.reports:
+        return text + " | | | | |"
+    report = mode.reports[-1]
+    mib = [report[key] / (1 << 20) / program.steps for key in ("bytes_to_device", "bytes_to_host")]
+    text += f" {mib[0]:.1f} + {mib[1]:.1f} |"
+    plan = (report["devices"] or [{}])[0].get("last_plan") or {}
+    if not plan or not report.get("commands_by_plan"):
+        return text + " | | |"
+    first = report["first_plan"]
+    since_demand = f"{time / demand_time:.3f}" if demand_time else ""
+    of_plan = f"{time / (plan['predicted_ns'] / 1e9):.2f}" if plan.get("predicted_ns") else ""
+    return text + (f" {since_demand} | {of_plan} | {100 * report['share_by_plan_after_warm_up']:.1f} %, from iteration "
+                   f"{first['iterations'] + 1}, {first['ns'] / 1e9:.1f} s |")
+
+
+def tell(name, program, modes):
+    native_time = statistics.median(modes[0].times)
+    demand = {mode.title.split(",")[0]: statistics.median(mode.times) for mode in modes if "on demand" in mode.title}
+    print(f"\n{name}, {program.steps} steps\n")
+    print("| memory | MiB | s per step | of native | MiB in + out per step | of on demand | of plan | by plan |")
+    print("|---|---|---|---|---|---|---|---|")
+    for mode in modes:
+        print(row(program, mode, native_time, demand.get(mode.title)), flush=True)
+
+
+def main():
+    options = words()
+    if options.list:
+        print("\n".join(TRAINING))
+        return 0
+    unknown = [name for name in options.names if name not in TRAINING]
+    if unknown:
+        print(f"./dev bench clients: no training program {' '.join(unknown)}", file=sys.stderr)
+        return 2
+    libraries = layered.Libraries(options.watch.resolve(), options.layer.resolve())
+    for name in options.names:
+        why = install.install(TRAINING[name])
+        if why:
+            print(f"{name}: skipped: {why}")
+            continue
+        program = Program(name, options.steps, libraries)
+        native = program.run()  # and warm caches
+        modes = list(modes_of(program, native, options.parts))
+        expected = program.weights(native)
+        for mode in modes[1:]:  # the layer's caches, too
+            if program.weights(measure(program, mode)) != expected:
+                sys.exit(f"{name}, {mode.title}: another result")
+            mode.times.clear()
+            mode.reports.clear()
+        for number in range(options.rounds):
+            for mode in modes if number % 2 == 0 else modes[::-1]:
+                measure(program, mode)
+        tell(name, program, modes)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
