@@ -8,12 +8,11 @@ Prints each finding on a line, and fails if there is one."""
 
 import os
 import re
-import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-WARNINGS = ["-Wall", "-Wextra", "-Wpedantic", "-Wconversion", "-Wshadow", "-Werror"]
+from alone import compile_alone
 
 
 def installed_name(path):
@@ -32,18 +31,16 @@ def main():
     found = [f"{name} is installed, and in neither list of cmake/SwapmmSources.cmake" for name in sorted(there - expected)]
     found += [f"{name} is listed, and not installed" for name in sorted(expected - there)]
 
-    def compile_alone(name):
-        text = f"#include <{name}>\n#include <{name}>\n"
-        result = subprocess.run([compiler, "-std=c++20", "-fsyntax-only", *WARNINGS, "-I", folder, *options, "-x", "c++", "-"],
-                                input=text, capture_output=True, text=True)
-        missing = re.search(r"fatal error: '?((?:boost|CL|cuda)[\w./]*)'?:? ", result.stderr)
-        if result.returncode != 0 and missing:
+    def check(name):
+        wrong = compile_alone(name, compiler, ["-I", folder, *options])
+        missing = re.search(r"fatal error: '?((?:boost|CL|cuda)[\w./]*)'?:? ", wrong)
+        if missing:
             print(f"skipped: {name} needs {missing[1]}")
             return None
-        return f"{name} does not compile alone:\n{result.stderr}" if result.returncode != 0 else None
+        return f"{name} does not compile alone:\n{wrong}" if wrong else None
 
     with ThreadPoolExecutor(os.cpu_count()) as pool:
-        found += filter(None, pool.map(compile_alone, sorted(listed["public"] & there)))
+        found += filter(None, pool.map(check, sorted(listed["public"] & there)))
     print("\n".join(found) if found else f"{len(there)} headers are installed; {len(listed['public'])} public ones compile")
     return 1 if found else 0
 
