@@ -1,11 +1,11 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
-"""./dev bench clients: how long a step of a training program takes natively and below the layer, by turns.
+"""./dev bench clients: how long real programs take natively and below the layer, by turns.
 
-For each client (a training program of tinygrad, --list) and each part of its native peak: with plans, and everything on demand
-(SWAPMM_PLAN=off). Seconds are medians over the rounds of the median step in the second half of a run. "of plan": that time
-and the time that the plan predicts for a round. "by plan": share of commands since the first one that followed a plan.
-Nothing fails because of a time.
+For each client (--list) and each part of its native peak: with plans, and everything on demand (SWAPMM_PLAN=off). Training
+programs (tg_...): seconds of a step, the median of the second half of a run; others: seconds of a whole run with warm
+caches. Of that the median over the rounds. "of plan": that time and the time that the plan predicts for a round. "by plan":
+share of commands since the first one that followed a plan. Nothing fails because of a time.
 """
 import argparse
 import json
@@ -19,7 +19,9 @@ import layered
 from run import Case
 from table import CLIENTS
 
-TRAINING = {client.name: client for client in CLIENTS if client.name.startswith("tg_") and "khronos" not in client.name}
+WHOLE_RUNS = ("gprmax", "boost_compute", "openmm", "pyclesperanto", "opencv")
+PROGRAMS = {client.name: client for client in CLIENTS
+            if client.name in WHOLE_RUNS or client.name.startswith("tg_") and "khronos" not in client.name}
 ALIGNMENT = layered.ALIGNMENT_ROOM
 
 
@@ -42,14 +44,16 @@ def fraction_of(text):
 
 
 class Program:
-    """A training program with a number of steps of its own."""
+    """A client, if it learns with a number of steps of its own."""
 
     def __init__(self, name, steps, libraries):
-        self.case = Case(TRAINING[name], libraries)
+        self.case = Case(PROGRAMS[name], libraries)
         command = list(self.case.client.command)
-        command[2] = str(steps)  # python, program, steps
+        self.learns = name.startswith("tg_")
+        if self.learns:
+            command[2] = str(steps)  # python, program, steps
         self.command = [self.case.fill(word) for word in command]
-        self.steps, self.libraries = steps, libraries
+        self.steps, self.libraries = steps if self.learns else 1, libraries
 
     def run(self, **more):
         outcome = layered.run(self.command, self.libraries, folder=self.case.work, limit=1800, environment=self.case.environment(),
@@ -61,8 +65,9 @@ class Program:
     def weights(self, outcome):
         return self.case.result(outcome)
 
-    @staticmethod
-    def seconds(outcome):
+    def seconds(self, outcome):
+        if not self.learns:
+            return outcome.seconds
         times = [float(found) for found in re.findall(r"^step \d+ .* ([\d.]+)s$", outcome.errors, re.MULTILINE)]
         steps = [b - a for a, b in zip(times, times[1:])]
         return statistics.median(steps[len(steps) // 2:])
@@ -120,8 +125,9 @@ def row(program, mode, native_time, demand_time):
 def tell(name, program, modes):
     native_time = statistics.median(modes[0].times)
     demand = {mode.title.split(",")[0]: statistics.median(mode.times) for mode in modes if "on demand" in mode.title}
-    print(f"\n{name}, {program.steps} steps\n")
-    print("| memory | MiB | s per step | of native | MiB in + out per step | of on demand | of plan | by plan |")
+    unit = "step" if program.learns else "run"
+    print(f"\n{name}{f', {program.steps} steps' if program.learns else ''}\n")
+    print(f"| memory | MiB | s per {unit} | of native | MiB in + out per {unit} | of on demand | of plan | by plan |")
     print("|---|---|---|---|---|---|---|---|")
     for mode in modes:
         print(row(program, mode, native_time, demand.get(mode.title)), flush=True)
@@ -130,15 +136,15 @@ def tell(name, program, modes):
 def main():
     options = words()
     if options.list:
-        print("\n".join(TRAINING))
+        print("\n".join(PROGRAMS))
         return 0
-    unknown = [name for name in options.names if name not in TRAINING]
+    unknown = [name for name in options.names if name not in PROGRAMS]
     if unknown:
-        print(f"./dev bench clients: no training program {' '.join(unknown)}", file=sys.stderr)
+        print(f"./dev bench clients: no program {' '.join(unknown)}", file=sys.stderr)
         return 2
     libraries = layered.Libraries(options.watch.resolve(), options.layer.resolve())
     for name in options.names:
-        why = install.install(TRAINING[name])
+        why = install.install(PROGRAMS[name])
         if why:
             print(f"{name}: skipped: {why}")
             continue

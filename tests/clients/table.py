@@ -71,6 +71,8 @@ CLIENTS = (
            r"^(?:PASSED|FAILED|ERROR|SKIPPED|XFAIL|XPASS) ", ("pyopencl==2026.1.4", "numpy==2.4.6", "pytest==9.2.0", "Mako==1.4.3"),
            ("pyopencl==2026.1.4",), limit=900),
     Client("openmm", ("{python}", "{programs}/omm.py", "14", "40"), r"hash (\w+)$", ("openmm==8.6.1", "numpy==2.4.6")),
+    Client("gprmax", ("{python}", "{programs}/gpr_wave.py", "64", "200", "{work}"), r"^fields ",
+           ("gprMax==4.0.1", "pyopencl==2026.1.4", "numpy==2.4.6")),
     Client("viennacl", ("{built}/viennacl_products",), debian=("libboost1.81-dev",), sources=(("viennacl_products", ()),)),
     Client("clblast", ("{built}/clblast_routines",), debian=("libclblast-dev",), sources=(("clblast_routines", ("clblast",)),)),
     Client("boost_compute", ("{built}/boost_compute_programs",), debian=("libboost1.81-dev",),
