@@ -22,7 +22,6 @@ from table import CLIENTS
 WHOLE_RUNS = ("gprmax", "boost_compute", "openmm", "pyclesperanto", "opencv")
 PROGRAMS = {client.name: client for client in CLIENTS
             if client.name in WHOLE_RUNS or client.name.startswith("tg_") and "khronos" not in client.name}
-ALIGNMENT = layered.ALIGNMENT_ROOM
 
 
 def words():
@@ -44,7 +43,7 @@ def fraction_of(text):
 
 
 class Program:
-    """A client, if it learns with a number of steps of its own."""
+    """A client; one that learns does so for a given number of steps."""
 
     def __init__(self, name, steps, libraries):
         self.case = Case(PROGRAMS[name], libraries)
@@ -62,9 +61,6 @@ class Program:
             sys.exit(f"{self.case.client.name} ended with {outcome.code}: {layered.last_line(outcome.errors)}")
         return outcome
 
-    def weights(self, outcome):
-        return self.case.result(outcome)
-
     def seconds(self, outcome):
         if not self.learns:
             return outcome.seconds
@@ -79,11 +75,11 @@ class Mode:
         self.times, self.reports = [], []
 
 
-def modes_of(program, native, parts):
+def modes_of(native, parts):
     yield Mode("native", None, None)
     for text in parts.split(","):
         part = fraction_of(text)
-        budget = native.figures.need if part >= 1 else max(int(native.figures.peak * part), native.figures.floor)
+        budget = native.figures.budget(part)
         title = "all fits" if part >= 1 else text
         yield Mode(title, budget, {})
         if part < 1:
@@ -150,10 +146,10 @@ def main():
             continue
         program = Program(name, options.steps, libraries)
         native = program.run()  # and warm caches
-        modes = list(modes_of(program, native, options.parts))
-        expected = program.weights(native)
+        modes = list(modes_of(native, options.parts))
+        expected = program.case.result(native)
         for mode in modes[1:]:  # the layer's caches, too
-            if program.weights(measure(program, mode)) != expected:
+            if program.case.result(measure(program, mode)) != expected:
                 sys.exit(f"{name}, {mode.title}: another result")
             mode.times.clear()
             mode.reports.clear()

@@ -37,6 +37,10 @@ class Figures:
         """The least budget that the program can run in."""
         return max(self.largest_launch, self.fixed_peak) + ALIGNMENT_ROOM
 
+    def budget(self, part):
+        """For that part of the peak: at least the floor, and all that is needed from 1 on."""
+        return max(self.need if part >= 1 else int(self.peak * part), self.floor)
+
     @property
     def need(self):
         """The most that the program had on the device, with buffers that may live in either memory."""

@@ -97,8 +97,7 @@ def row(name, title, outcome, budget, judgement, wrong=()):
 def modes_of(client, native, evict, tightest):
     """Title, budget and settings. Each budget is at least the largest launch."""
     for fraction in (min(client.fractions),) if tightest else client.fractions:
-        need = native.figures.need if fraction == 1.0 else int(native.figures.peak * fraction)
-        yield (f"{fraction:.0%}" if fraction > 0.2 else f"1/{round(1 / fraction)}"), max(need, native.figures.floor), {}
+        yield (f"{fraction:.0%}" if fraction > 0.2 else f"1/{round(1 / fraction)}"), native.figures.budget(fraction), {}
     if evict:
         yield "evict always", native.figures.need, {"SWAPMM_EVICT": "always"}
 

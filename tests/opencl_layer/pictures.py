@@ -17,19 +17,10 @@ import tempfile
 import time
 import xml.etree.ElementTree
 
+from checks import FAILURES, check, same
+
 COMPUTE, H2D, D2H = 1, 2, 3
 BUFFER = 65536  # bytes of all buffers of these cases
-FAILURES = []
-
-
-def check(holds, what):
-    if not holds:
-        FAILURES.append(what)
-        print(f"    FAILED: {what}")
-
-
-def same(got, wanted, what):
-    check(got == wanted, f"{what}: {got!r}, should be {wanted!r}")
 
 
 class Run:

@@ -18,19 +18,9 @@ import sys
 import tempfile
 
 import call_log
+from checks import FAILURES, check, same
 
 BUFFER = 65536
-FAILURES = []
-
-
-def check(holds, what):
-    if not holds:
-        FAILURES.append(what)
-        print(f"    FAILED: {what}")
-
-
-def same(got, wanted, what):
-    check(got == wanted, f"{what}: {got!r}, should be {wanted!r}")
 
 
 class Runner:

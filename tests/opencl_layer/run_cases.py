@@ -5,7 +5,7 @@
 run_cases.py --cases PROGRAM --watch LIBRARY [--layer LIBRARY] [--vendors FOLDER] [--mode MODE]... NAME...
 
 NAME is a theme or one case (THEME.NAME). Standard output and exit code must be the same in every mode, and the layer that
-watches from below must see no byte above the budget and refuse nothing. Without --layer, only the watching layer is tested.
+watches from below must see no byte above the budget and refuse nothing. Without --layer only the watching layer is tested.
 """
 
 import argparse

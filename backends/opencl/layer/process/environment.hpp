@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <sys/resource.h>
+
+#include <cstdint>
 #include <cstdlib>
 #include <string>
 #include <system_error>
@@ -15,5 +18,11 @@ namespace swapmm::opencl::layer {
 
 /// What a value of errno means, as text. Unlike strerror(), for several threads.
 [[nodiscard]] inline std::string reason_of(int error) { return std::generic_category().message(error); }
+
+/// The most bytes that a file may have. Beyond that the system sends the program a signal.
+[[nodiscard]] inline std::uint64_t file_size_limit() {
+  rlimit limit{};
+  return getrlimit(RLIMIT_FSIZE, &limit) == 0 ? limit.rlim_cur : 0;
+}
 
 }  // namespace swapmm::opencl::layer

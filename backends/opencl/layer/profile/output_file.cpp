@@ -2,11 +2,11 @@
 #include "output_file.hpp"
 
 #include <fcntl.h>
-#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
+#include <cstdint>
 
 #include "../process/environment.hpp"
 
@@ -17,11 +17,8 @@ std::string write_to(int file, std::string_view text) {
   struct stat facts {};
   if (fstat(file, &facts) != 0) return reason_of(errno);
   if (!S_ISREG(facts.st_mode)) return "it is not an ordinary file";
-  // Beyond the limit the system would send a signal.
-  rlimit limit{};
-  if (getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur < text.size()) {
-    return "it has " + std::to_string(text.size()) + " bytes, and the process may write " +
-           std::to_string(limit.rlim_cur);
+  if (const std::uint64_t most = file_size_limit(); most < text.size()) {
+    return "it has " + std::to_string(text.size()) + " bytes, and the process may write " + std::to_string(most);
   }
   if (ftruncate(file, 0) != 0) return reason_of(errno);
   while (!text.empty()) {

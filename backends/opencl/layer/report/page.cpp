@@ -3,7 +3,6 @@
 
 #include <fcntl.h>
 #include <sys/mman.h>
-#include <sys/resource.h>
 #include <unistd.h>
 
 #include <chrono>
@@ -11,21 +10,16 @@
 #include <new>
 #include <string>
 
+#include "../process/environment.hpp"
 #include "../process/settings.hpp"
 
 namespace swapmm::opencl::layer {
 namespace {
 
-// The program's limit of file sizes would make the system send it a signal.
-bool may_write(std::size_t bytes) {
-  rlimit limit{};
-  return getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur >= bytes;
-}
-
 // All of the file must be there: a write to a page that the file system has no room for would be a signal, too.
 void* shared_memory() {
   const std::string& folder = settings().report_folder;
-  if (folder.empty() || !may_write(sizeof(ReportPage))) return MAP_FAILED;
+  if (folder.empty() || file_size_limit() < sizeof(ReportPage)) return MAP_FAILED;
   // exec() leaves the process's number, and the file of the program before.
   int file = -1;
   for (int count = 0; count < 100 && file < 0; ++count) {
