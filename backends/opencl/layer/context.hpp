@@ -130,6 +130,9 @@ class Context {
   std::size_t held_back_on_buffers = 0;  ///< how many of them use buffers
   bool submitting = false;               ///< a command that was held back is being given to the driver
   bool alarm_set = false;                ///< the alarm of held_back.cpp will go off
+  /// The failure of a command that was held back, until a call tells the program: what enqueues a command or waits for
+  /// a queue fails with it. Else a program that does not look at that command's event would go on with wrong values.
+  cl_int untold = CL_SUCCESS;
   /// True if commands may be held back at all now: a plan is followed.
   [[nodiscard]] bool holds_back() const { return follows_plan_ && held.empty(); }
   /// The token of the command to come, if iterations go on as they did; see CycleFinder.

@@ -30,6 +30,8 @@ void submit_oldest(Context& context) {
   if (std::none_of(command.after.begin(), command.after.end(),
                    [](const Ref<Event>& event) { return event->failed(); })) {
     status = command.task->submit(context, &native);
+    // The program was told that it is queued.
+    if (status != CL_SUCCESS) context.untold = status == CL_OUT_OF_HOST_MEMORY ? status : CL_OUT_OF_RESOURCES;
   }
   context.submitting = false;
   if (status == CL_SUCCESS) {

@@ -2,6 +2,7 @@
 #include "queue.hpp"
 
 #include <algorithm>
+#include <utility>
 
 namespace swapmm::opencl::layer {
 
@@ -16,9 +17,11 @@ Queue::~Queue() { down.clReleaseCommandQueue(native_); }
 
 cl_int Queue::finish() {
   Handle<cl_event> end;
+  cl_int untold = CL_SUCCESS;
   {
     Lock lock = context_->lock();
     submit_held_back(*context_);
+    untold = std::exchange(context_->untold, CL_SUCCESS);
     context_->changed.wait(lock, [&] {
       return std::none_of(context_->held.begin(), context_->held.end(),
                           [&](const HeldCommand& command) { return !command.finished && command.queue.get() == this; });
@@ -26,9 +29,10 @@ cl_int Queue::finish() {
     context_->flush();
     if (last) end = context_->keep(last.get());
   }
-  if (!end) return CL_SUCCESS;
+  if (!end) return untold;
   const cl_event event = end.get();
   const cl_int status = down.clWaitForEvents(1, &event);
+  if (untold != CL_SUCCESS) return untold;
   return status == CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST ? CL_SUCCESS : status;  // its event tells
 }
 

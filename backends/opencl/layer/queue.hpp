@@ -158,6 +158,7 @@ template <class Submit, class MakeHeld, class MakeIntent = NoIntent>
     }
   }
   submit_held_back(context);
+  if (context.untold != CL_SUCCESS) return std::exchange(context.untold, CL_SUCCESS);
   if (detail::may_wait(queue, place)) {
     bool failed = false;
     std::vector<Before> after = detail::unsettled(queue, place, failed);
