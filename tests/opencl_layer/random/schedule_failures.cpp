@@ -79,6 +79,11 @@ void Scheduler::fail(std::size_t which) {
   for (const int doomed : failing.doomed) {
     const int queue = schedule_.steps[index(doomed)].what.queue;
     if (std::find(queues.begin(), queues.end(), queue) == queues.end()) queues.push_back(queue);
+  }
+  // A command may fail when it could begin: after what is before it in its queue.
+  for (const int queue : queues) set_users(order_.all_of(queue), random);
+  for (const int doomed : failing.doomed) {
+    const int queue = schedule_.steps[index(doomed)].what.queue;
     Step wait = step_for({});
     wait.what.kind = Kind::wait;
     wait.what.fails = true;
