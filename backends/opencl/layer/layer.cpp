@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <dlfcn.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -68,10 +69,20 @@ void start(const cl_icd_dispatch* target, cl_uint entries) {
   start_pictures();
 }
 
+// The loader stays. If the program unloads the library that brought it in, and loads it again, the loader may lie
+// elsewhere the second time, but the layer is still there, and so are commands that it sends through the first one's
+// functions.
+void keep_loaded(const void* inside_loader) {
+  Dl_info loader{};
+  if (dladdr(inside_loader, &loader) == 0 || loader.dli_fname == nullptr) return;
+  (void)dlopen(loader.dli_fname, RTLD_LAZY | RTLD_NOLOAD | RTLD_NODELETE);  // null if it is the program itself
+}
+
 // The functions of OpenCL 1.2 at least.
 constexpr cl_uint least_entries = offsetof(cl_icd_dispatch, clCreateFromGLTexture) / sizeof(void*) + 1;
 
-cl_int init(cl_uint entries, const cl_icd_dispatch* target, cl_uint* count, const cl_icd_dispatch** result) {
+cl_int init(cl_uint entries, const cl_icd_dispatch* target, cl_uint* count, const cl_icd_dispatch** result,
+            const void* loader) {
   if (target == nullptr || count == nullptr || result == nullptr) return CL_INVALID_VALUE;
   if (settings().disabled) return CL_INVALID_OPERATION;
   if (entries < least_entries) {
@@ -80,7 +91,10 @@ cl_int init(cl_uint entries, const cl_icd_dispatch* target, cl_uint* count, cons
     return CL_INVALID_OPERATION;
   }
   static std::once_flag once;
-  std::call_once(once, [&] { start(target, entries); });
+  std::call_once(once, [&] {
+    keep_loaded(loader);
+    start(target, entries);
+  });
   *count = std::min<cl_uint>(entries, sizeof table / sizeof(void*));
   *result = &table;
   return CL_SUCCESS;
@@ -104,14 +118,14 @@ SWAPMM_LAYER_API cl_int CL_API_CALL clGetLayerInfo(cl_layer_info what, size_t si
 
 SWAPMM_LAYER_API cl_int CL_API_CALL clInitLayer(cl_uint entries, const cl_icd_dispatch* target, cl_uint* count,
                                                 const cl_icd_dispatch** result) {
-  return swapmm::opencl::layer::init(entries, target, count, result);
+  return swapmm::opencl::layer::init(entries, target, count, result, __builtin_return_address(0));
 }
 
 // Newer than Debian 12's header.
 SWAPMM_LAYER_API cl_int CL_API_CALL clInitLayerWithProperties(cl_uint entries, const cl_icd_dispatch* target,
                                                               cl_uint* count, const cl_icd_dispatch** result,
                                                               const cl_properties* /*properties*/) {
-  return swapmm::opencl::layer::init(entries, target, count, result);
+  return swapmm::opencl::layer::init(entries, target, count, result, __builtin_return_address(0));
 }
 
 // The program's last use of the loader is over; the driver may be gone. Nothing is released here.

@@ -185,6 +185,23 @@ CASE(transfers, rectangles_copied) {
   for (cl_mem one : {a, b, c}) OK(clReleaseMemObject(one));
 }
 
+// Whatever lies beside what on the device, they are different buffers.
+CASE(transfers, rectangles_of_small_buffers) {
+  const Setup setup;
+  std::vector<cl_mem> buffers;
+  for (cl_uint i = 0; i < 6; ++i) buffers.push_back(setup.buffer_of(numbers(i, 128)));
+  const std::size_t low[] = {0, 0, 0}, high[] = {0, 1, 0}, region[] = {33, 4, 3};
+  for (std::size_t i = 0; i < 6; ++i) {
+    for (std::size_t j = 0; j < 6; ++j) {
+      if (i == j) continue;
+      OK(clEnqueueCopyBufferRect(setup.queue, buffers[i], buffers[j], low, high, region, 33, 132, 33, 132, 0, nullptr,
+                                 nullptr));
+    }
+  }
+  for (cl_mem one : buffers) say_words("one", setup.read(one, 128));
+  release_buffers(buffers);
+}
+
 CASE(transfers, errors) {
   const Setup setup;
   const cl_mem a = setup.buffer_of(numbers(1));

@@ -106,6 +106,7 @@ bool Drawing::draw_action() {
   if (choice < 73) return draw_simple(Kind::flush);
   if (choice < 74) return draw_simple(Kind::wait);
   if (choice < 75) return draw_simple(Kind::new_queue);
+  if (choice < 78) return draw_native();
   return draw_launch();
 }
 
@@ -177,6 +178,10 @@ bool Drawing::draw_create() {
     object.size = object.width * object.height * 16;
     object.flags = CL_MEM_READ_WRITE;
     if (random_.chance(50)) object.flags |= CL_MEM_COPY_HOST_PTR;
+  } else if (options_.shared_memory && random_.chance(7)) {
+    object.size = draw_size();
+    object.flags = CL_MEM_READ_WRITE;
+    object.shared = true;
   } else {
     object.size = draw_size();
     const std::size_t host_pointer = random_.below(10);
@@ -204,7 +209,8 @@ bool Drawing::draw_create() {
 bool Drawing::draw_sub_buffer() {
   if (program_.objects.size() == most_objects) return false;
   const int parent = pick({}, false, sub_buffer_alignment);
-  if (parent < 0 || object(parent).parent >= 0 || owner_[index(parent)] != thread_) return false;
+  if (parent < 0 || object(parent).parent >= 0 || object(parent).shared || owner_[index(parent)] != thread_)
+    return false;
   const Object& whole = object(parent);
   Object sub = whole;
   sub.parent = parent;
@@ -242,7 +248,9 @@ bool Drawing::draw_user_event() {
   const Section& section = program_.sections[index(section_)];
   if (section.threads > 1 && section.releases) return false;
   users_.push_back(static_cast<int>(program_.actions.size()));
-  return add(action(Kind::user_event));
+  Action made = action(Kind::user_event);
+  made.fails = options_.failures && random_.chance(50);
+  return add(std::move(made));
 }
 
 bool Drawing::draw_set_user_event() {

@@ -31,6 +31,7 @@ class Drawing {
     int first_action = 0;
     Reads reads = Reads::at_times;  // of the host
     bool user_events = false;
+    bool native_kernels = false;
     std::size_t release_at = 0;     // where in a round the objects of the round before are released
     std::map<int, int> successors;  // what takes the place of an object in the next round
     std::vector<Action> late;       // releases in the next round
@@ -58,6 +59,8 @@ class Drawing {
   bool draw_map();
   bool draw_unmap();
   bool draw_launch();
+  bool draw_native();
+  bool are_made_in_order(int a, int b) const;
   bool draw_user_event();
   bool draw_set_user_event();
   bool draw_simple(Kind kind);

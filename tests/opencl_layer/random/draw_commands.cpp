@@ -64,6 +64,7 @@ bool Drawing::draw_transfer(Kind kind) {
     transfer.host.row = transfer.host.region[0] + (random_.chance(50) ? random_.below(4) * 16 : 0);
     transfer.host.slice = transfer.host.row * transfer.host.region[1];
   } else if (random_.chance(30)) {
+    if (object(id).shared) return false;
     transfer.linear = false;
     const std::size_t host_size = object(id).size * 2 + 64;
     if (!draw_boxes({object(id).size, host_size}, {&transfer.at[0], &transfer.host})) return false;
@@ -79,7 +80,7 @@ bool Drawing::draw_copy() {
   const bool to_image = random_.chance(15);
   const int from = pick({Use::copy_source}, from_image);
   const int to = pick({Use::copy_target}, to_image);
-  if (from < 0 || to < 0) return false;
+  if (from < 0 || to < 0 || object(from).shared != object(to).shared) return false;
   Action copy = action(Kind::copy);
   copy.objects = {from, to};
   const std::size_t from_size = object(from).size;
@@ -110,7 +111,7 @@ bool Drawing::draw_copy() {
     return add(std::move(copy));
   }
   if (random_.chance(30)) {
-    if (!options_.copy_rects) return false;
+    if (!options_.copy_rects || object(from).shared) return false;
     copy.linear = false;
     // PoCL 3.1 crashes in clEnqueueCopyBufferRect() if one of them is a sub-buffer.
     if (root_of(from) == root_of(to) || object(from).parent >= 0 || object(to).parent >= 0) return false;
@@ -277,6 +278,34 @@ bool Drawing::draw_launch() {
   how.cloned = random_.chance(10) && std::count(objects.begin(), objects.end(), -1) == 0;
   how.no_local = !how.two_dimensions && how.end <= 4096 && random_.chance(5);
   return add(std::move(launch));
+}
+
+/// Whether their numbers tell which was made first: not if two threads of a section made them.
+bool Drawing::are_made_in_order(int a, int b) const {
+  const auto maker = [&](int id) {
+    for (const Action& each : program_.actions) {
+      if (each.kind == Kind::create && each.objects[0] == id) return std::pair(each.section, each.thread);
+    }
+    return std::pair(section_, thread_);
+  };
+  const auto [section, thread] = maker(a);
+  const auto [other_section, other_thread] = maker(b);
+  return section != other_section || thread == other_thread;
+}
+
+bool Drawing::draw_native() {
+  if (!options_.native_kernels) return false;
+  const int from = pick({Use::reads}, false, 4);
+  const int to = pick({Use::writes}, false, 4);
+  if (from < 0 || to < 0 || object(from).shared || object(to).shared) return false;
+  // PoCL 3.1 passes the address of the whole buffer in place of a sub-buffer's.
+  if (object(from).parent >= 0 || object(to).parent >= 0 || !are_made_in_order(from, to)) return false;
+  Action native = action(Kind::native);
+  native.objects = {from, to};
+  native.launch.a = static_cast<std::uint32_t>(random_.next());
+  native.launch.end = static_cast<std::uint32_t>(random_.between(1, std::min(elements(from), elements(to))));
+  native.launch.begin = random_.chance(50) ? 0 : static_cast<std::uint32_t>(random_.below(native.launch.end));
+  return add(std::move(native));
 }
 
 }  // namespace random_opencl

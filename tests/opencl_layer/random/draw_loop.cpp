@@ -66,6 +66,7 @@ bool Drawing::draw_body_action(const Loop& loop) {
   if (choice < 54) return draw_simple(random_.chance(50) ? Kind::barrier : Kind::marker);
   if (choice < 56) return draw_simple(Kind::flush);
   if (choice < 57) return draw_simple(random_.chance(30) ? Kind::finish : Kind::wait);
+  if (choice < 62 && loop.native_kernels) return draw_native();
   return draw_launch();
 }
 
@@ -162,6 +163,7 @@ void Drawing::draw_loop() {
   Loop loop;
   loop.first_object = static_cast<int>(program_.objects.size());
   loop.user_events = random_.chance(15);
+  loop.native_kernels = random_.chance(15);
   loop.release_at = random_.below(8);
   loop.reads = random_.chance(70)   ? Loop::Reads::every_round
                : random_.chance(50) ? Loop::Reads::at_times

@@ -191,7 +191,13 @@ std::vector<Access> accesses_of(const Action& action, const std::vector<Object>&
     case Kind::fill: return {place(0, true)};
     case Kind::read: return {place(0, false)};
     case Kind::copy: return {place(0, false), place(1, true)};
-    case Kind::map: return {place(0, action.map_flags != CL_MAP_READ)};
+    // Maps of shared memory are told apart by their addresses, so they do not overlap.
+    case Kind::map: return {place(0, action.map_flags != CL_MAP_READ || object_of(objects, action.objects[0]).shared)};
+    case Kind::native: {
+      const std::size_t begin = std::size_t{action.launch.begin} * 4;
+      const std::size_t end = std::size_t{action.launch.end} * 4;
+      return {{action.objects[0], begin, end, false}, {action.objects[1], begin, end, true}};
+    }
     default: return {};
   }
 }
@@ -202,6 +208,13 @@ void run_on_host(const Action& action, Memory& memory) {
   using Element = Memory::Element;
   const auto known = [](std::uint32_t value) { return Element{value, true}; };
   const auto sum = [](Element x, Element y) { return Element{x.value + y.value, x.defined && y.defined}; };
+  if (action.kind == Kind::native) {
+    for (std::uint32_t i = launch.begin; i != launch.end; ++i) {
+      const Element x = memory.load(argument[0], i);
+      memory.store(argument[1], i, {native_element(x.value, launch.a), x.defined});
+    }
+    return;
+  }
   if (launch.kernel == Kernel::reverse_local) {
     const std::uint32_t group = launch.a;
     std::vector<Element> kept(launch.end);

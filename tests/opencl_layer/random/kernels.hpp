@@ -2,6 +2,7 @@
 // The kernels of random programs: their source, what they access, and the same computation on the host.
 #pragma once
 
+#include <cstdint>
 #include <vector>
 
 #include "memory.hpp"
@@ -34,5 +35,8 @@ struct Access {
 std::vector<Access> accesses_of(const Action& action, const std::vector<Object>& objects);
 
 void run_on_host(const Action& action, Memory& memory);
+
+/// What a native kernel does with one element.
+inline std::uint32_t native_element(std::uint32_t value, std::uint32_t a) { return value * 5 + a; }
 
 }  // namespace random_opencl

@@ -28,7 +28,8 @@ constexpr const char* usage =
     "  --loops             programs that repeat a body of commands\n"
     "  --need              print the bytes of each program's largest command, and of all its buffers; run nothing\n"
     "  --keep 0-3,7        only these actions\n"
-    "  --without WHAT      images, image-maps, image-copies (to and from buffers), or copy-rects (of buffers)\n"
+    "  --without WHAT      images, image-maps, image-copies (to and from buffers), copy-rects (of buffers),\n"
+    "                      native-kernels, shared-memory or failures (of user events)\n"
     "  --spoil             the model is wrong on purpose: must fail\n"
     "  --shrink            remove actions as long as the program fails\n"
     "  --repeat R          --shrink: a program fails if one of R runs does (1)\n"
@@ -56,6 +57,12 @@ void leave_out(const std::string& what, DrawOptions& draw) {
     draw.image_copies = false;
   } else if (what == "copy-rects") {
     draw.copy_rects = false;
+  } else if (what == "native-kernels") {
+    draw.native_kernels = false;
+  } else if (what == "shared-memory") {
+    draw.shared_memory = false;
+  } else if (what == "failures") {
+    draw.failures = false;
   } else {
     throw std::invalid_argument("--without " + what + " is unknown");
   }

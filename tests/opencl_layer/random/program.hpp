@@ -14,9 +14,10 @@ namespace random_opencl {
 
 using Bytes = std::vector<std::uint8_t>;
 
-/// A buffer, a sub-buffer or an image. Images have pixels of 16 bytes.
+/// A buffer, a sub-buffer, an image, or shared virtual memory. Images have pixels of 16 bytes.
 struct Object {
   int context = 0;
+  bool shared = false;     // coarse-grained shared virtual memory
   int parent = -1;         // a buffer, if this is a sub-buffer
   std::size_t origin = 0;  // in the parent
   std::size_t size = 0;    // bytes
@@ -28,6 +29,7 @@ struct Object {
 };
 
 inline bool is_image(const Object& object) { return object.width != 0; }
+inline bool is_buffer(const Object& object) { return !is_image(object) && !object.shared; }
 inline bool has_contents(const Object& object) {
   return object.parent < 0 && (object.flags & (CL_MEM_USE_HOST_PTR | CL_MEM_COPY_HOST_PTR)) != 0;
 }
@@ -87,6 +89,7 @@ enum class Kind : std::uint8_t {
   map,             // objects[0]
   unmap,           // what action `target` mapped
   launch,          // objects: the arguments
+  native,          // a function of the host: objects[1][i] = objects[0][i] * 5 + a
   user_event,      // makes one; commands after it may wait for it
   set_user_event,  // of action `target`
   barrier,
@@ -113,6 +116,9 @@ struct Action {
   Rect host;                 // of a read or write
   bool linear = true;        // not clEnqueue...Rect
   bool blocking = false;
+  // user_event: it will be set to an error. set_user_event: to an error. Commands: they wait for such an event, or for
+  // another command that does, so they never run.
+  bool fails = false;
   std::size_t pattern = 0;  // bytes, of a fill
   cl_map_flags map_flags = 0;
   Launch launch;
@@ -143,6 +149,9 @@ struct DrawOptions {
   bool image_maps = true;
   bool image_copies = true;  // between an image and a buffer
   bool copy_rects = true;    // clEnqueueCopyBufferRect()
+  bool native_kernels = true;
+  bool shared_memory = true;
+  bool failures = true;  // user events that are set to an error
 };
 
 Program draw_program(std::uint64_t seed, const DrawOptions& options);

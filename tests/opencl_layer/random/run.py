@@ -87,7 +87,8 @@ def reported(folder):
 def results_of(command, options, mode):
     with tempfile.TemporaryDirectory() as folder:
         if mode in ("fits", "always"):
-            results = run_seeds(command, options.seed, options.seeds, layered(options, mode, 0, folder), options.limit)
+            environment = layered(options, mode, options.ample, folder)
+            results = run_seeds(command, options.seed, options.seeds, environment, options.limit)
         else:
             results = {}
             for seed, (need, peak) in needs_of(command, options).items():
@@ -108,8 +109,10 @@ def main():
     parser.add_argument("--seeds", type=int, default=20)
     parser.add_argument("--size", choices=("small", "large"), default="small")
     parser.add_argument("--least", type=int, default=4096, help="no budget below this many bytes")
+    parser.add_argument("--ample", default="", help="the budget where everything fits; default: the layer's own")
     parser.add_argument("--limit", type=int, default=60, help="seconds for one program")
-    parser.add_argument("--without", action="append", default=[], help="images, image-maps, image-copies or copy-rects")
+    parser.add_argument("--without", action="append", default=[], 
+                        help="images, image-maps, image-copies, copy-rects, native-kernels, shared-memory or failures")
     parser.add_argument("--loops", action="store_true", help="programs that repeat a body of commands")
     parser.add_argument("--followed", type=int, default=0, help="fail if fewer iterations than this were run by plans")
     options = parser.parse_args()

@@ -75,6 +75,10 @@ void Scheduler::take(int number) {
       const int context = program_.queues[index(action.queue)].context;
       const int id = add(std::move(step));
       step_of_action_[index(number)] = id;
+      if (action.fails) {
+        failing_.push_back({id, thread_, context, {}});
+        break;
+      }
       order_.add_user_event(id, context, place());
       users_.push_back({id, thread_, context});
       break;
@@ -83,6 +87,11 @@ void Scheduler::take(int number) {
       const int target = step_of_action_[index(action.target)];
       for (UserEvent& user : users_) {
         if (user.step == target && !user.is_set) set_user(user, random.chance(40));
+      }
+      for (std::size_t i = 0; i != failing_.size(); ++i) {
+        if (failing_[i].step != target) continue;
+        fail(i);
+        break;
       }
       break;
     }
@@ -101,11 +110,11 @@ void Scheduler::create(Step step) {
   const int id = step.what.objects[0];
   alive_[index(id)] = true;
   memory_.create(id);
-  if (is_image(object(id))) image_bytes_ += object(id).size;
+  if (!is_buffer(object(id))) image_bytes_ += object(id).size;
   largest_images_ = std::max(largest_images_, image_bytes_);
   if (object(id).parent < 0) live_bytes_ += (object(id).size + 511) / 512 * 512;
   most_live_bytes_ = std::max(most_live_bytes_, live_bytes_);
-  if (!is_image(object(id))) largest_command_ = std::max(largest_command_, (object(id).size + 511) / 512 * 512);
+  if (is_buffer(object(id))) largest_command_ = std::max(largest_command_, (object(id).size + 511) / 512 * 512);
   add(std::move(step));
 }
 
@@ -116,9 +125,16 @@ void Scheduler::release(Step step) {
     if (maps_[map].access.object == id) close(map, random);
   }
   settle_users();
+  settle_failures();
   alive_[index(id)] = false;
-  if (object(id).parent < 0 && !is_image(object(id))) live_bytes_ -= (object(id).size + 511) / 512 * 512;
-  // The bytes of an image count until its last command is complete: to the end, as far as we know.
+  if (object(id).shared) {  // by a command
+    for (int queue = 0; program_.queues[index(step.what.queue)].context != object(id).context; ++queue)
+      step.what.queue = queue;
+    enqueue(std::move(step), {{id, 0, object(id).size, true}}, random);
+    return;
+  }
+  if (object(id).parent < 0 && is_buffer(object(id))) live_bytes_ -= (object(id).size + 511) / 512 * 512;
+  // The bytes of an image or of shared memory count until its last command is complete: to the end, as far as we know.
   add(std::move(step));
 }
 
@@ -126,6 +142,7 @@ void Scheduler::renew_queue(Step step) {
   const int queue = step.what.queue;
   Random random(step.what.seed);
   settle_users();
+  settle_failures();
   if (random.chance(50)) {
     finish(queue);
   } else {
@@ -148,6 +165,7 @@ void Scheduler::synchronize(Step step) {
         mark(queue, barrier, random.chance(70));
         break;
       }
+      if (is_in_order(program_.queues[index(queue)])) settle_failures_of(queue);
       step.has_event = random.chance(70);
       waits = step.waits;
       const bool has_event = step.has_event;
@@ -182,10 +200,11 @@ void Scheduler::command(Step step) {
   for (const Access& access : accesses) {
     const int parent = object(access.object).parent;
     const int root = parent < 0 ? access.object : parent;
-    if (!is_image(object(root))) roots[root] = (object(root).size + 511) / 512 * 512;
+    if (is_buffer(object(root))) roots[root] = (object(root).size + 511) / 512 * 512;
   }
   for (const auto& [root, size] : roots) bytes += size;
   largest_command_ = std::max(largest_command_, bytes);
+  if (doom(step, random)) return;
   const int number = step.action;
   const Kind kind = step.what.kind;
   const bool blocking = step.what.blocking;
@@ -200,6 +219,8 @@ void Scheduler::command(Step step) {
 
 int Scheduler::enqueue(Step step, const std::vector<Access>& accesses, Random& random) {
   const int queue = step.what.queue;
+  // Whether what an in-order queue holds behind a failed command runs differs.
+  if (step.what.blocking || is_in_order(program_.queues[index(queue)])) settle_failures_of(queue);
   for (const int wait : order(queue, accesses, random)) step.waits.push_back(wait);
   add_noise(step, random);
   StepSet before = order_.before(queue, step.waits, thread_);
@@ -279,6 +300,7 @@ void Scheduler::apply(Step& step) {
     case Kind::map:
       if ((what.map_flags & CL_MAP_WRITE_INVALIDATE_REGION) != 0) memory_.undefine(what.objects[0], in(0));
       break;
+    case Kind::native: run_on_host(what, memory_); break;
     case Kind::launch:
       run_on_host(what, memory_);
       if (options_.spoil) {
@@ -308,7 +330,7 @@ void find_last_uses(Schedule& schedule, std::uint64_t seed) {
   Random random(seed);
   for (std::size_t i = 0; i != last.size(); ++i) {
     const Step& step = schedule.steps[i];
-    if (last[i] < 0 || !step.has_event || random.chance(50)) continue;
+    if (last[i] < 0 || !step.has_event || step.what.fails || random.chance(50)) continue;
     Step& use = schedule.steps[index(last[i])];
     if (use.what.section == step.what.section && use.what.thread == step.what.thread) {
       use.last_uses.push_back(static_cast<int>(i));

@@ -60,6 +60,7 @@ void Scheduler::flush(int queue) {
 }
 
 void Scheduler::finish(int queue) {
+  settle_failures_of(queue);
   const StepSet all = order_.all_of(queue);
   Random random(program_.seed + ++inserted_);
   set_users(all, random);
@@ -72,6 +73,7 @@ void Scheduler::finish(int queue) {
 }
 
 void Scheduler::mark(int queue, bool barrier, bool has_event) {
+  settle_failures_of(queue);  // it would wait for them, and fail
   Step step = step_for({});
   step.what.kind = barrier ? Kind::barrier : Kind::marker;
   step.what.queue = queue;
@@ -136,6 +138,7 @@ void Scheduler::settle_users() {
 }
 
 bool Scheduler::is_quiet() const {
+  if (!failing_.empty()) return false;
   if (is_parallel() && !program_.sections[index(phase_ / 2)].releases) return false;
   return std::all_of(users_.begin(), users_.end(),
                      [](const UserEvent& user) { return user.is_set && !user.has_helper; });
@@ -247,6 +250,7 @@ void Scheduler::end_thread() {
   while (!maps_.empty()) close(random.below(maps_.size()), random);
   while (!pending_reads_.empty()) check(random.below(pending_reads_.size()), random);
   settle_users();
+  settle_failures();
 }
 
 void Scheduler::end_section() {

@@ -38,6 +38,14 @@ class Scheduler {
     bool has_helper = false;
   };
 
+  /// A user event that will be set to an error, and what waits for it.
+  struct FailingEvent {
+    int step;
+    int thread;
+    int context;
+    std::vector<int> doomed;  // commands that never run, because they wait for the event or for another of them
+  };
+
   bool is_legal(const Action& action) const;
   Step step_for(const Action& action) const;
   int add(Step step);
@@ -63,6 +71,12 @@ class Scheduler {
   void set_user(UserEvent& user, bool by_helper);
   void settle_users();
   bool is_quiet() const;
+  // User events that fail.
+  bool doom(Step& step, Random& random);
+  bool has_doomed(const FailingEvent& failing, int queue) const;
+  void fail(std::size_t which);
+  void settle_failures();
+  void settle_failures_of(int queue);
   // Maps and reads.
   void touch(const OpenMap& map, Random& random);
   void close(std::size_t which, Random& random);
@@ -89,6 +103,7 @@ class Scheduler {
   std::vector<int> step_of_action_;
   std::vector<OpenMap> maps_;
   std::vector<UserEvent> users_;
+  std::vector<FailingEvent> failing_;
   std::vector<int> pending_reads_;
   std::size_t image_bytes_ = 0;
   std::size_t largest_images_ = 0;

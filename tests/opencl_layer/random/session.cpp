@@ -72,6 +72,7 @@ Session::Session(cl_device_id device, const Program& program, const Schedule& sc
       queues_(program.queues.size()),
       memories_(program.objects.size()),
       object_memory_(program.objects.size()),
+      shared_(program.objects.size()),
       events_(schedule.steps.size()),
       mapped_(schedule.steps.size()),
       host_memory_(schedule.steps.size()),
@@ -136,6 +137,14 @@ void Session::run_thread(int section, int thread) {
 
 void Session::run_step(Worker& worker, int number) {
   const Step& step = schedule_.steps[index(number)];
+  if (!shared_command(step, number)) run_command(worker, step, number);
+  if (step.has_callback) set_callback(number);
+  for (const int last : step.last_uses) {
+    ok(clReleaseEvent(std::exchange(events_[index(last)], nullptr)), "clReleaseEvent");
+  }
+}
+
+void Session::run_command(Worker& worker, const Step& step, int number) {
   switch (step.what.kind) {
     case Kind::create: create(step); break;
     case Kind::release:
@@ -148,6 +157,7 @@ void Session::run_step(Worker& worker, int number) {
     case Kind::map: map(step, number); break;
     case Kind::unmap: unmap(step, number); break;
     case Kind::launch: launch(worker, step, number); break;
+    case Kind::native: run_native(step, number); break;
     case Kind::user_event: {
       cl_int status = CL_SUCCESS;
       const int context = program_.queues[index(step.what.queue)].context;
@@ -160,7 +170,7 @@ void Session::run_step(Worker& worker, int number) {
     case Kind::marker: mark(step, number); break;
     case Kind::finish: ok(clFinish(queue(step)), "clFinish"); break;
     case Kind::flush: ok(clFlush(queue(step)), "clFlush"); break;
-    case Kind::wait: wait(step); break;
+    case Kind::wait: step.what.fails ? wait_for_failure(step) : wait(step); break;
     case Kind::new_queue:
       ok(clReleaseCommandQueue(queue(step)), "clReleaseCommandQueue");
       create_queue(step.what.queue);
@@ -172,16 +182,14 @@ void Session::run_step(Worker& worker, int number) {
       worker.setters.clear();
       break;
   }
-  if (step.has_callback) {
-    const auto called = [](cl_event, cl_int status, void* session) {
-      if (status != CL_COMPLETE) count(static_cast<Session*>(session)->wrong_callbacks_);
-      count(static_cast<Session*>(session)->callbacks_);
-    };
-    ok(clSetEventCallback(events_[index(number)], CL_COMPLETE, called, this), "clSetEventCallback");
-  }
-  for (const int last : step.last_uses) {
-    ok(clReleaseEvent(std::exchange(events_[index(last)], nullptr)), "clReleaseEvent");
-  }
+}
+
+void Session::set_callback(int number) {
+  const auto called = [](cl_event, cl_int status, void* session) {
+    if (status != CL_COMPLETE) count(static_cast<Session*>(session)->wrong_callbacks_);
+    count(static_cast<Session*>(session)->callbacks_);
+  };
+  ok(clSetEventCallback(events_[index(number)], CL_COMPLETE, called, this), "clSetEventCallback");
 }
 
 void Session::create_queue(int number) {
@@ -251,14 +259,15 @@ void Session::query(int id) {
 
 void Session::set_user_event(Worker& worker, const Step& step) {
   cl_event event = events_[index(step.target)];
+  const cl_int status = step.what.fails ? -1 - static_cast<cl_int>(step.what.seed % 80) : CL_COMPLETE;
   if (!step.by_helper) {
-    ok(clSetUserEventStatus(event, CL_COMPLETE), "clSetUserEventStatus");
+    ok(clSetUserEventStatus(event, status), "clSetUserEventStatus");
     return;
   }
   const std::chrono::microseconds delay{step.what.seed % 1500};
-  worker.setters.emplace_back([event, delay] {
+  worker.setters.emplace_back([event, status, delay] {
     std::this_thread::sleep_for(delay);
-    if (clSetUserEventStatus(event, CL_COMPLETE) == CL_SUCCESS) return;
+    if (clSetUserEventStatus(event, status) == CL_SUCCESS) return;
     std::cout << "clSetUserEventStatus failed in a helper thread" << std::endl;
     std::_Exit(1);
   });
@@ -278,6 +287,17 @@ void Session::wait(const Step& step) {
     }
   }
   inspect(step.waits[0], step.waits[0]);
+}
+
+/// The command never ran, and whoever waits for it is told so.
+void Session::wait_for_failure(const Step& step) {
+  const cl_event event = events_[index(step.waits[0])];
+  const cl_int waited = clWaitForEvents(1, &event);
+  if (waited != CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST)
+    throw Failure("clWaitForEvents of a command that cannot run returned " + std::to_string(waited));
+  cl_int status = CL_QUEUED;
+  ok(clGetEventInfo(event, CL_EVENT_COMMAND_EXECUTION_STATUS, sizeof(status), &status, nullptr), "clGetEventInfo");
+  if (status >= 0) throw Failure("a command that cannot run has status " + std::to_string(status));
 }
 
 void Session::inspect(int which, int number) {
@@ -323,6 +343,9 @@ void Session::release_everything() {
     }
     for (cl_mem memory : memories_) {
       if (memory != nullptr) ok(clReleaseMemObject(memory), "clReleaseMemObject");
+    }
+    for (std::size_t i = 0; i != shared_.size(); ++i) {
+      if (shared_[i] != nullptr) clSVMFree(contexts_[index(program_.objects[i].context)], shared_[i]);
     }
     for (cl_command_queue queue : queues_) ok(clReleaseCommandQueue(queue), "clReleaseCommandQueue");
     for (cl_program program : programs_) ok(clReleaseProgram(program), "clReleaseProgram");

@@ -66,6 +66,7 @@ class Session {
 
   void run_thread(int section, int thread);
   void run_step(Worker& worker, int number);
+  void run_command(Worker& worker, const Step& step, int number);
   void create(const Step& step);
   void create_queue(int number);
   void query(int id);
@@ -76,11 +77,15 @@ class Session {
   void unmap(const Step& step, int number);
   void touch(const Step& step, int number);
   void launch(Worker& worker, const Step& step, int number);
+  void run_native(const Step& step, int number);
+  bool shared_command(const Step& step, int number);
   void enqueue_launch(cl_kernel kernel, const Step& step, int number);
   void set_arguments(KernelObject& kernel, const Step& step);
   void mark(const Step& step, int number);
   void set_user_event(Worker& worker, const Step& step);
   void wait(const Step& step);
+  void wait_for_failure(const Step& step);
+  void set_callback(int number);
   void check_read(const Step& step, int number);
   void compare(const Step& step, int number, const std::uint8_t* found, std::size_t row);
   void inspect(int which, int number);
@@ -102,11 +107,12 @@ class Session {
   std::vector<cl_program> programs_;
   std::vector<cl_command_queue> queues_;
   std::vector<cl_mem> memories_;
-  std::vector<Bytes> object_memory_;  // of USE_HOST_PTR
-  std::vector<cl_event> events_;      // by step
-  std::vector<Mapped> mapped_;        // by step
-  std::vector<Bytes> host_memory_;    // by step
-  std::vector<std::uint64_t> seen_;   // by step
+  std::vector<Bytes> object_memory_;   // of USE_HOST_PTR
+  std::vector<std::uint8_t*> shared_;  // shared virtual memory
+  std::vector<cl_event> events_;       // by step
+  std::vector<Mapped> mapped_;         // by step
+  std::vector<Bytes> host_memory_;     // by step
+  std::vector<std::uint64_t> seen_;    // by step
   std::vector<Worker> workers_;
   std::atomic<int> callbacks_{0};
   std::atomic<int> wrong_callbacks_{0};

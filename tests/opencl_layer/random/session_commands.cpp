@@ -271,6 +271,12 @@ void Session::set_arguments(KernelObject& kernel, const Step& step) {
       set({0}, sizeof(cl_mem), nullptr);
       continue;
     }
+    if (object(id).shared) {
+      if (kernel.set.size() <= number) kernel.set.resize(number + 1);
+      ok(clSetKernelArgSVMPointer(kernel.handle, number, shared_[index(id)]), "clSetKernelArgSVMPointer");
+      kernel.set[number++] = bytes_of_value(id);
+      continue;
+    }
     const cl_mem handle = memory(id);
     set(bytes_of_value(id), sizeof(handle), static_cast<const void*>(&handle));
   }
@@ -378,7 +384,7 @@ void Session::launch(Worker& worker, const Step& step, int number) {
   if (step.what.seed % 16 == 0) {  // while it is queued
     ok(clReleaseKernel(kernel.handle), "clReleaseKernel");
     worker.kernels.erase({context, how.kernel, how.slot});
-  } else if (step.what.seed % 16 == 1) {
+  } else if (step.what.seed % 16 == 1 && !object(step.what.objects[0]).shared) {
     const cl_mem memory = this->memory(step.what.objects[0]);
     ok(clRetainMemObject(memory), "clRetainMemObject");
     ok(clReleaseMemObject(memory), "clReleaseMemObject");

@@ -13,7 +13,7 @@ namespace {
 std::string name_of_object(int id, const Program& program) {
   if (id < 0) return "null";
   const Object& object = program.objects[static_cast<std::size_t>(id)];
-  const char letter = is_image(object) ? 'i' : object.parent >= 0 ? 's' : 'b';
+  const char letter = is_image(object) ? 'i' : object.shared ? 'v' : object.parent >= 0 ? 's' : 'b';
   return letter + std::to_string(id);
 }
 
@@ -98,9 +98,14 @@ std::string text_of_action(const Step& step, const Program& program) {
     }
     case Kind::unmap: return "unmap " + place(0) + " of step " + target;
     case Kind::launch: return text_of_launch(what, program);
-    case Kind::user_event: return "user event";
+    case Kind::native:
+      return "native kernel from " + name_of_object(what.objects[0], program) + " to " +
+             name_of_object(what.objects[1], program) + "; " + std::to_string(what.launch.begin) + " to " +
+             std::to_string(what.launch.end) + ", " + std::to_string(what.launch.a);
+    case Kind::user_event: return what.fails ? "user event that fails" : "user event";
     case Kind::set_user_event:
-      return "set user event of step " + target + (step.by_helper ? ", by another thread, a little later" : "");
+      return (what.fails ? "fail user event of step " : "set user event of step ") + target +
+             (step.by_helper ? ", by another thread, a little later" : "");
     case Kind::barrier: return "barrier";
     case Kind::marker: return "marker";
     case Kind::finish: return "clFinish";
@@ -145,6 +150,8 @@ std::string text_of(const Step& step, std::size_t index, const Program& program)
   text << text_of_action(step, program);
   if (step.what.blocking && step.what.kind != Kind::touch_map) text << ", blocking";
   for (std::size_t i = 0; i != step.waits.size(); ++i) text << (i == 0 ? ", after " : " ") << step.waits[i];
+  if (step.what.fails && step.what.kind != Kind::user_event && step.what.kind != Kind::set_user_event)
+    text << (step.what.kind == Kind::wait ? " for a failure" : ", never runs");
   if (step.has_event) text << ", event";
   if (step.has_callback) text << ", callback";
   return text.str();

@@ -2,6 +2,7 @@
 #include "memory.hpp"
 
 #include <cstddef>
+#include <memory>
 
 #include "kernels.hpp"
 
@@ -12,6 +13,24 @@ const cl_icd_dispatch* down = nullptr;
 
 // These functions are called with locks of others held: they call nothing of OpenCL.
 void CL_CALLBACK tell_destroyed(cl_mem object, void*) { ledger().destroyed(object); }
+
+/// A callback of the layer above. It may let another thread take the memory, so the ledger knows before.
+struct Told {
+  void(CL_CALLBACK* function)(cl_mem, void*);
+  void* data;
+};
+void CL_CALLBACK tell_above(cl_mem object, void* data) {
+  const std::unique_ptr<Told> told(static_cast<Told*>(data));
+  ledger().destroyed(object);
+  told->function(object, told->data);
+}
+cl_int CL_API_CALL set_destructor_callback(cl_mem object, void(CL_CALLBACK* function)(cl_mem, void*), void* data) {
+  if (function == nullptr) return down->clSetMemObjectDestructorCallback(object, function, data);
+  auto told = std::make_unique<Told>(Told{function, data});
+  const cl_int status = down->clSetMemObjectDestructorCallback(object, tell_above, told.get());
+  if (status == CL_SUCCESS) (void)told.release();
+  return status;
+}
 
 void refuse(cl_int* error) {
   if (error != nullptr) *error = CL_MEM_OBJECT_ALLOCATION_FAILURE;
@@ -216,6 +235,7 @@ void keep_ledger(cl_icd_dispatch& table, const cl_icd_dispatch& below) {
   table.clCreateImageWithProperties = image_with_properties;
   table.clCreateImage2D = image_2d;
   table.clCreateImage3D = image_3d;
+  table.clSetMemObjectDestructorCallback = set_destructor_callback;
   table.clSVMAlloc = svm_alloc;
   table.clSVMFree = svm_free;
   table.clEnqueueReadBuffer = read_buffer;

@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "../process/settings.hpp"
+#include "copies.hpp"
 #include "page.hpp"
 #include "text.hpp"
 
@@ -134,7 +135,7 @@ void bring_up_to_date(DeviceBudget& device, Tally& tally) {
   note_first_plan(tally, now);
   const std::uint32_t next = tally.slot.published.load(std::memory_order_relaxed) + 1;
   std::atomic_thread_fence(std::memory_order_release);  // this copy is written after the other one was published
-  tally.slot.copies.at(next % 2) = now;
+  copy_words(tally.slot.copies.at(next % 2), now);
   tally.slot.published.store(next, std::memory_order_release);
 }
 

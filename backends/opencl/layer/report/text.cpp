@@ -9,6 +9,7 @@
 #include <swapmm/formats/json/writer.hpp>
 
 #include "../process/file_name.hpp"
+#include "copies.hpp"
 
 namespace swapmm::opencl::layer {
 namespace {
@@ -155,7 +156,7 @@ DeviceNumbers published_in(const ReportPage::Slot& slot) {
   DeviceNumbers numbers;
   for (int attempt = 0; attempt < 100; ++attempt) {
     const std::uint32_t which = slot.published.load(std::memory_order_acquire);
-    numbers = slot.copies.at(which % 2);
+    copy_words(numbers, slot.copies.at(which % 2));
     std::atomic_thread_fence(std::memory_order_acquire);
     if (slot.published.load(std::memory_order_relaxed) == which) break;
   }

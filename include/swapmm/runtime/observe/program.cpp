@@ -21,6 +21,7 @@ class ProgramBuilder {
 
   void append(const IterationLog& log) {
     log_roles_.assign(log.tensors.size(), none);
+    made_.clear();
     for (const LogEvent& event : log.events) {
       if (event.what == LogEvent::What::operation) append_operation(log, log.operations[event.index]);
       if (event.what == LogEvent::What::upload) append_upload(log, event.index);
@@ -101,9 +102,18 @@ class ProgramBuilder {
 
   std::uint32_t role_of(const IterationLog& log, std::uint32_t tensor) {
     std::uint32_t& role = log_roles_[tensor];
-    if (role != none) return role;
+    if (role != none) {
+      // The generation before must not be used once the next one has been made.
+      const auto made = made_.find(role);
+      if (made != made_.end() && made->second != tensor) generations_.note_overlap();
+      return role;
+    }
     const LogTensor& logged = log.tensors[tensor];
-    if (logged.producer.known()) return role = role_of_generation(logged);
+    if (logged.producer.known()) {
+      role = role_of_generation(logged);
+      if (logged.producer.age == 0) made_[role] = tensor;
+      return role;
+    }
     role = known(logged.serial);
     if (role == none) role = add_role(logged, false);
     return role;
@@ -206,6 +216,7 @@ class ProgramBuilder {
   Generations generations_;
   std::vector<State> state_;
   std::vector<std::uint32_t> log_roles_;                      // per tensor of the current log
+  std::unordered_map<std::uint32_t, std::uint32_t> made_;     // by role: the tensor that the current log makes for it
   std::unordered_map<std::uint64_t, std::uint32_t> current_;  // by serial number; handles only
   std::vector<std::uint32_t> early_downloads_;
 };

@@ -144,6 +144,26 @@ TEST_CASE("generations that meet need a cycle of two iterations, in which they c
   CHECK(program->trace.tensors[1].kind == TensorKind::transient);
 }
 
+TEST_CASE("generations meet if the old one is used once more after the new one was written") {
+  const auto used_again = [](std::uint64_t old_serial, std::uint64_t new_serial) {
+    YoungLog log;
+    const auto old = log.old(old_serial, 1, 1);
+    const auto next = log.made(new_serial);
+    log.run({{old, Access::update}}).run({{next, Access::write}}).run({{old, Access::read}, {next, Access::update}});
+    return log.log;
+  };
+  CHECK(overlap({used_again(10, 11)}));
+  CHECK(!program_of({used_again(10, 11)}).has_value());
+  const std::vector<IterationLog> two{used_again(10, 11), used_again(11, 12)};
+  REQUIRE(!overlap(two));
+  const Result<Program> program = program_of(two);
+  REQUIRE(program.has_value());
+  REQUIRE(program->roles.size() == 2);
+  CHECK(program->accesses[0].role == program->accesses[2].role);
+  CHECK(program->accesses[1].role == program->accesses[3].role);
+  CHECK(program->accesses[4].role == program->accesses[1].role);
+}
+
 TEST_CASE("the same log twice is a cycle of two iterations, too") {
   const IterationLog log = step(10, 11, false);
   const std::vector<IterationLog> two{log, log};
