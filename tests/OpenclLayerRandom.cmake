@@ -27,7 +27,7 @@ foreach(mode least always) # ./dev layer runs all modes
 endforeach()
 add_test(NAME opencl_layer.random_loops
   COMMAND Python3::Interpreter ${CMAKE_CURRENT_SOURCE_DIR}/opencl_layer/random/run.py $<TARGET_FILE:swapmm_random_opencl>
-    --layer $<TARGET_FILE:swapmm_opencl_layer> --loops --mode part --seed 1 --seeds 40 --limit 20 --followed 50)
+    --layer $<TARGET_FILE:swapmm_opencl_layer> --loops --mode part --mode values --seed 1 --seeds 40 --limit 20 --followed 50)
 list(APPEND random_tests opencl_layer.random_loops)
 set_tests_properties(${random_tests} PROPERTIES SKIP_REGULAR_EXPRESSION "^skipped: ")
 set_tests_properties(${random_tests} opencl_layer.random_sees PROPERTIES LABELS opencl_layer TIMEOUT 600)

@@ -16,6 +16,7 @@ struct RunOptions {
   std::optional<std::string> budget;
   std::optional<std::string> host_budget;
   std::optional<std::string> reported_memory;
+  std::optional<std::string> wait;
   std::string keep;
   std::string report;
   bool json = false;  ///< the report as JSON on stderr

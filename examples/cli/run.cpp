@@ -185,6 +185,7 @@ Variables settings(const RunOptions& options, const std::string& layer, const St
   if (options.host_budget) all["SWAPMM_HOST_BUDGET"] = *options.host_budget;
   if (options.reported_memory) all["SWAPMM_REPORTED_MEMORY"] = *options.reported_memory;
   if (!options.keep.empty()) all["SWAPMM_KEEP"] = options.keep;
+  if (options.wait) all["SWAPMM_WAIT"] = *options.wait;
   if (options.evict_always) all["SWAPMM_EVICT"] = "always";
   if (options.quiet) all["SWAPMM_QUIET"] = "1";
   all["SWAPMM_REPORT"] = where_to_report(options);
@@ -247,6 +248,10 @@ void add_run_options(CLI::App& program_command, RunOptions& run_options) {
       ->check(CLI::IsMember({"both", "budget", "device"}));
   command->add_option("--keep", options->keep, "Kernels whose buffers stay on the device, while there is room")
       ->type_name("NAME,...");
+  command
+      ->add_option("--wait", options->wait,
+                   "When clFinish() and other waits end: behind all commands, or when the host has its values")
+      ->check(CLI::IsMember({"commands", "values"}));
   command->add_option("--report", options->report, "Write the report to this file as JSON (%p: the process id)")
       ->type_name("FILE");
   command->add_option("--layer", options->layer, "The layer's file, if it is not the installed one")->type_name("FILE");

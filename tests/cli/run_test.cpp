@@ -123,15 +123,16 @@ TEST_CASE("run refuses files that are no layer") {
 
 TEST_CASE("run passes words, variables and the exit code on, and says if the layer was not loaded") {
   const std::size_t before = scratch_of_run();
-  const Outcome outcome = run_program(
-      {"run", "--budget", "25%", "--host-budget", "3MB", "--evict-always", "--reported-memory", "budget", "--",
-       "/bin/sh", "-c",
-       "echo \"$OPENCL_LAYERS|$SWAPMM_BUDGET|$SWAPMM_HOST_BUDGET|$SWAPMM_EVICT|$SWAPMM_REPORTED_MEMORY|$@\"; cat; exit "
-       "7",
-       "name", "--budget", "a b", "--"},
-      "to stdin");
+  const Outcome outcome = run_program({"run", "--budget", "25%", "--host-budget", "3MB", "--evict-always",
+                                       "--reported-memory", "budget", "--wait", "values", "--", "/bin/sh", "-c",
+                                       "echo "
+                                       "\"$OPENCL_LAYERS|$SWAPMM_BUDGET|$SWAPMM_HOST_BUDGET|$SWAPMM_EVICT|$SWAPMM_"
+                                       "REPORTED_MEMORY|$SWAPMM_WAIT|$@\"; cat; "
+                                       "exit 7",
+                                       "name", "--budget", "a b", "--"},
+                                      "to stdin");
   CHECK(outcome.code == 7);
-  CHECK(outcome.out == std::string(SWAPMM_TEST_LAYER) + "|25%|3MB|always|budget|--budget a b --\nto stdin");
+  CHECK(outcome.out == std::string(SWAPMM_TEST_LAYER) + "|25%|3MB|always|budget|values|--budget a b --\nto stdin");
   CHECK(outcome.err.find("did not load the layer") != std::string::npos);
   CHECK(scratch_of_run() == before);
 }

@@ -163,10 +163,13 @@ def contexts(bench):
     for length in ("160000", "400"):
         run = bench.case("iterations.two_contexts_in_turn", "600000", SWAPMM_TRACE_LENGTH=length)
         trace = Trace(run.trace)
-        same(len(trace.titles), 2, "contexts")
+        # The first one to end may be too much beside the other one.
+        lacks = "swapmm: the trace lacks 1 contexts that were released early" in run.lines
+        check(not (lacks and length == "160000"), "a context is missing though there is room")
+        same(len(trace.titles), 1 if lacks else 2, "contexts")
         trace.check_order(f"two contexts, length {length}")
-        for number in (1, 2):
-            check(f"context {number}" in trace.titles[number], f"the title is {trace.titles[number]}")
+        for number, title in trace.titles.items():
+            check(f"context {number}" in title, f"the title is {title}")
     run = bench.case("iterations.two_contexts_in_turn", "600000")
     trace = check_whole(run, "two contexts", 2)
     # They run in turn, so their times overlap, on one axis.

@@ -1,12 +1,14 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
-"""Runs loops below the layer with half of the memory that they need: after the first steps, plans run their iterations.
+"""Runs loops below the layer with a part of the memory that they need: after the first steps, plans run their iterations.
 
-plan_shares.py --cases PROGRAM --watch LIBRARY --layer LIBRARY [--share PERCENT] CASE:STEPS...
+plan_shares.py --cases PROGRAM --watch LIBRARY --layer LIBRARY [--share PERCENT] [--memory PERCENT] [--values] CASE:STEPS...
 
 For each case: the output must be the same as natively, and at least --share percent of the iterations behind the warm-up must
 be run by a plan. --warm-up says how many steps that may take. On a busy machine a plan may seem slower than none, and is given
 up. So a loop may be run several times; the output must be the same each time.
+With --values, waits end when the host has its values (SWAPMM_WAIT=values), and hardly a value may be saved because nothing
+proved it dead; without it, the same loop saves some in each step.
 """
 
 import argparse
@@ -46,6 +48,8 @@ def main():
     parser.add_argument("--layer", required=True)
     parser.add_argument("--share", type=int, default=90)
     parser.add_argument("--warm-up", type=int, default=14, help="steps at most")
+    parser.add_argument("--values", action="store_true")
+    parser.add_argument("--memory", type=int, default=50, help="of the need, in percent")
     parser.add_argument("--runs", type=int, default=5, help="of a loop that gets no plan")
     parser.add_argument("loops", nargs="+", metavar="CASE:STEPS")
     options = parser.parse_args()
@@ -55,10 +59,12 @@ def main():
             case, steps = loop.split(":")
             steps = int(steps)
             native, (watched,) = run(options, case, folder, [options.watch])
-            budget = watched["peak"] // 2
+            budget = watched["peak"] * options.memory // 100
             for _ in range(options.runs):
-                layered, (below, report) = run(options, case, folder, [options.watch, options.layer],
-                                               SWAPMM_BUDGET=str(budget), WATCH_CAP=str(budget))
+                limits = {"SWAPMM_BUDGET": str(budget), "WATCH_CAP": str(budget)}
+                if options.values:
+                    limits["SWAPMM_WAIT"] = "values"
+                layered, (below, report) = run(options, case, folder, [options.watch, options.layer], **limits)
                 followed, found = report["iterations_by_plan"], report["iterations"]
                 wrong = []
                 if layered != native:
@@ -67,9 +73,16 @@ def main():
                     wrong.append(f"{below['peak']} bytes taken of {budget}, {below['refused']} refused")
                 if wrong:
                     break
+                if options.values and report["values_saved"] > steps // 4:
+                    wrong.append(f"{report['values_saved']} values saved")
+                    break
                 if followed * 100 >= options.share * (steps - options.warm_up):
                     break
                 wrong.append(f"fewer than {options.share} % of the steps behind the first {options.warm_up} were run by a plan")
+            if options.values and not wrong:
+                _, (_, usual) = run(options, case, folder, [options.watch, options.layer], SWAPMM_BUDGET=str(budget))
+                if usual["values_saved"] < steps // 2:
+                    wrong.append(f"{usual['values_saved']} values saved without --values: the loop shows nothing")
             failed += bool(wrong)
             print(f"{case}: {steps} steps, {found} iterations found, {followed} by a plan, warm-up of {steps - followed}; "
                   f"{report['commands_by_plan']} of {report['commands']} commands by a plan, "

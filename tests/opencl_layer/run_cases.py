@@ -18,7 +18,7 @@ import tempfile
 
 # Pieces of the budget lie at multiples of this; each buffer of a launch may lose that much.
 ALIGNMENT = 256
-MODES = ("large", "half", "one_launch", "evict_always", "small_allocations", "pictures")
+MODES = ("large", "half", "one_launch", "evict_always", "small_allocations", "pictures", "values")
 # Programs whose native need is larger than their budget. They are told of it by CASES_BUDGET.
 BUDGETS_OF_THEMES = {"budget": 1 << 20}
 
@@ -124,7 +124,7 @@ def check(runner, case, modes):
     ample = max(4 * watched.report["peak"], 64 << 20)
     half = max(needed, watched.report["peak"] // 2)
     budgets = {"large": ample, "half": half, "one_launch": needed, "evict_always": ample, "small_allocations": ample,
-               "pictures": half}
+               "pictures": half, "values": half}
     fixed = BUDGETS_OF_THEMES.get(case.split(".")[0])
     for mode in modes:
         budget = fixed or budgets[mode]
@@ -132,6 +132,8 @@ def check(runner, case, modes):
                      "SWAPMM_STARTED": os.path.join(runner.folder.name, "started")}
         if mode == "evict_always":
             variables["SWAPMM_EVICT"] = "always"
+        if mode == "values":  # waits end when the host has its values
+            variables["SWAPMM_WAIT"] = "values"
         if mode == "pictures":  # what runs is recorded, in short pieces
             variables.update(SWAPMM_TRACE_OUT=os.path.join(runner.folder.name, "trace"), SWAPMM_TRACE_LENGTH="200")
         if mode == "small_allocations":  # the budget consists of several allocations

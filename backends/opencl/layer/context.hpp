@@ -39,6 +39,7 @@ using Lock = std::unique_lock<std::mutex>;
 [[nodiscard]] std::uint64_t next_moment();
 
 class Bundle;
+class Event;
 class Memory;
 class Recording;
 /// A command that waits on the host for events that nobody has set yet.
@@ -208,6 +209,11 @@ using ContextRef = Ref<Context>;
 
 /// Gives all commands that are held back to the driver. With the lock.
 void submit_held_back(Context& context);
+/// The same before the program waits for a queue. With SWAPMM_WAIT=values, only for those commands whose end the host
+/// can see, and those that they need.
+void submit_for_host(Context& context);
+/// The same before the program waits for events.
+void submit_for(Context& context, std::span<const Ref<Event>> events);
 
 template <class Run>
 cl_int Context::operate(const Command& command, const Bundle& bundle, cl_event* event, Run&& run) {

@@ -76,7 +76,7 @@ cl_int wait_for(Context& context, const std::vector<Ref<Event>>& events) {
   bool failed = false;
   {
     Lock lock = context.lock();
-    submit_held_back(context);
+    submit_for(context, events);
     context.flush();
     for (const Ref<Event>& event : events) {
       context.changed.wait(lock, [&] { return event->settled(); });

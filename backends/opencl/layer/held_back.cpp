@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 #include <chrono>
+#include <list>
+#include <memory>
+#include <span>
 #include <utility>
 
 #include "process/callbacks.hpp"
@@ -11,8 +14,14 @@ namespace {
 
 // Bounds on what is held back: memory of the host, and how long the device may wait for work.
 constexpr std::size_t most_commands = 8192;
-constexpr std::chrono::milliseconds longest_pause{100};
-constexpr std::chrono::milliseconds longest_time{2000};
+// If the program waits for values only, it computes by itself between two steps while commands are held back. Natively
+// the device would have nothing to do then.
+std::chrono::milliseconds longest_pause() {
+  return std::chrono::milliseconds{settings().waits_for_values ? 3000 : 100};
+}
+std::chrono::milliseconds longest_time() {
+  return std::chrono::milliseconds{settings().waits_for_values ? 30000 : 2000};
+}
 
 void note_coming(const Bundle& bundle) {
   for (const Bundle::Part& part : bundle.parts()) part.root->coming.push(part.access == Access::write);
@@ -22,8 +31,9 @@ void note_coming(const Bundle& bundle) {
 void submit_oldest(Context& context) {
   HeldBackCommand command = std::move(context.held_back.front());
   context.held_back.pop_front();
-  if (!command.bundle.empty()) --context.held_back_on_buffers;
-  for (const Bundle::Part& part : command.bundle.parts()) part.root->coming.pop();
+  const Bundle& bundle = command.intent.bundle;
+  if (!bundle.empty()) --context.held_back_on_buffers;
+  for (const Bundle::Part& part : bundle.parts()) part.root->coming.pop();
   context.submitting = true;
   cl_event native = nullptr;
   cl_int status = CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST;
@@ -48,7 +58,7 @@ void submit_oldest(Context& context) {
 
 // Whether the plan drops nothing with the oldest command, or only what is dead.
 bool oldest_is_certain(Context& context) {
-  const Bundle& bundle = context.held_back.front().bundle;
+  const Bundle& bundle = context.held_back.front().intent.bundle;
   if (bundle.empty() || !context.has_core()) return true;
   for (const Bundle::Part& part : bundle.parts()) part.root->coming.pop();
   bool certain = true;
@@ -68,7 +78,8 @@ void alarm(Context& context) {
   context.alarm_set = false;
   if (context.held_back.empty()) return;
   const auto now = std::chrono::steady_clock::now();
-  if (now - context.held_back.back().since < longest_pause && now - context.held_back.front().since < longest_time) {
+  if (now - context.held_back.back().since < longest_pause() &&
+      now - context.held_back.front().since < longest_time()) {
     return set_alarm(context);
   }
   submit_held_back(context);
@@ -77,7 +88,66 @@ void alarm(Context& context) {
 
 void set_alarm(Context& context) {
   if (std::exchange(context.alarm_set, true)) return;
-  run_after(longest_pause, [kept = ContextRef(context)] { alarm(*kept); });
+  run_after(longest_pause(), [kept = ContextRef(context)] { alarm(*kept); });
+}
+
+// ---- waits that end when the host has its values
+
+// How many of the oldest commands must run before a read of the host: up to the last one that changes what it reads.
+std::size_t needed_by_read(std::list<HeldBackCommand>::const_iterator read, std::size_t place) {
+  const Memory* const root = &read->intent.read->memory->root();
+  for (; place != 0; --place) {
+    const std::span<const Bundle::Part> parts = (--read)->intent.bundle.parts();
+    if (std::any_of(parts.begin(), parts.end(),
+                    [root](const Bundle::Part& part) { return part.root == root && part.access != Access::read; }))
+      break;
+  }
+  return place;
+}
+
+// Copies what a held-back command will read to the program's memory, outside the sequence of commands. The command
+// stays in it, and copies nothing. False if the value cannot be had now.
+bool read_early(Context& context, HeldBackCommand& command) {
+  const HostRead& read = *command.intent.read;
+  try {
+    Tensor tensor;
+    Memory& root = read.memory->root();
+    if (root.native() != nullptr || !root.tensor(tensor)) return false;
+    context.core()->download(tensor, Bytes{read.memory->origin() + read.offset}, std::span(read.to, read.size));
+    if (command.event) {
+      cl_event native = nullptr;
+      if (down.clEnqueueMarkerWithWaitList(context.queue(), 0, nullptr, &native) != CL_SUCCESS) return false;
+      command.queue->last = context.keep(native);  // who waits for the read waits for its event
+      std::exchange(command.event, {})->submitted(native);
+    }
+  } catch (const std::exception&) {
+    return false;
+  }
+  const auto nothing = [what = read.command, bundle = command.intent.bundle, use = read.memory](Context& on,
+                                                                                                cl_event* native) {
+    return on.operate(what, bundle, native, [](Running& operation, const WaitList& waits, cl_event* event) {
+      return down.clEnqueueMarkerWithWaitList(operation.backend().queue(), waits.size(), waits.data(), event);
+    });
+  };
+  command.task = std::make_unique<SimpleTask<decltype(nothing)>>(nothing);
+  command.intent.read.reset();
+  command.intent.hidden = true;
+  return true;
+}
+
+// Lets those commands go that the program waits for, and what they need.
+template <class WaitedFor>
+void submit_some(Context& context, WaitedFor&& waited_for) {
+  if (context.submitting) return;
+  std::size_t needed = 0;
+  std::size_t place = 0;
+  for (auto each = context.held_back.begin(); each != context.held_back.end(); ++each, ++place) {
+    if (waited_for(*each)) needed = std::max(needed, each->intent.read ? needed_by_read(each, place) : place + 1);
+  }
+  for (; needed != 0; --needed) submit_oldest(context);
+  for (HeldBackCommand& command : context.held_back) {
+    if (command.intent.read && waited_for(command) && !read_early(context, command)) return submit_held_back(context);
+  }
 }
 
 }  // namespace
@@ -99,7 +169,7 @@ bool may_hold_back(const Queue& queue, const Place& place, const Intent& intent)
   return !initial && context.expected(context.held_back_on_buffers) == token && !context.may_fail(token);
 }
 
-cl_int hold_back(Queue& queue, const Place& place, std::unique_ptr<Task> task, Bundle bundle) {
+void hold_back(Queue& queue, const Place& place, std::unique_ptr<Task> task, Intent intent) {
   Context& context = queue.context();
   Ref<Event> event;
   if (place.event != nullptr) {
@@ -108,14 +178,14 @@ cl_int hold_back(Queue& queue, const Place& place, std::unique_ptr<Task> task, B
     event->held_back = true;
     *place.event = made->handle();
   }
-  note_coming(bundle);
-  if (!bundle.empty()) ++context.held_back_on_buffers;
+  note_coming(intent.bundle);
+  if (!intent.bundle.empty()) ++context.held_back_on_buffers;
   std::vector<Ref<Event>> after;
   for (cl_uint i = 0; i < place.wait_count; ++i) {
     Event& before = *Event::from(place.wait_list[i]);
     if (before.native() == nullptr) after.emplace_back(before);
   }
-  context.held_back.push_back({std::move(task), std::move(bundle), std::move(after), std::move(event),
+  context.held_back.push_back({std::move(task), std::move(intent), std::move(after), std::move(event),
                                Ref<Queue>(queue), std::chrono::steady_clock::now()});
   while (!context.held_back.empty()) {
     const bool wait = context.holds_back() && context.held_back.size() <= most_commands && !oldest_is_certain(context);
@@ -123,7 +193,6 @@ cl_int hold_back(Queue& queue, const Place& place, std::unique_ptr<Task> task, B
     submit_oldest(context);
   }
   if (!context.held_back.empty()) set_alarm(context);
-  return CL_SUCCESS;
 }
 
 }  // namespace detail
@@ -131,6 +200,21 @@ cl_int hold_back(Queue& queue, const Place& place, std::unique_ptr<Task> task, B
 void submit_held_back(Context& context) {
   if (context.submitting) return;
   while (!context.held_back.empty()) submit_oldest(context);
+}
+
+void submit_for_host(Context& context) {
+  if (!settings().waits_for_values) return submit_held_back(context);
+  submit_some(context, [](const HeldBackCommand& command) {
+    return !command.intent.hidden || (command.event && command.event->references() != 0);
+  });
+}
+
+void submit_for(Context& context, std::span<const Ref<Event>> events) {
+  if (!settings().waits_for_values) return submit_held_back(context);
+  submit_some(context, [&](const HeldBackCommand& command) {
+    return command.event && std::any_of(events.begin(), events.end(),
+                                        [&](const Ref<Event>& event) { return event.get() == command.event.get(); });
+  });
 }
 
 }  // namespace swapmm::opencl::layer

@@ -187,6 +187,7 @@ Intent Kernel::intent(const access::Sizes& sizes) {
   const access::Decision decision = accesses(arguments_, sizes);
   intent.at_once = decision.to_measure != 0;  // it waits for the device
   add_buffers(intent.bundle, arguments_, decision);
+  intent.hidden = reaches_buffers_only();
   return intent;
 }
 

@@ -75,6 +75,7 @@ class Kernel : public Object {
   static void add_buffers(Bundle& bundle, const std::vector<Argument>& arguments, const access::Decision& decision);
   cl_int give_values(const std::vector<Argument>& arguments);
   [[nodiscard]] bool know(bool matters);
+  [[nodiscard]] bool reaches_buffers_only() const;
   [[nodiscard]] cl_int measure(const access::Decision& decision, const std::vector<Argument>& arguments,
                                Running& operation, const WaitList& waits, const access::LaunchOnce& launch);
 

@@ -77,6 +77,13 @@ access::Decision Kernel::accesses(const std::vector<Argument>& arguments, const 
   return known_->decide(bound_, sizes, settings().prove, matters && access::time_to_measure());
 }
 
+// Of the launch that accesses() was asked for last: it changes nothing but buffers whose bytes are tensors, for all
+// that is known.
+bool Kernel::reaches_buffers_only() const {
+  return known_ != nullptr && !known_->facts().effects &&
+         std::none_of(bound_.begin(), bound_.end(), [](const Bound& each) { return each.kind == Bound::Kind::other; });
+}
+
 // Within the operation that the launch is, before the launch.
 cl_int Kernel::measure(const access::Decision& decision, const std::vector<Argument>& arguments, Running& operation,
                        const WaitList& waits, const access::LaunchOnce& launch) {

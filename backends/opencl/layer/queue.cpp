@@ -16,24 +16,33 @@ Queue::Queue(Context& context, cl_command_queue native, cl_command_queue_propert
 Queue::~Queue() { down.clReleaseCommandQueue(native_); }
 
 cl_int Queue::finish() {
-  Handle<cl_event> end;
-  cl_int untold = CL_SUCCESS;
-  {
-    Lock lock = context_->lock();
-    submit_held_back(*context_);
-    untold = std::exchange(context_->untold, CL_SUCCESS);
-    context_->changed.wait(lock, [&] {
-      return std::none_of(context_->held.begin(), context_->held.end(),
-                          [&](const HeldCommand& command) { return !command.finished && command.queue.get() == this; });
-    });
-    context_->flush();
-    if (last) end = context_->keep(last.get());
-  }
-  if (!end) return untold;
-  const cl_event event = end.get();
-  const cl_int status = down.clWaitForEvents(1, &event);
+  Lock lock = context_->lock();
+  submit_for_host(*context_);
+  const cl_int untold = std::exchange(context_->untold, CL_SUCCESS);
+  context_->changed.wait(lock, [&] {
+    return std::none_of(context_->held.begin(), context_->held.end(),
+                        [&](const HeldCommand& command) { return !command.finished && command.queue.get() == this; });
+  });
+  const cl_int status = wait_for_last(std::move(lock));
   if (untold != CL_SUCCESS) return untold;
   return status == CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST ? CL_SUCCESS : status;  // its event tells
+}
+
+cl_int Queue::wait_for_held_back(Lock lock) {
+  submit_for_host(*context_);
+  const cl_int untold = std::exchange(context_->untold, CL_SUCCESS);
+  const cl_int status = wait_for_last(std::move(lock));
+  return untold != CL_SUCCESS ? untold : status;
+}
+
+cl_int Queue::wait_for_last(Lock lock) {
+  context_->flush();
+  if (!last) return CL_SUCCESS;
+  const Handle<cl_event> end = context_->keep(last.get());
+  lock.unlock();
+  if (!end) return CL_SUCCESS;
+  const cl_event event = end.get();
+  return down.clWaitForEvents(1, &event);
 }
 
 cl_int check_wait_list(const Context& context, cl_uint count, const cl_event* events) {

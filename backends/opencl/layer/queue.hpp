@@ -3,6 +3,7 @@
 
 #include <chrono>
 #include <memory>
+#include <optional>
 #include <span>
 #include <type_traits>
 #include <utility>
@@ -12,6 +13,7 @@
 #include "event.hpp"
 #include "memory.hpp"
 #include "object.hpp"
+#include "process/settings.hpp"
 
 namespace swapmm::opencl::layer {
 
@@ -32,14 +34,19 @@ class Queue : public Object {
   [[nodiscard]] bool in_order() const { return (properties_ & CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE) == 0; }
   [[nodiscard]] bool profiles() const { return (properties_ & CL_QUEUE_PROFILING_ENABLE) != 0; }
 
-  /// Waits for all commands of this queue.
+  /// Waits for all commands of this queue; with SWAPMM_WAIT=values, for those whose end the host can see.
   [[nodiscard]] cl_int finish();
+  /// The same for a blocking command that is held back.
+  [[nodiscard]] cl_int wait_for_held_back(Lock lock);
 
   // With the lock.
   Handle<cl_event> last;          ///< of the last command that the driver got
   std::vector<Ref<Event>> after;  ///< events of commands on hold that every new command comes after
 
  private:
+  // Waits for what the driver has. Returns what clWaitForEvents() does.
+  [[nodiscard]] cl_int wait_for_last(Lock lock);
+
   ContextRef context_;
   cl_command_queue native_;
   cl_command_queue_properties properties_;
@@ -81,23 +88,35 @@ struct HeldCommand {
   bool finished = false;
 };
 
+/// What a command copies to the program's memory.
+struct HostRead {
+  Command command;
+  Use memory;
+  std::size_t offset = 0;  ///< in the memory object
+  std::size_t size = 0;
+  std::byte* to = nullptr;
+};
+
+/// What a command will do, told before it is given to the driver. Commands without buffers have an empty bundle.
+struct Intent {
+  Command command;  ///< its name may be gone when the call has returned
+  Bundle bundle;
+  bool at_once = false;  ///< it must not be held back
+  // For SWAPMM_WAIT=values:
+  bool hidden = false;  ///< it neither reads nor writes what the host can see without a command or a map
+  std::optional<HostRead> read = std::nullopt;  ///< all that it does is this
+};
+
 /// While a plan is followed, commands are held back until everything that the plan drops is known to be dead, because
 /// the commands that overwrite it have come, or the program has released it. They are given to the driver in order:
 /// when that is known, when they are many or old, and before anything that the program could learn from them.
 struct HeldBackCommand {
   std::unique_ptr<Task> task;
-  Bundle bundle;
+  Intent intent;
   std::vector<Ref<Event>> after;  ///< of its wait list: those of commands that are held back, too
   Ref<Event> event;               ///< none if the program wants none
   Ref<Queue> queue;
   std::chrono::steady_clock::time_point since;
-};
-
-/// What a command will do, told before it is given to the driver. Commands without buffers have an empty bundle.
-struct Intent {
-  Command command;
-  Bundle bundle;
-  bool at_once = false;  ///< it must not be held back
 };
 
 /// A command's place in its queue.
@@ -124,7 +143,7 @@ namespace detail {
 [[nodiscard]] bool may_wait(const Queue& queue, const Place& place);
 /// Whether a command may be held back: it is the one that is expected, and need not wait on the host.
 [[nodiscard]] bool may_hold_back(const Queue& queue, const Place& place, const Intent& intent);
-[[nodiscard]] cl_int hold_back(Queue& queue, const Place& place, std::unique_ptr<Task> task, Bundle bundle);
+void hold_back(Queue& queue, const Place& place, std::unique_ptr<Task> task, Intent intent);
 }  // namespace detail
 
 /// Whether a command would be on hold now. With the lock.
@@ -137,7 +156,7 @@ void release_held(Context& context);
 struct NoIntent {};
 
 /// Queues a command: submit(context, native) is called at once, with the lock, or later if the command must wait on the
-/// host or is held back. For the latter, make_held() returns a submit that refers to nothing of the caller's.
+/// host or is held back. For the latter, make_held(held_back) returns a submit that refers to nothing of the caller's.
 /// make_intent() tells what the command will do; NoIntent: it is never held back.
 template <class Submit, class MakeHeld, class MakeIntent = NoIntent>
 [[nodiscard]] cl_int enqueue_call(Queue& queue, const Place& place, Submit&& submit, MakeHeld&& make_held,
@@ -148,12 +167,14 @@ template <class Submit, class MakeHeld, class MakeIntent = NoIntent>
   }
   Lock lock = context.lock();
   if constexpr (!std::is_same_v<std::remove_cvref_t<MakeIntent>, NoIntent>) {
-    if (!place.blocking && context.holds_back()) {
+    if (context.holds_back() && (!place.blocking || settings().waits_for_values)) {
       Intent intent = make_intent();
       if (detail::may_hold_back(queue, place, intent)) {
-        auto task = make_held();
-        return detail::hold_back(queue, place, std::make_unique<SimpleTask<decltype(task)>>(std::move(task)),
-                                 std::move(intent.bundle));
+        auto task = make_held(true);
+        const bool waits = place.blocking && !intent.hidden;
+        detail::hold_back(queue, place, std::make_unique<SimpleTask<decltype(task)>>(std::move(task)),
+                          std::move(intent));
+        return waits ? queue.wait_for_held_back(std::move(lock)) : CL_SUCCESS;
       }
     }
   }
@@ -164,7 +185,7 @@ template <class Submit, class MakeHeld, class MakeIntent = NoIntent>
     std::vector<Before> after = detail::unsettled(queue, place, failed);
     if (failed && place.blocking) return CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST;
     if (failed || !after.empty()) {
-      auto held = make_held();
+      auto held = make_held(false);
       return detail::hold(queue, place, std::move(lock), std::make_unique<SimpleTask<decltype(held)>>(std::move(held)),
                           std::move(after));
     }
@@ -180,7 +201,7 @@ template <class Submit, class MakeIntent = NoIntent>
 [[nodiscard]] cl_int enqueue(Queue& queue, const Place& place, Submit submit, MakeIntent&& make_intent = {}) {
   return enqueue_call(
       queue, place, [&](Context& context, cl_event* native) { return submit(context, native); },
-      [&] { return std::move(submit); }, std::forward<MakeIntent>(make_intent));
+      [&](bool) { return std::move(submit); }, std::forward<MakeIntent>(make_intent));
 }
 
 }  // namespace swapmm::opencl::layer

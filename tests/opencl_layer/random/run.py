@@ -2,10 +2,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Runs random OpenCL programs natively and with the layer: every program must see the same bytes.
 
-run.py RANDOM --layer LIBRARY [--loops] [--mode fits|least|part|always|tight] [--seed S] [--seeds N] [--size small|large]
+run.py RANDOM --layer LIBRARY [--loops] [--mode fits|least|part|values|always|tight] [--seed S] [--seeds N] [--size small|large]
 
 fits: everything fits. least: the budget is the largest command of the program. part: it is 30 to 70 % of all buffers, or the
-largest command if that is more. always: SWAPMM_EVICT=always. tight: least and always.
+largest command if that is more. values: part, and SWAPMM_WAIT=values. always: SWAPMM_EVICT=always. tight: least and always.
 Prints each seed that fails, with a command that repeats it, and ends with 1 if there is one.
 """
 
@@ -46,7 +46,7 @@ def run_seeds(command, first, count, environment, limit):
     return results
 
 
-MODES = ("fits", "least", "part", "always", "tight")
+MODES = ("fits", "least", "part", "values", "always", "tight")
 
 
 def layered(options, mode, budget, folder):
@@ -55,6 +55,8 @@ def layered(options, mode, budget, folder):
                        SWAPMM_ANALYSIS="wait", SWAPMM_CACHE=folder)
     if budget:
         environment["SWAPMM_BUDGET"] = str(budget)
+    if mode == "values":
+        environment["SWAPMM_WAIT"] = "values"
     if mode in ("always", "tight"):
         environment["SWAPMM_EVICT"] = "always"
     return environment
@@ -68,7 +70,7 @@ def needs_of(command, options):
 
 def budget_of(mode, seed, need, peak, least):
     """Bytes for the program of that seed."""
-    if mode == "part":
+    if mode in ("part", "values"):
         need = max(need, peak * (30 + seed * 7 % 41) // 100)
     return max(need, least)
 
@@ -111,7 +113,7 @@ def main():
     parser.add_argument("--least", type=int, default=4096, help="no budget below this many bytes")
     parser.add_argument("--ample", default="", help="the budget where everything fits; default: the layer's own")
     parser.add_argument("--limit", type=int, default=60, help="seconds for one program")
-    parser.add_argument("--without", action="append", default=[], 
+    parser.add_argument("--without", action="append", default=[],
                         help="images, image-maps, image-copies, copy-rects, native-kernels, shared-memory or failures")
     parser.add_argument("--loops", action="store_true", help="programs that repeat a body of commands")
     parser.add_argument("--followed", type=int, default=0, help="fail if fewer iterations than this were run by plans")
@@ -138,7 +140,7 @@ def main():
                   f" {' '.join(command[1:])}")
         print(f"{mode}: {len(native) - len(wrong)} of {len(native)} programs saw the same bytes; {sums['iterations']} iterations,"
               f" {sums['iterations_by_plan']} by plans, {sums['values_saved']} values saved", flush=True)
-        if sums["iterations_by_plan"] < options.followed and mode in ("least", "part"):
+        if sums["iterations_by_plan"] < options.followed and mode in ("least", "part", "values"):
             failures += 1
             print(f"{mode}: fewer than {options.followed} iterations were run by plans")
     sys.exit(1 if failures else 0)

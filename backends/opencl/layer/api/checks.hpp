@@ -70,8 +70,26 @@ template <class Run>
   intent.bundle.add(memory, access, offset, size);
   return intent;
 }
+/// The same for one that copies the range to the program's memory.
+[[nodiscard]] inline Intent intent_of_read(const Command& command, Memory& memory, std::size_t offset, std::size_t size,
+                                           void* to) {
+  Intent intent = intent_on_range(command, memory, Access::read, offset, size);
+  // An early copy is one of the whole buffer.
+  const std::size_t whole = memory.root().facts().size;
+  const bool small = whole / 4 <= size || whole <= std::size_t{1} << 20U;
+  if (settings().waits_for_values && !intent.bundle.empty() && small) {
+    intent.read = HostRead{command, Use(&memory), offset, size, static_cast<std::byte*>(to)};
+  }
+  return intent;
+}
+/// Whether the host sees a buffer's bytes through commands and maps alone. With the lock.
+[[nodiscard]] inline bool bytes_are_hidden(Memory& memory) { return memory.root().native() == nullptr; }
 /// Of a command without buffers.
-[[nodiscard]] inline Intent no_buffers() { return {}; }
+[[nodiscard]] inline Intent no_buffers() {
+  Intent intent;
+  intent.hidden = true;
+  return intent;
+}
 
 /// A command that does nothing: its event comes after all that was queued before.
 [[nodiscard]] inline cl_int mark(Context& context, cl_event* native) {

@@ -163,7 +163,7 @@ cl_int launch(Queue& queue, Kernel& kernel, cl_uint dimensions, const size_t* of
       [&](Context& context, cl_event* native) {
         return kernel.launch(context, native, nullptr, dimensions, offset, global, local);
       },
-      [&] {
+      [&](bool) {
         return [kept = Ref<Kernel>(kernel), arguments = kernel.arguments_for_later(), dimensions,
                 o = Sizes(dimensions, offset), g = Sizes(dimensions, global),
                 l = Sizes(dimensions, local)](Context& context, cl_event* native) {

@@ -201,6 +201,7 @@ cl_int CL_API_CALL copy_rectangle(cl_command_queue handle, cl_mem from, cl_mem t
     Intent intent{{"copy rectangle", what.detail()}, {}};
     intent.bundle.add(*source, Access::read);
     intent.bundle.add(*target, Access::update);
+    intent.hidden = bytes_are_hidden(*source) && bytes_are_hidden(*target);
     return intent;
   };
   return enqueue(

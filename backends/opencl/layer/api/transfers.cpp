@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 #include <cstddef>
+#include <cstring>
+#include <memory>
 #include <span>
 #include <vector>
 
@@ -36,7 +38,18 @@ cl_int CL_API_CALL read_buffer(cl_command_queue handle, cl_mem buffer, cl_bool b
               core.download(tensor, at, std::span(static_cast<std::byte*>(to), size));
             });
       },
-      [=] { return intent_on_range(command, *memory, Access::read, offset, size); });
+      [=] { return intent_of_read(command, *memory, offset, size, to); });
+}
+
+// With SWAPMM_WAIT=values, a write that is held back has the program's bytes, so that the program need not wait for it.
+// Null if it must.
+std::shared_ptr<MapArea> copy_for_later(const void* from, std::size_t size) {
+  constexpr std::size_t most = std::size_t{16} << 20U;
+  if (!settings().waits_for_values || size > most) return nullptr;
+  auto copy = std::make_shared<MapArea>(size);
+  if (copy->data == nullptr) return nullptr;
+  std::memcpy(copy->data, from, size);
+  return copy;
 }
 
 cl_int CL_API_CALL write_buffer(cl_command_queue handle, cl_mem buffer, cl_bool blocking, size_t offset, size_t size,
@@ -51,19 +64,33 @@ cl_int CL_API_CALL write_buffer(cl_command_queue handle, cl_mem buffer, cl_bool 
   if (!host_may_write(*memory)) return CL_INVALID_OPERATION;
   const Place place{CL_COMMAND_WRITE_BUFFER, count, waits, event, blocking != CL_FALSE};
   const Command command{"write", size};
-  return enqueue(
-      *queue, place,
-      [=, use = Use(memory)](Context& context, cl_event* native) {
-        return on_range(
-            context, command, *use, Access::write, offset, size, native,
-            [&](cl_command_queue on, cl_mem real, std::size_t at, cl_uint n, const cl_event* list) {
-              return down.clEnqueueWriteBuffer(on, real, CL_FALSE, at, size, from, n, list, native);
-            },
-            [&](Core& core, const Tensor& tensor, Bytes at) {
-              core.upload(tensor, at, std::span(static_cast<const std::byte*>(from), size));
-            });
+  const auto write = [=, use = Use(memory)](Context& context, cl_event* native, const void* bytes) {
+    return on_range(
+        context, command, *use, Access::write, offset, size, native,
+        [&](cl_command_queue on, cl_mem real, std::size_t at, cl_uint n, const cl_event* list) {
+          return down.clEnqueueWriteBuffer(on, real, CL_FALSE, at, size, bytes, n, list, native);
+        },
+        [&](Core& core, const Tensor& tensor, Bytes at) {
+          core.upload(tensor, at, std::span(static_cast<const std::byte*>(bytes), size));
+        });
+  };
+  std::shared_ptr<MapArea> copy;
+  return enqueue_call(
+      *queue, place, [&](Context& context, cl_event* native) { return write(context, native, from); },
+      [&](bool held_back) {
+        // A write that waits for a user event takes the bytes that are there when the event is set.
+        return [write, from, own = held_back ? copy : nullptr](Context& context, cl_event* native) {
+          const cl_int status = write(context, native, own ? own->data : from);
+          if (status == CL_SUCCESS && own) context.keep_until_done(own);
+          return status;
+        };
       },
-      [=] { return intent_on_range(command, *memory, Access::write, offset, size); });
+      [&] {
+        Intent intent = intent_on_range(command, *memory, Access::write, offset, size);
+        copy = copy_for_later(from, size);
+        intent.hidden = copy != nullptr;
+        return intent;
+      });
 }
 
 cl_int CL_API_CALL fill_buffer(cl_command_queue handle, cl_mem buffer, const void* pattern, size_t pattern_size,
@@ -97,7 +124,11 @@ cl_int CL_API_CALL fill_buffer(cl_command_queue handle, cl_mem buffer, const voi
               }
             });
       },
-      [=] { return intent_on_range(command, *memory, Access::write, offset, size); });
+      [=] {
+        Intent intent = intent_on_range(command, *memory, Access::write, offset, size);
+        intent.hidden = bytes_are_hidden(*memory);
+        return intent;
+      });
 }
 
 cl_int CL_API_CALL copy_buffer(cl_command_queue handle, cl_mem from, cl_mem to, size_t from_offset, size_t to_offset,
@@ -118,6 +149,7 @@ cl_int CL_API_CALL copy_buffer(cl_command_queue handle, cl_mem from, cl_mem to, 
     Intent intent{{"copy", size}, {}};
     intent.bundle.add(*source, Access::read, from_offset, size);
     intent.bundle.add(*target, Access::write, to_offset, size);
+    intent.hidden = bytes_are_hidden(*source) && bytes_are_hidden(*target);
     return intent;
   };
   return enqueue(

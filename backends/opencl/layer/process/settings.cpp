@@ -155,6 +155,7 @@ Settings read() {
   } else if (!plan.empty() && plan != "on") {
     settings.problem = "SWAPMM_PLAN: \"" + plan + "\" is not known; it can be on, off or speculate";
   }
+  settings.waits_for_values = choice("SWAPMM_WAIT", {"commands", "values"}, settings.problem) == 1;
   const std::string reported = text_in("SWAPMM_REPORTED_MEMORY");
   if (reported == "budget") {
     settings.reported = ReportedMemory::budget;

@@ -44,6 +44,7 @@ struct Settings {
   bool log_data = false;                           ///< SWAPMM_LOG_DATA
   bool plans = true;                               ///< SWAPMM_PLAN=off: everything on demand
   bool speculates = false;                         ///< SWAPMM_PLAN=speculate: what was never read is taken for dead
+  bool waits_for_values = false;                   ///< SWAPMM_WAIT=values: waits end when the host has its values
   Analysis analysis = Analysis::background;        ///< SWAPMM_ANALYSIS
   bool prove = true;                               ///< SWAPMM_PROVE=off: no launch is measured
   bool cache = true;                               ///< SWAPMM_CACHE=off: nothing is kept for the next run
