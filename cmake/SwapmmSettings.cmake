@@ -6,7 +6,7 @@ option(SWAPMM_BUILD_EXAMPLES "Build the examples" ${PROJECT_IS_TOP_LEVEL})
 option(SWAPMM_BUILD_BENCH "Build the benchmarks" ${PROJECT_IS_TOP_LEVEL})
 option(SWAPMM_UNITY_BUILD "Compile each library in a few large pieces: less work where all of it is compiled" OFF)
 option(SWAPMM_UNITY_TESTS "The same for the tests, and for the command" OFF)
-option(SWAPMM_UNIT_TESTS_ONCE "Without sanitizers, only the unit tests that do less under them" OFF)
+option(SWAPMM_TESTS_ONCE "Without sanitizers, only those tests of the core and of the backends that do less under them" OFF)
 option(SWAPMM_QUICK_BUILD "Compile tests that do not run for long, and the command, without optimization" OFF)
 option(SWAPMM_WERROR "Treat warnings as errors" OFF)
 
