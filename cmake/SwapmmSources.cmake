@@ -57,8 +57,8 @@ swapmm_files(include/swapmm/plan
           stalls step_times validate
   SOURCES machine plan)
 swapmm_files(include/swapmm/plan/baselines
-  HEADERS on_demand slack vdnn
-  SOURCES on_demand slack vdnn)
+  HEADERS excess on_demand slack vdnn
+  SOURCES excess on_demand slack vdnn)
 swapmm_files(include/swapmm/plan/excess_overlap
   HEADERS excess_overlap overlap_stays overlap_trades
   SOURCES excess_overlap overlap_stays overlap_trades)

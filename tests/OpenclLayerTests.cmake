@@ -40,7 +40,7 @@ foreach(theme IN LISTS themes)
     list(APPEND modes --mode small_allocations)
   endif()
   if(theme STREQUAL iterations)
-    set(modes --mode half --mode pictures --mode values) # where plans are made
+    set(modes --mode half --mode values) # where plans are made
   endif()
   add_test(NAME opencl_layer.${theme} COMMAND ${run_cases} ${modes} ${theme})
   set_tests_properties(opencl_layer.${theme} PROPERTIES LABELS opencl_layer TIMEOUT 600)
@@ -52,8 +52,8 @@ set(plan_shares Python3::Interpreter ${layer_tests}/plan_shares.py --cases $<TAR
 add_test(NAME opencl_layer.plan_shares COMMAND ${plan_shares} iterations.kept_buffers:40 iterations.ping_pong:40
   iterations.made_anew:40 iterations.released_late:40 iterations.new_state_each_step:40 iterations.arguments_kept:40
   iterations.layers_within:40)
-add_test(NAME opencl_layer.waits_for_values COMMAND ${plan_shares} --values iterations.loss_then_finish:40
-  iterations.loss_read_at_once:40 iterations.loss_by_its_event:40)
+add_test(NAME opencl_layer.waits_for_values COMMAND ${plan_shares} --values iterations.loss_known_early:40
+  iterations.loss_known_early_blocking:40)
 set_tests_properties(opencl_layer.plan_shares opencl_layer.waits_for_values PROPERTIES LABELS opencl_layer TIMEOUT 600)
 
 # They survive the process.

@@ -16,7 +16,7 @@ kernel void grown(global float* a) { a[get_global_id(0)] *= 2.0f; }
 kernel void const_cast_away(global const float* a) { ((global float*)a)[get_global_id(0)] = 1.0f; }
 // pure -
 kernel void value_is_not_used(global float* a) { float unused = a[get_global_id(0)]; }
-// pure -s
+// pure -v
 kernel void not_used(global float* a, int n) {}
 // pure .
 kernel void no_arguments() {}
@@ -41,19 +41,19 @@ kernel void select_of_two_by_buffer(global int* a, global int* b, global const i
 }
 // pure Wr  what is read from a select of two is read from both
 kernel void reads_itself_never(global int* a, global int* b) { a[get_global_id(0)] = b[a == 0 ? 0 : 1]; }
-// pure urs
+// pure urv
 kernel void reads_from_select(global int* a, global int* b, int which) {
   global int* p = which ? a : b;
   a[get_global_id(0)] = p[3];
 }
-// effects us  a pointer that a function of unknown kind gets
+// effects uv  a pointer that a function of unknown kind gets
 kernel void prints_address(global int* a, int n) { printf("%p", a); }
 // effects W
 kernel void prints(global int* a) {
   a[get_global_id(0)] = 1;
   printf("%d\n", (int)get_global_id(0));
 }
-// effects us  pointers in an array that is indexed at run time
+// effects uv  pointers in an array that is indexed at run time
 kernel void stored_pointers(global int* a, int n) {
   global int* pointers[4];
   for (int i = 0; i < 4; ++i) pointers[i] = a + i * n;
@@ -138,9 +138,57 @@ kernel void index_from_float(global int* to, global const float* from) { to[(int
 // pure Ws
 kernel void index_from_calculation(global int* to, float x) { to[(int)sqrt(x) + (int)get_global_id(0)] = 1; }
 
+// ---- values that decide where is written, and those that do not
+
+// pure Wrvs
+kernel void scaled(global float* to, global const float* from, float by, int n) {
+  int i = get_global_id(0);
+  if (i < n) to[i] = from[i] * by;
+}
+// pure Wrv  how often the loop runs decides a value only
+kernel void summed(global float* to, global const float* from, int n) {
+  float sum = 0;
+  for (int i = 0; i < n; ++i) sum += from[i];
+  to[get_global_id(0)] = sum;
+}
+// pure Ws  where the loop stopped
+kernel void stopped_at(global int* to, int n) {
+  int i = 0;
+  while (i * i < n) ++i;
+  to[i] = 1;
+}
+// pure Wv  both ways write the same place
+kernel void either_way(global int* to, int n) {
+  if (n > 3) to[get_global_id(0)] = 1; else to[get_global_id(0)] = 2;
+}
+// pure Ws
+kernel void returns_early(global int* to, int n) {
+  if (n == 3) return;
+  to[get_global_id(0)] = 1;
+}
+// pure Wsv  by way of a private array
+kernel void place_from_array(global int* to, int n, int value) {
+  int places[8];
+  for (int i = 0; i < 8; ++i) places[i] = i * n;
+  to[places[get_global_id(0) & 7]] = value;
+}
+// pure Lssv  by way of local memory
+kernel void place_from_local(global int* to, local int* places, int n, int value) {
+  places[get_local_id(0)] = n;
+  barrier(CLK_LOCAL_MEM_FENCE);
+  to[places[0] + get_global_id(0)] = value;
+}
+// pure Ws  which half of a vector
+kernel void vector_part(global int* to, int2 at) { to[at.y + get_global_id(0)] = at.x; }
+// pure WWsv  the place of one of two
+kernel void one_of_two_places(global int* a, global int* b, int n, int m) {
+  a[get_global_id(0) + n] = m;
+  b[get_global_id(0)] = n;
+}
+
 // ---- private and local memory
 
-// pure Wrs  the array has places of the loop, its values are data
+// pure Wrv  the array has places of the loop, its values are data
 kernel void values_by_private_array(global int* to, global const int* from, int n) {
   int part[16];
   for (int i = 0; i < 16; ++i) part[i] = from[i];
@@ -152,14 +200,14 @@ kernel void index_from_private_array(global int* to, int n) {
   for (int i = 0; i < 16; ++i) part[i] = i ^ n;
   to[part[n & 15]] = 1;
 }
-// pure wrs
+// pure wrv
 kernel void data_from_private_array(global int* to, global const int* from, int n) {
   int part[16];
   for (int i = 0; i < 16; ++i) part[i] = i ^ n;
   part[n & 7] = from[0];
   to[part[n & 15]] = 1;
 }
-// pure wrs
+// pure wrv
 kernel void private_array_at_data(global int* to, global const int* from, int n) {
   int part[16];
   for (int i = 0; i < 16; ++i) part[i] = i ^ n;
@@ -292,7 +340,7 @@ kernel void sincos_to_argument(global float* to, global const float* from) { sin
 
 // ---- addresses
 
-// pure WWs
+// pure WWv
 kernel void null_or_not(global int* to, global int* maybe, int n) {
   to[get_global_id(0)] = n;
   if (maybe) maybe[get_global_id(0)] = n;

@@ -13,7 +13,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-FIRST = "swapmm-kernel-facts 1\n"
+FIRST = "swapmm-kernel-facts 2\n"
 
 
 def request(source, options="", part=False, headers=(), **fields):
@@ -116,7 +116,7 @@ def main():
             for kernel in sorted(set(told) | set(expected)):
                 if told.get(kernel) != expected.get(kernel):
                     print(f"    {kernel}: {told.get(kernel)}, expected {expected.get(kernel)}")
-    for broken in ("", FIRST, FIRST + "source 5\nabc", FIRST + "source x\n\n", "swapmm-kernel-facts 2\n", FIRST + "other 1\n1\n"):
+    for broken in ("", FIRST, FIRST + "source 5\nabc", FIRST + "source x\n\n", "swapmm-kernel-facts 1\n", FIRST + "other 1\n1\n"):
         code, out = ask(options.program, broken)
         if (code, out) != (2, ""):
             failed += 1

@@ -18,6 +18,8 @@ import time
 
 CASE = "whole_writes.as_far_as_a_scalar_says"
 BINARY_CASE = "whole_writes.from_binary"
+VALUES_CASE = "whole_writes.whatever_a_scalar_says"
+BUFFER_BYTES = 1 << 16
 
 
 class Bench:
@@ -27,7 +29,7 @@ class Bench:
         driver_cache = os.environ.get("POCL_CACHE_DIR", os.path.expanduser("~/.cache/pocl/kcache"))
         self.base = {k: v for k, v in os.environ.items() if not k.startswith(("SWAPMM_", "WATCH_", "OPENCL_LAYERS"))}
         self.base["POCL_CACHE_DIR"] = driver_cache  # whatever the folder for caches is
-        self.native = {case: self.start(case, self.base).stdout for case in (CASE, BINARY_CASE)}
+        self.native = {case: self.start(case, self.base).stdout for case in (CASE, BINARY_CASE, VALUES_CASE)}
 
     def start(self, case, environment, before=(), **more):
         command = [*before, self.options.cases, case]
@@ -86,9 +88,9 @@ def without_helper(bench, unknown):
         "a helper that crashes": bench.script("crashes", "kill -SEGV $$"),
         "a helper that reads nothing and says nothing": bench.script("silent", "exit 0"),
         "a helper that says nonsense": bench.script("nonsense", "echo nonsense"),
-        "a helper that is cut off": bench.script("cut", "echo swapmm-kernel-facts 1; echo kernel upto pure Wss"),
-        "a helper that knows no such letters": bench.script("letters", "echo swapmm-kernel-facts 1; echo kernel upto pure X?; echo end"),
-        "a helper that counts other arguments": bench.script("count", "echo swapmm-kernel-facts 1; echo kernel upto pure W; echo end"),
+        "a helper that is cut off": bench.script("cut", "echo swapmm-kernel-facts 2; echo kernel upto pure Wss"),
+        "a helper that knows no such letters": bench.script("letters", "echo swapmm-kernel-facts 2; echo kernel upto pure X?; echo end"),
+        "a helper that counts other arguments": bench.script("count", "echo swapmm-kernel-facts 2; echo kernel upto pure W; echo end"),
     }
     for name, path in broken.items():
         moved = bench.run(name, SWAPMM_HELPER=path)
@@ -212,6 +214,10 @@ def main():
                   f"{known} with whole writes")
             bench.expect("what is read", attributes[0] == unknown[0] and attributes[1] < unknown[1], "no fewer bytes to the host")
             bench.expect("whole writes", known[0] < attributes[0] and known[1] == attributes[1], "no fewer bytes to the device")
+            # Five launches that differ in a value: from the third one on they are known, so their buffer need not come in.
+            name = "a value that decides no place"
+            saved = bench.run(name, VALUES_CASE, SWAPMM_PROVE="off")[0] - bench.run(name, VALUES_CASE)[0]
+            bench.expect(name, saved == 3 * BUFFER_BYTES, f"{saved} bytes fewer to the device, not {3 * BUFFER_BYTES}")
             strange_processes(bench, known)
             cache(bench, unknown, known)
         for name in ("SWAPMM_ANALYSIS", "SWAPMM_PROVE", "SWAPMM_CACHE", "SWAPMM_HELPER_SECONDS"):

@@ -50,12 +50,13 @@ class Search : public llvm::InstVisitor<Search> {
   [[nodiscard]] bool effects() const { return effects_; }
 
   char letter(const llvm::Argument& argument) {
+    if (is_scalar(argument)) return (on_scalar(argument.getArgNo()) & places_of_buffers()) == 0 ? 'v' : 's';
     const std::size_t number = objects_.number(&argument);
     if (number == 0 || objects_[number].kind != MemoryObject::Kind::buffer) return 's';
     const MemoryObject& object = objects_[number];
     if (!object.written) return object.read ? 'r' : '-';
     if (object.read) return 'u';
-    return object.places == on_nothing ? 'W' : object.places == on_local_size ? 'L' : 'w';
+    return (object.places & on_data) != 0 ? 'w' : (object.places & on_local_size) != 0 ? 'L' : 'W';
   }
 
   // ---- instructions
@@ -154,6 +155,20 @@ class Search : public llvm::InstVisitor<Search> {
   }
 
  private:
+  [[nodiscard]] static bool is_scalar(const llvm::Argument& argument) {
+    return argument.getType()->isIntOrIntVectorTy() || argument.getType()->isFPOrFPVectorTy();
+  }
+
+  // What the places of stores to buffers depend on, those left out that depend on data.
+  [[nodiscard]] Dependence places_of_buffers() {
+    Dependence all = on_nothing;
+    for (std::size_t i = 1; i < objects_.size(); ++i) {
+      const MemoryObject& object = objects_[i];
+      if (object.kind == MemoryObject::Kind::buffer && (object.places & on_data) == 0) all |= object.places;
+    }
+    return all;
+  }
+
   // ---- states
 
   [[nodiscard]] State nothing() const {
@@ -176,6 +191,8 @@ class Search : public llvm::InstVisitor<Search> {
     State result = nothing();
     if (const std::size_t number = objects_.number(value); number != 0) {
       result.targets.set(static_cast<unsigned>(number));
+    } else if (const auto* const argument = llvm::dyn_cast<llvm::Argument>(value)) {
+      if (is_scalar(*argument)) result.dependence = on_scalar(argument->getArgNo());
     } else if (const auto* const constant = llvm::dyn_cast<llvm::ConstantExpr>(value)) {
       for (const llvm::Use& operand : constant->operands()) result.add(state(operand.get()));
       const unsigned opcode = constant->getOpcode();

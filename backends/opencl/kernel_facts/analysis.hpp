@@ -11,7 +11,8 @@ namespace swapmm::kernel_facts {
 
 /// What is known of a kernel. One letter for each argument:
 ///
-///     s  no buffer: a scalar, local memory, an image, a sampler
+///     s  no buffer: a scalar or a structure, local memory, an image, a sampler
+///     v  a scalar; where something is written at a place of W or L, and whether it is, does not depend on its value
 ///     -  a buffer that is neither read nor written
 ///     r  a buffer that is read only
 ///     u  a buffer that may be read and written

@@ -3,7 +3,7 @@
 // must not be in the program's own process, where the driver has an LLVM of another version.
 //
 // Standard input: a program and the device that it is built for (request.hpp). Standard output: the line
-// "swapmm-kernel-facts 1", a line "kernel NAME pure|effects LETTERS" for each kernel (analysis.hpp), and "end". Or, in
+// "swapmm-kernel-facts 2", a line "kernel NAME pure|effects LETTERS" for each kernel (analysis.hpp), and "end". Or, in
 // place of kernels, the line "unknown REASON".
 
 #include <sys/prctl.h>
@@ -84,7 +84,7 @@ int run() {
     for (char& c : reason) c = c == '\n' || c == '\r' ? ' ' : c;
     out = "unknown " + reason + "\n";
   }
-  std::cout << "swapmm-kernel-facts 1\n" << out << "end\n" << std::flush;
+  std::cout << "swapmm-kernel-facts 2\n" << out << "end\n" << std::flush;
   return std::cout ? 0 : 1;
 }
 

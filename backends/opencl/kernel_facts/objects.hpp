@@ -14,11 +14,14 @@ class Function;
 
 namespace swapmm::kernel_facts {
 
-/// What a value depends on beyond constants, sizes of the launch, scalar arguments and the work item's global id. Bits.
-using Dependence = std::uint8_t;
+/// What a value depends on beyond constants, sizes of the launch, structures of scalars and the work item's global id.
+/// Bits.
+using Dependence = std::uint64_t;
 constexpr Dependence on_nothing = 0;
 constexpr Dependence on_data = 1;        ///< contents of memory, or what only the driver knows
 constexpr Dependence on_local_size = 2;  ///< how the driver divides the launch, if the program does not say
+/// The value of a scalar argument. Those behind the first 61 share a bit.
+constexpr Dependence on_scalar(unsigned argument) { return Dependence{4} << (argument < 61 ? argument : 61); }
 
 /// A piece of memory that a kernel can reach, and what the kernel does with it.
 struct MemoryObject {

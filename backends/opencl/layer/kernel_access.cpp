@@ -73,7 +73,10 @@ access::Decision Kernel::accesses(const std::vector<Argument>& arguments, const 
     return decision;
   }
   bound_.clear();
-  for (const Argument& argument : arguments) bound_.push_back(bound_of(argument));
+  for (std::size_t i = 0; i < arguments.size(); ++i) {
+    bound_.push_back(bound_of(arguments[i]));
+    bound_.back().decides_no_place = known_->facts().decides_no_place(i);
+  }
   return known_->decide(bound_, sizes, settings().prove, matters && access::time_to_measure());
 }
 

@@ -65,9 +65,18 @@ struct SlackOptions {
   BoundOptions bound{};             ///< the lower bound of the plan
 };
 
+/// Parameters of `excess`.
+struct ExcessOptions {
+  int rounds = 1000;         ///< rounds over all operations; it ends before if nothing changes. 0: nothing is moved
+  FittingOptions fitting{};  ///< how a schedule that packs is found
+  BoundOptions bound{};      ///< the lower bound of the plan
+};
+
 /// Parameters of hiding copies under operations, in `excess-overlap` and for the decisions of `ilp`.
 struct HidingOptions {
-  int rounds = 6;            ///< rounds; each hides copies, then lets tensors stay in the remaining room
+  /// Most rounds; each hides copies, then lets tensors stay in the remaining room. It ends before, when no more can
+  /// stay.
+  int rounds = 1000;
   bool write_backs = true;   ///< copies to the host run under the operations after the write
   bool swap_ins = true;      ///< copies to the device run under the excess preceding operations
   bool early_starts = true;  ///< swap-ins start even earlier if link and room are free

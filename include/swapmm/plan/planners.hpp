@@ -15,7 +15,7 @@
 namespace swapmm {
 
 /// The planners of the core with their default parameters, simplest first: per-operation, on-demand, belady, vdnn-all,
-/// vdnn-conv, slack, excess-overlap, best. The component `ilp` has one more: ilp_planner() in plan/ilp.hpp.
+/// vdnn-conv, slack, excess, excess-overlap, best. The component `ilp` has one more: ilp_planner() in plan/ilp.hpp.
 [[nodiscard]] SWAPMM_EXPORT std::span<const NamedPlanner> planners();
 
 /// Runs the planner of that name. If the name is unknown, returns a Problem that lists the known ones.
@@ -30,6 +30,7 @@ namespace swapmm {
 [[nodiscard]] SWAPMM_EXPORT NamedPlanner belady_planner(const OnDemandOptions& options = {});
 [[nodiscard]] SWAPMM_EXPORT NamedPlanner vdnn_planner(const VdnnOptions& options = {});
 [[nodiscard]] SWAPMM_EXPORT NamedPlanner slack_planner(const SlackOptions& options = {});
+[[nodiscard]] SWAPMM_EXPORT NamedPlanner excess_planner(const ExcessOptions& options = {});
 [[nodiscard]] SWAPMM_EXPORT NamedPlanner excess_overlap_planner(const ExcessOverlapOptions& options = {});
 [[nodiscard]] SWAPMM_EXPORT NamedPlanner best_planner(const BestOptions& options = {});
 /// @}

@@ -33,10 +33,13 @@ struct Learner {
   Learner(const Learner&) = delete;
   Learner& operator=(const Learner&) = delete;
 
-  void forward() const {
+  void forward_layers() const {
     for (std::size_t i = 1; i < layers.size(); ++i) {
       kernels.blend(setup.queue, layers[i], layers[i - 1], weights[i % weights.size()]);
     }
+  }
+  void forward() const {
+    forward_layers();
     kernels.affine(setup.queue, loss, layers.back(), 1, loss_count);
   }
   void backward(cl_event* of_last = nullptr) const {
@@ -86,6 +89,31 @@ void read_loss(const Learner& learner, Words& into, cl_bool blocking, cl_event* 
 }
 
 }  // namespace
+
+namespace {
+
+/// The loss is that of the step before: a step's first command makes it, so all else may run after the wait.
+void learn_late(cl_bool blocking) {
+  Learner learner;
+  const cl_command_queue queue = learner.setup.queue;
+  for (cl_uint step = 0; step < learning_steps; ++step) {
+    const Words batch = numbers(100 + step);
+    Words seen(loss_count);
+    learner.kernels.affine(queue, learner.loss, learner.weights[0], 1, loss_count);
+    OK(clEnqueueWriteBuffer(queue, learner.layers[0], blocking, 0, buffer_bytes, batch.data(), 0, nullptr, nullptr));
+    learner.forward_layers();
+    learner.backward();
+    read_loss(learner, seen, blocking);
+    if (blocking == CL_FALSE) OK(clFinish(queue));
+    learner.losses.push_back(seen[step % loss_count]);
+  }
+  learner.say_state();
+}
+
+}  // namespace
+
+CASE(iterations, loss_known_early) { learn_late(CL_FALSE); }
+CASE(iterations, loss_known_early_blocking) { learn_late(CL_TRUE); }
 
 CASE(iterations, loss_then_finish) {
   Learner learner;

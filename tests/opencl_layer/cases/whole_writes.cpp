@@ -117,6 +117,21 @@ CASE(whole_writes, as_far_as_a_scalar_says) {
   release_buffers({to});
 }
 
+// Each launch has another value, which does not matter for where it writes, until another one does.
+CASE(whole_writes, whatever_a_scalar_says) {
+  Repeated repeated;
+  const cl_kernel kernel = repeated.kernel("upto");
+  const cl_mem to = repeated.setup.buffer();
+  cl_uint value = 3;
+  set_argument(kernel, 0, to);
+  for (const cl_uint n : {cl_uint{word_count}, cl_uint{word_count} - 1}) {
+    set_argument(kernel, 1, n);
+    repeated.run("to", kernel, {to}, word_count, [&](cl_uint) { set_argument(kernel, 2, value++); });
+  }
+  OK(clReleaseKernel(kernel));
+  release_buffers({to});
+}
+
 CASE(whole_writes, all_but_one_byte) {
   Repeated repeated;
   const cl_kernel kernel = repeated.kernel("bytes");

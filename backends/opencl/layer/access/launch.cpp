@@ -48,7 +48,7 @@ Key key_of(std::span<const Bound> arguments, const Sizes& sizes) {
   mixer.add(arguments.size());
   for (const Bound& argument : arguments) {
     mixer.add(static_cast<std::uint64_t>(argument.kind) * 2 + (argument.is_root ? 1 : 0));
-    mixer.add(argument.bytes);
+    mixer.add(argument.decides_no_place ? std::span<const std::byte>() : argument.bytes);
     mixer.add(argument.size);
   }
   return mixer.key();

@@ -23,6 +23,7 @@ struct Bound {
   } kind = Kind::other;
   std::span<const std::byte> bytes = {};  ///< of a value
   const void* root = nullptr;             ///< the buffer, or the one that it is a part of
+  bool decides_no_place = false;          ///< of a value: it does not matter for where the launch writes
   std::size_t size = 0;                   ///< of the buffer or the local memory
   bool is_root = false;                   ///< it is a whole buffer
   bool read_only = false;                 ///< the program says that kernels only read it
@@ -36,8 +37,9 @@ struct Sizes {
   const std::size_t* local = nullptr;
 };
 
-/// Identifies launches of one kernel that are alike in sizes, values and kinds of arguments: whatever does not depend
-/// on the contents of memory is the same for them. 128 bits, so that two different launches never meet by chance.
+/// Identifies launches of one kernel that are alike in sizes, kinds of arguments, and the values that matter for where
+/// they write: which bytes they write is the same for them, unless it depends on the contents of memory. 128 bits, so
+/// that two different launches never meet by chance.
 struct Key {
   std::uint64_t first = 0;
   std::uint64_t second = 0;

@@ -8,7 +8,7 @@ namespace swapmm::opencl::layer::facts {
 std::optional<ProgramFacts> read_facts(std::string_view text) {
   std::istringstream in{std::string(text)};
   std::string line;
-  if (!std::getline(in, line) || line != "swapmm-kernel-facts 1") return std::nullopt;
+  if (!std::getline(in, line) || line != "swapmm-kernel-facts 2") return std::nullopt;
   ProgramFacts facts;
   while (std::getline(in, line)) {
     if (line == "end") return facts;
@@ -21,7 +21,7 @@ std::optional<ProgramFacts> read_facts(std::string_view text) {
     KernelFacts kernel;
     if (word != "kernel" || !(words >> name >> effects >> kernel.arguments)) return std::nullopt;
     if (kernel.arguments == ".") kernel.arguments.clear();
-    if (kernel.arguments.find_first_not_of("s-ruwWL") != std::string::npos) return std::nullopt;
+    if (kernel.arguments.find_first_not_of("sv-ruwWL") != std::string::npos) return std::nullopt;
     kernel.effects = effects != "pure";
     facts[name] = std::move(kernel);
   }

@@ -10,7 +10,7 @@ namespace swapmm::opencl::layer::facts {
 
 /// What a kernel does with an argument, as the analysis writes it (backends/opencl/kernel_facts/analysis.hpp).
 enum class ArgumentUse : char {
-  no_buffer = 's',
+  no_buffer = 's',  // or 'v', see KernelFacts::decides_no_place()
   nothing = '-',
   read = 'r',
   both = 'u',
@@ -22,7 +22,11 @@ enum class ArgumentUse : char {
 struct KernelFacts {
   std::string arguments;  ///< a ArgumentUse for each
   bool effects = true;    ///< it changes something beside its arguments
-  [[nodiscard]] ArgumentUse use(std::size_t argument) const { return static_cast<ArgumentUse>(arguments[argument]); }
+  [[nodiscard]] ArgumentUse use(std::size_t argument) const {
+    return decides_no_place(argument) ? ArgumentUse::no_buffer : static_cast<ArgumentUse>(arguments[argument]);
+  }
+  /// A scalar whose value changes no place where arguments of the last two kinds are written.
+  [[nodiscard]] bool decides_no_place(std::size_t argument) const { return arguments[argument] == 'v'; }
 };
 
 using ProgramFacts = std::map<std::string, KernelFacts, std::less<>>;

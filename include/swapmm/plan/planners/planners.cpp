@@ -7,6 +7,7 @@
 #include <string>
 #include <utility>
 
+#include <swapmm/plan/baselines/excess.hpp>
 #include <swapmm/plan/baselines/on_demand.hpp>
 #include <swapmm/plan/baselines/slack.hpp>
 #include <swapmm/plan/baselines/vdnn.hpp>
@@ -89,6 +90,16 @@ NamedPlanner slack_planner(const SlackOptions& options) {
   return {"slack", make, "large tensors that are not used for longer than their copies take go out meanwhile"};
 }
 
+NamedPlanner excess_planner(const ExcessOptions& options) {
+  const auto make = [options](const Trace& trace, const Machine& machine, const PlanningOptions&) {
+    return planning::plan_case(trace, machine, options.bound, [&](const planning::PlanningCase& planning) {
+      return build_excess_plan(planning, options, "excess");
+    });
+  };
+  return {"excess", make,
+          "the published heuristic: swap-ins move under the operation before that hides the most of them"};
+}
+
 NamedPlanner excess_overlap_planner(const ExcessOverlapOptions& options) {
   const auto make = [options](const Trace& trace, const Machine& machine, const PlanningOptions& limits) {
     return planning::plan_case(trace, machine, options.bound, [&](const planning::PlanningCase& planning) {
@@ -121,6 +132,7 @@ std::span<const NamedPlanner> planners() {
                               vdnn_planner({.offload = VdnnOffload::all}),
                               vdnn_planner({.offload = VdnnOffload::convolutions}),
                               slack_planner(),
+                              excess_planner(),
                               excess_overlap_planner(),
                               best_planner()};
   return all;
