@@ -144,7 +144,7 @@ class Excess {
 }  // namespace
 
 Result<Plan> build_excess_plan(const PlanningCase& planning, const ExcessOptions& options, std::string_view planner) {
-  return build_fitting_plan(planning, planner, Pace::overlapped, options.fitting,
+  return build_fitting_plan(planning, planner, Pace::from_their_gap, options.fitting,
                             [&](std::uint64_t bytes) { return Excess(planning, bytes).run(options.rounds); });
 }
 

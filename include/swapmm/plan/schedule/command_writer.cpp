@@ -147,7 +147,7 @@ class CommandWriter {
     command.kind = CommandKind::swap_out;
     command.tensor = schedule_.stays[entry.stay].tensor;
     std::optional<std::uint32_t> before = back.next_write;
-    if (schedule_.pace == Pace::overlapped) {
+    if (copies_out_early(schedule_.pace)) {
       command.after = {operation_wait(back.write, iteration)};
     } else {
       command.after = {operation_wait(back.gap - 1, iteration)};
@@ -168,7 +168,7 @@ class CommandWriter {
     const WriteBack* last = nullptr;
     if (facts.write_backs > 0) last = &write_backs_[facts.first_write_back + facts.write_backs - 1];
     const bool last_waits_for_use =
-        last && (schedule_.pace == Pace::overlapped ? last->write : last->gap - 1) >= facts.last_use;
+        last && (copies_out_early(schedule_.pace) ? last->write : last->gap - 1) >= facts.last_use;
     if (!last_waits_for_use) command.after.push_back(operation_wait(facts.last_use, iteration));
     if (last) {
       const std::uint32_t id = back_[facts.first_write_back + facts.write_backs - 1];

@@ -45,7 +45,12 @@ enum class Pace : std::uint8_t {
   one_at_a_time,       ///< operation, copies out, copies in, operation: nothing overlaps
   between_operations,  ///< the copies of a gap start when the operation before it has ended, and the next one waits
   overlapped,          ///< copies start as soon as what they need has ended
+  from_their_gap,      ///< the same, but copies to the device start with the operation behind their gap, not before
 };
+/// Whether a copy to the host starts as soon as the value is final.
+[[nodiscard]] constexpr bool copies_out_early(Pace pace) {
+  return pace == Pace::overlapped || pace == Pace::from_their_gap;
+}
 
 struct Schedule {
   Pace pace = Pace::overlapped;

@@ -113,10 +113,10 @@ StayFacts find_stay_facts(const PlanningCase& planning, const Stay& stay, Pace p
     const std::uint32_t write = uses.operation(i);
     std::optional<std::uint32_t> gap;
     if (is_last_write && needed_later) {
-      gap = pace == Pace::overlapped ? std::clamp(stay.write_back, write + 1, facts.end) : facts.end;
+      gap = copies_out_early(pace) ? std::clamp(stay.write_back, write + 1, facts.end) : facts.end;
     }
     if (const auto read = first_host_read(planning, stay, uses, i)) {
-      std::uint32_t after = pace == Pace::overlapped ? write + 1 : *read + 1;
+      std::uint32_t after = copies_out_early(pace) ? write + 1 : *read + 1;
       if (!stay.always) after = std::min(after, facts.end);
       gap = gap ? std::min(*gap, after) : after;
     }
