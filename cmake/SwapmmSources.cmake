@@ -53,9 +53,9 @@ swapmm_files(include/swapmm/ir/calls
   HEADERS call iteration program_graph repetition run window
   SOURCES iteration program_graph repetition run window)
 swapmm_files(include/swapmm/plan
-  HEADERS bound explain machine packing plan planner planner_choice planner_options planners predicted_profile simulate
+  HEADERS bound changed_trace explain machine packing plan planner planner_choice planner_options planners predicted_profile simulate
           stalls step_times validate
-  SOURCES machine plan)
+  SOURCES changed_trace machine plan)
 swapmm_files(include/swapmm/plan/baselines
   HEADERS excess on_demand slack vdnn
   SOURCES excess on_demand slack vdnn)
@@ -85,7 +85,7 @@ swapmm_files(include/swapmm/plan/relaxation/solver
   HEADERS cholesky interior_point normal_equations option_blocks program_matrix
   SOURCES cholesky interior_point normal_equations program_matrix)
 swapmm_files(include/swapmm/plan/schedule
-  HEADERS absence_stays best_plan command_writer fit place_history schedule stay_facts
+  HEADERS absence_stays best_plan command_writer fit known_stalls place_history schedule stay_facts
   SOURCES absence_stays command_writer place_history schedule stay_facts)
 swapmm_files(include/swapmm/plan/search
   HEADERS best best_search
@@ -166,7 +166,7 @@ swapmm_public(include/swapmm/base bytes error export ids result)
 swapmm_public(include/swapmm/ir graph limits liveness profile trace)
 swapmm_public(include/swapmm/formats dot machine_json plan_json profile_events profile_svg trace_json)
 swapmm_public(include/swapmm/plan
-  bound explain machine packing plan planner planner_choice planner_options planners predicted_profile simulate stalls step_times validate)
+  bound changed_trace explain machine packing plan planner planner_choice planner_options planners predicted_profile simulate stalls step_times validate)
 swapmm_public(include/swapmm/interface options report)
 swapmm_public(include/swapmm/backend backend device_choice)
 swapmm_public(include/swapmm/backend/testing call_site fault_plan faulty simulated)

@@ -7,6 +7,8 @@
 
 #include <swapmm/base/text/figures.hpp>
 #include <swapmm/formats/plan_json.hpp>
+#include <swapmm/formats/trace_json.hpp>
+#include <swapmm/plan/changed_trace.hpp>
 #include <swapmm/plan/explain.hpp>
 
 #include "command_line.hpp"
@@ -27,6 +29,7 @@ struct PlanOptions {
   std::string planner = "best";
   TimeLimit limit;
   std::string out;
+  std::string changed;
 };
 
 void print_plan(const PlanOptions& options, const Trace& trace, const Plan& plan, std::chrono::nanoseconds took) {
@@ -37,11 +40,12 @@ void print_plan(const PlanOptions& options, const Trace& trace, const Plan& plan
   print_line("commands", std::to_string(plan.commands.size()));
   print_line("planned in", text::time_text(took));
   if (!options.out.empty()) print_line("written to", options.out);
+  if (!options.changed.empty()) print_line("changed trace", options.changed);
 }
 
 ExitCode run_plan(const PlanOptions& options) {
-  const bool to_stdout = options.out == "-";
-  check_stdout_is_free(options.common.json, {options.out});
+  const bool to_stdout = options.out == "-" || options.changed == "-";
+  check_stdout_is_free(options.common.json, {options.out, options.changed});
   const Trace trace = load_trace(options.trace);
   const Machine machine = make_machine(options.machine, trace);
   Progress progress(options.common.quiet);
@@ -56,6 +60,11 @@ ExitCode run_plan(const PlanOptions& options) {
     std::ostringstream text;
     write_plan(text, *planned.plan);
     save_text(options.out, text.str());
+  }
+  if (!options.changed.empty()) {
+    std::ostringstream text;
+    write_trace(text, changed_trace(trace, *planned.plan));
+    save_text(options.changed, text.str());
   }
   if (to_stdout) return ExitCode::ok;
   if (!options.common.json) {
@@ -84,6 +93,8 @@ void add_plan(CLI::App& program, Chosen& chosen) {
   command
       .add_option("-o,--out", options->out, "Where the plan goes; \"-\" is stdout, without it there is a summary alone")
       ->type_name("PLAN");
+  command.add_option("--changed", options->changed, "Where the trace goes that has the plan's moves as operations")
+      ->type_name("TRACE");
   add_machine_options(command, options->machine);
   add_planner_options(command, options->planner, options->limit);
   command.footer("Exit code 1 where there is no plan.\n");

@@ -90,7 +90,7 @@ Result<std::vector<std::string>> parse_planners(std::string_view text) {
 }
 
 void add_planner_options(CLI::App& command, std::string& planner, TimeLimit& limit) {
-  add_parsed(command, "--planner", planner, parse_planner, "One of " + planner_names() + " [" + planner + "]", "NAME");
+  add_parsed(command, "--planner", planner, parse_planner, planner_names() + " [" + planner + "]", "NAME");
   add_parsed(command, "--time-limit", limit, parse_time,
              "For each plan, of planners that search: 10s. Without it a set number of steps, always the same plan",
              "TIME");

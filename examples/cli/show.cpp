@@ -11,6 +11,7 @@
 #include <swapmm/formats/profile_svg.hpp>
 #include <swapmm/ir/graph.hpp>
 #include <swapmm/ir/liveness.hpp>
+#include <swapmm/plan/changed_trace.hpp>
 #include <swapmm/plan/predicted_profile.hpp>
 
 #include "command_line.hpp"
@@ -69,14 +70,13 @@ void show_trace(const ShowOptions& options, const Trace& trace) {
 }
 
 void show_plan(const ShowOptions& options, std::string_view text) {
-  if (!options.dot.empty()) {
-    throw Failure(ExitCode::usage, "--dot draws the graph of a trace, and " + options.file + " is a plan; use --svg");
-  }
   if (options.trace.empty()) {
     throw Failure(ExitCode::usage, options.file + " is a plan: --trace TRACE is missing");
   }
   const Trace trace = load_trace(options.trace);
-  save_svg(options, predicted_profile(trace, valid_plan_from(options.file, text, trace)));
+  const Plan plan = valid_plan_from(options.file, text, trace);
+  if (!options.dot.empty()) save_dot(options, changed_trace(trace, plan));
+  if (!options.svg.empty()) save_svg(options, predicted_profile(trace, plan));
 }
 
 ExitCode run_show_log(const ShowOptions& options) {
@@ -125,7 +125,9 @@ void add_show(CLI::App& program, Chosen& chosen) {
   command.add_option("--trace", options->trace, "The trace of a plan")->type_name("TRACE");
   command.add_option("--svg", options->svg, "Bytes, operations and, of a plan, copies over time, for a browser")
       ->type_name("FILE");
-  command.add_option("--dot", options->dot, "Of a trace or a log: operations and values, for Graphviz")
+  command
+      .add_option("--dot", options->dot,
+                  "Operations and values, for Graphviz; of a plan, its moves are operations, too")
       ->type_name("FILE");
   add_parsed(command, "--width", options->width, parse_whole_in<900, 20'000>, "Of the SVG [1200]", "PIXELS");
   add_parsed(command, "--from", options->from, parse_whole_in<0, std::uint64_t{1} << 40U>,

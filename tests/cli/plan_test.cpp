@@ -1,12 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <chrono>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include <swapmm/formats/plan_json.hpp>
+#include <swapmm/formats/trace_json.hpp>
+#include <swapmm/ir/liveness.hpp>
 #include <swapmm/plan/planners.hpp>
 
 #include "planning.hpp"
@@ -92,6 +96,21 @@ TEST_CASE("a plan may go to stdout, alone") {
   CHECK(plan->predicted.iteration == std::chrono::nanoseconds{121'000});
   arguments.emplace_back("--json");
   check_refused(arguments, 2, {"stdout takes one thing"});
+}
+
+TEST_CASE("the changed trace has the moves as operations, and fits") {
+  const std::string changed = scratch_file("changed.json");
+  const object answer = run_json({"plan", lstm(), "--planner", "slack", "--budget", "50%", "--changed", changed});
+  const Result<Trace> trace = read_trace(contents(changed));
+  REQUIRE(trace.has_value());
+  CHECK(analyze_liveness(*trace, Bytes{256}).peak <=
+        Bytes{static_cast<std::uint64_t>(number(answer, "machine.device_budget_bytes"))});
+  const auto moves = [&](std::string_view kind) {
+    return std::count_if(trace->operations.begin(), trace->operations.end(),
+                         [&](const TraceOperation& operation) { return operation.name.starts_with(kind); });
+  };
+  CHECK(moves("reduce ") > 0);
+  CHECK(moves("restore ") >= moves("reduce "));
 }
 
 TEST_CASE("a link on which an iteration takes ages has no plan, and no false one") {

@@ -41,6 +41,17 @@ TEST_CASE("a plan as SVG") {
   CHECK(has(picture, "iteration 121.000"));
 }
 
+TEST_CASE("a plan as DOT: its moves are operations") {
+  const std::string dot = scratch_file("plan.dot");
+  const std::string plan = plan_for_two_weights("plan.json");
+  CHECK(run_program({"show", plan, "--trace", two_weights(), "--dot", dot}).code == 0);
+  const std::string graph = contents(dot);
+  CHECK(graph.starts_with("digraph"));
+  CHECK(has(graph, "restore "));
+  CHECK(has(graph, "reduce "));
+  CHECK(has(graph, ", reduced v"));
+}
+
 TEST_CASE("a picture may go to stdout, alone") {
   const Outcome outcome = run_program({"show", two_weights(), "--svg", "-", "--width", "900"});
   CHECK(outcome.code == 0);
@@ -68,7 +79,7 @@ TEST_CASE("what show refuses") {
   check_refused({"show", two_weights(), "--trace", two_weights(), "--svg", file}, 2, {"--trace belongs to a plan"});
   check_refused({"show", two_weights()}, 2, {"--svg FILE or --dot FILE"});
   check_refused({"show", plan, "--svg", file}, 2, {plan + " is a plan", "--trace"});
-  check_refused({"show", plan, "--trace", two_weights(), "--dot", file}, 2, {"--dot", plan + " is a plan"});
+  check_refused({"show", plan, "--dot", file}, 2, {plan + " is a plan", "--trace"});
   check_refused({"show", two_weights(), "--svg", file, "--width", "5"}, 2, {"--width", "\"5\""});
   const std::string other = scratch_file("other.json");
   write_contents(other, "{\"format\": \"other\"}");

@@ -47,7 +47,7 @@ struct IlpOptions {
   TradeOptions trades{};                          ///< the local search after it
 
   bool order_program = true;            ///< for tiny traces: the program over times and orders
-  std::size_t tiny = 14;                ///< most operations, and most absences, of a tiny trace
+  std::size_t tiny = 14;                ///< most operations, and most absences over which going out may save anything
   std::uint32_t order_nodes = 100'000;  ///< number of nodes of its search tree
   /// Number of small random changes to try if the decisions do not pack, or if copies wait for places. 0: none.
   std::uint32_t polish_tries = 5000;

@@ -59,10 +59,14 @@ struct VdnnOptions {
 /// Parameters of `slack`.
 struct SlackOptions {
   std::uint64_t least_part = 1024;  ///< tensors up to budget / least_part stay. 0: any size may go out
-  bool needs_slack = true;          ///< a tensor goes out only if its copies are shorter than the operations between
-  bool needs_lack_of_room = true;   ///< a tensor goes out only if the live bytes exceed the budget somewhere between
-  FittingOptions fitting{};         ///< how a schedule that packs is found
-  BoundOptions bound{};             ///< the lower bound of the plan
+  Bytes least_bytes{};              ///< tensors below this stay, too
+  /// A tensor goes out only if the operations between its uses (and stalls that are known) take longer than this many
+  /// times its copies. 0: any tensor may go out.
+  double least_slack = 1;
+  bool needs_lack_of_room = true;  ///< a tensor goes out only if the live bytes exceed the budget somewhere between
+  int rounds = 8;                  ///< rounds while they gain; from the second on, stalls count as slack, too
+  FittingOptions fitting{};        ///< how a schedule that packs is found
+  BoundOptions bound{};            ///< the lower bound of the plan
 };
 
 /// Parameters of `excess`.

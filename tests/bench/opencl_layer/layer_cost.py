@@ -23,9 +23,9 @@ def run(command, layer):
     environment = {k: v for k, v in os.environ.items() if not k.startswith(("SWAPMM_", "OPENCL_LAYERS"))}
     if layer:
         environment.update(OPENCL_LAYERS=layer, SWAPMM_BUDGET=BUDGET, SWAPMM_QUIET="1")
-    done = subprocess.run(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, check=False)
+    done = subprocess.run(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
     if done.returncode:
-        sys.exit(f"{command[0]} ended with {done.returncode}: {done.stderr[-500:]}")
+        sys.exit(f"{command[0]} ended with {done.returncode}: {done.stdout[-500:]}")
     return done.stdout
 
 

@@ -12,7 +12,7 @@
 #include <swapmm/plan/problem/share.hpp>
 #include <swapmm/plan/schedule/best_plan.hpp>
 #include <swapmm/plan/schedule/fit.hpp>
-#include <swapmm/plan/simulate.hpp>
+#include <swapmm/plan/schedule/known_stalls.hpp>
 
 namespace swapmm::planning {
 namespace {
@@ -48,17 +48,6 @@ void offer_belady(const PlanningCase& planning, const OnDemandOptions& options, 
                   BestPlan& best) {
   Result<Plan> plan = build_on_demand_plan(planning, planner, Pace::overlapped, Victim::used_furthest_ahead, options);
   if (plan) best.offer(*std::move(plan));
-}
-
-/// Counts time in which operations wait as time for copies, too.
-void count_stalls(const Simulation& simulation, OverlapLedger& ledger) {
-  const std::uint32_t n = ledger.planning.operations;
-  const std::vector<Span>& spans = simulation.operations;
-  for (std::uint32_t i = 0; i < n; ++i) {
-    // The first operation's start counts from the end of the iteration before.
-    const std::chrono::nanoseconds next = i + 1 < n ? spans[i + 1].start - spans[i].end : spans[0].start;
-    ledger.time[i] = ledger.planning.trace.operations[i].duration + next;
-  }
 }
 
 }  // namespace

@@ -117,7 +117,11 @@ class Search {
     }
   }
 
-  bool is_tiny() const { return ledger_.absences.size() <= options_.tiny && planning_.operations <= options_.tiny; }
+  bool is_tiny() const {
+    const std::vector<bool> counted = ilp::may_save(ledger_);
+    const auto absences = static_cast<std::size_t>(std::count(counted.begin(), counted.end(), true));
+    return absences <= options_.tiny && planning_.operations <= options_.tiny;
+  }
 
   void try_orders() {
     const ilp::OrdersModel model = ilp::make_orders_model(ledger_, best_.simulation().iteration);

@@ -43,7 +43,8 @@ class OrdersBuilder {
       : ledger_(ledger),
         planning_(ledger.planning),
         n_(static_cast<int>(planning_.operations)),
-        most_(1000.0 * (1 + 1e-6)) {
+        most_(1000.0 * (1 + 1e-6)),
+        may_save_(may_save(ledger)) {
     model_.unit_ns = std::max(1.0, static_cast<double>(at_most.count())) / 1000;
   }
 
@@ -126,7 +127,7 @@ class OrdersBuilder {
 
   void add_absence(std::size_t id) {
     const Absence& a = absence(id);
-    model_.out.push_back(a.is_arrival ? -1 : program().add_binary());
+    model_.out.push_back(a.is_arrival ? -1 : program().add_column({0, may_save_[id] ? 1.0 : 0.0, 0, true}));
     model_.start.push_back(program().add_column({-most_, 3 * most_, 0, false}));
     model_.release.push_back(program().add_column({-most_, 3 * most_, 0, false}));
     const Sum start = column(model_.start[id]);
@@ -385,12 +386,30 @@ class OrdersBuilder {
   int n_;
   double most_;
   OrdersModel model_;
+  std::vector<bool> may_save_;
   std::vector<int> copied_;                 ///< per version: whether it is copied out
   std::vector<std::vector<int>> released_;  ///< per absence of a value to be written back, and operation during it
   std::vector<Away> aways_;
 };
 
 }  // namespace
+
+std::vector<bool> may_save(const OverlapLedger& ledger) {
+  const PlanningCase& planning = ledger.planning;
+  const std::uint32_t n = planning.operations;
+  std::vector<bool> result;
+  result.reserve(ledger.absences.size());
+  for (const Absence& a : ledger.absences) {
+    bool is_crowded = false;
+    // The use before an arrival does not exist; a value that was there at the iteration's start was used in the one
+    // before.
+    for (std::uint32_t slot = a.first + n - 1; slot <= a.end + n; ++slot) {
+      is_crowded = is_crowded || planning.liveness.live[slot % n].value > planning.budget;
+    }
+    result.push_back(a.is_arrival || is_crowded);
+  }
+  return result;
+}
 
 OrdersModel make_orders_model(const OverlapLedger& ledger, std::chrono::nanoseconds at_most) {
   return OrdersBuilder(ledger, at_most).build();

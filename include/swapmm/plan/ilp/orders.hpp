@@ -31,8 +31,14 @@ struct OrdersModel {
   int iteration = 0;
 };
 
-/// Makes the model. It excludes plans slower than `at_most`. The number of rows grows with the square of the number of
-/// absences.
+/// For each absence whether going out over it may save anything. It does not if everything that is live fits at every
+/// operation from the use before to the use after: then the tensor can stay, whatever else moves. (Between two
+/// operations that follow each other it may save something: another tensor comes in its place while a third one is
+/// still copied out.) Arrivals always count.
+[[nodiscard]] std::vector<bool> may_save(const OverlapLedger& ledger);
+
+/// Makes the model. Tensors stay over absences that cannot save anything. It excludes plans slower than `at_most`. The
+/// number of rows grows with the square of the number of absences.
 [[nodiscard]] OrdersModel make_orders_model(const OverlapLedger& ledger, std::chrono::nanoseconds at_most);
 
 /// Turns a lower bound on the cost into a lower bound on the iteration time of every plan. Takes into account that

@@ -147,6 +147,7 @@ TEST_CASE("a planner with its default parameters makes the plans that its name d
                                        vdnn_planner(),
                                        vdnn_planner({.offload = VdnnOffload::convolutions}),
                                        slack_planner(),
+                                       excess_planner(),
                                        excess_overlap_planner(),
                                        best_planner()};
   REQUIRE(made.size() == planners().size());
@@ -187,10 +188,22 @@ TEST_CASE("each parameter of on-demand, belady, vDNN and slack matters") {
   check_that_all_matter(slack_planner(), {
                                              slack("least part", [](auto& o) { o.least_part = 8; }),
                                              slack("any size", [](auto& o) { o.least_part = 0; }),
-                                             slack("needs slack", [](auto& o) { o.needs_slack = false; }),
+                                             slack("least bytes", [](auto& o) { o.least_bytes = Bytes{1U << 20U}; }),
+                                             slack("least slack", [](auto& o) { o.least_slack = 0; }),
+                                             slack("more slack", [](auto& o) { o.least_slack = 3; }),
+                                             slack("rounds", [](auto& o) { o.rounds = 1; }),
                                              slack("needs lack of room", [](auto& o) { o.needs_lack_of_room = false; }),
                                              slack("attempts", [](auto& o) { o.fitting.attempts = 0; }),
                                          });
+}
+
+TEST_CASE("each parameter of excess matters") {
+  const auto excess = variants_by<ExcessOptions>(excess_planner);
+  check_that_all_matter(excess_planner(), {
+                                              excess("no rounds", [](auto& o) { o.rounds = 0; }),
+                                              excess("one round", [](auto& o) { o.rounds = 1; }),
+                                              excess("attempts", [](auto& o) { o.fitting.attempts = 0; }),
+                                          });
 }
 
 TEST_CASE("each technique of excess-overlap matters") {

@@ -301,12 +301,12 @@ TEST_CASE("excess-overlap finds who trades places, where a fixed order does not 
 }
 
 TEST_CASE("planners are found by name") {
-  CHECK(planners().size() == 8);
+  CHECK(planners().size() == 9);
   CHECK(planners()[0].name == "per-operation");
-  CHECK(planners()[6].name == "excess-overlap");
+  CHECK(planners()[6].name == "excess");
   const Result<Plan> plan = make_plan("best-guess", {}, {});
   REQUIRE(!plan);
   CHECK(plan.problem().message ==
         "no planner is called \"best-guess\"; there are per-operation, on-demand, belady, vdnn-all, vdnn-conv, slack, "
-        "excess-overlap, best");
+        "excess, excess-overlap, best");
 }
