@@ -93,8 +93,10 @@ void set_alarm(Context& context) {
 
 // ---- waits that end when the host has its values
 
-// How many of the oldest commands must run before a read of the host: up to the last one that changes what it reads.
-std::size_t needed_by_read(std::list<HeldBackCommand>::const_iterator read, std::size_t place) {
+// How many of the oldest commands must run before the host has what a command does: all up to this one; for a read, up
+// to the last one that changes what it reads, unless it has to come after another command.
+std::size_t needed_by(std::list<HeldBackCommand>::const_iterator read, std::size_t place) {
+  if (!read->intent.read || !read->after.empty()) return place + 1;
   const Memory* const root = &read->intent.read->memory->root();
   for (; place != 0; --place) {
     const std::span<const Bundle::Part> parts = (--read)->intent.bundle.parts();
@@ -142,7 +144,7 @@ void submit_some(Context& context, WaitedFor&& waited_for) {
   std::size_t needed = 0;
   std::size_t place = 0;
   for (auto each = context.held_back.begin(); each != context.held_back.end(); ++each, ++place) {
-    if (waited_for(*each)) needed = std::max(needed, each->intent.read ? needed_by_read(each, place) : place + 1);
+    if (waited_for(*each)) needed = std::max(needed, needed_by(each, place));
   }
   for (; needed != 0; --needed) submit_oldest(context);
   for (HeldBackCommand& command : context.held_back) {

@@ -22,6 +22,7 @@ STYLES = {
     "best": ("#1a3a5c", "circle", ""),
     "ilp": ("#c0392b", "cross", ""),
     "excess-overlap": ("#56b4e9", "square", ""),
+    "excess": ("#cc79a7", "square", "2 3"),
     "slack": ("#e69f00", "triangle", ""),
     "vdnn-all": ("#009e73", "diamond", "2 3"),
     "vdnn-conv": ("#7fc97f", "diamond", "2 3"),
