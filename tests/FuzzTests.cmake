@@ -78,7 +78,7 @@ endif()
 swapmm_add_fuzz_target(trace READER)
 swapmm_add_fuzz_target(machine READER)
 swapmm_add_fuzz_target(plan READER)
-swapmm_add_fuzz_target(log READER SECONDS 20) # only the command reads logs
+swapmm_add_fuzz_target(log READER SECONDS 10) # only the command reads logs
 swapmm_add_fuzz_target(chain fuzz/decoded_case.cpp)
 swapmm_add_fuzz_target(advice fuzz/plan_edits.cpp)
 target_link_libraries(swapmm_fuzz_advice PRIVATE swapmm_test_parts)

@@ -70,7 +70,7 @@ std::string helper_path() {
   const std::size_t slash = file.rfind('/');
   const std::string folder = slash == std::string::npos ? "." : file.substr(0, slash);
   for (const char* const place : {"/swapmm-kernel-facts", "/" SWAPMM_HELPER_FROM_LAYER "/swapmm-kernel-facts"}) {
-    if (access((folder + place).c_str(), X_OK) == 0) return folder + place;
+    if (::access((folder + place).c_str(), X_OK) == 0) return folder + place;
   }
   return {};
 }
@@ -125,7 +125,7 @@ bool read_in_time(int file, std::string& text) {
     const int ready = poll(&wanted, 1, static_cast<int>(left.count()) + 1);
     if (ready < 0 && errno != EINTR) return false;
     if (ready <= 0) continue;
-    const ssize_t got = read(file, piece.data(), piece.size());
+    const ssize_t got = ::read(file, piece.data(), piece.size());
     if (got < 0 && errno != EINTR) return false;
     if (got == 0) return true;
     if (got > 0) text.append(piece.data(), static_cast<std::size_t>(got));

@@ -54,18 +54,18 @@ Pictures& pictures() {
 
 // ---- texts
 
-std::string number(std::uint64_t value) { return std::to_string(value); }
+std::string count_text(std::uint64_t value) { return std::to_string(value); }
 
 // ", the last 20 of 45 commands" if something was let go.
 std::string part_of_commands(const Recorded& recorded) {
   if (recorded.commands_lost == 0) return "";
-  return ", the last " + number(recorded.commands) + " of " + number(recorded.commands + recorded.commands_lost) +
-         " commands";
+  return ", the last " + count_text(recorded.commands) + " of " +
+         count_text(recorded.commands + recorded.commands_lost) + " commands";
 }
 
 std::string title_of(const Recorded& recorded) {
-  return std::string(program_invocation_short_name) + " (process " + number(static_cast<std::uint64_t>(getpid())) +
-         "), context " + number(recorded.context);
+  return std::string(program_invocation_short_name) + " (process " + count_text(static_cast<std::uint64_t>(getpid())) +
+         "), context " + count_text(recorded.context);
 }
 
 std::string trace_text(const std::vector<Recorded>& all) {
@@ -88,7 +88,7 @@ std::string svg_text(const std::vector<Recorded>& all) {
   Profile picture;
   if (auto iteration = typical_iteration(*busiest)) {
     picture = std::move(iteration->profile);
-    picture.title = title_of(*busiest) + ", the last iteration of " + number(iteration->commands) +
+    picture.title = title_of(*busiest) + ", the last iteration of " + count_text(iteration->commands) +
                     (iteration->commands == 1 ? " command" : " commands");
   } else {
     picture = joined(*busiest, busiest->segments.front().start);
@@ -128,7 +128,7 @@ void save(const std::string& name, const std::string& text) {
 void write_trace(const std::vector<Recorded>& all) {
   for (const Recorded& recorded : all) {
     if (recorded.commands_lost == 0) continue;
-    remark("the trace has" + part_of_commands(recorded).substr(1) + " of context " + number(recorded.context));
+    remark("the trace has" + part_of_commands(recorded).substr(1) + " of context " + count_text(recorded.context));
   }
   save(settings().trace_out, trace_text(all));
 }
@@ -152,7 +152,8 @@ void at_exit() {
       say(std::string(all.empty() ? "there is no picture" : "the end is missing in the picture") +
           ": the device was still busy 2 s after the program's end");
     }
-    if (contexts_lost != 0) remark("the trace lacks " + number(contexts_lost) + " contexts that were released early");
+    if (contexts_lost != 0)
+      remark("the trace lacks " + count_text(contexts_lost) + " contexts that were released early");
     if (!all.empty() && !settings().trace_out.empty()) write_trace(all);
     if (!all.empty() && !settings().svg.empty()) save(settings().svg, svg_text(all));
     if (all.empty() && whole) remark("there is no picture: no command used a buffer");

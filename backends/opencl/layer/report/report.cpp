@@ -169,7 +169,7 @@ void collect_last(ReportPage& page) {
   write_notes(page, notes);
 }
 
-void at_exit() {
+void report_at_exit() {
   ReportPage* const page = reporting().page.load();
   if (page == nullptr) return;
   collect_last(*page);
@@ -210,7 +210,7 @@ void start_report() {
   reporting().page.store(make_page(reporting().shared));
   // The child of a fork() has its parent's numbers, in memory that is the parent's, too.
   (void)pthread_atfork(nullptr, nullptr, [] { reporting().page.store(nullptr); });
-  (void)std::atexit(at_exit);
+  (void)std::atexit(report_at_exit);
 }
 
 }  // namespace swapmm::opencl::layer
