@@ -137,17 +137,22 @@ bool read_early(Context& context, HeldBackCommand& command) {
   return true;
 }
 
-// Lets those commands go that the program waits for, and what they need.
+bool host_sees(const HeldBackCommand& command) {
+  return !command.intent.hidden || (command.event && command.event->references() != 0);
+}
+
+// Lets those of the `count` oldest commands go that the program waits for, and what they need.
 template <class WaitedFor>
-void submit_some(Context& context, WaitedFor&& waited_for) {
+void submit_some(Context& context, std::size_t count, WaitedFor&& waited_for) {
   if (context.submitting) return;
   std::size_t needed = 0;
   std::size_t place = 0;
-  for (auto each = context.held_back.begin(); each != context.held_back.end(); ++each, ++place) {
+  for (auto each = context.held_back.begin(); place != count; ++each, ++place) {
     if (waited_for(*each)) needed = std::max(needed, needed_by(each, place));
   }
-  for (; needed != 0; --needed) submit_oldest(context);
+  for (place = 0; place != needed; ++place) submit_oldest(context);
   for (HeldBackCommand& command : context.held_back) {
+    if (place++ == count) return;
     if (command.intent.read && waited_for(command) && !read_early(context, command)) return submit_held_back(context);
   }
 }
@@ -206,17 +211,24 @@ void submit_held_back(Context& context) {
 
 void submit_for_host(Context& context) {
   if (!settings().waits_for_values) return submit_held_back(context);
-  submit_some(context, [](const HeldBackCommand& command) {
-    return !command.intent.hidden || (command.event && command.event->references() != 0);
-  });
+  submit_some(context, context.held_back.size(), host_sees);
 }
 
 void submit_for(Context& context, std::span<const Ref<Event>> events) {
   if (!settings().waits_for_values) return submit_held_back(context);
-  submit_some(context, [&](const HeldBackCommand& command) {
+  const auto waited_for = [&](const HeldBackCommand& command) {
     return command.event && std::any_of(events.begin(), events.end(),
                                         [&](const Ref<Event>& event) { return event.get() == command.event.get(); });
-  });
+  };
+  std::size_t place = 0;
+  std::size_t count = 0;
+  for (const HeldBackCommand& command : context.held_back) {
+    ++place;
+    if (waited_for(command)) count = place;
+  }
+  // What came before in the queue has ended, too, when an event is complete.
+  submit_some(context, count,
+              [&](const HeldBackCommand& command) { return waited_for(command) || host_sees(command); });
 }
 
 }  // namespace swapmm::opencl::layer

@@ -171,10 +171,10 @@ template <class Submit, class MakeHeld, class MakeIntent = NoIntent>
       Intent intent = make_intent();
       if (detail::may_hold_back(queue, place, intent)) {
         auto task = make_held(true);
-        const bool waits = place.blocking && !intent.hidden;
         detail::hold_back(queue, place, std::make_unique<SimpleTask<decltype(task)>>(std::move(task)),
                           std::move(intent));
-        return waits ? queue.wait_for_held_back(std::move(lock)) : CL_SUCCESS;
+        // What came before in the queue has ended, too, when a blocking command returns.
+        return place.blocking ? queue.wait_for_held_back(std::move(lock)) : CL_SUCCESS;
       }
     }
   }

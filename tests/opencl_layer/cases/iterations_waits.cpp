@@ -163,6 +163,37 @@ CASE(iterations, loss_by_its_event) {
   });
 }
 
+// In an order, what comes before a command has ended when that command has: a read before a blocking write, and a read
+// before another one whose event is waited for.
+CASE(iterations, reads_before_other_waits) {
+  Learner learner;
+  const cl_command_queue queue = learner.setup.queue;
+  const cl_mem other = learner.setup.buffer_of(numbers(40));
+  for (cl_uint step = 0; step < learning_steps; ++step) {
+    Words batch = numbers(100 + step);
+    Words first(loss_count), second(loss_count), third(loss_count);
+    OK(clEnqueueWriteBuffer(queue, learner.layers[0], CL_FALSE, 0, buffer_bytes, batch.data(), 0, nullptr, nullptr));
+    learner.forward();
+    read_loss(learner, first, CL_FALSE);
+    learner.backward();
+    OK(clEnqueueWriteBuffer(queue, other, CL_TRUE, 0, buffer_bytes, batch.data(), 0, nullptr, nullptr));
+    learner.losses.push_back(first[step % loss_count]);
+    learner.kernels.affine(queue, learner.loss, other, step, loss_count);
+    read_loss(learner, second, CL_FALSE);
+    learner.kernels.affine(queue, learner.loss, learner.layers[2], 5, loss_count);
+    cl_event read = nullptr;
+    read_loss(learner, third, CL_FALSE, &read);
+    learner.kernels.affine(queue, learner.weights[0], learner.layers[1], 3);
+    OK(clWaitForEvents(1, &read));
+    release_events({read});
+    learner.losses.push_back(second[step % loss_count]);
+    learner.losses.push_back(third[step % loss_count]);
+    batch.assign(batch.size(), 0xbeef);
+  }
+  release_buffers({other});
+  learner.say_state();
+}
+
 // A program that keeps events may ask for them later.
 CASE(iterations, finish_completes_events) {
   Learner learner;
