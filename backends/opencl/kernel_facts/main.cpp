@@ -3,8 +3,8 @@
 // must not be in the program's own process, where the driver has an LLVM of another version.
 //
 // Standard input: a program and the device that it is built for (request.hpp). Standard output: the line
-// "swapmm-kernel-facts 2", a line "kernel NAME pure|effects LETTERS" for each kernel (analysis.hpp), and "end". Or, in
-// place of kernels, the line "unknown REASON".
+// "swapmm-kernel-facts VERSION", a line "kernel NAME pure|effects LETTERS" for each kernel (analysis.hpp), and "end".
+// Or, in place of kernels, the line "unknown REASON".
 
 #include <sys/prctl.h>
 #include <sys/resource.h>
@@ -84,7 +84,7 @@ int run() {
     for (char& c : reason) c = c == '\n' || c == '\r' ? ' ' : c;
     out = "unknown " + reason + "\n";
   }
-  std::cout << "swapmm-kernel-facts 2\n" << out << "end\n" << std::flush;
+  std::cout << first_line << out << "end\n" << std::flush;
   return std::cout ? 0 : 1;
 }
 

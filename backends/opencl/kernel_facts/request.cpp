@@ -26,7 +26,6 @@ bool take_field(std::string_view& text, std::string_view& name, std::string_view
 }  // namespace
 
 bool read_request(std::string_view text, Request& request) {
-  constexpr std::string_view first_line = "swapmm-kernel-facts 2\n";
   if (text.substr(0, first_line.size()) != first_line) return false;
   text.remove_prefix(first_line.size());
   bool has_source = false;

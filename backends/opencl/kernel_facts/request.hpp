@@ -7,6 +7,10 @@
 
 namespace swapmm::kernel_facts {
 
+/// The first line of a request, and of the answer. Its number is the version of the analysis; the layer must know the
+/// same one.
+inline constexpr std::string_view first_line = "swapmm-kernel-facts 2\n";
+
 /// A program whose kernels are to be described, and the device that it is built for.
 struct Request {
   std::string address_bits;  ///< "32" or "64"
@@ -24,7 +28,7 @@ struct Request {
   std::vector<Header> headers;  ///< that clCompileProgram() got
 };
 
-/// Reads the text that layer/facts/request.cpp writes: fields "name bytes\n", the bytes, and "\n". False if it is not
+/// Reads the text that layer/facts/programs.cpp writes: fields "name bytes\n", the bytes, and "\n". False if it is not
 /// such a text.
 [[nodiscard]] bool read_request(std::string_view text, Request& request);
 

@@ -41,15 +41,13 @@ cl_int CL_API_CALL read_buffer(cl_command_queue handle, cl_mem buffer, cl_bool b
       [=] { return intent_of_read(command, *memory, offset, size, to); });
 }
 
-// With SWAPMM_WAIT=values, a write that is held back has the program's bytes, so that the program need not wait for it.
-// Null if it must.
-std::shared_ptr<MapArea> copy_for_later(const void* from, std::size_t size) {
+// With SWAPMM_WAIT=values, a write that is held back has a copy of the program's bytes, so that the program need not
+// wait for it. Null if it must.
+std::shared_ptr<MapArea> room_for_copy(std::size_t size) {
   constexpr std::size_t most = std::size_t{16} << 20U;
   if (!settings().waits_for_values || size > most) return nullptr;
-  auto copy = std::make_shared<MapArea>(size);
-  if (copy->data == nullptr) return nullptr;
-  std::memcpy(copy->data, from, size);
-  return copy;
+  auto room = std::make_shared<MapArea>(size);
+  return room->data == nullptr ? nullptr : room;
 }
 
 cl_int CL_API_CALL write_buffer(cl_command_queue handle, cl_mem buffer, cl_bool blocking, size_t offset, size_t size,
@@ -79,6 +77,7 @@ cl_int CL_API_CALL write_buffer(cl_command_queue handle, cl_mem buffer, cl_bool 
       *queue, place, [&](Context& context, cl_event* native) { return write(context, native, from); },
       [&](bool held_back) {
         // A write that waits for a user event takes the bytes that are there when the event is set.
+        if (held_back && copy) std::memcpy(copy->data, from, size);
         return [write, from, own = held_back ? copy : nullptr](Context& context, cl_event* native) {
           const cl_int status = write(context, native, own ? own->data : from);
           if (status == CL_SUCCESS && own) context.keep_until_done(own);
@@ -87,7 +86,7 @@ cl_int CL_API_CALL write_buffer(cl_command_queue handle, cl_mem buffer, cl_bool 
       },
       [&] {
         Intent intent = intent_on_range(command, *memory, Access::write, offset, size);
-        copy = copy_for_later(from, size);
+        copy = room_for_copy(size);
         intent.hidden = copy != nullptr;
         return intent;
       });

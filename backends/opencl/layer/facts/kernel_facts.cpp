@@ -8,7 +8,7 @@ namespace swapmm::opencl::layer::facts {
 std::optional<ProgramFacts> read_facts(std::string_view text) {
   std::istringstream in{std::string(text)};
   std::string line;
-  if (!std::getline(in, line) || line != "swapmm-kernel-facts 2") return std::nullopt;
+  if (!std::getline(in, line) || line != first_line) return std::nullopt;
   ProgramFacts facts;
   while (std::getline(in, line)) {
     if (line == "end") return facts;

@@ -8,6 +8,10 @@
 
 namespace swapmm::opencl::layer::facts {
 
+/// The first line of what the helper is asked, and of what it says. Its number is the version of the analysis
+/// (kernel_facts/request.hpp).
+inline constexpr std::string_view first_line = "swapmm-kernel-facts 2";
+
 /// What a kernel does with an argument, as the analysis writes it (backends/opencl/kernel_facts/analysis.hpp).
 enum class ArgumentUse : char {
   no_buffer = 's',  // or 'v', see KernelFacts::decides_no_place()

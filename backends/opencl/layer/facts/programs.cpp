@@ -62,7 +62,7 @@ Program* program_of(cl_program program, const std::string& source, const std::st
   if (settings().analysis == Analysis::off || source.empty()) return nullptr;
   const cl_device_id device = device_of(program);
   if (device == nullptr || !device_facts(device).usable) return nullptr;
-  std::string request = "swapmm-kernel-facts 2\n" + device_facts(device).fields;
+  std::string request = std::string(first_line) + "\n" + device_facts(device).fields;
   add_field(request, "part", part ? "1" : "0");
   add_field(request, "options", options);
   add_field(request, "source", source);

@@ -53,7 +53,7 @@ class Excess {
       a.leaves = a.first;
       coming_in_[a.end % n_].push_back(id);
       come_in(a, a.end);
-      if (a.version != no_version && ++going_out_[a.version] == 1) copies_[before(a)] += out_time(a);
+      if (a.version != no_version && ++going_out_[a.version] == 1) copies_[writer(a)] += out_time(a);
     }
   }
 
@@ -61,9 +61,8 @@ class Excess {
   [[nodiscard]] nanoseconds in_time(const Absence& a) const { return ledger_.copy_in[index(a.tensor)]; }
   [[nodiscard]] nanoseconds out_time(const Absence& a) const { return ledger_.copy_out[index(a.tensor)]; }
 
-  // The operation whose bundle the tensor was in before it went out: its copy to the host is that operation's. A value
-  // goes out once.
-  [[nodiscard]] std::uint32_t before(const Absence& a) const { return ledger_.versions[a.version].write % n_; }
+  // The operation that wrote the value. The copy to the host is that operation's, and there is one for each value.
+  [[nodiscard]] std::uint32_t writer(const Absence& a) const { return ledger_.versions[a.version].write % n_; }
 
   void come_in(Absence& a, std::uint32_t slot) {
     a.returns = slot;
@@ -78,7 +77,7 @@ class Excess {
   void stay(Absence& a) {
     a.stays = true;
     for (std::uint32_t i = a.first; i < a.end; ++i) room_[i % n_] += size(a);
-    if (a.version != no_version && --going_out_[a.version] == 0) copies_[before(a)] -= out_time(a);
+    if (a.version != no_version && --going_out_[a.version] == 0) copies_[writer(a)] -= out_time(a);
   }
 
   [[nodiscard]] std::uint64_t digest() const {

@@ -118,9 +118,9 @@ class Search {
   }
 
   bool is_tiny() const {
+    if (planning_.operations > options_.tiny) return false;
     const std::vector<bool> counted = ilp::may_save(ledger_);
-    const auto absences = static_cast<std::size_t>(std::count(counted.begin(), counted.end(), true));
-    return absences <= options_.tiny && planning_.operations <= options_.tiny;
+    return static_cast<std::size_t>(std::count(counted.begin(), counted.end(), true)) <= options_.tiny;
   }
 
   void try_orders() {

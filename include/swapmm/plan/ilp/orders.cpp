@@ -400,13 +400,11 @@ std::vector<bool> may_save(const OverlapLedger& ledger) {
   std::vector<bool> result;
   result.reserve(ledger.absences.size());
   for (const Absence& a : ledger.absences) {
-    bool is_crowded = false;
-    // The use before an arrival does not exist; a value that was there at the iteration's start was used in the one
-    // before.
-    for (std::uint32_t slot = a.first + n - 1; slot <= a.end + n; ++slot) {
-      is_crowded = is_crowded || planning.liveness.live[slot % n].value > planning.budget;
+    bool counts = a.is_arrival;
+    for (std::uint32_t slot = a.first - 1; !counts && slot <= a.end; ++slot) {
+      counts = planning.liveness.live[slot % n].value > planning.budget;
     }
-    result.push_back(a.is_arrival || is_crowded);
+    result.push_back(counts);
   }
   return result;
 }
