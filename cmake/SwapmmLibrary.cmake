@@ -24,7 +24,7 @@ function(swapmm_add_library target export_name)
     VISIBILITY_INLINES_HIDDEN ON
     POSITION_INDEPENDENT_CODE ON
     UNITY_BUILD ${SWAPMM_UNITY_BUILD}
-    UNITY_BUILD_BATCH_SIZE 16)
+    UNITY_BUILD_BATCH_SIZE 64)
   # The templates of a manager take as long as all else: on another core.
   set(instances ${library_SOURCES})
   list(FILTER instances INCLUDE REGEX "instances\\.cpp$")

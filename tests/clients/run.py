@@ -17,8 +17,10 @@ import layered
 from table import CLIENTS
 
 LOGS = install.OUT / "logs"
-# Natively, kernels get the option that the layer adds, so that PoCL finds in its cache what the native run has compiled.
-COMPILED_ONCE = {"POCL_EXTRA_BUILD_FLAGS": "-cl-kernel-arg-info"}
+# For small sizes compiling takes longest. Natively, kernels get the option that the layer adds, so that PoCL finds in its
+# cache what the native run has compiled.
+QUICKLY = {"POCL_EXTRA_BUILD_FLAGS": "-cl-opt-disable"}
+QUICKLY_NATIVE = {"POCL_EXTRA_BUILD_FLAGS": "-cl-kernel-arg-info -cl-opt-disable"}
 
 
 def words():
@@ -97,7 +99,8 @@ def row(name, title, outcome, budget, judgement, wrong=()):
 def modes_of(client, native, evict, tightest):
     """Title, budget and settings. Each budget is at least the largest launch."""
     for fraction in (min(client.fractions),) if tightest else client.fractions:
-        yield (f"{fraction:.0%}" if fraction > 0.2 else f"1/{round(1 / fraction)}"), native.figures.budget(fraction), {}
+        title = f"{fraction:.0%}" if fraction > 0.2 else f"1/{round(1 / fraction)}"
+        yield title, native.figures.budget(fraction), QUICKLY if tightest else {}
     if evict:
         yield "evict always", native.figures.need, {"SWAPMM_EVICT": "always"}
 
@@ -115,7 +118,7 @@ def run_client(client, libraries, options):
     case = Case(client, libraries)
     if client.prepare:
         install.call([install.HOST_PYTHON, *(case.fill(word) for word in client.prepare)])
-    native = case.run("native", settings=COMPILED_ONCE if options.tightest else {})
+    native = case.run("native", settings=QUICKLY_NATIVE if options.tightest else {})
     told = case.result(native)
     wrong = [] if native.code == client.code else [f"exit code {native.code}: {layered.last_line(native.errors)}"]
     if not told:

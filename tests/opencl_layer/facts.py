@@ -10,16 +10,26 @@ always be that of the run without the layer; the bytes that are moved say what t
 import argparse
 import json
 import os
+import re
 import stat
 import subprocess
 import sys
 import tempfile
 import time
+from pathlib import Path
 
 CASE = "whole_writes.as_far_as_a_scalar_says"
 BINARY_CASE = "whole_writes.from_binary"
 VALUES_CASE = "whole_writes.whatever_a_scalar_says"
 BUFFER_BYTES = 1 << 16
+DRIVER_VERSION = """
+import ctypes
+cl, platform, device, text = ctypes.CDLL("libOpenCL.so.1"), ctypes.c_void_p(), ctypes.c_void_p(), ctypes.create_string_buffer(256)
+cl.clGetPlatformIDs(1, ctypes.byref(platform), None)
+cl.clGetDeviceIDs(platform, ctypes.c_uint64(0xFFFFFFFF), 1, ctypes.byref(device), None)
+cl.clGetDeviceInfo(device, 0x102D, ctypes.c_size_t(256), text, None)
+print(text.value.decode())
+"""
 
 
 class Bench:
@@ -192,6 +202,21 @@ def cache(bench, unknown, known):
     bench.expect("the cache is off", not os.listdir(off), f"kept: {os.listdir(off)}")
 
 
+def driver_version(bench):
+    """Programs that keep binaries by it compile once more with the layer, and again with another analysis."""
+    def told(**variables):
+        done = subprocess.run([sys.executable, "-c", DRIVER_VERSION], env={**bench.base, **variables}, stdout=subprocess.PIPE,
+                              stderr=subprocess.DEVNULL, text=True, timeout=120, check=False)
+        return done.stdout.strip()
+
+    native = told()
+    header = Path(__file__).resolve().parents[2] / "backends" / "opencl" / "kernel_facts" / "request.hpp"
+    analysis = re.search(r"swapmm-kernel-facts (\d+)", header.read_text(encoding="utf-8"))[1]
+    layer = {"OPENCL_LAYERS": bench.options.layer}
+    bench.expect("the driver's version", told(**layer) == f"{native} swapmm {analysis}", f"{told(**layer)!r} for {native!r}")
+    bench.expect("the driver's version", told(**layer, SWAPMM_ANALYSIS="off") == native, "another one without analysis")
+
+
 def loose(folder, bench):
     os.chmod(os.path.join(folder, "swapmm"), 0o777)
     return folder
@@ -207,6 +232,7 @@ def main():
         bench = Bench(options, folder)
         unknown = bench.run("no analysis", SWAPMM_ANALYSIS="off")
         without_helper(bench, unknown)
+        driver_version(bench)
         if options.helper:
             attributes = bench.run("nothing is measured", SWAPMM_PROVE="off")
             known = bench.run("all is known")

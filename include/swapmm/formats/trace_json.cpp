@@ -12,24 +12,24 @@
 namespace swapmm {
 namespace {
 
-constexpr std::array kinds = {TensorKind::persistent, TensorKind::input, TensorKind::transient};
+constexpr std::array tensor_kinds = {TensorKind::persistent, TensorKind::input, TensorKind::transient};
 constexpr auto largest_magnitude = static_cast<std::int64_t>(limits::magnitude - 1);
 /// Ids that do not fit 32 bits are refused while reading. check_trace() checks that the others exist.
 constexpr std::int64_t largest_id = std::numeric_limits<std::uint32_t>::max();
 
 /// The part of a trace that is being read.
-struct Target {
+struct TraceTarget {
   Trace trace;
   /// The ids of the current list; copied when complete, so that no memory is wasted. A growing vector would take six
   /// times the shortest text of its ids.
   std::deque<TensorId> ids;
 };
 
-json::Object tensor_fields(Target& target) {
+json::Object tensor_fields(TraceTarget& target) {
   const auto tensor = [&target]() -> TraceTensor& { return target.trace.tensors.back(); };
   json::Word kind;
-  for (const TensorKind known : kinds) kind.known.push_back(to_string(known));
-  kind.take = [tensor](std::size_t i) { tensor().kind = kinds[i]; };
+  for (const TensorKind known : tensor_kinds) kind.known.push_back(to_string(known));
+  kind.take = [tensor](std::size_t i) { tensor().kind = tensor_kinds[i]; };
   json::Object object;
   object.begin = [&target] { target.trace.tensors.emplace_back(); };
   object.fields = {
@@ -47,7 +47,7 @@ json::Object tensor_fields(Target& target) {
   return object;
 }
 
-json::List id_list(Target& target, std::vector<TensorId> TraceOperation::*member) {
+json::List id_list(TraceTarget& target, std::vector<TensorId> TraceOperation::*member) {
   json::List list = json::list_of(json::Integer{0, largest_id,
                                                 [&target](std::int64_t id) {
                                                   target.ids.push_back(id_at<TensorId>(static_cast<std::size_t>(id)));
@@ -62,7 +62,7 @@ json::List id_list(Target& target, std::vector<TensorId> TraceOperation::*member
   return list;
 }
 
-json::Object operation_fields(Target& target) {
+json::Object operation_fields(TraceTarget& target) {
   const auto operation = [&target]() -> TraceOperation& { return target.trace.operations.back(); };
   json::Object object;
   object.begin = [&target] { target.trace.operations.emplace_back(); };
@@ -79,7 +79,7 @@ json::Object operation_fields(Target& target) {
   return object;
 }
 
-json::Object host_read_fields(Target& target) {
+json::Object host_read_fields(TraceTarget& target) {
   const auto read = [&target]() -> HostRead& { return target.trace.host_reads.back(); };
   json::Object object;
   object.begin = [&target] { target.trace.host_reads.emplace_back(); };
@@ -97,7 +97,7 @@ json::Object host_read_fields(Target& target) {
   return object;
 }
 
-json::Object document(Target& target) {
+json::Object trace_document(TraceTarget& target) {
   Trace& trace = target.trace;
   json::Object object;
   object.fields = {
@@ -116,8 +116,8 @@ json::Object document(Target& target) {
 
 template <class Source>
 Result<Trace> read_trace_from(Source&& source) {
-  Target target;
-  if (const Check check = json::read(source, document(target)); !check) return check.problem();
+  TraceTarget target;
+  if (const Check check = json::read(source, trace_document(target)); !check) return check.problem();
   if (const Check check = check_trace(target.trace); !check) return check.problem();
   return std::move(target.trace);
 }

@@ -9,8 +9,6 @@ namespace {
 
 constexpr std::size_t most_objects = 24;
 
-std::size_t index(int number) { return static_cast<std::size_t>(number); }
-
 }  // namespace
 
 Drawing::Drawing(std::uint64_t seed, const DrawOptions& options) : options_(options), random_(seed * 2 + 1) {

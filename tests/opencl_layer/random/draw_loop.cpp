@@ -11,8 +11,6 @@
 namespace random_opencl {
 namespace {
 
-std::size_t index(int number) { return static_cast<std::size_t>(number); }
-
 constexpr std::size_t most_tries = 1000;
 
 /// Whether Launch::a is a value that goes into the results, and nothing else.

@@ -5,12 +5,6 @@
 #include <utility>
 
 namespace random_opencl {
-namespace {
-
-std::size_t index(int number) { return static_cast<std::size_t>(number); }
-
-}  // namespace
-
 bool StepSet::contains(int step) const {
   const std::size_t word = index(step) / 64;
   return word < words_.size() && (words_[word] >> (index(step) % 64) & 1U) != 0;

@@ -14,6 +14,8 @@ namespace random_opencl {
 
 using Bytes = std::vector<std::uint8_t>;
 
+inline std::size_t index(int number) { return static_cast<std::size_t>(number); }
+
 /// A buffer, a sub-buffer, an image, or shared virtual memory. Images have pixels of 16 bytes.
 struct Object {
   int context = 0;

@@ -8,12 +8,6 @@
 #include "scheduler.hpp"
 
 namespace random_opencl {
-namespace {
-
-std::size_t index(int number) { return static_cast<std::size_t>(number); }
-
-}  // namespace
-
 Scheduler::Scheduler(const Program& program, const ScheduleOptions& options)
     : program_(program),
       options_(options),

@@ -14,8 +14,6 @@
 namespace random_opencl {
 namespace {
 
-std::size_t index(int number) { return static_cast<std::size_t>(number); }
-
 bool can_fail(const Action& action) {
   switch (action.kind) {
     case Kind::write:

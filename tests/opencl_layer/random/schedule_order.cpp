@@ -7,12 +7,6 @@
 #include "scheduler.hpp"
 
 namespace random_opencl {
-namespace {
-
-std::size_t index(int number) { return static_cast<std::size_t>(number); }
-
-}  // namespace
-
 std::vector<int> Scheduler::order(int queue, const std::vector<Access>& accesses, Random& random) {
   std::vector<int> waits;
   for (;;) {

@@ -16,8 +16,6 @@
 namespace random_opencl {
 namespace {
 
-std::size_t index(int number) { return static_cast<std::size_t>(number); }
-
 constexpr std::size_t alignment = 128;  // of the memory for USE_HOST_PTR: no type of OpenCL C wants more
 
 std::uint8_t* aligned(Bytes& bytes) {

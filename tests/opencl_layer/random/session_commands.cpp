@@ -14,7 +14,6 @@
 namespace random_opencl {
 namespace {
 
-std::size_t index(int number) { return static_cast<std::size_t>(number); }
 cl_uint count_of(const std::vector<cl_event>& events) { return static_cast<cl_uint>(events.size()); }
 const cl_event* list_of(const std::vector<cl_event>& events) { return events.empty() ? nullptr : events.data(); }
 

@@ -8,8 +8,6 @@
 namespace random_opencl {
 namespace {
 
-std::size_t index(int number) { return static_cast<std::size_t>(number); }
-
 struct Task {
   const cl_uint* from;
   cl_uint* to;  // null: the same

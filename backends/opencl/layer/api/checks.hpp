@@ -3,6 +3,7 @@
 
 // What commands on buffers have in common.
 
+#include <array>
 #include <cstddef>
 #include <utility>
 
@@ -10,6 +11,11 @@
 #include "../queue.hpp"
 
 namespace swapmm::opencl::layer::api {
+
+/// An origin or a region, as commands on rectangles and images take them.
+using Three = std::array<std::size_t, 3>;
+
+[[nodiscard]] inline Three three(const std::size_t* values) { return {values[0], values[1], values[2]}; }
 
 /// The object of a handle, if it belongs to the queue's context; else the API's error.
 [[nodiscard]] inline cl_int check_memory(const Queue& queue, cl_mem handle, Memory*& memory) {

@@ -12,10 +12,6 @@
 namespace swapmm::opencl::layer::api {
 namespace {
 
-using Three = std::array<std::size_t, 3>;
-
-Three three(const std::size_t* values) { return {values[0], values[1], values[2]}; }
-
 cl_int check_image(const Queue& queue, cl_mem handle, Memory*& memory) {
   if (const cl_int wrong = check_memory(queue, handle, memory); wrong != CL_SUCCESS) return wrong;
   return memory->is_buffer() ? CL_INVALID_MEM_OBJECT : CL_SUCCESS;

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "../device.hpp"
+#include "../facts/kernel_facts.hpp"
 #include "../kernel.hpp"
 #include "../process/settings.hpp"
 #include "../queue.hpp"
@@ -83,7 +84,8 @@ cl_int text_answer(Ask&& ask, size_t size, void* into, size_t* needed) {
 }
 
 // Programs keep binaries of their kernels by the driver's version. The layer learns what a kernel does from its source:
-// with another version they give it once more.
+// with another version they give it once more, and again when the analysis has another version, for what was learned
+// before is not understood then.
 template <class Ask>
 cl_int version_answer(Ask&& ask, size_t size, void* into, size_t* needed) {
   if (settings().analysis == Analysis::off) return ask(size, into, needed);
@@ -91,7 +93,8 @@ cl_int version_answer(Ask&& ask, size_t size, void* into, size_t* needed) {
   if (const cl_int status = ask(0, nullptr, &bytes); status != CL_SUCCESS) return status;
   std::string text(bytes, '\0');
   if (const cl_int status = ask(bytes, text.data(), nullptr); status != CL_SUCCESS) return status;
-  const std::string version = text.substr(0, text.find('\0')) + " swapmm";
+  const std::string_view analysis = facts::first_line.substr(facts::first_line.rfind(' '));
+  const std::string version = text.substr(0, text.find('\0')) + " swapmm" + std::string(analysis);
   return answer(version.c_str(), version.size() + 1, size, into, needed);
 }
 

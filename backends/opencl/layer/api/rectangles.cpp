@@ -12,10 +12,6 @@
 namespace swapmm::opencl::layer::api {
 namespace {
 
-using Three = std::array<std::size_t, 3>;
-
-Three three(const std::size_t* values) { return {values[0], values[1], values[2]}; }
-
 /// A region of rows and slices in memory.
 struct Rectangle {
   Three origin;
