@@ -18,7 +18,24 @@ void PlanningJob::run() { task_->run_once(); }
 
 Scheduler::Scheduler() : Scheduler(SchedulerOptions{}) {}
 
-Scheduler::Scheduler(SchedulerOptions options) : book_(std::make_shared<runtime::ProgramBook>(std::move(options))) {}
+namespace {
+
+// The rest of the machine is the manager's own.
+SchedulerOptions checked(SchedulerOptions options) {
+  if (!options.machine) return options;
+  Machine links;
+  links.device_budget = Bytes{1};
+  links.h2d = options.machine->h2d;
+  links.d2h = options.machine->d2h;
+  if (const Check check = check_machine(links); !check) {
+    throw UsageError("SchedulerOptions::machine: " + check.problem().message);
+  }
+  return options;
+}
+
+}  // namespace
+
+Scheduler::Scheduler(SchedulerOptions options) : book_(std::make_shared<runtime::ProgramBook>(checked(std::move(options)))) {}
 
 const SchedulerOptions& Scheduler::options() const { return book_->options(); }
 

@@ -40,7 +40,7 @@ class SWAPMM_EXPORT Scheduler {
   /// Makes a scheduler with the default options.
   Scheduler();
   /// Makes a scheduler with these options. If max_period or max_sequences is too small, it is raised to the smallest
-  /// valid value.
+  /// valid value. Throws UsageError if SchedulerOptions::machine has a link without speed.
   explicit Scheduler(SchedulerOptions options);
 
   /// The options in use.

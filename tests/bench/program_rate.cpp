@@ -8,14 +8,8 @@
 #include <ctime>
 #include <iostream>
 
-// Benchmarks are built without the tests too, so the parts that they share come as sources.
-#include "../support/program_addresses.cpp"
-#include "../support/program_calls.cpp"
-#include "../support/program_kernel.cpp"
-#include "../support/program_runner.cpp"
-#include "../support/random_options.cpp"
-#include "../support/random_program.cpp"
-#include "../support/test_program.cpp"
+#include "support/program/runner.hpp"
+#include "support/random_program.hpp"
 
 using namespace swapmm;
 

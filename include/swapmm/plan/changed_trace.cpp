@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include <swapmm/ir/graph.hpp>
 #include <swapmm/plan/step_times.hpp>
 
 namespace swapmm {
@@ -20,7 +21,6 @@ class ChangedTrace {
   ChangedTrace(const Trace& trace, const Plan& plan)
       : trace_(trace), plan_(plan), times_(step_times(trace, plan)), changed_{trace.name, trace.tensors, {}, {}} {
     reduced_.resize(trace.tensors.size());
-    writes_.resize(trace.tensors.size());
     reductions_.resize(trace.tensors.size());
   }
 
@@ -38,14 +38,15 @@ class ChangedTrace {
       if (i == trace_.operations.size()) break;
       moved_to[i] = static_cast<std::uint32_t>(changed_.operations.size());
       changed_.operations.push_back(trace_.operations[i]);
-      for_each_access(trace_.operations[i], [&](TensorId id, Access access) {
-        if (access != Access::read) writes_[index(id)].push_back(moved_to[i]);
-      });
     }
     for (TraceTensor& tensor : changed_.tensors) {
       if (tensor.kind == TensorKind::input) tensor.available_from = moved_to[tensor.available_from];
     }
-    for (const HostRead& read : trace_.host_reads) changed_.host_reads.push_back(moved_read(read, moved_to));
+    for (const DataNode& value : make_graph(trace_).data) {
+      for (const OperationId read : value.host_reads) changed_.host_reads.push_back(moved_read(value, read, moved_to));
+    }
+    std::stable_sort(changed_.host_reads.begin(), changed_.host_reads.end(),
+                     [](const HostRead& a, const HostRead& b) { return a.after_operation < b.after_operation; });
     return std::move(changed_);
   }
 
@@ -93,16 +94,14 @@ class ChangedTrace {
     return *known;
   }
 
-  // The host reads the reduced form, as soon as there is one.
-  HostRead moved_read(const HostRead& read, const std::vector<std::uint32_t>& moved_to) {
-    const std::uint32_t after = moved_to[index(read.after_operation)];
-    const std::vector<std::uint32_t>& writes = writes_[index(read.tensor)];
-    const auto behind = std::upper_bound(writes.begin(), writes.end(), after);
-    if (behind == writes.begin()) return {reduced_form(read.tensor), id_at<OperationId>(after)};  // the host has it
-    const std::vector<std::uint32_t>& reductions = reductions_[index(read.tensor)];
-    const auto copied = std::upper_bound(reductions.begin(), reductions.end(), *(behind - 1));
-    if (copied == reductions.end()) return {read.tensor, id_at<OperationId>(after)};  // in the next iteration
-    return {reduced_form(read.tensor), id_at<OperationId>(std::max(after, *copied))};
+  // The host reads the reduced form of the value, as soon as there is one.
+  HostRead moved_read(const DataNode& value, OperationId read, const std::vector<std::uint32_t>& moved_to) {
+    const std::uint32_t after = moved_to[index(read)];
+    if (!value.made_by) return {reduced_form(value.tensor), id_at<OperationId>(after)};  // the host has it
+    const std::vector<std::uint32_t>& reductions = reductions_[index(value.tensor)];
+    const auto copied = std::upper_bound(reductions.begin(), reductions.end(), moved_to[index(*value.made_by)]);
+    if (copied == reductions.end()) return {value.tensor, id_at<OperationId>(after)};  // in the next iteration
+    return {reduced_form(value.tensor), id_at<OperationId>(std::max(after, *copied))};
   }
 
   void add_move(std::size_t command, std::vector<bool>& came_in) {
@@ -127,9 +126,7 @@ class ChangedTrace {
   StepTimes times_;
   Trace changed_;
   std::vector<std::optional<TensorId>> reduced_;
-  // Per tensor, positions in the changed trace:
-  std::vector<std::vector<std::uint32_t>> writes_;      ///< operations of the program that write or update it
-  std::vector<std::vector<std::uint32_t>> reductions_;  ///< its reductions
+  std::vector<std::vector<std::uint32_t>> reductions_;  ///< per tensor: their positions in the changed trace
 };
 
 }  // namespace

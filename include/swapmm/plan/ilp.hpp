@@ -47,16 +47,21 @@ struct IlpOptions {
   TradeOptions trades{};                          ///< the local search after it
 
   bool order_program = true;            ///< for tiny traces: the program over times and orders
-  std::size_t tiny = 14;                ///< most operations, and most absences over which going out may save anything
+  std::size_t tiny = 16;                ///< most operations, and most absences over which going out may save anything
   std::uint32_t order_nodes = 100'000;  ///< number of nodes of its search tree
   /// Number of small random changes to try if the decisions do not pack, or if copies wait for places. 0: none.
   std::uint32_t polish_tries = 5000;
   std::uint32_t polish_steps = 500;  ///< PackingEffort::ejection_steps of each
 
-  bool excess_overlap_first = true;       ///< its plan must be beaten, as Belady's must
-  ExcessOverlapOptions excess_overlap{};  ///< for that plan
-  OnDemandOptions belady{};               ///< for Belady's plan
-  BoundOptions bound{};                   ///< for the relaxation's bound, which counts if it is better
+  /// The plan of `best`, after its few rounds, must be beaten, and the bound that it proves counts. For programs above
+  /// `most_for_best` operations it takes a large part of the time, so it is left out there.
+  bool best_first = true;
+  std::uint32_t most_for_best = 20'000;                                  ///< see best_first
+  BestOptions best{.others = {.on = false}, .rounds_with_clock = true};  ///< for that plan
+  bool excess_overlap_first = true;                                      ///< its plan must be beaten, as Belady's must
+  ExcessOverlapOptions excess_overlap{};                                 ///< for that plan
+  OnDemandOptions belady{};                                              ///< for Belady's plan
+  BoundOptions bound{};  ///< for the relaxation's bound, which counts if it is better
 };
 
 /// How good the plan of `ilp` is known to be.
@@ -93,7 +98,7 @@ struct IlpResult {
 /// program over slots (plan/ilp/slots.hpp) is a relaxation: its optimum is a bound for every plan, and it decides which
 /// tensors go out. overlap_stays() then finds when each tensor leaves and returns. The result is packed (with less of
 /// the budget if it does not pack) and simulated, and tensors trade places as in excess-overlap. The result is never
-/// worse than the plans of Belady and excess-overlap, which are tried first.
+/// worse than the plans of Belady, excess-overlap and `best` (after its usual rounds), which are tried first.
 ///
 /// go_on is called between the nodes of Cbc's search and while Clp works. Without it, the search ends after a number of
 /// nodes that falls with the program's size. Planning 1,500 operations takes seconds to minutes.

@@ -11,9 +11,6 @@
 
 #include <CLI/CLI.hpp>
 
-#ifdef SWAPMM_BENCH_HAS_ILP
-#endif
-
 #include "parts.hpp"
 
 using namespace swapmm::bench;
@@ -33,6 +30,8 @@ constexpr Part parts[] = {
     {"curve", "slowdown over memory of each planner and the bound (5 s for those that search)", run_curve},
     {"scale", "synthetic traces of 1,000 to 100,000 operations", run_scale},
     {"robust", "durations and links other than those planned for (1 s)", run_robust},
+    {"techniques", "`best` with each of its techniques switched off in turn (1 s)", run_techniques},
+    {"steps", "small training steps, for which the integer program proves the best plan (10 s)", run_steps},
     {"packing", "MiniMalloc's instances: the program swapmm_bench_packing", nullptr, "swapmm_bench_packing"},
     {"exact", "planner / optimum on tiny instances: the program swapmm_bench_exact_histogram", nullptr,
      "swapmm_bench_exact_histogram", " 1000"},

@@ -75,10 +75,17 @@ Result<Plan> plan_by(std::string_view planner, const Trace& trace, const Machine
 }
 
 Planned plan_within(std::string_view planner, const Trace& trace, const Machine& machine, double seconds) {
+  const auto make = [planner](const Trace& of, const Machine& on, const PlanningOptions& options) {
+    return plan_by(planner, of, on, options);
+  };
+  return plan_within(NamedPlanner{std::string(planner), make, ""}, trace, machine, seconds);
+}
+
+Planned plan_within(const NamedPlanner& planner, const Trace& trace, const Machine& machine, double seconds) {
   const auto start = Clock::now();
   PlanningOptions options;
   if (seconds > 0) options.go_on = [&](const PlanningProgress&) { return seconds_since(start) < seconds; };
-  Result<Plan> plan = plan_by(planner, trace, machine, options);
+  Result<Plan> plan = planner.make(trace, machine, options);
   Planned planned;
   planned.seconds = seconds_since(start);
   if (plan) {

@@ -58,6 +58,8 @@ struct Planned {
 };
 
 /// Asks the planner to search no longer than that many seconds; 0: as long as it takes by itself.
+[[nodiscard]] Planned plan_within(const NamedPlanner& planner, const Trace& trace, const Machine& machine,
+                                  double seconds);
 [[nodiscard]] Planned plan_within(std::string_view planner, const Trace& trace, const Machine& machine, double seconds);
 
 [[nodiscard]] double seconds_since(std::chrono::steady_clock::time_point start);

@@ -16,6 +16,10 @@ namespace swapmm::bench {
 [[nodiscard]] Report run_scale(const Settings& settings);
 /// Plans under other times than they were made for, against plans that knew.
 [[nodiscard]] Report run_robust(const Settings& settings);
+/// Small training steps: `best`, and the integer program with its proof.
+[[nodiscard]] Report run_steps(const Settings& settings);
+/// What each technique of `best` contributes: without it, and with all.
+[[nodiscard]] Report run_techniques(const Settings& settings);
 /// Every planner and the bound over the budget.
 [[nodiscard]] Report run_curve(const Settings& settings);
 

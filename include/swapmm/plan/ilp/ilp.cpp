@@ -17,6 +17,7 @@
 #include <swapmm/plan/problem/share.hpp>
 #include <swapmm/plan/schedule/absence_stays.hpp>
 #include <swapmm/plan/schedule/best_plan.hpp>
+#include <swapmm/plan/search/best.hpp>
 
 namespace swapmm {
 namespace {
@@ -51,9 +52,10 @@ constexpr double precision = 2e-5;
 
 class Search {
  public:
-  Search(const PlanningCase& planning, const IlpOptions& options, const PlanningOptions& limits, Plan first)
+  Search(const PlanningCase& planning, const IlpOptions& options, const PlanningOptions& limits, Plan first,
+         nanoseconds bound)
       : planning_(planning), options_(options), limits_(limits), ledger_(planning), best_(planning, std::move(first)) {
-    bound_ = best_.simulation().compute;
+    bound_ = std::max(best_.simulation().compute, bound);
   }
 
   IlpResult run() {
@@ -211,7 +213,15 @@ Result<IlpResult> plan_by_ilp(const Trace& trace, const Machine& machine, const 
     if (!overlapped) return overlapped.problem();
     first.offer(*std::move(overlapped));
   }
-  return Search(*planning, options, limits, std::move(first).take()).run();
+  nanoseconds bound{0};
+  if (options.best_first && planning->operations <= options.most_for_best) {
+    Result<planning::ProvenPlan> best = planning::build_best_plan(*planning, options.best, limits, {});
+    if (!best) return best.problem();
+    bound = best->lower_bound;
+    best->plan.planner = name;
+    first.offer(std::move(best->plan));
+  }
+  return Search(*planning, options, limits, std::move(first).take(), bound).run();
 }
 
 NamedPlanner ilp_planner(const IlpOptions& options) {

@@ -37,8 +37,9 @@ struct OrdersModel {
 /// still copied out.) Arrivals always count.
 [[nodiscard]] std::vector<bool> may_save(const OverlapLedger& ledger);
 
-/// Makes the model. Tensors stay over absences that cannot save anything. It excludes plans slower than `at_most`. The
-/// number of rows grows with the square of the number of absences.
+/// Makes the model. Tensors stay over absences that cannot save anything. Of tensors with the same size and uses, one
+/// goes out first, for exchanging them changes nothing. It excludes plans slower than `at_most`. The number of rows
+/// grows with the square of the number of absences.
 [[nodiscard]] OrdersModel make_orders_model(const OverlapLedger& ledger, std::chrono::nanoseconds at_most);
 
 /// Turns a lower bound on the cost into a lower bound on the iteration time of every plan. Takes into account that

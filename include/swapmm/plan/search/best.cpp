@@ -98,7 +98,7 @@ Result<ProvenPlan> build_best_plan(const PlanningCase& planning, const BestOptio
   if (!first) return first.problem();
   BestPlan best(planning, *std::move(first));
   BestSearch search(planning, options, limits, best);
-  search.run(others, limits.go_on ? std::optional<int>{} : search.rounds_without_clock());
+  search.run(others, limits.go_on && !options.rounds_with_clock ? std::optional<int>{} : search.rounds_without_clock());
   if (!search.is_near_bound()) search.offer_belady();
   spare_links(planning, options, limits, search, best);
   return ProvenPlan{std::move(best).take(), search.lower_bound()};

@@ -2,60 +2,80 @@
 #include <swapmm/plan/validation/tensor_events.hpp>
 
 #include <algorithm>
-#include <tuple>
 #include <utility>
 
 namespace swapmm::validation {
 namespace {
 
-// The events at the ends of operations. An input that is available from operation 0 gets the value of the next
-// iteration at the end of this one.
-std::vector<TensorEvent> events_at_ends(const Trace& trace) {
-  std::vector<TensorEvent> events;
-  for (const HostRead& read : trace.host_reads) {
-    events.push_back(
-        {static_cast<std::uint32_t>(read.tensor), static_cast<std::uint32_t>(read.after_operation), Event::host_read});
+/// For each value, whether its tensor's next value is made of it, by an update.
+std::vector<bool> updated_values(const Trace& trace, const Graph& graph) {
+  std::vector<bool> updated(graph.data.size());
+  std::vector<const DataNode*> next(trace.tensors.size());
+  for (std::size_t d = graph.data.size(); d-- > 0;) {
+    const DataNode& value = graph.data[d];
+    const DataNode*& after = next[index(value.tensor)];
+    updated[d] = after != nullptr && !value.used_by.empty() && value.used_by.back() == after->made_by;
+    after = &value;
   }
-  const auto n = static_cast<std::uint32_t>(trace.operations.size());
-  for (std::uint32_t t = 0; t < trace.tensors.size(); ++t) {
-    const TraceTensor& tensor = trace.tensors[t];
-    if (tensor.kind != TensorKind::input) continue;
-    events.push_back({t, (tensor.available_from > 0 ? tensor.available_from : n) - 1, Event::given});
+  return updated;
+}
+
+/// Calls visit(event) for all that the program does to the values, for each tensor in order.
+template <class Visit>
+void for_each_event(const Trace& trace, const Graph& graph, const std::vector<bool>& updated, Visit&& visit) {
+  std::vector<bool> is_updated(trace.tensors.size());  // the value before
+  for (std::size_t d = 0; d < graph.data.size(); ++d) {
+    const DataNode& value = graph.data[d];
+    const auto tensor = static_cast<std::uint32_t>(value.tensor);
+    const auto event = [&](OperationId operation, Event what) {
+      visit(TensorEvent{tensor, static_cast<std::uint32_t>(operation), what});
+    };
+    if (value.made_by) event(*value.made_by, is_updated[tensor] ? Event::update : Event::write);
+    is_updated[tensor] = updated[d];
+    auto host_read = value.host_reads.begin();
+    const auto reads_end = value.used_by.end() - (updated[d] ? 1 : 0);  // the update is an event of the next value
+    for (auto use = value.used_by.begin(); use != reads_end; ++use) {
+      for (; host_read != value.host_reads.end() && *host_read < *use; ++host_read) event(*host_read, Event::host_read);
+      event(*use, Event::read);
+    }
+    for (; host_read != value.host_reads.end(); ++host_read) event(*host_read, Event::host_read);
   }
-  std::sort(events.begin(), events.end(), [](const TensorEvent& a, const TensorEvent& b) {
-    return std::tuple(a.operation, a.event, a.tensor) < std::tuple(b.operation, b.event, b.tensor);
-  });
-  return events;
 }
 
 }  // namespace
 
-TensorEvents::TensorEvents(const Trace& trace, const Plan& plan, const HappensBefore& order) {
-  collect_events(trace);
+TensorEvents::TensorEvents(const Trace& trace, const Graph& graph, const Plan& plan, const HappensBefore& order) {
+  collect_events(trace, graph);
   collect_commands(trace, plan, order);
 }
 
-void TensorEvents::collect_events(const Trace& trace) {
-  const std::vector<TensorEvent> at_ends = events_at_ends(trace);
-  // Visits all events in the order of operations, so that a stable counting sort by tensor keeps it.
-  const auto for_each = [&](auto&& visit) {
-    auto next = at_ends.begin();
-    for (std::uint32_t i = 0; i < trace.operations.size(); ++i) {
-      for_each_access(trace.operations[i], [&](TensorId id, Access access) {
-        const Event event = access == Access::read    ? Event::read
-                            : access == Access::write ? Event::write
-                                                      : Event::update;
-        visit(TensorEvent{static_cast<std::uint32_t>(id), i, event});
-      });
-      for (; next != at_ends.end() && next->operation == i; ++next) visit(*next);
-    }
-  };
+void TensorEvents::collect_events(const Trace& trace, const Graph& graph) {
+  const std::vector<bool> updated = updated_values(trace, graph);
+  const auto is_input = [&](std::size_t t) { return trace.tensors[t].kind == TensorKind::input; };
   first_event_.assign(trace.tensors.size() + 1, 0);
-  for_each([&](const TensorEvent& event) { ++first_event_[event.tensor + 1]; });
-  for (std::size_t t = 0; t < trace.tensors.size(); ++t) first_event_[t + 1] += first_event_[t];
+  for_each_event(trace, graph, updated, [&](const TensorEvent& event) { ++first_event_[event.tensor + 1]; });
+  for (std::size_t t = 0; t < trace.tensors.size(); ++t) {
+    first_event_[t + 1] += first_event_[t] + (is_input(t) ? 1U : 0U);
+  }
   events_.resize(first_event_.back());
   std::vector<std::size_t> next = first_event_;
-  for_each([&](const TensorEvent& event) { events_[next[event.tensor]++] = event; });
+  for_each_event(trace, graph, updated, [&](const TensorEvent& event) { events_[next[event.tensor]++] = event; });
+  for (std::size_t t = 0; t < trace.tensors.size(); ++t) {
+    if (is_input(t)) insert_given(trace, t);
+  }
+}
+
+// An input that is available from operation 0 gets the value of the next iteration at the end of this one.
+void TensorEvents::insert_given(const Trace& trace, std::size_t tensor) {
+  const std::uint32_t from = trace.tensors[tensor].available_from;
+  const auto n = static_cast<std::uint32_t>(trace.operations.size());
+  const TensorEvent given{static_cast<std::uint32_t>(tensor), (from > 0 ? from : n) - 1, Event::given};
+  const auto first = events_.begin() + static_cast<std::ptrdiff_t>(first_event_[tensor]);
+  const auto last = events_.begin() + static_cast<std::ptrdiff_t>(first_event_[tensor + 1]) - 1;
+  const auto at = std::upper_bound(
+      first, last, given, [](const TensorEvent& a, const TensorEvent& b) { return a.operation < b.operation; });
+  std::move_backward(at, last, last + 1);
+  *at = given;
 }
 
 void TensorEvents::collect_commands(const Trace& trace, const Plan& plan, const HappensBefore& order) {

@@ -6,6 +6,7 @@
 #include <span>
 #include <vector>
 
+#include <swapmm/ir/graph.hpp>
 #include <swapmm/ir/trace.hpp>
 #include <swapmm/plan/plan.hpp>
 #include <swapmm/plan/validation/happens_before.hpp>
@@ -28,10 +29,12 @@ struct TensorEvent {
   Event event = Event::read;
 };
 
-/// The events and the commands of each tensor, each in the order in which they happen in an iteration.
+/// The events and the commands of each tensor, each in the order in which they happen in an iteration. The events are
+/// those of the tensor's values, as the graph of the trace has them.
 class TensorEvents {
  public:
-  TensorEvents(const Trace& trace, const Plan& plan, const HappensBefore& order);
+  /// `graph` is that of `trace`.
+  TensorEvents(const Trace& trace, const Graph& graph, const Plan& plan, const HappensBefore& order);
 
   [[nodiscard]] std::span<const TensorEvent> events(std::size_t tensor) const {
     return {events_.data() + first_event_[tensor], first_event_[tensor + 1] - first_event_[tensor]};
@@ -42,7 +45,8 @@ class TensorEvents {
   }
 
  private:
-  void collect_events(const Trace& trace);
+  void collect_events(const Trace& trace, const Graph& graph);
+  void insert_given(const Trace& trace, std::size_t tensor);
   void collect_commands(const Trace& trace, const Plan& plan, const HappensBefore& order);
 
   std::vector<std::size_t> first_event_;

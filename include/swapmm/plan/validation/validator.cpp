@@ -5,6 +5,7 @@
 #include <limits>
 #include <string>
 
+#include <swapmm/ir/graph.hpp>
 #include <swapmm/ir/limits.hpp>
 #include <swapmm/plan/validation/findings.hpp>
 #include <swapmm/plan/validation/happens_before.hpp>
@@ -122,7 +123,7 @@ void check_rules(const Trace& trace, const Plan& plan, Findings& findings) {
                  "through too many iterations");
     return;
   }
-  const validation::TensorEvents events(trace, plan, order);
+  const validation::TensorEvents events(trace, make_graph(trace), plan, order);
   const std::vector<bool> sound = validation::check_values(trace, plan, order, events, findings);
   // Ends of places outside the budget may not even fit 64 bits.
   if (placed) validation::check_overlaps(trace, plan, order, events, sound, findings);

@@ -119,6 +119,8 @@ class ProgramBook {
                                       const Machine& machine);
   /// Reports that the device measures no times: from now on, plans are not compared.
   SWAPMM_TEMPLATE_EXPORT void tells_no_times();
+  /// Reports that plans are made for links of which nothing is known.
+  SWAPMM_TEMPLATE_EXPORT void knows_no_links();
 
   // ---- for the report
 
@@ -233,8 +235,9 @@ class ProgramBook {
   std::shared_ptr<PlanTask> pending_;  // only the manager's thread may read it without pending_mutex_
   mutable std::mutex pending_mutex_;
   std::vector<std::string> notes_;
-  bool blind_ = false;         // the device measures no times
-  bool planner_runs_ = false;  // a planner runs on the manager's thread
+  bool blind_ = false;           // the device measures no times
+  bool notes_no_links_ = false;  ///< see knows_no_links()
+  bool planner_runs_ = false;    // a planner runs on the manager's thread
   std::uint64_t next_id_ = 1;
   std::uint64_t clock_ = 0;
   std::uint64_t plans_made_ = 0;

@@ -209,6 +209,11 @@ void ProgramBook::lose(const Named& programs, PlanCase& plan_case, nanoseconds t
   plan_case.go_back();
 }
 
+void ProgramBook::knows_no_links() {
+  if (std::exchange(notes_no_links_, true)) return;
+  note("no copy was timed yet, and none could be tried: plans move as little as they can");
+}
+
 void ProgramBook::tells_no_times() {
   blind_ = true;
   for (Named& programs : names_) {

@@ -6,6 +6,7 @@
 
 #include <swapmm/interface/options.hpp>
 #include <swapmm/runtime/book/program_book.hpp>
+#include <swapmm/runtime/core/link_probe.hpp>
 #include <swapmm/runtime/core/round_measurement.hpp>
 #include <swapmm/runtime/core/session_state.hpp>
 #include <swapmm/runtime/values/bundle.hpp>
@@ -45,6 +46,7 @@ class Observation {
         end_value(record);
     }
     if (!makes_plans()) return;
+    if (!recorder.log().broken && !state_.knows_links(book_)) learn_links();
     measurement_.name_last(book_.observed(recorder.name(), recorder.take(), state_.machine(book_)));
   }
 
@@ -66,6 +68,11 @@ class Observation {
   }
 
  private:
+  void learn_links() {
+    LinkProbe(state_.store).measure();
+    if (!state_.knows_links(book_)) book_.knows_no_links();
+  }
+
   void end_value(Rec& record) {
     record.device.valid = false;
     record.host.valid = false;

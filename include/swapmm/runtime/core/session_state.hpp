@@ -38,6 +38,15 @@ struct SessionState {
   std::uint64_t budget_changes = 0;
   bool in_capture = false;  ///< queued work is captured and does not run yet: see IterationCapture
 
+  /// The speed that plans are made for if nothing is known, not even after LinkProbe: so slow that a plan moves as
+  /// little as it can and begins to move as soon as it can, which is right for any speed.
+  static constexpr Link unknown_link{100'000'000, std::chrono::nanoseconds{0}};
+
+  /// False if the machine's links are not given, and no copy was timed in either direction.
+  [[nodiscard]] bool knows_links(const ProgramBook& book) const {
+    return book.options().machine || store.h2d_link.link() || store.d2h_link.link();
+  }
+
   /// The machine that plans are made for: the manager's device, with links as given or as observed.
   [[nodiscard]] Machine machine(const ProgramBook& book) const {
     const Capabilities& can = store.backend.capabilities();
@@ -45,9 +54,8 @@ struct SessionState {
     if (!book.options().machine) {
       const std::optional<Link> in = store.h2d_link.link();
       const std::optional<Link> out = store.d2h_link.link();
-      // Before the first copy nothing is known. If copies ran in one direction only, the other is assumed to be alike.
-      const Link assumed{10'000'000'000, std::chrono::nanoseconds{0}};
-      machine.h2d = in ? *in : out.value_or(assumed);
+      // If copies ran in one direction only, the other is assumed to be alike.
+      machine.h2d = in ? *in : out.value_or(unknown_link);
       machine.d2h = out ? *out : machine.h2d;
       machine.duplex = can.copy_engines == 1 ? Duplex::half : Duplex::full;
       machine.name = can.device_name;

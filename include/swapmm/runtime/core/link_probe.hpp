@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <algorithm>
+#include <chrono>
+#include <cstring>
+#include <memory>
+#include <optional>
+#include <utility>
+
+#include <swapmm/backend/backend.hpp>
+#include <swapmm/base/bytes.hpp>
+#include <swapmm/base/error.hpp>
+#include <swapmm/runtime/values/store.hpp>
+
+namespace swapmm::runtime {
+
+/// Measures the links of a device of which no copy was timed: where nothing was copied yet, and where the device tells
+/// no times. Copies between free bytes of the device and a block of the host, within both budgets.
+template <Backend B>
+class LinkProbe {
+ public:
+  /// The larger of two sizes that are copied, if as much is free.
+  static constexpr Bytes most{4U << 20U};
+  /// The least. So few take as long as a copy's start, so the link seems slow: until larger ones are seen, plans move
+  /// less.
+  static constexpr Bytes least{64};
+
+  explicit LinkProbe(Store<B>& store) : store_(store) {}
+
+  /// Times copies each way. No plan may be followed. Waits for the device. Without free bytes on both sides it measures
+  /// nothing. Throws BackendError; then nothing is in flight, and all bytes are free as before.
+  void measure() {
+    std::unique_ptr<HostBlock<B>> block;
+    std::optional<FreePlace> place;
+    Bytes size = round_down(std::min(most, store_.budget()), store_.places.alignment());
+    while (size >= least && !(place = store_.places.take(size))) {
+      size = round_down(Bytes{size.value / 4}, store_.places.alignment());
+    }
+    if (!place) return;
+    const auto give_back = [&]() noexcept {
+      store_.places.give_back(place->offset, size, Clock{});
+      if (block != nullptr) store_.pool.release(std::move(block));
+    };
+    try {
+      block = store_.pool.acquire(size);
+      store_.timeline.host_wait(store_.timeline.everything());
+      prepare(*block, size);
+      store_.with_times([&] { time_copies(*place, *block, size); });
+    } catch (const OutOfMemory&) {  // the host has no room
+      return give_back();
+    } catch (...) {
+      give_back();
+      throw;
+    }
+    give_back();
+    store_.h2d_link.end_sample();
+    store_.d2h_link.end_sample();
+  }
+
+ private:
+  using Time = std::chrono::nanoseconds;
+
+  void prepare(HostBlock<B>& block, Bytes size) {
+    store_.settle_pending(block);
+    store_.timeline.host_wait(block.busy());
+    store_.note_host_access(block, Bytes{}, size, true);
+    std::memset(block.data(), 0, static_cast<std::size_t>(size.value));
+  }
+
+  void time_copies(const FreePlace& place, HostBlock<B>& block, Bytes size) {
+    const Bytes small = std::max(least, round_down(Bytes{size.value / 16}, store_.places.alignment()));
+    typename B::Event begin = store_.backend.make_event();
+    typename B::Event end = store_.backend.make_event();
+    for (const Bytes bytes : {size, small}) {
+      // Only for this: on demand, addresses that were used once would crowd the book.
+      const typename B::Address& address = *store_.addresses.at(place.offset, bytes);
+      for (const bool is_first : {true, false}) {  // the first time, pages and queues are new
+        const Time in = timed(QueueKind::h2d, begin, end, [&] {
+          store_.backend.copy_to_device(address, block.memory(), block.offset, bytes, {}, end);
+        });
+        const Time out = timed(QueueKind::d2h, begin, end, [&] {
+          store_.backend.copy_to_host(block.memory(), block.offset, address, bytes, {}, end);
+        });
+        if (is_first) continue;
+        store_.h2d_link.add(bytes, in);
+        store_.d2h_link.add(bytes, out);
+      }
+      if (small == size) return;
+    }
+  }
+
+  /// As the device tells it; if it tells no times, by the host's clock.
+  template <class Copy>
+  Time timed(QueueKind queue, typename B::Event& begin, typename B::Event& end, Copy&& copy) {
+    const auto before = std::chrono::steady_clock::now();
+    store_.backend.record(queue, begin);
+    copy();
+    store_.backend.flush(queue);
+    store_.backend.wait(end);
+    const Time waited = std::chrono::steady_clock::now() - before;
+    return store_.backend.elapsed(begin, end).value_or(waited);
+  }
+
+  Store<B>& store_;
+};
+
+}  // namespace swapmm::runtime

@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <cstdint>
+#include <random>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <swapmm/plan/validate.hpp>
+
+#include "parts.hpp"
+
+namespace swapmm::bench {
+namespace {
+
+// So small that every plan can be compared with the best one there is: three layers forward and back, 6 operations and
+// 15 absences.
+constexpr int layers = 3;
+constexpr std::uint64_t first_seed = 1;
+constexpr std::uint64_t last_seed = 6;
+constexpr double share = 0.5;
+constexpr double bytes_per_second = 12e9;
+
+class Step {
+ public:
+  explicit Step(std::uint64_t seed) : random_(seed) { trace_.name = "step " + std::to_string(seed); }
+
+  Trace build() {
+    std::vector<TensorId> weights, values{add("input", TensorKind::input)}, gradients;
+    for (int i = 0; i < layers; ++i) weights.push_back(add("weight" + std::to_string(i), TensorKind::persistent));
+    for (int i = 0; i < layers; ++i) values.push_back(add("value" + std::to_string(i), TensorKind::transient));
+    for (int i = 0; i < layers; ++i)
+      gradients.push_back(i == 0 ? values.back() : add("gradient" + std::to_string(i), TensorKind::transient));
+    // gradients[0] is what the last layer made: with it the way back begins.
+    for (std::size_t i = 0; i < layers; ++i) {
+      trace_.operations.push_back(
+          {"forward" + std::to_string(i), duration(0.1), {weights[i], values[i]}, {values[i + 1]}, {}});
+    }
+    for (std::size_t done = 0; done < layers; ++done) {
+      const std::size_t i = layers - 1 - done;
+      TraceOperation operation{
+          "backward" + std::to_string(i), duration(0.2), {values[i], gradients[done]}, {}, {weights[i]}};
+      if (done + 1 < layers) operation.writes.push_back(gradients[done + 1]);
+      trace_.operations.push_back(std::move(operation));
+    }
+    return std::move(trace_);
+  }
+
+ private:
+  std::uint64_t between(std::uint64_t least, std::uint64_t most) { return least + random_() % (most - least + 1); }
+  /// From 5 to 60 times that many milliseconds.
+  std::chrono::nanoseconds duration(double milliseconds) {
+    return std::chrono::nanoseconds{
+        static_cast<std::int64_t>(static_cast<double>(between(5, 60)) * milliseconds * 1e6)};
+  }
+  /// 10 to 30 MB.
+  TensorId add(const std::string& name, TensorKind kind) {
+    trace_.tensors.push_back({name, Bytes{between(10, 30) * 1'000'000}, kind, 0});
+    return static_cast<TensorId>(trace_.tensors.size() - 1);
+  }
+
+  std::mt19937_64 random_;
+  Trace trace_;
+};
+
+}  // namespace
+
+Report run_steps(const Settings& settings) {
+  const double limit = settings.limit_or(10);
+  Report report;
+  report.rows = {"", {"trace", "planner", "iteration ms", "bound ms", "time / bound", "seconds"}, {}};
+  int proven = 0;
+  Progress progress("steps", 2 * (last_seed - first_seed + 1), settings.quiet);
+  for (std::uint64_t seed = first_seed; seed <= last_seed; ++seed) {
+    const Trace trace = Step(seed).build();
+    const Machine machine = machine_with(part_of(peak_of(trace), share), bytes_per_second);
+    for (const char* planner : {"best", "ilp"}) {
+      progress.step(trace.name);
+      const Planned planned = plan_within(planner, trace, machine, limit);
+      if (!planned.plan || !validate(trace, *planned.plan).empty()) {
+        report.lines.push_back(trace.name + ", " + planner + ": " + (planned.plan ? "breaks a rule" : planned.problem));
+        report.is_sound = report.is_sound && planned.plan == std::nullopt && *planner == 'i';
+        continue;
+      }
+      const auto bound = static_cast<double>(planned.plan->predicted.lower_bound.count());
+      const double ratio = planned.iteration() / bound;
+      constexpr double precision = 2e-5;  // that of the integer program's arithmetic
+      if (*planner == 'i' && ratio <= 1 + precision) ++proven;
+      report.rows.rows.push_back({trace.name, planner, fixed(planned.iteration() / 1e6, 3), fixed(bound / 1e6, 3),
+                                  fixed(ratio, 5), fixed(planned.seconds, 2)});
+    }
+  }
+  report.lines.push_back("proven optimal by ilp: " + std::to_string(proven) + " of " +
+                         std::to_string(last_seed - first_seed + 1));
+  return report;
+}
+
+}  // namespace swapmm::bench
