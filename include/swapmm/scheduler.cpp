@@ -35,7 +35,8 @@ SchedulerOptions checked(SchedulerOptions options) {
 
 }  // namespace
 
-Scheduler::Scheduler(SchedulerOptions options) : book_(std::make_shared<runtime::ProgramBook>(checked(std::move(options)))) {}
+Scheduler::Scheduler(SchedulerOptions options)
+    : book_(std::make_shared<runtime::ProgramBook>(checked(std::move(options)))) {}
 
 const SchedulerOptions& Scheduler::options() const { return book_->options(); }
 
