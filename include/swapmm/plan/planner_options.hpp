@@ -175,6 +175,12 @@ struct SparedLinkOptions {
   std::vector<double> parts{0.8, 0.5};  ///< parts of the links' bandwidths. Empty: none
 };
 
+/// `best`, at the end: searches for a plan that is as fast, or near the bound, and moves fewer bytes.
+struct SparedByteOptions {
+  std::size_t tries = 300;  ///< neighbours of the decisions with the fewest bytes. 0: no search
+  int packings = 4;         ///< number of parts of the budget that are tried
+};
+
 /// `best` also runs the planners that precede it in planners(), and takes the best plan.
 struct OtherPlannerOptions {
   bool on = true;              ///< false: they do not run
@@ -192,6 +198,7 @@ struct BestOptions {
   PlaceOptions places{};                ///< the fourth step
   NearBestOptions near_best{};          ///< the search around the best plan
   EarlyReturnOptions early_returns{};   ///< early returns at the end
+  SparedByteOptions spared_bytes{};     ///< the search for fewer bytes
   SparedLinkOptions spared_links{};     ///< the search for slower links
   OtherPlannerOptions others{};         ///< the other planners
   bool belady_if_nothing_packs = true;  ///< if nothing packs: the plan of `belady`, with overlapped copies

@@ -48,6 +48,7 @@ std::vector<Variant> variants() {
       {"moves of others for a place", [](BestOptions& o) { o.places.moves = 0; }},
       {"search near the best plan", [](BestOptions& o) { o.near_best.on = false; }},
       {"early returns", [](BestOptions& o) { o.early_returns.most_tries = 0; }},
+      {"search for fewer bytes", [](BestOptions& o) { o.spared_bytes.tries = 0; }},
       {"spared links", [](BestOptions& o) { o.spared_links.parts = {}; }},
   };
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <algorithm>
 #include <chrono>
 #include <tuple>
 #include <utility>
@@ -19,20 +20,23 @@ class BestPlan {
   using Rank = std::tuple<std::chrono::nanoseconds, Bytes>;
   static Rank rank(const Simulation& simulation) { return {simulation.iteration, simulation.h2d + simulation.d2h}; }
 
+  /// From now on, plans up to this time count as equally fast: the one that moves the fewest bytes is the best.
+  void count_as_equal(std::chrono::nanoseconds up_to) { equal_up_to_ = up_to; }
+
   /// Returns true if the plan is better than all before it.
   bool offer(Plan candidate) {
     Simulation outcome = simulate(planning_.trace, candidate);
     return offer(std::move(candidate), std::move(outcome));
   }
   bool offer(Plan candidate, Simulation outcome) {
-    if (rank(outcome) >= rank(simulation_)) return false;
+    if (merit(outcome) >= merit(simulation_)) return false;
     take_over(std::move(candidate), std::move(outcome));
     return true;
   }
 
   /// Replaces the plan by one of the same or a better rank.
   bool offer_as_good(Plan candidate, Simulation outcome) {
-    if (rank(outcome) > rank(simulation_)) return false;
+    if (merit(outcome) > merit(simulation_)) return false;
     take_over(std::move(candidate), std::move(outcome));
     return true;
   }
@@ -50,6 +54,10 @@ class BestPlan {
   [[nodiscard]] Plan take() && { return std::move(plan_); }
 
  private:
+  [[nodiscard]] Rank merit(const Simulation& simulation) const {
+    return {std::max(simulation.iteration, equal_up_to_), std::get<Bytes>(rank(simulation))};
+  }
+
   void take_over(Plan plan, Simulation simulation) {
     plan_ = std::move(plan);
     simulation_ = std::move(simulation);
@@ -58,6 +66,7 @@ class BestPlan {
   const PlanningCase& planning_;
   Plan plan_;
   Simulation simulation_;
+  std::chrono::nanoseconds equal_up_to_{0};
 };
 
 }  // namespace swapmm::planning

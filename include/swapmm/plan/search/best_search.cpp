@@ -26,6 +26,7 @@ BestSearch::BestSearch(const PlanningCase& planning, const BestOptions& options,
 
 void BestSearch::run(std::span<const NamedPlanner> others, std::optional<int> most_rounds) {
   search(others, most_rounds);
+  spare_bytes();
   // This runs at the end even if there is no time left: it takes some milliseconds for a thousand operations, a tenth
   // of a second at most.
   const EarlyReturnOptions& early = options_.early_returns;
@@ -58,7 +59,9 @@ BestSearch::Effort BestSearch::near_effort(int round) const {
   return effort;
 }
 
-bool BestSearch::is_done() const { return best_.simulation().iteration <= relaxed_.lower_bound || is_out_of_time(); }
+bool BestSearch::is_done() const {
+  return (!spares_bytes_ && best_.simulation().iteration <= relaxed_.lower_bound) || is_out_of_time();
+}
 
 void BestSearch::search(std::span<const NamedPlanner> others, std::optional<int> most_rounds) {
   if (is_small()) try_others(others);
@@ -73,6 +76,22 @@ void BestSearch::search(std::span<const NamedPlanner> others, std::optional<int>
     search_round(effort_of(round));
     if (round == 0) offer_belady();
   }
+}
+
+void BestSearch::spare_bytes() {
+  if (options_.spared_bytes.tries == 0 || is_large() || search_.best().away.empty() || is_out_of_time()) return;
+  const std::chrono::nanoseconds fast_enough = std::max(best_.simulation().iteration, near_bound());
+  best_.count_as_equal(fast_enough);
+  spares_bytes_ = true;
+  const AwayDecision before = search_.best();
+  search_.spare_bytes(static_cast<double>(fast_enough.count()), options_.spared_bytes.tries,
+                      [this] { return is_done(); });
+  Effort effort = effort_of(0);
+  effort.tries = 0;  // those of a packing are for time
+  effort.packings = options_.spared_bytes.packings;
+  place(search_.best(), effort);
+  go_on_from(before);
+  spares_bytes_ = false;
 }
 
 void BestSearch::try_others(std::span<const NamedPlanner> others) {

@@ -36,6 +36,9 @@ class BestSearch {
   /// Also tries `others`: at first if the trace is small, in a later round if it is of medium size.
   void run(std::span<const NamedPlanner> others, std::optional<int> most_rounds);
 
+  /// Looks for plans that are as fast as the best one, or near the bound, and move fewer bytes. Not for large traces.
+  void spare_bytes();
+
   /// Offers Belady's plan if nothing has packed yet, once. Its stays hold only the room in use, and so pack more
   /// easily. Does not call PlanningOptions::go_on.
   void offer_belady();
@@ -104,6 +107,7 @@ class BestSearch {
   KnownPlaces places_;
   PlaceSearch place_search_;
   std::optional<BestPlaced> best_placed_;
+  bool spares_bytes_ = false;  ///< fewer bytes count, not time: the bound is no reason to end
   bool has_packed_ = false;
   bool offered_belady_ = false;
 };

@@ -250,6 +250,7 @@ TEST_CASE("an iteration on demand in which a callable threw is not learned from"
 TEST_CASE("the machine that plans are made for has the device's own limits") {
   Machine given;
   given.max_allocation = 64_bytes;
+  given.h2d.bytes_per_second = given.d2h.bytes_per_second = 1'000'000'000;
   ScopedDesk desk({.machine = given});
   CHECK(!desk.manager.machine().max_allocation);
   ScopedDesk own;

@@ -175,4 +175,73 @@ void AwaySearch::improve(std::size_t tries, const std::function<bool()>& is_enou
   }
 }
 
+/// Of tensors that would take the same room, those that stay over few operations save as many bytes with less.
+void AwaySearch::wish_for_few_bytes() {
+  const std::vector<Absence>& absences = timing_.ledger().absences;
+  for (const std::uint32_t a : free_) {
+    const double copies = absences[a].version == no_version ? 1 : 2;
+    wish_[a] = timing_.length(a) / copies;
+  }
+}
+
+std::int64_t AwaySearch::bytes_copied() const {
+  const std::vector<Absence>& absences = timing_.ledger().absences;
+  std::int64_t bytes = 0;
+  std::vector<char> is_copied(timing_.ledger().versions.size());
+  for (const std::uint32_t a : free_) {
+    if (timing_.away()[a] == 0) continue;
+    bytes += timing_.size(a);
+    const std::uint32_t version = absences[a].version;
+    if (version != no_version && std::exchange(is_copied[version], 1) == 0) bytes += timing_.size(a);
+  }
+  return bytes;
+}
+
+void AwaySearch::spare_bytes(double fast_enough, std::size_t tries, const std::function<bool()>& is_enough) {
+  if (free_.empty() || best_.away.empty() || best_.iteration > fast_enough) return;
+  wish_for_few_bytes();
+  timing_.set_away(best_.away);
+  std::int64_t least = bytes_copied();
+  const auto take_if_leaner = [&](int passes) {
+    const std::int64_t bytes = bytes_copied();
+    if (bytes >= least || time_of_decisions(passes) > fast_enough) return false;
+    least = bytes;
+    best_ = now_;
+    return true;
+  };
+  // As few bytes as there is room for. If copies then come late, with some room left for early returns.
+  const std::vector<std::int64_t> limits = timing_.limits();
+  for (const double part : {1.0, 0.97, 0.94, 0.9, 0.85, 0.8, 0.7, 0.6}) {
+    if (is_enough()) return;
+    for (const std::uint32_t a : free_) timing_.set_away(a, true);
+    set_limits(limits, part);
+    fill_room(0);
+    set_limits(limits, 1);
+    timing_.guess(best_.ends, best_.guessed_iteration);
+    if (take_if_leaner(rounding_.passes)) break;
+  }
+  const auto longest = static_cast<double>(relaxed_.time.size());
+  for (std::size_t i = 0; i < tries; ++i) {
+    constexpr std::size_t between_questions = 16;
+    if (i % between_questions == between_questions - 1 && is_enough()) return;
+    timing_.set_away(best_.away);
+    const std::uint32_t a = one_that_is(true);
+    if (a == no_absence) return;
+    timing_.set_away(a, false);
+    const double wish = std::exchange(wish_[a], -2 * longest);
+    if (make_room(longest * chance() * chance())) {
+      timing_.guess(best_.ends, best_.guessed_iteration);
+      (void)take_if_leaner(1);
+    }
+    wish_[a] = wish;
+  }
+}
+
+/// Lets each operation hold a part of what it may hold, but its bundle in any case.
+void AwaySearch::set_limits(const std::vector<std::int64_t>& limits, double part) {
+  for (std::uint32_t i = 0; i < limits.size(); ++i) {
+    timing_.set_limit(i, std::max(static_cast<std::int64_t>(static_cast<double>(limits[i]) * part), timing_.bundle(i)));
+  }
+}
+
 }  // namespace swapmm::planning

@@ -40,6 +40,11 @@ class AwaySearch {
   /// called now and then.
   void improve(std::size_t tries, const std::function<bool()>& is_enough);
 
+  /// Searches for decisions that copy fewer bytes, among those whose iteration takes at most `fast_enough` ns: tensors
+  /// stay where they are needed again soonest, then as in improve(). The best decisions are those with the fewest
+  /// bytes, even if they are slower than before. `is_enough` as in improve().
+  void spare_bytes(double fast_enough, std::size_t tries, const std::function<bool()>& is_enough);
+
   /// Takes over decisions that were found elsewhere. They must be within the limits.
   void start_from(AwayDecision decision) { best_ = std::move(decision); }
   [[nodiscard]] const AwayDecision& best() const { return best_; }
@@ -53,6 +58,9 @@ class AwaySearch {
   void offer();
   void offer_after(int passes);
   void wish_as_relaxed();
+  void wish_for_few_bytes();
+  [[nodiscard]] std::int64_t bytes_copied() const;
+  void set_limits(const std::vector<std::int64_t>& limits, double part);
   [[nodiscard]] bool change_some();
   [[nodiscard]] double chance();
   [[nodiscard]] std::uint32_t one_that_is(bool away);
