@@ -52,9 +52,10 @@ class Step {
     return std::chrono::nanoseconds{
         static_cast<std::int64_t>(static_cast<double>(between(5, 60)) * milliseconds * 1e6)};
   }
-  /// 10 to 30 MB.
+  /// 10 to 30 MB; weights twice as much, so that half of the peak holds every bundle.
   TensorId add(const std::string& name, TensorKind kind) {
-    trace_.tensors.push_back({name, Bytes{between(10, 30) * 1'000'000}, kind, 0});
+    const std::uint64_t megabytes = between(10, 30) * (kind == TensorKind::persistent ? 2 : 1);
+    trace_.tensors.push_back({name, Bytes{megabytes * 1'000'000}, kind, 0});
     return static_cast<TensorId>(trace_.tensors.size() - 1);
   }
 
