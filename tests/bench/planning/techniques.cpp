@@ -41,7 +41,7 @@ std::vector<Variant> variants() {
       {"filling of remaining room", [](BestOptions& o) { o.annealing.fills_one_in = 0; }},
       {"several parts of the budget", [](BestOptions& o) { o.parts.packings = o.parts.later_packings = 1; }},
       {"time in hand", [](BestOptions& o) { o.parts.time_in_hand = o.places.time_in_hand = 0; }},
-      {"remembered places", [](BestOptions& o) { o.parts.remembers_places = false; }},
+      {"forgetting of places", [](BestOptions& o) { o.parts.remembers_places = true; }},
       {"squeaky wheel in packing", [](BestOptions& o) { o.parts.packing.squeaky_wheel = false; }},
       {"ejection in packing", [](BestOptions& o) { o.parts.packing.ejection = false; }},
       {"filling of places", [](BestOptions& o) { o.places.looks = 0; }},
