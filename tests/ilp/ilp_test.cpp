@@ -91,6 +91,37 @@ TEST_CASE("optima that can be worked out by hand are proven") {
   CHECK(optimum(trace, machine_of(100)) == 35);
 }
 
+TEST_CASE("a tensor may leave and come back between two operations, so that others change places meanwhile") {
+  // Three layers forward and back; two weights fit only while all activations are away. So at the turn of the weights
+  // the gradient goes out and comes back, although the operations on both sides use it.
+  Trace trace;
+  trace.tensors.assign(3, tensor(64));
+  trace.tensors.push_back(tensor(16, TensorKind::input));
+  for (int i = 0; i < 5; ++i) trace.tensors.push_back(tensor(16, TensorKind::transient));
+  const auto id = [](std::uint32_t i) { return TensorId{i}; };
+  trace.operations = {operation(35, {id(0), id(3)}, {id(4)}),          operation(38, {id(1), id(4)}, {id(5)}),
+                      operation(10, {id(2), id(5)}, {id(6)}),          operation(56, {id(5), id(6)}, {id(8)}, {id(2)}),
+                      operation(18, {id(4), id(8)}, {id(7)}, {id(1)}), operation(54, {id(3), id(7)}, {}, {id(0)})};
+  const Machine machine = machine_of(136);
+  const Result<IlpResult> result = plan_by_ilp(trace, machine);
+  REQUIRE(result);
+  CHECK(validate(trace, result->plan).empty());
+  CHECK(to_string(result->status) == to_string(IlpStatus::optimal));
+  const auto out_and_in_within_a_gap = [&] {  // of the gradient after the fourth operation
+    std::size_t arrivals = 0;
+    for (const Command& command : result->plan.commands) {
+      if (command.tensor == id(8) && has_place(command.kind)) ++arrivals;
+    }
+    return arrivals == 2;
+  };
+  CHECK(out_and_in_within_a_gap());
+  IlpOptions without;
+  without.order_program = false;
+  const Result<IlpResult> between = plan_by_ilp(trace, machine, without);
+  REQUIRE(between);
+  CHECK(result->plan.predicted.iteration < between->plan.predicted.iteration);
+}
+
 TEST_CASE("what fits by bytes and has no places is not called optimal") {
   // Three take turns in two places: each would be in the one and in the other in turn, and in a plan it comes back to
   // the same one. With places that change, 40 out and 40 in for each of them, in two places at a time: 121.
@@ -132,7 +163,7 @@ TEST_CASE("on tiny instances the integer program proves the optimum that the exa
   }
   MESSAGE(optimal, " plans of ", compared, " have it");
   CHECK(compared > test::fewer_if_slow(50, part));
-  CHECK(optimal > compared * 3 / 4);  // the others do not pack
+  CHECK(optimal > compared * 17 / 20);  // the others do not pack
 }
 
 TEST_CASE("any number of slots gives a bound, and more of them that divide the same way no smaller one") {

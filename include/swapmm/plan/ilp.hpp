@@ -49,6 +49,9 @@ struct IlpOptions {
   bool order_program = true;            ///< for tiny traces: the program over times and orders
   std::size_t tiny = 16;                ///< most operations, and most absences over which going out may save anything
   std::uint32_t order_nodes = 100'000;  ///< number of nodes of its search tree
+  /// PackingEffort::ejection_steps for its solution as it is. 0: greedy orders only.
+  std::uint32_t timed_packing_steps = 20'000;
+  std::uint32_t other_solutions = 3;  ///< how many more are looked for if the first does not pack. 0: none
   /// Number of small random changes to try if the decisions do not pack, or if copies wait for places. 0: none.
   std::uint32_t polish_tries = 5000;
   std::uint32_t polish_steps = 500;  ///< PackingEffort::ejection_steps of each

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
 #include <cstdint>
 #include <random>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include <swapmm/ir/liveness.hpp>
 #include <swapmm/plan/validate.hpp>
 
 #include "parts.hpp"
@@ -52,7 +54,7 @@ class Step {
     return std::chrono::nanoseconds{
         static_cast<std::int64_t>(static_cast<double>(between(5, 60)) * milliseconds * 1e6)};
   }
-  /// 10 to 30 MB; weights twice as much, so that half of the peak holds every bundle.
+  /// 10 to 30 MB; weights twice as much, so that half of the peak holds most bundles.
   TensorId add(const std::string& name, TensorKind kind) {
     const std::uint64_t megabytes = between(10, 30) * (kind == TensorKind::persistent ? 2 : 1);
     trace_.tensors.push_back({name, Bytes{megabytes * 1'000'000}, kind, 0});
@@ -73,7 +75,8 @@ Report run_steps(const Settings& settings) {
   Progress progress("steps", 2 * (last_seed - first_seed + 1), settings.quiet);
   for (std::uint64_t seed = first_seed; seed <= last_seed; ++seed) {
     const Trace trace = Step(seed).build();
-    const Machine machine = machine_with(part_of(peak_of(trace), share), bytes_per_second);
+    Machine machine = machine_with(part_of(peak_of(trace), share), bytes_per_second);
+    machine.device_budget = std::max(machine.device_budget, analyze_liveness(trace, machine.alignment).largest_bundle);
     for (const char* planner : {"best", "ilp"}) {
       progress.step(trace.name);
       const Planned planned = plan_within(planner, trace, machine, limit);

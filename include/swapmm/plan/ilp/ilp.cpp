@@ -3,6 +3,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <optional>
+#include <random>
 #include <string>
 #include <utility>
 #include <vector>
@@ -14,6 +16,7 @@
 #include <swapmm/plan/ilp/orders.hpp>
 #include <swapmm/plan/ilp/polish.hpp>
 #include <swapmm/plan/ilp/slots.hpp>
+#include <swapmm/plan/ilp/timed_plan.hpp>
 #include <swapmm/plan/problem/share.hpp>
 #include <swapmm/plan/schedule/absence_stays.hpp>
 #include <swapmm/plan/schedule/best_plan.hpp>
@@ -134,6 +137,9 @@ class Search {
     const ilp::Solution solution = ilp::solve(model.program, limits);
     raise_bound(ilp::iteration_bound(model, solution.bound));
     if (solution.values.empty()) return;
+    offer_timed(model, solution.values);
+    try_other_solutions(model, limits, solution.values);
+    if (is_done()) return;
     for (const bool leaves_early : {false, true}) {
       ilp::decide(model, solution.values, leaves_early, ledger_);
       Result<BuiltPlan> built = build_plan(planning_, {Pace::overlapped, stays_of(ledger_)}, name);
@@ -144,6 +150,27 @@ class Search {
     ilp::polish(
         ledger_, name, {options_.polish_tries, options_.polish_steps}, [&] { return is_done() || !keep_going(); },
         best_);
+  }
+
+  void offer_timed(const ilp::OrdersModel& model, const std::vector<double>& values) {
+    std::optional<Plan> timed = ilp::timed_plan(model, values, ledger_, name, options_.timed_packing_steps);
+    if (timed) best_.offer(*std::move(timed));
+  }
+
+  /// There may be other solutions that take no longer, and pack. Costs of absences lead to them.
+  void try_other_solutions(ilp::OrdersModel model, const ilp::Limits& limits, const std::vector<double>& values) {
+    model.program.columns[static_cast<std::size_t>(model.iteration)].upper =
+        values[static_cast<std::size_t>(model.iteration)] * (1 + precision / 4);
+    std::mt19937_64 random(1);
+    for (std::uint32_t i = 0; i < options_.other_solutions && !is_done() && keep_going(); ++i) {
+      for (const int out : model.out) {
+        if (out < 0) continue;
+        const double share = static_cast<double>(random() >> 11U) * 0x1p-53 - 0.5;
+        model.program.columns[static_cast<std::size_t>(out)].cost = share;
+      }
+      const ilp::Solution other = ilp::solve(model.program, limits);
+      if (!other.values.empty()) offer_timed(model, other.values);
+    }
   }
 
   /// Solves the integer program, and tries its decisions.
