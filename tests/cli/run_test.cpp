@@ -40,13 +40,32 @@ std::string own_header(std::size_t at, char value) {
   return text;
 }
 
-std::size_t scratch_of_run() {
-  std::size_t count = 0;
-  for (const auto& entry : fs::directory_iterator(fs::temp_directory_path())) {
-    count += entry.path().filename().string().starts_with("swapmm-run-") ? 1 : 0;
+/// A folder for temporary files of the programs that are run meanwhile; other tests have theirs.
+class OwnScratch {
+ public:
+  OwnScratch() {
+    std::string pattern = (fs::temp_directory_path() / "swapmm-test-run-XXXXXX").string();
+    REQUIRE(mkdtemp(pattern.data()) != nullptr);
+    folder_ = pattern;
+    REQUIRE(setenv("TMPDIR", pattern.c_str(), 1) == 0);
   }
-  return count;
-}
+  ~OwnScratch() {
+    unsetenv("TMPDIR");
+    fs::remove_all(folder_);
+  }
+  OwnScratch(const OwnScratch&) = delete;
+  OwnScratch& operator=(const OwnScratch&) = delete;
+  [[nodiscard]] std::size_t files_of_run() const {
+    std::size_t count = 0;
+    for (const auto& entry : fs::directory_iterator(folder_)) {
+      count += entry.path().filename().string().starts_with("swapmm-run-") ? 1 : 0;
+    }
+    return count;
+  }
+
+ private:
+  fs::path folder_;
+};
 
 }  // namespace
 
@@ -122,7 +141,7 @@ TEST_CASE("run refuses files that are no layer") {
 #ifdef SWAPMM_TEST_LAYER
 
 TEST_CASE("run passes words, variables and the exit code on, and says if the layer was not loaded") {
-  const std::size_t before = scratch_of_run();
+  const OwnScratch scratch;
   const Outcome outcome = run_program({"run", "--budget", "25%", "--host-budget", "3MB", "--evict-always",
                                        "--reported-memory", "budget", "--wait", "values", "--", "/bin/sh", "-c",
                                        "echo "
@@ -134,7 +153,7 @@ TEST_CASE("run passes words, variables and the exit code on, and says if the lay
   CHECK(outcome.code == 7);
   CHECK(outcome.out == std::string(SWAPMM_TEST_LAYER) + "|25%|3MB|always|budget|values|--budget a b --\nto stdin");
   CHECK(outcome.err.find("did not load the layer") != std::string::npos);
-  CHECK(scratch_of_run() == before);
+  CHECK(scratch.files_of_run() == 0);
 }
 
 TEST_CASE("run keeps the layers that are there, and calls its own first") {
@@ -163,11 +182,11 @@ TEST_CASE("run passes signals on to the program") {
 }
 
 TEST_CASE("run ends by the signal that ended the program, and leaves nothing behind") {
-  const std::size_t before = scratch_of_run();
+  const OwnScratch scratch;
   const Outcome outcome = run_program(in_shell("kill -TERM $$"));
   CHECK(outcome.code == -1);
   CHECK(outcome.signal == 15);
-  CHECK(scratch_of_run() == before);
+  CHECK(scratch.files_of_run() == 0);
 }
 
 TEST_CASE("run refuses a budget above the memory of every device") {
@@ -348,13 +367,13 @@ TEST_CASE("run keeps the buffers of named kernels on the device while there is r
 TEST_CASE("a report is not lost when the program ends by a signal, and comes once") {
   for (const char* const signal : {"15", "9", "2"}) {
     CAPTURE(signal);
-    const std::size_t before = scratch_of_run();
+    const OwnScratch scratch;
     const Outcome outcome = run_loop(enough, {}, signal);
     CHECK(outcome.code == -1);
     CHECK(outcome.signal == std::stoi(signal));
     CHECK(times(outcome.err, "did not end by exit()") == 1);
     CHECK(times(outcome.err, "661 commands; moved") == 1);
-    CHECK(scratch_of_run() == before);
+    CHECK(scratch.files_of_run() == 0);
   }
   const std::string file = scratch_file("killed.json");
   const Outcome outcome = run_loop(half, {"--report", file}, "9");

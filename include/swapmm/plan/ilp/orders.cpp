@@ -7,6 +7,8 @@
 #include <cstdint>
 #include <utility>
 
+#include <swapmm/plan/ilp/alike.hpp>
+
 namespace swapmm::planning::ilp {
 namespace {
 
@@ -162,52 +164,12 @@ class OrdersBuilder {
     model_.started.push_back(std::move(started));
   }
 
-  bool is_read_by_host(std::size_t tensor) const {
-    const std::vector<HostRead>& reads = planning_.trace.host_reads;
-    return std::any_of(reads.begin(), reads.end(), [&](const HostRead& read) { return index(read.tensor) == tensor; });
-  }
-
-  /// Whether two tensors differ in name only.
-  bool are_alike(std::size_t a, std::size_t b) const {
-    if (planning_.sizes[a] != planning_.sizes[b] || is_read_by_host(a) || is_read_by_host(b)) return false;
-    const std::size_t first = of_tensor_[a].first;
-    const std::size_t other = of_tensor_[b].first;
-    if (of_tensor_[a].count != of_tensor_[b].count) return false;
-    for (std::size_t i = 0; i < of_tensor_[a].count; ++i) {
-      const Absence& one = absence(first + i);
-      const Absence& two = absence(other + i);
-      if (one.first != two.first || one.end != two.end || one.is_arrival != two.is_arrival) return false;
-      if ((one.version == no_version) != (two.version == no_version)) return false;
-      if (one.version == no_version) continue;
-      const Version& of_one = ledger_.versions[one.version];
-      const Version& of_two = ledger_.versions[two.version];
-      if (of_one.write != of_two.write || of_one.absences != of_two.absences) return false;
-    }
-    const std::vector<Use>& uses = planning_.liveness.uses[a];
-    const std::vector<Use>& others = planning_.liveness.uses[b];
-    return std::equal(uses.begin(), uses.end(), others.begin(), others.end(),
-                      [](const Use& x, const Use& y) { return x.operation == y.operation && x.access == y.access; });
-  }
-
   /// Of tensors that are alike, as two weights of one layer often are, the first one goes out rather than the other,
   /// and comes back first. Any plan with their parts exchanged is as good.
   void order_alike() {
-    of_tensor_.resize(planning_.sizes.size());
-    for (std::size_t id = ledger_.absences.size(); id-- > 0;) {
-      Range& range = of_tensor_[index(absence(id).tensor)];
-      range.first = id;
-      ++range.count;
-    }
-    for (std::size_t b = 1; b < of_tensor_.size(); ++b) {
-      if (of_tensor_[b].count == 0) continue;
-      for (std::size_t a = b; a-- > 0;) {
-        if (!are_alike(a, b)) continue;
-        const std::size_t sooner = of_tensor_[a].first;
-        const std::size_t later = of_tensor_[b].first;
-        if (model_.out[later] >= 0) program().at_least(0, {{model_.out[sooner], 1}, {model_.out[later], -1}});
-        add_order(column(model_.start[sooner]), column(model_.start[later]), Sum(stays(sooner)).add(stays(later), 1));
-        break;
-      }
+    for (const auto& [sooner, later] : alike_absences(ledger_)) {
+      if (model_.out[later] >= 0) program().at_least(0, {{model_.out[sooner], 1}, {model_.out[later], -1}});
+      add_order(column(model_.start[sooner]), column(model_.start[later]), Sum(stays(sooner)).add(stays(later), 1));
     }
   }
 
@@ -437,11 +399,6 @@ class OrdersBuilder {
   double most_;
   OrdersModel model_;
   std::vector<bool> may_save_;
-  struct Range {
-    std::size_t first = 0;
-    std::size_t count = 0;
-  };
-  std::vector<Range> of_tensor_;            ///< its absences
   std::vector<int> copied_;                 ///< per version: whether it is copied out
   std::vector<std::vector<int>> released_;  ///< per absence of a value to be written back, and operation during it
   std::vector<Away> aways_;
