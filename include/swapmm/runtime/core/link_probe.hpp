@@ -73,7 +73,6 @@ class LinkProbe {
     typename B::Event begin = store_.backend.make_event();
     typename B::Event end = store_.backend.make_event();
     for (const Bytes bytes : {size, small}) {
-      // Only for this: on demand, addresses that were used once would crowd the book.
       const typename B::Address& address = *store_.addresses.at(place.offset, bytes);
       for (const bool is_first : {true, false}) {  // the first time, pages and queues are new
         const Time in = timed(QueueKind::h2d, begin, end, [&] {
