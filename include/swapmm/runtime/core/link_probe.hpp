@@ -39,7 +39,7 @@ class LinkProbe {
     }
     if (!place) return;
     const auto give_back = [&]() noexcept {
-      store_.places.give_back(place->offset, size, Clock{});
+      store_.places.give_back(place->offset, size, place->after);
       if (block != nullptr) store_.pool.release(std::move(block));
     };
     try {
