@@ -44,10 +44,8 @@ std::string own_header(std::size_t at, char value) {
 class OwnScratch {
  public:
   OwnScratch() {
-    std::string pattern = (fs::temp_directory_path() / "swapmm-test-run-XXXXXX").string();
-    REQUIRE(mkdtemp(pattern.data()) != nullptr);
-    folder_ = pattern;
-    REQUIRE(setenv("TMPDIR", pattern.c_str(), 1) == 0);
+    fs::create_directories(folder_);
+    REQUIRE(setenv("TMPDIR", folder_.c_str(), 1) == 0);
   }
   ~OwnScratch() {
     unsetenv("TMPDIR");
@@ -64,7 +62,7 @@ class OwnScratch {
   }
 
  private:
-  fs::path folder_;
+  fs::path folder_ = scratch_file("temporary");
 };
 
 }  // namespace

@@ -213,7 +213,8 @@ def driver_version(bench):
     header = Path(__file__).resolve().parents[2] / "backends" / "opencl" / "kernel_facts" / "request.hpp"
     analysis = re.search(r"swapmm-kernel-facts (\d+)", header.read_text(encoding="utf-8"))[1]
     layer = {"OPENCL_LAYERS": bench.options.layer}
-    bench.expect("the driver's version", told(**layer) == f"{native} swapmm {analysis}", f"{told(**layer)!r} for {native!r}")
+    layered = told(**layer)
+    bench.expect("the driver's version", layered == f"{native} swapmm {analysis}", f"{layered!r} for {native!r}")
     bench.expect("the driver's version", told(**layer, SWAPMM_ANALYSIS="off") == native, "another one without analysis")
 
 

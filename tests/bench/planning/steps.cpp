@@ -77,19 +77,21 @@ Report run_steps(const Settings& settings) {
     const Trace trace = Step(seed).build();
     Machine machine = machine_with(part_of(peak_of(trace), share), bytes_per_second);
     machine.device_budget = std::max(machine.device_budget, analyze_liveness(trace, machine.alignment).largest_bundle);
-    for (const char* planner : {"best", "ilp"}) {
+    for (const NamedPlanner& planner : all_planners()) {
+      if (planner.name != "best" && planner.name != "ilp") continue;
       progress.step(trace.name);
       const Planned planned = plan_within(planner, trace, machine, limit);
       if (!planned.plan || !validate(trace, *planned.plan).empty()) {
-        report.lines.push_back(trace.name + ", " + planner + ": " + (planned.plan ? "breaks a rule" : planned.problem));
-        report.is_sound = report.is_sound && planned.plan == std::nullopt && *planner == 'i';
+        report.lines.push_back(trace.name + ", " + planner.name + ": " +
+                               (planned.plan ? "breaks a rule" : planned.problem));
+        report.is_sound = false;
         continue;
       }
       const auto bound = static_cast<double>(planned.plan->predicted.lower_bound.count());
       const double ratio = planned.iteration() / bound;
       constexpr double precision = 2e-5;  // that of the integer program's arithmetic
-      if (*planner == 'i' && ratio <= 1 + precision) ++proven;
-      report.rows.rows.push_back({trace.name, planner, fixed(planned.iteration() / 1e6, 3), fixed(bound / 1e6, 3),
+      if (planner.name == "ilp" && ratio <= 1 + precision) ++proven;
+      report.rows.rows.push_back({trace.name, planner.name, fixed(planned.iteration() / 1e6, 3), fixed(bound / 1e6, 3),
                                   fixed(ratio, 5), fixed(planned.seconds, 2)});
     }
   }

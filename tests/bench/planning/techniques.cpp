@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
-#include <cstdint>
 #include <functional>
 #include <string>
 #include <vector>
@@ -9,6 +8,7 @@
 #include <swapmm/plan/planners.hpp>
 #include <swapmm/plan/validate.hpp>
 
+#include "bounds.hpp"
 #include "parts.hpp"
 
 namespace swapmm::bench {
@@ -18,11 +18,6 @@ namespace {
 constexpr double share = 0.5;
 constexpr double speed = 0.2;
 constexpr double bytes_per_second = 15.754e9;
-
-struct Instance {
-  Trace trace;
-  Machine machine;
-};
 
 struct Variant {
   const char* off;  ///< the technique that is switched off; empty: none
@@ -64,7 +59,7 @@ struct Outcome {
 Outcome outcome_of(const NamedPlanner& planner, const Instance& instance, double limit, Report& report) {
   const Planned planned = plan_within(planner, instance.trace, instance.machine, limit);
   if (!planned.plan) {
-    report.lines.push_back(instance.trace.name + ": " + planned.problem);
+    report.lines.push_back(instance.name + ": " + planned.problem);
     report.is_sound = false;
     return {};
   }
@@ -77,9 +72,9 @@ Outcome outcome_of(const NamedPlanner& planner, const Instance& instance, double
 std::vector<Instance> stalling_instances(const std::vector<std::string>& traces) {
   std::vector<Instance> instances;
   for (const std::string& name : traces) {
-    Trace trace = load_trace(name);
+    const Trace trace = load_trace(name);
     const Machine machine = machine_with(part_of(peak_of(trace), share), bytes_per_second);
-    instances.push_back({with_scaled_durations(std::move(trace), speed), machine});
+    instances.push_back({trace.name, with_scaled_durations(trace, speed), machine});
   }
   return instances;
 }
@@ -102,8 +97,8 @@ Report run_techniques(const Settings& settings) {
       for (const Instance& instance : instances) {
         progress.step(all[v].off);
         const Outcome outcome = outcome_of(planner, instance, limit, report);
-        report.rows.rows.push_back({instance.trace.name, all[v].off, fixed(outcome.iteration, 0),
-                                    fixed(outcome.bound, 0), fixed(outcome.bytes, 0)});
+        report.rows.rows.push_back(
+            {instance.name, all[v].off, fixed(outcome.iteration, 0), fixed(outcome.bound, 0), fixed(outcome.bytes, 0)});
         outcomes[v].push_back(outcome);
       }
     }

@@ -29,11 +29,10 @@ struct TimedStay {
   Moment begin;
   Moment end;
   std::vector<Use> uses;
-  std::optional<std::uint32_t> copied_version;
-  Moment copy;
+  bool is_copied = false;
+  Moment copy;             ///< if it is
   std::size_t before = 0;  ///< position of the tensor's stay before this one; itself, if it has no other
   Bytes offset;
-  std::size_t first_command = 0;  ///< its beginning, its copy to the host if it has one, its release
 };
 
 class TimedPlan {
@@ -150,7 +149,7 @@ class TimedPlan {
       if (index(version.tensor) != t || version.write != write) continue;
       for (std::uint32_t a = version.first_absence; a < version.first_absence + version.absences; ++a) {
         if (!is_out(a)) continue;
-        stay.copied_version = v;
+        stay.is_copied = true;
         stay.copy = moment(value(model_.copy_start[v]) + iteration * length_);
       }
     }
@@ -167,7 +166,7 @@ class TimedPlan {
       if (bounds.empty() || time > bounds.back() + 2 * precision()) bounds.push_back(time);
     }
     const auto slot_of = [&](double time) {
-      const auto after = std::upper_bound(bounds.begin(), bounds.end(), time + 1e-12);
+      const auto after = std::upper_bound(bounds.begin(), bounds.end(), time);
       return static_cast<std::uint32_t>(after - bounds.begin() - 1);
     };
     PackingProblem problem;
@@ -206,7 +205,7 @@ class TimedPlan {
       bool is_valid = stay.comes_by_copy;
       for (const Use& use : stay.uses) {
         if (use.access != Access::read && static_cast<int>(use.operation) + shift * n_ < 0) {
-          is_valid = stay.copied_version && stay.copy.iteration + shift < 0;
+          is_valid = stay.is_copied && stay.copy.iteration + shift < 0;
         }
       }
       plan_.initial.push_back({id_at<TensorId>(stay.tensor), stay.offset, is_valid});
@@ -218,7 +217,7 @@ class TimedPlan {
     std::vector<std::tuple<double, int, std::size_t>> order;
     for (std::size_t s = 0; s < stays_.size(); ++s) {
       order.emplace_back(stays_[s].begin.time, 2, s);
-      if (stays_[s].copied_version) order.emplace_back(stays_[s].copy.time, 0, s);
+      if (stays_[s].is_copied) order.emplace_back(stays_[s].copy.time, 0, s);
       order.emplace_back(stays_[s].end.time, 1, s);
     }
     std::sort(order.begin(), order.end());
@@ -244,9 +243,7 @@ class TimedPlan {
   }
   /// For a command of another stay that is at or before that time in each iteration.
   void wait_for_command(Command& command, std::size_t other, bool previous) {
-    const Wait wait{Wait::On::command, previous, static_cast<std::int32_t>(other)};
-    if (std::find(command.after.begin(), command.after.end(), wait) == command.after.end())
-      command.after.push_back(wait);
+    command.after.push_back({Wait::On::command, previous, static_cast<std::int32_t>(other)});
   }
 
   Command begin_of(std::size_t s) {
@@ -293,7 +290,7 @@ class TimedPlan {
     command.kind = CommandKind::release;
     command.tensor = id_at<TensorId>(stay.tensor);
     wait_for_operation(command, counted_from(stay.end, stay.uses.back().operation));
-    if (stay.copied_version) wait_for_command(command, copies_[s], stay.copy.iteration < stay.end.iteration);
+    if (stay.is_copied) wait_for_command(command, copies_[s], stay.copy.iteration < stay.end.iteration);
     return command;
   }
 

@@ -236,7 +236,7 @@ class ProgramBook {
   mutable std::mutex pending_mutex_;
   std::vector<std::string> notes_;
   bool blind_ = false;           // the device measures no times
-  bool notes_no_links_ = false;  ///< see knows_no_links()
+  bool notes_no_links_ = false;  // see knows_no_links()
   bool planner_runs_ = false;    // a planner runs on the manager's thread
   std::uint64_t next_id_ = 1;
   std::uint64_t clock_ = 0;

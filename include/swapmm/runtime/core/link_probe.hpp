@@ -44,7 +44,7 @@ class LinkProbe {
     };
     try {
       block = store_.pool.acquire(size);
-      store_.timeline.host_wait(store_.timeline.everything());
+      store_.timeline.host_wait(store_.timeline.everything());  // what uses the block, too
       prepare(*block, size);
       store_.with_times([&] { time_copies(*place, *block, size); });
     } catch (const OutOfMemory&) {  // the host has no room
@@ -62,8 +62,6 @@ class LinkProbe {
   using Time = std::chrono::nanoseconds;
 
   void prepare(HostBlock<B>& block, Bytes size) {
-    store_.settle_pending(block);
-    store_.timeline.host_wait(block.busy());
     store_.note_host_access(block, Bytes{}, size, true);
     std::memset(block.data(), 0, static_cast<std::size_t>(size.value));
   }
