@@ -3,7 +3,10 @@
 
 #include <algorithm>
 #include <limits>
+#include <set>
 #include <span>
+#include <string>
+#include <utility>
 
 #include <swapmm/ir/limits.hpp>
 
@@ -14,6 +17,10 @@ using Finding = std::optional<Problem>;
 
 std::string element(std::string_view list, std::size_t position) {
   return std::string(list) + '[' + std::to_string(position) + ']';
+}
+
+std::string not_a_name(const std::string& name) {
+  return name + " is not a name: 1 to 100 characters out of A-Z a-z 0-9 . _ - (and no form is called plain)";
 }
 
 Problem unknown_tensor(const std::string& where, TensorId id, std::size_t tensors) {
@@ -54,6 +61,76 @@ class Checker {
     return std::nullopt;
   }
 
+  Finding engines() const {
+    if (trace_.engines.size() > limits::engines) {
+      return Problem{"engines: " + std::to_string(trace_.engines.size()) + " are more than the " +
+                     std::to_string(limits::engines) + " that a trace may have"};
+    }
+    std::set<std::string_view> names;
+    for (const std::string& name : trace_.engines) {
+      if (!is_name(name)) return Problem{"engine: " + not_a_name(name)};
+      if (!names.insert(name).second) return Problem{"engines: " + name + " stands twice"};
+    }
+    return std::nullopt;
+  }
+
+  Finding forms() const {
+    std::set<std::string_view> names;  // of one tensor's forms
+    for (std::size_t i = 0; i < trace_.forms.size(); ++i) {
+      const TensorForm& form = trace_.forms[i];
+      const std::size_t id = index(form.tensor);
+      if (id >= trace_.tensors.size()) return unknown_tensor("forms", form.tensor, trace_.tensors.size());
+      if (i == 0 || trace_.forms[i - 1].tensor != form.tensor) names.clear();
+      if (i > 0 && trace_.forms[i - 1].tensor > form.tensor) return Problem{"forms: not ascending by tensor"};
+      const std::string where = element("tensors", id) + ".forms: ";
+      if (!is_name(form.name) || form.name == "plain") return Problem{where + not_a_name(form.name)};
+      if (!names.insert(form.name).second) return Problem{where + form.name + " stands twice"};
+      if (form.bytes.value >= limits::magnitude) {
+        return Problem{where + std::to_string(form.bytes.value) + " bytes are not below 2^62"};
+      }
+      if (form.expected > form.bytes) {
+        return Problem{where + "expected_bytes, " + std::to_string(form.expected.value) + ", is above bytes, " +
+                       std::to_string(form.bytes.value)};
+      }
+      for (const std::int64_t time : {form.encode.count(), form.decode.count()}) {
+        if (time < 0 || time >= static_cast<std::int64_t>(limits::magnitude)) {
+          return Problem{where + "a time of " + std::to_string(time) + " ns is not from 0 to below 2^62"};
+        }
+      }
+    }
+    return std::nullopt;
+  }
+
+  Finding ranges() const {
+    std::vector<std::uint32_t> in_bundle(trace_.ranges.empty() ? 0 : trace_.tensors.size(), none);
+    for (std::size_t i = 0; i < trace_.ranges.size(); ++i) {
+      const AccessRange& range = trace_.ranges[i];
+      if (index(range.operation) >= trace_.operations.size()) {
+        return Problem{"ranges: " + std::to_string(index(range.operation)) + " is not one of the operations"};
+      }
+      const std::string where = element("operations", index(range.operation)) + ": ";
+      if (i > 0 && std::pair(trace_.ranges[i - 1].operation, trace_.ranges[i - 1].tensor) >=
+                       std::pair(range.operation, range.tensor)) {
+        return Problem{where + "ranges do not ascend by operation and tensor"};
+      }
+      if (index(range.tensor) >= trace_.tensors.size()) return unknown_tensor(where + "ranges", range.tensor, trace_.tensors.size());
+      if (i == 0 || trace_.ranges[i - 1].operation != range.operation) {
+        for_each_access(trace_.operations[index(range.operation)],
+                        [&](TensorId id, Access) { in_bundle[index(id)] = static_cast<std::uint32_t>(range.operation); });
+      }
+      if (in_bundle[index(range.tensor)] != static_cast<std::uint32_t>(range.operation)) {
+        return Problem{where + "a range of tensor " + std::to_string(index(range.tensor)) + ", which is not in the bundle"};
+      }
+      const Bytes size = trace_.tensors[index(range.tensor)].bytes;
+      if (range.bytes == Bytes{0} || range.first > size || range.bytes > size - range.first) {
+        return Problem{where + "the range of " + std::to_string(range.bytes.value) + " bytes at " +
+                       std::to_string(range.first.value) + " is not within tensor " +
+                       std::to_string(index(range.tensor)) + " of " + std::to_string(size.value) + " bytes"};
+      }
+    }
+    return std::nullopt;
+  }
+
   Finding operations() {
     std::int64_t sum = 0;
     for (std::size_t i = 0; i < trace_.operations.size(); ++i) {
@@ -64,6 +141,10 @@ class Checker {
         return Problem{where() + "with " + std::to_string(duration) + " the durations add up to 2^62 or more"};
       }
       sum += duration;
+      const std::uint32_t engine = trace_.operations[i].engine;
+      if (engine != TraceOperation::default_engine && engine >= trace_.engines.size()) {
+        return Problem{element("operations", i) + ".engine: " + std::to_string(engine) + " is not one of the engines"};
+      }
       if (auto finding = bundle(i)) return finding;
     }
     return std::nullopt;
@@ -148,11 +229,24 @@ class Checker {
 
 }  // namespace
 
+bool needs_version_2(const Trace& trace) {
+  if (!trace.engines.empty() || !trace.ranges.empty() || !trace.forms.empty()) return true;
+  return std::ranges::any_of(trace.operations, [](const TraceOperation& o) { return o.replayable || o.in_pieces; });
+}
+
+bool is_name(std::string_view name) {
+  constexpr std::string_view allowed = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._-";
+  return !name.empty() && name.size() <= limits::short_name_bytes && name.find_first_not_of(allowed) == name.npos;
+}
+
 Check check_trace(const Trace& trace) {
   Checker checker(trace);
   if (auto finding = checker.counts()) return *finding;
   if (auto finding = checker.tensors()) return *finding;
+  if (auto finding = checker.engines()) return *finding;
+  if (auto finding = checker.forms()) return *finding;
   if (auto finding = checker.operations()) return *finding;
+  if (auto finding = checker.ranges()) return *finding;
   if (auto finding = checker.host_reads()) return *finding;
   return Done{};
 }

@@ -50,6 +50,13 @@ struct TraceOperation {
   std::vector<TensorId> reads;           ///< tensors whose value it needs and leaves unchanged
   std::vector<TensorId> writes;          ///< tensors to which it gives a whole new value
   std::vector<TensorId> updates;         ///< tensors whose value it needs and changes in place
+  /// Position in Trace::engines of the engine that runs it; default_engine: the machine's first engine with a memory.
+  std::uint32_t engine = default_engine;
+  bool replayable = false;  ///< a plan may run it again: the same inputs give the same outputs
+  bool in_pieces = false;   ///< it works with tensors whose pieces are not next to each other
+
+  /// The value of `engine` for operations that name none.
+  static constexpr std::uint32_t default_engine = 0xffffffffU;
 
   friend bool operator==(const TraceOperation&, const TraceOperation&) = default;
 };
@@ -62,12 +69,38 @@ struct HostRead {
   friend bool operator==(const HostRead&, const HostRead&) = default;
 };
 
-/// One observed iteration of a program, as plain data. Its file format is `swapmm-trace` version 1.
+/// An access that concerns only a part of a tensor's bytes.
+struct AccessRange {
+  OperationId operation{};  ///< the operation
+  TensorId tensor{};        ///< a tensor of the operation's bundle
+  Bytes first;              ///< the first byte
+  Bytes bytes;              ///< the number of bytes; at least 1
+
+  friend bool operator==(const AccessRange&, const AccessRange&) = default;
+};
+
+/// An encoding that a tensor's values can be stored in.
+struct TensorForm {
+  TensorId tensor{};                   ///< the tensor
+  std::string name;                    ///< 1 to 100 characters out of A-Z a-z 0-9 . _ -, and not `plain`
+  Bytes bytes;                         ///< size of a place; holds every encoded value
+  Bytes expected;                      ///< the size that times are predicted with; at most `bytes`
+  std::chrono::nanoseconds encode{0};  ///< time of an encoding
+  std::chrono::nanoseconds decode{0};  ///< time of a decoding
+
+  friend bool operator==(const TensorForm&, const TensorForm&) = default;
+};
+
+/// One observed iteration of a program, as plain data. Its file format is `swapmm-trace`. The last three lists, and the
+/// last three fields of operations, need version 2 of the format.
 struct Trace {
   std::string name;                        ///< name of the iteration
   std::vector<TraceTensor> tensors;        ///< a tensor's id is its position
   std::vector<TraceOperation> operations;  ///< in the order in which they run
   std::vector<HostRead> host_reads;        ///< in any order
+  std::vector<std::string> engines{};      ///< names of engines that operations refer to, each once
+  std::vector<AccessRange> ranges{};       ///< ascending by operation, then tensor; at most one for each access
+  std::vector<TensorForm> forms{};         ///< ascending by tensor; names of one tensor's forms differ
 
   friend bool operator==(const Trace&, const Trace&) = default;
 };
@@ -82,6 +115,13 @@ void for_each_access(const TraceOperation& operation, Visit&& visit) {
   for (const TensorId id : operation.writes) visit(id, Access::write);
   for (const TensorId id : operation.updates) visit(id, Access::update);
 }
+
+/// Whether the trace has something that version 1 of the format cannot say. Planners and managers for one device take
+/// only traces for which this is false.
+[[nodiscard]] SWAPMM_EXPORT bool needs_version_2(const Trace& trace);
+
+/// Whether `name` can name an engine or a form: 1 to 100 characters out of A-Z a-z 0-9 . _ -
+[[nodiscard]] SWAPMM_EXPORT bool is_name(std::string_view name);
 
 /// Checks the rules of docs/formats.md for traces. There is at least one operation; counts are within the limits of
 /// ir/limits.hpp; ids are in range; a tensor is at most once in a bundle; durations are not negative; only inputs have
