@@ -23,8 +23,9 @@ unset(CMAKE_REQUIRED_FLAGS)
 # which of their branches an input takes.
 if(SWAPMM_HAS_LIBFUZZER AND NOT all_counted)
   set(readers formats/call_log/decode formats/call_log/fields formats/call_log/reader ir/calls/run ir/calls/window
-    formats/json/decoder formats/json/reader formats/machine_json formats/plan_json formats/trace_json
-    ir/trace plan/machine plan/validation/validator)
+    formats/json/decoder formats/json/reader formats/json/wait_fields formats/machine_json formats/plan_json
+    formats/trace_json formats/v2/machine_json formats/v2/plan_json formats/v2/plan_target
+    ir/trace plan/machine plan/v2/machine plan/v2/plan plan/validation/validator)
   list(TRANSFORM readers REPLACE "(.+)" "${PROJECT_SOURCE_DIR}/include/swapmm/\\1.cpp")
   foreach(reader IN LISTS readers)
     if(NOT EXISTS ${reader})

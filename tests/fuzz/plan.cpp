@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Any text as a plan, for one small trace: training() of tests/unit/validator_test.cpp.
+// Any text as a plan of version 2, and of version 1 for one small trace: training() of tests/unit/validator_test.cpp.
 #include <swapmm/formats/plan_json.hpp>
+#include <swapmm/formats/v2/plan_json.hpp>
 #include <swapmm/plan/simulate.hpp>
 #include <swapmm/plan/stalls.hpp>
 #include <swapmm/plan/validate.hpp>
@@ -25,13 +26,25 @@ void expect_runs(const Trace& trace, const Plan& plan) {
   }
 }
 
+/// The text as a plan of version 2. A plan of version 1 is one, too.
+void read_as_version_2(std::string_view text, const Result<Plan>& version_1) {
+  const auto plan = fuzz::read_both_ways(
+      text, [](auto&& source) { return v2::read_plan(source); }, v2::write_plan);
+  if (plan) fuzz::expect(v2::check_plan(*plan).has_value(), "what was read passes its check");
+  if (!version_1) return;
+  fuzz::expect(plan.has_value(), "a plan of version 1 is one of version 2", fuzz::message_of(plan));
+  fuzz::expect(*plan == v2::from_version_1(*version_1), "a plan of version 1 is converted");
+}
+
 }  // namespace
 
 int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   static const Trace trace = fuzz::small_trace();
   static const std::string identity = digest(trace);
+  const std::string_view text = fuzz::text_of(data, size);
   auto plan = fuzz::read_both_ways(
-      fuzz::text_of(data, size), [](auto&& source) { return read_plan(source); }, write_plan);
+      text, [](auto&& source) { return read_plan(source); }, write_plan);
+  read_as_version_2(text, plan);
   if (!plan) return 0;
   const std::vector<Violation> violations = validate(trace, *plan);
   for (const Violation& violation : violations) fuzz::expect_clear(violation.message);

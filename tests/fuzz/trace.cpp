@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Any text as a trace.
+// Any text as a trace, of version 1 or 2.
 #include <swapmm/formats/trace_json.hpp>
 #include <swapmm/ir/graph.hpp>
 

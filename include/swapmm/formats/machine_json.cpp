@@ -3,6 +3,7 @@
 
 #include <ostream>
 
+#include <swapmm/formats/json/integer_fields.hpp>
 #include <swapmm/formats/json/machine_fields.hpp>
 #include <swapmm/formats/json/writer.hpp>
 
@@ -10,26 +11,11 @@ namespace swapmm {
 namespace json {
 namespace {
 
-constexpr auto largest = static_cast<std::int64_t>(limits::magnitude - 1);
-
-Integer bytes_to(Bytes& target) {
-  return {.least = 0, .most = largest, .take = [&target](std::int64_t bytes) {
-            target = Bytes{static_cast<std::uint64_t>(bytes)};
-          }};
-}
-
 Object link_fields(Link& link) {
   Object object;
   object.fields = {
-      required(
-          "bytes_per_second",
-          Integer{.least = 0,
-                  .most = largest,
-                  .take = [&link](std::int64_t rate) { link.bytes_per_second = static_cast<std::uint64_t>(rate); }}),
-      required("latency_ns",
-               Integer{.least = 0,
-                       .most = largest,
-                       .take = [&link](std::int64_t latency) { link.latency = std::chrono::nanoseconds{latency}; }}),
+      required("bytes_per_second", integer_to(link.bytes_per_second)),
+      required("latency_ns", integer_to(link.latency)),
   };
   return object;
 }
@@ -47,9 +33,7 @@ void append_link(std::string& out, std::string_view name, const Link& link) {
 }  // namespace
 
 Object machine_fields(Machine& machine, Field::Presence header) {
-  Integer max_allocation{.least = 0, .most = largest, .take = [&machine](std::int64_t bytes) {
-                           machine.max_allocation = Bytes{static_cast<std::uint64_t>(bytes)};
-                         }};
+  Integer max_allocation = integer_to(machine.max_allocation);
   max_allocation.or_null = true;
   const Word duplex{{"full", "half"},
                     [&machine](std::size_t i) { machine.duplex = i == 0 ? Duplex::full : Duplex::half; }};
@@ -58,8 +42,8 @@ Object machine_fields(Machine& machine, Field::Presence header) {
       format("swapmm-machine", header),
       version(header),
       required("name", Text{[&machine](std::string_view text) { machine.name = text; }}),
-      required("device_budget_bytes", bytes_to(machine.device_budget)),
-      required("alignment_bytes", bytes_to(machine.alignment)),
+      required("device_budget_bytes", integer_to(machine.device_budget)),
+      required("alignment_bytes", integer_to(machine.alignment)),
       optional("max_allocation_bytes", std::move(max_allocation)),
       required("h2d", link_fields(machine.h2d)),
       required("d2h", link_fields(machine.d2h)),

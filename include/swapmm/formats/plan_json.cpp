@@ -6,90 +6,36 @@
 #include <limits>
 #include <ostream>
 
+#include <swapmm/formats/json/integer_fields.hpp>
 #include <swapmm/formats/json/machine_fields.hpp>
+#include <swapmm/formats/json/wait_fields.hpp>
 #include <swapmm/formats/json/writer.hpp>
 
 namespace swapmm {
 namespace {
 
 constexpr std::array kinds = {CommandKind::allocate, CommandKind::swap_in, CommandKind::swap_out, CommandKind::release};
-constexpr auto largest_operation = static_cast<std::int64_t>(limits::operations - 1);
-constexpr auto largest_command = static_cast<std::int64_t>(limits::commands - 1);
-constexpr auto largest_tensor = static_cast<std::int64_t>(limits::tensors - 1);
-constexpr auto largest_offset = static_cast<std::int64_t>(limits::magnitude - 1);
 constexpr std::int64_t largest_number = std::numeric_limits<std::int64_t>::max();
 
 // Reading.
 
-/// The part of a plan that is being read. The required fields of a command or wait, which may come in any order, are
-/// kept here until the object's end.
+/// The part of a plan that is being read. What a command's kind decides about, which may come in any order, is kept
+/// here until the command's end.
 struct Target {
   Plan plan;
-  std::vector<Wait> waits;  ///< waits of the current command; copied when complete, so that no memory is wasted
+  json::WaitTarget waits;
   std::optional<Bytes> offset;
-  std::optional<std::int64_t> operation;
-  std::optional<std::int64_t> command;
-  bool previous = false;
 };
-
-template <class T>
-json::Integer tensor_to(T element) {
-  return {.least = 0, .most = largest_tensor, .take = [element](std::int64_t id) {
-            element().tensor = id_at<TensorId>(static_cast<std::size_t>(id));
-          }};
-}
 
 json::Object resident_fields(Target& target) {
   const auto resident = [&target]() -> Resident& { return target.plan.initial.back(); };
   json::Object object;
   object.begin = [&target] { target.plan.initial.emplace_back(); };
   object.fields = {
-      json::required("tensor", tensor_to(resident)),
-      json::required("offset", json::Integer{.least = 0,
-                                             .most = largest_offset,
-                                             .take =
-                                                 [resident](std::int64_t offset) {
-                                                   resident().offset = Bytes{static_cast<std::uint64_t>(offset)};
-                                                 }}),
+      json::required("tensor", json::integer_to(resident, &Resident::tensor, json::largest_tensor)),
+      json::required("offset", json::integer_to(resident, &Resident::offset)),
       json::required("host_valid", json::Boolean{[resident](bool valid) { resident().host_valid = valid; }}),
   };
-  return object;
-}
-
-Check end_wait(Target& target) {
-  if (target.operation.has_value() == target.command.has_value()) {
-    return Problem{"a wait is for one operation or one command"};
-  }
-  if (target.operation && target.previous) {
-    return Problem{"iteration is for commands, an operation of the iteration before has a negative number"};
-  }
-  Wait wait;
-  wait.on = target.operation ? Wait::On::operation : Wait::On::command;
-  wait.previous = target.previous;
-  wait.index = static_cast<std::int32_t>(target.operation ? *target.operation : *target.command);
-  target.waits.push_back(wait);
-  return Done{};
-}
-
-json::Object wait_fields(Target& target) {
-  json::Object object;
-  object.begin = [&target] {
-    target.operation.reset();
-    target.command.reset();
-    target.previous = false;
-  };
-  object.fields = {
-      json::optional("operation", json::Integer{.least = -largest_operation - 1,
-                                                .most = largest_operation,
-                                                .take = [&target](std::int64_t i) { target.operation = i; }}),
-      json::optional("command", json::Integer{.least = 0,
-                                              .most = largest_command,
-                                              .take = [&target](std::int64_t i) { target.command = i; }}),
-      json::optional(
-          "iteration",
-          json::Integer{.least = -1, .most = -1, .take = [&target](std::int64_t) { target.previous = true; }}),
-  };
-  object.end = [&target] { return end_wait(target); };
   return object;
 }
 
@@ -100,7 +46,7 @@ Check end_command(Target& target) {
       return Problem{"no offset, and a command of kind " + std::string(to_string(command.kind)) + " needs one"};
     command.offset = *target.offset;
   }
-  command.after.assign(target.waits.begin(), target.waits.end());
+  command.after.assign(target.waits.waits.begin(), target.waits.waits.end());
   return Done{};
 }
 
@@ -109,26 +55,19 @@ json::Object command_fields(Target& target) {
   json::Word kind;
   for (const CommandKind known : kinds) kind.known.push_back(to_string(known));
   kind.take = [command](std::size_t i) { command().kind = kinds[i]; };
-  json::Integer before{.least = 0, .most = 2 * largest_operation + 1, .take = [command](std::int64_t operation) {
-                         command().before_operation = static_cast<std::uint32_t>(operation);
-                       }};
+  json::Integer before = json::integer_to(command, &Command::before_operation, 2 * json::largest_operation + 1);
   before.or_null = true;
   json::Object object;
   object.begin = [&target] {
     target.plan.commands.emplace_back();
-    target.waits.clear();
+    target.waits.waits.clear();
     target.offset.reset();
   };
   object.fields = {
       json::required("kind", std::move(kind)),
-      json::required("tensor", tensor_to(command)),
-      json::optional("offset", json::Integer{.least = 0,
-                                             .most = largest_offset,
-                                             .take =
-                                                 [&target](std::int64_t offset) {
-                                                   target.offset = Bytes{static_cast<std::uint64_t>(offset)};
-                                                 }}),
-      json::optional("after", json::list_of(wait_fields(target), limits::commands)),
+      json::required("tensor", json::integer_to(command, &Command::tensor, json::largest_tensor)),
+      json::optional("offset", json::integer_to(target.offset)),
+      json::optional("after", json::list_of(json::wait_fields(target.waits), limits::commands)),
       json::optional("before_operation", std::move(before)),
       json::optional("tier", json::Word{{"host"}, [](std::size_t) {}}),
       json::optional("range", json::Refused{"version 1 moves whole tensors only"}),
@@ -138,24 +77,14 @@ json::Object command_fields(Target& target) {
 }
 
 json::Object prediction_fields(Prediction& prediction) {
-  const auto time = [](std::chrono::nanoseconds& to) {
-    return json::Integer{.least = 0, .most = largest_number, .take = [&to](std::int64_t number) {
-                           to = std::chrono::nanoseconds{number};
-                         }};
-  };
-  const auto bytes = [](Bytes& to) {
-    return json::Integer{.least = 0, .most = largest_number, .take = [&to](std::int64_t number) {
-                           to = Bytes{static_cast<std::uint64_t>(number)};
-                         }};
-  };
   json::Object object;
   object.fields = {
-      json::required("iteration_ns", time(prediction.iteration)),
-      json::required("compute_ns", time(prediction.compute)),
-      json::required("lower_bound_ns", time(prediction.lower_bound)),
-      json::required("h2d_bytes", bytes(prediction.h2d)),
-      json::required("d2h_bytes", bytes(prediction.d2h)),
-      json::required("peak_bytes", bytes(prediction.peak)),
+      json::required("iteration_ns", json::integer_to(prediction.iteration, largest_number)),
+      json::required("compute_ns", json::integer_to(prediction.compute, largest_number)),
+      json::required("lower_bound_ns", json::integer_to(prediction.lower_bound, largest_number)),
+      json::required("h2d_bytes", json::integer_to(prediction.h2d, largest_number)),
+      json::required("d2h_bytes", json::integer_to(prediction.d2h, largest_number)),
+      json::required("peak_bytes", json::integer_to(prediction.peak, largest_number)),
   };
   return object;
 }
@@ -196,12 +125,6 @@ void append(std::string& line, const Resident& resident) {
   line += resident.host_valid ? ", \"host_valid\": true}" : ", \"host_valid\": false}";
 }
 
-void append(std::string& line, const Wait& wait) {
-  line += wait.on == Wait::On::operation ? "{\"operation\": " : "{\"command\": ";
-  json::append_number(line, wait.index);
-  line += wait.on == Wait::On::command && wait.previous ? ", \"iteration\": -1}" : "}";
-}
-
 void append(std::string& line, const Command& command) {
   line += "{\"kind\": ";
   json::append_text(line, to_string(command.kind));
@@ -211,12 +134,8 @@ void append(std::string& line, const Command& command) {
     line += ", \"offset\": ";
     json::append_number(line, command.offset.value);
   }
-  line += ", \"after\": [";
-  for (std::size_t i = 0; i < command.after.size(); ++i) {
-    if (i > 0) line += ", ";
-    append(line, command.after[i]);
-  }
-  line += ']';
+  line += ", \"after\": ";
+  json::append_waits(line, command.after);
   if (command.before_operation) {
     line += ", \"before_operation\": ";
     json::append_number(line, *command.before_operation);

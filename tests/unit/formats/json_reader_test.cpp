@@ -18,6 +18,8 @@ struct Document {
   std::vector<std::int64_t> numbers;
   std::size_t word = 0;
   bool flag = false;
+  std::string name;
+  std::vector<std::int64_t> mixed;
 
   json::Object fields() {
     json::Object inner;
@@ -31,8 +33,19 @@ struct Document {
         json::optional("word", json::Word{{"up", "down"}, [this](std::size_t value) { word = value; }}),
         json::optional("inner", inner),
         json::optional("forbidden", json::Refused{"not known here"}),
+        json::optional("name", json::Name{[this](std::string_view value) { name = value; }}),
+        json::optional("one_or_two", json::Integer{1, 2, [this](std::int64_t value) { number = value; }}),
+        json::optional("mixed", json::list_of(either(), 9)),
     };
     return object;
+  }
+
+  /// A number, or an object with a negative one.
+  json::Value either() {
+    json::Object object;
+    object.fields = {
+        json::required("minus", json::Integer{0, 9, [this](std::int64_t value) { mixed.push_back(-value); }})};
+    return json::one_of({json::Integer{0, 9, [this](std::int64_t value) { mixed.push_back(value); }}, object});
   }
 };
 
@@ -129,6 +142,110 @@ TEST_CASE("a word is one of those known") {
   CHECK(outcome(with(R"("word": "upx")")) == "word: \"upx\" is not one of up, down");
   CHECK(outcome(with("\"word\": \"" + std::string(100, 'w') + "\"")) ==
         "word: \"" + std::string(64, 'w') + "\"... is not one of up, down");
+}
+
+TEST_CASE("a name has 1 to 100 of its characters") {
+  const std::string rule = " is not a name: 1 to 100 characters out of A-Z a-z 0-9 . _ -";
+  for (const std::string& good : {std::string("AZaz09._-"), std::string(100, 'n'), std::string("\\u0061")}) {
+    CHECK(outcome(with("\"name\": \"" + good + "\"")) == "");
+  }
+  CHECK(outcome(with(R"("name": "")")) == R"(name: "")" + rule);
+  CHECK(outcome(with(R"("name": "a b")")) == R"(name: "a b")" + rule);
+  CHECK(outcome(with(R"("name": "\u0000")")) == R"(name: "\u0000")" + rule);
+  CHECK(outcome(with("\"name\": \"" + std::string(101, 'n') + "\"")) ==
+        "name: \"" + std::string(64, 'n') + "\"..." + rule);
+  CHECK(outcome(with("\"name\": \"" + std::string(100000, 'n') + "\"")) ==
+        "name: \"" + std::string(64, 'n') + "\"..." + rule);
+  CHECK(outcome(with(R"("name": null)")) == "name: null stands where a string must");
+}
+
+TEST_CASE("where one of several values may stand, its type says which it is") {
+  Document document;
+  REQUIRE(json::read(with(R"("mixed": [1, {"minus": 2}, 3, {"other": [], "minus": 4}])"), document.fields()));
+  CHECK(document.mixed == std::vector<std::int64_t>{1, -2, 3, -4});
+  CHECK(outcome(with(R"("mixed": [1, "2"])")) == "mixed[1]: a string stands where an integer or an object must");
+  CHECK(outcome(with(R"("mixed": [[]])")) == "mixed[0]: an array stands where an integer or an object must");
+  CHECK(outcome(with(R"("mixed": [null])")) == "mixed[0]: null stands where an integer or an object must");
+  CHECK(outcome(with(R"("mixed": [true])")) == "mixed[0]: true stands where an integer or an object must");
+  CHECK(outcome(with(R"("mixed": [0, 10])")) == "mixed[1]: 10 is above 9");
+  CHECK(outcome(with(R"("mixed": [0, 0.5])")) == "mixed[1]: 0.5 is not written as an integer");
+  CHECK(outcome(with(R"("mixed": [0, {}])")) == "mixed[1].minus: missing");
+  CHECK(outcome(with(R"("mixed": [0, {"minus": {}}])")) == "mixed[1].minus: an object stands where an integer must");
+}
+
+TEST_CASE("where an integer has two values, a message lists them") {
+  CHECK(outcome(with(R"("one_or_two": 2)")) == "");
+  CHECK(outcome(with(R"("one_or_two": 0)")) == "one_or_two: 0 is unknown, only 1 and 2 are known");
+  CHECK(outcome(with(R"("one_or_two": 3)")) == "one_or_two: 3 is unknown, only 1 and 2 are known");
+  CHECK(outcome(with(R"("one_or_two": 18446744073709551616)")) ==
+        "one_or_two: 18446744073709551616 is unknown, only 1 and 2 are known");
+}
+
+TEST_CASE("the version is found wherever it stands, and nothing else is taken for it") {
+  CHECK(json::find_version(R"({"version": 7})") == 7);
+  CHECK(json::find_version(R"({"version": 7, this is not read)") == 7);
+  CHECK(json::find_version(R"({"other": {"version": 1}, "versions": 2, "VERSION": 3, "v\u0065rsion": -4})") == -4);
+  CHECK(json::find_version("{\"other\": [" + std::string(1000000, ' ') + "], \"version\": 7}") == 7);
+  for (const std::string none :
+       {"", "{}", "[7]", R"({"version": "7"})", R"({"version": 7.0})", R"({"version": null})",
+        R"({"other": [}, "version": 7})", R"({"other": {"version": 7}})", R"({"version": 9223372036854775808})"}) {
+    CAPTURE(none);
+    CHECK_FALSE(json::find_version(none).has_value());
+  }
+}
+
+TEST_CASE("a stream is where it was after its version was found") {
+  for (const std::size_t blanks : {std::size_t{0}, std::size_t{5000}, std::size_t{100000}}) {
+    const std::string text = "{" + std::string(blanks, ' ') + R"("version": 7})";
+    std::istringstream in("skipped" + text);
+    in.seekg(7);
+    const auto seen = json::preview(in);
+    REQUIRE(seen.has_value());
+    CHECK(seen->version == 7);
+    CHECK_FALSE(seen->text.has_value());
+    CHECK(in.good());
+    std::string rest;
+    std::getline(in, rest);
+    CHECK(rest == text);
+  }
+}
+
+TEST_CASE("a stream that cannot go back is read to its end for its version") {
+  struct Pipe : std::streambuf {
+    explicit Pipe(std::string content) : text(std::move(content)) {
+      setg(text.data(), text.data(), text.data() + text.size());
+    }
+    std::string text;
+  };
+  const std::string text = R"({"version": 7})";
+  Pipe pipe(text);
+  std::istream in(&pipe);
+  const auto seen = json::preview(in);
+  REQUIRE(seen.has_value());
+  CHECK(seen->version == 7);
+  CHECK(seen->text == text);
+
+  /// Goes back only as long as nothing was read.
+  struct Stuck : std::stringbuf {
+    explicit Stuck(const std::string& content) : std::stringbuf(content) {}
+    bool read = false;
+    int_type underflow() override {
+      read = true;
+      return std::stringbuf::underflow();
+    }
+    std::streamsize xsgetn(char* to, std::streamsize count) override {
+      read = true;
+      return std::stringbuf::xsgetn(to, count);
+    }
+    pos_type seekpos(pos_type position, std::ios_base::openmode which) override {
+      return read ? pos_type(-1) : std::stringbuf::seekpos(position, which);
+    }
+  };
+  Stuck stuck(text);
+  std::istream stays(&stuck);
+  const auto refused = json::preview(stays);
+  REQUIRE_FALSE(refused.has_value());
+  CHECK(refused.problem().message == "the stream failed before its end");
 }
 
 TEST_CASE("a field stands once, and a required one must") {

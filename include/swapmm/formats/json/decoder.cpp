@@ -6,6 +6,7 @@
 
 #include <swapmm/formats/json/writer.hpp>
 #include <swapmm/ir/limits.hpp>
+#include <swapmm/ir/trace.hpp>
 
 namespace swapmm::json {
 namespace {
@@ -31,12 +32,29 @@ std::string joined(const std::vector<std::string_view>& words) {
 struct Wanted {
   std::string operator()(const Integer&) const { return "an integer"; }
   std::string operator()(const Text&) const { return "a string"; }
+  std::string operator()(const Name&) const { return "a string"; }
   std::string operator()(const Word& word) const { return "one of " + joined(word.known); }
   std::string operator()(const Boolean&) const { return "true or false"; }
   std::string operator()(const Refused&) const { return "nothing"; }
   std::string operator()(const Object&) const { return "an object"; }
   std::string operator()(const List&) const { return "an array"; }
+  std::string operator()(const OneOf& any) const {
+    std::string text;
+    for (const Value& value : *any.values) text += (text.empty() ? "" : " or ") + std::visit(*this, value);
+    return text;
+  }
 };
+
+/// The value as that kind of description, or the one of its alternatives that is; none if there is none.
+template <class Description>
+const Description* as(const Value& value) {
+  const auto* any = std::get_if<OneOf>(&value);
+  if (any == nullptr) return std::get_if<Description>(&value);
+  for (const Value& alternative : *any->values) {
+    if (const auto* description = as<Description>(alternative)) return description;
+  }
+  return nullptr;
+}
 
 }  // namespace
 
@@ -60,7 +78,7 @@ bool Decoder::object_begin() {
     const Value* value = next();
     if (problem_) return false;
     if (value == nullptr) return ++skipped_depth_ > 0;
-    object = std::get_if<Object>(value);
+    object = as<Object>(*value);
     if (object == nullptr) return mismatch(*value, "an object");
   }
   Frame frame;
@@ -97,7 +115,7 @@ bool Decoder::array_begin() {
   const Value* value = next();
   if (problem_) return false;
   if (value == nullptr) return ++skipped_depth_ > 0;
-  const List* list = std::get_if<List>(value);
+  const List* list = as<List>(*value);
   if (list == nullptr) return mismatch(*value, "an array");
   Frame frame;
   frame.list = list;
@@ -149,12 +167,17 @@ bool Decoder::string(std::string_view part) {
   const std::string text = std::exchange(text_, {});
   const Value* value = next_scalar("a string");
   if (value == nullptr) return !problem_;
-  if (const auto* wanted = std::get_if<Text>(value)) {
+  if (const auto* wanted = as<Text>(*value)) {
     if (text.size() > limits::name_bytes) return refuse("longer than " + std::to_string(limits::name_bytes) + " bytes");
     wanted->take(text);
     return true;
   }
-  if (const auto* wanted = std::get_if<Word>(value)) {
+  if (const auto* wanted = as<Name>(*value)) {
+    if (!is_name(text)) return refuse(quoted(text) + " is not a name: 1 to 100 characters out of A-Z a-z 0-9 . _ -");
+    wanted->take(text);
+    return true;
+  }
+  if (const auto* wanted = as<Word>(*value)) {
     const auto word = std::find(wanted->known.begin(), wanted->known.end(), text);
     if (word == wanted->known.end()) return refuse(quoted(text) + " is not " + Wanted{}(*wanted));
     wanted->take(static_cast<std::size_t>(word - wanted->known.begin()));
@@ -172,7 +195,7 @@ bool Decoder::integer(std::int64_t value) {
   text_.clear();
   const Value* place = next_scalar("a number");
   if (place == nullptr) return !problem_;
-  const auto* wanted = std::get_if<Integer>(place);
+  const auto* wanted = as<Integer>(*place);
   if (wanted == nullptr) return mismatch(*place, "a number");
   if (value < wanted->least || value > wanted->most) return out_of_range(*wanted, std::to_string(value));
   wanted->take(value);
@@ -184,7 +207,7 @@ bool Decoder::other_number(std::string_view part) {
   const std::string text = std::exchange(text_, {});
   const Value* place = next_scalar("a number");
   if (place == nullptr) return !problem_;
-  const auto* wanted = std::get_if<Integer>(place);
+  const auto* wanted = as<Integer>(*place);
   if (wanted == nullptr) return mismatch(*place, "a number");
   const bool only_digits = text.find_first_not_of("-0123456789") == std::string::npos;
   return only_digits ? out_of_range(*wanted, text) : refuse(text + " is not written as an integer");
@@ -193,7 +216,7 @@ bool Decoder::other_number(std::string_view part) {
 bool Decoder::boolean(bool value) {
   const Value* place = next_scalar("a boolean");
   if (place == nullptr) return !problem_;
-  const auto* wanted = std::get_if<Boolean>(place);
+  const auto* wanted = as<Boolean>(*place);
   if (wanted == nullptr) return mismatch(*place, value ? "true" : "false");
   wanted->take(value);
   return true;
@@ -202,8 +225,10 @@ bool Decoder::boolean(bool value) {
 bool Decoder::null() {
   const Value* place = next_scalar("null");
   if (place == nullptr) return !problem_;
-  const auto* wanted = std::get_if<Integer>(place);
-  if (wanted != nullptr && wanted->or_null) return true;
+  const auto* integer = as<Integer>(*place);
+  if (integer != nullptr && integer->or_null) return true;
+  const auto* name = as<Name>(*place);
+  if (name != nullptr && name->or_null) return true;
   return mismatch(*place, "null");
 }
 
@@ -231,6 +256,10 @@ const Value* Decoder::next_scalar(std::string_view found) {
 bool Decoder::out_of_range(const Integer& wanted, const std::string& number) {
   if (wanted.least == wanted.most) {
     return refuse(number + " is unknown, only " + std::to_string(wanted.most) + " is known");
+  }
+  if (wanted.least == wanted.most - 1) {
+    return refuse(number + " is unknown, only " + std::to_string(wanted.least) + " and " + std::to_string(wanted.most) +
+                  " are known");
   }
   if (number.front() == '-') return refuse(number + " is below " + std::to_string(wanted.least));
   return refuse(number + " is above " + std::to_string(wanted.most));

@@ -127,6 +127,59 @@ std::optional<std::uint64_t> length_left(std::istream& in) {
 
 Field fixed(std::string_view name, Field::Presence presence, Value value) { return {name, presence, std::move(value)}; }
 
+Problem stream_failed() { return {"the stream failed before its end"}; }
+
+/// Looks for the version in a text that comes in pieces.
+class VersionSearch {
+ public:
+  VersionSearch() : document_(fields()), reader_(document_) {}
+
+  /// Returns false if the version is found, or cannot be found.
+  [[nodiscard]] bool feed(std::string_view piece) { return reader_.feed(piece, std::nullopt) && !version_; }
+  [[nodiscard]] std::optional<std::int64_t> version() const { return version_; }
+
+ private:
+  /// Everything else is unknown here, and skipped.
+  Object fields() {
+    Integer any{.least = std::numeric_limits<std::int64_t>::min(),
+                .most = std::numeric_limits<std::int64_t>::max(),
+                .take = [this](std::int64_t value) { version_ = value; }};
+    Object object;
+    object.fields = {optional("version", std::move(any))};
+    return object;
+  }
+
+  std::optional<std::int64_t> version_;
+  Object document_;
+  Reader reader_;
+};
+
+/// The version comes early as a rule, so that a small piece is enough.
+constexpr std::size_t search_piece_bytes = 4096;
+
+/// Calls take(piece) for the pieces of the stream, until it returns false. False if the stream failed.
+template <class Take>
+bool for_each_piece(std::istream& in, std::size_t piece_size, Take take) {
+  std::vector<char> buffer(piece_size);
+  while (in) {
+    in.read(buffer.data(), static_cast<std::streamsize>(buffer.size()));
+    const std::string_view piece(buffer.data(), static_cast<std::size_t>(in.gcount()));
+    if (!piece.empty() && !take(piece)) return true;
+  }
+  return !in.bad();
+}
+
+Result<std::string> rest_of(std::istream& in) {
+  std::string text;
+  const bool good = for_each_piece(in, piece_bytes, [&text](std::string_view piece) {
+    text += piece;
+    return text.size() <= limits::file_bytes;
+  });
+  if (!good) return stream_failed();
+  if (text.size() > limits::file_bytes) return too_large();
+  return text;
+}
+
 }  // namespace
 
 Field required(std::string_view name, Value value) { return fixed(name, Field::Presence::required, std::move(value)); }
@@ -140,12 +193,16 @@ List list_of(Value element, std::size_t most) {
   return list;
 }
 
+OneOf one_of(std::vector<Value> values) { return {std::make_shared<const std::vector<Value>>(std::move(values))}; }
+
 Field format(std::string_view name, Field::Presence presence) {
   return fixed("format", presence, Word{{name}, [](std::size_t) {}});
 }
 
-Field version(Field::Presence presence) {
-  return fixed("version", presence, Integer{.least = 1, .most = 1, .take = [](std::int64_t) {}});
+Field version(Field::Presence presence) { return version(1, 1, presence); }
+
+Field version(std::int64_t oldest, std::int64_t newest, Field::Presence presence) {
+  return fixed("version", presence, Integer{.least = oldest, .most = newest, .take = [](std::int64_t) {}});
 }
 
 Check read(std::string_view text, const Object& document, std::size_t piece) {
@@ -161,17 +218,39 @@ Check read(std::string_view text, const Object& document, std::size_t piece) {
 
 Check read(std::istream& in, const Object& document) {
   Reader reader(document);
-  std::vector<char> buffer(piece_bytes);
   std::optional<std::uint64_t> left = length_left(in);
   if (left && *left > limits::file_bytes) return too_large();
-  while (in) {
-    in.read(buffer.data(), static_cast<std::streamsize>(buffer.size()));
-    const std::string_view piece(buffer.data(), static_cast<std::size_t>(in.gcount()));
-    if (!piece.empty() && !reader.feed(piece, left)) return reader.finish();
+  const bool good = for_each_piece(in, piece_bytes, [&](std::string_view piece) {
+    if (!reader.feed(piece, left)) return false;
     if (left) *left -= std::min<std::uint64_t>(*left, piece.size());
-  }
-  if (in.bad()) return Problem{"the stream failed before its end"};
+    return true;
+  });
+  if (!good) return stream_failed();
   return reader.finish();
+}
+
+std::optional<std::int64_t> find_version(std::string_view text) {
+  VersionSearch search;
+  while (!text.empty() && search.feed(text.substr(0, search_piece_bytes))) {
+    text.remove_prefix(std::min(text.size(), search_piece_bytes));
+  }
+  return search.version();
+}
+
+Result<Preview> preview(std::istream& in) {
+  if (!length_left(in)) {
+    Result<std::string> text = rest_of(in);
+    if (!text) return text.problem();
+    return Preview{find_version(*text), std::move(*text)};
+  }
+  VersionSearch search;
+  // A stream of its own, so that what happens here does not change the state of the other one.
+  std::istream same(in.rdbuf());
+  const std::streampos begin = in.rdbuf()->pubseekoff(0, std::ios::cur, std::ios::in);
+  const bool good =
+      for_each_piece(same, search_piece_bytes, [&](std::string_view piece) { return search.feed(piece); });
+  if (!good || in.rdbuf()->pubseekpos(begin, std::ios::in) != begin) return stream_failed();
+  return Preview{search.version(), std::nullopt};
 }
 
 }  // namespace swapmm::json

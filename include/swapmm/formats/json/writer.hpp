@@ -20,6 +20,27 @@ void append_number(std::string& out, Integer value) {
   out += std::to_string(value);
 }
 
+/// Appends the name of a field to the text of an object that has begun, with a comma in front unless it is the first
+/// one.
+inline void append_key(std::string& object, std::string_view name) {
+  object += object.ends_with('{') ? "\"" : ", \"";
+  object += name;
+  object += "\": ";
+}
+
+/// @{
+/// Appends a field to the text of an object that has begun.
+template <std::integral Integer>
+void append_field(std::string& object, std::string_view name, Integer value) {
+  append_key(object, name);
+  append_number(object, value);
+}
+inline void append_field(std::string& object, std::string_view name, std::string_view text) {
+  append_key(object, name);
+  append_text(object, text);
+}
+/// @}
+
 /// Writes `, "name": [` and `]` around the elements, each on a line of its own. `append(std::string&, element)` appends
 /// the text of an element. Only one line is in memory at a time.
 template <class Elements, class Append>

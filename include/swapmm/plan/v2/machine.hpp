@@ -79,14 +79,6 @@ struct Machine {
   friend bool operator==(const Machine&, const Machine&) = default;
 };
 
-/// Limits of the format, beside those of ir/limits.hpp.
-namespace limits {
-using namespace swapmm::limits;
-inline constexpr std::size_t memories = 1024;                   ///< in a machine
-inline constexpr std::size_t links = std::size_t{1} << 16U;     ///< in a machine
-inline constexpr std::size_t sharings = std::size_t{1} << 20U;  ///< capacities that all links name
-}  // namespace limits
-
 /// Checks the rules of docs/formats.md for machines of version 2. Linear, but for a sort of the names.
 [[nodiscard]] SWAPMM_EXPORT Check check_machine(const Machine& machine);
 

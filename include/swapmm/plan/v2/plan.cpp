@@ -5,6 +5,7 @@
 #include <set>
 #include <string>
 #include <string_view>
+#include <tuple>
 #include <vector>
 
 #include <swapmm/ir/limits.hpp>
@@ -202,7 +203,7 @@ Plan from_version_1(const swapmm::Plan& plan) {
     Command& command = result.commands.emplace_back();
     command.tensor = old.tensor;
     command.after = old.after;
-    command.before_operation = old.before_operation;
+    if (old.before_operation) command.before_operations = {*old.before_operation};
     if (has_place(old.kind)) command.offset = old.offset;
     switch (old.kind) {
       case swapmm::CommandKind::allocate:

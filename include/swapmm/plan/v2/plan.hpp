@@ -56,8 +56,10 @@ struct Command {
   /// The place that the command takes. Required for allocate; copy, encode and decode without it fill the place that is
   /// there.
   std::optional<Bytes> offset;
-  std::vector<Wait> after;                        ///< the command starts when all of these have ended
-  std::optional<std::uint32_t> before_operation;  ///< as in version 1: the operation that waits for the command
+  std::vector<Wait> after;  ///< the command starts when all of these have ended
+  /// Operations that start only when this command has ended. Values from n to 2n-1 are operations of the next iteration;
+  /// n is the number of operations per iteration. In files `before_operation`: one number, or a list of numbers.
+  std::vector<std::uint32_t> before_operations;
   /// On its engine, the command runs right before this operation; none: behind all operations.
   std::optional<std::uint32_t> position;
 

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <vector>
+
+#include <swapmm/base/bytes.hpp>
+#include <swapmm/plan/v2/machine.hpp>
+
+namespace swapmm::v2::planning {
+
+/// The fastest ways between memories, one copy after another, for a typical size of a copy. Capacities count as if
+/// nothing else used them.
+class Paths {
+ public:
+  /// Takes memories squared, and links times their logarithm for each memory.
+  Paths(const Machine& machine, Bytes typical);
+
+  /// Whether there is a way; a memory reaches itself.
+  [[nodiscard]] bool reach(MemoryId from, MemoryId to) const { return at(from, to).seconds < unreachable; }
+  /// Seconds of a typical copy; 0 from a memory to itself.
+  [[nodiscard]] double seconds(MemoryId from, MemoryId to) const { return at(from, to).seconds; }
+  /// The links of the way, in order. There must be one.
+  [[nodiscard]] std::vector<LinkId> links(MemoryId from, MemoryId to) const;
+
+ private:
+  static constexpr double unreachable = 1e300;
+  struct Way {
+    double seconds = unreachable;
+    LinkId last{};
+  };
+
+  [[nodiscard]] const Way& at(MemoryId from, MemoryId to) const { return ways_[index(from) * memories_ + index(to)]; }
+  void search(const Machine& machine, std::size_t from, const std::vector<std::vector<LinkId>>& links_from,
+              const std::vector<double>& seconds);
+
+  const Machine& machine_;
+  std::size_t memories_;
+  std::vector<Way> ways_;
+};
+
+}  // namespace swapmm::v2::planning

@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <swapmm/plan/v2/baselines/residency.hpp>
+
+#include <algorithm>
+#include <iterator>
+
+namespace swapmm::v2::planning {
+
+Residency::Residency(const Trace& trace, const Machine& machine)
+    : trace_(&trace),
+      machine_(&machine),
+      places_(trace.tensors.size()),
+      current_(trace.tensors.size()),
+      by_address_(machine.memories.size()) {}
+
+const Residency::Place* Residency::find(TensorId tensor, MemoryId memory) const {
+  const std::vector<Place>& places = places_[index(tensor)];
+  const auto found = std::ranges::find(places, memory, &Place::memory);
+  return found == places.end() ? nullptr : &*found;
+}
+
+std::optional<Bytes> Residency::hole(TensorId tensor, MemoryId memory) const {
+  const Memory& in = machine_->memories[index(memory)];
+  const Bytes size = trace_->tensors[index(tensor)].bytes;
+  const auto fitting = [&](Bytes from) -> std::optional<Bytes> {
+    auto offset = checked_round_up(from, in.alignment);
+    if (!offset) return std::nullopt;
+    if (in.max_allocation && size > Bytes{0}) {
+      if (size > *in.max_allocation) return std::nullopt;
+      const std::uint64_t arena = in.max_allocation->value;
+      if (offset->value / arena != (offset->value + size.value - 1) / arena) {
+        offset = checked_round_up(*offset, *in.max_allocation);
+        if (!offset) return std::nullopt;
+      }
+    }
+    if (*offset > *in.bytes || size > *in.bytes - *offset) return std::nullopt;
+    return offset;
+  };
+  Bytes from;
+  for (const auto& [begin, other] : by_address_[index(memory)]) {
+    const auto offset = fitting(from);
+    if (!offset) return std::nullopt;
+    if (offset->value + size.value <= begin) return offset;
+    from = std::max(from, Bytes{begin} + trace_->tensors[index(other)].bytes);
+  }
+  return fitting(from);
+}
+
+void Residency::take(TensorId tensor, MemoryId memory, Bytes offset) {
+  places_[index(tensor)].push_back({memory, offset});
+  std::ranges::sort(places_[index(tensor)], {}, &Place::memory);
+  by_address_[index(memory)].emplace(offset.value, tensor);
+}
+
+void Residency::give_back(TensorId tensor, MemoryId memory) {
+  auto& of_memory = by_address_[index(memory)];
+  const auto [first, last] = of_memory.equal_range(offset(tensor, memory).value);
+  of_memory.erase(std::find_if(first, last, [&](const auto& entry) { return entry.second == tensor; }));
+  std::erase_if(places_[index(tensor)], [&](const Place& place) { return place.memory == memory; });
+  remove_current(tensor, memory);
+}
+
+std::vector<TensorId> Residency::residents(MemoryId memory) const {
+  std::vector<TensorId> tensors;
+  for (const auto& [begin, tensor] : by_address_[index(memory)]) tensors.push_back(tensor);
+  return tensors;
+}
+
+bool Residency::is_current(TensorId tensor, MemoryId memory) const {
+  return std::ranges::binary_search(current_[index(tensor)], memory);
+}
+
+void Residency::add_current(TensorId tensor, MemoryId memory) {
+  std::vector<MemoryId>& in = current_[index(tensor)];
+  const auto at = std::ranges::lower_bound(in, memory);
+  if (at == in.end() || *at != memory) in.insert(at, memory);
+}
+
+void Residency::remove_current(TensorId tensor, MemoryId memory) {
+  std::erase(current_[index(tensor)], memory);
+}
+
+}  // namespace swapmm::v2::planning

@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <swapmm/plan/v2/baselines/uses.hpp>
+
+#include <algorithm>
+
+namespace swapmm::v2::planning {
+
+Uses::Uses(const Trace& trace)
+    : trace_(trace),
+      first_(trace.tensors.size() + 1),
+      host_reads_(trace.operations.size()),
+      given_(trace.operations.size()),
+      read_by_host_(trace.tensors.size()) {
+  for (const TraceOperation& operation : trace.operations) {
+    for_each_access(operation, [&](TensorId tensor, Access) { ++first_[index(tensor) + 1]; });
+  }
+  for (std::size_t t = 0; t < trace.tensors.size(); ++t) first_[t + 1] += first_[t];
+  uses_.resize(first_.back());
+  std::vector<std::size_t> next = first_;
+  std::vector<bool> accessed(trace.tensors.size(), false);
+  auto range = trace.ranges.begin();
+  for (std::uint32_t i = 0; i < trace.operations.size(); ++i) {
+    const auto first_range = range;
+    while (range != trace.ranges.end() && index(range->operation) == i) ++range;
+    for_each_access(trace.operations[i], [&](TensorId tensor, Access access) {
+      const auto only = std::ranges::lower_bound(first_range, range, tensor, {}, &AccessRange::tensor);
+      const TraceTensor& whole = trace.tensors[index(tensor)];
+      const bool partly = only != range && only->tensor == tensor && only->bytes != whole.bytes;
+      const bool fresh = whole.kind == TensorKind::transient && !accessed[index(tensor)];
+      uses_[next[index(tensor)]++] = {i, access == Access::write && (!partly || fresh)};
+      accessed[index(tensor)] = true;
+    });
+  }
+  for (const HostRead& read : trace.host_reads) {
+    host_reads_[index(read.after_operation)].push_back(read.tensor);
+    read_by_host_[index(read.tensor)].push_back(static_cast<std::uint32_t>(read.after_operation));
+  }
+  for (std::vector<std::uint32_t>& list : read_by_host_) std::ranges::sort(list);
+  for (std::size_t t = 0; t < trace.tensors.size(); ++t) {
+    if (trace.tensors[t].kind != TensorKind::input) continue;
+    const std::size_t from = trace.tensors[t].available_from;
+    given_[(from > 0 ? from : trace.operations.size()) - 1].push_back(id_at<TensorId>(t));
+  }
+}
+
+std::optional<OperationId> Uses::first(TensorId tensor) const {
+  const auto uses = of(tensor);
+  if (uses.empty()) return std::nullopt;
+  return OperationId{uses.front().operation};
+}
+
+std::size_t Uses::next(TensorId tensor, OperationId at) const {
+  const auto uses = of(tensor);
+  const auto found = std::ranges::upper_bound(uses, static_cast<std::uint32_t>(at), {}, &Use::operation);
+  return static_cast<std::size_t>(found - uses.begin());
+}
+
+std::uint64_t Uses::distance(TensorId tensor, OperationId at) const {
+  const auto uses = of(tensor);
+  if (uses.empty()) return ~std::uint64_t{0};
+  const std::size_t found = next(tensor, at);
+  if (found < uses.size()) return uses[found].operation - index(at);
+  return uses.front().operation + trace_.operations.size() - index(at);
+}
+
+bool Uses::dead_after(TensorId tensor, OperationId at) const {
+  const auto uses = of(tensor);
+  const std::size_t found = next(tensor, at);
+  if (found < uses.size()) return uses[found].whole_write;
+  if (trace_.tensors[index(tensor)].kind != TensorKind::persistent) return true;
+  return !uses.empty() && uses.front().whole_write;
+}
+
+bool Uses::host_reads_after(TensorId tensor, OperationId at) const {
+  const auto& reads = read_by_host_[index(tensor)];
+  const auto read = std::ranges::lower_bound(reads, static_cast<std::uint32_t>(at));
+  if (read == reads.end()) return false;
+  // The value lives until the next write or update.
+  const auto uses = of(tensor);
+  const std::size_t found = next(tensor, at);
+  for (std::size_t use = found; use < uses.size() && uses[use].operation <= *read; ++use) {
+    const TraceOperation& operation = trace_.operations[uses[use].operation];
+    const auto has = [&](const std::vector<TensorId>& list) { return std::ranges::find(list, tensor) != list.end(); };
+    if (has(operation.writes) || has(operation.updates)) return false;
+  }
+  return true;
+}
+
+}  // namespace swapmm::v2::planning

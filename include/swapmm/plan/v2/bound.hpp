@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <chrono>
+
+#include <swapmm/base/export.hpp>
+#include <swapmm/base/result.hpp>
+#include <swapmm/ir/trace.hpp>
+#include <swapmm/plan/bound.hpp>
+#include <swapmm/plan/v2/machine.hpp>
+
+namespace swapmm::v2 {
+
+/// Returns a time such that no valid plan for this trace and machine has a shorter iteration in the long run. Each
+/// engine is considered alone: its operations, the size of its memory, and the most that all links into and out of this
+/// memory can carry, as if everything else were one host without limit. Tensors that several engines use are left out.
+/// If an operation may run again, or a tensor has encoded forms, values may come back without copies: then only the
+/// durations count. Returns a Problem if a bundle is larger than its memory, or if the machine lacks an engine.
+[[nodiscard]] SWAPMM_EXPORT Result<std::chrono::nanoseconds> lower_bound(const Trace& trace, const Machine& machine,
+                                                                         const BoundEffort& effort = {});
+
+}  // namespace swapmm::v2

@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <swapmm/plan/v2/planners.hpp>
+
+#include <algorithm>
+#include <string>
+#include <utility>
+
+#include <swapmm/plan/planners.hpp>
+#include <swapmm/plan/v2/baselines/on_demand.hpp>
+#include <swapmm/plan/v2/bound.hpp>
+#include <swapmm/plan/v2/engines.hpp>
+#include <swapmm/plan/v2/simulate.hpp>
+
+namespace swapmm::v2 {
+namespace {
+
+/// The one link between the memories. A Problem if there is not exactly one.
+Result<LinkId> only_link(const Machine& machine, MemoryId from, MemoryId to) {
+  std::optional<LinkId> found;
+  const std::string between = " from " + machine.memories[index(from)].name + " to " + machine.memories[index(to)].name;
+  for (std::size_t i = 0; i < machine.links.size(); ++i) {
+    if (machine.links[i].from != from || machine.links[i].to != to) continue;
+    if (found) return Problem{"it has two links" + between};
+    found = id_at<LinkId>(i);
+  }
+  if (!found) return Problem{"it has no link" + between};
+  return *found;
+}
+
+}  // namespace
+
+Result<swapmm::Machine> to_version_1(const Machine& machine) {
+  if (machine.memories.size() != 2) {
+    return Problem{"it has " + std::to_string(machine.memories.size()) + " memories, not two"};
+  }
+  const MemoryId host = machine.host;
+  const MemoryId device{index(host) == 0 ? 1U : 0U};
+  if (machine.memories[index(host)].bytes) return Problem{"its host has a limit"};
+  if (!machine.memories[index(device)].bytes) return Problem{"its device has no limit"};
+  EngineId compute{};
+  std::size_t computing = 0;
+  for (std::size_t i = 0; i < machine.engines.size(); ++i) {
+    if (!machine.engines[i].memory) continue;
+    if (*machine.engines[i].memory != device) return Problem{"engine " + machine.engines[i].name + " computes in the host"};
+    compute = id_at<EngineId>(i);
+    ++computing;
+  }
+  if (computing != 1) return Problem{"it has " + std::to_string(computing) + " engines that compute, not one"};
+  const Result<LinkId> in = only_link(machine, host, device);
+  if (!in) return in.problem();
+  const Result<LinkId> out = only_link(machine, device, host);
+  if (!out) return out.problem();
+  for (const LinkId id : {*in, *out}) {
+    const Link& link = machine.links[index(id)];
+    if (engine_of(machine, id) == compute) return Problem{"link " + link.name + " occupies the engine that computes"};
+    for (const CapacityId capacity : link.capacities) {
+      const auto uses = [&](LinkId other) { return std::ranges::count(machine.links[index(other)].capacities, capacity) != 0; };
+      std::uint64_t together = link.bytes_per_second;
+      if (uses(*in) && uses(*out)) {
+        together = machine.links[index(*in)].bytes_per_second + machine.links[index(*out)].bytes_per_second;
+      }
+      if (machine.capacities[index(capacity)].bytes_per_second < together) {
+        return Problem{"capacity " + machine.capacities[index(capacity)].name + " limits its links"};
+      }
+    }
+  }
+  const Memory& memory = machine.memories[index(device)];
+  const Link& h2d = machine.links[index(*in)];
+  const Link& d2h = machine.links[index(*out)];
+  return swapmm::Machine{machine.name,
+                         *memory.bytes,
+                         memory.alignment,
+                         memory.max_allocation,
+                         {h2d.bytes_per_second, h2d.latency},
+                         {d2h.bytes_per_second, d2h.latency},
+                         engine_of(machine, *in) == engine_of(machine, *out) ? Duplex::half : Duplex::full};
+}
+
+namespace {
+
+/// A plan of a planner of version 1, for the machine as the caller named it.
+Result<Plan> plan_in_version_1(std::string_view planner, const Trace& trace, const Machine& machine,
+                               const swapmm::Machine& old, const PlanningOptions& options) {
+  const Result<swapmm::Plan> made = swapmm::make_plan(planner, trace, old, options);
+  if (!made) return made.problem();
+  Plan plan = from_version_1(*made);
+  // from_version_1() has the device as memory 0, and the links in and out as 0 and 1.
+  const MemoryId device{index(machine.host) == 0 ? 1U : 0U};
+  const LinkId in = *only_link(machine, machine.host, device);
+  const LinkId out = *only_link(machine, device, machine.host);
+  for (Place& place : plan.initial) place.memory = index(place.memory) == 0 ? device : machine.host;
+  for (Command& command : plan.commands) {
+    if (command.kind == CommandKind::copy) command.link = index(command.link) == 0 ? in : out;
+    if (!has_engine(command.kind)) command.memory = device;
+  }
+  plan.machine = machine;
+  return plan;
+}
+
+void predict(const Trace& trace, Plan& plan) {
+  const Simulation simulation = simulate(trace, plan);
+  plan.predicted.iteration = simulation.iteration;
+  plan.predicted.compute = simulation.compute;
+  plan.predicted.links = simulation.links;
+  plan.predicted.peaks = simulation.peaks;
+}
+
+}  // namespace
+
+Result<Plan> make_plan(std::string_view planner, const Trace& trace, const Machine& machine,
+                       const PlanningOptions& options) {
+  if (const Check check = check_machine(machine); !check) return Problem{"machine: " + check.problem().message};
+  if (const std::string* name = missing_engine(trace, machine)) {
+    return Problem{"the machine has no engine " + *name + " with a memory, which operations name"};
+  }
+  const Result<swapmm::Machine> old = to_version_1(machine);
+  if (old && !needs_version_2(trace)) {
+    Result<Plan> plan = plan_in_version_1(planner, trace, machine, *old, options);
+    if (plan) {
+      const auto bound = plan->predicted.lower_bound;
+      predict(trace, *plan);
+      plan->predicted.lower_bound = bound;
+    }
+    return plan;
+  }
+  std::optional<planning::Victim> victim;
+  if (planner == "on-demand") victim = planning::Victim::least_recently_used;
+  if (planner == "belady") victim = planning::Victim::used_furthest_ahead;
+  if (!victim) {
+    return Problem{"planner " + std::string(planner) + " plans for one device and a host without limit; " +
+                   (old ? "the trace needs version 2 of the format" : "the machine is another one: " + old.problem().message) +
+                   ". The planners on-demand and belady plan for every machine"};
+  }
+  const Result<std::chrono::nanoseconds> bound = lower_bound(trace, machine);
+  if (!bound) return bound.problem();
+  Result<Plan> plan = planning::on_demand(trace, machine, *victim, planner);
+  if (!plan) return plan;
+  predict(trace, *plan);
+  plan->predicted.lower_bound = *bound;
+  return plan;
+}
+
+}  // namespace swapmm::v2

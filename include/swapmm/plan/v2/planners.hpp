@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <optional>
+#include <string_view>
+
+#include <swapmm/base/export.hpp>
+#include <swapmm/base/result.hpp>
+#include <swapmm/ir/trace.hpp>
+#include <swapmm/plan/planner.hpp>
+#include <swapmm/plan/v2/plan.hpp>
+
+namespace swapmm::v2 {
+
+/// The same machine in version 1, or a Problem that says what version 1 cannot describe. Version 1 knows a device, a
+/// host without limit, and one link in each direction; names are lost.
+[[nodiscard]] SWAPMM_EXPORT Result<swapmm::Machine> to_version_1(const Machine& machine);
+
+/// Makes a plan for any machine. `on-demand` and `belady` plan for all machines. The other planners plan for those that
+/// version 1 can describe, and refuse others with a reason.
+[[nodiscard]] SWAPMM_EXPORT Result<Plan> make_plan(std::string_view planner, const Trace& trace, const Machine& machine,
+                                                   const PlanningOptions& options = {});
+
+}  // namespace swapmm::v2

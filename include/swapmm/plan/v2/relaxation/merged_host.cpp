@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <swapmm/plan/v2/relaxation/merged_host.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <limits>
+#include <map>
+#include <vector>
+
+#include <swapmm/ir/limits.hpp>
+#include <swapmm/plan/v2/engines.hpp>
+
+namespace swapmm::v2::planning {
+namespace {
+
+/// The most bytes per second that links can carry together. Links of one engine run one at a time. Each of the others is
+/// counted once, for the capacity that limits it most: whatever is counted for a capacity is at most the capacity.
+std::uint64_t rate_together(const Machine& machine, const std::vector<LinkId>& links) {
+  std::map<EngineId, LinkId> fastest;  // of each engine
+  std::map<EngineId, std::size_t> links_of_engine;
+  for (const LinkId id : links) {
+    const EngineId engine = engine_of(machine, id);
+    ++links_of_engine[engine];
+    const auto [at, is_new] = fastest.try_emplace(engine, id);
+    if (!is_new && machine.links[index(id)].bytes_per_second > machine.links[index(at->second)].bytes_per_second) {
+      at->second = id;
+    }
+  }
+  std::map<CapacityId, std::uint64_t> by_capacity;
+  std::uint64_t sum = 0;
+  for (const auto& [engine, id] : fastest) {
+    const Link& link = machine.links[index(id)];
+    const auto smallest = std::ranges::min_element(
+        link.capacities, {}, [&](CapacityId c) { return machine.capacities[index(c)].bytes_per_second; });
+    // If the engine has other links, they may use other capacities.
+    if (smallest == link.capacities.end() || links_of_engine[engine] > 1) {
+      sum += link.bytes_per_second;
+    } else {
+      by_capacity[*smallest] += link.bytes_per_second;
+    }
+  }
+  for (const auto& [capacity, rate] : by_capacity) {
+    sum += std::min(rate, machine.capacities[index(capacity)].bytes_per_second);
+  }
+  return std::min(sum, limits::magnitude - 1);
+}
+
+}  // namespace
+
+std::optional<swapmm::Machine> merged_host(const Machine& machine, MemoryId memory) {
+  const Memory& device = machine.memories[index(memory)];
+  if (!device.bytes) return std::nullopt;
+  std::vector<LinkId> in;
+  std::vector<LinkId> out;
+  for (std::size_t i = 0; i < machine.links.size(); ++i) {
+    if (machine.links[i].to == memory) in.push_back(id_at<LinkId>(i));
+    if (machine.links[i].from == memory) out.push_back(id_at<LinkId>(i));
+  }
+  swapmm::Machine merged;
+  merged.name = machine.name;
+  merged.device_budget = *device.bytes;
+  merged.alignment = device.alignment;
+  // Without links nothing moves; one byte per second stands for that.
+  merged.h2d.bytes_per_second = std::max<std::uint64_t>(rate_together(machine, in), 1);
+  merged.d2h.bytes_per_second = std::max<std::uint64_t>(rate_together(machine, out), 1);
+  const bool shared = in.size() == 1 && out.size() == 1 && engine_of(machine, in[0]) == engine_of(machine, out[0]);
+  merged.duplex = shared ? Duplex::half : Duplex::full;
+  return merged;
+}
+
+Trace part_on_engine(const Trace& trace, const Machine& machine, EngineId engine) {
+  const Engines engines(trace, machine);
+  constexpr std::uint32_t unused = std::numeric_limits<std::uint32_t>::max();
+  constexpr std::uint32_t shared = unused - 1;
+  std::vector<std::uint32_t> user(trace.tensors.size(), unused);
+  for (std::size_t i = 0; i < trace.operations.size(); ++i) {
+    const auto its = static_cast<std::uint32_t>(engines.engine(id_at<OperationId>(i)));
+    for_each_access(trace.operations[i], [&](TensorId tensor, Access) {
+      std::uint32_t& known = user[index(tensor)];
+      known = known == unused || known == its ? its : shared;
+    });
+  }
+  // A tensor with accesses to parts of it is left out, too: less of it may be needed than the whole.
+  for (const AccessRange& range : trace.ranges) user[index(range.tensor)] = shared;
+  const auto mine = [&](TensorId tensor) { return user[index(tensor)] == static_cast<std::uint32_t>(engine); };
+
+  Trace part;
+  part.name = trace.name;
+  std::vector<TensorId> ids(trace.tensors.size());
+  for (std::size_t t = 0; t < trace.tensors.size(); ++t) {
+    if (!mine(id_at<TensorId>(t))) continue;
+    ids[t] = id_at<TensorId>(part.tensors.size());
+    part.tensors.push_back(trace.tensors[t]);
+  }
+  const auto only_mine = [&](const std::vector<TensorId>& list) {
+    std::vector<TensorId> kept;
+    for (const TensorId tensor : list) {
+      if (mine(tensor)) kept.push_back(ids[index(tensor)]);
+    }
+    return kept;
+  };
+  std::vector<std::uint32_t> position(trace.operations.size() + 1, 0);  // operations of the part before this one
+  for (std::size_t i = 0; i < trace.operations.size(); ++i) {
+    position[i + 1] = position[i];
+    if (engines.engine(id_at<OperationId>(i)) != engine) continue;
+    ++position[i + 1];
+    const TraceOperation& operation = trace.operations[i];
+    part.operations.push_back({operation.name, operation.duration, only_mine(operation.reads),
+                               only_mine(operation.writes), only_mine(operation.updates)});
+  }
+  for (TraceTensor& tensor : part.tensors) tensor.available_from = position[tensor.available_from];
+  for (const HostRead& read : trace.host_reads) {
+    const std::uint32_t before = position[index(read.after_operation) + 1];
+    if (!mine(read.tensor) || before == 0) continue;
+    part.host_reads.push_back({ids[index(read.tensor)], OperationId{before - 1}});
+  }
+  return part;
+}
+
+}  // namespace swapmm::v2::planning
