@@ -686,8 +686,9 @@ class Problem:
             for y, w in edges:
                 if w == 0:
                     followers[y].append(x)
-        # Releases as early as possible: of what happens at the same time, they come first.
-        ready = [(self.elements[x].kind != "release", x) for x in range(self.size) if not waiting[x]]
+        # Of what happens at the same time, releases come first, then what takes places without taking time.
+        turn = {"release": 0, "allocate": 1}
+        ready = [(turn.get(self.elements[x].kind, 2), x) for x in range(self.size) if not waiting[x]]
         heapq.heapify(ready)
         while ready:
             x = heapq.heappop(ready)[1]
@@ -695,20 +696,27 @@ class Problem:
             for y in followers[x]:
                 waiting[y] -= 1
                 if not waiting[y]:
-                    heapq.heappush(ready, (self.elements[y].kind != "release", y))
+                    heapq.heappush(ready, (turn.get(self.elements[y].kind, 2), y))
         if len(self.order) < self.size:
             stuck = [self.title(x) for x in range(self.size) if waiting[x]]
             self.report(7, "these wait for each other, or for such: " + ", ".join(stuck[:8]))
             self.order = []
         self.levels = []
+        self.known = {}                                         # answers of precedes()
 
     def precedes(self, x, y, distance):
         """Whether x always ends before y of the iteration that is `distance` later starts.
 
-        levels[d][y] is the set of all such x for distance d, as the bits of an integer.
+        levels[d][y] is the set of all x with a chain of waits for distance d, as the bits of an integer.
         """
         if distance < 0:
             return False
+        if (x, y, distance) not in self.known:
+            self.known[x, y, distance] = True                   # what x waits for through itself adds nothing
+            self.known[x, y, distance] = self.find_precedes(x, y, distance)
+        return self.known[x, y, distance]
+
+    def find_precedes(self, x, y, distance):
         while len(self.levels) <= distance:
             d = len(self.levels)
             level = [0] * self.size
@@ -723,8 +731,7 @@ class Problem:
                 level[z] = bits
         if self.levels[distance][y] >> x & 1:
             return True
-        # A command without an engine ends when the last thing that it waits for ends. What it waits for through ever
-        # earlier iterations of itself adds nothing.
+        # A command without an engine ends when the last thing that it waits for ends.
         if self.elements[x].engine or (x == y and distance == 0):
             return False
         return distance > 16 or all(self.precedes(b, y, distance + w) for b, w in self.after[x])
@@ -1037,8 +1044,8 @@ class Simulation:
     capacity with such copies, and what these wait for.
     """
 
-    def __init__(self, problem):
-        self.problem = problem
+    def __init__(self, problem, most):
+        self.problem, self.most = problem, most                 # iterations: any number may end at one time
         relevant = self.relevant()
         bound = self.bound()
         self.elements = sorted(relevant & bound)
@@ -1100,12 +1107,14 @@ class Simulation:
     def step(self):
         """Everything that happens at this time; then rates change, and time goes on to the next event."""
         ended = len(self.ends)
-        while self.work:
+        while self.work and len(self.ends) < self.most:
             what, x, k = self.work.pop()
             getattr(self, what)(x, k)
             if not self.work and self.held:
                 self.work = [("start", y, i) for y, i in self.held if i <= len(self.ends) + LEAD]
                 self.held = [(y, i) for y, i in self.held if i > len(self.ends) + LEAD]
+        if self.work:
+            return
         if self.changed:
             self.set_rates()
         if len(self.ends) > ended and self.mean is None:
@@ -1218,7 +1227,8 @@ def times(problem, iterations, most=600):
 
     If the state has not repeated after `most` iterations, the mean is found from the lengths of the iterations.
     """
-    simulation = Simulation(problem)
+    most = max(most, iterations)
+    simulation = Simulation(problem, most)
     while len(simulation.ends) < iterations or simulation.mean is None and len(simulation.ends) < most:
         simulation.step()
     mean = simulation.mean
@@ -1226,7 +1236,7 @@ def times(problem, iterations, most=600):
 
 
 def simulate(trace, plan, iterations):
-    """The end times of the last operation of each iteration, and the rounded mean, of a valid plan."""
+    """The ends of the iterations, and the rounded mean, of a valid plan."""
     ends, mean = times(load(trace, plan), iterations)
     return ends, rounded(mean)
 

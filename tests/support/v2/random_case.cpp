@@ -7,8 +7,8 @@
 #include <vector>
 
 #include <swapmm/ir/liveness.hpp>
+#include <swapmm/plan/v2/engines.hpp>
 #include <swapmm/plan/v2/planners.hpp>
-#include <swapmm/plan/v2/validation/order.hpp>
 
 #include "support/random_trace.hpp"
 
@@ -31,7 +31,6 @@ using swapmm::v2::Place;
 using swapmm::v2::Plan;
 using swapmm::v2::has_engine;
 using swapmm::v2::make_plan;
-namespace validation = swapmm::v2::validation;
 
 MemoryId add_memory(std::mt19937_64& random, Machine& machine, std::string name, std::optional<Bytes> bytes) {
   Memory memory;
@@ -264,7 +263,7 @@ std::string_view add_codec(std::mt19937_64& random, Case& one) {
   if (plan.forms.empty()) plan.forms.push_back("zeros");
   const std::size_t n = one.trace.operations.size();
   const std::size_t operation = one_of(random, n);
-  const EngineId engine = validation::engine_of(one.trace, plan.machine, operation);
+  const EngineId engine = swapmm::v2::Engines(one.trace, plan.machine).engine(id_at<OperationId>(operation));
   const MemoryId memory = *plan.machine.engines[index(engine)].memory;
   Command encode;
   encode.kind = CommandKind::encode;

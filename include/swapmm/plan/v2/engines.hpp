@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <algorithm>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <unordered_map>
 #include <vector>
 
 #include <swapmm/ir/trace.hpp>
@@ -9,15 +12,42 @@
 
 namespace swapmm::v2 {
 
-/// The engines and memories of a trace's operations on a machine that has them; see missing_engine().
+/// The engine of each name.
+class EngineNames {
+ public:
+  explicit EngineNames(const Machine& machine) {
+    for (std::size_t i = 0; i < machine.engines.size(); ++i) ids_.emplace(machine.engines[i].name, id_at<EngineId>(i));
+  }
+  [[nodiscard]] std::optional<EngineId> find(std::string_view name) const {
+    const auto found = ids_.find(name);
+    return found == ids_.end() ? std::nullopt : std::optional{found->second};
+  }
+
+ private:
+  std::unordered_map<std::string_view, EngineId> ids_;
+};
+
+/// An engine that operations of the trace name, and that the machine does not have, or that has no memory there.
+[[nodiscard]] inline const std::string* missing_engine(const Trace& trace, const Machine& machine) {
+  const EngineNames names(machine);
+  std::vector<bool> used(trace.engines.size(), false);
+  for (const TraceOperation& operation : trace.operations) {
+    if (operation.engine != TraceOperation::default_engine) used[operation.engine] = true;
+  }
+  for (std::size_t i = 0; i < used.size(); ++i) {
+    const auto engine = names.find(trace.engines[i]);
+    if (used[i] && (!engine || !machine.engines[index(*engine)].memory)) return &trace.engines[i];
+  }
+  return nullptr;
+}
+
+/// The engines and memories of a trace's operations. The machine must have all of them; see missing_engine().
 class Engines {
  public:
   Engines(const Trace& trace, const Machine& machine) : computes_(machine.memories.size(), false) {
+    const EngineNames names(machine);
     std::vector<EngineId> named;
-    for (const std::string& name : trace.engines) {
-      const auto found = std::ranges::find(machine.engines, name, &Engine::name);
-      named.push_back(id_at<EngineId>(static_cast<std::size_t>(found - machine.engines.begin())));
-    }
+    for (const std::string& name : trace.engines) named.push_back(names.find(name).value_or(EngineId{}));
     const EngineId first = default_engine(machine);
     for (const TraceOperation& operation : trace.operations) {
       const bool has_name = operation.engine != TraceOperation::default_engine;
@@ -37,16 +67,5 @@ class Engines {
   std::vector<MemoryId> memories_;  // of each operation
   std::vector<bool> computes_;      // of each memory
 };
-
-/// The engine that operations of the trace name and that the machine does not have, or that has no memory there.
-[[nodiscard]] inline const std::string* missing_engine(const Trace& trace, const Machine& machine) {
-  for (const TraceOperation& operation : trace.operations) {
-    if (operation.engine == TraceOperation::default_engine) continue;
-    const std::string& name = trace.engines[operation.engine];
-    const auto found = std::ranges::find(machine.engines, name, &Engine::name);
-    if (found == machine.engines.end() || !found->memory) return &name;
-  }
-  return nullptr;
-}
 
 }  // namespace swapmm::v2

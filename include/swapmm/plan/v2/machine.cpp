@@ -13,7 +13,7 @@ namespace {
 
 using Finding = std::optional<Problem>;
 
-std::string at(std::string_view list, std::size_t position) {
+std::string element_name(std::string_view list, std::size_t position) {
   return std::string(list) + '[' + std::to_string(position) + ']';
 }
 
@@ -27,10 +27,10 @@ Finding check_names(std::string_view list, const std::vector<Element>& elements,
   std::set<std::string_view> names;
   for (std::size_t i = 0; i < elements.size(); ++i) {
     if (!is_name(elements[i].name)) {
-      return Problem{at(list, i) + ".name: not 1 to 100 characters out of A-Z a-z 0-9 . _ -"};
+      return Problem{element_name(list, i) + ".name: not 1 to 100 characters out of A-Z a-z 0-9 . _ -"};
     }
     if (!names.insert(elements[i].name).second) {
-      return Problem{at(list, i) + ".name: " + elements[i].name + " is the name of two"};
+      return Problem{element_name(list, i) + ".name: " + elements[i].name + " is the name of two"};
     }
   }
   return std::nullopt;
@@ -68,7 +68,7 @@ Finding check_engines(const Machine& machine) {
     const auto& memory = machine.engines[i].memory;
     if (!memory) continue;
     computes = true;
-    if (auto finding = check_id(at("engines", i) + ".memory", *memory, machine.memories.size())) return finding;
+    if (auto finding = check_id(element_name("engines", i) + ".memory", *memory, machine.memories.size())) return finding;
   }
   if (computes) return std::nullopt;
   return Problem{"engines: none has a memory, so none can run operations"};
@@ -100,7 +100,7 @@ Finding check_links(const Machine& machine) {
   std::size_t sharings = 0;
   for (std::size_t i = 0; i < machine.links.size(); ++i) {
     const Link& link = machine.links[i];
-    if (auto finding = check_link(machine, link, at("links", i))) return finding;
+    if (auto finding = check_link(machine, link, element_name("links", i))) return finding;
     sharings += link.capacities.size();
     if (sharings > limits::sharings) {
       return Problem{"links: they name more than " + std::to_string(limits::sharings) + " capacities"};
@@ -108,7 +108,7 @@ Finding check_links(const Machine& machine) {
     for (const CapacityId capacity : link.capacities) ++users[index(capacity)];
   }
   for (std::size_t i = 0; i < machine.capacities.size(); ++i) {
-    const std::string field = at("capacities", i) + ".bytes_per_second";
+    const std::string field = element_name("capacities", i) + ".bytes_per_second";
     const std::uint64_t rate = machine.capacities[i].bytes_per_second;
     if (auto finding = check_above_zero(field, rate)) return finding;
     if (rate >= users[i]) continue;
@@ -125,7 +125,7 @@ Finding check_all(const Machine& machine) {
   if (auto finding = check_names("capacities", machine.capacities, limits::links)) return finding;
   if (auto finding = check_names("links", machine.links, limits::links)) return finding;
   for (std::size_t i = 0; i < machine.memories.size(); ++i) {
-    if (auto finding = check_memory(machine.memories[i], at("memories", i))) return finding;
+    if (auto finding = check_memory(machine.memories[i], element_name("memories", i))) return finding;
   }
   if (auto finding = check_engines(machine)) return finding;
   if (auto finding = check_links(machine)) return finding;

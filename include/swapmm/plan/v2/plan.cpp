@@ -16,7 +16,7 @@ namespace {
 
 using Finding = std::optional<Problem>;
 
-std::string at(std::string_view list, std::size_t position) {
+std::string list_element(std::string_view list, std::size_t position) {
   return std::string(list) + '[' + std::to_string(position) + ']';
 }
 
@@ -35,11 +35,11 @@ class PlanCheck {
     if (auto finding = forms()) return finding;
     if (auto finding = pieces()) return finding;
     for (std::size_t i = 0; i < plan_.initial.size(); ++i) {
-      if (auto finding = place(plan_.initial[i], at("initial", i))) return finding;
+      if (auto finding = place(plan_.initial[i], list_element("initial", i))) return finding;
     }
     if (plan_.commands.size() > limits::commands) return Problem{"commands: more than a plan may have"};
     for (std::size_t i = 0; i < plan_.commands.size(); ++i) {
-      if (auto finding = command(plan_.commands[i], at("commands", i))) return finding;
+      if (auto finding = command(plan_.commands[i], list_element("commands", i))) return finding;
     }
     return std::nullopt;
   }
@@ -49,8 +49,8 @@ class PlanCheck {
     std::set<std::string_view> names;
     for (std::size_t i = 0; i < plan_.forms.size(); ++i) {
       const std::string& name = plan_.forms[i];
-      if (!is_name(name) || name == "plain") return Problem{at("forms", i) + ": not the name of an encoding"};
-      if (!names.insert(name).second) return Problem{at("forms", i) + ": " + name + " stands twice"};
+      if (!is_name(name) || name == "plain") return Problem{list_element("forms", i) + ": not the name of an encoding"};
+      if (!names.insert(name).second) return Problem{list_element("forms", i) + ": " + name + " stands twice"};
     }
     return std::nullopt;
   }
@@ -59,7 +59,7 @@ class PlanCheck {
     std::size_t parts = 0;
     for (std::size_t i = 0; i < plan_.pieces.size(); ++i) {
       const Division& division = plan_.pieces[i];
-      const std::string where = at("pieces", i);
+      const std::string where = list_element("pieces", i);
       if (auto finding = tensor(division.tensor, where)) return finding;
       if (pieces_.size() <= index(division.tensor)) pieces_.resize(index(division.tensor) + 1);
       std::size_t& count = pieces_[index(division.tensor)];
@@ -129,7 +129,7 @@ class PlanCheck {
       const Wait& wait = command.after[i];
       if (wait.on != Wait::On::command) continue;
       if (wait.index >= 0 && static_cast<std::size_t>(wait.index) < plan_.commands.size()) continue;
-      return Problem{where + '.' + at("after", i) + ".command: " + std::to_string(wait.index) +
+      return Problem{where + '.' + list_element("after", i) + ".command: " + std::to_string(wait.index) +
                      " is not one of the " + std::to_string(plan_.commands.size()) + " commands"};
     }
     if (command.position && !has_engine(command.kind)) {

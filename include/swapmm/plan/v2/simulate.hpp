@@ -13,7 +13,7 @@
 
 namespace swapmm::v2 {
 
-/// A simulated iteration in the long run. Times count from the end of the last operation of the iteration before.
+/// A simulated iteration in the long run. Times count from the end of the iteration before.
 struct Simulation {
   std::chrono::nanoseconds iteration{0};  ///< long-run mean, rounded to the nearest nanosecond; see longest_iteration
   std::chrono::nanoseconds compute{0};    ///< the largest sum of durations of one engine's operations
@@ -28,7 +28,7 @@ struct Simulation {
 /// and for each beginning and end of a copy the product of the copies and capacities that are in use then.
 [[nodiscard]] SWAPMM_EXPORT Simulation simulate(const Trace& trace, const Plan& plan);
 
-/// The end times of the last operation of the list in each of the first `iterations` iterations. Everything of the
+/// The ends of the first `iterations` iterations. An iteration ends when all its operations have ended. Everything of the
 /// iteration before has ended at time 0. No value is above longest_iteration.
 [[nodiscard]] SWAPMM_EXPORT std::vector<std::chrono::nanoseconds> iteration_ends(const Trace& trace, const Plan& plan,
                                                                                  std::size_t iterations);

@@ -303,6 +303,18 @@ TEST_CASE("v2: engines run operations that have nothing in common at the same ti
   CHECK(ends(trace, plan, 3) == Ends{30, 60, 90});
 }
 
+TEST_CASE("v2: an iteration ends when all its operations have ended, on all engines") {
+  Machine machine = device();
+  machine.engines.push_back({"other", gpu});
+  const Trace trace = on_engines(constants({}, {10, 50, 20}), {"gpu", "other"}, {0, 1, 0});
+  const Plan plan = copying(trace, machine, {});
+  CHECK(ends(trace, plan, 3) == Ends{50, 100, 150});
+  const Simulation simulation = run(trace, plan);
+  CHECK(simulation.iteration.count() == 50);
+  CHECK(simulation.compute.count() == 50);
+  CHECK(times({simulation.operations[1]}) == Times{{0, 50}});
+}
+
 TEST_CASE("v2: operations that name no engine run on the first one with a memory") {
   Machine machine = device();
   machine.engines = {{"copies", std::nullopt}, {"gpu", gpu}};
@@ -320,8 +332,8 @@ TEST_CASE("v2: operations of engines with the same memory wait for those that th
   const Plan plan = copying(trace, machine, {});
   // Two reads do not conflict. The next write waits for both.
   const Simulation simulation = run(trace, plan);
-  CHECK(ends(trace, plan, 3) == Ends{15, 45, 75});
-  CHECK(times(simulation.operations) == Times{{15, 25}, {25, 45}, {25, 30}});
+  CHECK(ends(trace, plan, 3) == Ends{30, 60, 90});
+  CHECK(times(simulation.operations) == Times{{0, 10}, {10, 30}, {10, 15}});
 
   // Without a write nobody waits for anybody.
   trace.operations[0] = operation("read", 10, {0});
@@ -363,7 +375,7 @@ TEST_CASE("v2: what the host reads and gives at the end of operations keeps thei
   trace.tensors = {tensor("x", 20, TensorKind::input)};
   trace.operations = {operation("the host reads x", 10, {}), operation("the host gives x", 5, {})};
   trace = on_engines(trace, {"gpu", "gpu2"}, {0, 1});
-  CHECK(ends(trace, plan_of(trace, machine, {}, {}), 3) == Ends{5, 10, 15});
+  CHECK(ends(trace, plan_of(trace, machine, {}, {}), 3) == Ends{10, 20, 30});
   trace.host_reads = {{TensorId{0}, OperationId{0}}};
   const Plan plan = plan_of(trace, machine, {}, {});
   CHECK(ends(trace, plan, 3) == Ends{15, 30, 45});
@@ -441,6 +453,20 @@ TEST_CASE("v2: peaks count what is occupied at one time in each memory, half-ope
   CHECK(simulation.iteration.count() == 190);
 }
 
+TEST_CASE("v2: peaks are those of the long run") {
+  const Trace trace = constants({200, 5, 40, 50}, {10, 100});
+  // The next iteration waits for a slow copy. Two tensors are on the device at the same time only in the first one,
+  // which waits for nothing.
+  const Plan plan = plan_of(trace, device({link("slow"), link("quick")}), {place(0, 0), place(1, 200)},
+                            {copy(0, 0, {op(0)}, {2}), take(gpu, 2, 300, {previous_cmd(0), previous_cmd(2)}),
+                             give_back(gpu, 2, {op(0), cmd(1)}), take(gpu, 3, 400, {op(-2), previous_cmd(5)}),
+                             copy(1, 1, {op(-1)}), give_back(gpu, 3, {cmd(3), cmd(4)})});
+  const Simulation simulation = run(trace, plan);
+  CHECK(simulation.iteration.count() == 210);
+  CHECK(times(simulation.commands) == Times{{110, 310}, {100, 100}, {110, 110}, {-100, -100}, {0, 5}, {5, 5}});
+  CHECK(simulation.peaks == std::vector{Bytes{255}, Bytes{0}});
+}
+
 TEST_CASE("v2: iterations may alternate, and halves of the mean are rounded up") {
   Trace trace;
   trace.tensors = {tensor("a", 17, TensorKind::persistent), tensor("b", 16, TensorKind::persistent)};
@@ -489,23 +515,23 @@ TEST_CASE("v2: what nothing waits for neither keeps the simulation from ending n
                                                                                                      << 50U);
 }
 
-TEST_CASE("v2: the mean is exact although an engine on which nothing depends falls behind without end") {
-  // Out for 1,000 and in for 999, and two operations, in the time of two iterations.
-  Trace trace;
-  trace.tensors = {tensor("a", 1000, TensorKind::persistent), tensor("b", 999, TensorKind::persistent)};
-  trace.operations = {operation("read b", 1, {1}), operation("other", 5000, {}), operation("read a", 1, {0})};
-  const swapmm::Plan alternating =
-      test::plan(trace, test::machine(1999), {resident(0, 0, true), resident(1, 1000, true)},
-                 {swap_out(0, {op(-1)}), release(1, {op(0)}), swap_in(1, 1000, {cmd(0), cmd(1)}, 3)});
-  Plan plan = from_version_1(alternating);
-  plan.machine.engines.push_back({"other", gpu});
-  const Trace two = on_engines(trace, {"compute", "other"}, {0, 1, 0});
-  plan.trace_digest = digest(two);
-  const Simulation simulation = run(two, plan);
-  const Ends many = ends(two, plan, 200);
-  CHECK(many[199] - many[197] == 2001);
-  CHECK(simulation.iteration.count() == 1001);  // 1000.5
-  CHECK(simulation.operations[1].end - simulation.operations[1].start == std::chrono::nanoseconds{5000});
+TEST_CASE("v2: the mean is exact although a copy on which nothing depends falls behind without end") {
+  // Six copies, each of which waits for the one before it, in a circle through three iterations; and the slow one.
+  const std::vector<std::uint64_t> sizes = {10'000, 10'000, 10'000, 10'000, 10'000, 19'999, 10'000};
+  const Trace trace = constants(sizes, {1});
+  Machine machine =
+      device({link("a"), link("b"), link("c"), link("d"), link("e"), link("f"), link("slow", byte_per_ns / 5)});
+  machine.memories[0].bytes = Bytes{100'000};
+  const Plan plan =
+      copying(trace, machine,
+              {copy(0, 0, {previous_cmd(5)}, {0}), copy(1, 1, {cmd(0)}), copy(2, 2, {previous_cmd(1)}),
+               copy(3, 3, {cmd(2)}), copy(4, 4, {previous_cmd(3)}), copy(5, 5, {cmd(4)}), copy(6, 6, {})});
+  const Simulation simulation = run(trace, plan);
+  CHECK(simulation.iteration.count() == 69'999 / 3);
+  CHECK(simulation.commands[6].end - simulation.commands[6].start == std::chrono::nanoseconds{50'000});
+  const Ends many = ends(trace, plan, 1000);
+  CHECK(many[999] - many[996] == 69'999);
+  CHECK((many[999] - many[499]) / 500 != 69'999 / 3);
 }
 
 TEST_CASE("v2: times that do not fit stay at the end of time instead of wrapping") {

@@ -76,6 +76,7 @@ std::vector<Element> elements_of(const Trace& trace, const Plan& plan, const Par
     }
     set_place(element, command, plan.machine, parts);
   }
+  elements.emplace_back();  // the end of the iteration
   return elements;
 }
 

@@ -26,7 +26,8 @@ struct Element {
   Bytes occupied;
 };
 
-/// The operations, then the commands. Command j is element n + j, where n is the number of operations.
+/// The operations, then the commands, then the end of the iteration, which takes no time. Command j is element n + j,
+/// where n is the number of operations.
 [[nodiscard]] std::vector<Element> elements_of(const Trace& trace, const Plan& plan, const Parts& parts);
 
 /// The bytes that the plan's initial places occupy in each memory; 0 in memories without limit.

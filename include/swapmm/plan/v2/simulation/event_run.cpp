@@ -19,8 +19,8 @@ constexpr auto later = [](const auto& a, const auto& b) { return a.time > b.time
 EventRun::EventRun(const Trace& trace, const Plan& plan, const Parts& parts, const std::vector<Element>& elements)
     : elements_(elements),
       waits_(elements.size(), collect_edges(trace, plan, elements, parts)),
-      last_operation_(static_cast<std::uint32_t>(trace.operations.size() - 1)),
-      decides_(deciding_elements(plan.machine, elements, waits_, last_operation_)),
+      iteration_end_(static_cast<std::uint32_t>(elements.size() - 1)),
+      decides_(deciding_elements(plan.machine, elements, waits_, iteration_end_)),
       all_decide_(std::ranges::find(decides_, false) == decides_.end()),
       flows_(plan.machine),
       occupation_(initially_occupied(plan, parts)),
@@ -111,7 +111,7 @@ void EventRun::end(std::uint32_t element) {
     records_[element] = {progress.ended, progress.start, now_};
     if (iteration == record_up_to_) --unrecorded_;
   }
-  if (element == last_operation_) end_iteration();
+  if (element == iteration_end_) end_iteration();
   for (const Waits::Arc& arc : waits_.waiting_for(element)) {
     Progress& waiting = progress_[arc.element];
     if (waiting.started == iteration + (arc.back ? 1 : 0) && --waiting.missing == 0) make_ready(arc.element);

@@ -29,9 +29,8 @@ struct RunState {
     friend bool operator==(const Active&, const Active&) = default;
   };
 
-  std::vector<std::int64_t>
-      ahead;                   ///< of each element of interest: how often it has ended more than the last operation
-  std::vector<Active> active;  ///< what is under way, by element
+  std::vector<std::int64_t> ahead;  ///< of each element of interest: its ends, minus those of iterations
+  std::vector<Active> active;       ///< what is under way, by element
 
   friend bool operator==(const RunState&, const RunState&) = default;
 };
@@ -43,7 +42,7 @@ struct RunState {
 /// and places are taken and given back in turns.) So two numbers for each element say how far it has come, and an
 /// element starts when none of its waits is missing.
 ///
-/// An element may run ahead of the last operation by 1,000 iterations at most. Only what nothing waits for comes so
+/// An element may run ahead of the iterations that have ended by 1,000 at most. Only what nothing waits for comes so
 /// far, such as copies of a tensor that no operation uses. Without a limit there could be any number of them at one
 /// time.
 class EventRun {
@@ -57,7 +56,7 @@ class EventRun {
   /// has taken longer than longest_iteration.
   bool step(std::size_t most_iterations);
 
-  /// The ends of the last operation in the iterations that have ended.
+  /// The ends of the iterations that have ended. An iteration ends when all its operations have ended.
   [[nodiscard]] const std::vector<Time>& iteration_ends() const { return iteration_ends_; }
   /// False if step() stopped before everything at its time had happened.
   [[nodiscard]] bool settled() const { return settled_; }
@@ -110,7 +109,7 @@ class EventRun {
 
   const std::vector<Element>& elements_;
   Waits waits_;
-  std::uint32_t last_operation_;
+  std::uint32_t iteration_end_;  // the last element
   std::vector<bool> decides_;
   bool all_decide_;
   Flows flows_;

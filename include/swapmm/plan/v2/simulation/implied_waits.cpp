@@ -91,19 +91,16 @@ class PartOrder {
 
   void add(std::span<const PartAccess> accesses) {
     if (std::ranges::none_of(accesses, &PartAccess::writes)) return;
-    // Twice: the second time begins with what the iteration before has left.
-    for (const bool again : {false, true}) {
-      for (const PartAccess& access : accesses) {
-        if (writer_) add_edge(access.operation, *writer_, again);
-        if (access.writes) {
-          for (const EngineId engine : reading_) add_edge(access.operation, *readers_[index(engine)], again);
-          forget_readers();
-          writer_ = {access.operation, again};
-        } else {
-          std::optional<Past>& reader = readers_[index(engine_of(access.operation))];
-          if (!reader) reading_.push_back(engine_of(access.operation));
-          reader = {access.operation, again};
-        }
+    for (const PartAccess& access : accesses) {
+      if (writer_) add_edge(access.operation, *writer_);
+      if (access.writes) {
+        for (const EngineId engine : reading_) add_edge(access.operation, *readers_[index(engine)]);
+        forget_readers();
+        writer_ = access.operation;
+      } else {
+        std::optional<std::uint32_t>& reader = readers_[index(engine_of(access.operation))];
+        if (!reader) reading_.push_back(engine_of(access.operation));
+        reader = access.operation;
       }
     }
     forget_readers();
@@ -111,18 +108,10 @@ class PartOrder {
   }
 
  private:
-  struct Past {
-    std::uint32_t operation;
-    bool again;  // in the second of the two iterations
-  };
-
   [[nodiscard]] EngineId engine_of(std::uint32_t operation) const { return *operations_[operation].engine; }
 
-  void add_edge(std::uint32_t waiting, const Past& past, bool again) {
-    if (engine_of(waiting) == engine_of(past.operation)) return;
-    const bool back = again && !past.again;
-    if (again && !back) return;  // it was added the first time
-    edges_.push_back({waiting, past.operation, back});
+  void add_edge(std::uint32_t waiting, std::uint32_t past) {
+    if (engine_of(waiting) != engine_of(past)) edges_.push_back({waiting, past, false});
   }
 
   void forget_readers() {
@@ -132,9 +121,9 @@ class PartOrder {
 
   std::span<const Element> operations_;
   std::vector<Edge>& edges_;
-  std::optional<Past> writer_;
-  std::vector<std::optional<Past>> readers_;  // of each engine, since the last write
-  std::vector<EngineId> reading_;             // the engines that have one
+  std::optional<std::uint32_t> writer_;
+  std::vector<std::optional<std::uint32_t>> readers_;  // of each engine, since the last write
+  std::vector<EngineId> reading_;                      // the engines that have one
 };
 
 }  // namespace

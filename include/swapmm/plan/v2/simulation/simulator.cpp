@@ -73,7 +73,7 @@ Simulation simulate(const Trace& trace, const Plan& plan) {
   result.peaks = run.occupation().peaks();
   result.operations = one_more_iteration(run);
   const auto first_command = result.operations.begin() + static_cast<std::ptrdiff_t>(trace.operations.size());
-  result.commands.assign(first_command, result.operations.end());
+  result.commands.assign(first_command, result.operations.end() - 1);  // the last element is the iteration's end
   result.operations.erase(first_command, result.operations.end());
   return result;
 }

@@ -2,7 +2,9 @@
 #include <swapmm/plan/v2/simulation/waits.hpp>
 
 #include <algorithm>
+#include <map>
 #include <tuple>
+#include <utility>
 
 #include <swapmm/plan/v2/simulation/implied_waits.hpp>
 
@@ -60,6 +62,17 @@ void add_order_of_engines(std::vector<Edge>& edges, const Plan& plan, const std:
   }
 }
 
+/// No operation starts before all operations of the iteration before have ended.
+void add_turns_of_iterations(std::vector<Edge>& edges, const std::vector<Element>& elements, std::uint32_t n) {
+  const auto end = static_cast<std::uint32_t>(elements.size() - 1);
+  std::map<EngineId, std::pair<std::uint32_t, std::uint32_t>> of_engine;  // the first and the last operation
+  for (std::uint32_t i = 0; i < n; ++i) of_engine.try_emplace(*elements[i].engine, i, i).first->second.second = i;
+  for (const auto& [engine, operations] : of_engine) {
+    edges.push_back({operations.first, end, true});
+    edges.push_back({end, operations.second, false});
+  }
+}
+
 }  // namespace
 
 Waits::Waits(std::size_t elements, const std::vector<Edge>& edges) {
@@ -84,6 +97,7 @@ std::vector<Edge> collect_edges(const Trace& trace, const Plan& plan, const std:
   edges.reserve(waits);
   add_waits_of_plan(edges, plan, n);
   add_order_of_engines(edges, plan, elements, n);
+  add_turns_of_iterations(edges, elements, n);
   add_implied_waits(edges, trace, plan.machine, elements, parts);
   return edges;
 }

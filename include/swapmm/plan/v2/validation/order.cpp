@@ -13,18 +13,12 @@ constexpr int most_rounds = 64;
 
 }  // namespace
 
-EngineId engine_of(const Trace& trace, const Machine& machine, std::size_t operation) {
-  const std::uint32_t engine = trace.operations[operation].engine;
-  if (engine == TraceOperation::default_engine) return default_engine(machine);
-  const auto found = std::ranges::find(machine.engines, trace.engines[engine], &Engine::name);
-  return id_at<EngineId>(static_cast<std::size_t>(found - machine.engines.begin()));
-}
-
-Order::Order(const Trace& trace, const Plan& plan, const Parts& parts) : operations_(trace.operations.size()) {
-  add_nodes(trace, plan);
+Order::Order(const Trace& trace, const Plan& plan, const Parts& parts, const Engines& engines)
+    : operations_(trace.operations.size()) {
+  add_nodes(plan, engines);
   add_waits(plan);
   add_turns();
-  add_conflicts(trace, plan, parts);
+  add_conflicts(trace, plan, parts, engines);
   index_edges();
   if (!sort()) return;
   settle();
@@ -32,7 +26,7 @@ Order::Order(const Trace& trace, const Plan& plan, const Parts& parts) : operati
 }
 
 // Nodes with their engines, and the waits that follow from the order on each engine (rule 2).
-void Order::add_nodes(const Trace& trace, const Plan& plan) {
+void Order::add_nodes(const Plan& plan, const Engines& engines) {
   struct Element {
     std::uint32_t engine;
     std::int64_t key;  // 2p; half a step is 1
@@ -42,16 +36,9 @@ void Order::add_nodes(const Trace& trace, const Plan& plan) {
   nodes_.resize(operations_ + plan.commands.size() + 2);
   std::vector<Element> elements;
   elements.reserve(nodes_.size());
-  std::vector<std::uint32_t> known(trace.engines.size(), none);  // each name is looked up once
-  const auto first_engine = static_cast<std::uint32_t>(default_engine(plan.machine));
   for (std::size_t i = 0; i < operations_; ++i) {
-    const std::uint32_t name = trace.operations[i].engine;
-    std::uint32_t engine = first_engine;
-    if (name != TraceOperation::default_engine) {
-      if (known[name] == none) known[name] = static_cast<std::uint32_t>(engine_of(trace, plan.machine, i));
-      engine = known[name];
-    }
-    elements.push_back({engine, 2 * static_cast<std::int64_t>(i), static_cast<std::uint32_t>(i)});
+    elements.push_back({static_cast<std::uint32_t>(engines.engine(id_at<OperationId>(i))), 2 * static_cast<std::int64_t>(i),
+                        static_cast<std::uint32_t>(i)});
   }
   for (std::size_t j = 0; j < plan.commands.size(); ++j) {
     const Command& command = plan.commands[j];
@@ -121,7 +108,7 @@ void Order::add_turns() {
 
 // Rule 2, third point. The last writer and the last reader on each engine stand for all before them, because an engine
 // has an order.
-void Order::add_conflicts(const Trace& trace, const Plan& plan, const Parts& parts) {
+void Order::add_conflicts(const Trace& trace, const Plan& plan, const Parts& parts, const Engines& engines) {
   struct Last {
     std::uint32_t engine;
     MemoryId memory;
@@ -129,7 +116,6 @@ void Order::add_conflicts(const Trace& trace, const Plan& plan, const Parts& par
     bool writes;
   };
   const HostEnds ends(trace, parts);
-  std::vector<MemoryId> memory(engines_);  // of each engine in use that runs operations
   std::vector<std::uint32_t> user(plan.machine.memories.size(), none);
   bool shared = false;
   const auto uses = [&](MemoryId of, std::uint32_t engine) {
@@ -137,13 +123,9 @@ void Order::add_conflicts(const Trace& trace, const Plan& plan, const Parts& par
     if (first == none) first = engine;
     shared = shared || first != engine;
   };
-  std::vector<bool> known(engines_, false);
   for (std::uint32_t i = 0; i < operations_; ++i) {
-    const std::uint32_t engine = nodes_[i].engine;
-    if (!known[engine]) memory[engine] = *plan.machine.engines[index(engine_of(trace, plan.machine, i))].memory;
-    known[engine] = true;
-    uses(memory[engine], engine);
-    if (!ends.at(i).empty()) uses(plan.machine.host, engine);
+    uses(engines.memory(OperationId{i}), nodes_[i].engine);
+    if (!ends.at(i).empty()) uses(plan.machine.host, nodes_[i].engine);
   }
   if (!shared) return;
 
@@ -166,7 +148,7 @@ void Order::add_conflicts(const Trace& trace, const Plan& plan, const Parts& par
   };
   for (std::uint32_t i = 0; i < operations_; ++i) {
     for (const PartAccess& each : parts.accesses(i)) {
-      access(i, each.part, memory[nodes_[i].engine], each.access != Access::read);
+      access(i, each.part, engines.memory(OperationId{i}), each.access != Access::read);
     }
     for (const PartAccess& each : ends.at(i)) access(i, each.part, plan.machine.host, each.access != Access::read);
   }

@@ -9,13 +9,11 @@
 #include <vector>
 
 #include <swapmm/ir/trace.hpp>
+#include <swapmm/plan/v2/engines.hpp>
 #include <swapmm/plan/v2/plan.hpp>
 #include <swapmm/plan/v2/validation/parts.hpp>
 
 namespace swapmm::v2::validation {
-
-/// The engine of an operation.
-[[nodiscard]] EngineId engine_of(const Trace& trace, const Machine& machine, std::size_t operation);
 
 /// The order that waits and engines enforce for any durations, in an iteration deep in the steady state. Nodes are the
 /// operations, then the commands. Uses vector clocks (Fidge 1988, Mattern 1989) over the engines in use: for each engine
@@ -26,7 +24,7 @@ namespace swapmm::v2::validation {
 class Order {
  public:
   /// All indices of the plan must be in range. Takes nodes and waits times engines in use.
-  Order(const Trace& trace, const Plan& plan, const Parts& parts);
+  Order(const Trace& trace, const Plan& plan, const Parts& parts, const Engines& engines);
 
   /// The nodes of a cycle of waits, each of which waits for the next one; empty if there is none. If there is a cycle,
   /// no other function may be called.
@@ -69,10 +67,10 @@ class Order {
     std::uint32_t back;  // iterations
   };
 
-  void add_nodes(const Trace& trace, const Plan& plan);
+  void add_nodes(const Plan& plan, const Engines& engines);
   void add_waits(const Plan& plan);
   void add_turns();
-  void add_conflicts(const Trace& trace, const Plan& plan, const Parts& parts);
+  void add_conflicts(const Trace& trace, const Plan& plan, const Parts& parts, const Engines& engines);
   void index_edges();
   bool sort();
   void settle();

@@ -6,6 +6,7 @@
 #include <string>
 
 #include <swapmm/ir/limits.hpp>
+#include <swapmm/plan/v2/engines.hpp>
 #include <swapmm/plan/v2/validation/findings.hpp>
 #include <swapmm/plan/v2/validation/order.hpp>
 #include <swapmm/plan/v2/validation/parts.hpp>
@@ -48,18 +49,8 @@ class StructureCheck {
 
  private:
   void engines() {
-    std::vector<bool> used(trace_.engines.size(), false);
-    for (const TraceOperation& operation : trace_.operations) {
-      if (operation.engine != TraceOperation::default_engine) used[operation.engine] = true;
-    }
-    for (std::size_t i = 0; i < used.size(); ++i) {
-      if (!used[i]) continue;
-      const auto found = std::ranges::find(plan_.machine.engines, trace_.engines[i], &Engine::name);
-      if (found == plan_.machine.engines.end()) {
-        findings_.add(0, "machine: it has no engine " + trace_.engines[i] + ", which operations name");
-      } else if (!found->memory) {
-        findings_.add(0, "machine: engine " + trace_.engines[i] + " has no memory, and operations name it");
-      }
+    if (const std::string* name = missing_engine(trace_, plan_.machine)) {
+      findings_.add(0, "machine: it has no engine " + *name + " with a memory, and operations name it");
     }
   }
 
@@ -137,7 +128,8 @@ void check_rules(const Trace& trace, const Plan& plan, Findings& findings) {
   const Parts parts(trace, plan);
   validation::check_places(plan, parts, findings);
   const bool placed = findings.count() == 0;
-  const validation::Order order(trace, plan, parts);
+  const Engines engines(trace, plan.machine);
+  const validation::Order order(trace, plan, parts, engines);
   if (!order.circle().empty()) {
     report_circle(order, findings);
     return;
@@ -148,7 +140,7 @@ void check_rules(const Trace& trace, const Plan& plan, Findings& findings) {
                  "through too many iterations");
     return;
   }
-  const std::vector<bool> sound = validation::check_values(trace, plan, parts, order, findings);
+  const std::vector<bool> sound = validation::check_values(trace, plan, parts, engines, order, findings);
   // Ends of places outside their memory may not even fit 64 bits.
   if (placed) validation::check_overlaps(plan, parts, order, sound, findings);
 }

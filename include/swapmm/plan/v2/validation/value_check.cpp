@@ -56,11 +56,12 @@ struct UsedPiece {
 /// but should have one is a violation.
 class PartFollower {
  public:
-  PartFollower(const Trace& trace, const Plan& plan, const Parts& parts, const Order& order, const PartEvents& events,
-               Findings& findings, std::size_t part, std::span<const Place* const> initial, std::vector<UsedPiece>* used)
+  PartFollower(const Trace& trace, const Plan& plan, const Parts& parts, const Engines& engines, const Order& order,
+               const PartEvents& events, Findings& findings, std::size_t part, std::span<const Place* const> initial, std::vector<UsedPiece>* used)
       : trace_(trace),
         plan_(plan),
         parts_(parts),
+        engines_(engines),
         order_(order),
         findings_(findings),
         part_(part),
@@ -173,8 +174,7 @@ class PartFollower {
 
   /// An operation runs, maybe again.
   void run(const PartEvent& event, std::uint32_t node) {
-    const EngineId engine = engine_of(trace_, plan_.machine, operation_of(node));
-    PlaceState& place = place_at(part_, *plan_.machine.engines[index(engine)].memory);
+    PlaceState& place = place_at(part_, engines_.memory(id_at<OperationId>(operation_of(node))));
     if (!place.exists) {
       findings_.add(4, findings_.node(node) + " needs " + name(place) + ", which has no place there");
       place.exists = true;
@@ -345,6 +345,7 @@ class PartFollower {
   const Trace& trace_;
   const Plan& plan_;
   const Parts& parts_;
+  const Engines& engines_;
   const Order& order_;
   Findings& findings_;
   const std::size_t part_;
@@ -381,8 +382,8 @@ void check_neighbours(const Trace& trace, const Parts& parts, const Plan& plan, 
 
 }  // namespace
 
-std::vector<bool> check_values(const Trace& trace, const Plan& plan, const Parts& parts, const Order& order,
-                               Findings& findings) {
+std::vector<bool> check_values(const Trace& trace, const Plan& plan, const Parts& parts, const Engines& engines,
+                               const Order& order, Findings& findings) {
   const PartEvents events(trace, plan, parts, order);
   std::vector<std::size_t> first(parts.parts() + 1);
   for (const Place& place : plan.initial) ++first[parts.part(place.tensor, place.piece) + 1];
@@ -396,7 +397,7 @@ std::vector<bool> check_values(const Trace& trace, const Plan& plan, const Parts
   for (std::size_t part = 0; part < parts.parts() && !findings.full(); ++part) {
     const std::size_t before = findings.count();
     const bool divided = parts.divided(parts.tensor_of(part));
-    PartFollower(trace, plan, parts, order, events, findings, part,
+    PartFollower(trace, plan, parts, engines, order, events, findings, part,
                  std::span(initial).subspan(first[part], first[part + 1] - first[part]), divided ? &used : nullptr)
         .follow();
     sound[part] = findings.count() == before;
