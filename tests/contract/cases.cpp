@@ -1,12 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-// Prints random traces with plans of version 2, valid ones and others, one JSON object per line, with what the library
-// says about them: for plan_v2_compare.py.
+// What the library says about plans of version 2, as JSON, one object per line, for the scripts of this folder.
+//
+//   cases FIRST_SEED SEEDS   random traces with plans, valid ones and others, which are printed, too
+//   cases                    those of standard input: {"trace": ..., "plan": ...}, one per line
 #include <chrono>
 #include <cstdlib>
 #include <iostream>
 #include <random>
 #include <sstream>
 #include <string>
+#include <utility>
+
+#include <boost/json.hpp>
 
 #include <swapmm/formats/trace_json.hpp>
 #include <swapmm/formats/v2/plan_json.hpp>
@@ -18,52 +23,64 @@
 
 namespace {
 
-template <class Write, class Data>
-std::string one_line(Write&& write, const Data& data) {
-  std::ostringstream out;
-  write(out, data);
-  std::string text = out.str();
-  for (char& c : text) {
-    if (c == '\n') c = ' ';
+namespace json = boost::json;
+
+json::object judged(const swapmm::Trace& trace, const swapmm::v2::Plan& plan) {
+  json::array messages;
+  json::array ends;
+  for (const swapmm::Violation& violation : swapmm::v2::validate(trace, plan)) {
+    messages.emplace_back("rule " + std::to_string(violation.rule) + ": " + violation.message);
   }
-  return text;
+  if (messages.empty()) {
+    for (const auto end : swapmm::v2::iteration_ends(trace, plan, 12)) ends.emplace_back(end.count());
+  }
+  return {{"valid", messages.empty()}, {"messages", std::move(messages)}, {"ends", std::move(ends)}};
 }
 
-void print(const swapmm::test::v2::Case& one, std::uint64_t seed, int changes) {
-  const auto violations = swapmm::v2::validate(one.trace, one.plan);
-  std::cout << "{\"seed\": " << seed << ", \"changes\": " << changes << ", \"valid\": " << (violations.empty() ? "true" : "false")
-            << ", \"messages\": [";
-  // Messages have names of tensors in quotes.
-  for (std::size_t i = 0; i < violations.size() && i < 3; ++i) {
-    std::string text = violations[i].message;
-    for (char& c : text) {
-      if (c == '"') c = '\'';
+json::object judged(const json::value& line) {
+  const auto refused = [](const std::string& message) {
+    return json::object{{"valid", false}, {"messages", json::array{message}}, {"ends", json::array{}}};
+  };
+  const auto trace = swapmm::read_trace(json::serialize(line.at("trace")));
+  if (!trace) return refused("trace: " + trace.problem().message);
+  const auto plan = swapmm::v2::read_plan(json::serialize(line.at("plan")));
+  if (!plan) return refused("plan: " + plan.problem().message);
+  return judged(*trace, *plan);
+}
+
+void print(const swapmm::test::general::Case& one, std::uint64_t seed, std::size_t changes) {
+  std::ostringstream trace;
+  std::ostringstream plan;
+  swapmm::write_trace(trace, one.trace);
+  swapmm::v2::write_plan(plan, one.plan);
+  json::object line = judged(one.trace, one.plan);
+  line["seed"] = seed;
+  line["changes"] = changes;
+  line["trace"] = json::parse(trace.str());
+  line["plan"] = json::parse(plan.str());
+  std::cout << line << '\n';
+}
+
+void print_random(std::uint64_t first, std::uint64_t seeds) {
+  for (std::uint64_t seed = first; seed < first + seeds; ++seed) {
+    std::mt19937_64 random(seed);
+    auto one = swapmm::test::general::random_case(random);
+    print(one, seed, 0);
+    const std::size_t changes = swapmm::test::one_of(random, 4);
+    for (std::size_t i = 1; i <= changes; ++i) {
+      swapmm::test::general::mutate(random, one);
+      print(one, seed, i);
     }
-    std::cout << (i > 0 ? ", " : "") << "\"rule " << violations[i].rule << ": " << text << '"';
   }
-  std::cout << "], \"ends\": [";
-  if (violations.empty()) {
-    const auto ends = swapmm::v2::iteration_ends(one.trace, one.plan, 12);
-    for (std::size_t i = 0; i < ends.size(); ++i) std::cout << (i > 0 ? ", " : "") << ends[i].count();
-  }
-  const auto write_plan = [](std::ostream& out, const swapmm::v2::Plan& plan) { swapmm::v2::write_plan(out, plan); };
-  std::cout << "], \"trace\": " << one_line(swapmm::write_trace, one.trace) << ", \"plan\": " << one_line(write_plan, one.plan)
-            << "}\n";
 }
 
 }  // namespace
 
 int main(int count, char** words) {
-  const std::uint64_t first = count > 1 ? std::strtoull(words[1], nullptr, 10) : 1;
-  const std::uint64_t seeds = count > 2 ? std::strtoull(words[2], nullptr, 10) : 1;
-  for (std::uint64_t seed = first; seed < first + seeds; ++seed) {
-    std::mt19937_64 random(seed);
-    auto one = swapmm::test::v2::random_case(random);
-    print(one, seed, 0);
-    const std::size_t changes = swapmm::test::one_of(random, 4);
-    for (std::size_t i = 1; i <= changes; ++i) {
-      swapmm::test::v2::mutate(random, one);
-      print(one, seed, static_cast<int>(i));
-    }
+  if (count == 3) {
+    print_random(std::strtoull(words[1], nullptr, 10), std::strtoull(words[2], nullptr, 10));
+    return 0;
   }
+  for (std::string line; std::getline(std::cin, line);) std::cout << judged(json::parse(line)) << '\n';
+  return 0;
 }

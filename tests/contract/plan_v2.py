@@ -363,7 +363,7 @@ def read_plan(data):
     if not re.fullmatch(r"[0-9a-f]{64}", plan.trace):
         raise FormatError("trace: not 64 lower-case hexadecimal digits")
     get(data, "planner", "", text)
-    get(data, "predicted", "", structure)
+    get(data, "predicted", "", structure, {})
     plan.machine = read_machine(get(data, "machine", "", structure))
     for where, item in each(data, "pieces", "", []):
         plan.pieces.append((get(item, "tensor", where, INDEX), [POSITIVE(v, p) for p, v in each(item, "at", where)]))
@@ -675,34 +675,49 @@ class Problem:
             self.after[i].update((before, 1) for before in range(count))
 
     def sort(self):
-        """Rule 7. The elements of one iteration in an order that fulfils all waits within it.
+        """Rule 7. The elements of one iteration in an order that fulfils all waits, and in which what happens at the same
+        time comes as rule 6 says.
 
         Iteration after iteration in this order is one of the orders in which everything may happen, because nothing
         waits for a later iteration.
         """
-        waiting = [sum(1 for _, w in edges if w == 0) for edges in self.after]
+        chains = [{y for y, w in edges if w == 0} for edges in self.after]
+        self.order = self.sorted_by(chains)
+        self.levels = []
+        self.known = {}                                         # answers of precedes()
+        if len(self.order) < self.size:
+            stuck = [self.title(x) for x in range(self.size) if x not in self.order]
+            self.report(7, "these wait for each other, or for such: " + ", ".join(stuck[:8]))
+            self.order = []
+            return
+        # A command without an engine may come before another element without a chain of waits in this iteration.
+        for x in range(self.size):
+            if self.elements[x].engine:
+                continue
+            for y in range(self.size):
+                if y != x and self.precedes(x, y, 0) and not self.precedes(y, x, 0):
+                    chains[y].add(x)
+        self.order = self.sorted_by(chains)
+
+    def sorted_by(self, before):
+        """All elements, each after those of before[x]. Otherwise releases come first, then what takes no time."""
+        waiting = [len(some) for some in before]
         followers = [[] for _ in range(self.size)]
-        for x, edges in enumerate(self.after):
-            for y, w in edges:
-                if w == 0:
-                    followers[y].append(x)
-        # Of what happens at the same time, releases come first, then what takes places without taking time.
+        for x, some in enumerate(before):
+            for y in some:
+                followers[y].append(x)
         turn = {"release": 0, "allocate": 1}
         ready = [(turn.get(self.elements[x].kind, 2), x) for x in range(self.size) if not waiting[x]]
         heapq.heapify(ready)
+        order = []
         while ready:
             x = heapq.heappop(ready)[1]
-            self.order.append(x)
+            order.append(x)
             for y in followers[x]:
                 waiting[y] -= 1
                 if not waiting[y]:
                     heapq.heappush(ready, (turn.get(self.elements[y].kind, 2), y))
-        if len(self.order) < self.size:
-            stuck = [self.title(x) for x in range(self.size) if waiting[x]]
-            self.report(7, "these wait for each other, or for such: " + ", ".join(stuck[:8]))
-            self.order = []
-        self.levels = []
-        self.known = {}                                         # answers of precedes()
+        return order
 
     def precedes(self, x, y, distance):
         """Whether x always ends before y of the iteration that is `distance` later starts.

@@ -3,16 +3,20 @@
 """Small plans made by hand, with what docs/formats.md says about them: the rules that they break, or their times.
 
 All links copy one byte in a nanosecond if nothing else is said, so that times can be found by hand.
+
+plan_v2_examples.py [PROGRAM]: with the program of cases.cpp, the library must say the same.
 """
 import fractions
 import hashlib
+import json
 import os
+import subprocess
 import sys
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import plan_v2  # noqa: E402
 
-CASES = 0
+CASES = []
 GB = 10 ** 9
 
 
@@ -51,7 +55,8 @@ def plan(a_trace, commands=(), initial=(), a_machine=None, **more):
     digest = plan_v2.digest(plan_v2.read_trace(a_trace))
     return dict({"format": "swapmm-plan", "version": 2, "trace": digest, "planner": "by hand",
                  "machine": a_machine or machine(), "initial": list(initial), "commands": list(commands),
-                 "predicted": {}}, **more)
+                 "predicted": dict.fromkeys(("iteration_ns", "compute_ns", "lower_bound_ns", "h2d_bytes", "d2h_bytes",
+                                            "peak_bytes"), 0)}, **more)
 
 
 def at(index, memory, offset=None, **more):
@@ -93,13 +98,12 @@ def last(j):
 
 def case(title, a_trace, a_plan, rules=(), ends=None, mean=None):
     """One example: the rules that it breaks, or else the first end times and the rounded mean."""
-    global CASES
-    CASES += 1
     violations = plan_v2.validate(a_trace, a_plan)
     assert sorted({rule for rule, _ in violations}) == list(rules), f"{title}: {violations}"
     if ends:
         found = plan_v2.simulate(a_trace, a_plan, len(ends))
         assert found == (ends, mean), f"{title}: {found}"
+    CASES.append((title, {"trace": a_trace, "plan": a_plan}, not rules, ends or []))
 
 
 def without(command, *fields):
@@ -371,7 +375,6 @@ def capacities():
 
 def texts():
     """Digest and reading."""
-    global CASES
     form = {"name": "zeros", "bytes": 60, "expected_bytes": 30, "encode_ns": 4, "decode_ns": 6}
     t = trace([tensor(100, "transient", forms=[form]), tensor(7, "input")],
               [operation(10, [1], [0], engine="gpu0", in_pieces=True),
@@ -381,7 +384,6 @@ def texts():
     assert plan_v2.rounded(fractions.Fraction(5, 2)) == 3 and plan_v2.rounded(fractions.Fraction(7, 3)) == 2
     assert plan_v2.one_of_many(b"{") == {"valid": False, "rules": [0]}
     assert plan_v2.one_of_many(b'{"trace": {}, "trace": {}, "plan": {}}') == {"valid": False, "rules": [0]}
-    CASES += 4
     for title, bad in (
             ("twice in one operation", trace([tensor(4)], [operation(1, [0], [0])])),
             ("no value yet", trace([tensor(4, "transient")], [operation(1, [0])])),
@@ -395,8 +397,24 @@ def texts():
         case(title, bad, plan(good), [0])
 
 
+def ask_library(program):
+    """1 if the library says something else than this page of examples."""
+    lines = "".join(json.dumps(pair) + "\n" for _, pair, _, _ in CASES)
+    answers = subprocess.run([program], input=lines, check=True, capture_output=True, text=True).stdout.splitlines()
+    assert len(answers) == len(CASES), f"{len(answers)} answers"
+    wrong = 0
+    for (title, _, valid, ends), line in zip(CASES, answers):
+        answer = json.loads(line)
+        if answer["valid"] == valid and answer["ends"][:len(ends)] == ends:
+            continue
+        wrong += 1
+        print(f"{title}: the library says {answer['messages'] or answer['ends']}")
+    return 1 if wrong else 0
+
+
 if __name__ == "__main__":
     for examples in (one_device, places_in_turn, three_memories, limited_host, inputs, host_reads, two_engines,
                      run_again, encodings, pieces, orders, version_1, capacities, texts):
         examples()
-    print(f"{CASES} cases")
+    print(f"{len(CASES)} cases")
+    sys.exit(ask_library(sys.argv[1]) if len(sys.argv) > 1 else 0)

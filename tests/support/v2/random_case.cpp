@@ -12,7 +12,7 @@
 
 #include "support/random_trace.hpp"
 
-namespace swapmm::test::v2 {
+namespace swapmm::test::general {
 namespace {
 
 using swapmm::v2::CapacityId;
@@ -354,4 +354,4 @@ std::string_view mutate(std::mt19937_64& random, Case& one) {
   }
 }
 
-}  // namespace swapmm::test::v2
+}  // namespace swapmm::test::general

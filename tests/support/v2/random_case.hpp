@@ -7,7 +7,7 @@
 #include <swapmm/ir/trace.hpp>
 #include <swapmm/plan/v2/plan.hpp>
 
-namespace swapmm::test::v2 {
+namespace swapmm::test::general {
 
 /// A machine that passes check_machine(): one to three devices, maybe with two engines, a host with or without a limit,
 /// maybe a disk and spare memory of a neighbour, links of different speed, shared engines and capacities. Each limited
@@ -34,4 +34,4 @@ void divide(std::mt19937_64& random, Case& one);
 /// an operation that runs again, or an encoding with its decoding. Some changes leave a valid plan valid. Says what it did.
 std::string_view mutate(std::mt19937_64& random, Case& one);
 
-}  // namespace swapmm::test::v2
+}  // namespace swapmm::test::general

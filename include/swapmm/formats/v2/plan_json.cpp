@@ -151,12 +151,12 @@ json::Object prediction_fields(PlanTarget& target) {
   Prediction& prediction = target.plan.predicted;
   json::Object object;
   object.fields = {
-      json::required("iteration_ns", json::integer_to(prediction.iteration, largest_number)),
-      json::required("compute_ns", json::integer_to(prediction.compute, largest_number)),
-      json::required("lower_bound_ns", json::integer_to(prediction.lower_bound, largest_number)),
-      json::required("links", json::list_of(predicted_fields(target.predicted_links, target.links, "link", "bytes"),
+      json::optional("iteration_ns", json::integer_to(prediction.iteration, largest_number)),
+      json::optional("compute_ns", json::integer_to(prediction.compute, largest_number)),
+      json::optional("lower_bound_ns", json::integer_to(prediction.lower_bound, largest_number)),
+      json::optional("links", json::list_of(predicted_fields(target.predicted_links, target.links, "link", "bytes"),
                                             limits::links)),
-      json::required("memories",
+      json::optional("memories",
                      json::list_of(predicted_fields(target.predicted_peaks, target.memories, "memory", "peak_bytes"),
                                    limits::memories)),
   };
@@ -178,7 +178,7 @@ json::Object document(PlanTarget& target) {
                                                 R"({"tensor":0,"memory":"a"},)")),
       json::required("commands", json::reserving(json::list_of(command_fields(target), limits::commands), plan.commands,
                                                  R"({"kind":"run","operation":0},)")),
-      json::required("predicted", prediction_fields(target)),
+      json::optional("predicted", prediction_fields(target)),
   };
   return object;
 }

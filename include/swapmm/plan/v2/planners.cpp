@@ -10,6 +10,7 @@
 #include <swapmm/plan/v2/bound.hpp>
 #include <swapmm/plan/v2/engines.hpp>
 #include <swapmm/plan/v2/simulate.hpp>
+#include <swapmm/plan/v2/validate.hpp>
 
 namespace swapmm::v2 {
 namespace {
@@ -78,6 +79,20 @@ Result<swapmm::Machine> to_version_1(const Machine& machine) {
 
 namespace {
 
+bool changes_input_that_host_reads(const Trace& trace) {
+  std::vector<bool> read(trace.tensors.size(), false);
+  for (const HostRead& host_read : trace.host_reads) {
+    read[index(host_read.tensor)] = trace.tensors[index(host_read.tensor)].kind == TensorKind::input;
+  }
+  bool changes = false;
+  for (const TraceOperation& operation : trace.operations) {
+    for_each_access(operation, [&](TensorId tensor, Access access) {
+      changes = changes || (access != Access::read && read[index(tensor)]);
+    });
+  }
+  return changes;
+}
+
 /// A plan of a planner of version 1, for the machine as the caller named it.
 Result<Plan> plan_in_version_1(std::string_view planner, const Trace& trace, const Machine& machine,
                                const swapmm::Machine& old, const PlanningOptions& options) {
@@ -94,6 +109,10 @@ Result<Plan> plan_in_version_1(std::string_view planner, const Trace& trace, con
     if (!has_engine(command.kind)) command.memory = device;
   }
   plan.machine = machine;
+  if (changes_input_that_host_reads(trace) && !validate(trace, plan).empty()) {
+    return Problem{"the host reads an input that operations change after it has given the next value: version 2 has one place in "
+                   "the host for both"};
+  }
   return plan;
 }
 

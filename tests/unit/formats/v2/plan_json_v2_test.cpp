@@ -397,7 +397,6 @@ TEST_CASE("a bad plan of version 2 is refused with field and index") {
           {R"("offset": 4096)", R"("offset": 4096, "link": 7)",
            "commands[0].link: a number stands where a string must"},
           // The prediction.
-          {R"("lower_bound_ns": 3, )", "", "predicted.lower_bound_ns: missing"},
           {R"("iteration_ns": 1)", R"("iteration_ns": -1)", "predicted.iteration_ns: -1 is below 0"},
           {R"({"link": "host-gpu0", "bytes": 4})", R"({"link": "host-gpu9", "bytes": 4})",
            R"(predicted.links[0].link: "host-gpu9" is not a link of the machine)"},

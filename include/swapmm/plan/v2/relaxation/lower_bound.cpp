@@ -29,8 +29,10 @@ Result<std::chrono::nanoseconds> lower_bound(const Trace& trace, const Machine& 
     std::chrono::nanoseconds compute{0};
     for (const TraceOperation& operation : part.operations) compute += operation.duration;
     bound = std::max(bound, compute);
-    if (has_other_ways_back(trace)) continue;
-    const auto merged = planning::merged_host(machine, *machine.engines[index(engine)].memory);
+    // What the host gives to an engine in its own memory needs no copy.
+    const MemoryId memory = *machine.engines[index(engine)].memory;
+    if (has_other_ways_back(trace) || memory == machine.host) continue;
+    const auto merged = planning::merged_host(machine, memory);
     if (!merged || !swapmm::check_machine(*merged) || !check_trace(part)) continue;
     const Result<std::chrono::nanoseconds> copies = swapmm::lower_bound(part, *merged, effort);
     if (!copies) return copies.problem();

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <limits>
 #include <map>
+#include <ranges>
 #include <vector>
 
 #include <swapmm/ir/limits.hpp>
@@ -63,6 +64,9 @@ std::optional<swapmm::Machine> merged_host(const Machine& machine, MemoryId memo
   // Without links nothing moves; one byte per second stands for that.
   merged.h2d.bytes_per_second = std::max<std::uint64_t>(rate_together(machine, in), 1);
   merged.d2h.bytes_per_second = std::max<std::uint64_t>(rate_together(machine, out), 1);
+  // Copies on several links can have their latencies at the same time.
+  if (in.size() == 1) merged.h2d.latency = machine.links[index(in[0])].latency;
+  if (out.size() == 1) merged.d2h.latency = machine.links[index(out[0])].latency;
   const bool shared = in.size() == 1 && out.size() == 1 && engine_of(machine, in[0]) == engine_of(machine, out[0]);
   merged.duplex = shared ? Duplex::half : Duplex::full;
   return merged;
@@ -70,6 +74,9 @@ std::optional<swapmm::Machine> merged_host(const Machine& machine, MemoryId memo
 
 Trace part_on_engine(const Trace& trace, const Machine& machine, EngineId engine) {
   const Engines engines(trace, machine);
+  const auto all = std::views::iota(std::size_t{0}, trace.operations.size());
+  const bool alone = std::ranges::all_of(all, [&](std::size_t i) { return engines.engine(id_at<OperationId>(i)) == engine; });
+  if (alone && !needs_version_2(trace)) return trace;
   constexpr std::uint32_t unused = std::numeric_limits<std::uint32_t>::max();
   constexpr std::uint32_t shared = unused - 1;
   std::vector<std::uint32_t> user(trace.tensors.size(), unused);

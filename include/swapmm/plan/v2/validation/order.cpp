@@ -2,6 +2,7 @@
 #include <swapmm/plan/v2/validation/order.hpp>
 
 #include <algorithm>
+#include <set>
 #include <tuple>
 
 namespace swapmm::v2::validation {
@@ -175,6 +176,24 @@ bool Order::before(std::uint32_t first, std::uint32_t second, std::int64_t back)
 
 bool Order::same_instant(std::uint32_t first, std::uint32_t second) const {
   return nodes_[first].engine == none && nodes_[second].engine == none && std::ranges::equal(start(first), start(second));
+}
+
+// Chains are short, and few commands of one instant share bytes.
+bool Order::chained(std::uint32_t first, std::uint32_t second) const {
+  if (!same_instant(first, second) || ranks_[first].chain >= ranks_[second].chain) return false;
+  std::vector<std::uint32_t> open{second};
+  std::set<std::uint32_t> seen;
+  while (!open.empty()) {
+    const std::uint32_t node = open.back();
+    open.pop_back();
+    for (std::uint32_t e = nodes_[node].first_edge; e < nodes_[node + 1].first_edge; ++e) {
+      const Edge& edge = edges_[e];
+      if (edge.back != 0 || !same_instant(edge.node, node)) continue;
+      if (edge.node == first) return true;
+      if (ranks_[edge.node].chain > ranks_[first].chain && seen.insert(edge.node).second) open.push_back(edge.node);
+    }
+  }
+  return false;
 }
 
 // Depth-first search; an edge to a node that is still open closes a cycle.

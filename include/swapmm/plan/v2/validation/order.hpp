@@ -41,6 +41,9 @@ class Order {
   /// Whether both take no time and happen in the same instant.
   [[nodiscard]] bool same_instant(std::uint32_t first, std::uint32_t second) const;
 
+  /// Whether `second` waits for `first`, maybe through others, and all of them happen in one instant.
+  [[nodiscard]] bool chained(std::uint32_t first, std::uint32_t second) const;
+
   /// A sort key for the nodes of one iteration: a node comes after all those that happen before it.
   struct Rank {
     std::int64_t ended;   ///< increases along every order; equal only in the same instant, or if there is no order

@@ -119,9 +119,11 @@ void Sweep::take(std::size_t unit, Bytes offset, std::uint32_t command) {
 }
 
 void Sweep::compare(const Occupation& before, std::size_t unit, std::uint32_t command) {
-  if (before.release != none && command != none &&
-      order_.before(order_.command_node(before.release), order_.command_node(command), iteration_ - before.iteration)) {
-    return;
+  if (before.release != none && command != none) {
+    const std::uint32_t left = order_.command_node(before.release);
+    const std::uint32_t taken = order_.command_node(command);
+    const bool in_turn = order_.before(left, taken, iteration_ - before.iteration);
+    if (in_turn && !(before.iteration == iteration_ && order_.chained(taken, left))) return;
   }
   const std::string other = findings_.unit(parts_, before.unit);
   if (command == none) {
