@@ -5,10 +5,12 @@
 #include <string>
 #include <vector>
 
+#include <swapmm/plan/v2/validate.hpp>
 #include <swapmm/plan/validate.hpp>
 
 #include "command_line.hpp"
 #include "files.hpp"
+#include "many_memories.hpp"
 #include "output.hpp"
 #include "printable.hpp"
 
@@ -26,7 +28,7 @@ std::string_view name_of_rule(int rule) {
   switch (rule) {
     case 0: return "structure";
     case 1: return "start of commands";
-    case 2: return "start of operations";
+    case 2: return "start of operations, order of engines";
     case 3: return "places";
     case 4: return "values";
     case 5: return "closing on itself";
@@ -37,9 +39,19 @@ std::string_view name_of_rule(int rule) {
 }
 
 ExitCode run_check(const CheckOptions& options) {
-  const Trace trace = load_trace(options.trace);
-  const Plan plan = load_plan(options.plan);
-  const std::vector<Violation> violations = validate(trace, plan);
+  const Trace trace = any_trace_from(options.trace, load_text(options.trace));
+  const std::string text = load_text(options.plan);
+  std::vector<Violation> violations;
+  std::size_t commands = 0;
+  if (is_version_2(text) || needs_version_2(trace)) {
+    const v2::Plan plan = plan_v2_from(options.plan, text);
+    violations = v2::validate(trace, plan);
+    commands = plan.commands.size();
+  } else {
+    const Plan plan = plan_from(options.plan, text);
+    violations = validate(trace, plan);
+    commands = plan.commands.size();
+  }
   if (options.common.json) {
     json::array list;
     for (const Violation& violation : violations) {
@@ -49,7 +61,7 @@ ExitCode run_check(const CheckOptions& options) {
     }
     print_json({{"valid", violations.empty()}, {"violations", std::move(list)}});
   } else if (violations.empty()) {
-    std::cout << "valid: " << plan.commands.size() << " commands for " << trace.operations.size()
+    std::cout << "valid: " << commands << " commands for " << trace.operations.size()
               << " operations, right whatever operations and copies take\n";
   } else {
     for (const Violation& violation : violations) {

@@ -32,6 +32,8 @@ namespace swapmm::cli {
 /// What a text says that it is, by its field "format".
 enum class Format : std::uint8_t { trace, plan };
 [[nodiscard]] Format format_of(const std::string& path, std::string_view text);
+/// Also one that only version 2 of the format can say; trace_from() and load_trace() refuse those.
+[[nodiscard]] Trace any_trace_from(const std::string& path, std::string_view text);
 [[nodiscard]] Trace trace_from(const std::string& path, std::string_view text);
 [[nodiscard]] Plan plan_from(const std::string& path, std::string_view text);
 

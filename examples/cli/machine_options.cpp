@@ -5,6 +5,7 @@
 #include <swapmm/ir/liveness.hpp>
 
 #include "files.hpp"
+#include "many_memories.hpp"
 
 namespace swapmm::cli {
 namespace {
@@ -58,6 +59,16 @@ Machine make_links(const MachineOptions& options) {
   apply(options, machine);
   check(machine);
   return machine;
+}
+
+bool is_machine_v2(const MachineOptions& options) {
+  // Stdin is read once, so it can only have what this command read before.
+  return !options.file.empty() && options.file != "-" && is_version_2(load_text(options.file));
+}
+
+bool has_figures(const MachineOptions& options) {
+  return options.budget || options.bandwidth || options.bandwidth_in || options.bandwidth_out || options.latency ||
+         options.alignment || options.max_allocation || options.half_duplex;
 }
 
 Machine make_machine(const MachineOptions& options, const Trace& trace) {

@@ -31,6 +31,11 @@ struct MachineOptions {
 /// What is taken where nothing says how fast the link is.
 inline constexpr std::uint64_t default_bandwidth = 15'754'000'000;
 
+/// Whether the file has a machine of version 2 of the format.
+[[nodiscard]] bool is_machine_v2(const MachineOptions& options);
+/// Whether anything but the file is given.
+[[nodiscard]] bool has_figures(const MachineOptions& options);
+
 /// Adds the options of the links and of places.
 void add_link_options(CLI::App& command, MachineOptions& options);
 /// Adds those, --machine and --budget.

@@ -146,14 +146,17 @@ void print_stalls(const std::vector<Stall>& stalls, std::size_t most, const Trac
   }
 }
 
-void print_prediction(const Prediction& predicted) {
-  print_line("computation", text::time_text(predicted.compute));
-  print_line("no schedule beats", text::time_text(predicted.lower_bound));
-  std::string plan = text::time_text(predicted.iteration) + ", " +
-                     ratio_text(ratio(predicted.iteration, predicted.compute)) + " x the computation, " +
-                     ratio_text(ratio(predicted.iteration, predicted.lower_bound)) + " x the bound";
-  if (predicted.compute.count() == 0) plan += " (n/a: " + std::string(no_computation) + ")";
+void print_times(std::chrono::nanoseconds compute, std::chrono::nanoseconds bound, std::chrono::nanoseconds iteration) {
+  print_line("computation", text::time_text(compute));
+  print_line("no schedule beats", text::time_text(bound));
+  std::string plan = text::time_text(iteration) + ", " + ratio_text(ratio(iteration, compute)) +
+                     " x the computation, " + ratio_text(ratio(iteration, bound)) + " x the bound";
+  if (compute.count() == 0) plan += " (n/a: " + std::string(no_computation) + ")";
   print_line("this plan", plan);
+}
+
+void print_prediction(const Prediction& predicted) {
+  print_times(predicted.compute, predicted.lower_bound, predicted.iteration);
   print_line("copies", decimal_size(predicted.h2d) + " in, " + decimal_size(predicted.d2h) + " out an iteration");
   print_line("device memory used", decimal_size(predicted.peak));
 }

@@ -56,6 +56,8 @@ inline constexpr std::string_view no_computation = "the operations of the trace 
 /// The first of them, a line each.
 void print_stalls(const std::vector<Stall>& stalls, std::size_t most, const Trace& trace, const Plan& plan);
 
+/// What a plan takes, and the least that any plan takes, a line each.
+void print_times(std::chrono::nanoseconds compute, std::chrono::nanoseconds bound, std::chrono::nanoseconds iteration);
 /// What a plan takes and copies, a line each.
 void print_prediction(const Prediction& predicted);
 

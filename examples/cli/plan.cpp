@@ -8,12 +8,16 @@
 #include <swapmm/base/text/figures.hpp>
 #include <swapmm/formats/plan_json.hpp>
 #include <swapmm/formats/trace_json.hpp>
+#include <swapmm/formats/v2/plan_json.hpp>
 #include <swapmm/plan/changed_trace.hpp>
 #include <swapmm/plan/explain.hpp>
+#include <swapmm/plan/v2/planners.hpp>
+#include <swapmm/plan/v2/validate.hpp>
 
 #include "command_line.hpp"
 #include "files.hpp"
 #include "machine_options.hpp"
+#include "many_memories.hpp"
 #include "output.hpp"
 #include "planning.hpp"
 #include "printable.hpp"
@@ -43,9 +47,51 @@ void print_plan(const PlanOptions& options, const Trace& trace, const Plan& plan
   if (!options.changed.empty()) print_line("changed trace", options.changed);
 }
 
+/// For a machine with many memories, which has all figures in its file.
+ExitCode run_plan_v2(const PlanOptions& options) {
+  if (!options.changed.empty()) throw Failure(ExitCode::usage, "--changed is for machines of version 1");
+  if (has_figures(options.machine)) {
+    throw Failure(ExitCode::usage, options.machine.file + ": a machine of version 2 has its own figures; only --machine can be given");
+  }
+  const Trace trace = any_trace_from(options.trace, load_text(options.trace));
+  const v2::Machine machine = load_machine_v2(options.machine.file);
+  Progress progress(options.common.quiet);
+  progress.begin("planning with " + options.planner);
+  const Result<v2::Plan> plan = v2::make_plan(options.planner, trace, machine, options_within(options.limit, progress));
+  progress.end();
+  if (!plan) {
+    if (options.common.json) print_json({{"plan", nullptr}, {"problem", json_name(plan.problem().message)}});
+    throw Failure(ExitCode::no, "no plan: " + plan.problem().message);
+  }
+  if (const auto violations = v2::validate(trace, *plan); !violations.empty()) {
+    throw Failure(ExitCode::no, "no plan: planner " + options.planner +
+                                    " made one that is not valid, which is a mistake of swapmm: " + violations.front().message);
+  }
+  if (!options.out.empty()) {
+    std::ostringstream text;
+    v2::write_plan(text, *plan);
+    save_text(options.out, text.str());
+  }
+  if (options.out == "-") return ExitCode::ok;
+  if (options.common.json) {
+    print_json({{"trace", json_name(trace.name)},
+                {"planner", options.planner},
+                {"predicted", to_json(*plan)},
+                {"commands", plan->commands.size()},
+                {"plan", options.out.empty() ? json::value(nullptr) : json::value(json_name(options.out))}});
+    return ExitCode::ok;
+  }
+  std::cout << printable(trace.name) << ", planned by " << options.planner << " for " << printable(machine.name) << "\n\n";
+  print_prediction(*plan);
+  print_line("commands", std::to_string(plan->commands.size()));
+  if (!options.out.empty()) print_line("written to", options.out);
+  return ExitCode::ok;
+}
+
 ExitCode run_plan(const PlanOptions& options) {
   const bool to_stdout = options.out == "-" || options.changed == "-";
   check_stdout_is_free(options.common.json, {options.out, options.changed});
+  if (is_machine_v2(options.machine)) return run_plan_v2(options);
   const Trace trace = load_trace(options.trace);
   const Machine machine = make_machine(options.machine, trace);
   Progress progress(options.common.quiet);

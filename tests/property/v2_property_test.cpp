@@ -30,7 +30,7 @@ using namespace swapmm::test;
 
 namespace {
 
-std::string told(const std::vector<Violation>& violations) {
+std::string listed(const std::vector<Violation>& violations) {
   std::string text;
   for (const Violation& violation : violations) {
     text += "rule " + std::to_string(violation.rule) + ": " + violation.message + '\n';
@@ -78,8 +78,8 @@ TEST_CASE("version 2 judges plans of version 1, valid ones and others, as versio
     for (int change = 0; change < 4; ++change) {
       const auto old = validate(trace, *plan);
       const auto found = swapmm::v2::validate(trace, swapmm::v2::from_version_1(*plan));
-      CAPTURE(told(old));
-      CAPTURE(told(found));
+      CAPTURE(listed(old));
+      CAPTURE(listed(found));
       if (old.empty()) {
         CHECK(found.empty());
         ++valid;
@@ -103,7 +103,7 @@ TEST_CASE("plans for many memories are valid, and no faster than the bound") {
     CAPTURE(seed);
     std::mt19937_64 random(seed);
     const general::Case one = general::random_case(random);
-    CAPTURE(told(swapmm::v2::validate(one.trace, one.plan)));
+    CAPTURE(listed(swapmm::v2::validate(one.trace, one.plan)));
     CHECK(swapmm::v2::validate(one.trace, one.plan).empty());
     CHECK(one.plan.predicted.lower_bound <= one.plan.predicted.iteration);
     CHECK(one.plan.predicted.lower_bound >= one.plan.predicted.compute);
@@ -127,7 +127,7 @@ TEST_CASE("dividing a tensor keeps a plan valid, and the bytes on each link") {
     general::divide(random, one);
     if (one.plan.pieces.empty()) continue;
     ++divided;
-    CAPTURE(told(swapmm::v2::validate(one.trace, one.plan)));
+    CAPTURE(listed(swapmm::v2::validate(one.trace, one.plan)));
     CHECK(swapmm::v2::validate(one.trace, one.plan).empty());
     CHECK(swapmm::v2::simulate(one.trace, one.plan).links == before.links);
   }

@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "many_memories.hpp"
+
+#include <utility>
+
+#include <swapmm/base/text/figures.hpp>
+#include <swapmm/formats/json/reader.hpp>
+#include <swapmm/formats/v2/machine_json.hpp>
+#include <swapmm/formats/v2/plan_json.hpp>
+
+#include "failure.hpp"
+#include "output.hpp"
+#include "printable.hpp"
+#include "quantities.hpp"
+
+namespace swapmm::cli {
+namespace {
+
+template <class T>
+T loaded(const std::string& path, Result<T> result) {
+  if (!result) throw Failure(ExitCode::bad_file, path + ": " + result.problem().message);
+  return *std::move(result);
+}
+
+}  // namespace
+
+bool is_version_2(std::string_view text) { return swapmm::json::find_version(text) == 2; }
+
+v2::Machine load_machine_v2(const std::string& path) { return loaded(path, v2::read_machine(load_text(path))); }
+
+v2::Plan plan_v2_from(const std::string& path, std::string_view text) { return loaded(path, v2::read_plan(text)); }
+
+void print_prediction(const v2::Plan& plan) {
+  const v2::Prediction& predicted = plan.predicted;
+  print_times(predicted.compute, predicted.lower_bound, predicted.iteration);
+  for (std::size_t i = 0; i < predicted.links.size(); ++i) {
+    if (predicted.links[i] == Bytes{0}) continue;
+    print_line("over " + printable(plan.machine.links[i].name), decimal_size(predicted.links[i]) + " an iteration");
+  }
+  for (std::size_t i = 0; i < predicted.peaks.size(); ++i) {
+    const v2::Memory& memory = plan.machine.memories[i];
+    if (!memory.bytes) continue;
+    print_line("used of " + printable(memory.name), decimal_size(predicted.peaks[i]) + " of " + decimal_size(*memory.bytes));
+  }
+}
+
+boost::json::object to_json(const v2::Plan& plan) {
+  const v2::Prediction& predicted = plan.predicted;
+  boost::json::array links;
+  for (std::size_t i = 0; i < predicted.links.size(); ++i) {
+    links.push_back({{"link", plan.machine.links[i].name}, {"bytes", predicted.links[i].value}});
+  }
+  boost::json::array memories;
+  for (std::size_t i = 0; i < predicted.peaks.size(); ++i) {
+    const v2::Memory& memory = plan.machine.memories[i];
+    if (memory.bytes) memories.push_back({{"memory", memory.name}, {"peak_bytes", predicted.peaks[i].value}});
+  }
+  return {{"iteration_ns", predicted.iteration.count()},
+          {"compute_ns", predicted.compute.count()},
+          {"lower_bound_ns", predicted.lower_bound.count()},
+          {"links", std::move(links)},
+          {"memories", std::move(memories)}};
+}
+
+}  // namespace swapmm::cli
