@@ -104,10 +104,12 @@ swapmm_files(include/swapmm/plan/simulation
   SOURCES dataflow predicted_profile simulator steady_state)
 swapmm_files(include/swapmm/plan/v2
   HEADERS bound engines machine plan planners simulate validate
-  SOURCES machine plan planners)
+  SOURCES machine plan)
 swapmm_files(include/swapmm/plan/v2/baselines
   HEADERS command_chain on_demand paths residency uses
   SOURCES on_demand paths residency uses)
+swapmm_files(include/swapmm/plan/v2/planners
+  SOURCES planners)
 swapmm_files(include/swapmm/plan/v2/relaxation
   HEADERS merged_host
   SOURCES lower_bound merged_host)
@@ -115,7 +117,7 @@ swapmm_files(include/swapmm/plan/v2/validation
   HEADERS findings order part_events parts place_check value_check
   SOURCES order part_events parts place_check validator value_check)
 swapmm_files(include/swapmm/plan/v2/simulation
-  HEADERS deciding elements event_run fair_rates flows implied_waits occupation parts steady_state units waits
+  HEADERS deciding elements event_run fair_rates flows implied_waits occupation parts steady_state waits
   SOURCES deciding elements event_run fair_rates flows implied_waits parts simulator steady_state waits)
 swapmm_files(include/swapmm/plan/validation
   HEADERS findings happens_before place_check tensor_events value_check

@@ -82,8 +82,10 @@ Trace any_trace_from(const std::string& path, std::string_view text) { return ta
 Trace trace_from(const std::string& path, std::string_view text) {
   Trace trace = any_trace_from(path, text);
   if (!needs_version_2(trace)) return trace;
-  throw Failure(ExitCode::bad_file, path + ": it has engines, ranges, forms or operations that may run again, which only the "
-                                           "commands check and plan know (docs/formats.md, version 2)");
+  throw Failure(ExitCode::bad_file,
+                path +
+                    ": it has engines, ranges, forms or operations that may run again, which only the "
+                    "commands check and plan know (docs/formats.md, version 2)");
 }
 Plan plan_from(const std::string& path, std::string_view text) { return taken(path, read_plan(text)); }
 

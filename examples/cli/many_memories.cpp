@@ -40,7 +40,8 @@ void print_prediction(const v2::Plan& plan) {
   for (std::size_t i = 0; i < predicted.peaks.size(); ++i) {
     const v2::Memory& memory = plan.machine.memories[i];
     if (!memory.bytes) continue;
-    print_line("used of " + printable(memory.name), decimal_size(predicted.peaks[i]) + " of " + decimal_size(*memory.bytes));
+    print_line("used of " + printable(memory.name),
+               decimal_size(predicted.peaks[i]) + " of " + decimal_size(*memory.bytes));
   }
 }
 

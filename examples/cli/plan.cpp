@@ -51,7 +51,8 @@ void print_plan(const PlanOptions& options, const Trace& trace, const Plan& plan
 ExitCode run_plan_v2(const PlanOptions& options) {
   if (!options.changed.empty()) throw Failure(ExitCode::usage, "--changed is for machines of version 1");
   if (has_figures(options.machine)) {
-    throw Failure(ExitCode::usage, options.machine.file + ": a machine of version 2 has its own figures; only --machine can be given");
+    throw Failure(ExitCode::usage,
+                  options.machine.file + ": a machine of version 2 has its own figures; only --machine can be given");
   }
   const Trace trace = any_trace_from(options.trace, load_text(options.trace));
   const v2::Machine machine = load_machine_v2(options.machine.file);
@@ -64,8 +65,9 @@ ExitCode run_plan_v2(const PlanOptions& options) {
     throw Failure(ExitCode::no, "no plan: " + plan.problem().message);
   }
   if (const auto violations = v2::validate(trace, *plan); !violations.empty()) {
-    throw Failure(ExitCode::no, "no plan: planner " + options.planner +
-                                    " made one that is not valid, which is a mistake of swapmm: " + violations.front().message);
+    throw Failure(ExitCode::no,
+                  "no plan: planner " + options.planner +
+                      " made one that is not valid, which is a mistake of swapmm: " + violations.front().message);
   }
   if (!options.out.empty()) {
     std::ostringstream text;
@@ -81,7 +83,8 @@ ExitCode run_plan_v2(const PlanOptions& options) {
                 {"plan", options.out.empty() ? json::value(nullptr) : json::value(json_name(options.out))}});
     return ExitCode::ok;
   }
-  std::cout << printable(trace.name) << ", planned by " << options.planner << " for " << printable(machine.name) << "\n\n";
+  std::cout << printable(trace.name) << ", planned by " << options.planner << " for " << printable(machine.name)
+            << "\n\n";
   print_prediction(*plan);
   print_line("commands", std::to_string(plan->commands.size()));
   if (!options.out.empty()) print_line("written to", options.out);

@@ -51,7 +51,8 @@ bool reads_changed_input(const Trace& trace) {
   return std::ranges::any_of(trace.host_reads, [&](const HostRead& read) {
     if (trace.tensors[index(read.tensor)].kind != TensorKind::input) return false;
     return std::ranges::any_of(trace.operations, [&](const TraceOperation& operation) {
-      return std::ranges::count(operation.writes, read.tensor) + std::ranges::count(operation.updates, read.tensor) != 0;
+      return std::ranges::count(operation.writes, read.tensor) + std::ranges::count(operation.updates, read.tensor) !=
+             0;
     });
   });
 }

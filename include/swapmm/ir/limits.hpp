@@ -14,12 +14,12 @@ inline constexpr std::size_t operations = std::size_t{1} << 24U;        ///< in 
 inline constexpr std::size_t host_reads = std::size_t{1} << 24U;        ///< in a trace
 inline constexpr std::size_t commands = std::size_t{1} << 24U;          ///< in a plan
 inline constexpr std::size_t name_bytes = 1024;                         ///< length of a string in the formats, as UTF-8
-inline constexpr std::size_t short_name_bytes = 100;  ///< length of a name that other parts of a text refer to
-inline constexpr std::size_t engines = std::size_t{1} << 16U;           ///< in a trace or a machine
-inline constexpr std::size_t memories = 1024;                           ///< in a machine
-inline constexpr std::size_t links = std::size_t{1} << 16U;             ///< in a machine; also of capacities
-inline constexpr std::size_t sharings = std::size_t{1} << 20U;          ///< capacities that the links of a machine name
-inline constexpr std::size_t nesting = 16;                              ///< depth of nested objects and arrays
+inline constexpr std::size_t short_name_bytes = 100;           ///< length of a name that other parts of a text refer to
+inline constexpr std::size_t engines = std::size_t{1} << 16U;  ///< in a trace or a machine
+inline constexpr std::size_t memories = 1024;                  ///< in a machine
+inline constexpr std::size_t links = std::size_t{1} << 16U;    ///< in a machine; also of capacities
+inline constexpr std::size_t sharings = std::size_t{1} << 20U;  ///< capacities that the links of a machine name
+inline constexpr std::size_t nesting = 16;                      ///< depth of nested objects and arrays
 
 /// Sizes, sums of sizes, bandwidths, and sums of durations in nanoseconds (146 years) are below this value.
 inline constexpr std::uint64_t magnitude = std::uint64_t{1} << 62U;

@@ -113,13 +113,16 @@ class Checker {
                        std::pair(range.operation, range.tensor)) {
         return Problem{where + "ranges do not ascend by operation and tensor"};
       }
-      if (index(range.tensor) >= trace_.tensors.size()) return unknown_tensor(where + "ranges", range.tensor, trace_.tensors.size());
+      if (index(range.tensor) >= trace_.tensors.size())
+        return unknown_tensor(where + "ranges", range.tensor, trace_.tensors.size());
       if (i == 0 || trace_.ranges[i - 1].operation != range.operation) {
-        for_each_access(trace_.operations[index(range.operation)],
-                        [&](TensorId id, Access) { in_bundle[index(id)] = static_cast<std::uint32_t>(range.operation); });
+        for_each_access(trace_.operations[index(range.operation)], [&](TensorId id, Access) {
+          in_bundle[index(id)] = static_cast<std::uint32_t>(range.operation);
+        });
       }
       if (in_bundle[index(range.tensor)] != static_cast<std::uint32_t>(range.operation)) {
-        return Problem{where + "a range of tensor " + std::to_string(index(range.tensor)) + ", which is not in the bundle"};
+        return Problem{where + "a range of tensor " + std::to_string(index(range.tensor)) +
+                       ", which is not in the bundle"};
       }
       const Bytes size = trace_.tensors[index(range.tensor)].bytes;
       if (range.bytes == Bytes{0} || range.first > size || range.bytes > size - range.first) {
@@ -232,6 +235,12 @@ class Checker {
 bool needs_version_2(const Trace& trace) {
   if (!trace.engines.empty() || !trace.ranges.empty() || !trace.forms.empty()) return true;
   return std::ranges::any_of(trace.operations, [](const TraceOperation& o) { return o.replayable || o.in_pieces; });
+}
+
+std::span<const TensorForm> forms_of(const Trace& trace, TensorId tensor) {
+  const auto first = std::ranges::lower_bound(trace.forms, tensor, {}, &TensorForm::tensor);
+  const auto last = std::ranges::upper_bound(trace.forms, tensor, {}, &TensorForm::tensor);
+  return {first, last};
 }
 
 bool is_name(std::string_view name) {

@@ -4,6 +4,7 @@
 #include <chrono>
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -104,6 +105,9 @@ struct Trace {
 
   friend bool operator==(const Trace&, const Trace&) = default;
 };
+
+/// The forms of a tensor. Logarithmic in the number of forms.
+[[nodiscard]] SWAPMM_EXPORT std::span<const TensorForm> forms_of(const Trace& trace, TensorId tensor);
 
 /// How an operation accesses a tensor of its bundle. See TraceOperation.
 enum class Access : std::uint8_t { read, write, update };

@@ -22,15 +22,15 @@ using swapmm::v2::Division;
 using swapmm::v2::Engine;
 using swapmm::v2::EngineId;
 using swapmm::v2::FormId;
+using swapmm::v2::has_engine;
 using swapmm::v2::Link;
 using swapmm::v2::LinkId;
 using swapmm::v2::Machine;
+using swapmm::v2::make_plan;
 using swapmm::v2::Memory;
 using swapmm::v2::MemoryId;
 using swapmm::v2::Place;
 using swapmm::v2::Plan;
-using swapmm::v2::has_engine;
-using swapmm::v2::make_plan;
 
 MemoryId add_memory(std::mt19937_64& random, Machine& machine, std::string name, std::optional<Bytes> bytes) {
   Memory memory;
@@ -61,7 +61,8 @@ void add_link(std::mt19937_64& random, Machine& machine, MemoryId from, MemoryId
 constexpr std::uint64_t one_byte_per_ns = 1'000'000'000;
 
 /// A part of the tensor; empty if the whole is accessed.
-std::optional<AccessRange> random_range(std::mt19937_64& random, const Trace& trace, std::size_t operation, TensorId tensor) {
+std::optional<AccessRange> random_range(std::mt19937_64& random, const Trace& trace, std::size_t operation,
+                                        TensorId tensor) {
   const std::uint64_t size = trace.tensors[index(tensor)].bytes.value;
   if (size < 2 || !chance(random, 0.1)) return std::nullopt;
   const std::uint64_t first = below_or_equal(random, size - 1);
@@ -82,14 +83,16 @@ Machine random_machine(std::mt19937_64& random, Bytes least) {
     machine.engines.push_back({name, near.back()});
     if (chance(random, 0.2)) machine.engines.push_back({name + ".second", near.back()});
   }
-  const std::optional<Bytes> host_bytes = chance(random, 0.5) ? std::optional{Bytes{least.value * 4 + 400}} : std::nullopt;
+  const std::optional<Bytes> host_bytes =
+      chance(random, 0.5) ? std::optional{Bytes{least.value * 4 + 400}} : std::nullopt;
   machine.host = add_memory(random, machine, "host", host_bytes);
   if (chance(random, 0.2)) machine.engines.push_back({"cpu", machine.host});
   const std::size_t copying = one_of(random, 3);
   for (std::size_t e = 0; e < copying; ++e) machine.engines.push_back({"copies" + std::to_string(e), std::nullopt});
   const std::size_t capacities = one_of(random, 3);
   for (std::size_t c = 0; c < capacities; ++c) {
-    machine.capacities.push_back({"root" + std::to_string(c), one_byte_per_ns / 2 + below_or_equal(random, one_byte_per_ns)});
+    machine.capacities.push_back(
+        {"root" + std::to_string(c), one_byte_per_ns / 2 + below_or_equal(random, one_byte_per_ns)});
   }
   for (const MemoryId device : near) {
     add_link(random, machine, machine.host, device, one_byte_per_ns);
@@ -102,7 +105,8 @@ Machine random_machine(std::mt19937_64& random, Bytes least) {
     if (chance(random, 0.5)) add_link(random, machine, spare, machine.host, one_byte_per_ns);
   }
   if (chance(random, 0.4)) {
-    const MemoryId disk = add_memory(random, machine, "disk", chance(random, 0.5) ? std::optional{Bytes{4000}} : std::nullopt);
+    const MemoryId disk =
+        add_memory(random, machine, "disk", chance(random, 0.5) ? std::optional{Bytes{4000}} : std::nullopt);
     add_link(random, machine, machine.host, disk, one_byte_per_ns / 4);
     add_link(random, machine, disk, machine.host, one_byte_per_ns / 4);
   }
@@ -165,7 +169,8 @@ void divide(std::mt19937_64& random, Case& one) {
   Plan& plan = one.plan;
   const bool known = std::ranges::count(plan.pieces, tensor, &Division::tensor) != 0;
   const auto encoded = [&](const auto& of) { return of.tensor == tensor && of.form != FormId::plain; };
-  if (known || size < 16 || std::ranges::any_of(plan.commands, encoded) || std::ranges::any_of(plan.initial, encoded)) return;
+  if (known || size < 16 || std::ranges::any_of(plan.commands, encoded) || std::ranges::any_of(plan.initial, encoded))
+    return;
   // Offsets of pieces must be aligned in every memory, and no alignment is above 8.
   const std::uint64_t cut = 8 * (1 + one_of(random, static_cast<std::size_t>((size - 1) / 8)));
   plan.pieces.push_back({tensor, {Bytes{cut}}});
@@ -224,7 +229,8 @@ namespace {
 Wait random_wait(std::mt19937_64& random, const Case& one) {
   const std::size_t n = one.trace.operations.size();
   if (one.plan.commands.empty() || chance(random, 0.5)) {
-    return {Wait::On::operation, false, static_cast<std::int32_t>(one_of(random, 2 * n)) - static_cast<std::int32_t>(n)};
+    return {Wait::On::operation, false,
+            static_cast<std::int32_t>(one_of(random, 2 * n)) - static_cast<std::int32_t>(n)};
   }
   return {Wait::On::command, chance(random, 0.5), static_cast<std::int32_t>(one_of(random, one.plan.commands.size()))};
 }
@@ -243,9 +249,11 @@ std::string_view add_run(std::mt19937_64& random, Case& one) {
   if (chance(random, 0.8)) {
     const Wait old = command.after.front();
     for (Command& other : one.plan.commands) {
-      if (std::ranges::find(other.after, old) != other.after.end()) other.after.push_back({Wait::On::command, false, at});
+      if (std::ranges::find(other.after, old) != other.after.end())
+        other.after.push_back({Wait::On::command, false, at});
       const Wait last{Wait::On::operation, false, old.index - static_cast<std::int32_t>(n)};
-      if (std::ranges::find(other.after, last) != other.after.end()) other.after.push_back({Wait::On::command, true, at});
+      if (std::ranges::find(other.after, last) != other.after.end())
+        other.after.push_back({Wait::On::command, true, at});
     }
     for (std::size_t i = 0; i < n; ++i) {
       if (i != operation) command.before_operations.push_back(static_cast<std::uint32_t>(i < operation ? i + n : i));
@@ -263,7 +271,7 @@ std::string_view add_codec(std::mt19937_64& random, Case& one) {
   if (plan.forms.empty()) plan.forms.push_back("zeros");
   const std::size_t n = one.trace.operations.size();
   const std::size_t operation = one_of(random, n);
-  const EngineId engine = swapmm::v2::Engines(one.trace, plan.machine).engine(id_at<OperationId>(operation));
+  const EngineId engine = swapmm::v2::detail::Engines(one.trace, plan.machine).engine(id_at<OperationId>(operation));
   const MemoryId memory = *plan.machine.engines[index(engine)].memory;
   Command encode;
   encode.kind = CommandKind::encode;
@@ -322,17 +330,13 @@ std::string_view mutate(std::mt19937_64& random, Case& one) {
   if (plan.commands.empty()) return "nothing";
   Command& command = plan.commands[one_of(random, plan.commands.size())];
   switch (kind) {
-    case 5:
-      command.after.push_back(random_wait(random, one));
-      return "a wait more";
+    case 5: command.after.push_back(random_wait(random, one)); return "a wait more";
     case 6:
     case 7:
       if (command.after.empty()) return "nothing";
       command.after.erase(command.after.begin() + static_cast<std::ptrdiff_t>(one_of(random, command.after.size())));
       return "a wait less";
-    case 8:
-      command.before_operations.clear();
-      return "no operation waits";
+    case 8: command.before_operations.clear(); return "no operation waits";
     case 9:
       command.before_operations.push_back(static_cast<std::uint32_t>(one_of(random, 2 * n)));
       return "one more operation waits";
@@ -348,9 +352,7 @@ std::string_view mutate(std::mt19937_64& random, Case& one) {
     case 12:
       if (has_engine(command.kind)) command.position = static_cast<std::uint32_t>(one_of(random, n + 1));
       return "another position";
-    default:
-      command.after = {random_wait(random, one)};
-      return "other waits";
+    default: command.after = {random_wait(random, one)}; return "other waits";
   }
 }
 

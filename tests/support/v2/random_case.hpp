@@ -26,12 +26,13 @@ struct Case {
 /// A random trace on a random machine, with the plan of a planner. Tries until there is one.
 [[nodiscard]] Case random_case(std::mt19937_64& random);
 
-/// Divides a tensor that is not divided yet, if the plan has commands or places for it, and its forms are not used. Each
-/// command becomes one for each piece. A plan that was valid stays so.
+/// Divides a tensor that is not divided yet, if the plan has commands or places for it, and its forms are not used.
+/// Each command becomes one for each piece. A plan that was valid stays so.
 void divide(std::mt19937_64& random, Case& one);
 
-/// Changes one thing of a plan, so that its indices stay in range: a wait, a command, an order, a place, a claim; or adds
-/// an operation that runs again, or an encoding with its decoding. Some changes leave a valid plan valid. Says what it did.
+/// Changes one thing of a plan, so that its indices stay in range: a wait, a command, an order, a place, a claim; or
+/// adds an operation that runs again, or an encoding with its decoding. Some changes leave a valid plan valid. Says
+/// what it did.
 std::string_view mutate(std::mt19937_64& random, Case& one);
 
 }  // namespace swapmm::test::general

@@ -10,7 +10,7 @@
 #include <swapmm/ir/trace.hpp>
 #include <swapmm/plan/v2/machine.hpp>
 
-namespace swapmm::v2 {
+namespace swapmm::v2::detail {
 
 /// The engine of each name.
 class EngineNames {
@@ -68,4 +68,4 @@ class Engines {
   std::vector<bool> computes_;      // of each memory
 };
 
-}  // namespace swapmm::v2
+}  // namespace swapmm::v2::detail

@@ -68,7 +68,8 @@ Finding check_engines(const Machine& machine) {
     const auto& memory = machine.engines[i].memory;
     if (!memory) continue;
     computes = true;
-    if (auto finding = check_id(element_name("engines", i) + ".memory", *memory, machine.memories.size())) return finding;
+    if (auto finding = check_id(element_name("engines", i) + ".memory", *memory, machine.memories.size()))
+      return finding;
   }
   if (computes) return std::nullopt;
   return Problem{"engines: none has a memory, so none can run operations"};

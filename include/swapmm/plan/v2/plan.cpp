@@ -76,7 +76,8 @@ class PlanCheck {
 
   static Finding tensor(TensorId id, const std::string& where) {
     if (index(id) < limits::tensors) return std::nullopt;
-    return Problem{where + ".tensor: " + std::to_string(index(id)) + " is above " + std::to_string(limits::tensors - 1)};
+    return Problem{where + ".tensor: " + std::to_string(index(id)) + " is above " +
+                   std::to_string(limits::tensors - 1)};
   }
 
   Finding part(TensorId id, const std::optional<std::uint32_t>& piece, FormId form, const std::string& where) const {

@@ -57,8 +57,9 @@ struct Command {
   /// there.
   std::optional<Bytes> offset;
   std::vector<Wait> after;  ///< the command starts when all of these have ended
-  /// Operations that start only when this command has ended. Values from n to 2n-1 are operations of the next iteration;
-  /// n is the number of operations per iteration. In files `before_operation`: one number, or a list of numbers.
+  /// Operations that start only when this command has ended. Values from n to 2n-1 are operations of the next
+  /// iteration; n is the number of operations per iteration. In files `before_operation`: one number, or a list of
+  /// numbers.
   std::vector<std::uint32_t> before_operations;
   /// On its engine, the command runs right before this operation; none: behind all operations.
   std::optional<std::uint32_t> position;

@@ -28,8 +28,8 @@ struct Simulation {
 /// and for each beginning and end of a copy the product of the copies and capacities that are in use then.
 [[nodiscard]] SWAPMM_EXPORT Simulation simulate(const Trace& trace, const Plan& plan);
 
-/// The ends of the first `iterations` iterations. An iteration ends when all its operations have ended. Everything of the
-/// iteration before has ended at time 0. No value is above longest_iteration.
+/// The ends of the first `iterations` iterations. An iteration ends when all its operations have ended. Everything of
+/// the iteration before has ended at time 0. No value is above longest_iteration.
 [[nodiscard]] SWAPMM_EXPORT std::vector<std::chrono::nanoseconds> iteration_ends(const Trace& trace, const Plan& plan,
                                                                                  std::size_t iterations);
 

@@ -407,12 +407,12 @@ TEST_CASE("v2: a value goes to another device, and before_operation from n on is
   const Plan plan =
       plan_of(trace, machine, {place(0, 0), place(0, 0, gpu2)},
               {copy(0, 0, {op(0), op(-1)}, {1}), give_back(gpu, 0, {cmd(0)}), take(gpu, 0, 0, {cmd(1)}, {2})});
-  CHECK(ends(trace, plan, 4) == Ends{45, 80, 115, 150});
+  CHECK(ends(trace, plan, 4) == Ends{45, 90, 135, 180});
   const Simulation simulation = run(trace, plan);
-  CHECK(simulation.iteration.count() == 35);
+  CHECK(simulation.iteration.count() == 45);
   CHECK(simulation.compute.count() == 15);
-  CHECK(times(simulation.operations) == Times{{-15, -5}, {20, 35}});
-  CHECK(times(simulation.commands) == Times{{0, 20}, {20, 20}, {20, 20}});
+  CHECK(times(simulation.operations) == Times{{0, 10}, {30, 45}});
+  CHECK(times(simulation.commands) == Times{{10, 30}, {30, 30}, {30, 30}});
   CHECK(simulation.peaks == std::vector{Bytes{20}, Bytes{0}, Bytes{20}});
 }
 

@@ -102,10 +102,11 @@ class OnDemand {
     for (std::size_t t = 0; t < trace_.tensors.size(); ++t) {
       if (trace_.tensors[t].kind != TensorKind::transient || read_by_host[t]) order.push_back(id_at<TensorId>(t));
     }
-    const auto of_host = [&](TensorId t) { return read_by_host[index(t)] || trace_.tensors[index(t)].kind == TensorKind::input; };
-    std::ranges::stable_sort(order, [&](TensorId a, TensorId b) {
-      return std::pair(of_host(b), size(b)) < std::pair(of_host(a), size(a));
-    });
+    const auto of_host = [&](TensorId t) {
+      return read_by_host[index(t)] || trace_.tensors[index(t)].kind == TensorKind::input;
+    };
+    std::ranges::stable_sort(
+        order, [&](TensorId a, TensorId b) { return std::pair(of_host(b), size(b)) < std::pair(of_host(a), size(a)); });
     for (const TensorId tensor : order) {
       const std::vector<MemoryId> stores = of_host(tensor) ? std::vector{machine_.host} : stores_of(tensor);
       for (const MemoryId store : stores) {
@@ -121,7 +122,8 @@ class OnDemand {
       }
       if (!homes_[index(tensor)]) {
         return fail(name(tensor) + " of " + std::to_string(size(tensor).value) +
-                    " bytes has no room in any memory that only stores" + (of_host(tensor) ? " (it must be in the host)" : ""));
+                    " bytes has no room in any memory that only stores" +
+                    (of_host(tensor) ? " (it must be in the host)" : ""));
       }
     }
   }
@@ -151,7 +153,8 @@ class OnDemand {
     position_ = static_cast<std::uint32_t>(index(operation));
     const MemoryId memory = engines_.memory(operation);
     pinned_.clear();
-    for_each_access(trace_.operations[index(operation)], [&](TensorId tensor, Access) { pinned_.emplace_back(tensor, memory); });
+    for_each_access(trace_.operations[index(operation)],
+                    [&](TensorId tensor, Access) { pinned_.emplace_back(tensor, memory); });
     for_each_access(trace_.operations[index(operation)], [&](TensorId tensor, Access) {
       if (!problem_) bring(tensor, memory, !uses_.writes_whole(tensor, operation));
     });
@@ -184,8 +187,9 @@ class OnDemand {
       const TraceOperation& it = trace_.operations[index(operation)];
       for (const std::vector<TensorId>* list : {&it.writes, &it.updates}) {
         if (std::ranges::find(*list, tensor) == list->end()) continue;
-        return fail("operation " + std::to_string(index(operation)) + " changes input " + name(tensor) +
-                    ", and the host reads it and gives the next value at its end: there is one place in the host for both");
+        return fail(
+            "operation " + std::to_string(index(operation)) + " changes input " + name(tensor) +
+            ", and the host reads it and gives the next value at its end: there is one place in the host for both");
       }
       pinned_.assign(1, {tensor, machine_.host});
       bring(tensor, machine_.host, true);
@@ -311,8 +315,8 @@ class OnDemand {
     for (const TensorId tensor : now_.residents(memory)) {
       if (is_home(tensor, memory)) continue;
       if (std::ranges::find(pinned_, std::pair(tensor, memory)) != pinned_.end()) continue;
-      const std::uint64_t age = victim_ == Victim::least_recently_used ? clock_ - last_use_[index(tensor)]
-                                                                       : uses_.distance(tensor, at_);
+      const std::uint64_t age =
+          victim_ == Victim::least_recently_used ? clock_ - last_use_[index(tensor)] : uses_.distance(tensor, at_);
       if (best && age <= best_age) continue;
       best = tensor;
       best_age = age;
@@ -361,7 +365,8 @@ class OnDemand {
       const auto home = homes_[t];
       if (home && !now_.current(tensor).empty() && !now_.is_current(tensor, *home)) {
         const auto from = nearest(tensor, *home);
-        if (!from) return fail(name(tensor) + " has no way to its home, memory " + machine_.memories[index(*home)].name);
+        if (!from)
+          return fail(name(tensor) + " has no way to its home, memory " + machine_.memories[index(*home)].name);
         move(tensor, *from, *home, 0);
       }
       for (std::size_t m = 0; m < machine_.memories.size(); ++m) release_if_spare(tensor, id_at<MemoryId>(m));
@@ -390,7 +395,7 @@ class OnDemand {
   const Trace& trace_;
   const Machine& machine_;
   const Victim victim_;
-  const Engines engines_;
+  const detail::Engines engines_;
   const Uses uses_;
   const Paths paths_;
   Residency now_;
@@ -398,8 +403,8 @@ class OnDemand {
   std::vector<std::optional<MemoryId>> homes_;  // of each tensor
   std::vector<std::uint64_t> last_use_;         // of each tensor, by clock_
   std::uint64_t clock_ = 0;
-  OperationId at_{};                            // the operation for which things move
-  std::uint32_t position_ = 0;                  // of copies on engines that run operations, too
+  OperationId at_{};            // the operation for which things move
+  std::uint32_t position_ = 0;  // of copies on engines that run operations, too
   std::vector<std::pair<TensorId, MemoryId>> pinned_;
   std::optional<Problem> problem_;
 };

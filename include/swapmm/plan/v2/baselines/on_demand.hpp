@@ -19,10 +19,11 @@ enum class Victim : std::uint8_t {
 /// leave for the nearest memory that has room and runs no operation, and from there for farther ones. Everything that
 /// concerns one memory happens one after another; different memories work at the same time.
 ///
-/// Persistent tensors, inputs and what the host reads have a place outside of all memories that run operations, which is
-/// always kept: in the host if it has room, otherwise in the nearest memory that has.
+/// Persistent tensors, inputs and what the host reads have a place outside of all memories that run operations, which
+/// is always kept: in the host if it has room, otherwise in the nearest memory that has.
 ///
 /// Fills in all but `predicted`. A Problem if a bundle does not fit, if memories are full, or if there is no path.
-[[nodiscard]] Result<Plan> on_demand(const Trace& trace, const Machine& machine, Victim victim, std::string_view planner);
+[[nodiscard]] Result<Plan> on_demand(const Trace& trace, const Machine& machine, Victim victim,
+                                     std::string_view planner);
 
 }  // namespace swapmm::v2::planning

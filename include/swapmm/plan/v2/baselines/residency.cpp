@@ -76,8 +76,6 @@ void Residency::add_current(TensorId tensor, MemoryId memory) {
   if (at == in.end() || *at != memory) in.insert(at, memory);
 }
 
-void Residency::remove_current(TensorId tensor, MemoryId memory) {
-  std::erase(current_[index(tensor)], memory);
-}
+void Residency::remove_current(TensorId tensor, MemoryId memory) { std::erase(current_[index(tensor)], memory); }
 
 }  // namespace swapmm::v2::planning

@@ -13,8 +13,8 @@
 
 namespace swapmm::v2::planning {
 
-/// Where tensors are while a plan is written: their places in memories with a limit, and which memories hold the current
-/// value.
+/// Where tensors are while a plan is written: their places in memories with a limit, and which memories hold the
+/// current value.
 class Residency {
  public:
   Residency(const Trace& trace, const Machine& machine);
@@ -56,8 +56,8 @@ class Residency {
 
   const Trace* trace_;
   const Machine* machine_;
-  std::vector<std::vector<Place>> places_;                       // of each tensor
-  std::vector<std::vector<MemoryId>> current_;                   // of each tensor, ascending
+  std::vector<std::vector<Place>> places_;                          // of each tensor
+  std::vector<std::vector<MemoryId>> current_;                      // of each tensor, ascending
   std::vector<std::multimap<std::uint64_t, TensorId>> by_address_;  // of each memory
 };
 

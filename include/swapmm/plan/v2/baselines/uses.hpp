@@ -24,7 +24,9 @@ class Uses {
   /// Whether the value that the tensor has after the operation is not needed by any operation.
   [[nodiscard]] bool dead_after(TensorId tensor, OperationId at) const;
   /// Whether the operation, which accesses the tensor, needs no value that it had before.
-  [[nodiscard]] bool writes_whole(TensorId tensor, OperationId at) const { return of(tensor)[next(tensor, at) - 1].whole_write; }
+  [[nodiscard]] bool writes_whole(TensorId tensor, OperationId at) const {
+    return of(tensor)[next(tensor, at) - 1].whole_write;
+  }
   /// Whether the host reads the value that the tensor has after the operation, at its end or later.
   [[nodiscard]] bool host_reads_after(TensorId tensor, OperationId at) const;
   [[nodiscard]] std::span<const TensorId> host_reads_at(OperationId at) const { return host_reads_[index(at)]; }

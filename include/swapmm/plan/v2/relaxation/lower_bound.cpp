@@ -17,10 +17,10 @@ bool has_other_ways_back(const Trace& trace) {
 }  // namespace
 
 Result<std::chrono::nanoseconds> lower_bound(const Trace& trace, const Machine& machine, const BoundEffort& effort) {
-  if (const std::string* name = missing_engine(trace, machine)) {
+  if (const std::string* name = detail::missing_engine(trace, machine)) {
     return Problem{"the machine has no engine " + *name + " with a memory, which operations name"};
   }
-  const Engines engines(trace, machine);
+  const detail::Engines engines(trace, machine);
   std::set<EngineId> used;
   for (std::size_t i = 0; i < trace.operations.size(); ++i) used.insert(engines.engine(id_at<OperationId>(i)));
   std::chrono::nanoseconds bound{0};

@@ -5,7 +5,6 @@
 #include <cstddef>
 #include <limits>
 #include <map>
-#include <ranges>
 #include <vector>
 
 #include <swapmm/ir/limits.hpp>
@@ -14,8 +13,8 @@
 namespace swapmm::v2::planning {
 namespace {
 
-/// The most bytes per second that links can carry together. Links of one engine run one at a time. Each of the others is
-/// counted once, for the capacity that limits it most: whatever is counted for a capacity is at most the capacity.
+/// The most bytes per second that links can carry together. Links of one engine run one at a time. Each of the others
+/// is counted once, for the capacity that limits it most: whatever is counted for a capacity is at most the capacity.
 std::uint64_t rate_together(const Machine& machine, const std::vector<LinkId>& links) {
   std::map<EngineId, LinkId> fastest;  // of each engine
   std::map<EngineId, std::size_t> links_of_engine;
@@ -73,9 +72,11 @@ std::optional<swapmm::Machine> merged_host(const Machine& machine, MemoryId memo
 }
 
 Trace part_on_engine(const Trace& trace, const Machine& machine, EngineId engine) {
-  const Engines engines(trace, machine);
-  const auto all = std::views::iota(std::size_t{0}, trace.operations.size());
-  const bool alone = std::ranges::all_of(all, [&](std::size_t i) { return engines.engine(id_at<OperationId>(i)) == engine; });
+  const detail::Engines engines(trace, machine);
+  bool alone = true;
+  for (std::size_t i = 0; i < trace.operations.size(); ++i) {
+    alone = alone && engines.engine(id_at<OperationId>(i)) == engine;
+  }
   if (alone && !needs_version_2(trace)) return trace;
   constexpr std::uint32_t unused = std::numeric_limits<std::uint32_t>::max();
   constexpr std::uint32_t shared = unused - 1;

@@ -53,7 +53,7 @@ void set_place(Element& element, const Command& command, const Machine& machine,
 }  // namespace
 
 std::vector<Element> elements_of(const Trace& trace, const Plan& plan, const Parts& parts) {
-  const Engines engines(trace, plan.machine);
+  const detail::Engines engines(trace, plan.machine);
   std::vector<Element> elements;
   elements.reserve(trace.operations.size() + plan.commands.size());
   for (std::size_t i = 0; i < trace.operations.size(); ++i) {

@@ -8,11 +8,22 @@
 
 #include <swapmm/base/bytes.hpp>
 #include <swapmm/ir/trace.hpp>
+#include <swapmm/plan/simulate.hpp>
 #include <swapmm/plan/v2/machine.hpp>
 #include <swapmm/plan/v2/plan.hpp>
 #include <swapmm/plan/v2/simulation/parts.hpp>
 
 namespace swapmm::v2::simulation {
+
+/// Nanoseconds from the beginning of the first iteration. Wide enough for any number of iterations that can be
+/// simulated, so that no sum needs a check.
+__extension__ using Time = __int128;
+/// Billionths of a byte: what a copy transfers in a nanosecond at a rate of 1 byte per second.
+__extension__ using Work = unsigned __int128;
+
+inline constexpr Work work_per_byte = 1'000'000'000;
+/// An iteration that takes longer ends the simulation.
+inline constexpr Time longest = longest_iteration.count();
 
 /// What an operation or a command does in each iteration, in the terms of the simulation.
 struct Element {

@@ -13,7 +13,6 @@
 #include <swapmm/plan/v2/simulation/flows.hpp>
 #include <swapmm/plan/v2/simulation/occupation.hpp>
 #include <swapmm/plan/v2/simulation/parts.hpp>
-#include <swapmm/plan/v2/simulation/units.hpp>
 #include <swapmm/plan/v2/simulation/waits.hpp>
 
 namespace swapmm::v2::simulation {

@@ -8,8 +8,8 @@
 
 #include <swapmm/base/bytes.hpp>
 #include <swapmm/plan/v2/machine.hpp>
+#include <swapmm/plan/v2/simulation/elements.hpp>
 #include <swapmm/plan/v2/simulation/fair_rates.hpp>
-#include <swapmm/plan/v2/simulation/units.hpp>
 
 namespace swapmm::v2::simulation {
 

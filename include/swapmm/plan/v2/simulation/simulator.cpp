@@ -8,7 +8,6 @@
 #include <swapmm/plan/v2/simulation/event_run.hpp>
 #include <swapmm/plan/v2/simulation/parts.hpp>
 #include <swapmm/plan/v2/simulation/steady_state.hpp>
-#include <swapmm/plan/v2/simulation/units.hpp>
 
 namespace swapmm::v2 {
 namespace {

@@ -47,7 +47,8 @@ class Findings {
   /// `command 7 (copy of tensor 3 "weights")`
   [[nodiscard]] std::string command(std::size_t id) const {
     const Command& command = plan_.commands[id];
-    const std::string what = command.kind == CommandKind::run ? operation(index(command.operation)) : tensor(index(command.tensor));
+    const std::string what =
+        command.kind == CommandKind::run ? operation(index(command.operation)) : tensor(index(command.tensor));
     return "command " + std::to_string(id) + " (" + std::string(to_string(command.kind)) + " of " + what + ')';
   }
   /// An operation, or a command behind all operations.

@@ -8,13 +8,13 @@
 namespace swapmm::v2::validation {
 namespace {
 
-/// Each round propagates clocks over one more border between iterations. Plans settle in two to four rounds. Only chains
-/// of commands without an engine that each wait for the iteration before need one round per link.
+/// Each round propagates clocks over one more border between iterations. Plans settle in two to four rounds. Only
+/// chains of commands without an engine that each wait for the iteration before need one round per link.
 constexpr int most_rounds = 64;
 
 }  // namespace
 
-Order::Order(const Trace& trace, const Plan& plan, const Parts& parts, const Engines& engines)
+Order::Order(const Trace& trace, const Plan& plan, const Parts& parts, const detail::Engines& engines)
     : operations_(trace.operations.size()) {
   add_nodes(plan, engines);
   add_waits(plan);
@@ -27,7 +27,7 @@ Order::Order(const Trace& trace, const Plan& plan, const Parts& parts, const Eng
 }
 
 // Nodes with their engines, and the waits that follow from the order on each engine (rule 2).
-void Order::add_nodes(const Plan& plan, const Engines& engines) {
+void Order::add_nodes(const Plan& plan, const detail::Engines& engines) {
   struct Element {
     std::uint32_t engine;
     std::int64_t key;  // 2p; half a step is 1
@@ -38,8 +38,8 @@ void Order::add_nodes(const Plan& plan, const Engines& engines) {
   std::vector<Element> elements;
   elements.reserve(nodes_.size());
   for (std::size_t i = 0; i < operations_; ++i) {
-    elements.push_back({static_cast<std::uint32_t>(engines.engine(id_at<OperationId>(i))), 2 * static_cast<std::int64_t>(i),
-                        static_cast<std::uint32_t>(i)});
+    elements.push_back({static_cast<std::uint32_t>(engines.engine(id_at<OperationId>(i))),
+                        2 * static_cast<std::int64_t>(i), static_cast<std::uint32_t>(i)});
   }
   for (std::size_t j = 0; j < plan.commands.size(); ++j) {
     const Command& command = plan.commands[j];
@@ -51,7 +51,8 @@ void Order::add_nodes(const Plan& plan, const Engines& engines) {
       engine = static_cast<std::uint32_t>(v2::engine_of(plan.machine, command.link));
     }
     if (command.kind == CommandKind::run) engine = elements[index(command.operation)].engine;  // operations come first
-    const std::int64_t position = command.position ? std::int64_t{*command.position} : static_cast<std::int64_t>(operations_);
+    const std::int64_t position =
+        command.position ? std::int64_t{*command.position} : static_cast<std::int64_t>(operations_);
     elements.push_back({engine, 2 * position - 1, command_node(j)});
   }
   std::sort(elements.begin(), elements.end());
@@ -109,7 +110,7 @@ void Order::add_turns() {
 
 // Rule 2, third point. The last writer and the last reader on each engine stand for all before them, because an engine
 // has an order.
-void Order::add_conflicts(const Trace& trace, const Plan& plan, const Parts& parts, const Engines& engines) {
+void Order::add_conflicts(const Trace& trace, const Plan& plan, const Parts& parts, const detail::Engines& engines) {
   struct Last {
     std::uint32_t engine;
     MemoryId memory;
@@ -175,7 +176,8 @@ bool Order::before(std::uint32_t first, std::uint32_t second, std::int64_t back)
 }
 
 bool Order::same_instant(std::uint32_t first, std::uint32_t second) const {
-  return nodes_[first].engine == none && nodes_[second].engine == none && std::ranges::equal(start(first), start(second));
+  return nodes_[first].engine == none && nodes_[second].engine == none &&
+         std::ranges::equal(start(first), start(second));
 }
 
 // Chains are short, and few commands of one instant share bytes.

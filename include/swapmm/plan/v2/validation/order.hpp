@@ -16,15 +16,16 @@
 namespace swapmm::v2::validation {
 
 /// The order that waits and engines enforce for any durations, in an iteration deep in the steady state. Nodes are the
-/// operations, then the commands. Uses vector clocks (Fidge 1988, Mattern 1989) over the engines in use: for each engine
-/// the number of elements that have certainly ended, counted from the start of the iteration. Commands without an engine
-/// take no time, so their clock is the join of the clocks that they wait for, and comparing clocks is exact for them, too.
+/// operations, then the commands. Uses vector clocks (Fidge 1988, Mattern 1989) over the engines in use: for each
+/// engine the number of elements that have certainly ended, counted from the start of the iteration. Commands without
+/// an engine take no time, so their clock is the join of the clocks that they wait for, and comparing clocks is exact
+/// for them, too.
 ///
 /// Waits lead from an iteration to itself or the one before, so a cycle of waits lies within one iteration.
 class Order {
  public:
   /// All indices of the plan must be in range. Takes nodes and waits times engines in use.
-  Order(const Trace& trace, const Plan& plan, const Parts& parts, const Engines& engines);
+  Order(const Trace& trace, const Plan& plan, const Parts& parts, const detail::Engines& engines);
 
   /// The nodes of a cycle of waits, each of which waits for the next one; empty if there is none. If there is a cycle,
   /// no other function may be called.
@@ -59,8 +60,8 @@ class Order {
   static constexpr std::int64_t unknown = -(std::int64_t{1} << 45);
 
   struct Node {
-    std::uint32_t engine = none;    // among the engines in use
-    std::uint32_t position = 0;     // on its engine
+    std::uint32_t engine = none;  // among the engines in use
+    std::uint32_t position = 0;   // on its engine
     std::uint32_t first_edge = 0;
     bool occupies = false;
   };
@@ -70,10 +71,10 @@ class Order {
     std::uint32_t back;  // iterations
   };
 
-  void add_nodes(const Plan& plan, const Engines& engines);
+  void add_nodes(const Plan& plan, const detail::Engines& engines);
   void add_waits(const Plan& plan);
   void add_turns();
-  void add_conflicts(const Trace& trace, const Plan& plan, const Parts& parts, const Engines& engines);
+  void add_conflicts(const Trace& trace, const Plan& plan, const Parts& parts, const detail::Engines& engines);
   void index_edges();
   bool sort();
   void settle();
@@ -90,14 +91,14 @@ class Order {
   }
 
   std::size_t operations_;
-  std::size_t engines_ = 0;            // in use
+  std::size_t engines_ = 0;  // in use
   bool settled_ = false;
   std::vector<std::int64_t> lengths_;  // elements per iteration, for each engine in use
   std::vector<Node> nodes_;            // operations, commands, the end of the iteration, and an end mark
   std::vector<Edge> edges_;            // by the waiting node, once indexed
   std::vector<std::uint32_t> order_;   // each node after those of its iteration that it waits for
   std::vector<std::uint32_t> circle_;
-  std::vector<std::int64_t> start_;    // a clock for each node
+  std::vector<std::int64_t> start_;  // a clock for each node
   std::vector<Rank> ranks_;
 };
 

@@ -12,10 +12,10 @@ Parts::Parts(const Trace& trace, const Plan& plan) : trace_(trace), plan_(plan) 
 
 std::optional<std::size_t> Parts::unit(std::size_t part, FormId form) const {
   if (form == FormId::plain) return part;
-  const auto [first, last] = std::ranges::equal_range(trace_.forms, id_at<TensorId>(tensors_[part]), {}, &TensorForm::tensor);
-  const auto found = std::find_if(first, last, [&](const TensorForm& f) { return f.name == name_of(plan_, form); });
-  if (found == last) return std::nullopt;
-  return parts() + static_cast<std::size_t>(found - trace_.forms.begin());
+  const std::span<const TensorForm> forms = forms_of(trace_, id_at<TensorId>(tensors_[part]));
+  const auto found = std::ranges::find(forms, name_of(plan_, form), &TensorForm::name);
+  if (found == forms.end()) return std::nullopt;
+  return parts() + static_cast<std::size_t>(&*found - trace_.forms.data());
 }
 
 void Parts::divide(const Plan& plan) {
@@ -48,7 +48,8 @@ void Parts::collect_accesses() {
   for (std::size_t i = 0; i < trace_.operations.size(); ++i) {
     first_access_.push_back(accesses_.size());
     const auto first_range = range;
-    for (; range != trace_.ranges.end() && index(range->operation) == i; ++range) of_tensor[index(range->tensor)] = &*range;
+    for (; range != trace_.ranges.end() && index(range->operation) == i; ++range)
+      of_tensor[index(range->tensor)] = &*range;
     for_each_access(trace_.operations[i], [&](TensorId id, Access access) {
       const std::size_t tensor = index(id);
       const AccessRange* const only = of_tensor.empty() ? nullptr : of_tensor[tensor];

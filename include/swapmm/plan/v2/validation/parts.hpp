@@ -19,8 +19,8 @@ struct PartAccess {
   Access access = Access::read;
 };
 
-/// The parts of a trace's tensors, as a plan divides them, and the units: each part in each form that it has. Units 0 to
-/// parts() - 1 are the plain parts, those behind them the forms of the trace in its order.
+/// The parts of a trace's tensors, as a plan divides them, and the units: each part in each form that it has. Units 0
+/// to parts() - 1 are the plain parts, those behind them the forms of the trace in its order.
 class Parts {
  public:
   /// Divisions must be of tensors of the trace, and within them.
@@ -30,9 +30,7 @@ class Parts {
   [[nodiscard]] std::size_t units() const { return sizes_.size() + trace_.forms.size(); }
   [[nodiscard]] std::size_t tensor_of(std::size_t part) const { return tensors_[part]; }
   [[nodiscard]] std::size_t first_part(std::size_t tensor) const { return first_part_[tensor]; }
-  [[nodiscard]] bool divided(std::size_t tensor) const {
-    return first_part_[tensor + 1] - first_part_[tensor] > 1;
-  }
+  [[nodiscard]] bool divided(std::size_t tensor) const { return first_part_[tensor + 1] - first_part_[tensor] > 1; }
   [[nodiscard]] std::size_t part(TensorId tensor, const std::optional<std::uint32_t>& piece) const {
     return first_part_[index(tensor)] + piece.value_or(0);
   }
@@ -65,8 +63,8 @@ class Parts {
   std::vector<PartAccess> accesses_;
 };
 
-/// What the host does at the end of operations: it reads parts, or gives inputs (a write). Inputs that are available from
-/// operation 0 are given at the end of the last operation.
+/// What the host does at the end of operations: it reads parts, or gives inputs (a write). Inputs that are available
+/// from operation 0 are given at the end of the last operation.
 class HostEnds {
  public:
   HostEnds(const Trace& trace, const Parts& parts);

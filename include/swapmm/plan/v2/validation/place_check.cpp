@@ -47,7 +47,8 @@ std::optional<Changed> changed_by(const Plan& plan, const Parts& parts, const Co
   if (command.kind == CommandKind::run) return std::nullopt;
   const std::size_t part = parts.part(command.tensor, command.piece);
   const std::size_t unit = *parts.unit(part, command.form);
-  if (command.kind == CommandKind::release || command.kind == CommandKind::allocate) return Changed{unit, command.memory};
+  if (command.kind == CommandKind::release || command.kind == CommandKind::allocate)
+    return Changed{unit, command.memory};
   if (!command.offset) return std::nullopt;
   if (command.kind == CommandKind::copy) return Changed{unit, plan.machine.links[index(command.link)].to};
   const MemoryId memory = *plan.machine.engines[index(command.engine)].memory;
@@ -131,7 +132,8 @@ void Sweep::compare(const Occupation& before, std::size_t unit, std::uint32_t co
   } else if (before.release == none) {
     findings_.add(6, findings_.command(command) + " takes bytes that " + other + " need not have left");
   } else {
-    findings_.add(6, findings_.command(command) + " takes bytes and does not wait for " + findings_.command(before.release) +
+    findings_.add(6, findings_.command(command) + " takes bytes and does not wait for " +
+                         findings_.command(before.release) +
                          (before.iteration < iteration_ ? " of the iteration before" : "") + ", which leaves them");
   }
 }
@@ -157,7 +159,9 @@ std::vector<std::vector<Step>> collect_steps(const Plan& plan, const Parts& part
   }
   // A place that is given back in the instant in which it is taken is never occupied.
   for (std::vector<Step>& of_memory : steps) {
-    const auto key = [&](const Step& step) { return std::tuple(step.unit, order.rank(order.command_node(step.command)), step.command); };
+    const auto key = [&](const Step& step) {
+      return std::tuple(step.unit, order.rank(order.command_node(step.command)), step.command);
+    };
     std::ranges::sort(of_memory, {}, key);
     std::vector<Step> kept;
     for (const Step& step : of_memory) {
@@ -182,7 +186,8 @@ void check_places(const Plan& plan, const Parts& parts, Findings& findings) {
     if (!memory.bytes) continue;
     const std::size_t unit = *parts.unit(parts.part(place.tensor, place.piece), place.form);
     check_place(
-        memory, place.offset, parts.place_bytes(unit), [&] { return "initial: " + findings.unit(parts, unit); }, findings);
+        memory, place.offset, parts.place_bytes(unit), [&] { return "initial: " + findings.unit(parts, unit); },
+        findings);
   }
   for (std::size_t j = 0; j < plan.commands.size(); ++j) {
     const auto changed = changed_by(plan, parts, plan.commands[j]);

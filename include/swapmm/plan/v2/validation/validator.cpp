@@ -49,7 +49,7 @@ class StructureCheck {
 
  private:
   void engines() {
-    if (const std::string* name = missing_engine(trace_, plan_.machine)) {
+    if (const std::string* name = detail::missing_engine(trace_, plan_.machine)) {
       findings_.add(0, "machine: it has no engine " + *name + " with a memory, and operations name it");
     }
   }
@@ -74,9 +74,10 @@ class StructureCheck {
   /// The tensor exists and has the form.
   void unit(TensorId tensor, FormId form, const std::string& where) {
     if (!is_tensor(tensor, where) || form == FormId::plain) return;
-    const auto forms = std::ranges::equal_range(trace_.forms, tensor, {}, &TensorForm::tensor);
+    const std::span<const TensorForm> forms = forms_of(trace_, tensor);
     if (std::ranges::find(forms, name_of(plan_, form), &TensorForm::name) != forms.end()) return;
-    findings_.add(0, where + ".form: " + findings_.tensor(index(tensor)) + " has no form " + std::string(name_of(plan_, form)));
+    findings_.add(
+        0, where + ".form: " + findings_.tensor(index(tensor)) + " has no form " + std::string(name_of(plan_, form)));
   }
 
   void command(std::size_t j) {
@@ -85,7 +86,8 @@ class StructureCheck {
     const auto where = [&] { return element("commands", j); };
     if (command.kind == CommandKind::run) {
       if (index(command.operation) >= n) {
-        findings_.add(0, where() + ".operation: " + std::to_string(index(command.operation)) + " is not one of the " + std::to_string(n));
+        findings_.add(0, where() + ".operation: " + std::to_string(index(command.operation)) + " is not one of the " +
+                             std::to_string(n));
       } else if (!trace_.operations[index(command.operation)].replayable) {
         findings_.add(4, where() + ": " + findings_.operation(index(command.operation)) + " is not replayable");
       }
@@ -93,12 +95,13 @@ class StructureCheck {
       unit(command.tensor, command.form, where());
     }
     if (command.position && *command.position > n) {
-      findings_.add(0, where() + ".position: " + std::to_string(*command.position) + " is above n = " + std::to_string(n));
+      findings_.add(0,
+                    where() + ".position: " + std::to_string(*command.position) + " is above n = " + std::to_string(n));
     }
     for (const std::uint32_t operation : command.before_operations) {
       if (operation < 2 * n) continue;
-      findings_.add(0, where() + ".before_operation: " + std::to_string(operation) + " is not below 2n = " +
-                           std::to_string(2 * n));
+      findings_.add(0, where() + ".before_operation: " + std::to_string(operation) +
+                           " is not below 2n = " + std::to_string(2 * n));
     }
     for (std::size_t w = 0; w < command.after.size(); ++w) {
       const Wait& wait = command.after[w];
@@ -128,7 +131,7 @@ void check_rules(const Trace& trace, const Plan& plan, Findings& findings) {
   const Parts parts(trace, plan);
   validation::check_places(plan, parts, findings);
   const bool placed = findings.count() == 0;
-  const Engines engines(trace, plan.machine);
+  const detail::Engines engines(trace, plan.machine);
   const validation::Order order(trace, plan, parts, engines);
   if (!order.circle().empty()) {
     report_circle(order, findings);

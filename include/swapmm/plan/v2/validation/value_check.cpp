@@ -31,10 +31,10 @@ struct PlaceState {
   MemoryId memory;
   bool unlimited = false;
   bool exists = false;
-  std::optional<Bytes> offset;     // none in memories without limit
-  ValueNumber holds = nothing;     // counted from the start of the first iteration
-  std::optional<Moment> changed;   // what put the value there, or took or gave back the place
-  std::vector<Moment> uses;        // since then
+  std::optional<Bytes> offset;    // none in memories without limit
+  ValueNumber holds = nothing;    // counted from the start of the first iteration
+  std::optional<Moment> changed;  // what put the value there, or took or gave back the place
+  std::vector<Moment> uses;       // since then
 };
 
 /// A host read whose value is not in the host yet.
@@ -52,12 +52,13 @@ struct UsedPiece {
   Bytes offset;
 };
 
-/// Follows one part. Its events are processed one by one, in an order that agrees with every execution; what has no order
-/// but should have one is a violation.
+/// Follows one part. Its events are processed one by one, in an order that agrees with every execution; what has no
+/// order but should have one is a violation.
 class PartFollower {
  public:
-  PartFollower(const Trace& trace, const Plan& plan, const Parts& parts, const Engines& engines, const Order& order,
-               const PartEvents& events, Findings& findings, std::size_t part, std::span<const Place* const> initial, std::vector<UsedPiece>* used)
+  PartFollower(const Trace& trace, const Plan& plan, const Parts& parts, const detail::Engines& engines,
+               const Order& order, const PartEvents& events, Findings& findings, std::size_t part,
+               std::span<const Place* const> initial, std::vector<UsedPiece>* used)
       : trace_(trace),
         plan_(plan),
         parts_(parts),
@@ -113,7 +114,8 @@ class PartFollower {
     for (PlaceState& place : places_) {
       if (place.unit == unit && place.memory == memory) return place;
     }
-    PlaceState place{unit, memory, !plan_.machine.memories[index(memory)].bytes.has_value(), false, {}, nothing, {}, {}};
+    PlaceState place{unit, memory, !plan_.machine.memories[index(memory)].bytes.has_value(), false, {}, nothing,
+                     {},   {}};
     if (place.unlimited) {
       place.exists = true;
       if (memory == plan_.machine.host && unit == part_) place.holds = 0;
@@ -147,11 +149,13 @@ class PartFollower {
   /// The node changes what the place holds, or takes it or gives it back.
   void change(PlaceState& place, std::uint32_t node) {
     if (place.changed && !ended(*place.changed, node)) {
-      findings_.add(6, findings_.node(node) + " changes " + name(place) + " and does not wait for " + at(*place.changed));
+      findings_.add(6,
+                    findings_.node(node) + " changes " + name(place) + " and does not wait for " + at(*place.changed));
     }
     for (const Moment& use : place.uses) {
       if (ended(use, node) || (use.node == node && use.iteration == iteration_)) continue;
-      findings_.add(6, findings_.node(node) + " changes " + name(place) + " and does not wait for " + at(use) + ", which uses it");
+      findings_.add(6, findings_.node(node) + " changes " + name(place) + " and does not wait for " + at(use) +
+                           ", which uses it");
     }
     place.uses.clear();
     place.changed = Moment{node, iteration_};
@@ -269,7 +273,8 @@ class PartFollower {
   }
 
   void release(PlaceState& place, std::uint32_t node) {
-    if (!place.exists) findings_.add(3, findings_.node(node) + " gives back a place of " + name(place) + ", which has none");
+    if (!place.exists)
+      findings_.add(3, findings_.node(node) + " gives back a place of " + name(place) + ", which has none");
     change(place, node);
     place.exists = false;
     place.offset.reset();
@@ -295,7 +300,8 @@ class PartFollower {
       return;
     }
     PlaceState& target = place_at(to.first, to.second);
-    if (!target.exists) findings_.add(4, findings_.node(node) + " fills " + name(target) + ", which has no place there");
+    if (!target.exists)
+      findings_.add(4, findings_.node(node) + " fills " + name(target) + ", which has no place there");
     change(target, node);
     put(target, value);
   }
@@ -303,7 +309,8 @@ class PartFollower {
   void check_late_host_reads() {
     for (const HostWait& read : wanted_) {
       if (read.after.iteration == iteration_) continue;
-      findings_.add(4, "the host reads " + name() + ", but that value never comes to " + findings_.memory(plan_.machine.host));
+      findings_.add(
+          4, "the host reads " + name() + ", but that value never comes to " + findings_.memory(plan_.machine.host));
     }
     std::erase_if(wanted_, [&](const HostWait& read) { return read.after.iteration != iteration_; });
   }
@@ -311,13 +318,15 @@ class PartFollower {
   void check_closure() {
     for (const PlaceState& place : places_) {
       if (place.unlimited) continue;
-      const auto is_it = [&](const Place* p) { return p->memory == place.memory && *parts_.unit(part_, p->form) == place.unit; };
+      const auto is_it = [&](const Place* p) {
+        return p->memory == place.memory && *parts_.unit(part_, p->form) == place.unit;
+      };
       const auto found = std::ranges::find_if(initial_, is_it);
       const bool was_there = found != initial_.end();
       if (place.exists != was_there) {
         findings_.add(5, name(place) + (place.exists ? " has a place at the end of an iteration, but not in initial"
                                                      : " has a place in initial, but not at the end of an iteration"));
-      } else if (was_there && place.offset != (*found)->offset) {
+      } else if (was_there && place.offset && place.offset != (*found)->offset) {
         findings_.add(5, name(place) + " is at offset " + std::to_string((*found)->offset.value) +
                              " in initial, but ends an iteration at " + std::to_string(place.offset->value));
       }
@@ -345,7 +354,7 @@ class PartFollower {
   const Trace& trace_;
   const Plan& plan_;
   const Parts& parts_;
-  const Engines& engines_;
+  const detail::Engines& engines_;
   const Order& order_;
   Findings& findings_;
   const std::size_t part_;
@@ -376,13 +385,14 @@ void check_neighbours(const Trace& trace, const Parts& parts, const Plan& plan, 
     const bool one_arena = !arena || before.offset.value / arena->value == last / arena->value;
     if (one_arena && before.offset + parts.place_bytes(before.part) == piece.offset) continue;
     findings.add(3, findings.node(piece.node) + " needs the pieces of " + findings.tensor(parts.tensor_of(piece.part)) +
-                        " next to each other, but " + findings.part(parts, piece.part) + " is not behind the piece before it, or in another arena");
+                        " next to each other, but " + findings.part(parts, piece.part) +
+                        " is not behind the piece before it, or in another arena");
   }
 }
 
 }  // namespace
 
-std::vector<bool> check_values(const Trace& trace, const Plan& plan, const Parts& parts, const Engines& engines,
+std::vector<bool> check_values(const Trace& trace, const Plan& plan, const Parts& parts, const detail::Engines& engines,
                                const Order& order, Findings& findings) {
   const PartEvents events(trace, plan, parts, order);
   std::vector<std::size_t> first(parts.parts() + 1);

@@ -42,7 +42,8 @@ Result<swapmm::Machine> to_version_1(const Machine& machine) {
   std::size_t computing = 0;
   for (std::size_t i = 0; i < machine.engines.size(); ++i) {
     if (!machine.engines[i].memory) continue;
-    if (*machine.engines[i].memory != device) return Problem{"engine " + machine.engines[i].name + " computes in the host"};
+    if (*machine.engines[i].memory != device)
+      return Problem{"engine " + machine.engines[i].name + " computes in the host"};
     compute = id_at<EngineId>(i);
     ++computing;
   }
@@ -55,7 +56,9 @@ Result<swapmm::Machine> to_version_1(const Machine& machine) {
     const Link& link = machine.links[index(id)];
     if (engine_of(machine, id) == compute) return Problem{"link " + link.name + " occupies the engine that computes"};
     for (const CapacityId capacity : link.capacities) {
-      const auto uses = [&](LinkId other) { return std::ranges::count(machine.links[index(other)].capacities, capacity) != 0; };
+      const auto uses = [&](LinkId other) {
+        return std::ranges::count(machine.links[index(other)].capacities, capacity) != 0;
+      };
       std::uint64_t together = link.bytes_per_second;
       if (uses(*in) && uses(*out)) {
         together = machine.links[index(*in)].bytes_per_second + machine.links[index(*out)].bytes_per_second;
@@ -110,8 +113,9 @@ Result<Plan> plan_in_version_1(std::string_view planner, const Trace& trace, con
   }
   plan.machine = machine;
   if (changes_input_that_host_reads(trace) && !validate(trace, plan).empty()) {
-    return Problem{"the host reads an input that operations change after it has given the next value: version 2 has one place in "
-                   "the host for both"};
+    return Problem{
+        "the host reads an input that operations change after it has given the next value: version 2 has one place in "
+        "the host for both"};
   }
   return plan;
 }
@@ -129,7 +133,7 @@ void predict(const Trace& trace, Plan& plan) {
 Result<Plan> make_plan(std::string_view planner, const Trace& trace, const Machine& machine,
                        const PlanningOptions& options) {
   if (const Check check = check_machine(machine); !check) return Problem{"machine: " + check.problem().message};
-  if (const std::string* name = missing_engine(trace, machine)) {
+  if (const std::string* name = detail::missing_engine(trace, machine)) {
     return Problem{"the machine has no engine " + *name + " with a memory, which operations name"};
   }
   const Result<swapmm::Machine> old = to_version_1(machine);
@@ -146,9 +150,10 @@ Result<Plan> make_plan(std::string_view planner, const Trace& trace, const Machi
   if (planner == "on-demand") victim = planning::Victim::least_recently_used;
   if (planner == "belady") victim = planning::Victim::used_furthest_ahead;
   if (!victim) {
-    return Problem{"planner " + std::string(planner) + " plans for one device and a host without limit; " +
-                   (old ? "the trace needs version 2 of the format" : "the machine is another one: " + old.problem().message) +
-                   ". The planners on-demand and belady plan for every machine"};
+    return Problem{
+        "planner " + std::string(planner) + " plans for one device and a host without limit; " +
+        (old ? "the trace needs version 2 of the format" : "the machine is another one: " + old.problem().message) +
+        ". The planners on-demand and belady plan for every machine"};
   }
   const Result<std::chrono::nanoseconds> bound = lower_bound(trace, machine);
   if (!bound) return bound.problem();
