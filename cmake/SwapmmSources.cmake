@@ -113,9 +113,15 @@ swapmm_files(include/swapmm/plan/v2/planners
 swapmm_files(include/swapmm/plan/v2/relaxation
   HEADERS merged_host
   SOURCES lower_bound merged_host)
+swapmm_files(include/swapmm/plan/v2/spread
+  HEADERS engine_part serial_order spread stores
+  SOURCES engine_part serial_order spread stores)
 swapmm_files(include/swapmm/plan/v2/validation
   HEADERS findings order part_events parts place_check value_check
   SOURCES order part_events parts place_check validator value_check)
+swapmm_files(include/swapmm/plan/v2/schedule
+  HEADERS waits
+  SOURCES waits)
 swapmm_files(include/swapmm/plan/v2/simulation
   HEADERS deciding elements event_run fair_rates flows implied_waits occupation parts steady_state waits
   SOURCES deciding elements event_run fair_rates flows implied_waits parts simulator steady_state waits)

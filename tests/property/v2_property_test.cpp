@@ -115,6 +115,38 @@ TEST_CASE("plans for many memories are valid, and no faster than the bound") {
   CHECK(with_many > 0);
 }
 
+TEST_CASE("planners that spread what leaves over many memories make valid plans, and best is never worse than belady") {
+  const Seeds seeds = test::seeds(fewer_if_slow(400, 10));
+  int spread = 0;
+  int faster = 0;
+  for (std::uint64_t seed = seeds.first; seed < seeds.first + seeds.count; ++seed) {
+    CAPTURE(seed);
+    std::mt19937_64 random(seed);
+    const general::Case one = general::random_case(random);
+    const auto belady = swapmm::v2::make_plan("belady", one.trace, one.plan.machine);
+    for (const NamedPlanner& planner : planners()) {
+      CAPTURE(planner.name);
+      const auto plan = swapmm::v2::make_plan(planner.name, one.trace, one.plan.machine);
+      if (!plan) {
+        CHECK((planner.name != "best" || !belady));
+        CHECK(plan.problem().message.find("mistake") == std::string::npos);
+        continue;
+      }
+      CAPTURE(listed(swapmm::v2::validate(one.trace, *plan)));
+      CHECK(swapmm::v2::validate(one.trace, *plan).empty());
+      CHECK(plan->planner == planner.name);
+      CHECK(plan->predicted.lower_bound <= plan->predicted.iteration);
+      CHECK(plan->predicted.iteration == swapmm::v2::simulate(one.trace, *plan).iteration);
+      if (planner.name != "best" || !belady) continue;
+      CHECK(plan->predicted.iteration <= belady->predicted.iteration);
+      ++spread;
+      if (plan->predicted.iteration < belady->predicted.iteration) ++faster;
+    }
+  }
+  CHECK(spread > 0);
+  CHECK(faster > 0);
+}
+
 TEST_CASE("dividing a tensor keeps a plan valid, and the bytes on each link") {
   const Seeds seeds = test::seeds(fewer_if_slow(500, 10));
   int divided = 0;

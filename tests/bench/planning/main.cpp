@@ -32,6 +32,7 @@ constexpr Part parts[] = {
     {"robust", "durations and links other than those planned for (1 s)", run_robust},
     {"techniques", "`best` with each of its techniques switched off in turn (1 s)", run_techniques},
     {"steps", "small training steps, for which the integer program proves the best plan (10 s)", run_steps},
+    {"harvest", "spare memory of neighbours before the host (3 s)", run_harvest},
     {"packing", "MiniMalloc's instances: the program swapmm_bench_packing", nullptr, "swapmm_bench_packing"},
     {"exact", "planner / optimum on tiny instances: the program swapmm_bench_exact_histogram", nullptr,
      "swapmm_bench_exact_histogram", " 1000"},

@@ -20,6 +20,8 @@ namespace swapmm::bench {
 [[nodiscard]] Report run_steps(const Settings& settings);
 /// What each technique of `best` contributes: without it, and with all.
 [[nodiscard]] Report run_techniques(const Settings& settings);
+/// Spare memory of one or three neighbours before the host, over budgets and speeds of links.
+[[nodiscard]] Report run_harvest(const Settings& settings);
 /// Every planner and the bound over the budget.
 [[nodiscard]] Report run_curve(const Settings& settings);
 

@@ -41,10 +41,9 @@ class OnDemand {
         homes_(trace.tensors.size()),
         last_use_(trace.tensors.size(), 0) {}
 
-  Result<Plan> plan(std::string_view planner) {
+  Result<Plan> plan() {
     Plan plan;
     plan.trace_digest = digest(trace_);
-    plan.planner = planner;
     plan.machine = machine_;
     choose_homes();
     Residency begin = now_;
@@ -411,8 +410,8 @@ class OnDemand {
 
 }  // namespace
 
-Result<Plan> on_demand(const Trace& trace, const Machine& machine, Victim victim, std::string_view planner) {
-  return OnDemand(trace, machine, victim).plan(planner);
+Result<Plan> on_demand(const Trace& trace, const Machine& machine, Victim victim) {
+  return OnDemand(trace, machine, victim).plan();
 }
 
 }  // namespace swapmm::v2::planning

@@ -10,6 +10,7 @@
 #include <swapmm/plan/v2/bound.hpp>
 #include <swapmm/plan/v2/engines.hpp>
 #include <swapmm/plan/v2/simulate.hpp>
+#include <swapmm/plan/v2/spread/spread.hpp>
 #include <swapmm/plan/v2/validate.hpp>
 
 namespace swapmm::v2 {
@@ -128,6 +129,31 @@ void predict(const Trace& trace, Plan& plan) {
   plan.predicted.peaks = simulation.peaks;
 }
 
+Result<Plan> plan_on_demand(planning::Victim victim, const Trace& trace, const Machine& machine) {
+  Result<Plan> plan = planning::on_demand(trace, machine, victim);
+  if (plan) predict(trace, *plan);
+  return plan;
+}
+
+/// All but the bound.
+Result<Plan> plan_for_many(std::string_view planner, const Trace& trace, const Machine& machine,
+                           const PlanningOptions& options) {
+  if (planner == "on-demand") return plan_on_demand(planning::Victim::least_recently_used, trace, machine);
+  if (planner == "belady") return plan_on_demand(planning::Victim::used_furthest_ahead, trace, machine);
+  Result<Plan> plan = planning::spread(planner, trace, machine, options);
+  if (planner == "best") {
+    Result<Plan> simple = plan_on_demand(planning::Victim::used_furthest_ahead, trace, machine);
+    if (!plan || (simple && simple->predicted.iteration < plan->predicted.iteration)) return simple;
+    return plan;
+  }
+  if (plan) return plan;
+  const std::string reason = changes_input_that_host_reads(trace)
+                                 ? "the host reads an input that operations change after it has given the next value"
+                                 : plan.problem().message;
+  return Problem{"planner " + std::string(planner) + ": " + reason +
+                 ". The planners on-demand, belady and best plan for more machines"};
+}
+
 }  // namespace
 
 Result<Plan> make_plan(std::string_view planner, const Trace& trace, const Machine& machine,
@@ -146,20 +172,14 @@ Result<Plan> make_plan(std::string_view planner, const Trace& trace, const Machi
     }
     return plan;
   }
-  std::optional<planning::Victim> victim;
-  if (planner == "on-demand") victim = planning::Victim::least_recently_used;
-  if (planner == "belady") victim = planning::Victim::used_furthest_ahead;
-  if (!victim) {
-    return Problem{
-        "planner " + std::string(planner) + " plans for one device and a host without limit; " +
-        (old ? "the trace needs version 2 of the format" : "the machine is another one: " + old.problem().message) +
-        ". The planners on-demand and belady plan for every machine"};
+  if (std::ranges::count(swapmm::planners(), planner, &NamedPlanner::name) == 0) {
+    return swapmm::make_plan(planner, trace, {}, options).problem();  // it tells the names
   }
   const Result<std::chrono::nanoseconds> bound = lower_bound(trace, machine);
   if (!bound) return bound.problem();
-  Result<Plan> plan = planning::on_demand(trace, machine, *victim, planner);
+  Result<Plan> plan = plan_for_many(planner, trace, machine, options);
   if (!plan) return plan;
-  predict(trace, *plan);
+  plan->planner = planner;
   plan->predicted.lower_bound = *bound;
   return plan;
 }
