@@ -17,7 +17,7 @@ namespace {
 
 constexpr std::array traces = {"tests/data/traces/g10/VIT_b512.json", "tests/data/traces/g10/BERT_Base_b256.json"};
 constexpr std::array oversubscriptions = {1.5, 2.0, 3.0, 4.0, 6.0, 8.0};  // peak of live bytes / budget
-constexpr std::array link_ratios = {2, 4, 8, 12};                        // of a neighbour's link to the host's
+constexpr std::array link_ratios = {2, 4, 8, 12};                         // of a neighbour's link to the host's
 constexpr std::array neighbours = {0, 1, 3};
 constexpr std::uint64_t host_bytes_per_second = 15'754'000'000;
 /// Computation takes a fifth of the recorded time, so that the host's link is the limit.
@@ -61,8 +61,9 @@ PlanningOptions within(double seconds) {
 Report run_harvest(const Settings& settings) {
   Report report;
   report.rows.title = "Spare memory of neighbours before the host: slowdown over the computation";
-  report.rows.columns = {"trace", "peak / budget", "neighbour link / host link", "host only", "1 neighbour",
-                         "3 neighbours", "host only / 3", "1 / 3", "bound, 3"};
+  report.rows.columns = {"trace",         "peak / budget", "neighbour link / host link",
+                         "host only",     "1 neighbour",   "3 neighbours",
+                         "host only / 3", "1 / 3",         "bound, 3"};
   const double limit = settings.limit_or(3);
   Progress progress("harvest", traces.size() * oversubscriptions.size() * (1 + 2 * link_ratios.size()), settings.quiet);
   Ratios over_host;
@@ -99,13 +100,14 @@ Report run_harvest(const Settings& settings) {
         over_host.add(slowdowns[0] / slowdowns[2]);
         over_one.add(slowdowns[1] / slowdowns[2]);
         report.rows.rows.push_back({trace.name, fixed(k, 1), std::to_string(ratio), fixed(slowdowns[0], 3),
-                                    fixed(slowdowns[1], 3), fixed(slowdowns[2], 3), fixed(slowdowns[0] / slowdowns[2], 2),
-                                    fixed(slowdowns[1] / slowdowns[2], 2), fixed(bound, 3)});
+                                    fixed(slowdowns[1], 3), fixed(slowdowns[2], 3),
+                                    fixed(slowdowns[0] / slowdowns[2], 2), fixed(slowdowns[1] / slowdowns[2], 2),
+                                    fixed(bound, 3)});
       }
     }
   }
-  report.lines.push_back("three neighbours are up to " + fixed(over_host.worst, 2) + " x as fast as the host alone, and up to " +
-                         fixed(over_one.worst, 2) + " x as fast as one");
+  report.lines.push_back("three neighbours are up to " + fixed(over_host.worst, 2) +
+                         " x as fast as the host alone, and up to " + fixed(over_one.worst, 2) + " x as fast as one");
   return report;
 }
 

@@ -22,7 +22,8 @@ enum class Victim : std::uint8_t {
 /// Persistent tensors, inputs and what the host reads have a place outside of all memories that run operations, which
 /// is always kept: in the host if it has room, otherwise in the nearest memory that has.
 ///
-/// Fills in all but `planner` and `predicted`. A Problem if a bundle does not fit, if memories are full, or if there is no path.
+/// Fills in all but `planner` and `predicted`. A Problem if a bundle does not fit, if memories are full, or if there is
+/// no path.
 [[nodiscard]] Result<Plan> on_demand(const Trace& trace, const Machine& machine, Victim victim);
 
 }  // namespace swapmm::v2::planning

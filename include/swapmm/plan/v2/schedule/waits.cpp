@@ -93,7 +93,8 @@ class WaitWriter {
     if (earlier.is_command) {
       wait = {Wait::On::command, back == 1, static_cast<std::int32_t>(earlier.index)};
     } else {
-      wait = {Wait::On::operation, false, static_cast<std::int32_t>(earlier.index) - (back == 1 ? static_cast<std::int32_t>(n) : 0)};
+      wait = {Wait::On::operation, false,
+              static_cast<std::int32_t>(earlier.index) - (back == 1 ? static_cast<std::int32_t>(n) : 0)};
     }
     std::vector<Wait>& after = plan_.commands[step.index].after;
     if (std::ranges::find(after, wait) == after.end()) after.push_back(wait);
@@ -189,6 +190,8 @@ class WaitWriter {
 
 }  // namespace
 
-void write_waits(const Trace& trace, const Machine& machine, SerialPlan& plan) { WaitWriter(trace, machine, plan).run(); }
+void write_waits(const Trace& trace, const Machine& machine, SerialPlan& plan) {
+  WaitWriter(trace, machine, plan).run();
+}
 
 }  // namespace swapmm::v2::planning

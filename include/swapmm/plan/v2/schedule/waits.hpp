@@ -19,8 +19,9 @@ struct SerialPlan {
 };
 
 /// Gives each command the waits that it needs: for what puts, uses or gives back the places that it changes, and for
-/// what puts the values that it reads; and a position, if its engine runs operations, too. Everything else may run at the same time. The serial plan is right if its steps run
-/// one after another, iteration after iteration; then the result is right, too. Takes steps times their waits.
+/// what puts the values that it reads; and a position, if its engine runs operations, too. Everything else may run at
+/// the same time. The serial plan is right if its steps run one after another, iteration after iteration; then the
+/// result is right, too. Takes steps times their waits.
 void write_waits(const Trace& trace, const Machine& machine, SerialPlan& plan);
 
 }  // namespace swapmm::v2::planning

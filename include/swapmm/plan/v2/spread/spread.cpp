@@ -2,8 +2,9 @@
 #include <swapmm/plan/v2/spread/spread.hpp>
 
 #include <algorithm>
-#include <array>
+#include <cmath>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -20,9 +21,11 @@
 namespace swapmm::v2::planning {
 namespace {
 
-/// Speeds of the merged host that are tried, as parts of what all links carry together. Fewer than all are right if
-/// devices share links, or if near memories are small.
-constexpr std::array speeds = {1.0, 0.5, 0.25};
+/// How many speeds of the merged host are tried, from what all links carry together down to what the slowest carries.
+/// Fewer than all are right if devices share links, or if near memories are small.
+constexpr int speeds = 4;
+/// How often a planner that searches may ask whether to go on when a speed is tried. It asks every few milliseconds.
+constexpr int short_search = 60;
 
 /// A command of a device's plan in the serial plan of all.
 struct PlacedCommand {
@@ -50,7 +53,9 @@ class Spreader {
   }
 
  private:
-  [[nodiscard]] const swapmm::Command& command(const PlacedCommand& at) const { return plans_[at.part].commands[at.index]; }
+  [[nodiscard]] const swapmm::Command& command(const PlacedCommand& at) const {
+    return plans_[at.part].commands[at.index];
+  }
   [[nodiscard]] TensorId whole(std::size_t part, TensorId tensor) const { return parts_[part].tensors[index(tensor)]; }
 
   void put_in_order() {
@@ -98,13 +103,14 @@ class Spreader {
         const TensorId tensor = parts_[part].tensors[t];
         if (trace_.tensors[index(tensor)].kind == TensorKind::input) stored(part, tensor, 0).in_host = true;
       }
-      for (const HostRead& read : parts_[part].trace.host_reads) stored(part, whole(part, read.tensor), 0).in_host = true;
+      for (const HostRead& read : parts_[part].trace.host_reads)
+        stored(part, whole(part, read.tensor), 0).in_host = true;
     }
     for (StoredTensor& it : stored_) {
       const std::size_t tensor = index(it.tensor);
       // A value that goes and comes back within the iteration has its place for that time only.
-      const bool passing = trace_.tensors[tensor].kind == TensorKind::transient && !it.in_host && first_is_out[tensor] &&
-                           last_in_[tensor] != none;
+      const bool passing = trace_.tensors[tensor].kind == TensorKind::transient && !it.in_host &&
+                           first_is_out[tensor] && last_in_[tensor] != none;
       if (passing) {
         it.length = static_cast<std::uint32_t>(last_in_[tensor]) - it.start + 1;
         continue;
@@ -136,7 +142,9 @@ class Spreader {
     }
   }
 
-  [[nodiscard]] const Store& store(std::size_t stored) const { return stores_[stored_[stored].part][places_[stored].store]; }
+  [[nodiscard]] const Store& store(std::size_t stored) const {
+    return stores_[stored_[stored].part][places_[stored].store];
+  }
 
   void add(std::uint32_t before, Command command) {
     result_.commands.push_back(std::move(command));
@@ -196,10 +204,35 @@ class Spreader {
   std::vector<PlacedCommand> order_;
   std::vector<StoredTensor> stored_;
   std::vector<std::size_t> stored_of_;  // of each tensor: its position in stored_
-  std::vector<std::size_t> last_in_;    // of each tensor: the step that brings it back for the last time, if it then gives back its place
+  std::vector<std::size_t>
+      last_in_;  // of each tensor: the step that brings it back for the last time, if it then gives back its place
   std::vector<StoredPlace> places_;
   SerialPlan result_;
 };
+
+/// The slowest link to a store, as a part of all links to the stores of its device; the largest of all devices.
+double slowest_part(const Machine& machine, const std::vector<std::vector<Store>>& stores) {
+  double largest = 0;
+  for (const std::vector<Store>& of_device : stores) {
+    double all = 0;
+    double slowest = 0;
+    for (const Store& store : of_device) {
+      const auto rate = static_cast<double>(machine.links[index(store.in)].bytes_per_second);
+      all += rate;
+      slowest = slowest == 0 ? rate : std::min(slowest, rate);
+    }
+    if (all > 0) largest = std::max(largest, slowest / all);
+  }
+  return largest;
+}
+
+PlanningOptions for_short_search(const PlanningOptions& options) {
+  PlanningOptions shorter;
+  shorter.go_on = [&options, asked = 0](const PlanningProgress& progress) mutable {
+    return ++asked < short_search && (!options.go_on || options.go_on(progress));
+  };
+  return shorter;
+}
 
 /// The plans of all parts, if the merged host has a part of its speed.
 Result<std::vector<swapmm::Plan>> plan_parts(std::string_view planner, const Machine& machine,
@@ -238,33 +271,42 @@ Result<Plan> spread(std::string_view planner, const Trace& trace, const Machine&
   std::vector<MemoryId> devices;
   for (const EnginePart& part : *parts) devices.push_back(part.memory);
   const std::vector<std::vector<Store>> stores = find_stores(machine, devices);
-  std::optional<Plan> best;
-  std::optional<Problem> problem;
-  for (const double speed : speeds) {
-    if (best && options.go_on && !options.go_on({best->predicted.iteration, {}})) break;
-    const Result<std::vector<swapmm::Plan>> plans = plan_parts(planner, machine, *parts, speed, options);
+  const auto plan_at = [&](double speed, const PlanningOptions& limits) -> Result<Plan> {
+    const Result<std::vector<swapmm::Plan>> plans = plan_parts(planner, machine, *parts, speed, limits);
     if (!plans) return plans.problem();
     Result<SerialPlan> serial = Spreader(trace, machine, *parts, stores, *plans).run();
-    if (!serial) {
-      problem = serial.problem();
-      continue;
-    }
+    if (!serial) return serial.problem();
     write_waits(trace, machine, *serial);
     Plan plan;
     plan.trace_digest = digest(trace);
-    plan.planner = planner;
     plan.machine = machine;
     plan.initial = std::move(serial->initial);
     plan.commands = std::move(serial->commands);
     if (const auto violations = validate(trace, plan); !violations.empty()) {
-      problem = Problem{"the plan is not valid, which is a mistake of swapmm: " + violations.front().message};
-      continue;
+      return Problem{"the plan is not valid, which is a mistake of swapmm: " + violations.front().message};
     }
     predict(trace, plan);
-    if (!best || plan.predicted.iteration < best->predicted.iteration) best = std::move(plan);
+    return plan;
+  };
+
+  std::optional<Plan> best;
+  std::optional<Problem> problem;
+  double best_speed = 1;
+  const double slowest = slowest_part(machine, stores);
+  for (int i = 0; i < speeds && (i == 0 || slowest < 1); ++i) {
+    const double speed = i == 0 ? 1 : std::pow(slowest, static_cast<double>(i) / (speeds - 1));
+    Result<Plan> plan = plan_at(speed, for_short_search(options));
+    if (!plan) {
+      problem = plan.problem();
+    } else if (!best || plan->predicted.iteration < best->predicted.iteration) {
+      best = *std::move(plan);
+      best_speed = speed;
+    }
   }
-  if (best) return *std::move(best);
-  return *problem;
+  if (!best) return *problem;
+  Result<Plan> plan = plan_at(best_speed, options);
+  if (plan && plan->predicted.iteration < best->predicted.iteration) best = *std::move(plan);
+  return *std::move(best);
 }
 
 }  // namespace swapmm::v2::planning

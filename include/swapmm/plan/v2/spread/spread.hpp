@@ -10,10 +10,11 @@
 
 namespace swapmm::v2::planning {
 
-/// Plans for each engine alone, as if all other memories were one host, with a planner of version 1. Then it spreads the
-/// tensors that leave over the memories that store, so that all links are busy for about as long, nearest memories with
-/// room first, and gives each command only the waits that it needs. Of several speeds that the host could have, the one
-/// with the fastest plan is taken. Fills in all but `predicted.lower_bound`.
+/// Plans for each engine alone, as if all other memories were one host, with a planner of version 1. Then it spreads
+/// the tensors that leave over the memories that store, so that all links are busy for about as long, nearest memories
+/// with room first, and gives each command only the waits that it needs. Several speeds of the host are tried in a
+/// short search; the one with the fastest plan gets a search as long as `options` allow. Fills in all but `planner` and
+/// the bound.
 ///
 /// A Problem if engines share tensors or memories, if stores are full, or if `planner` finds no plan.
 [[nodiscard]] Result<Plan> spread(std::string_view planner, const Trace& trace, const Machine& machine,

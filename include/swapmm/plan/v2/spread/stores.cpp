@@ -36,7 +36,12 @@ class Assignment {
  public:
   Assignment(const Machine& machine, const std::vector<std::vector<Store>>& stores,
              const std::vector<StoredTensor>& tensors, std::uint32_t steps)
-      : machine_(machine), stores_(stores), tensors_(tensors), steps_(steps), chosen_(tensors.size()), places_(tensors.size()) {}
+      : machine_(machine),
+        stores_(stores),
+        tensors_(tensors),
+        steps_(steps),
+        chosen_(tensors.size()),
+        places_(tensors.size()) {}
 
   Result<std::vector<StoredPlace>> run() {
     put_into_host();
@@ -48,7 +53,8 @@ class Assignment {
     for (std::size_t t = 0; t < tensors_.size(); ++t) {
       if (chosen_[t]) continue;
       return Problem{"no memory that is linked to its device has room for tensor " +
-                     std::to_string(index(tensors_[t].tensor)) + " of " + std::to_string(tensors_[t].bytes.value) + " bytes"};
+                     std::to_string(index(tensors_[t].tensor)) + " of " + std::to_string(tensors_[t].bytes.value) +
+                     " bytes"};
     }
     if (problem_) return *problem_;
     for (std::size_t t = 0; t < tensors_.size(); ++t) places_[t].store = *chosen_[t];
@@ -74,7 +80,8 @@ class Assignment {
       chosen_[t] = static_cast<std::size_t>(host - of_device.begin());
       wanted.push_back(t);
     }
-    if (!wanted.empty() && !pack_into(machine_.host)) problem_ = Problem{"the host has no room for what it gives and reads"};
+    if (!wanted.empty() && !pack_into(machine_.host))
+      problem_ = Problem{"the host has no room for what it gives and reads"};
   }
 
   /// Puts what is left into the stores of that rank: no more than their part of the traffic if `balanced`.

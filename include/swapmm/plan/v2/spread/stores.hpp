@@ -22,10 +22,10 @@ struct StoredTensor {
   std::size_t part = 0;  ///< its EnginePart
   TensorId tensor{};     ///< of the whole trace
   Bytes bytes;
-  Bytes traffic;            ///< bytes that are copied in an iteration, both ways
-  std::uint32_t start = 0;  ///< the step of the serial plan in which it takes its place
+  Bytes traffic;             ///< bytes that are copied in an iteration, both ways
+  std::uint32_t start = 0;   ///< the step of the serial plan in which it takes its place
   std::uint32_t length = 1;  ///< steps; all of them if it keeps the place
-  bool in_host = false;     ///< the host gives or reads it
+  bool in_host = false;      ///< the host gives or reads it
 };
 
 /// Where a tensor is stored.
@@ -37,9 +37,9 @@ struct StoredPlace {
 /// For each device (by the part), the memories with direct links to and from it that run no operation, fastest first.
 [[nodiscard]] std::vector<std::vector<Store>> find_stores(const Machine& machine, const std::vector<MemoryId>& devices);
 
-/// A store for each tensor, such that the links of a device are busy for about as long, and places in limited stores. Of
-/// two tensors, the one with more traffic for its bytes and steps comes to the faster store. `steps` is the number of
-/// steps of an iteration. A Problem if stores are full.
+/// A store for each tensor, such that the links of a device are busy for about as long, and places in limited stores.
+/// Of two tensors, the one with more traffic for its bytes and steps comes to the faster store. `steps` is the number
+/// of steps of an iteration. A Problem if stores are full.
 [[nodiscard]] Result<std::vector<StoredPlace>> assign_stores(const Machine& machine,
                                                              const std::vector<std::vector<Store>>& stores,
                                                              const std::vector<StoredTensor>& tensors,

@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <doctest/doctest.h>
+
+#include <string>
+#include <string_view>
+
+#include <swapmm/formats/trace_json.hpp>
+#include <swapmm/formats/v2/plan_json.hpp>
+#include <swapmm/plan/v2/validate.hpp>
+
+#include "program.hpp"
+
+using namespace swapmm;
+using namespace swapmm::test;
+using boost::json::object;
+
+namespace {
+
+/// A device, a neighbour's spare memory, and a host, for two_weights(): 5,000 bytes each.
+constexpr std::string_view machine = R"({"format": "swapmm-machine", "version": 2, "name": "pair",
+  "memories": [{"name": "gpu", "bytes": 6000}, {"name": "spare", "bytes": 8000}, {"name": "host", "bytes": null}],
+  "engines": [{"name": "compute", "memory": "gpu"}],
+  "links": [{"name": "host-gpu", "from": "host", "to": "gpu", "bytes_per_second": 1000000000, "latency_ns": 0},
+            {"name": "gpu-host", "from": "gpu", "to": "host", "bytes_per_second": 1000000000, "latency_ns": 0},
+            {"name": "spare-gpu", "from": "spare", "to": "gpu", "bytes_per_second": 9000000000, "latency_ns": 0},
+            {"name": "gpu-spare", "from": "gpu", "to": "spare", "bytes_per_second": 9000000000, "latency_ns": 0}],
+  "host": "host"})";
+
+std::string machine_file() {
+  const std::string file = scratch_file("machine_v2.json");
+  write_contents(file, machine);
+  return file;
+}
+
+}  // namespace
+
+TEST_CASE("a plan for a machine with many memories is written in version 2, and passes check") {
+  const std::string file = scratch_file("plan_v2.json");
+  for (const std::string planner : {"belady", "best"}) {
+    CAPTURE(planner);
+    const object answer =
+        run_json({"plan", two_weights(), "--machine", machine_file(), "--planner", planner, "-o", file});
+    const Result<v2::Plan> plan = v2::read_plan(contents(file));
+    REQUIRE(plan.has_value());
+    CHECK(plan->machine.name == "pair");
+    CHECK(plan->planner == planner);
+    CHECK(v2::validate(read_trace(contents(two_weights())).value(), *plan).empty());
+    CHECK(number(answer, "predicted.iteration_ns") == plan->predicted.iteration.count());
+    CHECK(answer.at("predicted").at("memories").as_array().size() == 2);
+    CHECK(run_json({"check", two_weights(), file}).at("valid") == true);
+  }
+  // One tensor fits into the spare memory, whose links are the fast ones.
+  const Result<v2::Plan> best = v2::read_plan(contents(file));
+  CHECK(best->predicted.links[2] > Bytes{0});
+}
+
+TEST_CASE("check names the rules that a plan of version 2 breaks") {
+  const std::string file = scratch_file("broken_v2.json");
+  REQUIRE(run_program({"plan", two_weights(), "--machine", machine_file(), "--planner", "belady", "-o", file}).code ==
+          0);
+  std::string text = contents(file);
+  const std::size_t first = text.find("\"after\": [");
+  REQUIRE(first != std::string::npos);
+  text.replace(first, text.find(']', first) + 1 - first, "\"after\": []");
+  write_contents(file, text);
+  const Outcome checked = run_program({"check", two_weights(), file});
+  CHECK(checked.code == 1);
+  CHECK(checked.out.find("rule 6 (order whatever things take)") != std::string::npos);
+}
+
+TEST_CASE("what version 2 cannot do is said") {
+  const auto fails = [](std::vector<std::string> words, int code, std::string_view message) {
+    const Outcome outcome = run_program(std::move(words));
+    CAPTURE(outcome.err);
+    CHECK(outcome.code == code);
+    CHECK(outcome.err.find(message) != std::string::npos);
+  };
+  fails({"plan", two_weights(), "--machine", machine_file(), "--budget", "5KB"}, 2, "only --machine can be given");
+  fails({"plan", two_weights(), "--machine", machine_file(), "--changed", "-"}, 2,
+        "--changed is for machines of version 1");
+  fails({"fit", two_weights(), "--machine", machine_file()}, 3, "version: 2 is unknown, only 1 is known");
+  const std::string trace = scratch_file("trace_v2.json");
+  write_contents(trace, R"({"format": "swapmm-trace", "version": 2, "name": "two", "tensors": [],
+    "operations": [{"name": "a", "duration_ns": 5, "engine": "other"}]})");
+  fails({"plan", trace, "--machine", machine_file()}, 1, "the machine has no engine other with a memory");
+  fails({"explain", trace, trace}, 3, "which only the commands check and plan know");
+}
