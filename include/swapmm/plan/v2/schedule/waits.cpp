@@ -63,9 +63,9 @@ class WaitWriter {
         const std::size_t engine = index(engine_of(machine_, command.link));
         if (engine < machine_.engines.size() && machine_.engines[engine].memory) command.position = plan_.before[c];
       }
-      std::ranges::sort(command.before_operations);
-      const auto same = std::ranges::unique(command.before_operations);
-      command.before_operations.erase(same.begin(), command.before_operations.end());
+      std::vector<std::uint32_t>& before = command.before_operations;
+      std::ranges::sort(before);
+      before.erase(std::unique(before.begin(), before.end()), before.end());
     }
   }
 

@@ -29,9 +29,9 @@ Result<std::vector<EnginePart>> engine_parts(const Trace& trace, const Machine& 
   for (std::size_t i = 0; i < trace.operations.size(); ++i) {
     const auto id = id_at<OperationId>(i);
     const EngineId engine = engines.engine(id);
-    const auto [at, is_new] = part_of.try_emplace(engine, parts.size());
-    if (is_new) parts.push_back({engine, engines.memory(id), {}, {}, {}});
-    EnginePart& part = parts[at->second];
+    const std::size_t number = part_of.try_emplace(engine, parts.size()).first->second;
+    if (number == parts.size()) parts.push_back({engine, engines.memory(id), {}, {}, {}});
+    EnginePart& part = parts[number];
     TraceOperation& operation = part.trace.operations.emplace_back();
     part.operations.push_back(id);
     operation.name = trace.operations[i].name;
@@ -39,9 +39,9 @@ Result<std::vector<EnginePart>> engine_parts(const Trace& trace, const Machine& 
     std::optional<Problem> problem;
     for_each_access(trace.operations[i], [&](TensorId tensor, Access access) {
       std::optional<std::size_t>& known = user[index(tensor)];
-      if (known && *known != at->second) problem = used_by_two(trace, index(tensor));
+      if (known && *known != number) problem = used_by_two(trace, index(tensor));
       if (!known) {
-        known = at->second;
+        known = number;
         ids[index(tensor)] = id_at<TensorId>(part.tensors.size());
         part.tensors.push_back(tensor);
         part.trace.tensors.push_back(trace.tensors[index(tensor)]);
