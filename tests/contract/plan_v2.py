@@ -690,12 +690,20 @@ class Problem:
             self.report(7, "these wait for each other, or for such: " + ", ".join(stuck[:8]))
             self.order = []
             return
-        # A command without an engine may come before another element without a chain of waits in this iteration.
-        for x in range(self.size):
-            if self.elements[x].engine:
-                continue
+        # A command without an engine may come before another element without a chain of waits in this iteration. What
+        # happens at the same time is in the order of chains of waits, and then releases come first.
+        instant = [x for x in self.order if not self.elements[x].engine]
+        depth = dict.fromkeys(instant, 0)
+        for x in instant:
+            for y, w in self.after[x]:
+                if w == 0 and y in depth and self.precedes(x, y, 0):
+                    depth[x] = max(depth[x], depth[y] + 1)
+        turn = {x: (depth[x], self.elements[x].kind != "release") for x in instant}
+        for x in instant:
             for y in range(self.size):
-                if y != x and self.precedes(x, y, 0) and not self.precedes(y, x, 0):
+                if y == x or not self.precedes(x, y, 0):
+                    continue
+                if not self.precedes(y, x, 0) or turn[x] < turn[y]:
                     chains[y].add(x)
         self.order = self.sorted_by(chains)
 

@@ -187,6 +187,9 @@ TEST_CASE("a machine that version 1 can describe has the plans of all planners, 
       if (!old) continue;
       CHECK(plan->commands == swapmm::v2::from_version_1(*old).commands);
       CHECK(plan->predicted.iteration == old->predicted.iteration);
+      CHECK(plan->predicted.lower_bound <= old->predicted.lower_bound);
+      // Pieces of tensors may need less room than whole ones, which are padded.
+      if (machine.alignment != Bytes{1}) continue;
       CHECK(plan->predicted.lower_bound == old->predicted.lower_bound);
       CHECK(swapmm::v2::lower_bound(trace, same).value() == lower_bound(trace, machine).value());
     }

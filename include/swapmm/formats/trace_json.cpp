@@ -59,7 +59,7 @@ json::Object tensor_fields(TraceTarget& target, std::int64_t version) {
       json::optional("available_from", json::integer_to(tensor, &TraceTensor::available_from, json::largest_id)),
   };
   if (version == 1) return object;
-  object.fields.push_back(json::optional("forms", json::list_of(form_fields(target), limits::tensors)));
+  object.fields.push_back(json::optional("forms", json::list_of(form_fields(target), limits::forms)));
   return object;
 }
 

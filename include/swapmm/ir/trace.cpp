@@ -85,6 +85,9 @@ class Checker {
       const std::string where = element("tensors", id) + ".forms: ";
       if (!is_name(form.name) || form.name == "plain") return Problem{where + not_a_name(form.name)};
       if (!names.insert(form.name).second) return Problem{where + form.name + " stands twice"};
+      if (names.size() > limits::forms) {
+        return Problem{where + "more than " + std::to_string(limits::forms) + " of one tensor"};
+      }
       if (form.bytes.value >= limits::magnitude) {
         return Problem{where + std::to_string(form.bytes.value) + " bytes are not below 2^62"};
       }

@@ -35,13 +35,17 @@ class CommandChain {
   /// The operation comes after the commands so far that concern the memory of its engine.
   void run(OperationId operation, EngineId engine, MemoryId memory) {
     State& state = memories_[index(memory)];
-    if (state.command && !state.command->previous) {
-      add_before(commands_[static_cast<std::size_t>(state.command->index)], static_cast<std::uint32_t>(operation));
-    } else if (state.command) {
-      // The command is of the iteration before, which has the same commands.
-      of_next_.emplace_back(state.command->index, static_cast<std::uint32_t>(index(operation) + operations_));
+    const auto same_engine = [&](const auto& entry) { return entry.first == engine; };
+    // Behind another operation of its engine, it waits for these already.
+    if (std::ranges::none_of(state.operations, same_engine) && state.command) {
+      if (!state.command->previous) {
+        add_before(commands_[static_cast<std::size_t>(state.command->index)], static_cast<std::uint32_t>(operation));
+      } else {
+        // The command is of the iteration before, which has the same commands.
+        of_next_.emplace_back(state.command->index, static_cast<std::uint32_t>(index(operation) + operations_));
+      }
     }
-    std::erase_if(state.operations, [&](const auto& entry) { return entry.first == engine; });
+    std::erase_if(state.operations, same_engine);
     state.operations.emplace_back(engine, after_operation(operation));
   }
 

@@ -334,6 +334,7 @@ class OnDemand {
 
   /// Copies the value to its home, or to the nearest memory with room.
   bool leave(TensorId tensor, MemoryId memory, std::size_t depth) {
+    if (depth >= machine_.memories.size()) return false;  // what leaves makes others leave, but not in a circle
     if (const auto home = homes_[index(tensor)]) {
       if (!paths_.reach(memory, *home)) return false;
       move(tensor, memory, *home, depth + 1);
@@ -345,8 +346,7 @@ class OnDemand {
       move(tensor, memory, store, depth + 1);
       return true;
     }
-    // All are full: what is there moves on, but never in a circle.
-    if (depth >= machine_.memories.size()) return false;
+    // All are full: what is there moves on.
     for (const MemoryId store : stores) {
       if (size(tensor) > *machine_.memories[index(store)].bytes || !find_victim(store)) continue;
       move(tensor, memory, store, depth + 1);

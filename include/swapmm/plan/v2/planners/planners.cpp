@@ -83,6 +83,12 @@ Result<swapmm::Machine> to_version_1(const Machine& machine) {
 
 namespace {
 
+/// Whether pieces of tensors could need less room than whole ones, so that bounds for whole ones do not hold.
+bool pads_tensors(const Trace& trace, const swapmm::Machine& machine) {
+  return std::ranges::any_of(
+      trace.tensors, [&](const TraceTensor& tensor) { return tensor.bytes.value % machine.alignment.value != 0; });
+}
+
 bool changes_input_that_host_reads(const Trace& trace) {
   std::vector<bool> read(trace.tensors.size(), false);
   for (const HostRead& host_read : trace.host_reads) {
@@ -166,7 +172,8 @@ Result<Plan> make_plan(std::string_view planner, const Trace& trace, const Machi
   if (old && !needs_version_2(trace)) {
     Result<Plan> plan = plan_in_version_1(planner, trace, machine, *old, options);
     if (plan) {
-      const auto bound = plan->predicted.lower_bound;
+      std::chrono::nanoseconds bound = plan->predicted.lower_bound;
+      if (pads_tensors(trace, *old)) bound = std::min(bound, lower_bound(trace, machine).value());
       predict(trace, *plan);
       plan->predicted.lower_bound = bound;
     }

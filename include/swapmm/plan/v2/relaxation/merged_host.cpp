@@ -28,21 +28,22 @@ std::uint64_t rate_together(const Machine& machine, const std::vector<LinkId>& l
   }
   std::map<CapacityId, std::uint64_t> by_capacity;
   std::uint64_t sum = 0;
+  const auto add = [](std::uint64_t& to, std::uint64_t rate) { to = std::min(to + rate, limits::magnitude - 1); };
   for (const auto& [engine, id] : fastest) {
     const Link& link = machine.links[index(id)];
     const auto smallest = std::ranges::min_element(
         link.capacities, {}, [&](CapacityId c) { return machine.capacities[index(c)].bytes_per_second; });
     // If the engine has other links, they may use other capacities.
     if (smallest == link.capacities.end() || links_of_engine[engine] > 1) {
-      sum += link.bytes_per_second;
+      add(sum, link.bytes_per_second);
     } else {
-      by_capacity[*smallest] += link.bytes_per_second;
+      add(by_capacity[*smallest], link.bytes_per_second);
     }
   }
   for (const auto& [capacity, rate] : by_capacity) {
-    sum += std::min(rate, machine.capacities[index(capacity)].bytes_per_second);
+    add(sum, std::min(rate, machine.capacities[index(capacity)].bytes_per_second));
   }
-  return std::min(sum, limits::magnitude - 1);
+  return sum;
 }
 
 }  // namespace
@@ -90,6 +91,14 @@ Trace part_on_engine(const Trace& trace, const Machine& machine, EngineId engine
   }
   // A tensor with accesses to parts of it is left out, too: less of it may be needed than the whole.
   for (const AccessRange& range : trace.ranges) user[index(range.tensor)] = shared;
+  // So is an input that the host gives when an operation of another engine ends: that may be long before the operation
+  // that stands before the gift in this part.
+  for (std::size_t t = 0; t < trace.tensors.size(); ++t) {
+    if (trace.tensors[t].kind != TensorKind::input) continue;
+    const std::size_t from = trace.tensors[t].available_from;
+    const auto giver = id_at<OperationId>((from > 0 ? from : trace.operations.size()) - 1);
+    if (engines.engine(giver) != engine) user[t] = shared;
+  }
   const auto mine = [&](TensorId tensor) { return user[index(tensor)] == static_cast<std::uint32_t>(engine); };
 
   Trace part;

@@ -28,6 +28,30 @@ std::uint64_t FairRates::make_offers(std::span<const LinkId> flowing) {
   return smallest;
 }
 
+// A link that is no faster than the smallest share is no larger an offer at any time: closing its copy lowers no share,
+// not even a rounded one. So one round can close all such copies, whatever their rates are.
+bool FairRates::close_slow_links(std::span<const LinkId> flowing, std::span<std::uint64_t> rates) {
+  std::uint64_t smallest = std::numeric_limits<std::uint64_t>::max();
+  for (const std::size_t copy : copies_) {
+    for (const CapacityId capacity : machine_.links[index(flowing[copy])].capacities) {
+      smallest = std::min(smallest, left_[index(capacity)] / open_[index(capacity)]);
+    }
+  }
+  return std::erase_if(copies_, [&](std::size_t copy) {
+           const Link& link = machine_.links[index(flowing[copy])];
+           if (link.bytes_per_second > smallest) return false;
+           close(link, rates[copy] = link.bytes_per_second);
+           return true;
+         }) != 0;
+}
+
+void FairRates::close(const Link& link, std::uint64_t rate) {
+  for (const CapacityId capacity : link.capacities) {
+    left_[index(capacity)] -= rate;
+    --open_[index(capacity)];
+  }
+}
+
 void FairRates::compute(std::span<const LinkId> flowing, std::span<std::uint64_t> rates) {
   assert(rates.size() == flowing.size());
   copies_.clear();
@@ -44,6 +68,7 @@ void FairRates::compute(std::span<const LinkId> flowing, std::span<std::uint64_t
     }
   }
   while (!copies_.empty()) {
+    if (close_slow_links(flowing, rates)) continue;
     const std::uint64_t rate = make_offers(flowing);
     std::size_t still_open = 0;
     for (std::size_t i = 0; i < copies_.size(); ++i) {
@@ -52,11 +77,7 @@ void FairRates::compute(std::span<const LinkId> flowing, std::span<std::uint64_t
         copies_[still_open++] = copy;
         continue;
       }
-      rates[copy] = rate;
-      for (const CapacityId capacity : machine_.links[index(flowing[copy])].capacities) {
-        left_[index(capacity)] -= rate;
-        --open_[index(capacity)];
-      }
+      close(machine_.links[index(flowing[copy])], rates[copy] = rate);
     }
     copies_.resize(still_open);
   }

@@ -25,6 +25,8 @@ class FairRates {
   [[nodiscard]] std::uint64_t offer(const Link& link) const;
   /// The smallest offer to an open copy; sets offers_.
   std::uint64_t make_offers(std::span<const LinkId> flowing);
+  bool close_slow_links(std::span<const LinkId> flowing, std::span<std::uint64_t> rates);
+  void close(const Link& link, std::uint64_t rate);
 
   const Machine& machine_;
   std::vector<std::uint64_t> left_;    // of each capacity: what copies that are not open leave

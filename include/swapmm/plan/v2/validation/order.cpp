@@ -142,6 +142,11 @@ void Order::add_conflicts(const Trace& trace, const Plan& plan, const Parts& par
         edges_.push_back({i, other.node, 0});
       }
     }
+    if (writes) {
+      // Everything before this one is before what follows, too.
+      std::erase_if(last[part], [&](const Last& other) { return other.memory == in; });
+      mine = nullptr;
+    }
     if (mine == nullptr) {
       last[part].push_back({nodes_[i].engine, in, i, writes});
     } else {

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <set>
 #include <string>
 
 #include <swapmm/ir/limits.hpp>
@@ -45,12 +46,43 @@ class StructureCheck {
       unit(place.tensor, place.form, element("initial", i));
     }
     for (std::size_t j = 0; j < plan_.commands.size() && !findings_.full(); ++j) command(j);
+    if (findings_.count() == 0) amounts();
   }
 
  private:
   void engines() {
     if (const std::string* name = detail::missing_engine(trace_, plan_.machine)) {
       findings_.add(0, "machine: it has no engine " + *name + " with a memory, and operations name it");
+    }
+  }
+
+  /// Limits that keep the work of the other checks within bounds.
+  void amounts() {
+    std::vector<std::size_t> pieces(trace_.tensors.size(), 1);
+    for (const Division& division : plan_.pieces) pieces[index(division.tensor)] = division.at.size() + 1;
+    std::vector<std::size_t> of_operation;
+    std::size_t accesses = 0;
+    for (const TraceOperation& operation : trace_.operations) {
+      std::size_t count = 0;
+      for_each_access(operation, [&](TensorId tensor, Access) { count += pieces[index(tensor)]; });
+      of_operation.push_back(count);
+      accesses += count;
+    }
+    for (const HostRead& read : trace_.host_reads) accesses += pieces[index(read.tensor)];
+    const detail::Engines engines(trace_, plan_.machine);
+    std::set<EngineId> used;
+    for (std::size_t i = 0; i < trace_.operations.size(); ++i) used.insert(engines.engine(id_at<OperationId>(i)));
+    for (const Command& command : plan_.commands) {
+      if (command.kind == CommandKind::run) accesses += of_operation[index(command.operation)];
+      if (command.kind == CommandKind::copy) used.insert(engine_of(plan_.machine, command.link));
+    }
+    if (accesses > limits::accesses_of_parts) {
+      findings_.add(0, "operations access " + std::to_string(accesses) + " parts, more than the " +
+                           std::to_string(limits::accesses_of_parts) + " of a plan");
+    }
+    const std::size_t clocks = (trace_.operations.size() + plan_.commands.size()) * used.size();
+    if (clocks > limits::clocks) {
+      findings_.add(0, std::to_string(used.size()) + " engines are too many for so many operations and commands");
     }
   }
 

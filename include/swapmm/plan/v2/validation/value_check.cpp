@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <limits>
+#include <map>
 #include <optional>
 #include <span>
 #include <string>
@@ -35,12 +36,6 @@ struct PlaceState {
   ValueNumber holds = nothing;    // counted from the start of the first iteration
   std::optional<Moment> changed;  // what put the value there, or took or gave back the place
   std::vector<Moment> uses;       // since then
-};
-
-/// A host read whose value is not in the host yet.
-struct HostWait {
-  ValueNumber number;
-  Moment after;  // the operation
 };
 
 /// The offsets of divided tensors' places that an operation used.
@@ -111,9 +106,8 @@ class PartFollower {
   [[nodiscard]] ValueNumber from_start(ValueNumber number) const { return iteration_ * values_ + number; }
 
   PlaceState& place_at(std::size_t unit, MemoryId memory) {
-    for (PlaceState& place : places_) {
-      if (place.unit == unit && place.memory == memory) return place;
-    }
+    const auto [known, is_new] = place_of_.try_emplace({unit, memory}, places_.size());
+    if (!is_new) return places_[known->second];
     PlaceState place{unit, memory, !plan_.machine.memories[index(memory)].bytes.has_value(), false, {}, nothing,
                      {},   {}};
     if (place.unlimited) {
@@ -165,11 +159,10 @@ class PartFollower {
   void put(PlaceState& place, ValueNumber number) {
     place.holds = number;
     if (place.unit != part_ || place.memory != plan_.machine.host) return;
-    std::erase_if(wanted_, [&](const HostWait& read) {
-      if (read.number != number) return false;
-      place.uses.push_back(read.after);  // whatever comes next in this place waits for the operation
-      return true;
-    });
+    const auto [first, last] = wanted_.equal_range(number);
+    // Whatever comes next in this place waits for these operations.
+    for (auto read = first; read != last; ++read) place.uses.push_back(read->second);
+    wanted_.erase(first, last);
   }
 
   [[nodiscard]] std::size_t operation_of(std::uint32_t node) const {
@@ -212,7 +205,7 @@ class PartFollower {
     if (place.exists && place.holds == needed) {
       place.uses.push_back({event.node, iteration_});  // whatever comes next in this place waits for the operation
     } else {
-      wanted_.push_back({needed, {event.node, iteration_}});
+      wanted_.emplace(needed, Moment{event.node, iteration_});
     }
   }
 
@@ -307,12 +300,12 @@ class PartFollower {
   }
 
   void check_late_host_reads() {
-    for (const HostWait& read : wanted_) {
-      if (read.after.iteration == iteration_) continue;
+    std::erase_if(wanted_, [&](const auto& read) {
+      if (read.second.iteration == iteration_) return false;
       findings_.add(
           4, "the host reads " + name() + ", but that value never comes to " + findings_.memory(plan_.machine.host));
-    }
-    std::erase_if(wanted_, [&](const HostWait& read) { return read.after.iteration != iteration_; });
+      return true;
+    });
   }
 
   void check_closure() {
@@ -347,7 +340,7 @@ class PartFollower {
     for (const auto& [unit, memory, value] : sorted) {
       state.insert(state.end(), {static_cast<ValueNumber>(unit), static_cast<ValueNumber>(memory), value});
     }
-    for (const HostWait& read : wanted_) state.push_back(read.number - start);
+    for (const auto& [number, after] : wanted_) state.push_back(number - start);
     return state;
   }
 
@@ -363,8 +356,9 @@ class PartFollower {
   const std::span<const Place* const> initial_;
   std::vector<UsedPiece>* const used_;
   std::int64_t iteration_ = 0;
+  std::map<std::pair<std::size_t, MemoryId>, std::size_t> place_of_;  // positions in places_
   std::vector<PlaceState> places_;
-  std::vector<HostWait> wanted_;
+  std::multimap<ValueNumber, Moment> wanted_;  // host reads whose value is not in the host yet
 };
 
 /// Rule 3: while an operation runs, the pieces of a tensor that it accesses are next to each other.
