@@ -28,7 +28,7 @@ std::uint64_t FairRates::make_offers(std::span<const LinkId> flowing) {
   return smallest;
 }
 
-// A link that is no faster than the smallest share is no larger an offer at any time: closing its copy lowers no share,
+// A link that is slower than the smallest share decides the offer to its copies. Closing them lowers no share,
 // not even a rounded one. So one round can close all such copies, whatever their rates are.
 bool FairRates::close_slow_links(std::span<const LinkId> flowing, std::span<std::uint64_t> rates) {
   std::uint64_t smallest = std::numeric_limits<std::uint64_t>::max();
@@ -39,7 +39,7 @@ bool FairRates::close_slow_links(std::span<const LinkId> flowing, std::span<std:
   }
   return std::erase_if(copies_, [&](std::size_t copy) {
            const Link& link = machine_.links[index(flowing[copy])];
-           if (link.bytes_per_second > smallest) return false;
+           if (link.bytes_per_second >= smallest) return false;
            close(link, rates[copy] = link.bytes_per_second);
            return true;
          }) != 0;
