@@ -2,6 +2,7 @@
 #include <swapmm/plan/v2/simulation/implied_waits.hpp>
 
 #include <algorithm>
+#include <limits>
 #include <optional>
 #include <span>
 #include <tuple>
@@ -92,7 +93,7 @@ class PartOrder {
   void add(std::span<const PartAccess> accesses) {
     if (std::ranges::none_of(accesses, &PartAccess::writes)) return;
     for (const PartAccess& access : accesses) {
-      if (writer_) add_edge(access.operation, *writer_);
+      if (writer_ != nobody) add_edge(access.operation, writer_);
       if (access.writes) {
         for (const EngineId engine : reading_) add_edge(access.operation, *readers_[index(engine)]);
         forget_readers();
@@ -104,10 +105,12 @@ class PartOrder {
       }
     }
     forget_readers();
-    writer_.reset();
+    writer_ = nobody;
   }
 
  private:
+  static constexpr std::uint32_t nobody = std::numeric_limits<std::uint32_t>::max();
+
   [[nodiscard]] EngineId engine_of(std::uint32_t operation) const { return *operations_[operation].engine; }
 
   void add_edge(std::uint32_t waiting, std::uint32_t past) {
@@ -121,7 +124,7 @@ class PartOrder {
 
   std::span<const Element> operations_;
   std::vector<Edge>& edges_;
-  std::optional<std::uint32_t> writer_;
+  std::uint32_t writer_ = nobody;
   std::vector<std::optional<std::uint32_t>> readers_;  // of each engine, since the last write
   std::vector<EngineId> reading_;                      // the engines that have one
 };
