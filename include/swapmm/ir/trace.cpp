@@ -248,7 +248,8 @@ std::span<const TensorForm> forms_of(const Trace& trace, TensorId tensor) {
 
 bool is_name(std::string_view name) {
   constexpr std::string_view allowed = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._-";
-  return !name.empty() && name.size() <= limits::short_name_bytes && name.find_first_not_of(allowed) == name.npos;
+  return !name.empty() && name.size() <= limits::short_name_bytes &&
+         name.find_first_not_of(allowed) == std::string_view::npos;
 }
 
 Check check_trace(const Trace& trace) {
