@@ -10,7 +10,6 @@
 
 #include "command_line.hpp"
 #include "files.hpp"
-#include "many_memories.hpp"
 #include "output.hpp"
 #include "printable.hpp"
 

@@ -17,6 +17,8 @@
 #include <swapmm/formats/machine_json.hpp>
 #include <swapmm/formats/plan_json.hpp>
 #include <swapmm/formats/trace_json.hpp>
+#include <swapmm/formats/v2/machine_json.hpp>
+#include <swapmm/formats/v2/plan_json.hpp>
 #include <swapmm/plan/validate.hpp>
 
 #include "failure.hpp"
@@ -88,10 +90,15 @@ Trace trace_from(const std::string& path, std::string_view text) {
                     "commands check and plan know (docs/formats.md, version 2)");
 }
 Plan plan_from(const std::string& path, std::string_view text) { return taken(path, read_plan(text)); }
+Machine machine_from(const std::string& path, std::string_view text) { return taken(path, read_machine(text)); }
+
+bool is_version_2(std::string_view text) { return json::find_version(text) == 2; }
+v2::Machine machine_v2_from(const std::string& path, std::string_view text) {
+  return taken(path, v2::read_machine(text));
+}
+v2::Plan plan_v2_from(const std::string& path, std::string_view text) { return taken(path, v2::read_plan(text)); }
 
 Trace load_trace(const std::string& path) { return trace_from(path, load_text(path)); }
-Plan load_plan(const std::string& path) { return plan_from(path, load_text(path)); }
-Machine load_machine(const std::string& path) { return taken(path, read_machine(load_text(path))); }
 
 Plan load_valid_plan(const std::string& path, const Trace& trace) {
   return valid_plan_from(path, load_text(path), trace);

@@ -11,6 +11,7 @@
 #include <swapmm/ir/trace.hpp>
 #include <swapmm/plan/machine.hpp>
 #include <swapmm/plan/plan.hpp>
+#include <swapmm/plan/v2/plan.hpp>
 
 // Files in and out. "-" is stdin or stdout. All throw a Failure that begins with the file's name: ExitCode::io where
 // something cannot be read or written, ExitCode::bad_file where it is not what it should be.
@@ -22,8 +23,6 @@ namespace swapmm::cli {
 [[nodiscard]] std::string load_text(const std::string& path);
 
 [[nodiscard]] Trace load_trace(const std::string& path);
-[[nodiscard]] Plan load_plan(const std::string& path);
-[[nodiscard]] Machine load_machine(const std::string& path);
 
 /// A plan that passes validate() for that trace; ExitCode::no with the first violations where it does not.
 [[nodiscard]] Plan load_valid_plan(const std::string& path, const Trace& trace);
@@ -36,6 +35,13 @@ enum class Format : std::uint8_t { trace, plan };
 [[nodiscard]] Trace any_trace_from(const std::string& path, std::string_view text);
 [[nodiscard]] Trace trace_from(const std::string& path, std::string_view text);
 [[nodiscard]] Plan plan_from(const std::string& path, std::string_view text);
+[[nodiscard]] Machine machine_from(const std::string& path, std::string_view text);
+
+/// Whether a text says that it is of version 2.
+[[nodiscard]] bool is_version_2(std::string_view text);
+/// A machine or a plan of version 2, or one of version 1 as version 2.
+[[nodiscard]] v2::Machine machine_v2_from(const std::string& path, std::string_view text);
+[[nodiscard]] v2::Plan plan_v2_from(const std::string& path, std::string_view text);
 
 /// True if the file begins as a log of calls does. Stdin never does: a log may be larger than what it may hold.
 [[nodiscard]] bool is_log(const std::string& path);

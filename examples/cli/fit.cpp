@@ -189,7 +189,7 @@ ExitCode tell_fit(const FitOptions& options, const Trace& trace, const Need& nee
 
 ExitCode run_fit(const FitOptions& options) {
   const Trace trace = load_trace(options.trace);
-  const Machine machine = make_machine(options.machine, trace);
+  const Machine machine = make_machine(options.machine, trace, machine_text(options.machine));
   const Need need = find_need(trace, machine);
   Progress progress(options.common.quiet);
   progress.begin("planning with " + options.planner);

@@ -5,7 +5,6 @@
 #include <swapmm/ir/liveness.hpp>
 
 #include "files.hpp"
-#include "many_memories.hpp"
 
 namespace swapmm::cli {
 namespace {
@@ -61,9 +60,8 @@ Machine make_links(const MachineOptions& options) {
   return machine;
 }
 
-bool is_machine_v2(const MachineOptions& options) {
-  // Stdin is read once, so it can only have what this command read before.
-  return !options.file.empty() && options.file != "-" && is_version_2(load_text(options.file));
+std::string machine_text(const MachineOptions& options) {
+  return options.file.empty() ? std::string{} : load_text(options.file);
 }
 
 bool has_figures(const MachineOptions& options) {
@@ -71,13 +69,13 @@ bool has_figures(const MachineOptions& options) {
          options.alignment || options.max_allocation || options.half_duplex;
 }
 
-Machine make_machine(const MachineOptions& options, const Trace& trace) {
+Machine make_machine(const MachineOptions& options, const Trace& trace, std::string_view text) {
   Machine machine;
   if (options.file.empty()) {
     if (!options.budget) throw Failure(ExitCode::usage, "--budget or --machine is missing");
     machine = make_links(options);
   } else {
-    machine = load_machine(options.file);
+    machine = machine_from(options.file, text);
     apply(options, machine);
     check(machine);
   }

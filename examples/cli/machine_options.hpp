@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include <swapmm/base/bytes.hpp>
 #include <swapmm/ir/trace.hpp>
@@ -31,8 +32,8 @@ struct MachineOptions {
 /// What is taken where nothing says how fast the link is.
 inline constexpr std::uint64_t default_bandwidth = 15'754'000'000;
 
-/// Whether the file has a machine of version 2 of the format.
-[[nodiscard]] bool is_machine_v2(const MachineOptions& options);
+/// The text of the file, which is read once only: it may be a pipe. Empty if there is no file.
+[[nodiscard]] std::string machine_text(const MachineOptions& options);
 /// Whether anything but the file is given.
 [[nodiscard]] bool has_figures(const MachineOptions& options);
 
@@ -45,7 +46,8 @@ void add_machine_options(CLI::App& command, MachineOptions& options);
 [[nodiscard]] Machine make_links(const MachineOptions& options);
 
 /// The machine for that trace, of whose peak a budget may be a share. Failures: wrong use, or what the file gives.
-[[nodiscard]] Machine make_machine(const MachineOptions& options, const Trace& trace);
+/// `text` is machine_text().
+[[nodiscard]] Machine make_machine(const MachineOptions& options, const Trace& trace, std::string_view text);
 
 /// Sets the budget and checks the machine; what it does not pass is wrong use.
 void set_budget(Machine& machine, Bytes budget);

@@ -3,33 +3,11 @@
 
 #include <utility>
 
-#include <swapmm/base/text/figures.hpp>
-#include <swapmm/formats/json/reader.hpp>
-#include <swapmm/formats/v2/machine_json.hpp>
-#include <swapmm/formats/v2/plan_json.hpp>
-
-#include "failure.hpp"
 #include "output.hpp"
 #include "printable.hpp"
 #include "quantities.hpp"
 
 namespace swapmm::cli {
-namespace {
-
-template <class T>
-T loaded(const std::string& path, Result<T> result) {
-  if (!result) throw Failure(ExitCode::bad_file, path + ": " + result.problem().message);
-  return *std::move(result);
-}
-
-}  // namespace
-
-bool is_version_2(std::string_view text) { return swapmm::json::find_version(text) == 2; }
-
-v2::Machine load_machine_v2(const std::string& path) { return loaded(path, v2::read_machine(load_text(path))); }
-
-v2::Plan plan_v2_from(const std::string& path, std::string_view text) { return loaded(path, v2::read_plan(text)); }
-
 void print_prediction(const v2::Plan& plan) {
   const v2::Prediction& predicted = plan.predicted;
   print_times(predicted.compute, predicted.lower_bound, predicted.iteration);

@@ -4,6 +4,7 @@
 #include <memory>
 #include <sstream>
 #include <string>
+#include <string_view>
 
 #include <swapmm/base/text/figures.hpp>
 #include <swapmm/formats/plan_json.hpp>
@@ -48,14 +49,14 @@ void print_plan(const PlanOptions& options, const Trace& trace, const Plan& plan
 }
 
 /// For a machine with many memories, which has all figures in its file.
-ExitCode run_plan_v2(const PlanOptions& options) {
+ExitCode run_plan_v2(const PlanOptions& options, std::string_view machine_text) {
   if (!options.changed.empty()) throw Failure(ExitCode::usage, "--changed is for machines of version 1");
   if (has_figures(options.machine)) {
     throw Failure(ExitCode::usage,
                   options.machine.file + ": a machine of version 2 has its own figures; only --machine can be given");
   }
   const Trace trace = any_trace_from(options.trace, load_text(options.trace));
-  const v2::Machine machine = load_machine_v2(options.machine.file);
+  const v2::Machine machine = machine_v2_from(options.machine.file, machine_text);
   Progress progress(options.common.quiet);
   progress.begin("planning with " + options.planner);
   const Result<v2::Plan> plan = v2::make_plan(options.planner, trace, machine, options_within(options.limit, progress));
@@ -94,9 +95,10 @@ ExitCode run_plan_v2(const PlanOptions& options) {
 ExitCode run_plan(const PlanOptions& options) {
   const bool to_stdout = options.out == "-" || options.changed == "-";
   check_stdout_is_free(options.common.json, {options.out, options.changed});
-  if (is_machine_v2(options.machine)) return run_plan_v2(options);
+  const std::string text_of_machine = machine_text(options.machine);
+  if (is_version_2(text_of_machine)) return run_plan_v2(options, text_of_machine);
   const Trace trace = load_trace(options.trace);
-  const Machine machine = make_machine(options.machine, trace);
+  const Machine machine = make_machine(options.machine, trace, text_of_machine);
   Progress progress(options.common.quiet);
   progress.begin("planning with " + options.planner);
   const Planned planned = run_planner(options.planner, trace, machine, options.limit, progress);

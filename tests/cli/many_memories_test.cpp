@@ -54,6 +54,14 @@ TEST_CASE("a plan for a machine with many memories is written in version 2, and 
   CHECK(best->predicted.links[2] > Bytes{0});
 }
 
+TEST_CASE("a machine is read once, so it may come from a pipe") {
+  const Outcome outcome =
+      run_program({"plan", two_weights(), "--machine", "-", "--planner", "belady"}, std::string(machine));
+  CAPTURE(outcome.err);
+  CHECK(outcome.code == 0);
+  CHECK(outcome.out.find("for pair") != std::string::npos);
+}
+
 TEST_CASE("check names the rules that a plan of version 2 breaks") {
   const std::string file = scratch_file("broken_v2.json");
   REQUIRE(run_program({"plan", two_weights(), "--machine", machine_file(), "--planner", "belady", "-o", file}).code ==
