@@ -120,7 +120,7 @@ swapmm_files(include/swapmm/plan/v2/validation
   HEADERS findings order part_events parts place_check value_check
   SOURCES order part_events parts place_check validator value_check)
 swapmm_files(include/swapmm/plan/v2/schedule
-  HEADERS waits
+  HEADERS prediction waits
   SOURCES waits)
 swapmm_files(include/swapmm/plan/v2/simulation
   HEADERS deciding elements event_run fair_rates flows implied_waits occupation parts steady_state waits

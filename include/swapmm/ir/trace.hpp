@@ -109,6 +109,12 @@ struct Trace {
 /// The forms of a tensor. Logarithmic in the number of forms.
 [[nodiscard]] SWAPMM_EXPORT std::span<const TensorForm> forms_of(const Trace& trace, TensorId tensor);
 
+/// The operation at whose end the host gives an input its next value: for one that is available from operation 0, the
+/// last operation of the iteration before.
+[[nodiscard]] constexpr std::size_t giving_operation(const TraceTensor& input, std::size_t operations) {
+  return (input.available_from > 0 ? input.available_from : operations) - 1;
+}
+
 /// How an operation accesses a tensor of its bundle. See TraceOperation.
 enum class Access : std::uint8_t { read, write, update };
 

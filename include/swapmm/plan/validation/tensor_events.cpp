@@ -67,9 +67,8 @@ void TensorEvents::collect_events(const Trace& trace, const Graph& graph) {
 
 // An input that is available from operation 0 gets the value of the next iteration at the end of this one.
 void TensorEvents::insert_given(const Trace& trace, std::size_t tensor) {
-  const std::uint32_t from = trace.tensors[tensor].available_from;
-  const auto n = static_cast<std::uint32_t>(trace.operations.size());
-  const TensorEvent given{static_cast<std::uint32_t>(tensor), (from > 0 ? from : n) - 1, Event::given};
+  const std::size_t giver = giving_operation(trace.tensors[tensor], trace.operations.size());
+  const TensorEvent given{static_cast<std::uint32_t>(tensor), static_cast<std::uint32_t>(giver), Event::given};
   const auto first = events_.begin() + static_cast<std::ptrdiff_t>(first_event_[tensor]);
   const auto last = events_.begin() + static_cast<std::ptrdiff_t>(first_event_[tensor + 1]) - 1;
   const auto at = std::upper_bound(

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <limits>
 #include <optional>
 #include <string>
 #include <utility>
@@ -165,7 +164,7 @@ class OnDemand {
       last_use_[index(tensor)] = ++clock_;
       if (access != Access::read) {
         now_.begin_value(tensor, memory);
-        release_old_copies(tensor, memory);
+        release_all_but(tensor, memory);
       }
     });
     pinned_.clear();
@@ -211,14 +210,15 @@ class OnDemand {
     }
   }
 
-  /// The value is not needed any more: all places but the home are given back.
+  /// The value is not needed any more.
   void end_value(TensorId tensor) {
-    for (std::size_t m = 0; m < machine_.memories.size(); ++m) release_if_spare(tensor, id_at<MemoryId>(m));
+    release_all_but(tensor, std::nullopt);
     now_.end_value(tensor);
   }
-  void release_old_copies(TensorId tensor, MemoryId but) {
+  /// All places of the tensor but the home and that one are given back.
+  void release_all_but(TensorId tensor, std::optional<MemoryId> kept) {
     for (std::size_t m = 0; m < machine_.memories.size(); ++m) {
-      if (id_at<MemoryId>(m) != but) release_if_spare(tensor, id_at<MemoryId>(m));
+      if (id_at<MemoryId>(m) != kept) release_if_spare(tensor, id_at<MemoryId>(m));
     }
   }
   void release_if_spare(TensorId tensor, MemoryId memory) {
@@ -368,7 +368,7 @@ class OnDemand {
           return fail(name(tensor) + " has no way to its home, memory " + machine_.memories[index(*home)].name);
         move(tensor, *from, *home, 0);
       }
-      for (std::size_t m = 0; m < machine_.memories.size(); ++m) release_if_spare(tensor, id_at<MemoryId>(m));
+      release_all_but(tensor, std::nullopt);
     }
   }
 

@@ -7,20 +7,24 @@
 
 namespace swapmm::v2::planning {
 
+std::uint64_t rate_alone(const Machine& machine, const Link& link) {
+  std::uint64_t rate = link.bytes_per_second;
+  for (const CapacityId capacity : link.capacities) {
+    rate = std::min(rate, machine.capacities[index(capacity)].bytes_per_second);
+  }
+  return rate;
+}
+
 Paths::Paths(const Machine& machine, Bytes typical)
     : machine_(machine), memories_(machine.memories.size()), ways_(memories_ * memories_) {
   std::vector<double> seconds;
   std::vector<std::vector<LinkId>> links_from(memories_);
   for (std::size_t i = 0; i < machine.links.size(); ++i) {
     const Link& link = machine.links[i];
-    std::uint64_t rate = link.bytes_per_second;
-    for (const CapacityId capacity : link.capacities) {
-      rate = std::min(rate, machine.capacities[index(capacity)].bytes_per_second);
-    }
     const double latency = static_cast<double>(link.latency.count()) / 1e9;
     // One byte at least, so that each link costs something.
     const auto bytes = static_cast<double>(std::max<std::uint64_t>(typical.value, 1));
-    seconds.push_back(latency + bytes / static_cast<double>(rate));
+    seconds.push_back(latency + bytes / static_cast<double>(rate_alone(machine, link)));
     links_from[index(link.from)].push_back(id_at<LinkId>(i));
   }
   for (std::size_t from = 0; from < memories_; ++from) search(machine, from, links_from, seconds);

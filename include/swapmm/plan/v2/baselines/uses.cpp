@@ -38,8 +38,7 @@ Uses::Uses(const Trace& trace)
   for (std::vector<std::uint32_t>& list : read_by_host_) std::ranges::sort(list);
   for (std::size_t t = 0; t < trace.tensors.size(); ++t) {
     if (trace.tensors[t].kind != TensorKind::input) continue;
-    const std::size_t from = trace.tensors[t].available_from;
-    given_[(from > 0 ? from : trace.operations.size()) - 1].push_back(id_at<TensorId>(t));
+    given_[giving_operation(trace.tensors[t], trace.operations.size())].push_back(id_at<TensorId>(t));
   }
 }
 

@@ -9,7 +9,7 @@
 #include <swapmm/plan/v2/baselines/on_demand.hpp>
 #include <swapmm/plan/v2/bound.hpp>
 #include <swapmm/plan/v2/engines.hpp>
-#include <swapmm/plan/v2/simulate.hpp>
+#include <swapmm/plan/v2/schedule/prediction.hpp>
 #include <swapmm/plan/v2/spread/spread.hpp>
 #include <swapmm/plan/v2/validate.hpp>
 
@@ -127,17 +127,9 @@ Result<Plan> plan_in_version_1(std::string_view planner, const Trace& trace, con
   return plan;
 }
 
-void predict(const Trace& trace, Plan& plan) {
-  const Simulation simulation = simulate(trace, plan);
-  plan.predicted.iteration = simulation.iteration;
-  plan.predicted.compute = simulation.compute;
-  plan.predicted.links = simulation.links;
-  plan.predicted.peaks = simulation.peaks;
-}
-
 Result<Plan> plan_on_demand(planning::Victim victim, const Trace& trace, const Machine& machine) {
   Result<Plan> plan = planning::on_demand(trace, machine, victim);
-  if (plan) predict(trace, *plan);
+  if (plan) planning::predict(trace, *plan);
   return plan;
 }
 
@@ -174,7 +166,7 @@ Result<Plan> make_plan(std::string_view planner, const Trace& trace, const Machi
     if (plan) {
       std::chrono::nanoseconds bound = plan->predicted.lower_bound;
       if (pads_tensors(trace, *old)) bound = std::min(bound, lower_bound(trace, machine).value());
-      predict(trace, *plan);
+      planning::predict(trace, *plan);
       plan->predicted.lower_bound = bound;
     }
     return plan;

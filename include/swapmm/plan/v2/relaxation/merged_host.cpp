@@ -95,8 +95,7 @@ Trace part_on_engine(const Trace& trace, const Machine& machine, EngineId engine
   // that stands before the gift in this part.
   for (std::size_t t = 0; t < trace.tensors.size(); ++t) {
     if (trace.tensors[t].kind != TensorKind::input) continue;
-    const std::size_t from = trace.tensors[t].available_from;
-    const auto giver = id_at<OperationId>((from > 0 ? from : trace.operations.size()) - 1);
+    const auto giver = id_at<OperationId>(giving_operation(trace.tensors[t], trace.operations.size()));
     if (engines.engine(giver) != engine) user[t] = shared;
   }
   const auto mine = [&](TensorId tensor) { return user[index(tensor)] == static_cast<std::uint32_t>(engine); };

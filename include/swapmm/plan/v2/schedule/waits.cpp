@@ -43,8 +43,7 @@ class WaitWriter {
     for (const Place& place : plan.initial) use_of(place.tensor, place.memory).offset = place.offset;
     for (std::size_t t = 0; t < trace.tensors.size(); ++t) {
       if (trace.tensors[t].kind != TensorKind::input) continue;
-      const std::size_t from = trace.tensors[t].available_from;
-      given_[(from > 0 ? from : trace.operations.size()) - 1].push_back(id_at<TensorId>(t));
+      given_[giving_operation(trace.tensors[t], trace.operations.size())].push_back(id_at<TensorId>(t));
     }
     for (const HostRead& read : trace.host_reads) read_by_host_[index(read.after_operation)].push_back(read.tensor);
   }

@@ -31,8 +31,7 @@ std::vector<HostAccess> host_accesses(const Trace& trace) {
   }
   for (std::size_t t = 0; t < trace.tensors.size(); ++t) {
     if (trace.tensors[t].kind != TensorKind::input) continue;
-    const std::size_t from = trace.tensors[t].available_from;
-    const std::size_t given = (from > 0 ? from : trace.operations.size()) - 1;
+    const std::size_t given = giving_operation(trace.tensors[t], trace.operations.size());
     accesses.push_back({static_cast<std::uint32_t>(given), id_at<TensorId>(t), true});
   }
   return accesses;

@@ -11,8 +11,8 @@
 
 #include <swapmm/plan/planners.hpp>
 #include <swapmm/plan/v2/relaxation/merged_host.hpp>
+#include <swapmm/plan/v2/schedule/prediction.hpp>
 #include <swapmm/plan/v2/schedule/waits.hpp>
-#include <swapmm/plan/v2/simulate.hpp>
 #include <swapmm/plan/v2/spread/engine_part.hpp>
 #include <swapmm/plan/v2/spread/serial_order.hpp>
 #include <swapmm/plan/v2/spread/stores.hpp>
@@ -252,14 +252,6 @@ Result<std::vector<swapmm::Plan>> plan_parts(std::string_view planner, const Mac
     plans.push_back(*std::move(plan));
   }
   return plans;
-}
-
-void predict(const Trace& trace, Plan& plan) {
-  const Simulation simulation = simulate(trace, plan);
-  plan.predicted.iteration = simulation.iteration;
-  plan.predicted.compute = simulation.compute;
-  plan.predicted.links = simulation.links;
-  plan.predicted.peaks = simulation.peaks;
 }
 
 }  // namespace

@@ -2,22 +2,16 @@
 #include <swapmm/plan/v2/spread/stores.hpp>
 
 #include <algorithm>
-#include <numeric>
 #include <string>
 
 #include <swapmm/plan/packing.hpp>
+#include <swapmm/plan/v2/baselines/paths.hpp>
 
 namespace swapmm::v2::planning {
 namespace {
 
-/// Bytes per second of a link, as if nothing else used its capacities.
 double rate_of(const Machine& machine, LinkId id) {
-  const Link& link = machine.links[index(id)];
-  std::uint64_t rate = link.bytes_per_second;
-  for (const CapacityId capacity : link.capacities) {
-    rate = std::min(rate, machine.capacities[index(capacity)].bytes_per_second);
-  }
-  return static_cast<double>(rate);
+  return static_cast<double>(rate_alone(machine, machine.links[index(id)]));
 }
 
 /// The fastest link between two memories.
@@ -68,7 +62,7 @@ class Assignment {
   [[nodiscard]] bool unlimited(MemoryId memory) const { return !machine_.memories[index(memory)].bytes; }
 
   void put_into_host() {
-    std::vector<std::size_t> wanted;
+    bool any = false;
     for (std::size_t t = 0; t < tensors_.size(); ++t) {
       if (!tensors_[t].in_host) continue;
       const auto& of_device = stores_[tensors_[t].part];
@@ -78,10 +72,9 @@ class Assignment {
         return;
       }
       chosen_[t] = static_cast<std::size_t>(host - of_device.begin());
-      wanted.push_back(t);
+      any = true;
     }
-    if (!wanted.empty() && !pack_into(machine_.host))
-      problem_ = Problem{"the host has no room for what it gives and reads"};
+    if (any && !pack_into(machine_.host)) problem_ = Problem{"the host has no room for what it gives and reads"};
   }
 
   /// Puts what is left into the stores of that rank: no more than their part of the traffic if `balanced`.

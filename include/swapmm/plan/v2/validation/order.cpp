@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <set>
-#include <tuple>
 
 namespace swapmm::v2::validation {
 namespace {
@@ -108,8 +107,7 @@ void Order::add_turns() {
   }
 }
 
-// Rule 2, third point. The last writer and the last reader on each engine stand for all before them, because an engine
-// has an order.
+// Rule 2, third point.
 void Order::add_conflicts(const Trace& trace, const Plan& plan, const Parts& parts, const detail::Engines& engines) {
   struct Last {
     std::uint32_t engine;
@@ -131,27 +129,18 @@ void Order::add_conflicts(const Trace& trace, const Plan& plan, const Parts& par
   }
   if (!shared) return;
 
-  std::vector<std::vector<Last>> last(parts.parts());  // for each part: one reader and one writer per engine and memory
+  std::vector<std::vector<Last>> last(parts.parts());  // for each part: a writer per memory, and the readers since then
   const auto access = [&](std::uint32_t i, std::size_t part, MemoryId in, bool writes) {
-    Last* mine = nullptr;
-    for (Last& other : last[part]) {
-      if (other.memory != in) continue;
-      if (other.engine == nodes_[i].engine) {
-        if (other.writes == writes) mine = &other;
-      } else if (writes || other.writes) {
+    const std::uint32_t engine = nodes_[i].engine;
+    for (const Last& other : last[part]) {
+      if (other.memory == in && other.engine != engine && (writes || other.writes))
         edges_.push_back({i, other.node, 0});
-      }
     }
-    if (writes) {
-      // Everything before this one is before what follows, too.
-      std::erase_if(last[part], [&](const Last& other) { return other.memory == in; });
-      mine = nullptr;
-    }
-    if (mine == nullptr) {
-      last[part].push_back({nodes_[i].engine, in, i, writes});
-    } else {
-      mine->node = i;
-    }
+    // A writer stands for everything before it, a reader for those of its engine.
+    std::erase_if(last[part], [&](const Last& other) {
+      return other.memory == in && (writes || (!other.writes && other.engine == engine));
+    });
+    last[part].push_back({engine, in, i, writes});
   };
   for (std::uint32_t i = 0; i < operations_; ++i) {
     for (const PartAccess& each : parts.accesses(i)) {

@@ -19,8 +19,7 @@ void PartEvents::for_each_event(const Trace& trace, const Plan& plan, const Part
   std::vector<std::vector<std::uint32_t>> given(n);  // inputs that get a value at the end of the operation
   for (std::uint32_t t = 0; t < trace.tensors.size(); ++t) {
     if (trace.tensors[t].kind != TensorKind::input) continue;
-    const std::uint32_t from = trace.tensors[t].available_from;
-    given[(from > 0 ? from : n) - 1].push_back(t);
+    given[giving_operation(trace.tensors[t], n)].push_back(t);
   }
   std::vector<std::vector<std::uint32_t>> read_by_host(n);
   for (const HostRead& read : trace.host_reads) {

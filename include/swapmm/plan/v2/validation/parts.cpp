@@ -81,8 +81,7 @@ HostEnds::HostEnds(const Trace& trace, const Parts& parts) {
   for (const HostRead& read : trace.host_reads) add(index(read.after_operation), index(read.tensor), Access::read);
   for (std::size_t t = 0; t < trace.tensors.size(); ++t) {
     if (trace.tensors[t].kind != TensorKind::input) continue;
-    const std::size_t from = trace.tensors[t].available_from;
-    add((from > 0 ? from : trace.operations.size()) - 1, t, Access::write);
+    add(giving_operation(trace.tensors[t], trace.operations.size()), t, Access::write);
   }
 }
 

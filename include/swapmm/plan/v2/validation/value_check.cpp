@@ -38,6 +38,11 @@ struct PlaceState {
   std::vector<Moment> uses;       // since then
 };
 
+/// The operation that a node runs, maybe again.
+std::size_t operation_of(const Plan& plan, std::size_t operations, std::uint32_t node) {
+  return node < operations ? node : index(plan.commands[node - operations].operation);
+}
+
 /// The offsets of divided tensors' places that an operation used.
 struct UsedPiece {
   std::int64_t iteration;
@@ -165,13 +170,10 @@ class PartFollower {
     wanted_.erase(first, last);
   }
 
-  [[nodiscard]] std::size_t operation_of(std::uint32_t node) const {
-    return node < order_.operations() ? node : index(plan_.commands[node - order_.operations()].operation);
-  }
-
   /// An operation runs, maybe again.
   void run(const PartEvent& event, std::uint32_t node) {
-    PlaceState& place = place_at(part_, engines_.memory(id_at<OperationId>(operation_of(node))));
+    PlaceState& place =
+        place_at(part_, engines_.memory(id_at<OperationId>(operation_of(plan_, order_.operations(), node))));
     if (!place.exists) {
       findings_.add(4, findings_.node(node) + " needs " + name(place) + ", which has no place there");
       place.exists = true;
@@ -371,9 +373,7 @@ void check_neighbours(const Trace& trace, const Parts& parts, const Plan& plan, 
     const UsedPiece& piece = used[i];
     if (before.iteration != piece.iteration || before.node != piece.node || before.part + 1 != piece.part) continue;
     if (parts.tensor_of(before.part) != parts.tensor_of(piece.part)) continue;
-    const std::size_t n = trace.operations.size();
-    const std::size_t operation = piece.node < n ? piece.node : index(plan.commands[piece.node - n].operation);
-    if (trace.operations[operation].in_pieces) continue;
+    if (trace.operations[operation_of(plan, trace.operations.size(), piece.node)].in_pieces) continue;
     const auto& arena = plan.machine.memories[index(piece.memory)].max_allocation;
     const std::uint64_t last = (piece.offset + parts.place_bytes(piece.part)).value - 1;
     const bool one_arena = !arena || before.offset.value / arena->value == last / arena->value;
