@@ -33,6 +33,7 @@ constexpr Part parts[] = {
     {"techniques", "`best` with each of its techniques switched off in turn (1 s)", run_techniques},
     {"steps", "small training steps, for which the integer program proves the best plan (10 s)", run_steps},
     {"harvest", "spare memory of neighbours before the host (3 s)", run_harvest},
+    {"memories", "48 instances with a device, a small near memory and a disk (30 s)", run_memories},
     {"packing", "MiniMalloc's instances: the program swapmm_bench_packing", nullptr, "swapmm_bench_packing"},
     {"exact", "planner / optimum on tiny instances: the program swapmm_bench_exact_histogram", nullptr,
      "swapmm_bench_exact_histogram", " 1000"},
@@ -89,7 +90,7 @@ int main(int argc, char** argv) {
   app.add_option("--limit", settings.limit,
                  "seconds that a plan may be searched; 0: until the planner ends by itself (default: per part)")
       ->check(CLI::NonNegativeNumber);
-  app.add_option("--sample", settings.sample, "grid: every so-manieth instance, always the same ones")
+  app.add_option("--sample", settings.sample, "grid and memories: every so-manieth instance, always the same ones")
       ->check(CLI::PositiveNumber)
       ->capture_default_str();
   app.add_option("--traces", settings.traces, "grid: files (default: tests/data/traces/g10)")->check(CLI::ExistingFile);
