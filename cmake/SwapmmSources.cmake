@@ -79,7 +79,7 @@ swapmm_files(include/swapmm/plan/packing/shape
 swapmm_files(include/swapmm/plan/planners
   SOURCES planner_choice planners)
 swapmm_files(include/swapmm/plan/problem
-  HEADERS overlap_ledger planning_case share
+  HEADERS linked_stores overlap_ledger planning_case share
   SOURCES overlap_ledger planning_case)
 swapmm_files(include/swapmm/plan/relaxation
   HEADERS coarse_program copy_classes grid_refinement lower_bound swap_grid swap_model swap_prices window_tree
@@ -98,7 +98,7 @@ swapmm_files(include/swapmm/plan/search/places
   SOURCES known_places place_board place_filling place_search)
 swapmm_files(include/swapmm/plan/search/timing
   HEADERS away_search held_changes range_load swap_timing timing_numbers
-  SOURCES away_search range_load swap_decisions swap_gaps swap_run swap_timing)
+  SOURCES away_search away_stores range_load swap_decisions swap_gaps swap_run swap_stores swap_timing)
 swapmm_files(include/swapmm/plan/simulation
   HEADERS dataflow steady_state
   SOURCES dataflow predicted_profile simulator steady_state)
@@ -116,6 +116,9 @@ swapmm_files(include/swapmm/plan/v2/relaxation
 swapmm_files(include/swapmm/plan/v2/spread
   HEADERS engine_part serial_order spread stores
   SOURCES engine_part serial_order spread stores)
+swapmm_files(include/swapmm/plan/v2/stores
+  HEADERS store_search stored_plan
+  SOURCES store_search stored_plan)
 swapmm_files(include/swapmm/plan/v2/validation
   HEADERS findings order part_events parts place_check value_check
   SOURCES order part_events parts place_check validator value_check)

@@ -54,7 +54,8 @@ void list_tensor(const PlanningCase& planning, TensorId id, OverlapLedger& ledge
 
 }  // namespace
 
-OverlapLedger::OverlapLedger(const PlanningCase& planning_) : planning(planning_) {
+OverlapLedger::OverlapLedger(const PlanningCase& planning_, const LinkedStores* stores_)
+    : planning(planning_), stores(stores_) {
   const std::size_t tensors = planning.sizes.size();
   copy_in.reserve(tensors);
   copy_out.reserve(tensors);

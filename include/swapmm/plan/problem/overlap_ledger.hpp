@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <vector>
 
+#include <swapmm/plan/problem/linked_stores.hpp>
 #include <swapmm/plan/problem/planning_case.hpp>
 
 namespace swapmm::planning {
@@ -23,6 +24,7 @@ struct Absence {
   std::uint32_t returns = 0;  ///< gap in which it returns; from leaves to end
   std::uint32_t gone = 0;     ///< gap; no other tensor gets its bytes before
   std::uint32_t queued = 0;   ///< gap that determines the place of its swap-in in the queue
+  std::uint8_t store = 0;     ///< with LinkedStores: where it is, if it has no version; the same for all of a tensor
 };
 
 /// A value that the device wrote and that the host does not have.
@@ -35,6 +37,7 @@ struct Version {
   std::uint32_t rank = 0;  ///< order among the copies from one gap on; lower is sooner
   /// Gap from which it is copied to the host, counted like `write`. 0: as soon as it is written.
   std::uint32_t copied = 0;
+  std::uint8_t store = 0;  ///< with LinkedStores: where it is copied to
 };
 
 inline constexpr std::uint32_t no_version = 0xffffffff;
@@ -42,9 +45,10 @@ inline constexpr std::uint32_t no_absence = 0xffffffff;
 
 /// The resources that the operations leave for copies: bytes of room, and time of the links.
 struct OverlapLedger {
-  explicit OverlapLedger(const PlanningCase& planning);
+  explicit OverlapLedger(const PlanningCase& planning, const LinkedStores* stores = nullptr);
 
   const PlanningCase& planning;
+  const LinkedStores* stores = nullptr;  ///< none: the machine's host alone
   std::vector<Absence> absences;  ///< by tensor; an arrival first, then in the order of its uses from a write on
   std::vector<Version> versions;
   std::vector<std::uint32_t> first_use;  ///< per tensor: position of its first use in absence_after

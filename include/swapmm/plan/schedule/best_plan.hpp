@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <functional>
 #include <tuple>
 #include <utility>
 
@@ -14,8 +15,15 @@ namespace swapmm::planning {
 /// Keeps the best of the plans offered so far, by (iteration time, bytes moved).
 class BestPlan {
  public:
-  BestPlan(const PlanningCase& planning, Plan first)
-      : planning_(planning), plan_(std::move(first)), simulation_(simulate(planning.trace, plan_)) {}
+  /// Says what a plan does. The default is simulate().
+  using Judge = std::function<Simulation(const Plan&)>;
+
+  BestPlan(const PlanningCase& planning, Plan first, Judge judge = {})
+      : planning_(planning), judge_(std::move(judge)), plan_(std::move(first)), simulation_(outcome_of(plan_)) {}
+
+  [[nodiscard]] Simulation outcome_of(const Plan& plan) const {
+    return judge_ ? judge_(plan) : simulate(planning_.trace, plan);
+  }
 
   using Rank = std::tuple<std::chrono::nanoseconds, Bytes>;
   static Rank rank(const Simulation& simulation) { return {simulation.iteration, simulation.h2d + simulation.d2h}; }
@@ -25,7 +33,7 @@ class BestPlan {
 
   /// Returns true if the plan is better than all before it.
   bool offer(Plan candidate) {
-    Simulation outcome = simulate(planning_.trace, candidate);
+    Simulation outcome = outcome_of(candidate);
     return offer(std::move(candidate), std::move(outcome));
   }
   bool offer(Plan candidate, Simulation outcome) {
@@ -43,7 +51,7 @@ class BestPlan {
 
   /// Replaces the plan, whatever it moves, if the new one takes no longer than `fast_enough`.
   bool offer_within(std::chrono::nanoseconds fast_enough, Plan candidate) {
-    Simulation outcome = simulate(planning_.trace, candidate);
+    Simulation outcome = outcome_of(candidate);
     if (outcome.iteration > fast_enough) return false;
     take_over(std::move(candidate), std::move(outcome));
     return true;
@@ -64,6 +72,7 @@ class BestPlan {
   }
 
   const PlanningCase& planning_;
+  Judge judge_;
   Plan plan_;
   Simulation simulation_;
   std::chrono::nanoseconds equal_up_to_{0};

@@ -13,16 +13,20 @@
 namespace swapmm::planning {
 
 BestSearch::BestSearch(const PlanningCase& planning, const BestOptions& options, const PlanningOptions& limits,
-                       BestPlan& best, const std::function<bool()>& go_on_relaxing)
+                       BestPlan& best, const std::function<bool()>& go_on_relaxing, const StoreCase* stores)
     : planning_(planning),
       options_(options),
       limits_(limits),
       best_(best),
-      ledger_(planning),
-      relaxed_(relax_swaps(planning, ledger_, bound_effort_for(planning, options.bound), go_on_relaxing)),
+      ledger_(planning, stores != nullptr ? &stores->stores : nullptr),
+      relaxed_(stores != nullptr
+                   ? stores->relaxed
+                   : relax_swaps(planning, ledger_, bound_effort_for(planning, options.bound), go_on_relaxing)),
       timing_(ledger_),
       search_(timing_, relaxed_, options.rounding, options.annealing),
-      place_search_(ledger_, timing_, best_, options.places) {}
+      place_search_(ledger_, timing_, best_, options.places) {
+  if (stores != nullptr) timing_.set_part_of_stores(stores->part);
+}
 
 void BestSearch::run(std::span<const NamedPlanner> others, std::optional<int> most_rounds) {
   search(others, most_rounds);
@@ -155,6 +159,7 @@ void BestSearch::search_once_near_best(const Effort& effort) {
   const AwayDecision before = search_.best();
   AwayDecision start = before;
   const PlacedDecisions& placed = best_placed_->decisions;
+  if (timing_.has_stores()) start.stores = stores_of(placed, before.stores);
   for (std::uint32_t a = 0; a < start.away.size(); ++a) start.away[a] = placed.absences[a].stays ? 0 : 1;
   ledger_.absences = placed.absences;
   const std::vector<Stay> stays = stays_of(ledger_);
@@ -167,6 +172,13 @@ void BestSearch::search_once_near_best(const Effort& effort) {
     place_once(effort, before);
   }
   go_on_from(before);
+}
+
+/// Where values are by decisions with places; fixed ones are where they always are.
+std::vector<std::uint8_t> BestSearch::stores_of(const PlacedDecisions& placed, std::vector<std::uint8_t> stores) const {
+  for (std::uint32_t a = 0; a < placed.absences.size(); ++a) stores[timing_.kept_of(a)] = placed.absences[a].store;
+  for (std::uint32_t v = 0; v < placed.versions.size(); ++v) stores[v] = placed.versions[v].store;
+  return stores;
 }
 
 void BestSearch::set_limits_to(const std::vector<Stay>& stays) {

@@ -24,13 +24,20 @@
 
 namespace swapmm::planning {
 
+/// What differs if the values that leave are spread over several stores.
+struct StoreCase {
+  LinkedStores stores;
+  RelaxedSwaps relaxed;  ///< of the ledger for these stores
+  double part = 1;       ///< of each store's capacity that the search fills
+};
+
 /// The search of the planner `best` (docs/planning.md): relax, round, anneal, pack, fill, and repeat. Keeps references
 /// to all arguments of the constructor except `go_on_relaxing`.
 class BestSearch {
  public:
   /// Plans that are found are offered to `best`. `go_on_relaxing`: see relax_swaps().
   BestSearch(const PlanningCase& planning, const BestOptions& options, const PlanningOptions& limits, BestPlan& best,
-             const std::function<bool()>& go_on_relaxing = {});
+             const std::function<bool()>& go_on_relaxing = {}, const StoreCase* stores = nullptr);
 
   /// Searches until the plan is near the bound, PlanningOptions::go_on returns false, or `most_rounds` rounds are done.
   /// Also tries `others`: at first if the trace is small, in a later round if it is of medium size.
@@ -43,6 +50,7 @@ class BestSearch {
   /// easily. Does not call PlanningOptions::go_on.
   void offer_belady();
 
+  [[nodiscard]] const OverlapLedger& ledger() const { return ledger_; }
   [[nodiscard]] bool takes_long() const { return is_large(); }
   /// The number of rounds after which the search ends if there is no PlanningOptions::go_on.
   [[nodiscard]] int rounds_without_clock() const {
@@ -88,6 +96,8 @@ class BestSearch {
   void go_on_from(const AwayDecision& decision);
   void search_near_best(const Effort& effort);
   void search_once_near_best(const Effort& effort);
+  [[nodiscard]] std::vector<std::uint8_t> stores_of(const PlacedDecisions& placed,
+                                                    std::vector<std::uint8_t> stores) const;
   void set_limits_to(const std::vector<Stay>& stays);
   void set_limits(double part);
   void place(const AwayDecision& found, const Effort& effort);

@@ -49,7 +49,7 @@ void PlaceSearch::return_earlier(PlacedDecisions placed, const Tries& tries) {
       if (!return_all(filling, away, returns_as_before, wished, looks_left)) return;
       looks_left -= filling.looks();
       Plan plan = build_placed_plan(ledger_.planning, filling.schedule(), "best", filling.offsets());
-      Simulation outcome = simulate(ledger_.planning.trace, plan);
+      Simulation outcome = best_.outcome_of(plan);
       const std::uint32_t late = first_delayed(outcome);
       is_as_good = best_.offer_as_good(std::move(plan), std::move(outcome));
       if (is_as_good) {
@@ -134,6 +134,7 @@ void PlaceSearch::let_stay(PlaceFilling& filling, const std::vector<std::uint32_
 /// versions take over those of the pass, because they need no places.
 std::vector<Absence> PlaceSearch::wished_gaps(double time_in_hand) {
   for (std::uint32_t a = 0; a < ledger_.absences.size(); ++a) timing_.set_away(a, !ledger_.absences[a].stays);
+  if (timing_.has_stores()) timing_.set_stores_by_ledger();
   if (timing_.largest_overrun() > 0) return {};
   (void)timing_.pass();  // starts from the ends of other decisions
   (void)timing_.pass();
@@ -213,7 +214,7 @@ void PlaceSearch::return_from(PlaceFilling& filling, std::uint32_t absence, std:
 
 std::chrono::nanoseconds PlaceSearch::offer(const PlaceFilling& filling) {
   Plan plan = build_placed_plan(ledger_.planning, filling.schedule(), "best", filling.offsets());
-  Simulation outcome = simulate(ledger_.planning.trace, plan);
+  Simulation outcome = best_.outcome_of(plan);
   const std::chrono::nanoseconds time = outcome.iteration;
   if (best_.offer(std::move(plan), std::move(outcome))) found_.emplace(ledger_, filling.offsets());
   return time;

@@ -15,6 +15,11 @@ AwaySearch::AwaySearch(SwapTiming& timing, const RelaxedSwaps& relaxed, const Ro
   for (std::uint32_t a = 0; a < timing.absences(); ++a) {
     if (!timing.is_arrival(a) && timing.length(a) > 0 && timing.size(a) > 0) free_.push_back(a);
   }
+  if (timing.has_stores()) {
+    for (std::uint32_t k = 0; k < timing.kept_values(); ++k) {
+      if (!timing.is_fixed(k) && timing.size_of_kept(k) > 0) movable_.push_back(k);
+    }
+  }
   const auto n = static_cast<std::uint32_t>(relaxed.time.size());
   by_first_ = free_;
   std::sort(by_first_.begin(), by_first_.end(), [&](std::uint32_t a, std::uint32_t b) {
@@ -71,7 +76,7 @@ double AwaySearch::time_of_decisions(int passes) {
     const double iteration = timing_.pass();
     if (pass > 0 && iteration >= best) continue;
     best = iteration;
-    now_ = {timing_.away(), iteration, std::move(ends), guessed};
+    now_ = {timing_.away(), iteration, std::move(ends), guessed, timing_.store_of_kept()};
   }
   return best;
 }
@@ -85,8 +90,13 @@ void AwaySearch::offer_after(int passes) {
   offer();
 }
 
+void AwaySearch::adopt(const AwayDecision& decision) {
+  timing_.set_away(decision.away);
+  timing_.set_stores(decision.stores);
+}
+
 double AwaySearch::repeat_best() {
-  timing_.set_away(best_.away);
+  adopt(best_);
   timing_.guess(best_.ends, best_.guessed_iteration);
   return timing_.pass();
 }
@@ -105,15 +115,17 @@ bool AwaySearch::round_relaxed() {
   for (const double threshold : rounding_.thresholds) {
     for (const std::uint32_t a : free_) timing_.set_away(a, relaxed_.away[a] > threshold);
     if (!make_room(0)) return false;
+    choose_stores();
+    if (!fit_stores()) continue;
     timing_.guess(relaxed_.time);
     offer_after(rounding_.passes);
   }
-  return !rounding_.thresholds.empty();
+  return !best_.away.empty();
 }
 
 bool AwaySearch::fit_again() {
-  timing_.set_away(best_.away);
-  if (!make_room(0)) return false;
+  adopt(best_);
+  if (!make_room(0) || !fit_stores()) return false;
   timing_.guess(best_.ends, best_.guessed_iteration);
   best_.away.clear();  // it was for other limits
   offer_after(rounding_.passes);
@@ -135,6 +147,7 @@ void AwaySearch::wish_as_relaxed() {
 }
 
 bool AwaySearch::change_some() {
+  if (!movable_.empty() && random_() % 2 == 0) return move_some();
   const bool to_stay = random_() % 2 == 0;
   std::vector<std::pair<std::uint32_t, double>> changed;
   bool fits = true;
@@ -149,14 +162,14 @@ bool AwaySearch::change_some() {
   // Only rarely: room that is left free lets tensors return early, and packs more easily.
   if (fits && annealing_.fills_one_in > 0 && random_() % annealing_.fills_one_in == 0) fill_room(1);
   for (const auto& [a, wish] : changed) wish_[a] = wish;
-  return fits;
+  return fits && fit_stores();
 }
 
 void AwaySearch::improve(std::size_t tries, const std::function<bool()>& is_enough) {
   if (free_.empty()) return;
   wish_as_relaxed();
   AwayDecision current = best_;
-  timing_.set_away(current.away);
+  adopt(current);
   for (std::size_t i = 0; i < tries; ++i) {
     constexpr std::size_t between_questions = 16;
     if (i % between_questions == between_questions - 1 && is_enough()) return;
@@ -170,7 +183,7 @@ void AwaySearch::improve(std::size_t tries, const std::function<bool()>& is_enou
       current.ends = timing_.ends();
       current.guessed_iteration = timing_.iteration();
     } else {
-      timing_.set_away(current.away);
+      adopt(current);
     }
   }
 }
@@ -200,11 +213,11 @@ std::int64_t AwaySearch::bytes_copied() const {
 void AwaySearch::spare_bytes(double fast_enough, std::size_t tries, const std::function<bool()>& is_enough) {
   if (free_.empty() || best_.away.empty() || best_.iteration > fast_enough) return;
   wish_for_few_bytes();
-  timing_.set_away(best_.away);
+  adopt(best_);
   std::int64_t least = bytes_copied();
   const auto take_if_leaner = [&](int passes) {
     const std::int64_t bytes = bytes_copied();
-    if (bytes >= least || time_of_decisions(passes) > fast_enough) return false;
+    if (bytes >= least || !fit_stores() || time_of_decisions(passes) > fast_enough) return false;
     least = bytes;
     best_ = now_;
     return true;
@@ -224,7 +237,7 @@ void AwaySearch::spare_bytes(double fast_enough, std::size_t tries, const std::f
   for (std::size_t i = 0; i < tries; ++i) {
     constexpr std::size_t between_questions = 16;
     if (i % between_questions == between_questions - 1 && is_enough()) return;
-    timing_.set_away(best_.away);
+    adopt(best_);
     const std::uint32_t a = one_that_is(true);
     if (a == no_absence) return;
     timing_.set_away(a, false);

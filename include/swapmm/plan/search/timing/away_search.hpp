@@ -21,6 +21,7 @@ struct AwayDecision {
   double iteration = 0;  ///< ns, by SwapTiming
   std::vector<double> ends;
   double guessed_iteration = 0;
+  std::vector<std::uint8_t> stores{};  ///< where values are, if there are several stores
 };
 
 /// Searches for decisions, with SwapTiming as the measure: first those that round the relaxed problem's solution, then
@@ -61,6 +62,10 @@ class AwaySearch {
   void wish_for_few_bytes();
   [[nodiscard]] std::int64_t bytes_copied() const;
   void set_limits(const std::vector<std::int64_t>& limits, double part);
+  void adopt(const AwayDecision& decision);
+  [[nodiscard]] bool fit_stores();
+  [[nodiscard]] bool move_some();
+  void choose_stores();
   [[nodiscard]] bool change_some();
   [[nodiscard]] double chance();
   [[nodiscard]] std::uint32_t one_that_is(bool away);
@@ -72,6 +77,7 @@ class AwaySearch {
   std::vector<double> wish_;             ///< per absence: the larger, the sooner the tensor goes out
   std::vector<std::uint32_t> free_;      ///< absences that are decided: no arrivals, and none without length or bytes
   std::vector<std::uint32_t> by_first_;  ///< free_, by the operation at which they begin
+  std::vector<std::uint32_t> movable_;   ///< kept values of the timing whose stores are to be chosen
   AwayDecision best_;
   AwayDecision now_;
   std::mt19937_64 random_{1};

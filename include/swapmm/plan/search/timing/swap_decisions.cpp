@@ -56,6 +56,10 @@ void SwapTiming::write_decisions() {
     }
   }
   for (std::uint32_t v = 0; v < values_.size(); ++v) ledger_.versions[v].copied = values_[v].copied;
+  if (has_stores()) {
+    for (std::uint32_t a = 0; a < swaps_.size(); ++a) ledger_.absences[a].store = store_of(a);
+    for (std::uint32_t v = 0; v < values_.size(); ++v) ledger_.versions[v].store = store_of_value(v);
+  }
   std::uint32_t rank = 0;
   for (const std::uint32_t i : by_start_) ledger_.versions[copies_out_[i].value].rank = ++rank;
 }

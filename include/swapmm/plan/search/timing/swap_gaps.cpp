@@ -47,23 +47,33 @@ void SwapTiming::list_copies_out() {
 /// Puts copies to the host in order. Of the values that are already written, the one whose room can be released first
 /// goes first. Runs two iterations: the first one shows what is left over for the second.
 void SwapTiming::time_copies_out() {
+  to_store_.resize(stores_);
+  for (std::vector<std::uint32_t>& members : to_store_) members.clear();
+  for (std::uint32_t i = 0; i < copies_out_.size(); ++i) {
+    to_store_[store_of_value(copies_out_[i].value)].push_back(i);
+  }
+  for (const std::vector<std::uint32_t>& members : to_store_) time_copies_out(members);
+}
+
+/// The same for the copies on one link.
+void SwapTiming::time_copies_out(const std::vector<std::uint32_t>& members) {
   using Waiting = std::pair<std::uint64_t, std::size_t>;
   std::priority_queue<Waiting, std::vector<Waiting>, std::greater<>> waiting;
-  const std::size_t copies = copies_out_.size();
+  const std::size_t copies = members.size();
   const auto ready = [&](std::size_t i) {
     const double origin = i < copies ? 0 : iteration_;
-    return ends_[values_[copies_out_[i % copies].value].write + 1] + origin;
+    return ends_[values_[copies_out_[members[i % copies]].value].write + 1] + origin;
   };
   double link_free = 0;
   std::size_t next = 0;
   for (std::size_t done = 0; done < 2 * copies; ++done) {
     if (waiting.empty()) link_free = std::max(link_free, ready(next));
     for (; next < 2 * copies && ready(next) <= link_free + same; ++next) {
-      waiting.emplace(copies_out_[next % copies].due + (next / copies) * operations_, next);
+      waiting.emplace(copies_out_[members[next % copies]].due + (next / copies) * operations_, next);
     }
     const std::size_t i = waiting.top().second;
     waiting.pop();
-    CopyOut& copy = copies_out_[i % copies];
+    CopyOut& copy = copies_out_[members[i % copies]];
     const double origin = i < copies ? 0 : iteration_;
     copy.start = link_free - origin;
     link_free += values_[copy.value].copy_out;
@@ -186,6 +196,7 @@ class SwapTiming::RoomToReturn {
 };
 
 void SwapTiming::place_returns() {
+  if (has_stores()) return place_returns_from_stores();
   double link_free = -std::numeric_limits<double>::infinity();
   for (int round = 0; round < 2; ++round) {  // the first one shows when the link is free for the second
     RoomToReturn room(*this);
@@ -214,11 +225,13 @@ void SwapTiming::reserve_late(double margin) {
     return std::tuple(use_of(a), reserved(a), a) < std::tuple(use_of(b), reserved(b), b);
   });
   HeldChanges changes(held_);
-  double next = std::numeric_limits<double>::infinity();
-  for (int round = 0; round < 2; ++round) {    // the first one shows when the next iteration's first copy must start
-    std::uint32_t link_gap = 2 * operations_;  // the last gap that begins before the copy must start
+  std::vector<double> next_start(stores_, std::numeric_limits<double>::infinity());  // of each link
+  for (int round = 0; round < 2; ++round) {  // the first one shows when the next iteration's first copy must start
+    std::vector<std::uint32_t> link_gaps(stores_, 2 * operations_);  // the last gaps that begin before copies must start
     for (auto a = queue.rbegin(); a != queue.rend(); ++a) {
       Swap& swap = swaps_[*a];
+      double& next = next_start[store_of(*a)];
+      std::uint32_t& link_gap = link_gaps[store_of(*a)];
       const std::uint32_t use = use_of(*a);
       next = std::min(time_of(use) + waits_[use % operations_], next) - swap.copy_in * (1 + margin);
       if (round == 0) continue;
@@ -229,7 +242,7 @@ void SwapTiming::reserve_late(double margin) {
       changes.add(early, gap, -swap.bytes);
       swap.returns = swap.end - (use - gap);
     }
-    next += iteration_;
+    for (double& next : next_start) next += iteration_;
   }
   changes.make();
 }

@@ -21,7 +21,9 @@ class SwapTiming::Run {
         copied_(n_),
         copy_ends_(timing.values_.size()),
         operation_ends_(n_),
-        needed_(n_) {
+        needed_(n_),
+        in_free_(timing.stores_),
+        out_free_(timing.stores_) {
     std::vector<char> follows_copy(timing.swaps_.size());
     for (const std::uint32_t i : timing.by_start_) {
       const std::uint32_t a = timing.values_[timing.copies_out_[i].value].released_by;
@@ -73,7 +75,8 @@ class SwapTiming::Run {
 
   void copy_out(std::uint32_t v) {
     const Value& value = timing_.values_[v];
-    double& free = timing_.one_engine_ ? in_free_ : out_free_;
+    const std::uint8_t store = timing_.store_of_value(v);
+    double& free = timing_.one_engine_ ? in_free_[store] : out_free_[store];
     free = std::max(free, operation_ends_[value.write]) + value.copy_out;
     copy_ends_[v] = free;
   }
@@ -97,10 +100,11 @@ class SwapTiming::Run {
     const Swap& swap = timing_.swaps_[a];
     // The value is there once the host has provided the input, or once the value has gone to the host.
     const double given = timing_.is_arrival(a) ? operation_ends_[(swap.first + n_ - 1) % n_] : swap.left;
-    const double start = std::max({in_free_, given, room_for(swap.bytes)});
-    in_free_ = start + swap.copy_in;
+    double& free = in_free_[timing_.store_of(a)];
+    const double start = std::max({free, given, room_for(swap.bytes)});
+    free = start + swap.copy_in;
     double& needed = needed_[swap.end % n_];
-    needed = std::max(needed, in_free_);
+    needed = std::max(needed, free);
     return start;
   }
 
@@ -128,8 +132,8 @@ class SwapTiming::Run {
   double room_ = 0;                  ///< when all releases before them had happened
   std::int64_t held_ = 0;
   std::int64_t limit_ = 0;
-  double in_free_ = 0;
-  double out_free_ = 0;
+  std::vector<double> in_free_;   ///< of each link
+  std::vector<double> out_free_;  ///< of each link
   double now_ = 0;
 };
 

@@ -41,6 +41,7 @@ SwapTiming::SwapTiming(OverlapLedger& ledger)
   for (std::uint32_t a = 0; a < swaps_.size(); ++a) {
     if (!is_arrival(a)) overruns_.add(swaps_[a].first, swaps_[a].end, swaps_[a].bytes);
   }
+  if (ledger.stores != nullptr) list_kept();
   guess(durations_);
 }
 
@@ -108,6 +109,7 @@ void SwapTiming::set_away(std::uint32_t absence, bool away) {
   away_[absence] = away ? 1 : 0;
   const Swap& swap = swaps_[absence];
   overruns_.add(swap.first, swap.end, away ? -swap.bytes : swap.bytes);
+  if (!kept_.empty()) store_again(kept_of_[absence]);
 }
 
 void SwapTiming::set_away(const std::vector<char>& away) {

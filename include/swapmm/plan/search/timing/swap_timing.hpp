@@ -40,6 +40,45 @@ class SwapTiming {
 
   [[nodiscard]] std::int64_t bundle(std::uint32_t operation) const { return bundles_[operation]; }
 
+  /// What is decided about stores if the ledger has several: a store for each value, that is for each version, and for
+  /// each tensor with absences that have none.
+  [[nodiscard]] bool has_stores() const { return stores_ > 1; }
+  [[nodiscard]] std::uint8_t stores() const { return stores_; }
+  [[nodiscard]] std::size_t kept_values() const { return kept_.size(); }
+  [[nodiscard]] const std::vector<std::uint8_t>& store_of_kept() const { return store_of_kept_; }
+  /// Whether a value must stay in the store that it has.
+  [[nodiscard]] bool is_fixed(std::uint32_t kept) const { return kept_[kept].is_fixed; }
+  /// Whether it is away over any absence, or copied for the host.
+  [[nodiscard]] bool is_stored(std::uint32_t kept) const { return kept_[kept].length > 0; }
+  [[nodiscard]] std::int64_t size_of_kept(std::uint32_t kept) const { return kept_[kept].bytes; }
+  /// How often it is copied in an iteration, in both directions.
+  [[nodiscard]] double copies_of_kept(std::uint32_t kept) const {
+    return kept_[kept].away + (kept_[kept].version != no_absence ? 1.0 : 0.0);
+  }
+  [[nodiscard]] double length_of_kept(std::uint32_t kept) const { return kept_[kept].length; }
+  [[nodiscard]] std::uint32_t kept_of(std::uint32_t absence) const { return kept_of_[absence]; }
+  void set_store(std::uint32_t kept, std::uint8_t store);
+  void set_stores(const std::vector<std::uint8_t>& stores);
+  /// Takes over the stores that the ledger says.
+  void set_stores_by_ledger();
+  /// Stores count as so large a part of their capacity: what fits by bytes may find no place.
+  void set_part_of_stores(double part);
+  /// The bytes by which a store is too small at the most crowded operation; not above 0: it is large enough.
+  [[nodiscard]] std::int64_t store_overrun(std::uint8_t store) const {
+    return is_limited_[store] ? store_loads_[store].most(0, operations_) : -1;
+  }
+  /// An operation at which a store is too small; there must be one.
+  [[nodiscard]] std::uint32_t overrun_of_store_at(std::uint8_t store) const {
+    return store_loads_[store].until_above(0, operations_, 0);
+  }
+  /// Whether a value is stored while an operation runs.
+  [[nodiscard]] bool is_stored_at(std::uint32_t kept, std::uint32_t operation) const {
+    const Kept& value = kept_[kept];
+    return (operation + operations_ - value.first) % operations_ < value.length;
+  }
+  /// Whether a store has room for a value that is in another one.
+  [[nodiscard]] bool store_has_room(std::uint8_t store, std::uint32_t kept) const;
+
   /// The bytes that an operation may hold (at most the budget), and how many more the decisions make it hold (0: none).
   [[nodiscard]] std::int64_t limit(std::uint32_t operation) const { return limits_[operation]; }
   [[nodiscard]] const std::vector<std::int64_t>& limits() const { return limits_; }
@@ -95,6 +134,16 @@ class SwapTiming {
     double start = 0;       ///< ns; of an iteration that begins at 0
     double end = 0;
   };
+  /// A value as stores see it, and the operations during which it is there.
+  struct Kept {
+    std::uint32_t version = no_absence;  ///< of the ledger; none: a value that no operation writes
+    std::vector<std::uint32_t> absences;
+    std::int64_t bytes = 0;
+    bool is_fixed = false;
+    std::uint32_t first = 0;   ///< the operation from which it is in its store
+    std::uint32_t length = 0;  ///< the number of operations for which it is
+    std::uint32_t away = 0;    ///< the number of absences over which it is away
+  };
   /// Bytes that are released at one time.
   struct Release {
     double time = 0;
@@ -105,6 +154,10 @@ class SwapTiming {
 
   void list_tensors();
   void list_values();
+  void list_kept();
+  void copy_times_of(std::uint32_t kept);
+  void store_again(std::uint32_t kept);
+  void load_store(std::uint32_t kept, int sign);
   [[nodiscard]] double time_of(std::uint32_t gap) const;
   [[nodiscard]] std::uint32_t gap_at(double time) const;
   [[nodiscard]] std::uint32_t counted_from(std::uint32_t write, std::uint32_t first) const {
@@ -113,10 +166,18 @@ class SwapTiming {
   void hold_by_decisions();
   void list_copies_out();
   void time_copies_out();
+  void time_copies_out(const std::vector<std::uint32_t>& members);
+  [[nodiscard]] std::uint8_t store_of(std::uint32_t absence) const {
+    return stores_ > 1 ? store_of_kept_[kept_of_[absence]] : std::uint8_t{0};
+  }
+  [[nodiscard]] std::uint8_t store_of_value(std::uint32_t value) const {
+    return stores_ > 1 ? store_of_kept_[value] : std::uint8_t{0};
+  }
   [[nodiscard]] RangeLoad room_by_limits() const;
   void place_leavings();
   void list_returns();
   void place_returns();
+  void place_returns_from_stores();
   [[nodiscard]] std::uint32_t use_of(std::uint32_t absence) const {
     return swaps_[absence].end % operations_ + operations_;
   }
@@ -134,6 +195,14 @@ class SwapTiming {
   std::vector<std::int64_t> limits_;
   RangeLoad overruns_;
 
+  std::uint8_t stores_ = 1;
+  std::vector<Kept> kept_;                    ///< like values_, then tensors that no operation writes
+  std::vector<std::uint32_t> kept_of_;        ///< of each absence
+  std::vector<std::uint8_t> store_of_kept_;   ///< of each of kept_
+  std::vector<char> is_limited_;              ///< of each store
+  std::vector<std::int64_t> store_limits_;    ///< of each store
+  std::vector<RangeLoad> store_loads_;        ///< of each store: bytes above its limit, per operation
+
   /// The guess: when each gap begins, from 0 to the iteration's end; one more than operations.
   std::vector<double> ends_;
   double iteration_ = 0;
@@ -144,6 +213,7 @@ class SwapTiming {
   std::vector<std::int64_t> held_;       ///< per operation, by the decisions and gaps so far
   std::vector<CopyOut> copies_out_;      ///< of the pass, in the order of the writes
   std::vector<std::uint32_t> by_start_;  ///< positions in copies_out_
+  std::vector<std::vector<std::uint32_t>> to_store_;  ///< positions in copies_out_, for each store
   std::vector<std::uint32_t> returns_;   ///< absences over which tensors are away, in the order of use
 };
 

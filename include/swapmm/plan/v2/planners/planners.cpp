@@ -11,6 +11,7 @@
 #include <swapmm/plan/v2/engines.hpp>
 #include <swapmm/plan/v2/schedule/prediction.hpp>
 #include <swapmm/plan/v2/spread/spread.hpp>
+#include <swapmm/plan/v2/stores/store_search.hpp>
 #include <swapmm/plan/v2/validate.hpp>
 
 namespace swapmm::v2 {
@@ -133,17 +134,26 @@ Result<Plan> plan_on_demand(planning::Victim victim, const Trace& trace, const M
   return plan;
 }
 
+/// The fastest of what all planners find that take such a machine.
+Result<Plan> plan_best(const Trace& trace, const Machine& machine, const PlanningOptions& options,
+                       std::chrono::nanoseconds lower_bound) {
+  Result<Plan> best = plan_on_demand(planning::Victim::used_furthest_ahead, trace, machine);
+  const auto offer = [&](Result<Plan> plan) {
+    if (plan && (!best || plan->predicted.iteration < best->predicted.iteration)) best = std::move(plan);
+  };
+  if (!best || best->predicted.iteration > lower_bound) {
+    offer(planning::search_stores(trace, machine, options, lower_bound));
+  }
+  return best;
+}
+
 /// All but the bound.
 Result<Plan> plan_for_many(std::string_view planner, const Trace& trace, const Machine& machine,
-                           const PlanningOptions& options) {
+                           const PlanningOptions& options, std::chrono::nanoseconds lower_bound) {
   if (planner == "on-demand") return plan_on_demand(planning::Victim::least_recently_used, trace, machine);
   if (planner == "belady") return plan_on_demand(planning::Victim::used_furthest_ahead, trace, machine);
+  if (planner == "best") return plan_best(trace, machine, options, lower_bound);
   Result<Plan> plan = planning::spread(planner, trace, machine, options);
-  if (planner == "best") {
-    Result<Plan> simple = plan_on_demand(planning::Victim::used_furthest_ahead, trace, machine);
-    if (!plan || (simple && simple->predicted.iteration < plan->predicted.iteration)) return simple;
-    return plan;
-  }
   if (plan) return plan;
   const std::string reason = changes_input_that_host_reads(trace)
                                  ? "the host reads an input that operations change after it has given the next value"
@@ -176,7 +186,7 @@ Result<Plan> make_plan(std::string_view planner, const Trace& trace, const Machi
   }
   const Result<std::chrono::nanoseconds> bound = lower_bound(trace, machine);
   if (!bound) return bound.problem();
-  Result<Plan> plan = plan_for_many(planner, trace, machine, options);
+  Result<Plan> plan = plan_for_many(planner, trace, machine, options, *bound);
   if (!plan) return plan;
   plan->planner = planner;
   plan->predicted.lower_bound = *bound;

@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0
+// Where values are that are away, if there are several stores.
+#include <algorithm>
+#include <cstddef>
+#include <utility>
+
+#include <swapmm/plan/search/timing/away_search.hpp>
+
+namespace swapmm::planning {
+namespace {
+
+constexpr int attempts = 200;
+
+}  // namespace
+
+/// Moves values out of stores that are too small, each to a store that has room. Returns false if there is none.
+bool AwaySearch::fit_stores() {
+  if (movable_.empty()) return true;
+  for (std::uint8_t store = 0; store < timing_.stores(); ++store) {
+    while (timing_.store_overrun(store) > 0) {
+      const std::uint32_t operation = timing_.overrun_of_store_at(store);
+      std::uint32_t chosen = no_absence;
+      std::size_t seen = 0;
+      for (const std::uint32_t k : movable_) {
+        if (timing_.store_of_kept()[k] != store || !timing_.is_stored_at(k, operation)) continue;
+        if (random_() % ++seen == 0) chosen = k;
+      }
+      if (chosen == no_absence) return false;
+      bool moved = false;
+      for (std::uint8_t other = 0; other < timing_.stores() && !moved; ++other) {
+        moved = other != store && timing_.store_has_room(other, chosen);
+        if (moved) timing_.set_store(chosen, other);
+      }
+      if (!moved) return false;
+    }
+  }
+  return true;
+}
+
+/// Moves one or two values to other stores. If one is too small then, others leave it.
+bool AwaySearch::move_some() {
+  const auto one = [&]() -> std::uint32_t {
+    for (int i = 0; i < attempts; ++i) {
+      const std::uint32_t k = movable_[random_() % movable_.size()];
+      if (timing_.is_stored(k)) return k;
+    }
+    return no_absence;
+  };
+  for (std::size_t more = 1 + random_() % 2; more > 0; --more) {
+    const std::uint32_t k = one();
+    if (k == no_absence) return false;
+    const std::uint8_t from = timing_.store_of_kept()[k];
+    const auto to = static_cast<std::uint8_t>((from + 1 + random_() % (timing_.stores() - 1U)) % timing_.stores());
+    if (!timing_.store_has_room(to, k)) {
+      // Something that is there at the same time takes its place.
+      for (int i = 0; i < attempts && !timing_.store_has_room(to, k); ++i) {
+        const std::uint32_t other = movable_[random_() % movable_.size()];
+        if (timing_.store_of_kept()[other] == to && timing_.is_stored(other)) timing_.set_store(other, from);
+      }
+    }
+    timing_.set_store(k, to);
+  }
+  return fit_stores();
+}
+
+/// Gives each value a store, the ones with the most traffic for the room that they take first: the fastest store that
+/// has room, as long as its link has no more than its part of the traffic.
+void AwaySearch::choose_stores() {
+  if (movable_.empty()) return;
+  const LinkedStores& stores = *timing_.ledger().stores;
+  const auto last = static_cast<std::uint8_t>(timing_.stores() - 1);
+  std::vector<std::pair<double, std::uint32_t>> order;
+  double traffic = 0;
+  const auto copies_of = [&](std::uint32_t k) {
+    return static_cast<double>(timing_.size_of_kept(k)) * timing_.copies_of_kept(k);
+  };
+  for (const std::uint32_t k : movable_) {
+    timing_.set_store(k, last);
+    if (!timing_.is_stored(k)) continue;
+    traffic += copies_of(k);
+    order.emplace_back(-timing_.copies_of_kept(k) / std::max(timing_.length_of_kept(k), 1.0), k);
+  }
+  std::sort(order.begin(), order.end());
+  double rates = 0;
+  for (const LinkedStore& store : stores.list) rates += static_cast<double>(store.in.bytes_per_second);
+  std::vector<double> left;
+  for (const LinkedStore& store : stores.list) {
+    left.push_back(traffic * static_cast<double>(store.in.bytes_per_second) / rates);
+  }
+  for (const auto& [wish, k] : order) {
+    for (std::uint8_t store = 0; store < last; ++store) {
+      if (left[store] <= 0 || !timing_.store_has_room(store, k)) continue;
+      timing_.set_store(k, store);
+      left[store] -= copies_of(k);
+      break;
+    }
+  }
+}
+
+}  // namespace swapmm::planning

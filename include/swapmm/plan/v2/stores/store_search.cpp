@@ -1,0 +1,196 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <swapmm/plan/v2/stores/store_search.hpp>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <swapmm/plan/schedule/best_plan.hpp>
+#include <swapmm/plan/schedule/schedule.hpp>
+#include <swapmm/plan/search/best_search.hpp>
+#include <swapmm/plan/v2/baselines/paths.hpp>
+#include <swapmm/plan/v2/relaxation/merged_host.hpp>
+#include <swapmm/plan/v2/schedule/prediction.hpp>
+#include <swapmm/plan/v2/simulate.hpp>
+#include <swapmm/plan/v2/spread/engine_part.hpp>
+#include <swapmm/plan/v2/spread/stores.hpp>
+#include <swapmm/plan/v2/stores/stored_plan.hpp>
+#include <swapmm/plan/v2/validate.hpp>
+
+namespace swapmm::v2::planning {
+namespace {
+
+namespace v1 = swapmm::planning;
+
+/// What fits by bytes may find no place, so the search fills only a part of each store.
+constexpr double part_of_stores = 0.97;
+/// Steps of each packing of a store.
+constexpr std::uint32_t packing_steps = 400;
+
+/// Judges plans of version 1 by what they become with stores, and keeps the best one.
+class StoreJudge {
+ public:
+  explicit StoreJudge(const DeviceCase& device) : device_(device) { packing_.ejection_steps = packing_steps; }
+
+  /// From now on, values are where this ledger says.
+  void follow(const v1::OverlapLedger& ledger) {
+    ledger_ = &ledger;
+    version_of_.assign(device_.trace.tensors.size(), {});
+    clean_of_.assign(device_.trace.tensors.size(), v1::no_absence);
+    for (std::uint32_t v = 0; v < ledger.versions.size(); ++v) {
+      version_of_[index(ledger.versions[v].tensor)].emplace_back(ledger.versions[v].write, v);
+    }
+    for (std::uint32_t a = 0; a < ledger.absences.size(); ++a) {
+      if (ledger.absences[a].version == v1::no_version) clean_of_[index(ledger.absences[a].tensor)] = a;
+    }
+  }
+
+  swapmm::Simulation judge(const swapmm::Plan& plan) {
+    const WantedStore wanted = [this](TensorId tensor, std::optional<std::uint32_t> write) {
+      return wanted_store(tensor, write);
+    };
+    swapmm::Simulation result;
+    result.iteration = longest_iteration;
+    result.operations.resize(device_.trace.operations.size());
+    Result<Plan> stored = stored_plan(device_, plan, wanted, packing_);
+    if (!stored) {
+      problem_ = stored.problem();
+      return result;
+    }
+    const Simulation simulation = simulate(device_.trace, *stored);
+    result.iteration = simulation.iteration;
+    result.compute = simulation.compute;
+    result.operations = simulation.operations;
+    for (std::size_t i = 0; i < simulation.links.size(); ++i) {
+      (device_.machine.links[i].to == device_.device ? result.h2d : result.d2h) += simulation.links[i];
+    }
+    const auto merit = std::pair(result.iteration, result.h2d + result.d2h);
+    if (!best_ || merit < merit_) {
+      best_ = *std::move(stored);
+      merit_ = merit;
+    }
+    return result;
+  }
+
+  [[nodiscard]] const std::optional<Plan>& best() const { return best_; }
+  [[nodiscard]] const std::optional<Problem>& problem() const { return problem_; }
+
+ private:
+  std::size_t wanted_store(TensorId tensor, std::optional<std::uint32_t> write) const {
+    const std::size_t last = device_.stores.size() - 1;
+    if (ledger_ == nullptr) return last;
+    if (!write) {
+      const std::uint32_t absence = clean_of_[index(tensor)];
+      return absence == v1::no_absence ? last : ledger_->absences[absence].store;
+    }
+    for (const auto& [operation, version] : version_of_[index(tensor)]) {
+      if (operation == *write) return ledger_->versions[version].store;
+    }
+    return last;
+  }
+
+  const DeviceCase& device_;
+  PackingEffort packing_;
+  const v1::OverlapLedger* ledger_ = nullptr;
+  std::vector<std::vector<std::pair<std::uint32_t, std::uint32_t>>> version_of_;  // of each tensor: write, version
+  std::vector<std::uint32_t> clean_of_;                                           // of each tensor: an absence
+  std::optional<Plan> best_;
+  std::pair<std::chrono::nanoseconds, Bytes> merit_;
+  std::optional<Problem> problem_;
+};
+
+v1::LinkedStores linked_stores(const DeviceCase& device) {
+  v1::LinkedStores stores;
+  for (const Store& store : device.stores) {
+    const auto link = [&](LinkId id) {
+      const Link& of_machine = device.machine.links[index(id)];
+      return swapmm::Link{rate_alone(device.machine, of_machine), of_machine.latency};
+    };
+    stores.list.push_back({link(store.in), link(store.out), device.machine.memories[index(store.memory)].bytes});
+  }
+  // A link that shares its capacity with slower ones has what they leave.
+  for (std::size_t s = 0; s < device.stores.size(); ++s) {
+    for (const bool in : {true, false}) {
+      const auto id_of = [&](std::size_t store) { return in ? device.stores[store].in : device.stores[store].out; };
+      for (const CapacityId capacity : device.machine.links[index(id_of(s))].capacities) {
+        std::uint64_t slower = 0;
+        for (std::size_t other = s + 1; other < device.stores.size(); ++other) {
+          const Link& link = device.machine.links[index(id_of(other))];
+          if (std::ranges::count(link.capacities, capacity) != 0) slower += rate_alone(device.machine, link);
+        }
+        const std::uint64_t all = device.machine.capacities[index(capacity)].bytes_per_second;
+        swapmm::Link& link = in ? stores.list[s].in : stores.list[s].out;
+        link.bytes_per_second = std::min(link.bytes_per_second, std::max(all - std::min(all, slower), all / 2));
+      }
+    }
+  }
+  for (const bool in_host : device.in_host) {
+    stores.fixed.push_back(in_host ? std::optional{static_cast<std::uint8_t>(device.host_store)} : std::nullopt);
+  }
+  // What must be in the host has a place there all the time.
+  std::optional<Bytes>& host = stores.list[device.host_store].capacity;
+  for (std::size_t t = 0; t < device.in_host.size() && host; ++t) {
+    if (device.in_host[t]) *host = Bytes{host->value - std::min(host->value, device.trace.tensors[t].bytes.value)};
+  }
+  return stores;
+}
+
+}  // namespace
+
+Result<Plan> search_stores(const Trace& trace, const Machine& machine, const PlanningOptions& options,
+                           std::chrono::nanoseconds lower_bound) {
+  const Result<std::vector<EnginePart>> parts = engine_parts(trace, machine);
+  if (!parts) return parts.problem();
+  if (parts->size() != 1) return Problem{"several engines compute"};
+  const EnginePart& part = parts->front();
+  std::vector<std::vector<Store>> stores = find_stores(machine, {part.memory});
+  constexpr std::size_t most_stores = 64;
+  if (stores[0].empty()) return Problem{"no memory is linked to the device in both directions"};
+  if (stores[0].size() > most_stores) stores[0].resize(most_stores);
+  // The part's trace has the same operations, but its own tensors, and updates for writes of ranges.
+  Trace whole = part.trace;
+  DeviceCase device{whole, machine, part.memory, stores[0], std::vector<bool>(whole.tensors.size(), false), 0};
+  for (std::size_t t = 0; t < whole.tensors.size(); ++t) {
+    device.in_host[t] = whole.tensors[t].kind == TensorKind::input;
+  }
+  for (const HostRead& read : whole.host_reads) device.in_host[index(read.tensor)] = true;
+  const auto host = std::ranges::find(stores[0], machine.host, &Store::memory);
+  if (host != stores[0].end()) {
+    device.host_store = static_cast<std::size_t>(host - stores[0].begin());
+  } else if (std::ranges::count(device.in_host, true) != 0) {
+    return Problem{"the host is not linked to a device directly"};
+  }
+
+  std::optional<swapmm::Machine> merged = merged_host(machine, part.memory);
+  if (!merged) return Problem{"the device has no limit"};
+  merged->max_allocation = machine.memories[index(part.memory)].max_allocation;
+  const Result<v1::PlanningCase> planning = v1::make_planning_case(whole, *merged);
+  if (!planning) return planning.problem();
+  v1::StoreCase store_case{linked_stores(device), {}, part_of_stores};
+  store_case.relaxed = v1::relax_swaps(*planning, v1::OverlapLedger(*planning), BoundEffort{});
+  store_case.relaxed.lower_bound = std::max(store_case.relaxed.lower_bound, lower_bound);
+  Result<swapmm::Plan> first = v1::build_per_operation_plan(*planning, v1::Pace::one_at_a_time, "best");
+  if (!first) return first.problem();
+  StoreJudge judge(device);
+  v1::BestPlan best(*planning, *std::move(first), [&judge](const swapmm::Plan& plan) { return judge.judge(plan); });
+  const BestOptions settings{};
+  v1::BestSearch search(*planning, settings, options, best, {}, &store_case);
+  judge.follow(search.ledger());
+  search.run({}, options.go_on ? std::optional<int>{} : search.rounds_without_clock());
+  if (!judge.best()) return judge.problem().value_or(Problem{"no plan was found"});
+  Plan plan = *judge.best();
+  // Back to the tensors of the whole trace.
+  for (Place& place : plan.initial) place.tensor = part.tensors[index(place.tensor)];
+  for (Command& command : plan.commands) command.tensor = part.tensors[index(command.tensor)];
+  plan.trace_digest = digest(trace);
+  if (const auto violations = validate(trace, plan); !violations.empty()) {
+    return Problem{"the plan is not valid, which is a mistake of swapmm: " + violations.front().message};
+  }
+  predict(trace, plan);
+  return plan;
+}
+
+}  // namespace swapmm::v2::planning
