@@ -111,8 +111,11 @@ swapmm_files(include/swapmm/plan/v2/baselines
 swapmm_files(include/swapmm/plan/v2/planners
   SOURCES planners)
 swapmm_files(include/swapmm/plan/v2/relaxation
-  HEADERS merged_host
-  SOURCES lower_bound merged_host)
+  HEADERS merged_host store_bound store_model store_prices store_program
+  SOURCES lower_bound merged_host store_bound store_model store_prices store_program)
+swapmm_files(include/swapmm/plan/v2/relaxation/solver
+  HEADERS sparse_program
+  SOURCES sparse_program)
 swapmm_files(include/swapmm/plan/v2/spread
   HEADERS engine_part serial_order spread stores
   SOURCES engine_part serial_order spread stores)

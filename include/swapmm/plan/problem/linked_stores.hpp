@@ -23,6 +23,8 @@ struct LinkedStores {
   std::vector<LinkedStore> list;
   /// Of each tensor: the store that it must use, because the host gives or reads it; none: any.
   std::vector<std::optional<std::uint8_t>> fixed;
+  /// Of each absence of the ledger, then store: how much of the tensor should be there, 0 to 1. Empty: not known.
+  std::vector<std::vector<double>> wished;
 };
 
 }  // namespace swapmm::planning

@@ -66,6 +66,7 @@ class AwaySearch {
   [[nodiscard]] bool fit_stores();
   [[nodiscard]] bool move_some();
   void choose_stores();
+  void share_stores();
   [[nodiscard]] bool change_some();
   [[nodiscard]] double chance();
   [[nodiscard]] std::uint32_t one_that_is(bool away);

@@ -63,10 +63,43 @@ bool AwaySearch::move_some() {
   return fit_stores();
 }
 
-/// Gives each value a store, the ones with the most traffic for the room that they take first: the fastest store that
-/// has room, as long as its link has no more than its part of the traffic.
+/// Gives each value the store where the relaxed problem has the most of it, as long as there is room; those that it is
+/// surest of come first. Without a wish, the ones with the most traffic for the room that they take come first, and a
+/// link has no more than its part of the traffic.
 void AwaySearch::choose_stores() {
   if (movable_.empty()) return;
+  const LinkedStores& stores = *timing_.ledger().stores;
+  const auto last = static_cast<std::uint8_t>(timing_.stores() - 1);
+  for (const std::uint32_t k : movable_) timing_.set_store(k, last);
+  if (stores.wished.empty()) return share_stores();
+  struct Wish {
+    double part = 0;
+    std::uint32_t kept = 0;
+    std::uint8_t store = 0;
+  };
+  std::vector<Wish> wishes;
+  for (const std::uint32_t k : movable_) {
+    if (!timing_.is_stored(k)) continue;
+    for (std::uint8_t store = 0; store < last; ++store) {
+      double here = 0;
+      double all = 1e-6;
+      for (const std::uint32_t a : timing_.absences_of_kept(k)) {
+        if (timing_.away()[a] == 0) continue;
+        here += stores.wished[a][store];
+        for (const double part : stores.wished[a]) all += part;
+      }
+      if (here / all > 0.3) wishes.push_back({here / all, k, store});
+    }
+  }
+  std::stable_sort(wishes.begin(), wishes.end(), [](const Wish& a, const Wish& b) { return a.part > b.part; });
+  for (const Wish& wish : wishes) {
+    if (timing_.store_of_kept()[wish.kept] == last && timing_.store_has_room(wish.store, wish.kept)) {
+      timing_.set_store(wish.kept, wish.store);
+    }
+  }
+}
+
+void AwaySearch::share_stores() {
   const LinkedStores& stores = *timing_.ledger().stores;
   const auto last = static_cast<std::uint8_t>(timing_.stores() - 1);
   std::vector<std::pair<double, std::uint32_t>> order;
@@ -75,7 +108,6 @@ void AwaySearch::choose_stores() {
     return static_cast<double>(timing_.size_of_kept(k)) * timing_.copies_of_kept(k);
   };
   for (const std::uint32_t k : movable_) {
-    timing_.set_store(k, last);
     if (!timing_.is_stored(k)) continue;
     traffic += copies_of(k);
     order.emplace_back(-timing_.copies_of_kept(k) / std::max(timing_.length_of_kept(k), 1.0), k);

@@ -55,6 +55,9 @@ class SwapTiming {
   [[nodiscard]] double copies_of_kept(std::uint32_t kept) const {
     return kept_[kept].away + (kept_[kept].version != no_absence ? 1.0 : 0.0);
   }
+  [[nodiscard]] const std::vector<std::uint32_t>& absences_of_kept(std::uint32_t kept) const {
+    return kept_[kept].absences;
+  }
   [[nodiscard]] double length_of_kept(std::uint32_t kept) const { return kept_[kept].length; }
   [[nodiscard]] std::uint32_t kept_of(std::uint32_t absence) const { return kept_of_[absence]; }
   void set_store(std::uint32_t kept, std::uint8_t store);

@@ -5,6 +5,7 @@
 #include <swapmm/plan/v2/bound.hpp>
 #include <swapmm/plan/v2/engines.hpp>
 #include <swapmm/plan/v2/relaxation/merged_host.hpp>
+#include <swapmm/plan/v2/relaxation/store_bound.hpp>
 
 namespace swapmm::v2 {
 namespace {
@@ -28,6 +29,21 @@ std::chrono::nanoseconds roundings(const Machine& machine, MemoryId memory, cons
 /// Whether values can come back in another way than by copies of their own size.
 bool has_other_ways_back(const Trace& trace) {
   return !trace.forms.empty() || std::ranges::any_of(trace.operations, &TraceOperation::replayable);
+}
+
+/// The bound that knows how much each memory holds; 0 if it does not hold for the machine.
+std::chrono::nanoseconds bound_for_stores(const Trace& part, const Machine& machine, MemoryId memory,
+                                          const swapmm::Machine& merged) {
+  if (!planning::has_only_stores(machine, memory)) return std::chrono::nanoseconds{0};
+  const auto problem = swapmm::planning::make_planning_case(part, merged);
+  if (!problem) return std::chrono::nanoseconds{0};
+  const swapmm::planning::OverlapLedger ledger(*problem);
+  const planning::StoreModel model = planning::make_store_model(machine, memory, *problem, ledger);
+  if (!swapmm::planning::relaxation::needs_copies(model.swaps)) return std::chrono::nanoseconds{0};
+  const double bound = planning::relax_stores(model, ledger, {}).lower_bound;
+  constexpr double largest = 0x1p61;
+  if (!(bound > 0 && bound < largest)) return std::chrono::nanoseconds{0};
+  return std::chrono::nanoseconds{static_cast<std::int64_t>(bound)};
 }
 
 }  // namespace
@@ -57,6 +73,7 @@ Result<std::chrono::nanoseconds> lower_bound(const Trace& trace, const Machine& 
     const Result<std::chrono::nanoseconds> copies = swapmm::lower_bound(part, *merged, effort);
     if (!copies) return copies.problem();
     bound = std::max(bound, *copies - roundings(machine, memory, part));
+    if (compute.size() == 1) bound = std::max(bound, bound_for_stores(part, machine, memory, *merged));
   }
   return bound;
 }

@@ -13,6 +13,7 @@
 #include <swapmm/plan/search/best_search.hpp>
 #include <swapmm/plan/v2/baselines/paths.hpp>
 #include <swapmm/plan/v2/relaxation/merged_host.hpp>
+#include <swapmm/plan/v2/relaxation/store_bound.hpp>
 #include <swapmm/plan/v2/schedule/prediction.hpp>
 #include <swapmm/plan/v2/simulate.hpp>
 #include <swapmm/plan/v2/spread/engine_part.hpp>
@@ -138,6 +139,38 @@ v1::LinkedStores linked_stores(const DeviceCase& device) {
   return stores;
 }
 
+/// What the search starts from: the relaxed problem with these stores, or with one host if that does not hold here.
+void relax(const DeviceCase& device, const v1::PlanningCase& planning, v1::StoreCase& store_case) {
+  const v1::OverlapLedger ledger(planning);
+  if (!has_only_stores(device.machine, device.device)) {
+    store_case.relaxed = v1::relax_swaps(planning, ledger);
+    return;
+  }
+  const StoreModel model = make_store_model(device.machine, device.device, planning, ledger);
+  StoreBoundEffort effort;
+  effort.groups = 32;
+  effort.rounds = 2;
+  const RelaxedStores found = relax_stores(model, ledger, effort);
+  v1::RelaxedSwaps& relaxed = store_case.relaxed;
+  for (const TraceOperation& operation : planning.trace.operations) relaxed.lower_bound += operation.duration;
+  relaxed.time = found.time;
+  relaxed.gain.assign(ledger.absences.size(), 0.0);
+  std::vector<std::size_t> rank(model.stores.size());  // of the model's stores among the device's
+  for (std::size_t s = 0; s < rank.size(); ++s) {
+    const auto at = std::ranges::find(device.stores, model.stores[s].memory, &Store::memory);
+    rank[s] = static_cast<std::size_t>(at - device.stores.begin());
+  }
+  for (const std::vector<double>& away : found.away) {
+    double sum = 0;
+    std::vector<double>& wished = store_case.stores.wished.emplace_back(device.stores.size());
+    for (std::size_t s = 0; s < rank.size(); ++s) {
+      sum += away[s];
+      if (rank[s] < wished.size()) wished[rank[s]] = away[s];
+    }
+    relaxed.away.push_back(std::min(sum, 1.0));
+  }
+}
+
 }  // namespace
 
 Result<Plan> search_stores(const Trace& trace, const Machine& machine, const PlanningOptions& options,
@@ -170,7 +203,7 @@ Result<Plan> search_stores(const Trace& trace, const Machine& machine, const Pla
   const Result<v1::PlanningCase> planning = v1::make_planning_case(whole, *merged);
   if (!planning) return planning.problem();
   v1::StoreCase store_case{linked_stores(device), {}, part_of_stores};
-  store_case.relaxed = v1::relax_swaps(*planning, v1::OverlapLedger(*planning), BoundEffort{});
+  relax(device, *planning, store_case);
   store_case.relaxed.lower_bound = std::max(store_case.relaxed.lower_bound, lower_bound);
   Result<swapmm::Plan> first = v1::build_per_operation_plan(*planning, v1::Pace::one_at_a_time, "best");
   if (!first) return first.problem();

@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <limits>
+#include <vector>
+
+#include <swapmm/plan/relaxation/window_tree.hpp>
+#include <swapmm/plan/v2/relaxation/store_model.hpp>
+
+namespace swapmm::v2::planning {
+
+/// Prices of room on the device, of what copies share, and of space in limited stores. Parts and boundaries as in
+/// plan/relaxation/swap_model.hpp.
+struct StorePrices {
+  std::vector<double> room;                ///< per boundary, nanoseconds for a byte
+  std::vector<std::vector<double>> rates;  ///< per rate of the model, then part: nanoseconds for a nanosecond
+  std::vector<std::vector<double>> space;  ///< per store, then boundary: nanoseconds for a byte; unused without limit
+};
+
+/// The best response of all values to prices, each decided separately.
+struct StoreResponse {
+  /// A lower bound for every plan's iteration in nanoseconds; minus infinity if the prices are not numbers.
+  double bound = -std::numeric_limits<double>::infinity();
+  std::vector<double> away;                ///< per boundary: bytes off the device
+  std::vector<std::vector<double>> rates;  ///< per rate and part: nanoseconds that copies take
+  std::vector<std::vector<double>> space;  ///< per store and boundary: bytes that are in it
+  std::vector<std::uint32_t> main_window;  ///< per written value: the best one to pay the copy out, from its first
+  std::vector<double> main_gain;           ///< per written value: the gain of that window alone, for a byte
+  std::vector<double> out_cost;            ///< per written value: about what the copy out of a byte costs
+};
+
+/// The Lagrangian of the problem of docs/planning.md for several stores. It is a lower bound for any prices.
+class StorePricing {
+ public:
+  explicit StorePricing(const StoreModel& model);
+
+  /// Computes the best response. Takes about (windows x stores) x log(parts). Makes prices valid first: none is below
+  /// 0, and those of rates add up to at most 1 in each stall.
+  [[nodiscard]] StoreResponse respond(StorePrices& prices);
+
+ private:
+  using Tree = swapmm::planning::relaxation::WindowTree;
+  using Window = swapmm::planning::relaxation::Window;
+  using WrittenValue = swapmm::planning::relaxation::WrittenValue;
+
+  /// One time that a value is away.
+  struct Absence {
+    std::uint32_t window = 0;  ///< of the value, counted from its first one
+    std::size_t store = 0;
+    std::uint32_t from = 0;      ///< the first boundary at which it is off the device
+    std::uint32_t in = 0;        ///< the part in which it returns
+    std::uint32_t stored = 0;    ///< the first boundary at which its space is paid
+    std::uint32_t last = 0;      ///< the last one
+  };
+  struct CopyOut {
+    std::size_t store = 0;
+    std::uint32_t part = 0;
+  };
+  struct Choice {
+    double gain = 0;
+    std::vector<Absence> absences;
+    std::vector<CopyOut> outs;
+    std::optional<std::size_t> home;  ///< the store where it has space all the time
+  };
+  struct Asked {
+    Tree::Answer held;  ///< by the tree without space: the value is in its store longer than it is away
+    Tree::Answer away;  ///< by the tree with space
+  };
+
+  void make_valid(StorePrices& prices) const;
+  void set_prices(const StorePrices& prices);
+  [[nodiscard]] Asked ask(const Window& window, std::size_t store) const;
+  [[nodiscard]] double space(std::size_t store, std::uint32_t first, std::uint32_t last) const;
+  [[nodiscard]] Choice best_of_store(const WrittenValue& value, std::size_t store);
+  [[nodiscard]] Choice best_of_stores(const WrittenValue& value);
+  [[nodiscard]] Choice best_for_host(const WrittenValue& value);
+  [[nodiscard]] Choice best_of_clean(const CleanValue& value);
+  void find_main(std::size_t value, StoreResponse& response) const;
+  void apply(const Choice& choice, double bytes, StoreResponse& response);
+
+  const StoreModel& model_;
+  std::uint32_t parts_;
+  std::size_t turns_;                ///< boundaries of two iterations, and one more
+  std::vector<Tree> held_trees_;     ///< per store
+  std::vector<Tree> away_trees_;     ///< per store; empty without limit: the same as the other one
+  std::vector<Tree> outs_;           ///< per store: the cost of a byte's copy out, as `leave`
+  std::vector<double> room_;         ///< per boundary: the sum of the prices of room up to it
+  std::vector<std::vector<double>> space_;     ///< per store and boundary: the same for space
+  std::vector<std::vector<double>> in_cost_;   ///< per store and part: nanoseconds for a byte
+  std::vector<std::vector<double>> out_cost_;  ///< per store and part: nanoseconds for a byte
+  std::vector<double> cheapest_out_;           ///< per store
+  std::vector<std::vector<Asked>> asked_;      ///< per store and window of one value
+  // Changes per boundary of two iterations.
+  std::vector<double> away_change_;
+  std::vector<std::vector<double>> space_change_;
+  long double gain_ = 0;
+  long double magnitude_ = 0;
+};
+
+}  // namespace swapmm::v2::planning
