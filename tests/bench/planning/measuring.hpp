@@ -30,6 +30,7 @@ struct Settings {
   unsigned jobs = 2;                   ///< threads that compute bounds; plans are made one by one
   std::size_t sample = 1;              ///< of the grid, every so-manieth
   std::vector<std::string> traces;     ///< of the grid
+  std::string only;                    ///< of memories, those whose name contains this
   std::size_t largest = 100'000;       ///< operations, of the part `scale`
   std::string out = "build/planning";  ///< folder of the CSV files and of the bounds computed so far
   bool quiet = false;

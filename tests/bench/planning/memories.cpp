@@ -48,6 +48,7 @@ Report run_memories(const Settings& settings) {
   const double limit = settings.limit_or(30);
   std::vector<MemoryInstance> chosen;
   for (std::size_t i = 0; i < memory_instances().size(); i += std::max<std::size_t>(settings.sample, 1)) {
+    if (name_of(memory_instances()[i]).find(settings.only) == std::string::npos) continue;
     chosen.push_back(memory_instances()[i]);
   }
   Progress progress("memories", chosen.size(), settings.quiet);

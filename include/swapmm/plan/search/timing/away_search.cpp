@@ -6,6 +6,9 @@
 #include <queue>
 #include <tuple>
 #include <utility>
+#include <cstdio>
+#include <numeric>
+#include <cstdlib>
 
 namespace swapmm::planning {
 
@@ -76,13 +79,22 @@ double AwaySearch::time_of_decisions(int passes) {
     const double iteration = timing_.pass();
     if (pass > 0 && iteration >= best) continue;
     best = iteration;
-    now_ = {timing_.away(), iteration, std::move(ends), guessed, timing_.store_of_kept()};
+    now_ = {timing_.away(), iteration, std::move(ends), guessed};
+    if (timing_.has_stores()) {
+      now_.stores = timing_.store_of_kept();
+      timing_.store_as_passed();
+      now_.stored = timing_.times_stored();
+      now_.overrun = timing_.overrun_of_stores();
+    }
   }
   return best;
 }
 
 void AwaySearch::offer() {
-  if (best_.away.empty() || now_.iteration < best_.iteration - 0.5) best_ = now_;
+  const bool fits_better = now_.overrun < best_.overrun;
+  if (best_.away.empty() || fits_better || (now_.overrun == best_.overrun && now_.iteration < best_.iteration - 0.5)) {
+    best_ = now_;
+  }
 }
 
 void AwaySearch::offer_after(int passes) {
@@ -92,7 +104,9 @@ void AwaySearch::offer_after(int passes) {
 
 void AwaySearch::adopt(const AwayDecision& decision) {
   timing_.set_away(decision.away);
+  if (!timing_.has_stores()) return;
   timing_.set_stores(decision.stores);
+  timing_.set_times_stored(decision.stored);
 }
 
 double AwaySearch::repeat_best() {
@@ -119,6 +133,15 @@ bool AwaySearch::round_relaxed() {
     if (!fit_stores()) continue;
     timing_.guess(relaxed_.time);
     offer_after(rounding_.passes);
+    if (std::getenv("B_TRACE") && timing_.has_stores()) {
+      double want[2] = {0, 0}, have[2] = {0, 0}, total = 0;
+      for (const std::uint32_t a : free_) {
+        total += relaxed_.away[a] * static_cast<double>(timing_.size(a));
+        for (int s = 0; s < 2; ++s) want[s] += timing_.ledger().stores->wished[a][s] * static_cast<double>(timing_.size(a));
+        if (timing_.away()[a]) have[timing_.store_of_kept()[timing_.kept_of(a)]] += static_cast<double>(timing_.size(a));
+      }
+      std::fprintf(stderr, "threshold %g: time %.3f; away %.4g: LP in from near %.4g disk %.4g; here near %.4g disk %.4g; relaxed time %.3f\n", threshold, now_.iteration / 1e6, total, want[0], want[1], have[0], have[1], std::accumulate(relaxed_.time.begin(), relaxed_.time.end(), 0.0) / 1e6);
+    }
   }
   return !best_.away.empty();
 }
@@ -176,7 +199,7 @@ void AwaySearch::improve(std::size_t tries, const std::function<bool()>& is_enou
     const double left = static_cast<double>(tries - i) / static_cast<double>(tries);
     const double worse = annealing_.warmth * best_.iteration * left * -std::log(1 - chance());
     timing_.guess(current.ends, current.guessed_iteration);
-    if (change_some() && time_of_decisions(1) <= current.iteration + worse) {
+    if (change_some() && time_of_decisions(1) <= current.iteration + worse && now_.overrun <= current.overrun) {
       offer();
       current = now_;
       // The next pass begins where this one ended.

@@ -22,6 +22,8 @@ struct AwayDecision {
   std::vector<double> ends;
   double guessed_iteration = 0;
   std::vector<std::uint8_t> stores{};  ///< where values are, if there are several stores
+  SwapTiming::TimesStored stored{};    ///< when they are there
+  std::int64_t overrun = 0;            ///< bytes by which stores are too small
 };
 
 /// Searches for decisions, with SwapTiming as the measure: first those that round the relaxed problem's solution, then

@@ -84,11 +84,52 @@ void SwapTiming::store_again(std::uint32_t kept) {
     }
     if (written.host_reads) length = std::max(length, std::uint32_t{1});
   }
+  store_from(kept, first, length);
+}
+
+void SwapTiming::store_from(std::uint32_t kept, std::uint32_t first, std::uint32_t length) {
+  Kept& value = kept_[kept];
   if (first == value.first && length == value.length) return;
   load_store(kept, -1);
   value.first = first;
   value.length = length;
   load_store(kept, 1);
+}
+
+SwapTiming::TimesStored SwapTiming::times_stored() const {
+  TimesStored times;
+  for (const Kept& value : kept_) {
+    times.first.push_back(value.first);
+    times.length.push_back(value.length);
+  }
+  return times;
+}
+
+void SwapTiming::set_times_stored(const TimesStored& times) {
+  for (std::uint32_t k = 0; k < times.first.size(); ++k) store_from(k, times.first[k], times.length[k]);
+}
+
+void SwapTiming::store_as_passed() {
+  for (std::uint32_t k = 0; k < kept_.size(); ++k) {
+    const Kept& value = kept_[k];
+    if (value.version == no_absence || value.away == 0 || is_limited_[store_of_kept_[k]] == 0) continue;
+    const Value& written = values_[value.version];
+    const std::uint32_t copied = std::max(written.copied, written.write + 1);
+    std::uint32_t back = copied;
+    for (const std::uint32_t a : value.absences) {
+      if (away_[a] == 0) continue;
+      const Swap& swap = swaps_[a];
+      back = std::max(back, counted_from(written.write, swap.first) + swap.returns - swap.first);
+    }
+    // The place is taken in the gap before operation `copied`, and given back in the gap before operation `back`.
+    store_from(k, copied % operations_, std::min(back - copied + 1, operations_));
+  }
+}
+
+std::int64_t SwapTiming::overrun_of_stores() const {
+  std::int64_t sum = 0;
+  for (std::uint8_t store = 0; store < stores_; ++store) sum += std::max<std::int64_t>(store_overrun(store), 0);
+  return sum;
 }
 
 void SwapTiming::copy_times_of(std::uint32_t kept) {

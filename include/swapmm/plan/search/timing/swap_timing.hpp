@@ -62,6 +62,19 @@ class SwapTiming {
   [[nodiscard]] std::uint32_t kept_of(std::uint32_t absence) const { return kept_of_[absence]; }
   void set_store(std::uint32_t kept, std::uint8_t store);
   void set_stores(const std::vector<std::uint8_t>& stores);
+  /// When values are in their stores, by the last pass: from the gap of the copy to that of the last return.
+  struct TimesStored {
+    std::vector<std::uint32_t> first;   ///< per value: an operation
+    std::vector<std::uint32_t> length;  ///< per value
+  };
+  [[nodiscard]] TimesStored times_stored() const;
+  /// Takes the times over from the last pass. Values that are away over other absences afterwards count from their
+  /// write to the end of their last absence again.
+  void store_as_passed();
+  /// Takes over times that were found before, for the same decisions.
+  void set_times_stored(const TimesStored& times);
+  /// The bytes by which stores are too small, in total.
+  [[nodiscard]] std::int64_t overrun_of_stores() const;
   /// Takes over the stores that the ledger says.
   void set_stores_by_ledger();
   /// Stores count as so large a part of their capacity: what fits by bytes may find no place.
@@ -161,6 +174,7 @@ class SwapTiming {
   void copy_times_of(std::uint32_t kept);
   void store_again(std::uint32_t kept);
   void load_store(std::uint32_t kept, int sign);
+  void store_from(std::uint32_t kept, std::uint32_t first, std::uint32_t length);
   [[nodiscard]] double time_of(std::uint32_t gap) const;
   [[nodiscard]] std::uint32_t gap_at(double time) const;
   [[nodiscard]] std::uint32_t counted_from(std::uint32_t write, std::uint32_t first) const {

@@ -5,6 +5,8 @@
 #include <cmath>
 #include <cstdint>
 #include <string>
+#include <cstdio>
+#include <cstdlib>
 #include <utility>
 #include <vector>
 
@@ -68,6 +70,7 @@ class StoreJudge {
     for (std::size_t i = 0; i < simulation.links.size(); ++i) {
       (device_.machine.links[i].to == device_.device ? result.h2d : result.d2h) += simulation.links[i];
     }
+    if (std::getenv("B_TRACE")) std::fprintf(stderr, "judged %.5f\n", static_cast<double>(result.iteration.count()) / 1e6);
     const auto merit = std::pair(result.iteration, result.h2d + result.d2h);
     if (!best_ || merit < merit_) {
       best_ = *std::move(stored);

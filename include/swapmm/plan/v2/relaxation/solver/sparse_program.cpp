@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <numeric>
+#include <utility>
 
 #include <swapmm/plan/relaxation/solver/cholesky.hpp>
 
@@ -111,13 +112,14 @@ class InteriorPoint {
     couplings_.assign(program_.amounts.size(), {});
     Vector column(rows_, 0.0);
     std::vector<std::uint32_t> touched;
+    std::vector<char> is_touched(rows_, 0);
     const auto finish = [&](std::uint32_t b) {
       std::ranges::sort(touched);
-      touched.erase(std::unique(touched.begin(), touched.end()), touched.end());
       auto& coupling = couplings_[b];
       for (const std::uint32_t r : touched) {
         coupling.push_back({r, column[r]});
         column[r] = 0;
+        is_touched[r] = 0;
       }
       touched.clear();
       for (std::size_t i = 0; i < coupling.size(); ++i) {
@@ -140,11 +142,7 @@ class InteriorPoint {
         const double weighted = d * one.value;
         if (b != SparseProgram::no_block) {
           column[one.row] += weighted;
-          touched.push_back(one.row);
-          if (touched.size() > 4 * rows_) {
-            std::ranges::sort(touched);
-            touched.erase(std::unique(touched.begin(), touched.end()), touched.end());
-          }
+          if (std::exchange(is_touched[one.row], 1) == 0) touched.push_back(one.row);
         }
         for (std::size_t f = program_.first[i]; f <= e; ++f) {
           const SparseProgram::Entry& other = program_.entries[f];
