@@ -2,6 +2,7 @@
 #include <swapmm/plan/search/timing/away_search.hpp>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <queue>
 #include <tuple>
@@ -82,6 +83,7 @@ double AwaySearch::time_of_decisions(int passes) {
     now_ = {timing_.away(), iteration, std::move(ends), guessed};
     if (timing_.has_stores()) {
       now_.stores = timing_.store_of_kept();
+      now_.lateness = timing_.lateness();
       timing_.store_as_passed();
       now_.stored = timing_.times_stored();
       now_.overrun = timing_.overrun_of_stores();
@@ -106,6 +108,7 @@ void AwaySearch::adopt(const AwayDecision& decision) {
   timing_.set_away(decision.away);
   if (!timing_.has_stores()) return;
   timing_.set_stores(decision.stores);
+  timing_.set_lateness(decision.lateness);
   timing_.set_times_stored(decision.stored);
 }
 
@@ -127,12 +130,17 @@ bool AwaySearch::round_relaxed() {
     return true;
   }
   for (const double threshold : rounding_.thresholds) {
-    for (const std::uint32_t a : free_) timing_.set_away(a, relaxed_.away[a] > threshold);
+    if (wishes_for_stores()) {
+      round_to_stores(threshold);
+    } else {
+      for (const std::uint32_t a : free_) timing_.set_away(a, relaxed_.away[a] > threshold);
+    }
     if (!make_room(0)) return false;
-    choose_stores();
+    if (!wishes_for_stores()) choose_stores();
     if (!fit_stores()) continue;
     timing_.guess(relaxed_.time);
     offer_after(rounding_.passes);
+    if (timing_.has_stores()) try_late_leaving();
     if (std::getenv("B_TRACE") && timing_.has_stores()) {
       double want[2] = {0, 0}, have[2] = {0, 0}, total = 0;
       for (const std::uint32_t a : free_) {
@@ -170,7 +178,11 @@ void AwaySearch::wish_as_relaxed() {
 }
 
 bool AwaySearch::change_some() {
-  if (!movable_.empty() && random_() % 2 == 0) return move_some();
+  if (!movable_.empty()) {
+    constexpr std::array<double, 4> late{0, 0.1, 0.4, 1};
+    if (random_() % 32 == 0) timing_.set_lateness(late[random_() % late.size()]);
+    if (random_() % 2 == 0) return move_some();
+  }
   const bool to_stay = random_() % 2 == 0;
   std::vector<std::pair<std::uint32_t, double>> changed;
   bool fits = true;

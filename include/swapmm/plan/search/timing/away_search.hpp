@@ -23,6 +23,7 @@ struct AwayDecision {
   double guessed_iteration = 0;
   std::vector<std::uint8_t> stores{};  ///< where values are, if there are several stores
   SwapTiming::TimesStored stored{};    ///< when they are there
+  double lateness = 0;                 ///< SwapTiming::lateness()
   std::int64_t overrun = 0;            ///< bytes by which stores are too small
 };
 
@@ -68,6 +69,10 @@ class AwaySearch {
   [[nodiscard]] bool fit_stores();
   [[nodiscard]] bool move_some();
   void choose_stores();
+  void grant_wishes();
+  [[nodiscard]] bool wishes_for_stores() const;
+  void round_to_stores(double threshold);
+  void try_late_leaving();
   void share_stores();
   [[nodiscard]] bool change_some();
   [[nodiscard]] double chance();

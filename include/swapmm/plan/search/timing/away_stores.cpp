@@ -2,6 +2,7 @@
 // Where values are that are away, if there are several stores.
 #include <algorithm>
 #include <cstddef>
+#include <tuple>
 #include <utility>
 
 #include <swapmm/plan/search/timing/away_search.hpp>
@@ -72,6 +73,69 @@ void AwaySearch::choose_stores() {
   const auto last = static_cast<std::uint8_t>(timing_.stores() - 1);
   for (const std::uint32_t k : movable_) timing_.set_store(k, last);
   if (stores.wished.empty()) return share_stores();
+  grant_wishes();
+}
+
+bool AwaySearch::wishes_for_stores() const { return timing_.has_stores() && !timing_.ledger().stores->wished.empty(); }
+
+/// Lets tensors go where the relaxed problem has more of them than the threshold: all that go to the last store, and as
+/// many as there is room for to the others, whose links are fast. The rest of those stays rather than to load the slow
+/// link.
+void AwaySearch::round_to_stores(double threshold) {
+  const std::vector<std::vector<double>>& wished = timing_.ledger().stores->wished;
+  const auto last = static_cast<std::uint8_t>(timing_.stores() - 1);
+  for (const std::uint32_t k : movable_) timing_.set_store(k, last);
+  struct Wish {
+    double part = 0;
+    std::uint32_t absence = 0;
+    std::uint8_t store = 0;
+  };
+  std::vector<Wish> wishes;
+  for (const std::uint32_t a : free_) {
+    const auto most = std::max_element(wished[a].begin(), wished[a].end());
+    const auto store = static_cast<std::uint8_t>(most - wished[a].begin());
+    const bool goes = relaxed_.away[a] > threshold;
+    timing_.set_away(a, goes && (store == last || timing_.is_fixed(timing_.kept_of(a))));
+    if (goes && store != last && !timing_.is_fixed(timing_.kept_of(a))) wishes.push_back({*most, a, store});
+  }
+  std::stable_sort(wishes.begin(), wishes.end(), [&](const Wish& a, const Wish& b) {
+    // Of those that it is as sure of, the shortest take the least room.
+    return std::pair(-a.part, timing_.length(a.absence)) < std::pair(-b.part, timing_.length(b.absence));
+  });
+  for (const Wish& wish : wishes) {
+    const std::uint32_t kept = timing_.kept_of(wish.absence);
+    const std::uint8_t before = timing_.store_of_kept()[kept];
+    if (before == last && timing_.is_stored(kept)) {
+      timing_.set_away(wish.absence, true);  // it is there anyway
+      continue;
+    }
+    timing_.set_store(kept, wish.store);
+    timing_.set_away(wish.absence, true);
+    if (timing_.store_overrun(wish.store) <= 0) continue;
+    timing_.set_away(wish.absence, false);
+    timing_.set_store(kept, before);
+  }
+}
+
+/// Repeats passes in which tensors leave limited stores more room than by the decisions alone, and uses it.
+void AwaySearch::try_late_leaving() {
+  constexpr int rounds = 4;
+  for (const double part : {0.0, 0.4, 1.0}) {
+    timing_.set_lateness(part);
+    for (int round = 0; round < rounds; ++round) {
+      grant_wishes();
+      if (!fit_stores()) break;
+      offer_after(1);
+    }
+  }
+  timing_.set_lateness(0);
+}
+
+/// Moves values from the last store to those where the relaxed problem has them, if there is room by now.
+void AwaySearch::grant_wishes() {
+  const LinkedStores& stores = *timing_.ledger().stores;
+  if (movable_.empty() || stores.wished.empty()) return;
+  const auto last = static_cast<std::uint8_t>(timing_.stores() - 1);
   struct Wish {
     double part = 0;
     std::uint32_t kept = 0;

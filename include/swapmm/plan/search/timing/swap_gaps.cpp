@@ -108,12 +108,16 @@ void SwapTiming::place_leavings() {
       const std::uint32_t shift = copy.due - swap.first;
       const std::uint32_t copied_by = std::min(std::max(copy.due, gap_at(copy.end)), swap.end + shift);
       const std::uint32_t first = copy.due % operations_;
-      const std::uint32_t wished = copied_by - copy.due;
+      const std::uint32_t most = swap.end - swap.first;
+      const bool is_late = lateness_ > 0 && has_stores() && is_limited_[store_of_value(copy.value)] != 0;
+      const std::uint32_t wished =
+          std::max(copied_by - copy.due, is_late ? static_cast<std::uint32_t>(lateness_ * most) : 0U);
       const std::uint32_t waits = room.until_above(first, first + wished, -swap.bytes) - first;
       if (waits > 0) room.add(first, first + waits, swap.bytes);
       changes.add(first, first + waits, swap.bytes);
       const std::uint32_t leaves = copy.due + waits;
       swap.leaves = leaves - shift;
+      if (is_late) copied = std::max(copied, gap_at(time_of(leaves) - 2 * value.copy_out));
       copied = std::min(copied, leaves);
     }
     // A value that the host reads is copied at once (plan/schedule/stay_facts.hpp).

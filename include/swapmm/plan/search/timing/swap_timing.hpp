@@ -77,6 +77,10 @@ class SwapTiming {
   [[nodiscard]] std::int64_t overrun_of_stores() const;
   /// Takes over the stores that the ledger says.
   void set_stores_by_ledger();
+  /// How late tensors leave for limited stores: 0: as soon as they can; 1: as late as there is room on the device. Late
+  /// ones leave more room in the stores, and less on the device.
+  [[nodiscard]] double lateness() const { return lateness_; }
+  void set_lateness(double part) { lateness_ = part; }
   /// Stores count as so large a part of their capacity: what fits by bytes may find no place.
   void set_part_of_stores(double part);
   /// The bytes by which a store is too small at the most crowded operation; not above 0: it is large enough.
@@ -217,6 +221,7 @@ class SwapTiming {
   std::vector<std::uint32_t> kept_of_;        ///< of each absence
   std::vector<std::uint8_t> store_of_kept_;   ///< of each of kept_
   std::vector<char> is_limited_;              ///< of each store
+  double lateness_ = 0;
   std::vector<std::int64_t> store_limits_;    ///< of each store
   std::vector<RangeLoad> store_loads_;        ///< of each store: bytes above its limit, per operation
 

@@ -212,7 +212,12 @@ Result<Plan> search_stores(const Trace& trace, const Machine& machine, const Pla
   if (!first) return first.problem();
   StoreJudge judge(device);
   v1::BestPlan best(*planning, *std::move(first), [&judge](const swapmm::Plan& plan) { return judge.judge(plan); });
-  const BestOptions settings{};
+  BestOptions settings{};
+  const double more = std::getenv("B_MORE") ? std::atof(std::getenv("B_MORE")) : 1;
+  settings.annealing.work = static_cast<std::size_t>(static_cast<double>(settings.annealing.work) * more);
+  settings.annealing.most_tries = static_cast<std::size_t>(static_cast<double>(settings.annealing.most_tries) * more);
+  settings.annealing.tries_per_absence = static_cast<std::size_t>(static_cast<double>(settings.annealing.tries_per_absence) * more);
+  if (std::getenv("B_WARM")) settings.annealing.warmth *= std::atof(std::getenv("B_WARM"));
   v1::BestSearch search(*planning, settings, options, best, {}, &store_case);
   judge.follow(search.ledger());
   search.run({}, options.go_on ? std::optional<int>{} : search.rounds_without_clock());
