@@ -112,7 +112,7 @@ swapmm_files(include/swapmm/plan/v2/planners
   SOURCES planners)
 swapmm_files(include/swapmm/plan/v2/relaxation
   HEADERS merged_host store_bound store_model store_prices store_program
-  SOURCES lower_bound merged_host store_bound store_model store_prices store_program)
+  SOURCES lower_bound merged_host store_bound store_model store_prices store_prices_written store_program)
 swapmm_files(include/swapmm/plan/v2/relaxation/solver
   HEADERS sparse_program
   SOURCES sparse_program)

@@ -89,5 +89,6 @@ void add_pack(CLI::App& program, Chosen& chosen);
 void add_run(CLI::App& program, Chosen& chosen);
 void add_record(CLI::App& program, Chosen& chosen);
 void add_replay(CLI::App& program, Chosen& chosen);
+void add_machines(CLI::App& program, Chosen& chosen);
 
 }  // namespace swapmm::cli

@@ -14,6 +14,7 @@
 #include <swapmm/ir/liveness.hpp>
 
 #include "command_line.hpp"
+#include "compare_many.hpp"
 #include "comparison.hpp"
 #include "files.hpp"
 #include "machine_options.hpp"
@@ -126,6 +127,15 @@ bool anything_misfits(const std::vector<Comparison>& rows, std::size_t planners)
 
 ExitCode run_compare(const CompareOptions& options) {
   if (options.csv && options.common.json) throw Failure(ExitCode::usage, "--csv and --json: choose one of them");
+  if (!options.machine.file.empty()) {
+    const std::string text = machine_text(options.machine);
+    if (!is_version_2(text) || options.csv || has_figures(options.machine)) {
+      throw Failure(ExitCode::usage, "--machine is for a machine of version 2, which has all figures; without --csv");
+    }
+    return compare_many({options.common.json, options.common.quiet, options.traces, options.machine.file,
+                         options.planners, options.limit},
+                        text);
+  }
   const std::vector<Comparison> rows = compare(options);
   if (options.common.json) {
     print_comparison_json(rows);
@@ -145,6 +155,12 @@ void add_compare(CLI::App& program, Chosen& chosen) {
       add_command(program, chosen, "compare", "Planners side by side: time, fraction of ideal, gap to the bound, bytes",
                   options, run_compare);
   command.add_option("TRACE", options->traces, "Files of format swapmm-trace")->required()->type_name("");
+  command
+      .add_option(
+          "--machine", options->machine.file,
+          "A file of format swapmm-machine, version 2, or a name that `swapmm machines` lists; in the place of\n"
+          "budgets and bandwidths")
+      ->type_name("FILE");
   add_parsed(command, "--planners", options->planners, parse_planners,
              "\"all\", or names between commas; plan --help has them [all]", "NAMES");
   add_list(command, "--budgets", options->budgets, parse_budget,

@@ -17,6 +17,7 @@
 
 #include "command_line.hpp"
 #include "files.hpp"
+#include "fit_many.hpp"
 #include "machine_options.hpp"
 #include "output.hpp"
 #include "planning.hpp"
@@ -188,8 +189,14 @@ ExitCode tell_fit(const FitOptions& options, const Trace& trace, const Need& nee
 }
 
 ExitCode run_fit(const FitOptions& options) {
+  const std::string text_of_machine = machine_text(options.machine);
+  if (is_version_2(text_of_machine)) {
+    return fit_many({options.common.json, options.common.quiet, options.trace, options.machine, options.planner,
+                     options.limit, options.this_budget_only},
+                    text_of_machine);
+  }
   const Trace trace = load_trace(options.trace);
-  const Machine machine = make_machine(options.machine, trace, machine_text(options.machine));
+  const Machine machine = make_machine(options.machine, trace, text_of_machine);
   const Need need = find_need(trace, machine);
   Progress progress(options.common.quiet);
   progress.begin("planning with " + options.planner);

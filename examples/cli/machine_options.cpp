@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "machine_options.hpp"
 
+#include <filesystem>
+
 #include <swapmm/base/text/figures.hpp>
 #include <swapmm/ir/liveness.hpp>
 
 #include "files.hpp"
+#include "named_machines.hpp"
 
 namespace swapmm::cli {
 namespace {
@@ -43,7 +46,10 @@ void add_link_options(CLI::App& command, MachineOptions& options) {
 }
 
 void add_machine_options(CLI::App& command, MachineOptions& options) {
-  command.add_option("--machine", options.file, "A file of format swapmm-machine; other options replace what it says")
+  command
+      .add_option("--machine", options.file,
+                  "A file of format swapmm-machine, or a name that `swapmm machines` lists; other options replace\n"
+                  "what a file of version 1 says")
       ->type_name("FILE");
   add_parsed(command, "--budget", options.budget, parse_budget,
              "Device memory: 8GB, 512MiB, or a share of the trace's peak of live bytes: 50%, 0.5", "SIZE");
@@ -61,7 +67,15 @@ Machine make_links(const MachineOptions& options) {
 }
 
 std::string machine_text(const MachineOptions& options) {
-  return options.file.empty() ? std::string{} : load_text(options.file);
+  if (options.file.empty()) return {};
+  if (std::optional<std::string> named = named_machine(options.file)) return *std::move(named);
+  // A name without a point or a slash, and no file: one that is not known.
+  const bool is_name = options.file != "-" && options.file.find_first_of("./") == std::string::npos;
+  if (is_name && !std::filesystem::exists(options.file)) {
+    throw Failure(ExitCode::usage, "--machine: there is no file \"" + options.file +
+                                       "\", and no machine of that name; there are " + machine_names());
+  }
+  return load_text(options.file);
 }
 
 bool has_figures(const MachineOptions& options) {

@@ -69,7 +69,7 @@ int run_program(int count, char** words) {
 
   Chosen chosen;
   for (const auto add : {add_fit, add_plan, add_compare, add_simulate, add_check, add_explain, add_show, add_pack,
-                         add_run, add_record, add_replay}) {
+                         add_run, add_record, add_replay, add_machines}) {
     add(program, chosen);
   }
   // A command without a footer of its own has the program's.

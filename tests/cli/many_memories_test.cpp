@@ -5,6 +5,7 @@
 #include <string_view>
 
 #include <swapmm/formats/trace_json.hpp>
+#include <swapmm/formats/v2/machine_json.hpp>
 #include <swapmm/formats/v2/plan_json.hpp>
 #include <swapmm/plan/v2/validate.hpp>
 
@@ -86,10 +87,66 @@ TEST_CASE("what version 2 cannot do is said") {
   fails({"plan", two_weights(), "--machine", machine_file(), "--budget", "5KB"}, 2, "only --machine can be given");
   fails({"plan", two_weights(), "--machine", machine_file(), "--changed", "-"}, 2,
         "--changed is for machines of version 1");
-  fails({"fit", two_weights(), "--machine", machine_file()}, 3, "version: 2 is unknown, only 1 is known");
+  fails({"fit", two_weights(), "--machine", machine_file(), "--bandwidth", "1GB/s"}, 2,
+        "only --machine and --budget, for its device, can be given");
   const std::string trace = scratch_file("trace_v2.json");
   write_contents(trace, R"({"format": "swapmm-trace", "version": 2, "name": "two", "tensors": [],
     "operations": [{"name": "a", "duration_ns": 5, "engine": "other"}]})");
   fails({"plan", trace, "--machine", machine_file()}, 1, "the machine has no engine other with a memory");
   fails({"explain", trace, trace}, 3, "which only the commands check and plan know");
+}
+
+TEST_CASE("fit tells the bytes of each memory, and what changes without one or with a smaller device") {
+  const object answer = run_json({"fit", two_weights(), "--machine", machine_file()});
+  CHECK(answer.at("fits") == true);
+  const auto& memories = answer.at("memories").as_array();
+  REQUIRE(memories.size() == 3);
+  CHECK(memories[0].at("used_bytes").as_int64() <= 6000);
+  CHECK(memories[1].at("used_bytes").as_int64() > 0);  // the spare memory has the fast links
+  CHECK(memories[1].at("used_bytes").as_int64() <= 8000);
+  bool has_without = false;
+  for (const auto& variant : answer.at("variants").as_array()) {
+    if (variant.at("variant") != "without spare") continue;
+    has_without = true;
+    CHECK(variant.at("fits") == true);
+    CHECK(variant.at("slowdown").to_number<double>() > answer.at("slowdown").to_number<double>());
+    CHECK(variant.at("memories").as_array()[1].at("used_bytes") == 0);
+  }
+  CHECK(has_without);
+  const Outcome in_words = run_program({"fit", two_weights(), "--machine", machine_file(), "--this-budget-only"});
+  CHECK(in_words.code == 0);
+  CHECK(in_words.out.find(" of spare") != std::string::npos);
+  CHECK(in_words.out.find("without spare") == std::string::npos);
+  const Outcome too_small = run_program({"fit", two_weights(), "--machine", machine_file(), "--budget", "100"});
+  CHECK(too_small.code == 1);
+  CHECK(too_small.out.find("no: ") != std::string::npos);
+}
+
+TEST_CASE("compare takes a machine with many memories") {
+  const object answer = run_json({"compare", two_weights(), "--machine", machine_file(), "--planners", "belady,best"});
+  const auto& rows = answer.at("rows").as_array();
+  REQUIRE(rows.size() == 2);
+  CHECK(rows[0].at("planner") == "belady");
+  CHECK(rows[1].at("predicted").at("iteration_ns").as_int64() <= rows[0].at("predicted").at("iteration_ns").as_int64());
+  CHECK(run_program({"compare", two_weights(), "--machine", machine_file(), "--csv"}).code == 2);
+}
+
+TEST_CASE("machines are known by name, and an unknown name is answered with the list") {
+  const object answer = run_json({"machines"});
+  const auto& list = answer.at("machines").as_array();
+  CHECK(list.size() >= 5);
+  for (const auto& machine : list) {
+    const std::string name(machine.at("name").as_string());
+    CAPTURE(name);
+    CHECK(!machine.at("sources").as_string().empty());
+    const Outcome file = run_program({"machines", name});
+    CHECK(file.code == 0);
+    const auto read = v2::read_machine(std::string_view(file.out));
+    REQUIRE(read.has_value());
+    CHECK(read->name == name);
+    CHECK(run_program({"plan", two_weights(), "--machine", name, "--planner", "belady"}).code == 0);
+  }
+  const Outcome unknown = run_program({"plan", two_weights(), "--machine", "gtx9999"});
+  CHECK(unknown.code == 2);
+  CHECK(unknown.err.find("h200x4-nvlink") != std::string::npos);
 }

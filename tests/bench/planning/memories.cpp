@@ -5,9 +5,6 @@
 #include <vector>
 
 #include <swapmm/plan/v2/planners.hpp>
-#include <swapmm/plan/v2/simulate.hpp>
-#include <cstdio>
-#include <cstdlib>
 #include <swapmm/plan/v2/validate.hpp>
 
 #include "memory_instances.hpp"
@@ -75,32 +72,6 @@ Report run_memories(const Settings& settings) {
     const Result<v2::Plan> simple = v2::make_plan("belady", trace, machine);
     const double belady = simple ? static_cast<double>(simple->predicted.iteration.count()) : 0;
     if (bound > time) report.is_sound = false;
-    if (std::getenv("B_TRACE")) {
-      for (std::size_t l = 0; l < machine.links.size(); ++l) {
-        std::fprintf(stderr, "link %s: %.4g bytes, busy %.3f of time, %.3f of bound\n", machine.links[l].name.c_str(), static_cast<double>(plan->predicted.links[l].value), static_cast<double>(plan->predicted.links[l].value) / static_cast<double>(machine.links[l].bytes_per_second) * 1e9 / time, static_cast<double>(plan->predicted.links[l].value) / static_cast<double>(machine.links[l].bytes_per_second) * 1e9 / bound);
-      }
-      const auto sim = v2::simulate(trace, *plan);
-      std::vector<double> out_busy(21), in_busy(21), stall(21), near_held(21);
-      for (std::size_t c = 0; c < plan->commands.size(); ++c) {
-        if (plan->commands[c].kind != v2::CommandKind::copy || index(plan->commands[c].link) < 2) continue;
-        for (int b = 0; b < 20; ++b) {
-          const double lo = time * b / 20, hi = time * (b + 1) / 20;
-          for (int turn = -1; turn <= 1; ++turn) {
-            const double s0 = static_cast<double>(sim.commands[c].start.count()) + turn * time, e0 = static_cast<double>(sim.commands[c].end.count()) + turn * time;
-            const double overlap = std::max(0.0, std::min(hi, e0) - std::max(lo, s0));
-            (index(plan->commands[c].link) == 2 ? in_busy : out_busy)[b] += overlap / (hi - lo);
-          }
-        }
-      }
-      for (std::size_t i = 0; i < sim.operations.size(); ++i) {
-        const double s0 = static_cast<double>(sim.operations[i].start.count()), e0 = static_cast<double>(sim.operations[i].end.count());
-        for (int b = 0; b < 20; ++b) {
-          const double lo = time * b / 20, hi = time * (b + 1) / 20;
-          stall[b] += std::max(0.0, std::min(hi, e0) - std::max(lo, s0)) / (hi - lo);
-        }
-      }
-      for (int b = 0; b < 20; ++b) std::fprintf(stderr, "  at %.2f: disk in %.2f out %.2f compute %.2f\n", b / 20.0, in_busy[b], out_busy[b], stall[b]);
-    }
     const bool stalls = bound > compute;
     all.add(time / bound, stalls);
     groups["shape " + std::string(to_string(instance.shape))].add(time / bound, stalls);

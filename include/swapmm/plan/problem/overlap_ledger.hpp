@@ -49,7 +49,7 @@ struct OverlapLedger {
 
   const PlanningCase& planning;
   const LinkedStores* stores = nullptr;  ///< none: the machine's host alone
-  std::vector<Absence> absences;  ///< by tensor; an arrival first, then in the order of its uses from a write on
+  std::vector<Absence> absences;         ///< by tensor; an arrival first, then in the order of its uses from a write on
   std::vector<Version> versions;
   std::vector<std::uint32_t> first_use;  ///< per tensor: position of its first use in absence_after
   /// Per use of each tensor: the absence after it; no_absence if the value is not needed again.

@@ -4,8 +4,6 @@
 #include <algorithm>
 #include <functional>
 #include <utility>
-#include <cstdio>
-#include <cstdlib>
 
 #include <swapmm/plan/baselines/on_demand.hpp>
 #include <swapmm/plan/problem/share.hpp>
@@ -239,7 +237,6 @@ bool BestSearch::place_once(const Effort& effort, const AwayDecision& found) {
   packing.keep_most = true;
   std::vector<Bytes> preferred;
   if (options_.parts.remembers_places) preferred = places_.of(schedule.stays);
-  if (std::getenv("B_TRACE")) std::fprintf(stderr, "estimate %.5f (all room: %.5f) ", timing_.iteration() / 1e6, found.iteration / 1e6);
   Result<BuiltPlan> built = build_plan(planning_, schedule, "best", packing, preferred);
   if (!built) return false;
   const bool is_placed = built->plan.has_value();

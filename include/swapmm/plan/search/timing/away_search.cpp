@@ -7,9 +7,6 @@
 #include <queue>
 #include <tuple>
 #include <utility>
-#include <cstdio>
-#include <numeric>
-#include <cstdlib>
 
 namespace swapmm::planning {
 
@@ -141,15 +138,6 @@ bool AwaySearch::round_relaxed() {
     timing_.guess(relaxed_.time);
     offer_after(rounding_.passes);
     if (timing_.has_stores()) try_late_leaving();
-    if (std::getenv("B_TRACE") && timing_.has_stores()) {
-      double want[2] = {0, 0}, have[2] = {0, 0}, total = 0;
-      for (const std::uint32_t a : free_) {
-        total += relaxed_.away[a] * static_cast<double>(timing_.size(a));
-        for (int s = 0; s < 2; ++s) want[s] += timing_.ledger().stores->wished[a][s] * static_cast<double>(timing_.size(a));
-        if (timing_.away()[a]) have[timing_.store_of_kept()[timing_.kept_of(a)]] += static_cast<double>(timing_.size(a));
-      }
-      std::fprintf(stderr, "threshold %g: time %.3f; away %.4g: LP in from near %.4g disk %.4g; here near %.4g disk %.4g; relaxed time %.3f\n", threshold, now_.iteration / 1e6, total, want[0], want[1], have[0], have[1], std::accumulate(relaxed_.time.begin(), relaxed_.time.end(), 0.0) / 1e6);
-    }
   }
   return !best_.away.empty();
 }
@@ -181,7 +169,7 @@ bool AwaySearch::change_some() {
   if (!movable_.empty()) {
     constexpr std::array<double, 4> late{0, 0.1, 0.4, 1};
     if (random_() % 32 == 0) timing_.set_lateness(late[random_() % late.size()]);
-    if (random_() % 2 == 0) return move_some();
+    if (timing_.stores() > 1 && random_() % 2 == 0) return move_some();
   }
   const bool to_stay = random_() % 2 == 0;
   std::vector<std::pair<std::uint32_t, double>> changed;

@@ -67,6 +67,7 @@ class AwaySearch {
   void set_limits(const std::vector<std::int64_t>& limits, double part);
   void adopt(const AwayDecision& decision);
   [[nodiscard]] bool fit_stores();
+  [[nodiscard]] bool stay_instead(std::uint32_t kept);
   [[nodiscard]] bool move_some();
   void choose_stores();
   void grant_wishes();

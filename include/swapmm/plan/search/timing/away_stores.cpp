@@ -14,7 +14,18 @@ constexpr int attempts = 200;
 
 }  // namespace
 
-/// Moves values out of stores that are too small, each to a store that has room. Returns false if there is none.
+/// Lets a value stay on the device over all its absences. Returns false if there is no room for that.
+bool AwaySearch::stay_instead(std::uint32_t kept) {
+  for (const std::uint32_t a : timing_.absences_of_kept(kept)) {
+    if (timing_.away()[a] == 0) continue;
+    if (!timing_.has_room_for(a)) return false;
+    timing_.set_away(a, false);
+  }
+  return !timing_.is_stored(kept);
+}
+
+/// Moves values out of stores that are too small, each to a store that has room, or else back to the device. Returns
+/// false if there is none.
 bool AwaySearch::fit_stores() {
   if (movable_.empty()) return true;
   for (std::uint8_t store = 0; store < timing_.stores(); ++store) {
@@ -32,7 +43,7 @@ bool AwaySearch::fit_stores() {
         moved = other != store && timing_.store_has_room(other, chosen);
         if (moved) timing_.set_store(chosen, other);
       }
-      if (!moved) return false;
+      if (!moved && !stay_instead(chosen)) return false;
     }
   }
   return true;

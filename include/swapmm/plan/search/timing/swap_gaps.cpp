@@ -231,7 +231,8 @@ void SwapTiming::reserve_late(double margin) {
   HeldChanges changes(held_);
   std::vector<double> next_start(stores_, std::numeric_limits<double>::infinity());  // of each link
   for (int round = 0; round < 2; ++round) {  // the first one shows when the next iteration's first copy must start
-    std::vector<std::uint32_t> link_gaps(stores_, 2 * operations_);  // the last gaps that begin before copies must start
+    std::vector<std::uint32_t> link_gaps(stores_,
+                                         2 * operations_);  // the last gaps that begin before copies must start
     for (auto a = queue.rbegin(); a != queue.rend(); ++a) {
       Swap& swap = swaps_[*a];
       double& next = next_start[store_of(*a)];

@@ -33,8 +33,8 @@ void SwapTiming::list_kept() {
     const Absence& absence = ledger_.absences[a];
     if (absence.version != no_version) continue;
     // Absences of a tensor are consecutive.
-    const bool same_tensor = a > 0 && ledger_.absences[a - 1].tensor == absence.tensor &&
-                             ledger_.absences[a - 1].version == no_version;
+    const bool same_tensor =
+        a > 0 && ledger_.absences[a - 1].tensor == absence.tensor && ledger_.absences[a - 1].version == no_version;
     if (!same_tensor) kept_.push_back(new_kept(absence.tensor));
     kept_of_[a] = static_cast<std::uint32_t>(kept_.size() - 1);
     kept_.back().absences.push_back(a);
@@ -194,8 +194,7 @@ void SwapTiming::place_returns_from_stores() {
     for (double& next : next_start) next += iteration_;
   }
   std::reverse(by_start.begin(), by_start.end());
-  std::stable_sort(by_start.begin(), by_start.end(),
-                   [](const auto& a, const auto& b) { return a.first < b.first; });
+  std::stable_sort(by_start.begin(), by_start.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
 
   std::vector<double> link_free(stores_, -std::numeric_limits<double>::infinity());
   for (int round = 0; round < 2; ++round) {  // the first one shows when the links are free for the second

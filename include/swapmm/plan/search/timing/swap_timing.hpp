@@ -40,9 +40,9 @@ class SwapTiming {
 
   [[nodiscard]] std::int64_t bundle(std::uint32_t operation) const { return bundles_[operation]; }
 
-  /// What is decided about stores if the ledger has several: a store for each value, that is for each version, and for
+  /// What is decided about stores if the ledger has them: a store for each value, that is for each version, and for
   /// each tensor with absences that have none.
-  [[nodiscard]] bool has_stores() const { return stores_ > 1; }
+  [[nodiscard]] bool has_stores() const { return ledger_.stores != nullptr; }
   [[nodiscard]] std::uint8_t stores() const { return stores_; }
   [[nodiscard]] std::size_t kept_values() const { return kept_.size(); }
   [[nodiscard]] const std::vector<std::uint8_t>& store_of_kept() const { return store_of_kept_; }
@@ -217,13 +217,13 @@ class SwapTiming {
   RangeLoad overruns_;
 
   std::uint8_t stores_ = 1;
-  std::vector<Kept> kept_;                    ///< like values_, then tensors that no operation writes
-  std::vector<std::uint32_t> kept_of_;        ///< of each absence
-  std::vector<std::uint8_t> store_of_kept_;   ///< of each of kept_
-  std::vector<char> is_limited_;              ///< of each store
+  std::vector<Kept> kept_;                   ///< like values_, then tensors that no operation writes
+  std::vector<std::uint32_t> kept_of_;       ///< of each absence
+  std::vector<std::uint8_t> store_of_kept_;  ///< of each of kept_
+  std::vector<char> is_limited_;             ///< of each store
   double lateness_ = 0;
-  std::vector<std::int64_t> store_limits_;    ///< of each store
-  std::vector<RangeLoad> store_loads_;        ///< of each store: bytes above its limit, per operation
+  std::vector<std::int64_t> store_limits_;  ///< of each store
+  std::vector<RangeLoad> store_loads_;      ///< of each store: bytes above its limit, per operation
 
   /// The guess: when each gap begins, from 0 to the iteration's end; one more than operations.
   std::vector<double> ends_;
@@ -232,11 +232,11 @@ class SwapTiming {
   /// Per gap, in the last iteration of the last pass, ns: when bytes are first taken in it.
   std::vector<std::int64_t> gap_starts_;
 
-  std::vector<std::int64_t> held_;       ///< per operation, by the decisions and gaps so far
-  std::vector<CopyOut> copies_out_;      ///< of the pass, in the order of the writes
-  std::vector<std::uint32_t> by_start_;  ///< positions in copies_out_
+  std::vector<std::int64_t> held_;                    ///< per operation, by the decisions and gaps so far
+  std::vector<CopyOut> copies_out_;                   ///< of the pass, in the order of the writes
+  std::vector<std::uint32_t> by_start_;               ///< positions in copies_out_
   std::vector<std::vector<std::uint32_t>> to_store_;  ///< positions in copies_out_, for each store
-  std::vector<std::uint32_t> returns_;   ///< absences over which tensors are away, in the order of use
+  std::vector<std::uint32_t> returns_;                ///< absences over which tensors are away, in the order of use
 };
 
 }  // namespace swapmm::planning

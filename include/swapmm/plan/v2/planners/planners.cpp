@@ -141,9 +141,13 @@ Result<Plan> plan_best(const Trace& trace, const Machine& machine, const Plannin
   const auto offer = [&](Result<Plan> plan) {
     if (plan && (!best || plan->predicted.iteration < best->predicted.iteration)) best = std::move(plan);
   };
-  if (!best || best->predicted.iteration > lower_bound) {
-    offer(planning::search_stores(trace, machine, options, lower_bound));
-  }
+  const auto is_optimal = [&] { return best && best->predicted.iteration <= lower_bound; };
+  if (is_optimal()) return best;
+  Result<Plan> found = planning::search_stores(trace, machine, options, lower_bound);
+  const bool is_found = static_cast<bool>(found);
+  offer(std::move(found));
+  // What searches takes all the time that it is given.
+  if (!is_optimal() && (!is_found || !options.go_on)) offer(planning::spread("best", trace, machine, options));
   return best;
 }
 

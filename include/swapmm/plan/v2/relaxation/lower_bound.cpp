@@ -4,6 +4,7 @@
 
 #include <swapmm/plan/v2/bound.hpp>
 #include <swapmm/plan/v2/engines.hpp>
+#include <swapmm/plan/v2/planners.hpp>
 #include <swapmm/plan/v2/relaxation/merged_host.hpp>
 #include <swapmm/plan/v2/relaxation/store_bound.hpp>
 
@@ -34,7 +35,8 @@ bool has_other_ways_back(const Trace& trace) {
 /// The bound that knows how much each memory holds; 0 if it does not hold for the machine.
 std::chrono::nanoseconds bound_for_stores(const Trace& part, const Machine& machine, MemoryId memory,
                                           const swapmm::Machine& merged) {
-  if (!planning::has_only_stores(machine, memory)) return std::chrono::nanoseconds{0};
+  // One store without limit is what the merged host is.
+  if (to_version_1(machine) || !planning::has_only_stores(machine, memory)) return std::chrono::nanoseconds{0};
   const auto problem = swapmm::planning::make_planning_case(part, merged);
   if (!problem) return std::chrono::nanoseconds{0};
   const swapmm::planning::OverlapLedger ledger(*problem);

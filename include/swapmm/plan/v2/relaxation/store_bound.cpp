@@ -18,6 +18,7 @@ class Relaxation {
 
   void run(const StoreBoundEffort& effort, const std::function<bool()>& go_on) {
     std::uint32_t count = std::min(model_.swaps.operations, effort.groups);
+    std::size_t without_gain = 0;
     for (std::size_t round = 0; round < effort.rounds; ++round) {
       if (round > 0 && go_on && !go_on()) return;
       GroupSolution solution;
@@ -29,13 +30,14 @@ class Relaxation {
       }
       if (!solution.is_solved) return;
       const StoreResponse response = respond(groups, solution);
-      const bool is_enough = round > 0 && response.bound < best_ * (1 + 1e-4);
+      const bool gains = response.bound > best_ * (1 + 1e-4);
+      without_gain = gains ? 0 : without_gain + 1;
       if (response.bound > best_) {
         best_ = response.bound;
         solution_ = std::move(solution);
         groups_ = std::move(groups);
       }
-      if (is_enough || !choose_paying(response)) return;
+      if (without_gain >= 2 || !choose_paying(response)) return;
     }
   }
 

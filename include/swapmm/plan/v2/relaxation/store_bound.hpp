@@ -26,8 +26,8 @@ struct RelaxedStores {
 };
 
 /// Solves the program of docs/planning.md for several stores over groups of operations, for its prices. These give a
-/// bound in the Lagrangian over all operations, which is valid for any prices. Then it repeats this with a better choice
-/// of which absences pay for copies. `go_on` is called before each round but the first; false ends the search.
+/// bound in the Lagrangian over all operations, which is valid for any prices. Then it repeats this with a better
+/// choice of which absences pay for copies. `go_on` is called before each round but the first; false ends the search.
 [[nodiscard]] RelaxedStores relax_stores(const StoreModel& model, const swapmm::planning::OverlapLedger& ledger,
                                          const StoreBoundEffort& effort = {}, const std::function<bool()>& go_on = {});
 

@@ -49,8 +49,7 @@ std::vector<SharedRate> shared_rates(const Machine& machine, MemoryId device, co
       (in ? engine.in : engine.out)[s] = nanoseconds_for_a_byte(link.bytes_per_second);
       for (const CapacityId capacity : link.capacities) {
         SharedRate& shared = by_capacity.try_emplace(capacity, unused).first->second;
-        (in ? shared.in : shared.out)[s] =
-            nanoseconds_for_a_byte(machine.capacities[index(capacity)].bytes_per_second);
+        (in ? shared.in : shared.out)[s] = nanoseconds_for_a_byte(machine.capacities[index(capacity)].bytes_per_second);
       }
     }
   }

@@ -48,10 +48,10 @@ class StorePricing {
   struct Absence {
     std::uint32_t window = 0;  ///< of the value, counted from its first one
     std::size_t store = 0;
-    std::uint32_t from = 0;      ///< the first boundary at which it is off the device
-    std::uint32_t in = 0;        ///< the part in which it returns
-    std::uint32_t stored = 0;    ///< the first boundary at which its space is paid
-    std::uint32_t last = 0;      ///< the last one
+    std::uint32_t from = 0;    ///< the first boundary at which it is off the device
+    std::uint32_t in = 0;      ///< the part in which it returns
+    std::uint32_t stored = 0;  ///< the first boundary at which its space is paid
+    std::uint32_t last = 0;    ///< the last one
   };
   struct CopyOut {
     std::size_t store = 0;
@@ -81,11 +81,11 @@ class StorePricing {
 
   const StoreModel& model_;
   std::uint32_t parts_;
-  std::size_t turns_;                ///< boundaries of two iterations, and one more
-  std::vector<Tree> held_trees_;     ///< per store
-  std::vector<Tree> away_trees_;     ///< per store; empty without limit: the same as the other one
-  std::vector<Tree> outs_;           ///< per store: the cost of a byte's copy out, as `leave`
-  std::vector<double> room_;         ///< per boundary: the sum of the prices of room up to it
+  std::size_t turns_;                          ///< boundaries of two iterations, and one more
+  std::vector<Tree> held_trees_;               ///< per store
+  std::vector<Tree> away_trees_;               ///< per store; empty without limit: the same as the other one
+  std::vector<Tree> outs_;                     ///< per store: the cost of a byte's copy out, as `leave`
+  std::vector<double> room_;                   ///< per boundary: the sum of the prices of room up to it
   std::vector<std::vector<double>> space_;     ///< per store and boundary: the same for space
   std::vector<std::vector<double>> in_cost_;   ///< per store and part: nanoseconds for a byte
   std::vector<std::vector<double>> out_cost_;  ///< per store and part: nanoseconds for a byte

@@ -20,11 +20,11 @@ using swapmm::planning::relaxation::Window;
 struct Block {
   bool is_clean = false;
   bool must_arrive = false;
-  int write = 0;      ///< the first group in which it may be copied out
-  int first = 0;      ///< the first group in which it may return
-  int last = 0;       ///< the last one
-  int first_row = 0;  ///< the first group whose crowded operation is within the window
-  int last_row = 0;   ///< the last one
+  int write = 0;         ///< the first group in which it may be copied out
+  int first = 0;         ///< the first group in which it may return
+  int last = 0;          ///< the last one
+  int first_row = 0;     ///< the first group whose crowded operation is within the window
+  int last_row = 0;      ///< the last one
   bool is_free = false;  ///< another window pays for the copy out
   int shares = 1;        ///< the number of windows that share the copy out, or the space if clean
 
@@ -175,7 +175,8 @@ class ProgramMaker {
       const double before = g > 0 ? excess_[at - 1] : 0;
       program_.right_side[at] = (std::max(excess_[at], lowest()) - (g > 0 ? std::max(before, lowest()) : 0)) * byte_;
       for (std::size_t s = 0; s < model_.stores.size(); ++s) {
-        if (g == 0 && model_.stores[s].space) program_.right_side[row(family_of(s), 0)] = *model_.stores[s].space * byte_;
+        if (g == 0 && model_.stores[s].space)
+          program_.right_side[row(family_of(s), 0)] = *model_.stores[s].space * byte_;
       }
       for (std::size_t r = 0; r < model_.rates.size(); ++r) program_.right_side[rate_row(r, g)] = duration_[at] / time_;
     }
@@ -223,7 +224,9 @@ class ProgramMaker {
     const auto id = static_cast<std::uint32_t>(program_.amounts.size());
     program_.amounts.push_back(amount);
     const auto add_unknown = [&](int store) {
-      program_.add_unknown(0, id);
+      // Of solutions that take as long, one without needless moves.
+      constexpr double small = 1e-4;
+      program_.add_unknown(store < 0 ? 0 : small, id);
       store_of_.push_back(store);
     };
     if (!block.must_arrive) add_unknown(-1);
@@ -268,8 +271,8 @@ class ProgramMaker {
       program_.add_unknown(cost, none);
     };
     for (int g = 0; g < groups_; ++g) {
-      single(0, g, -1, 0);              // more away than necessary
-      single(0, g, 1, missing_price);   // less than necessary
+      single(0, g, -1, 0);             // more away than necessary
+      single(0, g, 1, missing_price);  // less than necessary
       for (std::size_t s = 0; s < model_.stores.size(); ++s) {
         if (model_.stores[s].space) single(family_of(s), g, 1, 0);  // free space
       }
@@ -307,8 +310,8 @@ class ProgramMaker {
   std::map<Block, double> blocks_;  // with their bytes
   SparseProgram program_;
   std::size_t difference_rows_ = 0;
-  std::vector<int> store_of_;              // of the unknowns of blocks; -1: it stays
-  std::vector<std::size_t> stalls_;        // the unknowns
+  std::vector<int> store_of_;                // of the unknowns of blocks; -1: it stays
+  std::vector<std::size_t> stalls_;          // the unknowns
   std::vector<std::optional<Block>> clean_;  // of each window
   std::vector<std::optional<Block>> dirty_;
 };

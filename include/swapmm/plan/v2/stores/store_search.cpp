@@ -5,8 +5,6 @@
 #include <cmath>
 #include <cstdint>
 #include <string>
-#include <cstdio>
-#include <cstdlib>
 #include <utility>
 #include <vector>
 
@@ -70,7 +68,6 @@ class StoreJudge {
     for (std::size_t i = 0; i < simulation.links.size(); ++i) {
       (device_.machine.links[i].to == device_.device ? result.h2d : result.d2h) += simulation.links[i];
     }
-    if (std::getenv("B_TRACE")) std::fprintf(stderr, "judged %.5f\n", static_cast<double>(result.iteration.count()) / 1e6);
     const auto merit = std::pair(result.iteration, result.h2d + result.d2h);
     if (!best_ || merit < merit_) {
       best_ = *std::move(stored);
@@ -143,7 +140,8 @@ v1::LinkedStores linked_stores(const DeviceCase& device) {
 }
 
 /// What the search starts from: the relaxed problem with these stores, or with one host if that does not hold here.
-void relax(const DeviceCase& device, const v1::PlanningCase& planning, v1::StoreCase& store_case) {
+void relax(const DeviceCase& device, const v1::PlanningCase& planning, const PlanningOptions& options,
+           v1::StoreCase& store_case) {
   const v1::OverlapLedger ledger(planning);
   if (!has_only_stores(device.machine, device.device)) {
     store_case.relaxed = v1::relax_swaps(planning, ledger);
@@ -153,7 +151,9 @@ void relax(const DeviceCase& device, const v1::PlanningCase& planning, v1::Store
   StoreBoundEffort effort;
   effort.groups = 32;
   effort.rounds = 2;
-  const RelaxedStores found = relax_stores(model, ledger, effort);
+  effort.unknowns = 100'000;
+  const RelaxedStores found =
+      relax_stores(model, ledger, effort, [&] { return !options.go_on || options.go_on(PlanningProgress{}); });
   v1::RelaxedSwaps& relaxed = store_case.relaxed;
   for (const TraceOperation& operation : planning.trace.operations) relaxed.lower_bound += operation.duration;
   relaxed.time = found.time;
@@ -206,21 +206,19 @@ Result<Plan> search_stores(const Trace& trace, const Machine& machine, const Pla
   const Result<v1::PlanningCase> planning = v1::make_planning_case(whole, *merged);
   if (!planning) return planning.problem();
   v1::StoreCase store_case{linked_stores(device), {}, part_of_stores};
-  relax(device, *planning, store_case);
+  relax(device, *planning, options, store_case);
   store_case.relaxed.lower_bound = std::max(store_case.relaxed.lower_bound, lower_bound);
   Result<swapmm::Plan> first = v1::build_per_operation_plan(*planning, v1::Pace::one_at_a_time, "best");
   if (!first) return first.problem();
   StoreJudge judge(device);
   v1::BestPlan best(*planning, *std::move(first), [&judge](const swapmm::Plan& plan) { return judge.judge(plan); });
   BestOptions settings{};
-  const double more = std::getenv("B_MORE") ? std::atof(std::getenv("B_MORE")) : 1;
-  settings.annealing.work = static_cast<std::size_t>(static_cast<double>(settings.annealing.work) * more);
-  settings.annealing.most_tries = static_cast<std::size_t>(static_cast<double>(settings.annealing.most_tries) * more);
-  settings.annealing.tries_per_absence = static_cast<std::size_t>(static_cast<double>(settings.annealing.tries_per_absence) * more);
-  if (std::getenv("B_WARM")) settings.annealing.warmth *= std::atof(std::getenv("B_WARM"));
+  // Stores make more neighbours, and worse ones lead out of more dead ends.
+  settings.annealing.warmth *= 3;
   v1::BestSearch search(*planning, settings, options, best, {}, &store_case);
   judge.follow(search.ledger());
   search.run({}, options.go_on ? std::optional<int>{} : search.rounds_without_clock());
+  if (!search.is_near_bound()) search.offer_belady();
   if (!judge.best()) return judge.problem().value_or(Problem{"no plan was found"});
   Plan plan = *judge.best();
   // Back to the tensors of the whole trace.

@@ -261,7 +261,7 @@ class StoredPlanWriter {
   const swapmm::Plan& plan_;
   const SerialOrder order_;
   const std::uint32_t steps_;
-  std::vector<std::vector<std::uint32_t>> writes_;     // of each tensor: the operations that write it, ascending
+  std::vector<std::vector<std::uint32_t>> writes_;  // of each tensor: the operations that write it, ascending
   std::vector<StoredValue> values_;
   std::vector<std::vector<std::uint32_t>> values_of_;  // of each tensor
   std::vector<std::uint32_t> value_of_step_;           // of each step that copies

@@ -43,8 +43,8 @@ struct SparseSolution {
 };
 
 /// Mehrotra's predictor-corrector method, as in plan/relaxation/solver/interior_point.hpp, for programs of any form.
-/// Prices are approximately those of an optimum, without a guarantee. Each iteration takes, for each unknown, the square
-/// of its entries, for each block the square of the rows that it touches, and rows^3 / 3.
+/// Prices are approximately those of an optimum, without a guarantee. Each iteration takes, for each unknown, the
+/// square of its entries, for each block the square of the rows that it touches, and rows^3 / 3.
 [[nodiscard]] SparseSolution solve_program(const SparseProgram& program, double tolerance, int iterations);
 
 }  // namespace swapmm::v2::planning

@@ -1,0 +1,186 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "fit_many.hpp"
+
+#include <algorithm>
+#include <iostream>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include <swapmm/base/text/figures.hpp>
+#include <swapmm/ir/liveness.hpp>
+#include <swapmm/plan/v2/planners.hpp>
+#include <swapmm/plan/v2/validate.hpp>
+
+#include "files.hpp"
+#include "many_memories.hpp"
+#include "output.hpp"
+#include "printable.hpp"
+#include "quantities.hpp"
+
+namespace swapmm::cli {
+namespace {
+
+v2::MemoryId device_of(const v2::Machine& machine) {
+  return *machine.engines[index(v2::default_engine(machine))].memory;
+}
+
+/// The machine without what is stored in a memory: no link joins it.
+v2::Machine without(v2::Machine machine, v2::MemoryId memory) {
+  std::erase_if(machine.links, [&](const v2::Link& link) { return link.from == memory || link.to == memory; });
+  return machine;
+}
+
+v2::Machine with_device(v2::Machine machine, Bytes bytes) {
+  machine.memories[index(device_of(machine))].bytes = bytes;
+  return machine;
+}
+
+/// A variant of the machine, and how it does.
+struct Variant {
+  std::string name;
+  v2::Machine machine;
+  Result<v2::Plan> plan;
+};
+
+Result<v2::Plan> plan_on(const FitMany& asked, const Trace& trace, const v2::Machine& machine, const std::string& name,
+                         Progress& progress) {
+  progress.begin("planning " + name + " with " + asked.planner);
+  Result<v2::Plan> plan = v2::make_plan(asked.planner, trace, machine, options_within(asked.limit, progress));
+  if (plan) {
+    if (const auto violations = v2::validate(trace, *plan); !violations.empty()) {
+      return Problem{"planner " + asked.planner +
+                     " made a plan that is not valid, which is a mistake of swapmm: " + violations.front().message};
+    }
+  }
+  return plan;
+}
+
+std::vector<Variant> variants_of(const FitMany& asked, const Trace& trace, const v2::Machine& machine,
+                                 const Liveness& liveness, Progress& progress) {
+  std::vector<std::pair<std::string, v2::Machine>> list;
+  const v2::MemoryId device = device_of(machine);
+  for (std::size_t m = 0; m < machine.memories.size(); ++m) {
+    const auto memory = id_at<v2::MemoryId>(m);
+    if (memory == device || memory == machine.host) continue;
+    list.emplace_back("without " + machine.memories[m].name, without(machine, memory));
+  }
+  const std::optional<Bytes>& all = machine.memories[index(device)].bytes;
+  if (all) {
+    for (const double share : {0.75, 0.5, 0.35, 0.25}) {
+      const Bytes bytes{static_cast<std::uint64_t>(static_cast<double>(all->value) * share)};
+      if (bytes < liveness.largest_bundle) break;
+      list.emplace_back("device " + decimal_size(bytes), with_device(machine, bytes));
+    }
+    const Bytes least = round_up(liveness.largest_bundle, machine.memories[index(device)].alignment);
+    if (least < *all) list.emplace_back("device " + decimal_size(least), with_device(machine, least));
+  }
+  std::vector<Variant> variants;
+  for (auto& [name, variant] : list) {
+    Result<v2::Plan> plan = plan_on(asked, trace, variant, name, progress);
+    variants.push_back({name, std::move(variant), std::move(plan)});
+  }
+  return variants;
+}
+
+/// How many bytes of each memory a plan uses: the peak where there is a limit, otherwise all that it copies there.
+std::vector<Bytes> used_bytes(const Trace& trace, const v2::Plan& plan) {
+  const v2::Machine& machine = plan.machine;
+  std::vector<Bytes> used(machine.memories.size());
+  std::vector<std::vector<bool>> seen(machine.memories.size(), std::vector<bool>(trace.tensors.size(), false));
+  const auto add = [&](v2::MemoryId memory, TensorId tensor) {
+    if (seen[index(memory)][index(tensor)]) return;
+    seen[index(memory)][index(tensor)] = true;
+    used[index(memory)] += trace.tensors[index(tensor)].bytes;
+  };
+  for (const v2::Place& place : plan.initial) add(place.memory, place.tensor);
+  for (const v2::Command& command : plan.commands) {
+    if (command.kind != v2::CommandKind::copy) continue;
+    add(machine.links[index(command.link)].from, command.tensor);
+    add(machine.links[index(command.link)].to, command.tensor);
+  }
+  for (std::size_t m = 0; m < used.size(); ++m) {
+    if (machine.memories[m].bytes) used[m] = plan.predicted.peaks[m];
+  }
+  return used;
+}
+
+std::optional<double> slowdown(const v2::Plan& plan) { return ratio(plan.predicted.iteration, plan.predicted.compute); }
+
+/// "fits with 20.00 GB of host and 12.00 GB of disk at 1.300 x the computation"
+std::string in_words(const Trace& trace, const v2::Plan& plan) {
+  const std::vector<Bytes> used = used_bytes(trace, plan);
+  std::string text;
+  for (std::size_t m = 0; m < used.size(); ++m) {
+    if (id_at<v2::MemoryId>(m) == device_of(plan.machine) || used[m].value == 0) continue;
+    text += (text.empty() ? "with " : " and ") + decimal_size(used[m]) + " of " + plan.machine.memories[m].name;
+  }
+  if (text.empty()) text = "on the device alone";
+  return text + " at " + ratio_text(slowdown(plan)) + " x the computation";
+}
+
+json::object to_json(const Trace& trace, const Result<v2::Plan>& plan) {
+  if (!plan) return {{"fits", false}, {"problem", json_name(plan.problem().message)}};
+  const std::vector<Bytes> used = used_bytes(trace, *plan);
+  json::array memories;
+  for (std::size_t m = 0; m < used.size(); ++m) {
+    memories.push_back({{"memory", plan->machine.memories[m].name}, {"used_bytes", used[m].value}});
+  }
+  return {{"fits", true},
+          {"slowdown", json_number(slowdown(*plan))},
+          {"predicted", cli::to_json(*plan)},
+          {"memories", std::move(memories)}};
+}
+
+}  // namespace
+
+ExitCode fit_many(const FitMany& asked, std::string_view machine_text) {
+  MachineOptions others = asked.machine;
+  others.budget.reset();
+  if (has_figures(others)) {
+    throw Failure(ExitCode::usage, asked.machine.file +
+                                       ": a machine of version 2 has its own figures; only --machine and --budget, for "
+                                       "its device, can be given");
+  }
+  const Trace trace = any_trace_from(asked.trace, load_text(asked.trace));
+  v2::Machine machine = machine_v2_from(asked.machine.file, machine_text);
+  const Bytes alignment = machine.memories[index(device_of(machine))].alignment;
+  const Liveness liveness = analyze_liveness(trace, alignment);
+  if (asked.machine.budget) machine = with_device(std::move(machine), asked.machine.budget->of(liveness.peak));
+  Progress progress(asked.quiet);
+  const Result<v2::Plan> plan = plan_on(asked, trace, machine, "all memories", progress);
+  std::vector<Variant> variants;
+  if (!asked.this_budget_only) variants = variants_of(asked, trace, machine, liveness, progress);
+  progress.end();
+  const ExitCode code = plan ? ExitCode::ok : ExitCode::no;
+  if (asked.json) {
+    json::array list;
+    for (const Variant& variant : variants) {
+      json::object one = to_json(trace, variant.plan);
+      one["variant"] = variant.name;
+      list.push_back(std::move(one));
+    }
+    json::object answer = to_json(trace, plan);
+    answer["trace"] = json_name(trace.name);
+    answer["machine"] = json_name(machine.name);
+    answer["planner"] = asked.planner;
+    answer["peak_bytes"] = liveness.peak.value;
+    answer["largest_bundle_bytes"] = liveness.largest_bundle.value;
+    answer["variants"] = std::move(list);
+    print_json(answer);
+    return code;
+  }
+  std::cout << printable(trace.name) << " on " << printable(machine.name) << "\n\n";
+  print_line("fits", plan ? in_words(trace, *plan) : "no: " + plan.problem().message);
+  print_line("needs", decimal_size(liveness.peak) + " live at the peak");
+  print_line("largest bundle", decimal_size(liveness.largest_bundle) + ": no device works with less");
+  if (plan) print_prediction(*plan);
+  if (variants.empty()) return code;
+  std::cout << '\n';
+  for (const Variant& variant : variants) {
+    print_line(variant.name, variant.plan ? in_words(trace, *variant.plan) : "no: " + variant.plan.problem().message);
+  }
+  return code;
+}
+
+}  // namespace swapmm::cli

@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <doctest/doctest.h>
+
+#include <chrono>
+#include <cstdint>
+#include <random>
+#include <string>
+
+#include <swapmm/plan/v2/bound.hpp>
+#include <swapmm/plan/v2/planners.hpp>
+#include <swapmm/plan/v2/simulate.hpp>
+#include <swapmm/plan/v2/spread/spread.hpp>
+#include <swapmm/plan/v2/stores/store_search.hpp>
+#include <swapmm/plan/v2/validate.hpp>
+
+#include "support/effort.hpp"
+#include "support/seeds.hpp"
+#include "support/v2/store_case.hpp"
+
+using namespace swapmm;
+using namespace swapmm::test;
+
+TEST_CASE(
+    "best chooses stores: its plans are valid, no slower than those of belady and of spread, and the bound holds") {
+  const Seeds seeds = test::seeds(fewer_if_slow(300, 10));
+  int planned = 0;
+  int searched_for = 0;
+  int faster_than_belady = 0;
+  int faster_than_spread = 0;
+  int with_full_host = 0;
+  for (std::uint64_t seed = seeds.first; seed < seeds.first + seeds.count; ++seed) {
+    CAPTURE(seed);
+    std::mt19937_64 random(seed);
+    const general::StoreCase one = general::store_case(random, 10);
+    if (swapmm::v2::to_version_1(one.machine)) continue;  // has the plans of version 1
+    const auto plan = swapmm::v2::make_plan("best", one.trace, one.machine);
+    const auto belady = swapmm::v2::make_plan("belady", one.trace, one.machine);
+    if (!plan) {
+      CHECK(plan.problem().message.find("mistake") == std::string::npos);
+      CHECK(!belady);
+      continue;
+    }
+    ++planned;
+    const auto searched = swapmm::v2::planning::search_stores(one.trace, one.machine, {}, std::chrono::nanoseconds{0});
+    if (searched) {
+      ++searched_for;
+      CHECK(plan->predicted.iteration <= searched->predicted.iteration);
+    } else {
+      CAPTURE(searched.problem().message);
+      CHECK(searched.problem().message.find("mistake") == std::string::npos);
+    }
+    const auto violations = swapmm::v2::validate(one.trace, *plan);
+    if (!violations.empty()) CAPTURE(violations.front().message);
+    CHECK(violations.empty());
+    CHECK(plan->predicted.iteration == swapmm::v2::simulate(one.trace, *plan).iteration);
+    CHECK(plan->predicted.lower_bound <= plan->predicted.iteration);
+    for (std::size_t m = 0; m < one.machine.memories.size(); ++m) {
+      const swapmm::v2::Memory& memory = one.machine.memories[m];
+      if (memory.bytes) CHECK(plan->predicted.peaks[m] <= round_up(*memory.bytes, memory.alignment));  // as peaks are
+    }
+    if (one.machine.memories[index(one.machine.host)].bytes) ++with_full_host;
+    if (belady) {
+      CHECK(plan->predicted.iteration <= belady->predicted.iteration);
+      if (plan->predicted.iteration < belady->predicted.iteration) ++faster_than_belady;
+    }
+    const auto spread = swapmm::v2::planning::spread("best", one.trace, one.machine, {});
+    if (spread) {
+      CHECK(plan->predicted.iteration <= spread->predicted.iteration);
+      if (plan->predicted.iteration < spread->predicted.iteration) ++faster_than_spread;
+    }
+  }
+  if (seeds.count < 30) return;
+  CHECK(planned > 0);
+  CHECK(with_full_host > 0);
+  CHECK(2 * searched_for > planned);
+  CHECK(faster_than_belady > 0);
+  CHECK(faster_than_spread > 0);
+}
+
+TEST_CASE("best for several stores gives the same plan for the same input, and ends when it is told to") {
+  std::mt19937_64 random(7);
+  const general::StoreCase one = general::store_case(random, 20);
+  const auto first = swapmm::v2::make_plan("best", one.trace, one.machine);
+  const auto second = swapmm::v2::make_plan("best", one.trace, one.machine);
+  REQUIRE(first);
+  REQUIRE(second);
+  CHECK(*first == *second);
+  int asked = 0;
+  PlanningOptions options;
+  options.go_on = [&](const PlanningProgress&) { return ++asked < 3; };
+  const auto hasty = swapmm::v2::make_plan("best", one.trace, one.machine, options);
+  REQUIRE(hasty);
+  CHECK(swapmm::v2::validate(one.trace, *hasty).empty());
+  CHECK(asked < 50);
+}
