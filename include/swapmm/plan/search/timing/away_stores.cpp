@@ -142,6 +142,18 @@ void AwaySearch::try_late_leaving() {
   timing_.set_lateness(0);
 }
 
+/// Tries each store alone, if it is large enough.
+void AwaySearch::try_single_stores() {
+  if (movable_.empty()) return;
+  for (std::uint8_t store = 0; store < timing_.stores(); ++store) {
+    for (const std::uint32_t k : movable_) timing_.set_store(k, store);
+    for (const std::uint32_t a : free_) timing_.set_away(a, relaxed_.away[a] > 0.5);
+    if (!make_room(0) || timing_.overrun_of_stores() > 0) continue;
+    timing_.guess(relaxed_.time);
+    offer_after(rounding_.passes);
+  }
+}
+
 /// Moves values from the last store to those where the relaxed problem has them, if there is room by now.
 void AwaySearch::grant_wishes() {
   const LinkedStores& stores = *timing_.ledger().stores;

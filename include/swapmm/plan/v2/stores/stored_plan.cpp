@@ -137,6 +137,7 @@ class StoredPlanWriter {
       const auto goes_on = [&](std::uint32_t v) -> bool {
         if (device_.in_host[index(values_[v].tensor)] || turn + 1 == turns.size()) return false;
         values_[v].store = turns[turn + 1];
+        values_[v].offset = Bytes{0};
         return true;
       };
       for (std::uint32_t v = 0; v < values_.size(); ++v) {
