@@ -18,8 +18,8 @@ swapmm_files(include/swapmm
   HEADERS error fwd layout memory_manager operation options report scheduler swapmm tensor version
   SOURCES scheduler)
 swapmm_files(include/swapmm/backend
-  HEADERS backend device_choice
-  SOURCES device_choice)
+  HEADERS backend device_choice file_memory
+  SOURCES device_choice file_memory)
 swapmm_files(include/swapmm/backend/testing
   HEADERS call_site fault_plan fault_state faulty simulated
   SOURCES simulated simulated_instances)
@@ -145,7 +145,7 @@ swapmm_files(include/swapmm/runtime/timing
   HEADERS link_estimate profiler round_times sampler timed_copies
   SOURCES link_estimate)
 swapmm_files(include/swapmm/runtime/values
-  HEADERS address_book bundle host_block host_ledger host_pool host_slabs messages none place_map promises record scrubber store
+  HEADERS address_book bundle file_blocks file_copies host_block host_ledger host_pool host_slabs messages none place_map promises record scrubber store
   SOURCES messages place_map)
 
 list(APPEND SWAPMM_HEADERS include/swapmm/kernel.h)
@@ -196,7 +196,7 @@ swapmm_public(include/swapmm/plan
   bound changed_trace explain machine packing plan planner planner_choice planner_options planners predicted_profile simulate stalls step_times validate)
 swapmm_public(include/swapmm/plan/v2 bound machine plan planners simulate validate)
 swapmm_public(include/swapmm/interface options report)
-swapmm_public(include/swapmm/backend backend device_choice)
+swapmm_public(include/swapmm/backend backend device_choice file_memory)
 swapmm_public(include/swapmm/backend/testing call_site fault_plan faulty simulated)
 swapmm_public(include/swapmm/backend/testing/simulated options pattern touch)
 list(APPEND SWAPMM_PUBLIC_HEADERS include/swapmm/kernel.h)

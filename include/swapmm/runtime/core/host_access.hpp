@@ -34,13 +34,19 @@ class HostAccess {
     // The wait for a round that is too far ahead comes first: after it a slot is free without another wait.
     if (state_.executor.active()) state_.executor.ensure_round();
     auto& slot = free_slot(record, whole);
-    state_.store.note_host_access(*slot, offset, Bytes{data.size()}, true);
+    std::uint64_t issue = 0;
+    if (slot->in_file) {
+      issue = write_file(record, *slot, offset, data);
+    } else {
+      state_.store.note_host_access(*slot, offset, Bytes{data.size()}, true);
+    }
     controller_.uploaded(record);
     // Nothing below throws.
     if (&slot != &record.host.block) std::swap(record.host.block, record.host.spare);
-    std::memcpy(record.host.block->data() + offset.value, data.data(), data.size());
+    HostBlock<B>& block = *record.host.block;
+    if (!block.in_file) std::memcpy(block.data() + offset.value, data.data(), data.size());
     record.host.valid = true;
-    record.host.issue = 0;
+    record.host.issue = issue;
     record.device.valid = false;
     record.value.written_in = state_.store.iteration;
     if (record.device.resident && !state_.executor.active()) state_.demand.release(record);
@@ -52,9 +58,7 @@ class HostAccess {
     require_not_capturing(who);
     if (state_.demand.reads_undefined(record)) return;
     fetch(record, who);
-    const HostBlock<B>& block = *record.host.block;
-    state_.store.note_host_access(block, offset, Bytes{data.size()}, false);
-    std::memcpy(data.data(), block.data() + offset.value, data.size());
+    state_.store.read_block(*record.host.block, offset, data);
   }
 
   /// Promises the current value to `read`: the value is, or will be, in the tensor's host block.
@@ -82,6 +86,18 @@ class HostAccess {
     state_.demand.with_host_room(record, acquire);
   }
 
+  // If it throws, parts of the block may have been overwritten. Returns the issue number of the write.
+  std::uint64_t write_file(Rec& record, HostBlock<B>& block, Bytes offset, std::span<const std::byte> data) {
+    try {
+      return state_.store.write_file_block(record, block, offset, data);
+    } catch (...) {
+      const bool lost = &block == record.host.block.get() && !record.device.valid;
+      if (lost) state_.store.lose(record);
+      if (&block == record.host.block.get()) record.host.valid = false;
+      throw;
+    }
+  }
+
   // Makes sure that the value is, or will be, in the tensor's host block.
   void start_fetch(Rec& record, const Who& who) {
     Store<B>& store = state_.store;
@@ -95,18 +111,22 @@ class HostAccess {
     if (record.host.valid) return;
     with_host_room(record, [&] { store.ensure_block_for_swap_out(record); });
     store.swap_out(record, store.before_swap_out(record));
-    if (state_.executor.active()) state_.executor.side_copy(record.host.block->written);
+    if (state_.executor.active()) state_.executor.side_copy(record.device.busy[QueueKind::d2h]);
   }
 
   void fetch(Rec& record, const Who& who) {
     start_fetch(record, who);
-    state_.store.timeline.host_wait(Clock::point(QueueKind::d2h, record.host.block->written));
+    state_.store.timeline.host_wait(record.host.block->ready());
   }
 
   // Returns a host block that no copy uses, for the host to fill. Two blocks are used alternately.
   std::unique_ptr<HostBlock<B>>& free_slot(Rec& record, bool whole) {
     Store<B>& store = state_.store;
     with_host_room(record, [&] { store.ensure_block(record); });
+    if (record.host.block->in_file) {  // the file's queue keeps the order
+      store.settle_pending(*record.host.block);
+      return record.host.block;
+    }
     if (whole && !free_now(*record.host.block)) {
       store.ensure_spare(record);
       if (record.host.spare != nullptr) {

@@ -1,0 +1,283 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <memory>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <swapmm/backend/backend.hpp>
+#include <swapmm/backend/file_memory.hpp>
+#include <swapmm/base/bytes.hpp>
+#include <swapmm/base/error.hpp>
+#include <swapmm/runtime/order/timeline.hpp>
+#include <swapmm/runtime/values/host_block.hpp>
+#include <swapmm/runtime/values/host_pool.hpp>
+
+namespace swapmm::runtime {
+
+/// Copies between the file and the device, and between the file and the host. Values go through a few pieces of host
+/// memory (slots), so that one part of a value is read or written while another one is on its way to or from the device.
+/// All waits are events: the host queues a copy and goes on.
+///
+/// A command on a file queue has a point on the timeline of its own. Work on the device runs even if the command that it
+/// waits for failed, and the timeline finds the failure behind that point.
+template <FileBackend B>
+class FileCopies {
+ public:
+  using Block = HostBlock<B>;
+  using Event = typename B::Event;
+
+  /// Slots for each direction.
+  static constexpr std::size_t slot_count = 4;
+
+  /// Takes at most `staging` bytes of host memory. Throws UsageError if they are too few, OutOfMemory.
+  FileCopies(B& backend, Timeline<B>& timeline, HostPool<B>& pool, FileMemory& file, Bytes staging)
+      : backend_(backend), timeline_(timeline), file_(file), alignment_(file.alignment()) {
+    const Bytes all = staging > alignment_ ? staging - alignment_ : Bytes{};  // the memory may begin anywhere
+    slot_bytes_ = round_down(Bytes{all.value / (2 * slot_count)}, alignment_);
+    if (slot_bytes_.value == 0) {
+      throw UsageError("Options::file_staging is " + std::to_string(staging.value) + " bytes, and " + file.name() +
+                       " needs at least " + std::to_string((2 * slot_count + 1) * alignment_.value));
+    }
+    memory_ = pool.acquire_memory(Bytes{2 * slot_count * slot_bytes_.value + alignment_.value});
+    const auto address = reinterpret_cast<std::uintptr_t>(memory_->data());
+    Bytes offset{(alignment_.value - address % alignment_.value) % alignment_.value};
+    for (std::vector<Slot>* const slots : {&incoming_, &outgoing_}) {
+      slots->reserve(slot_count);
+      for (std::size_t i = 0; i < slot_count; ++i, offset += slot_bytes_) slots->push_back({offset, backend});
+    }
+  }
+  FileCopies(const FileCopies&) = delete;
+  FileCopies& operator=(const FileCopies&) = delete;
+
+  /// Queues the copy of a value from the file to a place, after `waits` on h2d, and records `end` on h2d.
+  void to_device(const typename B::Address& to, Block& from, Bytes size, std::span<const Event* const> waits,
+                 const CommandLabel& label, Event& end) {
+    for (Bytes done; done < size; done += slot_bytes_) {
+      const Bytes part = std::min(slot_bytes_, size - done);
+      Slot& slot = next(incoming_, next_incoming_);
+      const QueuePoint read = queue_read(from, done, part, slot, label);
+      const auto needs = timeline_.waits(QueueKind::h2d, Clock::point(QueueKind::file_read, read));
+      std::array<const Event*, 2 * queue_count> list{};
+      std::size_t count = 0;
+      for (const Event* const event : needs.span()) list[count++] = event;
+      if (done.value == 0) {
+        for (const Event* const event : waits) list[count++] = event;
+      }
+      backend_.copy_part_to_device(to, done, memory_->memory(), memory_->offset + slot.offset, part,
+                                   {list.data(), count}, slot.copied);
+      slot.in_use = true;
+      timeline_.gained(QueueKind::h2d, needs);
+      from.read = read;
+    }
+    // The last point also reports failures of the copies before it.
+    const std::size_t used = std::min<std::size_t>(slot_count, (size.value + slot_bytes_.value - 1) / slot_bytes_.value);
+    std::array<const Event*, slot_count> copies{};
+    for (std::size_t i = 0; i < used; ++i) {
+      copies[i] = &incoming_[(next_incoming_ + slot_count - 1 - i) % slot_count].copied;
+    }
+    backend_.wait(QueueKind::h2d, {copies.data(), used});
+    backend_.record(QueueKind::h2d, end);
+  }
+
+  /// Queues the copy of a value from a place to the file, after `waits` on d2h, and records `end` on d2h: the place may
+  /// be used again. The value is in the block after block.ready().
+  void to_file(Block& to, const typename B::Address& from, Bytes size, std::span<const Event* const> waits,
+               const CommandLabel& label, Event& end) {
+    for (Bytes done; done < size; done += slot_bytes_) {
+      const Bytes part = std::min(slot_bytes_, size - done);
+      Slot& slot = next(outgoing_, next_outgoing_);
+      const auto needs = timeline_.waits(QueueKind::d2h, Clock::point(QueueKind::file_write, slot.written));
+      std::array<const Event*, 2 * queue_count> list{};
+      std::size_t count = 0;
+      for (const Event* const event : needs.span()) list[count++] = event;
+      if (done.value == 0) {
+        for (const Event* const event : waits) list[count++] = event;
+      }
+      backend_.copy_part_to_host(memory_->memory(), memory_->offset + slot.offset, from, done, part,
+                                 {list.data(), count}, slot.copied);
+      timeline_.gained(QueueKind::d2h, needs);
+      queue_write(to, done, part, slot, &slot.copied, label);
+    }
+    backend_.record(QueueKind::d2h, end);
+  }
+
+  /// Reads a part of a block's value into memory of the host. Waits for it.
+  void read(Block& from, Bytes offset, std::span<std::byte> to, const CommandLabel& label) {
+    const Bytes begin = round_down(offset, alignment_);
+    const Bytes end = offset + Bytes{to.size()};
+    struct Part {
+      Slot* slot;
+      QueuePoint ready;
+      Bytes at;
+    };
+    std::array<Part, slot_count> parts{};
+    std::size_t queued = 0;
+    std::size_t taken = 0;
+    const auto take = [&] {
+      const Part& part = parts[taken++ % slot_count];
+      timeline_.host_wait(Clock::point(QueueKind::file_read, part.ready));
+      const Bytes first = std::max(part.at, offset);
+      const Bytes last = std::min(part.at + slot_bytes_, end);
+      note(*part.slot, first - part.at, last - first, false);
+      std::memcpy(to.data() + (first - offset).value, data(*part.slot) + (first - part.at).value, (last - first).value);
+      part.slot->in_use = false;
+    };
+    for (Bytes at = begin; at < end; at += slot_bytes_) {
+      if (queued - taken == slot_count) take();
+      Slot& slot = next(incoming_, next_incoming_);
+      const QueuePoint ready = queue_read(from, at, std::min(slot_bytes_, end - at), slot, label);
+      from.read = ready;
+      parts[queued++ % slot_count] = {&slot, ready, at};
+    }
+    while (taken < queued) take();
+  }
+
+  /// Queues the copy of memory of the host into a part of a block that holds a value of `size` bytes; `from` may be
+  /// changed afterwards. The rest of the value stays as it is. Waits for a free slot, and for bytes beside the part that
+  /// must be read first.
+  void write(Block& to, Bytes size, Bytes offset, std::span<const std::byte> from, const CommandLabel& label) {
+    const Bytes end = offset + Bytes{from.size()};
+    for (Bytes at = round_down(offset, alignment_); at < end; at += slot_bytes_) {
+      const Bytes part_end = std::min(at + slot_bytes_, round_up(end, alignment_));
+      const Bytes first = std::max(at, offset);
+      const Bytes last = std::min(part_end, end);
+      Slot& slot = next(outgoing_, next_outgoing_);
+      timeline_.host_wait(Clock::point(QueueKind::file_write, slot.written));
+      const bool whole = first == at && (last == part_end || last == size);
+      if (!whole) read_around(to, at, part_end, slot, label);
+      note(slot, first - at, last - first, true);
+      std::memcpy(data(slot) + (first - at).value, from.data() + (first - offset).value, (last - first).value);
+      queue_write(to, at, part_end - at, slot, nullptr, label);
+    }
+  }
+
+  [[nodiscard]] Bytes bytes_read() const { return bytes_read_; }
+  [[nodiscard]] Bytes bytes_written() const { return bytes_written_; }
+
+ private:
+  struct Slot {
+    Slot(Bytes at, B& backend) : offset(at), copied(backend.make_event()) {}
+    Bytes offset;            // from the block's first byte
+    Event copied;            // the last copy between the slot and the device
+    bool in_use = false;     // incoming: `copied` must have ended before the slot is filled again
+    QueuePoint written = 0;  // outgoing: the last write from the slot to the file
+  };
+
+  Slot& next(std::vector<Slot>& slots, std::size_t& position) {
+    Slot& slot = slots[position];
+    position = (position + 1) % slot_count;
+    return slot;
+  }
+
+  [[nodiscard]] std::byte* data(const Slot& slot) { return memory_->data() + slot.offset.value; }
+
+  void note(const Slot& slot, Bytes offset, Bytes size, bool write) {
+    if constexpr (requires { backend_.note_host_access(memory_->memory(), offset, size, write); }) {
+      backend_.note_host_access(memory_->memory(), memory_->offset + slot.offset + offset, size, write);
+    }
+  }
+
+  QueuePoint queue_read(Block& from, Bytes offset, Bytes size, Slot& slot, const CommandLabel& label) {
+    const Bytes padded = round_up(size, alignment_);
+    const auto needs = timeline_.waits(QueueKind::file_read, from.ready());
+    std::array<const Event*, queue_count + 1> list{};
+    std::size_t count = 0;
+    for (const Event* const event : needs.span()) list[count++] = event;
+    if (slot.in_use) {
+      backend_.flush(QueueKind::h2d);
+      list[count++] = &slot.copied;
+    }
+    auto& point = timeline_.next(QueueKind::file_read);
+    backend_.read_file(file_, from.offset + offset, memory_->memory(), memory_->offset + slot.offset, padded,
+                       {list.data(), count}, point.event);
+    timeline_.gained(QueueKind::file_read, needs);
+    bytes_read_ += padded;
+    return timeline_.commit(QueueKind::file_read, untimed(label));
+  }
+
+  // `copied`: the copy from the device that fills the slot; null if the host filled it.
+  void queue_write(Block& to, Bytes offset, Bytes size, Slot& slot, const Event* copied, const CommandLabel& label) {
+    const Bytes padded = round_up(size, alignment_);
+    const auto needs = timeline_.waits(QueueKind::file_write, to.busy());
+    std::array<const Event*, queue_count + 1> list{};
+    std::size_t count = 0;
+    for (const Event* const event : needs.span()) list[count++] = event;
+    if (copied != nullptr) {
+      backend_.flush(QueueKind::d2h);
+      list[count++] = copied;
+    }
+    auto& point = timeline_.next(QueueKind::file_write);
+    backend_.write_file(file_, to.offset + offset, memory_->memory(), memory_->offset + slot.offset, padded,
+                        {list.data(), count}, point.event);
+    timeline_.gained(QueueKind::file_write, needs);
+    bytes_written_ += padded;
+    slot.written = to.written = timeline_.commit(QueueKind::file_write, untimed(label));
+  }
+
+  // The time of a copy counts once.
+  static CommandLabel untimed(CommandLabel label) {
+    label.timing = 0;
+    return label;
+  }
+
+  // Reads the block's bytes [begin, end) into the outgoing slot.
+  void read_around(Block& to, Bytes begin, Bytes end, Slot& slot, const CommandLabel& label) {
+    const QueuePoint ready = queue_read(to, begin, end - begin, slot, label);
+    to.read = ready;
+    timeline_.host_wait(Clock::point(QueueKind::file_read, ready));
+  }
+
+  B& backend_;
+  Timeline<B>& timeline_;
+  FileMemory& file_;
+  Bytes alignment_;
+  Bytes slot_bytes_;
+  std::unique_ptr<Block> memory_;
+  std::vector<Slot> incoming_;
+  std::vector<Slot> outgoing_;
+  std::size_t next_incoming_ = 0;
+  std::size_t next_outgoing_ = 0;
+  Bytes bytes_read_;
+  Bytes bytes_written_;
+};
+
+namespace detail {
+template <class B>
+struct FileCopiesOf {
+  struct type {};  // a backend without files has none
+};
+template <FileBackend B>
+struct FileCopiesOf<B> {
+  using type = FileCopies<B>;
+};
+}  // namespace detail
+
+/// The right of a manager to use a file, until this is destroyed.
+class FileHold {
+ public:
+  /// Null: no file. Throws UsageError if another manager uses it.
+  explicit FileHold(std::shared_ptr<FileMemory> file) : file_(std::move(file)) {
+    if (file_ != nullptr && !file_->take()) {
+      throw UsageError("Options::file: another manager uses " + file_->name() + " already");
+    }
+  }
+  FileHold(const FileHold&) = delete;
+  FileHold& operator=(const FileHold&) = delete;
+  ~FileHold() {
+    if (file_ != nullptr) file_->give_back();
+  }
+  [[nodiscard]] FileMemory* get() const { return file_.get(); }
+
+ private:
+  std::shared_ptr<FileMemory> file_;
+};
+
+}  // namespace swapmm::runtime
