@@ -21,7 +21,7 @@ using namespace swapmm::literals;
 namespace {
 
 // Slots of 64 bytes, as large as a tensor of 16 elements. All of the host's budget is for them.
-constexpr Bytes staging{9 * 64};
+constexpr Bytes staging{10 * 64};
 
 struct FileDesk {
   explicit FileDesk(const Options& more = {}, Bytes capacity = 64_KiB, const simulated::Options& options = {},
@@ -229,7 +229,7 @@ TEST_CASE("what cannot be done with a file is refused") {
   Options little = options;
   little.file_staging = 100_bytes;
   CHECK_THROWS_WITH_AS(MemoryManager<Simulated>(device, little),
-                       "Options::file_staging is 100 bytes, and a file in memory needs at least 576", UsageError);
+                       "Options::file_staging is 100 bytes, and a file in memory needs at least 640", UsageError);
   Options scrub = options;
   scrub.scrub = true;
   CHECK_THROWS_WITH_AS(MemoryManager<Simulated>(device, scrub),

@@ -34,19 +34,15 @@ class HostAccess {
     // The wait for a round that is too far ahead comes first: after it a slot is free without another wait.
     if (state_.executor.active()) state_.executor.ensure_round();
     auto& slot = free_slot(record, whole);
-    std::uint64_t issue = 0;
-    if (slot->in_file) {
-      issue = write_file(record, *slot, offset, data);
-    } else {
-      state_.store.note_host_access(*slot, offset, Bytes{data.size()}, true);
-    }
+    if (!slot->in_file) state_.store.note_host_access(*slot, offset, Bytes{data.size()}, true);
     controller_.uploaded(record);
+    if (slot->in_file) write_file(record, *slot, offset, data);
     // Nothing below throws.
     if (&slot != &record.host.block) std::swap(record.host.block, record.host.spare);
     HostBlock<B>& block = *record.host.block;
     if (!block.in_file) std::memcpy(block.data() + offset.value, data.data(), data.size());
     record.host.valid = true;
-    record.host.issue = issue;
+    record.host.issue = 0;
     record.device.valid = false;
     record.value.written_in = state_.store.iteration;
     if (record.device.resident && !state_.executor.active()) state_.demand.release(record);
@@ -86,14 +82,12 @@ class HostAccess {
     state_.demand.with_host_room(record, acquire);
   }
 
-  // If it throws, parts of the block may have been overwritten. Returns the issue number of the write.
-  std::uint64_t write_file(Rec& record, HostBlock<B>& block, Bytes offset, std::span<const std::byte> data) {
+  void write_file(Rec& record, const HostBlock<B>& slot, Bytes offset, std::span<const std::byte> data) {
     try {
-      return state_.store.write_file_block(record, block, offset, data);
-    } catch (...) {
-      const bool lost = &block == record.host.block.get() && !record.device.valid;
-      if (lost) state_.store.lose(record);
-      if (&block == record.host.block.get()) record.host.valid = false;
+      state_.store.write_file_block(record, slot, offset, data);
+    } catch (...) {  // the upload was noted, and did not happen
+      state_.recorder.mark_broken();
+      controller_.abandon_plan("an upload failed");
       throw;
     }
   }
@@ -123,10 +117,6 @@ class HostAccess {
   std::unique_ptr<HostBlock<B>>& free_slot(Rec& record, bool whole) {
     Store<B>& store = state_.store;
     with_host_room(record, [&] { store.ensure_block(record); });
-    if (record.host.block->in_file) {  // the file's queue keeps the order
-      store.settle_pending(*record.host.block);
-      return record.host.block;
-    }
     if (whole && !free_now(*record.host.block)) {
       store.ensure_spare(record);
       if (record.host.spare != nullptr) {

@@ -151,6 +151,13 @@ class Timeline {
     waits_queued_ += waits.count;
   }
 
+  /// Called when a command of `queue` waits for the last command of `other`, which has no point and came after `gained`:
+  /// what that one comes after, this one comes after, too.
+  void follow(QueueKind queue, QueueKind other, const Clock& gained) {
+    lanes_[index(queue)].known.join(lanes_[index(other)].known);
+    lanes_[index(queue)].known.join(gained);
+  }
+
   /// The slot whose event the next recorded command of the queue takes. May wait for the device (run-ahead).
   [[nodiscard]] Slot& next(QueueKind queue) {
     Lane& lane = lanes_[index(queue)];

@@ -34,25 +34,27 @@ class FileCopies {
   using Block = HostBlock<B>;
   using Event = typename B::Event;
 
-  /// Slots for each direction.
+  /// Slots for each direction between the file and the device. One more is for the host's own reads and writes.
   static constexpr std::size_t slot_count = 4;
+  static constexpr std::size_t slots_in_all = 2 * slot_count + 1;
 
   /// Takes at most `staging` bytes of host memory. Throws UsageError if they are too few, OutOfMemory.
   FileCopies(B& backend, Timeline<B>& timeline, HostPool<B>& pool, FileMemory& file, Bytes staging)
       : backend_(backend), timeline_(timeline), file_(file), alignment_(file.alignment()) {
     const Bytes all = staging > alignment_ ? staging - alignment_ : Bytes{};  // the memory may begin anywhere
-    slot_bytes_ = round_down(Bytes{all.value / (2 * slot_count)}, alignment_);
+    slot_bytes_ = round_down(Bytes{all.value / slots_in_all}, alignment_);
     if (slot_bytes_.value == 0) {
       throw UsageError("Options::file_staging is " + std::to_string(staging.value) + " bytes, and " + file.name() +
-                       " needs at least " + std::to_string((2 * slot_count + 1) * alignment_.value));
+                       " needs at least " + std::to_string((slots_in_all + 1) * alignment_.value));
     }
-    memory_ = pool.acquire_memory(Bytes{2 * slot_count * slot_bytes_.value + alignment_.value});
+    memory_ = pool.acquire_memory(Bytes{slots_in_all * slot_bytes_.value + alignment_.value});
     const auto address = reinterpret_cast<std::uintptr_t>(memory_->data());
     Bytes offset{(alignment_.value - address % alignment_.value) % alignment_.value};
     for (std::vector<Slot>* const slots : {&incoming_, &outgoing_}) {
       slots->reserve(slot_count);
       for (std::size_t i = 0; i < slot_count; ++i, offset += slot_bytes_) slots->push_back({offset, backend});
     }
+    by_host_ = memory_->data() + offset.value;
   }
   FileCopies(const FileCopies&) = delete;
   FileCopies& operator=(const FileCopies&) = delete;
@@ -87,10 +89,10 @@ class FileCopies {
     backend_.record(QueueKind::h2d, end);
   }
 
-  /// Queues the copy of a value from a place to the file, after `waits` on d2h, and records `end` on d2h: the place may
-  /// be used again. The value is in the block after block.ready().
+  /// Queues the copy of a value from a place to the file, after `waits` on d2h, which then comes after `gained`, and
+  /// records `end` on d2h: the place may be used again. The value is in the block after block.ready().
   void to_file(Block& to, const typename B::Address& from, Bytes size, std::span<const Event* const> waits,
-               const CommandLabel& label, Event& end) {
+               const Clock& gained, const CommandLabel& label, Event& end) {
     for (Bytes done; done < size; done += slot_bytes_) {
       const Bytes part = std::min(slot_bytes_, size - done);
       Slot& slot = next(outgoing_, next_outgoing_);
@@ -104,58 +106,38 @@ class FileCopies {
       backend_.copy_part_to_host(memory_->memory(), memory_->offset + slot.offset, from, done, part,
                                  {list.data(), count}, slot.copied);
       timeline_.gained(QueueKind::d2h, needs);
-      queue_write(to, done, part, slot, &slot.copied, label);
+      queue_write(to, done, part, slot, label, gained);
     }
     backend_.record(QueueKind::d2h, end);
   }
 
-  /// Reads a part of a block's value into memory of the host. Waits for it.
-  void read(Block& from, Bytes offset, std::span<std::byte> to, const CommandLabel& label) {
-    const Bytes begin = round_down(offset, alignment_);
+  /// Reads a part of a block's value into memory of the host. Waits for the value, and for the file.
+  void read(const Block& from, Bytes offset, std::span<std::byte> to) {
+    timeline_.host_wait(from.ready());
     const Bytes end = offset + Bytes{to.size()};
-    struct Part {
-      Slot* slot;
-      QueuePoint ready;
-      Bytes at;
-    };
-    std::array<Part, slot_count> parts{};
-    std::size_t queued = 0;
-    std::size_t taken = 0;
-    const auto take = [&] {
-      const Part& part = parts[taken++ % slot_count];
-      timeline_.host_wait(Clock::point(QueueKind::file_read, part.ready));
-      const Bytes first = std::max(part.at, offset);
-      const Bytes last = std::min(part.at + slot_bytes_, end);
-      note(*part.slot, first - part.at, last - first, false);
-      std::memcpy(to.data() + (first - offset).value, data(*part.slot) + (first - part.at).value, (last - first).value);
-      part.slot->in_use = false;
-    };
-    for (Bytes at = begin; at < end; at += slot_bytes_) {
-      if (queued - taken == slot_count) take();
-      Slot& slot = next(incoming_, next_incoming_);
-      const QueuePoint ready = queue_read(from, at, std::min(slot_bytes_, end - at), slot, label);
-      from.read = ready;
-      parts[queued++ % slot_count] = {&slot, ready, at};
+    for (Bytes at = round_down(offset, alignment_); at < end; at += slot_bytes_) {
+      const Bytes part_end = std::min(at + slot_bytes_, round_up(end, alignment_));
+      read_by_host(from, at, part_end);
+      const Bytes first = std::max(at, offset);
+      const Bytes last = std::min(part_end, end);
+      std::memcpy(to.data() + (first - offset).value, by_host_ + (first - at).value, (last - first).value);
     }
-    while (taken < queued) take();
   }
 
-  /// Queues the copy of memory of the host into a part of a block that holds a value of `size` bytes; `from` may be
-  /// changed afterwards. The rest of the value stays as it is. Waits for a free slot, and for bytes beside the part that
-  /// must be read first.
-  void write(Block& to, Bytes size, Bytes offset, std::span<const std::byte> from, const CommandLabel& label) {
+  /// Writes memory of the host into a part of a block that holds a value of `size` bytes. The rest of the value stays as
+  /// it is. Waits for work that uses the block, and for the file. If the file fails, the block has no value any more.
+  void write(const Block& to, Bytes size, Bytes offset, std::span<const std::byte> from) {
+    timeline_.host_wait(to.busy());
     const Bytes end = offset + Bytes{from.size()};
     for (Bytes at = round_down(offset, alignment_); at < end; at += slot_bytes_) {
       const Bytes part_end = std::min(at + slot_bytes_, round_up(end, alignment_));
       const Bytes first = std::max(at, offset);
       const Bytes last = std::min(part_end, end);
-      Slot& slot = next(outgoing_, next_outgoing_);
-      timeline_.host_wait(Clock::point(QueueKind::file_write, slot.written));
       const bool whole = first == at && (last == part_end || last == size);
-      if (!whole) read_around(to, at, part_end, slot, label);
-      note(slot, first - at, last - first, true);
-      std::memcpy(data(slot) + (first - at).value, from.data() + (first - offset).value, (last - first).value);
-      queue_write(to, at, part_end - at, slot, nullptr, label);
+      if (!whole) read_by_host(to, at, part_end);
+      std::memcpy(by_host_ + (first - at).value, from.data() + (first - offset).value, (last - first).value);
+      file_.write(to.offset + at, {by_host_, static_cast<std::size_t>((part_end - at).value)});
+      bytes_written_ += part_end - at;
     }
   }
 
@@ -177,12 +159,9 @@ class FileCopies {
     return slot;
   }
 
-  [[nodiscard]] std::byte* data(const Slot& slot) { return memory_->data() + slot.offset.value; }
-
-  void note(const Slot& slot, Bytes offset, Bytes size, bool write) {
-    if constexpr (requires { backend_.note_host_access(memory_->memory(), offset, size, write); }) {
-      backend_.note_host_access(memory_->memory(), memory_->offset + slot.offset + offset, size, write);
-    }
+  void read_by_host(const Block& from, Bytes begin, Bytes end) {
+    file_.read(from.offset + begin, {by_host_, static_cast<std::size_t>((end - begin).value)});
+    bytes_read_ += end - begin;
   }
 
   QueuePoint queue_read(Block& from, Bytes offset, Bytes size, Slot& slot, const CommandLabel& label) {
@@ -203,21 +182,19 @@ class FileCopies {
     return timeline_.commit(QueueKind::file_read, untimed(label));
   }
 
-  // `copied`: the copy from the device that fills the slot; null if the host filled it.
-  void queue_write(Block& to, Bytes offset, Bytes size, Slot& slot, const Event* copied, const CommandLabel& label) {
+  void queue_write(Block& to, Bytes offset, Bytes size, Slot& slot, const CommandLabel& label, const Clock& gained) {
     const Bytes padded = round_up(size, alignment_);
     const auto needs = timeline_.waits(QueueKind::file_write, to.busy());
     std::array<const Event*, queue_count + 1> list{};
     std::size_t count = 0;
     for (const Event* const event : needs.span()) list[count++] = event;
-    if (copied != nullptr) {
-      backend_.flush(QueueKind::d2h);
-      list[count++] = copied;
-    }
+    backend_.flush(QueueKind::d2h);
+    list[count++] = &slot.copied;
     auto& point = timeline_.next(QueueKind::file_write);
     backend_.write_file(file_, to.offset + offset, memory_->memory(), memory_->offset + slot.offset, padded,
                         {list.data(), count}, point.event);
     timeline_.gained(QueueKind::file_write, needs);
+    timeline_.follow(QueueKind::file_write, QueueKind::d2h, gained);
     bytes_written_ += padded;
     slot.written = to.written = timeline_.commit(QueueKind::file_write, untimed(label));
   }
@@ -228,19 +205,13 @@ class FileCopies {
     return label;
   }
 
-  // Reads the block's bytes [begin, end) into the outgoing slot.
-  void read_around(Block& to, Bytes begin, Bytes end, Slot& slot, const CommandLabel& label) {
-    const QueuePoint ready = queue_read(to, begin, end - begin, slot, label);
-    to.read = ready;
-    timeline_.host_wait(Clock::point(QueueKind::file_read, ready));
-  }
-
   B& backend_;
   Timeline<B>& timeline_;
   FileMemory& file_;
   Bytes alignment_;
   Bytes slot_bytes_;
   std::unique_ptr<Block> memory_;
+  std::byte* by_host_ = nullptr;  // the host's slot
   std::vector<Slot> incoming_;
   std::vector<Slot> outgoing_;
   std::size_t next_incoming_ = 0;

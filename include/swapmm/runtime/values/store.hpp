@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <cstring>
+#include <exception>
 #include <memory>
 #include <optional>
 #include <span>
@@ -182,7 +183,7 @@ class Store {
     issue([&] {
       [[maybe_unused]] const auto around = annotate(backend, AnnotationKind::swap_out, record.name);
       const auto rest = start_timing(QueueKind::d2h, waits, slot.start, label, record);
-      if (to.in_file) return write_file(record, rest, label, slot.event);
+      if (to.in_file) return write_file(record, rest, waits.gained, label, slot.event);
       backend.copy_to_host(to.memory(), to.offset, *record.device.address, record.bytes, rest, slot.event);
     });
     timeline.gained(QueueKind::d2h, waits);
@@ -215,7 +216,7 @@ class Store {
     if (record.host.block == nullptr) record.host.block = pool.acquire(record.bytes);
   }
 
-  /// Allocates a second block if the host has room for it. Without it, the host waits for the first one.
+  /// Allocates a second block if there is room for it. Without it, the host waits for the first one.
   void ensure_spare(Rec& record) {
     ensure_block(record);
     if (record.host.spare != nullptr) return;
@@ -265,18 +266,27 @@ class Store {
   /// waits.
   void read_block(Block& block, Bytes offset, std::span<std::byte> to) {
     if (block.in_file) {
-      if constexpr (FileBackend<B>) issue([&] { file_copies->read(block, offset, to, host_label(nullptr)); });
+      if constexpr (FileBackend<B>) file_copies->read(block, offset, to);
       return;
     }
     note_host_access(block, offset, Bytes{to.size()}, false);
     std::memcpy(to.data(), block.data() + offset.value, to.size());
   }
 
-  /// Queues the copy of memory of the host into a part of the tensor's block in the file. Returns its issue number.
-  std::uint64_t write_file_block(Rec& record, Block& block, Bytes offset, std::span<const std::byte> from) {
-    const CommandLabel label = host_label(&record);
-    if constexpr (FileBackend<B>) issue([&] { file_copies->write(block, record.bytes, offset, from, label); });
-    return label.issue;
+  /// Copies memory of the host into a part of a block of the tensor that is in the file. Waits. Throws QueueFailure if
+  /// the tensor's value is lost by that, because the file fails.
+  void write_file_block(Rec& record, const Block& block, Bytes offset, std::span<const std::byte> from) {
+    if constexpr (FileBackend<B>) {
+      try {
+        file_copies->write(block, record.bytes, offset, from);
+      } catch (const BackendError& error) {
+        const bool by_file = error.kind == BackendError::Kind::failed && error.code != 0;
+        if (!by_file || !record.host.valid || &block != record.host.block.get()) throw;
+        const CommandLabel label = copy_label(CommandLabel::What::swap_out, record);
+        record.host.issue = label.issue;
+        throw QueueFailure{QueueKind::file_write, label, nullptr, std::current_exception()};
+      }
+    }
   }
 
   /// Tells the backend, if it checks accesses, that the host accesses bytes [offset, offset + size) of the block.
@@ -430,19 +440,11 @@ class Store {
       file_copies->to_device(*record.device.address, *record.host.block, record.bytes, waits, label, end);
     }
   }
-  void write_file(Rec& record, std::span<const typename B::Event* const> waits, const CommandLabel& label,
-                  typename B::Event& end) {
+  void write_file(Rec& record, std::span<const typename B::Event* const> waits, const Clock& gained,
+                  const CommandLabel& label, typename B::Event& end) {
     if constexpr (FileBackend<B>) {
-      file_copies->to_file(*record.host.block, *record.device.address, record.bytes, waits, label, end);
+      file_copies->to_file(*record.host.block, *record.device.address, record.bytes, waits, gained, label, end);
     }
-  }
-
-  // Of the host's own reads of a file, and of its writes of a tensor's value.
-  CommandLabel host_label(const Rec* written) {
-    if (written != nullptr) return copy_label(CommandLabel::What::swap_out, *written);
-    CommandLabel label;
-    label.issue = timeline.next_issue();
-    return label;
   }
 
   InternalError over_budget(Bytes size, std::uint32_t tensor) {
