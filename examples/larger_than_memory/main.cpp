@@ -101,7 +101,8 @@ swapmm::Options memory(const Arguments& arguments) {
   if (arguments.file.empty()) return options;
 #ifdef WITH_FILES
   if (arguments.host.value == 0) options.host_budget = options.file_staging;
-  options.file = swapmm::file::open({.folder = arguments.file, .capacity = swapmm::Bytes{2 * wave::working_set(arguments.problem).value}});
+  options.file = swapmm::file::open(
+      {.folder = arguments.file, .capacity = swapmm::Bytes{2 * wave::working_set(arguments.problem).value}});
   return options;
 #else
   throw std::invalid_argument("--file: this program was built without the component `file` (Debian: liburing-dev)");

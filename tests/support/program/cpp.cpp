@@ -48,8 +48,7 @@ class CppPrinter {
   void print_manager() {
     SchedulerOptions scheduler = program_.scheduler;
     if (!settings_.planning) scheduler.observe = 0;
-    out_ << "  Options manager_options;\n"
-         << cpp_manager_options(program_.manager);
+    out_ << "  Options manager_options;\n" << cpp_manager_options(program_.manager);
     if (program_.file) {
       out_ << "  manager_options.file_staging = Bytes{" << program_.manager.file_staging.value << "};\n"
            << "  // A file as tests/support/memory_file.hpp has it, or another one of that size.\n"

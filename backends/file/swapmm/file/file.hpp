@@ -31,8 +31,8 @@ struct Options {
 /// Makes a file that no other process can open: it has no name, and its bytes are gone when the last reference goes, or
 /// when the process ends in any way. Transfers go past the page cache where the file system allows that (O_DIRECT), so
 /// that what is in the file takes no memory of the host; name() says where it does not. Requests go through io_uring,
-/// and through pread and pwrite where the system does not allow io_uring. Throws UsageError if the options make no sense,
-/// BackendError if the folder does not allow it.
+/// and through pread and pwrite where the system does not allow io_uring. Throws UsageError if the options make no
+/// sense, BackendError if the folder does not allow it.
 [[nodiscard]] SWAPMM_EXPORT std::shared_ptr<FileMemory> open(const Options& options);
 
 }  // namespace swapmm::file

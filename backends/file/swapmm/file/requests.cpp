@@ -120,7 +120,8 @@ Transfer Requests::one_by_one(std::uint64_t offset, std::byte* to, const std::by
   for (std::uint64_t at = 0; at < size;) {
     const std::uint64_t part = std::min(piece_, size - at);
     const auto place = static_cast<off_t>(offset + at);
-    const ssize_t moved = to != nullptr ? ::pread(file_, to + at, part, place) : ::pwrite(file_, from + at, part, place);
+    const ssize_t moved =
+        to != nullptr ? ::pread(file_, to + at, part, place) : ::pwrite(file_, from + at, part, place);
     int error = 0;
     const Next next = next_of(moved < 0 ? -errno : static_cast<int>(moved), part, error);
     if (next == Next::failed) return {error, at, part};

@@ -35,6 +35,7 @@ class Requests {
 
   [[nodiscard]] Transfer read(std::uint64_t offset, std::span<std::byte> to);
   [[nodiscard]] Transfer write(std::uint64_t offset, std::span<const std::byte> from);
+
  private:
   struct Piece {
     std::uint64_t at = 0;
@@ -51,7 +52,7 @@ class Requests {
   int file_;
   std::uint64_t piece_;
   std::optional<io_uring> ring_;
-  std::vector<Piece> pieces_;         // that the disk has; by number
+  std::vector<Piece> pieces_;          // that the disk has; by number
   std::vector<std::uint32_t> unused_;  // numbers
 };
 

@@ -239,9 +239,8 @@ void Backend::copy_part_to_device(const Address& to, Bytes to_offset, const Host
   const WaitList list = wait_list(waits);
   cl_event native = nullptr;
   check(clEnqueueWriteBuffer(session_->use(QueueKind::h2d), to.buffer(), CL_FALSE,
-                             static_cast<std::size_t>(to_offset.value),
-                             static_cast<std::size_t>(size.value), from.data() + from_offset.value, list.size(),
-                             list.data(), &native),
+                             static_cast<std::size_t>(to_offset.value), static_cast<std::size_t>(size.value),
+                             from.data() + from_offset.value, list.size(), list.data(), &native),
         "clEnqueueWriteBuffer");
   Handle<cl_event> made(native);
   from.last_use_[index(QueueKind::h2d)] = session_->keep(native);
@@ -253,9 +252,8 @@ void Backend::copy_part_to_host(HostMemory& to, Bytes to_offset, const Address& 
   const WaitList list = wait_list(waits);
   cl_event native = nullptr;
   check(clEnqueueReadBuffer(session_->use(QueueKind::d2h), from.buffer(), CL_FALSE,
-                            static_cast<std::size_t>(from_offset.value),
-                            static_cast<std::size_t>(size.value), to.data() + to_offset.value, list.size(), list.data(),
-                            &native),
+                            static_cast<std::size_t>(from_offset.value), static_cast<std::size_t>(size.value),
+                            to.data() + to_offset.value, list.size(), list.data(), &native),
         "clEnqueueReadBuffer");
   Handle<cl_event> made(native);
   to.last_use_[index(QueueKind::d2h)] = session_->keep(native);

@@ -26,9 +26,9 @@
 namespace swapmm::opencl {
 
 namespace detail {
-class Session;    // context, device and queues behind all handles of one backend
-struct FileJob;   // a read or a write of a file
-}
+class Session;   // context, device and queues behind all handles of one backend
+struct FileJob;  // a read or a write of a file
+}  // namespace detail
 
 /// A buffer on the device; opaque. Some drivers destroy a buffer a moment after its release; allocate() waits for that.
 class SWAPMM_EXPORT DeviceMemory {

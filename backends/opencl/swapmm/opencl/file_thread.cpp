@@ -44,8 +44,8 @@ void perform(FileJob& job) {
   const bool succeeded = wait_for(job.waits);
   if (!job.is_write()) return job.file->read(job.file_offset, job.to);
   if (!succeeded) {
-    throw BackendError(BackendError::Kind::failed, 0, "what was to be written to " + job.file->name() +
-                                                          " did not arrive: the work before it failed");
+    throw BackendError(BackendError::Kind::failed, 0,
+                       "what was to be written to " + job.file->name() + " did not arrive: the work before it failed");
   }
   job.file->write(job.file_offset, job.from);
 }

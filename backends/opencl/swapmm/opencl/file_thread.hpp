@@ -27,8 +27,8 @@ struct FileJob {
   std::span<std::byte> to;          ///< of a read
   std::span<const std::byte> from;  ///< of a write
   std::vector<Handle<cl_event>> waits;
-  Handle<cl_event> done;  ///< a user event; complete once the job has ended, failed or not
-  std::exception_ptr failure;         // valid once the job has ended
+  Handle<cl_event> done;               ///< a user event; complete once the job has ended, failed or not
+  std::exception_ptr failure;          // valid once the job has ended
   std::atomic<bool> has_ended{false};  // set before `done` is complete
 
   [[nodiscard]] bool is_write() const { return !from.empty(); }

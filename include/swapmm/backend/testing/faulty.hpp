@@ -179,9 +179,8 @@ class Faulty {
   }
 
   void copy_part_to_device(const Address& to, Bytes to_offset, const HostMemory& from, Bytes from_offset, Bytes size,
-                           std::span<const Event* const> waits, Event& event, Where where = Where::current())
-    requires FileBackend<B>
-  {
+                           std::span<const Event* const> waits, Event& event,
+                           Where where = Where::current()) requires FileBackend<B> {
     const auto plan = enter(FaultClass::copy_to_device, where);
     copy(plan, QueueKind::h2d, to, from, waits, event, [&](std::span<const InnerEvent* const> w) {
       inner_.copy_part_to_device(to.object_.inner, to_offset, from.object_.inner, from_offset, size, w,
@@ -189,9 +188,8 @@ class Faulty {
     });
   }
   void copy_part_to_host(HostMemory& to, Bytes to_offset, const Address& from, Bytes from_offset, Bytes size,
-                         std::span<const Event* const> waits, Event& event, Where where = Where::current())
-    requires FileBackend<B>
-  {
+                         std::span<const Event* const> waits, Event& event,
+                         Where where = Where::current()) requires FileBackend<B> {
     const auto plan = enter(FaultClass::copy_to_host, where);
     copy(plan, QueueKind::d2h, from, to, waits, event, [&](std::span<const InnerEvent* const> w) {
       inner_.copy_part_to_host(to.object_.inner, to_offset, from.object_.inner, from_offset, size, w,
@@ -199,18 +197,16 @@ class Faulty {
     });
   }
   void read_file(FileMemory& file, Bytes file_offset, HostMemory& to, Bytes to_offset, Bytes size,
-                 std::span<const Event* const> waits, Event& event, Where where = Where::current())
-    requires FileBackend<B>
-  {
+                 std::span<const Event* const> waits, Event& event,
+                 Where where = Where::current()) requires FileBackend<B> {
     const auto plan = enter(FaultClass::read_file, where);
     use_file(plan, QueueKind::file_read, to, waits, event, [&](std::span<const InnerEvent* const> w) {
       inner_.read_file(file, file_offset, to.object_.inner, to_offset, size, w, event.object_.inner);
     });
   }
   void write_file(FileMemory& file, Bytes file_offset, const HostMemory& from, Bytes from_offset, Bytes size,
-                  std::span<const Event* const> waits, Event& event, Where where = Where::current())
-    requires FileBackend<B>
-  {
+                  std::span<const Event* const> waits, Event& event,
+                  Where where = Where::current()) requires FileBackend<B> {
     const auto plan = enter(FaultClass::write_file, where);
     use_file(plan, QueueKind::file_write, from, waits, event, [&](std::span<const InnerEvent* const> w) {
       inner_.write_file(file, file_offset, from.object_.inner, from_offset, size, w, event.object_.inner);

@@ -111,8 +111,8 @@ void Backend::read_file(FileMemory& file, Bytes file_offset, HostMemory& to, Byt
   check_owner(to.claim_, shared_->device);
   Device::Issue issue(shared_->device, QueueKind::file_read);
   wait_for_all(issue, waits, [](const Event& waited) -> const Point& { return waited.point_; });
-  event.point_ = shared_->device.use_file(issue, CommandKind::read_file, file, file_offset, to.claim_.id(), to_offset,
-                                          size);
+  event.point_ =
+      shared_->device.use_file(issue, CommandKind::read_file, file, file_offset, to.claim_.id(), to_offset, size);
 }
 
 void Backend::write_file(FileMemory& file, Bytes file_offset, const HostMemory& from, Bytes from_offset, Bytes size,
@@ -120,8 +120,8 @@ void Backend::write_file(FileMemory& file, Bytes file_offset, const HostMemory& 
   check_owner(from.claim_, shared_->device);
   Device::Issue issue(shared_->device, QueueKind::file_write);
   wait_for_all(issue, waits, [](const Event& waited) -> const Point& { return waited.point_; });
-  event.point_ = shared_->device.use_file(issue, CommandKind::write_file, file, file_offset, from.claim_.id(),
-                                          from_offset, size);
+  event.point_ =
+      shared_->device.use_file(issue, CommandKind::write_file, file, file_offset, from.claim_.id(), from_offset, size);
 }
 
 void Backend::wait(QueueKind queue, std::span<const Event* const> waits) {

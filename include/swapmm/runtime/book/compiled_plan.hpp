@@ -53,9 +53,9 @@ struct CompiledPlan {
   std::vector<std::uint32_t> first_step;
   std::vector<FollowedOperation> operations;
   std::array<std::uint32_t, device_queue_count> points{};  ///< number recorded per iteration on each queue
-  Bytes footprint;                                  ///< the end of the plan's highest place
-  std::vector<bool> swapped_out;                    ///< per role: true if it needs a host block
-  std::vector<Stall> stalls;                        ///< predicted, longest first
+  Bytes footprint;                                         ///< the end of the plan's highest place
+  std::vector<bool> swapped_out;                           ///< per role: true if it needs a host block
+  std::vector<Stall> stalls;                               ///< predicted, longest first
 };
 
 /// The compiled plan of a cycle of one or more iterations.

@@ -79,8 +79,8 @@ class Failures {
     }
     promises.abandon_since(first);
     // If there is no memory for the text, the next call reports it.
-    unreported_ =
-        Unreported{failure.label, failure.status_error, failure.cause, unreported_ ? std::min(unreported_->first, first) : first};
+    unreported_ = Unreported{failure.label, failure.status_error, failure.cause,
+                             unreported_ ? std::min(unreported_->first, first) : first};
     return report();
   }
 
@@ -134,8 +134,8 @@ class Failures {
     for (const Rec& record : store_.records) {
       if (record.tensor.alive && goes(record)) details.lost.push_back(name_of(record));
     }
-    WorkFailed error = runtime::work_failed(work_of(unreported_->label), std::move(details),
-                                            unreported_->reason, unreported_->cause);
+    WorkFailed error =
+        runtime::work_failed(work_of(unreported_->label), std::move(details), unreported_->reason, unreported_->cause);
     for (Rec& record : store_.records) {
       if (goes(record)) record.value.missing_reason = MissingReason::lost;
       record.device.valid = stays(record.device);

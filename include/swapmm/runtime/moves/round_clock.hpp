@@ -80,7 +80,7 @@ class RoundClock {
   std::size_t run_ahead_;
   std::array<std::uint32_t, device_queue_count> points_{};    // points of the plan per round
   std::array<std::uint32_t, device_queue_count> recorded_{};  // those recorded in this round
-  std::int64_t followed_ = -1;                         // rounds begun since start(), minus one
+  std::int64_t followed_ = -1;                                // rounds begun since start(), minus one
   bool begun_ = false;
   Clock start_;                               // everything queued before start()
   std::array<Clock, max_back + 1> starts_{};  // everything queued before this round, the one before, ...

@@ -45,7 +45,7 @@ struct QueueFailure {
   QueueKind queue;
   CommandLabel label;
   std::exception_ptr status_error =
-      nullptr;  ///< if set, the command may have failed, and this is why its status is unknown
+      nullptr;                         ///< if set, the command may have failed, and this is why its status is unknown
   std::exception_ptr cause = nullptr;  ///< if set, why it failed
 };
 
@@ -151,8 +151,8 @@ class Timeline {
     waits_queued_ += waits.count;
   }
 
-  /// Called when a command of `queue` waits for the last command of `other`, which has no point and came after `gained`:
-  /// what that one comes after, this one comes after, too.
+  /// Called when a command of `queue` waits for the last command of `other`, which has no point and came after
+  /// `gained`: what that one comes after, this one comes after, too.
   void follow(QueueKind queue, QueueKind other, const Clock& gained) {
     lanes_[index(queue)].known.join(lanes_[index(other)].known);
     lanes_[index(queue)].known.join(gained);

@@ -23,11 +23,11 @@
 namespace swapmm::runtime {
 
 /// Copies between the file and the device, and between the file and the host. Values go through a few pieces of host
-/// memory (slots), so that one part of a value is read or written while another one is on its way to or from the device.
-/// All waits are events: the host queues a copy and goes on.
+/// memory (slots), so that one part of a value is read or written while another one is on its way to or from the
+/// device. All waits are events: the host queues a copy and goes on.
 ///
-/// A command on a file queue has a point on the timeline of its own. Work on the device runs even if the command that it
-/// waits for failed, and the timeline finds the failure behind that point.
+/// A command on a file queue has a point on the timeline of its own. Work on the device runs even if the command that
+/// it waits for failed, and the timeline finds the failure behind that point.
 template <FileBackend B>
 class FileCopies {
  public:
@@ -80,7 +80,8 @@ class FileCopies {
       from.read = read;
     }
     // The last point also reports failures of the copies before it.
-    const std::size_t used = std::min<std::size_t>(slot_count, (size.value + slot_bytes_.value - 1) / slot_bytes_.value);
+    const std::size_t used =
+        std::min<std::size_t>(slot_count, (size.value + slot_bytes_.value - 1) / slot_bytes_.value);
     std::array<const Event*, slot_count> copies{};
     for (std::size_t i = 0; i < used; ++i) {
       copies[i] = &incoming_[(next_incoming_ + slot_count - 1 - i) % slot_count].copied;
@@ -124,8 +125,9 @@ class FileCopies {
     }
   }
 
-  /// Writes memory of the host into a part of a block that holds a value of `size` bytes. The rest of the value stays as
-  /// it is. Waits for work that uses the block, and for the file. If the file fails, the block has no value any more.
+  /// Writes memory of the host into a part of a block that holds a value of `size` bytes. The rest of the value stays
+  /// as it is. Waits for work that uses the block, and for the file. If the file fails, the block has no value any
+  /// more.
   void write(const Block& to, Bytes size, Bytes offset, std::span<const std::byte> from) {
     timeline_.host_wait(to.busy());
     const Bytes end = offset + Bytes{from.size()};

@@ -60,9 +60,7 @@ struct HostBlock {
   [[nodiscard]] const std::byte* data() const { return memory().data() + offset.value; }
 
   /// The work that must end before the bytes may be read.
-  [[nodiscard]] Clock ready() const {
-    return Clock::point(in_file ? QueueKind::file_write : QueueKind::d2h, written);
-  }
+  [[nodiscard]] Clock ready() const { return Clock::point(in_file ? QueueKind::file_write : QueueKind::d2h, written); }
   /// The work that must end before the host, or another copy, may write the bytes.
   [[nodiscard]] Clock busy() const {
     Clock clock = ready();

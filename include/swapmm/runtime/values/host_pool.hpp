@@ -103,9 +103,9 @@ class HostBudget {
 };
 
 /// Memory for values that are not on the device: pinned while its budget lasts, then pageable, then the file, if there
-/// is one. Blocks of host memory are kept for reuse by tensors of the same size. If a budget is short, or the API refuses memory, kept blocks are used up first:
-/// kept blocks in slabs become blocks of other sizes at once. If this is not enough, the pool waits for the device and
-/// returns unused memory to the API.
+/// is one. Blocks of host memory are kept for reuse by tensors of the same size. If a budget is short, or the API
+/// refuses memory, kept blocks are used up first: kept blocks in slabs become blocks of other sizes at once. If this is
+/// not enough, the pool waits for the device and returns unused memory to the API.
 template <Backend B>
 class HostPool {
  public:

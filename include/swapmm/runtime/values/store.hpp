@@ -57,8 +57,7 @@ class Store {
         sampler(backend),
         places(places_of(options.device_budget, backend)),
         addresses(backend, places.budget(), places.arena()),
-        pool(backend, options.pinned_budget, options.host_budget, options.scrub, std::move(shared_host),
-             file.get()) {
+        pool(backend, options.pinned_budget, options.host_budget, options.scrub, std::move(shared_host), file.get()) {
     if (file.get() != nullptr) use_file(options);
     if (!options.scrub) return;
     scrubber.emplace(pool.acquire_memory(std::max(places.alignment(), std::min(budget(), Scrubber<B>::most))));
@@ -74,7 +73,7 @@ class Store {
   PlaceMap places;  ///< up to date only on demand; see PlanExecutor
   AddressBook<B> addresses;
   HostPool<B> pool;
-  std::optional<Scrubber<B>> scrubber;  ///< with Options::scrub
+  std::optional<Scrubber<B>> scrubber;                                ///< with Options::scrub
   std::optional<typename detail::FileCopiesOf<B>::type> file_copies;  ///< with Options::file
   RecordTable<B> records;
   Traffic traffic;
@@ -198,8 +197,8 @@ class Store {
     traffic.d2h += record.bytes;
   }
 
-  /// The work that precedes a swap_in: the place is free, and the value is in the block. The file's queue keeps the order
-  /// of a file.
+  /// The work that precedes a swap_in: the place is free, and the value is in the block. The file's queue keeps the
+  /// order of a file.
   [[nodiscard]] Clock before_swap_in(const Rec& record, Clock free) const {
     if (!record.host.block->in_file) free.join(record.host.block->ready());
     return free;
