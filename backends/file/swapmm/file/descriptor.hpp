@@ -11,7 +11,7 @@
 
 #include <swapmm/base/error.hpp>
 
-namespace swapmm::file {
+namespace swapmm::file::detail {
 
 /// Owns an open file, or none.
 class Descriptor {
@@ -40,4 +40,4 @@ class Descriptor {
   return {BackendError::Kind::failed, number, what + ": " + std::generic_category().message(number)};
 }
 
-}  // namespace swapmm::file
+}  // namespace swapmm::file::detail

@@ -22,6 +22,11 @@
 
 namespace swapmm::file {
 
+using detail::Descriptor;
+using detail::error_of;
+using detail::Requests;
+using detail::Transfer;
+
 namespace {
 
 // A multiple of the sectors and pages of all disks in use.

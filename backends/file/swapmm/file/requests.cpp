@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <cerrno>
 
-namespace swapmm::file {
+namespace swapmm::file::detail {
 
 namespace {
 
@@ -130,4 +130,4 @@ Transfer Requests::one_by_one(std::uint64_t offset, std::byte* to, const std::by
   return {};
 }
 
-}  // namespace swapmm::file
+}  // namespace swapmm::file::detail

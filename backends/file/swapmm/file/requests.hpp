@@ -14,7 +14,7 @@
 
 #include <swapmm/base/bytes.hpp>
 
-namespace swapmm::file {
+namespace swapmm::file::detail {
 
 /// How a transfer ended: the error number of the first piece that failed, and where that was. 0: all is done.
 struct Transfer {
@@ -56,4 +56,4 @@ class Requests {
   std::vector<std::uint32_t> unused_;  // numbers
 };
 
-}  // namespace swapmm::file
+}  // namespace swapmm::file::detail
