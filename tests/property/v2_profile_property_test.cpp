@@ -7,12 +7,15 @@
 #include <map>
 #include <random>
 #include <string>
+#include <tuple>
 #include <utility>
 #include <vector>
 
 #include <swapmm/ir/liveness.hpp>
+#include <swapmm/plan/explain.hpp>
 #include <swapmm/plan/planners.hpp>
 #include <swapmm/plan/predicted_profile.hpp>
+#include <swapmm/plan/stalls.hpp>
 #include <swapmm/plan/v2/explain.hpp>
 #include <swapmm/plan/v2/predicted_profile.hpp>
 #include <swapmm/plan/v2/simulate.hpp>
@@ -147,7 +150,38 @@ TEST_CASE("v2: a predicted profile and an explanation say what the simulator say
 /// The spans of a row, without its name.
 using Spans = std::vector<std::pair<std::pair<std::int64_t, std::int64_t>, std::string>>;
 
-TEST_CASE("v2: a plan of version 1 has the same profile in both versions") {
+/// Stalls and absences of a plan of version 1, explained in both versions.
+void check_same_explanation(const Trace& trace, const swapmm::Plan& plan) {
+  const Explanation explanation = v2::explain(trace, v2::from_version_1(plan));
+  using Times = std::vector<std::pair<std::uint32_t, std::int64_t>>;
+  Times old_stalls;
+  Times stalls;
+  for (const swapmm::Stall& stall : find_stalls(trace, plan))
+    old_stalls.emplace_back(index(stall.operation), stall.time.count());
+  for (const Stall& stall : explanation.stalls) stalls.emplace_back(stall.step.index, stall.time.count());
+  std::ranges::sort(old_stalls);
+  std::ranges::sort(stalls);
+  CHECK(stalls == old_stalls);
+  using Absences =
+      std::vector<std::tuple<std::size_t, std::size_t, std::size_t, std::int64_t, std::size_t, std::size_t>>;
+  Absences old_absences;
+  Absences absences;
+  for (const swapmm::PlannedAbsence& absence : swapmm::find_absences(trace, plan)) {
+    if (absence.time == nanoseconds{0} || !absence.last_use || !absence.next_use) continue;
+    old_absences.emplace_back(index(absence.tensor), index(absence.release), index(absence.swap_in),
+                              absence.time.count(), index(*absence.last_use), index(*absence.next_use));
+  }
+  for (const PlannedAbsence& absence : explanation.absences) {
+    if (absence.time == nanoseconds{0} || !absence.last_use || !absence.next_use) continue;
+    absences.emplace_back(index(absence.tensor), index(absence.release), index(absence.back), absence.time.count(),
+                          index(*absence.last_use), index(*absence.next_use));
+  }
+  std::ranges::sort(old_absences);
+  std::ranges::sort(absences);
+  CHECK(absences == old_absences);
+}
+
+TEST_CASE("v2: a plan of version 1 has the same profile, stalls and absences in both versions") {
   const Seeds seeds = test::seeds(fewer_if_slow(300, 10));
   int compared = 0;
   for (std::uint64_t seed = seeds.first; seed < seeds.first + seeds.count; ++seed) {
@@ -183,12 +217,12 @@ TEST_CASE("v2: a plan of version 1 has the same profile in both versions") {
     }
     for (auto& [name, spans] : old_rows) std::ranges::sort(spans);
     for (auto& [name, spans] : rows) std::ranges::sort(spans);
-    // A latency moves no bytes in either version, but version 1 counts bytes from the start of a copy.
     CHECK(rows == old_rows);
     std::vector<ProfileLevel> levels = old.levels;
     const auto same = [](const ProfileLevel& a, const ProfileLevel& b) { return a.used == b.used; };
     levels.erase(std::unique(levels.begin(), levels.end(), same), levels.end());
     CHECK(profile.memories.front().levels == levels);
+    check_same_explanation(trace, *plan);
   }
   CHECK(compared > static_cast<int>(seeds.count) / 3);
 }

@@ -35,6 +35,8 @@ struct Stall {
   std::optional<CommandId> room;
   /// If the cause is a copy: how much longer it takes than alone, because other copies share its capacities.
   std::chrono::nanoseconds slowed{0};
+  /// If the cause is a copy: how long its engine copies without a pause until the copy ends.
+  std::chrono::nanoseconds busy{0};
   /// The capacity that limits the cause for the longest time, if one does.
   std::optional<CapacityId> capacity;
 };

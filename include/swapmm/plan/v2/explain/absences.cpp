@@ -56,9 +56,11 @@ class AbsenceSearch {
 
  private:
   [[nodiscard]] std::size_t operations() const { return trace_.operations.size(); }
+  /// What takes no time at the beginning of a turn is at its end.
   [[nodiscard]] bool in_last_iteration(Time time) const {
     const std::size_t count = turn_.iteration_ends.size();
-    return time < turn_.end && time >= (count < 2 ? turn_.begin : turn_.iteration_ends[count - 2]);
+    const Time begin = count < 2 ? turn_.begin : turn_.iteration_ends[count - 2];
+    return (time > begin && time <= turn_.end) || (time == begin && begin == turn_.begin);
   }
   [[nodiscard]] bool counts(MemoryId memory) const {
     return engines_.computes(memory) && plan_.machine.memories[index(memory)].bytes;

@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 #include <optional>
+#include <unordered_map>
 #include <utility>
+
+#include <swapmm/base/text/figures.hpp>
 
 #include <swapmm/plan/v2/explain.hpp>
 #include <swapmm/plan/v2/explain/absences.hpp>
@@ -47,6 +50,7 @@ class Explainer {
     begin_ = count < 2 ? turn_.begin : turn_.iteration_ends[count - 2];
     result_.examined = to_nanoseconds(turn_.end - begin_);
     const explaining::Sharing sharing(plan_.machine, elements_, turn_);
+    find_pauses();
     use_links(sharing);
     use_engines(sharing);
     result_.absences = explaining::find_absences(trace_, plan_, parts_, turn_);
@@ -97,6 +101,22 @@ class Explainer {
   [[nodiscard]] Time slowed(const ElementRun& run) const {
     if (!run.end) return 0;
     return std::max(Time{0}, *run.end - run.start - explaining::time_alone(plan_.machine, elements_[run.element]));
+  }
+
+  void find_pauses() {
+    struct Last {
+      Time since = 0;
+      Time end = -1;
+    };
+    std::vector<Last> last(engine_count(plan_.machine));
+    for (const ElementRun& run : turn_.runs) {
+      const Element& element = elements_[run.element];
+      if (!element.link || !run.end) continue;
+      Last& before = last[index(*element.engine)];
+      if (before.end != run.start) before.since = run.start;
+      before.end = *run.end;
+      busy_since_[&run] = before.since;
+    }
   }
 
   void use_links(const explaining::Sharing& sharing) {
@@ -169,6 +189,7 @@ class Explainer {
       if (cause->room) stall.room = id_at<CommandId>(*cause->room - n_);
       if (elements_[cause->run->element].link) {
         stall.slowed = to_nanoseconds(slowed(*cause->run));
+        stall.busy = to_nanoseconds(*cause->run->end - busy_since_.at(cause->run));
         stall.capacity = sharing.limit_of(cause->run->element);
       }
     }
@@ -183,6 +204,8 @@ class Explainer {
   simulation::EventRun run_;
   Turn turn_;
   Time begin_ = 0;  // of the examined iteration
+  std::unordered_map<const ElementRun*, Time>
+      busy_since_;  // of each copy: since when its engine copies without a pause
   Explanation result_;
 };
 
@@ -223,8 +246,10 @@ std::string describe(const Stall& stall, const Trace& trace, const Plan& plan) {
   }
   if (!is_copy) return text;
   text += " over link " + machine.links[index(plan.commands[stall.cause->index].link)].name;
+  text += ", which copies without a pause for " + text::time_text(stall.busy) + " until then";
   if (stall.capacity && stall.slowed > nanoseconds{0}) {
-    text += ", which shares capacity " + machine.capacities[index(*stall.capacity)].name;
+    text += ", " + text::time_text(stall.slowed) + " of them because it shares capacity " +
+            machine.capacities[index(*stall.capacity)].name;
   }
   return text;
 }
