@@ -20,11 +20,13 @@ using std::chrono::nanoseconds;
 
 /// What happens to the plain place of a part in a memory.
 struct Event {
-  // In the order in which they happen at one time.
   enum class Kind : std::uint8_t { use, overwrite, release, fill };
   Time time = 0;
   Kind kind = Kind::use;
   const ElementRun* run = nullptr;
+
+  /// The order of what happens at one time: operations in their own order, then releases, then what fills places.
+  [[nodiscard]] int rank() const { return kind == Kind::release ? 1 : kind == Kind::fill ? 2 : 0; }
 };
 
 /// A part, as Parts numbers them, and a memory.
@@ -40,8 +42,9 @@ class AbsenceSearch {
   std::vector<PlannedAbsence> find() {
     std::vector<PlannedAbsence> found;
     for (auto& [key, events] : events_) {
-      std::ranges::sort(
-          events, [](const Event& a, const Event& b) { return a.time != b.time ? a.time < b.time : a.kind < b.kind; });
+      std::ranges::stable_sort(events, [](const Event& a, const Event& b) {
+        return a.time != b.time ? a.time < b.time : a.rank() < b.rank();
+      });
       for (std::size_t i = 0; i < events.size(); ++i) {
         if (events[i].kind != Event::Kind::release || !in_last_iteration(events[i].time)) continue;
         if (auto absence = absence_after(events, i)) {
