@@ -214,7 +214,7 @@ std::string quoted(const Trace& trace, const Plan& plan, const PlanStep& step) {
          '"';
 }
 
-/// "operation "a"", "operation "a" to run again", "value "t" to be encoded".
+/// The step as the object of a sentence.
 std::string what(const Trace& trace, const Plan& plan, const PlanStep& step) {
   const std::string name = quoted(trace, plan, step);
   if (!step.is_command) return "operation " + name;
