@@ -220,6 +220,31 @@ TEST_CASE("a write that fails is told with its tensor and the reason, once, and 
   CHECK(probe(desk.manager));
 }
 
+TEST_CASE("an upload into the file that fails loses the value only if it began to replace it") {
+  FileDesk desk;
+  auto tensor = desk.manager.tensor<int>({100}, "t");  // seven slots
+  tensor.upload(std::vector<int>(100, 1));
+  const auto text_of = [](auto&& call) -> std::string {
+    try {
+      call();
+    } catch (const Error& error) {
+      return error.what();
+    }
+    return {};
+  };
+  // A part is read around first.
+  desk.file->failing_read = desk.file->reads + 1;
+  const std::string unread = text_of([&] { tensor.slice(3, 4).upload(std::vector<int>(4, 2)); });
+  CHECK(unread == "upload to tensor \"t\": reading: Input/output error");
+  CHECK(tensor.download() == std::vector<int>(100, 1));
+  desk.file->failing_write = desk.file->writes + 3;
+  const std::string half = text_of([&] { tensor.upload(std::vector<int>(100, 3)); });
+  CHECK(half.find("writing: Input/output error; undefined from now on: \"t\"") != std::string::npos);
+  CHECK_THROWS_AS((void)tensor.download(), WorkFailed);
+  tensor.upload(std::vector<int>(100, 4));
+  CHECK(tensor.download() == std::vector<int>(100, 4));
+}
+
 TEST_CASE("what cannot be done with a file is refused") {
   Simulated device;
   const auto file = std::make_shared<MemoryFile>(64_KiB);

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <algorithm>
+#include <cassert>
 #include <memory>
 #include <optional>
 #include <utility>
@@ -48,6 +49,7 @@ class FileBlocks {
 
   /// Takes a block back. Work that uses it may still be queued. No read may be pending from it.
   void release(std::unique_ptr<Block> block) noexcept {
+    assert(block->pending == nullptr);
     places_.give_back(block->offset, block->size, block->busy());
     spent_.push(std::move(block));
   }

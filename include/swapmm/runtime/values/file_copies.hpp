@@ -126,10 +126,9 @@ class FileCopies {
   }
 
   /// Writes memory of the host into a part of a block that holds a value of `size` bytes. The rest of the value stays
-  /// as it is. Waits for work that uses the block, and for the file. If the file fails, the block has no value any
-  /// more.
-  void write(const Block& to, Bytes size, Bytes offset, std::span<const std::byte> from) {
-    timeline_.host_wait(to.busy());
+  /// as it is. Work that uses the block must have ended. Waits for the file. If it throws, and `began` is true, the
+  /// block has no value any more.
+  void write(const Block& to, Bytes size, Bytes offset, std::span<const std::byte> from, bool& began) {
     const Bytes end = offset + Bytes{from.size()};
     for (Bytes at = round_down(offset, alignment_); at < end; at += slot_bytes_) {
       const Bytes part_end = std::min(at + slot_bytes_, round_up(end, alignment_));
@@ -138,6 +137,7 @@ class FileCopies {
       const bool whole = first == at && (last == part_end || last == size);
       if (!whole) read_by_host(to, at, part_end);
       std::memcpy(by_host_ + (first - at).value, from.data() + (first - offset).value, (last - first).value);
+      began = true;
       file_.write(to.offset + at, {by_host_, static_cast<std::size_t>((part_end - at).value)});
       bytes_written_ += part_end - at;
     }

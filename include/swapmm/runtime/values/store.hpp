@@ -276,11 +276,12 @@ class Store {
   /// the tensor's value is lost by that, because the file fails.
   void write_file_block(Rec& record, const Block& block, Bytes offset, std::span<const std::byte> from) {
     if constexpr (FileBackend<B>) {
+      timeline.host_wait(block.busy());
+      bool began = false;
       try {
-        file_copies->write(block, record.bytes, offset, from);
-      } catch (const BackendError& error) {
-        const bool by_file = error.kind == BackendError::Kind::failed && error.code != 0;
-        if (!by_file || !record.host.valid || &block != record.host.block.get()) throw;
+        file_copies->write(block, record.bytes, offset, from, began);
+      } catch (const BackendError&) {
+        if (!began || !record.host.valid || &block != record.host.block.get()) throw;
         const CommandLabel label = copy_label(CommandLabel::What::swap_out, record);
         record.host.issue = label.issue;
         throw QueueFailure{QueueKind::file_write, label, nullptr, std::current_exception()};
