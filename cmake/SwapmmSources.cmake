@@ -18,8 +18,8 @@ swapmm_files(include/swapmm
   HEADERS error fwd layout memory_manager operation options report scheduler swapmm tensor version
   SOURCES scheduler)
 swapmm_files(include/swapmm/backend
-  HEADERS backend device_choice
-  SOURCES device_choice)
+  HEADERS backend device_choice file_memory
+  SOURCES device_choice file_memory)
 swapmm_files(include/swapmm/backend/testing
   HEADERS call_site fault_plan fault_state faulty simulated
   SOURCES simulated simulated_instances)
@@ -37,15 +37,18 @@ swapmm_files(include/swapmm/formats
 swapmm_files(include/swapmm/formats/call_log
   HEADERS decode fields graph_dot reader records taking writer
   SOURCES decode fields graph_dot reader writer)
+swapmm_files(include/swapmm/formats/chart
+  HEADERS chart event_writer
+  SOURCES chart event_writer)
 swapmm_files(include/swapmm/formats/json
   HEADERS decoder integer_fields machine_fields name_table reader wait_fields writer
   SOURCES decoder reader wait_fields writer)
 swapmm_files(include/swapmm/formats/svg
-  HEADERS elements profile_boxes profile_scale
-  SOURCES elements profile_boxes profile_scale)
+  HEADERS chart_picture elements profile_boxes profile_scale
+  SOURCES chart_picture elements profile_boxes profile_scale)
 swapmm_files(include/swapmm/formats/v2
-  HEADERS machine_fields machine_json plan_json plan_target
-  SOURCES machine_json plan_json plan_target plan_writer)
+  HEADERS machine_fields machine_json plan_json plan_target profile_events profile_svg
+  SOURCES machine_json plan_json plan_target plan_writer profile_events profile_svg)
 swapmm_files(include/swapmm/interface
   HEADERS options report
   SOURCES report)
@@ -55,6 +58,9 @@ swapmm_files(include/swapmm/ir
 swapmm_files(include/swapmm/ir/calls
   HEADERS call iteration program_graph repetition run window
   SOURCES iteration program_graph repetition run window)
+swapmm_files(include/swapmm/ir/v2
+  HEADERS profile
+  SOURCES profile)
 swapmm_files(include/swapmm/plan
   HEADERS bound changed_trace explain machine packing plan planner planner_choice planner_options planners predicted_profile simulate
           stalls step_times validate
@@ -103,11 +109,14 @@ swapmm_files(include/swapmm/plan/simulation
   HEADERS dataflow steady_state
   SOURCES dataflow predicted_profile simulator steady_state)
 swapmm_files(include/swapmm/plan/v2
-  HEADERS bound engines machine plan planners simulate validate
+  HEADERS bound engines explain machine plan planners predicted_profile simulate validate
   SOURCES machine plan)
 swapmm_files(include/swapmm/plan/v2/baselines
   HEADERS command_chain on_demand paths residency uses
   SOURCES on_demand paths residency uses)
+swapmm_files(include/swapmm/plan/v2/explain
+  HEADERS absences sharing stall_search
+  SOURCES absences explainer sharing stall_search)
 swapmm_files(include/swapmm/plan/v2/planners
   SOURCES planners)
 swapmm_files(include/swapmm/plan/v2/relaxation
@@ -131,6 +140,9 @@ swapmm_files(include/swapmm/plan/v2/schedule
 swapmm_files(include/swapmm/plan/v2/simulation
   HEADERS deciding elements event_run fair_rates flows implied_waits occupation parts steady_state waits
   SOURCES deciding elements event_run fair_rates flows implied_waits parts simulator steady_state waits)
+swapmm_files(include/swapmm/plan/v2/long_run
+  HEADERS step_names turn
+  SOURCES predicted_profile turn)
 swapmm_files(include/swapmm/plan/validation
   HEADERS findings happens_before place_check tensor_events value_check
   SOURCES happens_before place_check tensor_events validator value_check)
@@ -151,7 +163,7 @@ swapmm_files(include/swapmm/runtime/timing
   HEADERS link_estimate profiler round_times sampler timed_copies
   SOURCES link_estimate)
 swapmm_files(include/swapmm/runtime/values
-  HEADERS address_book bundle host_block host_ledger host_pool host_slabs messages none place_map promises record scrubber store
+  HEADERS address_book bundle file_blocks file_copies host_block host_ledger host_pool host_slabs messages none place_map promises record scrubber store
   SOURCES messages place_map)
 
 list(APPEND SWAPMM_HEADERS include/swapmm/kernel.h)
@@ -197,12 +209,13 @@ swapmm_public(include/swapmm error fwd layout memory_manager operation options r
 swapmm_public(include/swapmm/base bytes error export ids result)
 swapmm_public(include/swapmm/ir graph limits liveness profile trace)
 swapmm_public(include/swapmm/formats dot machine_json plan_json profile_events profile_svg trace_json)
-swapmm_public(include/swapmm/formats/v2 machine_json plan_json)
+swapmm_public(include/swapmm/formats/v2 machine_json plan_json profile_events profile_svg)
+swapmm_public(include/swapmm/ir/v2 profile)
 swapmm_public(include/swapmm/plan
   bound changed_trace explain machine packing plan planner planner_choice planner_options planners predicted_profile simulate stalls step_times validate)
-swapmm_public(include/swapmm/plan/v2 bound machine plan planners simulate validate)
+swapmm_public(include/swapmm/plan/v2 bound explain machine plan planners predicted_profile simulate validate)
 swapmm_public(include/swapmm/interface options report)
-swapmm_public(include/swapmm/backend backend device_choice)
+swapmm_public(include/swapmm/backend backend device_choice file_memory)
 swapmm_public(include/swapmm/backend/testing call_site fault_plan faulty simulated)
 swapmm_public(include/swapmm/backend/testing/simulated options pattern touch)
 list(APPEND SWAPMM_PUBLIC_HEADERS include/swapmm/kernel.h)

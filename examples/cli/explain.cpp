@@ -16,6 +16,7 @@
 #include "command_line.hpp"
 #include "files.hpp"
 #include "machine_options.hpp"
+#include "many_memories.hpp"
 #include "output.hpp"
 #include "printable.hpp"
 #include "quantities.hpp"
@@ -81,8 +82,13 @@ void print_absences(const std::vector<PlannedAbsence>& absences, std::size_t mos
 }
 
 ExitCode run_explain(const ExplainOptions& options) {
-  const Trace trace = load_trace(options.trace);
-  const Plan plan = load_valid_plan(options.plan, trace);
+  const Trace trace = any_trace_from(options.trace, load_text(options.trace));
+  const std::string text = load_text(options.plan);
+  if (is_version_2(text) || needs_version_2(trace)) {
+    explain_many(trace, valid_plan_v2_from(options.plan, text, trace), options.top, options.common.json);
+    return ExitCode::ok;
+  }
+  const Plan plan = valid_plan_from(options.plan, text, trace);
   const Prediction prediction = prediction_of(trace, plan);
   const std::vector<Stall> stalls = find_stalls(trace, plan);
   const std::vector<PlannedAbsence> absences = find_absences(trace, plan);

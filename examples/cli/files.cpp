@@ -19,6 +19,7 @@
 #include <swapmm/formats/trace_json.hpp>
 #include <swapmm/formats/v2/machine_json.hpp>
 #include <swapmm/formats/v2/plan_json.hpp>
+#include <swapmm/plan/v2/validate.hpp>
 #include <swapmm/plan/validate.hpp>
 
 #include "failure.hpp"
@@ -69,6 +70,12 @@ T taken(const std::string& path, Result<T> result) {
   return *std::move(result);
 }
 
+void check_valid(const std::string& path, const std::vector<Violation>& violations) {
+  if (violations.empty()) return;
+  throw Failure(ExitCode::no, path + ": not a valid plan for this trace: " + violations.front().message +
+                                  " (`swapmm check` tells all)");
+}
+
 }  // namespace
 
 std::string load_text(const std::string& path) {
@@ -87,7 +94,7 @@ Trace trace_from(const std::string& path, std::string_view text) {
   throw Failure(ExitCode::bad_file,
                 path +
                     ": it has engines, ranges, forms or operations that may run again, which only the "
-                    "commands check and plan know (docs/formats.md, version 2)");
+                    "commands plan, check, explain, simulate and, with a plan, show know (docs/formats.md, version 2)");
 }
 Plan plan_from(const std::string& path, std::string_view text) { return taken(path, read_plan(text)); }
 Machine machine_from(const std::string& path, std::string_view text) { return taken(path, read_machine(text)); }
@@ -98,6 +105,12 @@ v2::Machine machine_v2_from(const std::string& path, std::string_view text) {
 }
 v2::Plan plan_v2_from(const std::string& path, std::string_view text) { return taken(path, v2::read_plan(text)); }
 
+v2::Plan valid_plan_v2_from(const std::string& path, std::string_view text, const Trace& trace) {
+  v2::Plan plan = plan_v2_from(path, text);
+  check_valid(path, v2::validate(trace, plan));
+  return plan;
+}
+
 Trace load_trace(const std::string& path) { return trace_from(path, load_text(path)); }
 
 Plan load_valid_plan(const std::string& path, const Trace& trace) {
@@ -106,10 +119,8 @@ Plan load_valid_plan(const std::string& path, const Trace& trace) {
 
 Plan valid_plan_from(const std::string& path, std::string_view text, const Trace& trace) {
   Plan plan = plan_from(path, text);
-  const std::vector<Violation> violations = validate(trace, plan);
-  if (violations.empty()) return plan;
-  throw Failure(ExitCode::no, path + ": not a valid plan for this trace: " + violations.front().message +
-                                  " (`swapmm check` tells all)");
+  check_valid(path, validate(trace, plan));
+  return plan;
 }
 
 Format format_of(const std::string& path, std::string_view text) {

@@ -42,6 +42,8 @@ enum class Format : std::uint8_t { trace, plan };
 /// A machine or a plan of version 2, or one of version 1 as version 2.
 [[nodiscard]] v2::Machine machine_v2_from(const std::string& path, std::string_view text);
 [[nodiscard]] v2::Plan plan_v2_from(const std::string& path, std::string_view text);
+/// The same, and the plan passes v2::validate() for that trace.
+[[nodiscard]] v2::Plan valid_plan_v2_from(const std::string& path, std::string_view text, const Trace& trace);
 
 /// True if the file begins as a log of calls does. Stdin never does: a log may be larger than what it may hold.
 [[nodiscard]] bool is_log(const std::string& path);

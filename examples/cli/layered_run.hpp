@@ -15,6 +15,8 @@ namespace swapmm::cli {
 struct RunOptions {
   std::optional<std::string> budget;
   std::optional<std::string> host_budget;
+  std::optional<std::string> file;  ///< a folder
+  std::optional<std::string> file_size;
   std::optional<std::string> reported_memory;
   std::optional<std::string> wait;
   std::string keep;

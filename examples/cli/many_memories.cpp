@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "many_memories.hpp"
 
+#include <iostream>
 #include <utility>
 
 #include "output.hpp"
@@ -8,9 +9,15 @@
 #include "quantities.hpp"
 
 namespace swapmm::cli {
+
 void print_prediction(const v2::Plan& plan) {
   const v2::Prediction& predicted = plan.predicted;
   print_times(predicted.compute, predicted.lower_bound, predicted.iteration);
+  print_links_and_memories(plan);
+}
+
+void print_links_and_memories(const v2::Plan& plan) {
+  const v2::Prediction& predicted = plan.predicted;
   for (std::size_t i = 0; i < predicted.links.size(); ++i) {
     if (predicted.links[i] == Bytes{0}) continue;
     print_line("over " + printable(plan.machine.links[i].name), decimal_size(predicted.links[i]) + " an iteration");
@@ -39,6 +46,11 @@ boost::json::object to_json(const v2::Plan& plan) {
           {"lower_bound_ns", predicted.lower_bound.count()},
           {"links", std::move(links)},
           {"memories", std::move(memories)}};
+}
+
+void print_title(const Trace& trace, const v2::Plan& plan) {
+  std::cout << printable(trace.name) << ", planned by " << printable(plan.planner) << " for "
+            << printable(plan.machine.name) << "\n\n";
 }
 
 }  // namespace swapmm::cli

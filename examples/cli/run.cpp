@@ -183,6 +183,8 @@ Variables settings(const RunOptions& options, const std::string& layer, const St
   all["SWAPMM_STARTED"] = started.path();
   if (options.budget) all["SWAPMM_BUDGET"] = *options.budget;
   if (options.host_budget) all["SWAPMM_HOST_BUDGET"] = *options.host_budget;
+  if (options.file) all["SWAPMM_FILE"] = *options.file;
+  if (options.file_size) all["SWAPMM_FILE_SIZE"] = *options.file_size;
   if (options.reported_memory) all["SWAPMM_REPORTED_MEMORY"] = *options.reported_memory;
   if (!options.keep.empty()) all["SWAPMM_KEEP"] = options.keep;
   if (options.wait) all["SWAPMM_WAIT"] = *options.wait;
@@ -211,6 +213,15 @@ LayeredRun run_layered(const std::string& command, const RunOptions& options, co
   }
   if (const auto budget = chosen(options.host_budget, "--host-budget", "SWAPMM_HOST_BUDGET")) {
     (void)checked_budget(budget->first, budget->second);
+  }
+  if (const auto size = chosen(options.file_size, "--file-size", "SWAPMM_FILE_SIZE")) {
+    (void)checked_budget(size->first, size->second);
+  }
+  if (const auto folder = chosen(options.file, "--file", "SWAPMM_FILE"); folder && !folder->second.empty()) {
+    std::error_code ignored;
+    if (!std::filesystem::is_directory(folder->second, ignored)) {
+      refuse(folder->first + ": there is no folder \"" + folder->second + "\"");
+    }
   }
   const std::string file = find_program(words.front());
   check_program(file);
@@ -244,6 +255,10 @@ void add_run_options(CLI::App& program_command, RunOptions& run_options) {
       ->type_name("BUDGET");
   command->add_option("--host-budget", options->host_budget, "Host memory for what is not on the device")
       ->type_name("BUDGET");
+  command->add_option("--file", options->file, "A folder: what the host has no room for is in a file there")
+      ->type_name("FOLDER");
+  command->add_option("--file-size", options->file_size, "The most bytes of that file; default: half of what is free")
+      ->type_name("SIZE");
   command->add_option("--reported-memory", options->reported_memory, "What the program sees as the device's memory")
       ->check(CLI::IsMember({"both", "budget", "device"}));
   command->add_option("--keep", options->keep, "Kernels whose buffers stay on the device, while there is room")

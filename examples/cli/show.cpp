@@ -9,10 +9,12 @@
 
 #include <swapmm/formats/dot.hpp>
 #include <swapmm/formats/profile_svg.hpp>
+#include <swapmm/formats/v2/profile_svg.hpp>
 #include <swapmm/ir/graph.hpp>
 #include <swapmm/ir/liveness.hpp>
 #include <swapmm/plan/changed_trace.hpp>
 #include <swapmm/plan/predicted_profile.hpp>
+#include <swapmm/plan/v2/predicted_profile.hpp>
 
 #include "command_line.hpp"
 #include "files.hpp"
@@ -69,11 +71,21 @@ void show_trace(const ShowOptions& options, const Trace& trace) {
   if (!options.svg.empty()) save_svg(options, profile_of(trace));
 }
 
+/// A plan with many memories.
+void show_plan_v2(const ShowOptions& options, const Trace& trace, std::string_view text) {
+  if (!options.dot.empty()) throw Failure(ExitCode::usage, options.file + ": --dot is for plans of version 1");
+  const v2::Plan plan = valid_plan_v2_from(options.file, text, trace);
+  std::ostringstream picture;
+  v2::write_svg(picture, v2::predicted_profile(trace, plan), {static_cast<int>(options.width), ""});
+  save_text(options.svg, picture.str());
+}
+
 void show_plan(const ShowOptions& options, std::string_view text) {
   if (options.trace.empty()) {
     throw Failure(ExitCode::usage, options.file + " is a plan: --trace TRACE is missing");
   }
-  const Trace trace = load_trace(options.trace);
+  const Trace trace = any_trace_from(options.trace, load_text(options.trace));
+  if (is_version_2(text) || needs_version_2(trace)) return show_plan_v2(options, trace, text);
   const Plan plan = valid_plan_from(options.file, text, trace);
   if (!options.dot.empty()) save_dot(options, changed_trace(trace, plan));
   if (!options.svg.empty()) save_svg(options, predicted_profile(trace, plan));

@@ -14,14 +14,18 @@
 
 #include <swapmm/base/text/figures.hpp>
 #include <swapmm/formats/profile_events.hpp>
+#include <swapmm/formats/v2/profile_events.hpp>
 #include <swapmm/ir/limits.hpp>
 #include <swapmm/plan/predicted_profile.hpp>
 #include <swapmm/plan/simulate.hpp>
+#include <swapmm/plan/v2/predicted_profile.hpp>
+#include <swapmm/plan/v2/simulate.hpp>
 
 #include "command_line.hpp"
 #include "disturbances.hpp"
 #include "files.hpp"
 #include "machine_options.hpp"
+#include "many_memories.hpp"
 #include "output.hpp"
 #include "printable.hpp"
 #include "progress.hpp"
@@ -135,6 +139,13 @@ void print_summary(const Summary& summary, const SimulateOptions& options) {
   print_line("worst", text::time_text(summary.worst) + ", " + points(summary.worst_lost) + " lost");
 }
 
+void print_iteration(nanoseconds compute, nanoseconds iteration) {
+  print_line("computation", text::time_text(compute));
+  const std::optional<double> of_ideal = fraction_of_ideal(compute, iteration);
+  print_line("iteration", text::time_text(iteration) + ", " + percent(of_ideal) + " of ideal" +
+                              (of_ideal ? "" : " (n/a: " + std::string(no_computation) + ")"));
+}
+
 void save_trace_events(const SimulateOptions& options, const Trace& trace, const Plan& plan) {
   std::ostringstream text;
   const std::array profiles{predicted_profile(trace, plan)};
@@ -142,10 +153,41 @@ void save_trace_events(const SimulateOptions& options, const Trace& trace, const
   save_text(options.trace_out, text.str());
 }
 
+/// For a plan with many memories.
+ExitCode run_simulate_v2(const SimulateOptions& options, const Trace& trace, std::string_view plan_text) {
+  if (options.noise > 0 || options.slow_link) {
+    throw Failure(ExitCode::usage, options.plan + ": --noise and --slow-link are for plans of version 1");
+  }
+  v2::Plan plan = valid_plan_v2_from(options.plan, plan_text, trace);
+  const v2::Simulation simulation = v2::simulate(trace, plan);
+  plan.predicted = {simulation.iteration, simulation.compute, simulation.compute, simulation.links, simulation.peaks};
+  if (!options.trace_out.empty()) {
+    std::ostringstream text;
+    const std::array profiles{v2::predicted_profile(trace, plan)};
+    v2::write_trace_events(text, profiles);
+    save_text(options.trace_out, text.str());
+  }
+  if (options.common.json) {
+    json::object answer = cli::to_json(plan);
+    answer.erase("lower_bound_ns");
+    answer["trace"] = json_name(trace.name);
+    answer["planner"] = json_name(plan.planner);
+    if (!options.trace_out.empty()) answer["trace_out"] = json_name(options.trace_out);
+    print_json(answer);
+    return ExitCode::ok;
+  }
+  print_title(trace, plan);
+  print_iteration(simulation.compute, simulation.iteration);
+  print_links_and_memories(plan);
+  return ExitCode::ok;
+}
+
 ExitCode run_simulate(const SimulateOptions& options) {
   if (options.trace_out == "-") throw Failure(ExitCode::usage, "--trace-out: stdout has the answer already");
-  const Trace trace = load_trace(options.trace);
-  const Plan plan = load_valid_plan(options.plan, trace);
+  const Trace trace = any_trace_from(options.trace, load_text(options.trace));
+  const std::string text = load_text(options.plan);
+  if (is_version_2(text) || needs_version_2(trace)) return run_simulate_v2(options, trace, text);
+  const Plan plan = valid_plan_from(options.plan, text, trace);
   const Simulation calm = simulate(trace, plan);
   std::vector<Draw> draws;
   if (options.noise > 0 || options.slow_link) draws = disturbed(options, trace, plan, calm);
@@ -163,10 +205,7 @@ ExitCode run_simulate(const SimulateOptions& options) {
   }
   std::cout << printable(trace.name) << ", planned by " << printable(plan.planner) << " for " << describe(plan.machine)
             << "\n\n";
-  print_line("computation", text::time_text(calm.compute));
-  const std::optional<double> of_ideal = fraction_of_ideal(calm.compute, calm.iteration);
-  print_line("iteration", text::time_text(calm.iteration) + ", " + percent(of_ideal) + " of ideal" +
-                              (of_ideal ? "" : " (n/a: " + std::string(no_computation) + ")"));
+  print_iteration(calm.compute, calm.iteration);
   print_line("copies", decimal_size(calm.h2d) + " in, " + decimal_size(calm.d2h) + " out an iteration");
   print_line("device memory used", decimal_size(calm.peak));
   if (!draws.empty()) print_summary(summary, options);

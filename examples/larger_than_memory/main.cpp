@@ -15,6 +15,9 @@
 #include <string_view>
 
 #include <swapmm/error.hpp>
+#ifdef WITH_FILES
+#include <swapmm/file/file.hpp>
+#endif
 #include <swapmm/opencl/backend.hpp>
 #include <swapmm/opencl/devices.hpp>
 
@@ -26,16 +29,23 @@ namespace {
 
 constexpr std::string_view usage =
     "larger_than_memory [--size CELLS] [--steps STEPS] [--every STEPS] [--shots SHOTS] [--budget MIB]\n"
+    "                   [--file FOLDER] [--host MIB] [--on-demand]\n"
     "  --size    cells along each side of the block, default 64\n"
     "  --steps   in time, of each shot, default 97\n"
     "  --every   steps from one checkpoint to the next, default 3\n"
     "  --shots   default 8: the first ones are observed, then a plan is followed\n"
     "  --budget  MiB on the device, default a quarter of what the program needs\n"
+    "  --file    what fits neither there nor on the host is in a file in this folder\n"
+    "  --host    MiB of host memory; default: no limit, with --file 32\n"
+    "  --on-demand  follow no plan\n"
     "The environment variable SWAPMM_DEVICE names the device, by index or by a part of its name.\n";
 
 struct Arguments {
   wave::Problem problem;
   swapmm::Bytes budget;  // 0: a quarter
+  std::string file;      // empty: none
+  swapmm::Bytes host;    // 0: the default
+  bool on_demand = false;
   bool help = false;
 };
 
@@ -51,10 +61,14 @@ std::size_t number(std::string_view name, std::string_view text) {
 
 Arguments parse(std::span<char*> words) {
   Arguments result;
-  for (std::size_t i = 0; i < words.size(); i += 2) {
+  for (std::size_t i = 0; i < words.size(); ++i) {
     const std::string_view name = words[i];
-    if (name == "--help" || name == "-h") return {{}, {}, true};
-    const auto value = [&] { return number(name, i + 1 < words.size() ? words[i + 1] : ""); };
+    if (name == "--help" || name == "-h") {
+      result.help = true;
+      return result;
+    }
+    const auto word = [&] { return std::string(++i < words.size() ? words[i] : ""); };
+    const auto value = [&] { return number(name, word()); };
     if (name == "--size") {
       result.problem.size = value();
     } else if (name == "--steps") {
@@ -65,6 +79,13 @@ Arguments parse(std::span<char*> words) {
       result.problem.shots = value();
     } else if (name == "--budget") {
       result.budget = swapmm::Bytes{value() << 20U};
+    } else if (name == "--file") {
+      result.file = word();
+      if (result.file.empty()) throw std::invalid_argument("--file takes the name of a folder");
+    } else if (name == "--host") {
+      result.host = swapmm::Bytes{value() << 20U};
+    } else if (name == "--on-demand") {
+      result.on_demand = true;
     } else {
       throw std::invalid_argument("there is no option " + std::string(name));
     }
@@ -72,6 +93,20 @@ Arguments parse(std::span<char*> words) {
   wave::check(result.problem);
   if (result.budget.value == 0) result.budget = swapmm::Bytes{wave::working_set(result.problem).value / 4};
   return result;
+}
+
+swapmm::Options memory(const Arguments& arguments) {
+  swapmm::Options options{.device_budget = arguments.budget};
+  if (arguments.host.value != 0) options.host_budget = arguments.host;
+  if (arguments.file.empty()) return options;
+#ifdef WITH_FILES
+  if (arguments.host.value == 0) options.host_budget = options.file_staging;
+  options.file = swapmm::file::open(
+      {.folder = arguments.file, .capacity = swapmm::Bytes{2 * wave::working_set(arguments.problem).value}});
+  return options;
+#else
+  throw std::invalid_argument("--file: this program was built without the component `file` (Debian: liburing-dev)");
+#endif
 }
 
 double mib(swapmm::Bytes bytes) { return static_cast<double>(bytes.value) / (1 << 20U); }
@@ -127,7 +162,9 @@ int run(const Arguments& arguments) {
             << " checkpoints\n"
             << "needs " << mib(need) << " MiB; the budget on the device is " << mib(arguments.budget) << " MiB\n\n";
 
-  const auto [swapped, report] = wave::run_with_swapmm(backend, problem, arguments.budget, tell);
+  swapmm::SchedulerOptions plans;
+  if (arguments.on_demand) plans.observe = 0;
+  const auto [swapped, report] = wave::run_with_swapmm(backend, problem, memory(arguments), tell, plans);
   std::cout << '\n' << report;
   return compare(backend, problem, swapped) ? 0 : 1;
 }

@@ -60,9 +60,10 @@ struct Tensors {
 // when it has ended.
 class Shooting {
  public:
-  Shooting(const Backend& backend, const Problem& problem, swapmm::Bytes budget, const swapmm::SchedulerOptions& plans)
+  Shooting(const Backend& backend, const Problem& problem, const swapmm::Options& memory,
+           const swapmm::SchedulerOptions& plans)
       : problem_(problem),
-        manager_(backend, {.device_budget = budget}, swapmm::Scheduler(plans)),
+        manager_(backend, memory, swapmm::Scheduler(plans)),
         program_(backend, "#include <swapmm/kernel.h>\n" + std::string(kernels)),
         tensors_(manager_, problem) {}
 
@@ -174,10 +175,10 @@ class Shooting {
 
 }  // namespace
 
-SwappedResult run_with_swapmm(const Backend& backend, const Problem& problem, swapmm::Bytes budget,
+SwappedResult run_with_swapmm(const Backend& backend, const Problem& problem, const swapmm::Options& memory,
                               const std::function<void(const ShotReport&)>& tell,
                               const swapmm::SchedulerOptions& plans) {
-  Shooting shooting(backend, problem, budget, plans);
+  Shooting shooting(backend, problem, memory, plans);
   swapmm::Report before = shooting.report();
   for (std::size_t shot = 0; shot < problem.shots; ++shot) {
     const auto start = std::chrono::steady_clock::now();

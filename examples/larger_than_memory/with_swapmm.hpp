@@ -17,9 +17,9 @@ struct SwappedResult {
   swapmm::Report report;
 };
 
-/// All shots, with at most `budget` bytes on the device, and plans as the options say. Calls `tell` after each shot.
+/// All shots, in the memory and with the plans that the options say. Calls `tell` after each shot.
 [[nodiscard]] SwappedResult run_with_swapmm(const swapmm::opencl::Backend& backend, const Problem& problem,
-                                            swapmm::Bytes budget,
+                                            const swapmm::Options& memory,
                                             const std::function<void(const ShotReport&)>& tell = {},
                                             const swapmm::SchedulerOptions& plans = {});
 

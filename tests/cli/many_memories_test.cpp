@@ -3,6 +3,7 @@
 
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include <swapmm/formats/trace_json.hpp>
 #include <swapmm/formats/v2/machine_json.hpp>
@@ -10,6 +11,7 @@
 #include <swapmm/plan/v2/validate.hpp>
 
 #include "program.hpp"
+#include "support/v2/rich_plan.hpp"
 
 using namespace swapmm;
 using namespace swapmm::test;
@@ -31,6 +33,23 @@ std::string machine_file() {
   const std::string file = scratch_file("machine_v2.json");
   write_contents(file, machine);
   return file;
+}
+
+std::string plan_file() {
+  const std::string file = scratch_file("plan_for_many.json");
+  const Outcome outcome =
+      run_program({"plan", two_weights(), "--machine", machine_file(), "--planner", "belady", "-o", file});
+  CAPTURE(outcome.err);
+  REQUIRE(outcome.code == 0);
+  return file;
+}
+
+void check_has(const std::string& text, const std::vector<std::string>& parts) {
+  CAPTURE(text);
+  for (const std::string& part : parts) {
+    CAPTURE(part);
+    CHECK(text.find(part) != std::string::npos);
+  }
 }
 
 }  // namespace
@@ -77,6 +96,70 @@ TEST_CASE("check names the rules that a plan of version 2 breaks") {
   CHECK(checked.out.find("rule 6 (order whatever things take)") != std::string::npos);
 }
 
+TEST_CASE("explain says what engines, links and memories of a plan of version 2 do, and what waits") {
+  const std::string file = plan_file();
+  const Result<v2::Plan> plan = v2::read_plan(contents(file));
+  REQUIRE(plan.has_value());
+  const object answer = run_json({"explain", two_weights(), file});
+  CHECK(number(answer, "predicted.iteration_ns") == plan->predicted.iteration.count());
+  CHECK(number(answer, "predicted.lower_bound_ns") == plan->predicted.lower_bound.count());
+  CHECK(answer.at("engines").as_array().size() == 1);
+  CHECK(answer.at("links").as_array().size() == 4);
+  CHECK(answer.at("memories").as_array().size() == 3);
+  double waits = 0;
+  for (const auto& stall : answer.at("stalls").as_array()) waits += number(stall.as_object(), "time_ns");
+  CHECK(waits > 0);
+  CHECK(number(answer.at("engines").at(0).as_object(), "waits_ns") == waits);
+  CHECK(number(answer, "predicted.iteration_ns") == 110'000 + waits);
+  // As in version 1: a is away while b comes in and is read, b while a comes in, is updated and goes out.
+  REQUIRE(number(answer, "absences_found") == 2);
+  CHECK(number(answer.at("absences").at(0).as_object(), "time_ns") == 105'000);
+  CHECK(number(answer.at("absences").at(1).as_object(), "time_ns") == 16'000);
+  const Outcome outcome = run_program({"explain", two_weights(), file, "--top", "1"});
+  CHECK(outcome.code == 0);
+  check_has(outcome.out, {"planned by belady for pair", "no schedule beats", "operations", "slowed by sharing",
+                          "kept values", "an engine waits", "compute: operation \"",
+                          "times a value is away from a memory between two uses", "back over link "});
+}
+
+TEST_CASE("explain and show name what runs again, what is encoded, and pieces") {
+  const std::string trace = scratch_file("rich_trace.json");
+  const std::string plan = scratch_file("rich_plan.json");
+  write_contents(trace, general::rich_trace);
+  write_contents(plan, general::rich_plan(digest(read_trace(general::rich_trace).value())));
+  const Outcome outcome = run_program({"explain", trace, plan});
+  CAPTURE(outcome.err);
+  CHECK(outcome.code == 0);
+  check_has(outcome.out, {"rich, planned by by hand for pair", "1 operation runs again, 10 ns in all",
+                          "10 ns  operation 0 \"first\"", "1 encoded form, 5 ns in all",
+                          "tensor 3 \"y\" (20 B) as zeros (5 B expected), encoded 1 and decoded 1 times",
+                          "1 tensor is in pieces", "tensor 1 \"w1\" (40 B): 2 pieces",
+                          "made again by operation 0 \"first\"", "decoded from form zeros", "piece 1 (of 40 B)"});
+  const object answer = run_json({"explain", trace, plan});
+  CHECK(answer.at("again").at(0).at("time_ns") == 10);
+  CHECK(answer.at("forms").at(0).at("form") == "zeros");
+  CHECK(answer.at("pieces").at(0).at("pieces") == 2);
+  CHECK(answer.at("capacities").at(0).at("full_ns") == 80);
+  const std::string svg = scratch_file("rich.svg");
+  CHECK(text_at(run_json({"show", plan, "--trace", trace, "--svg", svg}), "svg") == svg);
+  check_has(contents(svg), {"first (run again)", "y to zeros (coding)", ">host-gpu1</text>"});
+}
+
+TEST_CASE("simulate takes plans of version 2, and writes their trace events") {
+  const std::string file = plan_file();
+  const std::string events = scratch_file("events_v2.json");
+  const object answer = run_json({"simulate", two_weights(), file, "--trace-out", events});
+  const Result<v2::Plan> plan = v2::read_plan(contents(file));
+  REQUIRE(plan.has_value());
+  CHECK(number(answer, "iteration_ns") == plan->predicted.iteration.count());
+  CHECK(answer.at("links").as_array().size() == 4);
+  CHECK_FALSE(answer.contains("lower_bound_ns"));
+  check_has(contents(events), {"\"host-gpu\"", "\"gpu: bytes taken\"", "\"cat\": \"copy\""});
+  const Outcome outcome = run_program({"simulate", two_weights(), file});
+  CHECK(outcome.code == 0);
+  check_has(outcome.out, {"planned by belady for pair", "of ideal", "used of gpu"});
+}
+
 TEST_CASE("what version 2 cannot do is said") {
   const auto fails = [](std::vector<std::string> words, int code, std::string_view message) {
     const Outcome outcome = run_program(std::move(words));
@@ -93,7 +176,19 @@ TEST_CASE("what version 2 cannot do is said") {
   write_contents(trace, R"({"format": "swapmm-trace", "version": 2, "name": "two", "tensors": [],
     "operations": [{"name": "a", "duration_ns": 5, "engine": "other"}]})");
   fails({"plan", trace, "--machine", machine_file()}, 1, "the machine has no engine other with a memory");
-  fails({"explain", trace, trace}, 3, "which only the commands check and plan know");
+  fails({"fit", trace, "--budget", "5KB"}, 3, "which only the commands plan, check, explain, simulate");
+  const std::string plan = plan_file();
+  fails({"simulate", two_weights(), plan, "--noise", "10%"}, 2, "--noise and --slow-link are for plans of version 1");
+  fails({"show", plan, "--trace", two_weights(), "--dot", "-"}, 2, "--dot is for plans of version 1");
+  for (const std::string command : {"explain", "simulate"}) {
+    CAPTURE(command);
+    fails({command, trace, plan}, 1, "not a valid plan for this trace: trace: the plan is for program");
+    fails({command, two_weights(), trace}, 3, "format");
+    std::string text = contents(plan);
+    text.replace(text.find("\"gpu-host\""), 10, "\"gpu-hose\"");
+    write_contents(scratch_file("wrong_link.json"), text);
+    fails({command, two_weights(), scratch_file("wrong_link.json")}, 3, "gpu-ho");
+  }
 }
 
 TEST_CASE("fit tells the bytes of each memory, and what changes without one or with a smaller device") {

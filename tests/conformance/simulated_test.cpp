@@ -8,6 +8,7 @@
 #include <swapmm/backend/testing/simulated.hpp>
 
 #include "conformance/conformance.hpp"
+#include "conformance/files.hpp"
 
 namespace {
 
@@ -104,17 +105,32 @@ static_assert(Backend<Faulty<simulated::Backend>>);
 }  // namespace
 
 SWAPMM_CONFORMANCE(InVirtualTime);
+SWAPMM_FILE_CONFORMANCE(InVirtualTime);
 SWAPMM_CONFORMANCE(Uniform1);
+SWAPMM_FILE_CONFORMANCE(Uniform1);
 SWAPMM_CONFORMANCE(Uniform2);
+SWAPMM_FILE_CONFORMANCE(Uniform2);
 SWAPMM_CONFORMANCE(Uniform3);
+SWAPMM_FILE_CONFORMANCE(Uniform3);
 SWAPMM_CONFORMANCE(Uniform4);
+SWAPMM_FILE_CONFORMANCE(Uniform4);
 SWAPMM_CONFORMANCE(Pct2);
+SWAPMM_FILE_CONFORMANCE(Pct2);
 SWAPMM_CONFORMANCE(Pct3);
+SWAPMM_FILE_CONFORMANCE(Pct3);
 SWAPMM_CONFORMANCE(ComputeStarved);
+SWAPMM_FILE_CONFORMANCE(ComputeStarved);
 SWAPMM_CONFORMANCE(UploadStarved);
+SWAPMM_FILE_CONFORMANCE(UploadStarved);
 SWAPMM_CONFORMANCE(DownloadStarved);
+SWAPMM_FILE_CONFORMANCE(DownloadStarved);
 SWAPMM_CONFORMANCE(CopiesFirst);
+SWAPMM_FILE_CONFORMANCE(CopiesFirst);
 SWAPMM_CONFORMANCE(CopiesLast);
+SWAPMM_FILE_CONFORMANCE(CopiesLast);
 SWAPMM_CONFORMANCE(Chosen);
+SWAPMM_FILE_CONFORMANCE(Chosen);
 SWAPMM_CONFORMANCE(TimedWithoutFault);
+SWAPMM_FILE_CONFORMANCE(TimedWithoutFault);
 SWAPMM_CONFORMANCE(UniformWithoutFault);
+SWAPMM_FILE_CONFORMANCE(UniformWithoutFault);

@@ -9,6 +9,7 @@
 #include <swapmm/cuda/devices.hpp>
 
 #include "conformance/conformance.hpp"
+#include "conformance/files.hpp"
 #include "cuda/support.hpp"
 #include "support/missing_device.hpp"
 
@@ -102,10 +103,15 @@ static_assert(Backend<Faulty<cuda::Backend>>);
 }  // namespace
 
 SWAPMM_CONFORMANCE(Own);
+SWAPMM_FILE_CONFORMANCE(Own);
 SWAPMM_CONFORMANCE(OtherStream);
+SWAPMM_FILE_CONFORMANCE(OtherStream);
 SWAPMM_CONFORMANCE(GivenStream);
+SWAPMM_FILE_CONFORMANCE(GivenStream);
 SWAPMM_CONFORMANCE(DefaultStream);
+SWAPMM_FILE_CONFORMANCE(DefaultStream);
 SWAPMM_CONFORMANCE(WithoutFault);
+SWAPMM_FILE_CONFORMANCE(WithoutFault);
 
 // Not run but under compute-sanitizer, which must see it.
 TEST_CASE("planted: a kernel writes behind the end of its tensor" * doctest::skip()) {

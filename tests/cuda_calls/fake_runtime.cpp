@@ -396,6 +396,21 @@ cudaError_t cudaMemsetAsync(void* to, int value, size_t size, cudaStream_t strea
                milliseconds(size, s.devices.at(static_cast<std::size_t>(on->device)).fill_gb_per_s), false);
 }
 
+// The order of what it does with memory is not known here.
+cudaError_t cudaLaunchHostFunc(cudaStream_t stream, cudaHostFn_t function, void* argument) {
+  GATE("cudaLaunchHostFunc");
+  State& s = state();
+  Stream* const on = find(stream);
+  if (on == nullptr || s.capture != nullptr) {
+    violation("a function of the host on no stream, or in a capture");
+    return fail(cudaErrorInvalidResourceHandle);
+  }
+  s.calls.push_back({"cudaLaunchHostFunc", stream, nullptr, nullptr, nullptr, 0, 0});
+  const cudaError_t queued = queue(*on, {}, "a function of the host", 0.01, false);
+  if (queued == cudaSuccess) function(argument);
+  return queued;
+}
+
 // ---- captures and graphs
 
 cudaError_t cudaStreamBeginCapture(cudaStream_t stream, cudaStreamCaptureMode mode) {

@@ -15,6 +15,7 @@
 #include <swapmm/backend/testing/faulty.hpp>
 
 #include "cuda_calls/support.hpp"
+#include "support/memory_file.hpp"
 
 using namespace swapmm;
 using namespace swapmm::test;
@@ -50,9 +51,16 @@ void try_twice(std::vector<std::string>& errors, Call&& call) {
 }
 
 template <Backend B>
-void run_chain(const B& backend, Form form, std::vector<std::string>& errors, std::uint64_t& followed) {
+void run_chain(const B& backend, Form form, std::vector<std::string>& errors, std::uint64_t& followed,
+               bool with_file = false) {
   std::optional<MemoryManager<B>> manager;
-  try_twice(errors, [&] { manager.emplace(backend, Options{.device_budget = half, .queue_depth = 16}); });
+  Options options{.device_budget = half, .queue_depth = 16};
+  if (with_file) {
+    options.file = std::make_shared<MemoryFile>(Bytes{1U << 20U}, Bytes{64});
+    options.file_staging = Bytes{10 * round_up(Bytes{chain_tensor.value / 2}, Bytes{64}).value};
+    options.host_budget = options.file_staging;
+  }
+  try_twice(errors, [&] { manager.emplace(backend, options); });
   if (!manager) return;
   std::optional<Chain<B>> chain;
   try_twice(errors, [&] { chain.emplace(*manager, layers, form); });
@@ -142,7 +150,8 @@ TEST_CASE("every call of the backend fails in every way, through the fault adapt
           std::vector<std::string> errors;
           std::uint64_t followed = 0;
           Device device(fake_backend(), FaultPlan{fault_class, mode, n});
-          run_chain(device, Form::plain, errors, followed);
+          const bool of_file = fault_class == FaultClass::read_file || fault_class == FaultClass::write_file;
+          run_chain(device, Form::plain, errors, followed, of_file);
           fired = device.fired() > 0;
           CHECK_MESSAGE((fired || (errors.empty() && followed == 4)), text);
         }

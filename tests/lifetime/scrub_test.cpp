@@ -54,7 +54,7 @@ std::vector<Tensor<int, B>> secrets(MemoryManager<B>& manager) {
   return tensors;
 }
 
-constexpr Options scrubbed{.device_budget = 256_bytes, .scrub = true};
+const Options scrubbed{.device_budget = 256_bytes, .scrub = true};
 
 }  // namespace
 

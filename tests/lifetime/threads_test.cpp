@@ -30,7 +30,7 @@ using namespace swapmm::literals;
 
 using IntTensor = Tensor<int, Simulated>;
 using Manager = MemoryManager<Simulated>;
-constexpr Options small{.device_budget = 256_bytes};
+const Options small{.device_budget = 256_bytes};
 
 /// Runs body(0), ..., body(count - 1), each in a thread of its own. What they throw makes the test fail.
 void in_threads(std::size_t count, const std::function<void(std::size_t)>& body) {

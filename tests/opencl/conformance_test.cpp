@@ -8,6 +8,7 @@
 #include <swapmm/opencl/program.hpp>
 
 #include "conformance/conformance.hpp"
+#include "conformance/files.hpp"
 #include "opencl/api_calls.hpp"
 #include "opencl/device.hpp"
 
@@ -87,9 +88,13 @@ static_assert(Backend<Faulty<opencl::Backend>>);
 }  // namespace
 
 SWAPMM_CONFORMANCE(Own);
+SWAPMM_FILE_CONFORMANCE(Own);
 SWAPMM_CONFORMANCE(GivenQueue);
+SWAPMM_FILE_CONFORMANCE(GivenQueue);
 SWAPMM_CONFORMANCE(GivenProfilingQueue);
+SWAPMM_FILE_CONFORMANCE(GivenProfilingQueue);
 SWAPMM_CONFORMANCE(WithoutFault);
+SWAPMM_FILE_CONFORMANCE(WithoutFault);
 
 // Not run but on oclgrind, which must see what is wrong: see tests/OpenclTests.cmake.
 TEST_CASE("planted: a kernel writes behind the end of its tensor" * doctest::skip()) {

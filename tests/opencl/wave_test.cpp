@@ -35,7 +35,7 @@ void check_against_raw(const wave::Problem& problem, std::size_t iterations_per_
   std::size_t followed_shots = 0;
   bool left_the_plan = false;
   const auto [swapped, report] = wave::run_with_swapmm(
-      backend, problem, budget,
+      backend, problem, {.device_budget = budget},
       [&](const wave::ShotReport& shot) {
         left_the_plan = left_the_plan || (followed_shots > 0 && !shot.followed);
         if (shot.followed) ++followed_shots;

@@ -43,13 +43,13 @@ endfunction()
 set(programs first second)
 set(consumer consumer)
 set(components)
-foreach(component IN ITEMS opencl cuda ilp)
+foreach(component IN ITEMS opencl cuda ilp file)
   if(has_${component})
     list(APPEND components ${component})
   endif()
 endforeach()
 set(backends ${components})
-list(REMOVE_ITEM backends ilp)
+list(REMOVE_ITEM backends ilp file)
 list(JOIN components "," components) # a list would become several arguments
 set(choice)
 if(case MATCHES "^(opencl|cuda)_")
@@ -104,7 +104,7 @@ elseif(case STREQUAL "refusals")
   expect_refused(${swapmm_build} "99 REQUIRED" "requested version \"99\""
     "swapmmConfig.cmake, version: ${swapmm_version}")
   # One that could be built, and was not.
-  execute_process(COMMAND ${configure} -D SWAPMM_OPENCL=OFF -D SWAPMM_CUDA=OFF -D SWAPMM_BUILD_ILP=OFF -D SWAPMM_BUILD_TESTS=OFF
+  execute_process(COMMAND ${configure} -D SWAPMM_OPENCL=OFF -D SWAPMM_CUDA=OFF -D SWAPMM_BUILD_ILP=OFF -D SWAPMM_FILE=OFF -D SWAPMM_BUILD_TESTS=OFF
     -D SWAPMM_BUILD_EXAMPLES=OFF -D SWAPMM_BUILD_BENCH=OFF -S ${swapmm_source} -B ${folder}/core_alone COMMAND_ERROR_IS_FATAL ANY OUTPUT_QUIET)
   expect_refused(${folder}/core_alone "REQUIRED COMPONENTS opencl"
     "swapmm ${swapmm_version} has no component 'opencl'" "It has: core.")

@@ -5,18 +5,35 @@
 // again, values read on the side.
 
 #include <cstddef>
+#include <memory>
 #include <string>
 #include <vector>
 
 #include "support/fault_world.hpp"
+#include "support/memory_file.hpp"
 
 namespace swapmm::test {
 
+/// Room for four tensors on the device.
+[[nodiscard]] inline Options four_tensors() {
+  return {.device_budget = Bytes{4 * chain_tensor.value}, .queue_depth = 8};
+}
+
+/// The same, for one on the host, and a file for the others. A tensor goes through slots in two or more pieces.
+[[nodiscard]] inline Options four_tensors_and_a_file() {
+  const Bytes alignment{256};
+  Options options = four_tensors();
+  options.file_staging = Bytes{10 * round_up(Bytes{chain_tensor.value / 2}, alignment).value};
+  options.host_budget = options.file_staging + chain_tensor;
+  options.file = std::make_shared<MemoryFile>(round_up(Bytes{32 * chain_tensor.value}, alignment), alignment);
+  return options;
+}
+
 /// Swaps, observes, plans and follows: layers forward and back, in both forms of operations.
 template <Backend B>
-void steady_loop(FaultWorld<B>& world, Form form) {
+void steady_loop(FaultWorld<B>& world, Form form, const Options& memory = four_tensors()) {
   constexpr std::size_t layers = 3;
-  world.make_manager({.device_budget = Bytes{4 * chain_tensor.value}, .queue_depth = 8});
+  world.make_manager(memory);
   const std::size_t input = world.tensor("x", true);
   std::vector<std::size_t> weights;
   std::vector<std::size_t> hidden;

@@ -181,4 +181,21 @@ void draw_budgets(simulated::detail::Random& random, TestProgram& program) {
   draw_slabs(random, device, manager);
 }
 
+void draw_file(simulated::detail::Random& random, TestProgram& program) {
+  if (!percent_chance(random, 20) || program.device.host_bytes || program.manager.check_access) return;
+  constexpr std::array<std::uint64_t, 5> alignments{1, 16, 64, 256, 512};
+  const Sizes sizes(program);
+  const Bytes alignment{alignments[random.below(5)]};
+  const bool holds_all = !percent_chance(random, 15);
+  // Places of values that come and go leave gaps.
+  const Bytes capacity = round_up(Bytes{8 * sizes.most_live().value}, alignment) + Bytes{64 * alignment.value};
+  program.file = {.capacity = holds_all ? capacity : round_up(Bytes{1 + random.below(2048)}, alignment),
+                  .alignment = alignment,
+                  .holds_all = holds_all};
+  program.manager.file_staging = Bytes{(10 + random.below(64)) * alignment.value};
+  program.manager.host_budget = round_up(program.manager.file_staging, Bytes{256}) + Bytes{random.below(2048)};
+  program.device.file_read.bytes_per_second = 100'000'000U << random.below(6);
+  program.device.file_write.bytes_per_second = 100'000'000U << random.below(6);
+}
+
 }  // namespace swapmm::test

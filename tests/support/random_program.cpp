@@ -63,6 +63,8 @@ class ProgramGenerator {
     draw_views(later);
     program_.reads_all = later.below(2) == 0;
     draw_slow_link(extras, program_.device);
+    simulated::detail::Random disk(program_.seed ^ 0xD15C'F11EU);  // as with `later`
+    draw_file(disk, program_);
     if (with_side_downloads) add_side_downloads(extras, program_);
     if (extras.below(8) == 0) add_outlived_views(extras, program_);
     return std::move(program_);

@@ -140,6 +140,10 @@ std::ostream& operator<<(std::ostream& out, const TestProgram& program) {
       << (program.ends_plainly ? ", ends plainly\n" : "\n");
   print_device(out, program.device);
   print_manager(out, program.manager);
+  if (program.file) {
+    out << "file: capacity " << program.file->capacity.value << ", alignment " << program.file->alignment.value
+        << ", staging " << program.manager.file_staging.value << "\n";
+  }
   print_scheduler(out, program.scheduler);
   for (const Action& action : program.actions) out << action << "\n";
   return out;

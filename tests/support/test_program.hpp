@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <iosfwd>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -88,10 +89,20 @@ struct Action {
   std::array<Part, most_parts> parts{};
 };
 
+/// A file for what fits nowhere else.
+struct FileSetup {
+  Bytes capacity;
+  Bytes alignment;
+  bool holds_all = false;  ///< it never is too small
+
+  friend bool operator==(const FileSetup&, const FileSetup&) = default;
+};
+
 struct TestProgram {
   std::uint64_t seed = 0;  ///< also for the order in which things end
   simulated::Options device{};
   Options manager{};
+  std::optional<FileSetup> file{};
   SchedulerOptions scheduler{};
   /// Each iteration reads values where all others of its place in the cycle read them, so that no value may be lost.
   bool steady = false;

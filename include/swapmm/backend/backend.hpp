@@ -14,14 +14,17 @@
 #include <string>
 #include <type_traits>
 
+#include <swapmm/backend/file_memory.hpp>
 #include <swapmm/base/bytes.hpp>
 
 namespace swapmm {
 
-/// The three queues of a backend. Each runs its commands in order. Only events order commands in different queues.
-enum class QueueKind : std::uint8_t { compute, h2d, d2h };
-inline constexpr std::size_t queue_count = 3;  ///< number of queues
-/// The position of a queue in arrays: 0 to 2.
+/// The queues of a backend. Each runs its commands in order. Only events order commands in different queues. The first
+/// three are the device's. The last two exist only with FileBackend: the host reads and writes a file in them.
+enum class QueueKind : std::uint8_t { compute, h2d, d2h, file_read, file_write };
+inline constexpr std::size_t queue_count = 5;         ///< number of queues
+inline constexpr std::size_t device_queue_count = 3;  ///< number of queues of the device: the first ones
+/// The position of a queue in arrays: 0 to 4.
 [[nodiscard]] constexpr std::size_t index(QueueKind queue) { return static_cast<std::size_t>(queue); }
 
 /// A kernel argument in the form that raw launches of an API take: the address and the size of a value, such as a
@@ -160,6 +163,27 @@ concept CapturingBackend =
       { b.end_capture() } -> std::same_as<typename B::Graph>;  // if it throws BackendError, none of the work ever runs
       { b.launch(graph) };
       { c.capturing() } -> std::same_as<bool>;
+    };
+
+/// A backend that can also copy between host memory and a file, in the order of the device's work. A command is queued
+/// on file_read or file_write, runs on a thread of the backend, and starts after `waits`. A read does not ask whether
+/// the work that it waits for failed. A write does: if any of it failed, the write fails, and writes nothing. A command
+/// that fails, for example because the disk has an error, fails alone: its event has the status "failed", and wait()
+/// throws what FileMemory threw; but work that waits for the event runs nevertheless. Offsets and sizes are multiples of
+/// the file's alignment, and so is the address. status(), wait() and finish() know these queues as well; record(),
+/// wait(queue, events) and flush() do not. The file must exist until the work has ended.
+template <class B>
+concept FileBackend =
+    Backend<B> &&
+    requires(B b, FileMemory& file, typename B::HostMemory& host, const typename B::HostMemory& source,
+             const typename B::Address& place, typename B::Event& event,
+             std::span<const typename B::Event* const> waits, Bytes bytes) {
+      // file, its offset, host memory, its offset, size
+      { b.read_file(file, bytes, host, bytes, bytes, waits, event) };
+      { b.write_file(file, bytes, source, bytes, bytes, waits, event) };
+      // The copies of a part of a place: its offset comes first.
+      { b.copy_part_to_device(place, bytes, source, bytes, bytes, waits, event) };    // to, to_offset, from, from_offset
+      { b.copy_part_to_host(host, bytes, place, bytes, bytes, waits, event) };        // to, to_offset, from, from_offset
     };
 
 // clang-format on

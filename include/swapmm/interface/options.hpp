@@ -6,9 +6,11 @@
 #include <cstdint>
 #include <functional>
 #include <limits>
+#include <memory>
 #include <optional>
 #include <string>
 
+#include <swapmm/backend/file_memory.hpp>
 #include <swapmm/base/bytes.hpp>
 #include <swapmm/ir/trace.hpp>
 #include <swapmm/plan/machine.hpp>
@@ -42,6 +44,13 @@ struct Options {
   Bytes pinned_budget{std::numeric_limits<std::uint64_t>::max()};
   /// Limit of all host memory, in bytes. Default: no limit.
   Bytes host_budget{std::numeric_limits<std::uint64_t>::max()};
+  /// A file for what fits neither on the device nor within `host_budget`, such as swapmm::file::open(). Its capacity is
+  /// the limit. Values move between the file and the device without a copy in host memory but for `file_staging`. Not
+  /// with `scrub`. Default: none.
+  std::shared_ptr<FileMemory> file{};
+  /// Host memory through which values move between the file and the device, in bytes; a part of `host_budget`. More
+  /// hides more of the time that a disk takes to answer. Used only with `file`.
+  Bytes file_staging{std::uint64_t{32} << 20U};
   /// Number of points per queue by which the host may run ahead of the device while no plan is followed. At least 8.
   std::size_t queue_depth = 1024;
   /// Number of iterations by which the host may run ahead of the device while a plan is followed: 1 to 3.

@@ -25,6 +25,11 @@ std::ostream& operator<<(std::ostream& out, const Report& report) {
       << "  host     " << text::size_text(report.host_used) << " used, peak " << text::size_text(report.host_peak)
       << ", " << text::size_text(report.pinned_used) << " of it pinned"
       << (report.pinned_slabs == 0 ? "" : " in slabs: " + std::to_string(report.pinned_slabs)) << '\n'
+      << (report.file_peak.value == 0
+              ? ""
+              : "  file     " + text::size_text(report.file_used) + " used, peak " + text::size_text(report.file_peak) +
+                    "; " + text::size_text(report.file_read) + " read, " + text::size_text(report.file_written) +
+                    " written\n")
       << "  ran      " << report.operations << " operations; iterations: " << report.iterations_on_demand
       << " on demand, " << report.iterations_followed << " by a plan\n"
       << "  moved    " << report.swap_ins << " swap-ins (" << text::size_text(report.h2d) << "), " << report.swap_outs

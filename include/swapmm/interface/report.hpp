@@ -69,6 +69,10 @@ struct Report {
   Bytes host_peak;                         ///< largest host_used so far
   Bytes pinned_used;                       ///< the page-locked part of host_used
   std::size_t pinned_slabs = 0;            ///< number of slabs in pinned_used; 0 if each block is allocated separately
+  Bytes file_used;                         ///< bytes of the file that hold values, with Options::file
+  Bytes file_peak;                         ///< largest file_used so far
+  Bytes file_read;                         ///< bytes read from the file
+  Bytes file_written;                      ///< bytes written to the file
   std::size_t tensors = 0;                 ///< number of tensors that exist now
   std::uint64_t operations = 0;            ///< number of operations run so far
   std::uint64_t iterations_on_demand = 0;  ///< ended iterations that did not follow a plan from begin to end

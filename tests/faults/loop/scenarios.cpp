@@ -3,9 +3,12 @@
 
 #include <array>
 #include <cstdlib>
+#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
+
+#include "support/memory_file.hpp"
 
 namespace swapmm::test {
 namespace {
@@ -424,7 +427,46 @@ bool changed_budgets(World& world) {
   return followed(world) && report->budget_changes == 4 && report->plan_starts >= 4;
 }
 
-constexpr std::array<Scenario, 18> all{{
+// Slots of 128 bytes: a value of 256 bytes takes two.
+Options with_file() {
+  Options options = small();
+  options.file_staging = Bytes{10 * 128};
+  options.host_budget = options.file_staging + Bytes{512};
+  options.file = std::make_shared<MemoryFile>(Bytes{16384}, Bytes{128});
+  return options;
+}
+
+void values_in_a_file(World& world) {
+  world.make_manager(with_file());
+  std::vector<std::size_t> t;
+  for (int i = 0; i < 8; ++i) t.push_back(world.tensor("t" + std::to_string(i)));
+  for (std::size_t i = 0; i < 8; ++i) world.upload(t[i], static_cast<Element>(i));
+  for (std::size_t i = 0; i < 8; ++i) {
+    world.run({.name = "mix", .reads = {t[(i + 3) % 8]}, .writes = {}, .updates = {t[i]}});
+    if (i % 3 == 0) world.download_later(t[i]);
+  }
+  world.upload_part(t[1], 8, 16, 5);
+  world.upload_part(t[7], 30, 10, 6);
+  for (std::size_t i = 0; i < 8; ++i) world.run({.name = "again", .reads = {}, .writes = {}, .updates = {t[i]}});
+  world.collect();
+  for (std::size_t i = 0; i < 8; ++i) world.download(t[i]);
+  world.synchronize();
+}
+
+void trained_with_a_file(World& world) {
+  world.make_manager(with_file());
+  const Network network = make_network(world, 3);
+  for (Element i = 0; i < 6; ++i) train(world, network, i, 0, i % 2 == 0);
+  world.download(network.weights[0]);
+  world.synchronize();
+}
+
+bool used_the_file(World& world) {
+  const auto report = world.report();
+  return swapped_both_ways(world) && report->file_read.value > 0 && report->file_written.value > 0;
+}
+
+constexpr std::array<Scenario, 20> all{{
     {.name = "build and tear down", .run = build_and_tear_down},
     {.name = "more than memory", .run = more_than_memory, .achieved = swapped_both_ways},
     {.name = "a steady loop", .run = steady_loop, .achieved = followed},
@@ -448,6 +490,10 @@ constexpr std::array<Scenario, 18> all{{
     {.name = "checked accesses", .run = checked_accesses},
     {.name = "profiles", .run = profiles, .achieved = followed_at_all},
     {.name = "measured plans", .run = measured_plans, .achieved = sampled},
+    {.name = "values in a file", .run = values_in_a_file, .achieved = used_the_file},
+    {.name = "trained with a file",
+     .run = trained_with_a_file,
+     .achieved = [](World& world) { return followed_at_all(world) && used_the_file(world); }},
     {.name = "changing budgets", .run = changing_budgets, .achieved = changed_budgets},
 }};
 

@@ -6,6 +6,7 @@
 // Each returns the number of checks that failed.
 int check_opencl();
 int check_cuda();
+int check_file();
 int check_ilp();
 
 /// 0 if `call` throws exactly an E, 1 and a line if it does anything else.

@@ -115,6 +115,9 @@ int main() {
 #ifdef HAS_cuda
   failed += check_cuda();
 #endif
+#ifdef HAS_file
+  failed += check_file();
+#endif
 #ifdef HAS_ilp
   failed += check_ilp();
 #endif

@@ -10,7 +10,8 @@ ProgramCalls::ProgramCalls(const TestProgram& program, RunResult& result)
     : program_(program),
       result_(result),
       limited_(program.device.host_bytes.has_value() ||
-               program.manager.host_budget.value != std::numeric_limits<std::uint64_t>::max()),
+               (program.manager.host_budget.value != std::numeric_limits<std::uint64_t>::max() &&
+                !(program.file && program.file->holds_all))),
       steady_(program.steady),
       progress_("program", program.seed) {}
 

@@ -48,8 +48,14 @@ class CppPrinter {
   void print_manager() {
     SchedulerOptions scheduler = program_.scheduler;
     if (!settings_.planning) scheduler.observe = 0;
-    out_ << "  Options manager_options;\n"
-         << cpp_manager_options(program_.manager) << "  SchedulerOptions scheduler_options;\n"
+    out_ << "  Options manager_options;\n" << cpp_manager_options(program_.manager);
+    if (program_.file) {
+      out_ << "  manager_options.file_staging = Bytes{" << program_.manager.file_staging.value << "};\n"
+           << "  // A file as tests/support/memory_file.hpp has it, or another one of that size.\n"
+           << "  manager_options.file = std::make_shared<swapmm::test::MemoryFile>(Bytes{"
+           << program_.file->capacity.value << "}, Bytes{" << program_.file->alignment.value << "});\n";
+    }
+    out_ << "  SchedulerOptions scheduler_options;\n"
          << cpp_scheduler_options(scheduler) << "  Scheduler scheduler(scheduler_options);\n";
     for (const SavedPlan& saved : settings_.loaded) {
       out_ << "  load(scheduler, \"" << saved.iteration << "\", R\"plan(" << saved.text << ")plan\");\n";

@@ -8,6 +8,7 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <span>
 #include <sstream>
@@ -18,6 +19,7 @@
 #include <swapmm/error.hpp>
 #include <swapmm/memory_manager.hpp>
 
+#include "support/memory_file.hpp"
 #include "support/program/addresses.hpp"
 #include "support/program/calls.hpp"
 #include "support/program/checks.hpp"
@@ -91,7 +93,9 @@ class ProgramRun {
       }
     }
     backend_.emplace(device_.backend());
-    manager_.emplace(*backend_, program_.manager, scheduler_);
+    Options memory = program_.manager;
+    if (program_.file) memory.file = std::make_shared<MemoryFile>(program_.file->capacity, program_.file->alignment);
+    manager_.emplace(*backend_, memory, scheduler_);
   }
 
   [[nodiscard]] bool ok() const { return result_.failure.empty() && !kernel_failure_.any(); }
@@ -395,6 +399,7 @@ class ProgramRun {
     result_.swaps = report.swap_ins + report.swap_outs;
     result_.notes = report.notes;
     result_.sampled_rounds = report.sampled_rounds;
+    result_.file_bytes = report.file_read.value + report.file_written.value;
     result_.plans_remade = report.plans_remade;
     for (const PlanSummary& plan : report.plans) result_.planners.push_back(plan.planner);
     if (!settings_.save_plans) return;

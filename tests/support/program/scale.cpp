@@ -35,6 +35,7 @@ TestProgram scaled_to(Bytes alignment, TestProgram program) {
   scale(program.manager.device_budget, factor);
   scale(program.manager.pinned_budget, factor);
   scale(program.manager.host_budget, factor);
+  if (program.file) scale(program.file->capacity, factor);
   program.manager.device_budget = std::max(program.manager.device_budget, alignment);
   for (Action& action : program.actions) {
     if (action.bytes != 0) action.bytes = scaled(action.bytes, factor);

@@ -85,6 +85,7 @@ class Simplifier {
     set(manager.run_ahead, usual.run_ahead);
     set(manager.demand_mode, usual.demand_mode);
     set(manager.check_access, usual.check_access);
+    set(program_.file, std::optional<FileSetup>());
   }
 
   /// Step by step, with a device that has just that much: what fills it need not be there either then.

@@ -33,6 +33,12 @@ Profile operations(const std::vector<Times>& times) {
   return profile;
 }
 
+std::vector<Box> row_boxes(const Profile& profile, Lane lane, nanoseconds fine) {
+  std::vector<chart::Span> spans = chart::chart_of(profile).spans;
+  std::erase_if(spans, [&](const chart::Span& span) { return span.row != static_cast<std::uint32_t>(lane); });
+  return boxes_of(spans, fine);
+}
+
 /// "start-end(busy)xspans" of each box.
 std::string text_of(const std::vector<Box>& boxes) {
   std::string text;
@@ -46,7 +52,7 @@ std::string text_of(const std::vector<Box>& boxes) {
 
 std::vector<std::pair<std::int64_t, std::int64_t>> gaps(const Profile& profile, std::int64_t fine, std::int64_t end) {
   std::vector<std::pair<std::int64_t, std::int64_t>> result;
-  for (const Gap& gap : gaps_between(boxes_of(profile, Lane::compute, nanoseconds{fine}), nanoseconds{end})) {
+  for (const Gap& gap : gaps_between(row_boxes(profile, Lane::compute, nanoseconds{fine}), nanoseconds{end})) {
     result.emplace_back(gap.start.count(), gap.end.count());
   }
   return result;
@@ -65,7 +71,7 @@ std::string byte_labels(std::uint64_t top) { return labels(ticks(ByteScale{0, 10
 
 TEST_CASE("short spans in a row share a box, long ones and distant ones do not") {
   const auto boxes = [](const std::vector<Times>& times) {
-    return text_of(boxes_of(operations(times), Lane::compute, nanoseconds{10}));
+    return text_of(row_boxes(operations(times), Lane::compute, nanoseconds{10}));
   };
   CHECK(boxes({}).empty());
   CHECK(boxes({{0, 10}, {10, 20}}) == "0-10(10)x1 10-20(10)x1");
@@ -77,17 +83,17 @@ TEST_CASE("short spans in a row share a box, long ones and distant ones do not")
   // Four times ten is the longest.
   CHECK(boxes({{0, 8}, {8, 16}, {16, 24}, {24, 32}, {32, 40}, {40, 48}}) == "0-40(40)x5 40-48(8)x1");
   // Where all can be seen, each is on its own.
-  CHECK(text_of(boxes_of(operations({{0, 1}, {1, 1}}), Lane::compute, nanoseconds{0})) == "0-1(1)x1 1-1(0)x1");
+  CHECK(text_of(row_boxes(operations({{0, 1}, {1, 1}}), Lane::compute, nanoseconds{0})) == "0-1(1)x1 1-1(0)x1");
 }
 
 TEST_CASE("a box has the spans of its own lane, their positions and their bytes") {
   Profile profile;
   profile.spans = {copy_span(Lane::h2d, "a", 10, 0, 1), copy_span(Lane::d2h, "b", 20, 0, 1), operation_span("c", 0, 1),
                    copy_span(Lane::h2d, "d", 40, 1, 2)};
-  const std::vector<Box> boxes = boxes_of(profile, Lane::h2d, nanoseconds{10});
+  const std::vector<Box> boxes = row_boxes(profile, Lane::h2d, nanoseconds{10});
   REQUIRE(boxes.size() == 1);
   CHECK(boxes[0].first == 0);
-  CHECK(boxes[0].last == 3);
+  CHECK(boxes[0].last == 1);  // of the lane
   CHECK(boxes[0].bytes == Bytes{50});
 }
 
@@ -105,12 +111,12 @@ TEST_CASE("gaps are what the boxes leave, and as long as what was idle") {
 TEST_CASE("levels made coarser keep every peak and the last of each") {
   const nanoseconds ten{10};
   CHECK(coarser({}, ten).empty());
-  CHECK(coarser({level(0, 5)}, ten) == std::vector{level(0, 5)});
-  CHECK(coarser({level(0, 5), level(10, 6)}, ten) == std::vector{level(0, 5), level(10, 6)});
-  CHECK(coarser({level(0, 5), level(3, 9), level(9, 2), level(10, 6)}, ten) ==
+  CHECK(coarser(std::vector{level(0, 5)}, ten) == std::vector{level(0, 5)});
+  CHECK(coarser(std::vector{level(0, 5), level(10, 6)}, ten) == std::vector{level(0, 5), level(10, 6)});
+  CHECK(coarser(std::vector{level(0, 5), level(3, 9), level(9, 2), level(10, 6)}, ten) ==
         std::vector{level(0, 9), level(9, 2), level(10, 6)});
-  CHECK(coarser({level(0, 5), level(3, 1), level(9, 7)}, ten) == std::vector{level(0, 7)});
-  CHECK(coarser({level(0, 5), level(1, 6)}, nanoseconds{0}) == std::vector{level(0, 5), level(1, 6)});
+  CHECK(coarser(std::vector{level(0, 5), level(3, 1), level(9, 7)}, ten) == std::vector{level(0, 7)});
+  CHECK(coarser(std::vector{level(0, 5), level(1, 6)}, nanoseconds{0}) == std::vector{level(0, 5), level(1, 6)});
 }
 
 TEST_CASE("a time scale puts times between its edges, and what is outside at them") {

@@ -3,7 +3,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <exception>
 #include <iostream>
+#include <memory>
 #include <new>
 #include <string>
 #include <utility>
@@ -11,6 +13,7 @@
 #include <swapmm/backend/device_choice.hpp>
 #include <swapmm/base/error.hpp>
 #include <swapmm/cuda/devices.hpp>
+#include <swapmm/cuda/file_job.hpp>
 #include <swapmm/cuda/measure.hpp>
 #include <swapmm/cuda/numa.hpp>
 #include <swapmm/cuda/session.hpp>
@@ -20,6 +23,7 @@ namespace swapmm::cuda {
 
 using detail::Capture;
 using detail::CurrentDevice;
+using detail::FileJob;
 using detail::host_alignment;
 using detail::NearDevice;
 using detail::new_event;
@@ -150,20 +154,58 @@ Event Backend::make_event() {
 
 void Backend::copy_to_device(const Address& to, const HostMemory& from, Bytes from_offset, Bytes size,
                              std::span<const Event* const> waits, Event& event) {
+  copy_part_to_device(to, Bytes{}, from, from_offset, size, waits, event);
+}
+
+void Backend::copy_to_host(HostMemory& to, Bytes to_offset, const Address& from, Bytes size,
+                           std::span<const Event* const> waits, Event& event) {
+  copy_part_to_host(to, to_offset, from, Bytes{}, size, waits, event);
+}
+
+void Backend::copy_part_to_device(const Address& to, Bytes to_offset, const HostMemory& from, Bytes from_offset,
+                                  Bytes size, std::span<const Event* const> waits, Event& event) {
   session_->queue_waits(QueueKind::h2d, waits);
-  const cudaError_t status = cudaMemcpyAsync(to.data(), from.data() + from_offset.value, count(size),
+  const cudaError_t status = cudaMemcpyAsync(to.data() + to_offset.value, from.data() + from_offset.value, count(size),
                                              cudaMemcpyHostToDevice, session_->stream(QueueKind::h2d));
   if (status != cudaSuccess) throw error_of(status, "cudaMemcpyAsync to the device", of_bytes(size));
   session_->record(QueueKind::h2d, event);
 }
 
-void Backend::copy_to_host(HostMemory& to, Bytes to_offset, const Address& from, Bytes size,
-                           std::span<const Event* const> waits, Event& event) {
+void Backend::copy_part_to_host(HostMemory& to, Bytes to_offset, const Address& from, Bytes from_offset, Bytes size,
+                                std::span<const Event* const> waits, Event& event) {
   session_->queue_waits(QueueKind::d2h, waits);
-  const cudaError_t status = cudaMemcpyAsync(to.data() + to_offset.value, from.data(), count(size),
+  const cudaError_t status = cudaMemcpyAsync(to.data() + to_offset.value, from.data() + from_offset.value, count(size),
                                              cudaMemcpyDeviceToHost, session_->stream(QueueKind::d2h));
   if (status != cudaSuccess) throw error_of(status, "cudaMemcpyAsync to the host", of_bytes(size));
   session_->record(QueueKind::d2h, event);
+}
+
+void Backend::queue_job(QueueKind queue, std::shared_ptr<FileJob> job, std::span<const Event* const> waits,
+                        Event& event) {
+  if (capturing()) throw UsageError("a graph cannot contain reads and writes of a file");
+  const cudaStream_t stream = session_->file_stream(queue);
+  session_->queue_waits(queue, waits);
+  FileJob::queue(job, stream);
+  session_->record(queue, event);
+  event.job_ = std::move(job);
+}
+
+void Backend::read_file(FileMemory& file, Bytes file_offset, HostMemory& to, Bytes to_offset, Bytes size,
+                        std::span<const Event* const> waits, Event& event) {
+  auto job = std::make_shared<FileJob>();
+  job->file = &file;
+  job->offset = file_offset;
+  job->to = {to.data() + to_offset.value, count(size)};
+  queue_job(QueueKind::file_read, std::move(job), waits, event);
+}
+
+void Backend::write_file(FileMemory& file, Bytes file_offset, const HostMemory& from, Bytes from_offset, Bytes size,
+                         std::span<const Event* const> waits, Event& event) {
+  auto job = std::make_shared<FileJob>();
+  job->file = &file;
+  job->offset = file_offset;
+  job->from = {from.data() + from_offset.value, count(size)};
+  queue_job(QueueKind::file_write, std::move(job), waits, event);
 }
 
 void Backend::wait(QueueKind queue, std::span<const Event* const> waits) { session_->queue_waits(queue, waits); }
@@ -202,7 +244,8 @@ EventStatus Backend::status(const Event& event) {
     asked = event.capture_->done.get();
   }
   const cudaError_t status = cudaEventQuery(asked);
-  if (status == cudaSuccess) return EventStatus::complete;
+  const bool failed = event.job_ != nullptr && event.job_->has_failed();
+  if (status == cudaSuccess) return failed ? EventStatus::failed : EventStatus::complete;
   if (status != cudaErrorNotReady) throw error_of(status, "cudaEventQuery: work on the device");
   forget(status);
   return EventStatus::running;
@@ -220,6 +263,7 @@ void Backend::wait(const Event& event) {
     asked = session_->native(event);  // throws if there is nothing to wait for
   }
   check(cudaEventSynchronize(asked), "cudaEventSynchronize: work on the device");
+  if (event.job_ != nullptr && event.job_->has_failed()) std::rethrow_exception(event.job_->failure);
 }
 
 void Backend::finish() { session_->finish(); }

@@ -30,8 +30,9 @@
 namespace swapmm::cuda {
 
 namespace detail {
-class Session;  // device and streams behind all handles of one backend
-class Capture;  // queued work that became a graph
+class Session;   // device and streams behind all handles of one backend
+class Capture;   // queued work that became a graph
+struct FileJob;  // a read or a write of a file
 }  // namespace detail
 
 /// Device memory; opaque. The destructor waits for the device.
@@ -130,6 +131,7 @@ class Event {
   EventHandle timed_;                         // made when times are first asked for
   cudaEvent_t current_ = nullptr;             // one of the two; null: never recorded
   std::shared_ptr<detail::Capture> capture_;  // recorded into that graph
+  std::shared_ptr<detail::FileJob> job_;      // of a read or a write of a file
 };
 
 /// The events that an operation of the second form waits for. Valid while the callable runs.
@@ -271,6 +273,15 @@ class SWAPMM_EXPORT Backend {
   void copy_to_host(HostMemory& to, Bytes to_offset, const Address& from, Bytes size,
                     std::span<const Event* const> waits, Event& event);
 
+  void copy_part_to_device(const Address& to, Bytes to_offset, const HostMemory& from, Bytes from_offset, Bytes size,
+                           std::span<const Event* const> waits, Event& event);
+  void copy_part_to_host(HostMemory& to, Bytes to_offset, const Address& from, Bytes from_offset, Bytes size,
+                         std::span<const Event* const> waits, Event& event);
+  void read_file(FileMemory& file, Bytes file_offset, HostMemory& to, Bytes to_offset, Bytes size,
+                 std::span<const Event* const> waits, Event& event);
+  void write_file(FileMemory& file, Bytes file_offset, const HostMemory& from, Bytes from_offset, Bytes size,
+                  std::span<const Event* const> waits, Event& event);
+
   void wait(QueueKind queue, std::span<const Event* const> waits);
   void record(QueueKind queue, Event& event);
   void flush(QueueKind queue);
@@ -329,10 +340,14 @@ class SWAPMM_EXPORT Backend {
   };
 
  private:
+  void queue_job(QueueKind queue, std::shared_ptr<detail::FileJob> job, std::span<const Event* const> waits,
+                 Event& event);
+
   std::shared_ptr<detail::Session> session_;
 };
 
 static_assert(swapmm::Backend<Backend>);
+static_assert(swapmm::FileBackend<Backend>);
 static_assert(swapmm::CapturingBackend<Backend>);
 
 }  // namespace swapmm::cuda

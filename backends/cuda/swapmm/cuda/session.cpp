@@ -112,6 +112,16 @@ Session::Session(int device_, const Settings& settings) : device(device_), nvtx(
 
 Session::~Session() { finish_quietly(); }
 
+cudaStream_t Session::file_stream(QueueKind queue) {
+  const std::size_t i = index(queue);
+  if (!own[i]) {
+    const CurrentDevice current(device);
+    own[i] = new_stream();
+    streams[i] = own[i].get();
+  }
+  return streams[i];
+}
+
 cudaEvent_t Session::native(const Event& event) const {
   if (event.current_ == nullptr) return nullptr;
   if (event.capture_ == nullptr) {
@@ -138,6 +148,7 @@ void Session::record(QueueKind queue, Event& event) const {
   check(cudaEventRecord(next, stream(queue)), "cudaEventRecord");
   event.current_ = next;
   event.capture_ = capture;
+  event.job_.reset();
 }
 
 void Session::end_memory(const Memory& memory) noexcept {
@@ -165,19 +176,19 @@ void Session::free_waiting() noexcept {
 void Session::finish() {
   if (capture != nullptr) return;
   const CurrentDevice current(device, default_stream);
-  for (const cudaStream_t stream : streams) {
+  for_each_stream([](cudaStream_t stream) {
     const cudaError_t status = cudaStreamSynchronize(stream);
-    if (status == cudaSuccess) continue;
+    if (status == cudaSuccess) return;
     BackendError error = error_of(status, "cudaStreamSynchronize");
     if (error.kind == BackendError::Kind::device_lost) throw error;
-  }
+  });
   free_waiting();
 }
 
 void Session::finish_quietly() noexcept {
   if (capture != nullptr) return;
   const CurrentDevice current(device, default_stream);
-  for (const cudaStream_t stream : streams) forget(cudaStreamSynchronize(stream));
+  for_each_stream([](cudaStream_t stream) { forget(cudaStreamSynchronize(stream)); });
   free_waiting();
 }
 

@@ -2,6 +2,7 @@
 #include "settings.hpp"
 
 #include <sys/auxv.h>
+#include <sys/statvfs.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -49,6 +50,13 @@ Bytes host_memory() {
   const long pages = sysconf(_SC_PHYS_PAGES);
   const long size = sysconf(_SC_PAGESIZE);
   return Bytes{static_cast<std::uint64_t>(std::max(pages, 1L)) * static_cast<std::uint64_t>(std::max(size, 1L))};
+}
+
+// What a program that is not the administrator's may still write in that folder.
+Bytes free_disk(const std::string& folder) {
+  struct statvfs disk {};
+  if (folder.empty() || statvfs(folder.c_str(), &disk) != 0) return {};
+  return Bytes{std::uint64_t{disk.f_bavail} * disk.f_frsize};
 }
 
 // A size, or a percentage of `whole`.
@@ -103,6 +111,24 @@ void read_analysis(Settings& settings) {
   settings.svg.clear();
 }
 
+// Where values are for which the host has no room.
+void read_file(Settings& settings) {
+  settings.file_folder = text_in("SWAPMM_FILE");
+  if (settings.file_folder.empty() || getauxval(AT_SECURE) != 0) {  // whose caller must not choose what it writes
+    settings.file_folder.clear();
+    return;
+  }
+#ifdef SWAPMM_LAYER_HAS_FILES
+  const Bytes free = free_disk(settings.file_folder);
+  settings.file_size = Bytes{free.value / 2};
+  if (const std::string size = text_in("SWAPMM_FILE_SIZE"); !size.empty()) {
+    settings.file_size = amount("SWAPMM_FILE_SIZE", size, free, settings.problem);
+  }
+#else
+  settings.problem = "SWAPMM_FILE: this layer was built without files (Debian: liburing-dev)";
+#endif
+}
+
 // What shows how the program runs.
 void read_pictures(Settings& settings) {
   settings.trace_out = text_in("SWAPMM_TRACE_OUT");
@@ -145,6 +171,7 @@ Settings read() {
   if (const std::string host = text_in("SWAPMM_HOST_BUDGET"); !host.empty()) {
     settings.host_budget = amount("SWAPMM_HOST_BUDGET", host, host_memory(), settings.problem);
   }
+  read_file(settings);
   if (const std::string evict = text_in("SWAPMM_EVICT"); !evict.empty() && !settings.evict_always) {
     settings.problem = "SWAPMM_EVICT: \"" + evict + "\" is not known; it can be always";
   }

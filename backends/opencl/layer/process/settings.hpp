@@ -31,6 +31,8 @@ struct Settings {
   bool evict_always = false;                       ///< SWAPMM_EVICT=always
   std::string budget;                              ///< SWAPMM_BUDGET; empty: the default
   Bytes host_budget;                               ///< SWAPMM_HOST_BUDGET, or what the host has left
+  std::string file_folder;                         ///< SWAPMM_FILE: what the host has no room for is in a file there
+  Bytes file_size;                                 ///< SWAPMM_FILE_SIZE, of each context; or half of what is free
   std::string problem;                             ///< why nothing may be allocated; empty: all is well
   ReportedMemory reported = ReportedMemory::both;  ///< SWAPMM_REPORTED_MEMORY
   std::string report;                              ///< SWAPMM_REPORT: "text", "json", a file's name, or empty

@@ -49,6 +49,9 @@ struct DeviceNumbers {
   std::uint64_t queue_waits = 0;
   std::uint64_t host_waits = 0;
   std::uint64_t host_wait_time = 0;
+  std::uint64_t file_peak = 0;
+  std::uint64_t file_read = 0;
+  std::uint64_t file_written = 0;
 
   // Until the first command that followed a plan.
   std::uint64_t planned = 0;  ///< 1: there was one

@@ -67,6 +67,9 @@ void add(DeviceNumbers& sum, const Report& report) {
   sum.queue_waits += report.queue_waits;
   sum.host_waits += report.host_waits;
   sum.host_wait_time += count_of(report.host_wait_time);
+  sum.file_peak += report.file_peak.value;
+  sum.file_read += report.file_read.value;
+  sum.file_written += report.file_written.value;
 }
 
 void take_plan(DeviceNumbers& into, const Report& report) {

@@ -49,13 +49,14 @@ DeviceNumbers sum_of(const std::vector<DeviceNumbers>& devices) {
   DeviceNumbers sum;
   for (const DeviceNumbers& each : devices) {
     using Field = std::uint64_t DeviceNumbers::*;
-    constexpr std::array<Field, 18> added{
+    constexpr std::array<Field, 21> added{
         &DeviceNumbers::commands_refused, &DeviceNumbers::objects_refused, &DeviceNumbers::commands,
         &DeviceNumbers::by_plan,          &DeviceNumbers::iterations,      &DeviceNumbers::iterations_by_plan,
         &DeviceNumbers::plans_found,      &DeviceNumbers::plan_starts,     &DeviceNumbers::divergences,
         &DeviceNumbers::values_saved,     &DeviceNumbers::saved_bytes,     &DeviceNumbers::swap_ins,
         &DeviceNumbers::swap_outs,        &DeviceNumbers::to_device,       &DeviceNumbers::to_host,
-        &DeviceNumbers::queue_waits,      &DeviceNumbers::host_waits,      &DeviceNumbers::host_wait_time};
+        &DeviceNumbers::queue_waits,      &DeviceNumbers::host_waits,      &DeviceNumbers::host_wait_time,
+        &DeviceNumbers::file_peak,        &DeviceNumbers::file_read,       &DeviceNumbers::file_written};
     for (const Field field : added) sum.*field += each.*field;
     sum.host_peak = std::max(sum.host_peak, each.host_peak);
     if (each.planned == 0 || (sum.planned != 0 && sum.time_before <= each.time_before)) continue;
@@ -98,6 +99,10 @@ void tell_moves(Lines& lines, const DeviceNumbers& sum) {
   lines.push_back(number(sum.commands) + " commands; moved " + mebibytes(sum.to_device) + " to the device in " +
                   number(sum.swap_ins) + " swaps and " + mebibytes(sum.to_host) + " to the host in " +
                   number(sum.swap_outs) + "; host memory up to " + mebibytes(sum.host_peak));
+  if (sum.file_peak != 0) {
+    lines.push_back("file up to " + mebibytes(sum.file_peak) + "; " + mebibytes(sum.file_read) + " read, " +
+                    mebibytes(sum.file_written) + " written");
+  }
   lines.push_back("stalls: the host waited for the device " + number(sum.host_waits) + " times, " +
                   seconds(sum.host_wait_time) + " in all; " + number(sum.queue_waits) +
                   " waits of commands for copies and of copies for commands were queued");
@@ -213,7 +218,9 @@ std::string json_of(const ProcessNumbers& numbers) {
       field("saved_bytes", sum.saved_bytes) + field("swap_ins", sum.swap_ins) + field("swap_outs", sum.swap_outs) +
       field("bytes_to_device", sum.to_device) + field("bytes_to_host", sum.to_host) +
       field("queue_waits", sum.queue_waits) + field("host_waits", sum.host_waits) +
-      field("host_wait_ns", sum.host_wait_time) + field("host_peak_bytes", sum.host_peak) + ",\n  \"devices\": [";
+      field("host_wait_ns", sum.host_wait_time) + field("host_peak_bytes", sum.host_peak) +
+      field("file_peak_bytes", sum.file_peak) + field("file_bytes_read", sum.file_read) +
+      field("file_bytes_written", sum.file_written) + ",\n  \"devices\": [";
   const char* separator = "\n";
   for (const DeviceNumbers& device : numbers.devices) {
     text += separator + device_json(device);

@@ -5,6 +5,7 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <exception>
 #include <iostream>
 #include <memory>
 #include <new>
@@ -18,6 +19,7 @@
 #include <swapmm/backend/device_choice.hpp>
 #include <swapmm/base/error.hpp>
 #include <swapmm/opencl/devices.hpp>
+#include <swapmm/opencl/file_thread.hpp>
 #include <swapmm/opencl/info.hpp>
 #include <swapmm/opencl/released_memory.hpp>
 #include <swapmm/opencl/session.hpp>
@@ -213,6 +215,7 @@ Event Backend::make_event() { return {}; }
 
 void Backend::recorded(Event& event, cl_event native) {
   event.event_.reset(native);
+  event.job_.reset();
   event.timed_ = session_->timing;
   event.host_time_.reset();
   if (!session_->timing || !session_->host_timed) return;
@@ -223,28 +226,81 @@ void Backend::recorded(Event& event, cl_event native) {
 
 void Backend::copy_to_device(const Address& to, const HostMemory& from, Bytes from_offset, Bytes size,
                              std::span<const Event* const> waits, Event& event) {
+  copy_part_to_device(to, Bytes{}, from, from_offset, size, waits, event);
+}
+
+void Backend::copy_to_host(HostMemory& to, Bytes to_offset, const Address& from, Bytes size,
+                           std::span<const Event* const> waits, Event& event) {
+  copy_part_to_host(to, to_offset, from, Bytes{}, size, waits, event);
+}
+
+void Backend::copy_part_to_device(const Address& to, Bytes to_offset, const HostMemory& from, Bytes from_offset,
+                                  Bytes size, std::span<const Event* const> waits, Event& event) {
   const WaitList list = wait_list(waits);
   cl_event native = nullptr;
-  check(clEnqueueWriteBuffer(session_->use(QueueKind::h2d), to.buffer(), CL_FALSE, 0,
-                             static_cast<std::size_t>(size.value), from.data() + from_offset.value, list.size(),
-                             list.data(), &native),
+  check(clEnqueueWriteBuffer(session_->use(QueueKind::h2d), to.buffer(), CL_FALSE,
+                             static_cast<std::size_t>(to_offset.value), static_cast<std::size_t>(size.value),
+                             from.data() + from_offset.value, list.size(), list.data(), &native),
         "clEnqueueWriteBuffer");
   Handle<cl_event> made(native);
   from.last_use_[index(QueueKind::h2d)] = session_->keep(native);
   recorded(event, made.release());
 }
 
-void Backend::copy_to_host(HostMemory& to, Bytes to_offset, const Address& from, Bytes size,
-                           std::span<const Event* const> waits, Event& event) {
+void Backend::copy_part_to_host(HostMemory& to, Bytes to_offset, const Address& from, Bytes from_offset, Bytes size,
+                                std::span<const Event* const> waits, Event& event) {
   const WaitList list = wait_list(waits);
   cl_event native = nullptr;
-  check(clEnqueueReadBuffer(session_->use(QueueKind::d2h), from.buffer(), CL_FALSE, 0,
-                            static_cast<std::size_t>(size.value), to.data() + to_offset.value, list.size(), list.data(),
-                            &native),
+  check(clEnqueueReadBuffer(session_->use(QueueKind::d2h), from.buffer(), CL_FALSE,
+                            static_cast<std::size_t>(from_offset.value), static_cast<std::size_t>(size.value),
+                            to.data() + to_offset.value, list.size(), list.data(), &native),
         "clEnqueueReadBuffer");
   Handle<cl_event> made(native);
   to.last_use_[index(QueueKind::d2h)] = session_->keep(native);
   recorded(event, made.release());
+}
+
+// The waits may be for commands of queues that were not flushed. The job keeps their events.
+void Backend::queue_job(QueueKind queue, std::shared_ptr<detail::FileJob> job, const HostMemory& host,
+                        std::span<const Event* const> waits, Event& event) {
+  require_own_process();
+  for (const Event* const waited : waits) {
+    if (!waited->event_) continue;
+    auto kept = Handle<cl_event>::retain(waited->event_.get());
+    if (!kept) throw error_of(CL_OUT_OF_RESOURCES, "clRetainEvent");
+    job->waits.push_back(std::move(kept));
+  }
+  cl_int status = CL_SUCCESS;
+  job->done.reset(clCreateUserEvent(context(), &status));
+  check(status, "clCreateUserEvent");
+  auto told = Handle<cl_event>::retain(job->done.get());
+  auto used = Handle<cl_event>::retain(job->done.get());
+  if (!told || !used) throw error_of(CL_OUT_OF_RESOURCES, "clRetainEvent");
+  session_->flush_for_wait();
+  session_->file_thread(queue).add(job);
+  host.last_use_[index(queue)] = std::move(used);
+  event.event_ = std::move(told);
+  event.job_ = std::move(job);
+  event.timed_ = session_->timing;
+  event.host_time_.reset();
+}
+
+void Backend::read_file(FileMemory& file, Bytes file_offset, HostMemory& to, Bytes to_offset, Bytes size,
+                        std::span<const Event* const> waits, Event& event) {
+  auto job = std::make_shared<detail::FileJob>();
+  job->file = &file;
+  job->file_offset = file_offset;
+  job->to = {to.data() + to_offset.value, static_cast<std::size_t>(size.value)};
+  queue_job(QueueKind::file_read, std::move(job), to, waits, event);
+}
+
+void Backend::write_file(FileMemory& file, Bytes file_offset, const HostMemory& from, Bytes from_offset, Bytes size,
+                         std::span<const Event* const> waits, Event& event) {
+  auto job = std::make_shared<detail::FileJob>();
+  job->file = &file;
+  job->file_offset = file_offset;
+  job->from = {from.data() + from_offset.value, static_cast<std::size_t>(size.value)};
+  queue_job(QueueKind::file_write, std::move(job), from, waits, event);
 }
 
 void Backend::wait(QueueKind queue, std::span<const Event* const> waits) {
@@ -287,6 +343,7 @@ EventStatus Backend::status(const Event& event) {
   if (in_forked_child()) return EventStatus::failed;
   const cl_int status = execution_status(event.event_.get());
   if (status < 0) return EventStatus::failed;
+  if (status == CL_COMPLETE && event.job_ != nullptr && event.job_->has_failed()) return EventStatus::failed;
   return status == CL_COMPLETE ? EventStatus::complete : EventStatus::running;
 }
 
@@ -298,6 +355,7 @@ void Backend::wait(const Event& event) {
   const cl_int status = execution_status(native);
   if (status < 0) throw error_of(status, "work on the device");
   check(waited, "clWaitForEvents");
+  if (event.job_ != nullptr && event.job_->has_failed()) std::rethrow_exception(event.job_->failure);
 }
 
 void Backend::finish() { session_->finish(); }

@@ -26,8 +26,9 @@
 namespace swapmm::opencl {
 
 namespace detail {
-class Session;  // context, device and queues behind all handles of one backend
-}
+class Session;   // context, device and queues behind all handles of one backend
+struct FileJob;  // a read or a write of a file
+}  // namespace detail
 
 /// A buffer on the device; opaque. Some drivers destroy a buffer a moment after its release; allocate() waits for that.
 class SWAPMM_EXPORT DeviceMemory {
@@ -114,7 +115,8 @@ class Event {
  private:
   friend class Backend;
   Event() = default;
-  Handle<cl_event> event_;  // none: never recorded
+  Handle<cl_event> event_;                // none: never recorded
+  std::shared_ptr<detail::FileJob> job_;  // of a read or a write of a file, whose event_ tells only that it has ended
   bool timed_ = false;
   std::optional<std::chrono::steady_clock::time_point> host_time_;  // see Session::host_timed
 };
@@ -215,6 +217,15 @@ class SWAPMM_EXPORT Backend {
   void copy_to_host(HostMemory& to, Bytes to_offset, const Address& from, Bytes size,
                     std::span<const Event* const> waits, Event& event);
 
+  void copy_part_to_device(const Address& to, Bytes to_offset, const HostMemory& from, Bytes from_offset, Bytes size,
+                           std::span<const Event* const> waits, Event& event);
+  void copy_part_to_host(HostMemory& to, Bytes to_offset, const Address& from, Bytes from_offset, Bytes size,
+                         std::span<const Event* const> waits, Event& event);
+  void read_file(FileMemory& file, Bytes file_offset, HostMemory& to, Bytes to_offset, Bytes size,
+                 std::span<const Event* const> waits, Event& event);
+  void write_file(FileMemory& file, Bytes file_offset, const HostMemory& from, Bytes from_offset, Bytes size,
+                  std::span<const Event* const> waits, Event& event);
+
   void wait(QueueKind queue, std::span<const Event* const> waits);
   void record(QueueKind queue, Event& event);
   void flush(QueueKind queue);
@@ -233,11 +244,13 @@ class SWAPMM_EXPORT Backend {
 
  private:
   void recorded(Event& event, cl_event native);
+  void queue_job(QueueKind queue, std::shared_ptr<detail::FileJob> job, const HostMemory& host,
+                 std::span<const Event* const> waits, Event& event);
 
   std::shared_ptr<detail::Session> session_;
 };
 
-static_assert(swapmm::Backend<Backend>);
+static_assert(swapmm::FileBackend<Backend>);
 
 }  // namespace swapmm::opencl
 

@@ -6,6 +6,7 @@
 #include <array>
 
 #include <swapmm/backend/backend.hpp>
+#include <swapmm/opencl/file_thread.hpp>
 #include <swapmm/opencl/handle.hpp>
 
 namespace swapmm::opencl::detail {
@@ -77,14 +78,20 @@ class Session {
   /// Returns when nothing runs any more on any lane, also after failures. Throws only if the device is lost.
   void finish() const;
 
+  /// Runs the reads, or the writes, of files.
+  [[nodiscard]] FileThread& file_thread(QueueKind queue) { return file_threads[index(queue) - device_queue_count]; }
+
   Handle<cl_context> context;
   cl_device_id device;
   Capabilities capabilities;
-  std::array<Lane, queue_count> lanes;
+  std::array<Lane, device_queue_count> lanes;
   Handle<cl_command_queue> chores;  ///< for mapping, unmapping and first touches; waits for no copy
   bool timing = false;
   /// True if the program's queue cannot profile, so the host waits for each timed command and takes the time itself.
   bool host_timed = false;
+
+ private:
+  mutable std::array<FileThread, queue_count - device_queue_count> file_threads;
 };
 
 }  // namespace swapmm::opencl::detail

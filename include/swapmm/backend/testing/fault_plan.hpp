@@ -27,6 +27,8 @@ enum class FaultClass : std::uint8_t {
   event_creation,
   copy_to_device,
   copy_to_host,
+  read_file,
+  write_file,
   record,
   barrier_wait,  ///< wait(queue, events)
   host_wait,     ///< wait(event)
@@ -39,7 +41,7 @@ enum class FaultClass : std::uint8_t {
   launch,         ///< Faulty::launch(), which wraps the work that the test's own operations queue
   user_callback,  ///< Faulty::fault_point(), which the test's own operations call
 };
-inline constexpr std::size_t fault_class_count = 18;  ///< number of fault classes
+inline constexpr std::size_t fault_class_count = 20;  ///< number of fault classes
 
 /// How a call fails.
 enum class FaultMode : std::uint8_t {
@@ -63,6 +65,8 @@ inline constexpr std::size_t fault_mode_count = 8;  ///< number of fault modes
                                                                   "event_creation",
                                                                   "copy_to_device",
                                                                   "copy_to_host",
+                                                                  "read_file",
+                                                                  "write_file",
                                                                   "record",
                                                                   "barrier_wait",
                                                                   "host_wait",
@@ -88,7 +92,7 @@ inline constexpr std::size_t fault_mode_count = 8;  ///< number of fault modes
 [[nodiscard]] constexpr std::string_view why_not(FaultClass fault_class, FaultMode mode) {
   using enum FaultClass;
   const bool makes_object = fault_class <= event_creation;
-  const bool queues_copy = fault_class == copy_to_device || fault_class == copy_to_host;
+  const bool queues_copy = fault_class >= copy_to_device && fault_class <= write_file;
   if (fault_class == user_callback) {
     return mode == FaultMode::thrown ? "" : "a callable of the user has one way to fail: it throws";
   }

@@ -89,7 +89,8 @@ class Faulty {
     friend class Faulty;
     explicit Event(Lazy<typename B::Event> object) : object_(std::move(object)) {}
     Lazy<typename B::Event> object_;
-    std::optional<FaultPlan> failed_;  // a failure of the work before this point
+    std::optional<FaultPlan> failed_;       // a failure of the work before this point
+    std::optional<FaultPlan> file_failed_;  // the same of a file's work, which later work does not share
   };
 
   /// @{
@@ -177,6 +178,41 @@ class Faulty {
     });
   }
 
+  void copy_part_to_device(const Address& to, Bytes to_offset, const HostMemory& from, Bytes from_offset, Bytes size,
+                           std::span<const Event* const> waits, Event& event,
+                           Where where = Where::current()) requires FileBackend<B> {
+    const auto plan = enter(FaultClass::copy_to_device, where);
+    copy(plan, QueueKind::h2d, to, from, waits, event, [&](std::span<const InnerEvent* const> w) {
+      inner_.copy_part_to_device(to.object_.inner, to_offset, from.object_.inner, from_offset, size, w,
+                                 event.object_.inner);
+    });
+  }
+  void copy_part_to_host(HostMemory& to, Bytes to_offset, const Address& from, Bytes from_offset, Bytes size,
+                         std::span<const Event* const> waits, Event& event,
+                         Where where = Where::current()) requires FileBackend<B> {
+    const auto plan = enter(FaultClass::copy_to_host, where);
+    copy(plan, QueueKind::d2h, from, to, waits, event, [&](std::span<const InnerEvent* const> w) {
+      inner_.copy_part_to_host(to.object_.inner, to_offset, from.object_.inner, from_offset, size, w,
+                               event.object_.inner);
+    });
+  }
+  void read_file(FileMemory& file, Bytes file_offset, HostMemory& to, Bytes to_offset, Bytes size,
+                 std::span<const Event* const> waits, Event& event,
+                 Where where = Where::current()) requires FileBackend<B> {
+    const auto plan = enter(FaultClass::read_file, where);
+    use_file(plan, QueueKind::file_read, to, waits, event, [&](std::span<const InnerEvent* const> w) {
+      inner_.read_file(file, file_offset, to.object_.inner, to_offset, size, w, event.object_.inner);
+    });
+  }
+  void write_file(FileMemory& file, Bytes file_offset, const HostMemory& from, Bytes from_offset, Bytes size,
+                  std::span<const Event* const> waits, Event& event,
+                  Where where = Where::current()) requires FileBackend<B> {
+    const auto plan = enter(FaultClass::write_file, where);
+    use_file(plan, QueueKind::file_write, from, waits, event, [&](std::span<const InnerEvent* const> w) {
+      inner_.write_file(file, file_offset, from.object_.inner, from_offset, size, w, event.object_.inner);
+    });
+  }
+
   void wait(QueueKind queue, std::span<const Event* const> waits, Where where = Where::current()) {
     const auto plan = enter(FaultClass::barrier_wait, where);
     if (is(plan, FaultMode::slow)) delay(queue);
@@ -227,11 +263,13 @@ class Faulty {
     if (state_->lost()) return EventStatus::failed;
     EventStatus result = EventStatus::running;
     call(FaultClass::status_query, where, [&] { result = inner_.status(event.object_.inner); });
-    return result == EventStatus::complete && event.failed_ ? EventStatus::failed : result;
+    const bool failed = event.failed_ || event.file_failed_;
+    return result == EventStatus::complete && failed ? EventStatus::failed : result;
   }
   void wait(const Event& event, Where where = Where::current()) {
     call(FaultClass::host_wait, where, [&] { inner_.wait(event.object_.inner); });
     if (event.failed_) throw injected_error(*event.failed_);
+    if (event.file_failed_) throw injected_error(*event.file_failed_);
   }
   void finish(Where where = Where::current()) {
     try {
@@ -249,7 +287,7 @@ class Faulty {
                                                                 Where where = Where::current()) {
     std::optional<std::chrono::nanoseconds> result;
     call(FaultClass::timing, where, [&] { result = inner_.elapsed(from.object_.inner, to.object_.inner); });
-    if (from.failed_ || to.failed_) return std::nullopt;
+    if (from.failed_ || to.failed_ || from.file_failed_ || to.file_failed_) return std::nullopt;
     return result;
   }
 
@@ -274,6 +312,8 @@ class Faulty {
   /// Returns whether a call of the class can fail in that mode on the wrapped backend.
   [[nodiscard]] bool possible(FaultClass fault_class, FaultMode mode) const {
     if (mode == FaultMode::slow) return can_delay;
+    const bool uses_file = fault_class == FaultClass::read_file || fault_class == FaultClass::write_file;
+    if (mode == FaultMode::late && uses_file) return can_fail;
     if (mode == FaultMode::late) return can_fail || (!failures_stick() && fault_class != FaultClass::launch);
     return true;
   }
@@ -331,6 +371,25 @@ class Faulty {
     leave(plan);
   }
 
+  template <class Use>
+  void use_file(const std::optional<FaultPlan>& plan, QueueKind queue, const HostMemory& host,
+                std::span<const Event* const> waits, Event& event, Use&& inner_use) {
+    host.object_.use();
+    event.object_.use();
+    event.failed_.reset();
+    event.file_failed_.reset();
+    if (is(plan, FaultMode::late)) event.file_failed_ = plan;
+    if (queue == QueueKind::file_write) {  // it must not write what work that failed has left
+      for (const Event* const waited : waits) {
+        if (waited->failed_) event.file_failed_ = waited->failed_;
+      }
+    }
+    if (event.file_failed_) fail(queue);
+    if (is(plan, FaultMode::slow)) delay(queue);
+    inner_use(inner_events(waits));
+    leave(plan);
+  }
+
   std::span<const InnerEvent* const> inner_events(std::span<const Event* const> events) {
     scratch_.clear();
     for (const Event* event : events) scratch_.push_back(&event->object_.inner);
@@ -345,6 +404,7 @@ class Faulty {
   /// Makes the event report failures of all work on the queue since the previous event.
   void end_span(QueueKind queue, const std::optional<FaultPlan>& plan, Event& event) {
     event.failed_ = std::exchange(state_->failing[index(queue)], std::nullopt);
+    event.file_failed_.reset();
     if (is(plan, FaultMode::late) && !failures_stick()) event.failed_ = plan;
   }
   void delay(QueueKind queue) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <swapmm/backend/testing/simulated.hpp>
 
+#include <algorithm>
 #include <limits>
 
 #include <swapmm/base/error.hpp>
@@ -31,6 +32,14 @@ void check_owner(const Object& claim, const Device& device) {
   if (claim.device() != &device) {
     throw BackendError(BackendError::Kind::failed, -34, "simulated device: an object that is not of this device");
   }
+}
+
+/// The rest of a place, from an offset on. An offset beyond its end leaves nothing, which copies refuse.
+Place part_of(Place place, Bytes offset) {
+  const std::uint64_t skipped = std::min<std::uint64_t>(offset.value, place.size);
+  place.data += skipped;
+  place.size -= skipped;
+  return place;
 }
 
 }  // namespace
@@ -71,19 +80,48 @@ Event Backend::make_event() {
 
 void Backend::copy_to_device(const Address& to, const HostMemory& from, Bytes from_offset, Bytes size,
                              std::span<const Event* const> waits, Event& event) {
-  check_owner(from.claim_, shared_->device);
-  Device::Issue issue(shared_->device, QueueKind::h2d);
-  wait_for_all(issue, waits, [](const Event& waited) -> const Point& { return waited.point_; });
-  event.point_ =
-      shared_->device.copy(issue, CommandKind::copy_to_device, to.place(), from.claim_.id(), from_offset, size);
+  copy_part_to_device(to, Bytes{}, from, from_offset, size, waits, event);
 }
 
 void Backend::copy_to_host(HostMemory& to, Bytes to_offset, const Address& from, Bytes size,
                            std::span<const Event* const> waits, Event& event) {
+  copy_part_to_host(to, to_offset, from, Bytes{}, size, waits, event);
+}
+
+void Backend::copy_part_to_device(const Address& to, Bytes to_offset, const HostMemory& from, Bytes from_offset,
+                                  Bytes size, std::span<const Event* const> waits, Event& event) {
+  check_owner(from.claim_, shared_->device);
+  Device::Issue issue(shared_->device, QueueKind::h2d);
+  wait_for_all(issue, waits, [](const Event& waited) -> const Point& { return waited.point_; });
+  event.point_ = shared_->device.copy(issue, CommandKind::copy_to_device, part_of(to.place(), to_offset),
+                                      from.claim_.id(), from_offset, size);
+}
+
+void Backend::copy_part_to_host(HostMemory& to, Bytes to_offset, const Address& from, Bytes from_offset, Bytes size,
+                                std::span<const Event* const> waits, Event& event) {
   check_owner(to.claim_, shared_->device);
   Device::Issue issue(shared_->device, QueueKind::d2h);
   wait_for_all(issue, waits, [](const Event& waited) -> const Point& { return waited.point_; });
-  event.point_ = shared_->device.copy(issue, CommandKind::copy_to_host, from.place(), to.claim_.id(), to_offset, size);
+  event.point_ = shared_->device.copy(issue, CommandKind::copy_to_host, part_of(from.place(), from_offset),
+                                      to.claim_.id(), to_offset, size);
+}
+
+void Backend::read_file(FileMemory& file, Bytes file_offset, HostMemory& to, Bytes to_offset, Bytes size,
+                        std::span<const Event* const> waits, Event& event) {
+  check_owner(to.claim_, shared_->device);
+  Device::Issue issue(shared_->device, QueueKind::file_read);
+  wait_for_all(issue, waits, [](const Event& waited) -> const Point& { return waited.point_; });
+  event.point_ =
+      shared_->device.use_file(issue, CommandKind::read_file, file, file_offset, to.claim_.id(), to_offset, size);
+}
+
+void Backend::write_file(FileMemory& file, Bytes file_offset, const HostMemory& from, Bytes from_offset, Bytes size,
+                         std::span<const Event* const> waits, Event& event) {
+  check_owner(from.claim_, shared_->device);
+  Device::Issue issue(shared_->device, QueueKind::file_write);
+  wait_for_all(issue, waits, [](const Event& waited) -> const Point& { return waited.point_; });
+  event.point_ =
+      shared_->device.use_file(issue, CommandKind::write_file, file, file_offset, from.claim_.id(), from_offset, size);
 }
 
 void Backend::wait(QueueKind queue, std::span<const Event* const> waits) {

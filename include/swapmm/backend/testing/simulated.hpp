@@ -294,6 +294,15 @@ class SWAPMM_EXPORT Backend {
   void copy_to_host(HostMemory& to, Bytes to_offset, const Address& from, Bytes size,
                     std::span<const Event* const> waits, Event& event);
 
+  void copy_part_to_device(const Address& to, Bytes to_offset, const HostMemory& from, Bytes from_offset, Bytes size,
+                           std::span<const Event* const> waits, Event& event);
+  void copy_part_to_host(HostMemory& to, Bytes to_offset, const Address& from, Bytes from_offset, Bytes size,
+                         std::span<const Event* const> waits, Event& event);
+  void read_file(FileMemory& file, Bytes file_offset, HostMemory& to, Bytes to_offset, Bytes size,
+                 std::span<const Event* const> waits, Event& event);
+  void write_file(FileMemory& file, Bytes file_offset, const HostMemory& from, Bytes from_offset, Bytes size,
+                  std::span<const Event* const> waits, Event& event);
+
   void wait(QueueKind queue, std::span<const Event* const> waits);
   void record(QueueKind queue, Event& event);
   void flush(QueueKind queue);
@@ -340,7 +349,7 @@ class SWAPMM_EXPORT Backend {
   std::shared_ptr<Shared> shared_;
 };
 
-static_assert(swapmm::Backend<Backend>);
+static_assert(swapmm::FileBackend<Backend>);
 
 }  // namespace swapmm::simulated
 

@@ -7,12 +7,11 @@ namespace swapmm::svg {
 
 using std::chrono::nanoseconds;
 
-std::vector<Box> boxes_of(const Profile& profile, Lane lane, nanoseconds fine) {
+std::vector<Box> boxes_of(std::span<const chart::Span> spans, nanoseconds fine) {
   std::vector<Box> boxes;
   bool last_is_short = false;
-  for (std::size_t i = 0; i < profile.spans.size(); ++i) {
-    const ProfileSpan& span = profile.spans[i];
-    if (span.lane != lane) continue;
+  for (std::size_t i = 0; i < spans.size(); ++i) {
+    const chart::Span& span = spans[i];
     const nanoseconds length = span.end - span.start;
     const bool is_short = length < fine;
     if (is_short && last_is_short && span.start - boxes.back().end < fine &&
@@ -23,8 +22,12 @@ std::vector<Box> boxes_of(const Profile& profile, Lane lane, nanoseconds fine) {
       box.last = i;
       ++box.spans;
       box.bytes += span.bytes;
+      if (length > box.longest) {
+        box.longest = length;
+        box.kind = span.kind;
+      }
     } else {
-      boxes.push_back({span.start, span.end, length, i, i, 1, span.bytes});
+      boxes.push_back({span.start, span.end, length, i, i, 1, span.bytes, span.kind, length});
       last_is_short = is_short;
     }
   }
@@ -43,7 +46,7 @@ std::vector<Gap> gaps_between(const std::vector<Box>& boxes, nanoseconds end) {
   return gaps;
 }
 
-std::vector<ProfileLevel> coarser(const std::vector<ProfileLevel>& levels, nanoseconds fine) {
+std::vector<ProfileLevel> coarser(std::span<const ProfileLevel> levels, nanoseconds fine) {
   std::vector<ProfileLevel> kept;
   for (std::size_t i = 0; i < levels.size();) {
     const nanoseconds until = levels[i].time + fine;

@@ -27,7 +27,7 @@ void Needs::add(QueueKind queue, std::int8_t iterations_back, std::uint32_t poin
 }
 
 void Needs::join(const Needs& other) {
-  for (const QueueKind queue : all_queues) {
+  for (const QueueKind queue : device_queues) {
     const std::size_t q = index(queue);
     if (other.back[q] >= 0) add(queue, other.back[q], other.ordinal[q]);
   }
@@ -86,8 +86,8 @@ class Compiler {
   }
 
   void number_copies() {
-    std::array<std::uint32_t, queue_count> next{};
-    std::array<std::int64_t, queue_count> last{-1, -1, -1};
+    std::array<std::uint32_t, device_queue_count> next{};
+    std::array<std::int64_t, device_queue_count> last{-1, -1, -1};
     const bool shared_engine = plan_.machine.duplex == Duplex::half;
     for (std::size_t c = 0; c < plan_.commands.size(); ++c) {
       const Command& command = plan_.commands[c];
@@ -171,7 +171,7 @@ class Compiler {
       needs.add(queue_of(command), back, commands_[c].ordinal);
       return;
     }
-    for (const QueueKind queue : all_queues) {
+    for (const QueueKind queue : device_queues) {
       const std::size_t q = index(queue);
       const Needs& through = commands_[c].needs;
       if (through.back[q] >= 0) {
@@ -309,7 +309,7 @@ class Compiler {
   const Plan& plan_;
   std::size_t n_;
   std::vector<Info> commands_;
-  std::array<std::uint32_t, queue_count> copies_{};
+  std::array<std::uint32_t, device_queue_count> copies_{};
   std::vector<bool> recorded_;
   std::vector<std::uint32_t> ordinal_;
   std::vector<Needs> operation_needs_;

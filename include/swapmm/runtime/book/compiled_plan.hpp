@@ -18,8 +18,8 @@ namespace swapmm::runtime {
 /// The last recorded point of each queue that must have ended: point `ordinal` (counted from 0) of the iteration `back`
 /// iterations ago; back < 0: none. One point per queue expresses any set of waits, because queues run in order.
 struct Needs {
-  std::array<std::int8_t, queue_count> back{-1, -1, -1};
-  std::array<std::uint32_t, queue_count> ordinal{};
+  std::array<std::int8_t, device_queue_count> back{-1, -1, -1};
+  std::array<std::uint32_t, device_queue_count> ordinal{};
 
   void add(QueueKind queue, std::int8_t iterations_back, std::uint32_t point);
   void join(const Needs& other);
@@ -52,10 +52,10 @@ struct CompiledPlan {
   /// [first_step[s], first_step[s + 1]).
   std::vector<std::uint32_t> first_step;
   std::vector<FollowedOperation> operations;
-  std::array<std::uint32_t, queue_count> points{};  ///< number recorded per iteration on each queue
-  Bytes footprint;                                  ///< the end of the plan's highest place
-  std::vector<bool> swapped_out;                    ///< per role: true if it needs a host block
-  std::vector<Stall> stalls;                        ///< predicted, longest first
+  std::array<std::uint32_t, device_queue_count> points{};  ///< number recorded per iteration on each queue
+  Bytes footprint;                                         ///< the end of the plan's highest place
+  std::vector<bool> swapped_out;                           ///< per role: true if it needs a host block
+  std::vector<Stall> stalls;                               ///< predicted, longest first
 };
 
 /// The compiled plan of a cycle of one or more iterations.

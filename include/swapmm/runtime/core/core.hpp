@@ -277,7 +277,7 @@ bool Core<B>::collectable(const PendingRead& read) {
   if (read.state != PendingRead::State::waiting) return true;
   const Entry entry(*this);
   return entry->translate({"asynchronous download of tensor ", read.tensor},
-                          [&] { return entry->state.store.timeline.ended(Clock::point(QueueKind::d2h, read.ready)); });
+                          [&] { return entry->state.store.timeline.ended(read.ready); });
 }
 
 template <Backend B>
@@ -380,7 +380,7 @@ Profile Core<B>::stop_profile() {
   if (!store.profiler.active()) throw UsageError("no profile is being recorded");
   return entry->translate({"recording a profile", {}}, [&] {
     try {
-      for (const QueueKind queue : all_queues) store.timeline.mark(queue);  // after the profile's own events
+      for (const QueueKind queue : device_queues) store.timeline.mark(queue);  // after the profile's own events
       store.timeline.host_wait(store.timeline.everything());
       return store.stop_profile();
     } catch (...) {

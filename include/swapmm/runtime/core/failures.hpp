@@ -79,8 +79,8 @@ class Failures {
     }
     promises.abandon_since(first);
     // If there is no memory for the text, the next call reports it.
-    unreported_ =
-        Unreported{failure.label, failure.status_error, unreported_ ? std::min(unreported_->first, first) : first};
+    unreported_ = Unreported{failure.label, failure.status_error, failure.cause,
+                             unreported_ ? std::min(unreported_->first, first) : first};
     return report();
   }
 
@@ -119,6 +119,7 @@ class Failures {
   struct Unreported {
     CommandLabel label;
     std::exception_ptr reason;  // why its status is unknown; null if it failed
+    std::exception_ptr cause;   // why it failed; null if that is not known
     std::uint64_t first;
   };
 
@@ -133,7 +134,8 @@ class Failures {
     for (const Rec& record : store_.records) {
       if (record.tensor.alive && goes(record)) details.lost.push_back(name_of(record));
     }
-    WorkFailed error = runtime::work_failed(work_of(unreported_->label), std::move(details), unreported_->reason);
+    WorkFailed error =
+        runtime::work_failed(work_of(unreported_->label), std::move(details), unreported_->reason, unreported_->cause);
     for (Rec& record : store_.records) {
       if (goes(record)) record.value.missing_reason = MissingReason::lost;
       record.device.valid = stays(record.device);

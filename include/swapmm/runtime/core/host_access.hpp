@@ -34,11 +34,13 @@ class HostAccess {
     // The wait for a round that is too far ahead comes first: after it a slot is free without another wait.
     if (state_.executor.active()) state_.executor.ensure_round();
     auto& slot = free_slot(record, whole);
-    state_.store.note_host_access(*slot, offset, Bytes{data.size()}, true);
+    if (!slot->in_file) state_.store.note_host_access(*slot, offset, Bytes{data.size()}, true);
     controller_.uploaded(record);
+    if (slot->in_file) write_file(record, *slot, offset, data);
     // Nothing below throws.
     if (&slot != &record.host.block) std::swap(record.host.block, record.host.spare);
-    std::memcpy(record.host.block->data() + offset.value, data.data(), data.size());
+    HostBlock<B>& block = *record.host.block;
+    if (!block.in_file) std::memcpy(block.data() + offset.value, data.data(), data.size());
     record.host.valid = true;
     record.host.issue = 0;
     record.device.valid = false;
@@ -52,9 +54,7 @@ class HostAccess {
     require_not_capturing(who);
     if (state_.demand.reads_undefined(record)) return;
     fetch(record, who);
-    const HostBlock<B>& block = *record.host.block;
-    state_.store.note_host_access(block, offset, Bytes{data.size()}, false);
-    std::memcpy(data.data(), block.data() + offset.value, data.size());
+    state_.store.read_block(*record.host.block, offset, data);
   }
 
   /// Promises the current value to `read`: the value is, or will be, in the tensor's host block.
@@ -82,6 +82,16 @@ class HostAccess {
     state_.demand.with_host_room(record, acquire);
   }
 
+  void write_file(Rec& record, const HostBlock<B>& slot, Bytes offset, std::span<const std::byte> data) {
+    try {
+      state_.store.write_file_block(record, slot, offset, data);
+    } catch (...) {  // the upload was noted, and did not happen
+      state_.recorder.mark_broken();
+      controller_.abandon_plan("an upload failed");
+      throw;
+    }
+  }
+
   // Makes sure that the value is, or will be, in the tensor's host block.
   void start_fetch(Rec& record, const Who& who) {
     Store<B>& store = state_.store;
@@ -95,12 +105,12 @@ class HostAccess {
     if (record.host.valid) return;
     with_host_room(record, [&] { store.ensure_block_for_swap_out(record); });
     store.swap_out(record, store.before_swap_out(record));
-    if (state_.executor.active()) state_.executor.side_copy(record.host.block->written);
+    if (state_.executor.active()) state_.executor.side_copy(record.device.busy[QueueKind::d2h]);
   }
 
   void fetch(Rec& record, const Who& who) {
     start_fetch(record, who);
-    state_.store.timeline.host_wait(Clock::point(QueueKind::d2h, record.host.block->written));
+    state_.store.timeline.host_wait(record.host.block->ready());
   }
 
   // Returns a host block that no copy uses, for the host to fill. Two blocks are used alternately.

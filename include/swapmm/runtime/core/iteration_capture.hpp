@@ -162,7 +162,10 @@ class IterationCapture<B> {
     state_.executor.for_each_bound([&](const Role&, Record<B>& record) {
       if (record.host.block == nullptr || record.host.block->kind == HostKind::pinned) return;
       throw UsageError("iteration " + in_quotes(name) + ": tensor " + in_quotes(record.name) +
-                           " is in pageable host memory, whose copies cannot be captured: raise Options::pinned_budget",
+                           (record.host.block->in_file
+                                ? " is in the file, whose copies cannot be captured: raise Options::host_budget"
+                                : " is in pageable host memory, whose copies cannot be captured: raise "
+                                  "Options::pinned_budget"),
                        {.tensors = {name_of(record)}});
     });
   }
@@ -218,7 +221,7 @@ class IterationCapture<B> {
     controller_.count_followed(round.iterations);
     // If no point can be recorded after the run, wait for its end instead.
     store.issue([&] {
-      for (const QueueKind queue : all_queues) store.timeline.mark(queue);
+      for (const QueueKind queue : device_queues) store.timeline.mark(queue);
     });
     const Clock all = store.timeline.points();
     state_.executor.for_each_bound([&](const Role&, Record<B>& record) {

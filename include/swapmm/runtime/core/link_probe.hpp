@@ -43,7 +43,7 @@ class LinkProbe {
       if (block != nullptr) store_.pool.release(std::move(block));
     };
     try {
-      block = store_.pool.acquire(size);
+      block = store_.pool.acquire_memory(size);
       store_.timeline.host_wait(store_.timeline.everything());  // what uses the block, too
       prepare(*block, size);
       store_.with_times([&] { time_copies(*place, *block, size); });

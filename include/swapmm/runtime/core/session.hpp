@@ -121,6 +121,16 @@ class Session {
     report.host_peak = store.pool.budget().peak();
     report.pinned_used = store.pool.budget().pinned();
     report.pinned_slabs = store.pool.slabs();
+    if (const auto* const file = store.pool.file()) {
+      report.file_used = file->in_use();
+      report.file_peak = file->peak();
+    }
+    if constexpr (FileBackend<B>) {
+      if (store.file_copies) {
+        report.file_read = store.file_copies->bytes_read();
+        report.file_written = store.file_copies->bytes_written();
+      }
+    }
     report.tensors = store.records.alive();
     report.operations = operations;
     controller.summarize(report);

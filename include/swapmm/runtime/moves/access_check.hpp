@@ -127,7 +127,7 @@ class AccessCheck {
   HostBlock<B>& staging(Bytes size) {
     if (staging_ == nullptr || staging_->size < size) {
       if (staging_ != nullptr) store_.pool.release(std::move(staging_));
-      staging_ = store_.pool.acquire(size);
+      staging_ = store_.pool.acquire_memory(size);
     }
     return *staging_;
   }

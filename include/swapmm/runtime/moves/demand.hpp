@@ -88,9 +88,7 @@ class Demand {
     for (const auto& item : request.items) {
       if (item.access == Access::write || item.record->device.valid) continue;
       if (!item.record->host.valid) continue;  // see undefined_reads
-      Clock needs = item.record->device.busy;
-      needs[QueueKind::d2h] = std::max(needs[QueueKind::d2h], item.record->host.block->written);
-      store_.swap_in(*item.record, needs);
+      store_.swap_in(*item.record, store_.before_swap_in(*item.record, item.record->device.busy));
     }
     for (const auto& item : request.items) {
       grant.needs.join(item.access == Access::read ? item.record->device.ready : item.record->device.busy);
@@ -137,9 +135,7 @@ class Demand {
     if (!place) return false;
     place_at(record, *place, address, When::after_clock);
     if (!with_value) return true;
-    Clock needs = record.device.busy;
-    needs[QueueKind::d2h] = std::max(needs[QueueKind::d2h], record.host.block->written);
-    store_.swap_in(record, needs);
+    store_.swap_in(record, store_.before_swap_in(record, record.device.busy));
     return true;
   }
 

@@ -298,7 +298,7 @@ class PlanExecutor {
       throw wrong("swaps in a value that is not on the host", step);
     }
     if (record->device.resident) throw wrong("swaps in what is on the device already", step);
-    needs[QueueKind::d2h] = std::max(needs[QueueKind::d2h], record->host.block->written);
+    needs = store_.before_swap_in(*record, needs);
     store_.assign_place(*record, step.offset, address, needs);
     try {
       store_.swap_in(*record, needs);

@@ -77,7 +77,7 @@ class PlanStart {
       if (expected.carried != 0) roles_.records[role] = carried_tensor(expected, store_);
     }
     std::vector<const typename B::Address*> addresses = make_addresses();
-    for (const QueueKind queue : all_queues) {
+    for (const QueueKind queue : device_queues) {
       store_.timeline.reserve(queue, plan_.points[index(queue)] * (run_ahead + 2) + 16);
     }
     take_host_blocks();

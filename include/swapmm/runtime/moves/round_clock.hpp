@@ -25,7 +25,7 @@ class RoundClock {
   [[nodiscard]] std::size_t run_ahead() const { return run_ahead_; }
 
   /// Starts a plan with this many points per round, after everything that is queued.
-  void start(const std::array<std::uint32_t, queue_count>& points) {
+  void start(const std::array<std::uint32_t, device_queue_count>& points) {
     points_ = points;
     start_ = timeline_.everything();
     followed_ = -1;
@@ -63,13 +63,13 @@ class RoundClock {
     // The first round comes after everything that was queued before start(), which includes the points of the previous
     // round that it refers to.
     Clock clock = followed_ == 0 ? start_ : Clock{};
-    for (const QueueKind queue : all_queues) {
+    for (const QueueKind queue : device_queues) {
       const std::size_t q = index(queue);
       if (needs.back[q] < 0 || needs.back[q] > followed_) continue;
       clock.at[q] = std::max(clock.at[q], point(queue, static_cast<std::size_t>(needs.back[q]), needs.ordinal[q]));
     }
     // The plan refers to a round before start().
-    for (const QueueKind queue : all_queues) {
+    for (const QueueKind queue : device_queues) {
       if (needs.back[index(queue)] > followed_) clock[queue] = std::max(clock[queue], start_[queue]);
     }
     return clock;
@@ -78,9 +78,9 @@ class RoundClock {
  private:
   Timeline<B>& timeline_;
   std::size_t run_ahead_;
-  std::array<std::uint32_t, queue_count> points_{};    // points of the plan per round
-  std::array<std::uint32_t, queue_count> recorded_{};  // those recorded in this round
-  std::int64_t followed_ = -1;                         // rounds begun since start(), minus one
+  std::array<std::uint32_t, device_queue_count> points_{};    // points of the plan per round
+  std::array<std::uint32_t, device_queue_count> recorded_{};  // those recorded in this round
+  std::int64_t followed_ = -1;                                // rounds begun since start(), minus one
   bool begun_ = false;
   Clock start_;                               // everything queued before start()
   std::array<Clock, max_back + 1> starts_{};  // everything queued before this round, the one before, ...

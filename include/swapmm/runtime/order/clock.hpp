@@ -31,6 +31,9 @@ struct Clock {
   friend constexpr bool operator==(const Clock&, const Clock&) = default;
 };
 
-inline constexpr std::array<QueueKind, queue_count> all_queues{QueueKind::compute, QueueKind::h2d, QueueKind::d2h};
+inline constexpr std::array<QueueKind, queue_count> all_queues{QueueKind::compute, QueueKind::h2d, QueueKind::d2h,
+                                                               QueueKind::file_read, QueueKind::file_write};
+inline constexpr std::array<QueueKind, device_queue_count> device_queues{QueueKind::compute, QueueKind::h2d,
+                                                                         QueueKind::d2h};
 
 }  // namespace swapmm::runtime

@@ -45,10 +45,11 @@ struct QueueFailure {
   QueueKind queue;
   CommandLabel label;
   std::exception_ptr status_error =
-      nullptr;  ///< if set, the command may have failed, and this is why its status is unknown
+      nullptr;                         ///< if set, the command may have failed, and this is why its status is unknown
+  std::exception_ptr cause = nullptr;  ///< if set, why it failed
 };
 
-/// The recorded points of the three queues: numbers that map to rings of events, which are made once. Tracks the points
+/// The recorded points of the queues: numbers that map to rings of events, which are made once. Tracks the points
 /// that each queue already comes after, and so returns the fewest waits that satisfy a need.
 ///
 /// The host runs ahead of the device by at most the size of a ring; at that bound it waits for the device.
@@ -73,8 +74,10 @@ class Timeline {
     [[nodiscard]] std::span<const Event* const> span() const { return {events.data(), count}; }
   };
 
-  Timeline(B& backend, std::size_t events_per_queue) : backend_(backend) {
-    for (Lane& lane : lanes_) fill(lane.ring, events_per_queue);
+  /// `with_file`: the queues of FileBackend exist.
+  Timeline(B& backend, std::size_t events_per_queue, bool with_file = false) : backend_(backend) {
+    const std::size_t queues = with_file ? queue_count : device_queue_count;
+    for (std::size_t queue = 0; queue < queues; ++queue) fill(lanes_[queue].ring, events_per_queue);
   }
   Timeline(const Timeline&) = delete;
   Timeline& operator=(const Timeline&) = delete;
@@ -92,7 +95,11 @@ class Timeline {
   [[nodiscard]] QueuePoint issued(QueueKind queue) const { return lanes_[index(queue)].issued; }
   [[nodiscard]] QueuePoint confirmed(QueueKind queue) const { return lanes_[index(queue)].confirmed; }
   /// The last point of each queue.
-  [[nodiscard]] Clock points() const { return Clock{{lanes_[0].issued, lanes_[1].issued, lanes_[2].issued}}; }
+  [[nodiscard]] Clock points() const {
+    Clock all;
+    for (std::size_t queue = 0; queue < queue_count; ++queue) all.at[queue] = lanes_[queue].issued;
+    return all;
+  }
   /// A clock after all queued work. If the last work has no point after it yet, this is the next point.
   [[nodiscard]] Clock everything() const {
     Clock all = points();
@@ -142,6 +149,13 @@ class Timeline {
   void gained(QueueKind queue, const Waits& waits) {
     lanes_[index(queue)].known.join(waits.gained);
     waits_queued_ += waits.count;
+  }
+
+  /// Called when a command of `queue` waits for the last command of `other`, which has no point and came after
+  /// `gained`: what that one comes after, this one comes after, too.
+  void follow(QueueKind queue, QueueKind other, const Clock& gained) {
+    lanes_[index(queue)].known.join(lanes_[index(other)].known);
+    lanes_[index(queue)].known.join(gained);
   }
 
   /// The slot whose event the next recorded command of the queue takes. May wait for the device (run-ahead).
@@ -201,7 +215,7 @@ class Timeline {
   /// the first command that failed, or the highest number if none failed. Throws only if waiting itself fails.
   std::uint64_t abandon() {
     std::uint64_t first = ~std::uint64_t{0};
-    for (const QueueKind queue : all_queues) {
+    for (const QueueKind queue : device_queues) {
       // Without this point, a failure of work without a point would not be noticed here, and the next point would
       // report it. Some of that work may come from a call that threw.
       const std::uint64_t unrecorded = lanes_[index(queue)].unrecorded;
@@ -226,7 +240,7 @@ class Timeline {
 
   void flush(QueueKind queue) {
     Lane& lane = lanes_[index(queue)];
-    if (!lane.unflushed) return;
+    if (!lane.unflushed || !is_of_device(queue)) return;
     backend_.flush(queue);
     lane.unflushed = false;
   }
@@ -316,15 +330,26 @@ class Timeline {
       }
       host_wait_time_ += std::chrono::steady_clock::now() - begin;
     }
-    if (backend_.capabilities().failures_stick) {
+    if (backend_.capabilities().failures_stick && is_of_device(queue)) {
       if (status == EventStatus::failed) throw QueueFailure{queue, last.label};
     } else {
       for (QueuePoint point = lane.confirmed + 1; point <= until; ++point) {
         Slot& passed = slot(queue, point);
         const EventStatus seen = point == until ? status : backend_.status(passed.event);
-        if (seen == EventStatus::failed) throw QueueFailure{queue, passed.label};
+        if (seen == EventStatus::failed) throw QueueFailure{queue, passed.label, nullptr, cause_of(queue, passed)};
       }
     }
+  }
+
+  // Only files tell why a command failed.
+  std::exception_ptr cause_of(QueueKind queue, const Slot& failed) {
+    if (is_of_device(queue)) return nullptr;
+    try {
+      backend_.wait(failed.event);
+    } catch (const BackendError&) {
+      return std::current_exception();
+    }
+    return nullptr;
   }
 
   void measure(Slot& passed) {
@@ -333,6 +358,8 @@ class Timeline {
       measured_.emplace_back(passed.label.timing, *duration);
     }
   }
+
+  [[nodiscard]] static bool is_of_device(QueueKind queue) { return index(queue) < device_queue_count; }
 
   B& backend_;
   std::array<Lane, queue_count> lanes_;

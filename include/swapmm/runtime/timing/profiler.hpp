@@ -157,6 +157,8 @@ class Profiler {
       case QueueKind::compute: return Lane::compute;
       case QueueKind::h2d: return Lane::h2d;
       case QueueKind::d2h: return Lane::d2h;
+      case QueueKind::file_read:
+      case QueueKind::file_write: break;  // a part of the copy to or from the device
     }
     return Lane::compute;
   }

@@ -21,7 +21,7 @@ struct PendingRead {
   std::byte* target = nullptr;
   Bytes offset;
   Bytes size;
-  QueuePoint ready = 0;                      // on d2h
+  Clock ready;                               // the value is in the block
   std::uint64_t issue = 0;                   // of the copy that brings the value; 0 if the host wrote it
   std::string tensor;                        // name
   std::atomic<State> state{State::waiting};  ///< written by callers inside the manager, read by the handle's owner
@@ -35,32 +35,36 @@ struct HostSlab {
   PlaceMap places;  ///< its free bytes; queued copies may still use them
 };
 
-/// Host bytes for one tensor's value, which may be unused at the moment: a part of a slab, or a separate allocation.
+/// Bytes off the device for one tensor's value, which may be unused at the moment: host memory, as a part of a slab or
+/// as a separate allocation, or bytes of the file.
 template <Backend B>
 struct HostBlock {
   using Memory = typename B::HostMemory;
 
   HostSlab<B>* slab = nullptr;  // null if `own` is used
   std::optional<Memory> own{};  // null if `slab` is used
-  Bytes offset{};               // in memory()
+  bool in_file = false;         // neither `slab` nor `own` is used
+  Bytes offset{};               // in memory(), or in the file
   Bytes size{};                 // of the block, not of the value
   HostKind kind = HostKind::pageable;
-  QueuePoint written = 0;             // last copy into it (d2h)
-  QueuePoint read = 0;                // last copy from it (h2d)
+  QueuePoint written = 0;             // last copy into it (d2h; file_write)
+  QueuePoint read = 0;                // last copy from it (h2d; file_read)
   PendingRead* pending = nullptr;     // reads promised from it
   std::unique_ptr<HostBlock> next{};  // in the pool's lists
 
+  /// The memory of a block that is not in the file.
   [[nodiscard]] Memory& memory() { return slab != nullptr ? slab->memory : *own; }
   [[nodiscard]] const Memory& memory() const { return slab != nullptr ? slab->memory : *own; }
-  /// The first byte of the block.
+  /// The first byte of the block, which is not in the file.
   [[nodiscard]] std::byte* data() { return memory().data() + offset.value; }
   [[nodiscard]] const std::byte* data() const { return memory().data() + offset.value; }
 
+  /// The work that must end before the bytes may be read.
+  [[nodiscard]] Clock ready() const { return Clock::point(in_file ? QueueKind::file_write : QueueKind::d2h, written); }
   /// The work that must end before the host, or another copy, may write the bytes.
   [[nodiscard]] Clock busy() const {
-    Clock clock;
-    clock[QueueKind::d2h] = written;
-    clock[QueueKind::h2d] = read;
+    Clock clock = ready();
+    clock[in_file ? QueueKind::file_read : QueueKind::h2d] = read;
     return clock;
   }
 };

@@ -13,6 +13,7 @@
 #include <swapmm/backend/backend.hpp>
 #include <swapmm/base/bytes.hpp>
 #include <swapmm/base/error.hpp>
+#include <swapmm/runtime/values/file_blocks.hpp>
 #include <swapmm/runtime/values/host_block.hpp>
 #include <swapmm/runtime/values/host_ledger.hpp>
 #include <swapmm/runtime/values/host_slabs.hpp>
@@ -101,47 +102,38 @@ class HostBudget {
   Bytes pinned_;
 };
 
-/// Host memory for values that are not on the device: pinned while its budget lasts, then pageable. Blocks are kept for
-/// reuse by tensors of the same size. If a budget is short, or the API refuses memory, kept blocks are used up first:
-/// kept blocks in slabs become blocks of other sizes at once. If this is not enough, the pool waits for the device and
-/// returns unused memory to the API.
+/// Memory for values that are not on the device: pinned while its budget lasts, then pageable, then the file, if there
+/// is one. Blocks of host memory are kept for reuse by tensors of the same size. If a budget is short, or the API
+/// refuses memory, kept blocks are used up first: kept blocks in slabs become blocks of other sizes at once. If this is
+/// not enough, the pool waits for the device and returns unused memory to the API.
 template <Backend B>
 class HostPool {
  public:
   using Block = HostBlock<B>;
 
   /// `scrub`: memory is overwritten with zeros before it is returned to the API. `shared`: a limit of several managers.
+  /// `file`: null if there is none.
   HostPool(B& backend, Bytes pinned_budget, Bytes host_budget, bool scrub = false,
-           std::shared_ptr<HostLedger> shared = nullptr)
+           std::shared_ptr<HostLedger> shared = nullptr, FileMemory* file = nullptr)
       : backend_(backend),
         budget_(pinned_budget, host_budget, std::move(shared)),
         slabs_(backend, backend.capabilities().host_slab, scrub),
-        scrub_(scrub) {}
+        scrub_(scrub) {
+    if (file != nullptr) file_.emplace(*file);
+  }
   HostPool(const HostPool&) = delete;
   HostPool& operator=(const HostPool&) = delete;
   ~HostPool() = default;
 
   /// A block of at least `size` bytes; work queued before may still use it (see busy()). Waits for the device if memory
   /// is short. Throws OutOfMemory.
-  [[nodiscard]] std::unique_ptr<Block> acquire(Bytes size) {
-    size = round_up(size, slabs_.wanted() ? HostSlabs<B>::alignment : granule);
-    Shelf& shelf = shelf_for(size);  // release() never allocates
-    std::unique_ptr<Block> block = shelf.blocks.pop();
-    if (block != nullptr) {
-      if (block->own) kept_alone_ -= size;
-      return block;
-    }
-    block = make(size);
-    if (block == nullptr) {
-      give_back_unused();
-      block = make(size);
-    }
-    if (block == nullptr) throw_out_of_memory(size);
-    return block;
-  }
+  [[nodiscard]] std::unique_ptr<Block> acquire(Bytes size) { return acquire(size, true); }
+  /// The same, and never in the file.
+  [[nodiscard]] std::unique_ptr<Block> acquire_memory(Bytes size) { return acquire(size, false); }
 
   /// Takes a block back for reuse. Work that uses it may still be queued.
   void release(std::unique_ptr<Block> block) noexcept {
+    if (block->in_file) return file_->release(std::move(block));
     if (block->own) kept_alone_ += block->size;
     Shelf& shelf = *lower_bound(block->size);
     shelf.blocks.push(std::move(block));
@@ -165,6 +157,8 @@ class HostPool {
 
   [[nodiscard]] const HostBudget& budget() const { return budget_; }
   [[nodiscard]] std::size_t slabs() const { return slabs_.count(); }
+  /// Null if there is no file.
+  [[nodiscard]] const FileBlocks<B>* file() const { return file_ ? &*file_ : nullptr; }
 
  private:
   static constexpr Bytes granule{64};  // of blocks with a separate allocation
@@ -172,6 +166,29 @@ class HostPool {
     Bytes size;
     HostBlockList<B> blocks;
   };
+
+  [[nodiscard]] std::unique_ptr<Block> acquire(Bytes size, bool may_use_file) {
+    const Bytes wanted = size;
+    size = round_up(size, slabs_.wanted() ? HostSlabs<B>::alignment : granule);
+    Shelf& shelf = shelf_for(size);  // release() never allocates
+    std::unique_ptr<Block> block = shelf.blocks.pop();
+    if (block != nullptr) {
+      if (block->own) kept_alone_ -= size;
+      return block;
+    }
+    block = make(size);
+    const bool use_file = may_use_file && file_;
+    // Unused memory of other sizes is better than the file, and worse if there is less of it than is needed: the wait
+    // for the device would be in vain.
+    if (block == nullptr && use_file && kept_alone_ < size) block = file_->acquire(wanted);
+    if (block == nullptr) {
+      give_back_unused();
+      block = make(size);
+    }
+    if (block == nullptr && use_file) block = file_->acquire(wanted);
+    if (block == nullptr) throw_out_of_memory(size);
+    return block;
+  }
 
   auto lower_bound(Bytes size) noexcept {
     return std::lower_bound(shelves_.begin(), shelves_.end(), size,
@@ -255,7 +272,7 @@ class HostPool {
     OutOfMemory::Sizes sizes{.need = size, .in_use = budget_.in_use()};
     if (size <= budget_.room(HostKind::pageable)) throw host_refused(sizes);
     std::tie(sizes.budget, sizes.in_use) = budget_.limit_and_use();
-    throw host_budget_exceeded(sizes);
+    throw host_budget_exceeded(sizes, file_ ? file_->file().name() : std::string());
   }
 
   B& backend_;
@@ -264,6 +281,7 @@ class HostPool {
   std::vector<Shelf> shelves_;  // ascending sizes
   Bytes kept_alone_;            // in kept blocks with a separate allocation
   bool scrub_;
+  std::optional<FileBlocks<B>> file_;
 };
 
 }  // namespace swapmm::runtime

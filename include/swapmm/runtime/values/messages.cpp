@@ -159,11 +159,12 @@ WorkFailed lost_download(std::string_view tensor) {
 
 // ---- the device
 
-WorkFailed work_failed(WorkFailed::Work work, ErrorDetails details, const std::exception_ptr& reason) {
+WorkFailed work_failed(WorkFailed::Work work, ErrorDetails details, const std::exception_ptr& reason,
+                       const std::exception_ptr& cause) {
   const std::string text =
       work_text(work, details) +
       (reason != nullptr ? " may have failed: " + what_of(reason) : " failed after it was queued") +
-      losses_text(details.lost);
+      (cause != nullptr ? ": " + what_of(cause) : "") + losses_text(details.lost);
   return {text, std::move(details), work, reason == nullptr};
 }
 
@@ -219,9 +220,10 @@ InternalError internal_error(const Who& who, const InternalError& error) {
 
 // ---- memory
 
-OutOfMemory host_budget_exceeded(const OutOfMemory::Sizes& sizes) {
+OutOfMemory host_budget_exceeded(const OutOfMemory::Sizes& sizes, const std::string& file) {
+  const std::string full = file.empty() ? "" : ", and " + file + " has no room for them";
   return {"host budget exceeded: " + bytes_text(sizes.need) + " needed, " + std::to_string(sizes.in_use.value) +
-              " of " + std::to_string(sizes.budget.value) + " in use. Raise Options::host_budget",
+              " of " + std::to_string(sizes.budget.value) + " in use" + full + ". Raise Options::host_budget",
           "host", sizes};
 }
 

@@ -66,9 +66,11 @@ template <class Record>
 /// The error of an asynchronous download whose value was lost before it reached the host.
 [[nodiscard]] SWAPMM_TEMPLATE_EXPORT WorkFailed lost_download(std::string_view tensor);
 
-/// The error of failed work. `reason`: why the API cannot report whether the work failed; null if it did fail.
+/// The error of failed work. `reason`: why the API cannot report whether the work failed; null if it did fail. `cause`:
+/// why it failed; null if that is not known.
 [[nodiscard]] SWAPMM_TEMPLATE_EXPORT WorkFailed work_failed(WorkFailed::Work work, ErrorDetails details,
-                                                            const std::exception_ptr& reason);
+                                                            const std::exception_ptr& reason,
+                                                            const std::exception_ptr& cause = nullptr);
 [[nodiscard]] SWAPMM_TEMPLATE_EXPORT DeviceLost device_lost(std::string_view text, ErrorDetails details, long code);
 
 /// The error of an operation: `text` follows its name, as in `operation "a" has ...`.
@@ -89,8 +91,9 @@ template <class Record>
 /// The same, with the call that the error belongs to.
 [[nodiscard]] SWAPMM_TEMPLATE_EXPORT InternalError internal_error(const Who& who, const InternalError& error);
 
-/// The error if the host's budget refuses a block.
-[[nodiscard]] SWAPMM_TEMPLATE_EXPORT OutOfMemory host_budget_exceeded(const OutOfMemory::Sizes& sizes);
+/// The error if the host's budget refuses a block. `file`: the file that has no room either; empty if there is none.
+[[nodiscard]] SWAPMM_TEMPLATE_EXPORT OutOfMemory host_budget_exceeded(const OutOfMemory::Sizes& sizes,
+                                                                      const std::string& file = {});
 /// The error if the host refuses a block within the budget.
 [[nodiscard]] SWAPMM_TEMPLATE_EXPORT OutOfMemory host_refused(const OutOfMemory::Sizes& sizes);
 /// The error if the backend's API refuses memory. `error` has one of the two kinds out_of_..._memory.

@@ -54,7 +54,7 @@ class Promises {
     read.target = target.data();
     read.offset = offset;
     read.size = Bytes{target.size()};
-    read.ready = block.written;
+    read.ready = block.ready();
     read.issue = record.host.issue;
     read.next = block.pending;
     block.pending = &read;

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <cstring>
+#include <exception>
 #include <memory>
 #include <optional>
 #include <span>
@@ -22,6 +23,7 @@
 #include <swapmm/runtime/timing/sampler.hpp>
 #include <swapmm/runtime/timing/timed_copies.hpp>
 #include <swapmm/runtime/values/address_book.hpp>
+#include <swapmm/runtime/values/file_copies.hpp>
 #include <swapmm/runtime/values/host_pool.hpp>
 #include <swapmm/runtime/values/messages.hpp>
 #include <swapmm/runtime/values/place_map.hpp>
@@ -48,19 +50,22 @@ class Store {
   using Block = HostBlock<B>;
 
   Store(B handle, const Options& options, std::shared_ptr<HostLedger> shared_host = nullptr)
-      : backend(std::move(handle)),
-        timeline(backend, options.queue_depth),
+      : file(options.file),
+        backend(std::move(handle)),
+        timeline(backend, options.queue_depth, file.get() != nullptr),
         profiler(backend),
         sampler(backend),
         places(places_of(options.device_budget, backend)),
         addresses(backend, places.budget(), places.arena()),
-        pool(backend, options.pinned_budget, options.host_budget, options.scrub, std::move(shared_host)) {
+        pool(backend, options.pinned_budget, options.host_budget, options.scrub, std::move(shared_host), file.get()) {
+    if (file.get() != nullptr) use_file(options);
     if (!options.scrub) return;
-    scrubber.emplace(pool.acquire(std::max(places.alignment(), std::min(budget(), Scrubber<B>::most))));
+    scrubber.emplace(pool.acquire_memory(std::max(places.alignment(), std::min(budget(), Scrubber<B>::most))));
   }
   Store(const Store&) = delete;
   Store& operator=(const Store&) = delete;
 
+  FileHold file;
   B backend;
   Timeline<B> timeline;
   Profiler<B> profiler;
@@ -68,7 +73,8 @@ class Store {
   PlaceMap places;  ///< up to date only on demand; see PlanExecutor
   AddressBook<B> addresses;
   HostPool<B> pool;
-  std::optional<Scrubber<B>> scrubber;  ///< with Options::scrub
+  std::optional<Scrubber<B>> scrubber;                                ///< with Options::scrub
+  std::optional<typename detail::FileCopiesOf<B>::type> file_copies;  ///< with Options::file
   RecordTable<B> records;
   Traffic traffic;
   std::uint64_t iteration = 1;  ///< number of the current iteration; between two iterations, of the next one
@@ -140,15 +146,16 @@ class Store {
 
   // ---- copies
 
-  /// Queues the copy from host to device into the tensor's place, after `needs`.
+  /// Queues the copy of the value from the tensor's block into its place on the device, after `needs`.
   void swap_in(Rec& record, const Clock& needs) {
+    Block& from = *record.host.block;
     const auto waits = timeline.waits(QueueKind::h2d, needs);
     auto& slot = timeline.next(QueueKind::h2d);
     CommandLabel label = copy_label(CommandLabel::What::swap_in, record);
     issue([&] {
       [[maybe_unused]] const auto around = annotate(backend, AnnotationKind::swap_in, record.name);
       const auto rest = start_timing(QueueKind::h2d, waits, slot.start, label, record);
-      const Block& from = *record.host.block;
+      if (from.in_file) return read_file(record, rest, label, slot.event);
       backend.copy_to_device(*record.device.address, from.memory(), from.offset, record.bytes, rest, slot.event);
     });
     timeline.gained(QueueKind::h2d, waits);
@@ -159,22 +166,23 @@ class Store {
     record.device.ready[QueueKind::h2d] = at;
     record.device.busy[QueueKind::h2d] = at;
     record.device.issue = label.issue;
-    record.host.block->read = at;
+    if (!from.in_file) from.read = at;
     ++traffic.swap_ins;
     traffic.h2d += record.bytes;
   }
 
-  /// Queues the copy from device to host into the tensor's host block, after `needs`. Call ensure_block_for_swap_out()
-  /// first.
+  /// Queues the copy of the value from the device into the tensor's block, after `needs`. Call
+  /// ensure_block_for_swap_out() first.
   void swap_out(Rec& record, const Clock& needs) {
-    settle_pending(*record.host.block);
+    Block& to = *record.host.block;
+    settle_pending(to);
     const auto waits = timeline.waits(QueueKind::d2h, needs);
     auto& slot = timeline.next(QueueKind::d2h);
     CommandLabel label = copy_label(CommandLabel::What::swap_out, record);
     issue([&] {
       [[maybe_unused]] const auto around = annotate(backend, AnnotationKind::swap_out, record.name);
       const auto rest = start_timing(QueueKind::d2h, waits, slot.start, label, record);
-      Block& to = *record.host.block;
+      if (to.in_file) return write_file(record, rest, waits.gained, label, slot.event);
       backend.copy_to_host(to.memory(), to.offset, *record.device.address, record.bytes, rest, slot.event);
     });
     timeline.gained(QueueKind::d2h, waits);
@@ -183,16 +191,23 @@ class Store {
     if (sampler.active()) sampler.end(QueueKind::d2h);
     record.host.valid = true;
     record.host.issue = label.issue;
-    record.host.block->written = at;
+    if (!to.in_file) to.written = at;
     record.device.busy[QueueKind::d2h] = at;
     ++traffic.swap_outs;
     traffic.d2h += record.bytes;
   }
 
+  /// The work that precedes a swap_in: the place is free, and the value is in the block. The file's queue keeps the
+  /// order of a file.
+  [[nodiscard]] Clock before_swap_in(const Rec& record, Clock free) const {
+    if (!record.host.block->in_file) free.join(record.host.block->ready());
+    return free;
+  }
+
   /// The work that precedes a swap_out on demand: the last write on the device, and all uses of the block.
   [[nodiscard]] Clock before_swap_out(const Rec& record) const {
     Clock needs = record.device.ready;
-    needs.join(record.host.block->busy());
+    if (!record.host.block->in_file) needs.join(record.host.block->busy());
     return needs;
   }
 
@@ -200,7 +215,7 @@ class Store {
     if (record.host.block == nullptr) record.host.block = pool.acquire(record.bytes);
   }
 
-  /// Allocates a second block if the host has room for it. Without it, the host waits for the first one.
+  /// Allocates a second block if there is room for it. Without it, the host waits for the first one.
   void ensure_spare(Rec& record) {
     ensure_block(record);
     if (record.host.spare != nullptr) return;
@@ -231,11 +246,8 @@ class Store {
   }
 
   void finish_read(Block& block, PendingRead& read) {
-    Clock ready;
-    ready[QueueKind::d2h] = read.ready;
-    timeline.host_wait(ready);
-    note_host_access(block, read.offset, read.size, false);
-    std::memcpy(read.target, block.data() + read.offset.value, read.size.value);
+    timeline.host_wait(read.ready);
+    read_block(block, read.offset, {read.target, static_cast<std::size_t>(read.size.value)});
     read.state = PendingRead::State::done;
     unlink(block, read);
   }
@@ -246,6 +258,34 @@ class Store {
       *at = read.next;
       read.next = nullptr;
       return;
+    }
+  }
+
+  /// Copies a part of a block's value to memory of the host. The value must be there; for a block in the file, this
+  /// waits.
+  void read_block(Block& block, Bytes offset, std::span<std::byte> to) {
+    if (block.in_file) {
+      if constexpr (FileBackend<B>) file_copies->read(block, offset, to);
+      return;
+    }
+    note_host_access(block, offset, Bytes{to.size()}, false);
+    std::memcpy(to.data(), block.data() + offset.value, to.size());
+  }
+
+  /// Copies memory of the host into a part of a block of the tensor that is in the file. Waits. Throws QueueFailure if
+  /// the tensor's value is lost by that, because the file fails.
+  void write_file_block(Rec& record, const Block& block, Bytes offset, std::span<const std::byte> from) {
+    if constexpr (FileBackend<B>) {
+      timeline.host_wait(block.busy());
+      bool began = false;
+      try {
+        file_copies->write(block, record.bytes, offset, from, began);
+      } catch (const BackendError&) {
+        if (!began || !record.host.valid || &block != record.host.block.get()) throw;
+        const CommandLabel label = copy_label(CommandLabel::What::swap_out, record);
+        record.host.issue = label.issue;
+        throw QueueFailure{QueueKind::file_write, label, nullptr, std::current_exception()};
+      }
     }
   }
 
@@ -385,6 +425,28 @@ class Store {
   }
 
  private:
+  void use_file(const Options& options) {
+    if constexpr (FileBackend<B>) {
+      if (options.scrub) throw UsageError("Options::scrub does not overwrite files: use it without Options::file");
+      file_copies.emplace(backend, timeline, pool, *file.get(), options.file_staging);
+    } else {
+      throw UsageError("Options::file: the backend of " + backend.capabilities().device_name + " cannot use files");
+    }
+  }
+
+  void read_file(Rec& record, std::span<const typename B::Event* const> waits, const CommandLabel& label,
+                 typename B::Event& end) {
+    if constexpr (FileBackend<B>) {
+      file_copies->to_device(*record.device.address, *record.host.block, record.bytes, waits, label, end);
+    }
+  }
+  void write_file(Rec& record, std::span<const typename B::Event* const> waits, const Clock& gained,
+                  const CommandLabel& label, typename B::Event& end) {
+    if constexpr (FileBackend<B>) {
+      file_copies->to_file(*record.host.block, *record.device.address, record.bytes, waits, gained, label, end);
+    }
+  }
+
   InternalError over_budget(Bytes size, std::uint32_t tensor) {
     ErrorDetails details;
     if (tensor != none) details.tensors.push_back(name_of(records[tensor]));

@@ -15,6 +15,7 @@
 #include <swapmm/backend/testing/simulated.hpp>
 #include <swapmm/error.hpp>
 
+#include "support/memory_file.hpp"
 #include "support/small_device.hpp"
 
 using namespace swapmm;
@@ -37,6 +38,7 @@ struct Fixture {
     for (int i = 0; i < 4; ++i) event.push_back(f.make_event());
     std::fill_n(host.data(), size, std::byte{5});
     std::fill_n(other_host.data(), size, std::byte{0});
+    file.reserve(Bytes{size});
   }
 
   void upload(std::size_t slot = 0, const Events& waits = {}) {
@@ -56,6 +58,8 @@ struct Fixture {
       case FaultClass::event_creation: (void)f.make_event(); break;
       case FaultClass::copy_to_device: upload(); break;
       case FaultClass::copy_to_host: download(); break;
+      case FaultClass::read_file: f.read_file(file, Bytes{0}, other_host, Bytes{0}, Bytes{16}, {}, event[2]); break;
+      case FaultClass::write_file: f.write_file(file, Bytes{0}, host, Bytes{0}, Bytes{16}, {}, event[2]); break;
       case FaultClass::record: f.record(QueueKind::compute, event[2]); break;
       case FaultClass::barrier_wait: f.wait(QueueKind::compute, Events{&event[0]}); break;
       case FaultClass::host_wait: f.wait(event[3]); break;
@@ -99,6 +103,7 @@ struct Fixture {
            other_host.data()[1] == std::byte{5};
   }
 
+  test::MemoryFile file{Bytes{size}, Bytes{1}};
   F f;
   F::DeviceMemory memory = f.allocate(Bytes{256});
   F::Address place = f.address(memory, Bytes{0}, Bytes{size});
@@ -374,7 +379,7 @@ TEST_CASE("a plan that is not applicable never fires") {
       CHECK(fixture.f.fired() == 0);
     }
   }
-  CHECK(applicable_pairs == 16 * 3 + 17 + 5 + 5 + 6 + 1);
+  CHECK(applicable_pairs == 18 * 3 + 19 + 7 + 5 + 8 + 1);
 }
 
 TEST_CASE("copies of a handle share the plan, and objects outlive it") {

@@ -210,6 +210,7 @@ Device::Command& Device::push(Issue& issue, CommandKind kind, std::int64_t start
   command.fails = std::exchange(queue.fail_next, false);
   command.pieces = 1;
   command.piece = 0;
+  command.file = nullptr;
   command.waits = issue.waits_;
   command.issue = issued_++;
   command.start = start;
@@ -310,6 +311,44 @@ Point Device::copy(Issue& issue, CommandKind kind, const Place& place, BlockId h
   const bool may_block = options_.order != Order::virtual_time && options_.order != Order::chosen;
   if (may_block && block.kind == HostKind::pageable && order_.coin()) run_until_done(point);
   return point;
+}
+
+Point Device::use_file(Issue& issue, CommandKind kind, FileMemory& file, Bytes file_offset, BlockId host,
+                       Bytes host_offset, Bytes size) {
+  const bool reads = kind == CommandKind::read_file;
+  const std::string_view name = reads ? "read of a file" : "write of a file";
+  HostBlock& block = host_heap_.block(host.number);
+  if (size.value == 0) throw refused("a " + std::string(name) + " of 0 bytes");
+  if (host_offset.value > block.size || size.value > block.size - host_offset.value) {
+    const std::string why = std::string(name) + ": " + std::to_string(size.value) + " bytes, at " +
+                            std::to_string(host_offset.value) + " of a host memory of " + std::to_string(block.size);
+    if (options_.check) report([&] { return "out of bounds: " + why; });
+    throw refused(why);
+  }
+  std::byte* const bytes = block.storage.get() + host_offset.value;
+  const std::uint64_t alignment = file.alignment().value;
+  const std::uint64_t unaligned =
+      (file_offset.value | size.value | static_cast<std::uint64_t>(reinterpret_cast<std::uintptr_t>(bytes))) &
+      (alignment - 1);
+  if (unaligned != 0) throw refused("a " + std::string(name) + " that is not aligned to " + std::to_string(alignment));
+  if (options_.check) block.shadow.prepare(host_offset.value, host_offset.value + size.value);
+  const std::int64_t duration = copy_duration(reads ? options_.file_read : options_.file_write, size.value);
+  add_log(issue, kind, {}, size.value, issue.start_, duration);
+
+  const std::size_t agent = index(issue.queue_);
+  const std::uint64_t count = queue_of(issue.queue_).commands.tail() + 1;
+  issue.clock_.of[agent] = count;
+  block.last_use[agent] = count;
+  if (options_.check) {
+    note_host_memory_access(block, host_offset.value, host_offset.value + size.value, reads, agent, issue.clock_, name);
+  }
+  Command& command = push(issue, kind, issue.start_, duration);
+  command.size = size.value;
+  command.to = reads ? bytes : nullptr;
+  command.from = reads ? nullptr : bytes;
+  command.file = &file;
+  command.file_offset = file_offset;
+  return point_of(issue);
 }
 
 void Device::barrier(Issue& issue, std::size_t events) {

@@ -85,6 +85,8 @@ class Device {
   Point kernel(Issue& issue, std::string_view name, std::chrono::nanoseconds duration, std::span<const Touch> touches,
                int phases, bool is_event, Body&& body);
   Point copy(Issue& issue, CommandKind kind, const Place& place, BlockId host, Bytes host_offset, Bytes size);
+  Point use_file(Issue& issue, CommandKind kind, FileMemory& file, Bytes file_offset, BlockId host, Bytes host_offset,
+                 Bytes size);
   void barrier(Issue& issue, std::size_t events);
   Point record(Issue& issue);
   void flush(QueueKind queue);
@@ -128,6 +130,8 @@ class Device {
     std::int64_t end = 0;
     std::byte* to = nullptr;
     const std::byte* from = nullptr;
+    FileMemory* file = nullptr;
+    Bytes file_offset;
     std::uint64_t size = 0;
     Body body;
   };

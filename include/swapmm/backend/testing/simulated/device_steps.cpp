@@ -16,7 +16,11 @@ namespace swapmm::simulated::detail {
 
 namespace {
 
-constexpr std::array<QueueKind, queue_count> all_queues{QueueKind::compute, QueueKind::h2d, QueueKind::d2h};
+constexpr std::array<QueueKind, queue_count> all_queues{QueueKind::compute, QueueKind::h2d, QueueKind::d2h,
+                                                        QueueKind::file_read, QueueKind::file_write};
+
+/// The queues of files: their commands run on the host and need no flush, and their failures are theirs alone.
+bool is_of_files(QueueKind queue) { return index(queue) >= device_queue_count; }
 
 bool any(const Ready& ready) { return std::find(ready.begin(), ready.end(), true) != ready.end(); }
 
@@ -25,6 +29,8 @@ std::string_view name_of(QueueKind queue) {
     case QueueKind::compute: return "compute";
     case QueueKind::h2d: return "h2d";
     case QueueKind::d2h: return "d2h";
+    case QueueKind::file_read: return "file_read";
+    case QueueKind::file_write: return "file_write";
   }
   return "unknown";
 }
@@ -97,12 +103,14 @@ void Device::die(std::exception_ptr cause) noexcept {
 /// Returns whether the next command of a queue can run: it was flushed, and everything that it waits for has ended.
 bool Device::ready(Queue& queue) {
   if (queue.commands.empty()) return false;
-  if (options_.needs_flush && !in_virtual_time() && queue.commands.head() >= queue.flushed) return false;
   Command& command = queue.commands.front();
+  const bool on_device = command.file == nullptr;
+  if (on_device && options_.needs_flush && !in_virtual_time() && queue.commands.head() >= queue.flushed) return false;
   while (command.waits > 0) {
     const WaitPoint point = queue.waits.front();
     if (queue_of(point.queue).commands.head() <= point.sequence) return false;
-    if (!queue.failing) queue.failing = failure_of(point.queue, point.sequence);
+    const bool passes_on = !is_of_files(point.queue) && command.kind != CommandKind::read_file;
+    if (!queue.failing && passes_on) queue.failing = failure_of(point.queue, point.sequence);
     queue.waits.pop();
     --command.waits;
   }
@@ -139,7 +147,7 @@ void Device::step_queue(QueueKind kind) {
   Queue& queue = queue_of(kind);
   Command& command = queue.commands.front();
   ++counters_.steps;
-  const std::uint64_t where = (queue.commands.head() << 5U) | (std::uint64_t{command.piece} << 2U) | index(kind);
+  const std::uint64_t where = (queue.commands.head() << 6U) | (std::uint64_t{command.piece} << 3U) | index(kind);
   hash_ = scramble(hash_ ^ where ^ (calls_ << 40U));
   if (!queue.failing && command.fails) queue.failing = told_to_fail_;
   if (!queue.failing) {
@@ -151,7 +159,7 @@ void Device::step_queue(QueueKind kind) {
     }
     in_step_ = false;
   }
-  if (queue.failing && options_.failures_stick) return die(queue.failing);
+  if (queue.failing && options_.failures_stick && !is_of_files(kind)) return die(queue.failing);
   if (queue.failing || ++command.piece >= command.pieces) end_command(queue);
 }
 
@@ -163,6 +171,10 @@ void Device::run_piece(Command& command) {
     const std::uint64_t begin = share * command.piece;
     const std::uint64_t size = command.piece + 1 == command.pieces ? command.size - begin : share;
     std::memcpy(command.to + begin, command.from + begin, size);
+  } else if (command.kind == CommandKind::read_file) {
+    command.file->read(command.file_offset, {command.to, command.size});
+  } else if (command.kind == CommandKind::write_file) {
+    command.file->write(command.file_offset, {command.from, command.size});
   }
 }
 
@@ -191,7 +203,7 @@ bool Device::step_any() {
   if (!any(ready)) {
     for (const QueueKind kind : all_queues) {
       Queue& queue = queue_of(kind);
-      if (queue.commands.empty() || queue.flushed == queue.commands.tail()) continue;
+      if (is_of_files(kind) || queue.commands.empty() || queue.flushed == queue.commands.tail()) continue;
       report([&] { return "the host waits for ever: queue " + std::string(name_of(kind)) + " was not flushed"; });
       queue.flushed = queue.commands.tail();
     }

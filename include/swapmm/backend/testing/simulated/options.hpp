@@ -64,6 +64,8 @@ struct Options {
 
   CopySpeed h2d;             ///< speed of copies to the device
   CopySpeed d2h;             ///< speed of copies to the host
+  CopySpeed file_read;       ///< speed of reading files
+  CopySpeed file_write;      ///< speed of writing files
   bool half_duplex = false;  ///< both directions share one copy engine, in issue order
 
   Order order = Order::virtual_time;             ///< decides which queue runs next
@@ -85,8 +87,8 @@ struct Options {
 };
 
 /// The kinds of commands in a queue.
-enum class CommandKind : std::uint8_t { kernel, copy_to_device, copy_to_host, wait, record };
-inline constexpr std::size_t command_kind_count = 5;  ///< number of kinds
+enum class CommandKind : std::uint8_t { kernel, copy_to_device, copy_to_host, wait, record, read_file, write_file };
+inline constexpr std::size_t command_kind_count = 7;  ///< number of kinds
 
 /// One command in the log. It is written when the command is queued; the virtual times are known by then.
 struct LogEntry {

@@ -62,9 +62,9 @@ std::optional<QueueKind> StepOrder::next(const Ready& ready, bool host_blocked) 
   }
   constexpr std::size_t compute = index(QueueKind::compute);
   Ready allowed = ready;
-  const bool a_copy = ready[index(QueueKind::h2d)] || ready[index(QueueKind::d2h)];
+  const bool a_copy = std::find(ready.begin() + 1, ready.end(), true) != ready.end();
   if (order_ == Order::copies_first && a_copy) allowed[compute] = false;
-  if (order_ == Order::copies_last && ready[compute]) allowed = Ready{true, false, false};
+  if (order_ == Order::copies_last && ready[compute]) allowed = Ready{true};
   if (order_ == Order::starved && ready[index(starved_)]) {
     allowed[index(starved_)] = false;
     if (std::find(allowed.begin(), allowed.end(), true) == allowed.end()) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 #include <map>
+#include <vector>
 
 #include <swapmm/plan/v2/bound.hpp>
 #include <swapmm/plan/v2/engines.hpp>
@@ -16,15 +17,40 @@ constexpr std::size_t most_engines = 64;
 
 /// Each copy on the merged link is rounded up to whole nanoseconds. Copies that run side by side on several links share
 /// a nanosecond, so one for each copy that there may be is taken off then.
-std::chrono::nanoseconds roundings(const Machine& machine, MemoryId memory, const Trace& part) {
-  const auto in = std::ranges::count(machine.links, memory, &Link::to);
-  const auto out = std::ranges::count(machine.links, memory, &Link::from);
-  if (in <= 1 && out <= 1) return std::chrono::nanoseconds{0};
+std::chrono::nanoseconds roundings(const planning::CutLinks& links, const Trace& part) {
+  if (links.in.size() <= 1 && links.out.size() <= 1) return std::chrono::nanoseconds{0};
   std::size_t copies = 2 * part.tensors.size();
   for (const TraceOperation& operation : part.operations) {
     copies += 2 * (operation.reads.size() + operation.writes.size() + operation.updates.size());
   }
   return std::chrono::nanoseconds{static_cast<std::int64_t>(copies)};
+}
+
+/// The memory of an engine, and this memory with others that have a limit, those with the fastest links to it first:
+/// all of them, and at most two sets in between. What is in one of several memories needs no copy from the others, so
+/// each set gives a bound.
+std::vector<std::vector<MemoryId>> device_sets(const Machine& machine, MemoryId memory) {
+  std::vector<std::uint64_t> rates(machine.memories.size(), 0);
+  for (const Link& link : machine.links) {
+    if (link.to != memory && link.from != memory) continue;
+    std::uint64_t& rate = rates[index(link.to == memory ? link.from : link.to)];
+    rate = std::max(rate, link.bytes_per_second);
+  }
+  std::vector<MemoryId> others;
+  for (std::size_t m = 0; m < machine.memories.size(); ++m) {
+    const auto other = id_at<MemoryId>(m);
+    if (other != memory && other != machine.host && machine.memories[m].bytes) others.push_back(other);
+  }
+  std::ranges::stable_sort(others, [&](MemoryId a, MemoryId b) { return rates[index(a)] > rates[index(b)]; });
+  std::vector<std::vector<MemoryId>> sets{{memory}};
+  std::vector<MemoryId> set{memory};
+  for (std::size_t i = 0; i < others.size(); ++i) {
+    set.push_back(others[i]);
+    const bool is_last = i + 1 == others.size();
+    const bool next_is_slower = !is_last && rates[index(others[i + 1])] < rates[index(others[i])];
+    if (is_last || (next_is_slower && sets.size() < 3)) sets.push_back(set);
+  }
+  return sets;
 }
 
 /// Whether values can come back in another way than by copies of their own size.
@@ -66,16 +92,21 @@ Result<std::chrono::nanoseconds> lower_bound(const Trace& trace, const Machine& 
     // What the host gives to an engine in its own memory needs no copy.
     const MemoryId memory = *machine.engines[index(engine)].memory;
     if (memory == machine.host) continue;
-    auto merged = planning::merged_host(machine, memory);
-    if (!merged) continue;
-    // Pieces may leave less than a multiple of the alignment unused.
-    merged->alignment = Bytes{1};
     const Trace part = planning::part_on_engine(trace, machine, engine);
-    if (!swapmm::check_machine(*merged) || !check_trace(part)) continue;
-    const Result<std::chrono::nanoseconds> copies = swapmm::lower_bound(part, *merged, effort);
-    if (!copies) return copies.problem();
-    bound = std::max(bound, *copies - roundings(machine, memory, part));
-    if (compute.size() == 1) bound = std::max(bound, bound_for_stores(part, machine, memory, *merged));
+    if (!check_trace(part)) continue;
+    for (const std::vector<MemoryId>& device : device_sets(machine, memory)) {
+      auto merged = planning::merged_host(machine, device);
+      if (!merged) continue;
+      // Pieces may leave less than a multiple of the alignment unused.
+      merged->alignment = Bytes{1};
+      if (!swapmm::check_machine(*merged)) continue;
+      const Result<std::chrono::nanoseconds> copies = swapmm::lower_bound(part, *merged, effort);
+      if (!copies) return copies.problem();
+      bound = std::max(bound, *copies - roundings(planning::links_across(machine, device), part));
+      if (device.size() == 1 && compute.size() == 1) {
+        bound = std::max(bound, bound_for_stores(part, machine, memory, *merged));
+      }
+    }
   }
   return bound;
 }

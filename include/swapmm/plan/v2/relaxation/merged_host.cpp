@@ -48,19 +48,32 @@ std::uint64_t rate_together(const Machine& machine, const std::vector<LinkId>& l
 
 }  // namespace
 
-std::optional<swapmm::Machine> merged_host(const Machine& machine, MemoryId memory) {
-  const Memory& device = machine.memories[index(memory)];
-  if (!device.bytes) return std::nullopt;
-  std::vector<LinkId> in;
-  std::vector<LinkId> out;
+CutLinks links_across(const Machine& machine, const std::vector<MemoryId>& device) {
+  const auto is_device = [&](MemoryId memory) { return std::ranges::find(device, memory) != device.end(); };
+  CutLinks links;
   for (std::size_t i = 0; i < machine.links.size(); ++i) {
-    if (machine.links[i].to == memory) in.push_back(id_at<LinkId>(i));
-    if (machine.links[i].from == memory) out.push_back(id_at<LinkId>(i));
+    const bool from_device = is_device(machine.links[i].from);
+    const bool to_device = is_device(machine.links[i].to);
+    if (to_device && !from_device) links.in.push_back(id_at<LinkId>(i));
+    if (from_device && !to_device) links.out.push_back(id_at<LinkId>(i));
   }
+  return links;
+}
+
+std::optional<swapmm::Machine> merged_host(const Machine& machine, MemoryId memory) {
+  return merged_host(machine, std::vector{memory});
+}
+
+std::optional<swapmm::Machine> merged_host(const Machine& machine, const std::vector<MemoryId>& device) {
   swapmm::Machine merged;
   merged.name = machine.name;
-  merged.device_budget = *device.bytes;
-  merged.alignment = device.alignment;
+  for (const MemoryId memory : device) {
+    const Memory& one = machine.memories[index(memory)];
+    if (!one.bytes) return std::nullopt;
+    merged.device_budget += std::min(*one.bytes, Bytes{limits::magnitude - 1 - merged.device_budget.value});
+    merged.alignment = device.size() == 1 ? one.alignment : Bytes{1};
+  }
+  const auto [in, out] = links_across(machine, device);
   // Without links nothing moves; one byte per second stands for that.
   merged.h2d.bytes_per_second = std::max<std::uint64_t>(rate_together(machine, in), 1);
   merged.d2h.bytes_per_second = std::max<std::uint64_t>(rate_together(machine, out), 1);

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <vector>
 
 #include <swapmm/ir/trace.hpp>
 #include <swapmm/plan/machine.hpp>
@@ -10,10 +11,20 @@
 
 namespace swapmm::v2::planning {
 
-/// The machine that is left if all memories but one are merged to a host without limit, and all links into the memory
-/// to one link that carries as much, and the same for links out of it. No plan is slower on it. None if the memory has
-/// no limit.
+/// The machine that is left if these memories are merged to one device, all others to a host without limit, and all
+/// links from others into these to one link that carries as much, and the same for links out of them. No plan is slower
+/// on it, unless it needs what the host gives or reads there. None if one of the memories has no limit.
+[[nodiscard]] std::optional<swapmm::Machine> merged_host(const Machine& machine, const std::vector<MemoryId>& device);
+
+/// The same with a device of one memory.
 [[nodiscard]] std::optional<swapmm::Machine> merged_host(const Machine& machine, MemoryId memory);
+
+/// The links of merged_host() before they are merged.
+struct CutLinks {
+  std::vector<LinkId> in;
+  std::vector<LinkId> out;
+};
+[[nodiscard]] CutLinks links_across(const Machine& machine, const std::vector<MemoryId>& device);
 
 /// The part of a trace that one engine runs, without tensors that other engines use, too, and without what only version
 /// 2 can say. Every plan for the trace contains one for this part.

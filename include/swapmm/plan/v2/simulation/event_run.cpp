@@ -86,7 +86,10 @@ void EventRun::start(std::uint32_t element) {
   progress.start = now_;
   progress.missing = count_missing(element);
   const Element& what = elements_[element];
-  if (what.memory) occupation_.add(*what.memory, what.occupied);
+  if (what.memory) {
+    occupation_.add(*what.memory, what.occupied);
+    if (log_ != nullptr) log_->changes.push_back({now_, *what.memory, what.occupied});
+  }
   if (what.time == 0) {
     end_engine_time(element);
   } else {
@@ -107,6 +110,7 @@ void EventRun::end_engine_time(std::uint32_t element) {
 void EventRun::end(std::uint32_t element) {
   Progress& progress = progress_[element];
   const std::uint64_t iteration = progress.ended++;
+  if (log_ != nullptr) log_->ended.push_back({element, iteration, progress.start, now_});
   if (iteration <= record_up_to_) {
     records_[element] = {progress.ended, progress.start, now_};
     if (iteration == record_up_to_) --unrecorded_;
@@ -138,6 +142,15 @@ void EventRun::capture(RunState& state, Which which) const {
   for (const TimedEnd& end : timed_) add(end.element, false, static_cast<Work>(end.time - now_));
   flows_.for_each_left(now_, [&](std::uint32_t element, Work left) { add(element, true, left); });
   std::ranges::sort(state.active, {}, &RunState::Active::element);
+}
+
+std::vector<ElementRun> EventRun::under_way() const {
+  std::vector<ElementRun> runs;
+  for (std::uint32_t e = 0; e < progress_.size(); ++e) {
+    const Progress& progress = progress_[e];
+    if (progress.started > progress.ended) runs.push_back({e, progress.ended, progress.start, std::nullopt});
+  }
+  return runs;
 }
 
 std::size_t EventRun::next_new_iteration() const { return std::ranges::max(progress_, {}, &Progress::started).started; }

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <limits>
+#include <optional>
 #include <vector>
 
 #include <swapmm/base/bytes.hpp>
@@ -32,6 +33,27 @@ struct RunState {
   std::vector<Active> active;       ///< what is under way, by element
 
   friend bool operator==(const RunState&, const RunState&) = default;
+};
+
+/// One run of an element.
+struct ElementRun {
+  std::uint32_t element = 0;
+  std::size_t iteration = 0;
+  Time start = 0;
+  std::optional<Time> end;  ///< none: it is under way
+};
+
+/// Everything that happens, from some time on.
+struct RunLog {
+  /// Bytes that are taken in a memory, or given back.
+  struct Change {
+    Time time = 0;
+    MemoryId memory{};
+    Bytes bytes;
+  };
+
+  std::vector<ElementRun> ended;  ///< by end
+  std::vector<Change> changes;    ///< by time
 };
 
 /// Runs the elements of a plan by the timing rules of docs/formats.md, iteration after iteration, from one time at
@@ -70,6 +92,13 @@ class EventRun {
   [[nodiscard]] bool all_decide() const { return all_decide_; }
 
   [[nodiscard]] Occupation& occupation() { return occupation_; }
+
+  [[nodiscard]] const Waits& waits() const { return waits_; }
+
+  /// From now on, what happens is added to the log; nullptr: to none.
+  void log_to(RunLog* log) { log_ = log; }
+  /// The runs that are under way, by element.
+  [[nodiscard]] std::vector<ElementRun> under_way() const;
 
   /// An iteration that no element has started yet, and none before it.
   [[nodiscard]] std::size_t next_new_iteration() const;
@@ -123,6 +152,7 @@ class EventRun {
   std::vector<std::uint32_t> flowed_;  // scratch memory
   std::vector<Time> iteration_ends_;
 
+  RunLog* log_ = nullptr;
   std::vector<Record> records_;
   std::size_t record_up_to_ = std::numeric_limits<std::size_t>::max();
   std::size_t unrecorded_ = 0;

@@ -31,6 +31,7 @@ class Occupation {
   /// Peaks count from now on.
   void restart() { peaks_ = occupied_; }
 
+  [[nodiscard]] const std::vector<Bytes>& occupied() const { return occupied_; }
   [[nodiscard]] const std::vector<Bytes>& peaks() const { return peaks_; }
 
  private:

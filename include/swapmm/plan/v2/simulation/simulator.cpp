@@ -66,7 +66,7 @@ Simulation simulate(const Trace& trace, const Plan& plan) {
   const std::vector<Element> elements = elements_of(trace, plan, parts);
   EventRun run(trace, plan, parts, elements);
   Simulation result;
-  result.iteration = nanoseconds{run_until_periodic(run)};
+  result.iteration = nanoseconds{run_until_periodic(run).mean};
   result.compute = largest_compute(plan.machine, elements, trace.operations.size());
   result.links = link_bytes(plan.machine, elements);
   result.peaks = run.occupation().peaks();

@@ -44,7 +44,7 @@ class Repetition {
 
 }  // namespace
 
-std::int64_t run_until_periodic(EventRun& run) {
+SteadyState run_until_periodic(EventRun& run) {
   const std::vector<Time>& ends = run.iteration_ends();
   Repetition of_all;
   Repetition of_deciding;
@@ -56,16 +56,18 @@ std::int64_t run_until_periodic(EventRun& run) {
     if (!run.settled() || ends.size() == seen) continue;
     seen = ends.size();
     run.capture(state, EventRun::Which::all);
-    if (const auto period = of_all.next(state, seen)) return mean ? *mean : mean_of_last(ends, *period);
+    if (const auto period = of_all.next(state, seen)) {
+      return {mean ? *mean : mean_of_last(ends, *period), *period};
+    }
     if (of_all.just_kept()) run.occupation().restart();
     if (mean || run.all_decide()) continue;
     run.capture(state, EventRun::Which::deciding);
     if (const auto period = of_deciding.next(state, seen)) mean = mean_of_last(ends, *period);
   }
-  if (mean) return *mean;
-  if (ends.size() < most_iterations) return static_cast<std::int64_t>(longest);
+  if (mean) return {*mean, 0};
+  if (ends.size() < most_iterations) return {static_cast<std::int64_t>(longest), 0};
   // Copies that run ever further ahead of the operations never repeat. Only a mean is known.
-  return mean_of_last(ends, most_iterations / 2);
+  return {mean_of_last(ends, most_iterations / 2), 0};
 }
 
 }  // namespace swapmm::v2::simulation

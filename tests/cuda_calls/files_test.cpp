@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: Apache-2.0
+// How reads and writes of files go through streams.
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "cuda_calls/support.hpp"
+#include "support/memory_file.hpp"
+
+using namespace swapmm;
+using namespace swapmm::test;
+
+namespace {
+
+using fake_cuda::Call;
+using Event = cuda::Backend::Event;
+
+struct FilesFixture {
+  FilesFixture() { fake_cuda::restart(); }
+  ~FilesFixture() {
+    CHECK_MESSAGE(fake_cuda::violations().empty(), violations_text());
+    CHECK(fake_cuda::objects() == fake_cuda::Objects{});
+  }
+};
+
+std::array<const Event*, 1> behind(const Event& event) { return {&event}; }
+
+}  // namespace
+
+TEST_CASE_FIXTURE(FilesFixture,
+                  "a read and a write wait, run as functions of the host, and record, on streams of their own") {
+  CheckedBackend backend = fake_backend();
+  auto host = backend.allocate_host(Bytes{4096}, HostKind::pinned);
+  MemoryFile file(Bytes{4096}, Bytes{1});
+  file.reserve(Bytes{4096});
+  Event first = backend.make_event();
+  Event second = backend.make_event();
+  Event third = backend.make_event();
+  CHECK(fake_cuda::objects().streams == 3);
+  backend.record(QueueKind::d2h, first);
+  fake_cuda::clear_calls();
+
+  for (std::size_t i = 0; i < 512; ++i) host.data()[64 + i] = static_cast<std::byte>(i);
+  backend.write_file(file, Bytes{1024}, host, Bytes{64}, Bytes{512}, behind(first), second);
+  backend.read_file(file, Bytes{1024}, host, Bytes{2048}, Bytes{512}, behind(second), third);
+  std::vector<Call> calls;
+  for (const Call& call : fake_cuda::calls()) {
+    if (call.stream != nullptr && call.function != "cudaStreamCreateWithFlags") calls.push_back(call);
+  }
+  REQUIRE(calls.size() == 6);
+  for (const std::size_t begin : {0U, 3U}) {
+    CHECK(calls[begin].function == "cudaStreamWaitEvent");
+    CHECK(calls[begin + 1].function == "cudaLaunchHostFunc");
+    CHECK(calls[begin + 2].function == "cudaEventRecord");
+    CHECK(calls[begin].stream == calls[begin + 1].stream);
+    CHECK(calls[begin + 2].stream == calls[begin + 1].stream);
+    CHECK(calls[begin].stream != backend.queue());
+  }
+  CHECK(calls[0].stream != calls[3].stream);
+  CHECK(calls[3].event == calls[2].event);
+  CHECK(fake_cuda::objects().streams == 5);
+  backend.wait(third);
+  CHECK(backend.status(second) == EventStatus::complete);
+  CHECK(std::equal(host.data() + 2048, host.data() + 2560, host.data() + 64));
+}
+
+TEST_CASE_FIXTURE(FilesFixture, "a file that fails is told by its event alone") {
+  CheckedBackend backend = fake_backend();
+  auto memory = backend.allocate(Bytes{4096});
+  auto host = backend.allocate_host(Bytes{4096}, HostKind::pinned);
+  const auto place = backend.address(memory, Bytes{0}, Bytes{512});
+  MemoryFile file(Bytes{4096}, Bytes{1});
+  file.reserve(Bytes{4096});
+  file.failing_read = 1;
+  Event read = backend.make_event();
+  Event copied = backend.make_event();
+  backend.read_file(file, Bytes{0}, host, Bytes{0}, Bytes{512}, {}, read);
+  backend.copy_part_to_device(place, Bytes{128}, host, Bytes{0}, Bytes{256}, behind(read), copied);
+  backend.wait(copied);
+  CHECK(backend.status(copied) == EventStatus::complete);
+  std::string text;
+  try {
+    backend.wait(read);
+  } catch (const BackendError& error) {
+    text = error.what();
+    CHECK(error.kind == BackendError::Kind::failed);
+  }
+  CHECK(text == "reading: Input/output error");
+  CHECK(backend.status(read) == EventStatus::failed);
+  backend.record(QueueKind::h2d, read);  // the next point of the same event knows nothing of it
+  backend.wait(read);
+  CHECK(backend.status(read) == EventStatus::complete);
+}
+
+TEST_CASE_FIXTURE(FilesFixture, "a manager with a file orders all accesses, and leaves nothing") {
+  constexpr std::size_t layers = 4;
+  for (const Form form : {Form::plain, Form::with_event}) {
+    const auto file = std::make_shared<MemoryFile>(Bytes{1U << 20U}, Bytes{64});
+    Options options{.device_budget = Bytes{chain_bytes(layers).value / 2}};
+    options.queue_depth = 16;
+    options.file = file;
+    options.file_staging = Bytes{10 * round_up(Bytes{chain_tensor.value / 2}, Bytes{64}).value};
+    options.host_budget = options.file_staging;
+    MemoryManager<CheckedBackend> manager(fake_backend(), options);
+    Chain<CheckedBackend> chain(manager, layers, form);
+    for (Number step = 0; step < 7; ++step) chain.iterate(step);
+    manager.synchronize();
+    CHECK(manager.report().iterations_followed == 4);
+    CHECK(manager.report().file_written.value > 0);
+    CHECK(file->bytes_written == manager.report().file_written.value);
+  }
+}

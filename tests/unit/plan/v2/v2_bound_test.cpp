@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <doctest/doctest.h>
+
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+#include <swapmm/plan/bound.hpp>
+#include <swapmm/plan/v2/bound.hpp>
+
+#include "support/plain_traces.hpp"
+
+namespace swapmm::v2::bound_test {
+
+using std::chrono::nanoseconds;
+using test::machine_of;
+using test::operation;
+using test::tensor;
+
+constexpr std::uint64_t byte_per_ns = 1'000'000'000;
+
+/// Four weights of 100 bytes, used one after the other, 5 ns each.
+Trace four_weights() {
+  Trace trace;
+  for (std::uint32_t t = 0; t < 4; ++t) {
+    trace.tensors.push_back(tensor(100));
+    trace.operations.push_back(operation(5, {TensorId{t}}));
+  }
+  return trace;
+}
+
+Machine with_near(std::uint64_t device, std::vector<std::pair<std::uint64_t, std::uint64_t>> near) {
+  Machine machine = from_version_1(machine_of(device));
+  for (const auto& [bytes, rate] : near) {
+    const auto memory = id_at<MemoryId>(machine.memories.size());
+    const std::string name = "near" + std::to_string(machine.memories.size());
+    machine.memories.push_back({name, Bytes{bytes}, Bytes{1}, std::nullopt});
+    machine.links.push_back({name + ".in", memory, MemoryId{0}, rate, {}, std::nullopt, {}});
+    machine.links.push_back({name + ".out", MemoryId{0}, memory, rate, {}, std::nullopt, {}});
+  }
+  return machine;
+}
+
+std::int64_t bound(const Machine& machine) { return v2::lower_bound(four_weights(), machine).value().count(); }
+std::int64_t bound_of_device(std::uint64_t bytes) {
+  return swapmm::lower_bound(four_weights(), machine_of(bytes)).value().count();
+}
+
+TEST_CASE("v2: a near memory helps no more than a device that is larger by its size") {
+  // The near memory holds one of four, and the device one or two. One or two come from the host, at a byte per ns.
+  const std::int64_t two = bound(with_near(100, {{100, 1000 * byte_per_ns}}));
+  const std::int64_t three = bound(with_near(200, {{100, 1000 * byte_per_ns}}));
+  CHECK(two >= bound_of_device(200) - 50);  // copies on several links share their rounded nanoseconds
+  CHECK(two > 150);
+  CHECK(three > 80);
+  CHECK(two > three);
+  // With room for all of them, only the speed of all links counts.
+  CHECK(bound(with_near(100, {{300, 1000 * byte_per_ns}})) == 20);
+  CHECK(bound(with_near(100, {{400, 1000 * byte_per_ns}})) == 20);
+}
+
+TEST_CASE("v2: memories without limit, and the host, hold everything") {
+  Machine machine = with_near(100, {{100, 1000 * byte_per_ns}});
+  machine.memories[2].bytes.reset();
+  CHECK(bound(machine) == 20);
+}
+
+TEST_CASE("v2: of several near memories, each set of the fastest ones gives a bound") {
+  // Both hold one: one comes from the slow memory, and one from the host.
+  const Machine one = with_near(100, {{100, 1000 * byte_per_ns}});
+  const Machine two = with_near(100, {{100, 1000 * byte_per_ns}, {100, byte_per_ns / 100}});
+  CHECK(bound(two) <= bound(one));
+  CHECK(bound(two) > 80);
+  // The order in the machine does not matter.
+  const Machine other = with_near(100, {{100, byte_per_ns / 100}, {100, 1000 * byte_per_ns}});
+  CHECK(bound(two) == bound(other));
+  // A slow near memory counts for little: without it, two come from the host.
+  CHECK(bound(two) > bound(with_near(100, {{200, 1000 * byte_per_ns}})));
+}
+
+TEST_CASE("v2: sizes that add up to more than a machine of version 1 can have are no error") {
+  const std::uint64_t huge = (std::uint64_t{1} << 62U) - 1;
+  CHECK(bound(with_near(100, {{huge, byte_per_ns}, {huge, byte_per_ns}})) >= 20);
+}
+
+}  // namespace swapmm::v2::bound_test
