@@ -14,8 +14,6 @@
 
 namespace swapmm::test::general {
 
-using namespace swapmm::v2;
-
 namespace {
 
 constexpr std::uint64_t rate_of_link = 1'000'000'000;
@@ -34,28 +32,28 @@ StoreCase store_case(std::mt19937_64& random, std::size_t most_operations) {
   for (const TraceTensor& tensor : made.trace.tensors) bytes += tensor.bytes.value + 8;
   const std::uint64_t bundle = std::max<std::uint64_t>(analyze_liveness(made.trace, Bytes{8}).largest_bundle.value, 8);
 
-  Machine& machine = made.machine;
+  v2::Machine& machine = made.machine;
   machine.name = "stores";
   machine.memories.push_back(
       {"gpu", Bytes{bundle + below_or_equal(random, bundle)}, Bytes{chance(random, 0.5) ? 8U : 1U}, std::nullopt});
-  machine.engines.push_back({"compute", MemoryId{0}});
+  machine.engines.push_back({"compute", v2::MemoryId{0}});
   const bool one_engine = chance(random, 0.2);
   if (one_engine) machine.engines.push_back({"copies", std::nullopt});
   const bool shares = chance(random, 0.4);
   if (shares) machine.capacities.push_back({"root", rate_of_link + below_or_equal(random, 2 * rate_of_link)});
   const auto add = [&](const std::string& name, std::optional<Bytes> size, std::uint64_t rate) {
-    const auto memory = id_at<MemoryId>(machine.memories.size());
+    const auto memory = id_at<v2::MemoryId>(machine.memories.size());
     machine.memories.push_back({name, size, Bytes{chance(random, 0.5) ? 8U : 1U}, std::nullopt});
     for (const bool in : {true, false}) {
-      Link link{(in ? "from." : "to.") + name,
-                in ? memory : MemoryId{0},
-                in ? MemoryId{0} : memory,
+      v2::Link link{(in ? "from." : "to.") + name,
+                in ? memory : v2::MemoryId{0},
+                in ? v2::MemoryId{0} : memory,
                 rate / 2 + below_or_equal(random, rate),
                 std::chrono::nanoseconds{chance(random, 0.3) ? one_of(random, 5) : 0},
                 std::nullopt,
                 {}};
-      if (one_engine) link.engine = EngineId{1};
-      if (shares && chance(random, 0.7)) link.capacities.push_back(CapacityId{0});
+      if (one_engine) link.engine = v2::EngineId{1};
+      if (shares && chance(random, 0.7)) link.capacities.push_back(v2::CapacityId{0});
       machine.links.push_back(std::move(link));
     }
     return memory;
