@@ -4,6 +4,7 @@
 
 #include <memory>
 #include <numeric>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -148,6 +149,25 @@ TEST_CASE("downloads that are promised see the value of their time, though the f
   for (auto& one : promised) one.wait();
   for (std::size_t i = 0; i < 6; ++i) CHECK(seen[i] == std::vector<int>(length, static_cast<int>(i) + 2));
   for (std::size_t i = 0; i < 6; ++i) CHECK(holds(tensors[i], static_cast<int>(i) + 102));
+}
+
+TEST_CASE("a promised value stays in the file when its tensor is gone, until it is collected") {
+  FileDesk desk({}, 256_bytes);
+  std::vector<int> seen(length);
+  std::optional<PendingDownload<Simulated>> promised;
+  {
+    auto tensor = desk.manager.tensor<int>({length}, "gone");
+    tensor.upload(std::vector<int>(length, 7));
+    promised.emplace(tensor.download_async(seen));
+  }
+  auto tensors = uploaded_tensors(desk.manager, 3);
+  for (auto& tensor : tensors) increase(desk.manager, tensor, 1);
+  promised->wait();
+  CHECK(seen == std::vector<int>(length, 7));
+  promised.reset();
+  tensors.push_back(desk.manager.tensor<int>({length}, "new"));
+  tensors.back().upload(std::vector<int>(length, 1));
+  CHECK(desk.manager.report().file_used == 256_bytes);
 }
 
 TEST_CASE("a full file is an error with names, and nothing is lost") {

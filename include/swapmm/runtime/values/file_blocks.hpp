@@ -2,7 +2,6 @@
 #pragma once
 
 #include <algorithm>
-#include <cassert>
 #include <memory>
 #include <optional>
 #include <utility>
@@ -30,6 +29,8 @@ class FileBlocks {
   /// in one piece, or the disk has none.
   [[nodiscard]] std::unique_ptr<Block> acquire(Bytes size) {
     size = round_up(size, file_.alignment());
+    kept_.take_if([](const Block& kept) { return kept.pending == nullptr; },
+                  [&](std::unique_ptr<Block> kept) noexcept { free(std::move(kept)); });
     std::unique_ptr<Block> block = spent_.pop();
     if (block == nullptr) block = std::make_unique<Block>();
     const std::optional<FreePlace> place = places_.take(size);
@@ -47,11 +48,10 @@ class FileBlocks {
     return block;
   }
 
-  /// Takes a block back. Work that uses it may still be queued. No read may be pending from it.
+  /// Takes a block back. Work that uses it may still be queued. Its bytes stay while promised reads need them.
   void release(std::unique_ptr<Block> block) noexcept {
-    assert(block->pending == nullptr);
-    places_.give_back(block->offset, block->size, block->busy());
-    spent_.push(std::move(block));
+    if (block->pending != nullptr) return kept_.push(std::move(block));
+    free(std::move(block));
   }
 
   [[nodiscard]] Bytes in_use() const { return places_.used(); }
@@ -60,6 +60,11 @@ class FileBlocks {
 
  private:
   static constexpr Bytes step{64U << 20U};
+
+  void free(std::unique_ptr<Block> block) noexcept {
+    places_.give_back(block->offset, block->size, block->busy());
+    spent_.push(std::move(block));
+  }
 
   // The disk may have room for what is needed and not for a whole step.
   bool reserve(Bytes end) {
@@ -80,6 +85,7 @@ class FileBlocks {
   PlaceMap places_;
   Bytes reserved_;  // so much of the file has room on the disk
   Bytes peak_;
+  HostBlockList<B> kept_;   // given back, with reads pending
   HostBlockList<B> spent_;  // kept for reuse, so that a new block seldom allocates
 };
 
