@@ -17,7 +17,7 @@
 namespace swapmm::cli {
 namespace {
 
-// Figures are those of data sheets and standards, so they are upper limits: programs reach 80 to 95 % of them.
+// Figures are those of data sheets and standards, so they are upper limits: programs reach less.
 // PCIe: 16 GT/s (4.0) or 32 GT/s (5.0) for a lane, 128 of 130 bits are data (PCI-SIG).
 constexpr std::uint64_t pcie_4_x8 = 15'754'000'000;
 constexpr std::uint64_t pcie_4_x16 = 31'508'000'000;
@@ -155,7 +155,7 @@ void add_machines(CLI::App& program, Chosen& chosen) {
   CLI::App& command = add_command(program, chosen, "machines",
                                   "The machines that --machine knows by name, and their files", options, run_machines);
   command.add_option("NAME", options->name, "Print the file of this machine")->type_name("");
-  command.footer("Figures are those of data sheets: programs reach 80 to 95 % of them.\n");
+  command.footer("Figures are those of data sheets: upper limits, of which programs reach less.\n");
 }
 
 }  // namespace swapmm::cli

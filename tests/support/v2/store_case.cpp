@@ -46,12 +46,12 @@ StoreCase store_case(std::mt19937_64& random, std::size_t most_operations) {
     machine.memories.push_back({name, size, Bytes{chance(random, 0.5) ? 8U : 1U}, std::nullopt});
     for (const bool in : {true, false}) {
       v2::Link link{(in ? "from." : "to.") + name,
-                in ? memory : v2::MemoryId{0},
-                in ? v2::MemoryId{0} : memory,
-                rate / 2 + below_or_equal(random, rate),
-                std::chrono::nanoseconds{chance(random, 0.3) ? one_of(random, 5) : 0},
-                std::nullopt,
-                {}};
+                    in ? memory : v2::MemoryId{0},
+                    in ? v2::MemoryId{0} : memory,
+                    rate / 2 + below_or_equal(random, rate),
+                    std::chrono::nanoseconds{chance(random, 0.3) ? one_of(random, 5) : 0},
+                    std::nullopt,
+                    {}};
       if (one_engine) link.engine = v2::EngineId{1};
       if (shares && chance(random, 0.7)) link.capacities.push_back(v2::CapacityId{0});
       machine.links.push_back(std::move(link));
