@@ -5,7 +5,6 @@
 #include <chrono>
 #include <exception>
 #include <functional>
-#include <memory>
 #include <new>
 #include <shared_mutex>
 #include <string>
@@ -13,9 +12,6 @@
 #include <utility>
 
 #include <swapmm/base/error.hpp>
-#ifdef SWAPMM_LAYER_HAS_FILES
-#include <swapmm/file/file.hpp>
-#endif
 #include <swapmm/opencl/info.hpp>
 #include <swapmm/opencl/session.hpp>
 #include <swapmm/opencl/status.hpp>
@@ -23,6 +19,7 @@
 #include "cache/plans.hpp"
 #include "facts/device.hpp"
 #include "memory.hpp"
+#include "process/files.hpp"
 #include "process/settings.hpp"
 #include "profile/pictures.hpp"
 #include "queue.hpp"
@@ -54,16 +51,6 @@ std::vector<cl_device_id> devices_of(cl_context context) {
 std::string mebibytes(Bytes bytes) {
   const std::uint64_t tenths = (bytes.value * 10 + (1U << 19U)) >> 20U;
   return std::to_string(tenths / 10) + "." + std::to_string(tenths % 10) + " MiB (" + std::to_string(bytes.value) + ")";
-}
-
-/// A file for what the host has no room for; null if none is wanted.
-std::shared_ptr<FileMemory> file_memory() {
-#ifdef SWAPMM_LAYER_HAS_FILES
-  if (!settings().file_folder.empty()) {
-    return file::open({.folder = settings().file_folder, .capacity = settings().file_size});
-  }
-#endif
-  return nullptr;
 }
 
 bool is_of_host(const OutOfMemory& error) { return std::string_view(error.memory) == "host"; }
@@ -194,7 +181,6 @@ Core* Context::core() {
     return nullptr;
   }
   Options options;
-  const Bytes usual_staging = options.file_staging;
   options.host_budget = settings().host_budget;
   options.demand_mode = settings().evict_always ? DemandMode::per_operation : DemandMode::least_recently_used;
   memory.add(*this);
@@ -208,8 +194,7 @@ Core* Context::core() {
       options.pinned_budget =
           backend.capabilities().host_shares_memory ? Bytes{} : Bytes{options.host_budget.value / 4};
       options.device_budget = part;
-      options.file = file_memory();
-      options.file_staging = std::clamp(Bytes{options.host_budget.value / 8}, Bytes{160U << 10U}, usual_staging);
+      use_file(options);
       runtime::EntranceOptions entrance{
           .undefined_reads = true, .shared_host = host_memory(), .identify_by_producer = true};
       if (!settings().speculates) {
