@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "process/files.hpp"
+#include "files.hpp"
 
 #include <algorithm>
 
@@ -7,7 +7,7 @@
 #include <swapmm/file/file.hpp>
 #endif
 
-#include "process/settings.hpp"
+#include "settings.hpp"
 
 namespace swapmm::opencl::layer {
 

@@ -168,6 +168,10 @@ WorkFailed work_failed(WorkFailed::Work work, ErrorDetails details, const std::e
   return {text, std::move(details), work, reason == nullptr};
 }
 
+WorkFailed work_failed(WorkFailed::Work work, ErrorDetails details, const std::exception_ptr& reason) {
+  return work_failed(work, std::move(details), reason, nullptr);
+}
+
 DeviceLost device_lost(std::string_view text, ErrorDetails details, long code) {
   const std::string whole =
       std::string(text) +
@@ -226,6 +230,8 @@ OutOfMemory host_budget_exceeded(const OutOfMemory::Sizes& sizes, const std::str
               " of " + std::to_string(sizes.budget.value) + " in use" + full + ". Raise Options::host_budget",
           "host", sizes};
 }
+
+OutOfMemory host_budget_exceeded(const OutOfMemory::Sizes& sizes) { return host_budget_exceeded(sizes, {}); }
 
 OutOfMemory host_refused(const OutOfMemory::Sizes& sizes) {
   return {"the host refused " + bytes_text(sizes.need) + " for a swapped tensor; " +

@@ -70,7 +70,9 @@ template <class Record>
 /// why it failed; null if that is not known.
 [[nodiscard]] SWAPMM_TEMPLATE_EXPORT WorkFailed work_failed(WorkFailed::Work work, ErrorDetails details,
                                                             const std::exception_ptr& reason,
-                                                            const std::exception_ptr& cause = nullptr);
+                                                            const std::exception_ptr& cause);
+[[nodiscard]] SWAPMM_TEMPLATE_EXPORT WorkFailed work_failed(WorkFailed::Work work, ErrorDetails details,
+                                                            const std::exception_ptr& reason);
 [[nodiscard]] SWAPMM_TEMPLATE_EXPORT DeviceLost device_lost(std::string_view text, ErrorDetails details, long code);
 
 /// The error of an operation: `text` follows its name, as in `operation "a" has ...`.
@@ -93,7 +95,8 @@ template <class Record>
 
 /// The error if the host's budget refuses a block. `file`: the file that has no room either; empty if there is none.
 [[nodiscard]] SWAPMM_TEMPLATE_EXPORT OutOfMemory host_budget_exceeded(const OutOfMemory::Sizes& sizes,
-                                                                      const std::string& file = {});
+                                                                      const std::string& file);
+[[nodiscard]] SWAPMM_TEMPLATE_EXPORT OutOfMemory host_budget_exceeded(const OutOfMemory::Sizes& sizes);
 /// The error if the host refuses a block within the budget.
 [[nodiscard]] SWAPMM_TEMPLATE_EXPORT OutOfMemory host_refused(const OutOfMemory::Sizes& sizes);
 /// The error if the backend's API refuses memory. `error` has one of the two kinds out_of_..._memory.

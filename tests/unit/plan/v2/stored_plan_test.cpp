@@ -49,7 +49,7 @@ v2::Machine small_host_and_disk(std::uint64_t host_bytes) {
 
 TEST_CASE("values that find no place in the wanted store go on to the next one, and the plan is valid") {
   const Trace trace = weights_in_turn(6);
-  for (const std::uint64_t host_bytes : {50, 150, 350, 900}) {
+  for (const std::uint64_t host_bytes : {50U, 150U, 350U, 900U}) {
     CAPTURE(host_bytes);
     const v2::Machine machine = small_host_and_disk(host_bytes);
     const auto merged = v2::planning::merged_host(machine, v2::MemoryId{0});
