@@ -139,11 +139,11 @@ cl_int CL_API_CALL clRetainCommandQueue(cl_command_queue command_queue) {
   return down.clRetainCommandQueue(command_queue);
 }
 cl_int CL_API_CALL clRetainContext(cl_context context) { return down.clRetainContext(context); }
-cl_event CL_API_CALL clCreateUserEvent(cl_context context, cl_int* status) {
-  return down.clCreateUserEvent(context, status);
+cl_event CL_API_CALL clCreateUserEvent(cl_context context, cl_int* errcode_ret) {
+  return down.clCreateUserEvent(context, errcode_ret);
 }
-cl_int CL_API_CALL clSetUserEventStatus(cl_event event, cl_int status) {
-  return down.clSetUserEventStatus(event, status);
+cl_int CL_API_CALL clSetUserEventStatus(cl_event event, cl_int execution_status) {
+  return down.clSetUserEventStatus(event, execution_status);
 }
 cl_int CL_API_CALL clRetainEvent(cl_event event) { return down.clRetainEvent(event); }
 cl_int CL_API_CALL clRetainMemObject(cl_mem memobj) { return down.clRetainMemObject(memobj); }

@@ -158,7 +158,7 @@ Session::~Session() {
 void Session::finish() const {
   flush_for_wait();
   for (const Lane& lane : lanes) lane.finish();
-  for (FileThread& thread : file_threads) thread.finish();
+  for (FileThread& thread : file_threads_) thread.finish();
 }
 
 void Session::flush_for_wait() const {

@@ -79,7 +79,7 @@ class Session {
   void finish() const;
 
   /// Runs the reads, or the writes, of files.
-  [[nodiscard]] FileThread& file_thread(QueueKind queue) { return file_threads[index(queue) - device_queue_count]; }
+  [[nodiscard]] FileThread& file_thread(QueueKind queue) { return file_threads_[index(queue) - device_queue_count]; }
 
   Handle<cl_context> context;
   cl_device_id device;
@@ -91,7 +91,7 @@ class Session {
   bool host_timed = false;
 
  private:
-  mutable std::array<FileThread, queue_count - device_queue_count> file_threads;
+  mutable std::array<FileThread, queue_count - device_queue_count> file_threads_;
 };
 
 }  // namespace swapmm::opencl::detail

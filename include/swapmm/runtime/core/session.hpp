@@ -26,8 +26,8 @@ namespace swapmm::runtime {
 template <Backend B>
 class Session {
  public:
-  Session(B backend, const Options& given, ProgramBook& book, const EntranceOptions& entrance = {})
-      : options(given),
+  Session(B backend, Options given, ProgramBook& book, const EntranceOptions& entrance = {})
+      : options(std::move(given)),
         state(std::move(backend), options, entrance),
         controller(state, book, options),
         host(state, controller),

@@ -225,11 +225,11 @@ class FileCopies {
 namespace detail {
 template <class B>
 struct FileCopiesOf {
-  struct type {};  // a backend without files has none
+  struct Type {};  // a backend without files has none
 };
 template <FileBackend B>
 struct FileCopiesOf<B> {
-  using type = FileCopies<B>;
+  using Type = FileCopies<B>;
 };
 }  // namespace detail
 

@@ -74,7 +74,7 @@ class Store {
   AddressBook<B> addresses;
   HostPool<B> pool;
   std::optional<Scrubber<B>> scrubber;                                ///< with Options::scrub
-  std::optional<typename detail::FileCopiesOf<B>::type> file_copies;  ///< with Options::file
+  std::optional<typename detail::FileCopiesOf<B>::Type> file_copies;  ///< with Options::file
   RecordTable<B> records;
   Traffic traffic;
   std::uint64_t iteration = 1;  ///< number of the current iteration; between two iterations, of the next one

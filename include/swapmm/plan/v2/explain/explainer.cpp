@@ -193,7 +193,7 @@ class Explainer {
         stall.capacity = sharing.limit_of(cause->run->element);
       }
     }
-    result_.stalls.push_back(std::move(stall));
+    result_.stalls.push_back(stall);
   }
 
   const Trace& trace_;

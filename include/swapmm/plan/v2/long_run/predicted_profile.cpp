@@ -70,12 +70,12 @@ class ProfileMaker {
     const Machine& machine = plan_.machine;
     std::vector<bool> runs(engine_count(machine), false);
     std::vector<bool> copies(machine.links.size(), false);
-    for (std::size_t e = 0; e < elements_.size(); ++e) {
-      if (!elements_[e].engine) continue;
-      if (elements_[e].link) {
-        copies[index(*elements_[e].link)] = true;
+    for (const auto& element : elements_) {
+      if (!element.engine) continue;
+      if (element.link) {
+        copies[index(*element.link)] = true;
       } else {
-        runs[index(*elements_[e].engine)] = true;
+        runs[index(*element.engine)] = true;
       }
     }
     const auto add = [&](std::optional<std::uint32_t>& row, const std::string& name, ProfileRow::Kind kind) {

@@ -241,8 +241,7 @@ StoreResponse StorePricing::respond(StorePrices& prices) {
   for (std::size_t s = 0; s < model_.stores.size(); ++s) {
     if (model_.stores[s].space) add(-space_[s][parts_ - 1] * *model_.stores[s].space);
   }
-  for (std::size_t c = 0; c < model_.clean.size(); ++c) {
-    const CleanValue& value = model_.clean[c];
+  for (const CleanValue& value : model_.clean) {
     const double bytes = swaps.clean[value.windows.front()].bytes;
     if (bytes <= 0) continue;
     for (std::size_t s = 0; s < model_.stores.size(); ++s) {

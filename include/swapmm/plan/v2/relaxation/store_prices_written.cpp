@@ -208,7 +208,9 @@ void StorePricing::find_main(std::size_t v, StoreResponse& response) const {
       const Tree::Answer& away = asked_[s][i].away;
       double gain = away.both_back_at == Tree::nowhere ? never : away.both;
       if (away.back_at != Tree::nowhere && cheapest.leave_at != Tree::nowhere) {
-        gain = std::max(gain, away.back - room_[first - 1] + space_[s][first - 1] - cheapest.leave);
+        const double room = room_[first - 1];
+        const double space = space_[s][first - 1];
+        gain = std::max(gain, away.back - room + space - cheapest.leave);
       }
       if (gain <= response.main_gain[v]) continue;
       response.main_gain[v] = gain;

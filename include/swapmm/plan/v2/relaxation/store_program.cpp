@@ -64,8 +64,8 @@ class ProgramMaker {
     prices.crowded = crowded_;
     std::size_t unknowns = 0;
     for (const auto& [block, bytes] : blocks_) {
-      const auto ins = static_cast<std::size_t>(block.last - block.first + 1);
-      const auto outs = static_cast<std::size_t>(block.last - block.write + 1);
+      const auto ins = static_cast<std::size_t>(block.last - block.first) + 1;
+      const auto outs = static_cast<std::size_t>(block.last - block.write) + 1;
       unknowns += model_.stores.size() * (block.is_free ? ins : ins * outs);
     }
     if (unknowns > most_unknowns || blocks_.empty()) return prices;
@@ -293,6 +293,7 @@ class ProgramMaker {
   }
   [[nodiscard]] std::vector<double> read_rate(const SparseSolution& solution, std::size_t rate) const {
     std::vector<double> list;
+    list.reserve(static_cast<std::size_t>(groups_));
     for (int g = 0; g < groups_; ++g) list.push_back(std::max(0.0, -solution.prices[rate_row(rate, g)]));
     return list;
   }
