@@ -206,7 +206,8 @@ void StorePricing::find_main(std::size_t v, StoreResponse& response) const {
         from = first;
       }
       const Tree::Answer& away = asked_[s][i].away;
-      double gain = away.both_back_at == Tree::nowhere ? never : away.both;
+      double gain = never;
+      if (away.both_back_at != Tree::nowhere) gain = away.both;
       if (away.back_at != Tree::nowhere && cheapest.leave_at != Tree::nowhere) {
         const double room = room_[first - 1];
         const double space = space_[s][first - 1];
