@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <cstdlib>
 #include <exception>
+#include <fstream>
 #include <iostream>
 #include <span>
 #include <stdexcept>
@@ -42,7 +43,10 @@ struct Outcome {
   double milliseconds = 0;
   std::size_t iterations = 0;
   swapmm::Report report;
+  std::uint64_t resident = 0;  ///< memory of the process behind the last iteration
 };
+
+std::uint64_t resident();
 
 double median(std::vector<double> values) {
   if (values.empty()) throw std::runtime_error("no iteration ran as it should");
@@ -80,7 +84,7 @@ class Wave {
     };
     const auto done = wave::run_with_swapmm(backend, problem(), memory, tell, plans_for(way));
     if (way == Way::plan && times.size() > 1) times.erase(times.begin());  // the first one moves to the plan
-    return {median(times), times.size(), done.report};
+    return {median(times), times.size(), done.report, resident()};
   }
 
  private:
@@ -119,7 +123,7 @@ class Network {
       if (steady) times.push_back(time.count() / 2);
       if (step > 40) break;
     }
-    return {median(times), times.size(), manager.report()};
+    return {median(times), times.size(), manager.report(), resident()};
   }
 
  private:
@@ -137,10 +141,20 @@ class Network {
   }
 };
 
+/// What the process has in memory now, without files: the system's libraries count for whoever loaded them first.
+std::uint64_t resident() {
+  std::ifstream sizes("/proc/self/statm");
+  std::uint64_t all = 0;
+  std::uint64_t pages = 0;
+  std::uint64_t of_files = 0;
+  sizes >> all >> pages >> of_files;
+  return (pages - of_files) * 4096;
+}
+
 void print(const Outcome& done, Bytes ram) {
   const auto milliseconds = [](auto time) { return std::chrono::duration<double, std::milli>(time).count(); };
   std::cout << "{\"ms\": " << done.milliseconds << ", \"iterations\": " << done.iterations << ", \"ram\": " << ram.value
-            << ", \"device_peak\": " << done.report.device_peak.value
+            << ", \"resident\": " << done.resident << ", \"device_peak\": " << done.report.device_peak.value
             << ", \"host_peak\": " << done.report.host_peak.value << ", \"file_peak\": " << done.report.file_peak.value;
   if (!done.report.plans.empty()) {
     const swapmm::PlanSummary& plan = done.report.plans.front();

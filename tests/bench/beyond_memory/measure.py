@@ -95,15 +95,6 @@ class SwapFile:
             os.unlink(self.path)
 
 
-def peak_memory(options, program, ram):
-    """The most memory that a process of that program has, with all its tensors in so much."""
-    script = ("import resource, subprocess, sys; subprocess.run(sys.argv[1:], stdout=subprocess.DEVNULL, "
-              "stderr=subprocess.DEVNULL, check=True); print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss * 1024)")
-    done = subprocess.run([sys.executable, "-c", script, options.program, program, "all", str(ram), options.folder],
-                          stdout=subprocess.PIPE, timeout=options.limit, check=True)
-    return int(done.stdout)
-
-
 def middle(values):
     return statistics.median(values) if values else None
 
@@ -122,8 +113,8 @@ def measure(options, stack):
     for program in options.programs:
         need = run(options, program, "need", 0)["need"]
         everything = -(-need // 2**20) * 2**20
-        # What a process takes beside its tensors, that of the driver's compiler included, the kernel leaves it.
-        beside = max(0, peak_memory(options, program, everything) - everything) if paging else None
+        # What the process has beside its tensors, the kernel leaves it.
+        beside = max(0, run(options, program, "all", everything)["resident"] - everything) if paging else None
         for fraction in options.fraction:
             figures = {"plan": [], "on-demand": [], "bound": [], "paging": []}
             facts, ram = {}, int(need * fraction)
