@@ -18,7 +18,7 @@ swapmm_files(include/swapmm
   HEADERS error fwd layout memory_manager operation options report scheduler swapmm tensor version
   SOURCES scheduler)
 swapmm_files(include/swapmm/backend
-  HEADERS backend device_choice file_memory
+  HEADERS backend device_choice file_memory file_transfer
   SOURCES device_choice file_memory)
 swapmm_files(include/swapmm/backend/testing
   HEADERS call_site fault_plan fault_state faulty simulated

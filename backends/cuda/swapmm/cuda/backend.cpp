@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <exception>
 #include <iostream>
 #include <memory>
 #include <new>
@@ -13,9 +12,9 @@
 #include <swapmm/backend/device_choice.hpp>
 #include <swapmm/base/error.hpp>
 #include <swapmm/cuda/devices.hpp>
-#include <swapmm/cuda/file_job.hpp>
 #include <swapmm/cuda/measure.hpp>
 #include <swapmm/cuda/numa.hpp>
+#include <swapmm/cuda/queue_transfer.hpp>
 #include <swapmm/cuda/session.hpp>
 #include <swapmm/cuda/status.hpp>
 
@@ -23,7 +22,6 @@ namespace swapmm::cuda {
 
 using detail::Capture;
 using detail::CurrentDevice;
-using detail::FileJob;
 using detail::host_alignment;
 using detail::NearDevice;
 using detail::new_event;
@@ -180,32 +178,28 @@ void Backend::copy_part_to_host(HostMemory& to, Bytes to_offset, const Address& 
   session_->record(QueueKind::d2h, event);
 }
 
-void Backend::queue_job(QueueKind queue, std::shared_ptr<FileJob> job, std::span<const Event* const> waits,
-                        Event& event) {
+void Backend::queue_transfer(QueueKind queue, std::shared_ptr<swapmm::detail::FileTransfer> transfer,
+                             std::span<const Event* const> waits, Event& event) {
   if (capturing()) throw UsageError("a graph cannot contain reads and writes of a file");
   const cudaStream_t stream = session_->file_stream(queue);
   session_->queue_waits(queue, waits);
-  FileJob::queue(job, stream);
+  detail::queue_transfer(transfer, stream);
   session_->record(queue, event);
-  event.job_ = std::move(job);
+  event.transfer_ = std::move(transfer);
 }
 
 void Backend::read_file(FileMemory& file, Bytes file_offset, HostMemory& to, Bytes to_offset, Bytes size,
                         std::span<const Event* const> waits, Event& event) {
-  auto job = std::make_shared<FileJob>();
-  job->file = &file;
-  job->offset = file_offset;
-  job->to = {to.data() + to_offset.value, count(size)};
-  queue_job(QueueKind::file_read, std::move(job), waits, event);
+  const std::span<std::byte> bytes{to.data() + to_offset.value, count(size)};
+  queue_transfer(QueueKind::file_read, std::make_shared<swapmm::detail::FileTransfer>(file, file_offset, bytes), waits,
+                 event);
 }
 
 void Backend::write_file(FileMemory& file, Bytes file_offset, const HostMemory& from, Bytes from_offset, Bytes size,
                          std::span<const Event* const> waits, Event& event) {
-  auto job = std::make_shared<FileJob>();
-  job->file = &file;
-  job->offset = file_offset;
-  job->from = {from.data() + from_offset.value, count(size)};
-  queue_job(QueueKind::file_write, std::move(job), waits, event);
+  const std::span<const std::byte> bytes{from.data() + from_offset.value, count(size)};
+  queue_transfer(QueueKind::file_write, std::make_shared<swapmm::detail::FileTransfer>(file, file_offset, bytes), waits,
+                 event);
 }
 
 void Backend::wait(QueueKind queue, std::span<const Event* const> waits) { session_->queue_waits(queue, waits); }
@@ -244,7 +238,7 @@ EventStatus Backend::status(const Event& event) {
     asked = event.capture_->done.get();
   }
   const cudaError_t status = cudaEventQuery(asked);
-  const bool failed = event.job_ != nullptr && event.job_->has_failed();
+  const bool failed = event.transfer_ != nullptr && event.transfer_->has_failed();
   if (status == cudaSuccess) return failed ? EventStatus::failed : EventStatus::complete;
   if (status != cudaErrorNotReady) throw error_of(status, "cudaEventQuery: work on the device");
   forget(status);
@@ -263,7 +257,7 @@ void Backend::wait(const Event& event) {
     asked = session_->native(event);  // throws if there is nothing to wait for
   }
   check(cudaEventSynchronize(asked), "cudaEventSynchronize: work on the device");
-  if (event.job_ != nullptr && event.job_->has_failed()) std::rethrow_exception(event.job_->failure);
+  if (event.transfer_ != nullptr) event.transfer_->check();
 }
 
 void Backend::finish() { session_->finish(); }

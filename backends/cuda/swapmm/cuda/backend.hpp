@@ -26,13 +26,16 @@
 #include <swapmm/runtime/core/core.hpp>
 #include <swapmm/runtime/core/running_operation.hpp>
 
+namespace swapmm::detail {
+class FileTransfer;
+}
+
 /// The CUDA backend, component `cuda` of the package.
 namespace swapmm::cuda {
 
 namespace detail {
-class Session;   // device and streams behind all handles of one backend
-class Capture;   // queued work that became a graph
-struct FileJob;  // a read or a write of a file
+class Session;  // device and streams behind all handles of one backend
+class Capture;  // queued work that became a graph
 }  // namespace detail
 
 /// Device memory; opaque. The destructor waits for the device.
@@ -128,10 +131,10 @@ class Event {
   explicit Event(EventHandle plain) : plain_(std::move(plain)) {}
 
   EventHandle plain_;
-  EventHandle timed_;                         // made when times are first asked for
-  cudaEvent_t current_ = nullptr;             // one of the two; null: never recorded
-  std::shared_ptr<detail::Capture> capture_;  // recorded into that graph
-  std::shared_ptr<detail::FileJob> job_;      // of a read or a write of a file
+  EventHandle timed_;                                       // made when times are first asked for
+  cudaEvent_t current_ = nullptr;                           // one of the two; null: never recorded
+  std::shared_ptr<detail::Capture> capture_;                // recorded into that graph
+  std::shared_ptr<swapmm::detail::FileTransfer> transfer_;  // of a read or a write of a file
 };
 
 /// The events that an operation of the second form waits for. Valid while the callable runs.
@@ -340,8 +343,8 @@ class SWAPMM_EXPORT Backend {
   };
 
  private:
-  void queue_job(QueueKind queue, std::shared_ptr<detail::FileJob> job, std::span<const Event* const> waits,
-                 Event& event);
+  void queue_transfer(QueueKind queue, std::shared_ptr<swapmm::detail::FileTransfer> transfer,
+                      std::span<const Event* const> waits, Event& event);
 
   std::shared_ptr<detail::Session> session_;
 };

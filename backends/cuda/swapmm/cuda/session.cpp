@@ -148,7 +148,7 @@ void Session::record(QueueKind queue, Event& event) const {
   check(cudaEventRecord(next, stream(queue)), "cudaEventRecord");
   event.current_ = next;
   event.capture_ = capture;
-  event.job_.reset();
+  event.transfer_.reset();
 }
 
 void Session::end_memory(const Memory& memory) noexcept {

@@ -5,7 +5,6 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
-#include <exception>
 #include <iostream>
 #include <memory>
 #include <new>
@@ -287,20 +286,14 @@ void Backend::queue_job(QueueKind queue, std::shared_ptr<detail::FileJob> job, c
 
 void Backend::read_file(FileMemory& file, Bytes file_offset, HostMemory& to, Bytes to_offset, Bytes size,
                         std::span<const Event* const> waits, Event& event) {
-  auto job = std::make_shared<detail::FileJob>();
-  job->file = &file;
-  job->file_offset = file_offset;
-  job->to = {to.data() + to_offset.value, static_cast<std::size_t>(size.value)};
-  queue_job(QueueKind::file_read, std::move(job), to, waits, event);
+  const std::span<std::byte> bytes{to.data() + to_offset.value, static_cast<std::size_t>(size.value)};
+  queue_job(QueueKind::file_read, std::make_shared<detail::FileJob>(file, file_offset, bytes), to, waits, event);
 }
 
 void Backend::write_file(FileMemory& file, Bytes file_offset, const HostMemory& from, Bytes from_offset, Bytes size,
                          std::span<const Event* const> waits, Event& event) {
-  auto job = std::make_shared<detail::FileJob>();
-  job->file = &file;
-  job->file_offset = file_offset;
-  job->from = {from.data() + from_offset.value, static_cast<std::size_t>(size.value)};
-  queue_job(QueueKind::file_write, std::move(job), from, waits, event);
+  const std::span<const std::byte> bytes{from.data() + from_offset.value, static_cast<std::size_t>(size.value)};
+  queue_job(QueueKind::file_write, std::make_shared<detail::FileJob>(file, file_offset, bytes), from, waits, event);
 }
 
 void Backend::wait(QueueKind queue, std::span<const Event* const> waits) {
@@ -343,7 +336,7 @@ EventStatus Backend::status(const Event& event) {
   if (in_forked_child()) return EventStatus::failed;
   const cl_int status = execution_status(event.event_.get());
   if (status < 0) return EventStatus::failed;
-  if (status == CL_COMPLETE && event.job_ != nullptr && event.job_->has_failed()) return EventStatus::failed;
+  if (status == CL_COMPLETE && event.job_ != nullptr && event.job_->transfer.has_failed()) return EventStatus::failed;
   return status == CL_COMPLETE ? EventStatus::complete : EventStatus::running;
 }
 
@@ -355,7 +348,7 @@ void Backend::wait(const Event& event) {
   const cl_int status = execution_status(native);
   if (status < 0) throw error_of(status, "work on the device");
   check(waited, "clWaitForEvents");
-  if (event.job_ != nullptr && event.job_->has_failed()) std::rethrow_exception(event.job_->failure);
+  if (event.job_ != nullptr) event.job_->transfer.check();
 }
 
 void Backend::finish() { session_->finish(); }

@@ -6,7 +6,6 @@
 #include <csignal>
 #include <utility>
 
-#include <swapmm/base/error.hpp>
 #include <swapmm/opencl/info.hpp>
 
 namespace swapmm::opencl::detail {
@@ -38,16 +37,6 @@ bool wait_for(const std::vector<Handle<cl_event>>& events) {
     if (waited != CL_SUCCESS || execution_status(native) < 0) succeeded = false;
   }
   return succeeded;
-}
-
-void perform(FileJob& job) {
-  const bool succeeded = wait_for(job.waits);
-  if (!job.is_write()) return job.file->read(job.file_offset, job.to);
-  if (!succeeded) {
-    throw BackendError(BackendError::Kind::failed, 0,
-                       "what was to be written to " + job.file->name() + " did not arrive: the work before it failed");
-  }
-  job.file->write(job.file_offset, job.from);
 }
 
 }  // namespace
@@ -87,13 +76,8 @@ void FileThread::run() {
     if (jobs_.empty()) return;
     const std::shared_ptr<FileJob> job = jobs_.front();
     lock.unlock();
-    try {
-      perform(*job);
-    } catch (...) {
-      job->failure = std::current_exception();
-    }
+    job->transfer.run([&] { return wait_for(job->waits); });
     job->waits.clear();
-    job->has_ended.store(true, std::memory_order_release);
     clSetUserEventStatus(job->done.get(), CL_COMPLETE);
     lock.lock();
     jobs_.pop_front();

@@ -3,36 +3,27 @@
 
 // Internal to the backend; not for programs.
 
-#include <atomic>
 #include <condition_variable>
-#include <cstddef>
 #include <deque>
-#include <exception>
 #include <memory>
 #include <mutex>
-#include <span>
 #include <thread>
 #include <vector>
 
-#include <swapmm/backend/file_memory.hpp>
+#include <swapmm/backend/file_transfer.hpp>
 #include <swapmm/base/bytes.hpp>
 #include <swapmm/opencl/handle.hpp>
 
 namespace swapmm::opencl::detail {
 
-/// A read or a write of a file, from the moment at which it is queued.
+/// A transfer, from the moment at which it is queued.
 struct FileJob {
-  FileMemory* file = nullptr;
-  Bytes file_offset;
-  std::span<std::byte> to;          ///< of a read
-  std::span<const std::byte> from;  ///< of a write
-  std::vector<Handle<cl_event>> waits;
-  Handle<cl_event> done;               ///< a user event; complete once the job has ended, failed or not
-  std::exception_ptr failure;          // valid once the job has ended
-  std::atomic<bool> has_ended{false};  // set before `done` is complete
+  template <class Span>
+  FileJob(FileMemory& file, Bytes offset, Span bytes) : transfer(file, offset, bytes) {}
 
-  [[nodiscard]] bool is_write() const { return !from.empty(); }
-  [[nodiscard]] bool has_failed() const { return has_ended.load(std::memory_order_acquire) && failure != nullptr; }
+  swapmm::detail::FileTransfer transfer;
+  std::vector<Handle<cl_event>> waits;
+  Handle<cl_event> done;  ///< a user event; complete once the transfer has ended, failed or not
 };
 
 /// Runs the jobs of one queue, one after the other, on a thread of its own, which is started by the first job. The
