@@ -135,9 +135,9 @@ struct ExecutorDesk {
     const runtime::QueuePoint point = executor.current_point();
     if (executor.current_is_recorded()) store.timeline.mark(QueueKind::compute);
     for (const Item& item : items) {
-      item.record->device.busy[QueueKind::compute] = point;
+      item.record->device.busy.set(QueueKind::compute, point);
       if (item.access == Access::read) continue;
-      item.record->device.ready[QueueKind::compute] = point;
+      item.record->device.ready.set(QueueKind::compute, point);
       item.record->device.valid = true;
       item.record->host.valid = false;
     }

@@ -139,7 +139,7 @@ class Compiler {
       for (std::size_t c = 0; c < plan_.commands.size(); ++c) {
         Needs needs;
         for (const Wait& wait : plan_.commands[c].after) add_wait(needs, wait);
-        if (needs.back != commands_[c].needs.back || needs.ordinal != commands_[c].needs.ordinal) {
+        if (needs != commands_[c].needs) {
           commands_[c].needs = needs;
           changed = changed || !is_copy(plan_.commands[c]);
         }

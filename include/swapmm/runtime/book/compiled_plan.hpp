@@ -23,6 +23,8 @@ struct Needs {
 
   void add(QueueKind queue, std::int8_t iterations_back, std::uint32_t point);
   void join(const Needs& other);
+
+  friend bool operator==(const Needs&, const Needs&) = default;
 };
 
 /// The maximum number of iterations that a wait may reach back. A wait that reaches further back is replaced by a wait

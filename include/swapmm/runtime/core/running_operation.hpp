@@ -315,9 +315,9 @@ inline void RunningOperation<B>::book_values(QueuePoint at) noexcept {
   if (store_.sampler.active()) store_.sampler.end(QueueKind::compute);
   for (const auto& item : request_.items) {
     Rec& record = *item.record;
-    record.device.busy[QueueKind::compute] = at;
+    record.device.busy.set(QueueKind::compute, at);
     if (item.access == Access::read) continue;
-    record.device.ready[QueueKind::compute] = at;
+    record.device.ready.set(QueueKind::compute, at);
     record.device.valid = true;
     record.device.issue = label_.issue;
     record.host.valid = false;

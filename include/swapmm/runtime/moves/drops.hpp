@@ -34,7 +34,7 @@ class Drops {
     }
     store_.ensure_block_for_swap_out(record);
     store_.swap_out(record, store_.before_swap_out(record));
-    last_copy_[QueueKind::d2h] = record.device.busy[QueueKind::d2h];
+    last_copy_.set(QueueKind::d2h, record.device.busy[QueueKind::d2h]);
     ++saved_;
     saved_bytes_ += record.bytes;
     return true;

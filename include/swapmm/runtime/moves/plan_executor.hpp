@@ -197,7 +197,7 @@ class PlanExecutor {
   }
 
   /// Called after a copy to the host that is not in the plan was queued.
-  void side_copy(QueuePoint at) { side_[QueueKind::d2h] = at; }
+  void side_copy(QueuePoint at) { side_.set(QueueKind::d2h, at); }
   /// What the plan dropped and was saved, because it may not be dead.
   [[nodiscard]] const Drops<B>& drops() const { return drops_; }
 

@@ -55,7 +55,7 @@ class RoundClock {
   /// recorded in between, the result may be a later point, which was queued as well.
   [[nodiscard]] QueuePoint point(QueueKind queue, std::size_t back, std::uint32_t ordinal) const {
     const std::size_t q = index(queue);
-    const QueuePoint end = back == 0 ? timeline_.issued(queue) : starts_[back - 1].at[q];
+    const QueuePoint end = back == 0 ? timeline_.issued(queue) : starts_[back - 1][queue];
     return end - (back == 0 ? recorded_[q] : points_[q]) + ordinal + 1;
   }
 
@@ -65,12 +65,12 @@ class RoundClock {
     Clock clock = followed_ == 0 ? start_ : Clock{};
     for (const QueueKind queue : device_queues) {
       const std::size_t q = index(queue);
-      if (needs.back[q] < 0 || needs.back[q] > followed_) continue;
-      clock.at[q] = std::max(clock.at[q], point(queue, static_cast<std::size_t>(needs.back[q]), needs.ordinal[q]));
-    }
-    // The plan refers to a round before start().
-    for (const QueueKind queue : device_queues) {
-      if (needs.back[index(queue)] > followed_) clock[queue] = std::max(clock[queue], start_[queue]);
+      if (needs.back[q] < 0) continue;
+      if (needs.back[q] <= followed_) {
+        clock.join(queue, point(queue, static_cast<std::size_t>(needs.back[q]), needs.ordinal[q]));
+      } else {
+        clock.join(queue, start_[queue]);  // the plan refers to a round before start()
+      }
     }
     return clock;
   }

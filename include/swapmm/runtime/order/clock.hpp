@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cstddef>
 #include <cstdint>
 
 #include <swapmm/backend/backend.hpp>
@@ -13,27 +14,91 @@ namespace swapmm::runtime {
 /// run in order, so once point s has ended, all points before it have ended, too.
 using QueuePoint = std::uint64_t;
 
-/// A point in each queue: "everything up to here". The runtime expresses every order between commands as a clock.
-struct Clock {
-  std::array<QueuePoint, queue_count> at{};
-
-  [[nodiscard]] static constexpr Clock point(QueueKind queue, QueuePoint number) {
-    Clock clock;
-    clock[queue] = number;
-    return clock;
-  }
-  constexpr QueuePoint& operator[](QueueKind queue) { return at[index(queue)]; }
-  constexpr QueuePoint operator[](QueueKind queue) const { return at[index(queue)]; }
-
-  constexpr void join(const Clock& other) {
-    for (std::size_t queue = 0; queue < queue_count; ++queue) at[queue] = std::max(at[queue], other.at[queue]);
-  }
-  friend constexpr bool operator==(const Clock&, const Clock&) = default;
-};
-
 inline constexpr std::array<QueueKind, queue_count> all_queues{QueueKind::compute, QueueKind::h2d, QueueKind::d2h,
                                                                QueueKind::file_read, QueueKind::file_write};
 inline constexpr std::array<QueueKind, device_queue_count> device_queues{QueueKind::compute, QueueKind::h2d,
                                                                          QueueKind::d2h};
+
+/// A point in each queue: "everything up to here". The runtime expresses every order between commands as a clock.
+///
+/// Most clocks have points in the first queues only. What is done for each operation takes time for these, and looks at
+/// the others only if a clock has points there: compilers keep a few numbers in registers, but not a long array.
+class Clock {
+ public:
+  constexpr Clock() {}  // NOLINT(cppcoreguidelines-pro-type-member-init): see others_
+  /// A point for each queue, in the order of QueueKind.
+  constexpr Clock(const std::array<QueuePoint, queue_count>& points) {  // NOLINT: a literal; see others_
+    for (const QueueKind queue : all_queues) {
+      if (points[index(queue)] != 0) set(queue, points[index(queue)]);
+    }
+  }
+  constexpr Clock(const Clock& other) : first_(other.first_), has_others_(other.has_others_) {  // NOLINT: see others_
+    if (has_others_) [[unlikely]]
+      others_ = other.others_;
+  }
+  constexpr Clock& operator=(const Clock& other) {
+    first_ = other.first_;
+    has_others_ = other.has_others_;
+    if (has_others_) [[unlikely]]
+      others_ = other.others_;
+    return *this;
+  }
+  constexpr ~Clock() = default;
+
+  [[nodiscard]] static constexpr Clock point(QueueKind queue, QueuePoint number) {
+    Clock clock;
+    clock.set(queue, number);
+    return clock;
+  }
+
+  constexpr QueuePoint operator[](QueueKind queue) const {
+    if (is_first(queue)) return first_[index(queue)];
+    return has_others_ ? others_[index(queue) - device_queue_count] : 0;
+  }
+  constexpr void set(QueueKind queue, QueuePoint number) {
+    if (is_first(queue)) {
+      first_[index(queue)] = number;
+      return;
+    }
+    if (!has_others_) others_.fill(0);
+    has_others_ = true;
+    others_[index(queue) - device_queue_count] = number;
+  }
+
+  constexpr void join(QueueKind queue, QueuePoint number) {
+    if (number > (*this)[queue]) set(queue, number);
+  }
+  [[gnu::always_inline]] constexpr void join(const Clock& other) {
+    for (std::size_t i = 0; i < device_queue_count; ++i) first_[i] = std::max(first_[i], other.first_[i]);
+    if (other.has_others_) [[unlikely]]
+      join_others(other);
+  }
+
+  /// False if all points in queues that are not the device's are 0.
+  [[nodiscard]] constexpr bool has_others() const { return has_others_; }
+  /// Calls visit(queue) for each queue that may have a point other than 0.
+  template <class Visit>
+  constexpr void for_each(Visit&& visit) const {
+    for (const QueueKind queue : device_queues) visit(queue);
+    if (!has_others_) [[likely]]
+      return;
+    for (std::size_t i = device_queue_count; i < queue_count; ++i) visit(all_queues[i]);
+  }
+
+  friend constexpr bool operator==(const Clock& a, const Clock& b) {
+    return std::ranges::all_of(all_queues, [&](QueueKind queue) { return a[queue] == b[queue]; });
+  }
+
+ private:
+  static constexpr bool is_first(QueueKind queue) { return index(queue) < device_queue_count; }
+
+  [[gnu::cold, gnu::noinline]] constexpr void join_others(const Clock& other) {
+    for (std::size_t i = device_queue_count; i < queue_count; ++i) join(all_queues[i], other[all_queues[i]]);
+  }
+
+  std::array<QueuePoint, device_queue_count> first_{};
+  bool has_others_ = false;
+  std::array<QueuePoint, queue_count - device_queue_count> others_;  // has values only with has_others_
+};
 
 }  // namespace swapmm::runtime

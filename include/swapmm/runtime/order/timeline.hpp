@@ -97,13 +97,17 @@ class Timeline {
   /// The last point of each queue.
   [[nodiscard]] Clock points() const {
     Clock all;
-    for (std::size_t queue = 0; queue < queue_count; ++queue) all.at[queue] = lanes_[queue].issued;
+    for (const QueueKind queue : all_queues) {
+      if (issued(queue) != 0) all.set(queue, issued(queue));
+    }
     return all;
   }
   /// A clock after all queued work. If the last work has no point after it yet, this is the next point.
   [[nodiscard]] Clock everything() const {
     Clock all = points();
-    for (std::size_t queue = 0; queue < queue_count; ++queue) all.at[queue] += lanes_[queue].unrecorded != 0 ? 1 : 0;
+    for (const QueueKind queue : all_queues) {
+      if (lanes_[index(queue)].unrecorded != 0) all.set(queue, issued(queue) + 1);
+    }
     return all;
   }
   [[nodiscard]] std::uint64_t host_waits() const { return host_waits_; }
@@ -115,34 +119,9 @@ class Timeline {
   /// What `queue` must wait for so that its next command comes after `needs`. Points that were not recorded yet
   /// are recorded now. Nothing is queued on `queue` itself; call gained() once the command was accepted.
   [[nodiscard]] Waits waits(QueueKind queue, const Clock& needs) {
-    Waits result;
-    Lane& lane = lanes_[index(queue)];
-    std::array<Slot*, queue_count> candidates{};
-    for (const QueueKind other : all_queues) {
-      if (other == queue) continue;
-      const QueuePoint needed = needs[other];
-      if (needed <= lane.known[other] || needed <= confirmed(other)) continue;
-      if (needed > issued(other)) mark(other);
-      candidates[index(other)] = &slot(other, needed);
-    }
-    for (const QueueKind other : all_queues) {
-      Slot* const candidate = candidates[index(other)];
-      if (candidate == nullptr) continue;
-      bool implied = false;  // by the other candidate: an event that itself came after this one
-      for (const QueueKind third : all_queues) {
-        Slot* const witness = candidates[index(third)];
-        if (witness != nullptr && witness != candidate && witness->implied[other] >= needs[other]) implied = true;
-      }
-      if (implied) continue;
-      if (backend_.capabilities().failures_stick || backend_.status(candidate->event) != EventStatus::failed) {
-        flush(other);
-        result.events[result.count++] = &candidate->event;
-        result.gained.join(candidate->implied);
-      } else {
-        confirm(other, needs[other]);  // throws QueueFailure
-      }
-    }
-    return result;
+    if (needs.has_others()) [[unlikely]]
+      return waits_among_all(queue, needs);
+    return waits_among<device_queue_count>(queue, needs);
   }
 
   /// Called after the command with these waits was queued.
@@ -171,9 +150,10 @@ class Timeline {
     Lane& lane = lanes_[index(queue)];
     Slot& taken = lane.ring[(lane.issued + 1) & (lane.ring.size() - 1)];
     ++lane.issued;
-    lane.known[queue] = lane.issued;
-    lane.unflushed = true;
     taken.implied = lane.known;
+    taken.implied.set(queue, lane.issued);
+    lane.known.set(queue, lane.issued);
+    lane.unflushed = true;
     taken.label = label;
     // The point also reports the status of earlier work without a point, so a failure may come from that work.
     if (lane.unrecorded != 0) taken.label.issue = std::min(label.issue, lane.unrecorded);
@@ -193,22 +173,22 @@ class Timeline {
   /// Waits on the host until all of `needs` has ended. Throws QueueFailure if any of that work, or work that it comes
   /// after, failed.
   void host_wait(const Clock& needs) {
-    for (const QueueKind queue : all_queues) {
-      if (needs[queue] <= confirmed(queue)) continue;
+    needs.for_each([&](QueueKind queue) {
+      if (needs[queue] <= confirmed(queue)) return;
       if (needs[queue] > issued(queue)) mark(queue);
       confirm(queue, needs[queue]);
-    }
+    });
   }
 
   /// Returns true, and confirms the points, if all of `needs` has ended. Never waits.
   [[nodiscard]] bool ended(const Clock& needs) {
-    for (const QueueKind queue : all_queues) {
-      if (needs[queue] <= confirmed(queue)) continue;
-      if (needs[queue] > issued(queue)) return false;
-      if (backend_.status(slot(queue, needs[queue]).event) == EventStatus::running) return false;
-    }
-    host_wait(needs);
-    return true;
+    bool all = true;
+    needs.for_each([&](QueueKind queue) {
+      if (!all || needs[queue] <= confirmed(queue)) return;
+      all = needs[queue] <= issued(queue) && backend_.status(slot(queue, needs[queue]).event) != EventStatus::running;
+    });
+    if (all) host_wait(needs);
+    return all;
   }
 
   /// Waits for all work, failed or not, and confirms it: afterwards nothing is in flight. Returns the issue number of
@@ -269,6 +249,44 @@ class Timeline {
     std::uint64_t unrecorded = 0;  // issue number of the first work after the last point; 0: none
   };
 
+  [[gnu::cold, gnu::noinline]] Waits waits_among_all(QueueKind queue, const Clock& needs) {
+    return waits_among<queue_count>(queue, needs);
+  }
+
+  // `needs` has points in the first `Count` queues only.
+  template <std::size_t Count>
+  Waits waits_among(QueueKind queue, const Clock& needs) {
+    Waits result;
+    Lane& lane = lanes_[index(queue)];
+    std::array<Slot*, Count> candidates{};
+    for (std::size_t i = 0; i < Count; ++i) {
+      const QueueKind other = all_queues[i];
+      if (other == queue) continue;
+      const QueuePoint needed = needs[other];
+      if (needed <= lane.known[other] || needed <= confirmed(other)) continue;
+      if (needed > issued(other)) mark(other);
+      candidates[i] = &slot(other, needed);
+    }
+    for (std::size_t i = 0; i < Count; ++i) {
+      Slot* const candidate = candidates[i];
+      if (candidate == nullptr) continue;
+      const QueueKind other = all_queues[i];
+      bool implied = false;  // by the other candidate: an event that itself came after this one
+      for (Slot* const witness : candidates) {
+        if (witness != nullptr && witness != candidate && witness->implied[other] >= needs[other]) implied = true;
+      }
+      if (implied) continue;
+      if (backend_.capabilities().failures_stick || backend_.status(candidate->event) != EventStatus::failed) {
+        flush(other);
+        result.events[result.count++] = &candidate->event;
+        result.gained.join(candidate->implied);
+      } else {
+        confirm(other, needs[other]);  // throws QueueFailure
+      }
+    }
+    return result;
+  }
+
   void fill(std::vector<Slot>& ring, std::size_t events) {
     events = std::bit_ceil(events);  // positions by masking
     ring.reserve(events);
@@ -298,14 +316,14 @@ class Timeline {
     if (until <= confirmed(queue)) return;
     look(queue, until);
     // A point's clock lists all of its predecessors, direct or not, so one check of each other queue is enough.
-    const Clock seen = slot(queue, until).implied;
-    for (const QueueKind other : all_queues) {
+    const Clock& seen = slot(queue, until).implied;
+    seen.for_each([&](QueueKind other) {
       if (other != queue) look(other, seen[other]);
-    }
-    for (const QueueKind each : all_queues) {
+    });
+    seen.for_each([&](QueueKind each) {
       Lane& lane = lanes_[index(each)];
       for (; lane.confirmed < seen[each]; ++lane.confirmed) measure(slot(each, lane.confirmed + 1));
-    }
+    });
   }
 
   // Waits for point `until` if it has not ended; throws if a command up to it failed.

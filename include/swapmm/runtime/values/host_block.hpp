@@ -64,7 +64,7 @@ struct HostBlock {
   /// The work that must end before the host, or another copy, may write the bytes.
   [[nodiscard]] Clock busy() const {
     Clock clock = ready();
-    clock[in_file ? QueueKind::file_read : QueueKind::h2d] = read;
+    clock.set(in_file ? QueueKind::file_read : QueueKind::h2d, read);
     return clock;
   }
 };

@@ -163,8 +163,8 @@ class Store {
     if (profiler.active()) profiler.end(QueueKind::h2d, at);
     if (sampler.active()) sampler.end(QueueKind::h2d);
     record.device.valid = true;
-    record.device.ready[QueueKind::h2d] = at;
-    record.device.busy[QueueKind::h2d] = at;
+    record.device.ready.set(QueueKind::h2d, at);
+    record.device.busy.set(QueueKind::h2d, at);
     record.device.issue = label.issue;
     if (!from.in_file) from.read = at;
     ++traffic.swap_ins;
@@ -192,7 +192,7 @@ class Store {
     record.host.valid = true;
     record.host.issue = label.issue;
     if (!to.in_file) to.written = at;
-    record.device.busy[QueueKind::d2h] = at;
+    record.device.busy.set(QueueKind::d2h, at);
     ++traffic.swap_outs;
     traffic.d2h += record.bytes;
   }
@@ -434,14 +434,14 @@ class Store {
     }
   }
 
-  void read_file(Rec& record, std::span<const typename B::Event* const> waits, const CommandLabel& label,
-                 typename B::Event& end) {
+  [[gnu::cold, gnu::noinline]] void read_file(Rec& record, std::span<const typename B::Event* const> waits,
+                                              const CommandLabel& label, typename B::Event& end) {
     if constexpr (FileBackend<B>) {
       file_copies->to_device(*record.device.address, *record.host.block, record.bytes, waits, label, end);
     }
   }
-  void write_file(Rec& record, std::span<const typename B::Event* const> waits, const Clock& gained,
-                  const CommandLabel& label, typename B::Event& end) {
+  [[gnu::cold, gnu::noinline]] void write_file(Rec& record, std::span<const typename B::Event* const> waits,
+                                               const Clock& gained, const CommandLabel& label, typename B::Event& end) {
     if constexpr (FileBackend<B>) {
       file_copies->to_file(*record.host.block, *record.device.address, record.bytes, waits, gained, label, end);
     }

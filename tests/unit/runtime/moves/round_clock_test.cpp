@@ -47,7 +47,7 @@ struct RoundDesk {
   runtime::RoundClock<NullBackend> rounds;
 };
 
-constexpr Clock before_the_plan{{5, 5, 5}};
+const Clock before_the_plan{{5, 5, 5}};
 
 }  // namespace
 

@@ -255,7 +255,7 @@ TEST_CASE("random needs: each is met, by no more waits than a search over all ch
       Clock wanted;
       for (const QueueKind other : runtime::all_queues) {
         const std::size_t count = history[index(other)].size();
-        if (count != 0 && random() % 2 == 0) wanted[other] = 1 + random() % count;
+        if (count != 0 && random() % 2 == 0) wanted.set(other, 1 + random() % count);
       }
       // Fewest: any set of points, one per other queue, that covers the need together with what is known.
       std::size_t fewest = 9;
@@ -268,7 +268,7 @@ TEST_CASE("random needs: each is met, by no more waits than a search over all ch
           ++count;
         }
         Clock own = wanted;
-        own[queue] = 0;
+        own.set(queue, 0);
         Clock both = known;
         both.join(own);
         if (both == known) fewest = std::min(fewest, count);
@@ -280,7 +280,7 @@ TEST_CASE("random needs: each is met, by no more waits than a search over all ch
           now[index(queue)].join(history[index(other)][wanted[other] - 1]);
         }
       }
-      now[index(queue)][queue] = history[index(queue)].size() + 1;
+      now[index(queue)].set(queue, history[index(queue)].size() + 1);
       history[index(queue)].push_back(now[index(queue)]);
     }
   }
