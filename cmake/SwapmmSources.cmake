@@ -147,8 +147,9 @@ swapmm_files(include/swapmm/plan/validation
   HEADERS findings happens_before place_check tensor_events value_check
   SOURCES happens_before place_check tensor_events validator value_check)
 swapmm_files(include/swapmm/runtime/book
-  HEADERS compiled_plan plan_case planning_task program_book stopwatch store_key
-  SOURCES compiled_plan planning_task program_book program_book_budgets program_book_store program_book_times store_key)
+  HEADERS compiled_plan known_machine plan_case planning_task program_book stopwatch store_key tiered_plan
+  SOURCES compiled_plan planning_task program_book program_book_budgets program_book_store program_book_times store_key
+          tiered_plan)
 swapmm_files(include/swapmm/runtime/core
   HEADERS budget_change core entrance_options failures gate host_access iteration_capture link_probe observation plan_controller round_measurement
     running_operation session session_state tensor_registry)
@@ -163,7 +164,7 @@ swapmm_files(include/swapmm/runtime/timing
   HEADERS link_estimate profiler round_times sampler timed_copies
   SOURCES link_estimate)
 swapmm_files(include/swapmm/runtime/values
-  HEADERS address_book bundle file_blocks file_copies host_block host_ledger host_pool host_slabs messages none place_map promises record scrubber store
+  HEADERS address_book bundle file_blocks file_copies home homes host_block host_ledger host_pool host_slabs messages none place_map promises record scrubber store
   SOURCES messages place_map)
 
 list(APPEND SWAPMM_HEADERS include/swapmm/kernel.h)

@@ -37,7 +37,7 @@
 
 namespace swapmm::conformance {
 
-constexpr std::array<QueueKind, device_queue_count> all_queues{QueueKind::compute, QueueKind::h2d, QueueKind::d2h};
+constexpr std::array<QueueKind, base_queue_count> all_queues{QueueKind::compute, QueueKind::h2d, QueueKind::d2h};
 
 /// A device with memory, a place for each of `places` pieces in it, and host memory.
 template <class Adaptor>

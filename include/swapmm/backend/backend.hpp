@@ -19,12 +19,14 @@
 
 namespace swapmm {
 
-/// The queues of a backend. Each runs its commands in order. Only events order commands in different queues. The first
-/// three are the device's. The last two exist only with FileBackend: the host reads and writes a file in them.
-enum class QueueKind : std::uint8_t { compute, h2d, d2h, file_read, file_write };
-inline constexpr std::size_t queue_count = 5;         ///< number of queues
-inline constexpr std::size_t device_queue_count = 3;  ///< number of queues of the device: the first ones
-/// The position of a queue in arrays: 0 to 4.
+/// The queues of a backend. Each runs its commands in order. Only events order commands in different queues. All but
+/// the first three exist only with FileBackend. Values of a file pass through memory of the host: they are copied
+/// between that memory and the device in the staged queues, and the host reads and writes the file in the last two.
+enum class QueueKind : std::uint8_t { compute, h2d, d2h, staged_h2d, staged_d2h, file_read, file_write };
+inline constexpr std::size_t queue_count = 7;         ///< number of queues
+inline constexpr std::size_t base_queue_count = 3;    ///< number of queues of every backend: the first ones
+inline constexpr std::size_t device_queue_count = 5;  ///< number of queues of the device: the first ones
+/// The position of a queue in arrays: 0 to 6.
 [[nodiscard]] constexpr std::size_t index(QueueKind queue) { return static_cast<std::size_t>(queue); }
 
 /// A kernel argument in the form that raw launches of an API take: the address and the size of a value, such as a
@@ -150,7 +152,7 @@ concept Backend =
     };
 
 /// A backend that can capture queued work as a graph and replay it. begin_capture() requires idle queues. From then on,
-/// work queued on any of the three queues does not run, and the host cannot wait for it. end_capture() makes a Graph of
+/// work queued on any of the first three queues does not run, and the host cannot wait for it. end_capture() makes a Graph of
 /// this work. launch() runs the graph once, after everything queued before and before everything queued later; it may
 /// be called repeatedly. An event recorded in a capture means the end of the latest launch of its graph; it counts as
 /// failed if there will be no launch. A Graph is nothrow-movable, and may be destroyed while it runs.
@@ -171,7 +173,7 @@ concept CapturingBackend =
 /// that fails, for example because the disk has an error, fails alone: its event has the status "failed", and wait()
 /// throws what FileMemory threw; but work that waits for the event runs nevertheless. Offsets and sizes are multiples of
 /// the file's alignment, and so is the address. status(), wait() and finish() know these queues as well; record(),
-/// wait(queue, events) and flush() do not. The file must exist until the work has ended.
+/// wait(queue, events) and flush() do not, but know the staged queues. The file must exist until the work has ended.
 template <class B>
 concept FileBackend =
     Backend<B> &&
@@ -181,7 +183,7 @@ concept FileBackend =
       // file, its offset, host memory, its offset, size
       { b.read_file(file, bytes, host, bytes, bytes, waits, event) };
       { b.write_file(file, bytes, source, bytes, bytes, waits, event) };
-      // The copies of a part of a place: its offset comes first.
+      // Queue a copy of a part of a place on staged_h2d / staged_d2h after `waits`, then record the event.
       { b.copy_part_to_device(place, bytes, source, bytes, bytes, waits, event) };    // to, to_offset, from, from_offset
       { b.copy_part_to_host(host, bytes, place, bytes, bytes, waits, event) };        // to, to_offset, from, from_offset
     };

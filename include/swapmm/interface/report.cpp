@@ -57,8 +57,11 @@ std::ostream& operator<<(std::ostream& out, const Report& report) {
           << static_cast<double>(predicted.iteration.count()) / static_cast<double>(predicted.lower_bound.count())
           << " x the least possible";
     }
-    out << "; " << text::size_text(predicted.h2d) << " in, " << text::size_text(predicted.d2h) << " out, peak "
-        << text::size_text(predicted.peak) << '\n';
+    out << "; " << text::size_text(predicted.h2d) << " in, " << text::size_text(predicted.d2h) << " out";
+    if (plan.tells_file) {
+      out << " (" << text::size_text(plan.file_in) << " and " << text::size_text(plan.file_out) << " with the file)";
+    }
+    out << ", peak " << text::size_text(predicted.peak) << '\n';
     for (const StallSummary& one : plan.stalls)
       out << "    stall  " << text::time_text(one.time, milliseconds) << ": " << one.what << '\n';
     if (plan.stalled_operations > plan.stalls.size()) {

@@ -39,6 +39,11 @@ struct PlanSummary {
   std::chrono::nanoseconds on_demand{0};  ///< the same without a plan
   std::size_t stalled_operations = 0;     ///< number of operations that wait for copies
   std::vector<StallSummary> stalls;       ///< the longest stalls, at most 5
+  /// True if the plan says which values are in the host and which in the file. Otherwise a value stays where it was put
+  /// first.
+  bool tells_file = false;
+  Bytes file_in;   ///< with tells_file: what comes from the file in one cycle; a part of predicted.h2d
+  Bytes file_out;  ///< the same to the file; a part of predicted.d2h
 };
 
 /// Why no plan is followed for an iteration name.

@@ -32,7 +32,7 @@ simulated::Options device_for(const Scenario& scenario, std::uint64_t seed) {
   options.device_bytes = Bytes{8192};
   options.seed = seed;
   options.order = orders[seed % orders.size()];
-  options.starved_queue = static_cast<QueueKind>(seed / orders.size() % device_queue_count);
+  options.starved_queue = static_cast<QueueKind>(seed / orders.size() % base_queue_count);
   options.pct_depth = 2 + static_cast<int>(seed % 2);
   options.pieces = 3;
   options.needs_flush = seed % 2 == 0;

@@ -289,3 +289,38 @@ TEST_CASE("what cannot be done with a file is refused") {
   }
   const MemoryManager<Simulated> second(device, options);  // the first one gave it back
 }
+
+TEST_CASE("a plan says which values are in the host and which in the file") {
+  // The device has room for 4 of 12 tensors, the host for 5. A copy takes half as long as an operation, one with the
+  // file four times as long as an operation.
+  simulated::Options options;
+  options.h2d = options.d2h = {.bytes_per_second = 128'000'000U};
+  options.file_read = options.file_write = {.bytes_per_second = 16'000'000U};
+  const auto file = std::make_shared<MemoryFile>(64_KiB);
+  Simulated device(options);
+  Options limits{.device_budget = 256_bytes, .host_budget = staging + 320_bytes, .file = file};
+  limits.file_staging = staging;
+  MemoryManager<Simulated> manager(device, limits, Scheduler({.planner = "best", .trial_iterations = 0}));
+  auto tensors = uploaded_tensors(manager, 12);
+  const auto iterate = [&] {
+    auto iteration = manager.iteration("train");
+    for (auto& tensor : tensors) increase(manager, tensor, 1);
+  };
+  for (int i = 0; i < 6; ++i) iterate();
+  const Report before = manager.report();
+  for (int i = 0; i < 6; ++i) iterate();
+  const Report report = manager.report();
+  INFO(report);
+  CHECK(report.iterations_followed == before.iterations_followed + 6);
+  REQUIRE(report.plans.size() == 1);
+  const PlanSummary& plan = report.plans.front();
+  REQUIRE(plan.tells_file);
+  // Of the 12 tensors 4 are on the device, and 5 in the host.
+  CHECK(plan.file_in >= 192_bytes);
+  CHECK(plan.file_in < plan.predicted.h2d);
+  CHECK((report.file_read - before.file_read).value == 6 * plan.file_in.value);
+  CHECK((report.file_written - before.file_written).value == 6 * plan.file_out.value);
+  for (int i = 0; i < 12; ++i) CHECK(holds(tensors[static_cast<std::size_t>(i)], i + 1 + 12));
+  CHECK(report.host_peak <= limits.host_budget);
+  CHECK(device.violation_count() == 0);
+}

@@ -152,36 +152,42 @@ Event Backend::make_event() {
 
 void Backend::copy_to_device(const Address& to, const HostMemory& from, Bytes from_offset, Bytes size,
                              std::span<const Event* const> waits, Event& event) {
-  copy_part_to_device(to, Bytes{}, from, from_offset, size, waits, event);
+  copy(QueueKind::h2d, to.data(), from.data() + from_offset.value, size, waits, event);
 }
 
 void Backend::copy_to_host(HostMemory& to, Bytes to_offset, const Address& from, Bytes size,
                            std::span<const Event* const> waits, Event& event) {
-  copy_part_to_host(to, to_offset, from, Bytes{}, size, waits, event);
+  copy(QueueKind::d2h, to.data() + to_offset.value, from.data(), size, waits, event);
 }
 
 void Backend::copy_part_to_device(const Address& to, Bytes to_offset, const HostMemory& from, Bytes from_offset,
                                   Bytes size, std::span<const Event* const> waits, Event& event) {
-  session_->queue_waits(QueueKind::h2d, waits);
-  const cudaError_t status = cudaMemcpyAsync(to.data() + to_offset.value, from.data() + from_offset.value, count(size),
-                                             cudaMemcpyHostToDevice, session_->stream(QueueKind::h2d));
-  if (status != cudaSuccess) throw error_of(status, "cudaMemcpyAsync to the device", of_bytes(size));
-  session_->record(QueueKind::h2d, event);
+  if (capturing()) throw UsageError("a graph cannot contain copies of values that are in a file");
+  copy(QueueKind::staged_h2d, to.data() + to_offset.value, from.data() + from_offset.value, size, waits, event);
 }
 
 void Backend::copy_part_to_host(HostMemory& to, Bytes to_offset, const Address& from, Bytes from_offset, Bytes size,
                                 std::span<const Event* const> waits, Event& event) {
-  session_->queue_waits(QueueKind::d2h, waits);
-  const cudaError_t status = cudaMemcpyAsync(to.data() + to_offset.value, from.data() + from_offset.value, count(size),
-                                             cudaMemcpyDeviceToHost, session_->stream(QueueKind::d2h));
-  if (status != cudaSuccess) throw error_of(status, "cudaMemcpyAsync to the host", of_bytes(size));
-  session_->record(QueueKind::d2h, event);
+  if (capturing()) throw UsageError("a graph cannot contain copies of values that are in a file");
+  copy(QueueKind::staged_d2h, to.data() + to_offset.value, from.data() + from_offset.value, size, waits, event);
+}
+
+void Backend::copy(QueueKind queue, std::byte* to, const std::byte* from, Bytes size,
+                   std::span<const Event* const> waits, Event& event) {
+  const bool in = queue == QueueKind::h2d || queue == QueueKind::staged_h2d;
+  session_->queue_waits(queue, waits);
+  const cudaError_t status = cudaMemcpyAsync(
+      to, from, count(size), in ? cudaMemcpyHostToDevice : cudaMemcpyDeviceToHost, session_->stream(queue));
+  if (status != cudaSuccess) {
+    throw error_of(status, in ? "cudaMemcpyAsync to the device" : "cudaMemcpyAsync to the host", of_bytes(size));
+  }
+  session_->record(queue, event);
 }
 
 void Backend::queue_transfer(QueueKind queue, std::shared_ptr<swapmm::detail::FileTransfer> transfer,
                              std::span<const Event* const> waits, Event& event) {
   if (capturing()) throw UsageError("a graph cannot contain reads and writes of a file");
-  const cudaStream_t stream = session_->file_stream(queue);
+  const cudaStream_t stream = session_->stream(queue);
   session_->queue_waits(queue, waits);
   detail::queue_transfer(transfer, stream);
   session_->record(queue, event);

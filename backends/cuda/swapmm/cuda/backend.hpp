@@ -343,6 +343,8 @@ class SWAPMM_EXPORT Backend {
   };
 
  private:
+  void copy(QueueKind queue, std::byte* to, const std::byte* from, Bytes size, std::span<const Event* const> waits,
+            Event& event);
   void queue_transfer(QueueKind queue, std::shared_ptr<swapmm::detail::FileTransfer> transfer,
                       std::span<const Event* const> waits, Event& event);
 

@@ -112,14 +112,10 @@ Session::Session(int device_, const Settings& settings) : device(device_), nvtx(
 
 Session::~Session() { finish_quietly(); }
 
-cudaStream_t Session::file_stream(QueueKind queue) {
-  const std::size_t i = index(queue);
-  if (!own[i]) {
-    const CurrentDevice current(device);
-    own[i] = new_stream();
-    streams[i] = own[i].get();
-  }
-  return streams[i];
+void Session::make_stream(QueueKind queue) const {
+  const CurrentDevice current(device);
+  own[index(queue)] = new_stream();
+  streams[index(queue)] = own[index(queue)].get();
 }
 
 cudaEvent_t Session::native(const Event& event) const {

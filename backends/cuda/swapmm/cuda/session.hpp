@@ -52,9 +52,11 @@ class Session {
   Session& operator=(const Session&) = delete;
   ~Session();
 
-  [[nodiscard]] cudaStream_t stream(QueueKind queue) const { return streams[index(queue)]; }
-  /// The stream for reads, or for writes, of files. Made when it is first asked for.
-  [[nodiscard]] cudaStream_t file_stream(QueueKind queue);
+  /// The stream of a queue. Streams of files are made when they are first asked for.
+  [[nodiscard]] cudaStream_t stream(QueueKind queue) const {
+    if (index(queue) >= base_queue_count && !own[index(queue)]) make_stream(queue);
+    return streams[index(queue)];
+  }
   /// The event to wait for, or null if no wait is needed.
   [[nodiscard]] cudaEvent_t native(const Event& event) const;
   /// Makes the queue wait for all of the events.
@@ -76,21 +78,22 @@ class Session {
 
   int device;
   Capabilities capabilities;
-  std::optional<int> numa_node;               // the device's node
-  std::array<StreamHandle, queue_count> own;  // empty for the program's stream
-  std::array<cudaStream_t, queue_count> streams{};
-  std::array<EventHandle, device_queue_count> joints;  // forks and joins of the streams around a capture
-  std::shared_ptr<Capture> capture;                    // the open capture; null if there is none
+  std::optional<int> numa_node;                       // the device's node
+  mutable std::array<StreamHandle, queue_count> own;  // empty for the program's stream
+  mutable std::array<cudaStream_t, queue_count> streams{};
+  std::array<EventHandle, base_queue_count> joints;  // forks and joins of the streams around a capture
+  std::shared_ptr<Capture> capture;                  // the open capture; null if there is none
   bool default_stream = false;  // operations run on a default stream, which is the one of the thread's current device
   bool timing = false;
   bool nvtx = false;
 
  private:
+  void make_stream(QueueKind queue) const;
   /// Calls visit(stream) for each one that there is.
   template <class Visit>
   void for_each_stream(Visit&& visit) const {
     for (std::size_t i = 0; i < queue_count; ++i) {
-      if (i < device_queue_count || own[i]) visit(streams[i]);
+      if (i < base_queue_count || own[i]) visit(streams[i]);
     }
   }
   void free_waiting() noexcept;

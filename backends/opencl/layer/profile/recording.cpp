@@ -26,9 +26,9 @@ std::uint64_t work_of(const Report& counts) { return counts.operations + counts.
 /// Whether everything that was given to the device ends before `until`. Never waits for longer, whatever the device
 /// does: the runtime's own waits have no end.
 bool all_ends(Backend& backend, Clock::time_point until) {
-  std::array<Backend::Event, device_queue_count> ends{backend.make_event(), backend.make_event(), backend.make_event()};
+  std::array<Backend::Event, base_queue_count> ends{backend.make_event(), backend.make_event(), backend.make_event()};
   try {
-    for (const QueueKind queue : runtime::device_queues) {
+    for (const QueueKind queue : runtime::base_queues) {
       backend.record(queue, ends.at(index(queue)));
       backend.flush(queue);
     }

@@ -225,37 +225,47 @@ void Backend::recorded(Event& event, cl_event native) {
 
 void Backend::copy_to_device(const Address& to, const HostMemory& from, Bytes from_offset, Bytes size,
                              std::span<const Event* const> waits, Event& event) {
-  copy_part_to_device(to, Bytes{}, from, from_offset, size, waits, event);
+  copy(QueueKind::h2d, to, Bytes{}, from, from_offset, size, waits, event);
 }
 
 void Backend::copy_to_host(HostMemory& to, Bytes to_offset, const Address& from, Bytes size,
                            std::span<const Event* const> waits, Event& event) {
-  copy_part_to_host(to, to_offset, from, Bytes{}, size, waits, event);
+  copy(QueueKind::d2h, to, to_offset, from, Bytes{}, size, waits, event);
 }
 
 void Backend::copy_part_to_device(const Address& to, Bytes to_offset, const HostMemory& from, Bytes from_offset,
                                   Bytes size, std::span<const Event* const> waits, Event& event) {
-  const WaitList list = wait_list(waits);
-  cl_event native = nullptr;
-  check(clEnqueueWriteBuffer(session_->use(QueueKind::h2d), to.buffer(), CL_FALSE,
-                             static_cast<std::size_t>(to_offset.value), static_cast<std::size_t>(size.value),
-                             from.data() + from_offset.value, list.size(), list.data(), &native),
-        "clEnqueueWriteBuffer");
-  Handle<cl_event> made(native);
-  from.last_use_[index(QueueKind::h2d)] = session_->keep(native);
-  recorded(event, made.release());
+  copy(QueueKind::staged_h2d, to, to_offset, from, from_offset, size, waits, event);
 }
 
 void Backend::copy_part_to_host(HostMemory& to, Bytes to_offset, const Address& from, Bytes from_offset, Bytes size,
                                 std::span<const Event* const> waits, Event& event) {
+  copy(QueueKind::staged_d2h, to, to_offset, from, from_offset, size, waits, event);
+}
+
+void Backend::copy(QueueKind queue, const Address& to, Bytes to_offset, const HostMemory& from, Bytes from_offset,
+                   Bytes size, std::span<const Event* const> waits, Event& event) {
   const WaitList list = wait_list(waits);
   cl_event native = nullptr;
-  check(clEnqueueReadBuffer(session_->use(QueueKind::d2h), from.buffer(), CL_FALSE,
-                            static_cast<std::size_t>(from_offset.value), static_cast<std::size_t>(size.value),
-                            to.data() + to_offset.value, list.size(), list.data(), &native),
+  check(clEnqueueWriteBuffer(session_->use(queue), to.buffer(), CL_FALSE, static_cast<std::size_t>(to_offset.value),
+                             static_cast<std::size_t>(size.value), from.data() + from_offset.value, list.size(),
+                             list.data(), &native),
+        "clEnqueueWriteBuffer");
+  Handle<cl_event> made(native);
+  from.last_use_[index(queue)] = session_->keep(native);
+  recorded(event, made.release());
+}
+
+void Backend::copy(QueueKind queue, HostMemory& to, Bytes to_offset, const Address& from, Bytes from_offset, Bytes size,
+                   std::span<const Event* const> waits, Event& event) {
+  const WaitList list = wait_list(waits);
+  cl_event native = nullptr;
+  check(clEnqueueReadBuffer(session_->use(queue), from.buffer(), CL_FALSE, static_cast<std::size_t>(from_offset.value),
+                            static_cast<std::size_t>(size.value), to.data() + to_offset.value, list.size(), list.data(),
+                            &native),
         "clEnqueueReadBuffer");
   Handle<cl_event> made(native);
-  to.last_use_[index(QueueKind::d2h)] = session_->keep(native);
+  to.last_use_[index(queue)] = session_->keep(native);
   recorded(event, made.release());
 }
 

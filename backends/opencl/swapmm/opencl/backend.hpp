@@ -244,6 +244,10 @@ class SWAPMM_EXPORT Backend {
 
  private:
   void recorded(Event& event, cl_event native);
+  void copy(QueueKind queue, const Address& to, Bytes to_offset, const HostMemory& from, Bytes from_offset, Bytes size,
+            std::span<const Event* const> waits, Event& event);
+  void copy(QueueKind queue, HostMemory& to, Bytes to_offset, const Address& from, Bytes from_offset, Bytes size,
+            std::span<const Event* const> waits, Event& event);
   void queue_job(QueueKind queue, std::shared_ptr<detail::FileJob> job, const HostMemory& host,
                  std::span<const Event* const> waits, Event& event);
 

@@ -104,6 +104,11 @@ void require_own_process() {
 
 // ---- Lane
 
+void Lane::make(cl_context context, cl_device_id device) {
+  plain_ = make_queue(context, device, 0);
+  current_ = plain_.get();
+}
+
 void Lane::change(cl_context context, cl_device_id device, bool profiled) {
   if (!profiled_) profiled_ = make_queue(context, device, CL_QUEUE_PROFILING_ENABLE);
   const cl_command_queue next = profiled ? profiled_.get() : plain_.get();
@@ -121,7 +126,9 @@ void Lane::change(cl_context context, cl_device_id device, bool profiled) {
   profiled_now_ = profiled;
 }
 
-void Lane::flush() const { check(clFlush(current_), "clFlush"); }
+void Lane::flush() const {
+  if (current_ != nullptr) check(clFlush(current_), "clFlush");
+}
 
 void Lane::finish() const {
   // Failed work is not an error here; its events report it.
@@ -137,7 +144,7 @@ void Lane::finish() const {
 Session::Session(cl_context context_, cl_device_id device_, cl_command_queue queue)
     : device(device_),
       lanes{compute_lane(context_, device_, queue), Lane(make_queue(context_, device_, 0), true),
-            Lane(make_queue(context_, device_, 0), true)},
+            Lane(make_queue(context_, device_, 0), true), Lane(), Lane()},
       chores(make_queue(context_, device_, 0)) {
   watch_for_fork();
   context = Handle<cl_context>::retain(context_);

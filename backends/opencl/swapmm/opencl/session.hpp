@@ -17,10 +17,13 @@ namespace swapmm::opencl::detail {
 class Lane {
  public:
   /// `own`: the library made the queue, and may add one with profiling. A queue of the program is used as it is.
+  /// The queue is made when it is first used.
+  Lane() = default;
   Lane(Handle<cl_command_queue> queue, bool own) : plain_(std::move(queue)), own_(own) {}
 
   /// The queue for the next command.
   [[nodiscard]] cl_command_queue& use(cl_context context, cl_device_id device, bool profiled) {
+    if (current_ == nullptr) make(context, device);
     if (own_ && profiled != profiled_now_) change(context, device, profiled);
     used_ = true;
     return current_;
@@ -30,12 +33,13 @@ class Lane {
   void finish() const;
 
  private:
+  void make(cl_context context, cl_device_id device);
   void change(cl_context context, cl_device_id device, bool profiled);
 
   Handle<cl_command_queue> plain_;
   Handle<cl_command_queue> profiled_;
   cl_command_queue current_ = plain_.get();
-  bool own_;
+  bool own_ = true;
   bool profiled_now_ = false;
   bool used_ = false;  // something may be queued on the current one
 };

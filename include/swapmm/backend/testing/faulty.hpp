@@ -182,7 +182,7 @@ class Faulty {
                            std::span<const Event* const> waits, Event& event,
                            Where where = Where::current()) requires FileBackend<B> {
     const auto plan = enter(FaultClass::copy_to_device, where);
-    copy(plan, QueueKind::h2d, to, from, waits, event, [&](std::span<const InnerEvent* const> w) {
+    copy(plan, QueueKind::staged_h2d, to, from, waits, event, [&](std::span<const InnerEvent* const> w) {
       inner_.copy_part_to_device(to.object_.inner, to_offset, from.object_.inner, from_offset, size, w,
                                  event.object_.inner);
     });
@@ -191,7 +191,7 @@ class Faulty {
                          std::span<const Event* const> waits, Event& event,
                          Where where = Where::current()) requires FileBackend<B> {
     const auto plan = enter(FaultClass::copy_to_host, where);
-    copy(plan, QueueKind::d2h, from, to, waits, event, [&](std::span<const InnerEvent* const> w) {
+    copy(plan, QueueKind::staged_d2h, from, to, waits, event, [&](std::span<const InnerEvent* const> w) {
       inner_.copy_part_to_host(to.object_.inner, to_offset, from.object_.inner, from_offset, size, w,
                                event.object_.inner);
     });

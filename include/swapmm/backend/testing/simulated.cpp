@@ -80,30 +80,38 @@ Event Backend::make_event() {
 
 void Backend::copy_to_device(const Address& to, const HostMemory& from, Bytes from_offset, Bytes size,
                              std::span<const Event* const> waits, Event& event) {
-  copy_part_to_device(to, Bytes{}, from, from_offset, size, waits, event);
+  copy(QueueKind::h2d, to.place(), from, from_offset, size, waits, event);
 }
 
 void Backend::copy_to_host(HostMemory& to, Bytes to_offset, const Address& from, Bytes size,
                            std::span<const Event* const> waits, Event& event) {
-  copy_part_to_host(to, to_offset, from, Bytes{}, size, waits, event);
+  copy(QueueKind::d2h, to, to_offset, from.place(), size, waits, event);
 }
 
 void Backend::copy_part_to_device(const Address& to, Bytes to_offset, const HostMemory& from, Bytes from_offset,
                                   Bytes size, std::span<const Event* const> waits, Event& event) {
-  check_owner(from.claim_, shared_->device);
-  Device::Issue issue(shared_->device, QueueKind::h2d);
-  wait_for_all(issue, waits, [](const Event& waited) -> const Point& { return waited.point_; });
-  event.point_ = shared_->device.copy(issue, CommandKind::copy_to_device, part_of(to.place(), to_offset),
-                                      from.claim_.id(), from_offset, size);
+  copy(QueueKind::staged_h2d, part_of(to.place(), to_offset), from, from_offset, size, waits, event);
 }
 
 void Backend::copy_part_to_host(HostMemory& to, Bytes to_offset, const Address& from, Bytes from_offset, Bytes size,
                                 std::span<const Event* const> waits, Event& event) {
-  check_owner(to.claim_, shared_->device);
-  Device::Issue issue(shared_->device, QueueKind::d2h);
+  copy(QueueKind::staged_d2h, to, to_offset, part_of(from.place(), from_offset), size, waits, event);
+}
+
+void Backend::copy(QueueKind queue, const Place& to, const HostMemory& from, Bytes from_offset, Bytes size,
+                   std::span<const Event* const> waits, Event& event) {
+  check_owner(from.claim_, shared_->device);
+  Device::Issue issue(shared_->device, queue);
   wait_for_all(issue, waits, [](const Event& waited) -> const Point& { return waited.point_; });
-  event.point_ = shared_->device.copy(issue, CommandKind::copy_to_host, part_of(from.place(), from_offset),
-                                      to.claim_.id(), to_offset, size);
+  event.point_ = shared_->device.copy(issue, CommandKind::copy_to_device, to, from.claim_.id(), from_offset, size);
+}
+
+void Backend::copy(QueueKind queue, HostMemory& to, Bytes to_offset, const Place& from, Bytes size,
+                   std::span<const Event* const> waits, Event& event) {
+  check_owner(to.claim_, shared_->device);
+  Device::Issue issue(shared_->device, queue);
+  wait_for_all(issue, waits, [](const Event& waited) -> const Point& { return waited.point_; });
+  event.point_ = shared_->device.copy(issue, CommandKind::copy_to_host, from, to.claim_.id(), to_offset, size);
 }
 
 void Backend::read_file(FileMemory& file, Bytes file_offset, HostMemory& to, Bytes to_offset, Bytes size,

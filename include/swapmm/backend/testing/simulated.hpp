@@ -346,6 +346,11 @@ class SWAPMM_EXPORT Backend {
 
  private:
   struct Shared;  // the device, and the queue that user code sees
+  void copy(QueueKind queue, const Place& to, const HostMemory& from, Bytes from_offset, Bytes size,
+            std::span<const Event* const> waits, Event& event);
+  void copy(QueueKind queue, HostMemory& to, Bytes to_offset, const Place& from, Bytes size,
+            std::span<const Event* const> waits, Event& event);
+
   std::shared_ptr<Shared> shared_;
 };
 

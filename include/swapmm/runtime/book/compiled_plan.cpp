@@ -23,22 +23,24 @@ void Needs::add(QueueKind queue, std::int8_t iterations_back, std::uint32_t poin
   const bool later = back[q] < 0 || iterations_back < back[q] || (iterations_back == back[q] && point > ordinal[q]);
   if (!later) return;
   back[q] = iterations_back;
+  has_staged = has_staged || q >= base_queue_count;
   ordinal[q] = point;
 }
 
 void Needs::join(const Needs& other) {
-  for (const QueueKind queue : device_queues) {
-    const std::size_t q = index(queue);
-    if (other.back[q] >= 0) add(queue, other.back[q], other.ordinal[q]);
-  }
+  other.for_each([&](QueueKind queue) { add(queue, other.back[index(queue)], other.ordinal[index(queue)]); });
 }
 
 namespace {
 
 class Compiler {
  public:
-  Compiler(const Program& program, const Plan& plan)
-      : program_(program), plan_(plan), n_(program.trace.operations.size()), commands_(plan.commands.size()) {}
+  Compiler(const Program& program, const Plan& plan, const std::vector<HomeCopy>& homes)
+      : program_(program),
+        plan_(plan),
+        homes_(homes),
+        n_(program.trace.operations.size()),
+        commands_(plan.commands.size()) {}
 
   std::optional<Problem> run(CompiledPlan& out) {
     if (auto problem = check_supported()) return problem;
@@ -61,8 +63,10 @@ class Compiler {
   static bool is_copy(const Command& command) {
     return command.kind == CommandKind::swap_in || command.kind == CommandKind::swap_out;
   }
-  static QueueKind queue_of(const Command& command) {
-    return command.kind == CommandKind::swap_in ? QueueKind::h2d : QueueKind::d2h;
+  [[nodiscard]] HomeCopy home_of(std::size_t c) const { return homes_.empty() ? HomeCopy{} : homes_[c]; }
+  [[nodiscard]] QueueKind queue_of(std::size_t c) const {
+    const Home home = home_of(c).home;
+    return plan_.commands[c].kind == CommandKind::swap_in ? in_queue(home) : out_queue(home);
   }
 
   std::optional<Problem> check_supported() const {
@@ -87,12 +91,12 @@ class Compiler {
 
   void number_copies() {
     std::array<std::uint32_t, device_queue_count> next{};
-    std::array<std::int64_t, device_queue_count> last{-1, -1, -1};
+    std::array<std::int64_t, device_queue_count> last{-1, -1, -1, -1, -1};
     const bool shared_engine = plan_.machine.duplex == Duplex::half;
     for (std::size_t c = 0; c < plan_.commands.size(); ++c) {
       const Command& command = plan_.commands[c];
       if (!is_copy(command)) continue;
-      const std::size_t queue = index(queue_of(command));
+      const std::size_t queue = index(queue_of(c));
       const std::size_t engine = shared_engine ? index(QueueKind::h2d) : queue;
       commands_[c].ordinal = next[queue]++;
       commands_[c].predecessor = last[engine];
@@ -168,16 +172,14 @@ class Compiler {
   void add_command(Needs& needs, std::size_t c, std::int8_t back) const {
     const Command& command = plan_.commands[c];
     if (is_copy(command)) {
-      needs.add(queue_of(command), back, commands_[c].ordinal);
+      needs.add(queue_of(c), back, commands_[c].ordinal);
       return;
     }
-    for (const QueueKind queue : device_queues) {
+    const Needs& through = commands_[c].needs;
+    through.for_each([&](QueueKind queue) {
       const std::size_t q = index(queue);
-      const Needs& through = commands_[c].needs;
-      if (through.back[q] >= 0) {
-        needs.add(queue, static_cast<std::int8_t>(through.back[q] + back), through.ordinal[q]);
-      }
-    }
+      needs.add(queue, static_cast<std::int8_t>(through.back[q] + back), through.ordinal[q]);
+    });
   }
 
   // One copy engine serves both directions: each copy comes after the copy before it in the list.
@@ -290,7 +292,7 @@ class Compiler {
     for (const std::uint32_t c : order_) {
       const Command& command = plan_.commands[c];
       out.steps.push_back(
-          {command.kind, static_cast<std::uint32_t>(command.tensor), command.offset, commands_[c].needs});
+          {command.kind, static_cast<std::uint32_t>(command.tensor), command.offset, commands_[c].needs, home_of(c)});
       ++out.first_step[commands_[c].slot + 1];
       if (command.kind == CommandKind::swap_out) out.swapped_out[index(command.tensor)] = true;
       if (command.kind == CommandKind::swap_in || command.kind == CommandKind::allocate) {
@@ -307,6 +309,7 @@ class Compiler {
 
   const Program& program_;
   const Plan& plan_;
+  const std::vector<HomeCopy>& homes_;
   std::size_t n_;
   std::vector<Info> commands_;
   std::array<std::uint32_t, device_queue_count> copies_{};
@@ -318,9 +321,9 @@ class Compiler {
 
 }  // namespace
 
-Result<CompiledPlan> compile(Program program, Plan plan) {
+Result<CompiledPlan> compile(Program program, Plan plan, std::vector<HomeCopy> copies) {
   CompiledPlan out;
-  if (auto problem = Compiler(program, plan).run(out)) return *std::move(problem);
+  if (auto problem = Compiler(program, plan, copies).run(out)) return *std::move(problem);
   out.program = std::move(program);
   out.plan = std::move(plan);
   return out;

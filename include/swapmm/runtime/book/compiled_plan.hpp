@@ -4,25 +4,41 @@
 #include <array>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include <swapmm/backend/backend.hpp>
 #include <swapmm/base/result.hpp>
 #include <swapmm/plan/plan.hpp>
 #include <swapmm/plan/stalls.hpp>
+#include <swapmm/plan/v2/plan.hpp>
 #include <swapmm/runtime/observe/program.hpp>
 #include <swapmm/runtime/order/clock.hpp>
+#include <swapmm/runtime/values/home.hpp>
 
 namespace swapmm::runtime {
 
 /// The last recorded point of each queue that must have ended: point `ordinal` (counted from 0) of the iteration `back`
 /// iterations ago; back < 0: none. One point per queue expresses any set of waits, because queues run in order.
 struct Needs {
-  std::array<std::int8_t, device_queue_count> back{-1, -1, -1};
+  std::array<std::int8_t, device_queue_count> back{-1, -1, -1, -1, -1};
   std::array<std::uint32_t, device_queue_count> ordinal{};
+  bool has_staged = false;  ///< one of the staged queues has a point
 
   void add(QueueKind queue, std::int8_t iterations_back, std::uint32_t point);
   void join(const Needs& other);
+  /// Calls visit(queue) for each queue that has a point.
+  template <class Visit>
+  void for_each(Visit&& visit) const {
+    for (const QueueKind queue : base_queues) {
+      if (back[index(queue)] >= 0) visit(queue);
+    }
+    if (!has_staged) [[likely]]
+      return;
+    for (const QueueKind queue : {QueueKind::staged_h2d, QueueKind::staged_d2h}) {
+      if (back[index(queue)] >= 0) visit(queue);
+    }
+  }
 
   friend bool operator==(const Needs&, const Needs&) = default;
 };
@@ -31,12 +47,19 @@ struct Needs {
 /// for that iteration. It was issued long ago, so the wait may delay a command but never deadlock.
 inline constexpr std::int8_t max_back = 3;
 
+/// Where a copy of a plan goes, or comes from.
+struct HomeCopy {
+  Home home = Home::host;
+  bool ends = false;  ///< to the device: the value need not stay where it comes from
+};
+
 /// A command of the plan as the executor runs it.
 struct Step {
   CommandKind kind = CommandKind::release;
   std::uint32_t role = 0;
   Bytes offset;
   Needs needs;
+  HomeCopy copy;  ///< of a copy
 };
 
 struct FollowedOperation {
@@ -58,6 +81,9 @@ struct CompiledPlan {
   Bytes footprint;                                         ///< the end of the plan's highest place
   std::vector<bool> swapped_out;                           ///< per role: true if it needs a host block
   std::vector<Stall> stalls;                               ///< predicted, longest first
+  /// The plan with host and file, if it tells them apart; `plan` is what it does with the device.
+  std::optional<v2::Plan> tiered;
+  std::vector<std::optional<Home>> begins_in;  ///< with `tiered`, per role: what has its value when a round begins
 };
 
 /// The compiled plan of a cycle of one or more iterations.
@@ -65,7 +91,7 @@ using FollowablePtr = std::shared_ptr<const CompiledPlan>;
 
 /// Compiles a valid plan. Returns a Problem if the plan is valid but the executor cannot follow it, for example if it
 /// swaps in an input before the iteration that uploads it, or swaps the work area of an operation. Usually linear in
-/// the number of waits.
-[[nodiscard]] Result<CompiledPlan> compile(Program program, Plan plan);
+/// the number of waits. `copies` says for each command that copies where to or where from; empty: the host.
+[[nodiscard]] Result<CompiledPlan> compile(Program program, Plan plan, std::vector<HomeCopy> copies = {});
 
 }  // namespace swapmm::runtime

@@ -6,6 +6,7 @@
 #include <swapmm/plan/simulate.hpp>
 #include <swapmm/plan/stalls.hpp>
 #include <swapmm/plan/validate.hpp>
+#include <swapmm/runtime/book/tiered_plan.hpp>
 
 namespace swapmm::runtime {
 
@@ -63,24 +64,33 @@ Result<CompiledPlan> PlanTask::plan_and_adopt() const {
     options.go_on = [end = Steady::now() + time](const PlanningProgress&) { return Steady::now() < end; };
   }
   // Works on copies: if memory runs out, the task is unchanged.
-  if (given) {
-    Result<CompiledPlan> adopted = adopt_plan(program, *given, machine);
-    if (!adopted.has_value() || store_key.empty()) return adopted;
-    // It was made with the times of an earlier run: what it promises here is worked out with those of this one.
-    adopted->plan.machine = machine;
-    adopted->plan.predicted.lower_bound = {};
-    adopted->plan.predicted = predict(adopted->program.trace, adopted->plan);
-    adopted->stalls = find_stalls(adopted->program.trace, adopted->plan);
-    return adopted;
+  if (given) return adopt_given();
+  if (!planner.is_own() && needs_tiers(program, machine)) {
+    Result<CompiledPlan> tiered = make_tiered_plan(planner.name(), program, machine, options);
+    // Otherwise host and file are planned for as one memory.
+    if (tiered.has_value()) return tiered;
   }
-  Result<Plan> made = planner.plan(program.trace, machine, options);
+  const Machine one = as_one_memory(program, machine);
+  Result<Plan> made = planner.plan(program.trace, one, options);
   if (!made.has_value()) return made.problem();
   const std::string made_by = made->planner;
-  if (planner.is_own()) made->machine = machine;
-  Result<CompiledPlan> adopted = adopt_plan(program, *std::move(made), machine);
+  if (planner.is_own()) made->machine = one;
+  Result<CompiledPlan> adopted = adopt_plan(program, *std::move(made), one);
   if (!planner.is_own()) return adopted;
   if (!adopted.has_value()) return Problem{"planner \"" + made_by + "\": " + adopted.problem().message};
   adopted->plan.predicted = predict(program.trace, adopted->plan);
+  return adopted;
+}
+
+Result<CompiledPlan> PlanTask::adopt_given() const {
+  if (given_tiered && machine.tiers) return adopt_tiered_plan(program, *given_tiered, machine);
+  Result<CompiledPlan> adopted = adopt_plan(program, *given, machine);
+  if (!adopted.has_value() || store_key.empty()) return adopted;
+  // It was made with the times of an earlier run: what it promises here is worked out with those of this one.
+  adopted->plan.machine = as_one_memory(program, machine);
+  adopted->plan.predicted.lower_bound = {};
+  adopted->plan.predicted = predict(adopted->program.trace, adopted->plan);
+  adopted->stalls = find_stalls(adopted->program.trace, adopted->plan);
   return adopted;
 }
 

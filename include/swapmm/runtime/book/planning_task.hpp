@@ -10,21 +10,23 @@
 
 #include <swapmm/base/export.hpp>
 #include <swapmm/base/result.hpp>
-#include <swapmm/plan/machine.hpp>
 #include <swapmm/plan/plan.hpp>
 #include <swapmm/plan/planner_choice.hpp>
 #include <swapmm/runtime/book/compiled_plan.hpp>
+#include <swapmm/runtime/book/known_machine.hpp>
 
 namespace swapmm::runtime {
 
 /// The task of making one plan. It holds everything it needs by value, so any thread may run it.
 struct PlanTask {
   Program program;
-  Machine machine;
+  KnownMachine machine;
   PlannerChoice planner = "";
-  std::chrono::milliseconds time{0};  ///< time limit for the planner's search; 0: a fixed number of steps
-  std::optional<Plan> given;          ///< a loaded plan to use instead of the planner's
-  std::string store_key;              ///< `given` is what the plan store has under that key; empty: it is not
+  std::chrono::milliseconds time{0};     ///< time limit for the planner's search; 0: a fixed number of steps
+  std::optional<Plan> given;             ///< a loaded plan to use instead of the planner's
+  std::optional<v2::Plan> given_tiered;  ///< the same, if it tells host and file apart; then `given` is what it does
+                                         ///< with the device
+  std::string store_key;  ///< `given` is what the plan store has under that key; empty: it is not
   std::optional<Result<CompiledPlan>> result;
   std::atomic<bool> taken{false};  ///< a thread is running it, or has run it
   std::atomic<bool> done{false};
@@ -41,6 +43,7 @@ struct PlanTask {
 
  private:
   [[nodiscard]] Result<CompiledPlan> plan_and_adopt() const;
+  [[nodiscard]] Result<CompiledPlan> adopt_given() const;
 };
 
 /// Checks `plan` against the program and the machine it will run on, and compiles it.

@@ -57,7 +57,7 @@ ProgramBook::ObservedSequence* ProgramBook::sequence_of(Named& programs, std::ui
 
 // ---- what the program does
 
-std::uint64_t ProgramBook::observed(std::string_view name, IterationLog&& log, const Machine& machine) {
+std::uint64_t ProgramBook::observed(std::string_view name, IterationLog&& log, const KnownMachine& machine) {
   const bool without_budget = machine.device_budget.value == 0;
   if (log.broken || log.operations.empty() || options_.observe == 0 || without_budget) {
     if (find(name) != nullptr) named(name).history.clear();
@@ -121,7 +121,7 @@ void ProgramBook::recognized(Named& programs, std::span<const std::uint64_t> mem
 }
 
 // Uses a loaded plan as soon as its program is seen once: one iteration, or one cycle, is enough to recognize it.
-bool ProgramBook::plan_from_loaded(Named& programs, const Machine& machine) {
+bool ProgramBook::plan_from_loaded(Named& programs, const KnownMachine& machine) {
   if (programs.loaded.empty()) return false;
   for (std::size_t p = 1; p <= std::min(options_.max_period, programs.history.size()); ++p) {
     const auto members = last_of(programs, p);
@@ -235,7 +235,7 @@ bool ProgramBook::overlaps(const Named& programs, std::size_t period) const {
   return logs.size() == period && generations_overlap(logs);
 }
 
-void ProgramBook::plan_cycle(Named& programs, std::size_t period, Given given, const Machine& machine) {
+void ProgramBook::plan_cycle(Named& programs, std::size_t period, Given given, const KnownMachine& machine) {
   const auto last = last_of(programs, period);
   if (programs.now().has_cycle(last)) return;
   if (pending_ != nullptr) return;  // one task at a time
@@ -255,14 +255,17 @@ void ProgramBook::plan_cycle(Named& programs, std::size_t period, Given given, c
 }
 
 void ProgramBook::plan_program(Named& programs, std::vector<std::uint64_t> members, Program program, Given given,
-                               const Machine& machine) {
+                               const KnownMachine& machine) {
   auto task = std::make_shared<PlanTask>();
   task->given = std::move(given.plan);
+  task->given_tiered = std::move(given.tiered);
   task->store_key = std::move(given.store_key);
   if (!task->given) {
     const std::string own = digest(program.trace);
     for (const PlanCase& known : programs.now().cases) {
-      if (known.plan->plan.trace_digest == own) task->given = known.plan->plan;  // the same program on other handles
+      if (known.plan->plan.trace_digest != own) continue;
+      task->given = known.plan->plan;  // the same program on other handles
+      task->given_tiered = known.plan->tiered;
     }
   }
   task->program = std::move(program);
@@ -292,6 +295,7 @@ void ProgramBook::drop_given(PlanTask& task) {
     refuse_stored(task.store_key, why);
   }
   task.given.reset();
+  task.given_tiered.reset();
   task.store_key.clear();
   task.result.reset();
   task.done.store(false, std::memory_order_release);

@@ -20,9 +20,9 @@
 #include <swapmm/base/result.hpp>
 #include <swapmm/interface/options.hpp>
 #include <swapmm/interface/report.hpp>
-#include <swapmm/plan/machine.hpp>
 #include <swapmm/plan/plan.hpp>
 #include <swapmm/runtime/book/compiled_plan.hpp>
+#include <swapmm/runtime/book/known_machine.hpp>
 #include <swapmm/runtime/book/plan_case.hpp>
 #include <swapmm/runtime/book/planning_task.hpp>
 #include <swapmm/runtime/observe/log.hpp>
@@ -43,7 +43,7 @@ class ProgramBook {
   /// Takes the log of an iteration that has ended and cannot change any more. Makes a plan if the iteration has been
   /// seen often enough (or creates a task, with Planning::deferred). Returns the id of its sequence, or 0 if nothing
   /// was learned.
-  SWAPMM_TEMPLATE_EXPORT std::uint64_t observed(std::string_view name, IterationLog&& log, const Machine& machine);
+  SWAPMM_TEMPLATE_EXPORT std::uint64_t observed(std::string_view name, IterationLog&& log, const KnownMachine& machine);
   /// Reports that an iteration followed the plan to its end, as the member with that number of the plan's cycle.
   SWAPMM_TEMPLATE_EXPORT void followed(std::string_view name, const FollowablePtr& plan, std::size_t member);
   /// Reports that the program did something that the plan does not expect. (What it did is observed().) A plan that is
@@ -53,7 +53,7 @@ class ProgramBook {
   SWAPMM_TEMPLATE_EXPORT void install_finished();
   /// Replans cycles that were planned for other budgets for the current budget. `now` returns the machine. `usable`
   /// tells whether the tensors of a program still exist.
-  SWAPMM_TEMPLATE_EXPORT void plan_for_budget(std::string_view name, const std::function<Machine()>& now,
+  SWAPMM_TEMPLATE_EXPORT void plan_for_budget(std::string_view name, const std::function<KnownMachine()>& now,
                                               const std::function<bool(const Program&)>& usable);
 
   // ---- plans
@@ -116,7 +116,7 @@ class ProgramBook {
   /// Adds the durations of all operations of a round with a plan; 0 means unknown. Remakes the plan if its prediction
   /// is off.
   SWAPMM_TEMPLATE_EXPORT void sampled(const FollowablePtr& plan, std::span<const std::chrono::nanoseconds> durations,
-                                      const Machine& machine);
+                                      const KnownMachine& machine);
   /// Reports that the device measures no times: from now on, plans are not compared.
   SWAPMM_TEMPLATE_EXPORT void tells_no_times();
   /// Reports that plans are made for links of which nothing is known.
@@ -173,7 +173,7 @@ class ProgramBook {
   [[nodiscard]] bool may_repeat(const Named& programs) const { return programs.new_in_row < most_history(); }
   [[nodiscard]] std::size_t period(const Named& programs) const;
   [[nodiscard]] bool overlaps(const Named& programs, std::size_t period) const;
-  [[nodiscard]] bool plan_from_loaded(Named& programs, const Machine& machine);
+  [[nodiscard]] bool plan_from_loaded(Named& programs, const KnownMachine& machine);
   // The last log of a sequence; null if the sequence is forgotten.
   [[nodiscard]] static const IterationLog* log_of(const Named& programs, std::uint64_t id);
   [[nodiscard]] Result<Program> program_of(const Named& programs, std::span<const std::uint64_t> members) const;
@@ -182,12 +182,13 @@ class ProgramBook {
   // A plan that is used instead of the planner's.
   struct Given {
     std::optional<Plan> plan{};
-    std::string store_key{};  // see PlanTask::store_key
+    std::optional<v2::Plan> tiered{};  // see PlanTask::given_tiered
+    std::string store_key{};           // see PlanTask::store_key
   };
-  void plan_cycle(Named& programs, std::size_t period, Given given, const Machine& machine);
+  void plan_cycle(Named& programs, std::size_t period, Given given, const KnownMachine& machine);
   void plan_program(Named& programs, std::vector<std::uint64_t> members, Program program, Given given,
-                    const Machine& machine);
-  void complete_budget(Named& programs, const PlanSet& other, const Machine& machine,
+                    const KnownMachine& machine);
+  void complete_budget(Named& programs, const PlanSet& other, const KnownMachine& machine,
                        const std::function<bool(const Program&)>& usable);
   void drop_given(PlanTask& task);
   [[nodiscard]] std::chrono::milliseconds time_for_planner() const;
@@ -202,10 +203,10 @@ class ProgramBook {
   void refuse(const Named& programs, PlanSet& set, std::span<const std::uint64_t> members, const Problem& why);
 
   // The plan store.
-  [[nodiscard]] bool plan_from_store(Named& programs, const Machine& machine);
+  [[nodiscard]] bool plan_from_store(Named& programs, const KnownMachine& machine);
   [[nodiscard]] Given stored(Named& programs, std::span<const std::uint64_t> members, const Program& program,
-                             const Machine& machine);
-  void keep_plan(const CompiledPlan& made, const Machine& machine) noexcept;
+                             const KnownMachine& machine);
+  void keep_plan(const CompiledPlan& made, const KnownMachine& machine) noexcept;
   void refuse_stored(const std::string& key, const std::string& reason) noexcept;
 
   // Measurements.
@@ -213,7 +214,7 @@ class ProgramBook {
   [[nodiscard]] std::size_t rounds_not_counted() const;
   [[nodiscard]] std::size_t rounds_counted() const;
   [[nodiscard]] static bool is_left_on_demand(const Named& programs, std::uint64_t sequence);
-  bool observed_on_demand(Named& programs, std::uint64_t sequence, bool timed, const Machine& machine);
+  bool observed_on_demand(Named& programs, std::uint64_t sequence, bool timed, const KnownMachine& machine);
   [[nodiscard]] CaseOf case_of(const FollowablePtr& plan);
   [[nodiscard]] ObservedSequence* sequence_of(Named& programs, std::uint64_t id) const;
   [[nodiscard]] std::optional<std::chrono::nanoseconds> demand_time(const Named& programs,
@@ -222,8 +223,9 @@ class ProgramBook {
   void lose(const Named& programs, PlanCase& plan_case, std::chrono::nanoseconds took, std::chrono::nanoseconds before);
   void judge_check(Named& programs, PlanCase& plan_case);
   [[nodiscard]] std::optional<Program> refreshed(const Named& programs, const PlanCase& plan_case) const;
-  [[nodiscard]] bool prediction_is_off(const PlanCase& plan_case, const Trace& trace, const Machine& machine) const;
-  void reconsider(Named& programs, PlanCase& plan_case, const Machine& machine);
+  [[nodiscard]] bool prediction_is_off(const PlanCase& plan_case, const Trace& trace,
+                                       const KnownMachine& machine) const;
+  void reconsider(Named& programs, PlanCase& plan_case, const KnownMachine& machine);
   void install_again(Named& programs, PlanCase& plan_case, PlanTask& task);
   PlanSummary summary_of(const Named& programs, const PlanCase& plan_case) const;
   [[nodiscard]] std::optional<OnDemandSummary> on_demand_summary(const Named& programs) const;

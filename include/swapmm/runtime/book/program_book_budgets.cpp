@@ -50,7 +50,7 @@ void ProgramBook::use_budget(Bytes budget) noexcept {
   }
 }
 
-void ProgramBook::plan_for_budget(std::string_view name, const std::function<Machine()>& now,
+void ProgramBook::plan_for_budget(std::string_view name, const std::function<KnownMachine()>& now,
                                   const std::function<bool(const Program&)>& usable) {
   if (find(name) == nullptr || !named(name).budget_is_new) return;
   Named& programs = named(name);
@@ -61,7 +61,7 @@ void ProgramBook::plan_for_budget(std::string_view name, const std::function<Mac
   programs.budget_is_new = pending_ != nullptr;  // if a task is pending, the remaining cycles wait for it
 }
 
-void ProgramBook::complete_budget(Named& programs, const PlanSet& other, const Machine& machine,
+void ProgramBook::complete_budget(Named& programs, const PlanSet& other, const KnownMachine& machine,
                                   const std::function<bool(const Program&)>& usable) {
   for (const PlanSet::Cycle& cycle : other.cycles) {
     if (pending_ != nullptr) return;

@@ -33,7 +33,7 @@ class StoreRuns {
 }  // namespace
 
 // One observed iteration, or one cycle, is enough to recognize a program. Each cycle is looked for once.
-bool ProgramBook::plan_from_store(Named& programs, const Machine& machine) {
+bool ProgramBook::plan_from_store(Named& programs, const KnownMachine& machine) {
   if (!options_.plan_store.find || options_.planner.name().empty()) return false;
   if (!programs.loaded.empty() || pending_ != nullptr) return false;
   for (std::size_t p = 1; p <= std::min(options_.max_period, programs.history.size()); ++p) {
@@ -56,7 +56,7 @@ bool ProgramBook::plan_from_store(Named& programs, const Machine& machine) {
 
 // What the store has for that program. The same key is looked for once.
 ProgramBook::Given ProgramBook::stored(Named& programs, std::span<const std::uint64_t> members, const Program& program,
-                                       const Machine& machine) {
+                                       const KnownMachine& machine) {
   const std::string& planner = options_.planner.name();
   if (!options_.plan_store.find || planner.empty()) return {};
   std::string key = store_key(program, machine, planner);
@@ -76,14 +76,15 @@ ProgramBook::Given ProgramBook::stored(Named& programs, std::span<const std::uin
   }
   if (!text) return {};
   Result<Plan> plan = read_plan(*text);
-  if (plan.has_value()) return {*std::move(plan), std::move(key)};
+  if (plan.has_value()) return {.plan = *std::move(plan), .store_key = std::move(key)};
   refuse_stored(key, plan.problem().message);
   return {};
 }
 
-void ProgramBook::keep_plan(const CompiledPlan& made, const Machine& machine) noexcept {
+void ProgramBook::keep_plan(const CompiledPlan& made, const KnownMachine& machine) noexcept {
   const std::string& planner = options_.planner.name();
   if (!options_.plan_store.keep || planner.empty()) return;
+  if (made.tiered) return;  // it depends on how much memory the host has at the moment
   try {
     std::ostringstream text;
     write_plan(text, made.plan);

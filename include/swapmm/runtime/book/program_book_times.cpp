@@ -5,10 +5,12 @@
 
 #include <algorithm>
 #include <cmath>
+#include <tuple>
 #include <utility>
 
 #include <swapmm/base/text/figures.hpp>
 #include <swapmm/plan/simulate.hpp>
+#include <swapmm/runtime/book/tiered_plan.hpp>
 
 namespace swapmm::runtime {
 
@@ -31,10 +33,12 @@ bool has(const PlanCase& plan_case, std::uint64_t sequence) {
 void lose_patience(PlanCase& plan_case) { plan_case.patience = std::min(2 * plan_case.patience, most_patience); }
 
 // Predicts how long the plan takes with other durations and links.
-nanoseconds simulated(const Trace& trace, const Plan& made, const Machine& machine) {
-  Plan plan = made;
-  plan.machine.h2d = machine.h2d;
-  plan.machine.d2h = machine.d2h;
+nanoseconds simulated(const Trace& trace, const CompiledPlan& made, const KnownMachine& machine) {
+  if (made.tiered) return tiered_iteration(trace, *made.tiered, machine);
+  Plan plan = made.plan;
+  const Machine one = as_one_memory(made.program, machine);
+  plan.machine.h2d = one.h2d;
+  plan.machine.d2h = one.d2h;
   return simulate(trace, plan).iteration;
 }
 
@@ -84,7 +88,7 @@ void ProgramBook::round_ended(std::string_view name, const FollowablePtr& plan, 
 }
 
 // Returns true if nothing more is to be done for this iteration.
-bool ProgramBook::observed_on_demand(Named& programs, std::uint64_t sequence, bool timed, const Machine& machine) {
+bool ProgramBook::observed_on_demand(Named& programs, std::uint64_t sequence, bool timed, const KnownMachine& machine) {
   const ObservedSequence& known = *sequence_of(programs, sequence);
   const bool has_times = std::any_of(known.log.operations.begin(), known.log.operations.end(),
                                      [](const LogOperation& operation) { return operation.duration.count() != 0; });
@@ -227,7 +231,8 @@ void ProgramBook::tells_no_times() {
 
 // ---- samples
 
-void ProgramBook::sampled(const FollowablePtr& plan, std::span<const nanoseconds> durations, const Machine& machine) {
+void ProgramBook::sampled(const FollowablePtr& plan, std::span<const nanoseconds> durations,
+                          const KnownMachine& machine) {
   const CaseOf found = case_of(plan);
   if (found.plan_case == nullptr || durations.size() != plan->program.trace.operations.size()) return;
   ++sampled_rounds_;
@@ -258,11 +263,11 @@ std::optional<Program> ProgramBook::refreshed(const Named& programs, const PlanC
   return program;
 }
 
-bool ProgramBook::prediction_is_off(const PlanCase& plan_case, const Trace& trace, const Machine& machine) const {
+bool ProgramBook::prediction_is_off(const PlanCase& plan_case, const Trace& trace, const KnownMachine& machine) const {
   const double above = options_.replan_above;
   const std::optional<nanoseconds> measured = plan_case.times.median();
   return (measured && off(*measured, plan_case.predicted, above)) ||
-         off(simulated(trace, plan_case.plan->plan, machine), plan_case.predicted, above);
+         off(simulated(trace, *plan_case.plan, machine), plan_case.predicted, above);
 }
 
 std::chrono::milliseconds ProgramBook::time_for_planner() const {
@@ -275,7 +280,7 @@ std::chrono::milliseconds ProgramBook::time_for_planner() const {
 }
 
 // If on demand has won, a new plan is made without a look at the prediction: any other plan may be faster.
-void ProgramBook::reconsider(Named& programs, PlanCase& plan_case, const Machine& machine) {
+void ProgramBook::reconsider(Named& programs, PlanCase& plan_case, const KnownMachine& machine) {
   if (options_.replan_above <= 0) return;
   if (++plan_case.samples < plan_case.patience || pending_ != nullptr) return;
   std::optional<Program> program = refreshed(programs, plan_case);
@@ -308,7 +313,7 @@ void ProgramBook::install_again(Named& programs, PlanCase& plan_case, PlanTask& 
   }
   const Plan& old = plan_case.plan->plan;
   const bool same = result->plan.commands == old.commands && result->plan.initial == old.initial;
-  const nanoseconds expected = simulated(result->program.trace, old, task.machine);
+  const nanoseconds expected = simulated(result->program.trace, *plan_case.plan, task.machine);
   const std::optional<nanoseconds> present =
       plan_case.state == PlanState::left ? demand_time(programs, plan_case) : expected;
   if (same || (present && !slower(*present, result->plan.predicted.iteration))) {
@@ -337,6 +342,10 @@ PlanSummary ProgramBook::summary_of(const Named& programs, const PlanCase& plan_
   summary.measured = plan_case.times.median().value_or(nanoseconds{0});
   summary.on_demand = demand_time(programs, plan_case).value_or(nanoseconds{0});
   summary.stalled_operations = known.stalls.size();
+  if (known.tiered) {
+    summary.tells_file = true;
+    std::tie(summary.file_in, summary.file_out) = file_bytes(*known.tiered);
+  }
   constexpr std::size_t most = 5;
   for (std::size_t i = 0; i < std::min(most, known.stalls.size()); ++i) {
     summary.stalls.push_back({describe(known.stalls[i], trace, known.plan), known.stalls[i].time});

@@ -380,7 +380,7 @@ Profile Core<B>::stop_profile() {
   if (!store.profiler.active()) throw UsageError("no profile is being recorded");
   return entry->translate({"recording a profile", {}}, [&] {
     try {
-      for (const QueueKind queue : device_queues) store.timeline.mark(queue);  // after the profile's own events
+      store.timeline.mark_all();  // after the profile's own events
       store.timeline.host_wait(store.timeline.everything());
       return store.stop_profile();
     } catch (...) {

@@ -105,7 +105,8 @@ class HostAccess {
     if (record.host.valid) return;
     with_host_room(record, [&] { store.ensure_block_for_swap_out(record); });
     store.swap_out(record, store.before_swap_out(record));
-    if (state_.executor.active()) state_.executor.side_copy(record.device.busy[QueueKind::d2h]);
+    const QueueKind queue = out_queue(record.host.block->home());
+    if (state_.executor.active()) state_.executor.side_copy(queue, record.device.busy[queue]);
   }
 
   void fetch(Rec& record, const Who& who) {

@@ -220,9 +220,7 @@ class IterationCapture<B> {
     store.iteration += round.iterations;
     controller_.count_followed(round.iterations);
     // If no point can be recorded after the run, wait for its end instead.
-    store.issue([&] {
-      for (const QueueKind queue : device_queues) store.timeline.mark(queue);
-    });
+    store.issue([&] { store.timeline.mark_all(); });
     const Clock all = store.timeline.points();
     state_.executor.for_each_bound([&](const Role&, Record<B>& record) {
       record.device.ready.join(all);

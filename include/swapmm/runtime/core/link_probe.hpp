@@ -54,8 +54,7 @@ class LinkProbe {
       throw;
     }
     give_back();
-    store_.h2d_link.end_sample();
-    store_.d2h_link.end_sample();
+    store_.end_link_samples();
   }
 
  private:
@@ -80,8 +79,8 @@ class LinkProbe {
           store_.backend.copy_to_host(block.memory(), block.offset, address, bytes, {}, end);
         });
         if (is_first) continue;
-        store_.h2d_link.add(bytes, in);
-        store_.d2h_link.add(bytes, out);
+        store_.link(QueueKind::h2d).add(bytes, in);
+        store_.link(QueueKind::d2h).add(bytes, out);
       }
       if (small == size) return;
     }

@@ -129,12 +129,11 @@ class RoundMeasurement {
       if (queue == QueueKind::compute) {
         durations_.push_back(time);
       } else if (time.count() != 0) {
-        (queue == QueueKind::h2d ? store.h2d_link : store.d2h_link).add(bytes, time);
+        store.link(queue).add(bytes, time);
       }
     });
     if (!known) return note_blank();
-    store.h2d_link.end_sample();
-    store.d2h_link.end_sample();
+    store.end_link_samples();
     book_.sampled(sampled_, durations_, state_.machine(book_));
   }
 

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <algorithm>
 #include <chrono>
 #include <cstdint>
 #include <optional>
+#include <tuple>
 #include <utility>
 
 #include <swapmm/interface/options.hpp>
@@ -44,19 +46,16 @@ struct SessionState {
 
   /// False if the machine's links are not given, and no copy was timed in either direction.
   [[nodiscard]] bool knows_links(const ProgramBook& book) const {
-    return book.options().machine || store.h2d_link.link() || store.d2h_link.link();
+    if (book.options().machine) return true;
+    return std::ranges::any_of(device_queues, [&](QueueKind queue) { return store.link(queue).link().has_value(); });
   }
 
   /// The machine that plans are made for: the manager's device, with links as given or as observed.
-  [[nodiscard]] Machine machine(const ProgramBook& book) const {
+  [[nodiscard]] KnownMachine machine(const ProgramBook& book) {
     const Capabilities& can = store.backend.capabilities();
-    Machine machine = book.options().machine.value_or(Machine{});
+    KnownMachine machine = book.options().machine.value_or(Machine{});
     if (!book.options().machine) {
-      const std::optional<Link> in = store.h2d_link.link();
-      const std::optional<Link> out = store.d2h_link.link();
-      // If copies ran in one direction only, the other is assumed to be alike.
-      machine.h2d = in ? *in : out.value_or(unknown_link);
-      machine.d2h = out ? *out : machine.h2d;
+      std::tie(machine.h2d, machine.d2h) = links(QueueKind::h2d, QueueKind::d2h);
       machine.duplex = can.copy_engines == 1 ? Duplex::half : Duplex::full;
       machine.name = can.device_name;
     }
@@ -64,7 +63,41 @@ struct SessionState {
     machine.alignment = can.alignment;
     machine.max_allocation.reset();
     if (store.places.arena() != store.budget()) machine.max_allocation = store.places.arena();
+    if (store.pool.file() == nullptr) return machine;
+    machine.tiers = tiers();
+    const bool knows_host =
+        book.options().machine || store.link(QueueKind::h2d).link() || store.link(QueueKind::d2h).link();
+    if (!knows_host) std::tie(machine.h2d, machine.d2h) = std::pair(machine.tiers->file_in, machine.tiers->file_out);
     return machine;
+  }
+
+  /// The memories behind the device: what they have for the tensors of the current log and of the plan that is
+  /// followed.
+  [[nodiscard]] Tiers tiers() {
+    Bytes others = store.pool.staging();
+    for (const Record<B>& record : store.records) {
+      if (!record.tensor.in_use) continue;
+      const bool is_planned = record.log.epoch == recorder.epoch() || record.plan.role != none;
+      if (!is_planned && record.host.block != nullptr) others += record.host.block->host_bytes();
+      if (record.host.spare != nullptr) others += record.host.spare->host_bytes();
+    }
+    Tiers tiers;
+    const Bytes all = store.pool.budget().in_use() + store.pool.budget().room(HostKind::pageable);
+    tiers.host = all > others ? all - others : Bytes{};
+    tiers.host_alignment = store.pool.alignment();
+    const FileMemory& file = store.pool.file()->file();
+    tiers.file = file.capacity();
+    tiers.file_alignment = file.alignment();
+    std::tie(tiers.file_in, tiers.file_out) = links(QueueKind::staged_h2d, QueueKind::staged_d2h);
+    return tiers;
+  }
+
+  /// What is known of both directions. If copies ran in one only, the other is assumed to be alike.
+  [[nodiscard]] std::pair<Link, Link> links(QueueKind in_queue, QueueKind out_queue) const {
+    const std::optional<Link> in = store.link(in_queue).link();
+    const std::optional<Link> out = store.link(out_queue).link();
+    const Link known = in ? *in : out.value_or(unknown_link);
+    return {known, out ? *out : known};
   }
 
   /// Called when nothing refers to the tensor any more. Frees its bytes for use once the work that uses them has ended.

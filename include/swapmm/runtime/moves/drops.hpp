@@ -34,7 +34,8 @@ class Drops {
     }
     store_.ensure_block_for_swap_out(record);
     store_.swap_out(record, store_.before_swap_out(record));
-    last_copy_.set(QueueKind::d2h, record.device.busy[QueueKind::d2h]);
+    const QueueKind queue = out_queue(record.host.block->home());
+    last_copy_.set(queue, record.device.busy[queue]);
     ++saved_;
     saved_bytes_ += record.bytes;
     return true;
@@ -44,6 +45,9 @@ class Drops {
   [[nodiscard]] bool are_certain(const Rec& record) const {
     return !may_be_needed(record) || certainly_dead_(record.owner);
   }
+
+  /// Whether only what is certainly dead may be dropped.
+  [[nodiscard]] bool must_be_certain() const { return static_cast<bool>(certainly_dead_); }
 
   /// The copies of settle(), for which the next user of any bytes waits.
   [[nodiscard]] const Clock& copies() const { return last_copy_; }

@@ -23,6 +23,8 @@
 #include <swapmm/runtime/moves/round_clock.hpp>
 #include <swapmm/runtime/observe/plan_match.hpp>
 #include <swapmm/runtime/values/bundle.hpp>
+#include <swapmm/runtime/values/home.hpp>
+#include <swapmm/runtime/values/homes.hpp>
 #include <swapmm/runtime/values/messages.hpp>
 #include <swapmm/runtime/values/store.hpp>
 
@@ -197,7 +199,7 @@ class PlanExecutor {
   }
 
   /// Called after a copy to the host that is not in the plan was queued.
-  void side_copy(QueuePoint at) { side_.set(QueueKind::d2h, at); }
+  void side_copy(QueueKind queue, QueuePoint at) { side_.set(queue, at); }
   /// What the plan dropped and was saved, because it may not be dead.
   [[nodiscard]] const Drops<B>& drops() const { return drops_; }
 
@@ -273,7 +275,7 @@ class PlanExecutor {
     switch (step.kind) {
       case CommandKind::allocate: join_side_copies(needs); return allocate(step, record, address, needs);
       case CommandKind::swap_in: join_side_copies(needs); return swap_in(step, record, address, needs);
-      case CommandKind::swap_out: return swap_out(record, needs);
+      case CommandKind::swap_out: return swap_out(step, record, needs);
       case CommandKind::release: return release(step, record, needs);
     }
   }
@@ -293,6 +295,13 @@ class PlanExecutor {
     }
   }
 
+  // The point that the plan expects in `planned`, if the copy is in another queue: the value is not where the plan
+  // says.
+  void record_copy(QueueKind planned, QueueKind used) {
+    if (used != planned) store_.timeline.mark_after(planned, Clock::point(used, store_.timeline.issued(used)));
+    rounds_.recorded(planned);
+  }
+
   void swap_in(const Step& step, Rec* record, const typename B::Address* address, Clock needs) {
     if (record == nullptr || !record->host.valid) {
       throw wrong("swaps in a value that is not on the host", step);
@@ -306,19 +315,23 @@ class PlanExecutor {
       store_.clear_place(*record);
       throw;
     }
-    rounds_.recorded(QueueKind::h2d);
+    record_copy(in_queue(step.copy.home), in_queue(record->host.block->home()));
+    // Not if the value may have to be saved when it leaves again.
+    if (step.copy.ends && !drops_.must_be_certain()) leave_block(*record, store_);
   }
 
-  void swap_out(Rec* record, Clock needs) {
+  void swap_out(const Step& step, Rec* record, Clock needs) {
+    const QueueKind planned = out_queue(step.copy.home);
     if (record == nullptr || !record->device.valid) {
       // The value is not on the device: there is nothing to save, but the point is needed.
-      store_.timeline.mark(QueueKind::d2h);
-    } else {
-      store_.ensure_block_for_swap_out(*record);
-      needs.join(store_.before_swap_out(*record));
-      store_.swap_out(*record, needs);
+      store_.timeline.mark(planned);
+      return rounds_.recorded(planned);
     }
-    rounds_.recorded(QueueKind::d2h);
+    if (plan_->tiered) ensure_block_in(step.copy.home, *record, store_);
+    store_.ensure_block_for_swap_out(*record);
+    needs.join(store_.before_swap_out(*record));
+    store_.swap_out(*record, needs);
+    record_copy(planned, out_queue(record->host.block->home()));
   }
 
   void release(const Step& step, Rec* record, const Clock& needs) {

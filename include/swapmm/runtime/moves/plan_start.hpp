@@ -13,6 +13,8 @@
 #include <swapmm/runtime/moves/faults.hpp>
 #include <swapmm/runtime/moves/role_binding.hpp>
 #include <swapmm/runtime/observe/plan_match.hpp>
+#include <swapmm/runtime/values/home.hpp>
+#include <swapmm/runtime/values/homes.hpp>
 #include <swapmm/runtime/values/messages.hpp>
 #include <swapmm/runtime/values/store.hpp>
 
@@ -78,6 +80,7 @@ class PlanStart {
     }
     std::vector<const typename B::Address*> addresses = make_addresses();
     for (const QueueKind queue : device_queues) {
+      if (!store_.timeline.has(queue)) continue;
       store_.timeline.reserve(queue, plan_.points[index(queue)] * (run_ahead + 2) + 16);
     }
     take_host_blocks();
@@ -103,7 +106,8 @@ class PlanStart {
 
   void take_host_blocks() {
     for (std::size_t role = 0; role < roles_.records.size(); ++role) {
-      if (plan_.swapped_out[role] && roles_.records[role] != nullptr) store_.ensure_block(*roles_.records[role]);
+      if (plan_.tiered || !plan_.swapped_out[role] || roles_.records[role] == nullptr) continue;
+      store_.ensure_block(*roles_.records[role]);
     }
     // Tensors that the host fills in each round use two slots alternately. The slots are made here, not while
     // following.
@@ -117,6 +121,7 @@ class PlanStart {
   // in case the next one fails.
   void arrange() {
     evict_others();
+    move_values();
     for (const Resident& resident : plan_.plan.initial) {
       const std::size_t role = index(resident.tensor);
       if (roles_.records[role] == nullptr) {
@@ -145,6 +150,17 @@ class PlanStart {
     });
   }
 
+  // Values move to the memory that the plan expects them in: first to the file, so that the host has room for others.
+  void move_values() {
+    for (const Home home : {Home::file, Home::host}) {
+      for (std::size_t role = 0; role < plan_.begins_in.size(); ++role) {
+        Rec* const record = roles_.records[role];
+        if (record == nullptr || plan_.begins_in[role] != home || !record->host.valid) continue;
+        if (record->host.block->home() != home) move_value(*record, home, store_);
+      }
+    }
+  }
+
   void reserve_place(std::size_t role, Bytes offset) {
     const Bytes size = plan_.program.roles[role].bytes;
     const typename B::Address* const address = store_.addresses.at(offset, size);
@@ -159,6 +175,8 @@ class PlanStart {
       throw place_not_free(name_of(record));
     }
     if (resident.host_valid && !record.host.valid && record.device.valid) {
+      const std::size_t role = index(resident.tensor);
+      if (plan_.tiered && plan_.begins_in[role]) ensure_block_in(*plan_.begins_in[role], record, store_);
       store_.ensure_block_for_swap_out(record);
       store_.swap_out(record, store_.before_swap_out(record));
     }

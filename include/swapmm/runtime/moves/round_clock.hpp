@@ -63,15 +63,14 @@ class RoundClock {
     // The first round comes after everything that was queued before start(), which includes the points of the previous
     // round that it refers to.
     Clock clock = followed_ == 0 ? start_ : Clock{};
-    for (const QueueKind queue : device_queues) {
+    needs.for_each([&](QueueKind queue) {
       const std::size_t q = index(queue);
-      if (needs.back[q] < 0) continue;
       if (needs.back[q] <= followed_) {
         clock.join(queue, point(queue, static_cast<std::size_t>(needs.back[q]), needs.ordinal[q]));
       } else {
         clock.join(queue, start_[queue]);  // the plan refers to a round before start()
       }
-    }
+    });
     return clock;
   }
 

@@ -67,8 +67,7 @@ class Recorder {
       store_.time_for_recorder(false);
       store_.timeline.collect(
           [&](std::uint32_t timing, std::chrono::nanoseconds duration) { measured(timing, duration); });
-      store_.h2d_link.end_sample();
-      store_.d2h_link.end_sample();
+      store_.end_link_samples();
     }
     open_ = false;
   }
@@ -112,7 +111,7 @@ class Recorder {
     if (TimedCopies::is_label(timing)) {
       const TimedCopies::Copy* const copy = store_.timed_copies.find(timing);
       if (copy == nullptr) return;  // of a log that was given up
-      (copy->queue == QueueKind::h2d ? store_.h2d_link : store_.d2h_link).add(copy->size, duration);
+      store_.link(copy->queue).add(copy->size, duration);
     } else if (timing <= log_.operations.size()) {
       log_.operations[timing - 1].duration = duration;
     }

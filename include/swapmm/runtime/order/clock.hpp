@@ -14,10 +14,18 @@ namespace swapmm::runtime {
 /// run in order, so once point s has ended, all points before it have ended, too.
 using QueuePoint = std::uint64_t;
 
-inline constexpr std::array<QueueKind, queue_count> all_queues{QueueKind::compute, QueueKind::h2d, QueueKind::d2h,
-                                                               QueueKind::file_read, QueueKind::file_write};
-inline constexpr std::array<QueueKind, device_queue_count> device_queues{QueueKind::compute, QueueKind::h2d,
-                                                                         QueueKind::d2h};
+inline constexpr std::array<QueueKind, queue_count> all_queues{
+    QueueKind::compute,    QueueKind::h2d,       QueueKind::d2h,       QueueKind::staged_h2d,
+    QueueKind::staged_d2h, QueueKind::file_read, QueueKind::file_write};
+inline constexpr std::array<QueueKind, base_queue_count> base_queues{QueueKind::compute, QueueKind::h2d,
+                                                                     QueueKind::d2h};
+inline constexpr std::array<QueueKind, device_queue_count> device_queues{
+    QueueKind::compute, QueueKind::h2d, QueueKind::d2h, QueueKind::staged_h2d, QueueKind::staged_d2h};
+
+/// Whether the queue copies to the device.
+[[nodiscard]] constexpr bool copies_in(QueueKind queue) {
+  return queue == QueueKind::h2d || queue == QueueKind::staged_h2d;
+}
 
 /// A point in each queue: "everything up to here". The runtime expresses every order between commands as a clock.
 ///
@@ -53,7 +61,7 @@ class Clock {
 
   constexpr QueuePoint operator[](QueueKind queue) const {
     if (is_first(queue)) return first_[index(queue)];
-    return has_others_ ? others_[index(queue) - device_queue_count] : 0;
+    return has_others_ ? others_[index(queue) - base_queue_count] : 0;
   }
   constexpr void set(QueueKind queue, QueuePoint number) {
     if (is_first(queue)) {
@@ -62,27 +70,27 @@ class Clock {
     }
     if (!has_others_) others_.fill(0);
     has_others_ = true;
-    others_[index(queue) - device_queue_count] = number;
+    others_[index(queue) - base_queue_count] = number;
   }
 
   constexpr void join(QueueKind queue, QueuePoint number) {
     if (number > (*this)[queue]) set(queue, number);
   }
   [[gnu::always_inline]] constexpr void join(const Clock& other) {
-    for (std::size_t i = 0; i < device_queue_count; ++i) first_[i] = std::max(first_[i], other.first_[i]);
+    for (std::size_t i = 0; i < base_queue_count; ++i) first_[i] = std::max(first_[i], other.first_[i]);
     if (other.has_others_) [[unlikely]]
       join_others(other);
   }
 
-  /// False if all points in queues that are not the device's are 0.
+  /// False if all points in queues that not every backend has are 0.
   [[nodiscard]] constexpr bool has_others() const { return has_others_; }
   /// Calls visit(queue) for each queue that may have a point other than 0.
   template <class Visit>
   constexpr void for_each(Visit&& visit) const {
-    for (const QueueKind queue : device_queues) visit(queue);
+    for (const QueueKind queue : base_queues) visit(queue);
     if (!has_others_) [[likely]]
       return;
-    for (std::size_t i = device_queue_count; i < queue_count; ++i) visit(all_queues[i]);
+    for (std::size_t i = base_queue_count; i < queue_count; ++i) visit(all_queues[i]);
   }
 
   friend constexpr bool operator==(const Clock& a, const Clock& b) {
@@ -90,15 +98,15 @@ class Clock {
   }
 
  private:
-  static constexpr bool is_first(QueueKind queue) { return index(queue) < device_queue_count; }
+  static constexpr bool is_first(QueueKind queue) { return index(queue) < base_queue_count; }
 
   [[gnu::cold, gnu::noinline]] constexpr void join_others(const Clock& other) {
-    for (std::size_t i = device_queue_count; i < queue_count; ++i) join(all_queues[i], other[all_queues[i]]);
+    for (std::size_t i = base_queue_count; i < queue_count; ++i) join(all_queues[i], other[all_queues[i]]);
   }
 
-  std::array<QueuePoint, device_queue_count> first_{};
+  std::array<QueuePoint, base_queue_count> first_{};
   bool has_others_ = false;
-  std::array<QueuePoint, queue_count - device_queue_count> others_;  // has values only with has_others_
+  std::array<QueuePoint, queue_count - base_queue_count> others_;  // has values only with has_others_
 };
 
 }  // namespace swapmm::runtime

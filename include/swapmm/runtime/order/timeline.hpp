@@ -76,12 +76,14 @@ class Timeline {
 
   /// `with_file`: the queues of FileBackend exist.
   Timeline(B& backend, std::size_t events_per_queue, bool with_file = false) : backend_(backend) {
-    const std::size_t queues = with_file ? queue_count : device_queue_count;
+    const std::size_t queues = with_file ? queue_count : base_queue_count;
     for (std::size_t queue = 0; queue < queues; ++queue) fill(lanes_[queue].ring, events_per_queue);
   }
   Timeline(const Timeline&) = delete;
   Timeline& operator=(const Timeline&) = delete;
 
+  /// Whether the manager uses the queue.
+  [[nodiscard]] bool has(QueueKind queue) const { return !lanes_[index(queue)].ring.empty(); }
   /// Makes room for this many recorded points in flight. Makes events; waits for the device.
   void reserve(QueueKind queue, std::size_t events) {
     Lane& lane = lanes_[index(queue)];
@@ -121,7 +123,7 @@ class Timeline {
   [[nodiscard]] Waits waits(QueueKind queue, const Clock& needs) {
     if (needs.has_others()) [[unlikely]]
       return waits_among_all(queue, needs);
-    return waits_among<device_queue_count>(queue, needs);
+    return waits_among<base_queue_count>(queue, needs);
   }
 
   /// Called after the command with these waits was queued.
@@ -170,6 +172,20 @@ class Timeline {
     commit(queue, label);
   }
 
+  /// Records a point on the queue after `needs`.
+  void mark_after(QueueKind queue, const Clock& needs) {
+    const Waits before = waits(queue, needs);
+    if (before.count != 0) backend_.wait(queue, before.span());
+    gained(queue, before);
+    mark(queue);
+  }
+  /// Records a point on each queue of the device.
+  void mark_all() {
+    for (const QueueKind queue : device_queues) {
+      if (has(queue)) mark(queue);
+    }
+  }
+
   /// Waits on the host until all of `needs` has ended. Throws QueueFailure if any of that work, or work that it comes
   /// after, failed.
   void host_wait(const Clock& needs) {
@@ -196,6 +212,7 @@ class Timeline {
   std::uint64_t abandon() {
     std::uint64_t first = ~std::uint64_t{0};
     for (const QueueKind queue : device_queues) {
+      if (!has(queue)) continue;
       // Without this point, a failure of work without a point would not be noticed here, and the next point would
       // report it. Some of that work may come from a call that threw.
       const std::uint64_t unrecorded = lanes_[index(queue)].unrecorded;

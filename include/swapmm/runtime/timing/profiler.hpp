@@ -53,7 +53,7 @@ class Profiler {
     backend_.record(queue, span.start);
     spans_.push_back(std::move(span));
     if (queue == QueueKind::compute) ++operations_;
-    if (queue == QueueKind::h2d) arrives(tensor);
+    if (copies_in(queue)) arrives(tensor);
   }
 
   /// Called when the work that began last is queued. `at` is the point at or after its end.
@@ -155,8 +155,10 @@ class Profiler {
   static Lane lane_of(QueueKind queue) {
     switch (queue) {
       case QueueKind::compute: return Lane::compute;
-      case QueueKind::h2d: return Lane::h2d;
-      case QueueKind::d2h: return Lane::d2h;
+      case QueueKind::h2d:
+      case QueueKind::staged_h2d: return Lane::h2d;
+      case QueueKind::d2h:
+      case QueueKind::staged_d2h: return Lane::d2h;
       case QueueKind::file_read:
       case QueueKind::file_write: break;  // a part of the copy to or from the device
     }

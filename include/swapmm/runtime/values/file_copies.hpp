@@ -47,7 +47,7 @@ class FileCopies {
       throw UsageError("Options::file_staging is " + std::to_string(staging.value) + " bytes, and " + file.name() +
                        " needs at least " + std::to_string((slots_in_all + 1) * alignment_.value));
     }
-    memory_ = pool.acquire_memory(Bytes{slots_in_all * slot_bytes_.value + alignment_.value});
+    memory_ = pool.acquire_staging(Bytes{slots_in_all * slot_bytes_.value + alignment_.value});
     const auto address = reinterpret_cast<std::uintptr_t>(memory_->data());
     Bytes offset{(alignment_.value - address % alignment_.value) % alignment_.value};
     for (std::vector<Slot>* const slots : {&incoming_, &outgoing_}) {
@@ -59,14 +59,14 @@ class FileCopies {
   FileCopies(const FileCopies&) = delete;
   FileCopies& operator=(const FileCopies&) = delete;
 
-  /// Queues the copy of a value from the file to a place, after `waits` on h2d, and records `end` on h2d.
+  /// Queues the copy of a value from the file to a place, after `waits` on staged_h2d, and records `end` there.
   void to_device(const typename B::Address& to, Block& from, Bytes size, std::span<const Event* const> waits,
                  const CommandLabel& label, Event& end) {
     for (Bytes done; done < size; done += slot_bytes_) {
       const Bytes part = std::min(slot_bytes_, size - done);
       Slot& slot = next(incoming_, next_incoming_);
       const QueuePoint read = queue_read(from, done, part, slot, label);
-      const auto needs = timeline_.waits(QueueKind::h2d, Clock::point(QueueKind::file_read, read));
+      const auto needs = timeline_.waits(QueueKind::staged_h2d, Clock::point(QueueKind::file_read, read));
       std::array<const Event*, 2 * queue_count> list{};
       std::size_t count = 0;
       for (const Event* const event : needs.span()) list[count++] = event;
@@ -76,7 +76,7 @@ class FileCopies {
       backend_.copy_part_to_device(to, done, memory_->memory(), memory_->offset + slot.offset, part,
                                    {list.data(), count}, slot.copied);
       slot.in_use = true;
-      timeline_.gained(QueueKind::h2d, needs);
+      timeline_.gained(QueueKind::staged_h2d, needs);
       from.read = read;
     }
     // The last point also reports failures of the copies before it.
@@ -86,18 +86,18 @@ class FileCopies {
     for (std::size_t i = 0; i < used; ++i) {
       copies[i] = &incoming_[(next_incoming_ + slot_count - 1 - i) % slot_count].copied;
     }
-    backend_.wait(QueueKind::h2d, {copies.data(), used});
-    backend_.record(QueueKind::h2d, end);
+    backend_.wait(QueueKind::staged_h2d, {copies.data(), used});
+    backend_.record(QueueKind::staged_h2d, end);
   }
 
-  /// Queues the copy of a value from a place to the file, after `waits` on d2h, which then comes after `gained`, and
-  /// records `end` on d2h: the place may be used again. The value is in the block after block.ready().
+  /// Queues the copy of a value from a place to the file, after `waits` on staged_d2h, which then comes after `gained`,
+  /// and records `end` there: the place may be used again. The value is in the block after block.ready().
   void to_file(Block& to, const typename B::Address& from, Bytes size, std::span<const Event* const> waits,
                const Clock& gained, const CommandLabel& label, Event& end) {
     for (Bytes done; done < size; done += slot_bytes_) {
       const Bytes part = std::min(slot_bytes_, size - done);
       Slot& slot = next(outgoing_, next_outgoing_);
-      const auto needs = timeline_.waits(QueueKind::d2h, Clock::point(QueueKind::file_write, slot.written));
+      const auto needs = timeline_.waits(QueueKind::staged_d2h, Clock::point(QueueKind::file_write, slot.written));
       std::array<const Event*, 2 * queue_count> list{};
       std::size_t count = 0;
       for (const Event* const event : needs.span()) list[count++] = event;
@@ -106,10 +106,10 @@ class FileCopies {
       }
       backend_.copy_part_to_host(memory_->memory(), memory_->offset + slot.offset, from, done, part,
                                  {list.data(), count}, slot.copied);
-      timeline_.gained(QueueKind::d2h, needs);
+      timeline_.gained(QueueKind::staged_d2h, needs);
       queue_write(to, done, part, slot, label, gained);
     }
-    backend_.record(QueueKind::d2h, end);
+    backend_.record(QueueKind::staged_d2h, end);
   }
 
   /// Reads a part of a block's value into memory of the host. Waits for the value, and for the file.
@@ -143,10 +143,29 @@ class FileCopies {
     }
   }
 
+  /// Copies a value between the file and memory of the host, both of them blocks that no work uses. Waits for the file.
+  void move_value(Block& from, Block& to, Bytes size) {
+    const auto bytes = static_cast<std::size_t>(size.value);
+    bool began = false;
+    if (from.in_file) {
+      note(to, size, true);
+      return read(from, Bytes{}, {to.data(), bytes});
+    }
+    note(from, size, false);
+    write(to, size, Bytes{}, {from.data(), bytes}, began);
+  }
+
   [[nodiscard]] Bytes bytes_read() const { return bytes_read_; }
   [[nodiscard]] Bytes bytes_written() const { return bytes_written_; }
 
  private:
+  // Tells a backend that checks accesses that the host accesses a block of memory.
+  void note([[maybe_unused]] const Block& block, [[maybe_unused]] Bytes size, [[maybe_unused]] bool write) {
+    if constexpr (requires { backend_.note_host_access(block.memory(), block.offset, size, write); }) {
+      backend_.note_host_access(block.memory(), block.offset, size, write);
+    }
+  }
+
   struct Slot {
     Slot(Bytes at, B& backend) : offset(at), copied(backend.make_event()) {}
     Bytes offset;            // from the block's first byte
@@ -173,7 +192,7 @@ class FileCopies {
     std::size_t count = 0;
     for (const Event* const event : needs.span()) list[count++] = event;
     if (slot.in_use) {
-      backend_.flush(QueueKind::h2d);
+      backend_.flush(QueueKind::staged_h2d);
       list[count++] = &slot.copied;
     }
     auto& point = timeline_.next(QueueKind::file_read);
@@ -190,13 +209,13 @@ class FileCopies {
     std::array<const Event*, queue_count + 1> list{};
     std::size_t count = 0;
     for (const Event* const event : needs.span()) list[count++] = event;
-    backend_.flush(QueueKind::d2h);
+    backend_.flush(QueueKind::staged_d2h);
     list[count++] = &slot.copied;
     auto& point = timeline_.next(QueueKind::file_write);
     backend_.write_file(file_, to.offset + offset, memory_->memory(), memory_->offset + slot.offset, padded,
                         {list.data(), count}, point.event);
     timeline_.gained(QueueKind::file_write, needs);
-    timeline_.follow(QueueKind::file_write, QueueKind::d2h, gained);
+    timeline_.follow(QueueKind::file_write, QueueKind::staged_d2h, gained);
     bytes_written_ += padded;
     slot.written = to.written = timeline_.commit(QueueKind::file_write, untimed(label));
   }

@@ -11,6 +11,7 @@
 #include <swapmm/backend/backend.hpp>
 #include <swapmm/base/bytes.hpp>
 #include <swapmm/runtime/order/clock.hpp>
+#include <swapmm/runtime/values/home.hpp>
 #include <swapmm/runtime/values/place_map.hpp>
 
 namespace swapmm::runtime {
@@ -58,6 +59,11 @@ struct HostBlock {
   /// The first byte of the block, which is not in the file.
   [[nodiscard]] std::byte* data() { return memory().data() + offset.value; }
   [[nodiscard]] const std::byte* data() const { return memory().data() + offset.value; }
+
+  /// Its bytes of host memory.
+  [[nodiscard]] Bytes host_bytes() const { return in_file ? Bytes{} : size; }
+
+  [[nodiscard]] Home home() const { return in_file ? Home::file : Home::host; }
 
   /// The work that must end before the bytes may be read.
   [[nodiscard]] Clock ready() const { return Clock::point(in_file ? QueueKind::file_write : QueueKind::d2h, written); }

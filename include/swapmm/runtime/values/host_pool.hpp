@@ -130,6 +130,17 @@ class HostPool {
   [[nodiscard]] std::unique_ptr<Block> acquire(Bytes size) { return acquire(size, true); }
   /// The same, and never in the file.
   [[nodiscard]] std::unique_ptr<Block> acquire_memory(Bytes size) { return acquire(size, false); }
+  /// The same, in memory and for as long as the pool exists: not for values.
+  [[nodiscard]] std::unique_ptr<Block> acquire_staging(Bytes size) {
+    std::unique_ptr<Block> block = acquire(size, false);
+    staging_ += block->size;
+    return block;
+  }
+  /// The same, and in the file if it has room. There must be a file.
+  [[nodiscard]] std::unique_ptr<Block> acquire_in_file(Bytes size) {
+    std::unique_ptr<Block> block = file_->acquire(size);
+    return block != nullptr ? std::move(block) : acquire(size, true);
+  }
 
   /// Takes a block back for reuse. Work that uses it may still be queued.
   void release(std::unique_ptr<Block> block) noexcept {
@@ -157,6 +168,10 @@ class HostPool {
 
   [[nodiscard]] const HostBudget& budget() const { return budget_; }
   [[nodiscard]] std::size_t slabs() const { return slabs_.count(); }
+  /// Sizes of blocks of memory are multiples of this.
+  [[nodiscard]] Bytes alignment() const { return slabs_.wanted() ? HostSlabs<B>::alignment : granule; }
+  /// Host memory that is not for values.
+  [[nodiscard]] Bytes staging() const { return staging_; }
   /// Null if there is no file.
   [[nodiscard]] const FileBlocks<B>* file() const { return file_ ? &*file_ : nullptr; }
 
@@ -169,7 +184,7 @@ class HostPool {
 
   [[nodiscard]] std::unique_ptr<Block> acquire(Bytes size, bool may_use_file) {
     const Bytes wanted = size;
-    size = round_up(size, slabs_.wanted() ? HostSlabs<B>::alignment : granule);
+    size = round_up(size, alignment());
     Shelf& shelf = shelf_for(size);  // release() never allocates
     std::unique_ptr<Block> block = shelf.blocks.pop();
     if (block != nullptr) {
@@ -280,6 +295,7 @@ class HostPool {
   HostSlabs<B> slabs_;
   std::vector<Shelf> shelves_;  // ascending sizes
   Bytes kept_alone_;            // in kept blocks with a separate allocation
+  Bytes staging_;
   bool scrub_;
   std::optional<FileBlocks<B>> file_;
 };

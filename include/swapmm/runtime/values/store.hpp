@@ -2,6 +2,7 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <cstdint>
 #include <cstring>
 #include <exception>
@@ -81,11 +82,16 @@ class Store {
   bool timing = false;          ///< operations and copies are timed for the recorder
   bool fixed_slots = false;     ///< values keep their host blocks, because graphs contain the addresses
   TimedCopies timed_copies;
-  LinkHistory h2d_link;
-  LinkHistory d2h_link;
 
   [[nodiscard]] Bytes padded(Bytes size) const { return round_up(size, places.alignment()); }
   [[nodiscard]] Bytes budget() const { return places.budget(); }
+
+  /// What is known of the copies in a queue.
+  [[nodiscard]] LinkHistory& link(QueueKind queue) { return links_[index(queue)]; }
+  [[nodiscard]] const LinkHistory& link(QueueKind queue) const { return links_[index(queue)]; }
+  void end_link_samples() {
+    for (LinkHistory& link : links_) link.end_sample();
+  }
 
   // ---- bytes of the device
 
@@ -149,22 +155,23 @@ class Store {
   /// Queues the copy of the value from the tensor's block into its place on the device, after `needs`.
   void swap_in(Rec& record, const Clock& needs) {
     Block& from = *record.host.block;
-    const auto waits = timeline.waits(QueueKind::h2d, needs);
-    auto& slot = timeline.next(QueueKind::h2d);
+    const QueueKind queue = in_queue(from.home());
+    const auto waits = timeline.waits(queue, needs);
+    auto& slot = timeline.next(queue);
     CommandLabel label = copy_label(CommandLabel::What::swap_in, record);
     issue([&] {
       [[maybe_unused]] const auto around = annotate(backend, AnnotationKind::swap_in, record.name);
-      const auto rest = start_timing(QueueKind::h2d, waits, slot.start, label, record);
+      const auto rest = start_timing(queue, waits, slot.start, label, record);
       if (from.in_file) return read_file(record, rest, label, slot.event);
       backend.copy_to_device(*record.device.address, from.memory(), from.offset, record.bytes, rest, slot.event);
     });
-    timeline.gained(QueueKind::h2d, waits);
-    const QueuePoint at = timeline.commit(QueueKind::h2d, label);
-    if (profiler.active()) profiler.end(QueueKind::h2d, at);
-    if (sampler.active()) sampler.end(QueueKind::h2d);
+    timeline.gained(queue, waits);
+    const QueuePoint at = timeline.commit(queue, label);
+    if (profiler.active()) profiler.end(queue, at);
+    if (sampler.active()) sampler.end(queue);
     record.device.valid = true;
-    record.device.ready.set(QueueKind::h2d, at);
-    record.device.busy.set(QueueKind::h2d, at);
+    record.device.ready.set(queue, at);
+    record.device.busy.set(queue, at);
     record.device.issue = label.issue;
     if (!from.in_file) from.read = at;
     ++traffic.swap_ins;
@@ -175,24 +182,25 @@ class Store {
   /// ensure_block_for_swap_out() first.
   void swap_out(Rec& record, const Clock& needs) {
     Block& to = *record.host.block;
+    const QueueKind queue = out_queue(to.home());
     settle_pending(to);
-    const auto waits = timeline.waits(QueueKind::d2h, needs);
-    auto& slot = timeline.next(QueueKind::d2h);
+    const auto waits = timeline.waits(queue, needs);
+    auto& slot = timeline.next(queue);
     CommandLabel label = copy_label(CommandLabel::What::swap_out, record);
     issue([&] {
       [[maybe_unused]] const auto around = annotate(backend, AnnotationKind::swap_out, record.name);
-      const auto rest = start_timing(QueueKind::d2h, waits, slot.start, label, record);
+      const auto rest = start_timing(queue, waits, slot.start, label, record);
       if (to.in_file) return write_file(record, rest, waits.gained, label, slot.event);
       backend.copy_to_host(to.memory(), to.offset, *record.device.address, record.bytes, rest, slot.event);
     });
-    timeline.gained(QueueKind::d2h, waits);
-    const QueuePoint at = timeline.commit(QueueKind::d2h, label);
-    if (profiler.active()) profiler.end(QueueKind::d2h, at);
-    if (sampler.active()) sampler.end(QueueKind::d2h);
+    timeline.gained(queue, waits);
+    const QueuePoint at = timeline.commit(queue, label);
+    if (profiler.active()) profiler.end(queue, at);
+    if (sampler.active()) sampler.end(queue);
     record.host.valid = true;
     record.host.issue = label.issue;
     if (!to.in_file) to.written = at;
-    record.device.busy.set(QueueKind::d2h, at);
+    record.device.busy.set(queue, at);
     ++traffic.swap_outs;
     traffic.d2h += record.bytes;
   }
@@ -480,6 +488,7 @@ class Store {
   }
 
   Bytes used_;
+  std::array<LinkHistory, device_queue_count> links_;  // of compute: unused
 };
 
 }  // namespace swapmm::runtime

@@ -63,7 +63,7 @@ TEST_CASE("after a launch the plan's tensors are as if its iterations had run") 
       for (std::size_t i = 0; i < row_count; ++i) {
         const auto& record = *loop.rows[i].ref().record;
         CHECK(record.value.written_in == written[i] + period);
-        for (const QueueKind queue : runtime::device_queues) {
+        for (const QueueKind queue : runtime::base_queues) {
           CHECK(record.device.ready[queue] == timeline.issued(queue));
           CHECK(record.device.busy[queue] == timeline.issued(queue));
         }

@@ -19,7 +19,7 @@ using runtime::Needs;
 /// recorded on each queue before it starts.
 struct RoundDesk {
   explicit RoundDesk(std::size_t run_ahead = 3) : rounds(timeline, run_ahead) {
-    for (const QueueKind queue : runtime::device_queues) {
+    for (const QueueKind queue : runtime::base_queues) {
       for (int i = 0; i < 5; ++i) timeline.mark(queue);
     }
     rounds.start({2, 0, 1});

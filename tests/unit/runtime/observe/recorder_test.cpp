@@ -158,8 +158,8 @@ TEST_CASE("a log that is closed has the times of its operations, and the links t
   REQUIRE(log.operations.size() == 2);
   CHECK(log.operations[0].duration == nanoseconds{30});
   CHECK(log.operations[1].duration == nanoseconds{40});
-  CHECK(desk.store.h2d_link.link() == Link{1'000'000'000, nanoseconds{0}});
-  CHECK(desk.store.d2h_link.link() == Link{500'000'000, nanoseconds{0}});
+  CHECK(desk.store.link(QueueKind::h2d).link() == Link{1'000'000'000, nanoseconds{0}});
+  CHECK(desk.store.link(QueueKind::d2h).link() == Link{500'000'000, nanoseconds{0}});
 }
 
 TEST_CASE("the copies of each iteration are a sample of their own: the slow ones of another one do no harm") {
@@ -170,7 +170,7 @@ TEST_CASE("the copies of each iteration are a sample of their own: the slow ones
       desk.copy(queue, 1000_bytes, time);
       desk.recorder.close();
     }
-    const auto& link = queue == QueueKind::h2d ? desk.store.h2d_link : desk.store.d2h_link;
+    const auto& link = queue == QueueKind::h2d ? desk.store.link(QueueKind::h2d) : desk.store.link(QueueKind::d2h);
     CHECK(link.link() == Link{1'000'000'000, nanoseconds{0}});
   }
 }
@@ -188,7 +188,7 @@ TEST_CASE("the times of a log that was given up are not asked of the next one") 
   const IterationLog log = desk.recorder.take();
   REQUIRE(log.operations.size() == 1);
   CHECK(log.operations[0].duration == nanoseconds{70});
-  CHECK(!desk.store.h2d_link.link());
+  CHECK(!desk.store.link(QueueKind::h2d).link());
 }
 
 TEST_CASE("a copy of a log that was given up is not taken for the copy of the next one in its place") {
@@ -199,5 +199,5 @@ TEST_CASE("a copy of a log that was given up is not taken for the copy of the ne
   desk.recorder.open("train", true);
   desk.copy(QueueKind::d2h, 4000_bytes, nanoseconds{8000});
   desk.recorder.close();
-  CHECK(desk.store.d2h_link.link() == Link{500'000'000, nanoseconds{0}});
+  CHECK(desk.store.link(QueueKind::d2h).link() == Link{500'000'000, nanoseconds{0}});
 }

@@ -196,7 +196,7 @@ TEST_CASE("giving up waits for all work, and tells the first command of it that 
   CHECK(desk.timeline.abandon() == 2);
   CHECK(desk.device.asked().calls == AskedCalls{"finish"});
   CHECK(desk.timeline.points() == Clock{{4, 2, 1}});  // each queue has one more, behind all of its work
-  for (const QueueKind queue : runtime::device_queues) {
+  for (const QueueKind queue : runtime::base_queues) {
     CHECK(desk.timeline.confirmed(queue) == desk.timeline.issued(queue));
   }
   CHECK(desk.timeline.abandon() == none_failed);

@@ -16,8 +16,9 @@ namespace swapmm::simulated::detail {
 
 namespace {
 
-constexpr std::array<QueueKind, queue_count> all_queues{QueueKind::compute, QueueKind::h2d, QueueKind::d2h,
-                                                        QueueKind::file_read, QueueKind::file_write};
+constexpr std::array<QueueKind, queue_count> all_queues{
+    QueueKind::compute,    QueueKind::h2d,       QueueKind::d2h,       QueueKind::staged_h2d,
+    QueueKind::staged_d2h, QueueKind::file_read, QueueKind::file_write};
 
 /// The queues of files: their commands run on the host and need no flush, and their failures are theirs alone.
 bool is_of_files(QueueKind queue) { return index(queue) >= device_queue_count; }
@@ -29,6 +30,8 @@ std::string_view name_of(QueueKind queue) {
     case QueueKind::compute: return "compute";
     case QueueKind::h2d: return "h2d";
     case QueueKind::d2h: return "d2h";
+    case QueueKind::staged_h2d: return "staged_h2d";
+    case QueueKind::staged_d2h: return "staged_d2h";
     case QueueKind::file_read: return "file_read";
     case QueueKind::file_write: return "file_write";
   }

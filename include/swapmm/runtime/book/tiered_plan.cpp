@@ -1,0 +1,289 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <swapmm/runtime/book/tiered_plan.hpp>
+
+#include <algorithm>
+#include <cstdint>
+#include <limits>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <swapmm/plan/v2/explain.hpp>
+#include <swapmm/plan/v2/planners.hpp>
+#include <swapmm/plan/v2/simulate.hpp>
+#include <swapmm/plan/v2/validate.hpp>
+#include <swapmm/plan/validate.hpp>
+
+namespace swapmm::runtime {
+namespace {
+
+constexpr v2::MemoryId device{0};
+constexpr v2::MemoryId host{1};
+constexpr v2::MemoryId file{2};
+constexpr std::uint32_t unseen = std::numeric_limits<std::uint32_t>::max();
+
+/// A tiered plan as the executor sees it: a plan of version 1, for which host and file are one, and where its copies
+/// go.
+struct DeviceView {
+  Plan plan;
+  std::vector<HomeCopy> copies;                // of each command
+  std::vector<std::optional<Home>> begins_in;  // of each tensor
+};
+
+class DeviceViewer {
+ public:
+  DeviceViewer(const Program& program, const v2::Plan& plan)
+      : program_(program), plan_(plan), n_(static_cast<std::int32_t>(program.trace.operations.size())) {}
+
+  Result<DeviceView> view() {
+    if (!plan_.forms.empty() || !plan_.pieces.empty()) return Problem{"it encodes or divides tensors"};
+    number_commands();
+    view_.plan.trace_digest = plan_.trace_digest;
+    view_.plan.planner = plan_.planner;
+    for (std::uint32_t c = 0; c < plan_.commands.size(); ++c) {
+      if (std::optional<Problem> problem = view_command(c)) return *std::move(problem);
+    }
+    view_initial();
+    return std::move(view_);
+  }
+  /// Of each command of the tiered plan: its number in the view, or `unseen`.
+  [[nodiscard]] const std::vector<std::uint32_t>& numbers() const { return number_; }
+
+ private:
+  // Places in host and file are the executor's own.
+  [[nodiscard]] bool is_seen(const v2::Command& command) const {
+    return v2::has_engine(command.kind) || command.memory == device;
+  }
+
+  void number_commands() {
+    number_.assign(plan_.commands.size(), unseen);
+    std::uint32_t next = 0;
+    for (std::size_t c = 0; c < plan_.commands.size(); ++c) {
+      if (is_seen(plan_.commands[c])) number_[c] = next++;
+    }
+  }
+
+  std::optional<Problem> view_command(std::uint32_t c) {
+    const v2::Command& command = plan_.commands[c];
+    if (number_[c] == unseen) {
+      if (command.kind == v2::CommandKind::release) view_end_of_place(c);
+      return std::nullopt;
+    }
+    const std::string name = "commands[" + std::to_string(c) + "]";
+    Command seen;
+    HomeCopy copy;
+    seen.tensor = command.tensor;
+    switch (command.kind) {
+      case v2::CommandKind::allocate: seen.kind = CommandKind::allocate; break;
+      case v2::CommandKind::release: seen.kind = CommandKind::release; break;
+      case v2::CommandKind::copy: {
+        const v2::Link& link = plan_.machine.links[index(command.link)];
+        const bool in = link.to == device;
+        if (!in && link.from != device) return Problem{name + " copies between two tiers"};
+        if (in && !command.offset) return Problem{name + " fills a place that is there"};
+        seen.kind = in ? CommandKind::swap_in : CommandKind::swap_out;
+        copy.home = (in ? link.from : link.to) == file ? Home::file : Home::host;
+        break;
+      }
+      default: return Problem{name + " is no copy"};
+    }
+    if (command.offset && seen.kind != CommandKind::swap_out) seen.offset = *command.offset;
+    // Operations run in order, so that the first one that waits is enough.
+    const auto first = std::ranges::min_element(command.before_operations);
+    if (first != command.before_operations.end()) seen.before_operation = *first;
+    add_waits(command.after, false, seen.after, 0);
+    view_.plan.commands.push_back(std::move(seen));
+    view_.copies.push_back(copy);
+    return std::nullopt;
+  }
+
+  // A place in a tier that ends behind its last copy to the device: the copy is the end of what the tier has.
+  void view_end_of_place(std::uint32_t c) {
+    const v2::Command& release = plan_.commands[c];
+    for (std::uint32_t before = c; before-- > 0;) {
+      const v2::Command& command = plan_.commands[before];
+      if (command.kind != v2::CommandKind::copy || command.tensor != release.tensor) continue;
+      if (plan_.machine.links[index(command.link)].from == release.memory) view_.copies[number_[before]].ends = true;
+      return;
+    }
+  }
+
+  // A wait for a command that is not seen stands for what that one waits for. Waits that reach further back than one
+  // iteration are for that one.
+  void add_waits(const std::vector<Wait>& waits, bool previous, std::vector<Wait>& out, int depth) const {
+    constexpr int most = 8;
+    for (const Wait& wait : waits) {
+      Wait seen = wait;
+      if (wait.on == Wait::On::operation) {
+        if (previous && seen.index >= 0) seen.index -= n_;
+      } else {
+        const bool back = previous || wait.previous;
+        const std::uint32_t number = number_[static_cast<std::size_t>(wait.index)];
+        if (number == unseen) {
+          if (depth < most) add_waits(plan_.commands[static_cast<std::size_t>(wait.index)].after, back, out, depth + 1);
+          continue;
+        }
+        seen.index = static_cast<std::int32_t>(number);
+        seen.previous = back;
+      }
+      if (std::ranges::find(out, seen) == out.end()) out.push_back(seen);
+    }
+  }
+
+  void view_initial() {
+    view_.begins_in.assign(program_.roles.size(), std::nullopt);
+    for (const v2::Place& place : plan_.initial) {
+      if (place.memory != device && place.valid) {
+        view_.begins_in[index(place.tensor)] = place.memory == file ? Home::file : Home::host;
+      }
+    }
+    for (const v2::Place& place : plan_.initial) {
+      if (place.memory != device) continue;
+      view_.plan.initial.push_back({place.tensor, place.offset, view_.begins_in[index(place.tensor)].has_value()});
+    }
+  }
+
+  const Program& program_;
+  const v2::Plan& plan_;
+  std::int32_t n_;
+  std::vector<std::uint32_t> number_;  // in the view
+  DeviceView view_;
+};
+
+/// The bytes of links go into the plan's own prediction.
+Prediction predict(const Trace& trace, v2::Plan& plan) {
+  const v2::Simulation simulation = v2::simulate(trace, plan);
+  Prediction prediction;
+  prediction.iteration = simulation.iteration;
+  prediction.compute = simulation.compute;
+  for (std::size_t link = 0; link < plan.machine.links.size(); ++link) {
+    (plan.machine.links[link].to == device ? prediction.h2d : prediction.d2h) += simulation.links[link];
+  }
+  prediction.peak = simulation.peaks[index(device)];
+  plan.predicted.links = simulation.links;
+  prediction.lower_bound = std::min(plan.predicted.lower_bound, prediction.iteration);
+  return prediction;
+}
+
+/// The stalls of operations, with the copies as the device's view numbers them.
+std::vector<Stall> stalls_of(const Trace& trace, const v2::Plan& plan, const std::vector<std::uint32_t>& numbers) {
+  std::vector<Stall> stalls;
+  for (const v2::Stall& found : v2::explain(trace, plan).stalls) {
+    if (found.step.is_command) continue;
+    Stall stall{OperationId{found.step.index}, found.time, std::nullopt};
+    if (found.cause && found.cause->is_command && numbers[found.cause->index] != unseen) {
+      stall.copy = CommandId{numbers[found.cause->index]};
+    }
+    stalls.push_back(stall);
+  }
+  return stalls;
+}
+
+/// What all values of the program take in the host.
+Bytes bytes_of(const Program& program, const Tiers& tiers) {
+  Bytes all;
+  for (const Role& role : program.roles) {
+    if (role.kind != Role::Kind::scratch) all += round_up(role.bytes, tiers.host_alignment);
+  }
+  return all;
+}
+
+}  // namespace
+
+v2::Machine tiered_machine(const KnownMachine& machine) {
+  const Tiers& tiers = *machine.tiers;
+  v2::Machine result = v2::from_version_1(machine);
+  result.memories[index(host)].bytes = tiers.host;
+  result.memories[index(host)].alignment = tiers.host_alignment;
+  result.memories.push_back({"file", tiers.file, tiers.file_alignment, std::nullopt});
+  // All values come to the device through the memory of the host, so the links share what the host's own can carry.
+  result.capacities = {{"to.device", machine.h2d.bytes_per_second}, {"from.device", machine.d2h.bytes_per_second}};
+  result.links[0].capacities = {v2::CapacityId{0}};
+  result.links[1].capacities = {v2::CapacityId{1}};
+  const auto own_engine = machine.duplex == Duplex::half ? result.links[0].engine : std::optional<v2::EngineId>{};
+  result.links.push_back({"file.in",
+                          file,
+                          device,
+                          tiers.file_in.bytes_per_second,
+                          tiers.file_in.latency,
+                          own_engine,
+                          {v2::CapacityId{0}}});
+  result.links.push_back({"file.out",
+                          device,
+                          file,
+                          tiers.file_out.bytes_per_second,
+                          tiers.file_out.latency,
+                          own_engine,
+                          {v2::CapacityId{1}}});
+  return result;
+}
+
+Machine as_one_memory(const Program& program, const KnownMachine& machine) {
+  Machine one = machine;
+  if (!machine.tiers) return one;
+  const double all = static_cast<double>(bytes_of(program, *machine.tiers).value);
+  const double in_host = std::min(all, static_cast<double>(machine.tiers->host.value));
+  const double share = all > 0 ? in_host / all : 1;
+  const auto average = [&](const Link& to_host, const Link& to_file) {
+    const double time = share / static_cast<double>(to_host.bytes_per_second) +
+                        (1 - share) / static_cast<double>(to_file.bytes_per_second);
+    const double latency = share * static_cast<double>(to_host.latency.count()) +
+                           (1 - share) * static_cast<double>(to_file.latency.count());
+    return Link{std::max<std::uint64_t>(1, static_cast<std::uint64_t>(1 / time)),
+                std::chrono::nanoseconds{static_cast<std::int64_t>(latency)}};
+  };
+  one.h2d = average(machine.h2d, machine.tiers->file_in);
+  one.d2h = average(machine.d2h, machine.tiers->file_out);
+  return one;
+}
+
+bool needs_tiers(const Program& program, const KnownMachine& machine) {
+  if (!machine.tiers || machine.tiers->host.value == 0) return false;
+  return bytes_of(program, *machine.tiers) > machine.tiers->host;
+}
+
+Result<CompiledPlan> make_tiered_plan(std::string_view planner, Program program, const KnownMachine& machine,
+                                      const PlanningOptions& options) {
+  Result<v2::Plan> made = v2::make_plan(planner, program.trace, tiered_machine(machine), options);
+  if (!made.has_value()) return made.problem();
+  return adopt_tiered_plan(std::move(program), *std::move(made), machine);
+}
+
+Result<CompiledPlan> adopt_tiered_plan(Program program, v2::Plan plan, const KnownMachine& machine) {
+  plan.machine = tiered_machine(machine);
+  if (const auto violations = v2::validate(program.trace, plan); !violations.empty()) {
+    return Problem{"the plan is not valid: " + violations.front().message};
+  }
+  DeviceViewer viewer(program, plan);
+  Result<DeviceView> seen = viewer.view();
+  if (!seen.has_value()) return seen.problem();
+  seen->plan.machine = machine;
+  if (const auto violations = validate(program.trace, seen->plan); !violations.empty()) {
+    return Problem{"the executor cannot follow it: " + violations.front().message};
+  }
+  seen->plan.predicted = predict(program.trace, plan);
+  std::vector<Stall> stalls = stalls_of(program.trace, plan, viewer.numbers());
+  Result<CompiledPlan> compiled = compile(std::move(program), std::move(seen->plan), seen->copies);
+  if (!compiled.has_value()) return compiled;
+  compiled->stalls = std::move(stalls);
+  compiled->begins_in = std::move(seen->begins_in);
+  compiled->tiered = std::move(plan);
+  return compiled;
+}
+
+std::pair<Bytes, Bytes> file_bytes(const v2::Plan& plan) {
+  std::pair<Bytes, Bytes> bytes;
+  for (std::size_t link = 0; link < plan.predicted.links.size(); ++link) {
+    if (plan.machine.links[link].from == file) bytes.first += plan.predicted.links[link];
+    if (plan.machine.links[link].to == file) bytes.second += plan.predicted.links[link];
+  }
+  return bytes;
+}
+
+std::chrono::nanoseconds tiered_iteration(const Trace& trace, v2::Plan plan, const KnownMachine& machine) {
+  if (machine.tiers) plan.machine = tiered_machine(machine);
+  return v2::simulate(trace, plan).iteration;
+}
+
+}  // namespace swapmm::runtime
