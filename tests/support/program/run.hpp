@@ -401,7 +401,10 @@ class ProgramRun {
     result_.sampled_rounds = report.sampled_rounds;
     result_.file_bytes = report.file_read.value + report.file_written.value;
     result_.plans_remade = report.plans_remade;
-    for (const PlanSummary& plan : report.plans) result_.planners.push_back(plan.planner);
+    for (const PlanSummary& plan : report.plans) {
+      result_.planners.push_back(plan.planner);
+      result_.tells_file = result_.tells_file || plan.tells_file;
+    }
     if (!settings_.save_plans) return;
     for (std::uint8_t number = 0; number < 3; ++number) {
       const std::string name(iteration_name(number));
