@@ -26,8 +26,8 @@ TEST_CASE_TEMPLATE_DEFINE("a value goes to a file and comes back, and its parts 
   b.copy_part_to_host(bench.target, Bytes{0}, bench.place[0], Bytes{300}, Bytes{700},
                       conformance::after(bench.event[0]), bench.event[1]);
   b.copy_part_to_host(bench.target, Bytes{700}, bench.place[0], Bytes{0}, Bytes{300}, {}, bench.event[1]);
-  b.flush(QueueKind::h2d);
-  b.flush(QueueKind::d2h);
+  b.flush(QueueKind::staged_h2d);
+  b.flush(QueueKind::staged_d2h);
   b.write_file(file, Bytes{100}, bench.target, Bytes{0}, Bytes{1000}, conformance::after(bench.event[1]),
                bench.event[2]);
   b.read_file(file, Bytes{800}, bench.target, Bytes{2000}, Bytes{300}, conformance::after(bench.event[2]),
@@ -62,12 +62,38 @@ TEST_CASE_TEMPLATE_DEFINE("work on the device waits for a file, and a file for t
                 conformance::after(bench.event[3]), bench.event[4]);
     b.copy_part_to_device(bench.place[2], Bytes{0}, bench.target, Bytes{2 * bench.size}, Bytes{bench.size},
                           conformance::after(bench.event[4]), bench.event[5]);
-    b.flush(QueueKind::h2d);
+    b.flush(QueueKind::staged_h2d);
     bench.download(2, bench.event[0], conformance::after(bench.event[5]));
     b.flush(QueueKind::d2h);
     b.wait(bench.event[0]);
     CHECK(bench.came_back(2, 0, 3));
   }
+  A::verify(b);
+}
+
+TEST_CASE_TEMPLATE_DEFINE("the staged queues have an order of their own, and wait and record as others do", A,
+                          c_file_staged) {
+  using namespace swapmm;
+  conformance::Bench<A> bench;
+  auto& b = bench.backend;
+  for (int round = 0; round < 8; ++round) {
+    std::fill_n(bench.target.data(), bench.size * bench.places, std::byte{0});
+    b.copy_part_to_device(bench.place[0], Bytes{0}, bench.source, Bytes{0}, Bytes{bench.size}, {}, bench.event[0]);
+    b.record(QueueKind::staged_h2d, bench.event[1]);
+    b.flush(QueueKind::staged_h2d);
+    bench.wait_on(QueueKind::compute, {&bench.event[1]});
+    A::add(b, bench.place[0], bench.place[1], bench.size, 5);
+    b.record(QueueKind::compute, bench.event[2]);
+    b.flush(QueueKind::compute);
+    bench.wait_on(QueueKind::staged_d2h, {&bench.event[2]});
+    b.copy_part_to_host(bench.target, Bytes{bench.size}, bench.place[1], Bytes{0}, Bytes{bench.size}, {},
+                        bench.event[3]);
+    b.flush(QueueKind::staged_d2h);
+    b.wait(bench.event[3]);
+    CHECK(b.status(bench.event[0]) == EventStatus::complete);
+    CHECK(bench.came_back(1, 0, 5));
+  }
+  b.finish();
   A::verify(b);
 }
 
@@ -110,7 +136,8 @@ TEST_CASE_TEMPLATE_DEFINE("a file that fails tells by its event, with its reason
   A::verify(b);
 }
 
-#define SWAPMM_FILE_CONFORMANCE(ADAPTOR)          \
-  SWAPMM_CONFORMANCE_CASE(c_file, ADAPTOR);       \
-  SWAPMM_CONFORMANCE_CASE(c_file_order, ADAPTOR); \
+#define SWAPMM_FILE_CONFORMANCE(ADAPTOR)           \
+  SWAPMM_CONFORMANCE_CASE(c_file, ADAPTOR);        \
+  SWAPMM_CONFORMANCE_CASE(c_file_order, ADAPTOR);  \
+  SWAPMM_CONFORMANCE_CASE(c_file_staged, ADAPTOR); \
   SWAPMM_CONFORMANCE_CASE(c_file_fails, ADAPTOR)

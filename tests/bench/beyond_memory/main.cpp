@@ -18,6 +18,7 @@
 #include <swapmm/file/file.hpp>
 #include <swapmm/ir/liveness.hpp>
 #include <swapmm/opencl/backend.hpp>
+#include <swapmm/plan/planners.hpp>
 #include <swapmm/swapmm.hpp>
 
 #include "fashion_mnist/network.hpp"
@@ -31,12 +32,16 @@ using namespace swapmm::literals;
 using swapmm::Bytes;
 
 constexpr std::string_view usage =
-    "swapmm_bench_beyond_memory PROGRAM WAY BYTES FOLDER\n"
+    "swapmm_bench_beyond_memory PROGRAM WAY BYTES FOLDER [HOST]\n"
     "  PROGRAM   wave (seismic imaging) or network (a convolutional network's training)\n"
-    "  WAY       plan or on-demand, with a file in FOLDER; all, without; need: only tells how much its tensors need\n"
-    "  BYTES     of memory for the tensors and for what is on its way to and from the file\n";
+    "  WAY       plan or on-demand, with a file in FOLDER; one: by a plan for which host and file are one memory;\n"
+    "            all, without file; need: only tells how much its tensors need\n"
+    "  BYTES     of memory for the tensors and for what is on its way to and from the file\n"
+    "  HOST      of them: for tensors that are not on the device; 0\n";
 
-enum class Way { plan, on_demand, all, need };
+enum class Way { plan, one, on_demand, all, need };
+
+constexpr bool by_plan(Way way) { return way == Way::plan || way == Way::one; }
 
 /// What a run took: the median of its steady iterations.
 struct Outcome {
@@ -55,12 +60,12 @@ double median(std::vector<double> values) {
 }
 
 /// All memory that a run may take, as options: a part is for what is on its way to and from the disk.
-swapmm::Options memory_for(Way way, Bytes ram, const std::string& folder) {
+swapmm::Options memory_for(Way way, Bytes ram, Bytes host, const std::string& folder) {
   if (way == Way::all) return {.device_budget = ram};
   swapmm::Options options;
   options.file_staging = std::min(32_MiB, Bytes{ram.value / 8});
-  options.host_budget = options.file_staging;
-  options.device_budget = ram - options.file_staging;
+  options.host_budget = options.file_staging + host;
+  options.device_budget = ram - options.host_budget;
   options.file = swapmm::file::open({.folder = folder, .capacity = Bytes{16 * ram.value} + 64_MiB});
   return options;
 }
@@ -69,6 +74,11 @@ swapmm::SchedulerOptions plans_for(Way way) {
   swapmm::SchedulerOptions plans;
   plans.trial_iterations = 0;  // what a plan takes is the question, not whether it should be followed
   if (way == Way::on_demand) plans.observe = 0;
+  // A planner of the program knows no file.
+  if (way == Way::one)
+    plans.planner = {"best", [](const auto& trace, const auto& machine, const auto& options) {
+                       return swapmm::make_plan("best", trace, machine, options);
+                     }};
   return plans;
 }
 
@@ -79,11 +89,11 @@ class Wave {
     const auto backend = swapmm::opencl::Backend::pick(std::cerr);
     std::vector<double> times;
     const auto tell = [&](const wave::ShotReport& shot) {
-      const bool steady = way == Way::plan ? shot.followed : shot.shot >= 3;
+      const bool steady = by_plan(way) ? shot.followed : shot.shot >= 3;
       if (steady) times.push_back(std::chrono::duration<double, std::milli>(shot.time).count());
     };
     const auto done = wave::run_with_swapmm(backend, problem(), memory, tell, plans_for(way));
-    if (way == Way::plan && times.size() > 1) times.erase(times.begin());  // the first one moves to the plan
+    if (by_plan(way) && times.size() > 1) times.erase(times.begin());  // the first one moves to the plan
     return {median(times), times.size(), done.report, resident()};
   }
 
@@ -119,7 +129,7 @@ class Network {
       manager.synchronize();
       const std::chrono::duration<double, std::milli> time = std::chrono::steady_clock::now() - start;
       const bool steady =
-          way == Way::plan ? manager.report().iterations_followed >= followed + 2 && followed > 0 : step > 4;
+          by_plan(way) ? manager.report().iterations_followed >= followed + 2 && followed > 0 : step > 4;
       if (steady) times.push_back(time.count() / 2);
       if (step > 40) break;
     }
@@ -162,6 +172,8 @@ void print(const Outcome& done, Bytes ram) {
     std::cout << ", \"bound_ms\": " << milliseconds(plan.predicted.lower_bound) / cycle
               << ", \"predicted_ms\": " << milliseconds(plan.predicted.iteration) / cycle
               << ", \"compute_ms\": " << milliseconds(plan.predicted.compute) / cycle
+              << ", \"tells_file\": " << (plan.tells_file ? "true" : "false")
+              << ", \"file_in\": " << static_cast<double>(plan.file_in.value) / cycle
               << ", \"in\": " << static_cast<double>(plan.predicted.h2d.value) / cycle
               << ", \"out\": " << static_cast<double>(plan.predicted.d2h.value) / cycle;
   }
@@ -169,16 +181,17 @@ void print(const Outcome& done, Bytes ram) {
 }
 
 template <class Program>
-void run(Way way, Bytes ram, const std::string& folder) {
+void run(Way way, Bytes ram, Bytes host, const std::string& folder) {
   if (way == Way::need) {
     std::cout << "{\"need\": " << Program::need().value << "}" << std::endl;
   } else {
-    print(Program::run(way, memory_for(way, ram, folder)), ram);
+    print(Program::run(way, memory_for(way, ram, host, folder)), ram);
   }
 }
 
 Way way_of(std::string_view name) {
   if (name == "plan") return Way::plan;
+  if (name == "one") return Way::one;
   if (name == "on-demand") return Way::on_demand;
   if (name == "all") return Way::all;
   if (name == "need") return Way::need;
@@ -190,17 +203,18 @@ Way way_of(std::string_view name) {
 int main(int count, char** words) {
   try {
     const std::span all(words, static_cast<std::size_t>(count));
-    if (count != 5) {
+    if (count != 5 && count != 6) {
       std::cerr << usage;
       return 2;
     }
     const std::string_view program = all[1];
     const Way way = way_of(all[2]);
     const Bytes ram{std::strtoull(all[3], nullptr, 10)};
+    const Bytes host{count == 6 ? std::strtoull(all[5], nullptr, 10) : 0};
     if (program == "wave") {
-      run<Wave>(way, ram, all[4]);
+      run<Wave>(way, ram, host, all[4]);
     } else if (program == "network") {
-      run<Network>(way, ram, all[4]);
+      run<Network>(way, ram, host, all[4]);
     } else {
       std::cerr << usage;
       return 2;

@@ -4,7 +4,10 @@
 the plan's bound says. With --kernel-paging, the same programs without swapmm beside them, in the same memory, paged by the
 kernel to the same disk.
 
-measure.py --program FILE [--folder FOLDER] [--rounds N] [--fraction F]... [--kernel-paging] [--json FILE]
+measure.py --program FILE [--folder FOLDER] [--rounds N] [--fraction F]... [--host PART] [--kernel-paging] [--json FILE]
+
+With --host, that part of the memory is the host's: values are on the device, in the host or in the file. Then plans that take host
+and file as one memory run, too.
 
 All ways run in turn, --rounds times; the median counts, and the table says the range. --kernel-paging needs root: it makes a
 cgroup with a limit on memory, and a swap file in the folder. Both are removed at the end, whatever the end is.
@@ -29,7 +32,8 @@ class Failed(Exception):
 
 def run(options, program, way, ram, before=None):
     """One run with so many bytes. `before` is called in the new process."""
-    done = subprocess.run([options.program, program, way, str(ram), options.folder], stdout=subprocess.PIPE,
+    host = int(ram * options.host)
+    done = subprocess.run([options.program, program, way, str(ram), options.folder, str(host)], stdout=subprocess.PIPE,
                           stderr=subprocess.PIPE, timeout=options.limit, check=False, preexec_fn=before)
     if done.returncode != 0:
         raise Failed(f"{program} {way} {ram} ended with {done.returncode}: {done.stderr.decode().strip()[-300:]}")
@@ -116,19 +120,22 @@ def measure(options, stack):
         # What the process has beside its tensors, the kernel leaves it.
         beside = max(0, run(options, program, "all", everything)["resident"] - everything) if paging else None
         for fraction in options.fraction:
-            figures = {"plan": [], "on-demand": [], "bound": [], "paging": []}
+            figures = {"plan": [], "one": [], "on-demand": [], "bound": [], "paging": []}
             facts, ram = {}, int(need * fraction)
             for _ in range(options.rounds):
                 facts = run(options, program, "plan", ram)
                 figures["plan"].append(facts["ms"])
                 figures["bound"].append(facts["bound_ms"])
+                if options.host > 0:
+                    figures["one"].append(run(options, program, "one", ram)["ms"])
                 figures["on-demand"].append(run(options, program, "on-demand", ram)["ms"])
                 if paging:
                     figures["paging"].append(run(options, program, "all", everything, paging.enter(beside + ram))["ms"])
             record = {"name": program, "fraction": fraction, "swapmm_ms": middle(figures["plan"]),
                       "on_demand_ms": middle(figures["on-demand"]), "bound_ms": middle(figures["bound"]),
                       "paging_ms": middle(figures["paging"]), "all_rounds": figures, "ram_bytes": ram,
-                      "need_bytes": need, "beside_bytes": beside, "in_bytes": facts["in"], "out_bytes": facts["out"]}
+                      "need_bytes": need, "beside_bytes": beside, "in_bytes": facts["in"], "out_bytes": facts["out"],
+                      "host_part": options.host, "one_memory_ms": middle(figures["one"]), "file_in_bytes": facts["file_in"]}
             runs.append(record)
             tell(record)
     return runs
@@ -144,6 +151,9 @@ def tell(record):
     print(f"{PROGRAMS[record['name']]}, {record['fraction']:g} of {record['need_bytes'] / 2**20:.0f} MiB in memory, the rest in a "
           f"file; {record['in_bytes'] / 2**20:.0f} MiB in and {record['out_bytes'] / 2**20:.0f} MiB out per iteration")
     print(f"  by plan    {record['swapmm_ms']:8.1f} ms ({span(rounds['plan'])}), {record['swapmm_ms'] / bound:.3f} x the bound")
+    if rounds["one"]:
+        print(f"  as one     {record['one_memory_ms']:8.1f} ms ({span(rounds['one'])}), {record['one_memory_ms'] / record['swapmm_ms']:.2f} x "
+              f"by plan, of whose copies in {record['file_in_bytes'] / 2**20:.0f} MiB come from the file")
     print(f"  on demand  {record['on_demand_ms']:8.1f} ms ({span(rounds['on-demand'])}), "
           f"{record['on_demand_ms'] / record['swapmm_ms']:.2f} x by plan")
     print(f"  bound      {bound:8.1f} ms ({span(rounds['bound'])})")
@@ -160,6 +170,7 @@ def main():
     parser.add_argument("--folder", default=os.environ.get("TMPDIR", "/var/tmp"), help="on the disk to use")
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--fraction", type=float, action="append")
+    parser.add_argument("--host", type=float, default=0, help="part of the memory that is the host's")
     parser.add_argument("--kernel-paging", action="store_true")
     parser.add_argument("--swap", type=int, default=4096, help="MiB of the swap file")
     parser.add_argument("--limit", type=int, default=900, help="seconds that a run may take")

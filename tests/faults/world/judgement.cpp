@@ -71,7 +71,7 @@ void World::probe() {
 // the values lost; that event should be no operation's of the probe. Nor should a command of the probe take the device
 // with it.
 void World::settle_queues() {
-  for (std::size_t i = 0; i < (has_file_ ? device_queue_count : base_queue_count); ++i) {
+  for (std::size_t i = 0; i < device_queue_count; ++i) {
     const auto queue = static_cast<QueueKind>(i);
     try {
       auto event = device_.make_event();

@@ -26,7 +26,7 @@ struct PlanTask {
   std::optional<Plan> given;             ///< a loaded plan to use instead of the planner's
   std::optional<v2::Plan> given_tiered;  ///< the same, if it tells host and file apart; then `given` is what it does
                                          ///< with the device
-  std::string store_key;  ///< `given` is what the plan store has under that key; empty: it is not
+  std::string store_key;                 ///< `given` is what the plan store has under that key; empty: it is not
   std::optional<Result<CompiledPlan>> result;
   std::atomic<bool> taken{false};  ///< a thread is running it, or has run it
   std::atomic<bool> done{false};

@@ -57,7 +57,8 @@ KnownMachine machine_with(std::uint64_t host_bytes) {
   machine.device_budget = Bytes{128};
   machine.alignment = Bytes{64};
   machine.h2d = machine.d2h = {100'000'000, 0ns};
-  machine.tiers = Tiers{Bytes{host_bytes}, Bytes{64}, Bytes{1 << 20}, Bytes{4096}, {10'000'000, 0ns}, {10'000'000, 20ns}};
+  machine.tiers =
+      Tiers{Bytes{host_bytes}, Bytes{64}, Bytes{1 << 20}, Bytes{4096}, {10'000'000, 0ns}, {10'000'000, 20ns}};
   return machine;
 }
 
@@ -101,14 +102,14 @@ v2::Plan turns(const Program& program, const KnownMachine& machine) {
                   {TensorId{2}, std::nullopt, v2::FormId::plain, on_device, Bytes{64}, true},
                   {TensorId{1}, std::nullopt, v2::FormId::plain, in_host, Bytes{0}, true}};
   plan.commands = {
-      to_place(copy(0, file_out, {op(0)}), 0),             // 0
-      release(0, on_device, {cmd(0)}),                     // 1
-      before(to_place(copy(1, host_in, {cmd(1)}), 0), {1}),  // 2
-      release(1, in_host, {cmd(2)}),                       // 3
-      to_place(copy(1, host_out, {op(1), cmd(3)}), 0),     // 4
-      release(1, on_device, {cmd(4)}),                     // 5
+      to_place(copy(0, file_out, {op(0)}), 0),                       // 0
+      release(0, on_device, {cmd(0)}),                               // 1
+      before(to_place(copy(1, host_in, {cmd(1)}), 0), {1}),          // 2
+      release(1, in_host, {cmd(2)}),                                 // 3
+      to_place(copy(1, host_out, {op(1), cmd(3)}), 0),               // 4
+      release(1, on_device, {cmd(4)}),                               // 5
       before(to_place(copy(0, file_in, {cmd(5), cmd(0)}), 0), {3}),  // 6
-      release(0, in_file, {cmd(6)}),                       // 7
+      release(0, in_file, {cmd(6)}),                                 // 7
   };
   plan.commands[0].after.push_back(previous(7));
   return plan;
@@ -191,7 +192,8 @@ TEST_CASE("the executor follows what a plan does with the device, each copy in t
   CHECK(copies[0]->needs.back[staged_h2d] == 1);
   CHECK(adopted->points == std::array<std::uint32_t, device_queue_count>{3, 1, 1, 1, 1});
   CHECK(adopted->begins_in == std::vector<std::optional<Home>>{std::nullopt, Home::host, std::nullopt});
-  // Of 4 operations the second one waits for 6,400 + 640 ns, the fourth for 640 + 6,400 ns, each without what runs beside.
+  // Of 4 operations the second one waits for 6,400 + 640 ns, the fourth for 640 + 6,400 ns, each without what runs
+  // beside.
   CHECK(adopted->plan.predicted.compute == 4us);
   CHECK(adopted->plan.predicted.iteration == 4us + 7040ns + 6040ns + 20ns);
   CHECK(adopted->plan.predicted.h2d == Bytes{128});
