@@ -126,8 +126,8 @@ swapmm_files(include/swapmm/plan/v2/relaxation/solver
   HEADERS sparse_program
   SOURCES sparse_program)
 swapmm_files(include/swapmm/plan/v2/spread
-  HEADERS engine_part serial_order spread stores
-  SOURCES engine_part serial_order spread stores)
+  HEADERS engine_part serial_order spread spread_plans stores
+  SOURCES engine_part serial_order spread spread_plans stores)
 swapmm_files(include/swapmm/plan/v2/stores
   HEADERS store_search stored_plan
   SOURCES store_search stored_plan)
