@@ -117,11 +117,14 @@ swapmm_files(include/swapmm/plan/v2/baselines
 swapmm_files(include/swapmm/plan/v2/explain
   HEADERS absences sharing stall_search
   SOURCES absences explainer sharing stall_search)
+swapmm_files(include/swapmm/plan/v2/joint
+  HEADERS device_plans joint_search turns
+  SOURCES device_plans joint_search turns)
 swapmm_files(include/swapmm/plan/v2/planners
   SOURCES planners)
 swapmm_files(include/swapmm/plan/v2/relaxation
-  HEADERS merged_host store_bound store_model store_prices store_program
-  SOURCES lower_bound merged_host store_bound store_model store_prices store_prices_written store_program)
+  HEADERS merged_host shared_bound store_bound store_model store_prices store_program
+  SOURCES lower_bound merged_host shared_bound store_bound store_model store_prices store_prices_written store_program)
 swapmm_files(include/swapmm/plan/v2/relaxation/solver
   HEADERS sparse_program
   SOURCES sparse_program)
