@@ -109,7 +109,7 @@ swapmm_files(include/swapmm/plan/simulation
   HEADERS dataflow steady_state
   SOURCES dataflow predicted_profile simulator steady_state)
 swapmm_files(include/swapmm/plan/v2
-  HEADERS bound engines explain machine plan planners predicted_profile simulate validate
+  HEADERS bound engines explain machine plan planners predicted_profile simulate transition validate
   SOURCES machine plan)
 swapmm_files(include/swapmm/plan/v2/baselines
   HEADERS command_chain on_demand paths residency uses
@@ -134,6 +134,9 @@ swapmm_files(include/swapmm/plan/v2/spread
 swapmm_files(include/swapmm/plan/v2/stores
   HEADERS store_search stored_plan
   SOURCES store_search stored_plan)
+swapmm_files(include/swapmm/plan/v2/transition
+  HEADERS boundary places
+  SOURCES boundary check replan transition)
 swapmm_files(include/swapmm/plan/v2/validation
   HEADERS findings order part_events parts place_check value_check
   SOURCES order part_events parts place_check validator value_check)
