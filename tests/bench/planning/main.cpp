@@ -33,7 +33,7 @@ constexpr Part parts[] = {
     {"techniques", "`best` with each of its techniques switched off in turn (1 s)", run_techniques},
     {"steps", "small training steps, for which the integer program proves the best plan (10 s)", run_steps},
     {"harvest", "spare memory of neighbours before the host (3 s)", run_harvest},
-    {"devices", "36 instances with two to eight devices behind one link (20 s)", run_devices},
+    {"devices", "36 instances with two to eight devices behind one link (10 s)", run_devices},
     {"memories", "48 instances with a device, a small near memory and a disk (30 s)", run_memories},
     {"packing", "MiniMalloc's instances: the program swapmm_bench_packing", nullptr, "swapmm_bench_packing"},
     {"exact", "planner / optimum on tiny instances: the program swapmm_bench_exact_histogram", nullptr,

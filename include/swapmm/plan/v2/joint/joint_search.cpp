@@ -5,7 +5,6 @@
 #include <array>
 #include <cmath>
 #include <cstdint>
-#include <numeric>
 #include <optional>
 #include <random>
 #include <string>
@@ -42,29 +41,35 @@ struct Choice {
 class JointSearch {
  public:
   JointSearch(const SpreadCase& all, const PlanningOptions& options, std::chrono::nanoseconds lower_bound)
-      : all_(all), options_(options), lower_bound_(lower_bound), devices_(all), ranks_(all.parts.size()) {
-    std::iota(ranks_.begin(), ranks_.end(), std::size_t{0});
+      : all_(all), options_(options), lower_bound_(lower_bound), devices_(all) {
+    for (std::size_t part = 0; part < all.parts.size(); ++part) {
+      evenly_.push_back(static_cast<double>(part) / static_cast<double>(all.parts.size() - 1));
+    }
   }
 
   Result<Plan> run() {
     const std::vector<double> speeds = speeds_to_try();
-    for (std::size_t s = 0; s < speeds.size(); ++s) {
-      if (best_ && is_over()) break;
-      search_devices(speeds[s], s < 2 ? 2 : 1);
-      if (s == 1) try_turns();
-    }
+    const auto try_speeds = [&](std::size_t first, std::size_t end) {
+      for (std::size_t s = first; s < std::min(end, speeds.size()); ++s) {
+        if (best_ && is_over()) return;
+        search_devices(speeds[s], 1);
+        try_turns();
+      }
+    };
+    // First what each device has alone, and what it has if all copy.
+    try_speeds(0, 2);
     if (!best_) return problem_.value_or(Problem{"no plan was found"});
-    try_turns();
+    change_at_random();
+    if (!is_over()) deepen(2);
+    try_speeds(2, speeds.size());
     change_at_random();
     if (!options_.go_on) {
       predict(all_.trace, *best_);  // what was judged is an estimate
       if (best_->predicted.iteration > lower_bound_) plan_alone({});
       return finished();
     }
-    for (int rounds = 2; !is_over(); ++rounds) {
-      deepen(rounds);
-      if (rounds == 2 && !is_over()) plan_alone(limited(short_search));
-    }
+    if (!is_over()) plan_alone(limited(short_search));
+    for (int rounds = 3; !is_over(); ++rounds) deepen(rounds);
     return finished();
   }
 
@@ -157,7 +162,7 @@ class JointSearch {
   /// All parts with the plans that were made last.
   void judge_uniform(double speed) {
     if (!has_latest()) return;
-    Choice choice{{}, {Turns::Who::nobody, 0, 1, ranks_}};
+    Choice choice{{}, {Turns::Who::nobody, 0, 1, evenly_}};
     for (std::size_t part = 0; part < parts(); ++part) choice.plans.push_back(*latest_[devices_.kind(part)]);
     uniform_.emplace_back(judge(choice), choice);
     if (speed == 1) alone_ = choice;
@@ -246,7 +251,7 @@ class JointSearch {
         for (const Turns::Who who : {Turns::Who::all, Turns::Who::later}) {
           if (is_over()) return;
           Choice with_turns = choice;
-          with_turns.turns = {who, merit_.first, overlap, ranks_};
+          with_turns.turns = {who, merit_.first, overlap, evenly_};
           judge(with_turns);
         }
       }
@@ -264,7 +269,8 @@ class JointSearch {
   [[nodiscard]] Choice changed(Choice choice) {
     const auto below = [this](std::size_t count) { return static_cast<std::size_t>(random_() % count); };
     const std::size_t part = below(parts());
-    switch (below(5)) {
+    std::vector<double>& positions = choice.turns.positions;
+    switch (below(6)) {
       case 0: choice.plans[part] = below(devices_.of_kind(devices_.kind(part)).size()); break;
       case 1: {
         const std::size_t kind = devices_.kind(part);
@@ -280,7 +286,8 @@ class JointSearch {
         break;
       }
       case 3: choice.turns.overlap = static_cast<double>(below(17)) / 16; break;
-      case 4: std::swap(choice.turns.rank[part], choice.turns.rank[below(parts())]); break;
+      case 4: std::swap(positions[part], positions[below(parts())]); break;
+      case 5: positions[part] = static_cast<double>(below(4 * parts())) / static_cast<double>(4 * parts() - 1); break;
       default: break;
     }
     choice.turns.period = merit_.first * (1 - static_cast<double>(below(4)) / 32);
@@ -306,7 +313,7 @@ class JointSearch {
   const PlanningOptions& options_;
   const std::chrono::nanoseconds lower_bound_;
   DevicePlans devices_;
-  std::vector<std::size_t> ranks_;                  // in the order of the parts
+  std::vector<double> evenly_;                      // positions of windows
   std::vector<std::optional<std::size_t>> latest_;  // of each kind: the plan that was made last
   std::vector<std::pair<double, Choice>> uniform_;  // choices with one speed for all, without turns
   std::size_t with_turns_ = 0;                      // how many of them have been tried with turns

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <numeric>
 #include <optional>
 #include <tuple>
 #include <utility>
@@ -28,9 +29,7 @@ std::vector<double> window_times(const SpreadPlan& spread, const std::vector<con
     const double alone = std::min(solo[p]->iteration, turns.period);
     const double length = alone + turns.overlap * (turns.period - alone);
     if (solo[p]->iteration > 0) factors[p] = length / solo[p]->iteration;
-    if (parts > 1) {
-      starts[p] = (turns.period - length) * static_cast<double>(turns.rank[p]) / static_cast<double>(parts - 1);
-    }
+    starts[p] = (turns.period - length) * turns.positions[p];
   }
   std::vector<double> latest(parts, -std::numeric_limits<double>::infinity());
   std::vector<double> times;
@@ -43,6 +42,16 @@ std::vector<double> window_times(const SpreadPlan& spread, const std::vector<con
   return times;
 }
 
+/// Of each part: the number of parts that go before it.
+std::vector<std::size_t> ranks_of(const std::vector<double>& positions) {
+  std::vector<std::size_t> order(positions.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::ranges::stable_sort(order, {}, [&](std::size_t part) { return positions[part]; });
+  std::vector<std::size_t> ranks(positions.size());
+  for (std::size_t rank = 0; rank < order.size(); ++rank) ranks[order[rank]] = rank;
+  return ranks;
+}
+
 /// How many copies keep a capacity busy.
 std::size_t copies_at_once(const Machine& machine, CapacityId capacity) {
   std::uint64_t fastest = 1;
@@ -53,18 +62,19 @@ std::size_t copies_at_once(const Machine& machine, CapacityId capacity) {
   return static_cast<std::size_t>(std::max<std::uint64_t>((all + fastest - 1) / fastest, 1));
 }
 
-void take_turns_on(CapacityId capacity, SpreadPlan& spread, const std::vector<double>& times, const Turns& turns) {
+void take_turns_on(CapacityId capacity, SpreadPlan& spread, const std::vector<double>& times,
+                   const std::vector<std::size_t>& ranks, Turns::Who who) {
   const Machine& machine = spread.plan.machine;
   std::vector<Command>& commands = spread.plan.commands;
   std::vector<Turn> order;
   for (std::uint32_t c = 0; c < commands.size(); ++c) {
     if (commands[c].kind != CommandKind::copy) continue;
     if (std::ranges::count(machine.links[index(commands[c].link)].capacities, capacity) == 0) continue;
-    order.push_back({times[c], turns.rank[spread.origins[c].part], c});
+    order.push_back({times[c], ranks[spread.origins[c].part], c});
   }
   std::ranges::sort(order, {}, [](const Turn& turn) { return std::tuple(turn.time, turn.rank, turn.command); });
   const std::size_t at_once = copies_at_once(machine, capacity);
-  const std::size_t parts = turns.rank.size();
+  const std::size_t parts = ranks.size();
   std::vector<std::optional<std::uint32_t>> last(parts);  // of each rank: its last copy so far
   // Of each rank and link: for what its copies wait already.
   std::vector<std::vector<std::optional<std::uint32_t>>> waited(machine.links.size(),
@@ -73,7 +83,7 @@ void take_turns_on(CapacityId capacity, SpreadPlan& spread, const std::vector<do
     if (i >= at_once) last[order[i - at_once].rank] = order[i - at_once].command;
     Command& command = commands[order[i].command];
     for (std::size_t rank = 0; rank < parts; ++rank) {
-      const bool is_before = turns.who == Turns::Who::all ? rank != order[i].rank : rank < order[i].rank;
+      const bool is_before = who == Turns::Who::all ? rank != order[i].rank : rank < order[i].rank;
       auto& known = waited[index(command.link)][rank];
       if (!is_before || !last[rank] || known == last[rank]) continue;
       known = last[rank];
@@ -87,8 +97,9 @@ void take_turns_on(CapacityId capacity, SpreadPlan& spread, const std::vector<do
 void take_turns(SpreadPlan& spread, const std::vector<const SoloTimes*>& solo, const Turns& turns) {
   if (turns.who == Turns::Who::nobody) return;
   const std::vector<double> times = window_times(spread, solo, turns);
+  const std::vector<std::size_t> ranks = ranks_of(turns.positions);
   for (std::size_t c = 0; c < spread.plan.machine.capacities.size(); ++c) {
-    take_turns_on(id_at<CapacityId>(c), spread, times, turns);
+    take_turns_on(id_at<CapacityId>(c), spread, times, ranks, turns.who);
   }
 }
 

@@ -20,13 +20,13 @@ struct SoloTimes {
 struct Turns {
   enum class Who : std::uint8_t {
     nobody,  ///< copies wait for nothing but what their own device needs
-    later,   ///< a device waits for those before it in `rank`, which do not wait for it
+    later,   ///< a device waits for those whose windows come before its own; they do not wait for it
     all,     ///< every device waits for every other one
   };
   Who who = Who::nobody;
   double period = 0;              ///< nanoseconds; the windows lie in it
   double overlap = 1;             ///< 1: each window is the whole period; 0: as short as the device's times alone
-  std::vector<std::size_t> rank;  ///< of each part: the first one has the first window
+  std::vector<double> positions;  ///< of each part: 0 if its window begins with the period, 1 if it ends with it
 
   friend bool operator==(const Turns&, const Turns&) = default;
 };

@@ -176,10 +176,17 @@ double best_cut(std::vector<Side> sides, double ns_per_byte) {
   return best;
 }
 
+/// The least bytes hardly depend on how groups are divided.
+BoundEffort little_of(BoundEffort effort) {
+  effort.groups = std::min<std::size_t>(effort.groups, 16);
+  effort.rounds = std::min<std::size_t>(effort.rounds, 2);
+  return effort;
+}
+
 class SharedBound {
  public:
   SharedBound(const Trace& trace, const Machine& machine, const BoundEffort& effort)
-      : machine_(machine), effort_(effort), devices_(devices_of(trace, machine)), bytes_(devices_.size()) {
+      : machine_(machine), effort_(little_of(effort)), devices_(devices_of(trace, machine)), bytes_(devices_.size()) {
     for (const Device& device : devices_) phases_.push_back(phases_of(device));
   }
 
@@ -264,7 +271,7 @@ class SharedBound {
   }
 
   const Machine& machine_;
-  const BoundEffort& effort_;
+  const BoundEffort effort_;
   const std::vector<Device> devices_;
   std::vector<std::optional<LeastBytes>> bytes_;
   std::vector<std::vector<Phase>> phases_;
