@@ -219,7 +219,7 @@ swapmm_public(include/swapmm/formats/v2 machine_json plan_json profile_events pr
 swapmm_public(include/swapmm/ir/v2 profile)
 swapmm_public(include/swapmm/plan
   bound changed_trace explain machine packing plan planner planner_choice planner_options planners predicted_profile simulate stalls step_times validate)
-swapmm_public(include/swapmm/plan/v2 bound explain machine plan planners predicted_profile simulate validate)
+swapmm_public(include/swapmm/plan/v2 bound explain machine plan planners predicted_profile simulate transition validate)
 swapmm_public(include/swapmm/interface options report)
 swapmm_public(include/swapmm/backend backend device_choice file_memory)
 swapmm_public(include/swapmm/backend/testing call_site fault_plan faulty simulated)

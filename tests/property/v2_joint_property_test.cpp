@@ -2,6 +2,7 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <array>
 #include <chrono>
 #include <cstdint>
 #include <random>
@@ -97,7 +98,52 @@ double check_rates(const Trace& trace, const v2::Plan& plan) {
   return most;
 }
 
+/// Two devices of 100 bytes, with links of 1 byte/ns each way that share capacities as fast as one of them: those to
+/// the devices the first one, those from the devices the second one.
+v2::Machine two_devices(std::array<std::uint32_t, 2> capacities) {
+  constexpr std::uint64_t rate = 1'000'000'000;
+  v2::Machine machine;
+  machine.name = "two devices";
+  for (std::uint32_t c = 0; c <= std::max(capacities[0], capacities[1]); ++c) {
+    machine.capacities.push_back({"root" + std::to_string(c), rate});
+  }
+  const v2::MemoryId host{2};
+  for (std::uint32_t d = 0; d < 2; ++d) {
+    const std::string name = "gpu" + std::to_string(d);
+    const v2::MemoryId device{d};
+    machine.memories.push_back({name, Bytes{100}, Bytes{1}, std::nullopt});
+    machine.engines.push_back({name, device});
+    const auto add = [&](const std::string& link, v2::MemoryId from, v2::MemoryId to, std::uint32_t capacity) {
+      machine.links.push_back(
+          {link, from, to, rate, std::chrono::nanoseconds{0}, std::nullopt, {v2::CapacityId{capacity}}});
+    };
+    add(name + ".in", host, device, capacities[0]);
+    add(name + ".out", device, host, capacities[1]);
+  }
+  machine.memories.push_back({"host", std::nullopt, Bytes{1}, std::nullopt});
+  machine.host = host;
+  return machine;
+}
+
 }  // namespace
+
+TEST_CASE("the bound knows the bytes that all devices must copy over a capacity") {
+  // Each device has room for one of two weights, and changes both in each iteration: 200 bytes come and go.
+  Trace program;
+  program.tensors = {{"w", Bytes{100}, TensorKind::persistent, 0}, {"v", Bytes{100}, TensorKind::persistent, 0}};
+  program.operations = {{"one", std::chrono::nanoseconds{10}, {}, {}, {TensorId{0}}},
+                        {"two", std::chrono::nanoseconds{10}, {}, {}, {TensorId{1}}}};
+  std::mt19937_64 random(1);
+  const Trace trace = general::joined(random, {program, program});
+  const auto both = v2::lower_bound(trace, two_devices({0, 0}));
+  REQUIRE(both);
+  CHECK(both->count() >= 799);
+  CHECK(both->count() <= 800);
+  const auto each_way = v2::lower_bound(trace, two_devices({0, 1}));
+  REQUIRE(each_way);
+  CHECK(each_way->count() >= 399);
+  CHECK(each_way->count() < 500);
+}
 
 TEST_CASE(
     "best for several devices: plans are valid, within budgets and capacities, and no slower than independent ones") {
@@ -170,31 +216,7 @@ TEST_CASE("devices that share a link take turns if that is faster") {
                         {"use x", ten, {TensorId{0}}, {}, {}}};
   std::mt19937_64 random(1);
   const Trace trace = general::joined(random, {program, program});
-  v2::Machine machine;
-  machine.name = "two devices";
-  machine.capacities = {{"in", 1'000'000'000}, {"out", 1'000'000'000}};
-  for (std::uint32_t d = 0; d < 2; ++d) {
-    const std::string name = "gpu" + std::to_string(d);
-    machine.memories.push_back({name, Bytes{100}, Bytes{1}, std::nullopt});
-    machine.engines.push_back({name, v2::MemoryId{d}});
-    const v2::MemoryId host{2};
-    machine.links.push_back({name + ".in",
-                             host,
-                             v2::MemoryId{d},
-                             1'000'000'000,
-                             std::chrono::nanoseconds{0},
-                             std::nullopt,
-                             {v2::CapacityId{0}}});
-    machine.links.push_back({name + ".out",
-                             v2::MemoryId{d},
-                             host,
-                             1'000'000'000,
-                             std::chrono::nanoseconds{0},
-                             std::nullopt,
-                             {v2::CapacityId{1}}});
-  }
-  machine.memories.push_back({"host", std::nullopt, Bytes{1}, std::nullopt});
-  machine.host = v2::MemoryId{2};
+  const v2::Machine machine = two_devices({0, 1});
   const auto all = v2::planning::make_spread_case(trace, machine);
   REQUIRE(all);
   const auto independent = v2::planning::spread_at("best", *all, 1, {});

@@ -65,10 +65,10 @@ class JointSearch {
     change_at_random();
     if (!options_.go_on) {
       predict(all_.trace, *best_);  // what was judged is an estimate
-      if (best_->predicted.iteration > lower_bound_) plan_alone({});
+      if (best_->predicted.iteration > lower_bound_) plan_alone();
       return finished();
     }
-    if (!is_over()) plan_alone(limited(short_search));
+    if (!is_over()) plan_alone();
     for (int rounds = 3; !is_over(); ++rounds) deepen(rounds);
     return finished();
   }
@@ -142,9 +142,11 @@ class JointSearch {
   }
 
   /// Plans for each device as if it were alone.
-  void plan_alone(const PlanningOptions& limits) {
+  void plan_alone() {
     latest_.assign(devices_.kinds(), std::nullopt);
-    for (std::size_t kind = 0; kind < devices_.kinds(); ++kind) keep_latest(kind, devices_.plan_alone(kind, limits));
+    for (std::size_t kind = 0; kind < devices_.kinds(); ++kind) {
+      keep_latest(kind, devices_.plan_alone(kind, options_.go_on ? limited(short_search) : PlanningOptions{}));
+    }
     judge_uniform(1);
     judge_latest(1);
     try_turns();

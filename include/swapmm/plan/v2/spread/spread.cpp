@@ -58,6 +58,7 @@ Result<Plan> spread_at(std::string_view planner, const SpreadCase& all, double s
     plans.push_back(*std::move(plan));
   }
   std::vector<const swapmm::Plan*> of_parts;
+  of_parts.reserve(plans.size());
   for (const swapmm::Plan& plan : plans) of_parts.push_back(&plan);
   Result<SpreadPlan> spread = spread_plans(all, of_parts);
   if (!spread) return spread.problem();

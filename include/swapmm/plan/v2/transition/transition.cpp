@@ -341,9 +341,11 @@ bool divide_alike(const Plan& a, const Plan& b) { return std::ranges::is_permuta
 }  // namespace transition
 
 Result<Transition> make_transition(const Trace& trace, const Plan& from, const Plan& to, std::size_t iterations) {
-  using namespace transition;
-  if (!divide_alike(from, to)) return Problem{"the plans divide tensors in different ways"};
-  const std::vector<std::optional<MemoryId>> old_of = same_memories(to.machine, from.machine);
+  using transition::Boundary;
+  using transition::Holding;
+  using transition::Target;
+  if (!transition::divide_alike(from, to)) return Problem{"the plans divide tensors in different ways"};
+  const std::vector<std::optional<MemoryId>> old_of = transition::same_memories(to.machine, from.machine);
   for (std::size_t m = 0; m < old_of.size(); ++m) {
     if (!old_of[m]) return Problem{"memory " + to.machine.memories[m].name + " is new"};
     const Memory& old = from.machine.memories[index(*old_of[m])];
@@ -351,22 +353,22 @@ Result<Transition> make_transition(const Trace& trace, const Plan& from, const P
       return Problem{"memory " + old.name + " has a limit in one of the plans only"};
     }
   }
-  const Boundary boundary = boundary_after(trace, from, iterations);
+  const Boundary boundary = transition::boundary_after(trace, from, iterations);
   const validation::Parts parts(trace, from);
   if (boundary.owed_to_host) {
     return Problem{"the host still waits for a value of tensor " +
                    std::to_string(parts.tensor_of(*boundary.owed_to_host))};
   }
   std::vector<Target> targets;
-  for (const Holding& holding : beginning_of(trace, to, boundary.newest)) {
+  for (const Holding& holding : transition::beginning_of(trace, to, boundary.newest)) {
     const MemoryId memory = *old_of[index(holding.memory)];
     const std::size_t part = parts.part_of(holding.unit);
     const bool needs_value = holding.value != 0 && boundary.is_needed[part];
     const bool is_limited = to.machine.memories[index(holding.memory)].bytes.has_value();
     if (needs_value || is_limited) targets.push_back({holding.unit, memory, holding.offset, needs_value});
   }
-  const Machine machine = machine_between(from.machine, to.machine);
-  return Mover(trace, from, machine, boundary).run(std::move(targets));
+  const Machine machine = transition::machine_between(from.machine, to.machine);
+  return transition::Mover(trace, from, machine, boundary).run(std::move(targets));
 }
 
 }  // namespace swapmm::v2
