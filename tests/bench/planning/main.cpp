@@ -91,7 +91,8 @@ int main(int argc, char** argv) {
   app.add_option("--limit", settings.limit,
                  "seconds that a plan may be searched; 0: until the planner ends by itself (default: per part)")
       ->check(CLI::NonNegativeNumber);
-  app.add_option("--sample", settings.sample, "grid, memories and devices: every so-manieth instance, always the same ones")
+  app.add_option("--sample", settings.sample,
+                 "grid, memories and devices: every so-manieth instance, always the same ones")
       ->check(CLI::PositiveNumber)
       ->capture_default_str();
   app.add_option("--only", settings.only, "memories and devices: instances whose name contains this");

@@ -51,8 +51,8 @@ struct Transition {
 
 /// A plan for a machine that has less than before, and the way to it.
 struct Replan {
-  Plan plan;
-  Transition transition;
+  Plan plan;              ///< for the other machine
+  Transition transition;  ///< from the plan that runs
 };
 
 /// Makes a plan for `machine`, and the transition to it from `now`. If the places of `now` are all within the memories
