@@ -109,7 +109,7 @@ swapmm_files(include/swapmm/plan/simulation
   HEADERS dataflow steady_state
   SOURCES dataflow predicted_profile simulator steady_state)
 swapmm_files(include/swapmm/plan/v2
-  HEADERS bound engines explain machine plan planners predicted_profile simulate validate
+  HEADERS bound engines explain machine plan planners predicted_profile simulate transition validate
   SOURCES machine plan)
 swapmm_files(include/swapmm/plan/v2/baselines
   HEADERS command_chain on_demand paths residency uses
@@ -117,20 +117,26 @@ swapmm_files(include/swapmm/plan/v2/baselines
 swapmm_files(include/swapmm/plan/v2/explain
   HEADERS absences sharing stall_search
   SOURCES absences explainer sharing stall_search)
+swapmm_files(include/swapmm/plan/v2/joint
+  HEADERS device_plans joint_search turns
+  SOURCES device_plans joint_search turns)
 swapmm_files(include/swapmm/plan/v2/planners
   SOURCES planners)
 swapmm_files(include/swapmm/plan/v2/relaxation
-  HEADERS merged_host store_bound store_model store_prices store_program
-  SOURCES lower_bound merged_host store_bound store_model store_prices store_prices_written store_program)
+  HEADERS merged_host shared_bound store_bound store_model store_prices store_program
+  SOURCES lower_bound merged_host shared_bound store_bound store_model store_prices store_prices_written store_program)
 swapmm_files(include/swapmm/plan/v2/relaxation/solver
   HEADERS sparse_program
   SOURCES sparse_program)
 swapmm_files(include/swapmm/plan/v2/spread
-  HEADERS engine_part serial_order spread stores
-  SOURCES engine_part serial_order spread stores)
+  HEADERS engine_part serial_order spread spread_plans stores
+  SOURCES engine_part serial_order spread spread_plans stores)
 swapmm_files(include/swapmm/plan/v2/stores
   HEADERS store_search stored_plan
   SOURCES store_search stored_plan)
+swapmm_files(include/swapmm/plan/v2/transition
+  HEADERS boundary places
+  SOURCES boundary check replan transition)
 swapmm_files(include/swapmm/plan/v2/validation
   HEADERS findings order part_events parts place_check value_check
   SOURCES order part_events parts place_check validator value_check)
@@ -214,7 +220,7 @@ swapmm_public(include/swapmm/formats/v2 machine_json plan_json profile_events pr
 swapmm_public(include/swapmm/ir/v2 profile)
 swapmm_public(include/swapmm/plan
   bound changed_trace explain machine packing plan planner planner_choice planner_options planners predicted_profile simulate stalls step_times validate)
-swapmm_public(include/swapmm/plan/v2 bound explain machine plan planners predicted_profile simulate validate)
+swapmm_public(include/swapmm/plan/v2 bound explain machine plan planners predicted_profile simulate transition validate)
 swapmm_public(include/swapmm/interface options report)
 swapmm_public(include/swapmm/backend backend device_choice file_memory)
 swapmm_public(include/swapmm/backend/testing call_site fault_plan faulty simulated)

@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Draws what the benchmark of the planners wrote: slowdown over memory for each trace, planning time over operations.
+"""Draws what the benchmark of the planners wrote: slowdown over memory for each trace, planning time over operations,
+slowdown with neighbours' spare memory.
 
-    draw.py RESULTS OUT      RESULTS: folder with curve.csv or scale.csv or both; OUT: folder for planning-*.svg
+    draw.py RESULTS OUT      RESULTS: folder with curve.csv, scale.csv or harvest.csv; OUT: folder for planning-*.svg
 
 Standard library alone; what it draws with is that of tests/bench/gpu/plot.py.
 """
@@ -140,6 +141,41 @@ def scale(rows):
   return "\n".join([*parts, "</svg>"]) + "\n"
 
 
+def harvest(trace, rows):
+  """One trace: slowdown over peak / budget, with the host alone and with neighbours before it."""
+  ratios = sorted({int(row["neighbour link / host link"]) for row in rows})
+  series = {"host only": ("host only", ratios[0], "#7a7a7a", "triangle", "")}
+  for count, colour, shape in (("1 neighbour", "#56b4e9", "square"), ("3 neighbours", "#1a3a5c", "circle")):
+    for ratio, dashes in ((ratios[0], "2 3"), (ratios[-1], "")):
+      series[f"{count}, links {ratio} x the host's"] = (count, ratio, colour, shape, dashes)
+  found = {name: sorted((float(row["peak / budget"]), float(row[column])) for row in rows
+                        if int(row["neighbour link / host link"]) == ratio)
+           for name, (column, ratio, _, _, _) in series.items()}
+  highest = max(slowdown for points in found.values() for _, slowdown in points)
+  budgets = sorted({budget for points in found.values() for budget, _ in points})
+  x = Log(budgets[0] * 0.95, budgets[-1] * 1.05, LEFT, WIDTH - RIGHT)
+  y = Log(0.96, next((s for s in SLOWDOWNS[1:] if s >= highest * 1.02), highest * 1.1), HEIGHT - BOTTOM, TOP)
+  parts = opening(f"{trace}: spare memory of neighbours before the host",
+                  "simulated; each neighbour spares a quarter of the peak; host link 15.754 GB/s each way")
+  parts += legend([(name, [line(0, 0, 22, 0, stroke(colour, dashes)), marker(shape, 11, 0, colour)])
+                   for name, (_, _, colour, shape, dashes) in series.items()])
+  parts.append('<g font-size="11" fill="#555">')
+  for budget in budgets:
+    parts += [line(x.at(budget), TOP, x.at(budget), HEIGHT - BOTTOM + 6, TICKS),
+              text(x.at(budget), HEIGHT - BOTTOM + 20, f"{budget:g}", 'text-anchor="middle"')]
+  for slowdown in SLOWDOWNS:
+    if y.low <= slowdown <= y.high:
+      parts += [line(LEFT, y.at(slowdown), WIDTH - RIGHT, y.at(slowdown), TICKS),
+                text(LEFT - 8, y.at(slowdown) + 4, f"{slowdown:g} x", 'text-anchor="end"')]
+  parts += [text(WIDTH - RIGHT, HEIGHT - 12, "peak / budget", 'text-anchor="end"'), "</g>"]
+  for name, (_, _, colour, shape, dashes) in series.items():
+    places = [(x.at(budget), y.at(slowdown)) for budget, slowdown in found[name]]
+    parts.append(polyline(places, stroke(colour, dashes)))
+    parts += [marker(shape, *place, colour, f"{name}: {slowdown:.3f} x at peak / budget {budget:g}")
+              for place, (budget, slowdown) in zip(places, found[name])]
+  return "\n".join([*parts, "</svg>"]) + "\n"
+
+
 def main(arguments):
   if len(arguments) != 2:
     print(__doc__, file=sys.stderr)
@@ -152,6 +188,10 @@ def main(arguments):
       pictures[f"planning-{trace}.svg"] = curve(trace, [row for row in rows if row["trace"] == trace])
   if os.path.exists(os.path.join(results, "scale.csv")):
     pictures["planning-scale.svg"] = scale(read(os.path.join(results, "scale.csv")))
+  if os.path.exists(os.path.join(results, "harvest.csv")):
+    rows = read(os.path.join(results, "harvest.csv"))
+    for trace in dict.fromkeys(row["trace"] for row in rows):
+      pictures[f"planning-harvest-{trace}.svg"] = harvest(trace, [row for row in rows if row["trace"] == trace])
   os.makedirs(out, exist_ok=True)
   for name, document in pictures.items():
     with open(os.path.join(out, name), "w", encoding="utf-8", newline="\n") as file:

@@ -22,6 +22,8 @@ namespace swapmm::bench {
 [[nodiscard]] Report run_techniques(const Settings& settings);
 /// Spare memory of one or three neighbours before the host, over budgets and speeds of links.
 [[nodiscard]] Report run_harvest(const Settings& settings);
+/// Two to eight devices behind one link: one plan for all, against plans for each of them.
+[[nodiscard]] Report run_devices(const Settings& settings);
 /// Instances with a near memory and a disk: time over the bound.
 [[nodiscard]] Report run_memories(const Settings& settings);
 /// Every planner and the bound over the budget.

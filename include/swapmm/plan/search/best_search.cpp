@@ -37,7 +37,7 @@ void BestSearch::run(std::span<const NamedPlanner> others, std::optional<int> mo
   const std::size_t tries =
       std::min(std::max<std::size_t>(early.work / std::max<std::size_t>(work(), 1), 1), early.most_tries);
   if (tries > 0 && best_placed_ && best_placed_->rank == BestPlan::rank(best_.simulation())) {
-    place_search_.return_earlier(std::move(best_placed_->decisions), {tries, early.looks, early.times_in_hand});
+    place_search_.return_earlier(best_placed_->decisions, {tries, early.looks, early.times_in_hand});
   }
 }
 

@@ -40,7 +40,8 @@ class BestSearch {
              const std::function<bool()>& go_on_relaxing = {}, const StoreCase* stores = nullptr);
 
   /// Searches until the plan is near the bound, PlanningOptions::go_on returns false, or `most_rounds` rounds are done.
-  /// Also tries `others`: at first if the trace is small, in a later round if it is of medium size.
+  /// Also tries `others`: at first if the trace is small, in a later round if it is of medium size. Called again, it
+  /// goes on from its best decisions.
   void run(std::span<const NamedPlanner> others, std::optional<int> most_rounds);
 
   /// Looks for plans that are as fast as the best one, or near the bound, and move fewer bytes. Not for large traces.

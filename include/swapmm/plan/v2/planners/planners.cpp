@@ -9,6 +9,7 @@
 #include <swapmm/plan/v2/baselines/on_demand.hpp>
 #include <swapmm/plan/v2/bound.hpp>
 #include <swapmm/plan/v2/engines.hpp>
+#include <swapmm/plan/v2/joint/joint_search.hpp>
 #include <swapmm/plan/v2/schedule/prediction.hpp>
 #include <swapmm/plan/v2/spread/spread.hpp>
 #include <swapmm/plan/v2/stores/store_search.hpp>
@@ -144,6 +145,7 @@ Result<Plan> plan_best(const Trace& trace, const Machine& machine, const Plannin
   const auto is_optimal = [&] { return best && best->predicted.iteration <= lower_bound; };
   if (is_optimal()) return best;
   Result<Plan> found = planning::search_stores(trace, machine, options, lower_bound);
+  if (!found) found = planning::search_jointly(trace, machine, options, lower_bound);
   const bool is_found = static_cast<bool>(found);
   offer(std::move(found));
   // What searches takes all the time that it is given.

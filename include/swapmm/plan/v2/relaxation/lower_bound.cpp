@@ -7,6 +7,7 @@
 #include <swapmm/plan/v2/engines.hpp>
 #include <swapmm/plan/v2/planners.hpp>
 #include <swapmm/plan/v2/relaxation/merged_host.hpp>
+#include <swapmm/plan/v2/relaxation/shared_bound.hpp>
 #include <swapmm/plan/v2/relaxation/store_bound.hpp>
 
 namespace swapmm::v2 {
@@ -108,7 +109,9 @@ Result<std::chrono::nanoseconds> lower_bound(const Trace& trace, const Machine& 
       }
     }
   }
-  return bound;
+  const Result<std::chrono::nanoseconds> shared = planning::shared_bound(trace, machine, effort);
+  if (!shared) return shared.problem();
+  return std::max(bound, *shared);
 }
 
 }  // namespace swapmm::v2

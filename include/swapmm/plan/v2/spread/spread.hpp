@@ -7,6 +7,7 @@
 #include <swapmm/ir/trace.hpp>
 #include <swapmm/plan/planner.hpp>
 #include <swapmm/plan/v2/plan.hpp>
+#include <swapmm/plan/v2/spread/spread_plans.hpp>
 
 namespace swapmm::v2::planning {
 
@@ -19,5 +20,9 @@ namespace swapmm::v2::planning {
 /// A Problem if engines share tensors or memories, if stores are full, or if `planner` finds no plan.
 [[nodiscard]] Result<Plan> spread(std::string_view planner, const Trace& trace, const Machine& machine,
                                   const PlanningOptions& options);
+
+/// The same with one speed of the host: the part of all links that each device is planned for as if it had that alone.
+[[nodiscard]] Result<Plan> spread_at(std::string_view planner, const SpreadCase& all, double speed,
+                                     const PlanningOptions& options);
 
 }  // namespace swapmm::v2::planning

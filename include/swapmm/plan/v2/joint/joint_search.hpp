@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <chrono>
+
+#include <swapmm/base/result.hpp>
+#include <swapmm/ir/trace.hpp>
+#include <swapmm/plan/planner.hpp>
+#include <swapmm/plan/v2/plan.hpp>
+
+namespace swapmm::v2::planning {
+
+/// Searches for the fastest plan for several engines that compute, each with its own memory, whose links may share
+/// capacities. It chooses among plans of each device alone, which were made for several parts of the links' speed, and
+/// lets devices take turns on what they share; simulate() judges every choice. Without PlanningOptions::go_on, the
+/// result is never slower than the plans of `best` for each device alone. Fills in all but `planner` and the bound.
+/// `lower_bound` is known; the search ends if a plan is as fast.
+///
+/// A Problem if only one engine computes, if engines share tensors or memories, or if stores are full.
+[[nodiscard]] Result<Plan> search_jointly(const Trace& trace, const Machine& machine, const PlanningOptions& options,
+                                          std::chrono::nanoseconds lower_bound);
+
+}  // namespace swapmm::v2::planning

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include <swapmm/base/result.hpp>
+#include <swapmm/ir/trace.hpp>
+#include <swapmm/plan/machine.hpp>
+#include <swapmm/plan/plan.hpp>
+#include <swapmm/plan/v2/plan.hpp>
+#include <swapmm/plan/v2/spread/engine_part.hpp>
+#include <swapmm/plan/v2/spread/stores.hpp>
+
+namespace swapmm::v2::planning {
+
+/// What several devices run, and where each of them can store. Refers to trace and machine, which must outlive it.
+struct SpreadCase {
+  const Trace& trace;
+  const Machine& machine;
+  std::vector<EnginePart> parts;           ///< each has a memory with a limit
+  std::vector<std::vector<Store>> stores;  ///< of each part, fastest first
+};
+
+/// A Problem if engines share tensors or memories.
+[[nodiscard]] Result<SpreadCase> make_spread_case(const Trace& trace, const Machine& machine);
+
+/// The machine for which a part is planned alone: all other memories are one host, which has a part of its speed.
+[[nodiscard]] swapmm::Machine machine_of_part(const SpreadCase& all, std::size_t part, double speed);
+
+/// Where a command of a plan for all devices comes from.
+struct CommandOrigin {
+  std::size_t part = 0;
+  std::uint32_t command = 0;  ///< of the part's plan; of what gives a store's place back, the copy before it
+};
+
+/// A plan for all devices. Its commands are in an order in which they could run one after another.
+struct SpreadPlan {
+  Plan plan;                           ///< without planner and prediction
+  std::vector<CommandOrigin> origins;  ///< of each command
+};
+
+/// The plans of all parts as one: each value that leaves is in one of the stores, and each command has only the waits
+/// that it needs. A Problem if stores are full.
+[[nodiscard]] Result<SpreadPlan> spread_plans(const SpreadCase& all, const std::vector<const swapmm::Plan*>& plans);
+
+}  // namespace swapmm::v2::planning
