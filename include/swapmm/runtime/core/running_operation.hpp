@@ -122,14 +122,21 @@ class RunningOperation {
   void end_work(RecordPoint&& record_point, bool sole_status_source) {
     Timeline<B>& timeline = store_.timeline;
     timeline.gained(QueueKind::compute, waits_);
-    if (!brought_.recorded) {
+    const bool tells_alone = sole_status_source && !session_.state.in_capture;
+    if (!brought_.recorded && !tells_alone) {
       timeline.unrecorded(QueueKind::compute, label_.issue);
       book_values(session_.state.executor.current_point());
       return;
     }
     try {
-      store_.issue([&] { record_point(slot_->event); });
-      book_values(timeline.commit(QueueKind::compute, label_));
+      if (brought_.recorded) {
+        store_.issue([&] { record_point(slot_->event); });
+        book_values(timeline.commit(QueueKind::compute, label_));
+      } else {
+        store_.issue([&] { record_point(timeline.next_without_point()); });
+        timeline.commit_without_point(label_);
+        book_values(session_.state.executor.current_point());
+      }
     } catch (...) {
       // The work has ended, because issue() has waited for it; only the point after it is missing.
       const QueuePoint at = timeline.issued(QueueKind::compute);

@@ -163,6 +163,26 @@ class Timeline {
     return lane.issued;
   }
 
+  /// The event for work on the compute queue that has no point, and whose event alone tells whether it failed.
+  [[nodiscard]] Event& next_without_point() {
+    if (without_point_ == lone_.size()) {
+      std::vector<Lone> larger;
+      larger.reserve(std::max<std::size_t>(16, 2 * lone_.size()));
+      for (std::size_t i = 0; i < lone_.size(); ++i) larger.push_back(std::move(lone(i)));
+      while (larger.size() < larger.capacity()) larger.push_back({backend_.make_event(), {}, 0});
+      lone_.swap(larger);
+      first_lone_ = 0;
+    }
+    return lone(without_point_).event;
+  }
+  /// Called after that event was recorded. It is looked at together with the next point of the queue.
+  void commit_without_point(const CommandLabel& label) {
+    lone(without_point_).label = label;
+    lone(without_point_).before = issued(QueueKind::compute) + 1;
+    ++without_point_;
+    unrecorded(QueueKind::compute, label.issue);
+  }
+
   /// Records a point after everything queued so far on the queue.
   void mark(QueueKind queue) {
     Slot& taken = next(queue);
@@ -231,6 +251,9 @@ class Timeline {
       }
       lane.confirmed = lane.issued;
       lane.unrecorded = 0;  // all work has ended
+    }
+    for (; without_point_ != 0; drop_lone()) {
+      if (may_have_failed(lone(0).event)) first = std::min(first, lone(0).label.issue);
     }
     return first;
   }
@@ -304,6 +327,18 @@ class Timeline {
     return result;
   }
 
+  // Work without a point: its event, and the point that comes after it.
+  struct Lone {
+    Event event;
+    CommandLabel label;
+    QueuePoint before;
+  };
+  Lone& lone(std::size_t i) { return lone_[(first_lone_ + i) % lone_.size()]; }
+  void drop_lone() {
+    first_lone_ = (first_lone_ + 1) % lone_.size();
+    --without_point_;
+  }
+
   void fill(std::vector<Slot>& ring, std::size_t events) {
     events = std::bit_ceil(events);  // positions by masking
     ring.reserve(events);
@@ -374,6 +409,18 @@ class Timeline {
         if (seen == EventStatus::failed) throw QueueFailure{queue, passed.label, nullptr, cause_of(queue, passed)};
       }
     }
+    if (queue == QueueKind::compute && without_point_ != 0) [[unlikely]]
+      look_without_point(until);
+  }
+
+  // The work before point `until` has ended.
+  void look_without_point(QueuePoint until) {
+    while (without_point_ != 0 && lone(0).before <= until) {
+      const bool failed = backend_.status(lone(0).event) == EventStatus::failed;
+      const CommandLabel label = lone(0).label;
+      drop_lone();
+      if (failed) throw QueueFailure{QueueKind::compute, label};
+    }
   }
 
   // Only files tell why a command failed.
@@ -398,6 +445,9 @@ class Timeline {
 
   B& backend_;
   std::array<Lane, queue_count> lanes_;
+  std::vector<Lone> lone_;         // a ring
+  std::size_t first_lone_ = 0;     // its oldest entry
+  std::size_t without_point_ = 0;  // entries
   std::vector<std::pair<std::uint32_t, std::chrono::nanoseconds>> measured_;
   std::uint64_t issue_ = 0;
   std::uint64_t host_waits_ = 0;
