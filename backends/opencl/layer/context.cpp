@@ -198,6 +198,7 @@ Core* Context::core() {
       runtime::EntranceOptions entrance{
           .undefined_reads = true, .shared_host = host_memory(), .identify_by_producer = true};
       if (!settings().speculates) {
+        learns_waits_ = true;
         entrance.certainly_dead = [this](const void* owner) { return is_dead(*static_cast<const Memory*>(owner)); };
       }
       core_ = std::make_shared<Core>(std::move(backend), options, SchedulerAccess::book(scheduler_), entrance);
@@ -454,6 +455,14 @@ void Context::iteration_command_ended(Core& runtime, std::uint64_t token, bool f
   if (failed && failing_.size() < 1024) failing_.insert(token);
   iterations_.after(runtime);
   follows_plan_ = !settings().speculates && runtime.follows_plan();  // nothing need be proven then
+}
+
+void Context::note_wait(std::size_t open) {
+  try {
+    // Releases that came before are told first.
+    if (Core* const runtime = core()) runtime->note_wait(open);
+  } catch (const std::exception&) {  // NOLINT(bugprone-empty-catch): the next command meets the failure
+  }
 }
 
 // Asked while a command is being given to the driver: whether a buffer's value is dead behind it.
