@@ -457,14 +457,6 @@ void Context::iteration_command_ended(Core& runtime, std::uint64_t token, bool f
   follows_plan_ = !settings().speculates && runtime.follows_plan();  // nothing need be proven then
 }
 
-void Context::note_wait(std::size_t open) {
-  try {
-    // Releases that came before are told first.
-    if (Core* const runtime = core()) runtime->note_wait(open);
-  } catch (const std::exception&) {  // NOLINT(bugprone-empty-catch): the next command meets the failure
-  }
-}
-
 // Asked while a command is being given to the driver: whether a buffer's value is dead behind it.
 bool Context::is_dead(const Memory& root) const {
   if (!held.empty()) return false;

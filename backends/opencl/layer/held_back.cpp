@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 #include <chrono>
+#include <exception>
 #include <list>
 #include <memory>
 #include <span>
@@ -247,6 +248,14 @@ void hold_back(Queue& queue, const Place& place, std::unique_ptr<Task> task, Int
 }
 
 }  // namespace detail
+
+void Context::note_wait(std::size_t open) {
+  try {
+    // Releases that came before are told first.
+    if (Core* const runtime = core()) runtime->note_wait(open);
+  } catch (const std::exception&) {  // NOLINT(bugprone-empty-catch): the next command meets the failure
+  }
+}
 
 void submit_before_next(Context& context) {
   if (context.submitting) return;
