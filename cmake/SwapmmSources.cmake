@@ -162,8 +162,8 @@ swapmm_files(include/swapmm/runtime/core
 swapmm_files(include/swapmm/runtime/moves
   HEADERS access_check demand drops faults followed_log plan_executor plan_start role_binding round_clock)
 swapmm_files(include/swapmm/runtime/observe
-  HEADERS generations log log_tensor plan_match program recorder
-  SOURCES program)
+  HEADERS generations lingering log log_tensor plan_match program recorder
+  SOURCES lingering program)
 swapmm_files(include/swapmm/runtime/order
   HEADERS backend_scopes clock timeline)
 swapmm_files(include/swapmm/runtime/timing
@@ -232,7 +232,7 @@ set(SWAPMM_ILP_PUBLIC_HEADERS include/swapmm/plan/ilp.hpp)
 set(SWAPMM_TEMPLATE_HEADERS ${SWAPMM_HEADERS})
 list(FILTER SWAPMM_TEMPLATE_HEADERS INCLUDE REGEX "^include/swapmm/(runtime|backend/testing)/")
 list(REMOVE_ITEM SWAPMM_TEMPLATE_HEADERS ${SWAPMM_PUBLIC_HEADERS} include/swapmm/runtime/book/store_key.hpp
-  include/swapmm/runtime/observe/generations.hpp)
+  include/swapmm/runtime/observe/generations.hpp include/swapmm/runtime/observe/lingering.hpp)
 
 set(not_headers ${SWAPMM_PUBLIC_HEADERS} ${SWAPMM_TEMPLATE_HEADERS} ${SWAPMM_ILP_PUBLIC_HEADERS})
 list(REMOVE_ITEM not_headers ${SWAPMM_HEADERS} ${SWAPMM_ILP_HEADERS})

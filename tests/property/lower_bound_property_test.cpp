@@ -41,12 +41,14 @@ Trace random_case(std::mt19937_64& random) {
   options.max_bytes = one_of(random, 3) == 0 ? 100'000 : 1 + one_of(random, 200);
   options.max_duration = static_cast<std::int64_t>(1 + one_of(random, 200));
   options.host_reads = one_of(random, 2) == 0 ? 0.0 : 0.15;
-  return test::random_trace(random, options);
+  Trace trace = test::random_trace(random, options);
+  if (one_of(random, 3) == 0) test::add_lingering(trace, random, 0.6);
+  return trace;
 }
 
 /// On a grid of all parts, with no value that is away twice, the bound is the linear program's optimum.
 bool has_exact_bound(const Trace& trace, const Machine& machine) {
-  if (trace.operations.size() > 24) return false;
+  if (trace.operations.size() > 24 || !trace.lingering.empty()) return false;
   const Result<PlanningCase> planning = make_planning_case(trace, machine);
   if (!planning) return false;
   const OverlapLedger ledger(*planning);

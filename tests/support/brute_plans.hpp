@@ -34,6 +34,14 @@ namespace swapmm::test {
   return circular;
 }
 
+/// Whether the value of the tensor after the operation lingers.
+[[nodiscard]] inline bool lingers_after(const Trace& trace, TensorId tensor, std::size_t operation) {
+  for (const LingeringValue& value : trace.lingering) {
+    if (value.tensor == tensor && index(value.last_use) == operation) return true;
+  }
+  return false;
+}
+
 /// The plainest valid plan, straight from the rules: each bundle in before its operation, stacked from offset 0, all
 /// of it out after it, one thing after another. Nothing where a bundle does not fit so.
 [[nodiscard]] inline std::optional<Plan> brute_plan(const Trace& trace, const Machine& machine) {
@@ -74,7 +82,8 @@ namespace swapmm::test {
     if (!fits) return std::nullopt;
     last.push_back(after_operation(id_at<OperationId>(i)));
     for_each_access(trace.operations[i], [&](TensorId tensor, Access access) {
-      if (access != Access::read && wanted_after(trace, tensor, i)) add(CommandKind::swap_out, tensor, Bytes{0});
+      if (access != Access::read && (wanted_after(trace, tensor, i) || lingers_after(trace, tensor, i)))
+        add(CommandKind::swap_out, tensor, Bytes{0});
       add(CommandKind::release, tensor, Bytes{0});
     });
   }

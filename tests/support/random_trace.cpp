@@ -66,6 +66,28 @@ Trace random_trace(std::mt19937_64& random, const RandomTraceOptions& options) {
   return trace;
 }
 
+void add_lingering(Trace& trace, std::mt19937_64& random, double probability) {
+  const Liveness liveness = analyze_liveness(trace, Bytes{1});
+  const std::size_t n = trace.operations.size();
+  for (std::size_t t = 0; t < trace.tensors.size(); ++t) {
+    const auto id = id_at<TensorId>(t);
+    const bool is_read = std::any_of(trace.host_reads.begin(), trace.host_reads.end(),
+                                     [&](const HostRead& read) { return read.tensor == id; });
+    if (is_read || trace.tensors[t].kind == TensorKind::input) continue;
+    const std::vector<Use>& uses = liveness.uses[t];
+    for (std::size_t use = 0; use < uses.size(); ++use) {
+      const bool is_last = use + 1 == uses.size();
+      const Use& next = uses[is_last ? 0 : use + 1];
+      if (next.access != Access::write || !chance(random, probability)) continue;
+      const std::size_t last_use = index(uses[use].operation);
+      const std::size_t overwritten = index(next.operation) + (is_last ? n : 0);
+      const std::size_t until =
+          chance(random, 0.3) ? overwritten : last_use + 1 + one_of(random, overwritten - last_use);
+      trace.lingering.push_back({id, uses[use].operation, static_cast<std::uint32_t>(until)});
+    }
+  }
+}
+
 std::chrono::nanoseconds compute_of(const Trace& trace) {
   std::chrono::nanoseconds sum{0};
   for (const TraceOperation& operation : trace.operations) sum += operation.duration;

@@ -24,6 +24,9 @@ struct RandomTraceOptions {
 /// late and host reads of values long written.
 [[nodiscard]] Trace random_trace(std::mt19937_64& random, const RandomTraceOptions& options = {});
 
+/// Lets some of the values that the next access overwrites linger, each with this probability.
+void add_lingering(Trace& trace, std::mt19937_64& random, double probability);
+
 /// The sum of its operations' durations.
 [[nodiscard]] std::chrono::nanoseconds compute_of(const Trace& trace);
 

@@ -198,6 +198,7 @@ Core* Context::core() {
       runtime::EntranceOptions entrance{
           .undefined_reads = true, .shared_host = host_memory(), .identify_by_producer = true};
       if (!settings().speculates) {
+        learns_waits_ = true;
         entrance.certainly_dead = [this](const void* owner) { return is_dead(*static_cast<const Memory*>(owner)); };
       }
       core_ = std::make_shared<Core>(std::move(backend), options, SchedulerAccess::book(scheduler_), entrance);

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <atomic>
+#include <chrono>
 #include <condition_variable>
 #include <cstdint>
 #include <deque>
@@ -22,6 +23,7 @@
 #include "device.hpp"
 #include "iterations/command.hpp"
 #include "iterations/iterations.hpp"
+#include "iterations/wait_watch.hpp"
 #include "object.hpp"
 
 namespace swapmm::opencl::layer {
@@ -138,6 +140,14 @@ class Context {
   [[nodiscard]] bool holds_back() const { return follows_plan_ && held.empty(); }
   /// The token of the command to come, if iterations go on as they did; see CycleFinder.
   [[nodiscard]] std::optional<std::uint64_t> expected(std::size_t ahead) const { return iterations_.expected(ahead); }
+  /// True if no plan is followed, but one may be made of what the program does now. Then note_wait() is to be told of
+  /// its waits, and `watched` has the commands that would be held back.
+  [[nodiscard]] bool watches_waits() const { return swaps_ && !follows_plan_ && learns_waits_; }
+  /// Everything that was called must go to the driver now, except the last `open` operations.
+  void note_wait(std::size_t open);
+  WaitWatch watched;
+  std::chrono::steady_clock::time_point
+      watched_at;  ///< when the last call of a command ended; max(): the program has waited since
   /// True if such a command failed before, so the program must learn at once whether it does.
   [[nodiscard]] bool may_fail(std::uint64_t token) const { return failing_.contains(token); }
   /// Notified when an event gets its command or its status.
@@ -191,6 +201,7 @@ class Context {
   std::unordered_set<std::uint64_t> failing_;  // tokens of commands that failed
   bool swaps_ = false;                         // something has left the device, so iterations matter
   bool follows_plan_ = false;                  // since the last command
+  bool learns_waits_ = false;                  // plans must know what is proven dead in time
   Bytes part_;
   std::uint64_t part_made_ = 0;
   Bytes largest_;
@@ -209,6 +220,8 @@ using ContextRef = Ref<Context>;
 
 /// Gives all commands that are held back to the driver. With the lock.
 void submit_held_back(Context& context);
+/// The same for a command that comes after them: nothing waits for them.
+void submit_before_next(Context& context);
 /// The same before the program waits for a queue. With SWAPMM_WAIT=values, only for those commands whose end the host
 /// can see, and those that they need.
 void submit_for_host(Context& context);
@@ -217,7 +230,7 @@ void submit_for(Context& context, std::span<const Ref<Event>> events);
 
 template <class Run>
 cl_int Context::operate(const Command& command, const Bundle& bundle, cl_event* event, Run&& run) {
-  submit_held_back(*this);
+  submit_before_next(*this);
   if (const cl_int status = write_initial(bundle); status != CL_SUCCESS) return status;
   std::vector<Item> items;
   std::uint64_t token = 0;
@@ -283,7 +296,7 @@ template <class Run>
 template <class Run>
 cl_int Context::direct(cl_event* event, Run&& run) {
   try {
-    submit_held_back(*this);
+    submit_before_next(*this);
     const cl_int status = run(event);
     if (status == CL_SUCCESS) queued(*event);
     return status;

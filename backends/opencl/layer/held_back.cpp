@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 #include <chrono>
+#include <exception>
 #include <list>
 #include <memory>
 #include <span>
@@ -13,7 +14,7 @@ namespace swapmm::opencl::layer {
 namespace {
 
 // Bounds on what is held back: memory of the host, and how long the device may wait for work.
-constexpr std::size_t most_commands = 8192;
+constexpr std::size_t most_commands = WaitWatch::most_commands;
 // If the program waits for values only, it computes by itself between two steps while commands are held back. Natively
 // the device would have nothing to do then.
 std::chrono::milliseconds longest_pause() {
@@ -137,6 +138,19 @@ bool read_early(Context& context, HeldBackCommand& command) {
   return true;
 }
 
+// Whether the driver need not get a command at once.
+bool need_not_run_now(const Queue& queue, const Place& place, const Intent& intent) {
+  const Context& context = queue.context();
+  if (!queue.after.empty() || context.submitting || intent.at_once) return false;
+  for (cl_uint i = 0; i < place.wait_count; ++i) {
+    const Event* const event = Event::from(place.wait_list[i]);
+    if (event->native() == nullptr && !event->held_back) return false;
+  }
+  const bool initial = std::any_of(intent.bundle.parts().begin(), intent.bundle.parts().end(),
+                                   [](const Bundle::Part& part) { return part.root->has_initial(); });
+  return !initial && !context.may_fail(token_of(intent.command, intent.bundle.parts()));
+}
+
 bool host_sees(const HeldBackCommand& command) {
   return !command.intent.hidden || (command.event && command.event->references() != 0);
 }
@@ -163,17 +177,48 @@ namespace detail {
 
 bool may_hold_back(const Queue& queue, const Place& place, const Intent& intent) {
   const Context& context = queue.context();
-  if (!queue.after.empty() || context.submitting || intent.at_once) return false;
-  for (cl_uint i = 0; i < place.wait_count; ++i) {
-    const Event* const event = Event::from(place.wait_list[i]);
-    if (event->native() != nullptr) continue;
-    if (!event->held_back) return false;
-  }
+  if (!need_not_run_now(queue, place, intent)) return false;
   if (intent.bundle.empty()) return !context.held_back.empty();
-  const bool initial = std::any_of(intent.bundle.parts().begin(), intent.bundle.parts().end(),
-                                   [](const Bundle::Part& part) { return part.root->has_initial(); });
-  const std::uint64_t token = token_of(intent.command, intent.bundle.parts());
-  return !initial && context.expected(context.held_back_on_buffers) == token && !context.may_fail(token);
+  return context.expected(context.held_back_on_buffers) == token_of(intent.command, intent.bundle.parts());
+}
+
+void watch_pause(Context& context) {
+  const auto now = std::chrono::steady_clock::now();
+  const auto before = std::exchange(context.watched_at, now);
+  // A pause that is shorter in one step may be longer in the next one.
+  if (before > now || now - before < longest_pause() / 2) return;
+  context.watched.let_all_go();
+  context.note_wait(0);
+}
+
+bool watch(const Queue& queue, const Place& place, const Intent& intent) {
+  if (!queue.context().held.empty() || !need_not_run_now(queue, place, intent)) return false;
+  if (!settings().waits_for_values) return true;
+  WaitWatch::Command command;
+  for (const Bundle::Part& part : intent.bundle.parts()) {
+    if (part.access != Access::read) command.changes.push_back(part.root);
+  }
+  if (intent.read && place.wait_count == 0) command.read = &intent.read->memory->root();
+  command.host_sees = !intent.hidden || place.event != nullptr;  // it may release the event before it waits
+  command.has_buffers = !intent.bundle.empty();
+  queue.context().watched.called(std::move(command));
+  return true;
+}
+
+void note_watched(Context& context, const Place& place, bool might_be_held_back) {
+  // The time that the layer itself took is no pause: calls whose commands are held back return at once.
+  context.watched_at = std::chrono::steady_clock::now();
+  if (!might_be_held_back) {
+    context.watched.let_all_go();
+  } else if (place.blocking) {
+    context.watched.let_go_for_host();
+    context.watched_at = std::chrono::steady_clock::time_point::max();
+  } else if (context.watched.is_full()) {
+    context.watched.let_half_go();
+  } else {
+    return;
+  }
+  context.note_wait(context.watched.operations());
 }
 
 void hold_back(Queue& queue, const Place& place, std::unique_ptr<Task> task, Intent intent) {
@@ -204,18 +249,39 @@ void hold_back(Queue& queue, const Place& place, std::unique_ptr<Task> task, Int
 
 }  // namespace detail
 
-void submit_held_back(Context& context) {
+void Context::note_wait(std::size_t open) {
+  try {
+    // Releases that came before are told first.
+    if (Core* const runtime = core()) runtime->note_wait(open);
+  } catch (const std::exception&) {  // NOLINT(bugprone-empty-catch): the next command meets the failure
+  }
+}
+
+void submit_before_next(Context& context) {
   if (context.submitting) return;
   while (!context.held_back.empty()) submit_oldest(context);
 }
 
+void submit_held_back(Context& context) {
+  submit_before_next(context);
+  if (!context.watches_waits() || context.submitting) return;
+  context.watched.let_all_go();
+  context.note_wait(0);
+}
+
 void submit_for_host(Context& context) {
   if (!settings().waits_for_values) return submit_held_back(context);
+  if (context.watches_waits()) {
+    submit_before_next(context);
+    context.watched.let_go_for_host();
+    context.watched_at = std::chrono::steady_clock::time_point::max();  // the wait is no pause
+    return context.note_wait(context.watched.operations());
+  }
   submit_some(context, context.held_back.size(), host_sees);
 }
 
 void submit_for(Context& context, std::span<const Ref<Event>> events) {
-  if (!settings().waits_for_values) return submit_held_back(context);
+  if (!settings().waits_for_values || context.watches_waits()) return submit_held_back(context);
   const auto waited_for = [&](const HeldBackCommand& command) {
     return command.event && std::any_of(events.begin(), events.end(),
                                         [&](const Ref<Event>& event) { return event.get() == command.event.get(); });

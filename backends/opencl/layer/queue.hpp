@@ -143,6 +143,13 @@ namespace detail {
 [[nodiscard]] bool may_wait(const Queue& queue, const Place& place);
 /// Whether a command may be held back: it is the one that is expected, and need not wait on the host.
 [[nodiscard]] bool may_hold_back(const Queue& queue, const Place& place, const Intent& intent);
+/// Tells the runtime if the program has paused for so long that commands would not have been held back. To be called
+/// before each command while no plan is followed.
+void watch_pause(Context& context);
+/// Watches a command that is called while no plan is followed. Returns whether it might be held back otherwise.
+[[nodiscard]] bool watch(const Queue& queue, const Place& place, const Intent& intent);
+/// Tells the runtime what a call that was watched has let go.
+void note_watched(Context& context, const Place& place, bool might_be_held_back);
 void hold_back(Queue& queue, const Place& place, std::unique_ptr<Task> task, Intent intent);
 }  // namespace detail
 
@@ -178,7 +185,18 @@ template <class Submit, class MakeHeld, class MakeIntent = NoIntent>
       }
     }
   }
-  submit_held_back(context);
+  bool might_be_held_back = false;
+  if (context.watches_waits()) detail::watch_pause(context);
+  if constexpr (!std::is_same_v<std::remove_cvref_t<MakeIntent>, NoIntent>) {
+    if (context.watches_waits() && (!place.blocking || settings().waits_for_values)) {
+      might_be_held_back = detail::watch(queue, place, make_intent());
+    }
+  }
+  if (might_be_held_back) {
+    submit_before_next(context);
+  } else {
+    submit_held_back(context);
+  }
   if (context.untold != CL_SUCCESS) return std::exchange(context.untold, CL_SUCCESS);
   if (detail::may_wait(queue, place)) {
     bool failed = false;
@@ -192,6 +210,7 @@ template <class Submit, class MakeHeld, class MakeIntent = NoIntent>
   }
   cl_event native = nullptr;
   const cl_int status = submit(context, &native);
+  if (context.watches_waits()) detail::note_watched(context, place, might_be_held_back);
   if (status != CL_SUCCESS) return status;
   return detail::submitted(queue, place, std::move(lock), native);
 }

@@ -144,6 +144,18 @@ json::Object host_read_fields(TraceTarget& target) {
   return object;
 }
 
+json::Object lingering_fields(TraceTarget& target) {
+  const auto value = [&target]() -> LingeringValue& { return target.trace.lingering.back(); };
+  json::Object object;
+  object.begin = [&target] { target.trace.lingering.emplace_back(); };
+  object.fields = {
+      json::required("tensor", json::integer_to(value, &LingeringValue::tensor, json::largest_id)),
+      json::required("last_use", json::integer_to(value, &LingeringValue::last_use, json::largest_id)),
+      json::required("until", json::integer_to(value, &LingeringValue::until, json::largest_id)),
+  };
+  return object;
+}
+
 /// What `version` does not know is an unknown field, and skipped.
 json::Object trace_document(TraceTarget& target, std::int64_t version) {
   Trace& trace = target.trace;
@@ -159,6 +171,10 @@ json::Object trace_document(TraceTarget& target, std::int64_t version) {
       json::optional("host_reads", json::reserving(json::list_of(host_read_fields(target), limits::host_reads),
                                                    trace.host_reads, R"({"tensor":0,"after_operation":0},)")),
   };
+  if (version != 1) return object;
+  object.fields.push_back(
+      json::optional("lingering", json::reserving(json::list_of(lingering_fields(target), limits::operations),
+                                                  trace.lingering, R"({"tensor":0,"last_use":0,"until":1},)")));
   return object;
 }
 
@@ -205,6 +221,14 @@ class TraceWriter {
     append_accesses(line, "reads", operation.reads, ranges);
     append_accesses(line, "writes", operation.writes, ranges);
     append_accesses(line, "updates", operation.updates, ranges);
+    line += '}';
+  }
+
+  static void append(std::string& line, const LingeringValue& value) {
+    line += '{';
+    json::append_field(line, "tensor", index(value.tensor));
+    json::append_field(line, "last_use", index(value.last_use));
+    json::append_field(line, "until", value.until);
     line += '}';
   }
 
@@ -286,6 +310,7 @@ void write_trace(std::ostream& out, const Trace& trace) {
   json::write_list(out, "tensors", trace.tensors, append_element);
   json::write_list(out, "operations", trace.operations, append_element);
   if (!trace.host_reads.empty()) json::write_list(out, "host_reads", trace.host_reads, append_element);
+  if (!trace.lingering.empty()) json::write_list(out, "lingering", trace.lingering, append_element);
   out << "}\n";
 }
 

@@ -35,10 +35,19 @@ class IntervalSums {
 
 /// The points on the circle at which a tensor's value is needed.
 struct Needs {
-  std::span<const Use> uses;                ///< ascending
-  std::span<const OperationId> host_reads;  ///< the host reads after them; ascending
+  std::span<const Use> uses;                  ///< ascending
+  std::span<const OperationId> host_reads;    ///< the host reads after them; ascending
+  std::span<const LingeringValue> lingering;  ///< its values that linger
   TensorKind kind = TensorKind::transient;
   std::size_t operations = 0;
+
+  /// The operation that overwrites a lingering value, counted like LingeringValue::until.
+  std::size_t overwritten(const LingeringValue& value) const {
+    for (const Use& use : uses) {
+      if (use.operation > value.last_use) return index(use.operation);
+    }
+    return index(uses.front().operation) + operations;
+  }
 
   /// The last host read after `from` and not after `end`.
   std::optional<std::size_t> last_host_read(std::size_t from, std::size_t end) const {
@@ -85,6 +94,20 @@ void visit_live(const Needs& needs, Visit visit) {
     visit(index(needs.uses[use].operation), live_until(needs, use));
   }
   if (needs.kind == TensorKind::persistent) visit_wrap(needs, visit);
+  for (const LingeringValue& value : needs.lingering) {
+    // Until the end of the operation; the one that overwrites the value has the tensor in its bundle.
+    const std::size_t first = index(value.last_use) + 1;
+    const std::size_t end = std::min<std::size_t>(value.until + 1, needs.overwritten(value));
+    if (first < std::min(end, needs.operations)) visit(first, std::min(end, needs.operations) - 1);
+    if (end > needs.operations) visit(std::max(first, needs.operations) - needs.operations, end - needs.operations - 1);
+  }
+}
+
+/// The lingering values of a tensor.
+std::span<const LingeringValue> lingering_of(const Trace& trace, TensorId tensor) {
+  const auto first = std::ranges::lower_bound(trace.lingering, tensor, {}, &LingeringValue::tensor);
+  const auto last = std::ranges::upper_bound(trace.lingering, tensor, {}, &LingeringValue::tensor);
+  return {first, last};
 }
 
 std::vector<std::vector<OperationId>> host_reads_of(const Trace& trace) {
@@ -118,7 +141,7 @@ Liveness analyze_liveness(const Trace& trace, Bytes alignment) {
   for (std::size_t t = 0; t < trace.tensors.size(); ++t) {
     const TraceTensor& tensor = trace.tensors[t];
     const Bytes bytes = round_up(tensor.bytes, alignment);
-    visit_live({liveness.uses[t], host_reads[t], tensor.kind, n},
+    visit_live({liveness.uses[t], host_reads[t], lingering_of(trace, id_at<TensorId>(t)), tensor.kind, n},
                [&](std::size_t first, std::size_t last) { sums.add(first, last, bytes); });
   }
   liveness.live = std::move(sums).sums();
@@ -132,7 +155,8 @@ std::vector<TensorId> tensors_live_at(const Trace& trace, const Liveness& livene
   std::vector<TensorId> live;
   for (std::size_t t = 0; t < trace.tensors.size(); ++t) {
     bool is_live = false;
-    visit_live({liveness.uses[t], host_reads[t], trace.tensors[t].kind, trace.operations.size()},
+    visit_live({liveness.uses[t], host_reads[t], lingering_of(trace, id_at<TensorId>(t)), trace.tensors[t].kind,
+                trace.operations.size()},
                [&](std::size_t first, std::size_t last) { is_live = is_live || (first <= at && at <= last); });
     if (is_live) live.push_back(id_at<TensorId>(t));
   }

@@ -22,9 +22,9 @@ struct Liveness {
   /// For each tensor its uses, in ascending order of operation. Empty for an unused tensor.
   std::vector<std::vector<Use>> uses;
   /// For each operation the live bytes while it runs: the sum of the sizes of its bundle and of every tensor whose
-  /// value is needed by a later operation, by a host read, or (persistent) by the next iteration. An input counts from
-  /// its first use on; before that, only the host has its value. A value that the next access overwrites is dead, also
-  /// across the iteration's end. A tensor that nothing uses or reads never counts.
+  /// value is needed by a later operation, by a host read, or (persistent) by the next iteration, or lingers. An input
+  /// counts from its first use on; before that, only the host has its value. A value that the next access overwrites is
+  /// dead, also across the iteration's end, unless it lingers. A tensor that nothing uses or reads never counts.
   std::vector<Bytes> live;
   /// The largest value of `live`: the memory that is needed without swapping if no value is kept longer than necessary.
   Bytes peak;

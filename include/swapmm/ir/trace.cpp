@@ -156,6 +156,34 @@ class Checker {
     return std::nullopt;
   }
 
+  Finding lingering() const {
+    if (trace_.lingering.empty()) return std::nullopt;
+    if (needs_version_2(trace_)) return Problem{"lingering: only version 1 of the format has it"};
+    std::vector<std::vector<TracedUse>> uses(trace_.tensors.size());
+    for (std::size_t i = 0; i < trace_.operations.size(); ++i) {
+      for_each_access(trace_.operations[i], [&](TensorId id, Access access) {
+        uses[index(id)].push_back({i, access});
+      });
+    }
+    std::vector<bool> read(trace_.tensors.size());
+    for (const HostRead& host_read : trace_.host_reads) read[index(host_read.tensor)] = true;
+    for (std::size_t i = 0; i < trace_.lingering.size(); ++i) {
+      const LingeringValue& value = trace_.lingering[i];
+      const std::string where = element("lingering", i);
+      const std::size_t id = index(value.tensor);
+      if (id >= trace_.tensors.size()) return unknown_tensor(where + ".tensor", value.tensor, trace_.tensors.size());
+      if (i > 0 && std::pair(trace_.lingering[i - 1].tensor, trace_.lingering[i - 1].last_use) >=
+                       std::pair(value.tensor, value.last_use)) {
+        return Problem{where + ": values do not ascend by tensor and last use"};
+      }
+      if (trace_.tensors[id].kind == TensorKind::input || read[id]) {
+        return Problem{where + ": tensor " + std::to_string(id) + " is an input, or read by the host"};
+      }
+      if (auto finding = lingers(where, value, uses[id])) return finding;
+    }
+    return std::nullopt;
+  }
+
   Finding host_reads() const {
     for (std::size_t i = 0; i < trace_.host_reads.size(); ++i) {
       if (auto finding = host_read(i)) return finding;
@@ -165,6 +193,27 @@ class Checker {
 
  private:
   static constexpr std::uint32_t none = std::numeric_limits<std::uint32_t>::max();
+
+  struct TracedUse {
+    std::size_t operation;
+    Access access;
+  };
+
+  Finding lingers(const std::string& where, const LingeringValue& value, const std::vector<TracedUse>& uses) const {
+    const std::size_t last = index(value.last_use);
+    const auto use =
+        std::find_if(uses.begin(), uses.end(), [last](const TracedUse& each) { return each.operation == last; });
+    if (use == uses.end()) return Problem{where + ".last_use: operation " + std::to_string(last) + " does not use it"};
+    const bool is_last = use + 1 == uses.end();
+    const TracedUse& next = is_last ? uses.front() : *(use + 1);
+    const std::size_t overwritten = next.operation + (is_last ? trace_.operations.size() : 0);
+    if (next.access != Access::write) {
+      return Problem{where + ": operation " + std::to_string(next.operation) + " needs the value"};
+    }
+    if (value.until > last && value.until <= overwritten) return std::nullopt;
+    return Problem{where + ".until: " + std::to_string(value.until) + " is not above " + std::to_string(last) +
+                   " and at most " + std::to_string(overwritten)};
+  }
 
   Finding available_from(std::size_t i) const {
     const TraceTensor& tensor = trace_.tensors[i];
@@ -261,6 +310,7 @@ Check check_trace(const Trace& trace) {
   if (auto finding = checker.operations()) return *finding;
   if (auto finding = checker.ranges()) return *finding;
   if (auto finding = checker.host_reads()) return *finding;
+  if (auto finding = checker.lingering()) return *finding;
   return Done{};
 }
 

@@ -70,6 +70,18 @@ struct HostRead {
   friend bool operator==(const HostRead&, const HostRead&) = default;
 };
 
+/// A value that no operation needs any more, and that may still be asked for by somebody whom the trace does not show.
+/// Such values are not lost before it is certain that nobody will ask. The next access of the tensor is in `writes`.
+struct LingeringValue {
+  TensorId tensor{};       ///< not an input, and not read by the host
+  OperationId last_use{};  ///< the last operation that uses the value
+  /// The operation at whose end it is certain, counted on from the iteration of `last_use`: above it, and at most the
+  /// operation that overwrites the value. In the latter case it is never certain before.
+  std::uint32_t until = 0;
+
+  friend bool operator==(const LingeringValue&, const LingeringValue&) = default;
+};
+
 /// An access that concerns only a part of a tensor's bytes.
 struct AccessRange {
   OperationId operation{};  ///< the operation
@@ -92,16 +104,17 @@ struct TensorForm {
   friend bool operator==(const TensorForm&, const TensorForm&) = default;
 };
 
-/// One observed iteration of a program, as plain data. Its file format is `swapmm-trace`. The last three lists, and the
-/// last three fields of operations, need version 2 of the format.
+/// One observed iteration of a program, as plain data. Its file format is `swapmm-trace`. `engines`, `ranges` and
+/// `forms`, and the last three fields of operations, need version 2 of the format; it has no lingering values.
 struct Trace {
-  std::string name;                        ///< name of the iteration
-  std::vector<TraceTensor> tensors;        ///< a tensor's id is its position
-  std::vector<TraceOperation> operations;  ///< in the order in which they run
-  std::vector<HostRead> host_reads;        ///< in any order
-  std::vector<std::string> engines{};      ///< names of engines that operations refer to, each once
-  std::vector<AccessRange> ranges{};       ///< ascending by operation, then tensor; at most one for each access
-  std::vector<TensorForm> forms{};         ///< ascending by tensor; names of one tensor's forms differ
+  std::string name;                         ///< name of the iteration
+  std::vector<TraceTensor> tensors;         ///< a tensor's id is its position
+  std::vector<TraceOperation> operations;   ///< in the order in which they run
+  std::vector<HostRead> host_reads;         ///< in any order
+  std::vector<std::string> engines{};       ///< names of engines that operations refer to, each once
+  std::vector<AccessRange> ranges{};        ///< ascending by operation, then tensor; at most one for each access
+  std::vector<TensorForm> forms{};          ///< ascending by tensor; names of one tensor's forms differ
+  std::vector<LingeringValue> lingering{};  ///< ascending by tensor, then last use
 
   friend bool operator==(const Trace&, const Trace&) = default;
 };
@@ -136,7 +149,8 @@ void for_each_access(const TraceOperation& operation, Visit&& visit) {
 /// Checks the rules of docs/formats.md for traces. There is at least one operation; counts are within the limits of
 /// ir/limits.hpp; ids are in range; a tensor is at most once in a bundle; durations are not negative; only inputs have
 /// an available_from, which is in range and not after an access; a transient is written before it is read; host reads
-/// find a value; the sum of all sizes and the sum of all durations (in nanoseconds) are below 2^62.
+/// find a value; lingering values are as LingeringValue says; the sum of all sizes and the sum of all durations (in
+/// nanoseconds) are below 2^62.
 ///
 /// Every function of ir/ and plan/ that takes a trace expects one that passed this check. Linear in the size of the
 /// trace.

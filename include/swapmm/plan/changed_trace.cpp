@@ -22,6 +22,10 @@ class ChangedTrace {
       : trace_(trace), plan_(plan), times_(step_times(trace, plan)), changed_{trace.name, trace.tensors, {}, {}} {
     reduced_.resize(trace.tensors.size());
     reductions_.resize(trace.tensors.size());
+    // What lingers into the next iteration may be reduced there.
+    for (const LingeringValue& value : trace.lingering) {
+      if (value.until >= trace.operations.size()) changed_.tensors[index(value.tensor)].kind = TensorKind::persistent;
+    }
   }
 
   Trace build() && {

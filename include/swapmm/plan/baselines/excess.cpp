@@ -58,7 +58,7 @@ class Excess {
   }
 
   [[nodiscard]] std::uint64_t size(const Absence& a) const { return planning_.sizes[index(a.tensor)]; }
-  [[nodiscard]] nanoseconds in_time(const Absence& a) const { return ledger_.copy_in[index(a.tensor)]; }
+  [[nodiscard]] nanoseconds in_time(const Absence& a) const { return ledger_.copy_back(a); }
   [[nodiscard]] nanoseconds out_time(const Absence& a) const { return ledger_.copy_out[index(a.tensor)]; }
 
   // The operation that wrote the value. The copy to the host is that operation's, and there is one for each value.

@@ -15,7 +15,14 @@ namespace {
 class Residency {
  public:
   Residency(const PlanningCase& planning, Victim victim, std::uint64_t bytes)
-      : planning_(planning), victim_(victim), bytes_(bytes), n_(planning.operations), tensors_(planning.sizes.size()) {}
+      : planning_(planning),
+        victim_(victim),
+        bytes_(bytes),
+        n_(planning.operations),
+        tensors_(planning.sizes.size()),
+        dying_(planning.operations) {
+    list_dying();
+  }
 
   /// Runs the iteration once, starting from `residents`. Returns the residents (by id) at its end; stays() are those of
   /// this run.
@@ -53,6 +60,7 @@ class Residency {
     bool resident = false;
     bool from_start = false;  ///< the present stay began in the iteration before
     bool dirty = false;
+    bool lingers = false;                     ///< since its last use
     std::uint32_t uses = 0;                   ///< number of its uses in this run
     std::uint32_t arrived = 0;                ///< gap; not valid if from_start
     std::uint64_t key = 0;                    ///< the larger, the sooner it leaves
@@ -70,6 +78,18 @@ class Residency {
     return std::binary_search(sorted.begin(), sorted.end(), t);
   }
 
+  /// Lists the tensors that leave when their value has lingered long enough. A value that is overwritten then makes
+  /// room for the next one.
+  void list_dying() {
+    for (const LingeringValue& value : planning_.trace.lingering) {
+      const std::vector<Use>& uses = planning_.liveness.uses[index(value.tensor)];
+      const auto use =
+          std::find_if(uses.begin(), uses.end(), [&](const Use& each) { return each.operation == value.last_use; });
+      const auto gap = gap_after_use(planning_, value.tensor, static_cast<std::size_t>(use - uses.begin()));
+      if (gap->to == gap->lost_from) dying_[gap->to % n_].push_back(static_cast<std::uint32_t>(value.tensor));
+    }
+  }
+
   void start_from(const std::vector<std::uint32_t>& residents) {
     std::vector<State> before = std::exchange(tensors_, std::vector<State>(tensors_.size()));
     stays_.clear();
@@ -83,9 +103,10 @@ class Residency {
       held_ += planning_.sizes[t];
       const std::vector<Use>& uses = planning_.liveness.uses[t];
       const auto last = static_cast<std::uint32_t>(uses.back().operation);
-      const auto next = static_cast<std::uint32_t>(uses.front().operation);
+      const auto gap = gap_after_use(planning_, TensorId{t}, uses.size() - 1);
       // Operations of this run are counted from n on, so that the last use is before them.
-      offer(t, last, n_ + next);
+      offer(t, last, gap->to);
+      state.lingers = gap->lingers();
     }
   }
 
@@ -131,6 +152,9 @@ class Residency {
   }
 
   void run_operation(std::uint32_t i) {
+    for (const std::uint32_t t : dying_[i]) {
+      if (tensors_[t].resident && tensors_[t].lingers) leave(t, i);
+    }
     bundle_.clear();
     std::uint64_t need = 0;
     for_each_access(planning_.trace.operations[i], [&](TensorId id, Access) {
@@ -154,6 +178,7 @@ class Residency {
     if (access != Access::read) state.dirty = true;
     const auto gap = gap_after_use(planning_, id, state.uses++);
     if (!gap || !gap->value_needed) return leave(t, i + 1);
+    state.lingers = gap->lingers();
     offer(t, std::uint64_t{n_} + i, std::uint64_t{n_} + gap->to);
   }
 
@@ -164,7 +189,8 @@ class Residency {
   std::vector<State> tensors_;
   std::vector<Candidate> candidates_;  ///< a heap; entries of tensors used again since are skipped
   std::vector<Candidate> set_aside_;
-  std::vector<std::uint32_t> bundle_;  ///< of the present operation, sorted
+  std::vector<std::uint32_t> bundle_;              ///< of the present operation, sorted
+  std::vector<std::vector<std::uint32_t>> dying_;  ///< per gap
   std::vector<Stay> stays_;
   std::uint64_t held_ = 0;
 };

@@ -40,7 +40,7 @@ class Slack {
 
  private:
   void decide(Absence& a) const {
-    const nanoseconds in = ledger_.copy_in[index(a.tensor)];
+    const nanoseconds in = ledger_.copy_back(a);
     const nanoseconds out = a.version == no_version ? nanoseconds{0} : ledger_.copy_out[index(a.tensor)];
     const std::uint64_t size = planning_.sizes[index(a.tensor)];
     const bool is_large = size >= options_.least_bytes.value &&

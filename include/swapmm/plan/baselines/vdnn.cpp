@@ -62,7 +62,7 @@ class Vdnn {
       const std::uint32_t absence = ledger_.absence_after[ledger_.first_use[tensor] + u];
       if (!is_read || absence == no_absence) continue;
       Absence& a = ledger_.absences[absence];
-      if (a.end <= peak_) continue;
+      if (a.end <= peak_ || a.lingers) continue;
       a.stays = false;
       lacking_[a.end].push_back(absence);
     }

@@ -124,7 +124,7 @@ class OverlapSearch {
   std::vector<std::uint32_t> moving_by(std::uint32_t Absence::*key) const {
     std::vector<std::uint32_t> ids;
     for (std::uint32_t i = 0; i < ledger_.absences.size(); ++i) {
-      if (!ledger_.absences[i].stays) ids.push_back(i);
+      if (!ledger_.absences[i].stays && !ledger_.absences[i].lingers) ids.push_back(i);
     }
     std::stable_sort(ids.begin(), ids.end(),
                      [&](auto a, auto b) { return ledger_.absences[a].*key % n_ < ledger_.absences[b].*key % n_; });

@@ -42,7 +42,7 @@ std::vector<OperationId> uses_in(std::span<const validation::TensorEvent> events
   using validation::Event;
   std::vector<OperationId> uses;
   for (const validation::TensorEvent& event : events) {
-    if (event.event == Event::host_read || event.event == Event::given) continue;
+    if (!is_access(event.event)) continue;
     uses.push_back(id_at<OperationId>(event.operation));
   }
   return uses;

@@ -229,6 +229,7 @@ class Search {
 
 Result<IlpResult> plan_by_ilp(const Trace& trace, const Machine& machine, const IlpOptions& options,
                               const PlanningOptions& limits) {
+  if (!trace.lingering.empty()) return Problem{"the planner ilp does not know values that linger"};
   const Result<PlanningCase> planning = make_planning_case(trace, machine);
   if (!planning) return planning.problem();
   Result<Plan> belady =

@@ -46,6 +46,7 @@ void list_tensor(const PlanningCase& planning, TensorId id, OverlapLedger& ledge
     absence.first = gap->from + 1;
     absence.end = gap->to;
     absence.version = version;
+    absence.lingers = gap->lingers();
     ledger.absence_after[first_use + position] = static_cast<std::uint32_t>(ledger.absences.size());
     if (version != no_version) ++ledger.versions[version].absences;
     ledger.absences.push_back(absence);
@@ -82,7 +83,7 @@ OverlapLedger::OverlapLedger(const PlanningCase& planning_, const LinkedStores* 
       return slot < n ? crowded[slot] : crowded[n] + crowded[slot - n];
     };
     const double held = before(a.end) - before(a.first);
-    const bool is_written_back = a.version != no_version && versions[a.version].absences == 1;
+    const bool is_written_back = !a.lingers && a.version != no_version && versions[a.version].absences == 1;
     cost.push_back(is_written_back ? held / 2 : held);
   }
   shortest_first.resize(absences.size());

@@ -10,7 +10,8 @@
 
 namespace swapmm::planning {
 
-/// A stretch of operations between two uses of a value. Over it the tensor stays, or goes out and comes back. Slots
+/// A stretch of operations between two uses of a value, or from its last use on for as long as it lingers. Over it the
+/// tensor stays, or goes out and comes back (if the value lingers, it only goes out, and `returns` is `end`). Slots
 /// count operations from the use before the stretch on; slots from n on belong to the next iteration.
 struct Absence {
   TensorId tensor{};
@@ -18,6 +19,7 @@ struct Absence {
   std::uint32_t end = 0;      ///< the operation that needs it again
   std::uint32_t version = 0;  ///< position in OverlapLedger::versions; no_version if the host has the value anyway
   bool is_arrival = false;    ///< the first arrival of an input, over which the tensor cannot stay
+  bool lingers = false;  ///< the value lingers until `end`, and nothing needs it there: if it goes, it never returns
   // The decision:
   bool stays = false;
   std::uint32_t leaves = 0;   ///< gap in which the tensor leaves; not before first
@@ -58,6 +60,10 @@ struct OverlapLedger {
   std::vector<std::chrono::nanoseconds> copy_in;   ///< per tensor
   std::vector<std::chrono::nanoseconds> copy_out;  ///< per tensor
   std::vector<std::uint32_t> shortest_first;       ///< absences, sorted by the time for which they hold room
+  /// The time of the copy with which a tensor returns from an absence.
+  [[nodiscard]] std::chrono::nanoseconds copy_back(const Absence& absence) const {
+    return absence.lingers ? std::chrono::nanoseconds{0} : copy_in[index(absence.tensor)];
+  }
   /// Per operation: the time that copies may take until the next one starts. This is its duration, plus a stall that is
   /// known to follow.
   std::vector<std::chrono::nanoseconds> time;

@@ -16,6 +16,15 @@ Problem bundle_too_large(const PlanningCase& planning) {
           std::to_string(planning.machine.device_budget.value)};
 }
 
+/// The value that lingers after this use; null if none does.
+const LingeringValue* lingering_after(const Trace& trace, TensorId tensor, OperationId use) {
+  const auto found = std::lower_bound(
+      trace.lingering.begin(), trace.lingering.end(), std::tuple(tensor, use),
+      [](const LingeringValue& value, const auto& place) { return std::tuple(value.tensor, value.last_use) < place; });
+  const bool is_it = found != trace.lingering.end() && found->tensor == tensor && found->last_use == use;
+  return is_it ? &*found : nullptr;
+}
+
 std::optional<Problem> too_large_for_an_arena(const PlanningCase& planning) {
   if (!planning.machine.max_allocation) return std::nullopt;
   const std::uint64_t most = planning.machine.max_allocation->value;
@@ -65,6 +74,12 @@ std::chrono::nanoseconds copy_time(const Link& link, Bytes bytes) {
 std::optional<UseGap> gap_after_use(const PlanningCase& planning, TensorId tensor, std::size_t position) {
   const std::vector<Use>& uses = planning.liveness.uses[index(tensor)];
   const auto from = static_cast<std::uint32_t>(uses[position].operation);
+  if (const LingeringValue* const value = lingering_after(planning.trace, tensor, uses[position].operation)) {
+    const bool is_last = position + 1 == uses.size();
+    const auto next = static_cast<std::uint32_t>(uses[is_last ? 0 : position + 1].operation);
+    const std::uint32_t overwritten = is_last ? next + planning.operations : next;
+    return UseGap{from, std::min(value->until + 1, overwritten), true, value->until + 1};
+  }
   if (position + 1 < uses.size()) {
     const Use& next = uses[position + 1];
     return UseGap{from, static_cast<std::uint32_t>(next.operation), next.access != Access::write};

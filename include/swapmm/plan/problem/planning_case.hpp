@@ -43,11 +43,16 @@ struct PlanningCase {
 struct UseGap {
   std::uint32_t from = 0;
   std::uint32_t to = 0;
-  bool value_needed = false;  ///< the operation at `to` needs the value that `from` left
+  bool value_needed = false;  ///< the operation at `to` needs the value that `from` left, or the value lingers
+  /// The value lingers: it may be lost from this gap on, and from `to` on it need not be anywhere, or is overwritten.
+  /// 0: it does not.
+  std::uint32_t lost_from = 0;
+
+  [[nodiscard]] bool lingers() const { return lost_from != 0; }
 };
 
-/// The stretch from use `position` (in liveness.uses) to the next. No value after the last use of an input or a
-/// transient, because it is dead there.
+/// The stretch from use `position` (in liveness.uses) to the next, or to the gap from which a lingering value may be
+/// lost. No value after the last use of an input or a transient that does not linger, because it is dead there.
 [[nodiscard]] std::optional<UseGap> gap_after_use(const PlanningCase& planning, TensorId tensor, std::size_t position);
 
 }  // namespace swapmm::planning

@@ -73,14 +73,37 @@ class ProgramMaker {
 
   void add_value(std::size_t v) {
     const WrittenValue& value = model_.values[v];
-    const std::uint32_t main = paying_.main[v];
+    const std::uint32_t main = main_of(value, paying_.main[v]);
+    const bool others_are_free = !paying_.others_are_free.empty() && paying_.others_are_free[v];
+    for (std::uint32_t i = 0; i < value.windows; ++i) {
+      const bool is_saved = others_are_free && main != i && main != no_window;
+      if (!is_saved && !value.must_go) add_lingering(value, value.first_window + i);
+    }
     const bool has_main = main != no_window && add_main(value, main);
     if (!has_main && value.must_go) add_copy_out(value);
     if (!has_main) return;
-    const bool others_are_free = !paying_.others_are_free.empty() && paying_.others_are_free[v];
     for (std::uint32_t i = 0; i < value.windows; ++i) {
       if (i != main) add_other(value, value.first_window + i, others_are_free);
     }
+  }
+
+  /// The window that pays for the copy out. A lingering value is no such window if the value has another one.
+  std::uint32_t main_of(const WrittenValue& value, std::uint32_t chosen) const {
+    if (chosen == no_window || !model_.dirty[value.first_window + chosen].lingers) return chosen;
+    for (std::uint32_t i = 0; i < value.windows; ++i) {
+      const Window& window = model_.dirty[value.first_window + i];
+      if (!window.lingers && !window.is_empty()) return i;
+    }
+    return no_window;
+  }
+
+  /// A lingering value costs its copy to the host alone. The program takes this for the copy of a value that the host
+  /// has; that is another direction, but only the prices that it finds depend on this, and any prices give a bound.
+  void add_lingering(const WrittenValue& value, std::uint32_t id) {
+    if (!model_.dirty[id].lingers || model_.dirty[id].is_empty()) return;
+    Window window = model_.dirty[id];
+    window.copy_in = value.copy_out;
+    add_clean(window, BlockMember{false, id});
   }
 
   bool add_main(const WrittenValue& value, std::uint32_t main) {

@@ -49,8 +49,9 @@ class ModelMaker {
     window.first_boundary = 2 * absence.first;
     window.last_part = 2 * absence.end - 1;
     window.bytes = static_cast<double>(planning_.sizes[tensor]);
-    window.copy_in = static_cast<double>(ledger_.copy_in[tensor].count());
+    window.copy_in = static_cast<double>(ledger_.copy_back(absence).count());
     window.is_arrival = absence.is_arrival;
+    window.lingers = absence.lingers;
     // An arrival for the first operations: its copy may run at the end of the iteration before.
     if (absence.first == 0) {
       window.first_boundary += 2 * n_;

@@ -24,6 +24,7 @@ struct Window {
   double bytes = 0;                  ///< bytes of room, rounded up to the alignment
   double copy_in = 0;                ///< nanoseconds
   bool is_arrival = false;           ///< the copy is required; it may begin in the part before first_boundary
+  bool lingers = false;              ///< there is no copy in: the value goes, and never returns
 
   [[nodiscard]] bool is_empty() const { return last_part < first_boundary; }
   [[nodiscard]] std::uint32_t first_part() const { return is_arrival ? first_boundary - 1 : first_boundary; }

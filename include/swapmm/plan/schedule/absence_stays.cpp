@@ -34,14 +34,20 @@ class StayWriter {
   /// The absence before use `use`, with which a stay begins. `behind` is the absence after the previous use.
   const Absence* absence_before(TensorId id, std::size_t use, const Absence* behind) const {
     const std::uint32_t arrival = ledger_.arrival[index(id)];
-    return use == 0 && arrival != no_absence ? &ledger_.absences[arrival] : behind;
+    if (use == 0 && arrival != no_absence) return &ledger_.absences[arrival];
+    return behind && behind->lingers ? nullptr : behind;
   }
+
+  static std::uint32_t gap_of_leaving(const Absence& absence) { return absence.stays ? absence.end : absence.leaves; }
 
   void add_stays(TensorId id) {
     const std::vector<Use>& uses = planning_.liveness.uses[index(id)];
+    // A lingering value stays for its tensor's next value if that comes as soon as the old one may be lost.
     const auto stays_after = [&](std::size_t use) {
       const Absence* absence = absence_after(id, use);
-      return absence && absence->stays;
+      if (!absence || !absence->stays) return false;
+      const auto next = static_cast<std::uint32_t>(uses[(use + 1) % uses.size()].operation);
+      return !absence->lingers || absence->end % n_ == next;
     };
     std::size_t cut = 0;  // the circle of uses is cut at a use after which the tensor does not stay
     while (cut < uses.size() && stays_after(cut)) ++cut;
@@ -57,9 +63,10 @@ class StayWriter {
         open = arriving_stay(id, operation, absence_before(id, use, absence_after(id, (cut + i - 1) % uses.size())));
       if (stays_after(use)) continue;
       const Absence* absence = absence_after(id, use);
-      const std::uint32_t leaves = (absence ? absence->leaves : operation + 1) % n_;
+      const std::uint32_t leaves = (absence ? gap_of_leaving(*absence) : operation + 1) % n_;
       open->length = leaves > open->start ? leaves - open->start : leaves + n_ - open->start;
-      if (absence && absence->gone > absence->leaves) open->kept = open->length + (absence->gone - absence->leaves);
+      if (absence && !absence->stays && absence->gone > absence->leaves)
+        open->kept = open->length + (absence->gone - absence->leaves);
       open->write_back = write_back_gap(absence, *open);
       if (absence && absence->version != no_version) open->copy_rank = ledger_.versions[absence->version].rank;
       result_.push_back(*open);

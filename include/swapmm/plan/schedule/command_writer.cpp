@@ -169,7 +169,9 @@ class CommandWriter {
     if (facts.write_backs > 0) last = &write_backs_[facts.first_write_back + facts.write_backs - 1];
     const bool last_waits_for_use =
         last && (copies_out_early(schedule_.pace) ? last->write : last->gap - 1) >= facts.last_use;
-    if (!last_waits_for_use) command.after.push_back(operation_wait(facts.last_use, iteration));
+    // A lingering value may be lost after the operation before the gap of the release.
+    const std::uint32_t last_use = facts.lingers ? facts.end - 1 : facts.last_use;
+    if (!last_waits_for_use || facts.lingers) command.after.push_back(operation_wait(last_use, iteration));
     if (last) {
       const std::uint32_t id = back_[facts.first_write_back + facts.write_backs - 1];
       command.after.push_back(command_wait(id, iteration_of_leaving(last->gap) < iteration));

@@ -65,11 +65,28 @@ std::optional<std::uint32_t> first_host_read(const PlanningCase& planning, const
   return first;
 }
 
-/// Whether the last value of the stay is needed after it.
-bool leaves_needed_value(const PlanningCase& planning, const Stay& stay, const StayUses& uses) {
-  if (stay.always) return false;
+/// What is to become of the last value of a stay, counted from the stay's start on.
+struct LastValue {
+  bool needed_later = false;    ///< it is needed after the stay, or may not be lost yet
+  std::uint32_t dead_from = 0;  ///< else: the gap from which it may be lost
+};
+
+LastValue last_value(const PlanningCase& planning, const Stay& stay, const StayUses& uses) {
+  const std::uint32_t last_use = uses.operation(uses.count - 1);
+  if (stay.always) return {false, last_use + 1};
   const auto gap = gap_after_use(planning, stay.tensor, uses.position(uses.count - 1));
-  return gap && gap->value_needed;
+  if (!gap || !gap->lingers()) return {gap && gap->value_needed, last_use + 1};
+  const std::uint32_t dead_from = last_use + (gap->lost_from - gap->from);
+  return {stay.start + stay.length < dead_from, dead_from};
+}
+
+/// Whether the value that is on the device at the iteration's end has lingered long enough before: it is dead.
+bool is_dead_at_wrap(const PlanningCase& planning, const Stay& stay, const StayUses& uses) {
+  std::size_t before = 0;
+  while (before < uses.count && uses.operation(before) < uses.operations) ++before;
+  if (before == 0) return false;
+  const auto gap = gap_after_use(planning, stay.tensor, uses.position(before - 1));
+  return gap && gap->lingers() && gap->lost_from <= uses.operations;
 }
 
 /// Whether the host has the value that is on the device at the iteration's end.
@@ -102,10 +119,13 @@ StayFacts find_stay_facts(const PlanningCase& planning, const Stay& stay, Pace p
   facts.first_write_back = static_cast<std::uint32_t>(write_backs.size());
   assert(!facts.allocated || facts.first_use == stay.start);
 
-  const bool needed_later = leaves_needed_value(planning, stay, uses);
+  const LastValue last = last_value(planning, stay, uses);
   bool written = false;
   for (std::size_t i = 0; i < uses.count; ++i) written = written || uses.writes(i);
-  if (!stay.always && !(needed_later && written)) facts.end = facts.last_use + 1;
+  const bool needed_later = last.needed_later;
+  // A value that the stay did not write is on the host.
+  if (!stay.always && !(needed_later && written)) facts.end = written ? last.dead_from : facts.last_use + 1;
+  facts.lingers = !stay.always && !needed_later && facts.end > facts.last_use + 1;
 
   bool is_last_write = true;
   for (std::size_t i = uses.count; written && i-- > 0;) {
@@ -130,7 +150,8 @@ StayFacts find_stay_facts(const PlanningCase& planning, const Stay& stay, Pace p
   std::reverse(write_backs.begin() + facts.first_write_back, write_backs.end());
 
   facts.crosses_wrap = stay.always || facts.end > planning.operations;
-  facts.host_valid = facts.crosses_wrap && is_host_valid_at_wrap(uses, facts, stay.always, write_backs);
+  facts.host_valid = facts.crosses_wrap && !is_dead_at_wrap(planning, stay, uses) &&
+                     is_host_valid_at_wrap(uses, facts, stay.always, write_backs);
   return facts;
 }
 

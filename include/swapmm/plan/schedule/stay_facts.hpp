@@ -18,9 +18,10 @@ struct WriteBack {
 
 /// Facts that follow from the trace for one stay. Operations and gaps are counted from the stay's start on.
 struct StayFacts {
-  std::uint32_t end = 0;  ///< end of the stay, or earlier: a stay that needs no copy ends right after its last use
+  std::uint32_t end = 0;  ///< end of the stay, or earlier: a stay that needs no copy ends when its value is dead
   std::uint32_t first_use = 0;
   std::uint32_t last_use = 0;
+  bool lingers = false;                ///< it ends later than after its last use, because the value lingers
   bool allocated = false;              ///< true: arrives by allocate; false: by swap_in
   bool crosses_wrap = false;           ///< on the device between two iterations
   bool host_valid = false;             ///< the host copy is valid between two iterations, too

@@ -69,7 +69,7 @@ bool BestSearch::is_done() const {
 
 void BestSearch::search(std::span<const NamedPlanner> others, std::optional<int> most_rounds) {
   if (is_small()) try_others(others);
-  if (!is_small() && is_done()) return;
+  if (!is_small() && is_done()) return offer_leaner();
   if (!search_.round_relaxed()) return offer_belady();
   if (!is_small()) place_first();
   for (int round = 0; !is_done(); ++round) {
@@ -80,6 +80,14 @@ void BestSearch::search(std::span<const NamedPlanner> others, std::optional<int>
     search_round(effort_of(round));
     if (round == 0) offer_belady();
   }
+}
+
+/// The first plan, which moves everything all the time, is as fast as can be: copies take next to no time. Then others
+/// are as fast, and move fewer bytes.
+void BestSearch::offer_leaner() {
+  if (options_.spared_bytes.tries == 0 || is_large()) return;
+  offer_belady();
+  if (!is_out_of_time()) (void)search_.round_relaxed();  // what spare_bytes() begins with
 }
 
 void BestSearch::spare_bytes() {

@@ -92,6 +92,7 @@ class BestSearch {
 
   void search(std::span<const NamedPlanner> others, std::optional<int> most_rounds);
   void try_others(std::span<const NamedPlanner> others);
+  void offer_leaner();
   void place_first();
   void search_round(const Effort& effort);
   void go_on_from(const AwayDecision& decision);

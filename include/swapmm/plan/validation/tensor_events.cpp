@@ -54,6 +54,7 @@ void TensorEvents::collect_events(const Trace& trace, const Graph& graph) {
   const auto is_input = [&](std::size_t t) { return trace.tensors[t].kind == TensorKind::input; };
   first_event_.assign(trace.tensors.size() + 1, 0);
   for_each_event(trace, graph, updated, [&](const TensorEvent& event) { ++first_event_[event.tensor + 1]; });
+  for (const LingeringValue& value : trace.lingering) ++first_event_[index(value.tensor) + 1];
   for (std::size_t t = 0; t < trace.tensors.size(); ++t) {
     first_event_[t + 1] += first_event_[t] + (is_input(t) ? 1U : 0U);
   }
@@ -62,6 +63,25 @@ void TensorEvents::collect_events(const Trace& trace, const Graph& graph) {
   for_each_event(trace, graph, updated, [&](const TensorEvent& event) { events_[next[event.tensor]++] = event; });
   for (std::size_t t = 0; t < trace.tensors.size(); ++t) {
     if (is_input(t)) insert_given(trace, t);
+  }
+  insert_forgotten(trace);
+}
+
+void TensorEvents::insert_forgotten(const Trace& trace) {
+  for (std::size_t i = 0; i < trace.lingering.size();) {
+    const std::size_t tensor = index(trace.lingering[i].tensor);
+    const auto first = events_.begin() + static_cast<std::ptrdiff_t>(first_event_[tensor]);
+    auto last = events_.begin() + static_cast<std::ptrdiff_t>(first_event_[tensor + 1]);
+    std::size_t end = i;
+    while (end < trace.lingering.size() && index(trace.lingering[end].tensor) == tensor) ++end;
+    last -= static_cast<std::ptrdiff_t>(end - i);
+    for (; i < end; ++i, ++last) {
+      const auto until = static_cast<std::uint32_t>(trace.lingering[i].until % trace.operations.size());
+      const auto at = std::lower_bound(
+          first, last, until, [](const TensorEvent& a, std::uint32_t operation) { return a.operation < operation; });
+      std::move_backward(at, last, last + 1);
+      *at = {static_cast<std::uint32_t>(tensor), until, Event::forgotten};
+    }
   }
 }
 

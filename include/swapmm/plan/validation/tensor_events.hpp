@@ -20,11 +20,17 @@ enum class Event : std::uint8_t {
   update,
   host_read,  ///< from here on, the host needs the value that the tensor has here
   given,      ///< the host gives an input its next value
+  forgotten,  ///< from here on, the value may be lost: it has lingered until now
 };
+
+[[nodiscard]] constexpr bool is_access(Event event) {
+  return event == Event::read || event == Event::write || event == Event::update;
+}
 
 struct TensorEvent {
   std::uint32_t tensor = 0;
-  /// The operation. Accesses happen in it, host_read and given at its end.
+  /// The operation. Accesses happen in it; host_read, given and forgotten at its end, but forgotten right before the
+  /// access if the operation overwrites the value.
   std::uint32_t operation = 0;
   Event event = Event::read;
 };
@@ -47,6 +53,7 @@ class TensorEvents {
  private:
   void collect_events(const Trace& trace, const Graph& graph);
   void insert_given(const Trace& trace, std::size_t tensor);
+  void insert_forgotten(const Trace& trace);
   void collect_commands(const Trace& trace, const Plan& plan, const HappensBefore& order);
 
   std::vector<std::size_t> first_event_;

@@ -82,16 +82,21 @@ class ValueTracker {
     resident_ = initial_ != nullptr;
     // The copies in `initial` are assumed valid, unless the value is dead then. The second iteration checks that this
     // also holds at the end of an iteration.
-    const bool alive = kind_ == TensorKind::persistent || (kind_ == TensorKind::input && available_from_ == 0);
+    const bool alive =
+        kind_ == TensorKind::persistent || (kind_ == TensorKind::input && available_from_ == 0) || lingers_over_end();
     device_valid_ = resident_ && alive;
     may_be_wanted_ = resident_ && !alive && host_reads_last_value();
     if (kind_ == TensorKind::input) host_valid_ = alive;
-    if (kind_ == TensorKind::persistent) host_valid_ = resident_ ? initial_->host_valid : !is_dead();
+    if (kind_ == TensorKind::persistent || lingers_over_end())
+      host_valid_ = resident_ ? initial_->host_valid : !is_dead();
   }
 
+  /// Whether the value at the iteration's end lingers into the next one.
+  [[nodiscard]] bool lingers_over_end() const { return !events_.empty() && events_.front().event == Event::forgotten; }
   /// Whether nothing needs the present value, after the events before next_.
   [[nodiscard]] bool is_dead() const {
     if (next_ < events_.size()) return events_[next_].event == Event::write || events_[next_].event == Event::given;
+    if (lingers_over_end()) return false;
     if (kind_ != TensorKind::persistent) return true;
     return !events_.empty() && events_.front().event == Event::write;
   }
@@ -105,7 +110,7 @@ class ValueTracker {
   [[nodiscard]] bool next_access_writes() const {
     for (std::size_t step = 0; step < events_.size(); ++step) {
       const Event event = events_[(next_ + step) % events_.size()].event;
-      if (event == Event::host_read || event == Event::given) continue;
+      if (event == Event::host_read || event == Event::given || event == Event::forgotten) continue;
       return event == Event::write;
     }
     return false;
@@ -120,7 +125,8 @@ class ValueTracker {
       case Event::write:
       case Event::update: access(event); break;
       case Event::host_read: host_read(event.operation); break;
-      case Event::given: give(event.operation);
+      case Event::given: give(event.operation); break;
+      case Event::forgotten: retire();
     }
   }
 
@@ -192,6 +198,7 @@ class ValueTracker {
   void turn() {
     // An input that is available from operation 0 changes in give(), at the end of the last operation: commands after
     // that operation may bring in the new value already.
+    if (lingers_over_end()) return;
     if (kind_ == TensorKind::transient || (kind_ == TensorKind::input && available_from_ > 0)) retire();
   }
 

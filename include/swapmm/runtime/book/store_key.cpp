@@ -61,6 +61,9 @@ std::string store_key(const Program& program, const Machine& machine, std::strin
   for (const HostRead& read : program.trace.host_reads) {
     hash.add("read", {index(read.tensor), index(read.after_operation)});
   }
+  for (const LingeringValue& value : program.trace.lingering) {
+    hash.add("lingers", {index(value.tensor), index(value.last_use), value.until});
+  }
   hash.add("by_producer", {program.by_producer ? 1U : 0U});
   add_roles(hash, program);
   for (const Event& event : program.events) hash.add("event", {static_cast<std::uint64_t>(event.what), event.index});

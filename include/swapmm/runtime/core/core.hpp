@@ -78,6 +78,10 @@ class Core : public std::enable_shared_from_this<Core<B>> {
   [[nodiscard]] bool follows_plan();
   /// While a plan is followed: see PlanExecutor::next_drops_are_certain().
   [[nodiscard]] bool next_drops_are_certain();
+  /// Tells that the program waits: whatever was called before may not be kept waiting any longer, except the last
+  /// `open` operations. Plans then know which values can be proven dead in time (see EntranceOptions::certainly_dead).
+  /// To be called for iterations that follow no plan.
+  void note_wait(std::size_t open);
   /// True once anything was copied between device and host.
   [[nodiscard]] bool has_swapped();
 
@@ -226,6 +230,13 @@ template <Backend B>
 bool Core<B>::next_drops_are_certain() {
   const Entry entry(*this, false);
   return !entry->controller.follows_plan() || entry->state.executor.next_drops_are_certain();
+}
+
+template <Backend B>
+void Core<B>::note_wait(std::size_t open) {
+  const Entry entry(*this, false);
+  constexpr std::size_t most = std::size_t{1} << 30U;
+  entry->state.recorder.wait(static_cast<std::uint32_t>(std::min(open, most)));
 }
 
 template <Backend B>

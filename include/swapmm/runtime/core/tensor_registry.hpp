@@ -56,6 +56,7 @@ class TensorRegistry {
   /// place.
   static void reclaim(Session<B>& session, Rec& record) noexcept {
     SessionState<B>& state = session.state;
+    state.recorder.end(record);
     state.store.records.end(record);
     session.controller.forget_upload(record);
     // The plan still has its place; see RoleBinding::bind.

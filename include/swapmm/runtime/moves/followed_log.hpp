@@ -32,10 +32,22 @@ class FollowedLog {
         log_.events.push_back({LogEvent::What::download, tensor_of(passed.index)});
       }
     }
+    write_waits();
   }
 
  private:
+  // What was waited for while the program was observed, up to the last operation.
+  void write_waits() {
+    const auto logged = static_cast<std::uint32_t>(log_.operations.size());
+    for (const LogWait& wait : program_.waits) {
+      if (wait.calls > first_operation_ && wait.calls < first_operation_ + logged) {
+        log_.waits.push_back({wait.calls - first_operation_, wait.open});
+      }
+    }
+  }
+
   void write_operation(std::uint32_t index) {
+    if (log_.operations.empty()) first_operation_ = index;
     const std::uint32_t first = program_.first_access[index];
     const std::uint32_t end = program_.first_access[index + 1];
     LogOperation operation;
@@ -73,6 +85,7 @@ class FollowedLog {
   std::uint64_t iteration_;
   IterationLog& log_;
   std::uint64_t epoch_;
+  std::uint32_t first_operation_ = 0;
 };
 
 }  // namespace swapmm::runtime

@@ -46,6 +46,17 @@ class Generations {
     return {slot.role, false, carried};
   }
 
+  /// Looks up the role of a tensor that ended in iteration `member`; `carried` as for a tensor that is used there. None
+  /// if it had no role, or its place has been taken since.
+  [[nodiscard]] Found find_earlier(std::size_t member, Producer producer) const {
+    const bool is_carried = producer.age > member;
+    if (is_carried && producer.age - member > iterations_) return {};
+    const std::size_t made = member + (is_carried ? iterations_ : 0) - producer.age;
+    const auto slot = slots_.find({made, producer.index});
+    if (slot == slots_.end()) return {};
+    return {slot->second.role, producer.age == 0, is_carried ? static_cast<std::uint32_t>(producer.age - member) : 0};
+  }
+
   void add(std::size_t member, Producer producer, std::uint32_t role) {
     if (producer.age <= member) {
       slots_[{member - producer.age, producer.index}].role = role;

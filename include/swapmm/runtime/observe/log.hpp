@@ -2,6 +2,7 @@
 #pragma once
 
 #include <chrono>
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -63,12 +64,38 @@ struct LogEvent {
   std::uint32_t index = 0;  ///< index of the operation, or of the tensor
 };
 
+/// A wait of the program, told by an entrance that keeps operations waiting (see Core::note_wait()). The order of such
+/// waits, of calls and of the ends of tensors is told by *moments*.
+struct LogWait {
+  static constexpr std::uint64_t moments_per_call = 4;
+  /// The moment of a wait after so many calls.
+  template <class Count>
+  [[nodiscard]] static constexpr Count moment(Count calls) {
+    return calls * static_cast<Count>(moments_per_call) + 1;
+  }
+  /// The moment at which an operation is called.
+  [[nodiscard]] static constexpr std::uint64_t moment_of_call(std::size_t operation) {
+    return operation * moments_per_call + 3;
+  }
+
+  std::uint32_t calls = 0;  ///< operations that the iteration has called before it
+  std::uint32_t open = 0;   ///< so many of the last calls may wait on; may reach into iterations before
+};
+
+/// The end of a tensor that is identified by its producer.
+struct LogEnd {
+  Producer producer;
+  std::uint64_t moment = 0;  ///< see LogWait; counted from the iteration's begin
+};
+
 /// Everything that one iteration did, in the order in which the program did it.
 struct IterationLog {
   std::vector<LogTensor> tensors;
   std::vector<LogAccess> accesses;
   std::vector<LogOperation> operations;
   std::vector<LogEvent> events;
+  std::vector<LogWait> waits;
+  std::vector<LogEnd> ends;
   bool broken = false;  ///< an operation failed in it, so it is not a normal iteration
   bool timed = false;   ///< durations were requested
 
@@ -77,6 +104,8 @@ struct IterationLog {
     accesses.clear();
     operations.clear();
     events.clear();
+    waits.clear();
+    ends.clear();
     broken = false;
     timed = false;
   }

@@ -7,6 +7,7 @@
 #include <unordered_map>
 
 #include <swapmm/runtime/observe/generations.hpp>
+#include <swapmm/runtime/observe/lingering.hpp>
 
 namespace swapmm::runtime {
 namespace {
@@ -22,6 +23,11 @@ class ProgramBuilder {
   void append(const IterationLog& log) {
     log_roles_.assign(log.tensors.size(), none);
     made_.clear();
+    const auto first = static_cast<std::uint32_t>(program_.trace.operations.size());
+    for (const LogWait& wait : log.waits) program_.waits.push_back({first + wait.calls, wait.open});
+    for (const LogEnd& end : log.ends) {
+      ends_.push_back({member_, end.producer, end.moment + first * LogWait::moments_per_call});
+    }
     for (const LogEvent& event : log.events) {
       if (event.what == LogEvent::What::operation) append_operation(log, log.operations[event.index]);
       if (event.what == LogEvent::What::upload) append_upload(log, event.index);
@@ -63,6 +69,7 @@ class ProgramBuilder {
         host_read(role, state.last_write);
       }
     }
+    program_.trace.lingering = find_lingering(program_.trace, program_.waits, proofs());
     return std::move(program_);
   }
 
@@ -200,6 +207,25 @@ class ProgramBuilder {
     if (state_[role].must_survive && state_[role].used && !state_[role].on_host) host_read(role, state_[role].last_use);
   }
 
+  // Values that the host gives or reads are on the host.
+  std::vector<Proofs> proofs() {
+    std::vector<Proofs> proofs(program_.roles.size());
+    for (std::size_t role = 0; role < proofs.size(); ++role) {
+      const Role& is = program_.roles[role];
+      proofs[role].known = is.kind != Role::Kind::scratch && !is.input;
+      proofs[role].made_anew = is.kind == Role::Kind::local;
+    }
+    for (const HostRead& read : program_.trace.host_reads) proofs[index(read.tensor)].known = false;
+    const std::uint64_t cycle = program_.trace.operations.size() * LogWait::moments_per_call;
+    for (const End& end : ends_) {
+      const Generations::Found found = generations_.find_earlier(end.member, end.producer);
+      if (found.role == none) continue;
+      std::uint64_t& moment = proofs[found.role].end;
+      moment = std::min(moment, end.moment + (found.carried != 0 ? cycle : 0));
+    }
+    return proofs;
+  }
+
   // The role that has the tensor's value at the end.
   std::uint32_t last_role(std::uint32_t role) const {
     return program_.roles[role].kind == Role::Kind::handle ? known(program_.roles[role].serial) : role;
@@ -210,7 +236,15 @@ class ProgramBuilder {
     return found == current_.end() ? none : found->second;
   }
 
+  // The end of a tensor, with its moment counted from the cycle's first operation.
+  struct End {
+    std::size_t member = 0;
+    Producer producer;
+    std::uint64_t moment = 0;
+  };
+
   Program program_;
+  std::vector<End> ends_;
   std::size_t iterations_;
   std::size_t member_ = 0;  // the number of the iteration
   Generations generations_;

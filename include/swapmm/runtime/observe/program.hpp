@@ -53,6 +53,7 @@ struct Program {
   std::vector<std::uint32_t> first_access;   ///< per operation, plus one at the end
   std::vector<std::uint32_t> scratch_roles;  ///< per operation; none if it has no scratch
   bool by_producer = false;                  ///< see EntranceOptions::identify_by_producer
+  std::vector<LogWait> waits;                ///< with calls counted from the cycle's first operation
 
   /// True if the host uploads a value to a tensor in it.
   [[nodiscard]] bool has_uploads() const {

@@ -40,6 +40,7 @@ class Recorder {
     store_.time_for_recorder(with_times);
     log_.clear();
     log_.timed = with_times;
+    iteration_ = store_.iteration;
     ++epoch_;
     open_ = true;
     store_.timed_copies.forget();
@@ -96,6 +97,25 @@ class Recorder {
   void upload(Rec& record) { event(LogEvent::What::upload, tensor(record)); }
   void download(Rec& record) { event(LogEvent::What::download, tensor(record)); }
 
+  /// See Core::note_wait().
+  void wait(std::uint32_t open) {
+    if (!open_) return;
+    const auto calls = static_cast<std::uint32_t>(log_.operations.size());
+    if (!log_.waits.empty() && log_.waits.back().calls == calls && log_.waits.back().open <= open) return;
+    log_.waits.push_back({calls, open});
+  }
+  /// Called when the tensor's handle is destroyed.
+  void end(const Rec& record) noexcept try {
+    const bool is_young = record.tensor.born != 0 && record.tensor.born <= iteration_ &&
+                          iteration_ - record.tensor.born <= Producer::most_age;
+    if (!open_ || !by_producer_ || !is_young || record.use.fresh) return;
+    const std::uint64_t calls = log_.operations.size();
+    const bool has_waited = !log_.waits.empty() && log_.waits.back().calls == calls;
+    log_.ends.push_back({{static_cast<std::uint32_t>(iteration_ - record.tensor.born), record.tensor.appeared},
+                         calls * LogWait::moments_per_call + (has_waited ? 2U : 0U)});
+  } catch (...) {  // NOLINT(bugprone-empty-catch): without it, the value counts as never proven dead
+  }
+
  private:
   void event(LogEvent::What what, std::uint32_t index) { log_.events.push_back({what, index}); }
 
@@ -123,6 +143,7 @@ class Recorder {
   std::string name_;
   bool open_ = false;
   std::uint64_t epoch_ = 0;
+  std::uint64_t iteration_ = 0;  // of the log
 };
 
 }  // namespace swapmm::runtime

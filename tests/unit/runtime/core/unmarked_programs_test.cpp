@@ -184,6 +184,71 @@ TEST_CASE("what a plan drops and nobody knows to be dead is saved, and has its v
   CHECK(desk.device.violation_count() == 0);
 }
 
+TEST_CASE("a plan that knows of the program's waits saves what it must by itself, and keeps the rest") {
+  // The program waits after each step. So while a step runs, all of it is known, and nothing of the next one: what it
+  // overwrites is dead until then.
+  std::vector<std::uint64_t> copied_out;  // values in each step
+  for (const bool tells : {true, false}) {
+    CAPTURE(tells);
+    Oracle oracle;
+    UnmarkedDesk desk(oracle);
+    std::vector<Rec*> all = activations(desk);
+    const auto step = [&](int round) {
+      for (Rec* const each : all) oracle.dead.insert(each);
+      desk.core->begin_iteration("step");
+      for (std::size_t i = 0; i < all.size(); ++i) {
+        oracle.dead.erase(all[i]);
+        if (i == 0) desk.add({}, *all[0], round);
+        if (i != 0) desk.add({all[i - 1]}, *all[i], 1);
+      }
+      for (std::size_t i = all.size() - 1; i-- > 0;) {
+        desk.run({CoreDesk::item(*all[i], Access::read)}, [](const Spans&) {});
+      }
+      desk.core->end_iteration();
+      if (tells && !desk.core->follows_plan()) desk.core->note_wait(0);
+    };
+    for (int round = 0; round < 12; ++round) step(round);
+    const Report before = desk.core->report();
+    REQUIRE(before.iterations_followed >= 6);
+    for (int round = 12; round < 16; ++round) step(round);
+    const Report report = desk.core->report();
+    CHECK(report.iterations_followed == before.iterations_followed + 4);
+    CHECK((report.values_saved == before.values_saved) == tells);
+    copied_out.push_back((report.d2h - before.d2h).value / 64 / 4);
+    for (std::size_t i = 0; i < all.size(); ++i) CHECK(desk.value(*all[i]) == 15 + static_cast<int>(i));
+    CHECK(desk.device.violation_count() == 0);
+  }
+  // Eight values, of which four can be on the device when a step ends: four must have been copied at least.
+  CHECK(copied_out[0] >= 4);
+  CHECK(copied_out[0] < copied_out[1]);
+}
+
+TEST_CASE("a value is saved before the next one takes its place, if it may be needed") {
+  // x is made anew in each step, and released in the next one, behind the operation that makes the next x. A plan that
+  // knows of the waits leaves the place to x until then.
+  Oracle oracle;
+  UnmarkedDesk desk(oracle, 1024_bytes);
+  Rec* before = nullptr;
+  for (int round = 0; round < 14; ++round) {
+    desk.core->begin_iteration("step");
+    Rec& x = desk.make("x");
+    Rec& y = desk.make("y");
+    desk.add({}, x, round);
+    desk.add({&x}, y, 1);
+    if (round == 13) CHECK(desk.value(*before) == 12);
+    desk.core->destroy(y);
+    if (before != nullptr) desk.core->destroy(*before);
+    before = &x;
+    desk.core->end_iteration();
+    if (!desk.core->follows_plan()) desk.core->note_wait(0);
+  }
+  const Report report = desk.core->report();
+  REQUIRE(report.iterations_followed >= 6);
+  CHECK(report.divergences == 0);
+  CHECK(report.values_saved + 1 >= report.iterations_followed);  // each x
+  CHECK(desk.device.violation_count() == 0);
+}
+
 TEST_CASE("what is certainly dead is dropped, and reading it is no error") {
   Oracle oracle;
   oracle.all = true;

@@ -184,10 +184,11 @@ bool PlaceSearch::return_all(PlaceFilling& filling, const std::vector<std::uint3
   std::int64_t soonest = -n;
   for (const std::uint32_t a : by_use) {
     const Absence& now = ledger_.absences[a];
-    soonest = std::max(soonest, std::int64_t{now.returns} - round_before(now) - n);
+    if (!now.lingers) soonest = std::max(soonest, std::int64_t{now.returns} - round_before(now) - n);
   }
   for (const std::uint32_t a : by_use) {
     const Absence& now = ledger_.absences[a];
+    if (now.lingers) continue;
     const std::int64_t wish = std::max(soonest + round_before(now), std::int64_t{wished[a].returns});
     if (returns_as_before[a] == 0 && wish < now.returns) {
       if (filling.looks() > most_looks) return false;
@@ -207,6 +208,7 @@ void PlaceSearch::leave_at(PlaceFilling& filling, std::uint32_t absence, std::ui
 /// Lets the tensor return in this gap, or in a later one before its present gap.
 void PlaceSearch::return_from(PlaceFilling& filling, std::uint32_t absence, std::uint32_t gap, std::size_t moves) {
   const Absence& now = ledger_.absences[absence];
+  if (now.lingers) return;
   for (gap = std::max(gap, now.gone); gap < now.returns; gap += (now.returns - gap + 1) / 2) {
     if (filling.try_to_return(absence, gap, moves)) return;
   }

@@ -216,7 +216,7 @@ void AwaySearch::improve(std::size_t tries, const std::function<bool()>& is_enou
 void AwaySearch::wish_for_few_bytes() {
   const std::vector<Absence>& absences = timing_.ledger().absences;
   for (const std::uint32_t a : free_) {
-    const double copies = absences[a].version == no_version ? 1 : 2;
+    const double copies = absences[a].version == no_version || absences[a].lingers ? 1 : 2;
     wish_[a] = timing_.length(a) / copies;
   }
 }
@@ -227,7 +227,7 @@ std::int64_t AwaySearch::bytes_copied() const {
   std::vector<char> is_copied(timing_.ledger().versions.size());
   for (const std::uint32_t a : free_) {
     if (timing_.away()[a] == 0) continue;
-    bytes += timing_.size(a);
+    if (!absences[a].lingers) bytes += timing_.size(a);
     const std::uint32_t version = absences[a].version;
     if (version != no_version && std::exchange(is_copied[version], 1) == 0) bytes += timing_.size(a);
   }

@@ -131,8 +131,11 @@ void SwapTiming::place_leavings() {
 
 void SwapTiming::list_returns() {
   returns_.clear();
+  gone_.clear();
   for (std::uint32_t a = 0; a < swaps_.size(); ++a) {
-    if (away_[a] != 0) returns_.push_back(a);
+    if (away_[a] == 0) continue;
+    if (lingers(a)) swaps_[a].returns = swaps_[a].end;
+    (lingers(a) ? gone_ : returns_).push_back(a);
   }
   std::sort(returns_.begin(), returns_.end(),
             [&](std::uint32_t a, std::uint32_t b) { return std::tuple(use_of(a), a) < std::tuple(use_of(b), b); });

@@ -23,11 +23,19 @@ class SwapTiming::Run {
         operation_ends_(n_),
         needed_(n_),
         in_free_(timing.stores_),
-        out_free_(timing.stores_) {
+        out_free_(timing.stores_),
+        dead_(timing.dead_) {
     std::vector<char> follows_copy(timing.swaps_.size());
     for (const std::uint32_t i : timing.by_start_) {
       const std::uint32_t a = timing.values_[timing.copies_out_[i].value].released_by;
       if (a != no_absence) follows_copy[a] = 1;
+    }
+    for (std::uint32_t a = 0; a < timing.swaps_.size(); ++a) {
+      if (!timing.lingers(a) || timing.away_[a] != 0) continue;
+      dead_[(timing.swaps_[a].end + n_ - 1) % n_] += timing.swaps_[a].bytes;
+    }
+    for (const std::uint32_t a : timing.gone_) {
+      if (follows_copy[a] == 0) leaving_[timing.swaps_[a].leaves % n_].push_back(a);
     }
     for (const std::uint32_t a : timing.returns_) {
       if (!timing.is_arrival(a) && follows_copy[a] == 0) leaving_[timing.swaps_[a].leaves % n_].push_back(a);
@@ -60,7 +68,7 @@ class SwapTiming::Run {
     held_ = timing_.held_[before];
     limit_ = timing_.limits_[gap];
     for (const std::uint32_t v : copied_[gap]) copy_out(v);
-    if (timing_.dead_[before] > 0) release(now_, timing_.dead_[before]);
+    if (dead_[before] > 0) release(now_, dead_[before]);
     for (const std::uint32_t a : leaving_[gap]) leave(a);
     double earliest = std::numeric_limits<double>::infinity();  // of everything that takes room in this gap
     for (const std::uint32_t a : returning_[gap]) earliest = std::min(earliest, bring(a));
@@ -132,8 +140,9 @@ class SwapTiming::Run {
   double room_ = 0;                  ///< when all releases before them had happened
   std::int64_t held_ = 0;
   std::int64_t limit_ = 0;
-  std::vector<double> in_free_;   ///< of each link
-  std::vector<double> out_free_;  ///< of each link
+  std::vector<double> in_free_;     ///< of each link
+  std::vector<double> out_free_;    ///< of each link
+  std::vector<std::int64_t> dead_;  ///< bytes of values that are dead after an operation, those that have lingered too
   double now_ = 0;
 };
 

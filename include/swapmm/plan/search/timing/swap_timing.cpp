@@ -69,7 +69,7 @@ void SwapTiming::list_values() {
   for (const Absence& absence : ledger_.absences) {
     const std::size_t t = index(absence.tensor);
     Swap swap{absence.first, absence.end, static_cast<std::int64_t>(planning.sizes[t]),
-              static_cast<double>(ledger_.copy_in[t].count())};
+              static_cast<double>(ledger_.copy_back(absence).count())};
     if (absence.is_arrival && absence.first == 0) {
       // It may begin to arrive in the iteration before.
       swap.first += operations_;

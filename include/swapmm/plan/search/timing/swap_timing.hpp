@@ -25,6 +25,7 @@ class SwapTiming {
 
   [[nodiscard]] std::size_t absences() const { return away_.size(); }
   [[nodiscard]] bool is_arrival(std::uint32_t absence) const { return ledger_.absences[absence].is_arrival; }
+  [[nodiscard]] bool lingers(std::uint32_t absence) const { return ledger_.absences[absence].lingers; }
   [[nodiscard]] std::int64_t size(std::uint32_t absence) const { return swaps_[absence].bytes; }
   [[nodiscard]] std::uint32_t length(std::uint32_t absence) const {
     return swaps_[absence].end - swaps_[absence].first;
@@ -209,7 +210,7 @@ class SwapTiming {
   std::vector<double> durations_;
   std::vector<std::int64_t> bundles_;    ///< bytes, per operation
   std::vector<std::int64_t> allocated_;  ///< bytes of whole writes, per operation
-  std::vector<std::int64_t> dead_;       ///< bytes of values that are dead after an operation
+  std::vector<std::int64_t> dead_;       ///< bytes of values that are dead after their last use by an operation
   std::vector<Swap> swaps_;              ///< like ledger.absences
   std::vector<Value> values_;            ///< like ledger.versions
   std::vector<char> away_;
@@ -236,7 +237,8 @@ class SwapTiming {
   std::vector<CopyOut> copies_out_;                   ///< of the pass, in the order of the writes
   std::vector<std::uint32_t> by_start_;               ///< positions in copies_out_
   std::vector<std::vector<std::uint32_t>> to_store_;  ///< positions in copies_out_, for each store
-  std::vector<std::uint32_t> returns_;                ///< absences over which tensors are away, in the order of use
+  std::vector<std::uint32_t> returns_;  ///< absences over which tensors are away, in the order of use; without `gone_`
+  std::vector<std::uint32_t> gone_;     ///< absences from which lingering values do not return
 };
 
 }  // namespace swapmm::planning

@@ -187,6 +187,8 @@ Result<Plan> make_plan(std::string_view planner, const Trace& trace, const Machi
     }
     return plan;
   }
+  if (!trace.lingering.empty())
+    return Problem{"values linger in the trace, and plans for this machine do not keep them"};
   if (std::ranges::count(swapmm::planners(), planner, &NamedPlanner::name) == 0) {
     return swapmm::make_plan(planner, trace, {}, options).problem();  // it tells the names
   }
