@@ -321,7 +321,7 @@ class Compiler {
 
 }  // namespace
 
-Result<CompiledPlan> compile(Program program, Plan plan, std::vector<HomeCopy> copies) {
+Result<CompiledPlan> compile(Program program, Plan plan, const std::vector<HomeCopy>& copies) {
   CompiledPlan out;
   if (auto problem = Compiler(program, plan, copies).run(out)) return *std::move(problem);
   out.program = std::move(program);

@@ -92,6 +92,6 @@ using FollowablePtr = std::shared_ptr<const CompiledPlan>;
 /// Compiles a valid plan. Returns a Problem if the plan is valid but the executor cannot follow it, for example if it
 /// swaps in an input before the iteration that uploads it, or swaps the work area of an operation. Usually linear in
 /// the number of waits. `copies` says for each command that copies where to or where from; empty: the host.
-[[nodiscard]] Result<CompiledPlan> compile(Program program, Plan plan, std::vector<HomeCopy> copies = {});
+[[nodiscard]] Result<CompiledPlan> compile(Program program, Plan plan, const std::vector<HomeCopy>& copies = {});
 
 }  // namespace swapmm::runtime

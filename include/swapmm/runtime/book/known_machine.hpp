@@ -22,8 +22,11 @@ struct Tiers {
 /// The machine that plans are made for: the device with its links to the host, and with a file, the memories behind it.
 struct KnownMachine : Machine {
   KnownMachine() = default;
-  KnownMachine(Machine machine)
-      : Machine(std::move(machine)) {}  // NOLINT(google-explicit-constructor): one without file
+  /// One without a file.
+  KnownMachine(Machine machine) : Machine(std::move(machine)) {}  // NOLINT(google-explicit-constructor)
+  /// The device and its links to the host alone.
+  [[nodiscard]] const Machine& alone() const { return *this; }
+
   std::optional<Tiers> tiers;
 };
 

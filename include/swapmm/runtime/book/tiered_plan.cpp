@@ -220,7 +220,7 @@ v2::Machine tiered_machine(const KnownMachine& machine) {
 }
 
 Machine as_one_memory(const Program& program, const KnownMachine& machine) {
-  Machine one = machine;
+  Machine one = machine.alone();
   if (!machine.tiers) return one;
   const double all = static_cast<double>(bytes_of(program, *machine.tiers).value);
   const double in_host = std::min(all, static_cast<double>(machine.tiers->host.value));
@@ -258,7 +258,7 @@ Result<CompiledPlan> adopt_tiered_plan(Program program, v2::Plan plan, const Kno
   DeviceViewer viewer(program, plan);
   Result<DeviceView> seen = viewer.view();
   if (!seen.has_value()) return seen.problem();
-  seen->plan.machine = machine;
+  seen->plan.machine = machine.alone();
   if (const auto violations = validate(program.trace, seen->plan); !violations.empty()) {
     return Problem{"the executor cannot follow it: " + violations.front().message};
   }

@@ -363,7 +363,7 @@ void Core<B>::count(Report& report) {
 template <Backend B>
 Machine Core<B>::machine() {
   const Entry entry(*this, false);
-  return entry->state.machine(*book_);
+  return entry->state.machine(*book_).alone();
 }
 
 template <Backend B>

@@ -33,7 +33,7 @@ inline constexpr std::array<QueueKind, device_queue_count> device_queues{
 /// the others only if a clock has points there: compilers keep a few numbers in registers, but not a long array.
 class Clock {
  public:
-  constexpr Clock() {}  // NOLINT(cppcoreguidelines-pro-type-member-init): see others_
+  constexpr Clock() {}  // NOLINT(cppcoreguidelines-pro-type-member-init,modernize-use-equals-default): see others_
   /// A point for each queue, in the order of QueueKind.
   constexpr Clock(const std::array<QueuePoint, queue_count>& points) {  // NOLINT: a literal; see others_
     for (const QueueKind queue : all_queues) {
