@@ -276,3 +276,37 @@ TEST_CASE("a host that waits for one queue waits for no other that this one does
   CHECK(desk.device.asked().calls == AskedCalls{"flush 1", "wait 1"});
   CHECK(desk.timeline.host_waits() == 1);
 }
+
+TEST_CASE("work without a point whose own event says that it failed is told with the next point, by its name") {
+  FailedPointsDesk desk;
+  const auto queue_lone = [&](std::string_view name) {
+    desk.device.record(QueueKind::compute, desk.timeline.next_without_point());
+    CommandLabel label;
+    label.what = CommandLabel::What::operation;
+    label.set_name(name);
+    label.issue = desk.timeline.next_issue();
+    desk.timeline.commit_without_point(label);
+  };
+  desk.queue(QueueKind::compute, "first");
+  queue_lone("second");
+  queue_lone("third");
+  const QueuePoint behind = desk.queue(QueueKind::compute, "fourth");
+  for (int i = 0; i < 40; ++i) queue_lone("later");  // more than there was room for
+  const QueuePoint last = desk.queue(QueueKind::h2d, "copy", on_compute(behind));
+  desk.device.script().ended = 45;
+  SUBCASE("it failed") {
+    desk.device.script().failed = {3};
+    CHECK(failed_command([&] { desk.timeline.host_wait(on_compute(1)); }).empty());
+    // The copy comes after it, too.
+    CHECK(failed_command([&] { desk.timeline.host_wait(on_h2d(last)); }) == "0 third");
+  }
+  SUBCASE("it ended well") {
+    desk.timeline.host_wait(on_h2d(last));
+    CHECK(desk.timeline.confirmed(QueueKind::compute) == behind);
+  }
+  SUBCASE("it failed, and nobody waits before all is given up") {
+    desk.device.script().failed = {30};
+    CHECK(desk.timeline.abandon() == 30);
+    CHECK(desk.timeline.abandon() == none_failed);
+  }
+}
