@@ -53,8 +53,8 @@ class ProgramBook {
   SWAPMM_TEMPLATE_EXPORT void install_finished();
   /// Replans cycles that were planned for other budgets for the current budget. `now` returns the machine. `usable`
   /// tells whether the tensors of a program still exist.
-  SWAPMM_TEMPLATE_EXPORT void plan_for_budget(std::string_view name, const std::function<KnownMachine()>& now,
-                                              const std::function<bool(const Program&)>& usable);
+  SWAPMM_TEMPLATE_EXPORT void replan_for_budget(std::string_view name, const std::function<KnownMachine()>& now,
+                                                const std::function<bool(const Program&)>& usable);
 
   // ---- plans
 
@@ -132,6 +132,17 @@ class ProgramBook {
   SWAPMM_TEMPLATE_EXPORT void summarize(Report& report) const;
   /// Plans that the plan store had.
   [[nodiscard]] std::uint64_t plans_found() const { return from_store_; }
+
+  // ---- for programs that were compiled against 0.1, whose managers have no file
+
+  /// The same as above.
+  SWAPMM_TEMPLATE_EXPORT std::uint64_t observed(std::string_view name, IterationLog&& log, const Machine& machine);
+  /// See replan_for_budget().
+  SWAPMM_TEMPLATE_EXPORT void plan_for_budget(std::string_view name, const std::function<Machine()>& now,
+                                              const std::function<bool(const Program&)>& usable);
+  /// The same as above.
+  SWAPMM_TEMPLATE_EXPORT void sampled(const FollowablePtr& plan, std::span<const std::chrono::nanoseconds> durations,
+                                      const Machine& machine);
 
  private:
   struct ObservedSequence {

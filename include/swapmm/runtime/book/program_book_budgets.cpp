@@ -50,11 +50,11 @@ void ProgramBook::use_budget(Bytes budget) noexcept {
   }
 }
 
-void ProgramBook::plan_for_budget(std::string_view name, const std::function<KnownMachine()>& now,
-                                  const std::function<bool(const Program&)>& usable) {
+void ProgramBook::replan_for_budget(std::string_view name, const std::function<KnownMachine()>& now,
+                                    const std::function<bool(const Program&)>& usable) {
   if (find(name) == nullptr || !named(name).budget_is_new) return;
   Named& programs = named(name);
-  const Machine machine = now();
+  const KnownMachine machine = now();
   for (std::size_t other = 1; other < programs.sets.size(); ++other) {
     complete_budget(programs, programs.sets[other], machine, usable);
   }
@@ -77,6 +77,21 @@ void ProgramBook::complete_budget(Named& programs, const PlanSet& other, const K
       throw;
     }
   }
+}
+
+std::uint64_t ProgramBook::observed(std::string_view name, IterationLog&& log, const Machine& machine) {
+  return observed(name, std::move(log), KnownMachine(machine));
+}
+
+void ProgramBook::plan_for_budget(std::string_view name, const std::function<Machine()>& now,
+                                  const std::function<bool(const Program&)>& usable) {
+  replan_for_budget(
+      name, [&] { return KnownMachine(now()); }, usable);
+}
+
+void ProgramBook::sampled(const FollowablePtr& plan, std::span<const std::chrono::nanoseconds> durations,
+                          const Machine& machine) {
+  sampled(plan, durations, KnownMachine(machine));
 }
 
 }  // namespace swapmm::runtime

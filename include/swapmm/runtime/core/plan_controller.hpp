@@ -275,7 +275,7 @@ class PlanController {
     if (state_.executor.active() && !holds_plan() && !book_.still_chosen(name_, state_.executor.plan())) {
       leave_plan("another plan, or none, is chosen now", false);
     }
-    book_.plan_for_budget(
+    book_.replan_for_budget(
         name_, [&] { return state_.machine(book_); },
         [&](const Program& program) { return state_.executor.obstacle(program).empty(); });
   }

@@ -86,7 +86,8 @@ struct SessionState {
     tiers.host = all > others ? all - others : Bytes{};
     tiers.host_alignment = store.pool.alignment();
     const FileMemory& file = store.pool.file()->file();
-    tiers.file = file.capacity();
+    // A part stays free, because places may lie so that what is left is in pieces.
+    tiers.file = round_down(Bytes{file.capacity().value - file.capacity().value / 16}, file.alignment());
     tiers.file_alignment = file.alignment();
     std::tie(tiers.file_in, tiers.file_out) = links(QueueKind::staged_h2d, QueueKind::staged_d2h);
     return tiers;

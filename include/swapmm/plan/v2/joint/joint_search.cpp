@@ -20,7 +20,7 @@ namespace swapmm::v2::planning {
 namespace {
 
 /// How often `best` may ask whether to go on when it plans a device alone. It asks every few milliseconds.
-constexpr int short_search = 250;
+constexpr int asks_at_first = 250;
 /// Changes that are tried in a row: so many divided by the operations, within these limits.
 constexpr std::size_t work_of_changes = 130'000;
 constexpr std::size_t fewest_changes = 5;
@@ -28,7 +28,7 @@ constexpr std::size_t most_changes = 200;
 /// Elements that are simulated for an estimate, if that is more than the fewest iterations.
 constexpr std::size_t elements_of_estimate = 20'000;
 /// The time of what is no plan.
-constexpr double never = 1e300;
+constexpr double no_time_yet = 1e300;
 
 /// What a joint plan is made from.
 struct Choice {
@@ -145,7 +145,7 @@ class JointSearch {
   void plan_alone() {
     latest_.assign(devices_.kinds(), std::nullopt);
     for (std::size_t kind = 0; kind < devices_.kinds(); ++kind) {
-      keep_latest(kind, devices_.plan_alone(kind, options_.go_on ? limited(short_search) : PlanningOptions{}));
+      keep_latest(kind, devices_.plan_alone(kind, options_.go_on ? limited(asks_at_first) : PlanningOptions{}));
     }
     judge_uniform(1);
     judge_latest(1);
@@ -186,7 +186,7 @@ class JointSearch {
   /// Estimates what the choice takes, and keeps it if it is the best.
   double judge(const Choice& choice) {
     std::optional<Plan> plan = plan_for(choice);
-    if (!plan) return never;
+    if (!plan) return no_time_yet;
     const auto merit = std::pair(estimate(*plan), bytes_of(*plan));
     if (best_ && merit >= merit_) return merit.first;
     if (const auto violations = validate(all_.trace, *plan); !violations.empty()) {
@@ -194,7 +194,7 @@ class JointSearch {
       if (choice.turns.who == Turns::Who::nobody) {
         problem_ = Problem{"the plan is not valid, which is a mistake of swapmm: " + violations.front().message};
       }
-      return never;
+      return no_time_yet;
     }
     best_ = std::move(plan);
     best_choice_ = choice;
