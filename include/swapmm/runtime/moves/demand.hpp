@@ -335,7 +335,7 @@ class Demand {
 
   std::optional<FreePlace> make_room(Bytes size, std::uint64_t stamp) {
     for (;;) {
-      if (const auto place = store_.places.take(size)) return place;
+      if (auto place = store_.places.take(size)) return place;
       Rec* victim = nullptr;
       for (std::uint32_t id = oldest_; id != none && victim == nullptr; id = store_.records[id].recency.newer) {
         if (store_.records[id].use.stamp != stamp) victim = &store_.records[id];
