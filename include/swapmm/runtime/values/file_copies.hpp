@@ -143,29 +143,10 @@ class FileCopies {
     }
   }
 
-  /// Copies a value between the file and memory of the host, both of them blocks that no work uses. Waits for the file.
-  void move_value(Block& from, Block& to, Bytes size) {
-    const auto bytes = static_cast<std::size_t>(size.value);
-    bool began = false;
-    if (from.in_file) {
-      note(to, size, true);
-      return read(from, Bytes{}, {to.data(), bytes});
-    }
-    note(from, size, false);
-    write(to, size, Bytes{}, {from.data(), bytes}, began);
-  }
-
   [[nodiscard]] Bytes bytes_read() const { return bytes_read_; }
   [[nodiscard]] Bytes bytes_written() const { return bytes_written_; }
 
  private:
-  // Tells a backend that checks accesses that the host accesses a block of memory.
-  void note([[maybe_unused]] const Block& block, [[maybe_unused]] Bytes size, [[maybe_unused]] bool write) {
-    if constexpr (requires { backend_.note_host_access(block.memory(), block.offset, size, write); }) {
-      backend_.note_host_access(block.memory(), block.offset, size, write);
-    }
-  }
-
   struct Slot {
     Slot(Bytes at, B& backend) : offset(at), copied(backend.make_event()) {}
     Bytes offset;            // from the block's first byte

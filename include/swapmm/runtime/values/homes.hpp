@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstddef>
 #include <memory>
 #include <utility>
 
 #include <swapmm/backend/backend.hpp>
+#include <swapmm/base/bytes.hpp>
 #include <swapmm/base/error.hpp>
 #include <swapmm/runtime/values/home.hpp>
 #include <swapmm/runtime/values/record.hpp>
@@ -49,7 +51,15 @@ void move_value(Record<B>& record, Home home, Store<B>& store) {
     if (to->home() != home) return store.pool.release(std::move(to));
     try {
       store.timeline.host_wait(to->busy());
-      store.file_copies->move_value(from, *to, record.bytes);
+      const auto bytes = static_cast<std::size_t>(record.bytes.value);
+      HostBlock<B>& in_memory = home == Home::file ? from : *to;
+      store.note_host_access(in_memory, Bytes{}, record.bytes, home == Home::host);
+      if (home == Home::host) {
+        store.read_block(from, Bytes{}, {in_memory.data(), bytes});
+      } else {
+        bool began = false;
+        store.file_copies->write(*to, record.bytes, Bytes{}, {in_memory.data(), bytes}, began);
+      }
     } catch (...) {
       store.pool.release(std::move(to));
       throw;
