@@ -174,7 +174,7 @@ void Backend::copy_part_to_host(HostMemory& to, Bytes to_offset, const Address& 
 
 void Backend::copy(QueueKind queue, std::byte* to, const std::byte* from, Bytes size,
                    std::span<const Event* const> waits, Event& event) {
-  const bool in = queue == QueueKind::h2d || queue == QueueKind::staged_h2d;
+  const bool in = runtime::copies_in(queue);
   session_->queue_waits(queue, waits);
   const cudaError_t status = cudaMemcpyAsync(
       to, from, count(size), in ? cudaMemcpyHostToDevice : cudaMemcpyDeviceToHost, session_->stream(queue));
