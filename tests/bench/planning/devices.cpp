@@ -19,7 +19,7 @@ namespace {
 /// Of this process, so that other work beside it changes nothing.
 double processor_seconds() { return static_cast<double>(std::clock()) / CLOCKS_PER_SEC; }
 
-PlanningOptions within(double seconds) {
+PlanningOptions within_processor_time(double seconds) {
   PlanningOptions options;
   const double start = processor_seconds();
   if (seconds > 0) {
@@ -49,7 +49,7 @@ double independent(const Trace& trace, const v2::Machine& machine, double speed,
   for (std::size_t p = 0; p < all->parts.size(); ++p) {
     if (first[p] == p) {
       const auto plan = make_plan("best", all->parts[p].trace, v2::planning::machine_of_part(*all, p, speed),
-                                  within(seconds / static_cast<double>(different)));
+                                  within_processor_time(seconds / static_cast<double>(different)));
       if (!plan) return 0;
       plans[p] = *plan;
     }
@@ -69,11 +69,7 @@ Report run_devices(const Settings& settings) {
   report.rows.columns = {"instance", "operations",         "each alone",  "each with 1/D", "joint",
                          "bound",    "each alone / joint", "1/D / joint", "joint / bound", "seconds"};
   const double limit = settings.limit_or(10);
-  std::vector<DeviceInstance> chosen;
-  for (std::size_t i = 0; i < device_instances().size(); i += std::max<std::size_t>(settings.sample, 1)) {
-    if (name_of(device_instances()[i]).find(settings.only) == std::string::npos) continue;
-    chosen.push_back(device_instances()[i]);
-  }
+  const std::vector<DeviceInstance> chosen = chosen_of(device_instances(), settings);
   Progress progress("devices", chosen.size(), settings.quiet);
   Ratios over_alone;
   Ratios over_shares;
@@ -85,7 +81,7 @@ Report run_devices(const Settings& settings) {
     const double alone = independent(trace, machine, 1, limit);
     const double shares = independent(trace, machine, 1.0 / instance.devices, limit);
     const double start = processor_seconds();
-    const auto plan = v2::make_plan(settings.planner, trace, machine, within(limit));
+    const auto plan = v2::make_plan(settings.planner, trace, machine, within_processor_time(limit));
     const double seconds = processor_seconds() - start;
     if (!plan || !v2::validate(trace, *plan).empty() || alone == 0 || shares == 0) {
       report.lines.push_back(name_of(instance) + ": " + (plan ? "a plan breaks a rule" : plan.problem().message));

@@ -49,13 +49,6 @@ v2::Machine machine_of(Bytes budget, Bytes spare, int count, int ratio) {
   return machine;
 }
 
-PlanningOptions within(double seconds) {
-  PlanningOptions options;
-  const auto start = std::chrono::steady_clock::now();
-  if (seconds > 0) options.go_on = [start, seconds](const PlanningProgress&) { return seconds_since(start) < seconds; };
-  return options;
-}
-
 }  // namespace
 
 Report run_harvest(const Settings& settings) {

@@ -25,6 +25,13 @@ constexpr Bytes alignment{256};
 
 double seconds_since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
 
+PlanningOptions within(double seconds) {
+  PlanningOptions options;
+  const auto start = std::chrono::steady_clock::now();
+  if (seconds > 0) options.go_on = [start, seconds](const PlanningProgress&) { return seconds_since(start) < seconds; };
+  return options;
+}
+
 Trace load_trace(const std::string& name) {
   std::ifstream file(name);
   Result<Trace> trace = read_trace(file);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <algorithm>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
@@ -37,6 +38,19 @@ struct Settings {
 
   [[nodiscard]] double limit_or(double seconds) const { return limit.value_or(seconds); }
 };
+
+/// Those whose name contains Settings::only, of every Settings::sample-th.
+template <class Instance>
+[[nodiscard]] std::vector<Instance> chosen_of(const std::vector<Instance>& instances, const Settings& settings) {
+  std::vector<Instance> chosen;
+  for (std::size_t i = 0; i < instances.size(); i += std::max<std::size_t>(settings.sample, 1)) {
+    if (name_of(instances[i]).find(settings.only) != std::string::npos) chosen.push_back(instances[i]);
+  }
+  return chosen;
+}
+
+/// A search that ends after so many seconds; 0: by itself.
+[[nodiscard]] PlanningOptions within(double seconds);
 
 /// A trace from a file; a std::runtime_error where it cannot be read.
 [[nodiscard]] Trace load_trace(const std::string& name);

@@ -13,13 +13,6 @@
 namespace swapmm::bench {
 namespace {
 
-PlanningOptions within(double seconds) {
-  PlanningOptions options;
-  const auto start = std::chrono::steady_clock::now();
-  if (seconds > 0) options.go_on = [start, seconds](const PlanningProgress&) { return seconds_since(start) < seconds; };
-  return options;
-}
-
 struct Group {
   Ratios all;
   Ratios must_stall;
@@ -46,11 +39,7 @@ Report run_memories(const Settings& settings) {
   report.rows.columns = {"instance",        "operations",   "must stall",     "time / compute",
                          "bound / compute", "time / bound", "belady / bound", "seconds"};
   const double limit = settings.limit_or(30);
-  std::vector<MemoryInstance> chosen;
-  for (std::size_t i = 0; i < memory_instances().size(); i += std::max<std::size_t>(settings.sample, 1)) {
-    if (name_of(memory_instances()[i]).find(settings.only) == std::string::npos) continue;
-    chosen.push_back(memory_instances()[i]);
-  }
+  const std::vector<MemoryInstance> chosen = chosen_of(memory_instances(), settings);
   Progress progress("memories", chosen.size(), settings.quiet);
   Group all;
   std::map<std::string, Group> groups;

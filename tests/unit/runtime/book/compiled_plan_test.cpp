@@ -12,34 +12,17 @@
 
 #include <swapmm/runtime/book/compiled_plan.hpp>
 
+#include "support/update_program.hpp"
+
 namespace {
 
 using namespace swapmm;
 using namespace swapmm::runtime;
+using test::updates_of;
 
 constexpr std::size_t compute = index(QueueKind::compute);
 constexpr std::size_t h2d = index(QueueKind::h2d);
 constexpr std::size_t d2h = index(QueueKind::d2h);
-
-/// n operations, each of which updates one tensor of 64 bytes: operation i tensor i.
-Program updates_of(std::size_t n) {
-  Program program;
-  for (std::size_t i = 0; i < n; ++i) {
-    const auto id = static_cast<std::uint32_t>(i);
-    program.trace.tensors.push_back({"t" + std::to_string(i), Bytes{64}, TensorKind::persistent, 0});
-    TraceOperation operation;
-    operation.updates = {id_at<TensorId>(i)};
-    program.trace.operations.push_back(operation);
-    program.roles.push_back({Role::Kind::handle, id, i + 1, Bytes{64}, false});
-    program.first_access.push_back(id);
-    program.accesses.push_back({id, Access::update});
-    program.scratch_roles.push_back(none);
-    program.events.push_back({Event::What::operation, id});
-  }
-  program.first_access.push_back(static_cast<std::uint32_t>(n));
-  program.events.push_back({Event::What::end_of_iteration, 0});
-  return program;
-}
 
 Command command(CommandKind kind, std::uint32_t tensor, std::vector<Wait> after, Bytes offset = {}) {
   Command command;

@@ -15,6 +15,8 @@
 #include <swapmm/plan/v2/plan.hpp>
 #include <swapmm/runtime/book/tiered_plan.hpp>
 
+#include "support/update_program.hpp"
+
 namespace {
 
 using namespace swapmm;
@@ -30,26 +32,8 @@ constexpr v2::LinkId host_out{1};
 constexpr v2::LinkId file_in{2};
 constexpr v2::LinkId file_out{3};
 
-/// n operations of 1 us, each of which updates one tensor of 64 bytes: operation i tensor i.
-Program updates_of(std::size_t n) {
-  Program program;
-  for (std::size_t i = 0; i < n; ++i) {
-    const auto id = static_cast<std::uint32_t>(i);
-    program.trace.tensors.push_back({"t" + std::to_string(i), Bytes{64}, TensorKind::persistent, 0});
-    TraceOperation operation;
-    operation.updates = {id_at<TensorId>(i)};
-    operation.duration = 1us;
-    program.trace.operations.push_back(operation);
-    program.roles.push_back({Role::Kind::handle, id, i + 1, Bytes{64}, false});
-    program.first_access.push_back(id);
-    program.accesses.push_back({id, Access::update});
-    program.scratch_roles.push_back(none);
-    program.events.push_back({Event::What::operation, id});
-  }
-  program.first_access.push_back(static_cast<std::uint32_t>(n));
-  program.events.push_back({Event::What::end_of_iteration, 0});
-  return program;
-}
+/// Each operation takes 1 us.
+Program timed_updates(std::size_t n) { return test::updates_of(n, 1us); }
 
 /// Two tensors fit on the device. The host's link carries 64 bytes in 640 ns, the file's in 6,400 ns.
 KnownMachine machine_with(std::uint64_t host_bytes) {
@@ -116,7 +100,7 @@ v2::Plan turns(const Program& program, const KnownMachine& machine) {
 }
 
 std::string refusal(v2::Plan plan) {
-  const Result<CompiledPlan> adopted = adopt_tiered_plan(updates_of(3), std::move(plan), machine_with(64));
+  const Result<CompiledPlan> adopted = adopt_tiered_plan(timed_updates(3), std::move(plan), machine_with(64));
   return adopted ? std::string() : adopted.problem().message;
 }
 
@@ -142,7 +126,7 @@ TEST_CASE("the machine of a manager with a file has three memories, whose links 
 }
 
 TEST_CASE("a plan tells host and file apart if the host has room for some values and not for all") {
-  const Program program = updates_of(3);
+  const Program program = timed_updates(3);
   CHECK(!needs_tiers(program, machine_with(0)));
   CHECK(needs_tiers(program, machine_with(64)));
   CHECK(needs_tiers(program, machine_with(191)));
@@ -153,7 +137,7 @@ TEST_CASE("a plan tells host and file apart if the host has room for some values
 }
 
 TEST_CASE("taken as one memory, host and file are as fast as both are for an average byte") {
-  const Program program = updates_of(4);
+  const Program program = timed_updates(4);
   // A byte takes 10 ns in the host, and 100 ns in the file.
   CHECK(as_one_memory(program, machine_with(0)).h2d == Link{10'000'000, 0ns});
   CHECK(as_one_memory(program, machine_with(256)).h2d == Link{100'000'000, 0ns});
@@ -163,7 +147,7 @@ TEST_CASE("taken as one memory, host and file are as fast as both are for an ave
 }
 
 TEST_CASE("the executor follows what a plan does with the device, each copy in the queue of its memory") {
-  Program program = updates_of(3);
+  Program program = timed_updates(3);
   // A fourth operation uses the first tensor again.
   program.trace.operations.push_back(program.trace.operations[0]);
   program.first_access.push_back(4);
@@ -207,7 +191,7 @@ TEST_CASE("the executor follows what a plan does with the device, each copy in t
 }
 
 TEST_CASE("a plan is refused that needs more of the host than it has, or that is for another program") {
-  const v2::Plan plan = turns(updates_of(3), machine_with(64));
+  const v2::Plan plan = turns(timed_updates(3), machine_with(64));
   CHECK(refusal(plan) == "");
   v2::Plan high = plan;
   high.commands[4].offset = Bytes{64};
@@ -216,7 +200,7 @@ TEST_CASE("a plan is refused that needs more of the host than it has, or that is
   early.commands[4].after = {cmd(3)};  // the operation that changes the value may not have run
   CHECK(refusal(early).starts_with("the plan is not valid: "));
   v2::Plan other = plan;
-  other.trace_digest = digest(updates_of(4).trace);
+  other.trace_digest = digest(timed_updates(4).trace);
   CHECK(refusal(other).starts_with("the plan is not valid: "));
 }
 
@@ -226,7 +210,7 @@ TEST_CASE("plans of the planners for host and file are followed, and keep both b
       CAPTURE(host);
       CAPTURE(planner);
       const KnownMachine machine = machine_with(host);
-      const Result<CompiledPlan> made = make_tiered_plan(planner, updates_of(5), machine, {});
+      const Result<CompiledPlan> made = make_tiered_plan(planner, timed_updates(5), machine, {});
       if (!made) FAIL(made.problem().message);
       REQUIRE(made->tiered);
       CHECK(made->plan.predicted.peak <= Bytes{128});
