@@ -66,6 +66,8 @@ class Network {
 
   /// The mean loss per image of all steps since the last call, 0 where there were none. Waits for the device.
   [[nodiscard]] float take_loss() { return loss_.take(); }
+  /// The loss of all images so far, in units of neural::loss_unit, whatever was taken before. Waits for the device.
+  [[nodiscard]] std::int64_t total_loss() const { return loss_.total(); }
 
   /// How many of these images, a batch at most, the network says the label of: iteration "evaluate". Waits for the
   /// device.

@@ -35,6 +35,8 @@ class LossSum {
     const auto difference = static_cast<double>(sum - std::exchange(taken_, sum));
     return static_cast<float>(difference * loss_unit / static_cast<double>(images));
   }
+  /// Of all images so far, in units of loss_unit, whatever was taken before. Waits for the device.
+  [[nodiscard]] std::int64_t total() const { return sum_.download().front(); }
 
  private:
   Tensor sum_;

@@ -27,7 +27,7 @@ struct OnCuda {
 #ifdef SWAPMM_TEST_IS_SLOW
     return 31;
 #else
-    return 5;
+    return 25;
 #endif
   }
 };

@@ -121,29 +121,28 @@ def sanitizer_checks(machine):
 
   quiet = ("--report-api-errors", "no")  # calls that may fail are looked at by who makes them
   # First: a tool that misses this one sees nothing.
-  yield check("planted-error", [command("memcheck", runtime, "planted: *") + ["--no-skip"]], 25, may_fail=True,
+  yield check("planted-error", [command("memcheck", runtime, "planted: *") + ["--no-skip"]], 15, may_fail=True,
               must_say=r"Invalid __global__ write[\s\S]*ERROR SUMMARY: [1-9]")
   # What cuBLAS keeps until the end of the process is no leak of ours: the programs with it are not asked.
   # Nor is a backend of a test's own, that stays for good.
   yield check("memcheck", [command("memcheck", runtime, SHORT_RUNTIME, *quiet, "--leak-check", "full"),
                            command("memcheck", runtime, "random programs*", *quiet),
-                           command("memcheck", kernels, SHORT_KERNELS, *quiet)], 65, must_say=NO_ERRORS,
+                           command("memcheck", kernels, SHORT_KERNELS, *quiet)], 45, must_say=NO_ERRORS,
               environment={"SWAPMM_TEST_SEEDS": "10"})
   yield check("initcheck", [command("initcheck", runtime, SHORT_RUNTIME),
-                            command("initcheck", kernels, SHORT_KERNELS)], 45, must_say=NO_ERRORS)
-  yield check("racecheck", [command("racecheck", kernels, SHORT_KERNELS)], 40, must_say=NO_HAZARDS)
-  yield check("synccheck", [command("synccheck", kernels, SHORT_KERNELS)], 35, must_say=NO_ERRORS)
+                            command("initcheck", kernels, SHORT_KERNELS)], 35, must_say=NO_ERRORS)
+  yield check("racecheck", [command("racecheck", kernels, SHORT_KERNELS)], 20, must_say=NO_HAZARDS)
+  yield check("synccheck", [command("synccheck", kernels, SHORT_KERNELS)], 15, must_say=NO_ERRORS)
 
 
-def checks(machine, results, opencl=()):
-  """`opencl`: pairs of (name, command) that run on a GPU by OpenCL, where there is one."""
+def checks(machine, results):
   ran = r"test cases: +[1-9]\d* \| +[1-9]"
   path = machine.path
   long = ("*/cuda/faults_test.cpp", "*/cuda/random_programs_test.cpp")
   tests = path("swapmm_cuda_tests")
   yield machine.check("cuda-tests", [[tests, f"--source-file-exclude={','.join(long)}"]], 40, must_say=ran)
-  yield machine.check("cuda-faults", [[tests, f"--source-file={long[0]}"]], 50, must_say=ran)
-  yield machine.check("cuda-random-programs", [[tests, f"--source-file={long[1]}"]], 40, must_say=ran)
+  yield machine.check("cuda-faults", [[tests, "-d", f"--source-file={long[0]}"]], 110, must_say=ran)
+  yield machine.check("cuda-random-programs", [[tests, "-d", f"--source-file={long[1]}"]], 60, must_say=ran)
   yield machine.check("transformer-tests", [[path("swapmm_transformer_cuda_tests")]], 30, must_say=ran)
   yield machine.check("neural-tests", [[path("swapmm_neural_cuda_tests")]], 45, must_say=ran)
   yield from sanitizer_checks(machine)
@@ -154,13 +153,96 @@ def checks(machine, results, opencl=()):
   yield machine.check("demo", [[path("fashion_mnist"), "--device", "cuda", *epochs, "--report",
                                 str(Path(results) / "demo-report.json")]], 45, environment=carried,
                       outputs=[str(Path(results) / "demo-report.json")])
-  yield machine.check("sequence", [[path("sequence"), "--device", "cuda"]], 15)
+  yield machine.check("sequence", [[path("sequence"), "--device", "cuda"]], 15,
+                      environment=carried)
   yield machine.check("inference", [[path("inference"), "--device", "cuda"]], 15)
   yield machine.check("transformer", [[path("transformer"), "--layers", "3", "--steps", "5"]], 20)
   yield machine.check("custom-kernel", [[path("cuda_custom_kernel")]], 10)
   yield machine.check("graph", [[path("cuda_graph")]], 10)
-  for name, command in opencl:
-    yield Check(name, [command], 60)  # beside the others, as far as time is left
+
+
+# ---- On OpenCL -------------------------------------------------------------------------------------------------------
+
+DRIVERS = ("libnvidia-opencl.so.1", "libamdocl64.so")  # of GPUs
+
+
+def opencl_driver():
+  """The OpenCL driver of a GPU; None where none is installed."""
+  known = says(["ldconfig", "-p"]).split() + says(["/sbin/ldconfig", "-p"]).split()
+  for driver in DRIVERS:
+    found = [path for path in known if path.startswith("/") and path.endswith("/" + driver)]
+    if found:
+      return found[0]
+  return None
+
+
+class OpenclMachine:
+  """`programs`: the folder that programs.gather_opencl() filled. Programs see the driver of a GPU alone, whatever else
+  is installed."""
+
+  def __init__(self, programs, results):
+    self.programs = Path(programs)
+    self.vendors = Path(results) / "vendors"
+    self.driver = opencl_driver()
+    old = os.environ.get("LD_LIBRARY_PATH", "")
+    self.environment = {"OCL_ICD_VENDORS": str(self.vendors),
+                        "LD_LIBRARY_PATH": ":".join([str(self.programs / "lib"), *([old] if old else [])])}
+    self.device, self.why_none = "", "there is no OpenCL driver of a GPU"
+    if self.driver:
+      self.vendors.mkdir(parents=True, exist_ok=True)
+      (self.vendors / "gpu.icd").write_text(self.driver + "\n", encoding="utf-8")
+      self.ask()
+
+  def ask(self):
+    program = self.path("custom_kernel")
+    self.why_none = "the programs for OpenCL were not built"
+    if os.path.exists(program):
+      done = subprocess.run([program], env={**os.environ, **self.environment}, timeout=60, text=True, check=False,
+                            stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+      first = (done.stderr.splitlines() or ["nothing"])[0]
+      self.why_none = f"no OpenCL device is a GPU: {first}"
+      if "), GPU," in first:
+        self.device, self.why_none = first, ""
+
+  @property
+  def has_device(self):
+    return bool(self.device)
+
+  def path(self, name):
+    return str(self.programs / name)
+
+
+def opencl_checks(machine):
+  """The backend and the layer on a GPU by OpenCL: as many as time is left for."""
+  ran = r"test cases: +[1-9]\d* \| +[1-9]"
+  layer_tests = HERE.parent / "opencl_layer"
+  path = machine.path
+  layer = path("libswapmm_opencl_layer.so")
+
+  def check(name, command, limit, **others):
+    return Check(f"opencl-{name}", [command], limit, environment=machine.environment, skip=machine.why_none, **others)
+
+  tests = path("swapmm_opencl_tests")
+  long = ("*/opencl/faults_test.cpp", "*/opencl/random_programs_test.cpp")
+  yield check("custom-kernel", [path("custom_kernel")], 20)
+  yield check("tests", [tests, "-d", f"--source-file-exclude={','.join(long)}"], 90, must_say=ran)
+  yield check("faults", [tests, "-d", f"--source-file={long[0]}"], 110, must_say=ran)
+  yield check("random-programs", [tests, "-d", f"--source-file={long[1]}"], 60, must_say=ran)
+  yield check("neural-tests", [path("swapmm_neural_tests")], 90, must_say=ran)
+  cases = [sys.executable, layer_tests / "run_cases.py", "--cases", path("swapmm_opencl_cases"), "--layer", layer,
+           "--watch", path("libswapmm_opencl_watch.so"), "--timeout", "40", "--mode", "half"]
+  for theme in opencl_themes(machine):
+    yield check(f"layer-{theme}", [*cases, theme], 90, must_say=r"[1-9]\d* cases, 0 failed")
+  random = [sys.executable, layer_tests / "random" / "run.py", path("swapmm_random_opencl"), "--layer", layer,
+            "--seed", "1000"]
+  yield check("layer-programs", [*random, "--seeds", "40", "--mode", "least"], 60, must_say="40 of 40 programs")
+  yield check("layer-loops", [*random, "--loops", "--seeds", "40", "--mode", "part"], 60, must_say="40 of 40 programs")
+
+
+def opencl_themes(machine):
+  """Of the layer's cases. Their names need no device."""
+  listed = says([machine.path("swapmm_opencl_cases"), "--list"], machine.environment)
+  return sorted({line.split(".")[0] for line in listed.split() if "." in line})
 
 
 # ---- Benchmarks ------------------------------------------------------------------------------------------------------

@@ -28,6 +28,21 @@ PATHS = {
     "swapmm_bench_gpu_overhead": "tests/bench/gpu/swapmm_bench_gpu_overhead",
     "swapmm_bench_gpu_networks": "tests/bench/gpu/swapmm_bench_gpu_networks",
 }
+# What runs on OpenCL, and the layer: in the folder of another preset, with assertions.
+OPENCL_PATHS = {
+    "swapmm_opencl_tests": "tests/swapmm_opencl_tests",
+    "swapmm_neural_tests": "tests/swapmm_neural_tests",
+    "custom_kernel": "examples/custom_kernel/custom_kernel",
+    "fashion_mnist": "examples/fashion_mnist/fashion_mnist",
+    "swapmm": "examples/cli/swapmm",
+    "swapmm_opencl_cases": "tests/swapmm_opencl_cases",
+    "swapmm_random_opencl": "tests/swapmm_random_opencl",
+    "libswapmm_opencl_layer.so": "backends/opencl/layer/libswapmm_opencl_layer.so",
+    "libswapmm_opencl_watch.so": "tests/libswapmm_opencl_watch.so",
+    "swapmm-kernel-facts": "backends/opencl/layer/swapmm-kernel-facts",
+}
+# Every system with a compiler has these; the analysis of kernels, which needs LLVM, is left out where that is absent.
+LIBRARIES_OF_THE_SYSTEM = ("linux-vdso", "ld-linux", "libc.", "libm.", "libstdc++.", "libgcc_s.", "libpthread.")
 SOURCES = ("include", "backends", "examples", "tests", "cmake", "CMakeLists.txt", "CMakePresets.json")
 SOURCE_SUFFIXES = (".hpp", ".cpp", ".h", ".cu", ".cmake", ".txt", ".json", ".in")
 PICTURES = Path("/usr/share/datasets/fashion-mnist")
@@ -62,33 +77,50 @@ def first_items(path, count, to):
     out.write(magic + b"".join(e.to_bytes(4, "big") for e in [count, *extents[1:]]) + numbers)
 
 
-def digest_of_programs(build):
-  digest = hashlib.sha256(json.dumps([PATHS, CARRIED_PICTURES]).encode())
-  for path in PATHS.values():
+def digest_of_programs(build, paths):
+  digest = hashlib.sha256(json.dumps([paths, CARRIED_PICTURES]).encode())
+  for path in paths.values():
     file = Path(build) / path
     digest.update(hashlib.sha256(file.read_bytes() if file.is_file() else b"").digest())
   return digest.hexdigest()
 
 
-def gather(root, build, folder):
+def libraries_of(program):
+  """The files of the shared libraries that a system may lack, by their names."""
+  lines = subprocess.run(["ldd", program], stdout=subprocess.PIPE, text=True, check=True).stdout.splitlines()
+  words = [line.split() for line in lines if "=>" in line]
+  return {w[0]: w[2] for w in words if not w[0].startswith(LIBRARIES_OF_THE_SYSTEM)}
+
+
+def gather_opencl(root, build, folder):
+  """Like gather(), with the shared libraries in the folder lib."""
+  return gather(root, build, folder, OPENCL_PATHS, pictures=False, libraries=True)
+
+
+def gather(root, build, folder, paths=None, pictures=True, libraries=False):
   """Copies the programs, without what debuggers need, and packs them, where they are others than before; returns the
   names of those that were not built."""
   folder = Path(folder)
-  facts = {"sources": digest_of_sources(root), "programs": digest_of_programs(build)}
+  paths = PATHS if paths is None else paths
+  facts = {"sources": digest_of_sources(root), "programs": digest_of_programs(build, paths)}
   before = facts_of(folder)
   if {key: before.get(key) for key in facts} == facts and archive_of(folder).is_file():
     return before["missing"]
   shutil.rmtree(folder, ignore_errors=True)
   folder.mkdir(parents=True)
   missing = []
-  for name, path in PATHS.items():
+  for name, path in paths.items():
     source = Path(build) / path
     if not source.is_file():
       missing.append(name)
       continue
     shutil.copy2(source, folder / name)
     subprocess.run(["strip", folder / name], check=True)
-  if PICTURES.is_dir():
+    if libraries and name != "swapmm-kernel-facts":
+      (folder / "lib").mkdir(exist_ok=True)
+      for library, file in libraries_of(source).items():
+        shutil.copy2(file, folder / "lib" / library)
+  if pictures and PICTURES.is_dir():
     (folder / "fashion-mnist").mkdir()
     for name, count in CARRIED_PICTURES.items():
       for kind in ("images-idx3", "labels-idx1"):

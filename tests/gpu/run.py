@@ -3,14 +3,13 @@
 """Behind ./dev gpu: runs what needs a GPU, and says what came of it.
 
     run.py gather|check|bench|all [--programs DIR] [--results DIR] [--out DIR] [--again] [--only NAME,...]
-                                  [--time-limit S] [--opencl NAME=COMMAND]...
+                                  [--time-limit S] [--jobs J]
 
 Standard library alone.
 """
 
 import argparse
 import json
-import shlex
 import shutil
 import sys
 import tarfile
@@ -26,24 +25,24 @@ from runner import FAILED, NOT_REACHED, PASSED, SKIPPED, TIMED_OUT, Runner, tabl
 
 ROOT = Path(__file__).resolve().parents[2]
 BUILD = ROOT / "build" / "gpu"
+OPENCL_BUILD = ROOT / "build" / "dev"
 
 
 def parse(words):
   parser = argparse.ArgumentParser(prog="./dev gpu", description="What needs a GPU.")
   parser.add_argument("what", nargs="?", choices=["gather", "check", "bench", "all"], default="all")
   parser.add_argument("--build", type=Path, default=BUILD, help="where gather finds programs")
+  parser.add_argument("--opencl-build", type=Path, default=OPENCL_BUILD, help="where it finds those for OpenCL")
   parser.add_argument("--programs", type=Path, default=BUILD / "programs", help="where they are gathered")
+  parser.add_argument("--opencl", type=Path, default=BUILD / "opencl", help="where those for OpenCL are gathered")
   parser.add_argument("--results", type=Path, default=BUILD / "results")
   parser.add_argument("--out", type=Path, help="copy the figures, pictures and logs to that folder at the end")
   parser.add_argument("--again", action="store_true", help="run what has passed, too")
   parser.add_argument("--only", default="", metavar="NAME,...", help="no others")
   parser.add_argument("--time-limit", type=float, default=530, metavar="SECONDS", help="of check, and of bench")
-  parser.add_argument("--opencl", action="append", default=[], metavar="NAME=COMMAND", help="more checks")
+  parser.add_argument("--jobs", type=int, default=1, metavar="J",
+                      help="so many checks at a time; benchmarks always run alone")
   return parser.parse_args(words)
-
-
-def opencl_commands(given):
-  return [(name, shlex.split(command)) for name, _, command in (text.partition("=") for text in given)]
 
 
 def read_results(folder):
@@ -80,31 +79,29 @@ def run(options, say=print):
   only = set(filter(None, options.only.split(",")))
   wanted = lambda name: not only or name in only
   machine = checks.Machine(options.programs)
+  opencl = checks.OpenclMachine(options.opencl, options.results)
   parts = ["check", "bench"] if options.what == "all" else [options.what]
-  opencl = opencl_commands(options.opencl)
-  if not machine.has_device:
+  if not machine.has_device and not opencl.has_device:
     count = 0
     if "check" in parts:
       count += sum(wanted(c.name) for c in checks.checks(machine, options.results))
     if "bench" in parts:
       count += sum(wanted(c.name) for c in checks.benchmarks(machine, options.results, None)) + wanted("plot")
-    done = []
-    if opencl and "check" in parts:
-      runner = Runner(options.results, options.time_limit, options.again, say)
-      runner.run([checks.Check(name, [command], 60) for name, command in opencl if wanted(name)])
-      done = runner.done
+    if "check" in parts:
+      say(f"{opencl.why_none}: {sum(wanted(c.name) for c in checks.opencl_checks(opencl))} checks skipped")
     say(machine.devices["why_none"])
     say(f"no CUDA device: {count} checks skipped")
-    return 0 if all(r["outcome"] in (PASSED, SKIPPED) for r in done) else 1
+    return 0
 
-  for device in machine.devices["devices"]:
+  for device in [*machine.devices["devices"], opencl.device or opencl.why_none]:
     say(device)
   done = []
   for part in parts:
     runner = Runner(options.results, options.time_limit, options.again, say)
     say(f"\n== {part}")
     if part == "check":
-      runner.run([c for c in checks.checks(machine, options.results, opencl) if wanted(c.name)])
+      chosen = [*checks.checks(machine, options.results), *checks.opencl_checks(opencl)]
+      runner.run([c for c in chosen if wanted(c.name)], options.jobs)
     else:
       run_benchmarks(runner, machine, options, wanted)
     done += runner.done
@@ -127,13 +124,16 @@ def run(options, say=print):
 def main(words=None):
   options = parse(words)
   if options.what == "gather":
-    missing = programs.gather(ROOT, options.build, options.programs)
-    size = sum(path.stat().st_size for path in options.programs.rglob("*") if path.is_file())
-    print(f"{options.programs}: {size / 1e6:.1f} MB" + (f"; not built: {', '.join(missing)}" if missing else ""))
-    archive = programs.archive_of(options.programs)
-    print(f"{archive}: {archive.stat().st_size / 1e6:.1f} MB, to be carried to a machine with a GPU")
+    for gather, build, folder in ((programs.gather, options.build, options.programs),
+                                  (programs.gather_opencl, options.opencl_build, options.opencl)):
+      missing = gather(ROOT, build, folder)
+      size = sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
+      print(f"{folder}: {size / 1e6:.1f} MB" + (f"; not built: {', '.join(missing)}" if missing else ""))
+      archive = programs.archive_of(folder)
+      print(f"{archive}: {archive.stat().st_size / 1e6:.1f} MB, to be carried to a machine with a GPU")
     return 0
   programs.unpack(options.programs)
+  programs.unpack(options.opencl)
   sources = programs.built_from(options.programs)
   if sources is None:
     print(f"there are no programs in {options.programs}", file=sys.stderr)

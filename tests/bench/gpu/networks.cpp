@@ -3,12 +3,18 @@
 // 1 / k of the peak of live bytes. Writes records as README.md beside this describes them.
 #include <algorithm>
 #include <cstddef>
+#include <filesystem>
+#include <fstream>
 #include <iomanip>
 #include <iostream>
+#include <sstream>
 #include <stdexcept>
 #include <string>
 #include <string_view>
 #include <vector>
+
+#include <swapmm/formats/machine_json.hpp>
+#include <swapmm/formats/trace_json.hpp>
 
 #include "bench/gpu/program.hpp"
 #include "bench/gpu/records.hpp"
@@ -59,6 +65,19 @@ void print(const bench::Record& r) {
   std::cout << (r.note.empty() ? "" : "  ") << r.note << std::endl;
 }
 
+// Beside the records, for the command's `compare`: NAME.kK.trace and NAME.kK.machine.
+void keep_for_planners(const std::string& out, const bench::Record& record) {
+  if (!record.trace || !record.machine) return;
+  std::ostringstream k;
+  k << record.k;
+  const std::filesystem::path stem = std::filesystem::path(out).replace_extension("k" + k.str());
+  std::ofstream trace(stem.string() + ".trace");
+  write_trace(trace, *record.trace);
+  std::ofstream machine(stem.string() + ".machine");
+  write_machine(machine, *record.machine);
+  if (!trace.flush() || !machine.flush()) throw std::runtime_error(stem.string() + " cannot be written");
+}
+
 template <class Subject>
 int sweep(Subject& subject, const Arguments& arguments) {
   const std::vector<double> ks = numbers(bench::text_or(arguments, "--k", "1,1.25,1.5,2,3,4"));
@@ -75,6 +94,7 @@ int sweep(Subject& subject, const Arguments& arguments) {
     records.push_back(json);
     same = same && record.identical.value_or(true);
     if (!out.empty()) bench::write_json(out, records);
+    if (!out.empty()) keep_for_planners(out, record);
   };
   bench::Sweep<Subject> sweep(subject, bench::Steps{}, keep);
   std::size_t left = ks.size();

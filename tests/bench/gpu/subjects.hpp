@@ -53,10 +53,8 @@ class TransformerSubject {
   class Run {
    public:
     Run(TransformerSubject& subject, MemoryManager<Backend>& manager)
-        : network_(subject.math_, manager, subject.settings_),
-          // As if the loss were the sum over a row's numbers: steps large enough to change 16-bit weights.
-          rate_(0.05F * static_cast<float>(subject.settings_.width)) {}
-    void step() { network_.train(rate_); }
+        : network_(subject.math_, manager, subject.settings_) {}
+    void step() { network_.train(transformer::usual_rate); }
     [[nodiscard]] std::uint64_t digest() {
       const double loss = network_.last_loss();
       std::uint64_t bits = 0;
@@ -66,7 +64,6 @@ class TransformerSubject {
 
    private:
     transformer::Network<transformer::CudaMath> network_;
-    float rate_;
   };
 
  private:
@@ -116,7 +113,8 @@ class CnnSubject {
     [[nodiscard]] std::uint64_t digest() {
       std::uint64_t result = 0;
       for (const float weight : network_.weights()) result = transformer::mixed(result ^ bits(weight));
-      return transformer::mixed(result ^ bits(network_.take_loss()));
+      // Of all steps: it does not depend on how often it was asked.
+      return transformer::mixed(result ^ static_cast<std::uint64_t>(network_.total_loss()));
     }
 
    private:

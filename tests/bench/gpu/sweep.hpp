@@ -17,6 +17,7 @@
 
 #include <swapmm/ir/liveness.hpp>
 #include <swapmm/ir/profile.hpp>
+#include <swapmm/ir/trace.hpp>
 #include <swapmm/swapmm.hpp>
 
 #include "bench/gpu/statistics.hpp"
@@ -57,7 +58,9 @@ struct Record {
   Bytes d2h{};
   Bytes pinned{};
   std::optional<bool> identical{};
-  std::string note{};  ///< why there are no times
+  std::string note{};                ///< why there are no times
+  std::optional<Trace> trace{};      ///< what the plan was made for
+  std::optional<Machine> machine{};  ///< what the plan was made for
 };
 
 /// `Subject` has: Backend; backend(); room(): bytes in which all of it fits; and Run, made from (Subject&,
@@ -185,6 +188,8 @@ class Sweep {
       break;
     }
     record.identical = session.run.digest() == digest_planned_;
+    record.trace = session.manager.scheduler().trace("train");
+    record.machine = session.manager.machine();
     sink_(record);
     if (record.predicted) {
       Record floor{"floor", k, budget};
