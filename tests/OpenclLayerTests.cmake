@@ -39,6 +39,9 @@ foreach(theme IN LISTS themes)
   if(theme STREQUAL native_kernels) # they get the driver's allocations
     list(APPEND modes --mode small_allocations)
   endif()
+  if(theme MATCHES "^(arguments|launches|programs)$")
+    list(APPEND modes --mode no_argument_info)
+  endif()
   if(theme STREQUAL iterations)
     set(modes --mode half --mode values) # where plans are made
   endif()

@@ -38,9 +38,9 @@ class Folder(unittest.TestCase):
     path.chmod(0o755)
     return str(path)
 
-  def run_checks(self, *all_checks, limit=60, again=False):
+  def run_checks(self, *all_checks, limit=60, again=False, jobs=1):
     runner = Runner(self.results, limit, again, self.said.append)
-    runner.run(all_checks)
+    runner.run(all_checks, jobs)
     return runner
 
   def outcomes(self, runner):
@@ -87,6 +87,13 @@ class Outcomes(Folder):
     time.sleep(0.2)
     state = Path(f"/proc/{pid}/stat")
     self.assertTrue(not state.exists() or state.read_text(encoding="utf-8").split()[2] == "Z")
+
+  def test_several_at_a_time_are_told_of_in_their_order(self):
+    # Each waits for what the other one leaves: alone none would end.
+    first = self.program("first", f"touch {self.folder}/a; until [ -e {self.folder}/b ]; do sleep 0.05; done; sleep 0.2")
+    second = self.program("second", f"until [ -e {self.folder}/a ]; do sleep 0.05; done; touch {self.folder}/b; exit 3")
+    runner = self.run_checks(Check("one", [[first]], 10), Check("two", [[second]], 10), jobs=2)
+    self.assertEqual(self.outcomes(runner), [("one", "passed", ""), ("two", "FAILED", "exit code 3")])
 
   def test_all_commands_of_a_check_share_its_time(self):
     first, second = self.program("first", "sleep 0.4"), self.program("second", "sleep 0.4")
@@ -288,6 +295,43 @@ class Sanitizers(Folder):
     self.assertEqual({c.skip for c in checks.sanitizer_checks(machine)}, {"there is no compute-sanitizer"})
 
 
+class Opencl(Folder):
+  """What runs on OpenCL, with a driver that is none."""
+
+  def machine(self, says, driver="/opt/lib/libnvidia-opencl.so.1"):
+    self.program("opencl/custom_kernel", f"echo \"$OCL_ICD_VENDORS\" > {self.folder}/seen; echo '{says}' >&2")
+    self.program("opencl/swapmm_opencl_cases", "echo maps.one; echo maps.two; echo native_kernels.one; echo queues.one")
+    with unittest.mock.patch.object(checks, "opencl_driver", lambda: driver):
+      return checks.OpenclMachine(self.folder / "opencl", self.results)
+
+  def test_programs_see_the_driver_of_the_gpu_alone(self):
+    machine = self.machine("swapmm: [0] A device (A vendor), GPU, 8 MiB")
+    self.assertTrue(machine.has_device)
+    self.assertEqual(machine.device, "swapmm: [0] A device (A vendor), GPU, 8 MiB")
+    vendors = (self.folder / "seen").read_text(encoding="utf-8").strip()
+    self.assertEqual([p.read_text(encoding="utf-8") for p in Path(vendors).iterdir()],
+                     ["/opt/lib/libnvidia-opencl.so.1\n"])
+    found = list(checks.opencl_checks(machine))
+    self.assertEqual({c.skip for c in found}, {""})
+    self.assertEqual({c.environment["OCL_ICD_VENDORS"] for c in found}, {vendors})
+    themes = [c.name for c in found if c.name.startswith("opencl-layer-")]
+    self.assertEqual(themes, ["opencl-layer-maps", "opencl-layer-queues"])
+    self.assertEqual(len(found), len({c.name for c in found}))
+
+  def test_another_device_is_none(self):
+    machine = self.machine("swapmm: [0] A device (A vendor), CPU, 8 MiB")
+    self.assertFalse(machine.has_device)
+    skips = {c.skip for c in checks.opencl_checks(machine)}
+    self.assertEqual(skips, {"no OpenCL device is a GPU: swapmm: [0] A device (A vendor), CPU, 8 MiB"})
+    self.assertEqual(self.machine("", driver=None).why_none, "there is no OpenCL driver of a GPU")
+
+  def test_without_programs_nothing_runs(self):
+    with unittest.mock.patch.object(checks, "opencl_driver", lambda: "/opt/lib/libnvidia-opencl.so.1"):
+      machine = checks.OpenclMachine(self.folder / "nothing", self.results)
+    self.assertEqual(machine.why_none, "the programs for OpenCL were not built")
+    self.assertEqual({c.skip for c in checks.opencl_checks(machine)}, {machine.why_none})
+
+
 class Limits(Folder):
   def test_the_times_of_all_checks_are_below_nine_minutes(self):
     machine = checks.Machine(self.folder)
@@ -337,6 +381,20 @@ class Gathering(Folder):
     header.write_text("3", encoding="utf-8")
     self.assertNotEqual(programs.built_from(to), programs.digest_of_sources(self.folder / "tree"))
     self.assertIsNone(programs.built_from(self.folder / "nothing"))
+
+  def test_shared_libraries_go_with_the_programs_for_opencl(self):
+    source = self.folder / "program.c"
+    source.write_text("const char* zlibVersion(void);\nint main(void) { return zlibVersion()[0] == 'x'; }\n",
+                      encoding="utf-8")
+    path = self.folder / "build" / programs.OPENCL_PATHS["custom_kernel"]
+    path.parent.mkdir(parents=True)
+    subprocess.run(["cc", "-o", path, source, "-lz"], check=True)
+    to = self.folder / "opencl"
+    missing = programs.gather_opencl(self.folder / "tree", self.folder / "build", to)
+    self.assertEqual(set(missing), set(programs.OPENCL_PATHS) - {"custom_kernel"})
+    self.assertEqual([p.name for p in (to / "lib").iterdir()], ["libz.so.1"])
+    self.assertFalse((to / "fashion-mnist").exists())
+    self.assertTrue(programs.archive_of(to).is_file())
 
   def test_what_is_packed_can_be_carried(self):
     folder = self.folder / "programs"

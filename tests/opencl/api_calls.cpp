@@ -4,10 +4,12 @@
 #include <dlfcn.h>
 
 #include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <list>
 #include <map>
 #include <mutex>
 #include <ostream>
@@ -50,6 +52,38 @@ class DeviceBuffers {
   std::uint64_t sum_ = 0;
 };
 DeviceBuffers device_buffers;
+
+/// Sub-buffers that were not released yet, in the order in which they were made. Nobody keeps a second reference.
+class SubBuffers {
+ public:
+  void add(cl_mem part, cl_mem whole, const cl_buffer_region& region) {
+    const std::lock_guard lock(mutex_);
+    parts_.push_back({part, whole, region.origin, region.origin + region.size});
+  }
+  void remove(cl_mem memory) {
+    const std::lock_guard lock(mutex_);
+    const auto is_it = [&](const Part& part) { return part.memory == memory; };
+    const auto found = std::find_if(parts_.begin(), parts_.end(), is_it);
+    if (found == parts_.end()) return;
+    const Part gone = *found;
+    const auto later = parts_.erase(found);
+    const auto overlaps = [&](const Part& other) {
+      return other.whole == gone.whole && other.begin < gone.end && gone.begin < other.end;
+    };
+    if (std::any_of(later, parts_.end(), overlaps)) ++calls.sub_buffers_out_of_order;
+  }
+
+ private:
+  struct Part {
+    cl_mem memory;
+    cl_mem whole;
+    std::size_t begin;
+    std::size_t end;
+  };
+  std::mutex mutex_;
+  std::vector<Part> parts_;
+};
+SubBuffers sub_buffers;
 ApiObjects objects;
 std::mutex mutex;  // a driver's own threads release events
 
@@ -73,7 +107,9 @@ Loss loss;
 std::map<cl_device_info, std::string> device_answers;
 const char* empty_function = nullptr;
 cl_int said_of_complete = CL_COMPLETE;
-std::vector<cl_ulong> times;  // of the next questions; the first one last
+bool eager_writes = false;
+std::list<std::vector<std::byte>> taken_bytes;  // by eager writes
+std::vector<cl_ulong> times;                    // of the next questions; the first one last
 
 template <class Function>
 Function next(const char* name) {
@@ -181,6 +217,12 @@ EmptyAnswer::~EmptyAnswer() { empty_function = nullptr; }
 LateNews::LateNews() { said_of_complete = CL_RUNNING; }
 LateNews::~LateNews() { said_of_complete = CL_COMPLETE; }
 
+EagerWrites::EagerWrites() { eager_writes = true; }
+EagerWrites::~EagerWrites() {
+  eager_writes = false;
+  taken_bytes.clear();
+}
+
 BadNews::BadNews(cl_int status) { said_of_complete = status; }
 BadNews::~BadNews() { said_of_complete = CL_COMPLETE; }
 
@@ -199,12 +241,15 @@ using swapmm::test::count;
 using swapmm::test::count_event;
 using swapmm::test::device_answers;
 using swapmm::test::device_buffers;
+using swapmm::test::eager_writes;
 using swapmm::test::gate;
 using swapmm::test::is_empty;
 using swapmm::test::next;
 using swapmm::test::objects;
 using swapmm::test::remove_queue;
 using swapmm::test::said_of_complete;
+using swapmm::test::sub_buffers;
+using swapmm::test::taken_bytes;
 using swapmm::test::times;
 
 #define NEXT(function) static const auto real = next<decltype(&function)>(#function)
@@ -318,6 +363,7 @@ cl_mem clCreateSubBuffer(cl_mem buffer, cl_mem_flags flags, cl_buffer_create_typ
   const cl_mem made = real(buffer, flags, type, info, status);
   if (made != nullptr) {
     ++calls.sub_buffers_made;
+    sub_buffers.add(made, buffer, *static_cast<const cl_buffer_region*>(info));
     count(objects.memories, 1);
   }
   return made;
@@ -330,6 +376,7 @@ cl_int clRetainMemObject(cl_mem memory) {
 cl_int clReleaseMemObject(cl_mem memory) {
   NEXT(clReleaseMemObject);
   device_buffers.remove(memory);
+  sub_buffers.remove(memory);
   count(objects.memories, -1);
   return real(memory);
 }
@@ -384,6 +431,10 @@ cl_int clEnqueueWriteBuffer(cl_command_queue queue, cl_mem buffer, cl_bool block
   NEXT(clEnqueueWriteBuffer);
   RETURN_AS_PLANNED(clEnqueueWriteBuffer);
   ++calls.writes;
+  if (eager_writes && blocking == CL_FALSE) {
+    const auto* const bytes = static_cast<const std::byte*>(from);
+    from = taken_bytes.emplace_back(bytes, bytes + size).data();
+  }
   const cl_int status = real(queue, buffer, blocking, offset, size, from, waits, list, event);
   count_event(status, event);
   return status;

@@ -21,6 +21,7 @@ struct ApiCalls {
   std::uint64_t most_device_bytes = 0;  ///< of those buffers that were there at one time
   std::uint64_t host_bytes = 0;
   std::uint64_t sub_buffers_made = 0;
+  std::uint64_t sub_buffers_out_of_order = 0;  ///< released before one that was made later and overlaps
   std::uint64_t queues_made = 0;
   std::uint64_t kernels = 0;
   std::uint64_t writes = 0;
@@ -103,6 +104,16 @@ class LateNews {
   LateNews(const LateNews&) = delete;
   LateNews& operator=(const LateNews&) = delete;
   ~LateNews();
+};
+
+/// As long as it lives, clEnqueueWriteBuffer takes the bytes while it queues the command, as NVIDIA's driver does with
+/// small pieces of memory that is not page-locked. At its end nothing may be queued any more. One at a time.
+class EagerWrites {
+ public:
+  EagerWrites();
+  EagerWrites(const EagerWrites&) = delete;
+  EagerWrites& operator=(const EagerWrites&) = delete;
+  ~EagerWrites();
 };
 
 /// As long as it lives, every event that is complete is said to have failed with that status. Not together with

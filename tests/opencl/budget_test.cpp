@@ -216,6 +216,28 @@ TEST_CASE("a followed iteration with uploads, downloads and parts of tensors mak
   CHECK(parts.download() == expected);
 }
 
+TEST_CASE("sub-buffers that overlap are released in the opposite order in which they were made") {
+  reset_api_calls();
+  {
+    Manager manager(shared_backend(), {.device_budget = half});
+    auto whole = manager.tensor<Number>({chain_length}, "whole");
+    whole.upload(numbers(chain_length, 5));
+    const std::size_t rows = chain_length / 8;
+    for (std::size_t part = 0; part < 8; ++part) {
+      const auto slice = whole.slice(part * rows, rows);
+      const auto arguments = [&](auto& op) { kernels().set.set(op[slice], static_cast<Number>(part)); };
+      run_kernel(manager, "part", Form::plain, kernels().set, rows, arguments, writes(slice));
+    }
+    const auto arguments = [&](auto& op) { kernels().affine.set(op[whole], op[whole], Number{1}); };
+    run_kernel(manager, "whole", Form::plain, kernels().affine, chain_length, arguments, updates(whole));
+    Numbers expected(chain_length);
+    for (std::size_t i = 0; i < chain_length; ++i) expected[i] = 3 * static_cast<Number>(i / rows) + 1;
+    CHECK(whole.download() == expected);
+  }
+  CHECK(api_calls().sub_buffers_made > 8);
+  CHECK(api_calls().sub_buffers_out_of_order == 0);
+}
+
 TEST_CASE("a place in the device's memory becomes a sub-buffer once") {
   Manager manager(shared_backend(), {.device_budget = Bytes{2 * chain_tensor.value}});
   std::vector<Tensor<Number, opencl::Backend>> tensors;

@@ -135,6 +135,22 @@ TEST_CASE("each setting of the run-ahead gives the same bits, and so do pageable
   CHECK(report.pinned_used.value == 0);
 }
 
+TEST_CASE("a driver that takes the bytes of pageable memory while it queues a copy gives the same bits") {
+  const Results expected = run_model();
+  for (const bool planned : {true, false}) {
+    for (const Form form : {Form::plain, Form::with_event}) {
+      CAPTURE(planned);
+      SchedulerOptions scheduler;
+      if (!planned) scheduler.observe = 0;
+      Report report;
+      const EagerWrites eager;
+      CHECK(run_chain({.device_budget = half, .pinned_budget = Bytes{0}}, scheduler, form, report) == expected);
+      CHECK(report.pinned_used.value == 0);
+      CHECK(report.swap_ins > 0);
+    }
+  }
+}
+
 TEST_CASE("checked accesses find nothing wrong with a program that declares what it does") {
   Report report;
   CHECK(run_chain({.device_budget = half, .check_access = true}, {}, Form::plain, report) == run_model());

@@ -18,7 +18,10 @@ import tempfile
 
 # Pieces of the budget lie at multiples of this; each buffer of a launch may lose that much.
 ALIGNMENT = 256
-MODES = ("large", "half", "one_launch", "evict_always", "small_allocations", "pictures", "values")
+MODES = ("large", "half", "one_launch", "evict_always", "small_allocations", "pictures", "values",
+         "no_argument_info")
+# They ask for it, or have a number of 8 bytes that looks like a buffer.
+NEED_ARGUMENT_INFO = ("programs.argument_information", "arguments.integer_equal_to_a_handle")
 # Programs whose native need is larger than their budget. They are told of it by CASES_BUDGET.
 BUDGETS_OF_THEMES = {"budget": 1 << 20}
 
@@ -124,9 +127,11 @@ def check(runner, case, modes):
     ample = max(4 * watched.report["peak"], 64 << 20)
     half = max(needed, watched.report["peak"] // 2)
     budgets = {"large": ample, "half": half, "one_launch": needed, "evict_always": ample, "small_allocations": ample,
-               "pictures": half, "values": half}
+               "pictures": half, "values": half, "no_argument_info": half}
     fixed = BUDGETS_OF_THEMES.get(case.split(".")[0])
     for mode in modes:
+        if mode == "no_argument_info" and case in NEED_ARGUMENT_INFO:
+            continue
         budget = fixed or budgets[mode]
         variables = {"SWAPMM_BUDGET": str(budget), "WATCH_CAP": str(budget), "CASES_BUDGET": str(budget),
                      "SWAPMM_STARTED": os.path.join(runner.folder.name, "started")}
@@ -134,6 +139,8 @@ def check(runner, case, modes):
             variables["SWAPMM_EVICT"] = "always"
         if mode == "values":  # waits end when the host has its values
             variables["SWAPMM_WAIT"] = "values"
+        if mode == "no_argument_info":  # some drivers refuse what the layer asks for beside the program's options
+            variables["WATCH_NO_ARGUMENT_INFO"] = "1"
         if mode == "pictures":  # what runs is recorded, in short pieces
             variables.update(SWAPMM_TRACE_OUT=os.path.join(runner.folder.name, "trace"), SWAPMM_TRACE_LENGTH="200")
         if mode == "small_allocations":  # the budget consists of several allocations

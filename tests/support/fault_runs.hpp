@@ -21,6 +21,7 @@ namespace swapmm::test {
 /// `D` says what one API has of its own:
 ///   Device       a Faulty<...>
 ///   make(plan)   a Device
+///   first()      so many calls of a class fail before the stride begins; at least 1
 ///   stride()     from one call that fails to the next one
 ///   at_rest()    what the API holds and says between two runs; each run must leave it as it was
 template <class D>
@@ -68,7 +69,6 @@ class FaultRuns {
          if constexpr (FileBackend<Device>) steady_loop(world, Form::plain, four_tensors_and_a_file());
        }},
   };
-  static constexpr std::uint64_t always = 6;  // the first calls of a class, which no stride leaves out
 
   struct Run {
     bool fired = false;
@@ -120,7 +120,7 @@ class FaultRuns {
   static std::size_t run_over_calls(FaultClass fault_class, FaultMode mode) {
     std::size_t fired = 0;
     for (const Scenario& scenario : scenarios) {
-      for (std::uint64_t n = 1;; n += n < always ? 1 : D::stride()) {
+      for (std::uint64_t n = 1;; n += n < D::first() ? 1 : D::stride()) {
         if (!run_with_fault(scenario, {fault_class, mode, n}).fired) break;
         ++fired;
       }

@@ -4,6 +4,7 @@
 //   WATCH_REPORT=FILE         JSON at exit: bytes, calls (see memory.hpp); %p in the name is the process id
 //   WATCH_CAP=BYTES           refuses allocations beyond it, and counts them
 //   WATCH_LARGEST=BYTES       what the driver tells as its largest allocation
+//   WATCH_NO_ARGUMENT_INFO=1  refuses to build programs with -cl-kernel-arg-info, and knows nothing of arguments
 //   WATCH_FAIL=NAME:N[:CODE]  the N-th call of this function fails (*: of any function); CL_OUT_OF_RESOURCES by
 //   default;
 //                             a line on standard error says which one it was
@@ -87,6 +88,27 @@ cl_int CL_API_CALL device_info(cl_device_id device, cl_device_info what, std::si
   return tell(&told, sizeof told, room, value, needed);
 }
 
+bool asks_for_argument_info(const char* options) {
+  return options != nullptr && std::strstr(options, "-cl-kernel-arg-info") != nullptr;
+}
+
+cl_int CL_API_CALL build(cl_program program, cl_uint count, const cl_device_id* devices, const char* options,
+                         void(CL_CALLBACK* notify)(cl_program, void*), void* data) {
+  if (asks_for_argument_info(options)) return CL_BUILD_PROGRAM_FAILURE;
+  return driver.clBuildProgram(program, count, devices, options, notify, data);
+}
+
+cl_int CL_API_CALL compile(cl_program program, cl_uint count, const cl_device_id* devices, const char* options,
+                           cl_uint headers, const cl_program* list, const char** names,
+                           void(CL_CALLBACK* notify)(cl_program, void*), void* data) {
+  if (asks_for_argument_info(options)) return CL_COMPILE_PROGRAM_FAILURE;
+  return driver.clCompileProgram(program, count, devices, options, headers, list, names, notify, data);
+}
+
+cl_int CL_API_CALL argument_info(cl_kernel, cl_uint, cl_kernel_arg_info, std::size_t, void*, std::size_t*) {
+  return CL_KERNEL_ARG_INFO_NOT_AVAILABLE;
+}
+
 cl_int start(cl_uint entries, const cl_icd_dispatch* below) {
   if (started) return CL_SUCCESS;
   std::memcpy(&driver, below, std::min(entries * sizeof(void*), sizeof driver));
@@ -99,6 +121,11 @@ cl_int start(cl_uint entries, const cl_icd_dispatch* below) {
   if (const char* limit = secure_getenv("WATCH_LARGEST")) {
     largest = std::strtoull(limit, nullptr, 10);
     with_ledger.clGetDeviceInfo = device_info;
+  }
+  if (secure_getenv("WATCH_NO_ARGUMENT_INFO") != nullptr) {
+    with_ledger.clBuildProgram = build;
+    with_ledger.clCompileProgram = compile;
+    with_ledger.clGetKernelArgInfo = argument_info;
   }
   table = with_ledger;
   count_and_fail(table, with_ledger);

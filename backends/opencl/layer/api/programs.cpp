@@ -36,15 +36,25 @@ bool is_managed(cl_program program) {
 
 bool asks(std::string_view options) { return options.find(argument_option) != std::string_view::npos; }
 
-// The driver's options for the program's; remembers the latter.
-std::string with_argument_info(cl_program program, const char* options) {
-  std::string own = options == nullptr ? "" : options;
+bool is_refusal(cl_int status) {
+  return status == CL_BUILD_PROGRAM_FAILURE || status == CL_COMPILE_PROGRAM_FAILURE ||
+         status == CL_INVALID_BUILD_OPTIONS || status == CL_INVALID_COMPILER_OPTIONS;
+}
+
+// Calls build(options) with the program's options, which it remembers, and the one for what arguments are. If that is
+// refused it builds with the program's own alone, as NVIDIA's driver (580.159) refuses sources with the option that it
+// takes without. Nor is it there where the build goes on behind the call (`in_background`): it could not be repeated.
+template <class Build>
+cl_int build_with_argument_info(cl_program program, const char* options, bool in_background, Build&& build) {
+  const std::string own = options == nullptr ? "" : options;
   {
     const std::lock_guard lock(programs().mutex);
     programs().options[program] = own;
   }
-  if (asks(own)) return own;
-  return own.empty() ? std::string(argument_option) : own + " " + std::string(argument_option);
+  if (asks(own) || in_background) return build(options);
+  const std::string ours = own.empty() ? std::string(argument_option) : own + " " + std::string(argument_option);
+  const cl_int status = build(ours.c_str());
+  return is_refusal(status) ? build(options) : status;
 }
 
 // ---- programs are made
@@ -100,9 +110,10 @@ cl_int CL_API_CALL program_info(cl_program program, cl_program_info what, size_t
 cl_int CL_API_CALL build(cl_program program, cl_uint count, const cl_device_id* devices, const char* options,
                          void(CL_CALLBACK* notify)(cl_program, void*), void* data) {
   if (!is_managed(program)) return down.clBuildProgram(program, count, devices, options, notify, data);
-  const std::string ours = with_argument_info(program, options);
   facts::program_built(program, options == nullptr ? "" : options);
-  return down.clBuildProgram(program, count, devices, ours.c_str(), notify, data);
+  return build_with_argument_info(program, options, notify != nullptr, [&](const char* with) {
+    return down.clBuildProgram(program, count, devices, with, notify, data);
+  });
 }
 
 cl_int CL_API_CALL compile(cl_program program, cl_uint count, const cl_device_id* devices, const char* options,
@@ -111,11 +122,12 @@ cl_int CL_API_CALL compile(cl_program program, cl_uint count, const cl_device_id
   if (!is_managed(program)) {
     return down.clCompileProgram(program, count, devices, options, headers, list, names, notify, data);
   }
-  const std::string ours = with_argument_info(program, options);
   if ((headers == 0) == (list == nullptr || names == nullptr)) {
     facts::program_compiled(program, options == nullptr ? "" : options, {list, headers}, names);
   }
-  return down.clCompileProgram(program, count, devices, ours.c_str(), headers, list, names, notify, data);
+  return build_with_argument_info(program, options, notify != nullptr, [&](const char* with) {
+    return down.clCompileProgram(program, count, devices, with, headers, list, names, notify, data);
+  });
 }
 
 cl_int CL_API_CALL release(cl_program program) {

@@ -68,6 +68,7 @@ class SWAPMM_EXPORT HostMemory {
   friend class Backend;
   HostMemory(std::shared_ptr<detail::Session> session, Handle<cl_mem> pinned, std::byte* data);
   void end() noexcept;
+  void await_contents() const;
 
   std::shared_ptr<detail::Session> session_;  // none: moved from
   Handle<cl_mem> pinned_;                     // none: pageable

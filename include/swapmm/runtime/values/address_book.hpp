@@ -29,9 +29,13 @@ class AddressBook {
     arena_ = arena;
     budget_ = budget;
   }
+  AddressBook(const AddressBook&) = delete;
+  AddressBook& operator=(const AddressBook&) = delete;
+  ~AddressBook() { forget_all(); }
+
   /// Releases all of it. No address may be used afterwards, and no work that uses one may be in flight.
   void give_back() noexcept {
-    addresses_.clear();
+    forget_all();
     limit_ = least_limit;
     arenas_.clear();
     budget_ = Bytes{};
@@ -63,10 +67,14 @@ class AddressBook {
     const auto found = addresses_.find(place);
     if (found != addresses_.end()) return &found->second;
     const typename B::DeviceMemory& memory = arenas_[static_cast<std::size_t>(offset.value / arena_.value)];
-    return &addresses_
-                .emplace(place, backend_.address(const_cast<typename B::DeviceMemory&>(memory),
-                                                 Bytes{offset.value % arena_.value}, size))
-                .first->second;
+    // Room first: an address that exists is in the order, too.
+    if (order_.size() == order_.capacity()) order_.reserve(2 * order_.size() + 64);
+    const auto made = addresses_
+                          .emplace(place, backend_.address(const_cast<typename B::DeviceMemory&>(memory),
+                                                           Bytes{offset.value % arena_.value}, size))
+                          .first;
+    order_.push_back(place);
+    return &made->second;
   }
 
   /// A place as an offset in its arena, which is one allocation of the backend.
@@ -90,6 +98,7 @@ class AddressBook {
     Addresses kept;
     kept.reserve(count);
     for_each_place([&](Bytes offset, Bytes size) { kept.insert(addresses_.extract(Place{offset.value, size.value})); });
+    forget_all_but(kept);
     addresses_.swap(kept);
     limit_ = std::max(least_limit, 2 * addresses_.size());
   }
@@ -109,6 +118,19 @@ class AddressBook {
   };
 
   using Addresses = std::unordered_map<Place, typename B::Address, Hash>;
+
+  // Addresses go in the opposite order in which they came: places overlap, and NVIDIA's OpenCL driver (580.159) crashed
+  // where sub-buffers that lie within or across others went in another order.
+  void forget_all() noexcept {
+    for (auto place = order_.rbegin(); place != order_.rend(); ++place) addresses_.erase(*place);
+    order_.clear();
+  }
+  // The order of the kept ones stays.
+  void forget_all_but(const Addresses& kept) noexcept {
+    for (auto place = order_.rbegin(); place != order_.rend(); ++place) addresses_.erase(*place);
+    std::erase_if(order_, [&](const Place& place) { return kept.find(place) == kept.end(); });
+  }
+
   static constexpr std::size_t least_limit = 4096;
 
   B& backend_;
@@ -116,6 +138,7 @@ class AddressBook {
   Bytes budget_;
   std::vector<typename B::DeviceMemory> arenas_;
   Addresses addresses_;
+  std::vector<Place> order_;  // in which the addresses were made
   std::size_t limit_ = least_limit;
 };
 
