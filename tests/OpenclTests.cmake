@@ -15,6 +15,15 @@ target_include_directories(swapmm_opencl_tests PRIVATE ${examples})
 swapmm_keep_apart(opencl bindings budget kernel_header)
 set_source_files_properties(${examples}/larger_than_memory/raw_opencl.cpp PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
 
+# What the driver does where drivers differ. It has one answer on every device here: that everything was asked.
+add_executable(swapmm_opencl_driver ${PROJECT_SOURCE_DIR}/tests/opencl_driver/main.cpp)
+target_link_libraries(swapmm_opencl_driver PRIVATE OpenCL::OpenCL)
+target_compile_features(swapmm_opencl_driver PRIVATE cxx_std_20)
+swapmm_warnings_for(swapmm_opencl_driver)
+add_test(NAME opencl.driver COMMAND swapmm_opencl_driver)
+set_tests_properties(opencl.driver PROPERTIES LABELS opencl TIMEOUT 300 PASS_REGULAR_EXPRESSION "[0-9]+ questions asked"
+  FAIL_REGULAR_EXPRESSION "ENDED by signal;STALE;MADE")
+
 # LeakSanitizer reports what drivers keep until the process ends. Our own objects are counted instead: see api_calls.hpp.
 if(CMAKE_CXX_FLAGS MATCHES "-fsanitize")
   get_property(all DIRECTORY PROPERTY TESTS)

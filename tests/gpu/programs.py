@@ -30,6 +30,7 @@ PATHS = {
 }
 # What runs on OpenCL, and the layer: in the folder of another preset, with assertions.
 OPENCL_PATHS = {
+    "swapmm_opencl_driver": "tests/swapmm_opencl_driver",
     "swapmm_opencl_tests": "tests/swapmm_opencl_tests",
     "swapmm_neural_tests": "tests/swapmm_neural_tests",
     "custom_kernel": "examples/custom_kernel/custom_kernel",
