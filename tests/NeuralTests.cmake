@@ -93,6 +93,12 @@ set(inference_small --layers 3 --width 100 --batch 1 --budget 0.6)
 if(NEURAL_ON_OPENCL IN_LIST apis)
   add_test(NAME neural.sequence_program COMMAND sequence --device opencl ${sequence_small})
   add_test(NAME neural.inference_program COMMAND inference --device opencl ${inference_small})
+  if(TARGET swapmm::file)
+    add_test(NAME neural.inference_from_file COMMAND inference --device opencl ${inference_small}
+      --weights ${CMAKE_CURRENT_BINARY_DIR}/inference.safetensors)
+    set_tests_properties(neural.inference_from_file PROPERTIES LABELS neural TIMEOUT 300
+      PASS_REGULAR_EXPRESSION "from the file .* equal" FAIL_REGULAR_EXPRESSION DIFFERENT)
+  endif()
   # Interrupted, the demo ends by itself and leaves no file.
   add_test(NAME neural.demo_interrupted COMMAND bash -c "folder=$(mktemp -d) && cd $folder || exit 1
 timeout --preserve-status --signal INT --kill-after 200 6 $<TARGET_FILE:fashion_mnist> --device opencl; status=$?

@@ -6,9 +6,11 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <fstream>
 #include <iomanip>
 #include <iostream>
 #include <numeric>
+#include <stdexcept>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -16,6 +18,9 @@
 #include <swapmm/swapmm.hpp>
 
 #include "inference/stack.hpp"
+#ifdef INFERENCE_WITH_FILES
+#include "inference/weights_file.hpp"
+#endif
 #include "neural/arguments.hpp"
 #include "neural/devices.hpp"
 #include "neural/same_bits.hpp"
@@ -23,11 +28,13 @@
 namespace {
 
 constexpr std::string_view usage =
-    "inference [--layers N] [--width N] [--batch N] [--budget FRACTION] [--device NAME]\n"
+    "inference [--layers N] [--width N] [--batch N] [--budget FRACTION] [--weights FILE] [--device NAME]\n"
     "  --layers  default 24\n"
     "  --width   of each layer, which has width x width weights, default 1024\n"
     "  --batch   inputs side by side, default 64\n"
-    "  --budget  on the device, as a part of all weights, default 0.25\n";
+    "  --budget  on the device, as a part of all weights, default 0.25\n"
+    "  --weights also run with the weights in that file (safetensors), which is made if there is none: they are read\n"
+    "            whenever they are needed, and take no host memory but 32 MiB\n";
 
 constexpr std::size_t batches = 16;
 constexpr std::size_t aside = 6;  // of them, at the beginning: kernels are compiled, and the plan is made
@@ -52,8 +59,7 @@ struct Run {
 };
 
 template <class Math>
-Run infer_all(Math& math, ManagerOf<Math>& manager, const inference::Settings& settings) {
-  inference::Stack stack(math, manager, settings);
+Run infer_all(ManagerOf<Math>& manager, inference::Stack<Math>& stack, const inference::Settings& settings) {
   Run run;
   std::vector<double> latencies;
   swapmm::Report before;
@@ -71,6 +77,12 @@ Run infer_all(Math& math, ManagerOf<Math>& manager, const inference::Settings& s
   run.mb_in = mb(after.h2d - before.h2d) / (batches - aside);
   run.mb_out = mb(after.d2h - before.d2h) / (batches - aside);
   return run;
+}
+
+template <class Math>
+Run infer_all(Math& math, ManagerOf<Math>& manager, const inference::Settings& settings) {
+  inference::Stack stack(math, manager, settings);
+  return infer_all(manager, stack, settings);
 }
 
 // A line of the table; false where the results are not those of the first run.
@@ -110,8 +122,24 @@ void print_copied_out(const inference::Settings& settings, const swapmm::Report&
             << " MB of results and " << mb(report.d2h - results) << " MB beside them.\n\n";
 }
 
+#ifdef INFERENCE_WITH_FILES
 template <class Math>
-int run(Math& math, const inference::Settings& settings, double fraction) {
+bool run_from_file(Math& math, const inference::Settings& settings, swapmm::Bytes budget, const std::string& path,
+                   const Run& first) {
+  if (!std::ifstream(path)) inference::write_weights(path, settings);
+  const auto file = swapmm::file::open_weights(path);
+  ManagerOf<Math> manager(math.backend(), {.device_budget = budget, .file = file});
+  auto stack = inference::stack_from(math, manager, settings, file);
+  const Run run = infer_all(manager, stack, settings);
+  const bool same = print("from the file", run, manager.report(), first);
+  std::cout << "              host memory: " << mb(manager.report().host_peak)
+            << " MB; read from the file: " << mb(manager.report().file_read) << " MB in all\n";
+  return same;
+}
+#endif
+
+template <class Math>
+int run(Math& math, const inference::Settings& settings, double fraction, [[maybe_unused]] const std::string& weights) {
   using Manager = ManagerOf<Math>;
   const auto& backend = math.backend();
   const swapmm::Bytes budget{static_cast<std::uint64_t>(fraction * static_cast<double>(settings.weights().value))};
@@ -135,6 +163,11 @@ int run(Math& math, const inference::Settings& settings, double fraction) {
   Manager planned(backend, {.device_budget = budget});
   const Run by_plan = infer_all(math, planned, settings);
   same = print("by the plan", by_plan, planned.report(), first) && same;
+#ifdef INFERENCE_WITH_FILES
+  if (!weights.empty()) same = run_from_file(math, settings, budget, weights, first) && same;
+#else
+  if (!weights.empty()) throw std::invalid_argument("--weights needs the component file, which was not built");
+#endif
 
   print_bound(settings, all, planned, by_plan);
   print_copied_out(settings, planned.report());
@@ -149,13 +182,13 @@ int start(const neural::Arguments& arguments) {
   settings.batch = arguments.whole("--batch", settings.batch, 1, 100'000);
   const double fraction = arguments.number("--budget", 0.25, 10);
   return neural::on_device(arguments.text("--device"), std::clog,
-                           [&](auto& math) { return run(math, settings, fraction); });
+                           [&](auto& math) { return run(math, settings, fraction, arguments.text("--weights")); });
 }
 
 }  // namespace
 
 int main(int count, char** words) {
   const std::string all_usage = std::string(usage) + std::string(neural::device_usage);
-  return neural::run_example(count, words, all_usage, {"--layers", "--width", "--batch", "--budget", "--device"},
-                             start);
+  return neural::run_example(count, words, all_usage,
+                             {"--layers", "--width", "--batch", "--budget", "--weights", "--device"}, start);
 }

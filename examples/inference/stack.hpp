@@ -58,7 +58,19 @@ class Stack {
   using Backend = typename Math::Backend;
   using Manager = swapmm::MemoryManager<Backend>;
 
+  using Floats = swapmm::Tensor<float, Backend>;
+
+  /// The weights are uploaded.
   Stack(Math& math, Manager& manager, const Settings& settings)
+      : Stack(math, manager, settings, [&](std::size_t layer, const std::string& name, bool is_bias) {
+          const swapmm::Shape shape = shape_of(settings, is_bias);
+          Floats made = manager.template tensor<float>(shape, name);
+          made.upload(is_bias ? layer_bias(settings, layer) : layer_weights(settings, layer));
+          return made;
+        }) {}
+  /// make(layer, name, is_bias) gives the tensors of weights: each layer's matrix, then its bias.
+  template <class Make>
+  Stack(Math& math, Manager& manager, const Settings& settings, Make&& make)
       : math_(math),
         manager_(manager),
         settings_(settings),
@@ -66,11 +78,15 @@ class Stack {
         work_(neural::forward_work(math, shape_)),
         input_(manager.template tensor<float>({settings.batch, settings.width}, "input")) {
     for (std::size_t i = 0; i < settings.layers; ++i) {
-      layers_.push_back({manager.template tensor<float>({settings.width, settings.width}, label(i, "weights")),
-                         manager.template tensor<float>({settings.width}, label(i, "bias"))});
-      layers_.back().weights.upload(layer_weights(settings, i));
-      layers_.back().bias.upload(layer_bias(settings, i));
+      layers_.push_back({make(i, label(i, "weights"), false), make(i, label(i, "bias"), true)});
     }
+  }
+
+  [[nodiscard]] static swapmm::Shape shape_of(const Settings& settings, bool is_bias) {
+    return is_bias ? swapmm::Shape{settings.width} : swapmm::Shape{settings.width, settings.width};
+  }
+  [[nodiscard]] static std::string label(std::size_t layer, const char* what) {
+    return "layer" + std::to_string(layer) + "." + what;
   }
 
   /// What the stack makes of a batch of inputs, one after the other: iteration "infer". Waits for the device.
@@ -83,15 +99,10 @@ class Stack {
   }
 
  private:
-  using Floats = swapmm::Tensor<float, Backend>;
   struct Layer {
     Floats weights;
     Floats bias;
   };
-
-  [[nodiscard]] static std::string label(std::size_t layer, const char* what) {
-    return "layer" + std::to_string(layer) + "." + what;
-  }
 
   // max(x * weights + bias, 0)
   [[nodiscard]] Floats forward(std::size_t i, const Floats& x) {

@@ -13,6 +13,7 @@
 #include <utility>
 
 #include <swapmm/backend/backend.hpp>
+#include <swapmm/backend/file_memory.hpp>
 #include <swapmm/error.hpp>
 #include <swapmm/ir/profile.hpp>
 #include <swapmm/operation.hpp>
@@ -107,14 +108,21 @@ class MemoryManager {
   template <class T>
   [[nodiscard]] Tensor<T, B> tensor(const Shape& shape, std::string_view name = "tensor",
                                     Lifetime lifetime = persistent) {
-    const auto count = shape.count();
-    const auto bytes = count ? checked_multiply(Bytes{*count}, sizeof(T)) : std::nullopt;
-    if (!bytes || bytes->value >= std::uint64_t{1} << 62U) {
-      throw UsageError(
-          "tensor \"" + std::string(name) + "\" of " + shape.text() + " elements has more bytes than 62 bits can count",
-          {.tensors = {TensorName{.name = std::string(name)}}});
-    }
-    return Tensor<T, B>(core_, core().create(name, *bytes, lifetime), shape, *count);
+    const Bytes bytes = bytes_of<T>(shape, name);
+    return Tensor<T, B>(core_, core().create(name, bytes, lifetime), shape, *shape.count());
+  }
+
+  /// Creates a tensor whose value is in a file and stays there: weights that are only read. `source` has it from byte
+  /// `offset` on; swapmm::file::open_weights() opens such files. The value is never written back, and takes no host
+  /// memory but Options::file_staging. The manager needs an Options::file, for which `source` will do. Operations may
+  /// only read the tensor. Throws UsageError, also if the file is too short. A read that fails later is a WorkFailed of
+  /// the operation that needs the value; nothing else is lost.
+  template <class T>
+    requires FileBackend<B>
+  [[nodiscard]] Tensor<T, B> constant(const Shape& shape, std::shared_ptr<FileMemory> source, Bytes offset,
+                                      std::string_view name = "constant") {
+    const Bytes bytes = bytes_of<T>(shape, name);
+    return Tensor<T, B>(core_, core().create_constant(name, bytes, std::move(source), offset), shape, *shape.count());
   }
 
   /// Begins an iteration. It ends when the returned object is destroyed. The name distinguishes the repeated parts of a
@@ -225,6 +233,16 @@ class MemoryManager {
   [[nodiscard]] runtime::Core<B>& core() const {
     if (core_ == nullptr) throw UsageError("a manager is used after it was moved from");
     return *core_;
+  }
+
+  template <class T>
+  [[nodiscard]] static Bytes bytes_of(const Shape& shape, std::string_view name) {
+    const auto count = shape.count();
+    const auto bytes = count ? checked_multiply(Bytes{*count}, sizeof(T)) : std::nullopt;
+    if (bytes && bytes->value < std::uint64_t{1} << 62U) return *bytes;
+    throw UsageError(
+        "tensor \"" + std::string(name) + "\" of " + shape.text() + " elements has more bytes than 62 bits can count",
+        {.tensors = {TensorName{.name = std::string(name)}}});
   }
 
   static void check(const Options& options, const Capabilities& can) {

@@ -12,7 +12,8 @@
 namespace swapmm {
 
 /// A file as a memory: holds values that fit neither on the device nor into the host's memory. Component `file` of the
-/// package has one on a disk: swapmm::file::open(). One manager uses it, see Options::file.
+/// package has one on a disk: swapmm::file::open(). One manager uses it, see Options::file. A file that is only read
+/// can hold the values of constants, also those of several managers: see MemoryManager::constant().
 ///
 /// Reads and writes return when they are done. Threads of a backend call them, several at once, for bytes that do not
 /// overlap unless all of them read. Offsets, sizes and addresses are multiples of alignment().
@@ -25,6 +26,8 @@ class SWAPMM_EXPORT FileMemory {
 
   /// The most bytes that it may hold; a multiple of alignment().
   [[nodiscard]] virtual Bytes capacity() const = 0;
+  /// The bytes that can be read: by default the capacity. A file that is only read has a capacity of 0.
+  [[nodiscard]] virtual Bytes size() const { return capacity(); }
   /// A power of two.
   [[nodiscard]] virtual Bytes alignment() const = 0;
   /// What it is, for people: "a file in /var/tmp".

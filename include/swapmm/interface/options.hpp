@@ -44,9 +44,9 @@ struct Options {
   Bytes pinned_budget{std::numeric_limits<std::uint64_t>::max()};
   /// Limit of all host memory, in bytes. Default: no limit.
   Bytes host_budget{std::numeric_limits<std::uint64_t>::max()};
-  /// A file for what fits neither on the device nor within `host_budget`, such as swapmm::file::open(). Its capacity is
-  /// the limit. Values move between the file and the device without a copy in host memory but for `file_staging`. Not
-  /// with `scrub`. Default: none.
+  /// A file for what fits neither on the device nor within `host_budget`, such as swapmm::file::open(), or the file of
+  /// a manager's constants, see MemoryManager::constant(). Its capacity is the limit. Values move between the file and
+  /// the device without a copy in host memory but for `file_staging`. Not with `scrub`. Default: none.
   std::shared_ptr<FileMemory> file{};
   /// Host memory through which values move between the file and the device, in bytes; a part of `host_budget`. More
   /// hides more of the time that a disk takes to answer. Used only with `file`.

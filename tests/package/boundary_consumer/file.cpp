@@ -3,6 +3,7 @@
 
 #include <swapmm/error.hpp>
 #include <swapmm/file/file.hpp>
+#include <swapmm/file/weights.hpp>
 
 #include <vector>
 

@@ -14,6 +14,7 @@
 #include <swapmm/plan/v2/simulate.hpp>
 #include <swapmm/plan/v2/validate.hpp>
 #include <swapmm/plan/validate.hpp>
+#include <swapmm/runtime/timing/link_estimate.hpp>
 
 namespace swapmm::runtime {
 namespace {
@@ -224,17 +225,9 @@ Machine as_one_memory(const Program& program, const KnownMachine& machine) {
   if (!machine.tiers) return one;
   const double all = static_cast<double>(bytes_of(program, *machine.tiers).value);
   const double in_host = std::min(all, static_cast<double>(machine.tiers->host.value));
-  const double share = all > 0 ? in_host / all : 1;
-  const auto average = [&](const Link& to_host, const Link& to_file) {
-    const double time = share / static_cast<double>(to_host.bytes_per_second) +
-                        (1 - share) / static_cast<double>(to_file.bytes_per_second);
-    const double latency = share * static_cast<double>(to_host.latency.count()) +
-                           (1 - share) * static_cast<double>(to_file.latency.count());
-    return Link{std::max<std::uint64_t>(1, static_cast<std::uint64_t>(1 / time)),
-                std::chrono::nanoseconds{static_cast<std::int64_t>(latency)}};
-  };
-  one.h2d = average(machine.h2d, machine.tiers->file_in);
-  one.d2h = average(machine.d2h, machine.tiers->file_out);
+  const double in_file = all > 0 ? 1 - in_host / all : 0;
+  one.h2d = mixed(machine.h2d, machine.tiers->file_in, in_file);
+  one.d2h = mixed(machine.d2h, machine.tiers->file_out, in_file);
   return one;
 }
 

@@ -29,6 +29,7 @@ class HostAccess {
   /// needs the tensor's value, and waits for it.
   void upload(Rec& record, Bytes offset, std::span<const std::byte> data, const Who& who) {
     require_not_capturing(who);
+    if (record.tensor.constant) throw constant_written("an upload", name_of(record));
     const bool whole = data.size() == record.bytes.value;
     if (!whole && !state_.demand.reads_undefined(record)) fetch(record, who);
     // The wait for a round that is too far ahead comes first: after it a slot is free without another wait.

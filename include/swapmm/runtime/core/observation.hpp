@@ -74,6 +74,7 @@ class Observation {
   }
 
   void end_value(Rec& record) {
+    if (record.tensor.constant) return;
     record.device.valid = false;
     record.host.valid = false;
     record.value.missing_reason = MissingReason::never_written;

@@ -285,6 +285,9 @@ inline void RunningOperation<B>::stamp_bundle() {
       throw no_tensor_in_bundle(request_.name, position, name_of(tensor));
     }
     if (item.record->use.stamp == stamp_) throw twice_in_bundle(request_.name, name_of(*item.record));
+    if (item.record->tensor.constant && item.access != Access::read) {
+      throw constant_written("operation " + in_quotes(request_.name), name_of(*item.record));
+    }
     item.record->use.stamp = stamp_;
   }
 }

@@ -64,11 +64,25 @@ struct SessionState {
     machine.max_allocation.reset();
     if (store.places.arena() != store.budget()) machine.max_allocation = store.places.arena();
     if (store.pool.file() == nullptr) return machine;
+    if (store.records.constants() > 0) {
+      // Constants stay in their files, so there is nothing to choose. What they copied so far tells their share.
+      if (!book.options().machine) machine.h2d = link_with_constants(machine.h2d);
+      return machine;
+    }
     machine.tiers = tiers();
     const bool knows_host =
         book.options().machine || store.link(QueueKind::h2d).link() || store.link(QueueKind::d2h).link();
     if (!knows_host) std::tie(machine.h2d, machine.d2h) = std::pair(machine.tiers->file_in, machine.tiers->file_out);
     return machine;
+  }
+
+  [[nodiscard]] Link link_with_constants(const Link& from_host) const {
+    const std::optional<Link> from_file = store.link(QueueKind::staged_h2d).link();
+    if (!from_file) return from_host;
+    const bool host_is_known = store.link(QueueKind::h2d).link().has_value();
+    const auto all = static_cast<double>(store.traffic.h2d.value);
+    const double share = all > 0 ? static_cast<double>(store.traffic.from_file.value) / all : 1;
+    return host_is_known ? mixed(from_host, *from_file, share) : *from_file;
   }
 
   /// The memories behind the device: what they have for the tensors of the current log and of the plan that is

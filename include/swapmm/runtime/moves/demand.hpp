@@ -220,7 +220,7 @@ class Demand {
     Bytes room;
     for (std::uint32_t id = oldest_; id != none; id = store_.records[id].recency.newer) {
       Rec& other = store_.records[id];
-      if (&other == spared || !other.device.valid || !other.host.valid) continue;
+      if (&other == spared || !other.device.valid || !other.host.valid || other.tensor.constant) continue;
       // If the copy to the device failed, the copy on the host is the only value. If it has ended, the value is no
       // younger than the copy on the host, and failures of other work leave it alone.
       store_.timeline.host_wait(other.device.ready);

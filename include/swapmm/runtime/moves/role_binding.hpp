@@ -106,7 +106,8 @@ class RoleBinding {
       }
       before->plan.role = none;
       if (!before->tensor.alive) {
-        if (tensor.host.block == nullptr) tensor.host.block = std::move(before->host.block);
+        const bool goes_on = tensor.host.block == nullptr && !before->tensor.constant;
+        if (goes_on) tensor.host.block = std::move(before->host.block);
         store_.free_host(*before);
         store_.records.remove(*before);
       }

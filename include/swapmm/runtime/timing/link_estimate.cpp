@@ -37,6 +37,16 @@ std::optional<Link> LinkEstimate::link() const {
   return link;
 }
 
+Link mixed(const Link& first, const Link& second, double share_of_second) {
+  const double share = 1 - share_of_second;
+  const double time = share / static_cast<double>(first.bytes_per_second) +
+                      share_of_second / static_cast<double>(second.bytes_per_second);
+  const double latency = share * static_cast<double>(first.latency.count()) +
+                         share_of_second * static_cast<double>(second.latency.count());
+  return {std::max<std::uint64_t>(1, static_cast<std::uint64_t>(1 / time)),
+          std::chrono::nanoseconds{static_cast<std::int64_t>(latency)}};
+}
+
 void LinkHistory::end_sample() {
   if (current_.empty()) return;
   last_[next_] = current_;

@@ -30,6 +30,9 @@ class LinkEstimate {
   double bytes_time_ = 0;
 };
 
+/// A link by which this share of the bytes goes as by the second one, and the rest as by the first one.
+[[nodiscard]] SWAPMM_TEMPLATE_EXPORT Link mixed(const Link& first, const Link& second, double share_of_second);
+
 /// Estimates of one direction over time, one for each of the last few samples. A sample is the copies of one iteration.
 class LinkHistory {
  public:

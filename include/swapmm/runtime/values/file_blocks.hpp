@@ -5,6 +5,7 @@
 #include <memory>
 #include <optional>
 #include <utility>
+#include <vector>
 
 #include <swapmm/backend/backend.hpp>
 #include <swapmm/backend/file_memory.hpp>
@@ -48,6 +49,18 @@ class FileBlocks {
     return block;
   }
 
+  /// The block of a constant: `size` bytes of another file, from `offset` on. Keeps that file as long as this exists,
+  /// because reads of it may be queued.
+  [[nodiscard]] std::unique_ptr<Block> constant(std::shared_ptr<FileMemory> source, Bytes offset, Bytes size) {
+    if (std::find(sources_.begin(), sources_.end(), source) == sources_.end()) sources_.push_back(source);
+    auto block = std::make_unique<Block>();
+    block->in_file = true;
+    block->source = source.get();
+    block->offset = offset;
+    block->size = size;
+    return block;
+  }
+
   /// Takes a block back. Work that uses it may still be queued. Its bytes stay while promised reads need them.
   void release(std::unique_ptr<Block> block) noexcept {
     if (block->pending != nullptr) return kept_.push(std::move(block));
@@ -62,6 +75,7 @@ class FileBlocks {
   static constexpr Bytes step{64U << 20U};
 
   void free(std::unique_ptr<Block> block) noexcept {
+    if (block->source != nullptr) return;
     places_.give_back(block->offset, block->size, block->busy());
     spent_.push(std::move(block));
   }
@@ -85,8 +99,9 @@ class FileBlocks {
   PlaceMap places_;
   Bytes reserved_;  // so much of the file has room on the disk
   Bytes peak_;
-  HostBlockList<B> kept_;   // given back, with reads pending
-  HostBlockList<B> spent_;  // kept for reuse, so that a new block seldom allocates
+  HostBlockList<B> kept_;                             // given back, with reads pending
+  HostBlockList<B> spent_;                            // kept for reuse, so that a new block seldom allocates
+  std::vector<std::shared_ptr<FileMemory>> sources_;  // of constants
 };
 
 }  // namespace swapmm::runtime

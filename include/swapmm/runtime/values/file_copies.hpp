@@ -161,13 +161,22 @@ class FileCopies {
     return slot;
   }
 
+  [[nodiscard]] FileMemory& file_of(const Block& block) const {
+    return block.source != nullptr ? *block.source : file_;
+  }
+  // A constant's file may end with its value.
+  [[nodiscard]] Bytes readable(const Block& block, Bytes size) const {
+    return round_up(size, block.source != nullptr ? block.source->alignment() : alignment_);
+  }
+
   void read_by_host(const Block& from, Bytes begin, Bytes end) {
-    file_.read(from.offset + begin, {by_host_, static_cast<std::size_t>((end - begin).value)});
+    if (from.source != nullptr) end = std::min(end, begin + readable(from, from.size - begin));
+    file_of(from).read(from.offset + begin, {by_host_, static_cast<std::size_t>((end - begin).value)});
     bytes_read_ += end - begin;
   }
 
   QueuePoint queue_read(Block& from, Bytes offset, Bytes size, Slot& slot, const CommandLabel& label) {
-    const Bytes padded = round_up(size, alignment_);
+    const Bytes padded = readable(from, size);
     const auto needs = timeline_.waits(QueueKind::file_read, from.ready());
     std::array<const Event*, queue_count + 1> list{};
     std::size_t count = 0;
@@ -177,7 +186,7 @@ class FileCopies {
       list[count++] = &slot.copied;
     }
     auto& point = timeline_.next(QueueKind::file_read);
-    backend_.read_file(file_, from.offset + offset, memory_->memory(), memory_->offset + slot.offset, padded,
+    backend_.read_file(file_of(from), from.offset + offset, memory_->memory(), memory_->offset + slot.offset, padded,
                        {list.data(), count}, point.event);
     timeline_.gained(QueueKind::file_read, needs);
     bytes_read_ += padded;

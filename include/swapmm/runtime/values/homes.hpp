@@ -31,6 +31,7 @@ void ensure_block_in(Home home, Record<B>& record, Store<B>& store) {
 template <Backend B>
 void leave_block(Record<B>& record, Store<B>& store) noexcept {
   if (record.host.block == nullptr || record.host.block->pending != nullptr || store.fixed_slots) return;
+  if (record.tensor.constant) return;
   record.host.valid = false;
   store.pool.release(std::move(record.host.block));
 }
@@ -38,6 +39,7 @@ void leave_block(Record<B>& record, Store<B>& store) noexcept {
 /// Moves a value that is in a block to another one there, if there is room. Waits.
 template <Backend B>
 void move_value(Record<B>& record, Home home, Store<B>& store) {
+  if (record.tensor.constant) return;
   if constexpr (FileBackend<B>) {
     HostBlock<B>& from = *record.host.block;
     store.settle_pending(from);

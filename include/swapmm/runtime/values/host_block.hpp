@@ -9,6 +9,7 @@
 #include <string>
 
 #include <swapmm/backend/backend.hpp>
+#include <swapmm/backend/file_memory.hpp>
 #include <swapmm/base/bytes.hpp>
 #include <swapmm/runtime/order/clock.hpp>
 #include <swapmm/runtime/values/home.hpp>
@@ -42,11 +43,12 @@ template <Backend B>
 struct HostBlock {
   using Memory = typename B::HostMemory;
 
-  HostSlab<B>* slab = nullptr;  // null if `own` is used
-  std::optional<Memory> own{};  // null if `slab` is used
-  bool in_file = false;         // neither `slab` nor `own` is used
-  Bytes offset{};               // in memory(), or in the file
-  Bytes size{};                 // of the block, not of the value
+  HostSlab<B>* slab = nullptr;   // null if `own` is used
+  std::optional<Memory> own{};   // null if `slab` is used
+  bool in_file = false;          // neither `slab` nor `own` is used
+  FileMemory* source = nullptr;  // of a constant: the file that has the bytes. They are never written or given away
+  Bytes offset{};                // in memory(), or in the file
+  Bytes size{};                  // of the block, not of the value
   HostKind kind = HostKind::pageable;
   QueuePoint written = 0;             // last copy into it (d2h; file_write)
   QueuePoint read = 0;                // last copy from it (h2d; file_read)

@@ -142,6 +142,11 @@ class HostPool {
     return block != nullptr ? std::move(block) : acquire(size, true);
   }
 
+  /// The block of a constant, in a file of its own. There must be a file for values, too.
+  [[nodiscard]] std::unique_ptr<Block> constant(std::shared_ptr<FileMemory> source, Bytes offset, Bytes size) {
+    return file_->constant(std::move(source), offset, size);
+  }
+
   /// Takes a block back for reuse. Work that uses it may still be queued.
   void release(std::unique_ptr<Block> block) noexcept {
     if (block->in_file) return file_->release(std::move(block));

@@ -192,6 +192,31 @@ UsageError twice_in_bundle(std::string_view operation, TensorName tensor) {
   return operation_misused(operation, text, {std::move(tensor)});
 }
 
+void check_constant(std::string_view name, const ConstantPlace& place, bool has_file) {
+  const auto refuse = [&](const std::string& why) {
+    throw UsageError("constant " + in_quotes(name) + ": " + why, {.tensors = {TensorName{.name = std::string(name)}}});
+  };
+  if (place.source == nullptr) refuse("there is no file");
+  if (!has_file)
+    refuse("its manager has no Options::file, by whose memory it could be read; the constant's own file will do");
+  const Bytes size = place.source->size();
+  if (place.offset > size || place.bytes > size - place.offset) {
+    refuse("it is to have " + bytes_text(place.bytes) + " from byte " + std::to_string(place.offset.value) +
+           " on, and " + place.source->name() + " has " + bytes_text(size));
+  }
+  const Bytes alignment = place.source->alignment();
+  if (place.offset.value % alignment.value != 0 || round_up(place.bytes, alignment) > size - place.offset) {
+    refuse("in " + place.source->name() + " values begin at multiples of " + bytes_text(alignment) +
+           " and have whole ones");
+  }
+}
+
+UsageError constant_written(std::string_view what, TensorName tensor) {
+  return {std::string(what) + " writes tensor " + in_quotes(tensor.name) +
+              ", which is a constant: its value is in a file that is only read",
+          {.tensors = {std::move(tensor)}}};
+}
+
 UsageError misaligned_view(std::string_view operation, TensorName tensor, Bytes offset, Bytes alignment) {
   const std::string text =
       " uses a view of tensor " + in_quotes(tensor.name) + " that begins at byte " + std::to_string(offset.value) +

@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include <swapmm/backend/file_memory.hpp>
 #include <swapmm/base/bytes.hpp>
 #include <swapmm/base/error.hpp>
 #include <swapmm/base/export.hpp>
@@ -79,6 +80,16 @@ template <class Record>
 [[nodiscard]] SWAPMM_TEMPLATE_EXPORT UsageError operation_misused(std::string_view operation, std::string_view text,
                                                                   std::vector<TensorName> tensors = {});
 [[nodiscard]] SWAPMM_TEMPLATE_EXPORT UsageError twice_in_bundle(std::string_view operation, TensorName tensor);
+/// Where the value of a constant is to be.
+struct ConstantPlace {
+  const FileMemory* source = nullptr;
+  Bytes offset;
+  Bytes bytes;
+};
+/// Throws UsageError if the value cannot be there, or the manager has no Options::file.
+SWAPMM_TEMPLATE_EXPORT void check_constant(std::string_view name, const ConstantPlace& place, bool has_file);
+/// `what` writes a constant, as in `operation "a"`.
+[[nodiscard]] SWAPMM_TEMPLATE_EXPORT UsageError constant_written(std::string_view what, TensorName tensor);
 [[nodiscard]] SWAPMM_TEMPLATE_EXPORT UsageError misaligned_view(std::string_view operation, TensorName tensor,
                                                                 Bytes offset, Bytes alignment);
 

@@ -54,6 +54,7 @@ struct TensorState {
   std::uint64_t born =
       0;  ///< number of the iteration in which, or before which, it was made; 0: outside any, see Producer
   std::uint32_t appeared = 0;  ///< index in the log of that iteration
+  bool constant = false;       ///< its block has the value for good, in a file of its own
 };
 
 /// The last operation with the tensor in its bundle. Written for each operation.
@@ -141,7 +142,7 @@ class RecordTable {
     free_.pop_back();
     record.bytes = bytes;
     record.use = {0, true};
-    record.tensor = {++last_serial_, true, true, lifetime, iteration, 0};
+    record.tensor = {++last_serial_, true, true, lifetime, iteration, 0, false};
     record.owner = nullptr;
     record.plan = {};
     record.value = {};
@@ -150,9 +151,18 @@ class RecordTable {
     return record;
   }
 
+  /// The tensor's value is in this block for good.
+  void make_constant(Record<B>& record, std::unique_ptr<HostBlock<B>> block) noexcept {
+    record.tensor.constant = true;
+    record.host.block = std::move(block);
+    record.host.valid = true;
+    ++constants_;
+  }
+
   /// Called when the handle is destroyed. The plan executor may still use the record.
   void end(Record<B>& record) noexcept {
     record.tensor.alive = false;
+    if (record.tensor.constant) --constants_;
     --alive_;
   }
 
@@ -167,11 +177,14 @@ class RecordTable {
     free_.swap(other.free_);
     std::swap(last_serial_, other.last_serial_);
     std::swap(alive_, other.alive_);
+    std::swap(constants_, other.constants_);
   }
 
   Record<B>& operator[](std::uint32_t id) { return records_[id]; }
   [[nodiscard]] std::size_t size() const { return records_.size(); }
   [[nodiscard]] std::size_t alive() const { return alive_; }
+  /// Of those alive.
+  [[nodiscard]] std::size_t constants() const { return constants_; }
   auto begin() { return records_.begin(); }
   auto end() { return records_.end(); }
 
@@ -180,6 +193,7 @@ class RecordTable {
   std::vector<std::uint32_t> free_;
   std::uint64_t last_serial_ = 0;
   std::size_t alive_ = 0;
+  std::size_t constants_ = 0;
 };
 
 }  // namespace swapmm::runtime

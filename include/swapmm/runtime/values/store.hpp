@@ -39,6 +39,7 @@ struct Traffic {
   std::uint64_t swap_outs = 0;
   Bytes h2d;
   Bytes d2h;
+  Bytes from_file;  ///< of h2d
   Bytes device_peak;
 };
 
@@ -174,6 +175,7 @@ class Store {
     record.device.busy.set(queue, at);
     record.device.issue = label.issue;
     if (!from.in_file) from.read = at;
+    if (from.in_file) traffic.from_file += record.bytes;
     ++traffic.swap_ins;
     traffic.h2d += record.bytes;
   }
