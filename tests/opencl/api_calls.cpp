@@ -217,7 +217,7 @@ EmptyAnswer::~EmptyAnswer() { empty_function = nullptr; }
 LateNews::LateNews() { said_of_complete = CL_RUNNING; }
 LateNews::~LateNews() { said_of_complete = CL_COMPLETE; }
 
-EagerWrites::EagerWrites() { eager_writes = true; }
+EagerWrites::EagerWrites() : vendor_(CL_DEVICE_VENDOR, "NVIDIA Corporation") { eager_writes = true; }
 EagerWrites::~EagerWrites() {
   eager_writes = false;
   taken_bytes.clear();

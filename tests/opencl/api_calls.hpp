@@ -86,6 +86,20 @@ class PretendedDeviceValue {
   cl_device_info what_;
 };
 
+/// As long as it lives, clEnqueueWriteBuffer takes the bytes while it queues the command, as NVIDIA's driver does with
+/// small pieces of memory that is not page-locked, and the device is one of NVIDIA's. At its end nothing may be queued
+/// any more. One at a time.
+class EagerWrites {
+ public:
+  EagerWrites();
+  EagerWrites(const EagerWrites&) = delete;
+  EagerWrites& operator=(const EagerWrites&) = delete;
+  ~EagerWrites();
+
+ private:
+  PretendedDeviceValue vendor_;
+};
+
 /// As long as it lives, that function (clGetPlatformIDs or clGetDeviceIDs) finds nothing, which is a success. One at a
 /// time.
 class EmptyAnswer {
@@ -104,16 +118,6 @@ class LateNews {
   LateNews(const LateNews&) = delete;
   LateNews& operator=(const LateNews&) = delete;
   ~LateNews();
-};
-
-/// As long as it lives, clEnqueueWriteBuffer takes the bytes while it queues the command, as NVIDIA's driver does with
-/// small pieces of memory that is not page-locked. At its end nothing may be queued any more. One at a time.
-class EagerWrites {
- public:
-  EagerWrites();
-  EagerWrites(const EagerWrites&) = delete;
-  EagerWrites& operator=(const EagerWrites&) = delete;
-  ~EagerWrites();
 };
 
 /// As long as it lives, every event that is complete is said to have failed with that status. Not together with

@@ -258,9 +258,7 @@ void Backend::copy_part_to_host(HostMemory& to, Bytes to_offset, const Address& 
 
 void Backend::copy(QueueKind queue, const Address& to, Bytes to_offset, const HostMemory& from, Bytes from_offset,
                    Bytes size, std::span<const Event* const> waits, Event& event) {
-  // NVIDIA's driver (580.159, copies below 1 MiB) reads memory that is not page-locked while it queues the command,
-  // whatever the command waits for. What the memory is to hold must be there by then.
-  if (!from.pinned_) from.await_contents();
+  if (!from.pinned_ && session_->reads_pageable_early) from.await_contents();
   const WaitList list = wait_list(waits);
   cl_event native = nullptr;
   check(clEnqueueWriteBuffer(session_->use(queue), to.buffer(), CL_FALSE, static_cast<std::size_t>(to_offset.value),

@@ -150,6 +150,7 @@ Session::Session(cl_context context_, cl_device_id device_, cl_command_queue que
   context = Handle<cl_context>::retain(context_);
   if (!context) throw error_of(CL_OUT_OF_RESOURCES, "clRetainContext");
   capabilities = capabilities_of(device);
+  reads_pageable_early = device_text(device, CL_DEVICE_VENDOR).find("NVIDIA") != std::string::npos;
   host_timed = queue != nullptr &&
                (queue_value<cl_command_queue_properties>(queue, CL_QUEUE_PROPERTIES) & CL_QUEUE_PROFILING_ENABLE) == 0;
 }

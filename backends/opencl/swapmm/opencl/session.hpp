@@ -93,6 +93,9 @@ class Session {
   bool timing = false;
   /// True if the program's queue cannot profile, so the host waits for each timed command and takes the time itself.
   bool host_timed = false;
+  /// NVIDIA's driver (580.159, copies below 1 MiB) reads memory that is not page-locked while it queues a copy to the
+  /// device, whatever the copy waits for. What the memory is to hold must be there by then, so the host waits for it.
+  bool reads_pageable_early = false;
 
  private:
   mutable std::array<FileThread, queue_count - device_queue_count> file_threads_;

@@ -39,8 +39,8 @@ struct Traffic {
   std::uint64_t swap_outs = 0;
   Bytes h2d;
   Bytes d2h;
-  Bytes from_file;  ///< of h2d
   Bytes device_peak;
+  Bytes from_file{};  ///< of h2d
 };
 
 /// Keeps the place of each value and performs moves. A move is queued first and booked afterwards, so a move that
