@@ -27,7 +27,7 @@ using namespace swapmm::literals;
 
 namespace {
 
-constexpr Bytes staging{10 * 64};
+constexpr Bytes slots{10 * 64};
 
 /// Numbers in a file that nobody may write. It can become shorter.
 class GivenFile final : public FileMemory {
@@ -67,7 +67,7 @@ class GivenFile final : public FileMemory {
   std::uint64_t bytes_read = 0;
 };
 
-/// 256 bytes of the device: four values. Host memory for the staging alone, but for a few values.
+/// 256 bytes of the device: four values. Host memory for the slots alone, but for a few values.
 struct Desk {
   explicit Desk(std::size_t values, std::size_t lead = 13, std::shared_ptr<FileMemory> file = nullptr,
                 const Scheduler& scheduler = Scheduler(), Bytes host = 4_KiB)
@@ -79,8 +79,8 @@ struct Desk {
     }
   }
   static Options options(std::shared_ptr<FileMemory> file, Bytes host = 4_KiB) {
-    Options options{.device_budget = 256_bytes, .host_budget = staging + host, .file = std::move(file)};
-    options.file_staging = staging;
+    Options options{.device_budget = 256_bytes, .host_budget = slots + host, .file = std::move(file)};
+    options.file_staging = slots;
     return options;
   }
 
@@ -122,7 +122,7 @@ TEST_CASE(
       CHECK(report.file_written == 0_bytes);
       CHECK(report.file_read.value == desk.given->bytes_read);
       CHECK(report.file_read >= Bytes{8 * 7 * 64});  // three of ten may stay
-      CHECK(report.host_peak <= staging + tensor_bytes + tensor_bytes);
+      CHECK(report.host_peak <= slots + tensor_bytes + tensor_bytes);
       CHECK(report.d2h <= Bytes{9 * 64});  // the sum
       CHECK(desk.device.violation_count() == 0);
     }
