@@ -157,7 +157,7 @@ swapmm_files(include/swapmm/runtime/book
   SOURCES compiled_plan planning_task program_book program_book_budgets program_book_store program_book_times store_key
           tiered_plan)
 swapmm_files(include/swapmm/runtime/core
-  HEADERS budget_change core entrance_options failures gate host_access iteration_capture link_probe observation plan_controller round_measurement
+  HEADERS budget_change core entrance_options failures gate host_access iteration_capture link_probe make_core observation plan_controller round_measurement
     running_operation session session_state tensor_registry)
 swapmm_files(include/swapmm/runtime/moves
   HEADERS access_check demand drops faults followed_log plan_executor plan_start role_binding round_clock)
