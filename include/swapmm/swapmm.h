@@ -260,8 +260,9 @@ typedef struct swapmm_operation {
 /// pointer on the simulated backend. They are in the order of uses, then outputs. Addresses and waits are valid until
 /// the operation ends; the next operation may have other addresses.
 ///
-/// Without takes_waits all work must be queued on `queue`. With it the work may be on any queue of the device: it waits
-/// for the events, and its own event goes to swapmm_operation_end().
+/// Without takes_waits all work must be queued on `queue`. With it, `queue` need not wait: the work waits for the
+/// events, and its own event goes to swapmm_operation_end(). On CUDA it may be on any stream of the device then;
+/// elsewhere it must be on `queue`.
 SWAPMM_C_EXPORT swapmm_status swapmm_operation_begin(swapmm_manager* manager, swapmm_operation* operation);
 
 /// The address of a part of a tensor of the running operation. On OpenCL this is a sub-buffer, and `offset` must be a

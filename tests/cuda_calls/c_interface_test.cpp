@@ -20,7 +20,7 @@ namespace {
 constexpr std::size_t tensors = 6;
 constexpr std::uint64_t tensor_bytes = 4096;
 
-#define NEED(call) REQUIRE_MESSAGE((call) == SWAPMM_OK, swapmm_last_error())
+#define NEED(call) REQUIRE_MESSAGE((call) == SWAPMM_OK, std::string(swapmm_last_error()))
 
 // A manager on the second of two devices, while the first one is current.
 struct Desk {
@@ -142,6 +142,31 @@ TEST_CASE("the C interface on CUDA: a launch that fails between begin and end is
   std::vector<std::byte> data(tensor_bytes);
   CHECK(swapmm_tensor_download(desk.manager, desk.tensor[1], 0, data.data(), tensor_bytes) == SWAPMM_WORK_FAILED);
   CHECK(swapmm_tensor_download(desk.manager, desk.tensor[0], 0, data.data(), tensor_bytes) == SWAPMM_OK);
+}
+
+TEST_CASE("the C interface on CUDA: an operation that cannot begin changes no value, wherever its begin fails") {
+  Desk desk;
+  NEED(desk.run(5, false));  // updates tensor 0
+  int failures = 0;
+  for (std::uint64_t n = 1; n <= 8; ++n) {
+    const swapmm_use use{desk.tensor[0], SWAPMM_UPDATE};
+    swapmm_operation operation{};
+    operation.struct_size = sizeof operation;
+    operation.uses = &use;
+    operation.use_count = 1;
+    {
+      const fake_cuda::FailingCall failing("cudaSetDevice", cudaErrorInvalidValue, n);
+      if (swapmm_operation_begin(desk.manager, &operation) == SWAPMM_OK) {
+        NEED(swapmm_operation_cancel(desk.manager));
+      } else {
+        ++failures;
+      }
+    }
+    std::vector<std::byte> data(tensor_bytes);
+    REQUIRE(cudaSetDevice(0) == cudaSuccess);
+    NEED(swapmm_tensor_download(desk.manager, desk.tensor[0], 0, data.data(), tensor_bytes));
+  }
+  CHECK(failures > 0);
 }
 
 TEST_CASE("the C interface on CUDA: devices that do not exist are refused") {

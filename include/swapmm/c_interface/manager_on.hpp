@@ -30,11 +30,19 @@
 
 namespace swapmm::c_interface {
 
-/// A manager of the C interface on one backend. `Native` says how the backend's types appear in C:
+/// The events of a wait list, as C sees them.
+struct NativeWaits {
+  const void* events = nullptr;
+  std::uint64_t count = 0;
+};
+
+/// A manager of the C interface on one backend. `Native` says how the backend's types appear in C. Each manager has
+/// one:
 ///     static void* address(const typename B::Address&);
 ///     static void* queue(B&);
-///     static const void* waits(const typename B::WaitList&);
-///     static typename B::NativeEvent event(void*);   // takes it over
+///     NativeWaits waits(B&, const typename B::WaitList&);   // valid until the operation ends
+///     static typename B::NativeEvent event(void*);          // takes it over
+/// With a member `needs_event`, an operation that takes the waits must end with an event.
 template <Backend B, class Native>
 class ManagerOn : public swapmm_manager {
  public:
@@ -97,7 +105,10 @@ class ManagerOn : public swapmm_manager {
       running_.emplace(*core_, request_, operation.takes_waits != 0);
       fill_in(operation);
     } catch (...) {
-      if (running_) running_->operation.cancel();
+      if (running_) {
+        running_->scope.reset();
+        running_->operation.cancel();
+      }
       running_.reset();
       for (swapmm_output& output : outputs_of(operation)) {
         if (output.tensor != 0) destroy(std::exchange(output.tensor, 0));
@@ -237,14 +248,13 @@ class ManagerOn : public swapmm_manager {
 
   void fill_in(swapmm_operation& operation) {
     Running& running = *running_;
-    operation.waits = nullptr;
-    operation.wait_count = 0;
-    if (running.takes_waits) {
-      const typename B::WaitList& waits = running.waits.emplace(running.operation.wait_list());
-      operation.waits = Native::waits(waits);
-      operation.wait_count = waits.size();
-    }
     running.scope.emplace(running.operation);
+    NativeWaits waits;
+    if (running.takes_waits) {
+      waits = native_.waits(running.operation.backend(), running.waits.emplace(running.operation.wait_list()));
+    }
+    operation.waits = waits.events;
+    operation.wait_count = waits.count;
     if (operation.addresses != nullptr) {
       void** address = operation.addresses;
       for (const runtime::BundleItem<B>& item : items_) {
@@ -258,6 +268,7 @@ class ManagerOn : public swapmm_manager {
 
   Scheduler scheduler_;
   std::shared_ptr<runtime::Core<B>> core_;
+  Native native_;
   TensorTable<B> tensors_;
   std::string name_;                           // of the operation
   std::vector<runtime::BundleItem<B>> items_;  // of the operation

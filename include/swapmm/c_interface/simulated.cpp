@@ -23,7 +23,9 @@ struct SimulatedNative {
   static constexpr bool needs_event = true;
   static void* address(const simulated::Address& address) { return address.data(); }
   static void* queue(simulated::Backend&) { return nullptr; }
-  static const void* waits(const simulated::WaitList& waits) { return waits.size() == 0 ? nullptr : &waits; }
+  static NativeWaits waits(simulated::Backend&, const simulated::WaitList& waits) {
+    return {waits.size() == 0 ? nullptr : &waits, waits.size()};
+  }
   static simulated::NativeEvent event(void* event) { return *static_cast<const simulated::NativeEvent*>(event); }
 };
 

@@ -3,20 +3,40 @@
 
 #include <sstream>
 #include <string>
+#include <vector>
 
 #include <swapmm/backend/device_choice.hpp>
 #include <swapmm/c_interface/failure.hpp>
 #include <swapmm/c_interface/manager_on.hpp>
 #include <swapmm/cuda/backend.hpp>
+#include <swapmm/cuda/handle.hpp>
+#include <swapmm/cuda/status.hpp>
 
 namespace swapmm::c_interface {
 namespace {
 
-struct CudaNative {
+class CudaNative {
+ public:
   static void* address(const cuda::Address& address) { return address.data(); }
   static void* queue(cuda::Backend& backend) { return backend.queue(); }
-  static const void* waits(const cuda::WaitList& waits) { return waits.size() == 0 ? nullptr : waits.events().data(); }
+  // A list has only what the manager's stream does not wait for already. Another stream must come after the rest as
+  // well.
+  NativeWaits waits(cuda::Backend& backend, const cuda::WaitList& waits) {
+    if (!here_) {
+      cudaEvent_t made = nullptr;
+      cuda::check(cudaEventCreateWithFlags(&made, cudaEventDisableTiming), "cudaEventCreateWithFlags");
+      here_.reset(made);
+    }
+    events_.assign(waits.events().begin(), waits.events().end());
+    cuda::check(cudaEventRecord(here_.get(), backend.queue()), "cudaEventRecord");
+    events_.push_back(here_.get());
+    return {events_.data(), events_.size()};
+  }
   static cuda::NativeEvent event(void* event) { return {static_cast<cudaEvent_t>(event)}; }
+
+ private:
+  cuda::EventHandle here_;  // behind all that the manager's stream waits for at the begin of the last operation
+  std::vector<cudaEvent_t> events_;
 };
 
 using CudaHandle = BackendOn<cuda::Backend, ManagerOn<cuda::Backend, CudaNative>>;

@@ -15,7 +15,7 @@ namespace {
 struct OpenclNative {
   static void* address(const opencl::Address& address) { return address.buffer(); }
   static void* queue(opencl::Backend& backend) { return backend.queue(); }
-  static const void* waits(const opencl::WaitList& waits) { return waits.data(); }
+  static NativeWaits waits(opencl::Backend&, const opencl::WaitList& waits) { return {waits.data(), waits.size()}; }
   static opencl::NativeEvent event(void* event) { return {static_cast<cl_event>(event)}; }
 };
 
