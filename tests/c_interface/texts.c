@@ -147,6 +147,39 @@ static void reasons_for_no_plan(void) {
   close_desk(&d);
 }
 
+// Each iteration begins by writing a tensor whole, and never reads it after its end. A plan drops its value.
+static void dropped_values(void) {
+  desk d = open_desk("best", 2, 0);
+  swapmm_tensor scratch = 0;
+  unsigned char data[bytes];
+  int i, k;
+  NEED(swapmm_tensor_create(d.manager, bytes, "dead at the end", SWAPMM_OBSERVED, &scratch));
+  for (i = 0; i < 8; ++i) {
+    NEED(swapmm_iteration_begin(d.manager, "write first"));
+    for (k = 0; k < tensors; ++k) {
+      swapmm_use uses[2];
+      swapmm_operation operation = {0};
+      void* addresses[2] = {NULL, NULL};
+      uses[0].tensor = d.tensor[k];
+      uses[0].access = SWAPMM_UPDATE;
+      uses[1].tensor = scratch;
+      uses[1].access = k == 0 ? SWAPMM_WRITE : SWAPMM_READ;
+      operation.struct_size = sizeof operation;
+      operation.uses = uses;
+      operation.use_count = k < 2 ? 2 : 1;
+      operation.addresses = addresses;
+      NEED(swapmm_operation_begin(d.manager, &operation));
+      NEED(swapmm_simulated_launch(d.manager, 20000, add_one, addresses[0], NULL));
+      NEED(swapmm_operation_end(d.manager, NULL));
+    }
+    NEED(swapmm_iteration_end(d.manager));
+  }
+  CHECK(numbers_of(d.manager).iterations_followed >= 5);
+  CHECK_ERROR(SWAPMM_DROPPED_VALUE, "dead at the end", swapmm_tensor_download(d.manager, scratch, 0, data, bytes));
+  CHECK(all_hold(&d, 9));
+  close_desk(&d);
+}
+
 // Each operation makes a tensor. The first three are destroyed in the iteration, the others at different places of the
 // next one, without a use there.
 static uint64_t followed_with_late_ends(uint32_t flags) {
@@ -196,6 +229,7 @@ int main(void) {
   uint64_t without, with;
   report_trace_and_plan();
   reasons_for_no_plan();
+  dropped_values();
   without = followed_with_late_ends(0);
   with = followed_with_late_ends(SWAPMM_IDENTIFY_BY_PRODUCER);
   printf("late ends: %llu iterations follow a plan, %llu if tensors are identified by producer\n",
