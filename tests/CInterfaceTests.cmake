@@ -9,9 +9,13 @@ mark_as_advanced(SWAPMM_GCC SWAPMM_CLANG)
 function(swapmm_c_program target compiler standard source)
   cmake_path(ABSOLUTE_PATH source NORMALIZE OUTPUT_VARIABLE path)
   set(object ${CMAKE_CURRENT_BINARY_DIR}/c_interface/${target}.o)
+  set(launcher)
+  if(SWAPMM_CCACHE)
+    set(launcher ${SWAPMM_CCACHE})
+  endif()
   add_custom_command(OUTPUT ${object} DEPENDS ${path} DEPFILE ${object}.d VERBATIM
     COMMENT "Compiling ${target} as C"
-    COMMAND ${SWAPMM_CCACHE} ${compiler} -std=${standard} -pedantic -Wall -Wextra -Werror -g -D_POSIX_C_SOURCE=200809L
+    COMMAND ${launcher} ${compiler} -std=${standard} -pedantic -Wall -Wextra -Werror -g -D_POSIX_C_SOURCE=200809L
       -MD -MF ${object}.d -I ${PROJECT_SOURCE_DIR}/include -I ${PROJECT_SOURCE_DIR}/backends/opencl -c ${path} -o ${object})
   add_executable(${target} ${object})
   set_source_files_properties(${object} PROPERTIES EXTERNAL_OBJECT ON GENERATED ON)

@@ -8,11 +8,12 @@
 /// Each backend has a header of its own with the functions that make a #swapmm_backend: `<swapmm/c/opencl.h>` and
 /// `<swapmm/c/cuda.h>`. The simulated backend is here.
 ///
-/// Unless its comment says otherwise, a function returns ::SWAPMM_OK or the code of an error. After an error nothing
-/// has changed, and swapmm_last_error() has the text. Null handles and pointers are ::SWAPMM_USAGE_ERROR. Handles that
-/// were destroyed must not be used; tensors are numbers, so using a destroyed tensor is an error like any other. A
-/// manager is for one thread at a time: a second one gets ::SWAPMM_CONCURRENT_USE. Texts are UTF-8 and end with a null
-/// character.
+/// Unless its comment says otherwise, a function returns ::SWAPMM_OK or the code of an error, whose text
+/// swapmm_last_error() has. Errors up to ::SWAPMM_NESTED_OPERATION are mistakes of the program; nothing has changed
+/// then. Null handles and pointers are ::SWAPMM_USAGE_ERROR. Handles that were destroyed must not be used; tensors are
+/// numbers, so using a destroyed tensor is an error like any other. A manager is for one thread at a time: a second one
+/// gets
+/// ::SWAPMM_CONCURRENT_USE. Texts are UTF-8 and end with a null character.
 
 #include <stdint.h>
 

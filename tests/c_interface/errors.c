@@ -437,6 +437,18 @@ static void no_memory_on_the_host(void) {
   close_desk(d);
 }
 
+static void the_backend_goes_first(void) {
+  desk d = open_desk(1024, SWAPMM_SCRUB);
+  const swapmm_tensor t = filled(d, "t", 4);
+  void* address = NULL;
+  swapmm_backend_destroy(d.backend);
+  NEED(begin(d, "step", t, SWAPMM_UPDATE, &address));
+  NEED(swapmm_simulated_launch(d.manager, 10, fill_with_9, address, NULL));
+  NEED(swapmm_operation_end(d.manager, NULL));
+  CHECK(holds(d, t, 9));
+  swapmm_manager_destroy(d.manager);
+}
+
 // ---- threads
 
 static swapmm_status inside = SWAPMM_OK;
@@ -505,6 +517,7 @@ int main(void) {
   declarations_that_lie();
   undefined_reads();
   no_memory_on_the_host();
+  the_backend_goes_first();
   threads();
   return result_of_checks("errors");
 }
