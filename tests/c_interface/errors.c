@@ -174,7 +174,9 @@ static void options_that_are_none(void) {
   REFUSED("device_budget is 0", options.device_budget = 0);
   REFUSED("below the device's alignment", options.device_budget = 8);
   REFUSED("queue_depth", options.queue_depth = 7);
+  REFUSED("queue_depth", options.queue_depth = UINT64_MAX);
   REFUSED("run_ahead", options.run_ahead = 4);
+  REFUSED("run_ahead", options.run_ahead = UINT64_MAX);
   REFUSED("swapmm_demand_mode has no value 2", options.demand_mode = 2);
   REFUSED("swapmm_option_flags has no value 16", options.flags = 17);
   REFUSED("planner is null", options.planner = NULL);

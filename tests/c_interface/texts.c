@@ -133,6 +133,31 @@ static void report_trace_and_plan(void) {
   close_desk(&second);
 }
 
+// The largest values of all counts are no different from large ones.
+static void largest_options(void) {
+  desk d;
+  swapmm_options options;
+  swapmm_backend* backend = NULL;
+  swapmm_manager* manager = NULL;
+  int i;
+  NEED(swapmm_simulated_create(NULL, &backend));
+  NEED(swapmm_options_init(&options, sizeof options));
+  options.device_budget = 3 * bytes;
+  options.max_period = options.max_sequences = options.sample_every = options.trial_iterations = UINT64_MAX;
+  NEED(swapmm_manager_create(backend, &options, &manager));
+  d.backend = backend;
+  d.manager = manager;
+  for (i = 0; i < tensors; ++i) {
+    const unsigned char data[bytes] = {0};
+    NEED(swapmm_tensor_create(manager, bytes, "tensor", SWAPMM_KEPT, &d.tensor[i]));
+    NEED(swapmm_tensor_upload(manager, d.tensor[i], 0, data, sizeof data));
+  }
+  iterate(&d, 8);
+  CHECK(numbers_of(manager).iterations_followed >= 5);
+  CHECK(all_hold(&d, 8));
+  close_desk(&d);
+}
+
 static void reasons_for_no_plan(void) {
   desk d = open_desk("no planner", 2, 0);
   char* report = NULL;
@@ -228,6 +253,7 @@ static uint64_t followed_with_late_ends(uint32_t flags) {
 int main(void) {
   uint64_t without, with;
   report_trace_and_plan();
+  largest_options();
   reasons_for_no_plan();
   dropped_values();
   without = followed_with_late_ends(0);

@@ -3,6 +3,7 @@
 
 #include <exception>
 #include <new>
+#include <stdexcept>
 #include <string>
 
 #include <swapmm/version.hpp>
@@ -64,6 +65,8 @@ swapmm_status failure() noexcept {
     return note(SWAPMM_WORK_FAILED, error.what());
   } catch (const std::bad_alloc&) {
     return note(SWAPMM_OUT_OF_MEMORY, "the process has no memory left");
+  } catch (const std::length_error&) {
+    return note(SWAPMM_OUT_OF_MEMORY, "more memory is needed than a process can have");
   } catch (const std::exception& error) {
     return note(SWAPMM_INTERNAL_ERROR, error.what());
   } catch (...) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstddef>
 #include <memory>
 #include <string>
 #include <utility>
@@ -25,6 +26,7 @@ inline void check_options(const Options& options, const Capabilities& can) {
                      " bytes is below the device's alignment of " + std::to_string(can.alignment.value));
   }
   if (options.queue_depth < 8) throw UsageError("Options::queue_depth must be at least 8");
+  if (options.queue_depth > std::size_t{1} << 30U) throw UsageError("Options::queue_depth must be at most 2^30");
   if (options.run_ahead < 1 || options.run_ahead > 3) throw UsageError("Options::run_ahead must be 1, 2 or 3");
 }
 
