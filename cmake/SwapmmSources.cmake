@@ -31,6 +31,9 @@ swapmm_files(include/swapmm/base
 swapmm_files(include/swapmm/base/text
   HEADERS figures sha256 utf8
   SOURCES figures sha256 utf8)
+swapmm_files(include/swapmm/c_interface
+  HEADERS failure handles manager_on operation_checks options report structs tensor_table
+  SOURCES calls failure operation_checks options report simulated tensor_table)
 swapmm_files(include/swapmm/formats
   HEADERS dot dot_name machine_json plan_json profile_events profile_svg quantity trace_json
   SOURCES dot dot_name machine_json plan_json profile_events profile_svg quantity trace_json)
@@ -157,7 +160,7 @@ swapmm_files(include/swapmm/runtime/book
   SOURCES compiled_plan planning_task program_book program_book_budgets program_book_store program_book_times store_key
           tiered_plan)
 swapmm_files(include/swapmm/runtime/core
-  HEADERS budget_change core entrance_options failures gate host_access iteration_capture link_probe observation plan_controller round_measurement
+  HEADERS budget_change core entrance_options failures gate host_access iteration_capture link_probe make_core observation plan_controller round_measurement
     running_operation session session_state tensor_registry)
 swapmm_files(include/swapmm/runtime/moves
   HEADERS access_check demand drops faults followed_log plan_executor plan_start role_binding round_clock)
@@ -173,7 +176,7 @@ swapmm_files(include/swapmm/runtime/values
   HEADERS address_book bundle file_blocks file_copies home homes host_block host_ledger host_pool host_slabs messages none place_map promises record scrubber store
   SOURCES messages place_map)
 
-list(APPEND SWAPMM_HEADERS include/swapmm/kernel.h)
+list(APPEND SWAPMM_HEADERS include/swapmm/kernel.h include/swapmm/swapmm.h)
 
 # The component `ilp`, a library of its own.
 set(SWAPMM_ILP_HEADERS include/swapmm/plan/ilp.hpp)
@@ -225,7 +228,7 @@ swapmm_public(include/swapmm/interface options report)
 swapmm_public(include/swapmm/backend backend device_choice file_memory)
 swapmm_public(include/swapmm/backend/testing call_site fault_plan faulty simulated)
 swapmm_public(include/swapmm/backend/testing/simulated options pattern touch)
-list(APPEND SWAPMM_PUBLIC_HEADERS include/swapmm/kernel.h)
+list(APPEND SWAPMM_PUBLIC_HEADERS include/swapmm/kernel.h include/swapmm/swapmm.h)
 set(SWAPMM_ILP_PUBLIC_HEADERS include/swapmm/plan/ilp.hpp)
 
 # Templates need all other headers of these rooms.

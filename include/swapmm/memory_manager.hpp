@@ -21,6 +21,7 @@
 #include <swapmm/report.hpp>
 #include <swapmm/runtime/core/core.hpp>
 #include <swapmm/runtime/core/iteration_capture.hpp>
+#include <swapmm/runtime/core/make_core.hpp>
 #include <swapmm/runtime/core/running_operation.hpp>
 #include <swapmm/scheduler.hpp>
 #include <swapmm/tensor.hpp>
@@ -80,21 +81,8 @@ class MemoryManager {
   /// Allocates the device budget at once. Throws UsageError for invalid options, and OutOfMemory if the device refuses
   /// the budget.
   explicit MemoryManager(B backend, Options options = {}, Scheduler scheduler = Scheduler())
-      : scheduler_(std::move(scheduler)) {
-    if constexpr (requires { backend.default_device_budget(); }) {
-      if (options.device_budget.value == 0) options.device_budget = backend.default_device_budget();
-    }
-    check(options, backend.capabilities());
-    try {
-      core_ = std::make_shared<runtime::Core<B>>(std::move(backend), options, SchedulerAccess::book(scheduler_));
-    } catch (const BackendError& error) {
-      const std::string text = "making a manager with a device budget of " +
-                               std::to_string(options.device_budget.value) + " bytes: " + error.what();
-      if (error.kind == BackendError::Kind::device_lost) throw DeviceLost(text, {}, error.code);
-      if (error.kind == BackendError::Kind::failed) throw BackendError(error, text, {});
-      throw runtime::memory_refused(text, error, {});
-    }
-  }
+      : scheduler_(std::move(scheduler)),
+        core_(runtime::make_core(std::move(backend), std::move(options), SchedulerAccess::book(scheduler_))) {}
   /// Takes over all tensors and iterations. The moved-from manager may only be destroyed.
   MemoryManager(MemoryManager&&) noexcept = default;
   MemoryManager& operator=(MemoryManager&&) = delete;
@@ -195,14 +183,7 @@ class MemoryManager {
   /// all values are then as before, with one exception: if the device also refuses the old bytes, because another
   /// program has taken them in the meantime, the budget is 0 until a later call succeeds. Values are then safe on the
   /// host, and operations throw BundleTooLarge.
-  void set_budget(Bytes bytes) {
-    if (bytes < core().backend().capabilities().alignment) {
-      throw UsageError("a device budget of " + std::to_string(bytes.value) +
-                       " bytes is below the device's alignment of " +
-                       std::to_string(core().backend().capabilities().alignment.value));
-    }
-    core().set_budget(bytes);
-  }
+  void set_budget(Bytes bytes) { core().set_budget(bytes); }
 
   /// Waits until everything queued so far has ended.
   void synchronize() { core().synchronize(); }
@@ -243,18 +224,6 @@ class MemoryManager {
     throw UsageError(
         "tensor \"" + std::string(name) + "\" of " + shape.text() + " elements has more bytes than 62 bits can count",
         {.tensors = {TensorName{.name = std::string(name)}}});
-  }
-
-  static void check(const Options& options, const Capabilities& can) {
-    if (options.device_budget.value == 0) {
-      throw UsageError("Options::device_budget is 0: say how many bytes of the device the manager may use");
-    }
-    if (options.device_budget < can.alignment) {
-      throw UsageError("Options::device_budget of " + std::to_string(options.device_budget.value) +
-                       " bytes is below the device's alignment of " + std::to_string(can.alignment.value));
-    }
-    if (options.queue_depth < 8) throw UsageError("Options::queue_depth must be at least 8");
-    if (options.run_ahead < 1 || options.run_ahead > 3) throw UsageError("Options::run_ahead must be 1, 2 or 3");
   }
 
   void require_usable(std::string_view operation, const TensorRef<B>& tensor, std::size_t position) const {
@@ -310,12 +279,7 @@ class MemoryManager {
       typename B::WaitList waits = running.wait_list();
       typename B::NativeEvent event =
           running.call([&]() -> typename B::NativeEvent { return callable(operation, std::move(waits)); });
-      bool sole_status_source = true;
-      if constexpr (std::is_constructible_v<bool, const typename B::NativeEvent&>) {
-        sole_status_source = static_cast<bool>(event);
-        if (!event) running.wait_after_all();
-      }
-      running.complete(std::move(event), sole_status_source);
+      running.complete_after_list(std::move(event));
     } else {
       running.call([&] { callable(operation); });
       running.complete();

@@ -40,7 +40,8 @@ class SWAPMM_EXPORT Scheduler {
   /// Makes a scheduler with the default options.
   Scheduler();
   /// Makes a scheduler with these options. If max_period or max_sequences is too small, it is raised to the smallest
-  /// valid value. Throws UsageError if SchedulerOptions::machine has a link without speed.
+  /// valid value; `observe` above 2^30 and max_period above 2^20 are lowered. Throws UsageError if
+  /// SchedulerOptions::machine has a link without speed.
   explicit Scheduler(SchedulerOptions options);
 
   /// The options in use.

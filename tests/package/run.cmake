@@ -58,7 +58,10 @@ if(case MATCHES "^(opencl|cuda)_")
   set(consumer backend_consumer)
 endif()
 
-if(case MATCHES "build_tree$")
+if(case STREQUAL "c_build_tree")
+  # The libraries are static and C++, so the project has both languages. Its own program is C.
+  expect_consumer_works(c_consumer c_program -D languages=C,CXX -D swapmm_DIR=${swapmm_build})
+elseif(case MATCHES "build_tree$")
   expect_consumer_works(${consumer} "${programs}" ${choice} -D way=package -D swapmm_DIR=${swapmm_build})
 elseif(case MATCHES "install_tree$")
   execute_process(COMMAND ${CMAKE_COMMAND} --install ${swapmm_build} --prefix ${folder}/installed
@@ -91,6 +94,9 @@ elseif(case STREQUAL "shared_install")
     message(FATAL_ERROR "a shared build installs static libraries: ${archives}")
   endif()
   expect_consumer_works(boundary_consumer boundary -D components=${components} -D CMAKE_PREFIX_PATH=${folder}/installed)
+  # A project in C alone.
+  file(REMOVE_RECURSE ${folder}/build)
+  expect_consumer_works(c_consumer c_program -D languages=C -D CMAKE_PREFIX_PATH=${folder}/installed)
 elseif(case STREQUAL "static_install")
   execute_process(COMMAND ${CMAKE_COMMAND} --install ${swapmm_build} --prefix ${folder}/installed
     COMMAND_ERROR_IS_FATAL ANY OUTPUT_QUIET)

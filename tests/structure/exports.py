@@ -88,8 +88,10 @@ def inner_findings(root, nm, libraries):
 
 
 def strong_symbols(nm, path):
-    """What a compiled program may refer to; inline functions and templates are the program's own as well."""
-    return sorted({symbol for kind, symbol in exported(nm, path) if kind in "TDRB" and "swapmm::" in symbol})
+    """What a compiled program may refer to; inline functions and templates are the program's own as well. Names of the C
+    interface begin with swapmm_."""
+    return sorted({symbol for kind, symbol in exported(nm, path)
+                   if kind in "TDRB" and ("swapmm::" in symbol or symbol.startswith("swapmm_"))})
 
 
 def version_of(root):

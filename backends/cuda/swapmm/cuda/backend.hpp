@@ -137,7 +137,9 @@ class Event {
   std::shared_ptr<swapmm::detail::FileTransfer> transfer_;  // of a read or a write of a file
 };
 
-/// The events that an operation of the second form waits for. Valid while the callable runs.
+/// The events that an operation of the second form waits for. Valid while the callable runs. They are what op.stream()
+/// does not wait for already: work on another stream must also come after what was queued on op.stream() so far, for
+/// example by an event that the callable records there.
 class SWAPMM_EXPORT WaitList {
  public:
   [[nodiscard]] std::size_t size() const { return count_; }  ///< number of events; may be 0

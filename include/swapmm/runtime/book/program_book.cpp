@@ -26,7 +26,9 @@ void give_up_cycle(PlanSet& set, std::span<const std::uint64_t> members, const s
 }  // namespace
 
 ProgramBook::ProgramBook(SchedulerOptions options) : options_(std::move(options)) {
-  options_.max_period = std::max<std::size_t>(options_.max_period, 1);
+  // Their product must not overflow.
+  options_.observe = std::min(options_.observe, std::size_t{1} << 30U);
+  options_.max_period = std::clamp<std::size_t>(options_.max_period, 1, std::size_t{1} << 20U);
   options_.max_sequences = std::max(options_.max_sequences, options_.max_period);
 }
 
@@ -206,7 +208,7 @@ std::uint64_t ProgramBook::identify(Named& programs, IterationLog&& log) {
 // least twice, because one pass shows no repetition). Returns 0 if there is none yet.
 std::size_t ProgramBook::period(const Named& programs) const {
   const std::vector<std::uint64_t>& history = programs.history;
-  for (std::size_t p = 1; p <= options_.max_period; ++p) {
+  for (std::size_t p = 1; p <= std::min(options_.max_period, history.size()); ++p) {
     const std::size_t length = p * (p == 1 ? options_.observe : std::max<std::size_t>(options_.observe, 2));
     if (history.size() < length) continue;
     bool repeats = true;

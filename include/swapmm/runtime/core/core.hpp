@@ -419,6 +419,11 @@ Profile Core<B>::stop_profile() {
 template <Backend B>
 void Core<B>::set_budget(Bytes bytes) {
   const Entry entry(*this);
+  const Bytes alignment = entry->state.store.backend.capabilities().alignment;
+  if (bytes < alignment) {
+    throw UsageError("a device budget of " + std::to_string(bytes.value) +
+                     " bytes is below the device's alignment of " + std::to_string(alignment.value));
+  }
   if (!entry->controller.between_iterations()) {
     throw UsageError("set_budget() inside iteration " + in_quotes(entry->controller.name()) + ": end it first");
   }

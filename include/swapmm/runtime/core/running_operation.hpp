@@ -49,7 +49,13 @@ class RunningOperation {
                               [&] { return store_.addresses.in_arena(record.device.offset); });
   }
 
-  /// Runs the callable inside the backend's scopes. Errors of the backend are thrown as errors of the operation.
+  /// The backend's scope around the callable. call() enters and checks it. An entrance whose caller queues the work
+  /// between two calls does so itself, before complete(), and on one thread.
+  using Scope = decltype(around_operation(std::declval<B&>(), std::string_view()));
+  [[nodiscard]] Scope enter_scope();
+  void check_scope(Scope& scope);
+
+  /// Runs the callable inside the backend's scope. Errors of the backend are thrown as errors of the operation.
   template <class Callable>
   auto call(Callable&& callable) -> decltype(callable()) {
     Scope scope = enter_scope();
@@ -75,17 +81,15 @@ class RunningOperation {
   /// Called when the callable has queued its work, and this event after it. `sole_status_source`: no other point
   /// reports how the work ended, because the work may be on any queue.
   void complete(typename B::NativeEvent event, bool sole_status_source);
+  /// Called when an operation that took the wait list has queued its work. `event` is the end of the work, or empty:
+  /// then the queue waits for the list here.
+  void complete_after_list(typename B::NativeEvent event);
   /// Called instead of complete() if the API refused the work, so that nothing was queued. All values are as before the
   /// operation, except those that a followed plan had dropped because the operation was to overwrite them. Work areas
   /// are freed, and a plan is left.
   void cancel() noexcept;
 
  private:
-  using Scope = decltype(around_operation(std::declval<B&>(), std::string_view()));
-
-  [[nodiscard]] Scope enter_scope();
-  void check_scope(Scope& scope);
-
   // `record_point` records the point after the operation in the event that it receives.
   template <class RecordPoint>
   void complete_with(RecordPoint&& record_point, bool sole_status_source) {
@@ -249,6 +253,16 @@ void RunningOperation<B>::complete() {
 template <Backend B>
 void RunningOperation<B>::complete(typename B::NativeEvent event, bool sole_status_source) {
   complete_with([&](typename B::Event& slot) { store_.backend.adopt(slot, std::move(event)); }, sole_status_source);
+}
+
+template <Backend B>
+void RunningOperation<B>::complete_after_list(typename B::NativeEvent event) {
+  bool sole_status_source = true;
+  if constexpr (std::is_constructible_v<bool, const typename B::NativeEvent&>) {
+    sole_status_source = static_cast<bool>(event);
+    if (!event) wait_after_all();
+  }
+  complete(std::move(event), sole_status_source);
 }
 
 template <Backend B>

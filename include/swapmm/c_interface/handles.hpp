@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string_view>
+
+#include <swapmm/swapmm.h>
+#include <swapmm/base/bytes.hpp>
+#include <swapmm/base/error.hpp>
+#include <swapmm/c_interface/options.hpp>
+#include <swapmm/interface/options.hpp>
+#include <swapmm/interface/report.hpp>
+#include <swapmm/scheduler.hpp>
+
+// What the opaque types of the C interface are: objects that hide the backend's type. ManagerOn and BackendOn implement
+// them for each backend.
+
+namespace swapmm::c_interface {
+
+/// A caller's turn with a manager. A second caller at the same time gets an exception.
+class Turn {
+ public:
+  explicit Turn(std::atomic<bool>& taken) : taken_(taken) {
+    if (taken_.exchange(true, std::memory_order_acquire)) {
+      throw ConcurrentUse("the manager is in use: by another thread, or by the kernel that makes this call");
+    }
+  }
+  Turn(const Turn&) = delete;
+  Turn& operator=(const Turn&) = delete;
+  ~Turn() { taken_.store(false, std::memory_order_release); }
+
+ private:
+  std::atomic<bool>& taken_;
+};
+
+/// A kernel of the simulated backend, as programs pass it.
+struct SimulatedKernel {
+  std::chrono::nanoseconds duration{0};
+  int (*run)(void* argument) = nullptr;
+  void* argument = nullptr;
+};
+
+}  // namespace swapmm::c_interface
+
+struct swapmm_manager {
+  swapmm_manager() = default;
+  swapmm_manager(const swapmm_manager&) = delete;
+  swapmm_manager& operator=(const swapmm_manager&) = delete;
+  virtual ~swapmm_manager() = default;
+
+  /// Throws NestedOperation if an operation has begun and not ended. Called before those of the other calls that an
+  /// operation does not allow.
+  virtual void require_no_operation(const char* call) const = 0;
+
+  virtual swapmm_tensor create(std::string_view name, swapmm::Bytes bytes, swapmm::Lifetime lifetime) = 0;
+  /// Needs no turn.
+  virtual void destroy(swapmm_tensor tensor) = 0;
+  virtual void upload(swapmm_tensor tensor, swapmm::Bytes offset, std::span<const std::byte> data) = 0;
+  virtual void download(swapmm_tensor tensor, swapmm::Bytes offset, std::span<std::byte> data) = 0;
+
+  virtual void begin_iteration(std::string_view name) = 0;
+  virtual void end_iteration() = 0;
+
+  virtual void begin_operation(swapmm_operation& operation) = 0;
+  [[nodiscard]] virtual void* address(swapmm_tensor tensor, swapmm::Bytes offset, swapmm::Bytes bytes) = 0;
+  virtual void end_operation(void* event) = 0;
+  virtual void fail_operation() = 0;
+  virtual void cancel_operation() = 0;
+  /// Returns what the operation's end takes, or null.
+  virtual void* launch(const swapmm::c_interface::SimulatedKernel& /*kernel*/) {
+    throw swapmm::UsageError("swapmm_simulated_launch() needs a manager on a simulated device");
+  }
+
+  virtual void set_budget(swapmm::Bytes bytes) = 0;
+  virtual void synchronize() = 0;
+  [[nodiscard]] virtual swapmm::Report report() = 0;
+  /// Without plans, and what the scheduler knows.
+  [[nodiscard]] virtual const swapmm::Report& count() = 0;
+  [[nodiscard]] virtual swapmm::Scheduler& scheduler() = 0;
+
+  std::atomic<bool> turn_taken{false};
+};
+
+struct swapmm_backend {
+  swapmm_backend() = default;
+  swapmm_backend(const swapmm_backend&) = delete;
+  swapmm_backend& operator=(const swapmm_backend&) = delete;
+  virtual ~swapmm_backend() = default;
+
+  [[nodiscard]] virtual std::unique_ptr<swapmm_manager> make_manager(
+      const swapmm::c_interface::ManagerOptions& options) const = 0;
+  /// An address that only backends of one type return.
+  [[nodiscard]] virtual const void* type() const noexcept = 0;
+};
