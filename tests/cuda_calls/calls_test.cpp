@@ -158,14 +158,24 @@ TEST_CASE_FIXTURE(CallsFixture, "the second form waits on any stream, and its ev
   CHECK(static_cast<bool>(cuda::NativeEvent(done)));
   backend.adopt(slot, done);
   const std::vector<Call> calls = fake_cuda::calls();
-  REQUIRE(calls.size() == 4);
+  REQUIRE(calls.size() == 7);
   CHECK(calls[0].function == "cudaStreamWaitEvent");
   CHECK(calls[0].stream == own);
-  CHECK(calls[2].function == "cudaStreamWaitEvent");
+  // Copies that the stream of operations waits for already are not in the list: the other one comes after it.
+  CHECK(calls[1].function == "cudaEventCreateWithFlags");
+  CHECK(calls[2].function == "cudaEventRecord");
   CHECK(calls[2].stream == backend.queue());
-  CHECK(calls[2].event == done);
-  CHECK(calls[3].function == "cudaEventRecord");
-  CHECK(calls[3].stream == backend.queue());
+  CHECK(calls[3].function == "cudaStreamWaitEvent");
+  CHECK(calls[3].stream == own);
+  CHECK(calls[3].event == calls[2].event);
+  CHECK(calls[5].function == "cudaStreamWaitEvent");
+  CHECK(calls[5].stream == backend.queue());
+  CHECK(calls[5].event == done);
+  CHECK(calls[6].function == "cudaEventRecord");
+  CHECK(calls[6].stream == backend.queue());
+  fake_cuda::clear_calls();
+  waits.queue_on(backend.queue());
+  REQUIRE(fake_cuda::calls().size() == 1);  // it comes after itself
   CHECK(cudaEventDestroy(done) == cudaSuccess);
   CHECK(cudaStreamDestroy(own) == cudaSuccess);
 }

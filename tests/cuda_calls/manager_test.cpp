@@ -66,6 +66,43 @@ TEST_CASE("all accesses are in order, whatever is complete when it is asked") {
   }
 }
 
+TEST_CASE_FIXTURE(ManagerFixture,
+                  "work on a stream of its own comes after copies that the manager's stream waits for") {
+  cudaStream_t own = nullptr;
+  cudaEvent_t done = nullptr;
+  REQUIRE(cudaStreamCreateWithFlags(&own, cudaStreamNonBlocking) == cudaSuccess);
+  REQUIRE(cudaEventCreateWithFlags(&done, cudaEventDisableTiming) == cudaSuccess);
+  {
+    Manager manager(fake_backend(), {.device_budget = Bytes{4 * chain_tensor.value}}, steady_plans());
+    std::vector<Tensor<Number, CheckedBackend>> tensors;
+    for (int i = 0; i < 6; ++i) {
+      tensors.push_back(manager.tensor<Number>({chain_length}, "t" + std::to_string(i)));
+      tensors.back().upload(numbers(chain_length, static_cast<Number>(i)));
+    }
+    const auto on_own_stream = [&](const auto& from, const auto& to) {
+      manager.run("own", reads(from), updates(to), [&](auto& op, const cuda::WaitList& waits) {
+        waits.queue_on(own);
+        fake_cuda::launch(own, {bytes_of(op[from], false), bytes_of(op[to], true)}, "own");
+        REQUIRE(cudaEventRecord(done, own) == cudaSuccess);
+        return cuda::NativeEvent(done);
+      });
+    };
+    for (int round = 0; round < 8; ++round) {
+      const auto iteration = manager.iteration("train");
+      for (std::size_t i = 0; i < 6; ++i) {
+        // The first one makes the manager's stream wait for the tensor, so that the second one's list has no event.
+        run_grow(manager, Form::plain, "plain", tensors[i], tensors[(i + 1) % 6]);
+        on_own_stream(tensors[i], tensors[(i + 1) % 6]);
+      }
+    }
+    CHECK(manager.report().iterations_followed > 0);
+    CHECK(manager.report().swap_ins > 0);
+    manager.synchronize();
+  }
+  CHECK(cudaEventDestroy(done) == cudaSuccess);
+  CHECK(cudaStreamDestroy(own) == cudaSuccess);
+}
+
 TEST_CASE_FIXTURE(ManagerFixture, "the budget is one allocation, and host memory comes in one slab") {
   Manager manager(fake_backend(), {.device_budget = half}, steady_plans());
   CHECK(fake_cuda::count("cudaMalloc") == 1);

@@ -216,6 +216,7 @@ cudaStream_t& Backend::queue() { return session_->streams[index(QueueKind::compu
 
 WaitList Backend::wait_list(std::span<const Event* const> waits) {
   WaitList list;
+  list.session_ = session_.get();
   for (const Event* const event : waits) {
     if (const cudaEvent_t wanted = session_->native(*event); wanted != nullptr) list.add(wanted);
   }
@@ -224,6 +225,7 @@ WaitList Backend::wait_list(std::span<const Event* const> waits) {
 
 void WaitList::queue_on(cudaStream_t stream) const {
   for (const cudaEvent_t event : events()) check(cudaStreamWaitEvent(stream, event, 0), "cudaStreamWaitEvent");
+  if (session_ != nullptr) session_->come_after_compute(stream);
 }
 
 void Backend::adopt(Event& event, NativeEvent native) {

@@ -137,9 +137,9 @@ class Event {
   std::shared_ptr<swapmm::detail::FileTransfer> transfer_;  // of a read or a write of a file
 };
 
-/// The events that an operation of the second form waits for. Valid while the callable runs. They are what op.stream()
-/// does not wait for already: work on another stream must also come after what was queued on op.stream() so far, for
-/// example by an event that the callable records there.
+/// What an operation of the second form waits for. Valid while the callable runs. The events are those that op.stream()
+/// does not wait for already. Work on another stream must come after what was queued on op.stream() as well, which
+/// queue_on() takes care of.
 class SWAPMM_EXPORT WaitList {
  public:
   [[nodiscard]] std::size_t size() const { return count_; }  ///< number of events; may be 0
@@ -147,7 +147,8 @@ class SWAPMM_EXPORT WaitList {
   [[nodiscard]] std::span<const cudaEvent_t> events() const {
     return {count_ <= few ? first_.data() : all_.data(), count_};
   }
-  /// Makes a stream of the caller wait for all events. Throws BackendError.
+  /// Makes a stream wait for all events, and another one than op.stream() for what was queued there so far. Throws
+  /// BackendError.
   void queue_on(cudaStream_t stream) const;
 
  private:
@@ -164,6 +165,7 @@ class SWAPMM_EXPORT WaitList {
     ++count_;
   }
 
+  detail::Session* session_ = nullptr;
   std::size_t count_ = 0;
   std::array<cudaEvent_t, few> first_{};
   std::vector<cudaEvent_t> all_;

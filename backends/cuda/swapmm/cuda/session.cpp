@@ -147,6 +147,15 @@ void Session::record(QueueKind queue, Event& event) const {
   event.transfer_.reset();
 }
 
+void Session::come_after_compute(cudaStream_t other) {
+  const cudaStream_t compute = stream(QueueKind::compute);
+  if (other == compute) return;
+  const CurrentDevice current(device, default_stream || !reached);
+  if (!reached) reached = new_event(cudaEventDisableTiming);
+  check(cudaEventRecord(reached.get(), compute), "cudaEventRecord");
+  check(cudaStreamWaitEvent(other, reached.get(), 0), "cudaStreamWaitEvent");
+}
+
 void Session::end_memory(const Memory& memory) noexcept {
   try {
     waiting_.push_back(memory);

@@ -62,6 +62,8 @@ class Session {
   /// Makes the queue wait for all of the events.
   void queue_waits(QueueKind queue, std::span<const Event* const> waits) const;
   void record(QueueKind queue, Event& event) const;
+  /// Makes another stream than that of operations wait for what was queued there so far.
+  void come_after_compute(cudaStream_t other);
   /// Memory that the backend gave out, and how it was taken.
   struct Memory {
     enum Kind : std::uint8_t { device, pinned, pageable };
@@ -82,6 +84,7 @@ class Session {
   mutable std::array<StreamHandle, queue_count> own;  // empty for the program's stream
   mutable std::array<cudaStream_t, queue_count> streams{};
   std::array<EventHandle, base_queue_count> joints;  // forks and joins of the streams around a capture
+  EventHandle reached;                               // by the stream of operations, for another one; made when needed
   std::shared_ptr<Capture> capture;                  // the open capture; null if there is none
   bool default_stream = false;  // operations run on a default stream, which is the one of the thread's current device
   bool timing = false;
