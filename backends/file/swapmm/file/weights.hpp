@@ -23,11 +23,11 @@ namespace swapmm::file {
 
 /// A tensor in a file of the format safetensors.
 struct Weight {
-  std::string name;
+  std::string name;                  ///< as the file has it
   std::string type;                  ///< as the file has it: "F32", "BF16", ...
   std::vector<std::uint64_t> shape;  ///< extents, slowest first; none: one number
   Bytes offset;                      ///< of the first byte, from the beginning of the file
-  Bytes bytes;
+  Bytes bytes;                       ///< of all elements
   friend bool operator==(const Weight&, const Weight&) = default;
 };
 
