@@ -183,7 +183,7 @@ class MemoryManager {
   /// all values are then as before, with one exception: if the device also refuses the old bytes, because another
   /// program has taken them in the meantime, the budget is 0 until a later call succeeds. Values are then safe on the
   /// host, and operations throw BundleTooLarge.
-  void set_budget(Bytes bytes) { core().set_budget(bytes); }
+  void set_budget(Bytes bytes) { runtime::set_budget(core(), bytes); }
 
   /// Waits until everything queued so far has ended.
   void synchronize() { core().synchronize(); }

@@ -158,7 +158,7 @@ class ManagerOn : public swapmm_manager {
   void require_no_operation(const char* call) const override {
     if (running_) throw operation_has_not_ended(name_, call);
   }
-  void set_budget(Bytes bytes) override { core_->set_budget(bytes); }
+  void set_budget(Bytes bytes) override { runtime::set_budget(*core_, bytes); }
   void synchronize() override { core_->synchronize(); }
   [[nodiscard]] Report report() override { return core_->report(); }
   [[nodiscard]] const Report& count() override {

@@ -148,7 +148,8 @@ class Core : public std::enable_shared_from_this<Core<B>> {
 
   // ---- the whole manager
 
-  /// See MemoryManager::set_budget().
+  /// See MemoryManager::set_budget(). 0: no device memory until a later call, for the layer, which lends its budget to
+  /// other managers.
   void set_budget(Bytes bytes);
 
   /// Waits until nothing is in flight.
@@ -419,11 +420,6 @@ Profile Core<B>::stop_profile() {
 template <Backend B>
 void Core<B>::set_budget(Bytes bytes) {
   const Entry entry(*this);
-  const Bytes alignment = entry->state.store.backend.capabilities().alignment;
-  if (bytes < alignment) {
-    throw UsageError("a device budget of " + std::to_string(bytes.value) +
-                     " bytes is below the device's alignment of " + std::to_string(alignment.value));
-  }
   if (!entry->controller.between_iterations()) {
     throw UsageError("set_budget() inside iteration " + in_quotes(entry->controller.name()) + ": end it first");
   }

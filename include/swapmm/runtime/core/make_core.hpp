@@ -30,6 +30,17 @@ inline void check_options(const Options& options, const Capabilities& can) {
   if (options.run_ahead < 1 || options.run_ahead > 3) throw UsageError("Options::run_ahead must be 1, 2 or 3");
 }
 
+/// Sets a program's budget. Throws UsageError if it is too small for the device.
+template <Backend B>
+void set_budget(Core<B>& core, Bytes bytes) {
+  const Bytes alignment = core.backend().capabilities().alignment;
+  if (bytes < alignment) {
+    throw UsageError("a device budget of " + std::to_string(bytes.value) +
+                     " bytes is below the device's alignment of " + std::to_string(alignment.value));
+  }
+  core.set_budget(bytes);
+}
+
 /// Makes the implementation of a manager, for its facade or for another entrance. Allocates the device budget at once.
 /// Throws UsageError for invalid options, and OutOfMemory if the device refuses the budget.
 template <Backend B>
