@@ -107,10 +107,10 @@ class MemoryManager {
   /// the operation that needs the value; nothing else is lost.
   template <class T>
     requires FileBackend<B>
-  [[nodiscard]] Tensor<T, B> constant(const Shape& shape, std::shared_ptr<FileMemory> source, Bytes offset,
+  [[nodiscard]] Tensor<T, B> constant(const Shape& shape, const std::shared_ptr<FileMemory>& source, Bytes offset,
                                       std::string_view name = "constant") {
     const Bytes bytes = bytes_of<T>(shape, name);
-    return Tensor<T, B>(core_, core().create_constant(name, bytes, std::move(source), offset), shape, *shape.count());
+    return Tensor<T, B>(core_, core().create_constant(name, bytes, source, offset), shape, *shape.count());
   }
 
   /// Begins an iteration. It ends when the returned object is destroyed. The name distinguishes the repeated parts of a

@@ -15,6 +15,8 @@
 /// gets
 /// ::SWAPMM_CONCURRENT_USE. Texts are UTF-8 and end with a null character.
 
+// NOLINTBEGIN(modernize-*, readability-identifier-naming): this is C
+
 #include <stdint.h>
 
 /// @{
@@ -311,3 +313,5 @@ SWAPMM_C_EXPORT swapmm_status swapmm_simulated_violations(const swapmm_backend* 
 #ifdef __cplusplus
 }  // extern "C"
 #endif
+
+// NOLINTEND(modernize-*, readability-identifier-naming)

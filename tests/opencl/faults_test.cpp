@@ -21,15 +21,16 @@ struct OnOpencl {
   static ApiObjects at_rest() { return objects_at_rest(); }
   // On a GPU with memory of its own a run takes ten times as long.
   static bool is_far() { return !first_backend().capabilities().host_shares_memory; }
+#ifdef SWAPMM_TEST_IS_SLOW  // sanitizers are slow
+  static std::uint64_t first() { return is_far() ? 1 : 3; }
+  static std::uint64_t stride() { return 161; }
+#else
   static std::uint64_t first() { return is_far() ? 1 : 6; }
   static std::uint64_t stride() {
     if (is_far()) return 199;
-#ifdef SWAPMM_TEST_IS_SLOW
-    return 81;  // sanitizers are slow
-#else
     return device_is_slow() ? 61 : 9;
-#endif
   }
+#endif
 };
 using Runs = FaultRuns<OnOpencl>;
 

@@ -310,7 +310,7 @@ template <class Handle, class Make>
   return guarded([&] {
     swapmm_backend*& made = required(backend, "the pointer to the new backend");
     made = nullptr;
-    made = new Handle(make());
+    made = new Handle(make());  // NOLINT(bugprone-unhandled-exception-at-new): guarded() catches it
   });
 }
 

@@ -59,7 +59,7 @@ class Core : public std::enable_shared_from_this<Core<B>> {
 
   Rec& create(std::string_view name, Bytes bytes, Lifetime lifetime);
   /// A tensor whose value is in `source` from `offset` on, for good. Throws UsageError.
-  Rec& create_constant(std::string_view name, Bytes bytes, std::shared_ptr<FileMemory> source, Bytes offset);
+  Rec& create_constant(std::string_view name, Bytes bytes, const std::shared_ptr<FileMemory>& source, Bytes offset);
 
   /// Called when the tensor's handle is destroyed. Never throws. May be called by any thread, while another caller is
   /// inside, and after close().
@@ -202,13 +202,13 @@ Record<B>& Core<B>::create(std::string_view name, Bytes bytes, Lifetime lifetime
 }
 
 template <Backend B>
-Record<B>& Core<B>::create_constant(std::string_view name, Bytes bytes, std::shared_ptr<FileMemory> source,
+Record<B>& Core<B>::create_constant(std::string_view name, Bytes bytes, const std::shared_ptr<FileMemory>& source,
                                     Bytes offset) {
   const Entry entry(*this);
   Store<B>& store = entry->state.store;
   const ConstantPlace place{source.get(), offset, bytes};
   check_constant(name, place, store.pool.file() != nullptr);
-  auto block = store.pool.constant(std::move(source), offset, bytes);
+  auto block = store.pool.constant(source, offset, bytes);
   Record<B>& record = registry_.create(*entry.session(), name, bytes, Lifetime::observed);
   store.records.make_constant(record, std::move(block));
   return record;

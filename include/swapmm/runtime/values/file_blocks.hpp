@@ -51,7 +51,7 @@ class FileBlocks {
 
   /// The block of a constant: `size` bytes of another file, from `offset` on. Keeps that file as long as this exists,
   /// because reads of it may be queued.
-  [[nodiscard]] std::unique_ptr<Block> constant(std::shared_ptr<FileMemory> source, Bytes offset, Bytes size) {
+  [[nodiscard]] std::unique_ptr<Block> constant(const std::shared_ptr<FileMemory>& source, Bytes offset, Bytes size) {
     if (std::find(sources_.begin(), sources_.end(), source) == sources_.end()) sources_.push_back(source);
     auto block = std::make_unique<Block>();
     block->in_file = true;

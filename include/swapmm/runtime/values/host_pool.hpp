@@ -143,8 +143,8 @@ class HostPool {
   }
 
   /// The block of a constant, in a file of its own. There must be a file for values, too.
-  [[nodiscard]] std::unique_ptr<Block> constant(std::shared_ptr<FileMemory> source, Bytes offset, Bytes size) {
-    return file_->constant(std::move(source), offset, size);
+  [[nodiscard]] std::unique_ptr<Block> constant(const std::shared_ptr<FileMemory>& source, Bytes offset, Bytes size) {
+    return file_->constant(source, offset, size);
   }
 
   /// Takes a block back for reuse. Work that uses it may still be queued.

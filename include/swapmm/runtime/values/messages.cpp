@@ -212,9 +212,9 @@ void check_constant(std::string_view name, const ConstantPlace& place, bool has_
 }
 
 UsageError constant_written(std::string_view what, TensorName tensor) {
-  return {std::string(what) + " writes tensor " + in_quotes(tensor.name) +
-              ", which is a constant: its value is in a file that is only read",
-          {.tensors = {std::move(tensor)}}};
+  const std::string text = std::string(what) + " writes tensor " + in_quotes(tensor.name) +
+                           ", which is a constant: its value is in a file that is only read";
+  return {text, {.tensors = {std::move(tensor)}}};
 }
 
 UsageError misaligned_view(std::string_view operation, TensorName tensor, Bytes offset, Bytes alignment) {
