@@ -9,8 +9,6 @@
 #include <swapmm/c_interface/failure.hpp>
 #include <swapmm/c_interface/manager_on.hpp>
 #include <swapmm/cuda/backend.hpp>
-#include <swapmm/cuda/handle.hpp>
-#include <swapmm/cuda/status.hpp>
 
 namespace swapmm::c_interface {
 namespace {
@@ -19,23 +17,13 @@ class CudaNative {
  public:
   static void* address(const cuda::Address& address) { return address.data(); }
   static void* queue(cuda::Backend& backend) { return backend.queue(); }
-  // A list has only what the manager's stream does not wait for already. Another stream must come after the rest as
-  // well.
-  NativeWaits waits(cuda::Backend& backend, const cuda::WaitList& waits) {
-    if (!here_) {
-      cudaEvent_t made = nullptr;
-      cuda::check(cudaEventCreateWithFlags(&made, cudaEventDisableTiming), "cudaEventCreateWithFlags");
-      here_.reset(made);
-    }
-    events_.assign(waits.events().begin(), waits.events().end());
-    cuda::check(cudaEventRecord(here_.get(), backend.queue()), "cudaEventRecord");
-    events_.push_back(here_.get());
+  NativeWaits waits(cuda::Backend&, const cuda::WaitList& waits) {
+    waits.events_for_other_streams(events_);
     return {events_.data(), events_.size()};
   }
   static cuda::NativeEvent event(void* event) { return {static_cast<cudaEvent_t>(event)}; }
 
  private:
-  cuda::EventHandle here_;  // behind all that the manager's stream waits for at the begin of the last operation
   std::vector<cudaEvent_t> events_;
 };
 

@@ -223,9 +223,15 @@ WaitList Backend::wait_list(std::span<const Event* const> waits) {
   return list;
 }
 
+void WaitList::events_for_other_streams(std::vector<cudaEvent_t>& all) const {
+  all.assign(events().begin(), events().end());
+  if (session_ != nullptr) all.push_back(session_->reached_by_compute());
+}
+
 void WaitList::queue_on(cudaStream_t stream) const {
-  for (const cudaEvent_t event : events()) check(cudaStreamWaitEvent(stream, event, 0), "cudaStreamWaitEvent");
-  if (session_ != nullptr) session_->come_after_compute(stream);
+  const auto wait = [&](cudaEvent_t event) { check(cudaStreamWaitEvent(stream, event, 0), "cudaStreamWaitEvent"); };
+  for (const cudaEvent_t event : events()) wait(event);
+  if (session_ != nullptr && stream != session_->stream(QueueKind::compute)) wait(session_->reached_by_compute());
 }
 
 void Backend::adopt(Event& event, NativeEvent native) {

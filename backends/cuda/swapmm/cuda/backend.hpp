@@ -147,6 +147,9 @@ class SWAPMM_EXPORT WaitList {
   [[nodiscard]] std::span<const cudaEvent_t> events() const {
     return {count_ <= few ? first_.data() : all_.data(), count_};
   }
+  /// Replaces `all` by the events and one behind what was queued on op.stream() so far: what work on another stream
+  /// waits for. Throws BackendError.
+  void events_for_other_streams(std::vector<cudaEvent_t>& all) const;
   /// Makes a stream wait for all events, and another one than op.stream() for what was queued there so far. Throws
   /// BackendError.
   void queue_on(cudaStream_t stream) const;

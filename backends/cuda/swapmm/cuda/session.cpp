@@ -147,13 +147,11 @@ void Session::record(QueueKind queue, Event& event) const {
   event.transfer_.reset();
 }
 
-void Session::come_after_compute(cudaStream_t other) {
-  const cudaStream_t compute = stream(QueueKind::compute);
-  if (other == compute) return;
+cudaEvent_t Session::reached_by_compute() {
   const CurrentDevice current(device, default_stream || !reached);
   if (!reached) reached = new_event(cudaEventDisableTiming);
-  check(cudaEventRecord(reached.get(), compute), "cudaEventRecord");
-  check(cudaStreamWaitEvent(other, reached.get(), 0), "cudaStreamWaitEvent");
+  check(cudaEventRecord(reached.get(), stream(QueueKind::compute)), "cudaEventRecord");
+  return reached.get();
 }
 
 void Session::end_memory(const Memory& memory) noexcept {

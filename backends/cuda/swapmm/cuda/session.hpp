@@ -62,8 +62,8 @@ class Session {
   /// Makes the queue wait for all of the events.
   void queue_waits(QueueKind queue, std::span<const Event* const> waits) const;
   void record(QueueKind queue, Event& event) const;
-  /// Makes another stream than that of operations wait for what was queued there so far.
-  void come_after_compute(cudaStream_t other);
+  /// An event behind what was queued on the stream of operations so far, for other streams. The next call moves it.
+  [[nodiscard]] cudaEvent_t reached_by_compute();
   /// Memory that the backend gave out, and how it was taken.
   struct Memory {
     enum Kind : std::uint8_t { device, pinned, pageable };
