@@ -32,8 +32,8 @@ swapmm_files(include/swapmm/base/text
   HEADERS figures sha256 utf8
   SOURCES figures sha256 utf8)
 swapmm_files(include/swapmm/c_interface
-  HEADERS failure handles manager_on operation_checks options report structs tensor_table
-  SOURCES calls failure operation_checks options report simulated tensor_table)
+  HEADERS custom_backend failure handles manager_on operation_checks options report structs tensor_table
+  SOURCES calls custom custom_backend failure operation_checks options report simulated tensor_table)
 swapmm_files(include/swapmm/formats
   HEADERS dot dot_name machine_json plan_json profile_events profile_svg quantity trace_json
   SOURCES dot dot_name machine_json plan_json profile_events profile_svg quantity trace_json)

@@ -310,6 +310,33 @@ SWAPMM_C_EXPORT swapmm_status swapmm_simulated_launch(swapmm_manager* manager, u
 /// the end of a tensor. It is 0 unless the program or the library has a fault.
 SWAPMM_C_EXPORT swapmm_status swapmm_simulated_violations(const swapmm_backend* backend, uint64_t* count);
 
+// ---- custom devices -------------------------------------------------------------------------------------------------
+
+/// A device whose bytes the program holds, in its own way: tensors of a framework, for example. The manager decides
+/// which values are on the device and when they move; functions of the program move them. Both return 0, or a code of
+/// the program's that appears in the text of ::SWAPMM_BACKEND_ERROR. They may be called within every function that takes
+/// the manager, and must not call functions with it. All bytes are copied when they return.
+///
+/// An address of such a device is a place: a number in the form of a pointer, never null, that no memory has. The
+/// manager keeps the places of values apart, so at most `bytes` bytes of values exist at a time. A value leaves its
+/// place without notice: when an operation begins or a copy arrives, whatever else overlaps that place is not needed
+/// there any more.
+typedef struct swapmm_custom_device {
+  uint64_t struct_size;  ///< set by the caller: `sizeof(swapmm_custom_device)`
+  const char* name;      ///< for people; null: "custom device"
+  uint64_t bytes;        ///< largest device budget
+  uint64_t alignment;    ///< every address is a multiple of this power of 2; 0: 64
+  void* context;         ///< passed to the functions
+  /// Copies the tensor's value from where the program holds it to `to`.
+  int (*copy_to_host)(void* context, swapmm_tensor tensor, void* place, void* to, uint64_t bytes);
+  /// Gives the tensor a place and the value in `from`.
+  int (*copy_to_device)(void* context, swapmm_tensor tensor, void* place, const void* from, uint64_t bytes);
+} swapmm_custom_device;
+
+/// Makes a backend of a custom device. Operations have ended when swapmm_operation_end() is called, and copies when
+/// their function returns. ::SWAPMM_CHECK_ACCESS and ::SWAPMM_SCRUB are not available.
+SWAPMM_C_EXPORT swapmm_status swapmm_custom_create(const swapmm_custom_device* device, swapmm_backend** backend);
+
 #ifdef __cplusplus
 }  // extern "C"
 #endif

@@ -190,4 +190,11 @@ concept FileBackend =
 
 // clang-format on
 
+/// A backend that is told, right before copy_to_device() and copy_to_host(), whose value the copy moves: by the number
+/// that the manager has given the tensor. Copies without it move no value.
+template <class B>
+concept NamedCopyBackend = Backend<B> && requires(B b, std::uint64_t serial) {
+  { b.next_copy_of(serial) };
+};
+
 }  // namespace swapmm

@@ -193,6 +193,10 @@ class ManagerOn : public swapmm_manager {
     return *running_;
   }
   [[nodiscard]] const runtime::Request<B>& request() const { return request_; }
+  /// The manager's own number of the tensor.
+  [[nodiscard]] std::uint64_t serial_of(swapmm_tensor tensor) const {
+    return tensors_.find(tensor, [] { return std::string("swapmm_tensor_destroy()"); }).serial;
+  }
   [[nodiscard]] B& backend() { return core_->backend(); }
 
  private:

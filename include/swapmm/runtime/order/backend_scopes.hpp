@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Optional scopes of a backend around the library's calls. Both are types that a backend may define.
+// What a backend may define beside its functions: types for scopes around the library's calls, and a function that is
+// told whose value a copy moves.
 
+#include <cstdint>
 #include <string_view>
 
 #include <swapmm/backend/backend.hpp>
@@ -33,6 +35,12 @@ template <Backend B>
   } else {
     return NoScope{};
   }
+}
+
+/// Tells a NamedCopyBackend whose value the next copy moves.
+template <Backend B>
+void name_next_copy([[maybe_unused]] B& backend, [[maybe_unused]] std::uint64_t serial) {
+  if constexpr (NamedCopyBackend<B>) backend.next_copy_of(serial);
 }
 
 }  // namespace swapmm::runtime

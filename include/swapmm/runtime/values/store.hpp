@@ -164,6 +164,7 @@ class Store {
       [[maybe_unused]] const auto around = annotate(backend, AnnotationKind::swap_in, record.name);
       const auto rest = start_timing(queue, waits, slot.start, label, record);
       if (from.in_file) return read_file(record, rest, label, slot.event);
+      name_next_copy(backend, record.tensor.serial);
       backend.copy_to_device(*record.device.address, from.memory(), from.offset, record.bytes, rest, slot.event);
     });
     timeline.gained(queue, waits);
@@ -193,6 +194,7 @@ class Store {
       [[maybe_unused]] const auto around = annotate(backend, AnnotationKind::swap_out, record.name);
       const auto rest = start_timing(queue, waits, slot.start, label, record);
       if (to.in_file) return write_file(record, rest, waits.gained, label, slot.event);
+      name_next_copy(backend, record.tensor.serial);
       backend.copy_to_host(to.memory(), to.offset, *record.device.address, record.bytes, rest, slot.event);
     });
     timeline.gained(queue, waits);
