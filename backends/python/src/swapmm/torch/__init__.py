@@ -14,6 +14,7 @@ from torch.optim.optimizer import register_optimizer_step_post_hook as _register
 
 from .adapter import Adapter
 from .modes import Dispatch, Looks
+from .places import CpuMemory
 
 
 class _Open:
@@ -22,10 +23,18 @@ class _Open:
   hook: Any = None
 
 
-def budget(size: Any, **options: Any) -> Adapter:
+def budget(size: Any, device: Any = None, **options: Any) -> Adapter:
   """Keeps what PyTorch holds within so many bytes from now on."""
   off()
-  adapter = Adapter(int(size), options)
+  if device is None:
+    device = "cuda" if _torch.cuda.is_available() else "cpu"
+  device = _torch.device(device)
+  if device.type == "cuda":
+    from .cuda import CudaMemory
+    memory: Any = CudaMemory(device, int(size))
+  else:
+    memory = CpuMemory(int(size))
+  adapter = Adapter(memory, options)
   _Open.adapter = adapter
   _Open.modes = (Dispatch(adapter), Looks(adapter))
   for mode in _Open.modes:

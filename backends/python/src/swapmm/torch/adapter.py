@@ -15,7 +15,7 @@ import torch
 from .. import _native, errors
 from .operators import CHANGE, LOOK, OVERWRITE, READ, Signature, covers, flat_tensors, one_by_one, signature_of
 from .outputs import Sizes, new_sizes
-from .places import CpuMemory, Record
+from .places import Record
 
 #: Storages below this many bytes stay where they are. They count against the budget.
 SMALL = 4096
@@ -34,38 +34,24 @@ class Kept:
     self.bytes, self.reason = size, reason
 
 
-_CopyToHost = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_uint64, ctypes.c_void_p, ctypes.c_void_p,
-                               ctypes.c_uint64)
-
-
-class CustomDevice(ctypes.Structure):
-  """swapmm_custom_device"""
-
-  _fields_ = [("struct_size", ctypes.c_uint64), ("name", ctypes.c_char_p), ("bytes", ctypes.c_uint64),
-              ("alignment", ctypes.c_uint64), ("context", ctypes.c_void_p), ("copy_to_host", _CopyToHost),
-              ("copy_to_device", _CopyToHost)]
-
-
 class Adapter:
   """One budget. Of its functions, only run() is called for each operator."""
 
-  def __init__(self, budget: int, options: Dict[str, Any]) -> None:
-    self.device = torch.device("cpu")
-    self.budget = budget
+  def __init__(self, memory: Any, options: Dict[str, Any]) -> None:
+    self.memory = memory
+    self.type = memory.type
+    self.budget = memory.budget
     self.kept_bytes = 0  # of storages that stay
-    self._reserved = 0  # the part of the budget that the manager does not have
-    self.memory = CpuMemory()
+    self._reserved = 0  # the part of the budget that kept storages have
     self.sizes = Sizes()
     self._kept_references: Dict[Any, int] = {}
-    self._dead: Deque[Any] = collections.deque()  # records and kept storages that are gone
+    self._dead: Deque[Any] = collections.deque()  # records, and references to kept storages, that are gone
     self._lock = threading.RLock()
     self.in_iteration = False
     self.iterations = 0
     self.operations = 0
-    self.unforeseen = 0  # operators whose results were larger or smaller than expected
-    self._library = _native.library()
-    self._library.declare("swapmm_custom_create", (ctypes.c_int, [ctypes.POINTER(CustomDevice),
-                                                                  ctypes.POINTER(ctypes.c_void_p)]))
+    self.unforeseen = 0  # operators whose results had other sizes than expected
+    self._library = memory.library
     self._manager = self._open(options)
     self._operation = _native.Operation(struct_size=ctypes.sizeof(_native.Operation))
     self._room = 0
@@ -74,15 +60,12 @@ class Adapter:
   # ---- the manager
 
   def _open(self, options: Dict[str, Any]) -> ctypes.c_void_p:
-    library = self._library
-    self._callbacks = (_CopyToHost(self.memory.copy_to_host), _CopyToHost(self.memory.copy_to_device))
-    device = CustomDevice(ctypes.sizeof(CustomDevice), b"PyTorch's storages", self.budget, 64, None, *self._callbacks)
-    backend, manager = ctypes.c_void_p(), ctypes.c_void_p()
-    library.check(library.custom_create(ctypes.byref(device), ctypes.byref(backend)))
+    library, manager = self._library, ctypes.c_void_p()
+    backend = self.memory.backend()
     try:
       settings = _native.Options()
       library.check(library.options_init(ctypes.byref(settings), ctypes.sizeof(settings)))
-      settings.device_budget = self.budget
+      settings.device_budget = self.memory.manager_budget
       settings.flags = _native.IDENTIFY_BY_PRODUCER | _native.UNDEFINED_READS
       for name, value in options.items():
         setattr(settings, name, value)
@@ -99,9 +82,7 @@ class Adapter:
         storage = record.storage()
         if storage is None:
           continue
-        if record.place is None:
-          storage.resize_(record.bytes)
-          self._check(self._library.tensor_download(self._manager, record.number, 0, storage.data_ptr(), record.bytes))
+        self._bring_back(record, storage)
         delattr(storage, _ATTRIBUTE)
       self.memory.records.clear()
       if self.in_iteration:
@@ -109,6 +90,15 @@ class Adapter:
         self.in_iteration = False
       self._library.manager_destroy(self._manager)
       self._manager = None
+
+  def _bring_back(self, record: Record, storage: Any) -> None:
+    """The storage gets memory of its own, with its value."""
+    value = torch.UntypedStorage(record.bytes)
+    self._check(self._library.tensor_download(self._manager, record.number, 0, value.data_ptr(), record.bytes))
+    self.memory.expect_nothing()
+    storage.resize_(0)
+    storage.resize_(record.bytes)
+    storage.copy_(value)
 
   def _check(self, status: int) -> None:
     if status == 0:
@@ -157,26 +147,27 @@ class Adapter:
     size = storage.nbytes()
     if size < SMALL:
       return self.keep(storage, "small")
-    if not storage.resizable() or storage.is_shared():
+    if not storage.resizable() or (self.type == "cpu" and storage.is_shared()):
       return self.keep(storage, "not PyTorch's own memory")
     number = ctypes.c_uint64()
     self._check(self._library.tensor_create(self._manager, size, name.encode(), 0, ctypes.byref(number)))
     record = self._new_record(storage, number.value, size)
     # Its value comes from elsewhere: to the manager, an operation has written it.
-    place = self._touch(record, _WRITE, b"appears")
-    self.memory.places.clear_room(place, size)
-    self.memory.places.put(record, place)
+    self._touch(record, _WRITE, b"appears", self.memory.adopt)
     return record
 
-  def _touch(self, record: Record, access: int, name: bytes) -> int:
-    """An operation that uses one storage. Returns its place."""
+  def _touch(self, record: Record, access: int, name: bytes, then: Any) -> None:
+    """An operation that uses one storage: then(record, place) is its work."""
     operation = self._operation
     self._uses[0].tensor, self._uses[0].access = record.number, access
     operation.name, operation.use_count, operation.output_count, operation.scratch_bytes = name, 1, 0, 0
     self._check(self._library.operation_begin(self._manager, ctypes.addressof(operation)))
-    place = self._addresses[0]
+    then(record, self._addresses[0])
     self._check(self._library.operation_end(self._manager, None))
-    return place
+
+  def _at(self, record: Record, place: int) -> None:
+    if record.place != place:
+      self.memory.give(record, place)
 
   def _new_record(self, storage: Any, number: int, size: int) -> Record:
     # The storage's death ends the record: not at once, because it may come in any thread and in the middle of anything.
@@ -196,7 +187,7 @@ class Adapter:
     kept_ref = weakref.ref(storage, lambda reference: dead.append(reference))
     self._kept_references[kept_ref] = size
     self.kept_bytes += size
-    if self.kept_bytes > self._reserved:
+    if self.memory.counts_kept and self.kept_bytes > self._reserved:
       self._reserve()
     return None
 
@@ -207,7 +198,7 @@ class Adapter:
     # The budget changes between iterations only; until then the sum of small storages may be above by one step.
     if self.in_iteration:
       return
-    self._check(self._library.manager_set_budget(self._manager, self.budget - wanted))
+    self._check(self._library.manager_set_budget(self._manager, self.memory.manager_budget - wanted))
     self._reserved = wanted
 
   def sweep(self) -> None:
@@ -227,8 +218,8 @@ class Adapter:
     with self._lock:
       self.sweep()
       record = getattr(storage, _ATTRIBUTE, None)
-      if record.__class__ is Record and record.place is None:
-        self._touch(record, _READ, b"look")
+      if record.__class__ is Record and self.memory.needs_touch(record):
+        self._touch(record, _READ, b"look", self._at)
 
   def release(self, storage: Any, reason: str) -> None:
     """The program has the address of the bytes: from now on they stay."""
@@ -238,6 +229,7 @@ class Adapter:
         record = self.record_of(storage)
       if record.__class__ is Record:
         self.hold(storage)
+        self.memory.keep(record)
         self.memory.forget(record)
         self._check(self._library.tensor_destroy(self._manager, record.number))
         self.keep(storage, reason)
@@ -278,7 +270,7 @@ class Adapter:
     found: Dict[Record, List[bool]] = {}
     operands = []
     for tensor, way in signature.operands(args, kwargs):
-      if tensor.device.type != "cpu" or tensor.layout is not torch.strided or tensor.is_quantized:
+      if tensor.device.type != self.type or tensor.layout is not torch.strided or tensor.is_quantized:
         continue
       storage = tensor.untyped_storage()
       record = getattr(storage, _ATTRIBUTE, None)
@@ -315,19 +307,32 @@ class Adapter:
       return results
     if not self.in_iteration:
       self.begin_iteration()
-    return self._operate(signature, function, args, kwargs, found, key, sizes, large)
+    while True:
+      try:
+        return self._operate(signature, function, args, kwargs, found, key, sizes, large)
+      except RuntimeError:
+        more = self.memory.more_pool()
+        if not more or self.memory.manager_budget - self._reserved - more <= 0:
+          raise
+      self._grow_pool(more)
+
+  def _grow_pool(self, more: int) -> None:
+    """An operator wants a larger work area: the manager's part of the budget becomes smaller."""
+    self._library.iteration_end(self._manager)
+    self._check(self._library.manager_set_budget(self._manager, self.memory.manager_budget - self._reserved - more))
+    self.memory.grow_pool(more)
+    self._check(self._library.iteration_begin(self._manager, b"step"))
 
   def _operate(self, signature: Signature, function: Any, args: Tuple[Any, ...], kwargs: Dict[str, Any],
                found: Dict[Record, List[bool]], key: Any, sizes: Optional[Tuple[int, ...]], large: List[int]) -> Any:
     operation, library, memory = self._operation, self._library, self.memory
     self._make_room(max(len(found), len(large)))
     uses, outputs, addresses = self._uses, self._outputs, self._addresses
-    i = 0
-    for record, (is_read, is_changed, is_whole) in found.items():
+    for i, (record, (is_read, is_changed, is_whole)) in enumerate(found.items()):
       use = uses[i]
       use.tensor = record.number
       use.access = _READ if not is_changed else _WRITE if is_whole and not is_read else _UPDATE
-      i += 1
+    i = len(found)
     for k, size in enumerate(large):
       output = outputs[k]
       output.bytes, output.name, output.lifetime = size, signature.key, 0
@@ -338,28 +343,29 @@ class Adapter:
     begun = True
     numbers = [outputs[k].tensor for k in range(len(large))]
     try:
-      i = 0
-      for record in found:
-        place = addresses[i]
-        i += 1
+      for record, place in zip(found, addresses):
         if record.place != place:
           memory.give(record, place)
-      for size in large:
-        memory.places.clear_room(addresses[i], size)
-        i += 1
+      places = addresses[i:i + len(large)]
+      memory.expect(large, places, ctypes.addressof(addresses) + 8 * i)
       if operation.scratch_bytes:
-        memory.places.clear_room(operation.scratch, operation.scratch_bytes)
+        memory.clear_scratch(operation.scratch, operation.scratch_bytes)
+      stream = memory.enter()
       results = function(*args, **kwargs)
+      memory.leave(stream)
       made = self._new_storages(results)
       expected = [storage for storage in made if storage.nbytes() >= SMALL]
       fits = [storage.nbytes() for storage in expected] == large
       if fits:
-        for number, storage, place in zip(numbers, expected, addresses[len(found):len(found) + len(large)]):
-          record = self._new_record(storage, number, storage.nbytes())
-          memory.places.put(record, place)
+        for k, (storage, place) in enumerate(zip(expected, places)):
+          record = self._new_record(storage, numbers[k], large[k])
+          if not memory.made(record, storage, place):
+            memory.adopt(record, place)
       begun = False
+      memory.expect_nothing()
       self._check(library.operation_end(self._manager, None))
     except BaseException:
+      memory.expect_nothing()
       if begun:
         library.operation_cancel(self._manager)
         for number in numbers:
@@ -387,7 +393,7 @@ class Adapter:
     """The storages of the results that are not known yet."""
     made: List[Any] = []
     for tensor in flat_tensors(results):
-      if tensor.device.type != "cpu" or tensor.layout is not torch.strided:
+      if tensor.device.type != self.type or tensor.layout is not torch.strided:
         continue
       storage = tensor.untyped_storage()
       if getattr(storage, _ATTRIBUTE, None) is None and storage.nbytes() and storage not in made:
@@ -413,8 +419,9 @@ class Adapter:
     empty = [(record, storage) for record, storage in operands if record.place is None]
     if not empty:
       return function(*args, **kwargs)
-    for record, storage in empty:
-      storage.resize_(record.bytes)
+    for position, (record, storage) in enumerate(empty):
+      if storage.nbytes() == 0:
+        self.memory.open_for_view(storage, record.bytes, position)
     try:
       return function(*args, **kwargs)
     finally:

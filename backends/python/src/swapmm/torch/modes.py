@@ -50,7 +50,7 @@ class Looks(TorchFunctionMode):
     return function(*args, **(kwargs or {}))
 
   def _own_storage(self, tensor: torch.Tensor) -> Any:
-    if tensor.device.type != "cpu" or tensor.layout is not torch.strided:
+    if tensor.device.type != self.adapter.type or tensor.layout is not torch.strided:
       return None
     with torch._C.DisableTorchFunction():
       storage = tensor.untyped_storage()

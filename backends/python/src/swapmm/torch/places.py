@@ -1,12 +1,27 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where the bytes of storages are, on the CPU: in the storage while its value is on the "device", else nowhere. The
-manager says which places values have; this keeps the bytes of all storages within them."""
+"""Where the bytes of storages are. The manager says which places values have; this keeps the bytes of all storages
+within them: a storage has bytes while its value has a place, else none. CpuMemory: PyTorch's own memory of the host."""
 
 from __future__ import annotations
 
 import bisect
 import ctypes
-from typing import Any, Dict, List, Optional
+from typing import Any, Dict, List, Optional, Sequence
+
+import torch
+
+from .. import _native
+
+_Copy = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_uint64, ctypes.c_void_p, ctypes.c_void_p,
+                         ctypes.c_uint64)
+
+
+class CustomDevice(ctypes.Structure):
+  """swapmm_custom_device"""
+
+  _fields_ = [("struct_size", ctypes.c_uint64), ("name", ctypes.c_char_p), ("bytes", ctypes.c_uint64),
+              ("alignment", ctypes.c_uint64), ("context", ctypes.c_void_p), ("copy_to_host", _Copy),
+              ("copy_to_device", _Copy)]
 
 
 class Record:
@@ -20,7 +35,8 @@ class Record:
 
 
 class Places:
-  """The storages that have bytes, by place. No two overlap, so together they are never larger than the budget."""
+  """The storages that have bytes, by place. No two overlap, so together they are never larger than the budget, and no
+  two have one address."""
 
   def __init__(self) -> None:
     self._starts: List[int] = []
@@ -68,24 +84,40 @@ class Places:
 class CpuMemory:
   """The custom device of the manager: copies between storages and the host memory that the manager gives."""
 
-  def __init__(self) -> None:
+  type = "cpu"
+  counts_kept = True  # what stays takes room from the manager
+
+  def __init__(self, budget: int) -> None:
+    self.device = torch.device("cpu")
+    self.library = _native.library()
+    self.library.declare("swapmm_custom_create", (ctypes.c_int, [ctypes.POINTER(CustomDevice),
+                                                                 ctypes.POINTER(ctypes.c_void_p)]))
     self.places = Places()
     self.records: Dict[int, Record] = {}  # by the manager's number
     self.failure: Optional[BaseException] = None  # of the last copy that failed
+    self.budget = self.manager_budget = budget
+    self._callbacks = (_Copy(self._copy_to_host), _Copy(self._copy_to_device))
 
-  def copy_to_host(self, _context: Any, number: int, place: int, to: int, size: int) -> int:
+  def backend(self) -> ctypes.c_void_p:
+    device = CustomDevice(ctypes.sizeof(CustomDevice), b"PyTorch's storages", self.budget, 64, None, *self._callbacks)
+    backend = ctypes.c_void_p()
+    self.library.check(self.library.custom_create(ctypes.byref(device), ctypes.byref(backend)))
+    return backend
+
+  def _copy_to_host(self, _context: Any, number: int, place: int, to: int, size: int) -> int:
     try:
       record = self.records[number]
       storage = record.storage()
       if storage is not None:
-        assert record.place == place, (record.place, place)
+        if record.place != place:
+          raise RuntimeError(f"a value is expected at {place} and is at {record.place}")
         ctypes.memmove(to, storage.data_ptr(), size)
       return 0
     except BaseException as reason:  # C cannot take it
       self.failure = reason
       return 1
 
-  def copy_to_device(self, _context: Any, number: int, place: int, source: int, size: int) -> int:
+  def _copy_to_device(self, _context: Any, number: int, place: int, source: int, size: int) -> int:
     try:
       record = self.records[number]
       self.give(record, place)
@@ -106,7 +138,53 @@ class CpuMemory:
       storage.resize_(record.bytes)
     self.places.put(record, place)
 
+  def adopt(self, record: Record, place: int) -> None:
+    """The storage, which has bytes, gets that place."""
+    self.places.clear_room(place, record.bytes)
+    self.places.put(record, place)
+
+  def expect(self, sizes: Sequence[int], places: Sequence[int], places_at: int) -> None:
+    """The running operation makes storages of these sizes at these places."""
+    for size, place in zip(sizes, places):
+      self.places.clear_room(place, size)
+
+  def expect_nothing(self) -> None:
+    """The operation has ended."""
+
+  def clear_scratch(self, place: int, size: int) -> None:
+    """A work area holds no storage."""
+    self.places.clear_room(place, size)
+
+  def made(self, record: Record, storage: Any, place: int) -> bool:
+    """The running operation has made the storage."""
+    self.places.put(record, place)
+    return True
+
+  def open_for_view(self, storage: Any, size: int, _position: int) -> None:
+    """Gives the storage its size; nobody touches the bytes."""
+    storage.resize_(size)
+
+  def needs_touch(self, record: Record) -> bool:
+    """Whether the value may be elsewhere."""
+    return record.place is None
+
+  def keep(self, record: Record) -> None:
+    """The storage leaves the manager's places, with its bytes."""
+
   def forget(self, record: Record) -> None:
     """The storage is gone, or is no longer the manager's."""
     self.places.take(record)
     del self.records[record.number]
+
+  def more_pool(self) -> int:
+    return 0
+
+  def numbers(self) -> Dict[str, int]:
+    """Bytes of storages with a place, now and at most."""
+    return {"storages": self.places.bytes, "storages_peak": self.places.peak}
+
+  def enter(self) -> None:
+    """There are no streams."""
+
+  def leave(self, stream: None) -> None:
+    """There are no streams."""

@@ -1,0 +1,177 @@
+// SPDX-License-Identifier: Apache-2.0
+// Where PyTorch gets memory of a CUDA device under a budget. What an operation of the manager makes gets the place that
+// the manager has chosen for it; everything else comes from a memory pool of the CUDA runtime with a limit: work areas,
+// small tensors, and what has another size than expected. Both together are the budget.
+//
+// PyTorch calls swapmm_torch_allocate() and swapmm_torch_free() (torch.cuda.memory.CUDAPluggableAllocator), by any
+// thread. The other functions are the adapter's (backends/python/src/swapmm/torch).
+
+#include <cuda_runtime_api.h>
+#include <sys/types.h>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <mutex>
+#include <stdexcept>
+#include <string>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#define SWAPMM_TORCH_EXPORT extern "C" __attribute__((visibility("default")))
+
+namespace {
+
+/// A place for a new tensor of a size, which is free.
+struct Expected {
+  void* place;
+  std::size_t bytes;
+  bool taken;
+};
+
+struct State {
+  std::mutex mutex;
+  cudaMemPool_t pool = nullptr;
+  std::size_t limit = 0;
+  std::size_t used = 0;  // bytes of the pool that PyTorch has now
+  std::size_t peak = 0;
+  std::size_t refused = 0;  // size of the last request that did not fit
+  std::unordered_map<void*, std::size_t> live;  // of the pool
+  std::vector<Expected> expected;
+  void* next = nullptr;  // answers the next request
+};
+
+// Never destroyed: PyTorch frees tensors until the process has ended.
+State& state() {
+  static auto& made = *new State;
+  return made;
+}
+
+// Whether the pool has no more of the driver than it may. What it holds and nobody uses goes back first.
+bool within_limit(State& now) {
+  for (const bool is_first : {true, false}) {
+    std::uint64_t reserved = 0;
+    cudaMemPoolGetAttribute(now.pool, cudaMemPoolAttrReservedMemCurrent, &reserved);
+    if (reserved <= now.limit) return true;
+    if (is_first) {
+      cudaDeviceSynchronize();  // what was freed is free then
+      cudaMemPoolTrimTo(now.pool, 0);
+    }
+  }
+  return false;
+}
+
+}  // namespace
+
+/// Opens the pool. `most` is what it may never have, in bytes, and `limit` what it may have for now. Returns a
+/// cudaError_t.
+SWAPMM_TORCH_EXPORT int swapmm_torch_open(int device, std::uint64_t most, std::uint64_t limit) {
+  State& now = state();
+  const std::lock_guard lock(now.mutex);
+  now.limit = static_cast<std::size_t>(limit);
+  now.peak = now.used;
+  if (now.pool != nullptr) return cudaSuccess;
+  cudaMemPoolProps properties{};
+  properties.allocType = cudaMemAllocationTypePinned;
+  properties.location.type = cudaMemLocationTypeDevice;
+  properties.location.id = device;
+  properties.maxSize = static_cast<std::size_t>(most);
+  cudaError_t status = cudaMemPoolCreate(&now.pool, &properties);
+  if (status != cudaSuccess) return static_cast<int>(status);
+  // What was freed stays for the next request.
+  std::uint64_t keep = most;
+  status = cudaMemPoolSetAttribute(now.pool, cudaMemPoolAttrReleaseThreshold, &keep);
+  return static_cast<int>(status);
+}
+
+/// Another limit.
+SWAPMM_TORCH_EXPORT void swapmm_torch_limit(std::uint64_t limit) {
+  State& now = state();
+  const std::lock_guard lock(now.mutex);
+  now.limit = static_cast<std::size_t>(limit);
+}
+
+/// The places of what the running operation will make: PyTorch's requests of these sizes get them, in this order.
+SWAPMM_TORCH_EXPORT void swapmm_torch_expect(std::uint64_t count, const std::uint64_t* sizes,
+                                             const std::uint64_t* places) {
+  State& now = state();
+  const std::lock_guard lock(now.mutex);
+  now.expected.clear();
+  for (std::uint64_t i = 0; i < count; ++i) {
+    now.expected.push_back({reinterpret_cast<void*>(places[i]), static_cast<std::size_t>(sizes[i]), false});
+  }
+}
+
+/// The answer to the next request, whatever its size.
+SWAPMM_TORCH_EXPORT void swapmm_torch_next(std::uint64_t place) {
+  State& now = state();
+  const std::lock_guard lock(now.mutex);
+  now.next = reinterpret_cast<void*>(place);
+}
+
+/// Bytes of the pool: that PyTorch has, the largest number of them, that the pool has from the driver, and the size of
+/// the last request that did not fit (0: none since the last call).
+SWAPMM_TORCH_EXPORT void swapmm_torch_numbers(std::uint64_t numbers[4]) {
+  State& now = state();
+  const std::lock_guard lock(now.mutex);
+  std::uint64_t reserved = 0;
+  if (now.pool != nullptr) cudaMemPoolGetAttribute(now.pool, cudaMemPoolAttrReservedMemCurrent, &reserved);
+  numbers[0] = now.used;
+  numbers[1] = now.peak;
+  numbers[2] = reserved;
+  numbers[3] = std::exchange(now.refused, 0);
+}
+
+/// PyTorch's request. Throws if it does not fit; PyTorch raises a RuntimeError of the text then.
+SWAPMM_TORCH_EXPORT void* swapmm_torch_allocate(ssize_t size, int device, cudaStream_t stream) {
+  State& now = state();
+  const std::lock_guard lock(now.mutex);
+  if (now.next != nullptr) return std::exchange(now.next, nullptr);
+  const std::size_t bytes = std::max<std::size_t>(static_cast<std::size_t>(size), 1);  // PyTorch knows them by address
+  for (Expected& expected : now.expected) {
+    if (expected.taken || expected.bytes != bytes) continue;
+    expected.taken = true;
+    return expected.place;
+  }
+  void* made = nullptr;
+  cudaError_t status = cudaErrorNotReady;
+  if (now.pool != nullptr && now.used + bytes <= now.limit) {
+    status = cudaMallocFromPoolAsync(&made, bytes, now.pool, stream);
+    if (status == cudaSuccess && !within_limit(now)) {
+      (void)cudaFreeAsync(made, stream);
+      status = cudaErrorMemoryAllocation;
+      (void)within_limit(now);
+    }
+  } else if (now.pool != nullptr) {
+    status = cudaErrorMemoryAllocation;
+  }
+  if (status != cudaSuccess) {
+    (void)cudaGetLastError();
+    now.refused = bytes;
+    throw std::runtime_error("swapmm: " + std::to_string(bytes) + " bytes on CUDA device " + std::to_string(device) +
+                             " beside the manager's places: " + std::to_string(now.used) + " of " +
+                             std::to_string(now.limit) + " are in use (" + cudaGetErrorString(status) + ")");
+  }
+  now.live.emplace(made, bytes);
+  now.used += bytes;
+  now.peak = std::max(now.peak, now.used);
+  return made;
+}
+
+/// PyTorch gives memory back. Places of the manager are the manager's.
+SWAPMM_TORCH_EXPORT void swapmm_torch_free(void* memory, ssize_t /*size*/, int /*device*/, cudaStream_t stream) {
+  State& now = state();
+  const std::lock_guard lock(now.mutex);
+  const auto found = now.live.find(memory);
+  if (found != now.live.end()) {
+    now.used -= found->second;
+    now.live.erase(found);
+    (void)cudaFreeAsync(memory, stream);
+    return;
+  }
+  // A temporary result had the place that is expected by a later one.
+  for (Expected& expected : now.expected) {
+    if (expected.place == memory) expected.taken = false;
+  }
+}
