@@ -13,7 +13,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <mutex>
-#include <stdexcept>
 #include <string>
 #include <unordered_map>
 #include <utility>
@@ -22,6 +21,9 @@
 #define SWAPMM_TORCH_EXPORT extern "C" __attribute__((visibility("default")))
 
 namespace {
+
+/// function, file, line, text
+using Raise = void (*)(const char*, const char*, std::uint32_t, const char*);
 
 /// A place for a new tensor of a size, which is free.
 struct Expected {
@@ -40,6 +42,8 @@ struct State {
   std::unordered_map<void*, std::size_t> live;  // of the pool
   std::vector<Expected> expected;
   void* next = nullptr;  // answers the next request
+  Raise raise = nullptr;
+  std::string text;  // of the last refusal
 };
 
 // Never destroyed: PyTorch frees tensors until the process has ended.
@@ -123,12 +127,18 @@ SWAPMM_TORCH_EXPORT void swapmm_torch_numbers(std::uint64_t numbers[4]) {
   numbers[3] = std::exchange(now.refused, 0);
 }
 
-/// PyTorch's request. Throws if it does not fit; PyTorch raises a RuntimeError of the text then.
-SWAPMM_TORCH_EXPORT void* swapmm_torch_allocate(ssize_t size, int device, cudaStream_t stream) {
+/// How errors are told to PyTorch: a function of PyTorch's that throws its own exception (c10::detail::torchCheckFail).
+/// An exception of this library cannot be caught there, because each may have a C++ runtime of its own.
+SWAPMM_TORCH_EXPORT void swapmm_torch_raise_by(Raise raise) { state().raise = raise; }
+
+namespace {
+
+// Null: refused, and the text says why.
+void* allocate(std::size_t size, int device, cudaStream_t stream) {
   State& now = state();
   const std::lock_guard lock(now.mutex);
   if (now.next != nullptr) return std::exchange(now.next, nullptr);
-  const std::size_t bytes = std::max<std::size_t>(static_cast<std::size_t>(size), 1);  // PyTorch knows them by address
+  const std::size_t bytes = std::max<std::size_t>(size, 1);  // PyTorch knows them by address
   for (Expected& expected : now.expected) {
     if (expected.taken || expected.bytes != bytes) continue;
     expected.taken = true;
@@ -149,13 +159,24 @@ SWAPMM_TORCH_EXPORT void* swapmm_torch_allocate(ssize_t size, int device, cudaSt
   if (status != cudaSuccess) {
     (void)cudaGetLastError();
     now.refused = bytes;
-    throw std::runtime_error("swapmm: " + std::to_string(bytes) + " bytes on CUDA device " + std::to_string(device) +
-                             " beside the manager's places: " + std::to_string(now.used) + " of " +
-                             std::to_string(now.limit) + " are in use (" + cudaGetErrorString(status) + ")");
+    now.text = "swapmm: " + std::to_string(bytes) + " bytes on CUDA device " + std::to_string(device) +
+               " beside the manager's places: " + std::to_string(now.used) + " of " + std::to_string(now.limit) +
+               " are in use (" + cudaGetErrorString(status) + ")";
+    return nullptr;
   }
   now.live.emplace(made, bytes);
   now.used += bytes;
   now.peak = std::max(now.peak, now.used);
+  return made;
+}
+
+}  // namespace
+
+/// PyTorch's request. What does not fit is a RuntimeError in Python.
+SWAPMM_TORCH_EXPORT void* swapmm_torch_allocate(ssize_t size, int device, cudaStream_t stream) {
+  void* const made = allocate(static_cast<std::size_t>(size), device, stream);
+  // Nothing here has a destructor that would have to run when the exception passes.
+  if (made == nullptr) state().raise("swapmm_torch_allocate", "torch_allocator.cpp", __LINE__, state().text.c_str());
   return made;
 }
 

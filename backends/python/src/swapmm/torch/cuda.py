@@ -17,6 +17,7 @@ _FUNCTIONS = {
     "swapmm_torch_open": (ctypes.c_int, [ctypes.c_int, ctypes.c_uint64, ctypes.c_uint64]),
     "swapmm_torch_limit": (None, [ctypes.c_uint64]),
     "swapmm_torch_expect": (None, [ctypes.c_uint64, ctypes.c_void_p, ctypes.c_void_p]),
+    "swapmm_torch_raise_by": (None, [ctypes.c_void_p]),
     "swapmm_torch_next": (None, [ctypes.c_uint64]),
     "swapmm_torch_numbers": (None, [ctypes.c_void_p]),
 }
@@ -29,6 +30,11 @@ def _install(library: Any) -> None:
   global _installed
   if _installed:
     return
+  try:
+    raise_error = ctypes.CDLL("libc10.so")._ZN3c106detail14torchCheckFailEPKcS2_jS2_
+  except (OSError, AttributeError) as reason:
+    raise errors.UsageError(f"PyTorch {torch.__version__} has no c10::detail::torchCheckFail(): {reason}") from reason
+  library.torch_raise_by(ctypes.cast(raise_error, ctypes.c_void_p))
   allocator = torch.cuda.memory.CUDAPluggableAllocator(str(library.path), "swapmm_torch_allocate", "swapmm_torch_free")
   try:
     torch.cuda.memory.change_current_allocator(allocator)
