@@ -131,7 +131,7 @@ def readable(data: Any) -> Memory:
     if _has_buffer(data):
         try:
             return _exported(data, _C_CONTIGUOUS | _FORMAT)
-        except BufferError:
+        except (BufferError, ValueError):  # NumPy raises the latter
             view = memoryview(data)
             copied = _exported(view.tobytes(), _C_CONTIGUOUS | _FORMAT)
             copied.dtype = _named(view.format)
