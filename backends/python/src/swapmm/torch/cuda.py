@@ -14,164 +14,168 @@ from .. import _native, errors
 from .places import Places, Record
 
 _FUNCTIONS = {
-    "swapmm_torch_open": (ctypes.c_int, [ctypes.c_int, ctypes.c_uint64, ctypes.c_uint64]),
-    "swapmm_torch_limit": (None, [ctypes.c_uint64]),
-    "swapmm_torch_expect": (None, [ctypes.c_uint64, ctypes.c_void_p, ctypes.c_void_p]),
-    "swapmm_torch_raise_by": (None, [ctypes.c_void_p]),
-    "swapmm_torch_next": (None, [ctypes.c_uint64]),
-    "swapmm_torch_numbers": (None, [ctypes.c_void_p]),
+        "swapmm_torch_open": (ctypes.c_int, [ctypes.c_int, ctypes.c_uint64, ctypes.c_uint64]),
+        "swapmm_torch_limit": (None, [ctypes.c_uint64]),
+        "swapmm_torch_expect": (None, [ctypes.c_uint64, ctypes.c_void_p, ctypes.c_void_p]),
+        "swapmm_torch_raise_by": (None, [ctypes.c_void_p]),
+        "swapmm_torch_next": (None, [ctypes.c_uint64]),
+        "swapmm_torch_numbers": (None, [ctypes.c_void_p]),
 }
 _POOL_STEP = 32 << 20
 _installed = False
 
 
 def _install(library: Any) -> None:
-  """Makes swapmm's allocator PyTorch's. It stays so for the rest of the process."""
-  global _installed
-  if _installed:
-    return
-  try:
-    raise_error = ctypes.CDLL("libc10.so")._ZN3c106detail14torchCheckFailEPKcS2_jS2_
-  except (OSError, AttributeError) as reason:
-    raise errors.UsageError(f"PyTorch {torch.__version__} has no c10::detail::torchCheckFail(): {reason}") from reason
-  library.torch_raise_by(ctypes.cast(raise_error, ctypes.c_void_p))
-  allocator = torch.cuda.memory.CUDAPluggableAllocator(str(library.path), "swapmm_torch_allocate", "swapmm_torch_free")
-  try:
-    torch.cuda.memory.change_current_allocator(allocator)
-  except RuntimeError as reason:
-    raise errors.UsageError("swapmm.torch.budget() must come before the first tensor on a CUDA device: "
-                            f"{reason}") from reason
-  _installed = True
+    """Makes swapmm's allocator PyTorch's. It stays so for the rest of the process."""
+    global _installed
+    if _installed:
+        return
+    try:
+        raise_error = ctypes.CDLL("libc10.so")._ZN3c106detail14torchCheckFailEPKcS2_jS2_
+    except (OSError, AttributeError) as reason:
+        raise errors.UsageError(f"PyTorch {torch.__version__} has no c10::detail::torchCheckFail(): {reason}") from reason
+    library.torch_raise_by(ctypes.cast(raise_error, ctypes.c_void_p))
+    allocator = torch.cuda.memory.CUDAPluggableAllocator(str(library.path), "swapmm_torch_allocate", "swapmm_torch_free")
+    try:
+        torch.cuda.memory.change_current_allocator(allocator)
+    except RuntimeError as reason:
+        raise errors.UsageError("swapmm.torch.budget() must come before the first tensor on a CUDA device: "
+                                                        f"{reason}") from reason
+    _installed = True
 
 
 class CudaMemory:
-  """The manager's device, and PyTorch's allocator for it."""
+    """The manager's device, and PyTorch's allocator for it."""
 
-  type = "cuda"
-  counts_kept = False  # what stays is in the pool
+    type = "cuda"
+    counts_kept = False  # what stays is in the pool
 
-  def __init__(self, device: torch.device, budget: int, pool: Optional[int] = None) -> None:
-    self.device = device
-    self.library = _native.library("cuda")
-    for name, signature in _FUNCTIONS.items():
-      self.library.declare(name, signature)
-    _install(self.library)
-    self.places = Places()
-    self.records: Dict[int, Record] = {}
-    self.failure: Optional[BaseException] = None
-    self.budget = budget
-    # A part for work areas and small tensors; it grows when it is too small.
-    self.pool_limit = pool if pool is not None else max(2 * _POOL_STEP, budget // 16 // _POOL_STEP * _POOL_STEP)
-    if self.pool_limit >= budget:
-      raise errors.UsageError(f"the budget of {budget} bytes is too small: {self.pool_limit} of them are for work areas")
-    status = self.library.torch_open(device.index or 0, budget, self.pool_limit)
-    if status:
-      raise errors.BackendError(f"a memory pool on {device}: CUDA error {status}")
-    self._sizes = (ctypes.c_uint64 * 256)()
-    self._numbers = (ctypes.c_uint64 * 4)()
-    self._main = 0  # the stream that the manager knows: the default one
+    def __init__(self, device: torch.device, budget: int, pool: Optional[int] = None) -> None:
+        self.device = device
+        self.library = _native.library("cuda")
+        for name, signature in _FUNCTIONS.items():
+            self.library.declare(name, signature)
+        _install(self.library)
+        self.places = Places()
+        self.records: Dict[int, Record] = {}
+        self.failure: Optional[BaseException] = None
+        self.budget = budget
+        # A part for work areas and small tensors; it grows when it is too small.
+        self.pool_limit = pool if pool is not None else max(2 * _POOL_STEP, budget // 16 // _POOL_STEP * _POOL_STEP)
+        if self.pool_limit >= budget:
+            raise errors.UsageError(f"the budget of {budget} bytes is too small: {self.pool_limit} of them are for work areas")
+        status = self.library.torch_open(device.index or 0, budget, self.pool_limit)
+        if status:
+            raise errors.BackendError(f"a memory pool on {device}: CUDA error {status}")
+        self._sizes = (ctypes.c_uint64 * 256)()
+        self._numbers = (ctypes.c_uint64 * 4)()
+        self._main = 0  # the stream that the manager knows: the default one
 
-  @property
-  def manager_budget(self) -> int:
-    return self.budget - self.pool_limit
+    @property
+    def manager_budget(self) -> int:
+        return self.budget - self.pool_limit
 
-  def backend(self) -> ctypes.c_void_p:
-    backend = ctypes.c_void_p()
-    torch.cuda.init()
-    self.library.check(self.library.cuda_create_on_stream(self.device.index or 0, None, ctypes.byref(backend)))
-    return backend
+    def backend(self) -> ctypes.c_void_p:
+        backend = ctypes.c_void_p()
+        torch.cuda.init()
+        self.library.check(self.library.cuda_create_on_stream(self.device.index or 0, None, ctypes.byref(backend)))
+        return backend
 
-  def give(self, record: Record, place: int) -> None:
-    """The storage is at that place from now on. Its bytes are the manager's business."""
-    storage = record.storage()
-    if storage is not None and storage.nbytes():
-      storage.resize_(0)
-    self.places.take(record)
-    self.places.clear_room(place, record.bytes)
-    if storage is not None:
-      self.library.torch_next(place)
-      storage.resize_(record.bytes)
-    self.places.put(record, place)
+    def give(self, record: Record, place: int) -> None:
+        """The storage is at that place from now on. Its bytes are the manager's business."""
+        storage = record.storage()
+        if storage is not None and storage.nbytes():
+            storage.resize_(0)
+        self.places.take(record)
+        self.places.clear_room(place, record.bytes)
+        if storage is not None:
+            self.library.torch_next(place)
+            storage.resize_(record.bytes)
+        self.places.put(record, place)
 
-  def adopt(self, record: Record, place: int) -> None:
-    """Moves the storage's bytes to that place."""
-    self.places.clear_room(place, record.bytes)
-    storage = record.storage()
-    if storage is not None and storage.data_ptr() != place:
-      self.library.torch_next(place)
-      storage.resize_(record.bytes)  # allocates and copies, although the size is the same
-      if storage.data_ptr() != place:
-        self.library.torch_next(0)
-        raise RuntimeError("this version of PyTorch does not move storages")
-    self.places.put(record, place)
+    def adopt(self, record: Record, place: int) -> None:
+        """Moves the storage's bytes to that place."""
+        self.places.clear_room(place, record.bytes)
+        storage = record.storage()
+        if storage is not None and storage.data_ptr() != place:
+            self.library.torch_next(place)
+            storage.resize_(record.bytes)  # allocates and copies, although the size is the same
+            if storage.data_ptr() != place:
+                self.library.torch_next(0)
+                raise RuntimeError("this version of PyTorch does not move storages")
+        self.places.put(record, place)
 
-  def expect(self, sizes: Sequence[int], places: Sequence[int], places_at: int) -> None:
-    """The running operation makes storages of these sizes at these places."""
-    for size, place in zip(sizes, places):
-      self.places.clear_room(place, size)
-    if len(sizes) > len(self._sizes):
-      self._sizes = (ctypes.c_uint64 * (2 * len(sizes)))()
-    self._sizes[:len(sizes)] = sizes
-    self.library.torch_expect(len(sizes), ctypes.addressof(self._sizes), places_at)
+    def expect(self, sizes: Sequence[int], places: Sequence[int], places_at: int) -> None:
+        """The running operation makes storages of these sizes at these places."""
+        for size, place in zip(sizes, places):
+            self.places.clear_room(place, size)
+        if len(sizes) > len(self._sizes):
+            self._sizes = (ctypes.c_uint64 * (2 * len(sizes)))()
+        self._sizes[:len(sizes)] = sizes
+        self.library.torch_expect(len(sizes), ctypes.addressof(self._sizes), places_at)
 
-  def expect_nothing(self) -> None:
-    self.library.torch_expect(0, None, None)
+    def expect_nothing(self) -> None:
+        self.library.torch_expect(0, None, None)
 
-  def clear_scratch(self, place: int, size: int) -> None:
-    """A work area holds no storage."""
-    self.places.clear_room(place, size)
+    def clear_scratch(self, place: int, size: int) -> None:
+        """A work area holds no storage."""
+        self.places.clear_room(place, size)
 
-  def made(self, record: Record, storage: Any, place: int) -> bool:
-    """Whether PyTorch has made the storage at its place."""
-    if storage.data_ptr() != place:
-      return False
-    self.places.put(record, place)
-    return True
+    def made(self, record: Record, storage: Any, place: int) -> None:
+        """The running operation has made the storage, for that place."""
+        if storage.data_ptr() == place:
+            self.places.put(record, place)
+        else:
+            self.adopt(record, place)
 
-  def open_for_view(self, storage: Any, size: int, position: int) -> None:
-    """Gives the storage its size, and an address that nobody uses."""
-    self.library.torch_next(0x1000 * (position + 1))
-    storage.resize_(size)
+    def open_for_view(self, storage: Any, size: int, position: int) -> None:
+        """Gives the storage its size, and an address that nobody uses."""
+        self.library.torch_next(0x1000 * (position + 1))
+        storage.resize_(size)
 
-  def needs_touch(self, record: Record) -> bool:
-    return True
+    def needs_touch(self, record: Record) -> bool:
+        return True
 
-  def keep(self, record: Record) -> None:
-    """The storage leaves the manager's memory."""
-    storage = record.storage()
-    if storage is not None:
-      storage.resize_(record.bytes)  # moves it to the pool
+    def keep(self, record: Record) -> None:
+        """The storage leaves the manager's memory."""
+        storage = record.storage()
+        if storage is not None:
+            storage.resize_(record.bytes)  # moves it to the pool
 
-  def forget(self, record: Record) -> None:
-    self.places.take(record)
-    del self.records[record.number]
+    def forget(self, record: Record) -> None:
+        self.places.take(record)
+        del self.records[record.number]
 
-  def more_pool(self) -> int:
-    """How much larger the pool has to be for a request that it has just refused. 0: it refused none."""
-    self.library.torch_numbers(ctypes.addressof(self._numbers))
-    refused = self._numbers[3]
-    if not refused:
-      return 0
-    return -(-(self._numbers[0] + refused - self.pool_limit) // _POOL_STEP) * _POOL_STEP + _POOL_STEP
+    def more_pool(self) -> int:
+        """How much larger the pool has to be for a request that it has just refused. 0: it refused none."""
+        self.library.torch_numbers(ctypes.addressof(self._numbers))
+        refused = self._numbers[3]
+        if not refused:
+            return 0
+        return -(-(self._numbers[0] + refused - self.pool_limit) // _POOL_STEP) * _POOL_STEP + _POOL_STEP
 
-  def grow_pool(self, by: int) -> None:
-    self.pool_limit += by
-    self.library.torch_limit(self.pool_limit)
+    def close(self) -> None:
+        """From now on the pool has everything."""
+        self.library.torch_limit(self.budget)
 
-  def numbers(self) -> Dict[str, int]:
-    """Bytes beside the manager's."""
-    self.library.torch_numbers(ctypes.addressof(self._numbers))
-    return {"pool_used": self._numbers[0], "pool_peak": self._numbers[1], "pool_reserved": self._numbers[2],
-            "pool_limit": self.pool_limit}
+    def grow_pool(self, by: int) -> None:
+        self.pool_limit += by
+        self.library.torch_limit(self.pool_limit)
 
-  def enter(self) -> Optional[torch.cuda.Stream]:
-    """Operators may be queued on another stream: it waits for the manager's one, and leave() the other way round."""
-    if torch._C._cuda_getCurrentRawStream(self.device.index or 0) == self._main:
-      return None
-    stream = torch.cuda.current_stream(self.device)
-    stream.wait_stream(torch.cuda.default_stream(self.device))
-    return stream
+    def numbers(self) -> Dict[str, int]:
+        """Bytes beside the manager's."""
+        self.library.torch_numbers(ctypes.addressof(self._numbers))
+        return {"pool_used": self._numbers[0], "pool_peak": self._numbers[1], "pool_reserved": self._numbers[2],
+                        "pool_limit": self.pool_limit}
 
-  def leave(self, stream: Optional[torch.cuda.Stream]) -> None:
-    if stream is not None:
-      torch.cuda.default_stream(self.device).wait_stream(stream)
+    def enter(self) -> Optional[torch.cuda.Stream]:
+        """Operators may be queued on another stream: it waits for the manager's one, and leave() the other way round."""
+        if torch._C._cuda_getCurrentRawStream(self.device.index or 0) == self._main:
+            return None
+        stream = torch.cuda.current_stream(self.device)
+        stream.wait_stream(torch.cuda.default_stream(self.device))
+        return stream
+
+    def leave(self, stream: Optional[torch.cuda.Stream]) -> None:
+        if stream is not None:
+            torch.cuda.default_stream(self.device).wait_stream(stream)

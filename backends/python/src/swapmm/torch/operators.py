@@ -9,14 +9,14 @@ import torch
 
 #: In-place operators that leave nothing of the old value.
 OVERWRITING = {"zero_", "fill_", "copy_", "normal_", "uniform_", "random_", "exponential_", "cauchy_", "log_normal_",
-               "geometric_", "bernoulli_", "_foreach_zero_", "_foreach_copy_"}
+                              "geometric_", "bernoulli_", "_foreach_zero_", "_foreach_copy_"}
 #: These change arguments that their schemas do not mark.
 BATCH_NORMS = {"native_batch_norm", "cudnn_batch_norm", "miopen_batch_norm", "batch_norm_update_stats",
-               "batch_norm_gather_stats", "batch_norm_gather_stats_with_counts"}
+                              "batch_norm_gather_stats", "batch_norm_gather_stats_with_counts"}
 RUNNING = {"running_mean", "running_var"}
 #: They touch no data: they ask, or change the shape alone.
 DATALESS = {"is_same_size", "is_pinned", "record_stream", "sym_size", "sym_stride", "sym_numel", "sym_storage_offset",
-            "dim", "is_contiguous"}
+                        "dim", "is_contiguous"}
 #: They replace the storage of a tensor, or change its size.
 RESHAPING = {"set_", "resize_", "resize_as_"}
 
@@ -24,119 +24,119 @@ READ, CHANGE, OVERWRITE, LOOK = range(4)
 
 
 class Signature:
-  """What an operator's schema says about its arguments, and what is known beyond it."""
+    """What an operator's schema says about its arguments, and what is known beyond it."""
 
-  def __init__(self, function: Any) -> None:
-    schema = function._schema
-    namespace, name = schema.name.split("::")
-    plain = function.__name__[:-len(".default")] if function.__name__.endswith(".default") else function.__name__
-    self.base = name
-    self.name = plain if namespace == "aten" else f"{namespace}.{plain}"
-    self.key = self.name.encode()
-    tags = {getattr(tag, "name", "") for tag in getattr(function, "tags", ())}
-    self.composite = torch._C._dispatch_has_kernel_for_dispatch_key(_full_name(schema), "CompositeImplicitAutograd")
-    self.views = "inplace_view" in tags or _always_views(schema) and not self.composite
-    self.dataless = namespace in ("prim", "profiler") or name in DATALESS
-    self.reshapes = name in RESHAPING
-    # The sizes of its results depend on values.
-    self.by_value = bool(tags & {"data_dependent_output", "dynamic_output_shape"})
-    self.lists = name.startswith(("_foreach_", "_fused_")) and not self.composite
-    for_shape_only = name.endswith("_like") or name.startswith(("new_", "empty", "_empty"))
-    self.training: Optional[int] = None
-    self.names: List[str] = []
-    self.ways: List[int] = []
-    for position, argument in enumerate(schema.arguments):
-      if argument.alias_info is not None and argument.alias_info.is_write:
-        way = OVERWRITE if argument.kwarg_only or name in OVERWRITING else CHANGE
-      elif name in BATCH_NORMS and argument.name in RUNNING:
-        way = CHANGE
-      else:
-        way = LOOK if for_shape_only else READ
-      if argument.name == "training" and name in BATCH_NORMS:
-        self.training = position
-      self.names.append(argument.name)
-      self.ways.append(way)
-    self.way_of = dict(zip(self.names, self.ways))
+    def __init__(self, function: Any) -> None:
+        schema = function._schema
+        namespace, name = schema.name.split("::")
+        plain = function.__name__[:-len(".default")] if function.__name__.endswith(".default") else function.__name__
+        self.base = name
+        self.name = plain if namespace == "aten" else f"{namespace}.{plain}"
+        self.key = self.name.encode()
+        tags = {getattr(tag, "name", "") for tag in getattr(function, "tags", ())}
+        self.composite = torch._C._dispatch_has_kernel_for_dispatch_key(_full_name(schema), "CompositeImplicitAutograd")
+        self.views = "inplace_view" in tags or _always_views(schema) and not self.composite
+        self.dataless = namespace in ("prim", "profiler") or name in DATALESS
+        self.reshapes = name in RESHAPING
+        # The sizes of its results depend on values.
+        self.by_value = bool(tags & {"data_dependent_output", "dynamic_output_shape"})
+        self.lists = name.startswith(("_foreach_", "_fused_")) and not self.composite
+        for_shape_only = name.endswith("_like") or name.startswith(("new_", "empty", "_empty"))
+        self.training: Optional[int] = None
+        self.names: List[str] = []
+        self.ways: List[int] = []
+        for position, argument in enumerate(schema.arguments):
+            if argument.alias_info is not None and argument.alias_info.is_write:
+                way = OVERWRITE if argument.kwarg_only or name in OVERWRITING else CHANGE
+            elif name in BATCH_NORMS and argument.name in RUNNING:
+                way = CHANGE
+            else:
+                way = LOOK if for_shape_only else READ
+            if argument.name == "training" and name in BATCH_NORMS:
+                self.training = position
+            self.names.append(argument.name)
+            self.ways.append(way)
+        self.way_of = dict(zip(self.names, self.ways))
 
-  def operands(self, args: Tuple[Any, ...], kwargs: Dict[str, Any]) -> Iterator[Tuple[torch.Tensor, int]]:
-    """Each tensor among the arguments with the way in which it is used."""
-    ways = self.ways
-    if self.training is not None and not (
-        args[self.training] if self.training < len(args) else kwargs.get("training", True)):
-      ways = [READ if way == CHANGE else way for way in ways]
-    for way, value in zip(ways, args):
-      if isinstance(value, torch.Tensor):
-        yield value, way
-      elif isinstance(value, (list, tuple)):
-        for tensor in flat_tensors(value):
-          yield tensor, way
-    for name, value in kwargs.items():
-      for tensor in flat_tensors(value):
-        yield tensor, self.way_of.get(name, READ)
+    def operands(self, args: Tuple[Any, ...], kwargs: Dict[str, Any]) -> Iterator[Tuple[torch.Tensor, int]]:
+        """Each tensor among the arguments with the way in which it is used."""
+        ways = self.ways
+        if self.training is not None and not (
+                args[self.training] if self.training < len(args) else kwargs.get("training", True)):
+            ways = [READ if way == CHANGE else way for way in ways]
+        for way, value in zip(ways, args):
+            if isinstance(value, torch.Tensor):
+                yield value, way
+            elif isinstance(value, (list, tuple)):
+                for tensor in flat_tensors(value):
+                    yield tensor, way
+        for name, value in kwargs.items():
+            for tensor in flat_tensors(value):
+                yield tensor, self.way_of.get(name, READ)
 
 
 def _full_name(schema: Any) -> str:
-  return f"{schema.name}.{schema.overload_name}" if schema.overload_name else schema.name
+    return f"{schema.name}.{schema.overload_name}" if schema.overload_name else schema.name
 
 
 def _always_views(schema: Any) -> bool:
-  aliases = [value.alias_info for value in schema.returns]
-  return bool(aliases) and all(alias is not None and not alias.is_write for alias in aliases)
+    aliases = [value.alias_info for value in schema.returns]
+    return bool(aliases) and all(alias is not None and not alias.is_write for alias in aliases)
 
 
 _signatures: Dict[Any, Signature] = {}
 
 
 def signature_of(function: Any) -> Signature:
-  """Made once for each operator."""
-  found = _signatures.get(function)
-  if found is None:
-    found = _signatures[function] = Signature(function)
-  return found
+    """Made once for each operator."""
+    found = _signatures.get(function)
+    if found is None:
+        found = _signatures[function] = Signature(function)
+    return found
 
 
 def flat_tensors(value: Any) -> Iterator[torch.Tensor]:
-  """The tensors in a value of any form."""
-  if isinstance(value, torch.Tensor):
-    yield value
-  elif isinstance(value, (list, tuple)):
-    for element in value:
-      yield from flat_tensors(element)
-  elif isinstance(value, dict):
-    for element in value.values():
-      yield from flat_tensors(element)
+    """The tensors in a value of any form."""
+    if isinstance(value, torch.Tensor):
+        yield value
+    elif isinstance(value, (list, tuple)):
+        for element in value:
+            yield from flat_tensors(element)
+    elif isinstance(value, dict):
+        for element in value.values():
+            yield from flat_tensors(element)
 
 
 def covers(tensor: torch.Tensor, storage_bytes: int) -> bool:
-  """Whether the elements of the tensor are all bytes of its storage, each once."""
-  if tensor.numel() * tensor.element_size() != storage_bytes:
-    return False
-  if tensor.is_contiguous():
+    """Whether the elements of the tensor are all bytes of its storage, each once."""
+    if tensor.numel() * tensor.element_size() != storage_bytes:
+        return False
+    if tensor.is_contiguous():
+        return True
+    expected = 1
+    for stride, size in sorted((stride, size) for stride, size in zip(tensor.stride(), tensor.shape) if size != 1):
+        if stride != expected:
+            return False
+        expected *= size
     return True
-  expected = 1
-  for stride, size in sorted((stride, size) for stride, size in zip(tensor.stride(), tensor.shape) if size != 1):
-    if stride != expected:
-      return False
-    expected *= size
-  return True
 
 
 def one_by_one(function: Any, args: Tuple[Any, ...], kwargs: Dict[str, Any]) -> Any:
-  """Calls an operator on lists of tensors for each position of the lists alone. So no more than one of them has to be
-  there at a time. The arithmetic is the same, because the operator treats each position alone."""
-  lists = [value for value in [*args, *kwargs.values()] if isinstance(value, (list, tuple)) and value]
-  tensors = [value for value in lists if isinstance(value[0], torch.Tensor)]
-  count = len(tensors[0]) if tensors else 0
-  if count < 2 or any(len(value) not in (0, count) for value in lists):
-    return function(*args, **kwargs)
+    """Calls an operator on lists of tensors for each position of the lists alone. So no more than one of them has to be
+    there at a time. The arithmetic is the same, because the operator treats each position alone."""
+    lists = [value for value in [*args, *kwargs.values()] if isinstance(value, (list, tuple)) and value]
+    tensors = [value for value in lists if isinstance(value[0], torch.Tensor)]
+    count = len(tensors[0]) if tensors else 0
+    if count < 2 or any(len(value) not in (0, count) for value in lists):
+        return function(*args, **kwargs)
 
-  def at(value: Any, i: int) -> Any:
-    return [value[i]] if isinstance(value, (list, tuple)) and len(value) == count else value
+    def at(value: Any, i: int) -> Any:
+        return [value[i]] if isinstance(value, (list, tuple)) and len(value) == count else value
 
-  results = [function(*(at(value, i) for value in args), **{name: at(value, i) for name, value in kwargs.items()})
-             for i in range(count)]
-  if results[0] is None:
-    return None
-  if isinstance(results[0], (list, tuple)) and results[0] and isinstance(results[0][0], (list, tuple)):
-    return type(results[0])(sum((list(result[k]) for result in results), []) for k in range(len(results[0])))
-  return [tensor for result in results for tensor in result]
+    results = [function(*(at(value, i) for value in args), **{name: at(value, i) for name, value in kwargs.items()})
+                          for i in range(count)]
+    if results[0] is None:
+        return None
+    if isinstance(results[0], (list, tuple)) and results[0] and isinstance(results[0][0], (list, tuple)):
+        return type(results[0])(sum((list(result[k]) for result in results), []) for k in range(len(results[0])))
+    return [tensor for result in results for tensor in result]

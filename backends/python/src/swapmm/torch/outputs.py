@@ -14,87 +14,87 @@ _META = torch.device("meta")
 
 
 class Sizes:
-  """The sizes of new storages, in the order in which the results have them. None: nobody can tell."""
+    """The sizes of new storages, in the order in which the results have them. None: nobody can tell."""
 
-  def __init__(self) -> None:
-    self._known: Dict[Any, Optional[Tuple[int, ...]]] = {}
+    def __init__(self) -> None:
+        self._known: Dict[Any, Optional[Tuple[int, ...]]] = {}
 
-  def key(self, function: Any, args: Tuple[Any, ...], kwargs: Dict[str, Any]) -> Any:
-    """What the sizes depend on. None: it cannot be told."""
-    try:
-      found = (function, tuple(map(_shape, args)),
-               tuple((name, _shape(value)) for name, value in kwargs.items()) if kwargs else ())
-      hash(found)
-      return found
-    except TypeError:
-      return None
+    def key(self, function: Any, args: Tuple[Any, ...], kwargs: Dict[str, Any]) -> Any:
+        """What the sizes depend on. None: it cannot be told."""
+        try:
+            found = (function, tuple(map(_shape, args)),
+                              tuple((name, _shape(value)) for name, value in kwargs.items()) if kwargs else ())
+            hash(found)
+            return found
+        except TypeError:
+            return None
 
-  def expected(self, key: Any, signature: Signature, function: Any, args: Tuple[Any, ...],
-               kwargs: Dict[str, Any]) -> Optional[Tuple[int, ...]]:
-    """The sizes in bytes of the storages that the call will make."""
-    if signature.by_value or key is None:
-      return None
-    try:
-      return self._known[key]
-    except KeyError:
-      found = self._known[key] = _on_meta(function, args, kwargs)
-      return found
+    def expected(self, key: Any, signature: Signature, function: Any, args: Tuple[Any, ...],
+                              kwargs: Dict[str, Any]) -> Optional[Tuple[int, ...]]:
+        """The sizes in bytes of the storages that the call will make."""
+        if signature.by_value or key is None:
+            return None
+        try:
+            return self._known[key]
+        except KeyError:
+            found = self._known[key] = _on_meta(function, args, kwargs)
+            return found
 
-  def learn(self, key: Any, sizes: Tuple[int, ...]) -> None:
-    """What they really were."""
-    if key is not None:
-      self._known[key] = sizes
+    def learn(self, key: Any, sizes: Tuple[int, ...]) -> None:
+        """What they really were."""
+        if key is not None:
+            self._known[key] = sizes
 
 
 def _shape(value: Any) -> Any:
-  if isinstance(value, torch.Tensor):
-    return value.shape, value.stride(), value.dtype
-  if isinstance(value, (list, tuple)):
-    return tuple(map(_shape, value))
-  # 1, 1.0 and True are equal, and make results of different types.
-  return type(value), value
+    if isinstance(value, torch.Tensor):
+        return value.shape, value.stride(), value.dtype
+    if isinstance(value, (list, tuple)):
+        return tuple(map(_shape, value))
+    # 1, 1.0 and True are equal, and make results of different types.
+    return type(value), value
 
 
 def _on_meta(function: Any, args: Tuple[Any, ...], kwargs: Dict[str, Any]) -> Optional[Tuple[int, ...]]:
-  given: Dict[int, torch.Tensor] = {}
+    given: Dict[int, torch.Tensor] = {}
 
-  def move(value: Any) -> Any:
-    if isinstance(value, torch.Tensor):
-      storage = value.untyped_storage()
-      base = given.get(storage._cdata)
-      if base is None:
-        size = max(storage.nbytes(), 1)
-        base = given[storage._cdata] = torch.empty(size, dtype=torch.uint8, device=_META)
-      moved = torch.empty(0, dtype=value.dtype, device=_META)
-      needed = _bytes_needed(value)
-      if base.untyped_storage().nbytes() < needed:
-        base.untyped_storage().resize_(needed)
-      return moved.set_(base.untyped_storage(), value.storage_offset(), value.shape, value.stride())
-    if isinstance(value, (list, tuple)):
-      return type(value)(map(move, value))
-    return _META if isinstance(value, torch.device) else value
+    def move(value: Any) -> Any:
+        if isinstance(value, torch.Tensor):
+            storage = value.untyped_storage()
+            base = given.get(storage._cdata)
+            if base is None:
+                size = max(storage.nbytes(), 1)
+                base = given[storage._cdata] = torch.empty(size, dtype=torch.uint8, device=_META)
+            moved = torch.empty(0, dtype=value.dtype, device=_META)
+            needed = _bytes_needed(value)
+            if base.untyped_storage().nbytes() < needed:
+                base.untyped_storage().resize_(needed)
+            return moved.set_(base.untyped_storage(), value.storage_offset(), value.shape, value.stride())
+        if isinstance(value, (list, tuple)):
+            return type(value)(map(move, value))
+        return _META if isinstance(value, torch.device) else value
 
-  try:
-    results = function(*map(move, args), **{name: move(value) for name, value in kwargs.items()})
-    return new_sizes(results, {base.untyped_storage()._cdata for base in given.values()})
-  except Exception:  # there is no rule for it, or values decide
-    return None
+    try:
+        results = function(*map(move, args), **{name: move(value) for name, value in kwargs.items()})
+        return new_sizes(results, {base.untyped_storage()._cdata for base in given.values()})
+    except Exception:  # there is no rule for it, or values decide
+        return None
 
 
 def _bytes_needed(tensor: torch.Tensor) -> int:
-  if tensor.numel() == 0:
-    return 0
-  last = tensor.storage_offset() + sum((size - 1) * stride for size, stride in zip(tensor.shape, tensor.stride()))
-  return (last + 1) * tensor.element_size()
+    if tensor.numel() == 0:
+        return 0
+    last = tensor.storage_offset() + sum((size - 1) * stride for size, stride in zip(tensor.shape, tensor.stride()))
+    return (last + 1) * tensor.element_size()
 
 
 def new_sizes(results: Any, known: Any) -> Tuple[int, ...]:
-  """The sizes of the storages of the results that are not among the known ones, by their `_cdata`."""
-  sizes: List[int] = []
-  seen = set(known)
-  for tensor in flat_tensors(results):
-    storage = tensor.untyped_storage()
-    if storage._cdata not in seen:
-      seen.add(storage._cdata)
-      sizes.append(storage.nbytes())
-  return tuple(sizes)
+    """The sizes of the storages of the results that are not among the known ones, by their `_cdata`."""
+    sizes: List[int] = []
+    seen = set(known)
+    for tensor in flat_tensors(results):
+        storage = tensor.untyped_storage()
+        if storage._cdata not in seen:
+            seen.add(storage._cdata)
+            sizes.append(storage.nbytes())
+    return tuple(sizes)

@@ -13,178 +13,181 @@ import torch
 from .. import _native
 
 _Copy = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_uint64, ctypes.c_void_p, ctypes.c_void_p,
-                         ctypes.c_uint64)
+                                                  ctypes.c_uint64)
 
 
 class CustomDevice(ctypes.Structure):
-  """swapmm_custom_device"""
+    """swapmm_custom_device"""
 
-  _fields_ = [("struct_size", ctypes.c_uint64), ("name", ctypes.c_char_p), ("bytes", ctypes.c_uint64),
-              ("alignment", ctypes.c_uint64), ("context", ctypes.c_void_p), ("copy_to_host", _Copy),
-              ("copy_to_device", _Copy)]
+    _fields_ = [("struct_size", ctypes.c_uint64), ("name", ctypes.c_char_p), ("bytes", ctypes.c_uint64),
+                            ("alignment", ctypes.c_uint64), ("context", ctypes.c_void_p), ("copy_to_host", _Copy),
+                            ("copy_to_device", _Copy)]
 
 
 class Record:
-  """A storage that the manager knows. `storage` returns it, or None when it is gone."""
+    """A storage that the manager knows. `storage` returns it, or None when it is gone."""
 
-  __slots__ = ("storage", "number", "bytes", "place", "__weakref__")
+    __slots__ = ("storage", "number", "bytes", "place", "__weakref__")
 
-  def __init__(self, storage: Any, number: int, size: int) -> None:
-    self.storage, self.number, self.bytes = storage, number, size
-    self.place: Optional[int] = None  # None: the storage has no bytes
+    def __init__(self, number: int, size: int) -> None:
+        self.storage: Any = None  # set right after
+        self.number, self.bytes = number, size
+        self.place: Optional[int] = None  # None: the storage has no bytes
 
 
 class Places:
-  """The storages that have bytes, by place. No two overlap, so together they are never larger than the budget, and no
-  two have one address."""
+    """The storages that have bytes, by place. No two overlap, so together they are never larger than the budget, and no
+    two have one address."""
 
-  def __init__(self) -> None:
-    self._starts: List[int] = []
-    self._records: List[Record] = []  # in the order of their places
-    self.bytes = 0  # of all storages that have bytes
-    self.peak = 0
+    def __init__(self) -> None:
+        self._starts: List[int] = []
+        self._records: List[Record] = []  # in the order of their places
+        self.bytes = 0  # of all storages that have bytes
+        self.peak = 0
 
-  def clear_room(self, place: int, size: int) -> None:
-    """Takes the bytes of all storages that overlap a place: their values are not needed there any more."""
-    starts = self._starts
-    first = bisect.bisect_right(starts, place) - 1
-    if first < 0 or starts[first] + self._records[first].bytes <= place:
-      first += 1
-    last = first
-    while last < len(starts) and starts[last] < place + size:
-      self._empty(self._records[last])
-      last += 1
-    del starts[first:last], self._records[first:last]
+    def clear_room(self, place: int, size: int) -> None:
+        """Takes the bytes of all storages that overlap a place: their values are not needed there any more."""
+        starts = self._starts
+        first = bisect.bisect_right(starts, place) - 1
+        if first < 0 or starts[first] + self._records[first].bytes <= place:
+            first += 1
+        last = first
+        while last < len(starts) and starts[last] < place + size:
+            self._empty(self._records[last])
+            last += 1
+        del starts[first:last], self._records[first:last]
 
-  def put(self, record: Record, place: int) -> None:
-    """The storage has its bytes at that place, in which nothing else is."""
-    at = bisect.bisect_left(self._starts, place)
-    self._starts.insert(at, place)
-    self._records.insert(at, record)
-    record.place = place
-    self.bytes += record.bytes
-    self.peak = max(self.peak, self.bytes)
+    def put(self, record: Record, place: int) -> None:
+        """The storage has its bytes at that place, in which nothing else is."""
+        at = bisect.bisect_left(self._starts, place)
+        self._starts.insert(at, place)
+        self._records.insert(at, record)
+        record.place = place
+        self.bytes += record.bytes
+        self.peak = max(self.peak, self.bytes)
 
-  def take(self, record: Record) -> None:
-    """The storage has no place any more, and keeps its bytes."""
-    if record.place is not None:
-      at = bisect.bisect_left(self._starts, record.place)
-      del self._starts[at], self._records[at]
-      record.place = None
-      self.bytes -= record.bytes
+    def take(self, record: Record) -> None:
+        """The storage has no place any more, and keeps its bytes."""
+        if record.place is not None:
+            at = bisect.bisect_left(self._starts, record.place)
+            del self._starts[at], self._records[at]
+            record.place = None
+            self.bytes -= record.bytes
 
-  def _empty(self, record: Record) -> None:
-    record.place = None
-    self.bytes -= record.bytes
-    storage = record.storage()
-    if storage is not None:
-      storage.resize_(0)
+    def _empty(self, record: Record) -> None:
+        record.place = None
+        self.bytes -= record.bytes
+        storage = record.storage()
+        if storage is not None:
+            storage.resize_(0)
 
 
 class CpuMemory:
-  """The custom device of the manager: copies between storages and the host memory that the manager gives."""
+    """The custom device of the manager: copies between storages and the host memory that the manager gives."""
 
-  type = "cpu"
-  counts_kept = True  # what stays takes room from the manager
+    type = "cpu"
+    counts_kept = True  # what stays takes room from the manager
 
-  def __init__(self, budget: int) -> None:
-    self.device = torch.device("cpu")
-    self.library = _native.library()
-    self.library.declare("swapmm_custom_create", (ctypes.c_int, [ctypes.POINTER(CustomDevice),
-                                                                 ctypes.POINTER(ctypes.c_void_p)]))
-    self.places = Places()
-    self.records: Dict[int, Record] = {}  # by the manager's number
-    self.failure: Optional[BaseException] = None  # of the last copy that failed
-    self.budget = self.manager_budget = budget
-    self._callbacks = (_Copy(self._copy_to_host), _Copy(self._copy_to_device))
+    def __init__(self, budget: int) -> None:
+        self.device = torch.device("cpu")
+        self.library = _native.library()
+        self.library.declare("swapmm_custom_create", (ctypes.c_int, [ctypes.POINTER(CustomDevice),
+                                                                                                                                  ctypes.POINTER(ctypes.c_void_p)]))
+        self.places = Places()
+        self.records: Dict[int, Record] = {}  # by the manager's number
+        self.failure: Optional[BaseException] = None  # of the last copy that failed
+        self.budget = self.manager_budget = budget
+        self._callbacks = (_Copy(self._copy_to_host), _Copy(self._copy_to_device))
 
-  def backend(self) -> ctypes.c_void_p:
-    device = CustomDevice(ctypes.sizeof(CustomDevice), b"PyTorch's storages", self.budget, 64, None, *self._callbacks)
-    backend = ctypes.c_void_p()
-    self.library.check(self.library.custom_create(ctypes.byref(device), ctypes.byref(backend)))
-    return backend
+    def backend(self) -> ctypes.c_void_p:
+        device = CustomDevice(ctypes.sizeof(CustomDevice), b"PyTorch's storages", self.budget, 64, None, *self._callbacks)
+        backend = ctypes.c_void_p()
+        self.library.check(self.library.custom_create(ctypes.byref(device), ctypes.byref(backend)))
+        return backend
 
-  def _copy_to_host(self, _context: Any, number: int, place: int, to: int, size: int) -> int:
-    try:
-      record = self.records[number]
-      storage = record.storage()
-      if storage is not None:
-        if record.place != place:
-          raise RuntimeError(f"a value is expected at {place} and is at {record.place}")
-        ctypes.memmove(to, storage.data_ptr(), size)
-      return 0
-    except BaseException as reason:  # C cannot take it
-      self.failure = reason
-      return 1
+    def _copy_to_host(self, _context: Any, number: int, place: int, to: int, size: int) -> int:
+        try:
+            record = self.records[number]
+            storage = record.storage()
+            if storage is not None:
+                if record.place != place:
+                    raise RuntimeError(f"a value is expected at {place} and is at {record.place}")
+                ctypes.memmove(to, storage.data_ptr(), size)
+            return 0
+        except BaseException as reason:  # C cannot take it
+            self.failure = reason
+            return 1
 
-  def _copy_to_device(self, _context: Any, number: int, place: int, source: int, size: int) -> int:
-    try:
-      record = self.records[number]
-      self.give(record, place)
-      storage = record.storage()
-      if storage is not None:
-        ctypes.memmove(storage.data_ptr(), source, size)
-      return 0
-    except BaseException as reason:  # C cannot take it
-      self.failure = reason
-      return 1
+    def _copy_to_device(self, _context: Any, number: int, place: int, source: int, size: int) -> int:
+        try:
+            record = self.records[number]
+            self.give(record, place)
+            storage = record.storage()
+            if storage is not None:
+                ctypes.memmove(storage.data_ptr(), source, size)
+            return 0
+        except BaseException as reason:  # C cannot take it
+            self.failure = reason
+            return 1
 
-  def give(self, record: Record, place: int) -> None:
-    """The storage gets bytes at that place."""
-    self.places.take(record)
-    self.places.clear_room(place, record.bytes)
-    storage = record.storage()
-    if storage is not None and storage.nbytes() != record.bytes:
-      storage.resize_(record.bytes)
-    self.places.put(record, place)
+    def give(self, record: Record, place: int) -> None:
+        """The storage gets bytes at that place."""
+        self.places.take(record)
+        self.places.clear_room(place, record.bytes)
+        storage = record.storage()
+        if storage is not None and storage.nbytes() != record.bytes:
+            storage.resize_(record.bytes)
+        self.places.put(record, place)
 
-  def adopt(self, record: Record, place: int) -> None:
-    """The storage, which has bytes, gets that place."""
-    self.places.clear_room(place, record.bytes)
-    self.places.put(record, place)
+    def adopt(self, record: Record, place: int) -> None:
+        """The storage, which has bytes, gets that place."""
+        self.places.clear_room(place, record.bytes)
+        self.places.put(record, place)
 
-  def expect(self, sizes: Sequence[int], places: Sequence[int], places_at: int) -> None:
-    """The running operation makes storages of these sizes at these places."""
-    for size, place in zip(sizes, places):
-      self.places.clear_room(place, size)
+    def expect(self, sizes: Sequence[int], places: Sequence[int], places_at: int) -> None:
+        """The running operation makes storages of these sizes at these places."""
+        for size, place in zip(sizes, places):
+            self.places.clear_room(place, size)
 
-  def expect_nothing(self) -> None:
-    """The operation has ended."""
+    def expect_nothing(self) -> None:
+        """The operation has ended."""
 
-  def clear_scratch(self, place: int, size: int) -> None:
-    """A work area holds no storage."""
-    self.places.clear_room(place, size)
+    def clear_scratch(self, place: int, size: int) -> None:
+        """A work area holds no storage."""
+        self.places.clear_room(place, size)
 
-  def made(self, record: Record, storage: Any, place: int) -> bool:
-    """The running operation has made the storage."""
-    self.places.put(record, place)
-    return True
+    def made(self, record: Record, storage: Any, place: int) -> None:
+        """The running operation has made the storage, for that place."""
+        self.places.put(record, place)
 
-  def open_for_view(self, storage: Any, size: int, _position: int) -> None:
-    """Gives the storage its size; nobody touches the bytes."""
-    storage.resize_(size)
+    def open_for_view(self, storage: Any, size: int, _position: int) -> None:
+        """Gives the storage its size; nobody touches the bytes."""
+        storage.resize_(size)
 
-  def needs_touch(self, record: Record) -> bool:
-    """Whether the value may be elsewhere."""
-    return record.place is None
+    def needs_touch(self, record: Record) -> bool:
+        """Whether the value may be elsewhere."""
+        return record.place is None
 
-  def keep(self, record: Record) -> None:
-    """The storage leaves the manager's places, with its bytes."""
+    def keep(self, record: Record) -> None:
+        """The storage leaves the manager's places, with its bytes."""
 
-  def forget(self, record: Record) -> None:
-    """The storage is gone, or is no longer the manager's."""
-    self.places.take(record)
-    del self.records[record.number]
+    def forget(self, record: Record) -> None:
+        """The storage is gone, or is no longer the manager's."""
+        self.places.take(record)
+        del self.records[record.number]
 
-  def more_pool(self) -> int:
-    return 0
+    def more_pool(self) -> int:
+        return 0
 
-  def numbers(self) -> Dict[str, int]:
-    """Bytes of storages with a place, now and at most."""
-    return {"storages": self.places.bytes, "storages_peak": self.places.peak}
+    def close(self) -> None:
+        """PyTorch's storages are its own again."""
 
-  def enter(self) -> None:
-    """There are no streams."""
+    def numbers(self) -> Dict[str, int]:
+        """Bytes of storages with a place, now and at most."""
+        return {"storages": self.places.bytes, "storages_peak": self.places.peak}
 
-  def leave(self, stream: None) -> None:
-    """There are no streams."""
+    def enter(self) -> None:
+        """There are no streams."""
+
+    def leave(self, stream: None) -> None:
+        """There are no streams."""

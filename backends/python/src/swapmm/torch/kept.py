@@ -1,0 +1,86 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Storages that the manager does not move: they stay where PyTorch has them, and count against the budget."""
+
+from __future__ import annotations
+
+import weakref
+from typing import Any, Callable, Dict, Set
+
+#: The attribute of a storage that says what it is to the adapter: a Record, or a Kept.
+ATTRIBUTE = "_swapmm"
+
+
+class Kept:
+    """Why a storage stays."""
+
+    __slots__ = ("bytes", "reason", "until_step", "holders")
+
+    def __init__(self, size: int, reason: str, until_step: bool = False) -> None:
+        self.bytes, self.reason = size, reason
+        self.until_step = until_step  # it can be moved again when the iteration has ended
+        self.holders = 0  # arrays of the program that share the bytes
+
+
+class KeptStorages:
+    """All of them. `note(event)` is told of ends: these come in any thread, so whoever is told acts later."""
+
+    def __init__(self, note: Callable[[Any], None]) -> None:
+        self._note = note
+        self._references: Dict[Any, Kept] = {}
+        self._holders: Set[Any] = set()
+        self.bytes = 0
+
+    def add(self, storage: Any, reason: str, until_step: bool = False) -> Kept:
+        kept = Kept(storage.nbytes(), reason, until_step)
+        setattr(storage, ATTRIBUTE, kept)
+        self._references[weakref.ref(storage, self._note)] = kept
+        self.bytes += kept.bytes
+        return kept
+
+    def has(self, reference: Any) -> bool:
+        return reference in self._references
+
+    def remove(self, reference: Any) -> None:
+        """The storage is gone, or can be moved again."""
+        kept = self._references.pop(reference, None)
+        if kept is None:
+            return
+        self.bytes -= kept.bytes
+        storage = reference()
+        if storage is not None and getattr(storage, ATTRIBUTE, None) is kept:
+            delattr(storage, ATTRIBUTE)
+
+    def share(self, kept: Kept, tensor: Any) -> None:
+        """The program has an array over the bytes. The array keeps the tensor, whose end is the array's."""
+        kept.holders += 1
+
+        def ended(reference: Any) -> None:
+            self._holders.discard(reference)
+            self._note(kept)
+
+        self._holders.add(weakref.ref(tensor, ended))
+
+    def unshare(self, kept: Kept) -> None:
+        kept.holders -= 1
+        if kept.holders == 0:
+            self.release(lambda other: other is kept)
+
+    def release(self, which: Callable[[Kept], bool]) -> None:
+        """The adapter may move these again."""
+        for reference, kept in list(self._references.items()):
+            if which(kept):
+                self.remove(reference)
+
+    def end_of_step(self) -> None:
+        self.release(lambda kept: kept.until_step and kept.holders == 0)
+
+    def reasons(self) -> Dict[str, int]:
+        """Bytes by reason."""
+        found: Dict[str, int] = {}
+        for kept in self._references.values():
+            found[kept.reason] = found.get(kept.reason, 0) + kept.bytes
+        return found
+
+    def clear(self) -> None:
+        for reference in list(self._references):
+            self.remove(reference)
