@@ -1,54 +1,101 @@
 # SPDX-License-Identifier: Apache-2.0
 """PyTorch programs in a part of the memory that they need.
 
-        import swapmm.torch
-        swapmm.torch.budget("8GB")            # the rest of the program as it is
+    import swapmm.torch
+    swapmm.torch.budget("8GB")            # the rest of the program as it is
+
+docs/pytorch.md is the manual.
 """
 
 from __future__ import annotations
 
-from typing import Any, Optional
+from typing import Any, Optional, Union
 
 import torch as _torch
-from torch.optim.optimizer import register_optimizer_step_post_hook as _register_after_step
+from torch.optim.optimizer import register_optimizer_step_post_hook as _after_each_step
 
+from .. import errors as _errors
+from ..manager import bytes_of as _bytes_of
 from .adapter import Adapter
-from .modes import Dispatch, Looks
+from .modes import Dispatch, Looks, Modules, Threads
 from .places import CpuMemory
+from .report import Report
+
+__all__ = ["Report", "budget", "off", "report", "step"]
 
 
-class _Open:
-    adapter: Optional[Adapter] = None
-    modes: Any = ()
-    hook: Any = None
+class _Session:
+    """A budget, and everything that it has changed in PyTorch."""
+
+    def __init__(self, adapter: Adapter) -> None:
+        self.adapter = adapter
+        self.mode = Dispatch(adapter)
+        modules = Modules()
+        adapter.where = modules.where
+        self.parts = [Looks(adapter), modules, Threads(self.mode)]
+        for part in self.parts:
+            part.install()
+        self.hook = _after_each_step(lambda *_: adapter.end_iteration())
+        self.mode.__enter__()
+
+    def close(self) -> None:
+        self.mode.__exit__(None, None, None)
+        self.hook.remove()
+        for part in reversed(self.parts):
+            part.remove()
+        self.adapter.close()
 
 
-def budget(size: Any, device: Any = None, **options: Any) -> Adapter:
-    """Keeps what PyTorch holds within so many bytes from now on."""
+_session: Optional[_Session] = None
+
+
+def budget(size: Union[int, str], device: Any = None, **options: Any) -> None:
+    """Keeps everything that PyTorch holds on a device within so many bytes from now on.
+
+    `size`: bytes, or a text such as "8GB", "512MiB"; on CUDA also "50%", of the device's memory.
+    `device`: a CUDA device, or "cpu", whose memory plays the device then. None: CUDA if there is one, else "cpu".
+    `options`: fields of swapmm_options (docs/options.md), such as `planner`, `observe`, `host_budget`.
+
+    On CUDA the call must come before the first tensor on the device. A second call ends the first budget.
+    """
     off()
     if device is None:
         device = "cuda" if _torch.cuda.is_available() else "cpu"
     device = _torch.device(device)
     if device.type == "cuda":
         from .cuda import CudaMemory
-        memory: Any = CudaMemory(device, int(size))
+
+        if isinstance(size, str) and size.strip().endswith("%"):
+            total = _torch.cuda.get_device_properties(device).total_memory
+            size = int(total * float(size.strip()[:-1]) / 100)
+        memory: Any = CudaMemory(device, _bytes_of(size))
+    elif device.type == "cpu":
+        memory = CpuMemory(_bytes_of(size))
     else:
-        memory = CpuMemory(int(size))
-    adapter = Adapter(memory, options)
-    _Open.adapter = adapter
-    _Open.modes = (Dispatch(adapter), Looks(adapter))
-    for mode in _Open.modes:
-        mode.__enter__()
-    _Open.hook = _register_after_step(lambda *_: adapter.end_iteration())
-    return adapter
+        raise _errors.UsageError(f"swapmm.torch has no backend for {device}")
+    global _session
+    _session = _Session(Adapter(memory, options))
 
 
 def off() -> None:
-    """Ends it: all values are back in their storages."""
-    adapter, _Open.adapter = _Open.adapter, None
-    if adapter is None:
-        return
-    _Open.hook.remove()
-    for mode in reversed(_Open.modes):
-        mode.__exit__(None, None, None)
-    adapter.close()
+    """Ends the budget. All values are in their storages then."""
+    global _session
+    session, _session = _session, None
+    if session is not None:
+        session.close()
+
+
+def step() -> None:
+    """Says that an iteration has ended. Needed only where no optimizer of torch.optim makes a step, as in inference."""
+    _adapter().end_iteration()
+
+
+def report() -> Report:
+    """What has happened since budget()."""
+    return Report(_adapter())
+
+
+def _adapter() -> Adapter:
+    if _session is None:
+        raise _errors.UsageError("swapmm.torch.budget() was not called")
+    return _session.adapter

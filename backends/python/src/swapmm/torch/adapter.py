@@ -13,7 +13,7 @@ import torch
 
 from .. import _native, errors
 from .kept import ATTRIBUTE, Kept, KeptStorages
-from .operators import LOOK, OVERWRITE, READ, Signature, covers, flat_tensors, one_by_one, signature_of
+from .operators import LOOK, OVERWRITE, READ, Signature, covers, flat_tensors, one_by_one, signature_of, storage_of
 from .outputs import Sizes
 from .places import Record
 
@@ -192,7 +192,7 @@ class Adapter:
         if size < SMALL:
             return self.keep(storage, "small")
         if not storage.resizable() or (self.type == "cpu" and storage.is_shared()):
-            return self.keep(storage, "memory that PyTorch does not own")
+            return self.keep(storage, "memory that PyTorch does not own", foreign=True)
         self._need_iteration()
         number = ctypes.c_uint64()
         self._check(self._library.tensor_create(self._manager, size, name, 0, ctypes.byref(number)))
@@ -238,9 +238,9 @@ class Adapter:
         if record.place != place:
             self.memory.give(record, place)
 
-    def keep(self, storage: Any, reason: str, until_step: bool = False) -> None:
+    def keep(self, storage: Any, reason: str, until_step: bool = False, foreign: bool = False) -> None:
         """Leaves a storage where it is. Its bytes are taken from the manager's part of the budget."""
-        kept = self.kept.add(storage, reason, until_step)
+        kept = self.kept.add(storage, reason, until_step, foreign)
         try:
             self._reserve()
         except BaseException:
@@ -360,7 +360,7 @@ class Adapter:
         for tensor, way in call.signature.operands(call.args, call.kwargs):
             if not self.is_ours(tensor):
                 continue
-            storage = tensor.untyped_storage()
+            storage = storage_of(tensor)
             record = getattr(storage, ATTRIBUTE, None)
             if record is None:
                 if self.in_child or storage.nbytes() == 0:
@@ -468,7 +468,7 @@ class Adapter:
         for tensor in flat_tensors(results):
             if not self.is_ours(tensor):
                 continue
-            storage = tensor.untyped_storage()
+            storage = storage_of(tensor)
             if getattr(storage, ATTRIBUTE, None) is None and storage.nbytes() and storage not in made:
                 made.append(storage)
         return made

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Storages that the manager does not move: they stay where PyTorch has them, and count against the budget."""
+"""Storages that the manager does not move: they stay where they are. PyTorch's own count against the budget. Memory that
+PyTorch does not own, such as a NumPy array's or a file's, is the host's, and is counted beside it."""
 
 from __future__ import annotations
 
@@ -13,10 +14,11 @@ ATTRIBUTE = "_swapmm"
 class Kept:
     """Why a storage stays."""
 
-    __slots__ = ("bytes", "reason", "until_step", "holders")
+    __slots__ = ("bytes", "reason", "until_step", "holders", "foreign")
 
-    def __init__(self, size: int, reason: str, until_step: bool = False) -> None:
+    def __init__(self, size: int, reason: str, until_step: bool, foreign: bool) -> None:
         self.bytes, self.reason = size, reason
+        self.foreign = foreign  # it is not PyTorch's memory: an array's, a file's
         self.until_step = until_step  # it can be moved again when the iteration has ended
         self.holders = 0  # arrays of the program that share the bytes
 
@@ -28,13 +30,14 @@ class KeptStorages:
         self._note = note
         self._references: Dict[Any, Kept] = {}
         self._holders: Set[Any] = set()
-        self.bytes = 0
+        self.bytes = 0  # of PyTorch's own
 
-    def add(self, storage: Any, reason: str, until_step: bool = False) -> Kept:
-        kept = Kept(storage.nbytes(), reason, until_step)
+    def add(self, storage: Any, reason: str, until_step: bool = False, foreign: bool = False) -> Kept:
+        kept = Kept(storage.nbytes(), reason, until_step, foreign)
         setattr(storage, ATTRIBUTE, kept)
         self._references[weakref.ref(storage, self._note)] = kept
-        self.bytes += kept.bytes
+        if not foreign:
+            self.bytes += kept.bytes
         return kept
 
     def has(self, reference: Any) -> bool:
@@ -45,7 +48,8 @@ class KeptStorages:
         kept = self._references.pop(reference, None)
         if kept is None:
             return
-        self.bytes -= kept.bytes
+        if not kept.foreign:
+            self.bytes -= kept.bytes
         storage = reference()
         if storage is not None and getattr(storage, ATTRIBUTE, None) is kept:
             delattr(storage, ATTRIBUTE)

@@ -22,6 +22,9 @@ RESHAPING = {"set_", "resize_", "resize_as_"}
 
 READ, CHANGE, OVERWRITE, LOOK = range(4)
 
+#: The storage of a tensor, past what the adapter wraps.
+storage_of = torch._C.TensorBase.untyped_storage
+
 
 class Signature:
     """What an operator's schema says about its arguments, and what is known beyond it."""

@@ -8,7 +8,7 @@ from typing import Any, Dict, List, Optional, Tuple
 
 import torch
 
-from .operators import Signature, flat_tensors
+from .operators import Signature, flat_tensors, storage_of
 
 _META = torch.device("meta")
 
@@ -60,23 +60,23 @@ def _on_meta(function: Any, args: Tuple[Any, ...], kwargs: Dict[str, Any]) -> Op
 
     def move(value: Any) -> Any:
         if isinstance(value, torch.Tensor):
-            storage = value.untyped_storage()
+            storage = storage_of(value)
             base = given.get(storage._cdata)
             if base is None:
                 size = max(storage.nbytes(), 1)
                 base = given[storage._cdata] = torch.empty(size, dtype=torch.uint8, device=_META)
             moved = torch.empty(0, dtype=value.dtype, device=_META)
             needed = _bytes_needed(value)
-            if base.untyped_storage().nbytes() < needed:
-                base.untyped_storage().resize_(needed)
-            return moved.set_(base.untyped_storage(), value.storage_offset(), value.shape, value.stride())
+            if storage_of(base).nbytes() < needed:
+                storage_of(base).resize_(needed)
+            return moved.set_(storage_of(base), value.storage_offset(), value.shape, value.stride())
         if isinstance(value, (list, tuple)):
             return type(value)(map(move, value))
         return _META if isinstance(value, torch.device) else value
 
     try:
         results = function(*map(move, args), **{name: move(value) for name, value in kwargs.items()})
-        return new_sizes(results, {base.untyped_storage()._cdata for base in given.values()})
+        return new_sizes(results, {storage_of(base)._cdata for base in given.values()})
     except Exception:  # there is no rule for it, or values decide
         return None
 
@@ -93,7 +93,7 @@ def new_sizes(results: Any, known: Any) -> Tuple[int, ...]:
     sizes: List[int] = []
     seen = set(known)
     for tensor in flat_tensors(results):
-        storage = tensor.untyped_storage()
+        storage = storage_of(tensor)
         if storage._cdata not in seen:
             seen.add(storage._cdata)
             sizes.append(storage.nbytes())
