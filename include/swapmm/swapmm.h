@@ -100,7 +100,11 @@ typedef enum swapmm_option_flags {
   /// makes
   /// its tensors anew in each iteration gets a plan, even if some of them are destroyed an iteration later. Each tensor
   /// must then be made right before the operation that first uses it, or as an output of it.
-  SWAPMM_IDENTIFY_BY_PRODUCER = 8
+  SWAPMM_IDENTIFY_BY_PRODUCER = 8,
+  /// For programs that may do something else in a later iteration than in the observed ones: a plan drops the value of a
+  /// tensor only when the tensor is destroyed, or overwritten. Other values that nothing has read in the observed
+  /// iterations are saved on the host, so no call returns ::SWAPMM_DROPPED_VALUE.
+  SWAPMM_PROVEN_DROPS = 16
 } swapmm_option_flags;
 
 /// Options for one manager. swapmm_options_init() sets the defaults. docs/options.md describes them at length.

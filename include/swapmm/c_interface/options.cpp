@@ -25,7 +25,7 @@ DemandMode demand_mode_of(std::uint32_t number) {
 }
 
 constexpr std::uint32_t known_flags =
-    SWAPMM_CHECK_ACCESS | SWAPMM_SCRUB | SWAPMM_UNDEFINED_READS | SWAPMM_IDENTIFY_BY_PRODUCER;
+    SWAPMM_CHECK_ACCESS | SWAPMM_SCRUB | SWAPMM_UNDEFINED_READS | SWAPMM_IDENTIFY_BY_PRODUCER | SWAPMM_PROVEN_DROPS;
 
 }  // namespace
 
@@ -99,6 +99,8 @@ ManagerOptions read_options(const swapmm_options& options) {
   read.scheduler.trial_iterations = static_cast<std::size_t>(given.trial_iterations);
   read.entrance.undefined_reads = has(SWAPMM_UNDEFINED_READS);
   read.entrance.identify_by_producer = has(SWAPMM_IDENTIFY_BY_PRODUCER);
+  // Tensors that are destroyed have no value to be asked for.
+  if (has(SWAPMM_PROVEN_DROPS)) read.entrance.certainly_dead = [](const void*) { return false; };
   return read;
 }
 

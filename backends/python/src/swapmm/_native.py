@@ -19,7 +19,7 @@ from . import errors
 #: Names the core's library, or the folder that has all of them, instead of those of the package.
 LIBRARY_VARIABLE = "SWAPMM_PYTHON_LIBRARY"
 
-CHECK_ACCESS, SCRUB, UNDEFINED_READS, IDENTIFY_BY_PRODUCER = 1, 2, 4, 8
+CHECK_ACCESS, SCRUB, UNDEFINED_READS, IDENTIFY_BY_PRODUCER, PROVEN_DROPS = 1, 2, 4, 8, 16
 DEMAND_MODES = {"least_recently_used": 0, "per_operation": 1}
 LIFETIMES = {"observed": 0, "transient": 1, "kept": 2}
 READ, WRITE, UPDATE = 0, 1, 2

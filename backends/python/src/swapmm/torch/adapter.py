@@ -88,7 +88,7 @@ class Adapter:
             settings = _native.Options()
             library.check(library.options_init(ctypes.byref(settings), ctypes.sizeof(settings)))
             settings.device_budget = self.memory.manager_budget
-            settings.flags = _native.IDENTIFY_BY_PRODUCER | _native.UNDEFINED_READS
+            settings.flags = _native.IDENTIFY_BY_PRODUCER | _native.UNDEFINED_READS | _native.PROVEN_DROPS
             for name, value in options.items():
                 if not hasattr(settings, name) or name in ("struct_size", "device_budget", "flags"):
                     raise errors.UsageError(f"budget() has no option {name!r}")

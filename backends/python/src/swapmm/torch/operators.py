@@ -37,7 +37,11 @@ class Signature:
         self.name = plain if namespace == "aten" else f"{namespace}.{plain}"
         self.key = self.name.encode()
         tags = {getattr(tag, "name", "") for tag in getattr(function, "tags", ())}
-        self.composite = torch._C._dispatch_has_kernel_for_dispatch_key(_full_name(schema), "CompositeImplicitAutograd")
+        # Made of others, and nothing else: some have kernels of their own beside, which round in another way.
+        full = _full_name(schema)
+        self.composite = _has_kernel(full, "CompositeImplicitAutograd") and not (
+            _has_kernel(full, "CPU") or _has_kernel(full, "CUDA")
+        )
         self.views = "inplace_view" in tags or _always_views(schema) and not self.composite
         self.dataless = namespace in ("prim", "profiler") or name in DATALESS
         self.reshapes = name in RESHAPING
@@ -76,6 +80,10 @@ class Signature:
         for name, value in kwargs.items():
             for tensor in flat_tensors(value):
                 yield tensor, self.way_of.get(name, READ)
+
+
+def _has_kernel(name: str, key: str) -> bool:
+    return torch._C._dispatch_has_kernel_for_dispatch_key(name, key)
 
 
 def _full_name(schema: Any) -> str:
