@@ -103,7 +103,8 @@ typedef enum swapmm_option_flags {
   SWAPMM_IDENTIFY_BY_PRODUCER = 8,
   /// For programs that may do something else in a later iteration than in the observed ones: a plan drops the value of a
   /// tensor only when the tensor is destroyed, or overwritten. Other values that nothing has read in the observed
-  /// iterations are saved on the host, so no call returns ::SWAPMM_DROPPED_VALUE.
+  /// iterations are saved on the host, so no call returns ::SWAPMM_DROPPED_VALUE. A tensor that is not needed after an
+  /// operation is best destroyed before the operation's end, which is when the plan gives its bytes away.
   SWAPMM_PROVEN_DROPS = 16
 } swapmm_option_flags;
 

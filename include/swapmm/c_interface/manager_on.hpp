@@ -49,7 +49,8 @@ class ManagerOn : public swapmm_manager {
   ManagerOn(B backend, const ManagerOptions& options)
       : scheduler_(options.scheduler),
         core_(runtime::make_core(std::move(backend), options.options, SchedulerAccess::book(scheduler_),
-                                 options.entrance)) {}
+                                 options.entrance)),
+        proven_drops_(options.entrance.certainly_dead != nullptr) {}
   ~ManagerOn() override {
     running_.reset();
     if (in_iteration_) core_->end_iteration();
@@ -130,15 +131,19 @@ class ManagerOn : public swapmm_manager {
   void end_operation(void* event) override {
     Running& running = require_running("swapmm_operation_end()");
     check_event(running, event);
-    const Ending ending(*this);
-    if (!running.takes_waits) {
-      running.leave_scope();
-      running.operation.complete();
-      return;
+    {
+      const Ending ending(*this);
+      if (!running.takes_waits) {
+        running.leave_scope();
+        running.operation.complete();
+      } else {
+        typename B::NativeEvent native = Native::event(event);
+        running.leave_scope();
+        running.operation.complete_after_list(std::move(native));
+      }
     }
-    typename B::NativeEvent native = Native::event(event);
-    running.leave_scope();
-    running.operation.complete_after_list(std::move(native));
+    // Tensors that are destroyed later were not known to be dead here: plans have to know that.
+    if (proven_drops_ && !core_->follows_plan()) core_->note_wait(0);
   }
 
   void fail_operation() override {
@@ -272,6 +277,7 @@ class ManagerOn : public swapmm_manager {
 
   Scheduler scheduler_;
   std::shared_ptr<runtime::Core<B>> core_;
+  bool proven_drops_;
   Native native_;
   TensorTable<B> tensors_;
   std::string name_;                           // of the operation

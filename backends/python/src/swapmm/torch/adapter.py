@@ -71,6 +71,7 @@ class Adapter:
         self.iterations = 0
         self.operations = 0
         self.unforeseen = 0  # operators whose results had other sizes than expected
+        self._running = False  # the last operation has not ended yet
         self.where: Any = lambda: ""  # the module that runs, for messages
         self._library = memory.library
         self._manager = self._open(options)
@@ -102,6 +103,7 @@ class Adapter:
         """Brings everything back, and ends."""
         with self._lock:
             self.sweep()
+            self._finish()
             if self.in_iteration:
                 self.in_iteration = False
                 self._check(self._library.iteration_end(self._manager))
@@ -137,6 +139,7 @@ class Adapter:
     def numbers(self) -> _native.Numbers:
         """The manager's numbers."""
         with self._lock:
+            self._finish()
             numbers = _native.Numbers(struct_size=ctypes.sizeof(_native.Numbers))
             self._check(self._library.manager_numbers(self._manager, ctypes.byref(numbers)))
             return numbers
@@ -144,6 +147,7 @@ class Adapter:
     def text(self, call: Any, *arguments: Any) -> str:
         """A text that a function of the manager makes."""
         with self._lock:
+            self._finish()
             made = ctypes.c_void_p()
             self._check(call(self._manager, *arguments, ctypes.byref(made)))
             return self._library.take_text(made)
@@ -167,6 +171,8 @@ class Adapter:
         with self._lock:
             if not self.in_iteration or self.in_child:
                 return
+            self.sweep()
+            self._finish()
             self.in_iteration = False
             self.iterations += 1
             self._check(self._library.iteration_end(self._manager))
@@ -175,6 +181,7 @@ class Adapter:
 
     def _between_iterations(self, change: Any) -> None:
         """Changes something that may not change within an iteration: a running one is cut in two."""
+        self._finish()
         cut = self.in_iteration
         if cut:
             self._check(self._library.iteration_end(self._manager))
@@ -194,6 +201,7 @@ class Adapter:
         if not storage.resizable() or (self.type == "cpu" and storage.is_shared()):
             return self.keep(storage, "memory that PyTorch does not own", foreign=True)
         self._need_iteration()
+        self._finish()
         number = ctypes.c_uint64()
         self._check(self._library.tensor_create(self._manager, size, name, 0, ctypes.byref(number)))
         record = self._new_record(storage, number.value, size)
@@ -223,6 +231,7 @@ class Adapter:
 
     def _touch(self, record: Record, access: int, name: bytes, work: Any) -> None:
         """An operation that uses one storage. Its work is work(record, place)."""
+        self._finish()
         operation = self._operation
         self._uses[0].tensor, self._uses[0].access = record.number, access
         operation.name, operation.use_count, operation.output_count, operation.scratch_bytes = name, 1, 0, 0
@@ -233,6 +242,12 @@ class Adapter:
             self._library.operation_cancel(self._manager)
             raise
         self._check(self._library.operation_end(self._manager, None))
+
+    def _finish(self) -> None:
+        """Ends the operation of the last operator. Storages that have died since then are known to be dead."""
+        if self._running:
+            self._running = False
+            self._check(self._library.operation_end(self._manager, None))
 
     def _at(self, record: Record, place: int) -> None:
         if record.place != place:
@@ -417,9 +432,9 @@ class Adapter:
             output.bytes, output.name, output.lifetime = size, name, 0
         operation.name, operation.use_count, operation.output_count = name, first, len(large)
         operation.scratch_bytes = 0 if call.sizes is not None else self._guess(call)
+        self._finish()
         self._check(library.operation_begin(self._manager, self._operation_at))
         numbers = [output.tensor for output in self._outputs[:len(large)]]
-        running = True
         try:
             for record, place in zip(uses, addresses):
                 if record.place != place:
@@ -438,16 +453,14 @@ class Adapter:
                 for storage, number, size, place in zip(placed, numbers, large, places):
                     memory.made(self._new_record(storage, number, size), storage, place)
             memory.expect_nothing()
-            running = False
-            self._check(library.operation_end(self._manager, None))
         except BaseException:
             memory.expect_nothing()
-            if running:
-                library.operation_cancel(self._manager)
+            library.operation_cancel(self._manager)
             for number in numbers:
                 if number not in memory.records:
                     library.tensor_destroy(self._manager, number)
             raise
+        self._running = True
         self.operations += 1
         if not fits:
             for number in numbers:
