@@ -63,7 +63,7 @@ class Adapter:
         self.sizes = Sizes()
         self._dead: Deque[Any] = collections.deque()
         self.kept = KeptStorages(self._dead.append)
-        self._reserve_step = max(64 << 10, min(1 << 20, self.budget >> 7))
+        self._reserve_step = max(32 << 10, min(1 << 20, self.budget >> 7))
         self._reserved = 0  # the part of the budget that kept storages have
         self._lock = threading.RLock()
         self.in_child = False  # of a fork
@@ -79,6 +79,7 @@ class Adapter:
         self._operation_at = ctypes.addressof(self._operation)
         self._room = 0
         self._make_room(64)
+        self._reserve()
 
     # ---- the manager
 
@@ -263,16 +264,22 @@ class Adapter:
             raise
 
     def _reserve(self) -> None:
-        if not self.memory.counts_kept or self._reserved - self._reserve_step <= self.kept.bytes <= self._reserved:
+        """Takes the bytes of kept storages out of the manager's budget, with one step more for those to come."""
+        step = self._reserve_step
+        if not self.memory.counts_kept or self._reserved - 3 * step <= self.kept.bytes <= self._reserved - step // 2:
             return
-        wanted = -(-self.kept.bytes // self._reserve_step) * self._reserve_step
+        wanted = (self.kept.bytes // step + 2) * step
         if wanted >= self.memory.manager_budget:
             raise errors.OutOfMemory(
                 f"{self.kept.bytes} bytes cannot be swapped, and the budget is {self.budget}: {self.kept.reasons()}"
             )
         left = self.memory.manager_budget - wanted
-        self._between_iterations(lambda: self._check(self._library.manager_set_budget(self._manager, left)))
+        self._between_iterations(lambda: self._set_budget(left))
         self._reserved = wanted
+
+    def _set_budget(self, size: int) -> None:
+        self._check(self._library.manager_set_budget(self._manager, size))
+        self.memory.places.clear_room(0, 1 << 63)  # all values are on the host
 
     def sweep(self) -> None:
         """Acts on what has ended."""
@@ -415,8 +422,7 @@ class Adapter:
 
     def _grow_pool(self, more: int) -> None:
         """An operator wants a larger work area: the manager's part of the budget becomes smaller."""
-        left = self.memory.manager_budget - self._reserved - more
-        self._check(self._library.manager_set_budget(self._manager, left))
+        self._set_budget(self.memory.manager_budget - self._reserved - more)
         self.memory.grow_pool(more)
 
     def _operate(self, call: Call) -> Any:
@@ -470,10 +476,19 @@ class Adapter:
         return results
 
     def _guess(self, call: Call) -> int:
-        """Room for results whose sizes are not known."""
-        largest = max((record.bytes for record in call.uses), default=0)
-        room = self.memory.manager_budget - self._reserved - sum(record.bytes for record in call.uses)
-        return max(0, min(2 * largest if call.signature.by_value else largest, room // 2)) // 64 * 64
+        """Room for results whose sizes are not known: all there is, unless the operands bound them."""
+        room = self.memory.manager_budget - self._reserved
+        room -= sum(-(-record.bytes // 512) * 512 for record in call.uses)
+        if call.signature.by_value:
+            # At most an index for each dimension of each element, and the elements once more.
+            room = min(
+                room,
+                sum(
+                    tensor.numel() * (8 * max(tensor.dim(), 1) + tensor.element_size())
+                    for tensor, _ in call.signature.operands(call.args, call.kwargs)
+                ),
+            )
+        return max(0, room) // 512 * 512
 
     def _new_storages(self, results: Any) -> List[Any]:
         """The storages of the results that are not known yet."""

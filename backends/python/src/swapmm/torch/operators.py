@@ -46,7 +46,8 @@ class Signature:
         self.dataless = namespace in ("prim", "profiler") or name in DATALESS
         self.reshapes = name in RESHAPING
         # The sizes of its results depend on values.
-        self.by_value = bool(tags & {"data_dependent_output", "dynamic_output_shape"})
+        self.returns_tensors = any("Tensor" in str(value.type) for value in schema.returns)
+        self.by_value = self.returns_tensors and bool(tags & {"data_dependent_output", "dynamic_output_shape"})
         self.lists = name.startswith(("_foreach_", "_fused_")) and not self.composite
         for_shape_only = name.endswith("_like") or name.startswith(("new_", "empty", "_empty"))
         self.training: Optional[int] = None

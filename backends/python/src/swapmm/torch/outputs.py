@@ -32,6 +32,8 @@ class Sizes:
     def expected(self, key: Any, signature: Signature, function: Any, args: Tuple[Any, ...],
                               kwargs: Dict[str, Any]) -> Optional[Tuple[int, ...]]:
         """The sizes in bytes of the storages that the call will make."""
+        if not signature.returns_tensors:
+            return ()
         if signature.by_value or key is None:
             return None
         try:
