@@ -104,6 +104,7 @@ class SimulatedOptions(ctypes.Structure):
 
 
 Kernel = ctypes.CFUNCTYPE(c_int, c_void_p)
+PythonProgress = ctypes.CFUNCTYPE(c_int, c_char_p, ctypes.c_int64, ctypes.c_int64)
 
 _handle, _text, _count = c_void_p, c_char_p, c_uint64
 _Signature = Tuple[Any, List[Any]]  # the type of the result, and those of the parameters
@@ -160,6 +161,7 @@ CUDA: Dict[str, _Signature] = {
 #: Those of native/python.h.
 PYTHON: Dict[str, _Signature] = {
     "swapmm_python_size": (c_int, [_text, POINTER(c_uint64)]),
+    "swapmm_python_ask": (c_int, [_text, _text, _text, _text, PythonProgress, POINTER(c_void_p)]),
 }
 
 _FILES = {
