@@ -27,6 +27,14 @@ typedef int (*swapmm_python_progress)(const char* what, int64_t iteration_ns, in
 SWAPMM_C_EXPORT swapmm_status swapmm_python_ask(const char* question, const char* options, const char* trace,
                                                 const char* plan, swapmm_python_progress progress, char** answer);
 
+/// Makes a DLManagedTensor of dlpack.h, dense and with one lane, over memory that it does not own. It is freed by its
+/// deleter, which may be called at any time and on any thread.
+SWAPMM_C_EXPORT swapmm_status swapmm_python_dlpack_create(void* data, int32_t device_type, int32_t device_id,
+                                                          uint8_t code, uint8_t bits, int32_t ndim,
+                                                          const int64_t* shape, void** managed);
+/// Frees one that nobody has taken. Null is allowed.
+SWAPMM_C_EXPORT void swapmm_python_dlpack_destroy(void* managed);
+
 #ifdef __cplusplus
 }  // extern "C"
 #endif

@@ -42,6 +42,7 @@ from .planning import (
 from .report import OnDemandReport, PlanReport, Report
 from .tensor import Tensor
 from .traces import Machine, Plan, Prediction, Trace, TraceOperation, TraceTensor
+from .views import View
 
 __version__: str = _native.library().version().decode()
 
@@ -82,6 +83,7 @@ __all__ = [
     "TraceTensor",
     "UndefinedValue",
     "UsageError",
+    "View",
     "Violation",
     "WorkFailed",
     "bound",

@@ -8,8 +8,9 @@ import traceback
 import weakref
 from typing import TYPE_CHECKING, Any, Callable, Dict, Iterable, List, NamedTuple, Optional, Sequence, Set, Tuple, Union
 
-from . import _memory, _native, errors
+from . import _memory, _native, cuda, errors
 from .tensor import Tensor
+from .views import View
 
 if TYPE_CHECKING:
     from .manager import Manager
@@ -210,6 +211,17 @@ class Operation:
             )
         )
         return found.value or 0
+
+    def view(self, tensor: Tensor) -> View:
+        """On CUDA: the tensor's memory for other libraries, by DLPack and `__cuda_array_interface__`, until the operation
+        ends. The queue must wait for the tensors: not with `takes_waits`."""
+        address = self[tensor]
+        backend = self._owner.backend
+        if backend.kind != "cuda":
+            raise errors.UsageError(f"a view needs a manager on CUDA: this one is on a device of {backend.kind}")
+        if self._takes_waits:
+            raise errors.UsageError("with takes_waits the queue does not wait for the tensor: use its address")
+        return View(self, address, tensor.dtype, tensor.shape, cuda.device(backend))
 
     # ---- the simulated device
 
