@@ -272,7 +272,7 @@ class _Place(NamedTuple):
         type_, module = _memory.element_type(self.dtype), _memory.numpy()
         if module is not None and type_.name != "bfloat16":
             return module.asarray(view).view(type_.name).reshape(self.shape)
-        return view.cast(type_.format, list(self.shape)) if type_.format and self.shape else view
+        return _memory.typed_view(view, type_, self.shape)
 
 
 class _Kernel(NamedTuple):
@@ -349,7 +349,7 @@ class Request:
         if accesses is None:
             accesses = [_native.READ] * read + [_native.WRITE] * written + [_native.UPDATE] * (count - read - written)
             _accesses[(read, written, count)] = accesses
-        flat = [0] * (2 * count)
+        flat: List[Any] = [0] * (2 * count)
         flat[0::2], flat[1::2] = numbers, accesses
         self.uses[: 2 * count] = flat
 

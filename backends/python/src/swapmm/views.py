@@ -22,10 +22,12 @@ _NAME = b"dltensor"  # the capsule has only a pointer to it
 _LEGACY_STREAM = 1  # of DLPack and of __cuda_array_interface__
 
 
-@ctypes.CFUNCTYPE(None, ctypes.c_void_p)
-def _destroy_capsule(capsule: int) -> None:
+def _destroy(capsule: int) -> None:
     if _is_valid(capsule, _NAME):  # nobody has taken what is in it
         _native.library().python_dlpack_destroy(_pointer(capsule, _NAME))
+
+
+_destroy_capsule = ctypes.CFUNCTYPE(None, ctypes.c_void_p)(_destroy)
 
 
 class View:
