@@ -175,6 +175,9 @@ swapmm_files(include/swapmm/runtime/timing
 swapmm_files(include/swapmm/runtime/values
   HEADERS address_book bundle file_blocks file_copies home homes host_block host_ledger host_pool host_slabs messages none place_map promises record scrubber store
   SOURCES messages place_map)
+swapmm_files(include/swapmm/answers
+  HEADERS as_json comparison disturbances explanation fit machine planning quantities simulation stall_search
+  SOURCES as_json comparison disturbances explanation fit machine planning quantities simulation stall_search)
 
 list(APPEND SWAPMM_HEADERS include/swapmm/kernel.h include/swapmm/swapmm.h)
 

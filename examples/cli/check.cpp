@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include <swapmm/answers/explanation.hpp>
 #include <swapmm/plan/v2/validate.hpp>
 #include <swapmm/plan/validate.hpp>
 
@@ -22,21 +23,6 @@ struct CheckOptions {
   std::string plan;
 };
 
-/// The rules of docs/formats.md by their numbers, in a few words.
-std::string_view name_of_rule(int rule) {
-  switch (rule) {
-    case 0: return "structure";
-    case 1: return "start of commands";
-    case 2: return "start of operations, order of engines";
-    case 3: return "places";
-    case 4: return "values";
-    case 5: return "closing on itself";
-    case 6: return "order whatever things take";
-    case 7: return "no circle of waits";
-    default: return "unknown";
-  }
-}
-
 ExitCode run_check(const CheckOptions& options) {
   const Trace trace = any_trace_from(options.trace, load_text(options.trace));
   const std::string text = load_text(options.plan);
@@ -52,13 +38,7 @@ ExitCode run_check(const CheckOptions& options) {
     commands = plan.commands.size();
   }
   if (options.common.json) {
-    json::array list;
-    for (const Violation& violation : violations) {
-      list.push_back(json::object{{"rule", violation.rule},
-                                  {"name", std::string(name_of_rule(violation.rule))},
-                                  {"message", json_name(violation.message)}});
-    }
-    print_json({{"valid", violations.empty()}, {"violations", std::move(list)}});
+    print_json(violations_as_json(violations));
   } else if (violations.empty()) {
     std::cout << "valid: " << commands << " commands for " << trace.operations.size()
               << " operations, right whatever operations and copies take\n";

@@ -40,36 +40,10 @@ struct CompareOptions {
   bool csv = false;
 };
 
-Trace with_scaled_compute(Trace trace, double scale) {
-  for (TraceOperation& operation : trace.operations) {
-    operation.duration = nanoseconds{std::llround(static_cast<double>(operation.duration.count()) * scale)};
-  }
-  if (const Check check = check_trace(trace); !check) {
-    throw Failure(ExitCode::usage, "--compute-scale: " + check.problem().message);
-  }
-  return trace;
-}
-
-/// Every planner on one trace and machine. Gaps are to the best bound that any of them has proven.
-void compare_planners(const CompareOptions& options, const Trace& trace, const Comparison& setting, Progress& progress,
-                      std::vector<Comparison>& rows) {
-  const std::size_t first = rows.size();
-  nanoseconds bound{0};
-  for (const std::string& planner : options.planners) {
-    progress.begin(printable(trace.name) + ", " + describe(setting.machine) + ", " + planner);
-    Planned planned = run_planner(planner, trace, setting.machine, options.limit, progress);
-    Comparison row = setting;
-    row.planner = planner;
-    row.planning = planned.took;
-    if (planned.plan) {
-      row.predicted = planned.plan->predicted;
-      bound = std::max(bound, planned.plan->predicted.lower_bound);
-    } else {
-      row.problem = planned.plan.problem().message;
-    }
-    rows.push_back(std::move(row));
-  }
-  for (std::size_t i = first; i < rows.size(); ++i) rows[i].bound = bound;
+Trace with_scaled_compute(const Trace& trace, double scale) {
+  Result<Trace> scaled = answers::with_scaled_compute(trace, scale);
+  if (!scaled) throw Failure(ExitCode::usage, "--compute-scale: " + scaled.problem().message);
+  return *std::move(scaled);
 }
 
 std::vector<Machine> machines_for(const CompareOptions& options) {
@@ -92,6 +66,9 @@ std::vector<Comparison> compare(const CompareOptions& options) {
   for (const std::string& path : options.traces) traces.push_back(load_trace(path));
   std::vector<Comparison> rows;
   Progress progress(options.common.quiet);
+  const answers::PlanBy plan_by = [&](const std::string& planner, const Trace& trace, const Machine& machine) {
+    return run_planner(planner, trace, machine, options.limit, progress);
+  };
   for (const Trace& trace : traces) {
     for (const double scale : options.compute_scales) {
       const Trace scaled = with_scaled_compute(trace, scale);
@@ -99,13 +76,8 @@ std::vector<Comparison> compare(const CompareOptions& options) {
         const Bytes peak = analyze_liveness(scaled, machine.alignment).peak;
         for (const Budget& budget : options.budgets) {
           set_budget(machine, budget.of(peak));
-          Comparison setting;
-          setting.trace = scaled.name;
-          setting.compute_scale = scale;
-          setting.machine = machine;
-          setting.machine.name = describe(machine);
-          setting.peak = peak;
-          compare_planners(options, scaled, setting, progress, rows);
+          compare_planners(options.planners, plan_by, scaled, setting_for(scaled, scale, machine, peak), progress,
+                           rows);
         }
       }
     }

@@ -24,14 +24,6 @@ std::optional<double> share_of_peak(const Comparison& row) {
   return static_cast<double>(row.machine.device_budget.value) / static_cast<double>(row.peak.value);
 }
 
-std::optional<double> of_ideal(const Comparison& row) {
-  return fraction_of_ideal(row.predicted->compute, row.predicted->iteration);
-}
-std::optional<double> gap_of(const Comparison& row) {
-  const std::optional<double> above = ratio(row.predicted->iteration, row.bound);
-  return above ? std::optional(*above - 1) : std::nullopt;
-}
-
 /// Empty for none.
 std::string number(std::optional<double> number) {
   if (!number) return "";
@@ -102,27 +94,6 @@ void print_comparison_csv(const std::vector<Comparison>& rows) {
   }
 }
 
-void print_comparison_json(const std::vector<Comparison>& rows) {
-  json::array list;
-  for (const Comparison& row : rows) {
-    json::object entry;
-    entry["trace"] = json_name(row.trace);
-    entry["compute_scale"] = row.compute_scale;
-    entry["machine"] = to_json(row.machine);
-    entry["peak_bytes"] = row.peak.value;
-    entry["planner"] = row.planner;
-    entry["planning_ns"] = row.planning.count();
-    if (row.predicted) {
-      entry["predicted"] = to_json(*row.predicted);
-      entry["lower_bound_ns"] = row.bound.count();
-      entry["fraction_of_ideal"] = json_number(of_ideal(row));
-      entry["gap"] = json_number(gap_of(row));
-    } else {
-      entry["problem"] = json_name(row.problem);
-    }
-    list.push_back(std::move(entry));
-  }
-  print_json({{"rows", std::move(list)}});
-}
+void print_comparison_json(const std::vector<Comparison>& rows) { print_json(comparison_as_json(rows)); }
 
 }  // namespace swapmm::cli

@@ -7,10 +7,9 @@
 #include <string>
 #include <vector>
 
+#include <swapmm/answers/explanation.hpp>
 #include <swapmm/base/text/figures.hpp>
 #include <swapmm/plan/explain.hpp>
-#include <swapmm/plan/relaxation/lower_bound.hpp>
-#include <swapmm/plan/simulate.hpp>
 #include <swapmm/plan/stalls.hpp>
 
 #include "command_line.hpp"
@@ -30,34 +29,6 @@ struct ExplainOptions {
   std::string plan;
   std::uint64_t top = 10;
 };
-
-Prediction prediction_of(const Trace& trace, const Plan& plan) {
-  const Simulation simulation = simulate(trace, plan);
-  // Everything is looked at anew: the trace may have other durations than the one that was planned, and anybody may
-  // have written the plan.
-  const Result<std::chrono::nanoseconds> bound = lower_bound(trace, plan.machine);
-  return {simulation.iteration, simulation.compute, bound ? *bound : simulation.compute,
-          simulation.h2d,       simulation.d2h,     simulation.peak};
-}
-
-json::array to_json(const std::vector<PlannedAbsence>& absences, std::size_t most, const Trace& trace) {
-  json::array list;
-  for (const PlannedAbsence& absence : absences) {
-    if (list.size() == most) break;
-    json::object entry;
-    entry["tensor"] = index(absence.tensor);
-    entry["tensor_name"] = json_name(trace.tensors[index(absence.tensor)].name);
-    entry["tensor_bytes"] = trace.tensors[index(absence.tensor)].bytes.value;
-    entry["time_ns"] = absence.time.count();
-    entry["crosses_wrap"] = absence.crosses_wrap;
-    entry["release"] = index(absence.release);
-    entry["swap_in"] = index(absence.swap_in);
-    if (absence.last_use) entry["last_use"] = index(*absence.last_use);
-    if (absence.next_use) entry["next_use"] = index(*absence.next_use);
-    list.push_back(std::move(entry));
-  }
-  return list;
-}
 
 std::string absence_text(const PlannedAbsence& absence, const Trace& trace) {
   const TraceTensor& tensor = trace.tensors[index(absence.tensor)];
@@ -93,17 +64,7 @@ ExitCode run_explain(const ExplainOptions& options) {
   const std::vector<Stall> stalls = find_stalls(trace, plan);
   const std::vector<PlannedAbsence> absences = find_absences(trace, plan);
   if (options.common.json) {
-    json::object answer;
-    answer["trace"] = json_name(trace.name);
-    answer["planner"] = json_name(plan.planner);
-    answer["machine"] = cli::to_json(plan.machine);
-    answer["predicted"] = cli::to_json(prediction);
-    answer["host_bytes"] = host_bytes(trace, plan).value;
-    answer["stalls_found"] = stalls.size();
-    answer["stalls"] = cli::to_json(stalls, options.top, trace, plan);
-    answer["absences_found"] = absences.size();
-    answer["absences"] = to_json(absences, options.top, trace);
-    print_json(answer);
+    print_json(explanation_as_json(trace, plan, prediction, stalls, absences, options.top));
     return ExitCode::ok;
   }
   std::cout << printable(trace.name) << ", planned by " << printable(plan.planner) << " for " << describe(plan.machine)

@@ -9,9 +9,9 @@
 #include <utility>
 #include <vector>
 
+#include <swapmm/answers/fit.hpp>
+#include <swapmm/answers/stall_search.hpp>
 #include <swapmm/base/text/figures.hpp>
-#include <swapmm/ir/limits.hpp>
-#include <swapmm/ir/liveness.hpp>
 #include <swapmm/plan/explain.hpp>
 #include <swapmm/plan/stalls.hpp>
 
@@ -23,7 +23,6 @@
 #include "planning.hpp"
 #include "printable.hpp"
 #include "quantities.hpp"
-#include "stall_search.hpp"
 
 namespace swapmm::cli {
 namespace {
@@ -40,57 +39,6 @@ struct FitOptions {
 
 std::string operation_text(const Trace& trace, std::size_t operation) {
   return "operation " + numbered(operation, trace.operations[operation].name);
-}
-
-/// What a trace needs, whatever the plan.
-struct Need {
-  Liveness liveness;
-  std::size_t peak_operation = 0;
-  std::size_t largest_operation = 0;
-  std::vector<TensorId> largest;           ///< the tensors of the largest bundle, the largest first
-  std::vector<TensorId> above_allocation;  ///< used, and larger than any single allocation; the largest first
-};
-
-Need find_need(const Trace& trace, const Machine& machine) {
-  Need need{analyze_liveness(trace, machine.alignment), 0, 0, {}, {}};
-  const std::vector<Bytes>& live = need.liveness.live;
-  need.peak_operation = static_cast<std::size_t>(std::max_element(live.begin(), live.end()) - live.begin());
-  need.largest_operation = index(need.liveness.largest_bundle_operation);
-  for_each_access(trace.operations[need.largest_operation], [&](TensorId id, Access) { need.largest.push_back(id); });
-  const auto bytes = [&](TensorId id) { return trace.tensors[index(id)].bytes; };
-  const auto larger = [&](TensorId a, TensorId b) { return bytes(a) > bytes(b); };
-  std::stable_sort(need.largest.begin(), need.largest.end(), larger);
-  for (std::size_t t = 0; machine.max_allocation && t < trace.tensors.size(); ++t) {
-    const bool fits = round_up(trace.tensors[t].bytes, machine.alignment) <= *machine.max_allocation;
-    if (!fits && !need.liveness.uses[t].empty()) need.above_allocation.push_back(id_at<TensorId>(t));
-  }
-  std::stable_sort(need.above_allocation.begin(), need.above_allocation.end(), larger);
-  return need;
-}
-
-json::array tensors_as_json(const std::vector<TensorId>& tensors, const Trace& trace, std::size_t top) {
-  json::array list;
-  for (const TensorId id : tensors) {
-    if (list.size() == top) break;
-    const TraceTensor& tensor = trace.tensors[index(id)];
-    list.push_back(
-        json::object{{"tensor", index(id)}, {"name", json_name(tensor.name)}, {"bytes", tensor.bytes.value}});
-  }
-  return list;
-}
-
-json::object to_json(const Need& need, const Trace& trace, std::size_t top) {
-  json::object answer;
-  answer["peak_bytes"] = need.liveness.peak.value;
-  answer["peak_operation"] = need.peak_operation;
-  answer["peak_operation_name"] = json_name(trace.operations[need.peak_operation].name);
-  json::object bundle;
-  bundle["bytes"] = need.liveness.largest_bundle.value;
-  bundle["operation"] = need.largest_operation;
-  bundle["operation_name"] = json_name(trace.operations[need.largest_operation].name);
-  bundle["largest_tensors"] = tensors_as_json(need.largest, trace, top);
-  answer["largest_bundle"] = std::move(bundle);
-  return answer;
 }
 
 void print_need(const Need& need, const Trace& trace, const Machine& machine) {
@@ -112,18 +60,9 @@ void print_tensors(const std::vector<TensorId>& tensors, const Trace& trace, std
 /// The answer no, with what stands in the way.
 ExitCode tell_misfit(const FitOptions& options, const Trace& trace, const Machine& machine, const Need& need,
                      const std::string& problem) {
-  const Bytes largest = need.liveness.largest_bundle;
-  const Bytes shortfall = largest > machine.device_budget ? largest - machine.device_budget : Bytes{0};
+  const Bytes shortfall = shortfall_of(need, machine);
   if (options.common.json) {
-    json::object answer;
-    answer["fits"] = false;
-    answer["trace"] = json_name(trace.name);
-    answer["machine"] = cli::to_json(machine);
-    answer["needs"] = to_json(need, trace, options.top);
-    answer["problem"] = json_name(problem);
-    answer["shortfall_bytes"] = shortfall.value;
-    answer["above_max_allocation"] = tensors_as_json(need.above_allocation, trace, options.top);
-    print_json(answer);
+    print_json(misfit_as_json(trace, machine, need, problem, options.top));
     return ExitCode::no;
   }
   std::cout << printable(trace.name) << " on " << describe(machine) << "\n\n";
@@ -151,31 +90,11 @@ std::string stall_end_text(const StallEnd& end) {
   return text;
 }
 
-json::object to_json(const StallEnd& end) {
-  json::object answer;
-  answer["budget_bytes"] = end.budget ? json::value(end.budget->value) : nullptr;
-  answer["least_that_fits"] = end.first_that_fits;
-  answer["always_ns"] = end.always.count();
-  answer["plans_made"] = end.plans;
-  return answer;
-}
-
 ExitCode tell_fit(const FitOptions& options, const Trace& trace, const Need& need, const Plan& plan,
                   const std::optional<StallEnd>& end) {
   const std::vector<Stall> stalls = find_stalls(trace, plan);
   if (options.common.json) {
-    json::object answer;
-    answer["fits"] = true;
-    answer["trace"] = json_name(trace.name);
-    answer["machine"] = cli::to_json(plan.machine);
-    answer["planner"] = options.planner;
-    answer["needs"] = to_json(need, trace, options.top);
-    answer["predicted"] = cli::to_json(plan.predicted);
-    answer["host_bytes"] = host_bytes(trace, plan).value;
-    answer["stalls_end"] = end ? json::value(to_json(*end)) : nullptr;
-    answer["stalls_found"] = stalls.size();
-    answer["stalls"] = cli::to_json(stalls, options.top, trace, plan);
-    print_json(answer);
+    print_json(fit_as_json(trace, plan, need, options.planner, end, stalls, options.top));
     return ExitCode::ok;
   }
   std::cout << printable(trace.name) << " on " << describe(plan.machine) << "\n\n";
@@ -207,7 +126,10 @@ ExitCode run_fit(const FitOptions& options) {
   }
   std::optional<StallEnd> end;
   if (!options.this_budget_only) {
-    end = find_stall_end(trace, *planned.plan, need.liveness, options.planner, options.limit, progress);
+    const auto plan_on = [&](const Machine& other) {
+      return run_planner(options.planner, trace, other, options.limit, progress);
+    };
+    end = find_stall_end(trace, *planned.plan, need.liveness, plan_on, progress);
   }
   progress.end();
   return tell_fit(options, trace, need, *planned.plan, end);

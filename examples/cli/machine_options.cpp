@@ -2,9 +2,8 @@
 #include "machine_options.hpp"
 
 #include <filesystem>
-
-#include <swapmm/base/text/figures.hpp>
-#include <swapmm/ir/liveness.hpp>
+#include <optional>
+#include <utility>
 
 #include "files.hpp"
 #include "named_machines.hpp"
@@ -18,22 +17,15 @@ void check(const Machine& machine) {
   if (!check) throw Failure(ExitCode::usage, "this machine cannot be: " + check.problem().message);
 }
 
-std::string speed(std::uint64_t bytes_per_second) { return decimal_size(Bytes{bytes_per_second}) + "/s"; }
-
-void apply(const MachineOptions& options, Machine& machine) {
-  if (options.bandwidth) machine.h2d.bytes_per_second = machine.d2h.bytes_per_second = *options.bandwidth;
-  if (options.bandwidth_in) machine.h2d.bytes_per_second = *options.bandwidth_in;
-  if (options.bandwidth_out) machine.d2h.bytes_per_second = *options.bandwidth_out;
-  if (options.latency) machine.h2d.latency = machine.d2h.latency = *options.latency;
-  if (options.alignment) machine.alignment = *options.alignment;
-  if (options.max_allocation) machine.max_allocation = options.max_allocation;
-  if (options.half_duplex) machine.duplex = Duplex::half;
+Machine required(Result<Machine> machine) {
+  if (!machine) throw Failure(ExitCode::usage, machine.problem().message);
+  return *std::move(machine);
 }
 
 }  // namespace
 
 void add_link_options(CLI::App& command, MachineOptions& options) {
-  const std::string otherwise = " [" + speed(default_bandwidth) + "]";
+  const std::string otherwise = " [" + speed_text(default_bandwidth) + "]";
   add_parsed(command, "--bandwidth", options.bandwidth, parse_bandwidth,
              "Of the link, each way: 15.754GB/s, 900MiB/s" + otherwise, "RATE");
   add_parsed(command, "--bandwidth-in", options.bandwidth_in, parse_bandwidth, "Host to device alone", "RATE");
@@ -56,15 +48,7 @@ void add_machine_options(CLI::App& command, MachineOptions& options) {
   add_link_options(command, options);
 }
 
-Machine make_links(const MachineOptions& options) {
-  Machine machine;
-  machine.alignment = Bytes{256};
-  machine.h2d.bytes_per_second = machine.d2h.bytes_per_second = default_bandwidth;
-  machine.device_budget = Bytes{1};
-  apply(options, machine);
-  check(machine);
-  return machine;
-}
+Machine make_links(const MachineOptions& options) { return required(links_with(options)); }
 
 std::string machine_text(const MachineOptions& options) {
   if (options.file.empty()) return {};
@@ -78,48 +62,17 @@ std::string machine_text(const MachineOptions& options) {
   return load_text(options.file);
 }
 
-bool has_figures(const MachineOptions& options) {
-  return options.budget || options.bandwidth || options.bandwidth_in || options.bandwidth_out || options.latency ||
-         options.alignment || options.max_allocation || options.half_duplex;
-}
-
 Machine make_machine(const MachineOptions& options, const Trace& trace, std::string_view text) {
-  Machine machine;
   if (options.file.empty()) {
     if (!options.budget) throw Failure(ExitCode::usage, "--budget or --machine is missing");
-    machine = make_links(options);
-  } else {
-    machine = machine_from(options.file, text);
-    apply(options, machine);
-    check(machine);
+    return required(machine_with(options, std::nullopt, trace));
   }
-  if (options.budget) set_budget(machine, options.budget->of(analyze_liveness(trace, machine.alignment).peak));
-  if (machine.name.empty()) machine.name = describe(machine);
-  return machine;
+  return required(machine_with(options, machine_from(options.file, text), trace));
 }
 
 void set_budget(Machine& machine, Bytes budget) {
   machine.device_budget = budget;
   check(machine);
-}
-
-std::string describe_links(const Machine& machine) {
-  const std::string in = speed(machine.h2d.bytes_per_second);
-  const std::string out = speed(machine.d2h.bytes_per_second);
-  std::string text = in == out ? in + " each way" : in + " in, " + out + " out";
-  const std::chrono::nanoseconds in_latency = machine.h2d.latency;
-  const std::chrono::nanoseconds out_latency = machine.d2h.latency;
-  if (in_latency != out_latency) {
-    text += ", latency " + text::time_text(in_latency) + " in, " + text::time_text(out_latency) + " out";
-  } else if (in_latency.count() != 0) {
-    text += ", latency " + text::time_text(in_latency);
-  }
-  if (machine.duplex == Duplex::half) text += ", one at a time";
-  return text;
-}
-
-std::string describe(const Machine& machine) {
-  return decimal_size(machine.device_budget) + ", " + describe_links(machine);
 }
 
 }  // namespace swapmm::cli

@@ -8,10 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include <boost/json/array.hpp>
-#include <boost/json/object.hpp>
-#include <boost/json/value.hpp>
-
+#include <swapmm/answers/as_json.hpp>
 #include <swapmm/ir/trace.hpp>
 #include <swapmm/plan/machine.hpp>
 #include <swapmm/plan/plan.hpp>
@@ -21,7 +18,8 @@
 
 namespace swapmm::cli {
 
-namespace json = boost::json;
+// Also the namespace `json`, and what the Python package answers as well.
+using namespace answers;  // NOLINT(*-build-using-namespace)
 
 /// One line.
 void print_json(const json::object& answer);
@@ -32,26 +30,12 @@ void print_line(std::string_view name, std::string_view text);
 /// Columns as wide as their widest cell, the first to the left, the others to the right.
 void print_table(const std::vector<std::vector<std::string>>& rows);
 
-/// part / whole; none if `whole` is 0.
-[[nodiscard]] std::optional<double> ratio(std::chrono::nanoseconds part, std::chrono::nanoseconds whole);
-/// compute / iteration; none if there is no computation, since any iteration is then as good as another.
-[[nodiscard]] std::optional<double> fraction_of_ideal(std::chrono::nanoseconds compute,
-                                                      std::chrono::nanoseconds iteration);
 /// With three decimals; "n/a" for none.
 [[nodiscard]] std::string ratio_text(std::optional<double> ratio);
 /// 0.1234 -> "12.3 %"; "n/a" for none.
 [[nodiscard]] std::string percent(std::optional<double> share);
-/// The number, or null.
-[[nodiscard]] json::value json_number(std::optional<double> ratio);
 /// What a person is told where a ratio to the computation is "n/a".
 inline constexpr std::string_view no_computation = "the operations of the trace take no time";
-
-/// A name as valid UTF-8.
-[[nodiscard]] json::string json_name(std::string_view name);
-[[nodiscard]] json::object to_json(const Machine& machine);
-[[nodiscard]] json::object to_json(const Prediction& predicted);
-[[nodiscard]] json::array to_json(const std::vector<Stall>& stalls, std::size_t most, const Trace& trace,
-                                  const Plan& plan);
 
 /// The first of them, a line each.
 void print_stalls(const std::vector<Stall>& stalls, std::size_t most, const Trace& trace, const Plan& plan);

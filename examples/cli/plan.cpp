@@ -6,6 +6,7 @@
 #include <string>
 #include <string_view>
 
+#include <swapmm/answers/explanation.hpp>
 #include <swapmm/base/text/figures.hpp>
 #include <swapmm/formats/plan_json.hpp>
 #include <swapmm/formats/trace_json.hpp>
@@ -122,14 +123,7 @@ ExitCode run_plan(const PlanOptions& options) {
     print_plan(options, trace, *planned.plan, planned.took);
     return ExitCode::ok;
   }
-  json::object answer;
-  answer["trace"] = json_name(trace.name);
-  answer["planner"] = options.planner;
-  answer["machine"] = to_json(machine);
-  answer["predicted"] = to_json(planned.plan->predicted);
-  answer["host_bytes"] = host_bytes(trace, *planned.plan).value;
-  answer["commands"] = planned.plan->commands.size();
-  answer["planning_ns"] = planned.took.count();
+  json::object answer = plan_as_json(trace, *planned.plan, options.planner, planned.took);
   answer["plan"] = options.out.empty() ? json::value(nullptr) : json::value(json_name(options.out));
   print_json(answer);
   return ExitCode::ok;

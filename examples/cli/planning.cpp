@@ -1,31 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "planning.hpp"
 
-#include <utility>
-
-#include <swapmm/base/text/figures.hpp>
 #include <swapmm/plan/ilp.hpp>
-#include <swapmm/plan/simulate.hpp>
-#include <swapmm/plan/validate.hpp>
 
 #include "quantities.hpp"
 
 namespace swapmm::cli {
 namespace {
 
-using Clock = std::chrono::steady_clock;
-
-std::string progress_text(const PlanningProgress& progress) {
-  if (progress.iteration.count() == 0) return "no plan yet";
-  return text::time_text(progress.iteration) + ", at least " + text::time_text(progress.lower_bound);
-}
-
-Result<Plan> plan_by(std::string_view name, const Trace& trace, const Machine& machine,
-                     const PlanningOptions& options) {
+NamedPlanner planner_called(std::string_view name) {
   for (const NamedPlanner& planner : known_planners()) {
-    if (planner.name == name) return planner.make(trace, machine, options);
+    if (planner.name == name) return planner;
   }
-  return make_plan(name, trace, machine, options);
+  const auto make = [name = std::string(name)](const Trace& trace, const Machine& machine,
+                                               const PlanningOptions& options) {
+    return make_plan(name, trace, machine, options);
+  };
+  return {std::string(name), make, ""};
 }
 
 }  // namespace
@@ -41,31 +32,9 @@ std::span<const NamedPlanner> known_planners() {
   return known;
 }
 
-PlanningOptions options_within(TimeLimit limit, Progress& progress) {
-  PlanningOptions options;
-  if (!limit) return options;
-  options.go_on = [start = Clock::now(), limit = *limit, &progress](const PlanningProgress& reached) {
-    progress.detail(progress_text(reached));
-    return Clock::now() - start < limit;
-  };
-  return options;
-}
-
 Planned run_planner(std::string_view name, const Trace& trace, const Machine& machine, TimeLimit limit,
                     Progress& progress) {
-  const Clock::time_point start = Clock::now();
-  Result<Plan> plan = plan_by(name, trace, machine, options_within(limit, progress));
-  const std::chrono::nanoseconds took = Clock::now() - start;
-  if (plan) {
-    if (const std::vector<Violation> violations = validate(trace, *plan); !violations.empty()) {
-      plan = Problem{"planner " + std::string(name) +
-                     " made a plan that is not valid, which is a mistake of swapmm: " + violations.front().message};
-    }
-  }
-  if (plan && plan->predicted.iteration >= longest_iteration) {
-    plan = Problem{"an iteration takes longer than 2^62 ns: the link is too slow"};
-  }
-  return {std::move(plan), took};
+  return run_planner(planner_called(name), trace, machine, options_within(limit, progress));
 }
 
 std::string planner_names() {

@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include <swapmm/answers/planning.hpp>
 #include <swapmm/base/result.hpp>
 #include <swapmm/ir/trace.hpp>
 #include <swapmm/plan/machine.hpp>
@@ -19,22 +20,12 @@
 
 namespace swapmm::cli {
 
-using TimeLimit = std::optional<std::chrono::nanoseconds>;
-
-/// What came of a planner.
-struct Planned {
-  Result<Plan> plan;
-  std::chrono::nanoseconds took{0};
-};
-
-/// Options that end a search so long after now, by a steady clock, and show its progress; without a limit, none.
-[[nodiscard]] PlanningOptions options_within(TimeLimit limit, Progress& progress);
-
 /// The planners that the command knows: planners(), and `ilp` if it was built with COIN-OR Cbc.
 [[nodiscard]] std::span<const NamedPlanner> known_planners();
 
 /// Runs a planner of known_planners(), with a steady clock behind PlanningOptions::go_on where there is a limit. A plan
 /// that validate() refuses is a Problem, too.
+using answers::run_planner;
 [[nodiscard]] Planned run_planner(std::string_view name, const Trace& trace, const Machine& machine, TimeLimit limit,
                                   Progress& progress);
 

@@ -5,6 +5,8 @@
 
 #include <iostream>
 
+#include "printable.hpp"
+
 namespace swapmm::cli {
 
 Progress::Progress(bool quiet) : shown_(!quiet && isatty(STDERR_FILENO) == 1) {}
@@ -17,8 +19,13 @@ void Progress::end() {
 }
 
 void Progress::begin(const std::string& what) {
-  what_ = what;
+  what_ = printable(what);
   if (shown_) write(what_);
+}
+
+bool Progress::reached(const PlanningProgress& progress) {
+  detail(answers::progress_text(progress));
+  return true;
 }
 
 void Progress::detail(const std::string& text) {

@@ -4,18 +4,22 @@
 #include <chrono>
 #include <string>
 
+#include <swapmm/answers/planning.hpp>
+
 namespace swapmm::cli {
 
 /// One line on stderr that says what long work is at. Only on a terminal, rewritten in place, gone at the end.
-class Progress {
+class Progress final : public answers::Watcher {
  public:
   explicit Progress(bool quiet);
-  ~Progress();
   Progress(const Progress&) = delete;
   Progress& operator=(const Progress&) = delete;
+  ~Progress() override;
 
   /// Shown at once.
-  void begin(const std::string& what);
+  void begin(const std::string& what) override;
+  /// As detail(), for a search, which goes on.
+  bool reached(const PlanningProgress& progress) override;
   /// Appended to what begin() said, at most ten times a second.
   void detail(const std::string& text);
   /// The line is gone, as by the destructor.

@@ -1,17 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // swapmm simulate: the steady state of a plan, also where durations and the link are not what it was made for.
-#include <algorithm>
 #include <array>
 #include <cmath>
-#include <cstdint>
 #include <iostream>
 #include <memory>
 #include <optional>
-#include <random>
 #include <sstream>
 #include <string>
 #include <vector>
 
+#include <swapmm/answers/simulation.hpp>
 #include <swapmm/base/text/figures.hpp>
 #include <swapmm/formats/profile_events.hpp>
 #include <swapmm/formats/v2/profile_events.hpp>
@@ -22,7 +20,6 @@
 #include <swapmm/plan/v2/simulate.hpp>
 
 #include "command_line.hpp"
-#include "disturbances.hpp"
 #include "files.hpp"
 #include "machine_options.hpp"
 #include "many_memories.hpp"
@@ -38,90 +35,11 @@ struct SimulateOptions {
   CommonOptions common;
   std::string trace;
   std::string plan;
-  double noise = 0;
-  std::optional<SlowLink> slow_link;
-  std::uint64_t seed = 1;
-  std::uint64_t draws = 16;
+  Disturbance disturbance;
   std::string trace_out;
 };
 
 using std::chrono::nanoseconds;
-
-struct Draw {
-  nanoseconds iteration{0};
-  nanoseconds compute{0};
-};
-
-std::vector<Draw> disturbed(const SimulateOptions& options, const Trace& trace, const Plan& plan,
-                            const Simulation& calm) {
-  std::vector<Draw> draws;
-  std::mt19937_64 random(options.seed);
-  Progress progress(options.common.quiet);
-  for (std::uint64_t i = 0; i < options.draws; ++i) {
-    progress.begin("draw " + std::to_string(i + 1) + " of " + std::to_string(options.draws));
-    StepTimes times = step_times(trace, plan);
-    if (options.noise > 0) add_noise(times, options.noise, random);
-    if (options.slow_link) {
-      slow_down(times, *options.slow_link, static_cast<double>(i) / static_cast<double>(options.draws), plan, calm);
-    }
-    const Simulation simulation = simulate(trace, plan, times);
-    draws.push_back({simulation.iteration, simulation.compute});
-  }
-  return draws;
-}
-
-/// Of several draws, by time and by what is lost: points of compute / time against the calm run.
-struct Summary {
-  nanoseconds mean{0};
-  nanoseconds worst{0};
-  std::optional<double> mean_lost;  ///< none: there is no computation
-  std::optional<double> worst_lost;
-};
-
-Summary summarize(const std::vector<Draw>& draws, const Simulation& calm) {
-  Summary summary;
-  const std::optional<double> of_ideal = fraction_of_ideal(calm.compute, calm.iteration);
-  double sum = 0;
-  for (const Draw& draw : draws) {
-    sum += static_cast<double>(draw.iteration.count());
-    summary.worst = std::max(summary.worst, draw.iteration);
-    if (!of_ideal) continue;
-    const double lost = *of_ideal - fraction_of_ideal(draw.compute, draw.iteration).value_or(0);
-    summary.mean_lost = summary.mean_lost.value_or(0) + lost / static_cast<double>(draws.size());
-    summary.worst_lost = std::max(summary.worst_lost.value_or(lost), lost);
-  }
-  summary.mean = nanoseconds{std::llround(sum / static_cast<double>(draws.size()))};
-  return summary;
-}
-
-json::object to_json(const Simulation& simulation) {
-  json::object answer;
-  answer["iteration_ns"] = simulation.iteration.count();
-  answer["compute_ns"] = simulation.compute.count();
-  answer["h2d_bytes"] = simulation.h2d.value;
-  answer["d2h_bytes"] = simulation.d2h.value;
-  answer["peak_bytes"] = simulation.peak.value;
-  return answer;
-}
-
-json::object to_json(const std::vector<Draw>& draws, const Summary& summary, const SimulateOptions& options) {
-  json::object answer;
-  answer["noise"] = options.noise;
-  if (options.slow_link) {
-    answer["slow_link"] = json::object{{"speed", options.slow_link->speed}, {"part", options.slow_link->part}};
-  }
-  answer["seed"] = options.seed;
-  answer["mean_ns"] = summary.mean.count();
-  answer["worst_ns"] = summary.worst.count();
-  answer["mean_lost"] = json_number(summary.mean_lost);
-  answer["worst_lost"] = json_number(summary.worst_lost);
-  json::array list;
-  for (const Draw& draw : draws) {
-    list.push_back(json::object{{"iteration_ns", draw.iteration.count()}, {"compute_ns", draw.compute.count()}});
-  }
-  answer["draws"] = std::move(list);
-  return answer;
-}
 
 std::string points(std::optional<double> share) {
   return share ? text::fixed_point(std::llround(*share * 10000), 100, 2) + " points" : "n/a";
@@ -129,12 +47,12 @@ std::string points(std::optional<double> share) {
 
 void print_summary(const Summary& summary, const SimulateOptions& options) {
   std::string what;
-  if (options.noise > 0) what = "every duration off by up to " + percent(options.noise);
-  if (options.slow_link) {
-    what += (what.empty() ? "" : ", ") + std::string("the link at ") + percent(options.slow_link->speed) +
-            " of its speed for " + percent(options.slow_link->part) + " of the iteration";
+  if (options.disturbance.noise > 0) what = "every duration off by up to " + percent(options.disturbance.noise);
+  if (options.disturbance.slow_link) {
+    what += (what.empty() ? "" : ", ") + std::string("the link at ") + percent(options.disturbance.slow_link->speed) +
+            " of its speed for " + percent(options.disturbance.slow_link->part) + " of the iteration";
   }
-  std::cout << '\n' << what << "; " << options.draws << " draws\n";
+  std::cout << '\n' << what << "; " << options.disturbance.draws << " draws\n";
   print_line("mean", text::time_text(summary.mean) + ", " + points(summary.mean_lost) + " lost");
   print_line("worst", text::time_text(summary.worst) + ", " + points(summary.worst_lost) + " lost");
 }
@@ -155,7 +73,7 @@ void save_trace_events(const SimulateOptions& options, const Trace& trace, const
 
 /// For a plan with many memories.
 ExitCode run_simulate_v2(const SimulateOptions& options, const Trace& trace, std::string_view plan_text) {
-  if (options.noise > 0 || options.slow_link) {
+  if (options.disturbance.noise > 0 || options.disturbance.slow_link) {
     throw Failure(ExitCode::usage, options.plan + ": --noise and --slow-link are for plans of version 1");
   }
   v2::Plan plan = valid_plan_v2_from(options.plan, plan_text, trace);
@@ -189,16 +107,13 @@ ExitCode run_simulate(const SimulateOptions& options) {
   if (is_version_2(text) || needs_version_2(trace)) return run_simulate_v2(options, trace, text);
   const Plan plan = valid_plan_from(options.plan, text, trace);
   const Simulation calm = simulate(trace, plan);
-  std::vector<Draw> draws;
-  if (options.noise > 0 || options.slow_link) draws = disturbed(options, trace, plan, calm);
-  const Summary summary = draws.empty() ? Summary{} : summarize(draws, calm);
+  Progress progress(options.common.quiet);
+  const std::vector<Draw> draws = disturbed(options.disturbance, trace, plan, calm, progress);
+  progress.end();
   if (!options.trace_out.empty()) save_trace_events(options, trace, plan);
 
   if (options.common.json) {
-    json::object answer = to_json(calm);
-    answer["trace"] = json_name(trace.name);
-    answer["planner"] = json_name(plan.planner);
-    if (!draws.empty()) answer["disturbed"] = to_json(draws, summary, options);
+    json::object answer = simulation_as_json(trace, plan, calm, options.disturbance, draws);
     if (!options.trace_out.empty()) answer["trace_out"] = json_name(options.trace_out);
     print_json(answer);
     return ExitCode::ok;
@@ -208,7 +123,7 @@ ExitCode run_simulate(const SimulateOptions& options) {
   print_iteration(calm.compute, calm.iteration);
   print_line("copies", decimal_size(calm.h2d) + " in, " + decimal_size(calm.d2h) + " out an iteration");
   print_line("device memory used", decimal_size(calm.peak));
-  if (!draws.empty()) print_summary(summary, options);
+  if (!draws.empty()) print_summary(summarize(draws, calm), options);
   return ExitCode::ok;
 }
 
@@ -223,12 +138,13 @@ void add_simulate(CLI::App& program, Chosen& chosen) {
   command.add_option("PLAN", options->plan, "A file of format swapmm-plan, valid for the trace")
       ->required()
       ->type_name("");
-  add_parsed(command, "--noise", options->noise, parse_noise,
+  add_parsed(command, "--noise", options->disturbance.noise, parse_noise,
              "Each operation and each copy takes up to so much more or less: 25%", "SHARE");
-  add_parsed(command, "--slow-link", options->slow_link, parse_slow_link,
+  add_parsed(command, "--slow-link", options->disturbance.slow_link, parse_slow_link,
              "50%@20%: the link has half its speed for a fifth of the iteration", "SPEED@PART");
-  add_parsed(command, "--seed", options->seed, parse_whole_in<0, limits::magnitude - 1>, "Of the noise [1]", "N");
-  add_parsed(command, "--draws", options->draws, parse_whole_in<1, 100'000>, "So many [16]", "N");
+  add_parsed(command, "--seed", options->disturbance.seed, parse_whole_in<0, limits::magnitude - 1>, "Of the noise [1]",
+             "N");
+  add_parsed(command, "--draws", options->disturbance.draws, parse_whole_in<1, 100'000>, "So many [16]", "N");
   command
       .add_option("--trace-out", options->trace_out,
                   "The undisturbed iteration as trace events, for ui.perfetto.dev or chrome://tracing")

@@ -8,10 +8,10 @@
 
 #include <boost/json/parse.hpp>
 
+#include <swapmm/answers/disturbances.hpp>
 #include <swapmm/formats/plan_json.hpp>
 #include <swapmm/formats/trace_json.hpp>
 
-#include "disturbances.hpp"
 #include "program.hpp"
 
 using namespace swapmm;

@@ -4,10 +4,10 @@
 #include <random>
 #include <span>
 
+#include <swapmm/answers/disturbances.hpp>
 #include <swapmm/plan/simulate.hpp>
 #include <swapmm/plan/step_times.hpp>
 
-#include "disturbances.hpp"
 #include "parts.hpp"
 
 namespace swapmm::bench {
@@ -18,7 +18,7 @@ constexpr double shares[] = {0.5, 0.35};
 constexpr double bytes_per_second = 15.754e9;
 constexpr double noise = 0.25;
 constexpr double faster = 0.8;
-constexpr cli::SlowLink slow_link{0.5, 0.2};
+constexpr answers::SlowLink slow_link{0.5, 0.2};
 constexpr int draws = 20;
 constexpr int starts = 5;  ///< of the slow part: each fifth of the iteration once
 
@@ -28,7 +28,7 @@ double simulated(const Trace& trace, const Plan& plan) {
 
 double simulated_with_slow_link(const Trace& trace, const Plan& plan, double start) {
   StepTimes times = step_times(trace, plan);
-  cli::slow_down(times, slow_link, start, plan, simulate(trace, plan));
+  answers::slow_down(times, slow_link, start, plan, simulate(trace, plan));
   return static_cast<double>(simulate(trace, plan, times).iteration.count());
 }
 

@@ -3,25 +3,99 @@
 
 from . import _native, cuda, opencl, simulated
 from .backends import Backend
-from .errors import *  # noqa: F403
-from .errors import __all__ as _error_names
+from .errors import (
+    AccessViolation,
+    BackendError,
+    BundleTooLarge,
+    ConcurrentUse,
+    DeviceLost,
+    DroppedValue,
+    Error,
+    InternalError,
+    NestedOperation,
+    OutOfMemory,
+    PlanRefused,
+    UndefinedValue,
+    UsageError,
+    WorkFailed,
+)
 from .manager import Iteration, Manager, Numbers, bytes_of
 from .operation import Operation, Output
+from .planning import (
+    Comparison,
+    ComparisonRow,
+    Explanation,
+    Fit,
+    Progress,
+    Simulation,
+    Stall,
+    Violation,
+    bound,
+    compare,
+    explain,
+    fit,
+    plan,
+    planners,
+    simulate,
+    validate,
+)
+from .report import OnDemandReport, PlanReport, Report
 from .tensor import Tensor
+from .traces import Machine, Plan, Prediction, Trace, TraceOperation, TraceTensor
+from .views import View
 
 __version__: str = _native.library().version().decode()
 
 __all__ = [
-    *_error_names,
+    "AccessViolation",
     "Backend",
+    "BackendError",
+    "BundleTooLarge",
+    "Comparison",
+    "ComparisonRow",
+    "ConcurrentUse",
+    "DeviceLost",
+    "DroppedValue",
+    "Error",
+    "Explanation",
+    "Fit",
+    "InternalError",
     "Iteration",
+    "Machine",
     "Manager",
+    "NestedOperation",
     "Numbers",
+    "OnDemandReport",
     "Operation",
+    "OutOfMemory",
     "Output",
+    "Plan",
+    "PlanRefused",
+    "PlanReport",
+    "Prediction",
+    "Progress",
+    "Report",
+    "Simulation",
+    "Stall",
     "Tensor",
+    "Trace",
+    "TraceOperation",
+    "TraceTensor",
+    "UndefinedValue",
+    "UsageError",
+    "View",
+    "Violation",
+    "WorkFailed",
+    "bound",
     "bytes_of",
+    "compare",
     "cuda",
+    "explain",
+    "fit",
     "opencl",
+    "plan",
+    "planners",
+    "simulate",
     "simulated",
+    "validate",
 ]

@@ -45,10 +45,17 @@ def element_type(dtype: Any) -> ElementType:
 def numpy() -> Any:
     """NumPy, or None if it is not installed."""
     try:
-        import numpy as module
+        import numpy as module  # type: ignore[import-not-found,unused-ignore]
     except ImportError:
         return None
     return module
+
+
+def typed_view(view: Any, type_: ElementType, shape: Sequence[int]) -> Any:
+    """A memoryview of elements; of bytes if the buffer protocol has no such type."""
+    if not type_.format:
+        return view
+    return view.cast(type_.format, list(shape)) if shape else view.cast(type_.format)
 
 
 def elements_in(shape: Sequence[int]) -> int:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import ctypes
 import os
 import threading
-from ctypes import POINTER, c_char_p, c_double, c_int, c_int32, c_uint32, c_uint64, c_void_p
+from ctypes import POINTER, c_char_p, c_double, c_int, c_int32, c_int64, c_uint8, c_uint32, c_uint64, c_void_p
 from pathlib import Path
 from typing import Any, Dict, List, Optional, Tuple
 
@@ -104,6 +104,7 @@ class SimulatedOptions(ctypes.Structure):
 
 
 Kernel = ctypes.CFUNCTYPE(c_int, c_void_p)
+PythonProgress = ctypes.CFUNCTYPE(c_int, c_char_p, c_int64, c_int64)
 
 _handle, _text, _count = c_void_p, c_char_p, c_uint64
 _Signature = Tuple[Any, List[Any]]  # the type of the result, and those of the parameters
@@ -160,6 +161,12 @@ CUDA: Dict[str, _Signature] = {
 #: Those of native/python.h.
 PYTHON: Dict[str, _Signature] = {
     "swapmm_python_size": (c_int, [_text, POINTER(c_uint64)]),
+    "swapmm_python_ask": (c_int, [_text, _text, _text, _text, PythonProgress, POINTER(c_void_p)]),
+    "swapmm_python_dlpack_create": (
+        c_int,
+        [c_void_p, c_int32, c_int32, c_uint8, c_uint8, c_int32, POINTER(c_int64), POINTER(c_void_p)],
+    ),
+    "swapmm_python_dlpack_destroy": (None, [c_void_p]),
 }
 
 _FILES = {

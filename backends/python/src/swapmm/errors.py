@@ -5,22 +5,6 @@ from __future__ import annotations
 
 from typing import Dict, Type
 
-__all__ = [
-    "AccessViolation",
-    "BackendError",
-    "BundleTooLarge",
-    "ConcurrentUse",
-    "DeviceLost",
-    "DroppedValue",
-    "Error",
-    "InternalError",
-    "NestedOperation",
-    "OutOfMemory",
-    "PlanRefused",
-    "UndefinedValue",
-    "UsageError",
-    "WorkFailed",
-]
 
 
 class Error(RuntimeError):

@@ -11,7 +11,9 @@ from typing import Any, Dict, List, NamedTuple, Optional, Sequence, Set, Tuple, 
 from . import _memory, _native, errors
 from .backends import Backend
 from .operation import Operation, Output, Request, Tensors, _kernels
+from .report import Report
 from .tensor import Tensor
+from .traces import Plan, Trace
 
 
 class Numbers(NamedTuple):
@@ -213,27 +215,31 @@ class Manager:
         self._check(self._library.manager_numbers(self._open(), numbers))
         return Numbers(*(getattr(numbers, name) for name in Numbers._fields))
 
-    def report(self) -> Any:
-        """The whole report, with plans and the reasons why there is none: the format swapmm-manager-report of
-        docs/formats.md."""
-        return json.loads(self._text(self._library.manager_report))
+    def report(self) -> Report:
+        """The whole report, with plans and the reasons why there is none."""
+        return Report(json.loads(self._text(self._library.manager_report)), self)
+
+    def trace(self, iteration: str = "iteration") -> Trace:
+        """The trace of the iteration of that name that was observed last. UsageError if none has ended yet."""
+        return Trace.from_json(self.trace_json(iteration))
+
+    def plan(self, iteration: str = "iteration") -> Plan:
+        """The plan for that iteration name. UsageError if there is none."""
+        return Plan(self.save_plan(iteration))
 
     def trace_json(self, iteration: str = "iteration") -> str:
-        """The trace of the iteration of that name that was observed last, in the format swapmm-trace of
-        docs/formats.md. UsageError if none has ended yet."""
+        """The same as a text in the format swapmm-trace of docs/formats.md."""
         return self._text(self._library.manager_trace, _native.text(iteration))
 
     def save_plan(self, iteration: str = "iteration") -> str:
-        """The plan for that iteration name, in the format swapmm-plan of docs/formats.md. UsageError if there is
-        none."""
+        """The same as a text in the format swapmm-plan of docs/formats.md."""
         return self._text(self._library.manager_save_plan, _native.text(iteration))
 
-    def load_plan(self, plan: Any, iteration: str = "iteration") -> None:
+    def load_plan(self, plan: Union[str, Plan], iteration: str = "iteration") -> None:
         """Reads a plan for iterations of that name: a text of `save_plan()` or a `Plan`. They follow it from the second
         iteration on."""
-        self._check(
-            self._library.manager_load_plan(self._open(), _native.text(iteration), _native.text(str(plan)))
-        )
+        text = plan.to_json() if isinstance(plan, Plan) else plan
+        self._check(self._library.manager_load_plan(self._open(), _native.text(iteration), _native.text(text)))
 
     def _text(self, call: Any, *arguments: Any) -> str:
         text = ctypes.c_void_p()

@@ -8,8 +8,9 @@ import traceback
 import weakref
 from typing import TYPE_CHECKING, Any, Callable, Dict, Iterable, List, NamedTuple, Optional, Sequence, Set, Tuple, Union
 
-from . import _memory, _native, errors
+from . import _memory, _native, cuda, errors
 from .tensor import Tensor
+from .views import View
 
 if TYPE_CHECKING:
     from .manager import Manager
@@ -211,6 +212,17 @@ class Operation:
         )
         return found.value or 0
 
+    def view(self, tensor: Tensor) -> View:
+        """On CUDA: the tensor's memory for other libraries, by DLPack and `__cuda_array_interface__`, until the operation
+        ends. The queue must wait for the tensors: not with `takes_waits`."""
+        address = self[tensor]
+        backend = self._owner.backend
+        if backend.kind != "cuda":
+            raise errors.UsageError(f"a view needs a manager on CUDA: this one is on a device of {backend.kind}")
+        if self._takes_waits:
+            raise errors.UsageError("with takes_waits the queue does not wait for the tensor: use its address")
+        return View(self, address, tensor.dtype, tensor.shape, cuda.device(backend))
+
     # ---- the simulated device
 
     def launch(self, function: Callable[..., Any], *arguments: Any, nanoseconds: int = 0) -> None:
@@ -260,7 +272,7 @@ class _Place(NamedTuple):
         type_, module = _memory.element_type(self.dtype), _memory.numpy()
         if module is not None and type_.name != "bfloat16":
             return module.asarray(view).view(type_.name).reshape(self.shape)
-        return view.cast(type_.format, list(self.shape)) if type_.format and self.shape else view
+        return _memory.typed_view(view, type_, self.shape)
 
 
 class _Kernel(NamedTuple):
@@ -337,7 +349,7 @@ class Request:
         if accesses is None:
             accesses = [_native.READ] * read + [_native.WRITE] * written + [_native.UPDATE] * (count - read - written)
             _accesses[(read, written, count)] = accesses
-        flat = [0] * (2 * count)
+        flat: List[Any] = [0] * (2 * count)
         flat[0::2], flat[1::2] = numbers, accesses
         self.uses[: 2 * count] = flat
 

@@ -130,5 +130,4 @@ def _shaped(bytes_: bytearray, type_: _memory.ElementType, shape: Union[Sequence
         return module.frombuffer(bytes_, dtype=type_.name).reshape(shape)
     if not type_.format:
         raise errors.UsageError(f"download: {type_.name} needs NumPy")
-    view = memoryview(bytes_)
-    return view.cast(type_.format, list(shape)) if shape else view.cast(type_.format)
+    return _memory.typed_view(memoryview(bytes_), type_, shape)

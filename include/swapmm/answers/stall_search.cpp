@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "stall_search.hpp"
+#include <swapmm/answers/stall_search.hpp>
 
 #include <algorithm>
 
+#include <swapmm/answers/quantities.hpp>
 #include <swapmm/ir/limits.hpp>
 
-#include "quantities.hpp"
-
-namespace swapmm::cli {
+namespace swapmm::answers {
 namespace {
 
 using std::chrono::nanoseconds;
@@ -22,17 +21,17 @@ Bytes plenty(const Trace& trace, const Machine& machine) {
 
 }  // namespace
 
-StallEnd find_stall_end(const Trace& trace, const Plan& plan, const Liveness& liveness, const std::string& planner,
-                        TimeLimit limit, Progress& progress) {
+StallEnd find_stall_end(const Trace& trace, const Plan& plan, const Liveness& liveness, const PlanOn& plan_on,
+                        Watcher& watcher) {
   StallEnd end;
   Machine machine = plan.machine;
   const auto time_with = [&](Bytes budget) -> std::optional<nanoseconds> {
     if (budget == plan.machine.device_budget) return plan.predicted.iteration;
     machine.device_budget = budget;
     if (!check_machine(machine)) return std::nullopt;
-    progress.begin("where stalls end: " + decimal_size(budget));
+    watcher.begin("where stalls end: " + decimal_size(budget));
     ++end.plans;
-    const Planned planned = run_planner(planner, trace, machine, limit, progress);
+    const Planned planned = plan_on(machine);
     if (!planned.plan) return std::nullopt;
     return planned.plan->predicted.iteration;
   };
@@ -70,4 +69,4 @@ StallEnd find_stall_end(const Trace& trace, const Plan& plan, const Liveness& li
   return end;
 }
 
-}  // namespace swapmm::cli
+}  // namespace swapmm::answers

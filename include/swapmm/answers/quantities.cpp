@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "quantities.hpp"
+#include <swapmm/answers/quantities.hpp>
 
 #include <algorithm>
 #include <array>
@@ -10,7 +10,7 @@
 #include <swapmm/base/text/figures.hpp>
 #include <swapmm/ir/limits.hpp>
 
-namespace swapmm::cli {
+namespace swapmm::answers {
 
 using quantity::as_double;
 using quantity::Figure;
@@ -146,4 +146,4 @@ std::string decimal_size(Bytes bytes) {
   return text::size_text(bytes, best);
 }
 
-}  // namespace swapmm::cli
+}  // namespace swapmm::answers

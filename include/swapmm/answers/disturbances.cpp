@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "disturbances.hpp"
+#include <swapmm/answers/disturbances.hpp>
 
 #include <algorithm>
 #include <chrono>
 #include <cmath>
 #include <cstddef>
 
-namespace swapmm::cli {
+namespace swapmm::answers {
 namespace {
 
 using std::chrono::nanoseconds;
@@ -53,4 +53,4 @@ void slow_down(StepTimes& times, const SlowLink& link, double start, const Plan&
   }
 }
 
-}  // namespace swapmm::cli
+}  // namespace swapmm::answers

@@ -4,15 +4,14 @@
 #include <cstdint>
 #include <random>
 
+#include <swapmm/answers/quantities.hpp>
 #include <swapmm/plan/plan.hpp>
 #include <swapmm/plan/simulate.hpp>
 #include <swapmm/plan/step_times.hpp>
 
-#include "quantities.hpp"
-
 // What happens to a plan when things take other times than it was made for.
 
-namespace swapmm::cli {
+namespace swapmm::answers {
 
 /// Multiplies each duration of an operation and of a copy by a factor of its own, evenly between 1 - noise and
 /// 1 + noise. The same generator gives the same times on every machine.
@@ -23,4 +22,4 @@ void add_noise(StepTimes& times, double noise, std::mt19937_64& random);
 /// long.
 void slow_down(StepTimes& times, const SlowLink& link, double start, const Plan& plan, const Simulation& calm);
 
-}  // namespace swapmm::cli
+}  // namespace swapmm::answers

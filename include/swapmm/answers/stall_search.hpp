@@ -3,15 +3,14 @@
 
 #include <chrono>
 #include <optional>
-#include <string>
 
+#include <swapmm/answers/planning.hpp>
+#include <swapmm/base/bytes.hpp>
 #include <swapmm/ir/liveness.hpp>
 #include <swapmm/ir/trace.hpp>
 #include <swapmm/plan/plan.hpp>
 
-#include "planning.hpp"
-
-namespace swapmm::cli {
+namespace swapmm::answers {
 
 /// From which budget on swapping costs no time.
 struct StallEnd {
@@ -21,9 +20,9 @@ struct StallEnd {
   int plans = 0;                       ///< made to find it
 };
 
-/// Bisection over budgets, by the planner. A budget is enough where an iteration takes at most 0.1 % longer than with
-/// more memory than all tensors together need. `plan` is what the planner made for its own budget.
+/// Bisection over budgets, by `plan_on`. A budget is enough where an iteration takes at most 0.1 % longer than with
+/// more memory than all tensors together need. `plan` is the plan for its own budget.
 [[nodiscard]] StallEnd find_stall_end(const Trace& trace, const Plan& plan, const Liveness& liveness,
-                                      const std::string& planner, TimeLimit limit, Progress& progress);
+                                      const PlanOn& plan_on, Watcher& watcher);
 
-}  // namespace swapmm::cli
+}  // namespace swapmm::answers

@@ -1,0 +1,303 @@
+// SPDX-License-Identifier: Apache-2.0
+// Questions about traces and plans, answered as the command `swapmm` answers them.
+#include <chrono>
+#include <cstring>
+#include <memory>
+#include <optional>
+#include <sstream>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include <boost/json/serialize.hpp>
+
+#include <swapmm/answers/as_json.hpp>
+#include <swapmm/answers/comparison.hpp>
+#include <swapmm/answers/explanation.hpp>
+#include <swapmm/answers/fit.hpp>
+#include <swapmm/answers/simulation.hpp>
+#include <swapmm/answers/stall_search.hpp>
+#include <swapmm/base/error.hpp>
+#include <swapmm/c_interface/failure.hpp>
+#include <swapmm/formats/json/reader.hpp>
+#include <swapmm/formats/plan_json.hpp>
+#include <swapmm/formats/profile_svg.hpp>
+#include <swapmm/formats/trace_json.hpp>
+#include <swapmm/ir/liveness.hpp>
+#include <swapmm/plan/bound.hpp>
+#include <swapmm/plan/planners.hpp>
+#include <swapmm/plan/predicted_profile.hpp>
+#include <swapmm/plan/stalls.hpp>
+#include <swapmm/plan/validate.hpp>
+
+#include "options.hpp"
+#include "python.h"
+
+namespace swapmm::python {
+namespace {
+
+using answers::Planned;
+using answers::to_json;
+using c_interface::guarded;
+
+/// Tells the caller, and ends the work if it says so.
+class Caller final : public answers::Watcher {
+ public:
+  explicit Caller(swapmm_python_progress progress) : progress_(progress) {}
+
+  void begin(const std::string& what) override {
+    what_ = answers::json_name(what).c_str();
+    tell({});
+    require_going_on();
+  }
+
+  bool reached(const PlanningProgress& progress) override {
+    constexpr std::chrono::milliseconds pause{50};
+    if (!ended_ && Clock::now() - last_ >= pause) tell(progress);
+    return !ended_;
+  }
+
+  /// Throws UsageError if the caller has ended the work.
+  void require_going_on() const {
+    if (ended_) throw UsageError("the caller has ended the work");
+  }
+
+ private:
+  using Clock = std::chrono::steady_clock;
+
+  void tell(const PlanningProgress& progress) {
+    if (progress_ == nullptr) return;
+    ended_ = progress_(what_.c_str(), progress.iteration.count(), progress.lower_bound.count()) != 0;
+    last_ = Clock::now();
+  }
+
+  swapmm_python_progress progress_;
+  std::string what_;
+  Clock::time_point last_;
+  bool ended_ = false;
+};
+
+/// A question with all that came with it.
+struct Asked {
+  Options options;
+  const char* trace_text;
+  const char* plan_text;
+  Caller& caller;
+
+  [[nodiscard]] Trace trace() const {
+    Trace trace = required(read_trace(&c_interface::required(trace_text, "the trace")), "trace");
+    if (needs_version_2(trace)) {
+      throw UsageError(
+          "trace: it has engines, ranges, forms or operations that may run again, which only the command "
+          "`swapmm` knows");
+    }
+    return trace;
+  }
+
+  /// One that can be read.
+  [[nodiscard]] Plan plan() const {
+    const std::string_view text = &c_interface::required(plan_text, "the plan");
+    if (swapmm::json::find_version(text) == 2) throw PlanRefused("one of version 2 is for the command `swapmm` alone");
+    Result<Plan> plan = read_plan(text);
+    if (!plan) throw PlanRefused(plan.problem().message);
+    return *std::move(plan);
+  }
+
+  /// One that is valid for the trace.
+  [[nodiscard]] Plan plan_for(const Trace& trace) const {
+    Plan valid = plan();
+    if (const std::vector<Violation> violations = validate(trace, valid); !violations.empty()) {
+      throw PlanRefused("it is not valid for this trace: " + violations.front().message);
+    }
+    return valid;
+  }
+
+  [[nodiscard]] std::string planner_name() const { return options.text("planner").value_or("best"); }
+
+  /// Plans by a planner that the caller may end at any time.
+  [[nodiscard]] Planned plan_by(const std::string& name, const Trace& trace, const Machine& machine) const {
+    const Result<NamedPlanner> planner = answers::planner_in_steps(name);
+    if (!planner) throw UsageError(planner.problem().message);
+    Planned planned = answers::run_planner(*planner, trace, machine, answers::options_watched(options.limit(), caller));
+    caller.require_going_on();
+    return planned;
+  }
+};
+
+json::object answer_plan(const Asked& asked) {
+  const Trace trace = asked.trace();
+  const Machine machine = asked.options.machine(trace);
+  const std::string planner = asked.planner_name();
+  asked.caller.begin("planning with " + planner);
+  const Planned planned = asked.plan_by(planner, trace, machine);
+  if (!planned.plan) {
+    const std::string text = "no plan: " + planned.plan.problem().message;
+    const answers::Need need = answers::find_need(trace, machine);
+    if (answers::shortfall_of(need, machine).value == 0 && need.above_allocation.empty()) throw UsageError(text);
+    throw BundleTooLarge(text, {}, {need.liveness.largest_bundle, machine.device_budget, {}, {}});
+  }
+  json::object answer = answers::plan_as_json(trace, *planned.plan, planner, planned.took);
+  std::ostringstream text;
+  write_plan(text, *planned.plan);
+  answer["plan"] = text.str();
+  return answer;
+}
+
+json::object answer_fit(const Asked& asked) {
+  const Trace trace = asked.trace();
+  const Machine machine = asked.options.machine(trace);
+  const std::uint64_t top = asked.options.count("top", 5);
+  const answers::Need need = answers::find_need(trace, machine);
+  const std::string planner = asked.planner_name();
+  asked.caller.begin("planning with " + planner);
+  const Planned planned = asked.plan_by(planner, trace, machine);
+  if (!planned.plan) return answers::misfit_as_json(trace, machine, need, planned.plan.problem().message, top);
+  std::optional<answers::StallEnd> end;
+  if (!asked.options.is_on("this_budget_only")) {
+    const auto plan_on = [&](const Machine& other) { return asked.plan_by(planner, trace, other); };
+    end = answers::find_stall_end(trace, *planned.plan, need.liveness, plan_on, asked.caller);
+  }
+  const std::vector<Stall> stalls = find_stalls(trace, *planned.plan);
+  return answers::fit_as_json(trace, *planned.plan, need, planner, end, stalls, top);
+}
+
+json::object answer_simulate(const Asked& asked) {
+  const Trace trace = asked.trace();
+  const Plan plan = asked.plan_for(trace);
+  const answers::Disturbance disturbance = asked.options.disturbance();
+  const Simulation calm = simulate(trace, plan);
+  const std::vector<answers::Draw> draws = answers::disturbed(disturbance, trace, plan, calm, asked.caller);
+  return answers::simulation_as_json(trace, plan, calm, disturbance, draws);
+}
+
+std::vector<Machine> machines_to_compare(const Options& options) {
+  std::vector<Machine> machines;
+  answers::MachineFigures figures = options.figures();
+  const std::vector<std::uint64_t> bandwidths = options.quantities("bandwidths", answers::parse_bandwidth);
+  if (bandwidths.empty()) machines.push_back(required(answers::links_with(figures), "machine"));
+  for (const std::uint64_t bandwidth : bandwidths) {
+    figures.bandwidth = bandwidth;
+    machines.push_back(required(answers::links_with(figures), "machine"));
+  }
+  return machines;
+}
+
+json::object answer_compare(const Asked& asked) {
+  const Trace trace = asked.trace();
+  std::vector<std::string> names = asked.options.texts("planners");
+  if (names.empty()) {
+    for (const NamedPlanner& planner : planners()) names.push_back(planner.name);
+  }
+  std::vector<answers::Comparison> rows;
+  const answers::PlanBy plan_by = [&](const std::string& name, const Trace& scaled, const Machine& machine) {
+    return asked.plan_by(name, scaled, machine);
+  };
+  for (const double scale : asked.options.quantities("compute_scales", answers::parse_factor)) {
+    const Trace scaled = required(answers::with_scaled_compute(trace, scale), "compute_scales");
+    for (const Machine& links : machines_to_compare(asked.options)) {
+      const Bytes peak = analyze_liveness(scaled, links.alignment).peak;
+      for (const answers::Budget& budget : asked.options.quantities("budgets", answers::parse_budget)) {
+        Machine machine = links;
+        machine.device_budget = budget.of(peak);
+        if (const Check check = check_machine(machine); !check) throw UsageError("budgets: " + check.problem().message);
+        answers::compare_planners(names, plan_by, scaled, answers::setting_for(scaled, scale, machine, peak),
+                                  asked.caller, rows);
+      }
+    }
+  }
+  return answers::comparison_as_json(rows);
+}
+
+json::object answer_check(const Asked& asked) {
+  return answers::violations_as_json(validate(asked.trace(), asked.plan()));
+}
+
+json::object answer_explain(const Asked& asked) {
+  const Trace trace = asked.trace();
+  const Plan plan = asked.plan_for(trace);
+  return answers::explanation_as_json(trace, plan, answers::prediction_of(trace, plan), find_stalls(trace, plan),
+                                      find_absences(trace, plan), asked.options.count("top", 10));
+}
+
+json::object answer_bound(const Asked& asked) {
+  const Trace trace = asked.trace();
+  const Machine machine = asked.options.machine(trace);
+  const Result<std::chrono::nanoseconds> bound = lower_bound(trace, machine);
+  if (!bound) {
+    const answers::Need need = answers::find_need(trace, machine);
+    throw BundleTooLarge("no bound: " + bound.problem().message, {},
+                         {need.liveness.largest_bundle, machine.device_budget, {}, {}});
+  }
+  return {{"machine", to_json(machine)}, {"lower_bound_ns", bound->count()}};
+}
+
+json::object answer_picture(const Asked& asked) {
+  const Trace trace = asked.trace();
+  const Plan plan = asked.plan_for(trace);
+  std::ostringstream text;
+  write_svg(text, predicted_profile(trace, plan), {static_cast<int>(asked.options.count("width", 1200)), ""});
+  return {{"svg", text.str()}};
+}
+
+json::object answer_need(const Asked& asked) {
+  const Trace trace = asked.trace();
+  const Bytes alignment = asked.options.quantity("alignment", quantity::parse_size).value_or(Bytes{256});
+  if (alignment.value == 0) throw UsageError("alignment: it is 0");
+  const Liveness liveness = analyze_liveness(trace, alignment);
+  return {{"digest", digest(trace)},
+          {"peak_bytes", liveness.peak.value},
+          {"largest_bundle_bytes", liveness.largest_bundle.value}};
+}
+
+json::object answer_planners(const Asked& /*asked*/) {
+  json::array list;
+  for (const NamedPlanner& planner : planners()) {
+    list.push_back(json::object{{"name", planner.name}, {"summary", planner.summary}});
+  }
+  return {{"planners", std::move(list)}};
+}
+
+struct Question {
+  std::string_view name;
+  json::object (*answer)(const Asked&);
+};
+constexpr Question questions[] = {
+    {"plan", answer_plan},   {"fit", answer_fit},          {"simulate", answer_simulate}, {"compare", answer_compare},
+    {"check", answer_check}, {"explain", answer_explain},  {"bound", answer_bound},       {"picture", answer_picture},
+    {"need", answer_need},   {"planners", answer_planners}};
+
+std::string answer_to(std::string_view name, const Asked& asked) {
+  for (const Question& question : questions) {
+    if (question.name == name) return json::serialize(question.answer(asked));
+  }
+  throw UsageError("no question is called \"" + std::string(name) + '"');
+}
+
+}  // namespace
+}  // namespace swapmm::python
+
+swapmm_status swapmm_python_size(const char* text, uint64_t* bytes) {
+  using namespace swapmm;  // NOLINT(*-build-using-namespace)
+  return c_interface::guarded([&] {
+    const Result<Bytes> size = quantity::parse_size(&c_interface::required(text, "the text"));
+    if (!size) throw UsageError(size.problem().message);
+    c_interface::required(bytes, "the pointer to the size") = size->value;
+  });
+}
+
+swapmm_status swapmm_python_ask(const char* question, const char* options, const char* trace, const char* plan,
+                                swapmm_python_progress progress, char** answer) {
+  using namespace swapmm;  // NOLINT(*-build-using-namespace)
+  return c_interface::guarded([&] {
+    char*& made = c_interface::required(answer, "the pointer to the answer");
+    made = nullptr;
+    python::Caller caller(progress);
+    const std::string text =
+        python::answer_to(&c_interface::required(question, "the question"),
+                          {python::Options(&c_interface::required(options, "the options")), trace, plan, caller});
+    auto copy = std::make_unique<char[]>(text.size() + 1);  // as swapmm_text_destroy() takes it
+    std::memcpy(copy.get(), text.c_str(), text.size() + 1);
+    made = copy.release();
+  });
+}
