@@ -66,6 +66,7 @@ class Adapter:
         self._reserve_step = max(32 << 10, min(1 << 20, self.budget >> 7))
         self._reserved = 0  # the part of the budget that kept storages have
         self._lock = threading.RLock()
+        self.open = True
         self.in_child = False  # of a fork
         self.in_iteration = False
         self.iterations = 0
@@ -116,7 +117,7 @@ class Adapter:
             self.kept.clear()
             self.memory.close()
             self._library.manager_destroy(self._manager)
-            self._manager = None
+            self._manager, self.open = None, False
 
     def _bring_back(self, record: Record, storage: Any) -> None:
         """The storage gets memory of its own, with its value."""
@@ -134,8 +135,12 @@ class Adapter:
         if failure is not None and not isinstance(failure, Exception):
             raise failure  # KeyboardInterrupt in a copy
         error = self._library.error(status)
-        where = self.where()
-        raise (type(error)(f"{error}, in {where}") if where else error) from failure
+        text, where = str(error), self.where()
+        if where:
+            text += f", in {where}"
+        if self.kept.bytes > self._reserve_step and isinstance(error, (errors.BundleTooLarge, errors.OutOfMemory)):
+            text += f"; {self.kept.bytes} bytes more cannot be swapped: {self.kept.reasons()}"
+        raise type(error)(text) from failure
 
     def numbers(self) -> _native.Numbers:
         """The manager's numbers."""
@@ -170,15 +175,16 @@ class Adapter:
     def end_iteration(self) -> None:
         """What follows belongs to the next iteration."""
         with self._lock:
-            if not self.in_iteration or self.in_child:
+            if self.in_child:
                 return
             self.sweep()
             self._finish()
-            self.in_iteration = False
-            self.iterations += 1
-            self._check(self._library.iteration_end(self._manager))
+            if self.in_iteration:
+                self.in_iteration = False
+                self.iterations += 1
+                self._check(self._library.iteration_end(self._manager))
             self.kept.end_of_step()
-            self.sweep()
+            self._reserve()
 
     def _between_iterations(self, change: Any) -> None:
         """Changes something that may not change within an iteration: a running one is cut in two."""
@@ -289,8 +295,6 @@ class Adapter:
             if gone.__class__ is Record:
                 if gone.number in self.memory.records:
                     self._drop(gone)
-            elif gone.__class__ is Kept:
-                self.kept.unshare(gone)
             else:
                 self.kept.remove(gone)
 
@@ -307,9 +311,8 @@ class Adapter:
                 self._need_iteration()
                 self._touch(record, _READ, b"look", self._at)
 
-    def release(self, storage: Any, reason: str, tensor: Any = None) -> None:
-        """The program has the address of the bytes: they stay until the next iteration, or as long as the tensor that
-        an array is made of."""
+    def release(self, storage: Any, reason: str, until_step: bool) -> None:
+        """The program has the address of the bytes: they stay until the next iteration, or for good."""
         with self._lock:
             if self.in_child:
                 return self.hold(storage)
@@ -319,12 +322,13 @@ class Adapter:
                 known = self._adopt(storage, b"input")
             if known.__class__ is Record:
                 self.hold(storage)
+                self._finish()
                 self.memory.keep(known)
                 self._drop(known, storage)
-                self.keep(storage, reason, until_step=True)
-            known = getattr(storage, ATTRIBUTE)
-            if tensor is not None and known.bytes >= SMALL:
-                self.kept.share(known, tensor)
+                self.keep(storage, reason, until_step)
+            elif not until_step:
+                known = getattr(storage, ATTRIBUTE)
+                known.until_step = False
 
     # ---- operators
 
@@ -540,6 +544,16 @@ class Adapter:
         return results
 
     # ---- forks
+
+    def before_fork(self) -> None:
+        """No thread is within the manager when the process forks, and no operation runs."""
+        self._lock.acquire()
+        if not self.in_child:
+            self.sweep()
+            self._finish()
+
+    def after_fork(self) -> None:
+        self._lock.release()
 
     def after_fork_in_child(self) -> None:
         """The child has the parent's values, those on the host included, and no budget."""

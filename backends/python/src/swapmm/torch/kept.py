@@ -5,7 +5,7 @@ PyTorch does not own, such as a NumPy array's or a file's, is the host's, and is
 from __future__ import annotations
 
 import weakref
-from typing import Any, Callable, Dict, Set
+from typing import Any, Callable, Dict
 
 #: The attribute of a storage that says what it is to the adapter: a Record, or a Kept.
 ATTRIBUTE = "_swapmm"
@@ -14,13 +14,12 @@ ATTRIBUTE = "_swapmm"
 class Kept:
     """Why a storage stays."""
 
-    __slots__ = ("bytes", "reason", "until_step", "holders", "foreign")
+    __slots__ = ("bytes", "reason", "until_step", "foreign")
 
     def __init__(self, size: int, reason: str, until_step: bool, foreign: bool) -> None:
         self.bytes, self.reason = size, reason
         self.foreign = foreign  # it is not PyTorch's memory: an array's, a file's
         self.until_step = until_step  # it can be moved again when the iteration has ended
-        self.holders = 0  # arrays of the program that share the bytes
 
 
 class KeptStorages:
@@ -29,7 +28,6 @@ class KeptStorages:
     def __init__(self, note: Callable[[Any], None]) -> None:
         self._note = note
         self._references: Dict[Any, Kept] = {}
-        self._holders: Set[Any] = set()
         self.bytes = 0  # of PyTorch's own
 
     def add(self, storage: Any, reason: str, until_step: bool = False, foreign: bool = False) -> Kept:
@@ -39,9 +37,6 @@ class KeptStorages:
         if not foreign:
             self.bytes += kept.bytes
         return kept
-
-    def has(self, reference: Any) -> bool:
-        return reference in self._references
 
     def remove(self, reference: Any) -> None:
         """The storage is gone, or can be moved again."""
@@ -54,21 +49,6 @@ class KeptStorages:
         if storage is not None and getattr(storage, ATTRIBUTE, None) is kept:
             delattr(storage, ATTRIBUTE)
 
-    def share(self, kept: Kept, tensor: Any) -> None:
-        """The program has an array over the bytes. The array keeps the tensor, whose end is the array's."""
-        kept.holders += 1
-
-        def ended(reference: Any) -> None:
-            self._holders.discard(reference)
-            self._note(kept)
-
-        self._holders.add(weakref.ref(tensor, ended))
-
-    def unshare(self, kept: Kept) -> None:
-        kept.holders -= 1
-        if kept.holders == 0:
-            self.release(lambda other: other is kept)
-
     def release(self, which: Callable[[Kept], bool]) -> None:
         """The adapter may move these again."""
         for reference, kept in list(self._references.items()):
@@ -76,7 +56,7 @@ class KeptStorages:
                 self.remove(reference)
 
     def end_of_step(self) -> None:
-        self.release(lambda kept: kept.until_step and kept.holders == 0)
+        self.release(lambda kept: kept.until_step)
 
     def reasons(self) -> Dict[str, int]:
         """Bytes by reason."""

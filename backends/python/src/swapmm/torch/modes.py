@@ -33,7 +33,7 @@ _Tensor = torch.Tensor
 _LOOKS = ("tolist", "__repr__", "__deepcopy__", "__format__", "untyped_storage", "storage", "_typed_storage")
 #: They tell the program the address of the bytes, which it may use until the iteration ends.
 _ADDRESSES = ("data_ptr", "share_memory_", "pin_memory")
-#: They make something that shares the bytes, for as long as it exists.
+#: They make something that shares the bytes. PyTorch never moves such a storage again.
 _ARRAYS = ("numpy", "__array__", "__dlpack__")
 
 
@@ -70,13 +70,14 @@ class Looks:
         @functools.wraps(original)
         def wrapped(tensor: torch.Tensor, *args: Any, **kwargs: Any) -> Any:
             # These functions call one another.
-            if not getattr(inside, "now", False):
-                inside.now = True
-                try:
-                    prepare(tensor, name)
-                finally:
-                    inside.now = False
-            return original(tensor, *args, **kwargs)
+            if getattr(inside, "now", False):
+                return original(tensor, *args, **kwargs)
+            inside.now = True
+            try:
+                prepare(tensor, name)
+                return original(tensor, *args, **kwargs)
+            finally:
+                inside.now = False
 
         self._originals[name] = _Tensor.__dict__.get(name)
         setattr(_Tensor, name, wrapped)
@@ -95,12 +96,12 @@ class Looks:
     def _address(self, tensor: torch.Tensor, name: str) -> None:
         storage = self._storage(tensor)
         if storage is not None:
-            self.adapter.release(storage, f"the program called {name}()")
+            self.adapter.release(storage, f"the program called {name}()", until_step=True)
 
     def _array(self, tensor: torch.Tensor, name: str) -> None:
         storage = self._storage(tensor)
         if storage is not None:
-            self.adapter.release(storage, f"the program called {name}()", tensor)
+            self.adapter.release(storage, f"the program called {name}()", until_step=False)
 
     # ---- saving
 
@@ -191,12 +192,20 @@ class Threads:
         self._original: Any = None
         weak = weakref.ref(mode.adapter)
 
-        def after_fork() -> None:
-            adapter = weak()
-            if adapter is not None:
-                adapter.after_fork_in_child()
+        # Python keeps such functions for ever.
+        def tell(name: str) -> Callable[[], None]:
+            def told() -> None:
+                adapter = weak()
+                if adapter is not None and adapter.open:
+                    getattr(adapter, name)()
 
-        os.register_at_fork(after_in_child=after_fork)
+            return told
+
+        os.register_at_fork(
+            before=tell("before_fork"),
+            after_in_parent=tell("after_fork"),
+            after_in_child=tell("after_fork_in_child"),
+        )
 
     def install(self) -> None:
         mode = self.mode

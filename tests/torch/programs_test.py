@@ -1,0 +1,279 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What programs do with tensors beside running operators: they look at bytes, save, fork, start threads, fail."""
+
+import copy
+import io
+import os
+import pickle
+import threading
+import unittest
+
+import torch
+from torch.utils.data import DataLoader, TensorDataset
+
+import swapmm
+import swapmm.torch
+
+MiB = 1 << 20
+
+
+def resident(tensors):
+    """How many of them have their bytes now."""
+    return sum(torch._C.TensorBase.untyped_storage(tensor).nbytes() != 0 for tensor in tensors)
+
+
+class ProgramsTest(unittest.TestCase):
+    """12 tensors of 1 MiB in a budget of 8 MiB."""
+
+    def setUp(self):
+        torch.manual_seed(1)
+        self.plain = [torch.randn(1 << 18) for _ in range(12)]
+        torch.manual_seed(1)
+        swapmm.torch.budget("8MiB", "cpu")
+        self.tensors = [torch.randn(1 << 18) for _ in range(12)]
+        self.assertLess(resident(self.tensors), 9)
+
+    def tearDown(self):
+        swapmm.torch.off()
+
+    def all_equal(self, tensors):
+        return all(torch.equal(ours, theirs) for ours, theirs in zip(tensors, self.plain))
+
+    def move(self):
+        """Every tensor leaves at least once."""
+        for _ in range(2):
+            for tensor in self.tensors:
+                tensor.mul_(1)
+
+    def test_values_return_when_it_ends(self):
+        swapmm.torch.off()
+        self.assertEqual(resident(self.tensors), 12)
+        self.assertTrue(self.all_equal(self.tensors))
+        with self.assertRaises(swapmm.UsageError):
+            swapmm.torch.report()
+
+    def test_looks(self):
+        for ours, theirs in zip(self.tensors, self.plain):
+            self.assertEqual(repr(ours), repr(theirs))
+        for ours, theirs in zip(self.tensors, self.plain):
+            self.assertEqual(ours.tolist(), theirs.tolist())
+        for ours, theirs in zip(self.tensors, self.plain):
+            self.assertTrue(torch.equal(copy.deepcopy(ours), theirs))
+        for ours, theirs in zip(self.tensors, self.plain):
+            self.assertEqual(f"{ours[3]:.6f} {ours[5].item()}", f"{theirs[3]:.6f} {theirs[5].item()}")
+
+    def test_arrays_share_the_bytes(self):
+        tensor = self.tensors[2]
+        array = tensor.detach().numpy()
+        self.move()
+        array[7] = 42
+        self.move()
+        self.assertEqual(tensor[7].item(), 42)
+        tensor[8] = 43
+        self.move()
+        self.assertEqual(array[8], 43)
+        swapmm.torch.step()
+        self.move()
+        self.assertEqual(array[8], 43)
+        self.assertEqual(sum(swapmm.torch.report().kept.values()), MiB)
+        del array, tensor
+        self.tensors[2] = self.plain[2]
+        self.move()
+        self.assertEqual(sum(swapmm.torch.report().kept.values()), 0)
+
+    def test_addresses_stay_until_the_step_ends(self):
+        addresses = [tensor.data_ptr() for tensor in self.tensors[:4]]
+        self.assertEqual(len(set(addresses)), 4)
+        self.move()
+        self.assertEqual([tensor.data_ptr() for tensor in self.tensors[:4]], addresses)
+        swapmm.torch.step()
+        self.move()
+        self.assertEqual(swapmm.torch.report().kept, {})
+        with self.assertRaisesRegex((swapmm.OutOfMemory, swapmm.BundleTooLarge), r"data_ptr\(\)"):
+            [tensor.data_ptr() for tensor in self.tensors]
+        swapmm.torch.step()
+        self.assertTrue(self.all_equal(self.tensors))
+
+    def test_saved_and_loaded(self):
+        layers = torch.nn.Sequential(torch.nn.Linear(400, 400), torch.nn.Linear(400, 400))
+        layers[1].weight = layers[0].weight
+        file = io.BytesIO()
+        torch.save({"state": layers.state_dict(), "tensors": self.tensors, "part": self.tensors[0][5:9]}, file)
+        file.seek(0)
+        loaded = torch.load(file)
+        self.assertTrue(self.all_equal(loaded["tensors"]))
+        self.assertTrue(torch.equal(loaded["part"], self.plain[0][5:9]))
+        # What shares bytes still does, and does not have them twice in the file.
+        state = loaded["state"]
+        state["0.weight"][0, 0] = 9
+        self.assertEqual(state["1.weight"][0, 0].item(), 9)
+        self.assertLess(file.getbuffer().nbytes, 13 * MiB + 700_000)
+        layers.load_state_dict(state)
+        self.assertEqual(layers[1].weight[0, 0].item(), 9)
+
+    def test_pickled_modules(self):
+        layer = torch.nn.Linear(400, 400)
+        twin = pickle.loads(pickle.dumps(layer))
+        self.assertIsInstance(twin.weight, torch.nn.Parameter)
+        self.assertTrue(twin.weight.requires_grad)
+        self.assertTrue(torch.equal(twin.weight, layer.weight))
+
+    def test_loaders_with_processes(self):
+        rows = torch.stack([tensor[:2000].clone() for tensor in self.tensors])
+        self.move()
+        seen = {int(i): row for batch, numbers in
+                DataLoader(TensorDataset(rows, torch.arange(12)), batch_size=4, num_workers=2, shuffle=True)
+                for row, i in zip(batch, numbers)}
+        self.assertTrue(all(torch.equal(seen[i], self.plain[i][:2000]) for i in range(12)))
+        self.assertTrue(self.all_equal(self.tensors))
+
+    def test_forks_see_all_values(self):
+        self.move()
+        child = os.fork()
+        if child == 0:
+            ok = all(torch.equal(ours, theirs) for ours, theirs in zip(self.tensors, self.plain))
+            os._exit(0 if ok else 1)
+        self.assertEqual(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), 0)
+        self.assertTrue(self.all_equal(self.tensors))
+
+    def test_threads(self):
+        failed = []
+
+        def work(which):
+            for _ in range(20):
+                for i in which:
+                    if not torch.equal(self.tensors[i] + 1, self.plain[i] + 1):
+                        failed.append(i)
+
+        threads = [threading.Thread(target=work, args=(range(k, 12, 3),)) for k in range(3)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        self.assertEqual(failed, [])
+
+    def test_too_large_for_the_budget(self):
+        class Inner(torch.nn.Module):
+            def forward(self, x):
+                return torch.cat([x] * 8)
+
+        class Outer(torch.nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.inner = Inner()
+
+            def forward(self, x):
+                return self.inner(x)
+
+        with self.assertRaisesRegex(swapmm.BundleTooLarge, r'"cat" needs 9437184 .*in module Outer\.inner \(Inner\)'):
+            Outer()(self.tensors[0])
+        self.assertTrue(self.all_equal(self.tensors))
+
+    def test_errors_of_operators(self):
+        with self.assertRaisesRegex(RuntimeError, "size of tensor"):
+            self.tensors[0] + self.tensors[1][:5]
+        with self.assertRaisesRegex(RuntimeError, "shapes cannot be multiplied"):
+            self.tensors[0].view(512, 512) @ self.tensors[1].view(1024, 256)
+        self.assertTrue(self.all_equal(self.tensors))
+
+    def test_interrupted_copies(self):
+        adapter = swapmm.torch._adapter()
+        original = adapter.memory.give
+
+        def interrupted(record, place):
+            adapter.memory.give = original
+            raise KeyboardInterrupt
+
+        away = next(tensor for tensor in self.tensors if resident([tensor]) == 0)
+        adapter.memory.give = interrupted
+        with self.assertRaises(KeyboardInterrupt):
+            away.sum()
+        self.assertTrue(self.all_equal(self.tensors))
+
+    def test_results_whose_size_depends_on_values(self):
+        for ours, theirs in zip(self.tensors, self.plain):
+            self.assertTrue(torch.equal(ours[ours > 0.5], theirs[theirs > 0.5]))
+            self.assertTrue(torch.equal(ours.gt(2).nonzero(), theirs.gt(2).nonzero()))
+            self.assertTrue(torch.equal(ours.round().unique(), theirs.round().unique()))
+
+    def test_results_in_given_tensors(self):
+        result = torch.empty(0)
+        for ours, theirs in zip(self.tensors, self.plain):
+            torch.add(ours, 1, out=result)
+            self.assertTrue(torch.equal(result, theirs + 1))
+        self.tensors[0].resize_(100)
+        self.assertTrue(torch.equal(self.tensors[0], self.plain[0][:100]))
+
+    def test_views(self):
+        rows = [tensor.view(512, 512)[1::2].t()[3:] for tensor in self.tensors]
+        self.move()
+        for ours, theirs in zip(rows, self.plain):
+            self.assertTrue(torch.equal(ours, theirs.view(512, 512)[1::2].t()[3:]))
+        rows[0].add_(1)
+        self.move()
+        expected = self.plain[0].clone()
+        expected.view(512, 512)[1::2].t()[3:].add_(1)
+        self.assertTrue(torch.equal(self.tensors[0], expected))
+
+    def test_inference_mode(self):
+        with torch.inference_mode():
+            for ours, theirs in zip(self.tensors, self.plain):
+                weight, x = ours.view(512, 512), torch.ones(4, 512)
+                result = torch.nn.functional.linear(x, weight).reshape(-1)
+                self.assertTrue(torch.equal(result, torch.nn.functional.linear(x, theirs.view(512, 512)).reshape(-1)))
+
+    def test_other_kinds_of_tensors_pass_through(self):
+        sparse = torch.eye(500).to_sparse()
+        self.move()
+        self.assertTrue(torch.equal(sparse @ torch.ones(500, 1), torch.ones(500, 1)))
+        quantized = torch.quantize_per_tensor(self.tensors[0], 0.1, 0, torch.qint8)
+        self.move()
+        self.assertTrue(torch.equal(quantized.dequantize(),
+                                    torch.quantize_per_tensor(self.plain[0], 0.1, 0, torch.qint8).dequantize()))
+        complex_ones = [torch.complex(tensor, tensor).conj() for tensor in self.tensors[:3]]
+        self.move()
+        self.assertTrue(torch.equal(complex_ones[1].imag, -self.plain[1]))
+
+    def test_checkpointed_parts(self):
+        from torch.utils.checkpoint import checkpoint
+
+        weight = self.tensors[0].view(512, 512).detach().requires_grad_()
+        plain_weight = self.plain[0].view(512, 512).clone().requires_grad_()
+
+        def run(w):
+            torch.manual_seed(5)
+            x = torch.ones(8, 512)
+            for _ in range(3):
+                x = checkpoint(lambda y: torch.nn.functional.dropout(torch.tanh(y @ w), 0.5), x, use_reentrant=False)
+            x.sum().backward()
+            return w.grad
+
+        ours = run(weight)
+        swapmm.torch.off()
+        self.assertTrue(torch.equal(ours, run(plain_weight)))
+
+    def test_options(self):
+        with self.assertRaisesRegex(swapmm.UsageError, "no option 'speed'"):
+            swapmm.torch.budget("8MiB", "cpu", speed=3)
+        with self.assertRaises(swapmm.UsageError):
+            swapmm.torch.budget("8 potatoes", "cpu")
+        with self.assertRaisesRegex(swapmm.UsageError, "no backend"):
+            swapmm.torch.budget("8MiB", "meta")
+        swapmm.torch.budget("8MiB", "cpu", planner="belady", observe=1)
+        swapmm.torch.off()
+
+    def test_report(self):
+        swapmm.torch.step()
+        self.move()
+        swapmm.torch.step()
+        report = swapmm.torch.report()
+        self.assertEqual(report.iterations, 2)
+        self.assertEqual(report.budget, 8 * MiB)
+        self.assertLessEqual(report.peak, 8 * MiB)
+        self.assertIn("largest use", str(report))
+        self.assertIn("<table>", report._repr_html_())
+
+
+if __name__ == "__main__":
+    torch.set_num_threads(1)
+    unittest.main()
