@@ -70,6 +70,15 @@ else()
   endforeach()
 endif()
 
+# The adapter of PyTorch, with PyTorch 2 from PyPI, which ./dev pytorch installs.
+set(SWAPMM_PYTHON_WITH_TORCH_2 ${PROJECT_SOURCE_DIR}/build/pytorch/bin/python CACHE FILEPATH "A Python 3 that has PyTorch 2.4 or newer")
+mark_as_advanced(SWAPMM_PYTHON_WITH_TORCH_2)
+file(GLOB files RELATIVE ${CMAKE_CURRENT_SOURCE_DIR}/torch CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/torch/*_test.py)
+foreach(file IN LISTS files)
+  string(REGEX REPLACE "_test\\.py$" "" name ${file})
+  swapmm_python_test(torch_${name} sh ${CMAKE_CURRENT_SOURCE_DIR}/torch/run.sh ${SWAPMM_PYTHON_WITH_TORCH_2} ${CMAKE_CURRENT_SOURCE_DIR}/torch/${file})
+endforeach()
+
 # The stubs are the annotations of the sources.
 find_program(SWAPMM_MYPY mypy)
 mark_as_advanced(SWAPMM_MYPY)

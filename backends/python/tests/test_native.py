@@ -90,7 +90,7 @@ class Declarations(unittest.TestCase):
         codes = re.findall(r"SWAPMM_([A-Z_]+) = (\d+)", re.search(r"enum swapmm_status {(.*?)}", header("include/swapmm/swapmm.h"), re.S)[1])
         names = {int(code): "".join(word.title() for word in name.split("_")) for name, code in codes if name != "OK"}
         self.assertEqual({code: type_.__name__ for code, type_ in errors.of_status.items()}, names)
-        for name, number in re.findall(r"SWAPMM_(CHECK_ACCESS|SCRUB|UNDEFINED_READS|IDENTIFY_BY_PRODUCER|READ|WRITE|UPDATE) = (\d+)", header("include/swapmm/swapmm.h")):
+        for name, number in re.findall(r"SWAPMM_(CHECK_ACCESS|SCRUB|UNDEFINED_READS|IDENTIFY_BY_PRODUCER|PROVEN_DROPS|READ|WRITE|UPDATE) = (\d+)", header("include/swapmm/swapmm.h")):
             self.assertEqual(getattr(_native, name), int(number))
 
 

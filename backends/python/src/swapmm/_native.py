@@ -104,6 +104,23 @@ class SimulatedOptions(ctypes.Structure):
 
 
 Kernel = ctypes.CFUNCTYPE(c_int, c_void_p)
+#: Of a custom device: context, tensor, place, host memory, bytes.
+Copy = ctypes.CFUNCTYPE(c_int, c_void_p, c_uint64, c_void_p, c_void_p, c_uint64)
+
+
+class CustomDevice(ctypes.Structure):
+    """swapmm_custom_device"""
+
+    _fields_ = [
+        ("struct_size", c_uint64),
+        ("name", c_char_p),
+        ("bytes", c_uint64),
+        ("alignment", c_uint64),
+        ("context", c_void_p),
+        ("copy_to_host", Copy),
+        ("copy_to_device", Copy),
+    ]
+
 PythonProgress = ctypes.CFUNCTYPE(c_int, c_char_p, c_int64, c_int64)
 
 _handle, _text, _count = c_void_p, c_char_p, c_uint64
@@ -141,6 +158,7 @@ CORE: Dict[str, _Signature] = {
     "swapmm_simulated_create": (c_int, [POINTER(SimulatedOptions), POINTER(_handle)]),
     "swapmm_simulated_launch": (c_int, [_handle, _count, Kernel, c_void_p, POINTER(c_void_p)]),
     "swapmm_simulated_violations": (c_int, [_handle, POINTER(c_uint64)]),
+    "swapmm_custom_create": (c_int, [POINTER(CustomDevice), POINTER(_handle)]),
 }
 
 #: The functions of <swapmm/c/opencl.h>.

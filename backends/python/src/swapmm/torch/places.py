@@ -12,17 +12,6 @@ import torch
 
 from .. import _native
 
-_Copy = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_uint64, ctypes.c_void_p, ctypes.c_void_p,
-                                                  ctypes.c_uint64)
-
-
-class CustomDevice(ctypes.Structure):
-    """swapmm_custom_device"""
-
-    _fields_ = [("struct_size", ctypes.c_uint64), ("name", ctypes.c_char_p), ("bytes", ctypes.c_uint64),
-                            ("alignment", ctypes.c_uint64), ("context", ctypes.c_void_p), ("copy_to_host", _Copy),
-                            ("copy_to_device", _Copy)]
-
 
 class Record:
     """A storage that the manager knows. `storage` returns it, or None when it is gone."""
@@ -91,16 +80,14 @@ class CpuMemory:
     def __init__(self, budget: int) -> None:
         self.device = torch.device("cpu")
         self.library = _native.library()
-        self.library.declare("swapmm_custom_create", (ctypes.c_int, [ctypes.POINTER(CustomDevice),
-                                                                                                                                  ctypes.POINTER(ctypes.c_void_p)]))
         self.places = Places()
         self.records: Dict[int, Record] = {}  # by the manager's number
         self.failure: Optional[BaseException] = None  # of the last copy that failed
         self.budget = self.manager_budget = budget
-        self._callbacks = (_Copy(self._copy_to_host), _Copy(self._copy_to_device))
+        self._callbacks = (_native.Copy(self._copy_to_host), _native.Copy(self._copy_to_device))
 
     def backend(self) -> ctypes.c_void_p:
-        device = CustomDevice(ctypes.sizeof(CustomDevice), b"PyTorch's storages", self.budget, 64, None, *self._callbacks)
+        device = _native.CustomDevice(ctypes.sizeof(_native.CustomDevice), b"PyTorch's storages", self.budget, 64, None, *self._callbacks)
         backend = ctypes.c_void_p()
         self.library.check(self.library.custom_create(ctypes.byref(device), ctypes.byref(backend)))
         return backend
