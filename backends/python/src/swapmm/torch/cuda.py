@@ -44,6 +44,33 @@ def _install(library: Any) -> None:
     _installed = True
 
 
+def _answer_statistics(memory: "CudaMemory") -> None:
+    """PyTorch has no statistics for an allocator that is not its own, and raises an error instead. Programs print them."""
+
+    def allocated(_device: Any = None) -> int:
+        return memory.places.bytes + memory.numbers()["pool_used"]
+
+    def most_allocated(_device: Any = None) -> int:
+        return memory.places.peak + memory.numbers()["pool_peak"]
+
+    def reserved(_device: Any = None) -> int:
+        return memory.budget
+
+    def reset(_device: Any = None) -> None:
+        memory.places.peak = memory.places.bytes
+
+    answers = {
+        "memory_allocated": allocated,
+        "max_memory_allocated": most_allocated,
+        "memory_reserved": reserved,
+        "max_memory_reserved": reserved,
+        "reset_peak_memory_stats": reset,
+    }
+    for name, answer in answers.items():
+        for module in (torch.cuda, torch.cuda.memory):
+            setattr(module, name, answer)
+
+
 class CudaMemory:
     """The manager's device, and PyTorch's allocator for it."""
 
@@ -67,6 +94,7 @@ class CudaMemory:
         status = self.library.torch_open(device.index or 0, budget, self.pool_limit)
         if status:
             raise errors.BackendError(f"a memory pool on {device}: CUDA error {status}")
+        _answer_statistics(self)
         self._sizes = (ctypes.c_uint64 * 256)()
         self._numbers = (ctypes.c_uint64 * 4)()
         self._main = 0  # the stream that the manager knows: the default one
