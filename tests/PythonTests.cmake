@@ -44,6 +44,11 @@ endforeach()
 # The example of the manual, which is the first piece of Python there.
 swapmm_python_test(manual_page ${SWAPMM_PYTHON_WITH_NUMPY} ${package}/tests/manual.py ${PROJECT_SOURCE_DIR}/docs/python.md)
 
+# The source distribution has all that it needs.
+if(CMAKE_GENERATOR STREQUAL "Ninja")
+  swapmm_python_test(sdist ${SWAPMM_PYTHON_WITH_NUMPY} ${package}/tests/sdist.py)
+endif()
+
 # Without NumPy, and with the oldest and the newest of the other versions; without what the command takes.
 file(GLOB others $ENV{HOME}/.pyenv/versions/3.*/bin/python3 /usr/bin/python3.[0-9] /usr/bin/python3.[0-9][0-9] /usr/local/bin/python3.[0-9]
   /usr/local/bin/python3.[0-9][0-9])

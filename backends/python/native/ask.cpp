@@ -39,7 +39,6 @@ namespace {
 
 using answers::Planned;
 using answers::to_json;
-using c_interface::guarded;
 
 /// Tells the caller, and ends the work if it says so.
 class Caller final : public answers::Watcher {

@@ -5,6 +5,8 @@
 /// What the Python package needs beyond the C interface. Only libswapmm_python has these functions. They are for the
 /// package of the same version alone.
 
+// NOLINTBEGIN(modernize-*, readability-identifier-naming): this is C
+
 #include <stdint.h>
 
 #include <swapmm/swapmm.h>
@@ -38,3 +40,5 @@ SWAPMM_C_EXPORT void swapmm_python_dlpack_destroy(void* managed);
 #ifdef __cplusplus
 }  // extern "C"
 #endif
+
+// NOLINTEND(modernize-*, readability-identifier-naming)

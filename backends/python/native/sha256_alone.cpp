@@ -11,6 +11,7 @@ struct evp_md_ctx_st {
   SHA256_CTX state;
 };
 
+// NOLINTBEGIN(readability-inconsistent-declaration-parameter-name): the names in OpenSSL's headers are short
 extern "C" {
 
 EVP_MD_CTX* EVP_MD_CTX_new(void) { return new (std::nothrow) evp_md_ctx_st; }
@@ -31,3 +32,4 @@ int EVP_DigestFinal_ex(EVP_MD_CTX* context, unsigned char* digest, unsigned int*
 }
 
 }  // extern "C"
+// NOLINTEND(readability-inconsistent-declaration-parameter-name)

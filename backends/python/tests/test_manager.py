@@ -6,6 +6,7 @@ import gc
 import subprocess
 import sys
 import threading
+import traceback
 import unittest
 
 import swapmm
@@ -191,7 +192,12 @@ class Errors(OnSimulatedDevice):
             with manager.operation("fails", updates=tensor) as op:
                 op.launch(kernel, tensor)
             manager.synchronize()
-        self.assertIsInstance(caught.exception.__cause__, ZeroDivisionError)
+        cause = caught.exception.__cause__
+        self.assertIsInstance(cause, ZeroDivisionError)
+        # Where it was raised is told, and nothing refers to the memory any more.
+        frames = [frame for frame, _ in traceback.walk_tb(cause.__traceback__)]
+        self.assertEqual(frames[-1].f_code.co_name, "kernel")
+        self.assertEqual([dict(frame.f_locals) for frame in frames[1:]], [{}] * (len(frames) - 1))
         tensor.upload(bytes(16))
         self.assertEqual(bytes(tensor.download()), bytes(16))
 
@@ -401,6 +407,23 @@ class Lives(OnSimulatedDevice):
         manager.synchronize()
         thread.join()
         self.assertIsInstance(seen[0], swapmm.ConcurrentUse)
+
+    def test_a_child_of_the_process_leaves_the_manager_alone(self):
+        program = (
+            "import os, swapmm\n"
+            "manager = swapmm.Manager(swapmm.simulated.create(1 << 20), 4096)\n"
+            "tensor = manager.tensor(16)\n"
+            "tensor.upload(bytes(16))\n"
+            "op = manager.operation('queued', updates=tensor).begin()\n"
+            "op.launch(lambda data: print('ran', flush=True), tensor)\n"
+            "op.end()\n"
+            "child = os.fork()\n"
+            "if child == 0: raise SystemExit(3)\n"
+            "assert os.waitpid(child, 0)[1] >> 8 == 3\n"
+            "manager.close()\n"
+        )
+        run = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60)
+        self.assertEqual((run.returncode, run.stdout, run.stderr), (0, "ran\n", ""))
 
     def test_the_end_of_a_process_with_queued_work(self):
         program = (

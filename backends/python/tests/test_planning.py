@@ -236,7 +236,21 @@ class LongWork(unittest.TestCase):
         with self.assertRaises(KeyboardInterrupt):
             swapmm.plan(trace, "35%", seconds=60, bandwidth="6GB/s", progress=interrupt)
         self.assertLess(time.monotonic() - begin, 30)
-        self.assertGreaterEqual(len(seen), 3)
+        self.assertEqual(len(seen), 3)
+
+    def test_an_exception_of_the_function_ends_a_search(self):
+        trace = swapmm.Trace.load(TRACES / "g10/VIT_b256.json")
+        for last in (1, 2):
+            seen = []
+
+            def ends(progress):
+                seen.append(progress)
+                if len(seen) == last:
+                    raise LookupError("enough")
+
+            with self.assertRaisesRegex(LookupError, "enough"):
+                swapmm.plan(trace, "35%", seconds=60, bandwidth="6GB/s", progress=ends)
+            self.assertEqual(len(seen), last)
 
     def test_other_threads_run_meanwhile(self):
         trace = swapmm.Trace.load(TRACES / "g10/VIT_b256.json")

@@ -39,7 +39,7 @@ def time_text(nanoseconds: float) -> str:
 
 def size_text(nbytes: float) -> str:
     """8000000000 -> "8.00 GB" """
-    for unit, size in (("TB", 1e12), ("GB", 1e9), ("MB", 1e6), ("kB", 1e3)):
+    for unit, size in (("TB", 1e12), ("GB", 1e9), ("MB", 1e6), ("KB", 1e3)):
         if nbytes >= size:
             return f"{nbytes / size:.2f} {unit}"
     return f"{nbytes:.0f} B"

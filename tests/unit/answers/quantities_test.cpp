@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "quantities.hpp"
+#include <swapmm/answers/quantities.hpp>
 
 #include <doctest/doctest.h>
 
@@ -10,7 +10,7 @@
 #include <vector>
 
 using namespace swapmm;
-using namespace swapmm::cli;
+using namespace swapmm::answers;
 
 namespace {
 
