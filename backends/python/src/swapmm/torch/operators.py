@@ -26,6 +26,20 @@ READ, CHANGE, OVERWRITE, LOOK = range(4)
 storage_of = torch._C.TensorBase.untyped_storage
 
 
+TENSOR, SEQUENCE, OTHER = range(3)
+_kinds: Dict[type, int] = {}
+
+
+def kind_of(value: Any) -> int:
+    """Whether it is a tensor, a list or a tuple, or something else. isinstance() takes long for what is no tensor."""
+    try:
+        return _kinds[value.__class__]
+    except KeyError:
+        kind = TENSOR if isinstance(value, torch.Tensor) else SEQUENCE if isinstance(value, (list, tuple)) else OTHER
+        _kinds[value.__class__] = kind
+        return kind
+
+
 class Signature:
     """What an operator's schema says about its arguments, and what is known beyond it."""
 
@@ -73,9 +87,10 @@ class Signature:
                 args[self.training] if self.training < len(args) else kwargs.get("training", True)):
             ways = [READ if way == CHANGE else way for way in ways]
         for way, value in zip(ways, args):
-            if isinstance(value, torch.Tensor):
+            kind = kind_of(value)
+            if kind == TENSOR:
                 yield value, way
-            elif isinstance(value, (list, tuple)):
+            elif kind == SEQUENCE:
                 for tensor in flat_tensors(value):
                     yield tensor, way
         for name, value in kwargs.items():
@@ -109,9 +124,10 @@ def signature_of(function: Any) -> Signature:
 
 def flat_tensors(value: Any) -> Iterator[torch.Tensor]:
     """The tensors in a value of any form."""
-    if isinstance(value, torch.Tensor):
+    kind = kind_of(value)
+    if kind == TENSOR:
         yield value
-    elif isinstance(value, (list, tuple)):
+    elif kind == SEQUENCE:
         for element in value:
             yield from flat_tensors(element)
     elif isinstance(value, dict):

@@ -8,7 +8,7 @@ from typing import Any, Dict, List, Optional, Tuple
 
 import torch
 
-from .operators import Signature, flat_tensors, storage_of
+from .operators import SEQUENCE, TENSOR, Signature, flat_tensors, kind_of, storage_of
 
 _META = torch.device("meta")
 
@@ -49,9 +49,10 @@ class Sizes:
 
 
 def _shape(value: Any) -> Any:
-    if isinstance(value, torch.Tensor):
+    kind = kind_of(value)
+    if kind == TENSOR:
         return value.shape, value.stride(), value.dtype
-    if isinstance(value, (list, tuple)):
+    if kind == SEQUENCE:
         return tuple(map(_shape, value))
     # 1, 1.0 and True are equal, and make results of different types.
     return type(value), value
