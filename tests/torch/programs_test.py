@@ -252,6 +252,27 @@ class ProgramsTest(unittest.TestCase):
         swapmm.torch.off()
         self.assertTrue(torch.equal(ours, run(plain_weight)))
 
+    def test_inference_streams_weights(self):
+        torch.manual_seed(2)
+        network = torch.nn.Sequential(*(torch.nn.Linear(512, 512) for _ in range(12)))
+        x = torch.randn(64, 512)
+        swapmm.torch.off()
+        with torch.no_grad():
+            expected = network(x)
+        swapmm.torch.budget("5MiB", "cpu")
+        swapmm.torch.stream(network)
+        with torch.no_grad():
+            for _ in range(5):
+                network(x)
+            before = swapmm.torch.report()
+            for _ in range(5):
+                self.assertTrue(torch.equal(network(x), expected))
+            after = swapmm.torch.report()
+        self.assertEqual(after.iterations_followed - before.iterations_followed, 5)
+        # 12 weights of 1 MiB, of which some stay; none is copied out again.
+        self.assertLess(after.copied_in - before.copied_in, 5 * 11 * MiB)
+        self.assertLess(after.copied_out - before.copied_out, MiB)
+
     def test_options(self):
         with self.assertRaisesRegex(swapmm.UsageError, "no option 'speed'"):
             swapmm.torch.budget("8MiB", "cpu", speed=3)

@@ -21,7 +21,7 @@ from .modes import Dispatch, Looks, Modules, Threads
 from .places import CpuMemory
 from .report import Report
 
-__all__ = ["Report", "budget", "off", "report", "step"]
+__all__ = ["Report", "budget", "off", "report", "step", "stream"]
 
 
 class _Session:
@@ -71,6 +71,8 @@ def budget(size: Union[int, str], device: Any = None, **options: Any) -> None:
         memory: Any = CudaMemory(device, _bytes_of(size))
     elif device.type == "cpu":
         memory = CpuMemory(_bytes_of(size))
+        # Copies and operators take turns there, so times tell nothing about a plan: it is kept for the bytes it saves.
+        options.setdefault("trial_iterations", 0)
     else:
         raise _errors.UsageError(f"swapmm.torch has no backend for {device}")
     global _session
@@ -83,6 +85,23 @@ def off() -> None:
     session, _session = _session, None
     if session is not None:
         session.close()
+
+
+def stream(model: _torch.nn.Module, size: Union[int, str, None] = None, device: Any = None, **options: Any) -> None:
+    """For inference: each call of `model` is an iteration, so plans bring weights before the layers that use them. Weights
+    do not change, so they are copied out once and from then on only in. With a `size`, calls budget() first.
+
+    Calls that record gradients are left to the optimizer's step.
+    """
+    if size is not None:
+        budget(size, device, **options)
+    adapter = _adapter()
+
+    def ended(_module: Any, _inputs: Any, _output: Any) -> None:
+        if not _torch.is_grad_enabled() and adapter.open:
+            adapter.end_iteration()
+
+    model.register_forward_hook(ended)
 
 
 def step() -> None:

@@ -102,31 +102,38 @@ class Adapter:
         return manager
 
     def close(self) -> None:
-        """Brings everything back, and ends."""
+        """Brings everything back, and ends. If the device has no room for all of it, those that are left are empty."""
         with self._lock:
             self.sweep()
             self._finish()
             if self.in_iteration:
                 self.in_iteration = False
                 self._check(self._library.iteration_end(self._manager))
-            for record in list(self.memory.records.values()):
-                storage = record.storage()
-                if storage is not None:
-                    self._bring_back(record, storage)
-                    delattr(storage, ATTRIBUTE)
-            self.kept.clear()
-            self.memory.close()
-            self._library.manager_destroy(self._manager)
-            self._manager, self.open = None, False
+            try:
+                # All values are on the host then, and the manager's memory is free for PyTorch.
+                self._set_budget(SMALL)
+                self.memory.close()
+                for record in list(self.memory.records.values()):
+                    storage = record.storage()
+                    if storage is not None:
+                        self._bring_back(record, storage)
+                        self._drop(record, storage)
+            finally:
+                self.kept.clear()
+                self._library.manager_destroy(self._manager)
+                self._manager, self.open = None, False
 
     def _bring_back(self, record: Record, storage: Any) -> None:
-        """The storage gets memory of its own, with its value."""
-        value = torch.UntypedStorage(record.bytes)
+        """The storage gets memory of PyTorch's, with its value."""
+        if self.type == "cpu":
+            storage.resize_(record.bytes)
+            value = storage
+        else:
+            value = torch.UntypedStorage(record.bytes)
         self._check(self._library.tensor_download(self._manager, record.number, 0, value.data_ptr(), record.bytes))
-        self.memory.forget(record)
-        storage.resize_(0)
-        storage.resize_(record.bytes)
-        storage.copy_(value)
+        if value is not storage:
+            storage.resize_(record.bytes)
+            storage.copy_(value)
 
     def _check(self, status: int) -> None:
         if status == 0:
