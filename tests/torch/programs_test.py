@@ -111,6 +111,46 @@ class ProgramsTest(unittest.TestCase):
         layers.load_state_dict(state)
         self.assertEqual(layers[1].weight[0, 0].item(), 9)
 
+    def test_saved_again_after_a_change(self):
+        def saved():
+            file = io.BytesIO()
+            torch.save(self.tensors[0], file)
+            file.seek(0)
+            return torch.load(file)
+
+        saved()
+        self.tensors[0].add_(1)
+        self.assertTrue(torch.equal(saved(), self.plain[0] + 1))
+        self.tensors[0].data.view(-1)[0] = 17  # by a view of another tensor
+        self.assertEqual(saved()[0].item(), 17)
+
+    def test_parts_are_overwritten(self):
+        self.move()
+        for i, tensor in enumerate(self.tensors):
+            tensor[100:200].fill_(i)
+            tensor.view(512, 512)[:, 3].copy_(torch.arange(512.0))
+            tensor[1000:2000].zero_()
+        self.move()
+        for i, (ours, theirs) in enumerate(zip(self.tensors, self.plain)):
+            expected = theirs.clone()
+            expected[100:200] = i
+            expected.view(512, 512)[:, 3] = torch.arange(512.0)
+            expected[1000:2000] = 0
+            self.assertTrue(torch.equal(ours, expected))
+
+    def test_values_that_are_suddenly_needed(self):
+        """A plan is followed in which nothing reads `kept` a second time. Then something does."""
+        kept = None
+        for i in range(10):
+            kept = self.tensors[0] + i
+            total = kept.sum()
+            self.move()
+            if i == 9:
+                self.assertTrue(torch.equal(kept, self.plain[0] + i))
+            swapmm.torch.step()
+            del total
+        self.assertGreater(swapmm.torch.report().iterations_followed, 2)
+
     def test_pickled_modules(self):
         layer = torch.nn.Linear(400, 400)
         twin = pickle.loads(pickle.dumps(layer))
