@@ -101,7 +101,8 @@ typedef enum swapmm_option_flags {
   /// its tensors anew in each iteration gets a plan, even if some of them are destroyed an iteration later. Each tensor
   /// must then be made right before the operation that first uses it, or as an output of it.
   SWAPMM_IDENTIFY_BY_PRODUCER = 8,
-  /// For programs that may do something else in a later iteration than in the observed ones: a plan drops the value of a
+  /// For programs that may do something else in a later iteration than in the observed ones: a plan drops the value of
+  /// a
   /// tensor only when the tensor is destroyed, or overwritten. Other values that nothing has read in the observed
   /// iterations are saved on the host, so no call returns ::SWAPMM_DROPPED_VALUE. A tensor that is not needed after an
   /// operation is best destroyed before the operation's end, which is when the plan gives its bytes away.
@@ -319,8 +320,8 @@ SWAPMM_C_EXPORT swapmm_status swapmm_simulated_violations(const swapmm_backend* 
 
 /// A device whose bytes the program holds, in its own way: tensors of a framework, for example. The manager decides
 /// which values are on the device and when they move; functions of the program move them. Both return 0, or a code of
-/// the program's that appears in the text of ::SWAPMM_BACKEND_ERROR. They may be called within every function that takes
-/// the manager, and must not call functions with it. All bytes are copied when they return.
+/// the program's that appears in the text of ::SWAPMM_BACKEND_ERROR. They may be called within every function that
+/// takes the manager, and must not call functions with it. All bytes are copied when they return.
 ///
 /// An address of such a device is a place: a number in the form of a pointer, never null, that no memory has. The
 /// manager keeps the places of values apart, so at most `bytes` bytes of values exist at a time. A value leaves its

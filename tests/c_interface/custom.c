@@ -12,8 +12,8 @@ typedef struct {
   swapmm_tensor tensor[tensors];
   unsigned char memory[first_place + room];
   int copies_in, copies_out;
-  int fails;                   // the next copy does
-  swapmm_tensor last;          // that was copied
+  int fails;           // the next copy does
+  swapmm_tensor last;  // that was copied
 } desk;
 
 static unsigned char* at(desk* d, const void* place, uint64_t size) {
@@ -95,7 +95,8 @@ static swapmm_status use(desk* d, int tensor, uint64_t access, int value) {
   if (status != SWAPMM_OK) return status;
   CHECK(operation.queue == NULL && operation.wait_count == 0);
   data = at(d, address, bytes);
-  for (i = 0; i < bytes && access != SWAPMM_READ; ++i) data[i] = (unsigned char)(access == SWAPMM_WRITE ? value : data[i] + 1);
+  for (i = 0; i < bytes && access != SWAPMM_READ; ++i)
+    data[i] = (unsigned char)(access == SWAPMM_WRITE ? value : data[i] + 1);
   if (access == SWAPMM_READ) CHECK(data[0] == value && data[bytes - 1] == value);
   return swapmm_operation_end(d->manager, NULL);
 }

@@ -38,7 +38,7 @@ struct State {
   std::size_t limit = 0;
   std::size_t used = 0;  // bytes of the pool that PyTorch has now
   std::size_t peak = 0;
-  std::size_t refused = 0;  // size of the last request that did not fit
+  std::size_t refused = 0;                      // size of the last request that did not fit
   std::unordered_map<void*, std::size_t> live;  // of the pool
   std::vector<Expected> expected;
   void* next = nullptr;  // answers the next request

@@ -194,7 +194,7 @@ concept FileBackend =
 /// that the manager has given the tensor. Copies without it move no value.
 template <class B>
 concept NamedCopyBackend = Backend<B> && requires(B b, std::uint64_t serial) {
-  { b.next_copy_of(serial) };
+  {b.next_copy_of(serial)};
 };
 
 }  // namespace swapmm

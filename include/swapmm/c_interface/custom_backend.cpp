@@ -17,7 +17,8 @@ std::unique_ptr<std::byte[]> free_bytes(Bytes bytes) {
 }
 
 BackendError copy_failed(const char* name, int status) {
-  return {BackendError::Kind::failed, status, std::string(name) + "() of the custom device returned " + std::to_string(status)};
+  return {BackendError::Kind::failed, status,
+          std::string(name) + "() of the custom device returned " + std::to_string(status)};
 }
 
 }  // namespace
@@ -67,8 +68,8 @@ void Backend::copy_to_device(const Address& to, const HostMemory& from, Bytes fr
                              std::span<const Event* const> /*waits*/, Event& event) {
   const std::span<const std::byte> source{from.data() + from_offset.value, static_cast<std::size_t>(bytes.value)};
   if (const auto serial = std::exchange(serial_, std::nullopt)) {
-    const int status =
-        device_.copy_to_device(device_.context, numbers_->of(*serial), address_of(to.place), source.data(), bytes.value);
+    const int status = device_.copy_to_device(device_.context, numbers_->of(*serial), address_of(to.place),
+                                              source.data(), bytes.value);
     if (status != 0) throw copy_failed("copy_to_device", status);
   } else {
     std::memcpy(free_bytes(bytes).get(), source.data(), source.size());
@@ -80,8 +81,8 @@ void Backend::copy_to_host(HostMemory& to, Bytes to_offset, const Address& from,
                            std::span<const Event* const> /*waits*/, Event& event) {
   const std::span<std::byte> target{to.data() + to_offset.value, static_cast<std::size_t>(bytes.value)};
   if (const auto serial = std::exchange(serial_, std::nullopt)) {
-    const int status =
-        device_.copy_to_host(device_.context, numbers_->of(*serial), address_of(from.place), target.data(), bytes.value);
+    const int status = device_.copy_to_host(device_.context, numbers_->of(*serial), address_of(from.place),
+                                            target.data(), bytes.value);
     if (status != 0) throw copy_failed("copy_to_host", status);
   } else {
     std::memcpy(target.data(), free_bytes(bytes).get(), target.size());
