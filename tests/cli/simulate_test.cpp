@@ -75,7 +75,7 @@ TEST_CASE("a link that is slow for a while slows what runs then") {
   const double iteration = 121'000;
   const auto time = [&](double start, double length) {
     StepTimes times = step_times(*trace, *plan);
-    cli::slow_down(times, {0.5, length / iteration}, start / iteration, *plan, calm);
+    answers::slow_down(times, {0.5, length / iteration}, start / iteration, *plan, calm);
     return simulate(*trace, *plan, times).iteration.count();
   };
   // a comes in from 0 to 3 us, goes out from 13 to 16 us, b comes in from 16 to 21 us.
@@ -93,7 +93,7 @@ TEST_CASE("noise moves operations and copies, and nothing that takes no time") {
   times.commands.assign(1000, std::chrono::nanoseconds{0});
   times.commands[7] = std::chrono::nanoseconds{1'000'000};
   std::mt19937_64 random(1);
-  cli::add_noise(times, 0.1, random);
+  answers::add_noise(times, 0.1, random);
   double sum = 0;
   for (const auto operation : times.operations) {
     CHECK(operation.count() >= 900'000);

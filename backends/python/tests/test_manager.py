@@ -8,6 +8,7 @@ import sys
 import threading
 import traceback
 import unittest
+from xml.etree import ElementTree
 
 import swapmm
 
@@ -100,6 +101,7 @@ class Training(OnSimulatedDevice):
         self.assertEqual(html.count("<svg"), 1)
         self.assertIn("twice", html)
         self.assertIn("<td>step</td>", html)
+        ElementTree.fromstring(f"<div>{html}</div>")  # every element ends
 
         trace = manager.trace("step")
         self.assertEqual(len(trace.operations), 16)

@@ -13,6 +13,7 @@ import time
 import unittest
 from contextlib import redirect_stderr
 from pathlib import Path
+from xml.etree import ElementTree
 
 import swapmm
 
@@ -184,6 +185,7 @@ class Answers(unittest.TestCase):
                       swapmm.simulate(self.trace, plan)):  # fmt: skip
             self.assertIn("<table>", shown._repr_html_())
             self.assertNotIn("<b>", shown._repr_html_())
+            ElementTree.fromstring(f"<div>{shown._repr_html_()}</div>")  # every element ends
             self.assertTrue(str(shown))
             self.assertRegex(repr(shown), "^<swapmm ")
         self.assertIn("<svg", plan._repr_html_())

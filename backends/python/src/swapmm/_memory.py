@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import ctypes
+import functools
 from typing import Any, Dict, NamedTuple, Optional, Sequence, Tuple
 
 from . import errors
@@ -42,8 +43,9 @@ def element_type(dtype: Any) -> ElementType:
     return found
 
 
+@functools.lru_cache(maxsize=None)
 def numpy() -> Any:
-    """NumPy, or None if it is not installed."""
+    """NumPy, or None if it is not installed. Looking for what is not there takes long."""
     try:
         import numpy as module  # type: ignore[import-not-found,unused-ignore]
     except ImportError:

@@ -255,7 +255,8 @@ def library(kind: str = "core") -> Library:
         if kind not in _loaded:
             path = path_of(kind)
             if not path.exists():
-                raise errors.BackendError(f"this installation of swapmm has no {kind} backend: {path} does not exist")
+                missing = "lacks its library" if kind == "core" else f"has no {kind} backend"
+                raise errors.BackendError(f"this installation of swapmm {missing}: {path} does not exist")
             try:
                 _loaded[kind] = Library(path, _FILES[kind][1])
             except OSError as reason:
