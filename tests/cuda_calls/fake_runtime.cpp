@@ -379,8 +379,8 @@ cudaError_t cudaMemcpyAsync(void* to, const void* from, size_t size, cudaMemcpyK
   if (s.capture != nullptr && pageable) violation("a copy with pageable memory inside a capture");
   const FakeDevice& device = s.devices.at(static_cast<std::size_t>(on->device));
   s.calls.push_back({"cudaMemcpyAsync", stream, nullptr, to, from, size, static_cast<int>(kind)});
-  // The API may take the bytes of pageable memory at the call, whatever the stream still has to do. It may also wait for
-  // the stream, or for a copy to pageable memory; nobody may rely on that.
+  // The API may take the bytes of pageable memory at the call, whatever the stream still has to do. It may also wait
+  // for the stream, or for a copy to pageable memory; nobody may rely on that.
   if (in && pageable) host_access(from, size, false, "a copy in");
   return queue(*on, {access(from, size, false), access(to, size, true)}, in ? "a copy in" : "a copy out",
                milliseconds(size, in ? device.h2d_gb_per_s : device.d2h_gb_per_s), true);

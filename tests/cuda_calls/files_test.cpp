@@ -117,7 +117,8 @@ TEST_CASE_FIXTURE(FilesFixture, "a manager with a file orders all accesses, and 
   }
 }
 
-TEST_CASE_FIXTURE(FilesFixture, "the host waits for what fills pageable memory before a copy takes the bytes at its call") {
+TEST_CASE_FIXTURE(FilesFixture,
+                  "the host waits for what fills pageable memory before a copy takes the bytes at its call") {
   CheckedBackend backend = fake_backend();
   auto memory = backend.allocate(Bytes{4096});
   const auto place = backend.address(memory, Bytes{0}, Bytes{512});

@@ -121,7 +121,7 @@ bool is_mapped(const void* begin, std::size_t size) {
   const auto& [start, length] = *std::prev(behind);
   return at + size <= start + length;
 }
-std::vector<cl_ulong> times;                    // of the next questions; the first one last
+std::vector<cl_ulong> times;  // of the next questions; the first one last
 
 template <class Function>
 Function next(const char* name) {

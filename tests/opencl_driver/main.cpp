@@ -214,7 +214,8 @@ void say_arguments(cl_program program, const char* options) {
   for (cl_uint i = 0; i < count; ++i) {
     cl_kernel_arg_address_qualifier where = 0;
     status = clGetKernelArgInfo(kernel, i, CL_KERNEL_ARG_ADDRESS_QUALIFIER, sizeof where, &where, nullptr);
-    std::printf(status == CL_SUCCESS ? " %x" : " NOT TOLD (%d)", status == CL_SUCCESS ? static_cast<int>(where) : status);
+    std::printf(status == CL_SUCCESS ? " %x" : " NOT TOLD (%d)",
+                status == CL_SUCCESS ? static_cast<int>(where) : status);
   }
   std::printf("\n");
   OK(clReleaseKernel(kernel));

@@ -208,9 +208,8 @@ CASE(buffers, host_access_refused) {
          {cl_map_flags{CL_MAP_READ}, cl_map_flags{CL_MAP_WRITE}, cl_map_flags{CL_MAP_WRITE_INVALIDATE_REGION}}) {
       cl_int error = CL_SUCCESS;
       void* mapped = clEnqueueMapBuffer(setup.queue, one, CL_TRUE, map, 0, 64, 0, nullptr, nullptr, &error);
-      const bool is_refused =
-          (flags & (map == CL_MAP_READ ? CL_MEM_HOST_WRITE_ONLY : CL_MEM_HOST_READ_ONLY)) != 0 ||
-          (flags & CL_MEM_HOST_NO_ACCESS) != 0;
+      const bool is_refused = (flags & (map == CL_MAP_READ ? CL_MEM_HOST_WRITE_ONLY : CL_MEM_HOST_READ_ONLY)) != 0 ||
+                              (flags & CL_MEM_HOST_NO_ACCESS) != 0;
       // NVIDIA's driver lets a buffer be mapped to be overwritten that the host may not write.
       say_ruled(map == CL_MAP_READ    ? "map to read"
                 : map == CL_MAP_WRITE ? "map to write"

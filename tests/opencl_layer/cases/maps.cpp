@@ -346,8 +346,8 @@ CASE(maps, errors) {
     void* mapped = clEnqueueMapBuffer(setup.queue, one, CL_TRUE, flags, offset, bytes, 0, nullptr, nullptr, &error);
     // NVIDIA's driver takes a map of nothing, and gives no pointer.
     const bool deviates = is_native() && bytes == 0 && error == CL_SUCCESS;
-    say_ruled(what, error, CL_INVALID_VALUE, bytes == 0 ? std::initializer_list<cl_int>{CL_SUCCESS}
-                                                        : std::initializer_list<cl_int>{});
+    say_ruled(what, error, CL_INVALID_VALUE,
+              bytes == 0 ? std::initializer_list<cl_int>{CL_SUCCESS} : std::initializer_list<cl_int>{});
     expect(deviates || (mapped != nullptr) == (error == CL_SUCCESS), "a pointer or an error");
     if (mapped != nullptr) unmap(setup.queue, one, mapped);
   };

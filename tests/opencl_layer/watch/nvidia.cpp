@@ -270,8 +270,8 @@ cl_int CL_API_CALL build(cl_program program, cl_uint count, const cl_device_id* 
   return down.clBuildProgram(program, count, devices, options, notify, data);
 }
 
-cl_int CL_API_CALL argument_info(cl_kernel kernel, cl_uint index, cl_kernel_arg_info what, std::size_t room, void* value,
-                                 std::size_t* needed) {
+cl_int CL_API_CALL argument_info(cl_kernel kernel, cl_uint index, cl_kernel_arg_info what, std::size_t room,
+                                 void* value, std::size_t* needed) {
   cl_program program = nullptr;
   cl_device_id device = nullptr;
   (void)down.clGetKernelInfo(kernel, CL_KERNEL_PROGRAM, sizeof program, &program, nullptr);

@@ -76,8 +76,8 @@ void HostMemory::end() noexcept {
 }
 
 // A copy from pageable memory to the device does not keep to the order of its stream: the API may take the bytes at the
-// call, while work that writes them, such as the read of a file, is still queued. Therefore the host waits for that work
-// before the call. All other accesses are in order without it:
+// call, while work that writes them, such as the read of a file, is still queued. Therefore the host waits for that
+// work before the call. All other accesses are in order without it:
 // - A copy to pageable memory writes there after everything that its stream waits for. The call may wait for that.
 // - Functions of the host, which read and write files, run in the order of their stream.
 // - What is queued later than a copy from pageable memory, and waits for it, finds the bytes taken.
@@ -88,7 +88,8 @@ void HostMemory::await_contents() const {
   }
 }
 
-// Called before work of the queue is queued that writes into the memory: afterwards nothing may fail for want of memory.
+// Called before work of the queue is queued that writes into the memory: afterwards nothing may fail for want of
+// memory.
 void HostMemory::fills_from(QueueKind queue) {
   if (kind_ == HostKind::pinned || filled_[index(queue)]) return;
   const CurrentDevice current(session_->device);

@@ -20,8 +20,8 @@ using Three = std::array<std::size_t, 3>;
 
 bool writes(cl_map_flags flags) { return (flags & (CL_MAP_WRITE | CL_MAP_WRITE_INVALIDATE_REGION)) != 0; }
 
-// Called before the driver gets the command that writes mapped memory back: it may take the bytes at the call, as NVIDIA's
-// does, and a program that has not touched them need not have waited until they were there.
+// Called before the driver gets the command that writes mapped memory back: it may take the bytes at the call, as
+// NVIDIA's does, and a program that has not touched them need not have waited until they were there.
 void wait_until_read(Context& context, const std::shared_ptr<PendingRead>& read) {
   if (read == nullptr || !read->event) return;
   const cl_event event = read->event.get();
