@@ -8,6 +8,7 @@
 #include <iostream>
 
 int main(int count, char** words) {
+  std::cout << std::unitbuf;  // a run that is ended from outside has said what it knew
   doctest::Context context(count, words);
   if (const auto missing = swapmm::test::missing_device(); !missing.empty()) {
     std::cout << "skipped: " << missing << '\n';

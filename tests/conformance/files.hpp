@@ -5,8 +5,11 @@
 
 #include <algorithm>
 #include <array>
+#include <chrono>
 #include <cstddef>
+#include <span>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "conformance/conformance.hpp"
@@ -136,8 +139,50 @@ TEST_CASE_TEMPLATE_DEFINE("a file that fails tells by its event, with its reason
   A::verify(b);
 }
 
-#define SWAPMM_FILE_CONFORMANCE(ADAPTOR)           \
-  SWAPMM_CONFORMANCE_CASE(c_file, ADAPTOR);        \
-  SWAPMM_CONFORMANCE_CASE(c_file_order, ADAPTOR);  \
-  SWAPMM_CONFORMANCE_CASE(c_file_staged, ADAPTOR); \
+namespace swapmm::conformance {
+
+/// Takes its time to read, so that what is queued behind a read is queued before it has ended.
+struct SlowFile final : test::MemoryFile {
+  using MemoryFile::MemoryFile;
+  void read(Bytes offset, std::span<std::byte> to) override {
+    std::this_thread::sleep_for(std::chrono::milliseconds(3));
+    MemoryFile::read(offset, to);
+  }
+};
+
+}  // namespace swapmm::conformance
+
+TEST_CASE_TEMPLATE_DEFINE("a copy of a part takes from any host memory what the read before it brings there", A,
+                          c_file_to_device) {
+  using namespace swapmm;
+  conformance::Bench<A> bench;
+  auto& b = bench.backend;
+  conformance::SlowFile file(Bytes{4096}, Bytes{1});
+  file.reserve(Bytes{4096});
+  for (const HostKind kind : {HostKind::pinned, HostKind::pageable}) {
+    auto host = b.allocate_host(Bytes{bench.size}, kind);
+    for (unsigned round = 0; round < 4; ++round) {
+      std::vector<std::byte> wanted(bench.size);
+      for (std::size_t i = 0; i < wanted.size(); ++i) wanted[i] = static_cast<std::byte>((i * 7 + round) & 0xFFU);
+      file.write(Bytes{0}, wanted);
+      std::fill_n(bench.target.data(), bench.size, std::byte{0});
+      b.read_file(file, Bytes{0}, host, Bytes{0}, Bytes{bench.size}, {}, bench.event[0]);
+      b.copy_part_to_device(bench.place[0], Bytes{0}, host, Bytes{0}, Bytes{bench.size},
+                            conformance::after(bench.event[0]), bench.event[1]);
+      b.flush(QueueKind::staged_h2d);
+      b.copy_part_to_host(bench.target, Bytes{0}, bench.place[0], Bytes{0}, Bytes{bench.size},
+                          conformance::after(bench.event[1]), bench.event[2]);
+      b.flush(QueueKind::staged_d2h);
+      b.wait(bench.event[2]);
+      CHECK(std::equal(wanted.begin(), wanted.end(), bench.target.data()));
+    }
+  }
+  A::verify(b);
+}
+
+#define SWAPMM_FILE_CONFORMANCE(ADAPTOR)              \
+  SWAPMM_CONFORMANCE_CASE(c_file, ADAPTOR);           \
+  SWAPMM_CONFORMANCE_CASE(c_file_order, ADAPTOR);     \
+  SWAPMM_CONFORMANCE_CASE(c_file_staged, ADAPTOR);    \
+  SWAPMM_CONFORMANCE_CASE(c_file_to_device, ADAPTOR); \
   SWAPMM_CONFORMANCE_CASE(c_file_fails, ADAPTOR)

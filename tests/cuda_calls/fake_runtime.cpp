@@ -375,11 +375,13 @@ cudaError_t cudaMemcpyAsync(void* to, const void* from, size_t size, cudaMemcpyK
   if (!lies_in(s.device_memory, on_device, size)) violation("a copy outside of what was allocated on the device");
   if (lies_in(s.device_memory, on_host, 1)) violation("a copy between two places of the device");
   if (kind != cudaMemcpyHostToDevice && kind != cudaMemcpyDeviceToHost) violation("a copy of an unknown kind");
-  if (s.capture != nullptr && !lies_in(s.host_memory, on_host, size)) {
-    violation("a copy with pageable memory inside a capture");
-  }
+  const bool pageable = !lies_in(s.host_memory, on_host, size);
+  if (s.capture != nullptr && pageable) violation("a copy with pageable memory inside a capture");
   const FakeDevice& device = s.devices.at(static_cast<std::size_t>(on->device));
   s.calls.push_back({"cudaMemcpyAsync", stream, nullptr, to, from, size, static_cast<int>(kind)});
+  // The API may take the bytes of pageable memory at the call, whatever the stream still has to do. It may also wait
+  // for the stream, or for a copy to pageable memory; nobody may rely on that.
+  if (in && pageable) host_access(from, size, false, "a copy in");
   return queue(*on, {access(from, size, false), access(to, size, true)}, in ? "a copy in" : "a copy out",
                milliseconds(size, in ? device.h2d_gb_per_s : device.d2h_gb_per_s), true);
 }
@@ -396,7 +398,7 @@ cudaError_t cudaMemsetAsync(void* to, int value, size_t size, cudaStream_t strea
                milliseconds(size, s.devices.at(static_cast<std::size_t>(on->device)).fill_gb_per_s), false);
 }
 
-// The order of what it does with memory is not known here.
+// The function says what it does with memory: see function_access().
 cudaError_t cudaLaunchHostFunc(cudaStream_t stream, cudaHostFn_t function, void* argument) {
   GATE("cudaLaunchHostFunc");
   State& s = state();
@@ -406,9 +408,12 @@ cudaError_t cudaLaunchHostFunc(cudaStream_t stream, cudaHostFn_t function, void*
     return fail(cudaErrorInvalidResourceHandle);
   }
   s.calls.push_back({"cudaLaunchHostFunc", stream, nullptr, nullptr, nullptr, 0, 0});
-  const cudaError_t queued = queue(*on, {}, "a function of the host", 0.01, false);
-  if (queued == cudaSuccess) function(argument);
-  return queued;
+  if (in_spoilt_capture(*on)) return fail(cudaErrorStreamCaptureInvalidated);
+  std::vector<ByteAccess> accesses;
+  s.function_accesses = &accesses;
+  function(argument);
+  s.function_accesses = nullptr;
+  return queue(*on, accesses, "a function of the host", 0.01, false);
 }
 
 // ---- captures and graphs

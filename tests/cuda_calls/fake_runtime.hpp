@@ -75,6 +75,10 @@ void launch(cudaStream_t stream, const std::vector<ByteAccess>& accesses, const 
 /// The host reads or writes these bytes itself.
 void host_access(const void* begin, std::size_t size, bool write, const std::string& name = "the host");
 
+/// The function of the host that runs now, queued on a stream, reads or writes these bytes. Outside of such a function
+/// it is the host that does.
+void function_access(const void* begin, std::size_t size, bool write, const std::string& name);
+
 /// The n-th call of that function ("any": of all but those that ask and set the device) from now on (1: the next one)
 /// does nothing and returns the status. Clean-up is done all the same. One at a time.
 class FailingCall {

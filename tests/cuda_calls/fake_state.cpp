@@ -133,6 +133,12 @@ void host_access(const void* begin, std::size_t size, bool write, const std::str
   if (const auto conflict = state().order.command(host_stream, accesses, name)) violation(*conflict);
 }
 
+void function_access(const void* begin, std::size_t size, bool write, const std::string& name) {
+  auto* const accesses = state().function_accesses;
+  if (accesses == nullptr) return host_access(begin, size, write, name);
+  accesses->push_back({reinterpret_cast<std::uintptr_t>(begin), size, write});
+}
+
 FailingCall::FailingCall(std::string function, cudaError_t status, std::uint64_t n) {
   state().failing = std::move(function);
   state().failing_status = status;

@@ -75,6 +75,7 @@ struct State {
   double host_clock = 0;                                   // milliseconds: nothing that is queued later starts before
   std::map<int, double> engine_clock;                      // of devices with one copy engine
   std::map<int, std::unique_ptr<Stream>> default_streams;  // of each device, made when first used
+  std::vector<ByteAccess>* function_accesses = nullptr;    // of the function of the host that runs now
   std::unique_ptr<OpenCapture> capture;
   std::uint64_t captures = 0;
 

@@ -14,8 +14,8 @@
 #include <swapmm/backend/testing/fault_plan.hpp>
 #include <swapmm/backend/testing/faulty.hpp>
 
+#include "cuda_calls/checked_file.hpp"
 #include "cuda_calls/support.hpp"
-#include "support/memory_file.hpp"
 
 using namespace swapmm;
 using namespace swapmm::test;
@@ -56,7 +56,7 @@ void run_chain(const B& backend, Form form, std::vector<std::string>& errors, st
   std::optional<MemoryManager<B>> manager;
   Options options{.device_budget = half, .queue_depth = 16};
   if (with_file) {
-    options.file = std::make_shared<MemoryFile>(Bytes{1U << 20U}, Bytes{64});
+    options.file = std::make_shared<CheckedFile>(Bytes{1U << 20U}, Bytes{64});
     options.file_staging = Bytes{10 * round_up(Bytes{chain_tensor.value / 2}, Bytes{64}).value};
     options.host_budget = options.file_staging;
   }
@@ -150,7 +150,9 @@ TEST_CASE("every call of the backend fails in every way, through the fault adapt
           std::vector<std::string> errors;
           std::uint64_t followed = 0;
           Device device(fake_backend(), FaultPlan{fault_class, mode, n});
-          const bool of_file = fault_class == FaultClass::read_file || fault_class == FaultClass::write_file;
+          // Without pinned memory the pieces of values in a file are in pageable memory.
+          const bool of_file = fault_class == FaultClass::read_file || fault_class == FaultClass::write_file ||
+                               fault_class == FaultClass::pinned_allocation;
           run_chain(device, Form::plain, errors, followed, of_file);
           fired = device.fired() > 0;
           CHECK_MESSAGE((fired || (errors.empty() && followed == 4)), text);

@@ -10,8 +10,8 @@
 #include <string>
 #include <vector>
 
+#include "cuda_calls/checked_file.hpp"
 #include "cuda_calls/support.hpp"
-#include "support/memory_file.hpp"
 
 using namespace swapmm;
 using namespace swapmm::test;
@@ -37,7 +37,7 @@ TEST_CASE_FIXTURE(FilesFixture,
                   "a read and a write wait, run as functions of the host, and record, on streams of their own") {
   CheckedBackend backend = fake_backend();
   auto host = backend.allocate_host(Bytes{4096}, HostKind::pinned);
-  MemoryFile file(Bytes{4096}, Bytes{1});
+  CheckedFile file(Bytes{4096}, Bytes{1});
   file.reserve(Bytes{4096});
   Event first = backend.make_event();
   Event second = backend.make_event();
@@ -75,7 +75,7 @@ TEST_CASE_FIXTURE(FilesFixture, "a file that fails is told by its event alone") 
   auto memory = backend.allocate(Bytes{4096});
   auto host = backend.allocate_host(Bytes{4096}, HostKind::pinned);
   const auto place = backend.address(memory, Bytes{0}, Bytes{512});
-  MemoryFile file(Bytes{4096}, Bytes{1});
+  CheckedFile file(Bytes{4096}, Bytes{1});
   file.reserve(Bytes{4096});
   file.failing_read = 1;
   Event read = backend.make_event();
@@ -101,7 +101,7 @@ TEST_CASE_FIXTURE(FilesFixture, "a file that fails is told by its event alone") 
 TEST_CASE_FIXTURE(FilesFixture, "a manager with a file orders all accesses, and leaves nothing") {
   constexpr std::size_t layers = 4;
   for (const Form form : {Form::plain, Form::with_event}) {
-    const auto file = std::make_shared<MemoryFile>(Bytes{1U << 20U}, Bytes{64});
+    const auto file = std::make_shared<CheckedFile>(Bytes{1U << 20U}, Bytes{64});
     Options options{.device_budget = Bytes{chain_bytes(layers).value / 2}};
     options.queue_depth = 16;
     options.file = file;
@@ -114,5 +114,58 @@ TEST_CASE_FIXTURE(FilesFixture, "a manager with a file orders all accesses, and 
     CHECK(manager.report().iterations_followed == 4);
     CHECK(manager.report().file_written.value > 0);
     CHECK(file->bytes_written == manager.report().file_written.value);
+  }
+}
+
+TEST_CASE_FIXTURE(FilesFixture,
+                  "the host waits for what fills pageable memory before a copy takes the bytes at its call") {
+  CheckedBackend backend = fake_backend();
+  auto memory = backend.allocate(Bytes{4096});
+  const auto place = backend.address(memory, Bytes{0}, Bytes{512});
+  CheckedFile file(Bytes{4096}, Bytes{1});
+  file.reserve(Bytes{4096});
+  for (const HostKind kind : {HostKind::pinned, HostKind::pageable}) {
+    auto host = backend.allocate_host(Bytes{4096}, kind);
+    const auto waits_of = [&](auto&& copy) {
+      const std::size_t before = fake_cuda::count("cudaEventSynchronize");
+      copy();
+      return fake_cuda::count("cudaEventSynchronize") - before;
+    };
+    Event out = backend.make_event();
+    Event part_out = backend.make_event();
+    Event read = backend.make_event();
+    Event in = backend.make_event();
+    Event part_in = backend.make_event();
+    // Each copy to the device reads what another queue writes.
+    backend.copy_to_host(host, Bytes{0}, place, Bytes{512}, {}, out);
+    backend.copy_part_to_host(host, Bytes{512}, place, Bytes{0}, Bytes{512}, {}, part_out);
+    backend.read_file(file, Bytes{0}, host, Bytes{1024}, Bytes{512}, {}, read);
+    const std::array<const Event*, 3> all{&out, &part_out, &read};
+    CHECK(waits_of([&] { backend.copy_to_device(place, host, Bytes{0}, Bytes{512}, all, in); }) ==
+          (kind == HostKind::pageable ? 3 : 0));
+    backend.read_file(file, Bytes{0}, host, Bytes{0}, Bytes{512}, behind(in), read);
+    const std::array<const Event*, 2> both{&read, &in};
+    backend.copy_part_to_device(place, Bytes{0}, host, Bytes{0}, Bytes{512}, both, part_in);
+    backend.wait(part_in);
+  }
+}
+
+TEST_CASE_FIXTURE(FilesFixture, "a manager with a file and without pinned memory orders all accesses") {
+  constexpr std::size_t layers = 4;
+  for (const Form form : {Form::plain, Form::with_event}) {
+    const auto file = std::make_shared<CheckedFile>(Bytes{1U << 20U}, Bytes{64});
+    Options options{.device_budget = Bytes{chain_bytes(layers).value / 2}};
+    options.queue_depth = 16;
+    options.pinned_budget = Bytes{0};
+    options.file = file;
+    options.file_staging = Bytes{10 * round_up(Bytes{chain_tensor.value / 2}, Bytes{64}).value};
+    options.host_budget = options.file_staging;
+    MemoryManager<CheckedBackend> manager(fake_backend(), options);
+    Chain<CheckedBackend> chain(manager, layers, form);
+    for (Number step = 0; step < 7; ++step) chain.iterate(step);
+    manager.synchronize();
+    CHECK(fake_cuda::objects().host_memories == 0);
+    CHECK(manager.report().iterations_followed > 0);
+    CHECK(file->bytes_read > 0);
   }
 }

@@ -222,17 +222,22 @@ def opencl_checks(machine):
   path = machine.path
   layer = path("libswapmm_opencl_layer.so")
 
-  def check(name, command, limit, **others):
-    return Check(f"opencl-{name}", [command], limit, environment=machine.environment, skip=machine.why_none, **others)
+  def check(name, command, limit, more=None, **others):
+    return Check(f"opencl-{name}", [command], limit, environment={**machine.environment, **(more or {})},
+                 skip=machine.why_none, **others)
 
   tests = path("swapmm_opencl_tests")
-  long = ("*/opencl/faults_test.cpp", "*/opencl/random_programs_test.cpp")
+  long = [f"*/opencl/{name}_test.cpp" for name in ("faults", "random_programs", "conformance", "api_faults")]
   # It fails at nothing that drivers do: its log says what this one does.
   yield check("driver", [path("swapmm_opencl_driver")], 90, must_say="questions asked")
   yield check("custom-kernel", [path("custom_kernel")], 20)
   yield check("tests", [tests, "-d", f"--source-file-exclude={','.join(long)}"], 90, must_say=ran)
+  yield check("conformance", [tests, "-d", f"--source-file={long[2]}"], 90, must_say=ran)
   yield check("faults", [tests, "-d", f"--source-file={long[0]}"], 110, must_say=ran)
-  yield check("random-programs", [tests, "-d", f"--source-file={long[1]}"], 60, must_say=ran)
+  yield check("api-faults", [tests, "-d", f"--source-file={long[3]}"], 60, must_say=ran)
+  # As many as there is time for.
+  yield check("random-programs", [tests, "-d", f"--source-file={long[1]}"], 60, must_say=ran,
+              more={"SWAPMM_TEST_SECONDS": "40"})
   yield check("neural-tests", [path("swapmm_neural_tests")], 90, must_say=ran)
   cases = [sys.executable, layer_tests / "run_cases.py", "--cases", path("swapmm_opencl_cases"), "--layer", layer,
            "--watch", path("libswapmm_opencl_watch.so"), "--timeout", "40", "--mode", "half"]
@@ -278,10 +283,12 @@ def benchmarks(machine, results, torch_python):
       yield program(f"networks-{name}-{part}", limit, "swapmm_bench_gpu_networks", "--network", name, *options(sizes),
                     "--k", ks, "--time-limit", str(limit - 15))
   no_torch = "" if torch_python else "there is no PyTorch that sees the device"
-  for name, sizes, limit in (("cnn", CNN, 65), ("transformer", TRANSFORMER, 85)):
+  # cuDNN tries its algorithms in the first step, and some take seconds for the CNN.
+  for name, sizes, limit, searched in (("cnn", CNN, 65, ["--searched", "3"]), ("transformer", TRANSFORMER, 85, [])):
     out = file(f"contenders-{name}.json")
     command = [torch_python or "python3", str(BENCH / "contenders.py"), "--networks", name, f"--{name}", pairs(sizes),
-               "--device", "cuda", "--shares", "1,0.5,0.25", "--iterations", "5", "--out", out]
+               "--device", "cuda", "--shares", "1,0.5,0.25", "--iterations", "5", "--time-limit",
+               str(limit - 10), *searched, "--out", out]
     yield Check(f"contenders-{name}", [command], limit, skip=no_torch, outputs=[out], environment=QUIET_PYTHON,
                 inputs=[str(BENCH / f) for f in ("contenders.py", "offload.py", "torch_networks.py")])
 

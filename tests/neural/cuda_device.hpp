@@ -5,9 +5,11 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <exception>
+#include <initializer_list>
 #include <span>
 #include <sstream>
 #include <utility>
@@ -55,6 +57,11 @@ inline cudaStream_t queue() { return shared_backend().queue(); }
 
 /// With more than one chunk.
 inline constexpr neural::Convolution large_convolution{.images = 20, .side = 28, .in = 16, .out = 48, .size = 3};
+
+/// Requires that products want work areas of these sizes, in bytes.
+inline void require_work_areas(std::initializer_list<std::size_t> sizes) {
+  REQUIRE(std::find(sizes.begin(), sizes.end(), std::size_t{0}) == sizes.end());
+}
 
 /// A memory of the device.
 class DeviceBytes {

@@ -142,9 +142,9 @@ TEST_CASE("an LSTM whose products want work areas has them in its bundles, and i
   constexpr std::size_t columns = 28;
   constexpr std::size_t hidden = 512;
   constexpr std::size_t gates = 4 * hidden;
-  REQUIRE(test::math().gemm_work({.m = rows, .n = gates, .k = hidden}) > 0);
-  REQUIRE(test::math().gemm_work({.transpose_a = true, .m = hidden, .n = gates, .k = rows}) > 0);
-  REQUIRE(test::math().gemm_work({.m = rows, .n = hidden, .k = gates}) > 0);
+  test::require_work_areas({test::math().gemm_work({.m = rows, .n = gates, .k = hidden}),
+                            test::math().gemm_work({.transpose_a = true, .m = hidden, .n = gates, .k = rows}),
+                            test::math().gemm_work({.m = rows, .n = hidden, .k = gates})});
 
   MemoryManager manager(test::shared_backend(), {.device_budget = 128_MiB});
   std::mt19937 random(1);

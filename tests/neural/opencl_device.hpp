@@ -5,8 +5,10 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <initializer_list>
 #include <span>
 #include <vector>
 
@@ -37,6 +39,17 @@ inline cl_command_queue queue() { return shared_backend().queue(); }
 
 /// Of which products want work areas, and more than one chunk.
 inline constexpr neural::Convolution large_convolution{.images = 2, .side = 28, .in = 64, .out = 1664, .size = 3};
+
+/// Requires that products want work areas of these sizes, in bytes. On a GPU with memory of its own CLBlast's
+/// parameters may be such that they want none: then it says so, and the test goes on without.
+inline void require_work_areas(std::initializer_list<std::size_t> sizes) {
+  const bool are_wanted = std::find(sizes.begin(), sizes.end(), std::size_t{0}) == sizes.end();
+  if (!are_wanted && !shared_backend().capabilities().host_shares_memory) {
+    MESSAGE("skipped: work areas: products of this size want none on this device");
+    return;
+  }
+  REQUIRE(are_wanted);
+}
 
 /// A memory of the device.
 class DeviceBytes {

@@ -49,9 +49,9 @@ Passes run(test::Math& math, const neural::Convolution& shape, const std::vector
 TEST_CASE("where products want work areas, they are in the bundles, and results are right") {
   const neural::Convolution shape = test::large_convolution;
   REQUIRE(neural::chunk_images<test::Math>(shape) < shape.images);
-  REQUIRE(neural::forward_work(test::math(), shape).gemm > 0);
-  REQUIRE(neural::weights_work(test::math(), shape).gemm > 0);
-  REQUIRE(neural::input_work(test::math(), shape).gemm > 0);
+  test::require_work_areas({neural::forward_work(test::math(), shape).gemm,
+                            neural::weights_work(test::math(), shape).gemm,
+                            neural::input_work(test::math(), shape).gemm});
 
   // All zero but for few places, which makes the results exact, and easy to know.
   const std::size_t pixels = shape.side * shape.side;

@@ -109,7 +109,19 @@ const char* empty_function = nullptr;
 cl_int said_of_complete = CL_COMPLETE;
 bool eager_writes = false;
 std::list<std::vector<std::byte>> taken_bytes;  // by eager writes
-std::vector<cl_ulong> times;                    // of the next questions; the first one last
+
+// Memory of the host that is a mapped buffer: page-locked.
+std::mutex mapped_mutex;
+std::map<const std::byte*, std::size_t> mapped_bytes;
+bool is_mapped(const void* begin, std::size_t size) {
+  const std::lock_guard lock(mapped_mutex);
+  const auto* const at = static_cast<const std::byte*>(begin);
+  const auto behind = mapped_bytes.upper_bound(at);
+  if (behind == mapped_bytes.begin()) return false;
+  const auto& [start, length] = *std::prev(behind);
+  return at + size <= start + length;
+}
+std::vector<cl_ulong> times;  // of the next questions; the first one last
 
 template <class Function>
 Function next(const char* name) {
@@ -244,6 +256,9 @@ using swapmm::test::device_buffers;
 using swapmm::test::eager_writes;
 using swapmm::test::gate;
 using swapmm::test::is_empty;
+using swapmm::test::is_mapped;
+using swapmm::test::mapped_bytes;
+using swapmm::test::mapped_mutex;
 using swapmm::test::next;
 using swapmm::test::objects;
 using swapmm::test::remove_queue;
@@ -392,13 +407,21 @@ void* clEnqueueMapBuffer(cl_command_queue queue, cl_mem buffer, cl_bool blocking
                          size_t size, cl_uint waits, const cl_event* list, cl_event* event, cl_int* status) {
   NEXT(clEnqueueMapBuffer);
   FAIL_AS_PLANNED(clEnqueueMapBuffer);
-  return real(queue, buffer, blocking, flags, offset, size, waits, list, event, status);
+  void* const mapped = real(queue, buffer, blocking, flags, offset, size, waits, list, event, status);
+  if (mapped == nullptr) return nullptr;
+  const std::lock_guard lock(mapped_mutex);
+  mapped_bytes[static_cast<const std::byte*>(mapped)] = size;
+  return mapped;
 }
 
 cl_int clEnqueueUnmapMemObject(cl_command_queue queue, cl_mem memory, void* mapped, cl_uint waits, const cl_event* list,
                                cl_event* event) {
   NEXT(clEnqueueUnmapMemObject);
   const cl_int planned = gate("clEnqueueUnmapMemObject");
+  {
+    const std::lock_guard lock(mapped_mutex);
+    mapped_bytes.erase(static_cast<const std::byte*>(mapped));
+  }
   const cl_int status = real(queue, memory, mapped, waits, list, event);
   if (planned != CL_SUCCESS) next<decltype(&clFinish)>("clFinish")(queue);
   if (planned != CL_SUCCESS) return planned;
@@ -431,7 +454,7 @@ cl_int clEnqueueWriteBuffer(cl_command_queue queue, cl_mem buffer, cl_bool block
   NEXT(clEnqueueWriteBuffer);
   RETURN_AS_PLANNED(clEnqueueWriteBuffer);
   ++calls.writes;
-  if (eager_writes && blocking == CL_FALSE) {
+  if (eager_writes && blocking == CL_FALSE && !is_mapped(from, size)) {
     const auto* const bytes = static_cast<const std::byte*>(from);
     from = taken_bytes.emplace_back(bytes, bytes + size).data();
   }

@@ -4,9 +4,12 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <optional>
+#include <random>
 #include <set>
 #include <string>
 #include <vector>
@@ -236,6 +239,38 @@ TEST_CASE("sub-buffers that overlap are released in the opposite order in which 
   }
   CHECK(api_calls().sub_buffers_made > 8);
   CHECK(api_calls().sub_buffers_out_of_order == 0);
+}
+
+TEST_CASE("sub-buffers of thousands of places go in that order, too, and do not become ever more") {
+  Manager manager(shared_backend(), {.device_budget = 1_MiB});
+  auto stays = manager.tensor<Number>({chain_length}, "stays");
+  stays.upload(numbers(chain_length, 5));
+  const std::size_t step = static_cast<std::size_t>(shared_backend().capabilities().alignment.value) / sizeof(Number);
+  reset_api_calls();
+  std::int64_t most = 0;
+  std::vector<std::optional<Tensor<Number, opencl::Backend>>> others(24);
+  std::mt19937 random(1);
+  for (std::size_t i = 0; i < 6000; ++i) {
+    const std::size_t length = step * (1 + random() % 160);
+    auto& passes = others[random() % others.size()];
+    passes.reset();
+    passes.emplace(manager.tensor<Number>({length}, "passes"));
+    const auto arguments = [&](auto& op) { kernels().set.set(op[*passes], static_cast<Number>(i)); };
+    run_kernel(manager, "pass", Form::plain, kernels().set, length, arguments, writes(*passes));
+    if (i % 8 == 0) {
+      const auto more = [&](auto& op) { kernels().affine.set(op[stays], op[stays], Number{1}); };
+      run_kernel(manager, "stay", Form::plain, kernels().affine, chain_length, more, updates(stays));
+    }
+    most = std::max(most, api_objects().memories);
+  }
+  Numbers expected = numbers(chain_length, 5);
+  for (int i = 0; i < 750; ++i) {
+    for (Number& each : expected) each = 3 * each + 1;
+  }
+  CHECK(stays.download() == expected);
+  CHECK(api_calls().sub_buffers_made > 4096);
+  CHECK(api_calls().sub_buffers_out_of_order == 0);
+  CHECK(most < 4400);
 }
 
 TEST_CASE("a place in the device's memory becomes a sub-buffer once") {

@@ -9,8 +9,7 @@
 
 #include "conformance/conformance.hpp"
 #include "conformance/files.hpp"
-#include "opencl/api_calls.hpp"
-#include "opencl/device.hpp"
+#include "opencl/support.hpp"
 
 namespace {
 
@@ -61,14 +60,14 @@ struct Adaptor {
 };
 
 struct Own : Adaptor<opencl::Backend> {
-  static opencl::Backend make() { return test::backend(); }
+  static opencl::Backend make() { return test::fresh_backend(); }
 };
 
 /// Operations run on a queue of the program's, with or without profiling.
 template <cl_command_queue_properties properties>
 struct Given : Adaptor<opencl::Backend> {
   static opencl::Backend make() {
-    const opencl::Backend one = test::backend();
+    const opencl::Backend one = test::fresh_backend();
     cl_int status = CL_SUCCESS;
     const opencl::Handle<cl_command_queue> queue(
         clCreateCommandQueue(one.context(), one.device(), properties, &status));
@@ -80,7 +79,7 @@ using GivenQueue = Given<0>;
 using GivenProfilingQueue = Given<CL_QUEUE_PROFILING_ENABLE>;
 
 struct WithoutFault : Adaptor<Faulty<opencl::Backend>> {
-  static Faulty<opencl::Backend> make() { return Faulty(test::backend()); }
+  static Faulty<opencl::Backend> make() { return Faulty(test::fresh_backend()); }
 };
 
 static_assert(Backend<Faulty<opencl::Backend>>);

@@ -20,7 +20,7 @@ struct OnOpencl {
   static Device make(const FaultPlan& plan) { return Device(shared_backend(), plan); }
   static ApiObjects at_rest() { return objects_at_rest(); }
   // On a GPU with memory of its own a run takes ten times as long.
-  static bool is_far() { return !first_backend().capabilities().host_shares_memory; }
+  static bool is_far() { return device_is_far(); }
 #ifdef SWAPMM_TEST_IS_SLOW  // sanitizers are slow
   static std::uint64_t first() { return is_far() ? 1 : 3; }
   static std::uint64_t stride() { return 161; }

@@ -97,6 +97,27 @@ TEST_CASE("host memory waits for everything where the wait for its copy fails, a
   }
 }
 
+TEST_CASE("a copy from pageable memory is refused where the wait for what fills the memory fails") {
+  const EagerWrites eager;
+  Copies copies;
+  opencl::HostMemory host = copies.host(HostKind::pageable);
+  cl_int status = CL_SUCCESS;
+  const opencl::Handle<cl_event> gate(clCreateUserEvent(copies.backend.context(), &status));
+  REQUIRE(status == CL_SUCCESS);
+  opencl::Event gated = copies.backend.make_event();
+  copies.backend.adopt(gated, opencl::NativeEvent(opencl::Handle<cl_event>::retain(gate.get()).release()));
+  const opencl::Event* const waits = &gated;
+  copies.backend.copy_to_host(host, Bytes{0}, copies.place, host_bytes, {&waits, 1}, copies.event);
+  {
+    const FailingCall failing("clWaitForEvents", CL_OUT_OF_RESOURCES);
+    CHECK_THROWS_AS(copies.up(host), BackendError);
+    CHECK(failing.happened());
+  }
+  REQUIRE(clSetUserEventStatus(gate.get(), CL_COMPLETE) == CL_SUCCESS);
+  copies.up(host);
+  copies.backend.finish();
+}
+
 TEST_CASE("host memory that takes over another's gives back its own, and keeps the bytes and the copies of the other") {
   const ApiObjects at_rest = objects_at_rest();
   for (const HostKind kind : both_kinds) {

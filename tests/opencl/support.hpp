@@ -32,6 +32,11 @@ inline opencl::Backend shared_backend(cl_command_queue queue = nullptr) {
   return {first_backend().context(), first_backend().device(), queue};
 }
 
+/// True for a GPU with memory of its own. There, making a context and compiling for it takes about a second.
+inline bool device_is_far() { return !first_backend().capabilities().host_shares_memory; }
+/// A backend for tests that want nothing of before: on a context of its own, but not on a device that is far.
+inline opencl::Backend fresh_backend() { return device_is_far() ? shared_backend() : backend(); }
+
 /// On a device that interprets kernels, long tests do a part of their work.
 inline bool device_is_slow() { return first_backend().capabilities().device_name.find("clgrind") != std::string::npos; }
 

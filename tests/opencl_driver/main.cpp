@@ -203,6 +203,24 @@ void sub_buffer_beyond() {
   std::printf("  %s (%d)\n", status == CL_SUCCESS ? "MADE" : "refused", status);
 }
 
+// What is told of the arguments: the layer asks for it even where a program is built without the option.
+void say_arguments(cl_program program, const char* options) {
+  cl_int status = CL_SUCCESS;
+  const cl_kernel kernel = clCreateKernel(program, "a", &status);
+  OK(status);
+  cl_uint count = 0;
+  OK(clGetKernelInfo(kernel, CL_KERNEL_NUM_ARGS, sizeof count, &count, nullptr));
+  std::printf("  options \"%s\":", options);
+  for (cl_uint i = 0; i < count; ++i) {
+    cl_kernel_arg_address_qualifier where = 0;
+    status = clGetKernelArgInfo(kernel, i, CL_KERNEL_ARG_ADDRESS_QUALIFIER, sizeof where, &where, nullptr);
+    std::printf(status == CL_SUCCESS ? " %x" : " NOT TOLD (%d)",
+                status == CL_SUCCESS ? static_cast<int>(where) : status);
+  }
+  std::printf("\n");
+  OK(clReleaseKernel(kernel));
+}
+
 // Sources that are built with and without -cl-kernel-arg-info. If they are refused with it, the layer builds without.
 void argument_information() {
   const Device device = open();
@@ -224,7 +242,10 @@ void argument_information() {
     for (const char* const options : {"", "-cl-kernel-arg-info"}) {
       const cl_program program = program_of(device, source.text);
       const cl_int status = clBuildProgram(program, 1, &device.id, options, nullptr, nullptr);
-      if (status == CL_SUCCESS) continue;
+      if (status == CL_SUCCESS) {
+        say_arguments(program, options);
+        continue;
+      }
       std::vector<char> log(8192);
       (void)clGetProgramBuildInfo(program, device.id, CL_PROGRAM_BUILD_LOG, log.size() - 1, log.data(), nullptr);
       std::printf("  %s, options \"%s\": REFUSED (%d) %s\n", source.what, options, status, log.data());

@@ -8,6 +8,7 @@ import json
 import os
 import sys
 import tempfile
+import time
 import unittest
 import weakref
 
@@ -358,6 +359,30 @@ class CommandLine(unittest.TestCase):
       contenders.Checkpointing.run_part = original
     self.assertEqual([r.get("note") for r in records], [None, "out of memory"] * 2)
     self.assertIn("cnn, PyTorch checkpointing, share 1: out of memory\n", printed)
+
+  def test_a_time_limit_leaves_what_there_is_time_for(self):
+    records, printed = self.run_main("--networks", "cnn", "--cnn", "batch=2,channels=2", "--shares", "1",
+                                     "--time-limit", "0")
+    self.assertEqual([r.get("note") for r in records], 4 * ["no time was left"])
+    self.assertIn("making the network cnn\n", printed)
+
+    step = contenders.Resident.step
+
+    def slow(self, learner):
+      time.sleep(0.05)
+      return step(self, learner)
+
+    contenders.Resident.step = slow
+    try:
+      records, printed = self.run_main("--networks", "cnn", "--cnn", "batch=2,channels=2", "--iterations", "200",
+                                       "--shares", "1", "--time-limit", "2", "--searched", "3")
+    finally:
+      contenders.Resident.step = step
+    self.assertIn("PyTorch all-resident: the first step took", printed)
+    self.assertEqual([r["algorithms_tried"] for r in records], 4 * [3])
+    for record in records:
+      self.assertGreaterEqual(len(record["iterations_ms"]), 1)
+      self.assertLess(len(record["iterations_ms"]), 40)
 
   def test_an_unknown_size_is_refused(self):
     with contextlib.redirect_stderr(io.StringIO()) as printed, self.assertRaises(SystemExit):

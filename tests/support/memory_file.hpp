@@ -19,7 +19,7 @@
 
 namespace swapmm::test {
 
-class MemoryFile final : public FileMemory {
+class MemoryFile : public FileMemory {
  public:
   explicit MemoryFile(Bytes capacity, Bytes alignment = Bytes{64}) : capacity_(capacity), alignment_(alignment) {}
 

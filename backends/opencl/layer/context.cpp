@@ -252,8 +252,17 @@ bool Context::change_part(Bytes bytes) {
       if (attempt < 10) continue;
     } catch (const OutOfMemory& error) {
       if (is_of_host(error) && attempt < 1 && take_host_memory(error.sizes.need)) continue;
-      if (is_of_host(error)) device().note_host_short();
-    } catch (const std::exception&) {  // NOLINT(bugprone-empty-catch): the caller tells the program
+      if (is_of_host(error)) {
+        device().note_host_short();
+      } else {
+        device().note_refusal(error.what());
+        if (attempt < 1) {  // a driver may keep what others have released until somebody waits for their queues
+          device().finish_all();
+          continue;
+        }
+      }
+    } catch (const std::exception& error) {  // the caller tells the program
+      device().note_refusal(error.what());
     }
     // The device may have refused the old bytes, too; then there are none.
     part_ = core_->report().device_budget;
@@ -283,7 +292,8 @@ bool Context::may_try_again(std::string_view name, int attempt, cl_int& status) 
       return false;
     }
     say("command \"" + std::string(name) + "\" needs " + mebibytes(error.sizes.need) + " at once; the budget is " +
-        mebibytes(device().budget()) + ", of which " + mebibytes(device().pinned()) + " cannot be swapped");
+        mebibytes(device().budget()) + ", of which " + mebibytes(device().pinned()) + " cannot be swapped" +
+        (asks && !device().refusal().empty() ? "; the device gave no more: " + device().refusal() : ""));
     status = CL_MEM_OBJECT_ALLOCATION_FAILURE;
   } catch (const OutOfMemory& error) {
     if (is_of_host(error) && attempt < 1 && take_host_memory(error.sizes.need)) return true;
@@ -461,40 +471,6 @@ void Context::iteration_command_ended(Core& runtime, std::uint64_t token, bool f
 bool Context::is_dead(const Memory& root) const {
   if (!held.empty()) return false;
   return root.coming.empty() ? root.unreachable() : root.coming.next_overwrites();
-}
-
-// ---- what was queued
-
-void Context::queued(cl_event event) {
-  last_ = keep(event);
-  while (!kept_.empty() && opencl::detail::execution_status(kept_.front().until.get()) <= CL_COMPLETE)
-    kept_.pop_front();
-}
-
-void Context::wait_for_kept() {
-  if (kept_.empty()) return;
-  flush();
-  std::erase_if(kept_, [](const Kept& each) {
-    const cl_event until = each.until.get();
-    (void)down.clWaitForEvents(1, &until);  // fails for a command that failed, which has ended, too
-    cl_int status = CL_QUEUED;              // if the driver does not answer: its things are kept
-    (void)down.clGetEventInfo(until, CL_EVENT_COMMAND_EXECUTION_STATUS, sizeof status, &status, nullptr);
-    return status <= CL_COMPLETE;
-  });
-}
-
-void Context::keep_until_done(std::shared_ptr<void> thing) {
-  if (!last_) return;
-  if (Handle<cl_event> until = keep(last_.get())) kept_.push_back({std::move(until), std::move(thing)});
-}
-
-cl_event Context::last_command() {
-  submit_held_back(*this);
-  return last_ ? keep(last_.get()).release() : nullptr;
-}
-
-Handle<cl_event> Context::keep(cl_event event) {
-  return opencl::detail::keep_event(event, [this] { flush(); });
 }
 
 }  // namespace swapmm::opencl::layer

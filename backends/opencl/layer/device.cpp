@@ -2,6 +2,7 @@
 #include "device.hpp"
 
 #include <algorithm>
+#include <exception>
 #include <map>
 #include <memory>
 #include <utility>
@@ -133,8 +134,19 @@ bool DeviceBudget::take_from_others(const Context* asking, Bytes need) {
   return unused() >= need;
 }
 
+void DeviceBudget::finish_all() {
+  for (const Context* const context : contexts_) {
+    if (!context->has_core()) continue;
+    try {
+      context->core_in_use().backend().finish();
+    } catch (const std::exception&) {  // NOLINT(bugprone-empty-catch): the device is lost, as the next call tells
+    }
+  }
+}
+
 bool DeviceBudget::give(Context& asking, Bytes need) {
   host_short_ = false;
+  refusal_.clear();
   if (need > budget_) return false;
   const Bytes fair = std::max(need, Bytes{budget_.value / std::max<std::size_t>(contexts_.size(), 1)});
   Bytes more = need > asking.part() ? need - asking.part() : Bytes{};

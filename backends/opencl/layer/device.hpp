@@ -57,6 +57,11 @@ class DeviceBudget {
   /// True if the last give() failed because the host has no room for what must leave.
   [[nodiscard]] bool host_short() const { return host_short_; }
   void note_host_short() { host_short_ = true; }
+  /// What the last give() failed for, in the words of the device; empty: it did not ask the device, or was given all.
+  [[nodiscard]] const std::string& refusal() const { return refusal_; }
+  void note_refusal(const char* text) { refusal_ = text; }
+  /// Waits for all work of all contexts.
+  void finish_all();
   /// Takes `size` bytes away from all contexts, for memory that is not managed. False if the budget is too small.
   [[nodiscard]] bool reserve(Bytes size);
   void add(Context& context) { contexts_.push_back(&context); }
@@ -106,6 +111,7 @@ class DeviceBudget {
   Bytes budget_;
   std::vector<Context*> contexts_;
   bool host_short_ = false;
+  std::string refusal_;
   std::atomic<std::uint64_t> pinned_{0};
   Bytes wanted_peak_;
   Bytes pinned_peak_;

@@ -29,6 +29,11 @@ struct MapArea {
   std::size_t size;
 };
 
+/// The command that reads what the program has mapped, once the driver has it. With the lock.
+struct PendingRead {
+  Handle<cl_event> event;
+};
+
 /// A part of an image that was mapped before the driver had the command: the program has memory of the layer.
 struct ImageArea {
   std::array<std::size_t, 3> origin;
@@ -69,6 +74,7 @@ struct Mapping {
   std::size_t offset;  ///< in the root buffer
   std::size_t size;
   cl_map_flags flags;
+  std::shared_ptr<PendingRead> read = nullptr;  ///< none: nothing is read
   std::shared_ptr<const ImageArea> image = nullptr;
 };
 

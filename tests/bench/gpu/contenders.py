@@ -93,6 +93,34 @@ OUT_OF_MEMORY = getattr(torch.cuda, "OutOfMemoryError", RuntimeError)
 # ---- Measuring -----------------------------------------------------------------------------------------------------
 
 
+class Budget:
+  """Of seconds; None: any number. What comes next is told with the seconds since the program began, so that the log of a
+  run that is ended says where the time went."""
+
+  def __init__(self, seconds=None, start_of_all=None):
+    self.start, self.seconds = time.monotonic(), seconds
+    self.start_of_all = self.start if start_of_all is None else start_of_all
+
+  def used(self):
+    return time.monotonic() - self.start
+
+  def left(self):
+    return float("inf") if self.seconds is None else self.seconds - self.used()
+
+  def part(self, others):
+    """An equal part of what is left, beside that many others."""
+    return Budget(None if self.seconds is None else self.left() / (others + 1), self.start_of_all)
+
+  def say(self, what):
+    print(f"  {time.monotonic() - self.start_of_all:.1f} s: {what}", file=sys.stderr, flush=True)
+
+  def affordable(self, wanted, seconds_each):
+    """How many of the wanted iterations there is time for; at least one."""
+    if self.left() == float("inf") or seconds_each <= 0:
+      return wanted
+    return max(1, min(wanted, int(self.left() / seconds_each)))
+
+
 class Meter:
   """Time and memory of one step, by the device where that is a GPU."""
 
@@ -123,17 +151,26 @@ class Meter:
     return start.elapsed_time(end)
 
 
-def measure(contender, learner, meter, warmup, iterations, resident=None):
-  """Peaks of the contender alone, then times; by turns with the resident one where that is given."""
+def measure(contender, learner, meter, warmup, iterations, resident=None, budget=None):
+  """Peaks of the contender alone, then times; by turns with the resident one where that is given. Fewer iterations than
+  that where the budget has no time for them."""
+  budget = budget or Budget()
   hooks = contender.hooks
-  for _ in range(warmup):
-    contender.step(learner)
+  step = 0.0
+  for i in range(warmup):
+    if i > 1 and budget.affordable(iterations, 3 * step) < iterations:
+      break
+    step = meter.milliseconds(lambda: contender.step(learner)) / 1e3
+    if i == 0:
+      budget.say(f"{contender.name}: the first step took {step:.1f} s")  # libraries choose their algorithms in it
   meter.empty()
   before = (hooks.bytes_out, hooks.bytes_back) if hooks else (0, 0)
   contender.step(learner)
   contender.step(learner)
   after = (hooks.bytes_out, hooks.bytes_back) if hooks else (0, 0)
   allocated, reserved = meter.peaks()
+  # There is one more, which is not counted. The resident one takes no longer than another contender.
+  iterations = max(1, budget.affordable(iterations + 1, step * (2 if resident else 1)) - 1)
   own, others = [], []
   for i in range(iterations + 1):
     turn = (own, contender), (others, resident)
@@ -152,9 +189,10 @@ def measure(contender, learner, meter, warmup, iterations, resident=None):
   }
 
 
-def run_network(name, options, device):
+def run_network(name, options, device, budget):
   """Yields a record per contender and share."""
   sizes = getattr(options, name)
+  budget.say(f"making the network {name}")
   network = NETWORKS[name](device, **sizes)
   learner = Learner(network, options.rate)
   meter = Meter(device)
@@ -163,13 +201,19 @@ def run_network(name, options, device):
   for contender in options.contenders:
     if contender != "resident":
       cases += [(contender, share) for share in (options.shares if contender != "save_on_cpu" else [1.0])]
-  for contender, share in cases:
+  for number, (contender, share) in enumerate(cases):
     case = CONTENDERS[contender](network, share, **({"in_flight": options.in_flight} if contender == "offload" else {}))
     record = {"network": name, "contender": case.name, "config": {**sizes, "share": share}, "torch": torch.__version__,
               "device": torch.cuda.get_device_name(device) if device.type == "cuda" else "cpu"}
+    if options.searched is not None:
+      record["algorithms_tried"] = options.searched
+    if budget.left() <= 0:
+      yield {**record, "note": "no time was left"}
+      continue
     try:
       by_turns = resident if base and contender != "resident" else None
-      record.update(measure(case, learner, meter, options.warmup, options.iterations, by_turns))
+      record.update(measure(case, learner, meter, options.warmup, options.iterations, by_turns,
+                            budget.part(len(cases) - number - 1)))
       if contender == "resident":
         base = record
       if base and base["memory_bytes"]:
@@ -220,6 +264,10 @@ def parse(arguments):
   parser.add_argument("--warmup", type=int, default=3)
   parser.add_argument("--iterations", type=int, default=11)
   parser.add_argument("--rate", type=float, default=1e-3)
+  parser.add_argument("--time-limit", type=float, metavar="SECONDS",
+                      help="each contender gets a part of it, and makes fewer iterations if they take longer")
+  parser.add_argument("--searched", type=int, metavar="NUMBER",
+                      help="how many algorithms cuDNN tries for each convolution, the most promising first; by default 10")
   parser.add_argument("--out", required=True)
   options = parser.parse_args(arguments)
   for name, network in NETWORKS.items():
@@ -233,13 +281,16 @@ def parse(arguments):
 
 def main(arguments=None):
   options = parse(arguments)
+  budget = Budget(options.time_limit)
   device = torch.device(options.device)
   # 32 bits are 32 bits, as on the other side.
   torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = False
   torch.backends.cudnn.benchmark = True
+  if options.searched is not None and hasattr(torch.backends.cudnn, "benchmark_limit"):
+    torch.backends.cudnn.benchmark_limit = options.searched
   records = []
   for name in options.networks:
-    for record in run_network(name, options, device):
+    for record in run_network(name, options, device, budget):
       records.append(record)
       print(line_of(record), file=sys.stderr, flush=True)
       # After each: what is measured is not lost with the next one.

@@ -9,6 +9,7 @@
 #include <swapmm/cuda/devices.hpp>
 
 int main(int count, char** words) try {
+  std::cout << std::unitbuf;  // a run that is ended from outside has said what it knew
   const swapmm::cuda::DeviceList list = swapmm::cuda::devices();
   if (list.devices.empty()) {
     std::cout << "skipped: no CUDA device: " << list.why_none << '\n';

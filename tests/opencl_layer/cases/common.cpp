@@ -47,7 +47,6 @@ kernel void looked_up(global uint* to, constant uint* table, uint entries) {
 }
 kernel void wide(global uint* to, ulong value) { to[get_global_id(0)] = (uint)(value >> 32) ^ (uint)value; }
 kernel void one(global uint* to) { to[0] = to[0] + 1u; }
-kernel void nothing() {}
 )";
 
 }  // namespace

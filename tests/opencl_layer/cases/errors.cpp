@@ -58,7 +58,7 @@ CASE(errors, null_memory) {
 CASE(errors, null_queue) {
   const Setup setup;
   const cl_mem m = setup.buffer(64);
-  const cl_kernel k = setup.kernel("nothing");
+  const cl_kernel k = setup.kernel("one");
   cl_uint word = 0;
   const std::size_t o[3] = {0, 0, 0}, r[3] = {4, 1, 1}, size = 1;
   say_all({

@@ -251,7 +251,8 @@ CASE(events, wait_list_errors) {
   const cl_event hole[] = {nullptr};
   say_status("count without a list", clEnqueueReadBuffer(setup.queue, a, CL_TRUE, 0, 4, &word, 1, nullptr, nullptr));
   say_status("list without a count", clEnqueueReadBuffer(setup.queue, a, CL_TRUE, 0, 4, &word, 0, &event, nullptr));
-  say_status("list with NULL", clEnqueueReadBuffer(setup.queue, a, CL_TRUE, 0, 4, &word, 1, hole, nullptr));
+  say_ruled("list with NULL", clEnqueueReadBuffer(setup.queue, a, CL_TRUE, 0, 4, &word, 1, hole, nullptr),
+            CL_INVALID_EVENT_WAIT_LIST, {CL_INVALID_EVENT});
   say_status("marker, count without a list", clEnqueueMarkerWithWaitList(setup.queue, 1, nullptr, nullptr));
   say_status("wait for none", clWaitForEvents(0, nullptr));
   say_status("wait for NULL", clWaitForEvents(1, nullptr));

@@ -3,6 +3,7 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <csignal>
 #include <cstdarg>
 #include <cstdio>
@@ -30,6 +31,14 @@ void say(const char* format, ...) {
 }
 
 void say_status(const char* what, cl_int status) { say("%s: %s", what, name_of(status)); }
+
+bool is_native() { return std::getenv("CASES_LAYERED") == nullptr; }
+
+void say_ruled(const char* what, cl_int status, cl_int rule, std::initializer_list<cl_int> natively) {
+  const bool deviates = is_native() && std::find(natively.begin(), natively.end(), status) != natively.end();
+  if (deviates) std::fprintf(stderr, "%s: this driver returns %s\n", what, name_of(status));
+  say_status(what, deviates ? rule : status);
+}
 
 void expect(bool holds, const char* what) {
   if (holds) return;

@@ -41,6 +41,12 @@ __attribute__((format(printf, 1, 2))) void say(const char* format, ...);
 const char* name_of(cl_int status);
 /// Prints the line "what: CL_..."
 void say_status(const char* what, cl_int status);
+/// The same for a call whose status the specification says, `rule`, and some drivers return another one, of `natively`.
+/// Where the program runs natively (CASES_LAYERED is not set), prints the rule for these as well: all output is the
+/// same then, and the layer must keep to the rule.
+void say_ruled(const char* what, cl_int status, cl_int rule, std::initializer_list<cl_int> natively);
+/// True if the driver may do what the specification does not allow: the program runs natively.
+bool is_native();
 /// Prints a line "FAIL ..." and makes the exit code 1 if `holds` is false. The case goes on.
 void expect(bool holds, const char* what);
 /// Ends the process with exit code 1 if the call failed.

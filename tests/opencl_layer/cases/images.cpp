@@ -277,8 +277,9 @@ CASE(images, errors) {
   const cl_mem buffer = setup.buffer();
   cl_uint words[64] = {};
   const std::size_t origin[3] = {0, 0, 0}, region[3] = {8, 8, 1};
-  say_status("read of a buffer",
-             clEnqueueReadImage(setup.queue, buffer, CL_TRUE, origin, region, 0, 0, words, 0, nullptr, nullptr));
+  say_ruled("read of a buffer",
+            clEnqueueReadImage(setup.queue, buffer, CL_TRUE, origin, region, 0, 0, words, 0, nullptr, nullptr),
+            CL_INVALID_MEM_OBJECT, {CL_INVALID_VALUE});
   const cl_mem made = image(setup, CL_MEM_OBJECT_IMAGE2D, 8, 8, 0, 0);
   const std::size_t beyond[3] = {4, 4, 0};
   say_status("read beyond",

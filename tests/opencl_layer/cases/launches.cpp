@@ -59,11 +59,16 @@ CASE(launches, tasks) {
 
 CASE(launches, without_arguments) {
   const Setup setup;
-  const cl_kernel kernel = setup.kernel("nothing");
+  // A program of its own: NVIDIA's driver refuses to build one with argument information that has such a kernel.
+  const cl_program program = setup.build("kernel void nothing() {}");
+  cl_int error = CL_SUCCESS;
+  const cl_kernel kernel = clCreateKernel(program, "nothing", &error);
+  OK(error);
   for (int i = 0; i < 3; ++i) launch(setup.queue, kernel, 64);
   OK(clFinish(setup.queue));
   say("finished");
   OK(clReleaseKernel(kernel));
+  OK(clReleaseProgram(program));
 }
 
 // The buffers keep their values, and other commands go on.

@@ -320,14 +320,35 @@ CASE(maps, after_commands_of_another_queue) {
   OK(clReleaseMemObject(two));
 }
 
+// The bytes that an unmap writes may still be on their way: the program has not touched them.
+CASE(maps, unmapped_at_once) {
+  const Setup setup;
+  const Kernels kernels(setup);
+  const cl_mem one = setup.buffer_of(numbers(1));
+  for (int round = 0; round < 4; ++round) {
+    for (cl_uint i = 0; i < 400; ++i) kernels.grow(setup.queue, one, i);
+    cl_int error = CL_SUCCESS;
+    void* const mapped = clEnqueueMapBuffer(setup.queue, one, CL_FALSE, CL_MAP_READ | CL_MAP_WRITE, 0, buffer_bytes, 0,
+                                            nullptr, nullptr, &error);
+    OK(error);
+    unmap(setup.queue, one, mapped);
+    kernels.grow(setup.queue, one, 3);
+  }
+  say_words("one", setup.read(one));
+  OK(clReleaseMemObject(one));
+}
+
 CASE(maps, errors) {
   const Setup setup;
   const cl_mem one = setup.buffer_of(numbers(1));
   const auto map = [&](const char* what, cl_map_flags flags, std::size_t offset, std::size_t bytes) {
     cl_int error = CL_SUCCESS;
     void* mapped = clEnqueueMapBuffer(setup.queue, one, CL_TRUE, flags, offset, bytes, 0, nullptr, nullptr, &error);
-    say_status(what, error);
-    expect((mapped != nullptr) == (error == CL_SUCCESS), "a pointer or an error");
+    // NVIDIA's driver takes a map of nothing, and gives no pointer.
+    const bool deviates = is_native() && bytes == 0 && error == CL_SUCCESS;
+    say_ruled(what, error, CL_INVALID_VALUE,
+              bytes == 0 ? std::initializer_list<cl_int>{CL_SUCCESS} : std::initializer_list<cl_int>{});
+    expect(deviates || (mapped != nullptr) == (error == CL_SUCCESS), "a pointer or an error");
     if (mapped != nullptr) unmap(setup.queue, one, mapped);
   };
   map("beyond", CL_MAP_READ, buffer_bytes - 4, 8);
@@ -335,7 +356,8 @@ CASE(maps, errors) {
   map("nothing", CL_MAP_READ, 0, 0);
   cl_uint word = 0;
   say_status("unmap what is not mapped", clEnqueueUnmapMemObject(setup.queue, one, &word, 0, nullptr, nullptr));
-  say_status("unmap NULL", clEnqueueUnmapMemObject(setup.queue, one, nullptr, 0, nullptr, nullptr));
+  say_ruled("unmap NULL", clEnqueueUnmapMemObject(setup.queue, one, nullptr, 0, nullptr, nullptr), CL_INVALID_VALUE,
+            {CL_SUCCESS});
   cl_uint* mapped = map_words(setup.queue, one, CL_MAP_READ);
   unmap(setup.queue, one, mapped);
   OK(clFinish(setup.queue));

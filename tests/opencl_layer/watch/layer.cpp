@@ -5,6 +5,7 @@
 //   WATCH_CAP=BYTES           refuses allocations beyond it, and counts them
 //   WATCH_LARGEST=BYTES       what the driver tells as its largest allocation
 //   WATCH_NO_ARGUMENT_INFO=1  refuses to build programs with -cl-kernel-arg-info, and knows nothing of arguments
+//   WATCH_NVIDIA=1            looks like a GPU of NVIDIA's: see nvidia.hpp
 //   WATCH_FAIL=NAME:N[:CODE]  the N-th call of this function fails (*: of any function); CL_OUT_OF_RESOURCES by
 //   default;
 //                             a line on standard error says which one it was
@@ -22,6 +23,7 @@
 
 #include "faults.hpp"
 #include "memory.hpp"
+#include "nvidia.hpp"
 #include "opencl.hpp"
 
 #include <CL/cl_layer.h>
@@ -30,7 +32,7 @@ namespace watch {
 namespace {
 
 // The loader may free its table: this one stays.
-cl_icd_dispatch driver{}, with_ledger{}, table{};
+cl_icd_dispatch driver{}, pretended{}, with_ledger{}, table{};
 bool started = false;
 
 void number(std::FILE* file, const char* name, std::uint64_t value) {
@@ -59,6 +61,7 @@ __attribute__((destructor)) void report() {
   number(file, "largest_set", figures.largest_set);
   number(file, "largest_need", figures.largest_need);
   number(file, "largest_object", figures.largest_object);
+  number(file, "out_of_order", nvidia::parts_released_out_of_order());
   number(file, "read", figures.read);
   number(file, "written", figures.written);
   const char* failed = failed_function_name();
@@ -83,7 +86,7 @@ std::uint64_t largest = 0;
 
 cl_int CL_API_CALL device_info(cl_device_id device, cl_device_info what, std::size_t room, void* value,
                                std::size_t* needed) {
-  if (what != CL_DEVICE_MAX_MEM_ALLOC_SIZE) return driver.clGetDeviceInfo(device, what, room, value, needed);
+  if (what != CL_DEVICE_MAX_MEM_ALLOC_SIZE) return pretended.clGetDeviceInfo(device, what, room, value, needed);
   const cl_ulong told = largest;
   return tell(&told, sizeof told, room, value, needed);
 }
@@ -117,7 +120,9 @@ cl_int start(cl_uint entries, const cl_icd_dispatch* below) {
     std::exit(2);
   }
   if (const char* cap = secure_getenv("WATCH_CAP")) ledger().set_cap(std::strtoull(cap, nullptr, 10));
-  keep_ledger(with_ledger, driver);
+  pretended = driver;
+  if (secure_getenv("WATCH_NVIDIA") != nullptr) nvidia::pretend(pretended, driver);
+  keep_ledger(with_ledger, pretended);
   if (const char* limit = secure_getenv("WATCH_LARGEST")) {
     largest = std::strtoull(limit, nullptr, 10);
     with_ledger.clGetDeviceInfo = device_info;

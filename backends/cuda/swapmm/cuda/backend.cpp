@@ -63,6 +63,7 @@ HostMemory& HostMemory::operator=(HostMemory&& other) noexcept {
   session_ = std::move(other.session_);
   data_ = std::exchange(other.data_, nullptr);
   kind_ = other.kind_;
+  filled_ = std::move(other.filled_);
   return *this;
 }
 
@@ -70,7 +71,34 @@ void HostMemory::end() noexcept {
   if (data_ == nullptr) return;
   session_->end_memory({data_, kind_ == HostKind::pinned ? Session::Memory::pinned : Session::Memory::pageable});
   data_ = nullptr;
+  for (EventHandle& filled : filled_) filled.reset();
   session_.reset();
+}
+
+// A copy from pageable memory to the device does not keep to the order of its stream: the API may take the bytes at the
+// call, while work that writes them, such as the read of a file, is still queued. Therefore the host waits for that
+// work before the call. All other accesses are in order without it:
+// - A copy to pageable memory writes there after everything that its stream waits for. The call may wait for that.
+// - Functions of the host, which read and write files, run in the order of their stream.
+// - What is queued later than a copy from pageable memory, and waits for it, finds the bytes taken.
+// In a capture there are no copies of pageable memory: see runtime/core/iteration_capture.hpp.
+void HostMemory::await_contents() const {
+  for (const EventHandle& filled : filled_) {
+    if (filled) check(cudaEventSynchronize(filled.get()), "cudaEventSynchronize: work that fills host memory");
+  }
+}
+
+// Called before work of the queue is queued that writes into the memory: afterwards nothing may fail for want of
+// memory.
+void HostMemory::fills_from(QueueKind queue) {
+  if (kind_ == HostKind::pinned || filled_[index(queue)]) return;
+  const CurrentDevice current(session_->device);
+  filled_[index(queue)] = new_event(cudaEventDisableTiming);
+}
+
+void HostMemory::record_filled_by(QueueKind queue) {
+  if (kind_ == HostKind::pinned) return;
+  check(cudaEventRecord(filled_[index(queue)].get(), session_->stream(queue)), "cudaEventRecord");
 }
 
 // ---- Backend: handles
@@ -152,44 +180,55 @@ Event Backend::make_event() {
 
 void Backend::copy_to_device(const Address& to, const HostMemory& from, Bytes from_offset, Bytes size,
                              std::span<const Event* const> waits, Event& event) {
-  copy(QueueKind::h2d, to.data(), from.data() + from_offset.value, size, waits, event);
+  copy(QueueKind::h2d, to, Bytes{}, from, from_offset, size, waits, event);
 }
 
 void Backend::copy_to_host(HostMemory& to, Bytes to_offset, const Address& from, Bytes size,
                            std::span<const Event* const> waits, Event& event) {
-  copy(QueueKind::d2h, to.data() + to_offset.value, from.data(), size, waits, event);
+  copy(QueueKind::d2h, to, to_offset, from, Bytes{}, size, waits, event);
 }
 
 void Backend::copy_part_to_device(const Address& to, Bytes to_offset, const HostMemory& from, Bytes from_offset,
                                   Bytes size, std::span<const Event* const> waits, Event& event) {
   if (capturing()) throw UsageError("a graph cannot contain copies of values that are in a file");
-  copy(QueueKind::staged_h2d, to.data() + to_offset.value, from.data() + from_offset.value, size, waits, event);
+  copy(QueueKind::staged_h2d, to, to_offset, from, from_offset, size, waits, event);
 }
 
 void Backend::copy_part_to_host(HostMemory& to, Bytes to_offset, const Address& from, Bytes from_offset, Bytes size,
                                 std::span<const Event* const> waits, Event& event) {
   if (capturing()) throw UsageError("a graph cannot contain copies of values that are in a file");
-  copy(QueueKind::staged_d2h, to.data() + to_offset.value, from.data() + from_offset.value, size, waits, event);
+  copy(QueueKind::staged_d2h, to, to_offset, from, from_offset, size, waits, event);
 }
 
-void Backend::copy(QueueKind queue, std::byte* to, const std::byte* from, Bytes size,
-                   std::span<const Event* const> waits, Event& event) {
-  const bool in = runtime::copies_in(queue);
+void Backend::copy(QueueKind queue, const Address& to, Bytes to_offset, const HostMemory& from, Bytes from_offset,
+                   Bytes size, std::span<const Event* const> waits, Event& event) {
+  from.await_contents();
   session_->queue_waits(queue, waits);
-  const cudaError_t status = cudaMemcpyAsync(
-      to, from, count(size), in ? cudaMemcpyHostToDevice : cudaMemcpyDeviceToHost, session_->stream(queue));
-  if (status != cudaSuccess) {
-    throw error_of(status, in ? "cudaMemcpyAsync to the device" : "cudaMemcpyAsync to the host", of_bytes(size));
-  }
+  const cudaError_t status = cudaMemcpyAsync(to.data() + to_offset.value, from.data() + from_offset.value, count(size),
+                                             cudaMemcpyHostToDevice, session_->stream(queue));
+  if (status != cudaSuccess) throw error_of(status, "cudaMemcpyAsync to the device", of_bytes(size));
+  session_->record(queue, event);
+}
+
+void Backend::copy(QueueKind queue, HostMemory& to, Bytes to_offset, const Address& from, Bytes from_offset, Bytes size,
+                   std::span<const Event* const> waits, Event& event) {
+  to.fills_from(queue);
+  session_->queue_waits(queue, waits);
+  const cudaError_t status = cudaMemcpyAsync(to.data() + to_offset.value, from.data() + from_offset.value, count(size),
+                                             cudaMemcpyDeviceToHost, session_->stream(queue));
+  if (status != cudaSuccess) throw error_of(status, "cudaMemcpyAsync to the host", of_bytes(size));
+  to.record_filled_by(queue);
   session_->record(queue, event);
 }
 
 void Backend::queue_transfer(QueueKind queue, std::shared_ptr<swapmm::detail::FileTransfer> transfer,
-                             std::span<const Event* const> waits, Event& event) {
+                             HostMemory* filled, std::span<const Event* const> waits, Event& event) {
   if (capturing()) throw UsageError("a graph cannot contain reads and writes of a file");
   const cudaStream_t stream = session_->stream(queue);
+  if (filled != nullptr) filled->fills_from(queue);
   session_->queue_waits(queue, waits);
   detail::queue_transfer(transfer, stream);
+  if (filled != nullptr) filled->record_filled_by(queue);
   session_->record(queue, event);
   event.transfer_ = std::move(transfer);
 }
@@ -197,15 +236,15 @@ void Backend::queue_transfer(QueueKind queue, std::shared_ptr<swapmm::detail::Fi
 void Backend::read_file(FileMemory& file, Bytes file_offset, HostMemory& to, Bytes to_offset, Bytes size,
                         std::span<const Event* const> waits, Event& event) {
   const std::span<std::byte> bytes{to.data() + to_offset.value, count(size)};
-  queue_transfer(QueueKind::file_read, std::make_shared<swapmm::detail::FileTransfer>(file, file_offset, bytes), waits,
-                 event);
+  queue_transfer(QueueKind::file_read, std::make_shared<swapmm::detail::FileTransfer>(file, file_offset, bytes), &to,
+                 waits, event);
 }
 
 void Backend::write_file(FileMemory& file, Bytes file_offset, const HostMemory& from, Bytes from_offset, Bytes size,
                          std::span<const Event* const> waits, Event& event) {
   const std::span<const std::byte> bytes{from.data() + from_offset.value, count(size)};
-  queue_transfer(QueueKind::file_write, std::make_shared<swapmm::detail::FileTransfer>(file, file_offset, bytes), waits,
-                 event);
+  queue_transfer(QueueKind::file_write, std::make_shared<swapmm::detail::FileTransfer>(file, file_offset, bytes),
+                 nullptr, waits, event);
 }
 
 void Backend::wait(QueueKind queue, std::span<const Event* const> waits) { session_->queue_waits(queue, waits); }

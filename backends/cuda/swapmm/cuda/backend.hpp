@@ -63,7 +63,10 @@ class SWAPMM_EXPORT HostMemory {
  public:
   /// Takes over the memory. The moved-from object is empty.
   HostMemory(HostMemory&& other) noexcept
-      : session_(std::move(other.session_)), data_(std::exchange(other.data_, nullptr)), kind_(other.kind_) {}
+      : session_(std::move(other.session_)),
+        data_(std::exchange(other.data_, nullptr)),
+        kind_(other.kind_),
+        filled_(std::move(other.filled_)) {}
   /// Takes over the memory, and releases the memory that this object had.
   HostMemory& operator=(HostMemory&& other) noexcept;
   ~HostMemory() { end(); }
@@ -79,10 +82,15 @@ class SWAPMM_EXPORT HostMemory {
   HostMemory(std::shared_ptr<detail::Session> session, std::byte* data, HostKind kind)
       : session_(std::move(session)), data_(data), kind_(kind) {}
   void end() noexcept;
+  void fills_from(QueueKind queue);
+  void record_filled_by(QueueKind queue);
+  void await_contents() const;
 
   std::shared_ptr<detail::Session> session_;
   std::byte* data_;
   HostKind kind_;
+  // Of pageable memory: behind the last work of each queue that writes into it. Made when needed.
+  std::array<EventHandle, queue_count> filled_;
 };
 
 /// A place in a DeviceMemory. Does not keep the memory alive.
@@ -350,9 +358,11 @@ class SWAPMM_EXPORT Backend {
   };
 
  private:
-  void copy(QueueKind queue, std::byte* to, const std::byte* from, Bytes size, std::span<const Event* const> waits,
-            Event& event);
-  void queue_transfer(QueueKind queue, std::shared_ptr<swapmm::detail::FileTransfer> transfer,
+  void copy(QueueKind queue, const Address& to, Bytes to_offset, const HostMemory& from, Bytes from_offset, Bytes size,
+            std::span<const Event* const> waits, Event& event);
+  void copy(QueueKind queue, HostMemory& to, Bytes to_offset, const Address& from, Bytes from_offset, Bytes size,
+            std::span<const Event* const> waits, Event& event);
+  void queue_transfer(QueueKind queue, std::shared_ptr<swapmm::detail::FileTransfer> transfer, HostMemory* filled,
                       std::span<const Event* const> waits, Event& event);
 
   std::shared_ptr<detail::Session> session_;

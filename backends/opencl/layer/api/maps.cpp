@@ -20,6 +20,18 @@ using Three = std::array<std::size_t, 3>;
 
 bool writes(cl_map_flags flags) { return (flags & (CL_MAP_WRITE | CL_MAP_WRITE_INVALIDATE_REGION)) != 0; }
 
+// Called before the driver gets the command that writes mapped memory back: it may take the bytes at the call, as
+// NVIDIA's does, and a program that has not touched them need not have waited until they were there.
+void wait_until_read(Context& context, const std::shared_ptr<PendingRead>& read) {
+  if (read == nullptr || !read->event) return;
+  const cl_event event = read->event.get();
+  cl_int status = CL_QUEUED;
+  (void)down.clGetEventInfo(event, CL_EVENT_COMMAND_EXECUTION_STATUS, sizeof status, &status, nullptr);
+  if (status <= CL_COMPLETE) return;
+  context.flush();
+  (void)down.clWaitForEvents(1, &event);  // if it fails, its event tells
+}
+
 // A map gives the program memory of the layer, or its own with CL_MEM_USE_HOST_PTR, and reads the buffer into it. An
 // unmap after a map for writing writes it back. So a buffer that is mapped may leave the device.
 void* CL_API_CALL map_buffer(cl_command_queue handle, cl_mem buffer, cl_bool blocking, cl_map_flags flags,
@@ -41,23 +53,26 @@ void* CL_API_CALL map_buffer(cl_command_queue handle, cl_mem buffer, cl_bool blo
   if ((flags & CL_MAP_READ) != 0 && !host_may_read(*memory)) return refuse(CL_INVALID_OPERATION);
   if (writes(flags) && !host_may_write(*memory)) return refuse(CL_INVALID_OPERATION);
   const std::size_t at = memory->origin() + offset;
+  const auto read = invalidates ? nullptr : std::make_shared<PendingRead>();
   std::byte* address = nullptr;
   {
     const Lock lock = memory->context().lock();
     address = memory->root().map_address(at);
     if (address == nullptr) return refuse(CL_MAP_FAILURE);
-    memory->mappings.push_back({address, at, size, flags});
+    memory->mappings.push_back({address, at, size, flags, read});
   }
   const Place place{CL_COMMAND_MAP_BUFFER, count, waits, event, blocking != CL_FALSE};
   const cl_int mapped = [&] {
     if (invalidates) return enqueue(*queue, place, mark);
     return enqueue(*queue, place, [=, use = Use(memory)](Context& context, cl_event* native) {
-      return on_range(
+      const cl_int status = on_range(
           context, {"map", size, true}, *use, Access::read, offset, size, native,
           [&](cl_command_queue on, cl_mem root, std::size_t from, cl_uint n, const cl_event* list) {
             return down.clEnqueueReadBuffer(on, root, CL_FALSE, from, size, address, n, list, native);
           },
           [&](Core& core, const Tensor& tensor, Bytes from) { core.download(tensor, from, std::span(address, size)); });
+      if (status == CL_SUCCESS) read->event = context.keep(*native);
+      return status;
     });
   }();
   if (mapped != CL_SUCCESS) {
@@ -88,6 +103,7 @@ cl_int unmap_buffer(Queue& queue, Memory& memory, void* address, const Place& pl
   const cl_int unmapped = [&] {
     if (!writes(mapping.flags)) return enqueue(queue, place, mark);
     return enqueue(queue, place, [=, use = Use(&memory)](Context& context, cl_event* native) {
+      wait_until_read(context, mapping.read);
       const cl_int status = on_range(
           context, {"unmap", mapping.size}, *use, Access::write, mapping.offset - use->origin(), mapping.size, native,
           [&](cl_command_queue on, cl_mem root, std::size_t to, cl_uint n, const cl_event* list) {
@@ -140,21 +156,25 @@ void* map_later(Queue& queue, Memory& image, cl_map_flags flags, const Three& or
     address = made->area->data;
   }
   if (address == nullptr) return result<void*>(nullptr, CL_MAP_FAILURE, status);
+  const bool invalidates = (flags & CL_MAP_WRITE_INVALIDATE_REGION) != 0;
+  const auto read = invalidates ? nullptr : std::make_shared<PendingRead>();
   const std::size_t slice_given =
       type == CL_MEM_OBJECT_IMAGE1D || type == CL_MEM_OBJECT_IMAGE1D_BUFFER || type == CL_MEM_OBJECT_IMAGE2D
           ? 0
           : made->slice;
   {
     const Lock lock = image.context().lock();
-    image.mappings.push_back({address, 0, 0, flags, made});
+    image.mappings.push_back({address, 0, 0, flags, read, made});
   }
   const cl_int mapped = [&] {
-    if ((flags & CL_MAP_WRITE_INVALIDATE_REGION) != 0) return enqueue(queue, place, mark);
+    if (invalidates) return enqueue(queue, place, mark);
     return enqueue(queue, place, [=, use = Use(&image)](Context& context, cl_event* native) {
-      return context.direct(native, [&](cl_event* command) {
+      const cl_int outcome = context.direct(native, [&](cl_event* command) {
         return down.clEnqueueReadImage(context.queue(), use->native(), CL_FALSE, made->origin.data(),
                                        made->region.data(), made->row, slice_given, address, 0, nullptr, command);
       });
+      if (outcome == CL_SUCCESS) read->event = context.keep(*native);
+      return outcome;
     });
   }();
   if (mapped != CL_SUCCESS) return result<void*>(nullptr, mapped, status);
@@ -165,6 +185,7 @@ void* map_later(Queue& queue, Memory& image, cl_map_flags flags, const Three& or
 
 cl_int unmap_image(Queue& queue, Memory& image, void* address, const Place& place) {
   std::shared_ptr<const ImageArea> later;
+  std::shared_ptr<PendingRead> read;
   cl_map_flags flags = 0;
   {
     const Lock lock = image.context().lock();
@@ -172,6 +193,7 @@ cl_int unmap_image(Queue& queue, Memory& image, void* address, const Place& plac
                                     [&](const Mapping& each) { return each.address == address; });
     if (found == image.mappings.end()) return CL_INVALID_VALUE;
     later = found->image;
+    read = found->read;
     flags = found->flags;
   }
   const cl_int unmapped = [&] {
@@ -187,6 +209,7 @@ cl_int unmap_image(Queue& queue, Memory& image, void* address, const Place& plac
     const bool flat =
         type == CL_MEM_OBJECT_IMAGE1D || type == CL_MEM_OBJECT_IMAGE1D_BUFFER || type == CL_MEM_OBJECT_IMAGE2D;
     return enqueue(queue, place, [=, use = Use(&image)](Context& context, cl_event* native) {
+      wait_until_read(context, read);
       const cl_int status = context.direct(native, [&](cl_event* made) {
         return down.clEnqueueWriteImage(context.queue(), use->native(), CL_FALSE, later->origin.data(),
                                         later->region.data(), later->row, flat ? 0 : later->slice, address, 0, nullptr,

@@ -117,13 +117,15 @@ void HostMemory::end() noexcept {
   session_.reset();
 }
 
-// Until nothing is on its way into it any more. What has failed is told by the events of whoever waits for it.
+// Until nothing is on its way into it any more. Work that has failed is told by the events of whoever waits for it; a
+// wait that fails while the work still runs is an error here, because the contents are not there.
 void HostMemory::await_contents() const {
   for (const QueueKind writer : {QueueKind::d2h, QueueKind::staged_d2h, QueueKind::file_read}) {
     const cl_event last = last_use_[index(writer)].get();
     if (last == nullptr || execution_status(last) <= CL_COMPLETE) continue;
     session_->flush_for_wait();
-    (void)clWaitForEvents(1, &last);
+    const cl_int waited = clWaitForEvents(1, &last);
+    if (waited != CL_SUCCESS && execution_status(last) > CL_COMPLETE) throw error_of(waited, "clWaitForEvents");
   }
 }
 

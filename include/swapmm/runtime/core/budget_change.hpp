@@ -78,6 +78,8 @@ class BudgetChange {
   // If the device refuses, the old amount is allocated again; if it refuses that too, there is no device memory.
   void exchange(PlaceMap next, PlaceMap nothing) {
     store_.scrub_device();
+    store_.backend
+        .finish();  // a driver may keep memory of commands that have ended until somebody waits for their queue
     store_.addresses.give_back();
     try {
       take(std::move(next));

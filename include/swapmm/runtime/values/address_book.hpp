@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <type_traits>
 #include <unordered_map>
 #include <utility>
 #include <vector>
@@ -36,7 +37,6 @@ class AddressBook {
   /// Releases all of it. No address may be used afterwards, and no work that uses one may be in flight.
   void give_back() noexcept {
     forget_all();
-    limit_ = least_limit;
     arenas_.clear();
     budget_ = Bytes{};
   }
@@ -61,7 +61,8 @@ class AddressBook {
     return arenas;
   }
 
-  /// The address of a place. Made at the first call, then looked up. Valid until give_back() or keep_only().
+  /// The address of a place. Made at the first call, then looked up. Valid until give_back(), forget_all() or
+  /// keep_only().
   const typename B::Address* at(Bytes offset, Bytes size) {
     const Place place{offset.value, size.value};
     const auto found = addresses_.find(place);
@@ -87,13 +88,26 @@ class AddressBook {
     return {at(begin, std::min(arena_, budget_ - begin)), offset - begin};
   }
 
-  /// True if there are so many addresses that it is time to call keep_only().
+  /// True if there are so many addresses that it is time to call forget_all() or keep_only().
   [[nodiscard]] bool is_crowded() const { return addresses_.size() > limit_; }
+  /// Puts that off until there are twice as many as `count`.
+  void allow_for(std::size_t count) noexcept { limit_ = std::max(least_limit, 2 * count); }
+  /// True if addresses are objects of the API. Then they go in the opposite order in which they came: places overlap,
+  /// and NVIDIA's OpenCL driver (580.159) crashed where a sub-buffer went before a later one that lies within it or
+  /// across it.
+  static constexpr bool has_order = !std::is_trivially_destructible_v<typename B::Address>;
+  /// Forgets all addresses, the latest first. No work that uses one may be in flight.
+  void forget_all() noexcept {
+    for (auto place = order_.rbegin(); place != order_.rend(); ++place) addresses_.erase(*place);
+    order_.clear();
+    limit_ = least_limit;
+  }
   /// Forgets all addresses except those of these places: for_each_place(visit) calls visit(offset, size) for each of at
   /// most `count` places. Kept addresses do not move. Queued work may still use forgotten ones, but the runtime may
-  /// not. Throws bad_alloc, and then has forgotten nothing. Linear, but called so rarely that its cost per address is
-  /// constant.
+  /// not. Only for addresses without an order. Throws bad_alloc, and then has forgotten nothing. Linear, but called so
+  /// rarely that its cost per address is constant.
   template <class ForEachPlace>
+    requires(!has_order)
   void keep_only(std::size_t count, ForEachPlace&& for_each_place) {
     Addresses kept;
     kept.reserve(count);
@@ -119,12 +133,6 @@ class AddressBook {
 
   using Addresses = std::unordered_map<Place, typename B::Address, Hash>;
 
-  // Addresses go in the opposite order in which they came: places overlap, and NVIDIA's OpenCL driver (580.159) crashed
-  // where sub-buffers that lie within or across others went in another order.
-  void forget_all() noexcept {
-    for (auto place = order_.rbegin(); place != order_.rend(); ++place) addresses_.erase(*place);
-    order_.clear();
-  }
   // The order of the kept ones stays.
   void forget_all_but(const Addresses& kept) noexcept {
     for (auto place = order_.rbegin(); place != order_.rend(); ++place) addresses_.erase(*place);
