@@ -55,6 +55,7 @@ ExitCode run_plan_v2(const PlanOptions& options, std::string_view machine_text) 
     throw Failure(ExitCode::usage,
                   options.machine.file + ": a machine of version 2 has its own figures; only --machine can be given");
   }
+  check_plans_for_many(options.planner);
   const Trace trace = any_trace_from(options.trace, load_text(options.trace));
   const v2::Machine machine = machine_v2_from(options.machine.file, machine_text);
   Progress progress(options.common.quiet);
@@ -148,7 +149,7 @@ void add_plan(CLI::App& program, Chosen& chosen) {
       ->type_name("TRACE");
   add_machine_options(command, options->machine);
   add_planner_options(command, options->planner, options->limit);
-  command.footer("Exit code 1 where there is no plan.\n");
+  command.footer(planner_option_help() + "\nExit code 1 where there is no plan.\n");
 }
 
 }  // namespace swapmm::cli

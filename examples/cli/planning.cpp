@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "planning.hpp"
 
+#include <algorithm>
 #include <utility>
 
 #include <swapmm/base/text/figures.hpp>
@@ -8,6 +9,8 @@
 #include <swapmm/plan/simulate.hpp>
 #include <swapmm/plan/validate.hpp>
 
+#include "failure.hpp"
+#include "planner_options.hpp"
 #include "quantities.hpp"
 
 namespace swapmm::cli {
@@ -20,12 +23,11 @@ std::string progress_text(const PlanningProgress& progress) {
   return text::time_text(progress.iteration) + ", at least " + text::time_text(progress.lower_bound);
 }
 
-Result<Plan> plan_by(std::string_view name, const Trace& trace, const Machine& machine,
+Result<Plan> plan_by(std::string_view text, const Trace& trace, const Machine& machine,
                      const PlanningOptions& options) {
-  for (const NamedPlanner& planner : known_planners()) {
-    if (planner.name == name) return planner.make(trace, machine, options);
-  }
-  return make_plan(name, trace, machine, options);
+  const Result<NamedPlanner> planner = planner_of(text);
+  if (!planner) return planner.problem();
+  return planner->make(trace, machine, options);
 }
 
 }  // namespace
@@ -51,14 +53,26 @@ PlanningOptions options_within(TimeLimit limit, Progress& progress) {
   return options;
 }
 
-Planned run_planner(std::string_view name, const Trace& trace, const Machine& machine, TimeLimit limit,
+Result<NamedPlanner> planner_of(std::string_view text) {
+  const std::string_view name = name_of_planner(text);
+  if (name == "ilp") return ilp_planner_of(text);
+  const auto known = std::ranges::find(known_planners(), name, &NamedPlanner::name);
+  if (known == known_planners().end()) {
+    return Problem{"no planner is called \"" + std::string(name) + "\"; there are " + planner_names()};
+  }
+  if (name.size() == text.size()) return *known;
+  return Problem{"the planner " + std::string(name) + " has no options here, and \"" + std::string(text) +
+                 "\" has some"};
+}
+
+Planned run_planner(std::string_view planner, const Trace& trace, const Machine& machine, TimeLimit limit,
                     Progress& progress) {
   const Clock::time_point start = Clock::now();
-  Result<Plan> plan = plan_by(name, trace, machine, options_within(limit, progress));
+  Result<Plan> plan = plan_by(planner, trace, machine, options_within(limit, progress));
   const std::chrono::nanoseconds took = Clock::now() - start;
   if (plan) {
     if (const std::vector<Violation> violations = validate(trace, *plan); !violations.empty()) {
-      plan = Problem{"planner " + std::string(name) +
+      plan = Problem{"planner " + std::string(planner) +
                      " made a plan that is not valid, which is a mistake of swapmm: " + violations.front().message};
     }
   }
@@ -74,12 +88,21 @@ std::string planner_names() {
   return names;
 }
 
-Result<std::string> parse_planner(std::string_view name) {
-  for (const NamedPlanner& planner : known_planners()) {
-    if (planner.name == name) return std::string(name);
-  }
-  if (name == "ilp") return Problem{"this command was built without COIN-OR Cbc, which the planner \"ilp\" needs"};
-  return Problem{"no planner is called \"" + std::string(name) + "\"; there are " + planner_names()};
+std::string planner_option_help() {
+  return "Options of the planner ilp follow its name: --planner ilp:gap=1%:slots=60\n" + ilp_option_lines();
+}
+
+Result<std::string> parse_planner(std::string_view text) {
+  const Result<NamedPlanner> planner = planner_of(text);
+  if (!planner) return planner.problem();
+  return std::string(text);
+}
+
+void check_plans_for_many(std::string_view planner) {
+  const std::string_view name = name_of_planner(planner);
+  const auto known = planners();
+  if (std::ranges::find(known, name, &NamedPlanner::name) != known.end()) return;
+  throw Failure(ExitCode::usage, "the planner " + std::string(name) + " plans for machines of version 1 alone");
 }
 
 Result<std::vector<std::string>> parse_planners(std::string_view text) {
@@ -91,7 +114,7 @@ Result<std::vector<std::string>> parse_planners(std::string_view text) {
 
 void add_planner_options(CLI::App& command, std::string& planner, TimeLimit& limit) {
   add_parsed(command, "--planner", planner, parse_planner, planner_names() + " [" + planner + "]", "NAME");
-  add_parsed(command, "--time-limit", limit, parse_time,
+  add_parsed(command, "--time-limit", limit, parse_time_limit,
              "For each plan, of planners that search: 10s. Without it a set number of steps, always the same plan",
              "TIME");
 }
