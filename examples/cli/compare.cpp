@@ -61,6 +61,7 @@ void compare_planners(const CompareOptions& options, const Trace& trace, const C
     Comparison row = setting;
     row.planner = planner;
     row.planning = planned.took;
+    row.notes = std::move(planned.notes);
     if (planned.plan) {
       row.predicted = planned.plan->predicted;
       bound = std::max(bound, planned.plan->predicted.lower_bound);
@@ -142,6 +143,7 @@ ExitCode run_compare(const CompareOptions& options) {
     print_comparison_json(rows);
   } else if (options.csv) {
     print_comparison_csv(rows);
+    for (const Comparison& row : rows) tell_notes(row.notes);
   } else {
     print_comparison_table(rows);
   }

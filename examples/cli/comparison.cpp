@@ -47,6 +47,9 @@ void print_comparison_table(const std::vector<Comparison>& rows) {
   std::vector<std::vector<std::string>> table{{"trace", "compute x", "link", "budget", "of peak", "planner",
                                                "iteration", "of ideal", "gap", "in", "out", "planned in"}};
   std::vector<std::string> problems;
+  const auto tell = [&](const Comparison& row, const std::string& text) {
+    problems.push_back(row.planner + ", " + row.trace + ", " + decimal_size(row.machine.device_budget) + ": " + text);
+  };
   for (const Comparison& row : rows) {
     std::vector<std::string> cells{printable(row.trace),           number(row.compute_scale),
                                    describe_links(row.machine),    decimal_size(row.machine.device_budget),
@@ -59,9 +62,9 @@ void print_comparison_table(const std::vector<Comparison>& rows) {
       }
     } else {
       cells.push_back("no plan");
-      problems.push_back(row.planner + ", " + row.trace + ", " + decimal_size(row.machine.device_budget) + ": " +
-                         row.problem);
+      tell(row, row.problem);
     }
+    for (const std::string& note : row.notes) tell(row, note);
     table.push_back(std::move(cells));
   }
   print_table(table);
@@ -112,6 +115,7 @@ void print_comparison_json(const std::vector<Comparison>& rows) {
     entry["peak_bytes"] = row.peak.value;
     entry["planner"] = row.planner;
     entry["planning_ns"] = row.planning.count();
+    entry["notes"] = json_names(row.notes);
     if (row.predicted) {
       entry["predicted"] = to_json(*row.predicted);
       entry["lower_bound_ns"] = row.bound.count();

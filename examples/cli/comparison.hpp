@@ -22,6 +22,7 @@ struct Comparison {
   std::string problem;
   std::chrono::nanoseconds bound{0};  ///< the best of all planners on this trace and machine
   std::chrono::nanoseconds planning{0};
+  std::vector<std::string> notes{};  ///< on what the planner could not do
 };
 
 void print_comparison_table(const std::vector<Comparison>& rows);

@@ -211,6 +211,7 @@ ExitCode run_fit(const FitOptions& options) {
     end = find_stall_end(trace, *planned.plan, need.liveness, options.planner, options.limit, progress);
   }
   progress.end();
+  tell_notes(planned.notes);
   return tell_fit(options, trace, need, *planned.plan, end);
 }
 

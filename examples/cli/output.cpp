@@ -70,6 +70,12 @@ std::string ratio_text(std::optional<double> ratio) { return ratio ? decimals(*r
 std::string percent(std::optional<double> share) { return share ? decimals(*share * 100, 1) + " %" : "n/a"; }
 json::value json_number(std::optional<double> ratio) { return ratio ? json::value(*ratio) : json::value(nullptr); }
 
+json::array json_names(const std::vector<std::string>& names) {
+  json::array list;
+  for (const std::string& name : names) list.emplace_back(json_name(name));
+  return list;
+}
+
 json::string json_name(std::string_view name) {
   const std::string text = text::to_valid_utf8(name, limits::name_bytes);
   return json::string(text.data(), text.size());

@@ -48,6 +48,8 @@ inline constexpr std::string_view no_computation = "the operations of the trace 
 
 /// A name as valid UTF-8.
 [[nodiscard]] json::string json_name(std::string_view name);
+/// Each of them, as an array.
+[[nodiscard]] json::array json_names(const std::vector<std::string>& names);
 [[nodiscard]] json::object to_json(const Machine& machine);
 [[nodiscard]] json::object to_json(const Prediction& predicted);
 [[nodiscard]] json::array to_json(const std::vector<Stall>& stalls, std::size_t most, const Trace& trace,

@@ -37,13 +37,15 @@ struct PlanOptions {
   std::string changed;
 };
 
-void print_plan(const PlanOptions& options, const Trace& trace, const Plan& plan, std::chrono::nanoseconds took) {
+void print_plan(const PlanOptions& options, const Trace& trace, const Planned& planned) {
+  const Plan& plan = *planned.plan;
   std::cout << printable(trace.name) << ", planned by " << printable(plan.planner) << " for " << describe(plan.machine)
             << "\n\n";
   print_prediction(plan.predicted);
   print_line("host memory", decimal_size(host_bytes(trace, plan)));
   print_line("commands", std::to_string(plan.commands.size()));
-  print_line("planned in", text::time_text(took));
+  print_line("planned in", text::time_text(planned.took));
+  for (const std::string& note : planned.notes) print_line("note", note);
   if (!options.out.empty()) print_line("written to", options.out);
   if (!options.changed.empty()) print_line("changed trace", options.changed);
 }
@@ -118,9 +120,12 @@ ExitCode run_plan(const PlanOptions& options) {
     write_trace(text, changed_trace(trace, *planned.plan));
     save_text(options.changed, text.str());
   }
-  if (to_stdout) return ExitCode::ok;
+  if (to_stdout) {
+    tell_notes(planned.notes);
+    return ExitCode::ok;
+  }
   if (!options.common.json) {
-    print_plan(options, trace, *planned.plan, planned.took);
+    print_plan(options, trace, planned);
     return ExitCode::ok;
   }
   json::object answer;
@@ -131,6 +136,7 @@ ExitCode run_plan(const PlanOptions& options) {
   answer["host_bytes"] = host_bytes(trace, *planned.plan).value;
   answer["commands"] = planned.plan->commands.size();
   answer["planning_ns"] = planned.took.count();
+  answer["notes"] = json_names(planned.notes);
   answer["plan"] = options.out.empty() ? json::value(nullptr) : json::value(json_name(options.out));
   print_json(answer);
   return ExitCode::ok;

@@ -2,6 +2,7 @@
 #include "planning.hpp"
 
 #include <algorithm>
+#include <iostream>
 #include <utility>
 
 #include <swapmm/base/text/figures.hpp>
@@ -11,6 +12,7 @@
 
 #include "failure.hpp"
 #include "planner_options.hpp"
+#include "printable.hpp"
 #include "quantities.hpp"
 
 namespace swapmm::cli {
@@ -68,7 +70,10 @@ Result<NamedPlanner> planner_of(std::string_view text) {
 Planned run_planner(std::string_view planner, const Trace& trace, const Machine& machine, TimeLimit limit,
                     Progress& progress) {
   const Clock::time_point start = Clock::now();
-  Result<Plan> plan = plan_by(planner, trace, machine, options_within(limit, progress));
+  PlanningOptions options = options_within(limit, progress);
+  std::vector<std::string> notes;
+  options.note = [&notes](const std::string& note) { notes.push_back(note); };
+  Result<Plan> plan = plan_by(planner, trace, machine, options);
   const std::chrono::nanoseconds took = Clock::now() - start;
   if (plan) {
     if (const std::vector<Violation> violations = validate(trace, *plan); !violations.empty()) {
@@ -79,7 +84,11 @@ Planned run_planner(std::string_view planner, const Trace& trace, const Machine&
   if (plan && plan->predicted.iteration >= longest_iteration) {
     plan = Problem{"an iteration takes longer than 2^62 ns: the link is too slow"};
   }
-  return {std::move(plan), took};
+  return {std::move(plan), took, std::move(notes)};
+}
+
+void tell_notes(const std::vector<std::string>& notes) {
+  for (const std::string& note : notes) std::cerr << "note: " << printable(note) << '\n';
 }
 
 std::string planner_names() {

@@ -25,6 +25,7 @@ using TimeLimit = std::optional<std::chrono::nanoseconds>;
 struct Planned {
   Result<Plan> plan;
   std::chrono::nanoseconds took{0};
+  std::vector<std::string> notes{};  ///< PlanningOptions::note
 };
 
 /// Options that end a search so long after now, by a steady clock, and show its progress; without a limit, none.
@@ -41,6 +42,9 @@ struct Planned {
 /// that validate() refuses is a Problem, too.
 [[nodiscard]] Planned run_planner(std::string_view planner, const Trace& trace, const Machine& machine, TimeLimit limit,
                                   Progress& progress);
+
+/// Prints notes on stderr, a line each, where stdout is for something else.
+void tell_notes(const std::vector<std::string>& notes);
 
 /// The text, if planner_of() knows it; a Problem lists the planners or the options that there are.
 [[nodiscard]] Result<std::string> parse_planner(std::string_view text);

@@ -136,6 +136,16 @@ TEST_CASE("ilp takes options behind its name") {
   REQUIRE(plan.has_value());
   CHECK(plan->planner == "ilp");
 
+  CHECK(answer.at("notes").as_array().empty());
+  const std::string note =
+      "the program over orders was not solved: it is for up to 1 operations and absences, and here are 2 and 2";
+  arguments = {"plan", two_weights(), "--planner", "ilp:program=orders:exact=1:best=off"};
+  for (const std::string& word : room_for_one()) arguments.push_back(word);
+  CHECK(run_json(arguments).at("notes") == boost::json::value(boost::json::array{note}));
+  CHECK(run_program(arguments).out.find("note                " + note) != std::string::npos);
+  arguments.insert(arguments.end(), {"--out", "-"});
+  CHECK(run_program(arguments).err == "note: " + note + "\n");
+
   const object side_by_side =
       run_json({"compare", two_weights(), "--budgets", "5000", "--bandwidths", "1GB/s", "--alignment", "1",
                 "--planners", "ilp:program=slots:slots=2:nodes=7,ilp:gap=50%,belady"});

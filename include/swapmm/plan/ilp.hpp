@@ -4,6 +4,7 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -90,6 +91,9 @@ struct IlpResult {
   IlpStatus status = IlpStatus::feasible;   ///< why the search ended
   std::chrono::nanoseconds lower_bound{0};  ///< no valid plan for this trace and machine is faster
   double gap = 0;                           ///< (iteration - lower_bound) / lower_bound
+  /// Sentences for people: what the solver failed in, and what was asked for and not done. The plan is valid, no worse
+  /// than those that were tried first, and what is proven about it does not rest on what failed. Usually empty.
+  std::vector<std::string> notes{};
 };
 
 /// Makes a plan with integer linear programs, solved by COIN-OR Cbc. Part of the component `ilp` (target swapmm::ilp),
@@ -105,6 +109,9 @@ struct IlpResult {
 ///
 /// go_on is called between the nodes of Cbc's search and while Clp works. Without it, the search ends after a number of
 /// nodes that falls with the program's size. Planning 1,500 operations takes seconds to minutes.
+///
+/// Cbc runs in this thread and process. If it fails, or its answer cannot be right, the result is the best plan found
+/// without it, with a note. What go_on throws passes through after Cbc has stopped.
 [[nodiscard]] SWAPMM_EXPORT Result<IlpResult> plan_by_ilp(const Trace& trace, const Machine& machine,
                                                           const IlpOptions& options = {},
                                                           const PlanningOptions& limits = {});
