@@ -200,6 +200,31 @@ TEST_CASE("without faults there are no notes") {
   }
 }
 
+TEST_CASE("a search that is stopped at any moment proves nothing false, and needs no note") {
+  const Trace trace = three_turns();
+  const Machine machine = machine_of(80);
+  const IlpResult start = start_of(trace, machine);
+  bool is_stopped = true;
+  int most = 0;
+  for (; is_stopped && most < 400; most += 1 + most / 20) {
+    CAPTURE(most);
+    int calls = 0;
+    is_stopped = false;
+    PlanningOptions limits;
+    limits.go_on = [&](const PlanningProgress&) {
+      is_stopped = is_stopped || calls >= most;
+      return calls++ < most;
+    };
+    const Result<IlpResult> result = plan_by_ilp(trace, machine, {.best_first = false}, limits);
+    REQUIRE(result);
+    CHECK(validate(trace, result->plan).empty());
+    CHECK(result->plan.predicted.iteration <= start.plan.predicted.iteration);
+    CHECK(result->lower_bound <= std::chrono::nanoseconds{121});
+    CHECK_MESSAGE(result->notes.empty(), result->notes.front());
+  }
+  CHECK(most > 100);
+}
+
 TEST_CASE("Cbc's own failures are outcomes") {
   const std::vector<std::pair<int, std::string>> columns = {{5, "CoinPackedMatrix::setDimensions"},  // a CoinError
                                                             {-7, "it ran out of memory"}};

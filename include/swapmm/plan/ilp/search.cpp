@@ -14,6 +14,7 @@
 #include <swapmm/plan/excess_overlap/overlap_stays.hpp>
 #include <swapmm/plan/excess_overlap/overlap_trades.hpp>
 #include <swapmm/plan/ilp/checked.hpp>
+#include <swapmm/plan/ilp/order_decisions.hpp>
 #include <swapmm/plan/ilp/orders.hpp>
 #include <swapmm/plan/ilp/polish.hpp>
 #include <swapmm/plan/ilp/slots.hpp>
@@ -255,7 +256,6 @@ class Search {
 
 Result<IlpResult> plan_by(const Solver& solver, const Trace& trace, const Machine& machine, const IlpOptions& options,
                           const PlanningOptions& limits) {
-  if (!trace.lingering.empty()) return Problem{"the planner ilp does not know values that linger"};
   const Result<PlanningCase> planning = make_planning_case(trace, machine);
   if (!planning) return planning.problem();
   Result<Plan> belady =

@@ -119,7 +119,14 @@ class StopCbc final : public CbcEventHandler {
   Watch* watch_;
 };
 
-int never_stop(CbcModel*, int) { return 0; }
+/// Objectives and bounds from here on stand for none: Cbc was stopped before it had one.
+constexpr double unknown = 1e49;
+
+/// Calls go_on between the parts of Cbc's work.
+int stop_cbc(CbcModel* model, int) {
+  auto* const watch = static_cast<Watch*>(model->getApplicationData());
+  return watch != nullptr && watch->has_go_on() && !watch->go_on(infinity, -infinity) ? 1 : 0;
+}
 
 Solution relax_with_clp(const Program& program, Watch& watch) {
   const Arrays arrays(program);
@@ -164,11 +171,12 @@ Solution solve_with_cbc(const Program& program, const Limits& limits, Watch& wat
   CbcMain0(model, data);
   StopCbc handler(watch);
   model.passInEventHandler(&handler);
+  model.setApplicationData(&watch);
   model.setMaximumNodes(static_cast<int>(limits.nodes));
   model.setAllowableFractionGap(limits.relative_gap);
   if (limits.cutoff < infinity) model.setCutoff(limits.cutoff);
   const char* arguments[] = {"swapmm", "-log", "0", "-solve", "-quit"};
-  CbcMain1(static_cast<int>(std::size(arguments)), arguments, model, never_stop, data);
+  CbcMain1(static_cast<int>(std::size(arguments)), arguments, model, stop_cbc, data);
 
   if (model.isAbandoned()) return failed("Cbc ended with status " + std::to_string(model.status()));
   Solution solution;
@@ -186,6 +194,8 @@ Solution solve_with_cbc(const Program& program, const Limits& limits, Watch& wat
   } else if (model.isProvenInfeasible()) {
     solution.outcome = Outcome::none_below;
     solution.bound = limits.cutoff;
+  } else if (solution.bound >= unknown) {
+    solution.bound = -infinity;
   }
   return solution;
 }
