@@ -24,6 +24,7 @@ constexpr std::array ilp_options = {
     IlpOption{"gap", "SHARE", "end when the plan is so close to the bound: 1% or 0.01 [0]"},
     IlpOption{"program", "NAME", "orders (exact, for small traces), slots (for any trace) or both [both]"},
     IlpOption{"exact", "N", "the program of orders takes up to N operations and N absences [16]"},
+    IlpOption{"windows", "N", "a larger plan is decided anew in parts of up to N absences; 0: it is not [10]"},
     IlpOption{"slots", "N", "the program of slots has N of them [one per operation up to 48, else 40]"},
     IlpOption{"nodes", "N", "at most N nodes in the search tree of each program"},
     IlpOption{"best", "on|off", "begin with the plan and the bound of the planner best [on]"},
@@ -85,16 +86,19 @@ class Reader {
       options_.gap = *gap;
     }
     if (auto problem = read_program()) return *std::move(problem);
-    std::optional<std::uint64_t> exact, slots, nodes;
-    for (auto problem : {whole("exact", most_exact, exact), whole("slots", most_slots, slots),
-                         whole("nodes", most_nodes, nodes), read_best()}) {
+    std::optional<std::uint64_t> exact, windows, slots, nodes;
+    for (auto problem : {whole("exact", 1, most_exact, exact), whole("windows", 0, most_exact, windows),
+                         whole("slots", 1, most_slots, slots), whole("nodes", 1, most_nodes, nodes), read_best()}) {
       if (problem) return *std::move(problem);
     }
     if (exact) options_.tiny = static_cast<std::size_t>(*exact);
+    if (windows) options_.windows.absences = static_cast<std::size_t>(*windows);
+    if (windows == 0U) options_.windows.most = 0;
     if (slots) options_.slots = static_cast<std::uint32_t>(*slots);
     if (nodes) {
       options_.order_nodes = static_cast<std::uint32_t>(*nodes);
       options_.most_nodes = options_.order_nodes;
+      options_.windows.nodes = options_.order_nodes;
       options_.least_nodes = std::min(options_.least_nodes, options_.most_nodes);
     }
     return options_;
@@ -108,8 +112,8 @@ class Reader {
       return Problem{"ilp:program: " + quoted(*text) + " is none of orders, slots and both"};
     }
     const bool is_orders = *text == "orders";
-    const std::string_view other = is_orders ? "slots" : "exact";
-    if (words_.find(other)) {
+    for (const std::string_view other : {"slots", "exact", "windows"}) {
+      if (!words_.find(other) || is_orders != (other == "slots")) continue;
       return Problem{"ilp:program=" + std::string(*text) + " and ilp:" + std::string(other) +
                      " contradict each other: that program is not solved"};
     }
@@ -126,10 +130,11 @@ class Reader {
     return std::nullopt;
   }
 
-  std::optional<Problem> whole(std::string_view name, std::uint64_t most, std::optional<std::uint64_t>& value) const {
+  std::optional<Problem> whole(std::string_view name, std::uint64_t least, std::uint64_t most,
+                               std::optional<std::uint64_t>& value) const {
     const auto text = words_.find(name);
     if (!text) return std::nullopt;
-    const Result<std::uint64_t> parsed = parse_whole(*text, 1, most);
+    const Result<std::uint64_t> parsed = parse_whole(*text, least, most);
     if (!parsed) return wrong_value(name, parsed.problem());
     value = *parsed;
     return std::nullopt;

@@ -60,7 +60,7 @@ TEST_CASE("a time limit is above 0") {
 TEST_CASE("options behind a planner's name that make no sense are refused and named") {
   const std::vector<std::pair<std::string, std::vector<std::string>>> cases = {
       {"ilp:speed=3",
-       {"ilp has no option \"speed\"; there are gap, program, exact, slots, nodes, best", "--time-limit"}},
+       {"ilp has no option \"speed\"; there are gap, program, exact, windows, slots, nodes, best", "--time-limit"}},
       {"ilp:", {"ilp has no option \"\""}},
       {"ilp:time=10s", {"ilp has no option \"time\"", "--time-limit"}},
       {"ilp:gap", {"\"gap\" of ilp has no value", "ilp:gap=VALUE"}},
@@ -75,6 +75,7 @@ TEST_CASE("options behind a planner's name that make no sense are refused and na
       {"ilp:program=all", {"ilp:program: \"all\" is none of orders, slots and both"}},
       {"ilp:program=orders:slots=9", {"ilp:program=orders and ilp:slots contradict each other"}},
       {"ilp:exact=9:program=slots", {"ilp:program=slots and ilp:exact contradict each other"}},
+      {"ilp:windows=9:program=slots", {"ilp:program=slots and ilp:windows contradict each other"}},
       {"best:gap=1%", {"the planner best has no options here"}},
       {"teleport:gap=1%", {"no planner is called \"teleport\""}},
   };
@@ -104,11 +105,15 @@ TEST_CASE("options behind ilp are the fields of its struct") {
   CHECK(read("ilp:exact=20").tiny == 20);
   CHECK(read("ilp:slots=60").slots == 60);
   CHECK(!read("ilp:best=off").best_first);
+  CHECK(read("ilp:windows=12").windows.absences == 12);
+  CHECK(read("ilp:windows=12").windows.most == IlpWindowOptions{}.most);
+  CHECK(read("ilp:windows=0").windows.most == 0);
   CHECK(read("ilp:best=on").best_first);
   const IlpOptions nodes = read("ilp:nodes=7");
   CHECK(nodes.order_nodes == 7);
   CHECK(nodes.most_nodes == 7);
   CHECK(nodes.least_nodes == 7);
+  CHECK(nodes.windows.nodes == 7);
   CHECK(read("ilp:nodes=100").least_nodes == IlpOptions{}.least_nodes);
   const IlpOptions orders = read("ilp:exact=20:program=orders");
   CHECK(orders.order_program);
@@ -139,7 +144,7 @@ TEST_CASE("ilp takes options behind its name") {
   CHECK(answer.at("notes").as_array().empty());
   const std::string note =
       "the program over orders was not solved: it is for up to 1 operations and absences, and here are 2 and 2";
-  arguments = {"plan", two_weights(), "--planner", "ilp:program=orders:exact=1:best=off"};
+  arguments = {"plan", two_weights(), "--planner", "ilp:program=orders:exact=1:windows=0:best=off"};
   for (const std::string& word : room_for_one()) arguments.push_back(word);
   CHECK(run_json(arguments).at("notes") == boost::json::value(boost::json::array{note}));
   CHECK(run_program(arguments).out.find("note                " + note) != std::string::npos);

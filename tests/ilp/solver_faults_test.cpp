@@ -14,9 +14,9 @@
 #include <vector>
 
 #include <swapmm/plan/ilp.hpp>
-#include <swapmm/plan/ilp/checked.hpp>
 #include <swapmm/plan/ilp/search.hpp>
-#include <swapmm/plan/ilp/solver.hpp>
+#include <swapmm/plan/ilp/solver/checked.hpp>
+#include <swapmm/plan/ilp/solver/solver.hpp>
 #include <swapmm/plan/validate.hpp>
 
 #include "support/effort.hpp"
@@ -157,14 +157,15 @@ TEST_CASE("a note names the program, once") {
   CHECK(notes_with({}) == std::vector<std::string>{text("slots"), text("orders")});
   CHECK(notes_with({.order_program = false}) == std::vector<std::string>{text("slots")});
   CHECK(notes_with({.slot_program = false}) == std::vector<std::string>{text("orders")});
-  CHECK(notes_with({.slot_program = false, .tiny = 2}) ==
+  CHECK(notes_with({.slot_program = false, .tiny = 2, .windows = {.most = 0}}) ==
         std::vector<std::string>{"the program over orders was not solved: it is for up to 2 operations and absences, "
                                  "and here are 3 and 3"});
   // As a planner, it tells them to whoever listens.
   std::vector<std::string> heard;
   PlanningOptions limits;
   limits.note = [&](const std::string& note) { heard.push_back(note); };
-  REQUIRE(ilp_planner({.slot_program = false, .tiny = 2}).make(three_turns(), machine_of(80), limits));
+  REQUIRE(ilp_planner({.slot_program = false, .tiny = 2, .windows = {.most = 0}})
+              .make(three_turns(), machine_of(80), limits));
   CHECK(heard.size() == 1);
 }
 

@@ -75,6 +75,13 @@ class OrdersBuilder {
   }
   const Absence& absence(std::size_t id) const { return ledger_.absences[id]; }
 
+  std::uint32_t of_absence(std::size_t id) const { return static_cast<std::uint32_t>(id); }
+  std::uint32_t of_version(std::size_t v) const { return static_cast<std::uint32_t>(ledger_.absences.size() + v); }
+  int choice(std::uint32_t one, std::uint32_t other = no_absence) {
+    model_.choices.push_back({program().add_binary(), one, other});
+    return model_.choices.back().column;
+  }
+
   /// Larger than any difference of two times.
   double big() const { return 5 * most_; }
 
@@ -125,14 +132,15 @@ class OrdersBuilder {
   void add_versions() {
     for (const Version& version : ledger_.versions) {
       model_.copy_start.push_back(program().add_column({0, 3 * most_, 0, false}));
-      copied_.push_back(program().add_binary());
+      copied_.push_back(choice(of_version(model_.copy_start.size() - 1)));
       add_order(end_of(static_cast<int>(version.write)), column(model_.copy_start.back()));
     }
   }
 
   void add_absence(std::size_t id) {
     const Absence& a = absence(id);
-    model_.out.push_back(a.is_arrival ? -1 : program().add_column({0, may_save_[id] ? 1.0 : 0.0, 0, true}));
+    model_.out.push_back(a.is_arrival ? -1 : choice(of_absence(id)));
+    if (!a.is_arrival && !may_save_[id]) program().columns.back().upper = 0;
     model_.start.push_back(a.lingers ? -1 : program().add_column({-most_, 3 * most_, 0, false}));
     model_.release.push_back(program().add_column({-most_, 3 * most_, 0, false}));
     const Sum release = column(model_.release[id]);
@@ -168,7 +176,7 @@ class OrdersBuilder {
 
     std::vector<int> started;
     for (int gap = first; gap < end; ++gap) {
-      started.push_back(program().add_binary());
+      started.push_back(choice(of_absence(id)));
       add_order(start, start_of(gap), not_column(started.back()));
       Sum unless = stays(id);
       unless.add(column(started.back()), 1);
@@ -197,7 +205,7 @@ class OrdersBuilder {
       const Absence& a = absence(id);
       if (a.version == no_version) continue;
       for (auto i = static_cast<int>(a.first); i < static_cast<int>(a.end); ++i) {
-        released_[id].push_back(program().add_binary());
+        released_[id].push_back(choice(of_absence(id)));
         add_order(column(model_.release[id]), start_of(i), not_column(released_[id].back()));
       }
     }
@@ -231,6 +239,7 @@ class OrdersBuilder {
     double time = 0;
     int from = 0;
     int to = 0;
+    std::uint32_t about = no_absence;
   };
 
   void order_arrivals() {
@@ -253,8 +262,9 @@ class OrdersBuilder {
 
   Copy arrival(std::size_t id) const {
     const Absence& a = absence(id);
-    return {column(model_.start[id]), stays(id), units(ledger_.copy_in[index(a.tensor)]), static_cast<int>(a.first) - 1,
-            static_cast<int>(a.end)};
+    return {
+        column(model_.start[id]), stays(id),     units(ledger_.copy_in[index(a.tensor)]), static_cast<int>(a.first) - 1,
+        static_cast<int>(a.end),  of_absence(id)};
   }
 
   Copy copy_out(std::size_t v) const {
@@ -264,8 +274,8 @@ class OrdersBuilder {
       const Absence& one = ledger_.absences[a];
       end = std::max(end, one.first > version.write ? one.end : one.end + planning_.operations);
     }
-    return {column(model_.copy_start[v]), not_column(copied_[v]), units(ledger_.copy_out[index(version.tensor)]),
-            static_cast<int>(version.write), static_cast<int>(end)};
+    return {column(model_.copy_start[v]),    not_column(copied_[v]), units(ledger_.copy_out[index(version.tensor)]),
+            static_cast<int>(version.write), static_cast<int>(end),  of_version(v)};
   }
 
   /// Orders each pair of copies: one ends before the other starts, in this iteration and in up to three before and
@@ -279,7 +289,7 @@ class OrdersBuilder {
           const Copy& b = copies[j];
           const int shift = later * n_;
           if (a.to <= b.from + shift || b.to + shift <= a.from) continue;
-          const int is_first = program().add_binary();
+          const int is_first = choice(a.about, b.about);
           if (before >= 0) program().at_least(0, {{is_first, 1}, {before, -1}});
           before = is_first;
           Sum none = a.none;
@@ -386,7 +396,8 @@ class OrdersBuilder {
     const Absence& b = absence(id);
     const int shift = later * n_;
     if (away.from + shift >= static_cast<int>(b.end) || static_cast<int>(b.first) - 1 >= away.to + shift) return -1;
-    const int is_away = program().add_binary();
+    const int is_away =
+        choice(of_absence(id), away.absence < 0 ? no_absence : static_cast<std::uint32_t>(away.absence));
     const Sum start = column(model_.start[id]);
     const Sum unless = not_column(is_away);
     if (away.from + shift >= static_cast<int>(b.first) || !away.is_released_at_use) {

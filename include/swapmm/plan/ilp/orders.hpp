@@ -2,9 +2,10 @@
 #pragma once
 
 #include <chrono>
+#include <cstdint>
 #include <vector>
 
-#include <swapmm/plan/ilp/solver.hpp>
+#include <swapmm/plan/ilp/solver/solver.hpp>
 #include <swapmm/plan/problem/overlap_ledger.hpp>
 
 namespace swapmm::planning::ilp {
@@ -32,6 +33,13 @@ struct OrdersModel {
   std::vector<int> copy_start;            ///< per version: the start of its swap-out
   std::vector<std::vector<int>> started;  ///< per absence: whether its swap-in starts in gap first + k or before
   int iteration = 0;
+  /// A decision, and what it is about: absences by their positions, versions by theirs behind all absences.
+  struct Choice {
+    int column = 0;
+    std::uint32_t one = no_absence;
+    std::uint32_t other = no_absence;
+  };
+  std::vector<Choice> choices;  ///< all integers
 };
 
 /// For each absence whether going out over it may save anything. It does not if everything that is live fits at every

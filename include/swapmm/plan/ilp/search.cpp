@@ -13,12 +13,13 @@
 #include <swapmm/plan/excess_overlap/excess_overlap.hpp>
 #include <swapmm/plan/excess_overlap/overlap_stays.hpp>
 #include <swapmm/plan/excess_overlap/overlap_trades.hpp>
-#include <swapmm/plan/ilp/checked.hpp>
 #include <swapmm/plan/ilp/order_decisions.hpp>
 #include <swapmm/plan/ilp/orders.hpp>
 #include <swapmm/plan/ilp/polish.hpp>
 #include <swapmm/plan/ilp/slots.hpp>
+#include <swapmm/plan/ilp/solver/checked.hpp>
 #include <swapmm/plan/ilp/timed_plan.hpp>
+#include <swapmm/plan/ilp/windows.hpp>
 #include <swapmm/plan/problem/share.hpp>
 #include <swapmm/plan/schedule/absence_stays.hpp>
 #include <swapmm/plan/schedule/best_plan.hpp>
@@ -52,8 +53,10 @@ class Search {
   IlpResult run() {
     if (!is_done() && options_.slot_program) try_slots();
     if (!is_done() && options_.order_program && keep_going()) {
-      if (is_tiny()) {
+      if (fits(options_.tiny)) {
         try_orders();
+      } else if (fits(options_.windows.most)) {
+        try_windows();
       } else if (!options_.slot_program) {
         note_too_large();
       }
@@ -100,9 +103,9 @@ class Search {
          "): this is the best plan found without its answer");
   }
   void note_too_large() {
-    note("the program over orders was not solved: it is for up to " + std::to_string(options_.tiny) +
-         " operations and absences, and here are " + std::to_string(planning_.operations) + " and " +
-         std::to_string(counted_absences()));
+    note("the program over orders was not solved: it is for up to " +
+         std::to_string(std::max(options_.tiny, options_.windows.most)) + " operations and absences, and here are " +
+         std::to_string(planning_.operations) + " and " + std::to_string(counted_absences()));
   }
 
   /// The best plan is a solution of each program, so there is one.
@@ -146,7 +149,7 @@ class Search {
     }
   }
 
-  bool is_tiny() const { return planning_.operations <= options_.tiny && counted_absences() <= options_.tiny; }
+  bool fits(std::size_t most) const { return planning_.operations <= most && counted_absences() <= most; }
 
   std::size_t counted_absences() const {
     const std::vector<bool> counted = may_save(ledger_);
@@ -175,6 +178,12 @@ class Search {
     polish(
         ledger_, name, {options_.polish_tries, options_.polish_steps}, [&] { return is_done() || !keep_going(); },
         best_);
+  }
+
+  void try_windows() {
+    decide_windows({solver_, ledger_, name, options_, [this] { return is_done() || !keep_going(); },
+                    [this](const std::string& problem) { note_failure(order_name, problem); }},
+                   best_);
   }
 
   void offer_timed(const OrdersModel& model, const std::vector<double>& values) {

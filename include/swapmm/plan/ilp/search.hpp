@@ -3,7 +3,7 @@
 
 #include <swapmm/base/result.hpp>
 #include <swapmm/plan/ilp.hpp>
-#include <swapmm/plan/ilp/solver.hpp>
+#include <swapmm/plan/ilp/solver/solver.hpp>
 
 namespace swapmm::planning::ilp {
 

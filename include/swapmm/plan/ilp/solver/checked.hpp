@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <swapmm/plan/ilp/solver.hpp>
+#include <swapmm/plan/ilp/solver/solver.hpp>
 
 namespace swapmm::planning::ilp {
 

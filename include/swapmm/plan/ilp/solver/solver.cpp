@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <swapmm/plan/ilp/solver.hpp>
+#include <swapmm/plan/ilp/solver/solver.hpp>
 
 #include <algorithm>
 #include <cmath>

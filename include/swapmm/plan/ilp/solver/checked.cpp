@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <swapmm/plan/ilp/checked.hpp>
+#include <swapmm/plan/ilp/solver/checked.hpp>
 
 #include <algorithm>
 #include <cmath>
