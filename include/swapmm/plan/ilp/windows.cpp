@@ -54,9 +54,17 @@ class PlanTimes {
   [[nodiscard]] double units(nanoseconds time) const { return static_cast<double>(time.count()) / model_.unit_ns; }
   /// Counted from the start of operation 0.
   [[nodiscard]] double time(nanoseconds time) const { return units(time - simulation_.operations[0].start); }
-  [[nodiscard]] double end_of(std::uint32_t operation) const {
-    const auto n = static_cast<std::uint32_t>(n_);
-    return time(simulation_.operations[operation % n].end) + operation / n * length_;
+  /// How much later something is if it is in another iteration.
+  [[nodiscard]] double after(std::int64_t iterations) const { return static_cast<double>(iterations) * length_; }
+  // Operations from n on are in the next iteration.
+  [[nodiscard]] const Span& span_of(std::int64_t operation) const {
+    return simulation_.operations[static_cast<std::size_t>(operation % n_)];
+  }
+  [[nodiscard]] double start_of(std::int64_t operation) const {
+    return time(span_of(operation).start) + after(operation / n_);
+  }
+  [[nodiscard]] double end_of(std::int64_t operation) const {
+    return time(span_of(operation).end) + after(operation / n_);
   }
 
   void fix(int column, double value) {
@@ -74,7 +82,7 @@ class PlanTimes {
       const std::int64_t later = static_cast<std::int64_t>(a.end) - before;
       if (a.tensor != command.tensor || a.lingers || later % n_ != 0) continue;
       fix(model_.out[id], 1);
-      fix(model_.start[id], start + static_cast<double>(later / n_) * length_);
+      fix(model_.start[id], start + after(later / n_));
     }
   }
 
@@ -106,10 +114,8 @@ class PlanTimes {
     for (std::size_t id = 0; id < ledger_.absences.size(); ++id) {
       const Absence& a = ledger_.absences[id];
       if (a.tensor != tensor || !a.lingers) continue;
-      const double used = end_of(a.first + static_cast<std::uint32_t>(n_) - 1) - length_;
-      const double until = a.to_overwrite ? time(simulation_.operations[a.end % static_cast<std::uint32_t>(n_)].start) +
-                                                a.end / static_cast<std::uint32_t>(n_) * length_
-                                          : end_of(a.end - 1);
+      const double used = end_of(a.first - 1 + n_) - length_;
+      const double until = a.to_overwrite ? start_of(a.end) : end_of(std::int64_t{a.end} - 1);
       const double nothing = length_ * 1e-7;
       const double at = first_from(used, released);
       if (a.to_overwrite ? at <= until + nothing : at < until - nothing) fix(model_.out[id], 1);
