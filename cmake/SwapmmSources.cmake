@@ -184,7 +184,7 @@ list(APPEND SWAPMM_HEADERS include/swapmm/kernel.h include/swapmm/swapmm.h)
 # The component `ilp`, a library of its own.
 set(SWAPMM_ILP_HEADERS include/swapmm/plan/ilp.hpp)
 set(SWAPMM_ILP_SOURCES include/swapmm/plan/ilp/ilp.cpp)
-foreach(name IN ITEMS alike orders polish slots solver timed_plan)
+foreach(name IN ITEMS alike order_decisions orders polish search slots solver/checked solver/solver timed_plan windows)
   list(APPEND SWAPMM_ILP_HEADERS include/swapmm/plan/ilp/${name}.hpp)
   list(APPEND SWAPMM_ILP_SOURCES include/swapmm/plan/ilp/${name}.cpp)
 endforeach()

@@ -104,6 +104,7 @@ ExitCode run_compare(const CompareOptions& options) {
     if (!is_version_2(text) || options.csv || has_figures(options.machine)) {
       throw Failure(ExitCode::usage, "--machine is for a machine of version 2, which has all figures; without --csv");
     }
+    for (const std::string& planner : options.planners) check_plans_for_many(planner);
     return compare_many({options.common.json, options.common.quiet, options.traces, options.machine.file,
                          options.planners, options.limit},
                         text);
@@ -113,6 +114,7 @@ ExitCode run_compare(const CompareOptions& options) {
     print_comparison_json(rows);
   } else if (options.csv) {
     print_comparison_csv(rows);
+    for (const Comparison& row : rows) tell_notes(row.notes);
   } else {
     print_comparison_table(rows);
   }
@@ -134,14 +136,14 @@ void add_compare(CLI::App& program, Chosen& chosen) {
           "budgets and bandwidths")
       ->type_name("FILE");
   add_parsed(command, "--planners", options->planners, parse_planners,
-             "\"all\", or names between commas; plan --help has them [all]", "NAMES");
+             "\"all\", or names between commas; plan --help has them, and the options of ilp [all]", "NAMES");
   add_list(command, "--budgets", options->budgets, parse_budget,
            "Sizes or shares of each trace's peak of live bytes, between commas [0.9,0.7,0.5]", "SIZES");
   add_list(command, "--bandwidths", options->bandwidths, parse_bandwidth, "Between commas: 12GB/s,25GB/s", "RATES");
   add_list(command, "--compute-scale", options->compute_scales, parse_factor,
            "Factors on the durations of operations: 1,1/5,1/20 [1]", "FACTORS");
   add_link_options(command, options->machine);
-  add_parsed(command, "--time-limit", options->limit, parse_time, "For each plan, of planners that search: 10s",
+  add_parsed(command, "--time-limit", options->limit, parse_time_limit, "For each plan, of planners that search: 10s",
              "TIME");
   command.add_flag("--csv", options->csv, "Comma-separated, a line for each plan");
   command.footer(

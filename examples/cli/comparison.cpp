@@ -39,6 +39,9 @@ void print_comparison_table(const std::vector<Comparison>& rows) {
   std::vector<std::vector<std::string>> table{{"trace", "compute x", "link", "budget", "of peak", "planner",
                                                "iteration", "of ideal", "gap", "in", "out", "planned in"}};
   std::vector<std::string> problems;
+  const auto tell = [&](const Comparison& row, const std::string& text) {
+    problems.push_back(row.planner + ", " + row.trace + ", " + decimal_size(row.machine.device_budget) + ": " + text);
+  };
   for (const Comparison& row : rows) {
     std::vector<std::string> cells{printable(row.trace),           number(row.compute_scale),
                                    describe_links(row.machine),    decimal_size(row.machine.device_budget),
@@ -51,9 +54,9 @@ void print_comparison_table(const std::vector<Comparison>& rows) {
       }
     } else {
       cells.push_back("no plan");
-      problems.push_back(row.planner + ", " + row.trace + ", " + decimal_size(row.machine.device_budget) + ": " +
-                         row.problem);
+      tell(row, row.problem);
     }
+    for (const std::string& note : row.notes) tell(row, note);
     table.push_back(std::move(cells));
   }
   print_table(table);

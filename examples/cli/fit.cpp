@@ -110,6 +110,7 @@ ExitCode tell_fit(const FitOptions& options, const Trace& trace, const Need& nee
 ExitCode run_fit(const FitOptions& options) {
   const std::string text_of_machine = machine_text(options.machine);
   if (is_version_2(text_of_machine)) {
+    check_plans_for_many(options.planner);
     return fit_many({options.common.json, options.common.quiet, options.trace, options.machine, options.planner,
                      options.limit, options.this_budget_only},
                     text_of_machine);
@@ -132,6 +133,7 @@ ExitCode run_fit(const FitOptions& options) {
     end = find_stall_end(trace, *planned.plan, need.liveness, plan_on, progress);
   }
   progress.end();
+  tell_notes(planned.notes);
   return tell_fit(options, trace, need, *planned.plan, end);
 }
 

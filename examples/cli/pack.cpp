@@ -120,7 +120,7 @@ void add_pack(CLI::App& program, Chosen& chosen) {
   add_parsed(command, "--capacity", options->capacity, parse_size,
              "End as soon as everything lies below it; without it, as low as can be found", "SIZE");
   add_parsed(command, "--alignment", options->alignment, parse_alignment, "Offsets are multiples of it [1]", "SIZE");
-  add_parsed(command, "--time-limit", options->limit, parse_time,
+  add_parsed(command, "--time-limit", options->limit, parse_time_limit,
              "Search for so long, unless nothing is left to gain: 60s; without it, a set number of steps", "TIME");
   command.add_option("-o,--out", options->out, "The same with a column offset; \"-\" is stdout")->type_name("CSV");
   command.footer("Exit code 1 where nothing within the capacity was found; then no file is written.\n");

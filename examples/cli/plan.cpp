@@ -38,13 +38,15 @@ struct PlanOptions {
   std::string changed;
 };
 
-void print_plan(const PlanOptions& options, const Trace& trace, const Plan& plan, std::chrono::nanoseconds took) {
+void print_plan(const PlanOptions& options, const Trace& trace, const Planned& planned) {
+  const Plan& plan = *planned.plan;
   std::cout << printable(trace.name) << ", planned by " << printable(plan.planner) << " for " << describe(plan.machine)
             << "\n\n";
   print_prediction(plan.predicted);
   print_line("host memory", decimal_size(host_bytes(trace, plan)));
   print_line("commands", std::to_string(plan.commands.size()));
-  print_line("planned in", text::time_text(took));
+  print_line("planned in", text::time_text(planned.took));
+  for (const std::string& note : planned.notes) print_line("note", note);
   if (!options.out.empty()) print_line("written to", options.out);
   if (!options.changed.empty()) print_line("changed trace", options.changed);
 }
@@ -56,6 +58,7 @@ ExitCode run_plan_v2(const PlanOptions& options, std::string_view machine_text) 
     throw Failure(ExitCode::usage,
                   options.machine.file + ": a machine of version 2 has its own figures; only --machine can be given");
   }
+  check_plans_for_many(options.planner);
   const Trace trace = any_trace_from(options.trace, load_text(options.trace));
   const v2::Machine machine = machine_v2_from(options.machine.file, machine_text);
   Progress progress(options.common.quiet);
@@ -118,12 +121,15 @@ ExitCode run_plan(const PlanOptions& options) {
     write_trace(text, changed_trace(trace, *planned.plan));
     save_text(options.changed, text.str());
   }
-  if (to_stdout) return ExitCode::ok;
-  if (!options.common.json) {
-    print_plan(options, trace, *planned.plan, planned.took);
+  if (to_stdout) {
+    tell_notes(planned.notes);
     return ExitCode::ok;
   }
-  json::object answer = plan_as_json(trace, *planned.plan, options.planner, planned.took);
+  if (!options.common.json) {
+    print_plan(options, trace, planned);
+    return ExitCode::ok;
+  }
+  json::object answer = plan_as_json(trace, planned, options.planner);
   answer["plan"] = options.out.empty() ? json::value(nullptr) : json::value(json_name(options.out));
   print_json(answer);
   return ExitCode::ok;
@@ -142,7 +148,7 @@ void add_plan(CLI::App& program, Chosen& chosen) {
       ->type_name("TRACE");
   add_machine_options(command, options->machine);
   add_planner_options(command, options->planner, options->limit);
-  command.footer("Exit code 1 where there is no plan.\n");
+  command.footer(planner_option_help() + "\nExit code 1 where there is no plan.\n");
 }
 
 }  // namespace swapmm::cli

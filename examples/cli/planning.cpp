@@ -1,25 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "planning.hpp"
 
+#include <algorithm>
+#include <iostream>
+
 #include <swapmm/plan/ilp.hpp>
 
+#include "failure.hpp"
+#include "planner_options.hpp"
+#include "printable.hpp"
 #include "quantities.hpp"
 
 namespace swapmm::cli {
-namespace {
-
-NamedPlanner planner_called(std::string_view name) {
-  for (const NamedPlanner& planner : known_planners()) {
-    if (planner.name == name) return planner;
-  }
-  const auto make = [name = std::string(name)](const Trace& trace, const Machine& machine,
-                                               const PlanningOptions& options) {
-    return make_plan(name, trace, machine, options);
-  };
-  return {std::string(name), make, ""};
-}
-
-}  // namespace
 
 std::span<const NamedPlanner> known_planners() {
   static const std::vector<NamedPlanner> known = [] {
@@ -32,9 +24,28 @@ std::span<const NamedPlanner> known_planners() {
   return known;
 }
 
-Planned run_planner(std::string_view name, const Trace& trace, const Machine& machine, TimeLimit limit,
+Result<NamedPlanner> planner_of(std::string_view text) {
+  const std::string_view name = name_of_planner(text);
+  if (name == "ilp") return ilp_planner_of(text);
+  const auto known = std::ranges::find(known_planners(), name, &NamedPlanner::name);
+  if (known == known_planners().end()) {
+    return Problem{"no planner is called \"" + std::string(name) + "\"; there are " + planner_names()};
+  }
+  if (name.size() == text.size()) return *known;
+  return Problem{"the planner " + std::string(name) + " has no options here, and \"" + std::string(text) +
+                 "\" has some"};
+}
+
+Planned run_planner(std::string_view planner, const Trace& trace, const Machine& machine, TimeLimit limit,
                     Progress& progress) {
-  return run_planner(planner_called(name), trace, machine, options_within(limit, progress));
+  Result<NamedPlanner> chosen = planner_of(planner);
+  if (!chosen) return {chosen.problem()};
+  chosen->name = planner;
+  return run_planner(*chosen, trace, machine, options_within(limit, progress));
+}
+
+void tell_notes(const std::vector<std::string>& notes) {
+  for (const std::string& note : notes) std::cerr << "note: " << printable(note) << '\n';
 }
 
 std::string planner_names() {
@@ -43,12 +54,21 @@ std::string planner_names() {
   return names;
 }
 
-Result<std::string> parse_planner(std::string_view name) {
-  for (const NamedPlanner& planner : known_planners()) {
-    if (planner.name == name) return std::string(name);
-  }
-  if (name == "ilp") return Problem{"this command was built without COIN-OR Cbc, which the planner \"ilp\" needs"};
-  return Problem{"no planner is called \"" + std::string(name) + "\"; there are " + planner_names()};
+std::string planner_option_help() {
+  return "Options of the planner ilp follow its name: --planner ilp:gap=1%:slots=60\n" + ilp_option_lines();
+}
+
+Result<std::string> parse_planner(std::string_view text) {
+  const Result<NamedPlanner> planner = planner_of(text);
+  if (!planner) return planner.problem();
+  return std::string(text);
+}
+
+void check_plans_for_many(std::string_view planner) {
+  const std::string_view name = name_of_planner(planner);
+  const auto known = planners();
+  if (std::ranges::find(known, name, &NamedPlanner::name) != known.end()) return;
+  throw Failure(ExitCode::usage, "the planner " + std::string(name) + " plans for machines of version 1 alone");
 }
 
 Result<std::vector<std::string>> parse_planners(std::string_view text) {
@@ -60,7 +80,7 @@ Result<std::vector<std::string>> parse_planners(std::string_view text) {
 
 void add_planner_options(CLI::App& command, std::string& planner, TimeLimit& limit) {
   add_parsed(command, "--planner", planner, parse_planner, planner_names() + " [" + planner + "]", "NAME");
-  add_parsed(command, "--time-limit", limit, parse_time,
+  add_parsed(command, "--time-limit", limit, parse_time_limit,
              "For each plan, of planners that search: 10s. Without it a set number of steps, always the same plan",
              "TIME");
 }

@@ -74,6 +74,17 @@ TEST_CASE("a plan for a machine with many memories is written in version 2, and 
   CHECK(best->predicted.links[2] > Bytes{0});
 }
 
+TEST_CASE("planners that plan for version 1 alone are refused for a machine of version 2, by name") {
+#ifdef SWAPMM_CLI_HAS_ILP
+  const std::string text = "the planner ilp plans for machines of version 1 alone";
+#else
+  const std::string text = "built without COIN-OR Cbc";
+#endif
+  check_refused({"plan", two_weights(), "--machine", machine_file(), "--planner", "ilp:gap=1%"}, 2, {text});
+  check_refused({"fit", two_weights(), "--machine", machine_file(), "--planner", "ilp"}, 2, {text});
+  check_refused({"compare", two_weights(), "--machine", machine_file(), "--planners", "best,ilp"}, 2, {text});
+}
+
 TEST_CASE("a machine is read once, so it may come from a pipe") {
   const Outcome outcome =
       run_program({"plan", two_weights(), "--machine", "-", "--planner", "belady"}, std::string(machine));

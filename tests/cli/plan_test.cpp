@@ -6,6 +6,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include <swapmm/formats/plan_json.hpp>
@@ -13,6 +14,7 @@
 #include <swapmm/ir/liveness.hpp>
 #include <swapmm/plan/planners.hpp>
 
+#include "planner_options.hpp"
 #include "planning.hpp"
 #include "program.hpp"
 
@@ -44,6 +46,118 @@ TEST_CASE("a time limit ends a search; without one nothing does but its steps") 
   CHECK(cli::options_within(std::chrono::hours{1}, progress).go_on({}));
   CHECK(!cli::options_within(std::chrono::nanoseconds{0}, progress).go_on({}));
 }
+
+TEST_CASE("a time limit is above 0") {
+  for (const std::string zero : {"0", "0s", "0ms", "0.4ns"}) {
+    CAPTURE(zero);
+    check_refused({"plan", two_weights(), "--budget", "5000", "--time-limit", zero}, 2,
+                  {"--time-limit: a time limit must be above 0", '"' + zero + '"'});
+  }
+  check_refused({"compare", two_weights(), "--time-limit", "0s"}, 2, {"--time-limit: ", "above 0"});
+  check_refused({"pack", two_weights(), "--time-limit", "0s"}, 2, {"--time-limit: ", "above 0"});
+}
+
+TEST_CASE("options behind a planner's name that make no sense are refused and named") {
+  const std::vector<std::pair<std::string, std::vector<std::string>>> cases = {
+      {"ilp:speed=3",
+       {"ilp has no option \"speed\"; there are gap, program, exact, windows, slots, nodes, best", "--time-limit"}},
+      {"ilp:", {"ilp has no option \"\""}},
+      {"ilp:time=10s", {"ilp has no option \"time\"", "--time-limit"}},
+      {"ilp:gap", {"\"gap\" of ilp has no value", "ilp:gap=VALUE"}},
+      {"ilp:gap=", {"\"gap\" of ilp has no value"}},
+      {"ilp:gap=1%:slots=7:gap=2%", {"\"gap\" of ilp is there twice"}},
+      {"ilp:gap=100%", {"ilp:gap: ", "\"100%\" is too large"}},
+      {"ilp:gap=-1%", {"ilp:gap: ", "is negative"}},
+      {"ilp:slots=0", {"ilp:slots: \"0\" is no whole number from 1 to 100000"}},
+      {"ilp:exact=many", {"ilp:exact: \"many\""}},
+      {"ilp:nodes=1.5", {"ilp:nodes: \"1.5\""}},
+      {"ilp:best=yes", {"ilp:best: \"yes\" is neither on nor off"}},
+      {"ilp:program=all", {"ilp:program: \"all\" is none of orders, slots and both"}},
+      {"ilp:program=orders:slots=9", {"ilp:program=orders and ilp:slots contradict each other"}},
+      {"ilp:exact=9:program=slots", {"ilp:program=slots and ilp:exact contradict each other"}},
+      {"ilp:windows=9:program=slots", {"ilp:program=slots and ilp:windows contradict each other"}},
+      {"best:gap=1%", {"the planner best has no options here"}},
+      {"teleport:gap=1%", {"no planner is called \"teleport\""}},
+  };
+  for (const auto& one : cases) {
+    const std::string& planner = one.first;
+    CAPTURE(planner);
+    std::vector<std::string> all{"--planner: "};
+    all.insert(all.end(), one.second.begin(), one.second.end());
+    check_refused({"plan", two_weights(), "--budget", "5000", "--planner", planner}, 2, all);
+    all.front() = "--planners: ";
+    check_refused({"compare", two_weights(), "--planners", "best," + planner}, 2, all);
+  }
+}
+
+TEST_CASE("options behind ilp are the fields of its struct") {
+  const auto read = [](std::string_view text) { return cli::ilp_options_of(text).value(); };
+  const IlpOptions usual = read("ilp");
+  CHECK(usual.gap == IlpOptions{}.gap);
+  CHECK(usual.tiny == IlpOptions{}.tiny);
+  CHECK(usual.slots == IlpOptions{}.slots);
+  CHECK(usual.order_nodes == IlpOptions{}.order_nodes);
+  CHECK(usual.best_first);
+  CHECK(usual.order_program);
+  CHECK(usual.slot_program);
+  CHECK(read("ilp:gap=1%").gap == 0.01);
+  CHECK(read("ilp:gap=0.25").gap == 0.25);
+  CHECK(read("ilp:exact=20").tiny == 20);
+  CHECK(read("ilp:slots=60").slots == 60);
+  CHECK(!read("ilp:best=off").best_first);
+  CHECK(read("ilp:windows=12").windows.absences == 12);
+  CHECK(read("ilp:windows=12").windows.most == IlpWindowOptions{}.most);
+  CHECK(read("ilp:windows=0").windows.most == 0);
+  CHECK(read("ilp:best=on").best_first);
+  const IlpOptions nodes = read("ilp:nodes=7");
+  CHECK(nodes.order_nodes == 7);
+  CHECK(nodes.most_nodes == 7);
+  CHECK(nodes.least_nodes == 7);
+  CHECK(nodes.windows.nodes == 7);
+  CHECK(read("ilp:nodes=100").least_nodes == IlpOptions{}.least_nodes);
+  const IlpOptions orders = read("ilp:exact=20:program=orders");
+  CHECK(orders.order_program);
+  CHECK(!orders.slot_program);
+  CHECK(orders.tiny == 20);
+  const IlpOptions slots = read("ilp:program=slots:slots=9");
+  CHECK(!slots.order_program);
+  CHECK(slots.slot_program);
+  const IlpOptions both = read("ilp:program=both:slots=9:exact=9");
+  CHECK(both.order_program);
+  CHECK(both.slot_program);
+}
+
+#ifdef SWAPMM_CLI_HAS_ILP
+TEST_CASE("ilp takes options behind its name") {
+  std::vector<std::string> arguments{"plan", two_weights(), "--planner", "ilp:gap=1%:program=orders:exact=20:best=off"};
+  for (const std::string& word : room_for_one()) arguments.push_back(word);
+  const object answer = run_json(arguments);
+  CHECK(text_at(answer, "planner") == "ilp:gap=1%:program=orders:exact=20:best=off");
+  CHECK(number(answer, "predicted.iteration_ns") == 121'000);
+  const std::string file = scratch_file("ilp.json");
+  arguments.insert(arguments.end(), {"--out", file});
+  REQUIRE(run_program(arguments).code == 0);
+  const Result<Plan> plan = read_plan(contents(file));
+  REQUIRE(plan.has_value());
+  CHECK(plan->planner == "ilp");
+
+  CHECK(answer.at("notes").as_array().empty());
+  const std::string note =
+      "the program over orders was not solved: it is for up to 1 operations and absences, and here are 2 and 2";
+  arguments = {"plan", two_weights(), "--planner", "ilp:program=orders:exact=1:windows=0:best=off"};
+  for (const std::string& word : room_for_one()) arguments.push_back(word);
+  CHECK(run_json(arguments).at("notes") == boost::json::value(boost::json::array{note}));
+  CHECK(run_program(arguments).out.find("note                " + note) != std::string::npos);
+  arguments.insert(arguments.end(), {"--out", "-"});
+  CHECK(run_program(arguments).err == "note: " + note + "\n");
+
+  const object side_by_side =
+      run_json({"compare", two_weights(), "--budgets", "5000", "--bandwidths", "1GB/s", "--alignment", "1",
+                "--planners", "ilp:program=slots:slots=2:nodes=7,ilp:gap=50%,belady"});
+  CHECK(text_at(side_by_side.at("rows").as_array()[0].as_object(), "planner") == "ilp:program=slots:slots=2:nodes=7");
+  CHECK(run_program({"plan", "--help"}).out.find("  slots=N") != std::string::npos);
+}
+#endif
 
 TEST_CASE("options describe the machine of the plan, and replace what a machine file says") {
   const std::string machine = scratch_file("machine.json");

@@ -243,7 +243,7 @@ TEST_CASE("ilp plans are valid and no worse than what was tried first, however s
       CHECK(result->lower_bound <= make_plan(other, trace, machine)->predicted.iteration);
     }
     if (how.slots == 0 && round % 4 == 0) {
-      const IlpOptions quick{.tiny = 12};
+      const IlpOptions quick{.tiny = 12, .windows = {.nodes = 50, .programs = 3}};
       CHECK(plan_by_ilp(trace, machine, quick)->plan == plan_by_ilp(trace, machine, quick)->plan);
     }
   }

@@ -70,7 +70,12 @@ class Run {
   void start_residents() {
     for (std::size_t i = 0; i < ledger_.absences.size(); ++i) {
       const Absence& a = ledger_.absences[i];
-      const bool is_over_wrap = a.end >= n_;
+      // At the end of operation n - 1, what may be lost then has gone.
+      const bool is_over_wrap = a.lingers && !a.to_overwrite ? a.end > n_ : a.end >= n_;
+      if (a.lingers) {
+        if (is_over_wrap && !order_.out[i]) held_ += size(a);
+        continue;
+      }
       if (is_over_wrap && (!order_.out[i] || order_.returns[i] < n_)) held_ += size(a);
     }
   }
@@ -112,7 +117,7 @@ class Run {
     std::uint64_t allocated = 0;
     for_each_access(planning_.trace.operations[i], [&](TensorId id, Access access) {
       start = std::max(start, ready_[index(id)]);
-      if (access == Access::write) allocated += planning_.sizes[index(id)];
+      if (access == Access::write && !is_there(i, id)) allocated += planning_.sizes[index(id)];
     });
     if (!take(allocated, start)) return false;
     starts_.push_back(now_);
@@ -122,7 +127,21 @@ class Run {
       if (ledger_.versions[v].write == i) copied_[v] = unknown;
     }
     for_each_access(planning_.trace.operations[i], [&](TensorId id, Access) { leave(i, id); });
+    for (std::size_t id = 0; id < ledger_.absences.size(); ++id) {
+      const Absence& a = ledger_.absences[id];
+      const bool may_be_lost_now = a.lingers && !a.to_overwrite && (a.end - 1) % n_ == i;
+      if (may_be_lost_now && !order_.out[id]) releases_.push_back({last_end_, size(a)});
+    }
     return true;
+  }
+
+  /// Whether the tensor has stayed until operation `i`, which overwrites its value.
+  bool is_there(std::uint32_t i, TensorId id) const {
+    for (std::size_t a = 0; a < ledger_.absences.size(); ++a) {
+      const Absence& absence = ledger_.absences[a];
+      if (absence.to_overwrite && absence.tensor == id && absence.end % n_ == i && !order_.out[a]) return true;
+    }
+    return false;
   }
 
   /// After a use: stays, goes, or waits for its copy out.
@@ -270,6 +289,7 @@ class Enumeration {
       let_go(a.first, a.end, bytes);
     }
     order_.out[id] = true;
+    if (a.lingers) return choose_absence(id + 1);
     const double in = static_cast<double>(ledger_.copy_in[index(a.tensor)].count());
     in_ += in;
     for (std::uint32_t gap = a.end + 1; in_ < best_ && gap-- > a.first;) {

@@ -28,6 +28,8 @@ struct ExactResult {
 ///   early as the order, the link, the releases and the bytes allow is never later than in the plan.
 /// - In which order values are written back: those of one write each, queued in the order of their writes, or behind
 ///   writes that follow before the value is needed again.
+/// - Whether a value that lingers goes out: then it never returns, and its copy stands in the queue as any other. If it
+///   stays, it is released when it may be lost, or its tensor is there when it is overwritten.
 /// - A release comes as early as it can, and so does a write-back in its order: neither is ever in the way. Bytes of an
 ///   operation's own writes are taken when it starts, the latest there is.
 [[nodiscard]] std::optional<ExactResult> least_iteration(const Trace& trace, const Machine& machine,

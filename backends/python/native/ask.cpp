@@ -136,7 +136,7 @@ json::object answer_plan(const Asked& asked) {
     if (answers::shortfall_of(need, machine).value == 0 && need.above_allocation.empty()) throw UsageError(text);
     throw BundleTooLarge(text, {}, {need.liveness.largest_bundle, machine.device_budget, {}, {}});
   }
-  json::object answer = answers::plan_as_json(trace, *planned.plan, planner, planned.took);
+  json::object answer = answers::plan_as_json(trace, planned, planner);
   std::ostringstream text;
   write_plan(text, *planned.plan);
   answer["plan"] = text.str();

@@ -19,6 +19,12 @@ std::optional<double> fraction_of_ideal(std::chrono::nanoseconds compute, std::c
 
 json::value json_number(std::optional<double> ratio) { return ratio ? json::value(*ratio) : json::value(nullptr); }
 
+json::array json_names(const std::vector<std::string>& names) {
+  json::array list;
+  for (const std::string& name : names) list.emplace_back(json_name(name));
+  return list;
+}
+
 json::string json_name(std::string_view name) {
   const std::string text = text::to_valid_utf8(name, limits::name_bytes);
   return json::string(text.data(), text.size());

@@ -30,6 +30,8 @@ namespace json = boost::json;
 [[nodiscard]] json::value json_number(std::optional<double> ratio);
 /// A name as valid UTF-8.
 [[nodiscard]] json::string json_name(std::string_view name);
+/// Each of them, as an array.
+[[nodiscard]] json::array json_names(const std::vector<std::string>& names);
 [[nodiscard]] json::object to_json(const Machine& machine);
 [[nodiscard]] json::object to_json(const Prediction& predicted);
 /// At most `most` of them.

@@ -43,6 +43,7 @@ void compare_planners(const std::vector<std::string>& planners, const PlanBy& pl
     Comparison row = setting;
     row.planner = planner;
     row.planning = planned.took;
+    row.notes = std::move(planned.notes);
     if (planned.plan) {
       row.predicted = planned.plan->predicted;
       bound = std::max(bound, planned.plan->predicted.lower_bound);
@@ -72,6 +73,7 @@ json::object comparison_as_json(const std::vector<Comparison>& rows) {
     entry["peak_bytes"] = row.peak.value;
     entry["planner"] = row.planner;
     entry["planning_ns"] = row.planning.count();
+    entry["notes"] = json_names(row.notes);
     if (row.predicted) {
       entry["predicted"] = to_json(*row.predicted);
       entry["lower_bound_ns"] = row.bound.count();

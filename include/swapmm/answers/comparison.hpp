@@ -30,6 +30,7 @@ struct Comparison {
   std::string problem;
   std::chrono::nanoseconds bound{0};  ///< the best of all planners on this trace and machine
   std::chrono::nanoseconds planning{0};
+  std::vector<std::string> notes{};  ///< on what the planner could not do
 };
 
 /// compute / iteration; none without computation.

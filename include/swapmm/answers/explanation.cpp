@@ -57,8 +57,8 @@ json::object explanation_as_json(const Trace& trace, const Plan& plan, const Pre
   return answer;
 }
 
-json::object plan_as_json(const Trace& trace, const Plan& plan, std::string_view planner,
-                          std::chrono::nanoseconds took) {
+json::object plan_as_json(const Trace& trace, const Planned& planned, std::string_view planner) {
+  const Plan& plan = *planned.plan;
   json::object answer;
   answer["trace"] = json_name(trace.name);
   answer["planner"] = json_name(planner);
@@ -66,7 +66,8 @@ json::object plan_as_json(const Trace& trace, const Plan& plan, std::string_view
   answer["predicted"] = answers::to_json(plan.predicted);
   answer["host_bytes"] = host_bytes(trace, plan).value;
   answer["commands"] = plan.commands.size();
-  answer["planning_ns"] = took.count();
+  answer["planning_ns"] = planned.took.count();
+  answer["notes"] = json_names(planned.notes);
   return answer;
 }
 

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include <swapmm/answers/as_json.hpp>
+#include <swapmm/answers/planning.hpp>
 #include <swapmm/ir/trace.hpp>
 #include <swapmm/plan/explain.hpp>
 #include <swapmm/plan/plan.hpp>
@@ -26,9 +27,8 @@ namespace swapmm::answers {
                                                const std::vector<Stall>& stalls,
                                                const std::vector<PlannedAbsence>& absences, std::size_t top);
 
-/// What a planner made, without the plan itself.
-[[nodiscard]] json::object plan_as_json(const Trace& trace, const Plan& plan, std::string_view planner,
-                                        std::chrono::nanoseconds took);
+/// What a planner made, without the plan itself. There is a plan.
+[[nodiscard]] json::object plan_as_json(const Trace& trace, const Planned& planned, std::string_view planner);
 
 /// The rules of docs/formats.md by their numbers, in a few words.
 [[nodiscard]] std::string_view name_of_rule(int rule);

@@ -35,8 +35,10 @@ PlanningOptions options_within(TimeLimit limit, Watcher& watcher) {
 }
 
 Planned run_planner(const NamedPlanner& planner, const Trace& trace, const Machine& machine,
-                    const PlanningOptions& options) {
+                    PlanningOptions options) {
   const Clock::time_point start = Clock::now();
+  std::vector<std::string> notes;
+  options.note = [&notes](const std::string& note) { notes.push_back(note); };
   Result<Plan> plan = planner.make(trace, machine, options);
   const std::chrono::nanoseconds took = Clock::now() - start;
   if (plan) {
@@ -48,7 +50,7 @@ Planned run_planner(const NamedPlanner& planner, const Trace& trace, const Machi
   if (plan && plan->predicted.iteration >= longest_iteration) {
     plan = Problem{"an iteration takes longer than 2^62 ns: the link is too slow"};
   }
-  return {std::move(plan), took};
+  return {std::move(plan), took, std::move(notes)};
 }
 
 Result<NamedPlanner> planner_in_steps(const std::string& name) {

@@ -5,6 +5,7 @@
 #include <functional>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include <swapmm/base/result.hpp>
 #include <swapmm/ir/trace.hpp>
@@ -37,6 +38,7 @@ class Watcher {
 struct Planned {
   Result<Plan> plan;
   std::chrono::nanoseconds took{0};
+  std::vector<std::string> notes{};  ///< PlanningOptions::note
 };
 
 /// Options that end a search so long after now, by a steady clock, and show its progress; without a limit, none.
@@ -45,9 +47,9 @@ struct Planned {
 /// The same for a watcher that may end each search, also those without a limit.
 [[nodiscard]] PlanningOptions options_watched(TimeLimit limit, Watcher& watcher);
 
-/// Runs a planner. A plan that validate() refuses is a Problem, too.
+/// Runs a planner, and keeps its notes. A plan that validate() refuses is a Problem, too.
 [[nodiscard]] Planned run_planner(const NamedPlanner& planner, const Trace& trace, const Machine& machine,
-                                  const PlanningOptions& options);
+                                  PlanningOptions options);
 
 /// A planner of planners() that takes the same steps with PlanningOptions::go_on as without it, as long as that returns
 /// true. Without a limit it gives the same plans as the planner of that name. A Problem lists the names.

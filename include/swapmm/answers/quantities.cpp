@@ -81,6 +81,13 @@ Result<std::chrono::nanoseconds> parse_time(std::string_view text) {
   return unknown_unit(text, figure->unit, time_examples);
 }
 
+Result<std::chrono::nanoseconds> parse_time_limit(std::string_view text) {
+  Result<std::chrono::nanoseconds> limit = parse_time(text);
+  if (!limit || limit->count() > 0) return limit;
+  return Problem{"a time limit must be above 0, and \"" + std::string(text) +
+                 "\" is not; without one, a search takes a set number of steps"};
+}
+
 Result<double> parse_noise(std::string_view text) {
   Result<double> share = share_of(text, text, noise_examples);
   if (!share) return share;

@@ -28,6 +28,8 @@ using quantity::parse_size;
 
 /// 10s, 500ms, 20us, 5min; the unit must be there.
 [[nodiscard]] Result<std::chrono::nanoseconds> parse_time(std::string_view text);
+/// The same for a search, above 0.
+[[nodiscard]] Result<std::chrono::nanoseconds> parse_time_limit(std::string_view text);
 
 /// 25% or 0.25, from 0 up to, not including, 1.
 [[nodiscard]] Result<double> parse_noise(std::string_view text);

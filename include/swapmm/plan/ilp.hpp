@@ -4,6 +4,7 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -22,6 +23,16 @@ namespace swapmm {
 struct IlpShares {
   double staying = 1;  ///< for tensors that stay
   double all = 1;      ///< for everything, including copies that come early
+};
+
+/// Parameters of the windows of `ilp`: parts of the plan that are decided anew, each exactly, while the rest stays as
+/// it is. For programs that are too large to be decided as a whole (docs/decisions/0029-exact-on-windows.md).
+struct IlpWindowOptions {
+  std::size_t most = 64;              ///< most operations, and absences over which going out may save anything. 0: none
+  std::size_t absences = 10;          ///< most absences that are decided anew together
+  std::uint32_t nodes = 2000;         ///< number of nodes of the search tree of each
+  std::size_t programs = 60;          ///< most programs that are solved; it ends before if no window gains
+  std::uint32_t polish_tries = 1000;  ///< small random changes of decisions that do not pack
 };
 
 /// Parameters of `ilp`: how the integer programs are made and solved. PlanningOptions::go_on limits the time. Each
@@ -55,6 +66,8 @@ struct IlpOptions {
   /// Number of small random changes to try if the decisions do not pack, or if copies wait for places. 0: none.
   std::uint32_t polish_tries = 5000;
   std::uint32_t polish_steps = 500;  ///< PackingEffort::ejection_steps of each
+
+  IlpWindowOptions windows{};  ///< for programs that are larger than `tiny`
 
   /// The plan of `best`, after its few rounds, must be beaten, and the bound that it proves counts. For programs above
   /// `most_for_best` operations it takes a large part of the time, so it is left out there.
@@ -90,6 +103,9 @@ struct IlpResult {
   IlpStatus status = IlpStatus::feasible;   ///< why the search ended
   std::chrono::nanoseconds lower_bound{0};  ///< no valid plan for this trace and machine is faster
   double gap = 0;                           ///< (iteration - lower_bound) / lower_bound
+  /// Sentences for people: what the solver failed in, and what was asked for and not done. The plan is valid, no worse
+  /// than those that were tried first, and what is proven about it does not rest on what failed. Usually empty.
+  std::vector<std::string> notes{};
 };
 
 /// Makes a plan with integer linear programs, solved by COIN-OR Cbc. Part of the component `ilp` (target swapmm::ilp),
@@ -97,14 +113,18 @@ struct IlpResult {
 ///
 /// With few operations and absences (IlpOptions::tiny; plan/problem/overlap_ledger.hpp), a program over times and
 /// orders (plan/ilp/orders.hpp) is exact except for the packing of offsets: its result is the optimum if it packs, and
-/// a bound in any case. If it does not pack, small random changes search for the best plan that does. Otherwise, a
-/// program over slots (plan/ilp/slots.hpp) is a relaxation: its optimum is a bound for every plan, and it decides which
-/// tensors go out. overlap_stays() then finds when each tensor leaves and returns. The result is packed (with less of
-/// the budget if it does not pack) and simulated, and tensors trade places as in excess-overlap. The result is never
-/// worse than the plans of Belady, excess-overlap and `best` (after its usual rounds), which are tried first.
+/// a bound in any case. If it does not pack, small random changes search for the best plan that does. Programs of
+/// middle size (IlpOptions::windows) have parts of their best plan decided by it. Otherwise, a program over slots
+/// (plan/ilp/slots.hpp) is a relaxation: its optimum is a bound for every plan, and it decides which tensors go out.
+/// overlap_stays() then finds when each tensor leaves and returns. The result is packed (with less of the budget if it
+/// does not pack) and simulated, and tensors trade places as in excess-overlap. The result is never worse than the
+/// plans of Belady, excess-overlap and `best` (after its usual rounds), which are tried first.
 ///
 /// go_on is called between the nodes of Cbc's search and while Clp works. Without it, the search ends after a number of
 /// nodes that falls with the program's size. Planning 1,500 operations takes seconds to minutes.
+///
+/// Cbc runs in this thread and process. If it fails, or its answer cannot be right, the result is the best plan found
+/// without it, with a note. What go_on throws passes through after Cbc has stopped.
 [[nodiscard]] SWAPMM_EXPORT Result<IlpResult> plan_by_ilp(const Trace& trace, const Machine& machine,
                                                           const IlpOptions& options = {},
                                                           const PlanningOptions& limits = {});

@@ -25,6 +25,9 @@ struct PlanningOptions {
   /// to a button; the planner itself reads no clock. If it is empty, the search takes a fixed number of steps (some
   /// seconds for a thousand operations or more), so that the same input gives the same plan.
   std::function<bool(const PlanningProgress&)> go_on{};
+  /// Called with a sentence for people for each part of a planner that failed, while the plan is valid all the same:
+  /// a solver of `ilp` that gave up. May be empty.
+  std::function<void(const std::string&)> note{};
 };
 
 /// A planner: a pure function that gives the same plan for the same trace and machine, if PlanningOptions::go_on gives

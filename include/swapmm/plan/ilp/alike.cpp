@@ -26,6 +26,7 @@ bool have_the_same_uses(const PlanningCase& planning, std::size_t a, std::size_t
 
 bool are_alike(const OverlapLedger& ledger, const Absence& one, const Absence& two) {
   if (one.first != two.first || one.end != two.end || one.is_arrival != two.is_arrival) return false;
+  if (one.lingers != two.lingers || one.to_overwrite != two.to_overwrite) return false;
   if ((one.version == no_version) != (two.version == no_version)) return false;
   if (one.version == no_version) return true;
   const Version& of_one = ledger.versions[one.version];

@@ -35,7 +35,7 @@ struct Away {
   TensorId tensor{};
   int from = 0;
   int to = 0;
-  int absence = -1;  ///< position in the ledger; -1: the value is dead, and written whole at `to`
+  int absence = -1;  ///< position in the ledger; -1: the value is dead, and written whole at `to`, as one that lingers
   bool is_released_at_use = true;
 };
 
@@ -61,7 +61,9 @@ class OrdersBuilder {
     order_copies();
     list_aways();
     for (int i = 0; i < n_; ++i) add_room_at_operation(i);
-    for (std::size_t id = 0; id < ledger_.absences.size(); ++id) add_room_at_arrival(id);
+    for (std::size_t id = 0; id < ledger_.absences.size(); ++id) {
+      if (!absence(id).lingers) add_room_at_arrival(id);
+    }
     return std::move(model_);
   }
 
@@ -72,6 +74,13 @@ class OrdersBuilder {
     return static_cast<double>(planning_.sizes[index(id)]) / static_cast<double>(planning_.budget) * 100;
   }
   const Absence& absence(std::size_t id) const { return ledger_.absences[id]; }
+
+  std::uint32_t of_absence(std::size_t id) const { return static_cast<std::uint32_t>(id); }
+  std::uint32_t of_version(std::size_t v) const { return static_cast<std::uint32_t>(ledger_.absences.size() + v); }
+  int choice(std::uint32_t one, std::uint32_t other = no_absence) {
+    model_.choices.push_back({program().add_binary(), one, other});
+    return model_.choices.back().column;
+  }
 
   /// Larger than any difference of two times.
   double big() const { return 5 * most_; }
@@ -123,21 +132,19 @@ class OrdersBuilder {
   void add_versions() {
     for (const Version& version : ledger_.versions) {
       model_.copy_start.push_back(program().add_column({0, 3 * most_, 0, false}));
-      copied_.push_back(program().add_binary());
+      copied_.push_back(choice(of_version(model_.copy_start.size() - 1)));
       add_order(end_of(static_cast<int>(version.write)), column(model_.copy_start.back()));
     }
   }
 
   void add_absence(std::size_t id) {
     const Absence& a = absence(id);
-    model_.out.push_back(a.is_arrival ? -1 : program().add_column({0, may_save_[id] ? 1.0 : 0.0, 0, true}));
-    model_.start.push_back(program().add_column({-most_, 3 * most_, 0, false}));
+    model_.out.push_back(a.is_arrival ? -1 : choice(of_absence(id)));
+    if (!a.is_arrival && !may_save_[id]) program().columns.back().upper = 0;
+    model_.start.push_back(a.lingers ? -1 : program().add_column({-most_, 3 * most_, 0, false}));
     model_.release.push_back(program().add_column({-most_, 3 * most_, 0, false}));
-    const Sum start = column(model_.start[id]);
     const Sum release = column(model_.release[id]);
-    const auto first = static_cast<int>(a.first);
-    const auto end = static_cast<int>(a.end);
-    add_order(end_of(first - 1), release);
+    add_order(end_of(static_cast<int>(a.first) - 1), release);
     if (a.version != no_version) {
       const Version& version = ledger_.versions[a.version];
       Sum copied = column(model_.copy_start[a.version]);
@@ -146,6 +153,22 @@ class OrdersBuilder {
       add_order(copied, release, stays(id));
       program().at_least(0, {{copied_[a.version], 1}, {model_.out[id], -1}});
     }
+    model_.started.emplace_back();
+    if (a.lingers) {
+      // To go out later than when the value may be lost anyway would be no gain.
+      add_order(release, start_of(static_cast<int>(a.end)), stays(id));
+      if (!a.to_overwrite) add_order(end_of(static_cast<int>(a.end) - 1), release, column(model_.out[id]));
+    } else {
+      add_return(id, release);
+    }
+  }
+
+  /// Adds the swap-in that ends an absence.
+  void add_return(std::size_t id, const Sum& release) {
+    const Absence& a = absence(id);
+    const Sum start = column(model_.start[id]);
+    const auto first = static_cast<int>(a.first);
+    const auto end = static_cast<int>(a.end);
     add_order(release, start, stays(id));
     Sum ended = start;
     ended.constant += units(ledger_.copy_in[index(a.tensor)]);
@@ -153,7 +176,7 @@ class OrdersBuilder {
 
     std::vector<int> started;
     for (int gap = first; gap < end; ++gap) {
-      started.push_back(program().add_binary());
+      started.push_back(choice(of_absence(id)));
       add_order(start, start_of(gap), not_column(started.back()));
       Sum unless = stays(id);
       unless.add(column(started.back()), 1);
@@ -161,7 +184,7 @@ class OrdersBuilder {
       if (model_.out[id] >= 0) program().at_least(0, {{model_.out[id], 1}, {started.back(), -1}});
       if (gap > first) program().at_least(0, {{started.back(), 1}, {started[started.size() - 2], -1}});
     }
-    model_.started.push_back(std::move(started));
+    model_.started.back() = std::move(started);
   }
 
   /// Of tensors that are alike, as two weights of one layer often are, the first one goes out rather than the other,
@@ -169,6 +192,7 @@ class OrdersBuilder {
   void order_alike() {
     for (const auto& [sooner, later] : alike_absences(ledger_)) {
       if (model_.out[later] >= 0) program().at_least(0, {{model_.out[sooner], 1}, {model_.out[later], -1}});
+      if (absence(sooner).lingers) continue;
       add_order(column(model_.start[sooner]), column(model_.start[later]), Sum(stays(sooner)).add(stays(later), 1));
     }
   }
@@ -181,7 +205,7 @@ class OrdersBuilder {
       const Absence& a = absence(id);
       if (a.version == no_version) continue;
       for (auto i = static_cast<int>(a.first); i < static_cast<int>(a.end); ++i) {
-        released_[id].push_back(program().add_binary());
+        released_[id].push_back(choice(of_absence(id)));
         add_order(column(model_.release[id]), start_of(i), not_column(released_[id].back()));
       }
     }
@@ -192,7 +216,7 @@ class OrdersBuilder {
   void add_link_times() {
     Sum in, out;
     for (std::size_t id = 0; id < ledger_.absences.size(); ++id) {
-      const double time = units(ledger_.copy_in[index(absence(id).tensor)]);
+      const double time = units(ledger_.copy_back(absence(id)));
       if (model_.out[id] >= 0)
         in.add(model_.out[id], time);
       else
@@ -215,11 +239,14 @@ class OrdersBuilder {
     double time = 0;
     int from = 0;
     int to = 0;
+    std::uint32_t about = no_absence;
   };
 
   void order_arrivals() {
     std::vector<Copy> copies;
-    for (std::size_t id = 0; id < ledger_.absences.size(); ++id) copies.push_back(arrival(id));
+    for (std::size_t id = 0; id < ledger_.absences.size(); ++id) {
+      if (!absence(id).lingers) copies.push_back(arrival(id));
+    }
     if (planning_.machine.duplex == Duplex::half) {
       for (std::size_t v = 0; v < ledger_.versions.size(); ++v) copies.push_back(copy_out(v));
     }
@@ -235,8 +262,9 @@ class OrdersBuilder {
 
   Copy arrival(std::size_t id) const {
     const Absence& a = absence(id);
-    return {column(model_.start[id]), stays(id), units(ledger_.copy_in[index(a.tensor)]), static_cast<int>(a.first) - 1,
-            static_cast<int>(a.end)};
+    return {
+        column(model_.start[id]), stays(id),     units(ledger_.copy_in[index(a.tensor)]), static_cast<int>(a.first) - 1,
+        static_cast<int>(a.end),  of_absence(id)};
   }
 
   Copy copy_out(std::size_t v) const {
@@ -246,8 +274,8 @@ class OrdersBuilder {
       const Absence& one = ledger_.absences[a];
       end = std::max(end, one.first > version.write ? one.end : one.end + planning_.operations);
     }
-    return {column(model_.copy_start[v]), not_column(copied_[v]), units(ledger_.copy_out[index(version.tensor)]),
-            static_cast<int>(version.write), static_cast<int>(end)};
+    return {column(model_.copy_start[v]),    not_column(copied_[v]), units(ledger_.copy_out[index(version.tensor)]),
+            static_cast<int>(version.write), static_cast<int>(end),  of_version(v)};
   }
 
   /// Orders each pair of copies: one ends before the other starts, in this iteration and in up to three before and
@@ -261,7 +289,7 @@ class OrdersBuilder {
           const Copy& b = copies[j];
           const int shift = later * n_;
           if (a.to <= b.from + shift || b.to + shift <= a.from) continue;
-          const int is_first = program().add_binary();
+          const int is_first = choice(a.about, b.about);
           if (before >= 0) program().at_least(0, {{is_first, 1}, {before, -1}});
           before = is_first;
           Sum none = a.none;
@@ -292,7 +320,7 @@ class OrdersBuilder {
             is_last ? static_cast<int>(uses.front().operation) + n_ : static_cast<int>(uses[u + 1].operation);
         const std::uint32_t absence_id = ledger_.absence_after[ledger_.first_use[t] + u];
         if (absence_id != no_absence) {
-          const bool is_clean = absence(absence_id).version == no_version;
+          const bool is_clean = absence(absence_id).version == no_version && !absence(absence_id).lingers;
           aways_.push_back({id, from, to, static_cast<int>(absence_id), is_clean});
         } else if (is_last && ledger_.arrival[t] != no_absence) {
           aways_.push_back({id, from - n_, to - n_, static_cast<int>(ledger_.arrival[t]), true});
@@ -326,8 +354,9 @@ class OrdersBuilder {
         }
         const int away = program().add_column({0, 1, 0, false});
         // Away: the tensor has gone out, and its swap-in has not started.
-        program().at_least(
-            0, {{model_.out[id], 1}, {away, -1}, {model_.started[id][static_cast<std::size_t>(at) - a.first], -1}});
+        std::vector<Term> gone{{model_.out[id], 1}, {away, -1}};
+        if (!a.lingers) gone.push_back({model_.started[id][static_cast<std::size_t>(at) - a.first], -1});
+        program().at_least(0, std::move(gone));
         if (a.version != no_version) {
           program().at_least(0, {{released_[id][static_cast<std::size_t>(at) - a.first], 1}, {away, -1}});
         }
@@ -367,7 +396,8 @@ class OrdersBuilder {
     const Absence& b = absence(id);
     const int shift = later * n_;
     if (away.from + shift >= static_cast<int>(b.end) || static_cast<int>(b.first) - 1 >= away.to + shift) return -1;
-    const int is_away = program().add_binary();
+    const int is_away =
+        choice(of_absence(id), away.absence < 0 ? no_absence : static_cast<std::uint32_t>(away.absence));
     const Sum start = column(model_.start[id]);
     const Sum unless = not_column(is_away);
     if (away.from + shift >= static_cast<int>(b.first) || !away.is_released_at_use) {
@@ -377,10 +407,13 @@ class OrdersBuilder {
       release.add(model_.iteration, later);
       add_order(release, start, unless);
     }
-    if (away.absence < 0) {
+    const bool lingers = away.absence >= 0 && absence(static_cast<std::size_t>(away.absence)).lingers;
+    if (away.absence < 0 || lingers) {  // until it is written again
       Sum started = started_by(id, away.to + shift);
       started.add(is_away, -1);
       program().at_least(-started.constant, std::move(started.terms));
+      const auto other = static_cast<std::size_t>(std::max(away.absence, 0));
+      if (lingers && absence(other).to_overwrite) program().at_least(0, {{model_.out[other], 1}, {is_away, -1}});
       return is_away;
     }
     const auto other = static_cast<std::size_t>(away.absence);
@@ -430,36 +463,6 @@ std::chrono::nanoseconds iteration_bound(const OrdersModel& model, double cost_b
   // The solver's bound is infinite if it found none, or if it found no solution at all.
   const double bound = std::clamp(cost_bound * model.unit_ns * (1 - precision), 0.0, 0x1p62);
   return std::chrono::nanoseconds{static_cast<std::int64_t>(std::floor(bound + 0.5))};
-}
-
-void decide(const OrdersModel& model, const std::vector<double>& values, bool leaves_early, OverlapLedger& ledger) {
-  const std::uint32_t n = ledger.planning.operations;
-  const auto value = [&](int column) { return column < 0 ? 0.0 : values[static_cast<std::size_t>(column)]; };
-  const auto start_of = [&](std::uint32_t i) {
-    const std::uint32_t iteration = i / n;
-    return value(model.operation_start[i % n]) + iteration * value(model.iteration);
-  };
-  /// The first gap from `first` on that does not end before `time`.
-  const auto gap_of = [&](double time, std::uint32_t first, std::uint32_t end) {
-    constexpr double precision = 1e-3;
-    while (first < end && start_of(first) < time - precision) ++first;
-    return first;
-  };
-  for (std::size_t id = 0; id < ledger.absences.size(); ++id) {
-    Absence& a = ledger.absences[id];
-    a.stays = model.out[id] >= 0 && value(model.out[id]) < 0.5;
-    a.returns = a.first;
-    for (const int started : model.started[id]) {
-      if (value(started) < 0.5) ++a.returns;
-    }
-    a.queued = a.returns;
-    a.leaves = a.first;
-    if (!leaves_early && !a.is_arrival) a.leaves = gap_of(value(model.release[id]), a.first, a.returns);
-  }
-  for (std::size_t v = 0; v < ledger.versions.size(); ++v) {
-    Version& version = ledger.versions[v];
-    version.copied = gap_of(value(model.copy_start[v]), version.write + 1, 2 * n);
-  }
 }
 
 }  // namespace swapmm::planning::ilp

@@ -2,9 +2,10 @@
 #pragma once
 
 #include <chrono>
+#include <cstdint>
 #include <vector>
 
-#include <swapmm/plan/ilp/solver.hpp>
+#include <swapmm/plan/ilp/solver/solver.hpp>
 #include <swapmm/plan/problem/overlap_ledger.hpp>
 
 namespace swapmm::planning::ilp {
@@ -19,16 +20,26 @@ namespace swapmm::planning::ilp {
 /// and at each operation's start is a choice among few. The bytes in use are checked only at those starts: between
 /// them, bytes are only released. Times of the next iteration are those of this one plus T, which keeps all rows
 /// linear.
+///
+/// A value that lingers is released when it may be lost, or before, after its copy to the host, if it goes out. Its
+/// tensor is away then until it is written again.
 struct OrdersModel {
   Program program;
   double unit_ns = 1;      ///< unit of T, which is the cost
   std::vector<int> out;    ///< per absence: the binary for whether its tensor goes out; -1: it always does
-  std::vector<int> start;  ///< per absence: the start of its swap-in
+  std::vector<int> start;  ///< per absence: the start of its swap-in; -1: it lingers, and there is none
   std::vector<int> release;
   std::vector<int> operation_start;       ///< per operation; -1 for the first one, which starts at 0
   std::vector<int> copy_start;            ///< per version: the start of its swap-out
   std::vector<std::vector<int>> started;  ///< per absence: whether its swap-in starts in gap first + k or before
   int iteration = 0;
+  /// A decision, and what it is about: absences by their positions, versions by theirs behind all absences.
+  struct Choice {
+    int column = 0;
+    std::uint32_t one = no_absence;
+    std::uint32_t other = no_absence;
+  };
+  std::vector<Choice> choices;  ///< all integers
 };
 
 /// For each absence whether going out over it may save anything. It does not if everything that is live fits at every
@@ -46,10 +57,5 @@ struct OrdersModel {
 /// Prediction::iteration is rounded to the nearest nanosecond, and that the solver's times are exact to about
 /// 1/100,000.
 [[nodiscard]] std::chrono::nanoseconds iteration_bound(const OrdersModel& model, double cost_bound);
-
-/// Writes the decisions into the ledger: which tensors go out, and when each leaves, returns and is written back. With
-/// `leaves_early`, a tensor leaves in the gap right after its last use, and whatever takes its bytes waits until they
-/// are free. Otherwise it leaves in the gap in which its bytes are free.
-void decide(const OrdersModel& model, const std::vector<double>& values, bool leaves_early, OverlapLedger& ledger);
 
 }  // namespace swapmm::planning::ilp

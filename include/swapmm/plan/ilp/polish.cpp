@@ -61,6 +61,7 @@ class Polish {
     if (!a.is_arrival) a.leaves = a.first + below(a.end - a.first);
     const std::uint32_t soonest = a.is_arrival ? a.first : a.leaves + 1;  // earlier, it would not have gone
     a.returns = soonest + below(a.end + 1 - soonest);
+    if (a.lingers) a.returns = a.end;
     a.queued = a.returns;
   }
 

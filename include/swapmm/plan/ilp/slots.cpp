@@ -220,7 +220,7 @@ class SlotsBuilder {
         }
         kind.away.push_back(away);
         kind.absences.push_back({id});
-        key.insert(key.end(), {away.first, away.last});
+        key.insert(key.end(), {away.first, away.last, ledger_.absences[id].lingers ? 1U : 0U});
       }
       if (!kind.away.empty()) add_to(kinds, key, kind);
     }
@@ -285,7 +285,9 @@ class SlotsBuilder {
   void add_away(const Kind& kind, std::size_t k, const std::vector<int>& written) {
     Program& program = model_.program;
     const Stretch& away = kind.away[k];
-    const double time = unit_time(kind.absences[k], planning_.machine.h2d);
+    // What lingers comes back at no cost, when it may be lost.
+    const bool lingers = ledger_.absences[kind.absences[k].front()].lingers;
+    const double time = lingers ? 0 : unit_time(kind.absences[k], planning_.machine.h2d);
     int before = -1;
     for (std::uint32_t b = away.first; b <= away.last; ++b) {
       const int left = program.add_column({0, infinity, b == away.first ? copy_price * time : 0, false});

@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <vector>
 
-#include <swapmm/plan/ilp/solver.hpp>
+#include <swapmm/plan/ilp/solver/solver.hpp>
 #include <swapmm/plan/problem/overlap_ledger.hpp>
 
 namespace swapmm::planning::ilp {

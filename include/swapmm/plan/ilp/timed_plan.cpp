@@ -29,6 +29,7 @@ struct TimedStay {
   Moment begin;
   Moment end;
   std::vector<Use> uses;
+  int lingers_until = -1;  ///< after the last use, to the end of this operation; -1: it does not
   bool is_copied = false;
   Moment copy;             ///< if it is
   std::size_t before = 0;  ///< position of the tensor's stay before this one; itself, if it has no other
@@ -86,6 +87,7 @@ class TimedPlan {
     double leaves = 0;   ///< in the frame of the use
     double returns = 0;  ///< in the same frame
     bool by_copy = false;
+    int lingers_until = -1;  ///< the operation at whose end a lingering value may be lost; -1: none lingers
   };
 
   Break break_after(std::size_t t, std::size_t u) const {
@@ -93,11 +95,17 @@ class TimedPlan {
     const bool is_last = u + 1 == uses.size();
     const int at = static_cast<int>(uses[u].operation);
     const std::uint32_t absence = ledger_.absence_after[ledger_.first_use[t] + u];
+    const int next = is_last ? static_cast<int>(uses.front().operation) + n_ : static_cast<int>(uses[u + 1].operation);
+    if (absence != no_absence && ledger_.absences[absence].lingers) {
+      const Absence& a = ledger_.absences[absence];
+      if (is_out(absence)) return {true, value(model_.release[absence]), start_of(next), false};
+      if (a.to_overwrite) return {};
+      return {true, end_of(static_cast<int>(a.end) - 1), start_of(next), false, static_cast<int>(a.end) - 1};
+    }
     if (absence != no_absence) {
       if (!is_out(absence)) return {};
       return {true, value(model_.release[absence]), value(model_.start[absence]), true};
     }
-    const int next = is_last ? static_cast<int>(uses.front().operation) + n_ : static_cast<int>(uses[u + 1].operation);
     if (is_last && ledger_.arrival[t] != no_absence) {
       return {true, end_of(at), value(model_.start[ledger_.arrival[t]]) + length_, true};
     }
@@ -136,6 +144,7 @@ class TimedPlan {
       if (counted.access != Access::read) note_copy(stay, t, use, iteration);
       if (!breaks[use].is_break) continue;
       stay.end = moment(breaks[use].leaves + iteration * length_);
+      if (breaks[use].lingers_until >= 0) stay.lingers_until = breaks[use].lingers_until + iteration * n_;
       break;
     }
     stays_.push_back(std::move(stay));
@@ -290,6 +299,7 @@ class TimedPlan {
     command.kind = CommandKind::release;
     command.tensor = id_at<TensorId>(stay.tensor);
     wait_for_operation(command, counted_from(stay.end, stay.uses.back().operation));
+    if (stay.lingers_until >= 0) wait_for_operation(command, stay.lingers_until - stay.end.iteration * n_);
     if (stay.is_copied) wait_for_command(command, copies_[s], stay.copy.iteration < stay.end.iteration);
     return command;
   }

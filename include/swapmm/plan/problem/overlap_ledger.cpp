@@ -47,6 +47,7 @@ void list_tensor(const PlanningCase& planning, TensorId id, OverlapLedger& ledge
     absence.end = gap->to;
     absence.version = version;
     absence.lingers = gap->lingers();
+    absence.to_overwrite = gap->lost_from > gap->to;
     ledger.absence_after[first_use + position] = static_cast<std::uint32_t>(ledger.absences.size());
     if (version != no_version) ++ledger.versions[version].absences;
     ledger.absences.push_back(absence);

@@ -20,6 +20,7 @@ struct Absence {
   std::uint32_t version = 0;  ///< position in OverlapLedger::versions; no_version if the host has the value anyway
   bool is_arrival = false;    ///< the first arrival of an input, over which the tensor cannot stay
   bool lingers = false;  ///< the value lingers until `end`, and nothing needs it there: if it goes, it never returns
+  bool to_overwrite = false;  ///< it lingers until the operation at `end` overwrites it, and so may not be lost before
   // The decision:
   bool stays = false;
   std::uint32_t leaves = 0;   ///< gap in which the tensor leaves; not before first

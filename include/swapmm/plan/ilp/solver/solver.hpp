@@ -4,6 +4,8 @@
 #include <cstdint>
 #include <functional>
 #include <limits>
+#include <string>
+#include <utility>
 #include <vector>
 
 namespace swapmm::planning::ilp {
@@ -56,6 +58,7 @@ enum class Outcome : std::uint8_t {
   optimal,     ///< `values` are an optimum, within Limits::relative_gap
   none_below,  ///< proven: no solution below the cutoff (or none at all)
   stopped,     ///< by a limit; `values` are the best that was found, or empty
+  failed,      ///< the solver failed, as `problem` says; nothing is proven, and there are no values
 };
 
 struct Solution {
@@ -63,13 +66,29 @@ struct Solution {
   double objective = infinity;  ///< of `values`
   double bound = -infinity;     ///< no solution has less
   std::vector<double> values;   ///< per column
+  std::string problem{};        ///< why it failed
+};
+
+/// A solution that says why the solver failed.
+[[nodiscard]] Solution failed(std::string problem);
+
+/// What solves programs. Functions, so that tests can have them fail.
+struct Solver {
+  /// Solves the program, whose integers may take any value.
+  std::function<Solution(const Program&, const Limits&)> relax;
+  /// Solves the program.
+  std::function<Solution(const Program&, const Limits&)> solve;
 };
 
 /// Solves the program with Clp. Integers may take any value.
 [[nodiscard]] Solution solve_relaxation(const Program& program, const Limits& limits);
 
 /// Solves the program with Cbc, in this thread, without output. The same input gives the same result, provided that
-/// `go_on` gives the same answers.
+/// `go_on` gives the same answers. An error of the solver or a lack of memory is an outcome; what `go_on` throws passes
+/// through, once the solver has stopped.
 [[nodiscard]] Solution solve(const Program& program, const Limits& limits);
+
+/// Both.
+[[nodiscard]] const Solver& cbc();
 
 }  // namespace swapmm::planning::ilp
