@@ -212,7 +212,7 @@ class WholeRun(Folder):
     self.assertGreater(count, 12)
     self.assertEqual(self.said[-2:], ["There is no CUDA device: no driver.", f"no CUDA device: {count} checks skipped"])
     self.assertEqual(self.run_main("all"), 0)
-    self.assertEqual(self.said[-1], f"no CUDA device: {count + 9} checks skipped")
+    self.assertEqual(self.said[-1], f"no CUDA device: {count + 10} checks skipped")
     self.assertFalse(self.results.exists())
 
   def test_checks_their_table_and_their_file(self):
@@ -333,11 +333,11 @@ class Opencl(Folder):
 
 
 class Limits(Folder):
-  def test_the_times_of_all_checks_are_below_nine_minutes(self):
+  def test_the_times_of_all_checks_are_at_most_ten_minutes(self):
     machine = checks.Machine(self.folder)
     self.assertLessEqual(sum(c.limit for c in checks.checks(machine, self.results)), 530)
     limits = [c.limit for c in checks.benchmarks(machine, self.results, sys.executable)]
-    self.assertLessEqual(sum(limits) + checks.plot(self.results).limit, 530)
+    self.assertLessEqual(sum(limits) + checks.plot(self.results).limit, 600)
 
   def test_names_are_unlike(self):
     machine = checks.Machine(self.folder)
