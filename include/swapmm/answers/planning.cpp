@@ -34,8 +34,7 @@ PlanningOptions options_within(TimeLimit limit, Watcher& watcher) {
   return limit ? options_watched(limit, watcher) : PlanningOptions{};
 }
 
-Planned run_planner(const NamedPlanner& planner, const Trace& trace, const Machine& machine,
-                    PlanningOptions options) {
+Planned run_planner(const NamedPlanner& planner, const Trace& trace, const Machine& machine, PlanningOptions options) {
   const Clock::time_point start = Clock::now();
   std::vector<std::string> notes;
   options.note = [&notes](const std::string& note) { notes.push_back(note); };
