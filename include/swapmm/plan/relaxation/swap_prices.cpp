@@ -70,16 +70,18 @@ Response SwapPricing::respond(SwapPrices& prices) {
 void SwapPricing::set_prices(const SwapPrices& prices) {
   const std::uint32_t parts = model_.parts();
   long double sum = 0;
-  for (std::uint32_t k = 0; k <= 2 * parts; ++k) {
-    sum += prices.room[k % parts];
+  for (std::uint32_t k = 0, part = 0; k <= 2 * parts; ++k) {
+    sum += prices.room[part];
     room_[k] = static_cast<double>(sum);
+    if (++part == parts) part = 0;
   }
   const std::vector<double>& out = model_.half_duplex ? prices.in : prices.out;
   const auto fill = [&](WindowTree& tree, CopyRate rate, bool has_room) {
-    for (std::uint32_t k = 0; k <= 2 * parts; ++k) {
+    const bool may_leave = std::isfinite(rate.out);
+    for (std::uint32_t k = 0, part = 0; k <= 2 * parts; ++k) {
       const double room = has_room ? room_[k] : 0;
-      const double leave = std::isfinite(rate.out) ? room + rate.out * out[k % parts] : -WindowTree::nothing;
-      tree.set(k, room - rate.in * prices.in[k % parts], leave);
+      tree.set(k, room - rate.in * prices.in[part], may_leave ? room + rate.out * out[part] : -WindowTree::nothing);
+      if (++part == parts) part = 0;
     }
     tree.build();
   };

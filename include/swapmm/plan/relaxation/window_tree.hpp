@@ -27,14 +27,19 @@ class WindowTree {
     std::uint32_t both_leave_at = nowhere;
   };
 
-  explicit WindowTree(std::size_t size) : leaves_(std::bit_ceil(size)), nodes_(2 * leaves_) {}
+  explicit WindowTree(std::size_t size) : size_(size), leaves_(std::bit_ceil(size)), nodes_(2 * leaves_) {}
 
   /// Call build() after the last set().
   void set(std::uint32_t at, double back, double leave) {
     nodes_[leaves_ + at] = {back, leave, nothing, at, at, nowhere, nowhere};
   }
   void build() {
-    for (std::size_t i = leaves_; --i > 0;) nodes_[i] = merge(nodes_[2 * i], nodes_[2 * i + 1]);
+    // Behind the last boundary all nodes stay as they are: empty.
+    std::size_t used = size_;
+    for (std::size_t level = leaves_ / 2; level > 0; level /= 2) {
+      used = (used + 1) / 2;
+      for (std::size_t i = level; i < level + used; ++i) nodes_[i] = merge(nodes_[2 * i], nodes_[2 * i + 1]);
+    }
   }
 
   /// The answer for [first, last]; an empty Answer if the range is empty.
@@ -75,6 +80,7 @@ class WindowTree {
     return result;
   }
 
+  std::size_t size_;
   std::size_t leaves_;
   std::vector<Answer> nodes_;
 };

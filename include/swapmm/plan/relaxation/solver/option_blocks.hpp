@@ -47,7 +47,9 @@ struct CoarseProgram {
   [[nodiscard]] int groups() const { return static_cast<int>(duration.size()); }
   /// The first row that a copy out frees.
   [[nodiscard]] int first_freed(int out) const {
-    return out + (starts_with_row[static_cast<std::size_t>(out % groups())] ? 1 : 0);
+    int group = out;
+    while (group >= groups()) group -= groups();  // at most twice, and faster than a division
+    return out + (starts_with_row[static_cast<std::size_t>(group)] ? 1 : 0);
   }
 };
 

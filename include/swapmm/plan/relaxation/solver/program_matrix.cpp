@@ -10,6 +10,12 @@ ProgramMatrix::ProgramMatrix(const CoarseProgram& program) : program_(program), 
     room_row_.push_back(excess > 0 ? static_cast<int>(rooms_++) : -1);
     if (excess > 0) right_side_.push_back(excess);
   }
+  // Tables, because the solver asks often and divisions are slow.
+  constexpr std::size_t few = 3;
+  for (std::size_t g = 0; g < 2 * groups_ + few; ++g) {
+    if (g >= groups_) room_row_.push_back(room_row_[g - groups_]);
+    in_row_.push_back(rooms_ + (g < groups_ ? g : in_row_[g - groups_] - rooms_));
+  }
   constexpr double dearer = 100;
   for (const OptionBlock& block : program.blocks) {
     if (block.room > 0) missing_price_ = std::max(missing_price_, dearer * (1 + block.write) / block.room);

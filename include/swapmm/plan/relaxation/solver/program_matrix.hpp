@@ -32,9 +32,9 @@ class ProgramMatrix {
     return program_.options + (program_.half_duplex ? 2U : 3U) * groups_ + room;
   }
   [[nodiscard]] std::size_t missing(std::size_t room) const { return surplus(room) + rooms_; }
-  // Rows of a group; -1 if it has no room row. Groups may belong to the next iteration.
-  [[nodiscard]] int room_row(int group) const { return room_row_[static_cast<std::size_t>(group) % groups_]; }
-  [[nodiscard]] std::size_t in_row(int group) const { return rooms_ + static_cast<std::size_t>(group) % groups_; }
+  // Rows of a group; -1 if it has no room row. Groups may belong to the next iteration, and a few to the one after it.
+  [[nodiscard]] int room_row(int group) const { return room_row_[static_cast<std::size_t>(group)]; }
+  [[nodiscard]] std::size_t in_row(int group) const { return in_row_[static_cast<std::size_t>(group)]; }
   [[nodiscard]] std::size_t out_row(int group) const { return in_row(group) + (program_.half_duplex ? 0 : groups_); }
 
   [[nodiscard]] double cost(std::size_t unknown) const {
@@ -52,7 +52,8 @@ class ProgramMatrix {
   std::size_t groups_ = 0;
   std::size_t rooms_ = 0;
   double missing_price_ = 1;
-  std::vector<int> room_row_;  ///< per group
+  std::vector<int> room_row_;        ///< per group, as room_row() counts them
+  std::vector<std::size_t> in_row_;  ///< the same
   std::vector<double> right_side_;
 };
 

@@ -2,8 +2,12 @@
 // Runs a pass, and simulates the iteration with its gaps.
 #include <algorithm>
 #include <cstddef>
+#include <cstdint>
 #include <limits>
+#include <numeric>
+#include <span>
 #include <utility>
+#include <vector>
 
 #include <swapmm/plan/search/timing/swap_timing.hpp>
 #include <swapmm/plan/search/timing/timing_numbers.hpp>
@@ -12,40 +16,55 @@ namespace swapmm::planning {
 
 /// Simulates iterations with the gaps of a pass.
 class SwapTiming::Run {
+ private:
+  /// Numbers by gap, those of one gap in the order in which they were listed. Vectors of vectors would allocate memory
+  /// for most gaps in each pass.
+  class GapLists {
+   public:
+    /// `list(add)` calls add(gap, number) for each number. It is called twice.
+    template <class List>
+    GapLists(std::uint32_t gaps, const List& list) : first_(gaps + 1) {
+      list([&](std::uint32_t gap, std::uint32_t) { ++first_[gap + 1]; });
+      std::partial_sum(first_.begin(), first_.end(), first_.begin());
+      numbers_.resize(first_.back());
+      std::vector<std::uint32_t> next(first_.begin(), first_.end() - 1);
+      list([&](std::uint32_t gap, std::uint32_t number) { numbers_[next[gap]++] = number; });
+    }
+
+    [[nodiscard]] std::span<const std::uint32_t> operator[](std::uint32_t gap) const {
+      return std::span(numbers_).subspan(first_[gap], first_[gap + 1] - first_[gap]);
+    }
+
+   private:
+    std::vector<std::uint32_t> first_;  ///< per gap, and the end
+    std::vector<std::uint32_t> numbers_;
+  };
+
  public:
   explicit Run(SwapTiming& timing)
       : timing_(timing),
         n_(timing.operations_),
-        leaving_(n_),
-        returning_(n_),
-        copied_(n_),
+        leaving_(list_leaving(timing)),
+        returning_(n_,
+                   [&](const auto& add) {
+                     for (const std::uint32_t a : timing.returns_) add(timing.swaps_[a].returns % n_, a);
+                   }),
+        copied_(n_,
+                [&](const auto& add) {
+                  for (const std::uint32_t i : timing.by_start_) {
+                    const std::uint32_t v = timing.copies_out_[i].value;
+                    add(timing.values_[v].copied % n_, v);
+                  }
+                }),
         copy_ends_(timing.values_.size()),
         operation_ends_(n_),
         needed_(n_),
         in_free_(timing.stores_),
         out_free_(timing.stores_),
         dead_(timing.dead_) {
-    std::vector<char> follows_copy(timing.swaps_.size());
-    for (const std::uint32_t i : timing.by_start_) {
-      const std::uint32_t a = timing.values_[timing.copies_out_[i].value].released_by;
-      if (a != no_absence) follows_copy[a] = 1;
-    }
     for (std::uint32_t a = 0; a < timing.swaps_.size(); ++a) {
       if (!timing.lingers(a) || timing.away_[a] != 0) continue;
       dead_[(timing.swaps_[a].end + n_ - 1) % n_] += timing.swaps_[a].bytes;
-    }
-    for (const std::uint32_t a : timing.gone_) {
-      if (follows_copy[a] == 0) leaving_[timing.swaps_[a].leaves % n_].push_back(a);
-    }
-    for (const std::uint32_t a : timing.returns_) {
-      if (!timing.is_arrival(a) && follows_copy[a] == 0) leaving_[timing.swaps_[a].leaves % n_].push_back(a);
-      returning_[timing.swaps_[a].returns % n_].push_back(a);
-    }
-    for (const std::uint32_t i : timing.by_start_) {
-      const std::uint32_t v = timing.copies_out_[i].value;
-      copied_[timing.values_[v].copied % n_].push_back(v);
-      const std::uint32_t a = timing.values_[v].released_by;
-      if (a != no_absence) leaving_[timing.swaps_[a].leaves % n_].push_back(a);  // in the order of the copies
     }
   }
 
@@ -63,6 +82,29 @@ class SwapTiming::Run {
   }
 
  private:
+  /// Those that leave in each gap. Those that wait for a copy come last, in the order of the copies.
+  static GapLists list_leaving(const SwapTiming& timing) {
+    const std::uint32_t n = timing.operations_;
+    std::vector<char> follows_copy(timing.swaps_.size());
+    for (const std::uint32_t i : timing.by_start_) {
+      const std::uint32_t a = timing.values_[timing.copies_out_[i].value].released_by;
+      if (a != no_absence) follows_copy[a] = 1;
+    }
+    return {n, [&](const auto& add) {
+              const auto leave = [&](std::uint32_t a) { add(timing.swaps_[a].leaves % n, a); };
+              for (const std::uint32_t a : timing.gone_) {
+                if (follows_copy[a] == 0) leave(a);
+              }
+              for (const std::uint32_t a : timing.returns_) {
+                if (!timing.is_arrival(a) && follows_copy[a] == 0) leave(a);
+              }
+              for (const std::uint32_t i : timing.by_start_) {
+                const std::uint32_t a = timing.values_[timing.copies_out_[i].value].released_by;
+                if (a != no_absence) leave(a);
+              }
+            }};
+  }
+
   void pass_gap(std::uint32_t gap) {
     const std::uint32_t before = gap > 0 ? gap - 1 : n_ - 1;
     held_ = timing_.held_[before];
@@ -128,10 +170,10 @@ class SwapTiming::Run {
 
   SwapTiming& timing_;
   std::uint32_t n_;
-  std::vector<std::vector<std::uint32_t>> leaving_;    ///< absences, by gap
-  std::vector<std::vector<std::uint32_t>> returning_;  ///< absences, by gap
-  std::vector<std::vector<std::uint32_t>> copied_;     ///< values, by gap
-  std::vector<double> copy_ends_;                      ///< of values
+  GapLists leaving_;               ///< absences
+  GapLists returning_;             ///< absences
+  GapLists copied_;                ///< values
+  std::vector<double> copy_ends_;  ///< of values
   std::vector<double> operation_ends_;
   std::vector<double> needed_;  ///< per operation: when the copies that it waits for have ended
   std::vector<Release> released_;
