@@ -263,9 +263,11 @@ TEST_CASE("what a plan does is told anew, whatever it predicts") {
   CHECK(told.at("absences").as_array().size() == 1);
   CHECK(told.at("absences").as_array().at(0).at("tensor_bytes") == 1000);
   CHECK(told.at("absences").as_array().at(0).as_object().contains("last_use"));
-  const boost::json::object made = answers::plan_as_json(trace, plan, "by hand", nanoseconds{5});
+  const boost::json::object made =
+      answers::plan_as_json(trace, {.plan = plan, .took = nanoseconds{5}, .notes = {"a note"}}, "by hand");
   CHECK(made.at("planner") == "by hand");
   CHECK(number(made, "planning_ns") == 5);
+  CHECK(made.at("notes").as_array().at(0) == "a note");
   CHECK(number(made, "commands") == static_cast<std::int64_t>(plan.commands.size()));
 
   CHECK(answers::violations_as_json({}).at("valid").as_bool());
