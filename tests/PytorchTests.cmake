@@ -18,15 +18,29 @@ if(NOT SWAPMM_PYTHON_WITH_TORCH)
   return()
 endif()
 
-add_executable(swapmm_read_trace_file pytorch/read_trace_file.cpp)
-target_link_libraries(swapmm_read_trace_file PRIVATE swapmm::swapmm)
-swapmm_warnings_for(swapmm_read_trace_file)
-
-set(environment PYTHONDONTWRITEBYTECODE=1 OMP_NUM_THREADS=1
-  SWAPMM_READ_TRACE_FILE=$<TARGET_FILE:swapmm_read_trace_file>)
-foreach(name IN ITEMS record models contenders plot)
-  add_test(NAME pytorch.${name} COMMAND ${SWAPMM_PYTHON_WITH_TORCH} ${CMAKE_CURRENT_SOURCE_DIR}/pytorch/${name}_test.py)
-  set_tests_properties(pytorch.${name} PROPERTIES LABELS pytorch TIMEOUT 300 ENVIRONMENT "${environment}")
+set(environment PYTHONDONTWRITEBYTECODE=1 OMP_NUM_THREADS=1)
+function(swapmm_pytorch_test name)
+  add_test(NAME pytorch.${name} COMMAND ${ARGN})
   # What finds no test to run passes: it must not.
-  set_tests_properties(pytorch.${name} PROPERTIES FAIL_REGULAR_EXPRESSION "Ran 0 tests")
+  set_tests_properties(pytorch.${name} PROPERTIES LABELS pytorch TIMEOUT 300 ENVIRONMENT "${environment}"
+    FAIL_REGULAR_EXPRESSION "Ran 0 tests" SKIP_REGULAR_EXPRESSION "^skipped: ")
+endfunction()
+
+foreach(name IN ITEMS contenders plot)
+  swapmm_pytorch_test(${name} ${SWAPMM_PYTHON_WITH_TORCH} ${CMAKE_CURRENT_SOURCE_DIR}/pytorch/${name}_test.py)
+endforeach()
+
+# The recorder is a part of the Python package: from its sources, on the library of this build.
+if(NOT TARGET swapmm_python_native)
+  swapmm_pytorch_test(recorder ${CMAKE_COMMAND} -E echo "skipped: the libraries of the Python package are not built")
+  return()
+endif()
+list(APPEND environment PYTHONPATH=${PROJECT_SOURCE_DIR}/backends/python/src
+  SWAPMM_PYTHON_LIBRARY=$<TARGET_FILE_DIR:swapmm_python_native>)
+set(SWAPMM_PYTHON_WITH_TORCH_2 ${PROJECT_SOURCE_DIR}/build/pytorch/bin/python CACHE FILEPATH "A Python 3 that has PyTorch 2.4 or newer")
+foreach(name IN ITEMS record models)
+  set(file ${CMAKE_CURRENT_SOURCE_DIR}/pytorch/${name}_test.py)
+  swapmm_pytorch_test(${name} ${SWAPMM_PYTHON_WITH_TORCH} ${file})
+  # Debian's PyTorch is 1.13: with PyTorch 2, too, if ./dev pytorch has installed it.
+  swapmm_pytorch_test(${name}_2 sh ${CMAKE_CURRENT_SOURCE_DIR}/torch/run.sh ${SWAPMM_PYTHON_WITH_TORCH_2} ${file})
 endforeach()

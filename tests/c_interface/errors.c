@@ -178,7 +178,7 @@ static void options_that_are_none(void) {
   REFUSED("run_ahead", options.run_ahead = 4);
   REFUSED("run_ahead", options.run_ahead = UINT64_MAX);
   REFUSED("swapmm_demand_mode has no value 2", options.demand_mode = 2);
-  REFUSED("swapmm_option_flags has no value 16", options.flags = 17);
+  REFUSED("swapmm_option_flags has no value 32", options.flags = 33);
   REFUSED("planner is null", options.planner = NULL);
   REFUSED("planning_time_ms", options.planning_time_ms = UINT64_MAX);
   options = good;

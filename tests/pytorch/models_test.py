@@ -1,13 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""swapmm itself reads the trace of each model in examples/pytorch, plans it with half of its memory, and checks the
-plan. Both sides must agree on what they read.
+"""The trace of each model in examples/pytorch has the expected figures, and is the same in a file. swapmm plans it with
+half of its memory, and the plan is valid."""
 
-SWAPMM_READ_TRACE_FILE names the program made from read_trace_file.cpp.
-"""
-
-import json
 import os
-import subprocess
 import sys
 import tempfile
 import unittest
@@ -16,16 +11,8 @@ here = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(here, "..", "..", "examples", "pytorch"))
 
 import models
-from record import record
-
-reader = os.environ.get("SWAPMM_READ_TRACE_FILE", "")
-
-
-def read_by_swapmm(path):
-  done = subprocess.run([reader, path], stdout=subprocess.PIPE, stderr=subprocess.PIPE, universal_newlines=True)
-  if done.returncode != 0:
-    raise AssertionError(f"{path}: {done.stderr}")
-  return json.loads(done.stdout)
+import swapmm
+from swapmm.torch import record
 
 
 # Of the preset tiny: peak of live bytes, largest bundle (both with sizes rounded up to 256), and what lives on from
@@ -48,22 +35,19 @@ class Models(unittest.TestCase):
                    name=case.name, repeat=1)
     with tempfile.TemporaryDirectory() as folder:
       path = os.path.join(folder, "trace.json")
-      trace.write(path)
-      read = read_by_swapmm(path)
-    self.assertEqual(read["tensors"], len(trace.tensors))
-    self.assertEqual(read["operations"], len(trace.operations))
-    self.assertEqual(read["host_reads"], 1)  # the loss
-    self.assertEqual(read["digest"], trace.digest())
-    self.assertEqual(read["peak_live_bytes"], trace.peak_live_bytes())
-    self.assertEqual(read["largest_bundle"], trace.largest_bundle())
-    self.assertLessEqual(read["planned_peak_bytes"], trace.peak_live_bytes() // 2)
-    self.assertGreater(read["commands"], 0)
+      trace.save(path)
+      self.assertEqual(swapmm.Trace.load(path), trace)
+    self.assertEqual(len(trace.host_reads), 1)  # the loss
+    plan = swapmm.plan(trace, "50%", planner="excess-overlap")
+    self.assertEqual(swapmm.validate(trace, plan), [])
+    self.assertLessEqual(plan.predicted.peak_bytes, trace.peak_bytes() // 2)
+    self.assertGreater(len(plan.commands), 0)
     # Each parameter lives on, in so many bytes.
     sizes = {t.name: t.bytes for t in trace.tensors if t.kind == "persistent"}
     for parameter_name, parameter in case.network.named_parameters():
       self.assertEqual(sizes[parameter_name], parameter.numel() * 4, parameter_name)
     self.assertEqual([t.name for t in trace.tensors if t.kind == "input"], ["input.0", "input.1"])
-    return read["peak_live_bytes"], read["largest_bundle"], sum(sizes.values())
+    return trace.peak_bytes(), trace.largest_bundle_bytes(), sum(sizes.values())
 
   def test_every_model(self):
     self.assertEqual(set(EXPECTED), set(models.PRESETS))
@@ -77,9 +61,9 @@ class Models(unittest.TestCase):
     self.assertEqual(persistent, EXPECTED["unet"][2])
 
   def test_the_recorded_trace_of_the_repository(self):
-    read = read_by_swapmm(os.path.join(here, "..", "data", "traces", "pytorch", "lstm.json"))
-    self.assertEqual((read["operations"], read["tensors"]), (367, 300))
-    self.assertEqual((read["peak_live_bytes"], read["largest_bundle"]), EXPECTED["lstm"][:2])
+    trace = swapmm.Trace.load(os.path.join(here, "..", "data", "traces", "pytorch", "lstm.json"))
+    self.assertEqual((len(trace.operations), len(trace.tensors)), (367, 300))
+    self.assertEqual((trace.peak_bytes(), trace.largest_bundle_bytes()), EXPECTED["lstm"][:2])
 
   def test_an_unknown_model_or_size_is_refused(self):
     with self.assertRaisesRegex(ValueError, "no model 'bert'"):

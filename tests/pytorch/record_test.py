@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""examples/pytorch/record.py: what becomes an operation, a tensor and an access."""
+"""swapmm.torch.record(): what becomes an operation, a tensor and an access. The command examples/pytorch/record.py."""
 
 import contextlib
 import gzip
 import io
 import json
 import os
+import subprocess
 import sys
 import tempfile
 import unittest
@@ -16,10 +17,12 @@ import torch
 from torch.multiprocessing.reductions import StorageWeakRef
 
 import models
-import record as recording
-from record import record
-from swapmm_trace import HostRead, Operation, Tensor, Trace
-from watch import storage_of
+import record as command
+import swapmm
+from swapmm.torch import record
+from swapmm.torch.operators import storage_of
+
+PYTORCH_2 = not torch.__version__.startswith("1.")
 
 
 def bundles(trace):
@@ -27,6 +30,13 @@ def bundles(trace):
   def names(ids):
     return [trace.tensors[t].name for t in ids]
   return [(o.name, names(o.reads), names(o.writes), names(o.updates)) for o in trace.operations]
+
+
+def lines(trace):
+  """What identifies the program, as docs/formats.md has it for the digest: sizes, kinds and bundles."""
+  tensors = [f"T {tensor.bytes} {tensor.kind}" for tensor in trace.tensors]
+  operations = [[",".join(map(str, sorted(ids))) for ids in (o.reads, o.writes, o.updates)] for o in trace.operations]
+  return tensors + ["O r{} w{} u{}".format(*lists) for lists in operations]
 
 
 def kinds(trace):
@@ -51,22 +61,22 @@ class Operations(unittest.TestCase):
     trace = record(step, inputs=x, parameters=linear, name="small", warmup=2, repeat=3)
     self.assertEqual(trace.name, "small")
     self.assertEqual(len(sums), 2 + 1 + 3)
-    self.assertEqual(list(trace.digest_lines()), [
+    self.assertEqual(lines(trace), [
         "T 16 persistent", "T 24 input", "T 48 persistent", "T 32 transient", "T 4 transient",
         "O r0,1,2 w3 u", "O r w u3", "O r w u3", "O r3 w4 u"])
     self.assertEqual([o.name for o in trace.operations], ["addmm", "relu_", "fill_.Scalar", "sum"])
     self.assertEqual([t.name for t in trace.tensors], ["bias", "input", "weight", "addmm.0", "sum.3"])
-    self.assertEqual(trace.host_reads, [HostRead(tensor=4, after_operation=3)])
+    self.assertEqual(trace.host_reads, [(4, 3)])
     self.assertTrue(all(operation.duration_ns > 0 for operation in trace.operations))
     # Alone in 256 bytes each; in the bundle of the first operation, of which bias and weight live on.
-    self.assertEqual(trace.largest_bundle(), 4 * 256)
-    self.assertEqual(trace.peak_live_bytes(), 4 * 256)
+    self.assertEqual(trace.largest_bundle_bytes(), 4 * 256)
+    self.assertEqual(trace.peak_bytes(), 4 * 256)
 
   def test_two_recordings_of_a_program_have_one_digest(self):
     traces = [record(case.step, inputs=[case.inputs, case.targets], parameters=[case.network, case.optimizer], repeat=1)
               for case in (models.build("lstm"), models.build("lstm"))]
-    self.assertEqual(*(list(trace.digest_lines()) for trace in traces))
-    self.assertEqual(traces[0].digest(), traces[1].digest())
+    self.assertEqual(*(lines(trace) for trace in traces))
+    self.assertEqual(traces[0].digest, traces[1].digest)
 
   def test_steps_that_differ_are_refused(self):
     calls = []
@@ -75,11 +85,11 @@ class Operations(unittest.TestCase):
       calls.append(0)
       return filled(4).add_(1) if len(calls) < 5 else filled(4).mul_(2)
 
-    with self.assertRaisesRegex(ValueError, "operation 1 on.*add_.*mul_"):
+    with self.assertRaisesRegex(swapmm.UsageError, "operation 1 on.*add_.*mul_"):
       record(step)
 
   def test_a_step_without_operations_is_refused(self):
-    with self.assertRaisesRegex(ValueError, "no operation on cpu"):
+    with self.assertRaisesRegex(swapmm.UsageError, "no operation on cpu"):
       record(lambda: None)
 
   def test_views_are_no_operations(self):
@@ -91,6 +101,14 @@ class Operations(unittest.TestCase):
         y.split(2)[0].sum()
 
     self.assertEqual(bundles(record(step, inputs=x)), [("sum", ["input"], ["sum.0"], [])])
+
+  def test_what_changes_the_shape_alone_is_no_operation(self):
+    def step():
+      x = torch.zeros(6)
+      x.resize_(2, 3).t_()
+      torch.empty(0).set_(x).exp()
+
+    self.assertEqual(bundles(record(step)), [("zeros", [], ["zeros.0"], []), ("exp", ["zeros.0"], ["exp.1"], [])])
 
   def test_an_operator_that_may_return_a_view_is_seen_where_it_copies(self):
     x = filled(4, 6)
@@ -361,7 +379,7 @@ class HostReads(unittest.TestCase):
     trace = record(step)
     self.assertEqual([(o.name, o.writes + o.updates) for o in trace.operations],
                      [("full", [0]), ("sum", [1]), ("full", [2]), ("mul_.Tensor", [1])])
-    self.assertEqual(trace.host_reads, [HostRead(1, 1), HostRead(1, 3)])
+    self.assertEqual(trace.host_reads, [(1, 1), (1, 3)])
 
   def test_a_value_of_the_step_before_is_one_behind_its_last_operation(self):
     loss = filled(1)
@@ -372,49 +390,37 @@ class HostReads(unittest.TestCase):
 
     trace = record(step, parameters={"loss": loss})
     self.assertEqual([o.name for o in trace.operations], ["full", "sum", "copy_"])
-    self.assertEqual(trace.host_reads, [HostRead(2, 2)])
+    self.assertEqual(trace.host_reads, [(2, 2)])
 
 
-class Files(unittest.TestCase):
-  trace = Trace("a \"name\"", [Tensor("x", 5, "input", 1), Tensor("y", 7, "transient")],
-                [Operation("first", 3, writes=[1]), Operation("second", 4, reads=[0], updates=[1])], [HostRead(1, 1)])
-  text = {"format": "swapmm-trace", "version": 1, "name": "a \"name\"",
-          "tensors": [{"name": "x", "bytes": 5, "kind": "input", "available_from": 1},
-                      {"name": "y", "bytes": 7, "kind": "transient"}],
-          "operations": [{"name": "first", "duration_ns": 3, "writes": [1]},
-                         {"name": "second", "duration_ns": 4, "reads": [0], "updates": [1]}],
-          "host_reads": [{"tensor": 1, "after_operation": 1}]}
+class Plans(unittest.TestCase):
+  def test_a_recorded_step_is_planned_in_half_of_its_memory(self):
+    case = models.build("lstm")
+    trace = record(case.step, inputs=[case.inputs, case.targets], parameters=[case.network, case.optimizer], repeat=1)
+    self.assertEqual(trace.peak_bytes(), 106_496)
+    plan = swapmm.plan(trace, budget="50%", planner="belady")
+    self.assertEqual(swapmm.validate(trace, plan), [])
+    self.assertEqual(plan.machine.device_budget_bytes, 53_248)
+    self.assertLessEqual(plan.predicted.peak_bytes, 53_248)
+    self.assertGreater(plan.predicted.bytes_moved, 0)
 
-  def test_the_text(self):
-    with tempfile.TemporaryDirectory() as folder:
-      plain, packed = os.path.join(folder, "t.json"), os.path.join(folder, "t.json.gz")
-      self.trace.write(plain)
-      self.trace.write(packed)
-      with open(plain, encoding="utf-8") as file:
-        text = file.read()
-      self.assertEqual(json.loads(text), self.text)
-      with gzip.open(packed, "rt", encoding="utf-8") as file:
-        self.assertEqual(file.read(), text)
-      self.assertEqual(text.count("\n"), 9)  # one tensor or operation a line
+  @unittest.skipUnless(PYTORCH_2, "budget() needs PyTorch 2")
+  def test_a_budget_is_in_the_way(self):
+    swapmm.torch.budget("8MB", "cpu")
+    try:
+      with self.assertRaisesRegex(swapmm.UsageError, "without a budget"):
+        record(lambda: filled(2).exp())
+    finally:
+      swapmm.torch.off()
+    self.assertEqual(len(record(lambda: filled(2).exp()).operations), 2)
 
-  def test_the_digest_is_that_of_the_format(self):
-    # printf 'T 5 input\nT 7 transient\nO r w1 u\nO r0 w u1\n' | sha256sum
-    self.assertEqual(self.trace.digest(), "9e17a25583b400b0720d2559f70706d072e76f216301e8a5b0cec4b800a79811")
-
-  def test_a_trace_that_swapmm_would_refuse_is_not_written(self):
-    def broken(**changes):
-      good = {"tensors": [Tensor("x", 1, "transient")], "operations": [Operation("o", 1, writes=[0])]}
-      return Trace("", **{**good, **changes})
-
-    for trace, message in [
-        (broken(operations=[]), "at least one"),
-        (broken(operations=[Operation("o", 1, reads=[0])]), "no value before"),
-        (broken(operations=[Operation("o", 1, reads=[0], writes=[0])]), "twice"),
-        (broken(operations=[Operation("o", -1, writes=[0])]), "below 0"),
-        (broken(tensors=[Tensor("x", 1, "weights")]), "not one of"),
-        (broken(tensors=[Tensor("x", 1, "transient", 1)]), "available_from")]:
-      with self.assertRaisesRegex(ValueError, message):
-        trace.write("/nonexistent/never")
+  @unittest.skipIf(PYTORCH_2, "an old PyTorch is needed")
+  def test_a_budget_wants_a_newer_pytorch(self):
+    with self.assertRaisesRegex(swapmm.UsageError, r"^swapmm.torch.budget\(\) needs PyTorch 2.4 or newer, this is 1\."):
+      swapmm.torch.budget("8MB")
+    with self.assertRaisesRegex(swapmm.UsageError, "was not called"):
+      swapmm.torch.report()
+    swapmm.torch.off()  # does nothing
 
 
 class CommandLine(unittest.TestCase):
@@ -422,7 +428,7 @@ class CommandLine(unittest.TestCase):
     with tempfile.TemporaryDirectory() as folder, contextlib.redirect_stdout(io.StringIO()) as printed:
       path = os.path.join(folder, "lstm.json")
       arguments = ["lstm", "--batch", "3", "--size", "sequence=2,width=8", "--repeat", "1", "--json", "--out", path]
-      self.assertEqual(recording.main(arguments), 0)
+      self.assertEqual(command.main(arguments), 0)
       row = json.loads(printed.getvalue())
       with open(path, encoding="utf-8") as file:
         trace = json.load(file)
@@ -437,7 +443,7 @@ class CommandLine(unittest.TestCase):
     try:
       with tempfile.TemporaryDirectory() as folder, contextlib.redirect_stdout(io.StringIO()) as printed:
         with contextlib.redirect_stderr(io.StringIO()):
-          self.assertEqual(recording.main(["--all", "--out-dir", folder, "--repeat", "1"]), 1)
+          self.assertEqual(command.main(["--all", "--out-dir", folder, "--repeat", "1"]), 1)
         self.assertEqual(os.listdir(folder), ["lstm.json.gz"])
     finally:
       models.PRESETS = presets
@@ -445,13 +451,27 @@ class CommandLine(unittest.TestCase):
     self.assertRegex(rows[0], "no_such_model . failed: .*invalid choice")
     self.assertRegex(rows[1], "^. lstm-b4 . [0-9]+ . ")
 
+  def test_a_name_that_ends_with_gz_makes_a_compressed_file(self):
+    with tempfile.TemporaryDirectory() as folder, contextlib.redirect_stdout(io.StringIO()):
+      path = os.path.join(folder, "lstm.json.gz")
+      self.assertEqual(command.main(["lstm", "--repeat", "1", "--out", path]), 0)
+      with gzip.open(path, "rt", encoding="utf-8") as file:
+        self.assertEqual(json.load(file)["name"], "lstm-b4")
+
+  def test_without_the_package_it_says_how_to_install_it(self):
+    for prepare in ("sys.modules['swapmm'] = None", "os.environ['SWAPMM_PYTHON_LIBRARY'] = '/nonexistent'"):
+      code = f"import os, runpy, sys; {prepare}; runpy.run_path({command.__file__!r}, run_name='__main__')"
+      done = subprocess.run([sys.executable, "-c", code], stderr=subprocess.PIPE, universal_newlines=True)
+      self.assertEqual(done.returncode, 1)
+      self.assertRegex(done.stderr, "^record.py needs .* the Python package of swapmm: .*\n.*pip install")
+
   def test_a_large_model_is_sized_without_its_memory(self):
     # GPT-2 medium, 16 sequences of 1024: between 20 and 100 GB, as all models of that preset are meant to be.
     case = models.build("gpt", "gpu", "meta")
     trace = record(case.step, inputs=[case.inputs, case.targets], parameters=[case.network, case.optimizer], warmup=1,
                    repeat=1, device="meta")
     # Per layer and sequence position: what autograd saves; see examples/pytorch/README.md.
-    self.assertEqual(round(trace.peak_live_bytes() / 1e9, 1), 65.8)
+    self.assertEqual(round(trace.peak_bytes() / 1e9, 1), 65.8)
 
 
 if __name__ == "__main__":

@@ -3,9 +3,10 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import os
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from typing import Any, Dict, Iterable, List, Optional, Tuple, Union
 
 from . import errors
@@ -28,14 +29,32 @@ def _document(text: str, format_: str) -> Dict[str, Any]:
     return document
 
 
+def _compressed(path: Path) -> bool:
+    return os.fspath(path).endswith(".gz")
+
+
 def _read(path: Path) -> str:
-    with open(path, encoding="utf-8") as file:
+    """The text of a file, which is compressed if its name ends with .gz."""
+    with gzip.open(path, "rt", encoding="utf-8") if _compressed(path) else open(path, encoding="utf-8") as file:
         return file.read()
 
 
 def _write(path: Path, text: str) -> None:
-    with open(path, "w", encoding="utf-8") as file:
-        file.write(text)
+    if not _compressed(path):
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(text)
+        return
+    # Without a name and a time in the file: the same text gives the same bytes.
+    with open(path, "wb") as raw, gzip.GzipFile(filename="", mode="wb", fileobj=raw, mtime=0) as packed:
+        packed.write(text.encode("utf-8"))
+
+
+def _lines(head: Dict[str, Any], lists: Dict[str, List[Dict[str, Any]]]) -> str:
+    """A document with one element of its lists a line, as the library writes it."""
+    text = json.dumps(head)[:-1]
+    for name, elements in lists.items():
+        text += f',\n "{name}": [' + ",".join("\n  " + json.dumps(element) for element in elements) + "]"
+    return text + "}\n"
 
 
 @dataclass
@@ -131,33 +150,34 @@ class Trace:
             raise errors.UsageError(f"a trace with a field that is missing or of another type: {reason}") from None
 
     def to_json(self) -> str:
-        """A text in the format swapmm-trace."""
+        """A text in the format swapmm-trace, one tensor or operation a line."""
         tensors = []
         for tensor in self.tensors:
             fields: Dict[str, Any] = {"name": tensor.name, "bytes": tensor.bytes, "kind": tensor.kind}
             if tensor.available_from:
                 fields["available_from"] = tensor.available_from
             tensors.append(fields)
-        document: Dict[str, Any] = {
-            "format": "swapmm-trace",
-            "version": 1,
-            "name": self.name,
-            "tensors": tensors,
-            "operations": [asdict(operation) for operation in self.operations],
-        }
+        operations = []
+        for operation in self.operations:
+            fields = {"name": operation.name, "duration_ns": operation.duration_ns}
+            for access in ("reads", "writes", "updates"):
+                if getattr(operation, access):
+                    fields[access] = getattr(operation, access)
+            operations.append(fields)
+        lists = {"tensors": tensors, "operations": operations}
         if self.host_reads:
-            document["host_reads"] = [{"tensor": t, "after_operation": o} for t, o in self.host_reads]
+            lists["host_reads"] = [{"tensor": t, "after_operation": o} for t, o in self.host_reads]
         if self.lingering:
-            document["lingering"] = [{"tensor": t, "last_use": o, "until": u} for t, o, u in self.lingering]
-        return json.dumps(document)
+            lists["lingering"] = [{"tensor": t, "last_use": o, "until": u} for t, o, u in self.lingering]
+        return _lines({"format": "swapmm-trace", "version": 1, "name": self.name}, lists)
 
     @classmethod
     def load(cls, path: Path) -> "Trace":
-        """Of a file."""
+        """Of a file, compressed if its name ends with .gz."""
         return cls.from_json(_read(path))
 
     def save(self, path: Path) -> None:
-        """Into a file."""
+        """Into a file, compressed if its name ends with .gz."""
         _write(path, self.to_json())
 
     # ---- what the library says about it

@@ -4,30 +4,47 @@
     import swapmm.torch
     swapmm.torch.budget("8GB")            # the rest of the program as it is
 
-docs/pytorch.md is the manual.
+Or as traces, for plans without a device:
+
+    trace = swapmm.torch.record(step, inputs=[images, labels], parameters=[network, optimizer])
+    plan = swapmm.plan(trace, "50%")
+
+docs/pytorch.md is the manual. record() needs PyTorch 1.13 or newer, budget() 2.4 or newer.
 """
 
 from __future__ import annotations
 
-from typing import Any, Optional, Union
+import re as _re
+from typing import TYPE_CHECKING, Any, Optional, Union
 
 import torch as _torch
-from torch.optim.optimizer import register_optimizer_step_post_hook as _after_each_step
 
 from .. import errors as _errors
 from ..manager import bytes_of as _bytes_of
-from .adapter import Adapter
-from .modes import Dispatch, Looks, Modules, Threads
-from .places import CpuMemory
+from .recording import record
 from .report import Report
 
-__all__ = ["Report", "budget", "off", "report", "step", "stream"]
+# The adapter needs PyTorch 2: budget() imports it.
+if TYPE_CHECKING:
+    from .adapter import Adapter
+
+__all__ = ["Report", "budget", "off", "record", "report", "step", "stream"]
+
+
+def _require_pytorch_2() -> None:
+    found = _re.match(r"(\d+)\.(\d+)", _torch.__version__)
+    if found and tuple(map(int, found.groups())) < (2, 4):
+        raise _errors.UsageError(f"swapmm.torch.budget() needs PyTorch 2.4 or newer, this is {_torch.__version__}")
 
 
 class _Session:
     """A budget, and everything that it has changed in PyTorch."""
 
     def __init__(self, adapter: Adapter) -> None:
+        from torch.optim.optimizer import register_optimizer_step_post_hook
+
+        from .modes import Dispatch, Looks, Modules, Threads
+
         self.adapter = adapter
         self.mode = Dispatch(adapter)
         modules = Modules()
@@ -35,7 +52,7 @@ class _Session:
         self.parts = [Looks(adapter), modules, Threads(self.mode)]
         for part in self.parts:
             part.install()
-        self.hook = _after_each_step(lambda *_: adapter.end_iteration())
+        self.hook = register_optimizer_step_post_hook(lambda *_: adapter.end_iteration())
         self.mode.__enter__()
 
     def close(self) -> None:
@@ -58,6 +75,10 @@ def budget(size: Union[int, str], device: Any = None, **options: Any) -> None:
 
     On CUDA the call must come before the first tensor on the device. A second call ends the first budget.
     """
+    _require_pytorch_2()
+    from .adapter import Adapter
+    from .places import CpuMemory
+
     off()
     if device is None:
         device = "cuda" if _torch.cuda.is_available() else "cpu"

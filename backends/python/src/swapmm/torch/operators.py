@@ -3,27 +3,29 @@
 
 from __future__ import annotations
 
-from typing import Any, Dict, Iterator, List, Optional, Tuple
+from typing import Any, Callable, Dict, Iterator, List, Optional, Tuple
 
 import torch
 
 #: In-place operators that leave nothing of the old value.
 OVERWRITING = {"zero_", "fill_", "copy_", "normal_", "uniform_", "random_", "exponential_", "cauchy_", "log_normal_",
-                              "geometric_", "bernoulli_", "_foreach_zero_", "_foreach_copy_"}
+               "geometric_", "bernoulli_", "_foreach_zero_", "_foreach_copy_"}
 #: These change arguments that their schemas do not mark.
 BATCH_NORMS = {"native_batch_norm", "cudnn_batch_norm", "miopen_batch_norm", "batch_norm_update_stats",
-                              "batch_norm_gather_stats", "batch_norm_gather_stats_with_counts"}
+               "batch_norm_gather_stats", "batch_norm_gather_stats_with_counts"}
 RUNNING = {"running_mean", "running_var"}
 #: They touch no data: they ask, or change the shape alone.
 DATALESS = {"is_same_size", "is_pinned", "record_stream", "sym_size", "sym_stride", "sym_numel", "sym_storage_offset",
-                        "dim", "is_contiguous"}
+            "dim", "is_contiguous"}
 #: They replace the storage of a tensor, or change its size.
 RESHAPING = {"set_", "resize_", "resize_as_"}
 
 READ, CHANGE, OVERWRITE, LOOK = range(4)
 
+# PyTorch 2 renamed both.
+_TensorBase: Any = getattr(torch._C, "TensorBase", None) or torch._C._TensorBase
 #: The storage of a tensor, past what the adapter wraps.
-storage_of = torch._C.TensorBase.untyped_storage
+storage_of: Callable[[torch.Tensor], Any] = getattr(_TensorBase, "untyped_storage", None) or _TensorBase._storage
 
 
 TENSOR, SEQUENCE, OTHER = range(3)
@@ -59,11 +61,14 @@ class Signature:
         self.views = "inplace_view" in tags or _always_views(schema) and not self.composite
         self.dataless = namespace in ("prim", "profiler") or name in DATALESS
         self.reshapes = name in RESHAPING
+        self.touches_data = not (self.dataless or self.reshapes or self.views)
         # The sizes of its results depend on values.
         self.returns_tensors = any("Tensor" in str(value.type) for value in schema.returns)
         self.by_value = self.returns_tensors and bool(tags & {"data_dependent_output", "dynamic_output_shape"})
         self.lists = name.startswith(("_foreach_", "_fused_")) and not self.composite
-        for_shape_only = name.endswith("_like") or name.startswith(("new_", "empty", "_empty"))
+        # Its results have no value yet.
+        self.allocates = name.lstrip("_").startswith(("empty", "new_empty"))
+        for_shape_only = name.endswith("_like") or name.startswith("new_") or self.allocates
         self.training: Optional[int] = None
         self.names: List[str] = []
         self.ways: List[int] = []

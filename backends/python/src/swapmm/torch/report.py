@@ -5,9 +5,10 @@ from __future__ import annotations
 
 import html
 import json
-from typing import Any, Dict, List, Tuple
+from typing import TYPE_CHECKING, Any, Dict, List, Tuple
 
-from .adapter import Adapter
+if TYPE_CHECKING:
+    from .adapter import Adapter
 
 
 def _mib(size: int) -> str:
