@@ -313,6 +313,30 @@ class ProgramsTest(unittest.TestCase):
         self.assertLess(after.copied_in - before.copied_in, 5 * 11 * MiB)
         self.assertLess(after.copied_out - before.copied_out, MiB)
 
+    def test_scaled_gradients(self):
+        def train():
+            torch.manual_seed(3)
+            network = torch.nn.Sequential(*(torch.nn.Linear(512, 512) for _ in range(6)))
+            optimizer = torch.optim.SGD(network.parameters(), lr=0.1, foreach=True)
+            scaler = torch.amp.GradScaler("cpu", init_scale=2.0**8, growth_interval=2)
+            for step in range(5):
+                optimizer.zero_grad()
+                loss = network(torch.ones(4, 512)).square().mean() * (float("inf") if step == 3 else 1)
+                scaler.scale(loss).backward()
+                scaler.unscale_(optimizer)
+                torch.nn.utils.clip_grad_norm_(network.parameters(), 0.5, foreach=True)
+                scaler.step(optimizer)
+                scaler.update()
+            return [value.detach() for value in network.parameters()], scaler.get_scale()
+
+        swapmm.torch.off()
+        plain, scale = train()
+        swapmm.torch.budget("5MiB", "cpu")
+        ours, our_scale = train()
+        self.assertEqual(our_scale, scale)
+        for a, b in zip(ours, plain):
+            self.assertTrue(torch.equal(a, b))
+
     def test_options(self):
         with self.assertRaisesRegex(swapmm.UsageError, "no option 'speed'"):
             swapmm.torch.budget("8MiB", "cpu", speed=3)

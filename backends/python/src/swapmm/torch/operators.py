@@ -65,7 +65,7 @@ class Signature:
         # The sizes of its results depend on values.
         self.returns_tensors = any("Tensor" in str(value.type) for value in schema.returns)
         self.by_value = self.returns_tensors and bool(tags & {"data_dependent_output", "dynamic_output_shape"})
-        self.lists = name.startswith(("_foreach_", "_fused_")) and not self.composite
+        self.lists = name.startswith(("_foreach_", "_fused_", "_amp_foreach_")) and not self.composite
         # Its results have no value yet.
         self.allocates = name.lstrip("_").startswith(("empty", "new_empty"))
         for_shape_only = name.endswith("_like") or name.startswith("new_") or self.allocates
