@@ -41,6 +41,6 @@ set(SWAPMM_PYTHON_WITH_TORCH_2 ${PROJECT_SOURCE_DIR}/build/pytorch/bin/python CA
 foreach(name IN ITEMS record models)
   set(file ${CMAKE_CURRENT_SOURCE_DIR}/pytorch/${name}_test.py)
   swapmm_pytorch_test(${name} ${SWAPMM_PYTHON_WITH_TORCH} ${file})
-  # Debian's PyTorch is 1.13: with PyTorch 2, too, if ./dev pytorch has installed it.
-  swapmm_pytorch_test(${name}_2 sh ${CMAKE_CURRENT_SOURCE_DIR}/torch/run.sh ${SWAPMM_PYTHON_WITH_TORCH_2} ${file})
+  # Debian's PyTorch is 1.13: with PyTorch 2, too, in ./dev pytorch.
+  swapmm_pytorch_test(${name}_2 sh ${CMAKE_CURRENT_SOURCE_DIR}/torch/run.sh --everything ${SWAPMM_PYTHON_WITH_TORCH_2} ${file})
 endforeach()
