@@ -98,7 +98,7 @@ class Manager:
         self._request = Request()
         self._kernel_errors: List[BaseException] = []
         self._kernel_keys: Set[int] = set()
-        given = _options(self._library, device_budget, options)
+        given = manager_options(self._library, device_budget, options)
         handle = ctypes.c_void_p()
         self._check(self._library.manager_create(backend._handle, given, handle))
         self._life = _Life(handle.value or 0)
@@ -307,7 +307,10 @@ def _destroy(library: _native.Library, life: _Life, keys: Set[int]) -> None:
         _kernels.pop(key, None)
 
 
-def _options(library: _native.Library, device_budget: Union[int, str, None], given: Dict[str, Any]) -> _native.Options:
+def manager_options(
+    library: _native.Library, device_budget: Union[int, str, None], given: Dict[str, Any]
+) -> _native.Options:
+    """The options of swapmm_manager_create(), from what Manager() takes."""
     options = _native.Options()
     library.check(library.options_init(options, ctypes.sizeof(options)))
     if device_budget is not None:

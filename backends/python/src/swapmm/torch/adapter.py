@@ -7,12 +7,13 @@ import collections
 import ctypes
 import threading
 import weakref
-from typing import Any, Deque, Dict, Iterator, List, Optional, Tuple
+from typing import Any, Deque, Dict, List, Optional, Tuple
 
 import torch
 
 from .. import _native, errors
-from .kept import ATTRIBUTE, Kept, KeptStorages
+from ..manager import manager_options
+from .kept import ATTRIBUTE, KeptStorages
 from .operators import LOOK, OVERWRITE, READ, Signature, covers, flat_tensors, one_by_one, signature_of, storage_of
 from .outputs import Sizes
 from .places import Record
@@ -88,14 +89,11 @@ class Adapter:
         library, manager = self._library, ctypes.c_void_p()
         backend = self.memory.backend()
         try:
-            settings = _native.Options()
-            library.check(library.options_init(ctypes.byref(settings), ctypes.sizeof(settings)))
-            settings.device_budget = self.memory.manager_budget
-            settings.flags = _native.IDENTIFY_BY_PRODUCER | _native.UNDEFINED_READS | _native.PROVEN_DROPS
-            for name, value in options.items():
-                if not hasattr(settings, name) or name in ("struct_size", "device_budget", "flags"):
-                    raise errors.UsageError(f"budget() has no option {name!r}")
-                setattr(settings, name, value.encode() if isinstance(value, str) else value)
+            try:
+                settings = manager_options(library, self.memory.manager_budget, options)
+            except TypeError as reason:  # it names the option
+                raise errors.UsageError(str(reason)) from None
+            settings.flags |= _native.IDENTIFY_BY_PRODUCER | _native.UNDEFINED_READS | _native.PROVEN_DROPS
             library.check(library.manager_create(backend, ctypes.byref(settings), ctypes.byref(manager)))
         finally:
             library.backend_destroy(backend)
@@ -157,20 +155,13 @@ class Adapter:
             self._check(self._library.manager_numbers(self._manager, ctypes.byref(numbers)))
             return numbers
 
-    def text(self, call: Any, *arguments: Any) -> str:
-        """A text that a function of the manager makes."""
+    def report_json(self) -> str:
+        """The manager's report."""
         with self._lock:
             self._finish()
             made = ctypes.c_void_p()
-            self._check(call(self._manager, *arguments, ctypes.byref(made)))
+            self._check(self._library.manager_report(self._manager, ctypes.byref(made)))
             return self._library.take_text(made)
-
-    def report_json(self) -> str:
-        return self.text(self._library.manager_report)
-
-    def trace_json(self) -> str:
-        """The trace of the last iteration."""
-        return self.text(self._library.manager_trace, b"step")
 
     # ---- iterations
 

@@ -6,12 +6,12 @@ places, and takes everything else from a memory pool with a limit."""
 from __future__ import annotations
 
 import ctypes
-from typing import Any, Dict, List, Optional, Sequence
+from typing import Any, Dict, Optional, Sequence
 
 import torch
 
 from .. import _native, errors
-from .places import Places, Record
+from .places import Memory, Record
 
 _FUNCTIONS = {
         "swapmm_torch_open": (ctypes.c_int, [ctypes.c_int, ctypes.c_uint64, ctypes.c_uint64]),
@@ -71,33 +71,29 @@ def _answer_statistics(memory: "CudaMemory") -> None:
             setattr(module, name, answer)
 
 
-class CudaMemory:
+class CudaMemory(Memory):
     """The manager's device, and PyTorch's allocator for it."""
 
     type = "cuda"
     counts_kept = False  # what stays is in the pool
 
     def __init__(self, device: torch.device, budget: int, pool: Optional[int] = None) -> None:
-        self.device = device
-        self.library = _native.library("cuda")
+        super().__init__(_native.library("cuda"), device, budget)
         for name, signature in _FUNCTIONS.items():
             self.library.declare(name, signature)
         _install(self.library)
-        self.places = Places()
-        self.records: Dict[int, Record] = {}
-        self.failure: Optional[BaseException] = None
-        self.budget = budget
         # A part for work areas and small tensors; it grows when it is too small.
         self.pool_limit = pool if pool is not None else max(2 * _POOL_STEP, budget // 16 // _POOL_STEP * _POOL_STEP)
         if self.pool_limit >= budget:
-            raise errors.UsageError(f"the budget of {budget} bytes is too small: {self.pool_limit} of them are for work areas")
+            raise errors.UsageError(
+                f"the budget of {budget} bytes is too small: {self.pool_limit} of them are for work areas"
+            )
         status = self.library.torch_open(device.index or 0, budget, self.pool_limit)
         if status:
             raise errors.BackendError(f"a memory pool on {device}: CUDA error {status}")
         _answer_statistics(self)
         self._sizes = (ctypes.c_uint64 * 256)()
         self._numbers = (ctypes.c_uint64 * 4)()
-        self._main = 0  # the stream that the manager knows: the default one
 
     @property
     def manager_budget(self) -> int:
@@ -135,8 +131,7 @@ class CudaMemory:
 
     def expect(self, sizes: Sequence[int], places: Sequence[int], places_at: int) -> None:
         """The running operation makes storages of these sizes at these places."""
-        for size, place in zip(sizes, places):
-            self.places.clear_room(place, size)
+        super().expect(sizes, places, places_at)
         if len(sizes) > len(self._sizes):
             self._sizes = (ctypes.c_uint64 * (2 * len(sizes)))()
         self._sizes[:len(sizes)] = sizes
@@ -144,10 +139,6 @@ class CudaMemory:
 
     def expect_nothing(self) -> None:
         self.library.torch_expect(0, None, None)
-
-    def clear_scratch(self, place: int, size: int) -> None:
-        """A work area holds no storage."""
-        self.places.clear_room(place, size)
 
     def made(self, record: Record, storage: Any, place: int) -> None:
         """The running operation has made the storage, for that place."""
@@ -170,10 +161,6 @@ class CudaMemory:
         if storage is not None:
             storage.resize_(record.bytes)  # moves it to the pool
 
-    def forget(self, record: Record) -> None:
-        self.places.take(record)
-        del self.records[record.number]
-
     def more_pool(self) -> int:
         """How much larger the pool has to be for a request that it has just refused. 0: it refused none."""
         self.library.torch_numbers(ctypes.addressof(self._numbers))
@@ -193,12 +180,12 @@ class CudaMemory:
     def numbers(self) -> Dict[str, int]:
         """Bytes beside the manager's."""
         self.library.torch_numbers(ctypes.addressof(self._numbers))
-        return {"pool_used": self._numbers[0], "pool_peak": self._numbers[1], "pool_reserved": self._numbers[2],
-                        "pool_limit": self.pool_limit}
+        used, peak, reserved, _ = self._numbers
+        return {"pool_used": used, "pool_peak": peak, "pool_reserved": reserved, "pool_limit": self.pool_limit}
 
     def enter(self) -> Optional[torch.cuda.Stream]:
         """Operators may be queued on another stream: it waits for the manager's one, and leave() the other way round."""
-        if torch._C._cuda_getCurrentRawStream(self.device.index or 0) == self._main:
+        if torch._C._cuda_getCurrentRawStream(self.device.index or 0) == 0:  # the default one, which the manager knows
             return None
         stream = torch.cuda.current_stream(self.device)
         stream.wait_stream(torch.cuda.default_stream(self.device))

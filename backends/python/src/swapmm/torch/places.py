@@ -71,23 +71,45 @@ class Places:
             storage.resize_(0)
 
 
-class CpuMemory:
+class Memory:
+    """What the memories of CPU and CUDA share: the records and places of storages."""
+
+    def __init__(self, library: Any, device: torch.device, budget: int) -> None:
+        self.library, self.device, self.budget = library, device, budget
+        self.places = Places()
+        self.records: Dict[int, Record] = {}  # by the manager's number
+        self.failure: Optional[BaseException] = None  # of the last copy that failed
+
+    def expect(self, sizes: Sequence[int], places: Sequence[int], places_at: int) -> None:
+        """The running operation makes storages of these sizes at these places."""
+        for size, place in zip(sizes, places):
+            self.places.clear_room(place, size)
+
+    def clear_scratch(self, place: int, size: int) -> None:
+        """A work area holds no storage."""
+        self.places.clear_room(place, size)
+
+    def forget(self, record: Record) -> None:
+        """The storage is gone, or is no longer the manager's."""
+        self.places.take(record)
+        del self.records[record.number]
+
+
+class CpuMemory(Memory):
     """The custom device of the manager: copies between storages and the host memory that the manager gives."""
 
     type = "cpu"
     counts_kept = True  # what stays takes room from the manager
 
     def __init__(self, budget: int) -> None:
-        self.device = torch.device("cpu")
-        self.library = _native.library()
-        self.places = Places()
-        self.records: Dict[int, Record] = {}  # by the manager's number
-        self.failure: Optional[BaseException] = None  # of the last copy that failed
-        self.budget = self.manager_budget = budget
+        super().__init__(_native.library(), torch.device("cpu"), budget)
+        self.manager_budget = budget
         self._callbacks = (_native.Copy(self._copy_to_host), _native.Copy(self._copy_to_device))
 
     def backend(self) -> ctypes.c_void_p:
-        device = _native.CustomDevice(ctypes.sizeof(_native.CustomDevice), b"PyTorch's storages", self.budget, 64, None, *self._callbacks)
+        device = _native.CustomDevice(
+            ctypes.sizeof(_native.CustomDevice), b"PyTorch's storages", self.budget, 64, None, *self._callbacks
+        )
         backend = ctypes.c_void_p()
         self.library.check(self.library.custom_create(ctypes.byref(device), ctypes.byref(backend)))
         return backend
@@ -131,17 +153,8 @@ class CpuMemory:
         self.places.clear_room(place, record.bytes)
         self.places.put(record, place)
 
-    def expect(self, sizes: Sequence[int], places: Sequence[int], places_at: int) -> None:
-        """The running operation makes storages of these sizes at these places."""
-        for size, place in zip(sizes, places):
-            self.places.clear_room(place, size)
-
     def expect_nothing(self) -> None:
         """The operation has ended."""
-
-    def clear_scratch(self, place: int, size: int) -> None:
-        """A work area holds no storage."""
-        self.places.clear_room(place, size)
 
     def made(self, record: Record, storage: Any, place: int) -> None:
         """The running operation has made the storage, for that place."""
@@ -157,11 +170,6 @@ class CpuMemory:
 
     def keep(self, record: Record) -> None:
         """The storage leaves the manager's places, with its bytes."""
-
-    def forget(self, record: Record) -> None:
-        """The storage is gone, or is no longer the manager's."""
-        self.places.take(record)
-        del self.records[record.number]
 
     def more_pool(self) -> int:
         return 0
