@@ -6,7 +6,6 @@ import gzip
 import hashlib
 import json
 import lzma
-import os
 import shutil
 import subprocess
 import tarfile

@@ -13,8 +13,7 @@ from torch.nn import functional
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "examples" / "pytorch"))
 
 import models  # noqa: E402
-import swapmm.torch  # noqa: E402
-from outside import Count  # noqa: E402
+from outside import within  # noqa: E402
 
 MiB = 1 << 20
 
@@ -171,27 +170,15 @@ SHARES = (1.0, 0.5, 0.25) if os.environ.get("SWAPMM_TEST_EVERYTHING") else (0.25
 
 
 class NetworksTest(unittest.TestCase):
-    def train(self, train, size):
-        """Losses, weights, what was counted from outside, and the report."""
-        swapmm.torch.budget(size, "cpu")
-        try:
-            count = Count()
-            with count:
-                losses, weights = train(STEPS)
-            report = swapmm.torch.report()
-        finally:
-            swapmm.torch.off()
-        return losses, weights, count.peak, report
-
     def test_networks(self):
         for name in CHOSEN:
             train = CASES[name]
             plain_losses, plain_weights = train(STEPS)
-            _, _, need, _ = self.train(train, 1 << 40)
+            _, need, _ = within(1 << 40, lambda: train(STEPS))
             for share in SHARES:
                 with self.subTest(name, share=share):
                     size = int(need * share) + (256 << 10)
-                    losses, weights, peak, report = self.train(train, size)
+                    (losses, weights), peak, report = within(size, lambda: train(STEPS))
                     print(f"{name}: need {need / MiB:.1f} MiB, budget {size / MiB:.1f}, peak {peak / MiB:.1f}, "
                           f"{report.copied_in / MiB:.0f} + {report.copied_out / MiB:.0f} MiB copied, "
                           f"{report.iterations_followed} of {report.iterations} steps by plan, "

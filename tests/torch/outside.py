@@ -6,6 +6,8 @@ import weakref
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
+import swapmm.torch
+
 _storage_of = torch._C.TensorBase.untyped_storage
 
 
@@ -41,3 +43,16 @@ class Count(TorchDispatchMode):
     def bytes(self):
         return sum(storage.nbytes() for storage in (reference() for reference in list(self.known.values())) if
                    storage is not None)
+
+
+def within(size, program):
+    """What program() returns within a budget of so many bytes, the largest sum that was counted, and the report."""
+    swapmm.torch.budget(size, "cpu")
+    try:
+        count = Count()
+        with count:
+            result = program()
+        report = swapmm.torch.report()
+    finally:
+        swapmm.torch.off()
+    return result, count.peak, report

@@ -6,8 +6,7 @@ import unittest
 
 import torch
 
-import swapmm.torch
-from outside import Count
+from outside import within
 
 
 def vit():
@@ -80,29 +79,22 @@ PROGRAMS = {"vit_pytorch": vit, "lion_pytorch": lion, "denoising_diffusion_pytor
 
 
 class ReadmesTest(unittest.TestCase):
-    def run_program(self, program, size=None):
-        torch.manual_seed(7)
-        if size is None:
-            return [value.detach().clone() for value in program().state_dict().values()], 0, None
-        swapmm.torch.budget(size, "cpu")
-        try:
-            count = Count()
-            with count:
-                network = program()
-            report = swapmm.torch.report()
-        finally:
-            swapmm.torch.off()
-        return list(network.state_dict().values()), count.peak, report
+    """A test for each program."""
+
+
+def weights_of(program):
+    torch.manual_seed(7)
+    return list(program().state_dict().values())
 
 
 def add(package, program):
     @unittest.skipUnless(importlib.util.find_spec(package), f"{package} is not installed: ./dev pytorch does it")
     def test(self):
-        plain, _, _ = self.run_program(program)
-        _, need, _ = self.run_program(program, 1 << 40)
+        plain = weights_of(program)
+        _, need, _ = within(1 << 40, lambda: weights_of(program))
         for share in (0.5, 0.3):
             size = int(need * share) + (256 << 10)
-            ours, peak, report = self.run_program(program, size)
+            ours, peak, report = within(size, lambda: weights_of(program))
             print(f"{package}: need {need / 2**20:.1f} MiB, budget {size / 2**20:.1f}, peak {peak / 2**20:.1f}, "
                   f"{report.copied_in / 2**20:.0f} + {report.copied_out / 2**20:.0f} MiB copied")
             self.assertEqual(len(ours), len(plain))
