@@ -17,16 +17,10 @@ if(TARGET swapmm_cli)
 endif()
 
 # NumPy is Debian's, which /usr/bin/python3 has.
+include(PythonWith.cmake)
+swapmm_python_with(SWAPMM_PYTHON_WITH_NUMPY numpy)
 if(NOT SWAPMM_PYTHON_WITH_NUMPY)
   set(SWAPMM_PYTHON_WITH_NUMPY ${Python3_EXECUTABLE})
-  foreach(candidate IN ITEMS ${Python3_EXECUTABLE} /usr/bin/python3 python3)
-    execute_process(COMMAND ${candidate} -c "import numpy" RESULT_VARIABLE status OUTPUT_QUIET ERROR_QUIET)
-    if(status EQUAL 0)
-      set(SWAPMM_PYTHON_WITH_NUMPY ${candidate} CACHE STRING "A Python 3 that has NumPy")
-      mark_as_advanced(SWAPMM_PYTHON_WITH_NUMPY)
-      break()
-    endif()
-  endforeach()
 endif()
 
 set(python_tests)

@@ -1,17 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 # The recorder of PyTorch programs, and the programs that benchmarks are compared with: Python, with PyTorch.
 
-if(NOT SWAPMM_PYTHON_WITH_TORCH)
-  foreach(candidate IN ITEMS ${Python3_EXECUTABLE} /usr/bin/python3 python3)
-    execute_process(COMMAND ${candidate} -c "import torch" RESULT_VARIABLE status OUTPUT_QUIET ERROR_QUIET)
-    if(status EQUAL 0)
-      # Remembered: importing it takes seconds.
-      set(SWAPMM_PYTHON_WITH_TORCH ${candidate} CACHE STRING "A Python 3 that has PyTorch")
-      mark_as_advanced(SWAPMM_PYTHON_WITH_TORCH)
-      break()
-    endif()
-  endforeach()
-endif()
+include(PythonWith.cmake)
+swapmm_python_with(SWAPMM_PYTHON_WITH_TORCH torch)
 if(NOT SWAPMM_PYTHON_WITH_TORCH)
   add_test(NAME pytorch COMMAND ${CMAKE_COMMAND} -E echo "skipped: no Python 3 with PyTorch (Debian: python3-torch)")
   set_tests_properties(pytorch PROPERTIES LABELS pytorch SKIP_REGULAR_EXPRESSION "^skipped: ")

@@ -31,6 +31,16 @@ struct FilesFixture {
 
 std::array<const Event*, 1> behind(const Event& event) { return {&event}; }
 
+// Room for half of a chain on the device; the rest is in the file, past as little host memory as possible.
+Options half_of_a_chain(std::size_t layers, const std::shared_ptr<CheckedFile>& file) {
+  Options options{.device_budget = Bytes{chain_bytes(layers).value / 2}};
+  options.queue_depth = 16;
+  options.file = file;
+  options.file_staging = Bytes{10 * round_up(Bytes{chain_tensor.value / 2}, Bytes{64}).value};
+  options.host_budget = options.file_staging;
+  return options;
+}
+
 }  // namespace
 
 TEST_CASE_FIXTURE(FilesFixture,
@@ -102,11 +112,7 @@ TEST_CASE_FIXTURE(FilesFixture, "a manager with a file orders all accesses, and 
   constexpr std::size_t layers = 4;
   for (const Form form : {Form::plain, Form::with_event}) {
     const auto file = std::make_shared<CheckedFile>(Bytes{1U << 20U}, Bytes{64});
-    Options options{.device_budget = Bytes{chain_bytes(layers).value / 2}};
-    options.queue_depth = 16;
-    options.file = file;
-    options.file_staging = Bytes{10 * round_up(Bytes{chain_tensor.value / 2}, Bytes{64}).value};
-    options.host_budget = options.file_staging;
+    const Options options = half_of_a_chain(layers, file);
     MemoryManager<CheckedBackend> manager(fake_backend(), options);
     Chain<CheckedBackend> chain(manager, layers, form);
     for (Number step = 0; step < 7; ++step) chain.iterate(step);
@@ -154,12 +160,8 @@ TEST_CASE_FIXTURE(FilesFixture, "a manager with a file and without pinned memory
   constexpr std::size_t layers = 4;
   for (const Form form : {Form::plain, Form::with_event}) {
     const auto file = std::make_shared<CheckedFile>(Bytes{1U << 20U}, Bytes{64});
-    Options options{.device_budget = Bytes{chain_bytes(layers).value / 2}};
-    options.queue_depth = 16;
+    Options options = half_of_a_chain(layers, file);
     options.pinned_budget = Bytes{0};
-    options.file = file;
-    options.file_staging = Bytes{10 * round_up(Bytes{chain_tensor.value / 2}, Bytes{64}).value};
-    options.host_budget = options.file_staging;
     MemoryManager<CheckedBackend> manager(fake_backend(), options);
     Chain<CheckedBackend> chain(manager, layers, form);
     for (Number step = 0; step < 7; ++step) chain.iterate(step);

@@ -12,6 +12,7 @@
 #include <swapmm/plan/ilp/slots.hpp>
 #include <swapmm/plan/validate.hpp>
 
+#include "ilp/optimum.hpp"
 #include "support/effort.hpp"
 #include "support/exact_search.hpp"
 #include "support/plain_traces.hpp"
@@ -41,13 +42,9 @@ Trace x_then_y(std::uint32_t until) {
 
 /// The optimum, which the plan must have.
 std::int64_t time_of_optimum(const Trace& trace, const Machine& machine) {
-  REQUIRE(check_trace(trace));
-  const Result<IlpResult> result = plan_by_ilp(trace, machine);
-  REQUIRE(result);
-  CHECK(validate(trace, result->plan).empty());
-  CHECK(to_string(result->status) == to_string(IlpStatus::optimal));
-  CHECK(result->notes.empty());
-  return result->plan.predicted.iteration.count();
+  const IlpResult result = test::proven_optimum(trace, machine);
+  CHECK(result.notes.empty());
+  return result.plan.predicted.iteration.count();
 }
 
 }  // namespace
