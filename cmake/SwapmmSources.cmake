@@ -65,8 +65,8 @@ swapmm_files(include/swapmm/ir/v2
   HEADERS profile
   SOURCES profile)
 swapmm_files(include/swapmm/plan
-  HEADERS bound changed_trace explain machine packing plan planner planner_choice planner_options planners predicted_profile simulate
-          stalls step_times validate
+  HEADERS bound changed_trace explain machine packing plan planner planner_choice planner_options planners predicted_profile recompute
+          simulate stalls step_times validate
   SOURCES changed_trace machine plan)
 swapmm_files(include/swapmm/plan/baselines
   HEADERS excess on_demand slack vdnn
@@ -90,6 +90,9 @@ swapmm_files(include/swapmm/plan/planners
 swapmm_files(include/swapmm/plan/problem
   HEADERS linked_stores overlap_ledger planning_case share
   SOURCES overlap_ledger planning_case)
+swapmm_files(include/swapmm/plan/recompute
+  HEADERS bound choices replays
+  SOURCES bound choices recompute replays)
 swapmm_files(include/swapmm/plan/relaxation
   HEADERS coarse_program copy_classes grid_refinement lower_bound swap_grid swap_model swap_prices window_tree
   SOURCES coarse_program copy_classes grid_refinement lower_bound swap_grid swap_model swap_prices)
@@ -112,8 +115,8 @@ swapmm_files(include/swapmm/plan/simulation
   HEADERS dataflow steady_state
   SOURCES dataflow predicted_profile simulator steady_state)
 swapmm_files(include/swapmm/plan/v2
-  HEADERS bound engines explain machine plan planners predicted_profile simulate transition validate
-  SOURCES machine plan)
+  HEADERS bound engines explain machine plan planners predicted_profile recompute simulate transition validate
+  SOURCES machine plan recompute)
 swapmm_files(include/swapmm/plan/v2/baselines
   HEADERS command_chain on_demand paths residency uses
   SOURCES on_demand paths residency uses)
@@ -160,13 +163,13 @@ swapmm_files(include/swapmm/runtime/book
   SOURCES compiled_plan planning_task program_book program_book_budgets program_book_store program_book_times store_key
           tiered_plan)
 swapmm_files(include/swapmm/runtime/core
-  HEADERS budget_change core entrance_options failures gate host_access iteration_capture link_probe make_core observation plan_controller round_measurement
+  HEADERS budget_change core entrance_options failures gate host_access iteration_capture kept_operations link_probe make_core observation plan_controller round_measurement
     running_operation session session_state tensor_registry)
 swapmm_files(include/swapmm/runtime/moves
   HEADERS access_check demand drops faults followed_log plan_executor plan_start role_binding round_clock)
 swapmm_files(include/swapmm/runtime/observe
-  HEADERS generations lingering log log_tensor plan_match program recorder
-  SOURCES lingering program)
+  HEADERS generations lingering log log_tensor plan_match program recorder replayed_program
+  SOURCES lingering program replayed_program)
 swapmm_files(include/swapmm/runtime/order
   HEADERS backend_scopes clock timeline)
 swapmm_files(include/swapmm/runtime/timing
@@ -225,8 +228,9 @@ swapmm_public(include/swapmm/formats dot machine_json plan_json profile_events p
 swapmm_public(include/swapmm/formats/v2 machine_json plan_json profile_events profile_svg)
 swapmm_public(include/swapmm/ir/v2 profile)
 swapmm_public(include/swapmm/plan
-  bound changed_trace explain machine packing plan planner planner_choice planner_options planners predicted_profile simulate stalls step_times validate)
-swapmm_public(include/swapmm/plan/v2 bound explain machine plan planners predicted_profile simulate transition validate)
+  bound changed_trace explain machine packing plan planner planner_choice planner_options planners predicted_profile recompute simulate stalls step_times
+  validate)
+swapmm_public(include/swapmm/plan/v2 bound explain machine plan planners predicted_profile recompute simulate transition validate)
 swapmm_public(include/swapmm/interface options report)
 swapmm_public(include/swapmm/backend backend device_choice file_memory)
 swapmm_public(include/swapmm/backend/testing call_site fault_plan faulty simulated)

@@ -5,6 +5,7 @@
 #include <concepts>
 #include <cstddef>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -143,7 +144,14 @@ class MemoryManager {
       require_usable(name, entry.tensor, bundle.items_.size());
       bundle.items_.push_back({entry.tensor.record, access_to(entry.tensor, entry.access), entry.tensor.serial});
     }
-    run_request({name, bundle.items_, bundle.scratch_, bundle.has_scratch_}, callable);
+    const runtime::Request<B> request{name, bundle.items_, bundle.scratch_, bundle.has_scratch_, bundle.replayable_};
+    if constexpr (std::is_copy_constructible_v<std::remove_cvref_t<Callable>>) {
+      if (bundle.replayable_) return run_replayable(request, callable);
+    } else if (bundle.replayable_) {
+      throw runtime::operation_misused(name, " is replayable, and its callable cannot be copied");
+    }
+    core().run_again_before(request);
+    run_request(core(), request, callable);
   }
 
   /// Captures one iteration that follows a plan, or as many iterations as the plan's cycle has, as a graph of the API.
@@ -255,7 +263,7 @@ class MemoryManager {
     [[maybe_unused]] const auto add = [&](const auto& part) {  // not used if the bundle is empty
       if constexpr (std::is_same_v<std::remove_cvref_t<decltype(part)>, Scratch>) {
         scratch_bytes += part.bytes;
-      } else {
+      } else if constexpr (!std::is_same_v<std::remove_cvref_t<decltype(part)>, Replayable>) {
         for (const TensorRef<B>& tensor : part.tensors) {
           require_usable(name, tensor, filled);
           items[filled] = {tensor.record, access_to(tensor, part.access), tensor.serial};
@@ -267,13 +275,60 @@ class MemoryManager {
     constexpr bool has_scratch =
         (false || ... ||
          std::is_same_v<std::remove_cvref_t<std::tuple_element_t<I, std::remove_cvref_t<Tuple>>>, Scratch>);
-    run_request({name, items, scratch_bytes, has_scratch}, std::get<sizeof...(I)>(parts));
+    constexpr bool is_replayable =
+        (false || ... ||
+         std::is_same_v<std::remove_cvref_t<std::tuple_element_t<I, std::remove_cvref_t<Tuple>>>, Replayable>);
+    const runtime::Request<B> request{name, items, scratch_bytes, has_scratch, is_replayable};
+    auto& callable = std::get<sizeof...(I)>(parts);
+    if constexpr (is_replayable) {
+      run_replayable(request, callable);
+    } else {
+      core().run_again_before(request);
+      run_request(core(), request, callable);
+    }
   }
 
+  // A callable that is kept for another run.
   template <class Callable>
-  void run_request(const runtime::Request<B>& request, Callable& callable) {
+  class Kept final : public runtime::KeptCallable<B> {
+   public:
+    explicit Kept(const Callable& callable) : callable_(callable) {}
+    void replace(const Callable& callable) { callable_.emplace(callable); }
+    void forget() noexcept override { callable_.reset(); }
+    void run(runtime::Core<B>& core, const runtime::Request<B>& request) override {
+      run_request(core, request, *callable_);
+    }
+
+   private:
+    std::optional<Callable> callable_;
+  };
+
+  template <class Callable>
+  void run_replayable(const runtime::Request<B>& request, Callable& callable) {
+    using Plain = std::remove_cvref_t<Callable>;
+    static_assert(std::is_copy_constructible_v<Plain>, "a replayable operation's callable is copied");
+    core().run_again_before(request);
+    bool check_again = false;
+    run_request(core(), request, callable, [&](runtime::RunningOperation<B>& running) {
+      running.template keep<Kept<Plain>>(std::as_const(callable));
+      check_again = running.is_checked_again();
+    });
+    if (!check_again) return;
+    runtime::Request<B> again = request;
+    again.again = true;
+    run_request(core(), again, callable);
+  }
+
+  struct Nothing {
+    void operator()(runtime::RunningOperation<B>& /*running*/) const {}
+  };
+
+  // Calls `then` with the operation when it is complete.
+  template <class Callable, class Then = Nothing>
+  static void run_request(runtime::Core<B>& core, const runtime::Request<B>& request, Callable& callable,
+                          Then&& then = {}) {
     constexpr bool gives_event = std::is_invocable_v<Callable&, Operation<B>&, typename B::WaitList>;
-    runtime::RunningOperation<B> running(core(), request, gives_event);
+    runtime::RunningOperation<B> running(core, request, gives_event);
     Operation<B> operation(running);
     if constexpr (gives_event) {
       typename B::WaitList waits = running.wait_list();
@@ -284,6 +339,7 @@ class MemoryManager {
       running.call([&] { callable(operation); });
       running.complete();
     }
+    then(running);
   }
 
   Scheduler scheduler_;

@@ -53,6 +53,19 @@ template <template <class, Backend> class First, class T, Backend B, class... Re
 /// The same, with a plain number of bytes.
 [[nodiscard]] inline Scratch scratch(std::size_t bytes) { return {Bytes{bytes}}; }
 
+/// The type of swapmm::replayable.
+struct Replayable {
+  static constexpr std::size_t count = 0;  ///< number of tensors: none
+};
+/// Declares that the operation may run again: with the same inputs it writes the same values, bit for bit. It updates
+/// nothing and has no effect but on the tensors that it writes; what it reads besides its inputs (a seed, a file, a
+/// clock) is the same each time. A plan may then drop what the operation wrote, and run it again when the values are
+/// needed, instead of copying them.
+///
+/// The callable is copied, and the copy is kept until the iteration ends. What it refers to must live that long, and the
+/// tensors of the operation, too. Options::check_access runs such operations twice and compares.
+inline constexpr Replayable replayable{};
+
 /// A bundle that is put together at run time. It can be reused: clear() keeps its memory. It refers to the tensors'
 /// storage and does not keep it alive: use it only while the tensors exist.
 template <Backend B>
@@ -79,10 +92,16 @@ class Bundle {
     has_scratch_ = true;
     return *this;
   }
-  /// Removes all tensors and the work area.
+  /// The operation may run again: see swapmm::replayable.
+  Bundle& replayable() {
+    replayable_ = true;
+    return *this;
+  }
+  /// Removes all tensors, the work area and replayable().
   void clear() {
     tensors_.clear();
     scratch_ = Bytes{};
+    replayable_ = false;
     if (cores_.size() > 1) cores_.erase(cores_.begin(), cores_.end() - 1);
     has_scratch_ = false;
   }
@@ -111,6 +130,7 @@ class Bundle {
   Bytes scratch_;
   std::vector<std::shared_ptr<runtime::Core<B>>> cores_;  // kept alive, so that tensors that are gone can be recognized
   bool has_scratch_ = false;
+  bool replayable_ = false;
 };
 
 /// The argument of an operation's callable. Gives access to the bundle on the device and to the queue for the

@@ -50,6 +50,10 @@ std::optional<Trace> Scheduler::trace(std::string_view iteration) const { return
 void Scheduler::save_plan(std::string_view iteration, std::ostream& out) const {
   const std::shared_ptr<const Plan> known = plan(iteration);
   if (known == nullptr) throw UsageError("there is no plan for iteration \"" + std::string(iteration) + "\" to save");
+  if (book_->latest(iteration)->without_replays != nullptr) {
+    throw UsageError("the plan for iteration \"" + std::string(iteration) +
+                     "\" runs operations again, which version 1 of the format cannot say: it is not saved");
+  }
   write_plan(out, *known);
   out.flush();
   if (!out) throw Error("saving the plan of iteration \"" + std::string(iteration) + "\": the stream failed");

@@ -132,6 +132,7 @@ struct SWAPMM_EXPORT AccessViolation : Error {
     changed_read,        ///< it changed a tensor that it declares to read only
     changed_undeclared,  ///< it changed a tensor that is not in its bundle
     left_unwritten,      ///< it did not write all of a tensor that it declares to write
+    not_replayable,      ///< it is declared replayable, and wrote other values when it ran again
   };
   Kind kind;        ///< what it did
   Bytes unwritten;  ///< for left_unwritten: number of bytes that were not written

@@ -50,6 +50,8 @@ void append_plan(std::string& line, const PlanSummary& plan) {
   append_field(line, "state", name_of(plan.state));
   append_field(line, "operations", plan.operations);
   append_field(line, "iterations_per_cycle", plan.iterations_per_cycle);
+  append_field(line, "replays", plan.replays);
+  append_field(line, "replay_ns", plan.replay_time);
   append_field(line, "predicted_ns", plan.predicted.iteration);
   append_field(line, "predicted_compute_ns", plan.predicted.compute);
   append_field(line, "lower_bound_ns", plan.predicted.lower_bound);

@@ -57,6 +57,9 @@ std::ostream& operator<<(std::ostream& out, const Report& report) {
           << static_cast<double>(predicted.iteration.count()) / static_cast<double>(predicted.lower_bound.count())
           << " x the least possible";
     }
+    if (plan.replays != 0) {
+      out << "; " << plan.replays << " run again, " << text::time_text(plan.replay_time, milliseconds);
+    }
     out << "; " << text::size_text(predicted.h2d) << " in, " << text::size_text(predicted.d2h) << " out";
     if (plan.tells_file) {
       out << " (" << text::size_text(plan.file_in) << " and " << text::size_text(plan.file_out) << " with the file)";

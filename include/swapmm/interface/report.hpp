@@ -31,6 +31,8 @@ struct PlanSummary {
   std::string iteration;                 ///< name of the iteration
   std::string planner;                   ///< name of the planner
   std::size_t operations = 0;            ///< number of operations in one cycle
+  std::size_t replays = 0;               ///< operations of one cycle that run again instead of copies
+  std::chrono::nanoseconds replay_time{0};  ///< what these take, in `predicted.iteration` and `predicted.compute`
   std::size_t iterations_per_cycle = 1;  ///< more than 1 if different iterations alternate
   Prediction predicted;                  ///< for one cycle
   PlanState state = PlanState::settled;  ///< whether it is followed

@@ -28,6 +28,8 @@ struct PlanningOptions {
   /// Called with a sentence for people for each part of a planner that failed, while the plan is valid all the same:
   /// a solver of `ilp` that gave up. May be empty.
   std::function<void(const std::string&)> note{};
+  /// Whether replayable operations may run again. Only plan_with_replays(), and `best` of v2::make_plan(), know how.
+  bool recompute = true;
 };
 
 /// A planner: a pure function that gives the same plan for the same trace and machine, if PlanningOptions::go_on gives

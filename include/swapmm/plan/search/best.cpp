@@ -92,16 +92,25 @@ void spare_links(const PlanningCase& planning, const BestOptions& options, const
 
 }  // namespace
 
+ProvenPlan BestRun::finish() {
+  search_.polish();
+  if (!search_.is_near_bound()) search_.offer_belady();
+  spare_links(planning_, options_, limits_, search_, best_);
+  return ProvenPlan{std::move(best_).take(), search_.lower_bound()};
+}
+
+Result<Plan> first_plan_of_best(const PlanningCase& planning) {
+  return build_per_operation_plan(planning, Pace::one_at_a_time, "best");
+}
+
 Result<ProvenPlan> build_best_plan(const PlanningCase& planning, const BestOptions& options,
                                    const PlanningOptions& limits, std::span<const NamedPlanner> others) {
-  Result<Plan> first = build_per_operation_plan(planning, Pace::one_at_a_time, "best");
+  Result<Plan> first = first_plan_of_best(planning);
   if (!first) return first.problem();
-  BestPlan best(planning, *std::move(first));
-  BestSearch search(planning, options, limits, best);
-  search.run(others, limits.go_on && !options.rounds_with_clock ? std::optional<int>{} : search.rounds_without_clock());
-  if (!search.is_near_bound()) search.offer_belady();
-  spare_links(planning, options, limits, search, best);
-  return ProvenPlan{std::move(best).take(), search.lower_bound()};
+  BestRun run(planning, options, limits, others, *std::move(first));
+  const bool by_clock = limits.go_on && !options.rounds_with_clock;
+  run.run(by_clock ? std::optional<int>{} : run.rounds_without_clock());
+  return run.finish();
 }
 
 }  // namespace swapmm::planning

@@ -28,8 +28,7 @@ BestSearch::BestSearch(const PlanningCase& planning, const BestOptions& options,
   if (stores != nullptr) timing_.set_part_of_stores(stores->part);
 }
 
-void BestSearch::run(std::span<const NamedPlanner> others, std::optional<int> most_rounds) {
-  search(others, most_rounds);
+void BestSearch::polish() {
   spare_bytes();
   // This runs at the end even if there is no time left: it takes some milliseconds for a thousand operations, a tenth
   // of a second at most.
@@ -67,15 +66,18 @@ bool BestSearch::is_done() const {
   return (!spares_bytes_ && best_.simulation().iteration <= relaxed_.lower_bound) || is_out_of_time();
 }
 
-void BestSearch::search(std::span<const NamedPlanner> others, std::optional<int> most_rounds) {
-  if (is_small()) try_others(others);
-  if (!is_small() && is_done()) return offer_leaner();
-  if (!search_.round_relaxed()) return offer_belady();
-  if (!is_small()) place_first();
-  for (int round = 0; !is_done(); ++round) {
+void BestSearch::run_rounds(std::span<const NamedPlanner> others, std::optional<int> most_rounds) {
+  if (rounds_done_ == 0) {
+    if (is_small()) try_others(others);
+    if (!is_small() && is_done()) return offer_leaner();
+    if (!search_.round_relaxed()) return offer_belady();
+    if (!is_small()) place_first();
+  }
+  const int first = rounds_done_;
+  for (int& round = rounds_done_; !is_done(); ++round) {
     // In larger traces, plans that are likely to be better come first.
     if (round == options_.others.round && !is_small() && !is_large()) try_others(others);
-    if (round == most_rounds || (round > 0 && is_near_bound())) return;
+    if ((most_rounds && round - first >= *most_rounds) || (round > 0 && is_near_bound())) return;
     if (best_placed_ && options_.near_best.on) search_near_best(near_effort(round));
     search_round(effort_of(round));
     if (round == 0) offer_belady();

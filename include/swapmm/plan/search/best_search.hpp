@@ -39,10 +39,17 @@ class BestSearch {
   BestSearch(const PlanningCase& planning, const BestOptions& options, const PlanningOptions& limits, BestPlan& best,
              const std::function<bool()>& go_on_relaxing = {}, const StoreCase* stores = nullptr);
 
+  /// run_rounds(), then what comes at the end.
+  void run(std::span<const NamedPlanner> others, std::optional<int> most_rounds) {
+    run_rounds(others, most_rounds);
+    polish();
+  }
   /// Searches until the plan is near the bound, PlanningOptions::go_on returns false, or `most_rounds` rounds are done.
   /// Also tries `others`: at first if the trace is small, in a later round if it is of medium size. Called again, it
   /// goes on from its best decisions.
-  void run(std::span<const NamedPlanner> others, std::optional<int> most_rounds);
+  void run_rounds(std::span<const NamedPlanner> others, std::optional<int> most_rounds);
+  /// The end of a search: spares bytes, and lets tensors return earlier than they must.
+  void polish();
 
   /// Looks for plans that are as fast as the best one, or near the bound, and move fewer bytes. Not for large traces.
   void spare_bytes();
@@ -90,7 +97,6 @@ class BestSearch {
   [[nodiscard]] bool is_out_of_time() const { return limits_.go_on && !limits_.go_on(progress()); }
   [[nodiscard]] PlanningProgress progress() const { return {best_.simulation().iteration, relaxed_.lower_bound}; }
 
-  void search(std::span<const NamedPlanner> others, std::optional<int> most_rounds);
   void try_others(std::span<const NamedPlanner> others);
   void offer_leaner();
   void place_first();
@@ -122,6 +128,7 @@ class BestSearch {
   bool spares_bytes_ = false;  ///< fewer bytes count, not time: the bound is no reason to end
   bool has_packed_ = false;
   bool offered_belady_ = false;
+  int rounds_done_ = 0;
 };
 
 }  // namespace swapmm::planning

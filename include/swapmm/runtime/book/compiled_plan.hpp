@@ -84,6 +84,10 @@ struct CompiledPlan {
   /// The plan with host and file, if it tells them apart; `plan` is what it does with the device.
   std::optional<v2::Plan> tiered;
   std::vector<std::optional<Home>> begins_in;  ///< with `tiered`, per role: what has its value when a round begins
+  /// What was observed, if `program` has replays written out; `plan` is for the program with them.
+  std::shared_ptr<const Program> without_replays;
+
+  [[nodiscard]] const Program& observed() const { return without_replays != nullptr ? *without_replays : program; }
 };
 
 /// The compiled plan of a cycle of one or more iterations.

@@ -7,6 +7,7 @@
 #include <swapmm/plan/stalls.hpp>
 #include <swapmm/plan/validate.hpp>
 #include <swapmm/runtime/book/tiered_plan.hpp>
+#include <swapmm/runtime/observe/replayed_program.hpp>
 
 namespace swapmm::runtime {
 
@@ -71,6 +72,7 @@ Result<CompiledPlan> PlanTask::plan_and_adopt() const {
     if (tiered.has_value()) return tiered;
   }
   const Machine one = as_one_memory(program, machine);
+  if (std::optional<Result<CompiledPlan>> replaying = plan_with_replays(one, options)) return *std::move(replaying);
   Result<Plan> made = planner.plan(program.trace, one, options);
   if (!made.has_value()) return made.problem();
   const std::string made_by = made->planner;
@@ -79,6 +81,20 @@ Result<CompiledPlan> PlanTask::plan_and_adopt() const {
   if (!planner.is_own()) return adopted;
   if (!adopted.has_value()) return Problem{"planner \"" + made_by + "\": " + adopted.problem().message};
   adopted->plan.predicted = predict(program.trace, adopted->plan);
+  return adopted;
+}
+
+// Nothing if the planner, or the program, knows no replays.
+std::optional<Result<CompiledPlan>> PlanTask::plan_with_replays(const Machine& one,
+                                                                const PlanningOptions& options) const {
+  if (planner.name() != "best" || !may_have_replays(program)) return std::nullopt;
+  Result<RecomputingPlan> made = swapmm::plan_with_replays(trace_with_replayable(program), one, options);
+  if (!made.has_value()) return made.problem();
+  if (made->replays.empty()) return adopt_plan(program, std::move(made->plan), one);
+  Result<Program> replayed = with_replays(program, made->replays);
+  if (!replayed.has_value()) return replayed.problem();
+  Result<CompiledPlan> adopted = adopt_plan(*std::move(replayed), std::move(made->plan), one);
+  if (adopted.has_value()) adopted->without_replays = std::make_shared<const Program>(program);
   return adopted;
 }
 

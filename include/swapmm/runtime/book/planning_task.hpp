@@ -44,6 +44,8 @@ struct PlanTask {
  private:
   [[nodiscard]] Result<CompiledPlan> plan_and_adopt() const;
   [[nodiscard]] Result<CompiledPlan> adopt_given() const;
+  [[nodiscard]] std::optional<Result<CompiledPlan>> plan_with_replays(const Machine& one,
+                                                                      const PlanningOptions& options) const;
 };
 
 /// Checks `plan` against the program and the machine it will run on, and compiles it.

@@ -8,6 +8,7 @@
 
 #include <swapmm/base/error.hpp>
 #include <swapmm/runtime/book/planning_task.hpp>
+#include <swapmm/runtime/observe/replayed_program.hpp>
 #include <swapmm/runtime/values/messages.hpp>
 
 namespace swapmm::runtime {
@@ -21,6 +22,11 @@ void give_up_cycle(PlanSet& set, std::span<const std::uint64_t> members, const s
     } catch (...) {  // NOLINT(bugprone-empty-catch): no memory for the text
     }
   }
+}
+
+// The digest of what was observed.
+std::string digest_of(const CompiledPlan& plan) {
+  return plan.without_replays != nullptr ? digest(plan.without_replays->trace) : plan.plan.trace_digest;
 }
 
 }  // namespace
@@ -377,7 +383,7 @@ void ProgramBook::follow_loaded(std::string_view name) {
   Named& programs = named(name);
   const auto match = std::find_if(programs.loaded.begin(), programs.loaded.end(), [&](const Plan& plan) {
     return std::any_of(programs.now().cases.begin(), programs.now().cases.end(),
-                       [&](const PlanCase& known) { return known.plan->plan.trace_digest == plan.trace_digest; });
+                       [&](const PlanCase& known) { return digest_of(*known.plan) == plan.trace_digest; });
   });
   if (match == programs.loaded.end()) return;
   try {
@@ -463,13 +469,14 @@ void ProgramBook::load(std::string_view name, Plan plan) {
   Named& programs = named(name);
   std::string known;
   for (PlanCase& own : programs.now().cases) {
-    if (own.plan->plan.trace_digest == plan.trace_digest) {
-      Result<CompiledPlan> result = adopt_plan(own.plan->program, plan, own.plan->plan.machine);
+    const std::string observed = digest_of(*own.plan);
+    if (observed == plan.trace_digest) {
+      Result<CompiledPlan> result = adopt_plan(own.plan->observed(), plan, own.plan->plan.machine);
       if (!result.has_value()) throw PlanRefused(result.problem().message);
       own.try_out(std::make_shared<const CompiledPlan>(*std::move(result)), compares());
       return;
     }
-    known = own.plan->plan.trace_digest;
+    known = observed;
   }
   if (!known.empty()) {
     throw PlanRefused("it is for the program " + plan.trace_digest + ", iteration \"" + std::string(name) +
@@ -492,7 +499,7 @@ std::optional<Trace> ProgramBook::trace(std::string_view name) const {
   const IterationLog* const log = &last->log;
   Result<Program> program = make_program({&log, 1}, name);
   if (!program.has_value()) return std::nullopt;
-  return std::move(program->trace);
+  return trace_with_replayable(*program);
 }
 
 }  // namespace swapmm::runtime

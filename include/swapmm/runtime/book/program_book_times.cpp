@@ -11,6 +11,7 @@
 #include <swapmm/base/text/figures.hpp>
 #include <swapmm/plan/simulate.hpp>
 #include <swapmm/runtime/book/tiered_plan.hpp>
+#include <swapmm/runtime/observe/replayed_program.hpp>
 
 namespace swapmm::runtime {
 
@@ -32,13 +33,14 @@ bool has(const PlanCase& plan_case, std::uint64_t sequence) {
 
 void lose_patience(PlanCase& plan_case) { plan_case.patience = std::min(2 * plan_case.patience, most_patience); }
 
-// Predicts how long the plan takes with other durations and links.
+// Predicts how long the plan takes with other durations and links. `trace` is what was observed.
 nanoseconds simulated(const Trace& trace, const CompiledPlan& made, const KnownMachine& machine) {
   if (made.tiered) return tiered_iteration(trace, *made.tiered, machine);
   Plan plan = made.plan;
   const Machine one = as_one_memory(made.program, machine);
   plan.machine.h2d = one.h2d;
   plan.machine.d2h = one.d2h;
+  if (made.without_replays != nullptr) return simulate(with_durations_of(made.program, trace), plan).iteration;
   return simulate(trace, plan).iteration;
 }
 
@@ -236,11 +238,13 @@ void ProgramBook::sampled(const FollowablePtr& plan, std::span<const nanoseconds
   const CaseOf found = case_of(plan);
   if (found.plan_case == nullptr || durations.size() != plan->program.trace.operations.size()) return;
   ++sampled_rounds_;
+  const std::vector<bool>& is_replay = plan->program.replays.is_replay;
   std::size_t position = 0;
   for (const std::uint64_t id : found.plan_case->members) {
     ObservedSequence* const sequence = sequence_of(*found.programs, id);
     if (sequence == nullptr) return;
     for (std::size_t i = 0; i < sequence->samples.size(); ++i) {
+      while (!is_replay.empty() && is_replay[position]) ++position;
       sequence->samples[i].add(durations[position++]);
       sequence->log.operations[i].duration = sequence->samples[i].estimate();
     }
@@ -249,7 +253,7 @@ void ProgramBook::sampled(const FollowablePtr& plan, std::span<const nanoseconds
 }
 
 std::optional<Program> ProgramBook::refreshed(const Named& programs, const PlanCase& plan_case) const {
-  Program program = plan_case.plan->program;
+  Program program = plan_case.plan->observed();
   std::vector<TraceOperation>& operations = program.trace.operations;
   std::size_t position = 0;
   for (const std::uint64_t id : plan_case.members) {
@@ -313,7 +317,7 @@ void ProgramBook::install_again(Named& programs, PlanCase& plan_case, PlanTask& 
   }
   const Plan& old = plan_case.plan->plan;
   const bool same = result->plan.commands == old.commands && result->plan.initial == old.initial;
-  const nanoseconds expected = simulated(result->program.trace, *plan_case.plan, task.machine);
+  const nanoseconds expected = simulated(result->observed().trace, *plan_case.plan, task.machine);
   const std::optional<nanoseconds> present =
       plan_case.state == PlanState::left ? demand_time(programs, plan_case) : expected;
   if (same || (present && !slower(*present, result->plan.predicted.iteration))) {
@@ -333,7 +337,12 @@ PlanSummary ProgramBook::summary_of(const Named& programs, const PlanCase& plan_
   PlanSummary summary;
   summary.iteration = programs.name;
   summary.planner = known.plan.planner;
-  summary.operations = trace.operations.size();
+  summary.operations = known.observed().trace.operations.size();
+  for (std::size_t i = 0; i < known.program.replays.is_replay.size(); ++i) {
+    if (!known.program.replays.is_replay[i]) continue;
+    ++summary.replays;
+    summary.replay_time += trace.operations[i].duration;
+  }
   summary.iterations_per_cycle = static_cast<std::size_t>(
       std::count_if(known.program.events.begin(), known.program.events.end(),
                     [](const Event& event) { return event.what == Event::What::end_of_iteration; }));

@@ -87,6 +87,16 @@ class Core : public std::enable_shared_from_this<Core<B>> {
   /// True once anything was copied between device and host.
   [[nodiscard]] bool has_swapped();
 
+  // ---- operations that run again
+
+  /// Runs what has to run again before the operation. A plan that does not expect the operation is left, and what only
+  /// replays could have given back is made at once.
+  void run_again_before(const Request<B>& request) {
+    if (!may_run_again()) [[likely]]
+      return;
+    run_again([&](Session<B>& session) { return session.controller.next_again(request); });
+  }
+
   // ---- the host's accesses
 
   /// Copies into the library's own memory before it returns. Waits only if both of the tensor's host slots are in
@@ -166,6 +176,29 @@ class Core : public std::enable_shared_from_this<Core<B>> {
  private:
   // For a caller that is inside.
   Session<B>& open_session(bool report_failures);
+
+  [[nodiscard]] bool may_run_again() const { return !closed() && session_->state.kept.may_run_again(); }
+  // Runs operations again until `next` returns null. The caller is not inside, because operations enter themselves.
+  template <class Next>
+  void run_again(Next&& next) {
+    for (;;) {
+      KeptOperation<B>* kept = nullptr;
+      {
+        const Entry entry(*this);
+        kept = entry->translate({"running an operation again", {}}, [&] { return next(*entry.session()); });
+      }
+      if (kept == nullptr) return;
+      const Request<B> request = kept->request();
+      kept->callable->run(*this, request);
+    }
+  }
+  void run_again_before_read(const TensorKey<B>& tensor) {
+    if (!may_run_again()) [[likely]]
+      return;
+    run_again([&](Session<B>& session) -> KeptOperation<B>* {
+      return tensor.exists() ? session.controller.next_again_before_read(*tensor.record) : nullptr;
+    });
+  }
 
   void finish_iteration() noexcept;
 
@@ -264,6 +297,11 @@ bool Core<B>::has_swapped() {
 
 template <Backend B>
 void Core<B>::upload(const TensorKey<B>& tensor, Bytes offset, std::span<const std::byte> data) {
+  if (may_run_again()) {
+    run_again([&](Session<B>& session) -> KeptOperation<B>* {
+      return tensor.exists() ? session.controller.next_again_before_upload(*tensor.record) : nullptr;
+    });
+  }
   const Entry entry(*this);
   Rec& record = registry_.existing(tensor, "upload");
   const Who who = about_tensor("upload to tensor ", record);
@@ -272,6 +310,7 @@ void Core<B>::upload(const TensorKey<B>& tensor, Bytes offset, std::span<const s
 
 template <Backend B>
 void Core<B>::download(const TensorKey<B>& tensor, Bytes offset, std::span<std::byte> data) {
+  run_again_before_read(tensor);
   const Entry entry(*this);
   Rec& record = registry_.existing(tensor, "download");
   const Who who = about_tensor("download of tensor ", record);
@@ -286,6 +325,7 @@ TensorName Core<B>::tensor_name(const TensorKey<B>& tensor, std::string_view wha
 
 template <Backend B>
 PendingRead& Core<B>::promise(const TensorKey<B>& tensor, Bytes offset, std::span<std::byte> data) {
+  run_again_before_read(tensor);
   const Entry entry(*this);
   Rec& record = registry_.existing(tensor, "download");
   const Who who = about_tensor("download of tensor ", record);

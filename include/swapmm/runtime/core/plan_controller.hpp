@@ -4,8 +4,10 @@
 #include <algorithm>
 #include <cstdint>
 #include <exception>
+#include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include <swapmm/base/error.hpp>
@@ -13,6 +15,7 @@
 #include <swapmm/interface/report.hpp>
 #include <swapmm/runtime/book/program_book.hpp>
 #include <swapmm/runtime/core/observation.hpp>
+#include <swapmm/runtime/core/kept_operations.hpp>
 #include <swapmm/runtime/core/round_measurement.hpp>
 #include <swapmm/runtime/core/session_state.hpp>
 #include <swapmm/runtime/observe/plan_match.hpp>
@@ -95,9 +98,11 @@ class PlanController {
       if (!state_.executor.active()) ++on_demand_;
       measurement_.end_iteration(name_);
     } catch (...) {
+      state_.kept.end_iteration();
       ++state_.store.iteration;
       throw;
     }
+    state_.kept.end_iteration();  // also what leaving the plan asked for just now
     ++state_.store.iteration;
   }
 
@@ -106,8 +111,9 @@ class PlanController {
   /// How an operation's bundle came to the device.
   struct Brought {
     Grant<B> grant;
-    bool followed = false;  ///< the operation follows a plan
-    bool recorded = true;   ///< the operation records a point of its own after its work
+    bool followed = false;          ///< the operation follows a plan
+    bool recorded = true;           ///< the operation records a point of its own after its work
+    std::uint32_t repeated = none;  ///< the number to keep it under, if the plan runs it again later; else none
   };
 
   /// Brings the bundle to the device, by the plan that is followed or that begins here, or on demand. The items have
@@ -118,11 +124,16 @@ class PlanController {
     const bool expected = in_iteration_ && state_.executor.active() && state_.executor.expects(request);
     if (!expected && !state_.in_capture) state_.demand.check_fits(request);
     try {
+      if (request.again && !expected) {
+        leave_plan(unexpected(request), true);
+        return state_.demand.bring(request, stamp, brought.grant);
+      }
       if (follows(request, expected)) {
         state_.executor.bring(request, brought.grant);
-        ++operations_followed_;
+        if (!request.again) ++operations_followed_;
         brought.followed = true;
         brought.recorded = state_.executor.current_is_recorded();
+        brought.repeated = state_.executor.current_if_repeated();
         return;
       }
       observation_.note_distances(request);
@@ -172,6 +183,35 @@ class PlanController {
     observation_.keep_value(record);
     if (record.plan.role == none) return;
     leave_plan("the value of tensor " + in_quotes(record.name) + " was needed and had been dropped", true);
+  }
+
+  // ---- operations that run again. Each of these returns the next one that must run before something that the program
+  // is about to do; null: none. If the program leaves the plan by that, it leaves it here.
+
+  [[nodiscard]] KeptOperation<B>* next_again(const Request<B>& request) {
+    if (KeptOperation<B>* const due = state_.kept.take_due()) return due;
+    if (!in_iteration_ || !state_.executor.active()) return nullptr;
+    if (state_.executor.expects_after_replays(request)) return next_by_plan();
+    if (state_.in_capture) return nullptr;
+    state_.demand.check_fits(request);  // a refused operation changes nothing
+    leave_plan(unexpected(request), true);
+    return state_.kept.take_due();
+  }
+  /// Before the host uploads.
+  [[nodiscard]] KeptOperation<B>* next_again_before_upload(const Rec& record) {
+    if (KeptOperation<B>* const due = state_.kept.take_due()) return due;
+    if (!in_iteration_ || !state_.executor.active() || !concerns_plan(record)) return nullptr;
+    if (state_.executor.expects_upload(record)) return nullptr;
+    leave_plan("the upload of tensor " + in_quotes(record.name) + " was not expected there", true);
+    return state_.kept.take_due();
+  }
+  /// Before the host reads a value.
+  [[nodiscard]] KeptOperation<B>* next_again_before_read(Rec& record) {
+    if (KeptOperation<B>* const due = state_.kept.take_due()) return due;
+    if (!state_.executor.active() || record.has_value() || record.plan.role == none) return nullptr;
+    if (state_.executor.replays_to_come().empty()) return nullptr;
+    keep_from_now_on(record);
+    return state_.kept.take_due();
   }
 
   // ---- the host's accesses
@@ -261,6 +301,11 @@ class PlanController {
     if (state_.demand.reads_undefined(request)) state_.recorder.mark_broken();
   }
 
+  [[nodiscard]] KeptOperation<B>* next_by_plan() {
+    const std::optional<std::uint32_t> next = state_.executor.next_replay();
+    return next ? state_.kept.find(*next) : nullptr;
+  }
+
   // Called if a plan dropped values that are needed after all: the next plan keeps them.
   void keep_from_now_on(const Request<B>& request) {
     for (const auto& item : request.items) {
@@ -344,6 +389,9 @@ class PlanController {
       ++divergences_;
       last_divergence_ = reason;
       book_.diverged(name_, executor.plan());
+    }
+    if (std::vector<std::uint32_t> again = executor.replays_to_come(); !again.empty()) {
+      state_.kept.require(std::move(again));
     }
     recorder.open(name_, observation_.makes_plans());
     executor.write_log(recorder.log(), recorder.epoch());

@@ -33,6 +33,16 @@ class RunningOperation {
   RunningOperation& operator=(const RunningOperation&) = delete;
   ~RunningOperation();
 
+  /// Keeps the callable if the plan runs the operation again later. Called when the operation is complete.
+  template <class Kept, class Callable>
+  void keep(Callable&& callable) {
+    if (brought_.repeated == none || !brought_.followed) [[likely]]
+      return;
+    session_.state.kept.template keep<Kept>(brought_.repeated, request_, std::forward<Callable>(callable));
+  }
+  /// True if the operation is to run once more at once, for a comparison of what it writes.
+  [[nodiscard]] bool is_checked_again() const { return checked_ && request_.replayable && !request_.again; }
+
   // ---- for the callable
 
   [[nodiscard]] const Core<B>& core() const { return core_; }
@@ -308,7 +318,7 @@ inline void RunningOperation<B>::stamp_bundle() {
 
 template <Backend B>
 inline void RunningOperation<B>::queue_waits(bool as_list) {
-  const bool timed = store_.timing && !brought_.followed && session_.controller.logging();
+  const bool timed = store_.timing && !brought_.followed && !request_.again && session_.controller.logging();
   const bool profiled = store_.profiler.active();
   const bool sampled = store_.sampler.active();
   if (as_list && !timed && !profiled && !sampled) return;
@@ -334,7 +344,7 @@ void RunningOperation<B>::give_up() noexcept {
 
 template <Backend B>
 inline void RunningOperation<B>::book_values(QueuePoint at) noexcept {
-  ++session_.operations;
+  if (!request_.again) ++session_.operations;
   if (store_.profiler.active()) store_.profiler.end(QueueKind::compute, at);
   if (store_.sampler.active()) store_.sampler.end(QueueKind::compute);
   for (const auto& item : request_.items) {
@@ -377,6 +387,7 @@ template <Backend B>
 void RunningOperation<B>::check_after() {
   try {
     session_.access_check().after(request_);
+    if (request_.replayable) session_.access_check().compare_runs(request_);
   } catch (const AccessViolation&) {
     throw;
   } catch (...) {

@@ -13,6 +13,7 @@
 #include <swapmm/runtime/book/program_book.hpp>
 #include <swapmm/runtime/core/entrance_options.hpp>
 #include <swapmm/runtime/core/failures.hpp>
+#include <swapmm/runtime/core/kept_operations.hpp>
 #include <swapmm/runtime/moves/demand.hpp>
 #include <swapmm/runtime/moves/plan_executor.hpp>
 #include <swapmm/runtime/observe/recorder.hpp>
@@ -37,6 +38,7 @@ struct SessionState {
   Recorder<B> recorder;
   Failures<B> failures;
   Promises<B> promises;
+  KeptOperations<B> kept;
   std::uint64_t budget_changes = 0;
   bool in_capture = false;  ///< queued work is captured and does not run yet: see IterationCapture
 

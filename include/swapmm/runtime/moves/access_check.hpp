@@ -70,6 +70,29 @@ class AccessCheck {
     }
   }
 
+  /// Called after after(), for an operation that is declared replayable: remembers what it wrote or, if it has run
+  /// again, compares. Throws AccessViolation if the values differ.
+  void compare_runs(const Request<B>& request) {
+    std::vector<std::uint64_t> wrote;
+    for (const auto& item : request.items) {
+      if (item.access == Access::write) wrote.push_back(hash(fetch(*item.record), item.record->bytes));
+    }
+    const std::vector<std::uint64_t> before = std::exchange(wrote_, wrote);
+    if (!request.again || before == wrote) return;
+    std::size_t written = 0;
+    for (const auto& item : request.items) {
+      if (item.access != Access::write) continue;
+      if (written < before.size() && before[written] == wrote[written]) {
+        ++written;
+        continue;
+      }
+      throw AccessViolation("operation " + in_quotes(request.name) +
+                                " is declared replayable, and wrote another value to tensor " +
+                                in_quotes(item.record->name) + " when it ran again with the same inputs",
+                            details(request, *item.record), AccessViolation::Kind::not_replayable);
+    }
+  }
+
  private:
   static constexpr std::uint64_t word = 8;
   struct Seen {
@@ -166,6 +189,7 @@ class AccessCheck {
   typename B::Event event_;
   std::unique_ptr<HostBlock<B>> staging_;
   std::vector<Seen> hashes_;
+  std::vector<std::uint64_t> wrote_;  // by the last operation that is replayable
 };
 
 }  // namespace swapmm::runtime

@@ -114,12 +114,46 @@ class PlanExecutor {
   /// Returns whether the plan expects this operation now. Changes nothing.
   [[nodiscard]] bool expects(const Request<B>& request) const {
     const Program& program = plan_->program;
-    const std::size_t event = next_event();
-    if (program.events[event].what != Event::What::operation) return false;
-    return is_operation(program, program.events[event].index, request,
-                        [&](std::uint32_t role, const Rec& record, Access access) {
-                          return roles_.fits(role, record, access == Access::write, rounds_.round());
-                        });
+    const Event& next = program.events[next_event()];
+    return next.what == (request.again ? Event::What::replay : Event::What::operation) && fits(next.index, request);
+  }
+  /// Returns whether the plan expects this operation after the replays that come before it. Changes nothing.
+  [[nodiscard]] bool expects_after_replays(const Request<B>& request) const {
+    const auto& events = plan_->program.events;
+    std::size_t event = next_event();
+    while (events[event].what == Event::What::download || events[event].what == Event::What::replay) ++event;
+    return events[event].what == Event::What::operation && fits(events[event].index, request);
+  }
+  /// The operation that is to run again now, as the number that it was observed with.
+  [[nodiscard]] std::optional<std::uint32_t> next_replay() const {
+    const Event& next = plan_->program.events[next_event()];
+    if (next.what != Event::What::replay) return std::nullopt;
+    return plan_->program.replays.runs[next.index];
+  }
+  /// The number that the current operation was observed with, if the plan runs it again later.
+  [[nodiscard]] std::uint32_t current_if_repeated() const {
+    const Replays& replays = plan_->program.replays;
+    if (replays.empty()) [[likely]]
+      return none;
+    const Event& current = plan_->program.events[cursor_];
+    const std::uint32_t observed = replays.runs[current.index];
+    return current.what == Event::What::operation && replays.repeated[observed] ? observed : none;
+  }
+  /// What would still run again in this iteration, and has run before, in order. Values that the plan has dropped
+  /// because of that are only to be had by these.
+  [[nodiscard]] std::vector<std::uint32_t> replays_to_come() const {
+    std::vector<std::uint32_t> list;
+    const Replays& replays = plan_->program.replays;
+    if (replays.empty()) return list;
+    std::vector<bool> has_run(replays.repeated.size(), false);
+    const auto& events = plan_->program.events;
+    for (std::size_t event = iteration_start_; event < events.size(); ++event) {
+      if (event < cursor_ && events[event].what == Event::What::operation) has_run[replays.runs[events[event].index]] = true;
+      if (event < cursor_ || events[event].what != Event::What::replay) continue;
+      const std::uint32_t observed = replays.runs[events[event].index];
+      if (has_run[observed]) list.push_back(observed);
+    }
+    return list;
   }
 
   /// Queues the plan's commands that precede the expected operation.
@@ -162,12 +196,16 @@ class PlanExecutor {
     run_steps(plan_->first_step[2 * std::size_t{operation} + 2]);
   }
 
-  /// True if the plan expects the host to give this tensor a value now.
+  /// True if the plan expects the host to give this tensor a value now. Changes nothing.
+  [[nodiscard]] bool expects_upload(const Rec& record) const {
+    const Event& expected = plan_->program.events[next_event()];
+    return expected.what == Event::What::upload && roles_.fits(expected.index, record, true, rounds_.round());
+  }
+  /// Called when the host gives this tensor a value. False, and nothing is done, if the plan does not expect it.
   [[nodiscard]] bool upload(Rec& record) {
+    if (!expects_upload(record)) return false;
     const std::size_t event = next_event();
     const Event& expected = plan_->program.events[event];
-    if (expected.what != Event::What::upload) return false;
-    if (!roles_.fits(expected.index, record, true, rounds_.round())) return false;
     ensure_round();
     roles_.bind(expected.index, record, rounds_.round());
     cursor_ = event + 1;
@@ -188,7 +226,7 @@ class PlanExecutor {
   /// is known before that operation. A caller that may wait with the operation learns from this whether to.
   [[nodiscard]] bool next_drops_are_certain() const {
     const Event& event = plan_->program.events[next_event()];
-    if (event.what != Event::What::operation) return true;
+    if (event.what != Event::What::operation && event.what != Event::What::replay) return true;
     const std::uint32_t end = plan_->first_step[2 * std::size_t{event.index} + 2];
     for (std::uint32_t step = step_; step < end; ++step) {
       if (plan_->steps[step].kind != CommandKind::release || in_vain(step)) continue;
@@ -236,6 +274,12 @@ class PlanExecutor {
     std::size_t event = cursor_;
     while (plan_->program.events[event].what == Event::What::download) ++event;
     return event;
+  }
+
+  [[nodiscard]] bool fits(std::uint32_t operation, const Request<B>& request) const {
+    return is_operation(plan_->program, operation, request, [&](std::uint32_t role, const Rec& record, Access access) {
+      return roles_.fits(role, record, access == Access::write, rounds_.round());
+    });
   }
 
   // ---- steps

@@ -56,6 +56,7 @@ struct LogOperation {
   std::uint32_t first_access = 0;  ///< index in IterationLog::accesses; scratch, if any, is the last access
   std::uint32_t access_count = 0;
   std::chrono::nanoseconds duration{0};
+  bool replayable = false;  ///< see swapmm::replayable
 };
 
 struct LogEvent {

@@ -148,6 +148,7 @@ class ProgramBuilder {
     program_.events.push_back({Event::What::operation, number});
     program_.first_access.push_back(static_cast<std::uint32_t>(program_.accesses.size()));
     program_.scratch_roles.push_back(none);
+    program_.replayable.push_back(logged.replayable);
     for (std::uint32_t i = 0; i < logged.access_count; ++i) {
       const LogAccess& access = log.accesses[logged.first_access + i];
       const std::uint32_t role = role_of(log, access.tensor);

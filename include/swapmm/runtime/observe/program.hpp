@@ -38,9 +38,24 @@ struct RoleAccess {
 
 /// The next event of the program.
 struct Event {
-  enum class What : std::uint8_t { operation, upload, download, end_of_iteration };
+  enum class What : std::uint8_t {
+    operation,
+    upload,
+    download,
+    end_of_iteration,
+    replay,  ///< an operation that the manager runs again: not the program's
+  };
   What what = What::operation;
   std::uint32_t index = 0;  ///< number of the operation, or of the role
+};
+
+/// The replays that are written out in a program; empty if there are none.
+struct Replays {
+  std::vector<std::uint32_t> runs;  ///< per operation: the operation of the observed program that it is or repeats
+  std::vector<bool> is_replay;      ///< per operation
+  std::vector<bool> repeated;       ///< per operation of the observed program: whether it is repeated
+
+  [[nodiscard]] bool empty() const { return runs.empty(); }
 };
 
 /// One or more iterations of a program, in the program's terms (events, in the order of its calls) and in the
@@ -52,8 +67,10 @@ struct Program {
   std::vector<RoleAccess> accesses;          ///< in the order of the call; scratch last
   std::vector<std::uint32_t> first_access;   ///< per operation, plus one at the end
   std::vector<std::uint32_t> scratch_roles;  ///< per operation; none if it has no scratch
+  std::vector<bool> replayable;              ///< per operation; the trace does not say it
   bool by_producer = false;                  ///< see EntranceOptions::identify_by_producer
   std::vector<LogWait> waits;                ///< with calls counted from the cycle's first operation
+  Replays replays;                           ///< that are written out in it: see replayed_program.hpp
 
   /// True if the host uploads a value to a tensor in it.
   [[nodiscard]] bool has_uploads() const {

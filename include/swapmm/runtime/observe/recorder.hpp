@@ -81,6 +81,7 @@ class Recorder {
   void operation(const Request<B>& request) {
     LogOperation operation;
     operation.name = request.name;
+    operation.replayable = request.replayable;
     operation.first_access = static_cast<std::uint32_t>(log_.accesses.size());
     for (const auto& item : request.items) log_.accesses.push_back({tensor(*item.record), item.access});
     if (request.scratch.value != 0) {

@@ -26,6 +26,8 @@ struct Request {
   std::span<const BundleItem<B>> items;
   Bytes scratch;             ///< 0: none
   bool has_scratch = false;  ///< scratch was declared, possibly with 0 bytes
+  bool replayable = false;   ///< see swapmm::replayable
+  bool again = false;        ///< the operation runs again: it is no step of the program
 };
 
 /// The work area of an operation, and the work that must end before the operation starts.

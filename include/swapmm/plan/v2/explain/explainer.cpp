@@ -23,11 +23,8 @@ using long_run::Turn;
 using simulation::Element;
 using simulation::ElementRun;
 using simulation::Time;
+using simulation::to_nanoseconds;
 using std::chrono::nanoseconds;
-
-nanoseconds to_nanoseconds(Time time) {
-  return nanoseconds{static_cast<std::int64_t>(std::clamp(time, Time{0}, simulation::longest))};
-}
 
 class Explainer {
  public:

@@ -23,11 +23,8 @@ using long_run::Turn;
 using simulation::Element;
 using simulation::ElementRun;
 using simulation::Time;
+using simulation::to_nanoseconds;
 using std::chrono::nanoseconds;
-
-nanoseconds to_nanoseconds(Time time) {
-  return nanoseconds{static_cast<std::int64_t>(std::min(time, simulation::longest))};
-}
 
 /// The bytes of a copy that it has transferred at that time, at constant speed.
 Bytes moved_until(Bytes bytes, Time start, Time end, Time time) {

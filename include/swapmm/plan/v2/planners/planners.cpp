@@ -6,10 +6,13 @@
 #include <utility>
 
 #include <swapmm/plan/planners.hpp>
+#include <swapmm/plan/recompute.hpp>
+#include <swapmm/plan/recompute/replays.hpp>
 #include <swapmm/plan/v2/baselines/on_demand.hpp>
 #include <swapmm/plan/v2/bound.hpp>
 #include <swapmm/plan/v2/engines.hpp>
 #include <swapmm/plan/v2/joint/joint_search.hpp>
+#include <swapmm/plan/v2/recompute.hpp>
 #include <swapmm/plan/v2/schedule/prediction.hpp>
 #include <swapmm/plan/v2/spread/spread.hpp>
 #include <swapmm/plan/v2/stores/store_search.hpp>
@@ -105,12 +108,35 @@ bool changes_input_that_host_reads(const Trace& trace) {
   return changes;
 }
 
-/// A plan of a planner of version 1, for the machine as the caller named it.
-Result<Plan> plan_in_version_1(std::string_view planner, const Trace& trace, const Machine& machine,
-                               const swapmm::Machine& old, const PlanningOptions& options) {
-  const Result<swapmm::Plan> made = swapmm::make_plan(planner, trace, old, options);
+/// Whether nothing but replayable operations makes the trace one of version 2.
+bool is_version_1_but_for_replays(const Trace& trace) {
+  return !needs_version_2(swapmm::planning::without_replayable(trace));
+}
+
+/// A plan of a planner of version 1, as a plan for the trace with its replayable operations.
+Result<Plan> plan_with_old_planner(std::string_view planner, const Trace& trace, const swapmm::Machine& old,
+                                   const PlanningOptions& options) {
+  if (planner == "best" && options.recompute) {
+    const Result<RecomputingPlan> made = plan_with_replays(trace, old, options);
+    if (!made) return made.problem();
+    return from_recomputing(trace, *made);
+  }
+  const Result<swapmm::Plan> made =
+      swapmm::make_plan(planner, swapmm::planning::without_replayable(trace), old, options);
   if (!made) return made.problem();
   Plan plan = from_version_1(*made);
+  plan.trace_digest = digest(trace);
+  // Plans that run operations again may be faster than any that this bound is for.
+  if (needs_version_2(trace) && options.recompute) plan.predicted.lower_bound = plan.predicted.compute;
+  return plan;
+}
+
+/// The same, for the machine as the caller named it.
+Result<Plan> plan_in_version_1(std::string_view planner, const Trace& trace, const Machine& machine,
+                               const swapmm::Machine& old, const PlanningOptions& options) {
+  Result<Plan> made = plan_with_old_planner(planner, trace, old, options);
+  if (!made) return made.problem();
+  Plan plan = *std::move(made);
   // from_version_1() has the device as memory 0, and the links in and out as 0 and 1.
   const MemoryId device{index(machine.host) == 0 ? 1U : 0U};
   const LinkId in = *only_link(machine, machine.host, device);
@@ -177,7 +203,7 @@ Result<Plan> make_plan(std::string_view planner, const Trace& trace, const Machi
     return Problem{"the machine has no engine " + *name + " with a memory, which operations name"};
   }
   const Result<swapmm::Machine> old = to_version_1(machine);
-  if (old && !needs_version_2(trace)) {
+  if (old && is_version_1_but_for_replays(trace)) {
     Result<Plan> plan = plan_in_version_1(planner, trace, machine, *old, options);
     if (plan) {
       std::chrono::nanoseconds bound = plan->predicted.lower_bound;

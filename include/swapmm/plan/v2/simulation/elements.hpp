@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <algorithm>
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -24,6 +26,11 @@ __extension__ using Work = unsigned __int128;
 inline constexpr Work work_per_byte = 1'000'000'000;
 /// An iteration that takes longer ends the simulation.
 inline constexpr Time longest = longest_iteration.count();
+
+/// The time, at least 0 and at most `longest`.
+[[nodiscard]] inline std::chrono::nanoseconds to_nanoseconds(Time time) {
+  return std::chrono::nanoseconds{static_cast<std::int64_t>(std::clamp(time, Time{0}, longest))};
+}
 
 /// What an operation or a command does in each iteration, in the terms of the simulation.
 struct Element {

@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <unordered_map>
+#include <vector>
+
+#include <swapmm/plan/problem/planning_case.hpp>
+#include <swapmm/plan/recompute/replays.hpp>
+
+namespace swapmm::planning {
+
+/// What speaks for a replay.
+struct ReplayCriteria {
+  /// What it costs to copy a byte away and back, in nanoseconds of computation. Values that can be made again for less
+  /// are.
+  double copy_price = 0;
+  /// A value stays where it is if it is needed again within this many times its copies' duration, or its operation's if
+  /// that is shorter.
+  double least_away = 1;
+  /// The largest number of operations that run again, one after another, for one value.
+  std::uint32_t longest_chain = 64;
+};
+
+/// Chooses replays by criteria.
+///
+/// The operations are visited in order. A value that an operation needs, that nothing has used for a while, and that
+/// lives where not all values have room, is made again right before the operation if its chain is cheap. What a
+/// replay needs is there, is made again as well, or is kept (and copied) until then, whatever is cheaper.
+class ReplayChoice {
+ public:
+  /// Refers to all arguments. The case is that of the trace without replayable operations.
+  ReplayChoice(const Trace& trace, const ValueHistory& history, const PlanningCase& planning);
+
+  [[nodiscard]] std::vector<Replay> choose(const ReplayCriteria& criteria);
+
+  /// The prices per byte at which single operations would run again, ascending, each once.
+  [[nodiscard]] std::vector<double> prices() const;
+
+ private:
+  [[nodiscard]] bool is_far(TensorId tensor, std::uint32_t position) const;
+  [[nodiscard]] double price_of(TensorId tensor) const;
+  [[nodiscard]] double chain_cost(std::uint32_t operation, std::uint32_t before, std::uint32_t depth);
+  [[nodiscard]] double cost_of_input(TensorId tensor, std::uint32_t before, std::uint32_t depth);
+  /// The operation that may make the tensor's value again before `before`, or ValueHistory::nobody.
+  [[nodiscard]] std::uint32_t maker(TensorId tensor, std::uint32_t before) const;
+  [[nodiscard]] bool is_needed_from(TensorId tensor, std::uint32_t position) const;
+  void add(std::uint32_t operation, std::uint32_t before, std::uint32_t depth);
+
+  const Trace& trace_;
+  const ValueHistory& history_;
+  const PlanningCase& planning_;
+  std::vector<double> started_;      // per operation: the sum of the durations before it
+  std::vector<std::uint32_t> full_;  // per operation: how many before it have more live bytes than there is room
+
+  std::vector<std::uint32_t> readers_;  // per tensor: replayable operations that read it
+
+  ReplayCriteria criteria_;
+  std::vector<std::int64_t> here_;  // per tensor: the last operation behind which its value was there
+  std::unordered_map<std::uint32_t, double> chains_;  // by operation: the cost before the present one
+  std::vector<Replay> chosen_;
+};
+
+}  // namespace swapmm::planning

@@ -1,0 +1,189 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <doctest/doctest.h>
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include <swapmm/plan/planners.hpp>
+#include <swapmm/plan/recompute.hpp>
+#include <swapmm/plan/recompute/bound.hpp>
+#include <swapmm/plan/recompute/choices.hpp>
+#include <swapmm/plan/recompute/replays.hpp>
+#include <swapmm/plan/v2/recompute.hpp>
+#include <swapmm/plan/v2/validate.hpp>
+
+using namespace swapmm;
+using std::chrono::nanoseconds;
+
+namespace {
+
+constexpr TensorId id(std::uint32_t i) { return static_cast<TensorId>(i); }
+constexpr OperationId op(std::uint32_t i) { return static_cast<OperationId>(i); }
+
+TraceOperation operation(std::string name, std::int64_t time, std::vector<TensorId> reads, std::vector<TensorId> writes,
+                         bool replayable = true) {
+  TraceOperation made;
+  made.name = std::move(name);
+  made.duration = nanoseconds{time};
+  made.reads = std::move(reads);
+  made.writes = std::move(writes);
+  made.replayable = replayable;
+  return made;
+}
+
+/// x -> a -> b -> c, and back: each of c, b and a is needed once more. Copies of 100 bytes take 100 ns.
+Trace chain() {
+  Trace trace;
+  trace.name = "chain";
+  trace.tensors = {{"x", Bytes{100}, TensorKind::persistent, 0},
+                   {"a", Bytes{100}, TensorKind::transient, 0},
+                   {"b", Bytes{100}, TensorKind::transient, 0},
+                   {"c", Bytes{100}, TensorKind::transient, 0},
+                   {"y", Bytes{100}, TensorKind::transient, 0}};
+  trace.operations = {operation("a", 10, {id(0)}, {id(1)}),      operation("b", 10, {id(1)}, {id(2)}),
+                      operation("c", 10, {id(2)}, {id(3)}),      operation("use c", 10, {id(3)}, {id(4)}, false),
+                      operation("use b", 10, {id(2)}, {id(4)}, false), operation("use a", 10, {id(1)}, {id(4)}, false)};
+  return trace;
+}
+
+Machine machine(std::uint64_t budget, std::uint64_t bytes_per_second = 1'000'000'000) {
+  Machine made;
+  made.name = "m";
+  made.device_budget = Bytes{budget};
+  made.alignment = Bytes{1};
+  made.h2d = made.d2h = {bytes_per_second, nanoseconds{0}};
+  return made;
+}
+
+std::vector<std::string> names(const Trace& trace) {
+  std::vector<std::string> list;
+  for (const TraceOperation& each : trace.operations) list.push_back(each.name);
+  return list;
+}
+
+}  // namespace
+
+TEST_CASE("replays are written out before the operation that needs them, in the order of the program") {
+  Trace trace = chain();
+  trace.host_reads = {{id(4), op(4)}};
+  const std::vector<Replay> replays = {{op(1), op(5)}, {op(0), op(5)}, {op(1), op(4)}, {op(1), op(4)}};
+  const Result<ReplayedTrace> replayed = with_replays(trace, replays);
+  REQUIRE(replayed);
+  CHECK(names(replayed->trace) ==
+        std::vector<std::string>{"a", "b", "c", "use c", "b", "use b", "a", "b", "use a"});
+  CHECK(replayed->runs == std::vector<std::uint32_t>{0, 1, 2, 3, 1, 4, 0, 1, 5});
+  CHECK(replayed->is_replay == std::vector<bool>{false, false, false, false, true, false, true, true, false});
+  CHECK(replayed->trace.host_reads.front().after_operation == op(5));
+  CHECK_FALSE(needs_version_2(replayed->trace));
+  CHECK(check_trace(replayed->trace));
+}
+
+TEST_CASE("an input that comes late still comes before the same operation") {
+  Trace trace = chain();
+  trace.tensors.push_back({"late", Bytes{8}, TensorKind::input, 5});
+  trace.operations[5].reads.push_back(id(5));
+  const std::vector<Replay> replays = {{op(0), op(5)}, {op(1), op(4)}};
+  const Result<ReplayedTrace> replayed = with_replays(trace, replays);
+  REQUIRE(replayed);
+  CHECK(names(replayed->trace) == std::vector<std::string>{"a", "b", "c", "use c", "b", "use b", "a", "use a"});
+  CHECK(replayed->trace.tensors[5].available_from == 6);
+  CHECK(check_trace(replayed->trace));
+}
+
+TEST_CASE("what may not run again is refused, with a reason") {
+  const auto refuses = [](const Trace& trace, Replay replay) {
+    const Result<ReplayedTrace> replayed = with_replays(trace, {&replay, 1});
+    return !replayed && !replayed.problem().message.empty();
+  };
+  const Trace trace = chain();
+  CHECK_FALSE(refuses(trace, {op(0), op(5)}));
+  CHECK(refuses(trace, {op(3), op(5)}));   // not replayable
+  CHECK(refuses(trace, {op(2), op(2)}));   // not later
+  CHECK(refuses(trace, {op(2), op(1)}));   // earlier
+  CHECK(refuses(trace, {op(2), op(99)}));  // not there
+  Trace changed = chain();
+  changed.operations[3].updates = {id(0)};  // what "a" reads is no longer what it was
+  CHECK(refuses(changed, {op(0), op(4)}));
+  CHECK_FALSE(refuses(changed, {op(0), op(3)}));
+  Trace rewritten = chain();
+  rewritten.operations[4].reads.clear();
+  rewritten.operations[4].updates = {id(2)};  // "b" has another value behind it
+  CHECK(refuses(rewritten, {op(1), op(5)}));
+  CHECK_FALSE(refuses(rewritten, {op(1), op(4)}));
+  Trace updating = chain();
+  updating.operations[1].writes.clear();
+  updating.operations[1].updates = {id(2)};
+  updating.tensors[2].kind = TensorKind::persistent;
+  CHECK(refuses(updating, {op(1), op(5)}));
+  Trace kept = chain();
+  kept.tensors[1].kind = TensorKind::persistent;  // the next iteration may need it
+  CHECK(refuses(kept, {op(0), op(5)}));
+  Trace lingers = chain();
+  lingers.lingering = {{id(3), op(3), 5}};
+  CHECK(refuses(lingers, {op(0), op(5)}));
+}
+
+TEST_CASE("where copies take long, values are made again; where they are quick, they are copied") {
+  const Trace trace = chain();
+  const Result<RecomputingPlan> slow = plan_with_replays(trace, machine(400, 100'000'000));
+  REQUIRE(slow);
+  CHECK(slow->replays.size() == 1);  // one of "a" and "b"
+  CHECK(slow->plan.predicted.iteration == nanoseconds{70});
+  CHECK(slow->plan.predicted.lower_bound >= nanoseconds{60});
+  const Result<RecomputingPlan> quick = plan_with_replays(trace, machine(400, 100'000'000'000));
+  REQUIRE(quick);
+  CHECK(quick->replays.empty());
+  CHECK(quick->plan.predicted.iteration < nanoseconds{66});
+}
+
+TEST_CASE("in version 2 replays are commands, and the plan is valid and takes as long") {
+  const Trace trace = chain();
+  const Result<RecomputingPlan> made = plan_with_replays(trace, machine(400, 100'000'000));
+  REQUIRE(made);
+  const Result<v2::Plan> plan = v2::from_recomputing(trace, *made);
+  REQUIRE(plan);
+  CHECK(plan->trace_digest == digest(trace));
+  CHECK(v2::validate(trace, *plan).empty());
+  const v2::Command& again = plan->commands.back();
+  CHECK(again.kind == v2::CommandKind::run);
+  CHECK(again.operation == made->replays.front().operation);
+  CHECK(again.position == index(made->replays.front().before));
+  RecomputingPlan other = *made;
+  other.replays.clear();
+  CHECK_FALSE(v2::from_recomputing(trace, other));
+}
+
+TEST_CASE("the bound by hand: the cheapest values are made again until the copies of the rest take no longer") {
+  const Trace trace = chain();
+  const auto bound = [&](std::uint64_t budget, std::uint64_t bytes_per_second) {
+    const Trace plain = planning::without_replayable(trace);
+    const Machine on = machine(budget, bytes_per_second);
+    const Result<planning::PlanningCase> planning = planning::make_planning_case(plain, on);
+    REQUIRE(planning);
+    return planning::recomputing_bound(trace, planning::ValueHistory(trace), *planning);
+  };
+  // While "use c" runs, all are live: 100 bytes too many for 400. Copies alone take 1000 ns for them. Making z of them
+  // again takes z / 10 ns: 60 + z / 10 = 10 x (100 - z) for z = 940 / 10.1.
+  CHECK(bound(400, 100'000'000) == nanoseconds{69});
+  // 200 bytes too many: z = 1940 / 10.1, of both a and b. "x" cannot be made again.
+  CHECK(bound(300, 100'000'000) == nanoseconds{79});
+  CHECK(bound(500, 100'000'000) == nanoseconds{60});
+  CHECK(bound(400, 10'000'000'000) == nanoseconds{60});
+}
+
+TEST_CASE("a chain is made again as a whole if that is cheaper, and what is there already is not") {
+  const Trace trace = chain();
+  const Trace plain = planning::without_replayable(trace);
+  const Machine on = machine(200);
+  const Result<planning::PlanningCase> planning = planning::make_planning_case(plain, on);
+  REQUIRE(planning);
+  const planning::ValueHistory history(trace);
+  planning::ReplayChoice choice(trace, history, *planning);
+  CHECK(choice.choose({.copy_price = 0, .least_away = 0}).empty());
+  // "b" needs "a", which is needed later anyway, and made again for it. Then it is not there while "use b" runs.
+  CHECK(choice.choose({.copy_price = 0.15, .least_away = 0}) ==
+        std::vector<Replay>{{op(0), op(4)}, {op(1), op(4)}, {op(0), op(5)}});
+  CHECK(choice.choose({.copy_price = 0.15, .least_away = 2}) == std::vector<Replay>{{op(0), op(5)}});
+  CHECK(choice.prices() == std::vector<double>{0.1});
+}
