@@ -20,8 +20,8 @@
 
 namespace swapmm {
 
-/// An operation that runs again, for the values that it makes. It is replayable, updates nothing and writes transients
-/// alone. No operation between it and `before` changes what it reads or writes.
+/// An operation that runs again, for the values that it makes. It is replayable, updates nothing, and writes transients
+/// alone, which the host does not read. No operation between it and `before` changes what it reads or writes.
 struct Replay {
   OperationId operation{};  ///< which one
   OperationId before{};     ///< it runs again right before this operation, later in the same iteration

@@ -8,7 +8,12 @@
 
 namespace swapmm::planning {
 
-ValueHistory::ValueHistory(const Trace& trace) : trace_(trace), changed_by_(trace.tensors.size()) {
+ValueHistory::ValueHistory(const Trace& trace)
+    : trace_(trace), changed_by_(trace.tensors.size()), may_be_rewritten_(trace.tensors.size()) {
+  for (std::size_t t = 0; t < trace.tensors.size(); ++t) {
+    may_be_rewritten_[t] = trace.tensors[t].kind == TensorKind::transient;
+  }
+  for (const HostRead& read : trace.host_reads) may_be_rewritten_[index(read.tensor)] = false;
   for (std::uint32_t i = 0; i < trace.operations.size(); ++i) {
     for_each_access(trace.operations[i], [&](TensorId tensor, Access access) {
       if (access != Access::read) changed_by_[index(tensor)].push_back(i);
@@ -33,8 +38,7 @@ bool ValueHistory::may_run_again(std::uint32_t operation, std::uint32_t before) 
   if (!again.replayable || !again.updates.empty() || operation >= before) return false;
   bool may = true;
   for_each_access(again, [&](TensorId tensor, Access access) {
-    const bool is_written = access == Access::write;
-    if (is_written && trace_.tensors[index(tensor)].kind != TensorKind::transient) may = false;
+    if (access == Access::write && !may_be_rewritten_[index(tensor)]) may = false;
     may = may && !changes(tensor, operation + 1, before);
   });
   return may;

@@ -23,13 +23,14 @@ class ValueHistory {
   [[nodiscard]] std::uint32_t giver(TensorId tensor, std::uint32_t position) const;
   /// Whether an operation of [first, end) writes or updates the tensor.
   [[nodiscard]] bool changes(TensorId tensor, std::uint32_t first, std::uint32_t end) const;
-  /// Whether `operation` may run again right before operation `before`: it is replayable, updates nothing and writes
-  /// transients alone, and no operation in between gives what it reads or writes another value.
+  /// Whether `operation` may run again right before operation `before`: it is replayable, updates nothing, writes
+  /// transients alone, which the host does not read, and no operation in between gives what it reads or writes another value.
   [[nodiscard]] bool may_run_again(std::uint32_t operation, std::uint32_t before) const;
 
  private:
   const Trace& trace_;
   std::vector<std::vector<std::uint32_t>> changed_by_;  // per tensor, ascending
+  std::vector<bool> may_be_rewritten_;                  // per tensor
 };
 
 /// Why these replays are not possible, or an empty text.

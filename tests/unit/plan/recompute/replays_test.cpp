@@ -119,6 +119,9 @@ TEST_CASE("what may not run again is refused, with a reason") {
   Trace kept = chain();
   kept.tensors[1].kind = TensorKind::persistent;  // the next iteration may need it
   CHECK(refuses(kept, {op(0), op(5)}));
+  Trace read = chain();
+  read.host_reads = {{id(1), op(1)}};
+  CHECK(refuses(read, {op(0), op(5)}));
   Trace lingers = chain();
   lingers.lingering = {{id(3), op(3), 5}};
   CHECK(refuses(lingers, {op(0), op(5)}));
