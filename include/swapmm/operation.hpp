@@ -63,7 +63,8 @@ struct Replayable {
 /// needed, instead of copying them.
 ///
 /// The callable is copied, and the copy is kept until the iteration ends. What it refers to must live that long, and the
-/// tensors of the operation, too. Options::check_access runs such operations twice and compares.
+/// tensors of the operation, too. Options::check_access runs such operations twice and compares. An operation that
+/// updates a tensor, or writes a part of one, never runs again, whatever it declares.
 inline constexpr Replayable replayable{};
 
 /// A bundle that is put together at run time. It can be reused: clear() keeps its memory. It refers to the tensors'

@@ -104,7 +104,7 @@ TEST_CASE("plans with any replays are valid in version 2, take as long there, an
     with_replays_count += replays.empty() ? 0 : 1;
   }
   CHECK(with_replays_count > rounds / 2);
-  CHECK(above_compute > rounds / 50);
+  CHECK(above_compute > rounds / 100);
 }
 
 TEST_CASE("the mixed plan is never slower than the one that only copies, and says how far it may be from the best") {

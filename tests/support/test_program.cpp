@@ -85,6 +85,20 @@ std::string_view to_string(simulated::Order order) {
   return "unknown";
 }
 
+bool may_be_replayed(const TestProgram& program, std::size_t action) {
+  const Action& operation = program.actions[action];
+  for (std::size_t i = action + 1; i < program.actions.size(); ++i) {
+    const Action& later = program.actions[i];
+    if (later.kind == ActionKind::end_iteration) return true;
+    if (later.kind != ActionKind::destroy && later.kind != ActionKind::make && later.kind != ActionKind::exchange) continue;
+    for (std::size_t part = 0; part < operation.part_count; ++part) {
+      const std::uint8_t slot = operation.parts[part].slot;
+      if (slot == later.slot || (later.kind == ActionKind::exchange && slot == later.other)) return false;
+    }
+  }
+  return false;  // the program ends first
+}
+
 std::string_view iteration_name(std::uint8_t number) { return iteration_names[number % iteration_names.size()]; }
 
 std::string operation_name(std::uint8_t number) { return "op" + std::to_string(number); }
@@ -111,6 +125,7 @@ std::ostream& operator<<(std::ostream& out, const Action& action) {
       if (action.form.gives_event) out << ", gives an event";
       if (action.form.two_phases) out << ", two phases";
       if (action.form.two_launches) out << ", two launches";
+      if (action.form.replayable) out << ", replayable";
       return out << (action.form.by_bundle ? "" : ", by accesses");
     }
     case ActionKind::upload:

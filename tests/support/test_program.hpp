@@ -48,7 +48,8 @@ struct LaunchForm {
   bool gives_event = false;  ///< the second form of a callable
   bool two_phases = false;   ///< reads at one step, writes at a later one
   bool two_launches = false;
-  bool by_bundle = true;  ///< run(name, bundle, ...); else reads(), writes(), updates(), where the parts allow it
+  bool by_bundle = true;    ///< run(name, bundle, ...); else reads(), writes(), updates(), where the parts allow it
+  bool replayable = false;  ///< declared to be, by bundle, where may_be_replayed() allows it
 };
 
 /// By which way through views the program comes to a part of a tensor. The bytes are the same.
@@ -110,6 +111,9 @@ struct TestProgram {
   bool ends_plainly = false;  ///< nothing is collected, and everything goes in one order, the manager last
   std::vector<Action> actions{};
 };
+
+/// Whether what the operation uses stays until the iteration ends, so that it may be declared replayable.
+[[nodiscard]] bool may_be_replayed(const TestProgram& program, std::size_t action);
 
 [[nodiscard]] std::string_view iteration_name(std::uint8_t number);
 [[nodiscard]] std::string_view to_string(simulated::Order order);

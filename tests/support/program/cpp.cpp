@@ -192,7 +192,9 @@ class CppPrinter {
       if (!tensors_[action.parts[i].slot].exists) return;
     }
     const bool full = !refused(at) || failed_at(at);
-    out_ << (refused(at) ? "  refused([&] {\n" : "") << cpp_of_operation(action, at, tensors_, full)
+    Action printed = action;
+    printed.form.replayable = action.form.replayable && may_be_replayed(program_, at);
+    out_ << (refused(at) ? "  refused([&] {\n" : "") << cpp_of_operation(printed, at, tensors_, full)
          << (refused(at) ? "  });\n" : "");
     for (std::size_t i = 0; i < action.part_count && !refused(at); ++i) {
       ModelTensor& tensor = tensors_[action.parts[i].slot];

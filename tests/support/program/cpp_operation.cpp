@@ -15,7 +15,8 @@ class OperationPrinter {
       : action_(action), number_(number), tensors_(tensors), name_('"' + operation_name(action.name) + '"') {}
 
   std::string print(bool full) {
-    const bool by_bundle = action_.form.by_bundle || action_.part_count == 0 || action_.part_count > 3;
+    const bool by_bundle =
+        action_.form.by_bundle || action_.form.replayable || action_.part_count == 0 || action_.part_count > 3;
     const std::string callable = full ? print_callable() : "[](auto&) {}";
     if (!by_bundle) {
       out_ << "  manager.run(" << name_;
@@ -31,6 +32,7 @@ class OperationPrinter {
       out_ << ";\n";
     }
     if (action_.bytes != 0) out_ << "  bundle.scratch(Bytes{" << action_.bytes << "});\n";
+    if (action_.form.replayable) out_ << "  bundle.replayable();\n";
     out_ << "  manager.run(" << name_ << ", bundle, " << callable << ");\n  }\n";
     return out_.str();
   }

@@ -3,6 +3,7 @@
 
 #include <array>
 #include <cstddef>
+#include <deque>
 #include <optional>
 #include <string>
 #include <vector>
@@ -24,8 +25,9 @@ class ProgramLauncher {
 
   ProgramLauncher(D& device, AddressHistory& addresses) : device_(device), addresses_(addresses) {}
 
-  void run(Manager& manager, const Action& action, Kernel& kernel, const Views& views) {
+  void run(Manager& manager, const Action& action, Kernel& kernel, const Views& views, bool replayable = false) {
     const std::string name = operation_name(action.name);
+    if (replayable) return run_replayable(manager, action, kernel, views, name);
     const auto in_order = [&](auto& op) {
       find_places(op, kernel, views);
       device_.launch(op.queue(), name, kernel, action.form, places_);
@@ -45,6 +47,24 @@ class ProgramLauncher {
   }
 
  private:
+  // What is kept runs after this call: it has copies of everything, and a kernel of its own for each run.
+  void run_replayable(Manager& manager, const Action& action, const Kernel& kernel, const Views& views,
+                      const std::string& name) {
+    fill_bundle(action, views);
+    bundle_.replayable();
+    const auto in_order = [this, &action, &kernel, views, name](auto& op) {
+      Kernel& own = own_kernels_.emplace_back(kernel);
+      find_places(op, own, views);
+      device_.launch(op.queue(), name, own, action.form, places_);
+    };
+    const auto with_waits = [this, &action, &kernel, views, name](auto& op, const typename Device::WaitList& waits) {
+      Kernel& own = own_kernels_.emplace_back(kernel);
+      find_places(op, own, views);
+      return device_.launch(op.queue(), name, own, action.form, places_, waits);
+    };
+    action.form.gives_event ? manager.run(name, bundle_, with_waits) : manager.run(name, bundle_, in_order);
+  }
+
   void find_places(auto& op, const Kernel& kernel, const Views& views) {
     places_.clear();
     for (std::size_t i = 0; i < kernel.part_count; ++i) {
@@ -94,6 +114,7 @@ class ProgramLauncher {
   AddressHistory& addresses_;
   std::vector<typename Device::template View<std::byte>> places_;  // of the operation under way
   Bundle<Device> bundle_;
+  std::deque<Kernel> own_kernels_;
 };
 
 }  // namespace swapmm::test

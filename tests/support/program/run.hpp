@@ -237,7 +237,8 @@ class ProgramRun {
       for (std::size_t i = 0; i < action.part_count; ++i) {
         views[i].emplace(view_of(action.parts[i].slot, kernel.parts[i].range, action.parts[i].view));
       }
-      launcher_.run(*manager_, action, kernel, views);
+      const bool replayable = action.form.replayable && may_be_replayed(program_, calls_.position());
+      launcher_.run(*manager_, action, kernel, views, replayable);
     });
     if (done) ++kernels_launched_;
     if (done && !packs) ++packed_by_plan_in_this_;
@@ -404,13 +405,18 @@ class ProgramRun {
     for (const PlanSummary& plan : report.plans) {
       result_.planners.push_back(plan.planner);
       result_.tells_file = result_.tells_file || plan.tells_file;
+      result_.replays = result_.replays || plan.replays != 0;
     }
     if (!settings_.save_plans) return;
     for (std::uint8_t number = 0; number < 3; ++number) {
       const std::string name(iteration_name(number));
       if (scheduler_.plan(name) == nullptr) continue;
       std::ostringstream out;
-      scheduler_.save_plan(name, out);
+      try {
+        scheduler_.save_plan(name, out);
+      } catch (const UsageError&) {  // it runs operations again
+        continue;
+      }
       result_.plans.push_back({name, out.str(), scheduler_.trace(name)});
     }
   }

@@ -148,6 +148,7 @@ class Simplifier {
         set(action.form.gives_event, plain.gives_event);
         set(action.form.two_launches, plain.two_launches);
         set(action.form.two_phases, plain.two_phases);
+        set(action.form.replayable, plain.replayable);
         for (std::size_t i = 0; i < action.part_count; ++i) {
           set(action.parts[i].view, ViewForm::direct);
           set(action.parts[i].first, std::uint8_t{0});

@@ -24,6 +24,7 @@ struct ProgramTally {
   std::uint64_t plans_remade = 0;
   std::uint64_t with_files = 0;       ///< programs of which values were in a file
   std::uint64_t that_tell_files = 0;  ///< with a plan that tells host and file apart
+  std::uint64_t that_replay = 0;      ///< with a plan that runs operations again
   std::uint64_t refused = 0;
   std::uint64_t outlived_refused = 0;
   std::uint64_t too_large = 0;

@@ -189,12 +189,11 @@ class PlanController {
   // is about to do; null: none. If the program leaves the plan by that, it leaves it here.
 
   [[nodiscard]] KeptOperation<B>* next_again(const Request<B>& request) {
-    if (KeptOperation<B>* const due = state_.kept.take_due()) return due;
-    if (!in_iteration_ || !state_.executor.active()) return nullptr;
-    if (state_.executor.expects_after_replays(request)) return next_by_plan();
+    const bool by_plan = in_iteration_ && state_.executor.active();
+    if (by_plan && state_.executor.expects_after_replays(request)) return next_by_plan();
     if (state_.in_capture) return nullptr;
     state_.demand.check_fits(request);  // a refused operation changes nothing
-    leave_plan(unexpected(request), true);
+    if (by_plan) leave_plan(unexpected(request), true);
     return state_.kept.take_due();
   }
   /// Before the host uploads.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <exception>
@@ -40,8 +41,12 @@ class RunningOperation {
       return;
     session_.state.kept.template keep<Kept>(brought_.repeated, request_, std::forward<Callable>(callable));
   }
-  /// True if the operation is to run once more at once, for a comparison of what it writes.
-  [[nodiscard]] bool is_checked_again() const { return checked_ && request_.replayable && !request_.again; }
+  /// True if the operation is to run once more at once, for a comparison of what it writes. One that updates something
+  /// never runs again.
+  [[nodiscard]] bool is_checked_again() const {
+    return checked_ && request_.replayable && !request_.again &&
+           std::ranges::none_of(request_.items, [](const auto& item) { return item.access == Access::update; });
+  }
 
   // ---- for the callable
 

@@ -53,7 +53,7 @@ class FollowedLog {
     LogOperation operation;
     operation.name = program_.trace.operations[index].name;
     operation.duration = program_.trace.operations[index].duration;
-    operation.replayable = program_.replayable[index];
+    operation.replayable = program_.is_replayable(index);
     operation.first_access = static_cast<std::uint32_t>(log_.accesses.size());
     operation.access_count = end - first;
     for (std::uint32_t i = first; i < end; ++i) {

@@ -35,7 +35,7 @@ template <Backend B, class Fits>
   const std::uint32_t first = program.first_access[operation];
   const std::uint32_t scratch = program.scratch_roles[operation];
   const std::size_t count = program.first_access[operation + 1] - first - (scratch == none ? 0 : 1);
-  if (count != request.items.size()) return false;
+  if (count != request.items.size() || program.is_replayable(operation) != request.replayable) return false;
   if ((scratch == none ? Bytes{} : program.roles[scratch].bytes) != request.scratch) return false;
   for (std::size_t i = 0; i < count; ++i) {
     const RoleAccess& expected = program.accesses[first + i];

@@ -298,7 +298,7 @@ std::vector<std::uint64_t> identity(const IterationLog& log) {
       continue;
     }
     const LogOperation& operation = log.operations[event.index];
-    key.push_back(std::uint64_t{2} << 32U | operation.access_count);
+    key.push_back(std::uint64_t{operation.replayable ? 6U : 2U} << 32U | operation.access_count);
     for (std::uint32_t i = 0; i < operation.access_count; ++i) {
       const LogAccess& access = log.accesses[operation.first_access + i];
       key.push_back((std::uint64_t{3} + static_cast<std::uint64_t>(access.access)) << 32U | access.tensor);

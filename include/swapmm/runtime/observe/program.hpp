@@ -2,6 +2,7 @@
 #pragma once
 
 #include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <span>
 #include <string_view>
@@ -67,11 +68,14 @@ struct Program {
   std::vector<RoleAccess> accesses;          ///< in the order of the call; scratch last
   std::vector<std::uint32_t> first_access;   ///< per operation, plus one at the end
   std::vector<std::uint32_t> scratch_roles;  ///< per operation; none if it has no scratch
-  std::vector<bool> replayable;              ///< per operation; the trace does not say it
+  std::vector<bool> replayable;              ///< per operation; empty: none. The trace does not say it
   bool by_producer = false;                  ///< see EntranceOptions::identify_by_producer
   std::vector<LogWait> waits;                ///< with calls counted from the cycle's first operation
   Replays replays;                           ///< that are written out in it: see replayed_program.hpp
 
+  [[nodiscard]] bool is_replayable(std::size_t operation) const {
+    return !replayable.empty() && replayable[operation];
+  }
   /// True if the host uploads a value to a tensor in it.
   [[nodiscard]] bool has_uploads() const {
     return std::any_of(events.begin(), events.end(),
@@ -91,7 +95,7 @@ struct Program {
 /// the iterations `logs` need places of their own for both. They must be planned as a longer cycle.
 [[nodiscard]] bool generations_overlap(std::span<const IterationLog* const> logs);
 
-/// Two iterations are the same if they agree in sizes, bundles, uploads, and the identity of the tensors that outlive
+/// Two iterations are the same if they agree in sizes, bundles, what is replayable, uploads, and the identity of the tensors that outlive
 /// them: their handles or producers. Names, durations and downloads do not count.
 [[nodiscard]] std::vector<std::uint64_t> identity(const IterationLog& log);
 

@@ -15,14 +15,14 @@ void append_operation(Program& to, const Program& from, std::uint32_t operation)
   to.accesses.insert(to.accesses.end(), from.accesses.begin() + from.first_access[operation],
                      from.accesses.begin() + from.first_access[operation + 1]);
   to.scratch_roles.push_back(from.scratch_roles[operation]);
-  to.replayable.push_back(from.replayable[operation]);
+  to.replayable.push_back(from.is_replayable(operation));
 }
 
 }  // namespace
 
 Trace trace_with_replayable(const Program& program) {
   Trace trace = program.trace;
-  for (std::size_t i = 0; i < trace.operations.size(); ++i) trace.operations[i].replayable = program.replayable[i];
+  for (std::size_t i = 0; i < trace.operations.size(); ++i) trace.operations[i].replayable = program.is_replayable(i);
   return trace;
 }
 
