@@ -27,7 +27,7 @@ using std::chrono::nanoseconds;
 
 namespace {
 
-constexpr int rounds = fewer_if_slow(600, 20);
+constexpr int rounds = fewer_if_slow(300, 20);
 
 Trace replayable_case(std::mt19937_64& random) {
   RandomTraceOptions options;
@@ -110,7 +110,7 @@ TEST_CASE("plans with any replays are valid in version 2, take as long there, an
 TEST_CASE("the mixed plan is never slower than the one that only copies, and says how far it may be from the best") {
   std::mt19937_64 random(17);
   int faster = 0;
-  for (int round = 0; round < fewer_if_slow(60, 10); ++round) {
+  for (int round = 0; round < fewer_if_slow(30, 10); ++round) {
     CAPTURE(round);
     const Trace trace = replayable_case(random);
     const Machine machine = random_machine_for(trace, random, 90);

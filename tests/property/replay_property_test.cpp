@@ -29,7 +29,7 @@ using simulated::Touch;
 namespace {
 
 using Device = simulated::Backend;
-constexpr std::uint64_t usual_seeds = fewer_if_slow(120, 10);
+constexpr std::uint64_t usual_seeds = fewer_if_slow(40, 8);
 
 struct Layer {
   std::size_t size = 0;               // numbers
