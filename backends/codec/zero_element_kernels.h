@@ -31,8 +31,8 @@ SWAPMM_KERNEL void SWAPMM_ZERO_NAME(count)(SWAPMM_GLOBAL const SWAPMM_ZERO_ELEME
   }
   sums[item] = count;
   SWAPMM_ZERO_BARRIER();
-  for (int half = SWAPMM_ZERO_GROUP / 2; half > 0; half /= 2) {
-    if (item < half) sums[item] += sums[item + half];
+  for (int distance = SWAPMM_ZERO_GROUP / 2; distance > 0; distance /= 2) {
+    if (item < distance) sums[item] += sums[item + distance];
     SWAPMM_ZERO_BARRIER();
   }
   if (item == 0) swapmm_zero_blocks(scratch, n)[block] = sums[0];
