@@ -109,7 +109,7 @@ TEST_CASE("the size of encoded numbers of 4 bytes is the one that is documented"
 }
 
 TEST_CASE("an encoded value may lie in host memory, and sub-buffers hold all parts") {
-  const ByteVector plain = sparse_elements(10'000, 4, 0.25, 3);
+  const ByteVector plain = sparse_elements(5'000, 4, 0.25, 3);
   const ByteVector expected = test::encoded_by_reference(plain, 4);
   Desk host_desk{CL_MEM_ALLOC_HOST_PTR};
   CHECK(test::ZeroCodecCases<Desk>(host_desk).encoded(plain, 4) == expected);
@@ -124,12 +124,12 @@ TEST_CASE("an encoded value may lie in host memory, and sub-buffers hold all par
     return made;
   };
   const auto from = part(0, plain.size());
-  const auto to = part(std::size_t{1} << 16U, 40'064);
+  const auto to = part(std::size_t{1} << 16U, 20'064);
   const auto scratch = part(std::size_t{1} << 17U, 4096);
   opencl::check(
       clEnqueueWriteBuffer(device().queue, from.get(), CL_TRUE, 0, plain.size(), plain.data(), 0, nullptr, nullptr),
       "clEnqueueWriteBuffer");
-  device().codec.encode(device().queue, {10'000, 4}, from.get(), to.get(), scratch.get());
+  device().codec.encode(device().queue, {5'000, 4}, from.get(), to.get(), scratch.get());
   ByteVector encoded = bytes_of(to.get());
   encoded.resize(expected.size());
   CHECK(encoded == expected);
@@ -140,8 +140,8 @@ TEST_CASE("work on a queue without an order waits for the events it is given, an
   const Handle<cl_command_queue> queue(clCreateCommandQueue(device().backend.context(), device().backend.device(),
                                                             CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE, &status));
   if (status != CL_SUCCESS) return;  // a device without such queues
-  const ByteVector plain = sparse_elements(30'000, 4, 0.5, 4);
-  const ZeroElements elements{30'000, 4};
+  const ByteVector plain = sparse_elements(5'000, 4, 0.5, 4);
+  const ZeroElements elements{5'000, 4};
   const auto from = buffer_of(ByteVector(plain.size(), canary));
   const auto packed = buffer_of(zero_worst_case(elements).value);
   const auto to = buffer_of(plain.size());
@@ -201,7 +201,7 @@ TEST_CASE("wrong arguments are refused before anything is queued") {
 TEST_CASE("an operation of a manager encodes and decodes managed tensors") {
   using namespace swapmm::literals;
   MemoryManager manager{device().backend, {.device_budget = 1_MiB}};
-  const ZeroElements elements{20'000, 4};
+  const ZeroElements elements{5'000, 4};
   auto plain = manager.tensor<float>({elements.count});
   auto encoded = manager.tensor<std::uint8_t>({zero_worst_case(elements).value});
   auto back = manager.tensor<float>({elements.count});

@@ -72,8 +72,10 @@ class ZeroCodecCases {
 
   /// Sizes of elements, and numbers of them around words, groups and blocks.
   void numbers() {
-    std::vector<std::size_t> counts{0, 1, 31, 32, 33, 63, 64, 65, 255, 257, 4095, 4096, 4097};
-    if (!desk_->slow()) counts.insert(counts.end(), {1000, 8191, 8192, 8193, 12'289});
+    std::vector<std::size_t> counts{0, 33, 4097};
+    if (!desk_->slow()) {
+      counts.insert(counts.end(), {1, 31, 32, 63, 64, 65, 255, 257, 4095, 4096, 8191, 8192, 8193, 12'289});
+    }
     for (const std::size_t size : element_sizes) {
       for (const std::size_t n : counts) {
         CAPTURE(size);
@@ -85,7 +87,8 @@ class ZeroCodecCases {
 
   /// Densities from 0 to 1. The size is exact.
   void densities() {
-    const std::size_t n = desk_->slow() ? 4'200 : 20'011;
+    if (desk_->slow()) return;
+    const std::size_t n = 20'011;
     for (const std::size_t size : element_sizes) {
       for (int percent = 0; percent <= 100; percent += percent < 2 || percent > 94 ? 1 : 10) {
         CAPTURE(size);
@@ -128,6 +131,7 @@ class ZeroCodecCases {
   /// The form is raw from exactly where nothing is gained.
   void threshold() {
     for (const std::size_t size : element_sizes) {
+      if (desk_->slow() && size != 4) continue;
       const std::size_t n = 5000;
       const ZeroElements elements{n, static_cast<std::uint32_t>(size)};
       std::size_t most = 0;  // elements that are not zero, with something gained
@@ -149,15 +153,16 @@ class ZeroCodecCases {
 
   /// Of a damaged value nothing is written outside of the elements, and the status says so.
   void damaged() {
-    const std::size_t n = 9'000;
+    const std::size_t n = desk_->slow() ? 4'100 : 9'000;
+    const std::size_t step = desk_->slow() ? 3'000 : 80;
     for (const std::size_t size : {std::size_t{1}, std::size_t{4}, std::size_t{8}}) {
+      if (desk_->slow() && size != 4) continue;
       const ByteVector plain = sparse_elements(n, size, 0.4, size);
       const ByteVector good = encoded_by_reference(plain, size);
       const ZeroElements elements = elements_of(plain, size);
-      const std::size_t values_at = (64 + 4 * (3 + 282) + size - 1) / size * size;
+      const std::size_t values_at = zero_encoded_size(elements, 0).value;
       std::mt19937_64 random(size);
-      const std::size_t step = desk_->slow() ? 800 : 80;
-      for (std::size_t at = 0; at < good.size(); at += at < 80 ? 1 : 1 + random() % step) {
+      for (std::size_t at = 0; at < good.size(); at += at < 80 ? 1 + step / 300 : 1 + random() % step) {
         CAPTURE(size);
         CAPTURE(at);
         ByteVector damaged = good;
