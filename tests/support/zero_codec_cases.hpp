@@ -11,6 +11,7 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <array>
 #include <bit>
 #include <cstddef>
@@ -200,8 +201,21 @@ class ZeroCodecCases {
     append(greedy,
            std::vector<std::uint64_t>{ZeroHeader::magic_number, 1, 6'000, 4, 4096, 1'000, 64 + 8 + 752 + 4'000, 0});
     append(greedy, std::vector<std::uint32_t>{900, 100});
-    greedy.resize(64 + 8 + 752 + 4'000, std::byte{0xff});
-    CHECK(decoded(greedy, elements).status == ZeroStatus::inconsistent);
+    greedy.resize(64 + 8 + 752 + 4'000 + 20'000, std::byte{0xff});
+    const Decoded some = decoded(greedy, elements);
+    CHECK(some.status == ZeroStatus::inconsistent);
+    // Both blocks read from where the table says, and nothing behind the last value.
+    ByteVector only_those(24'000);
+    std::fill_n(only_those.begin(), 4'000, std::byte{0xff});
+    std::fill_n(only_those.begin() + 4 * 4096, 400, std::byte{0xff});
+    CHECK(some.plain == only_those);
+    // One value, of an element behind the last one.
+    ByteVector behind;
+    append(behind, std::vector<std::uint64_t>{ZeroHeader::magic_number, 1, 100, 4, 4096, 1, 64 + 4 + 16 + 4, 0});
+    append(behind, std::vector<std::uint32_t>{1, 0, 0, 0, 0x80000000U, 7});
+    const Decoded none = decoded(behind, {100, 4});
+    CHECK(none.status == ZeroStatus::inconsistent);
+    CHECK(none.plain == ByteVector(400));
     const ByteVector other = encoded_by_reference(sparse_elements(12'000, 2, 0.3, 1), 2);
     CHECK(decoded(other, elements).status == ZeroStatus::other_value);
   }

@@ -70,7 +70,7 @@ class ObservedMath : public neural::OpenclMath {
 
  private:
   static std::size_t numbers(const neural::Images& shape) {
-    return shape.images * shape.side * shape.side * shape.channels;
+    return shape.count * shape.side * shape.side * shape.channels;
   }
   [[nodiscard]] std::vector<std::string> pooled_layers() const {
     std::vector<std::string> names;
