@@ -55,13 +55,13 @@ class ObservedMath : public neural::OpenclMath {
   }
   void max_pool(Queue queue, const neural::Images& shape, Place x, Place y, Place map) {
     OpenclMath::max_pool(queue, shape, x, y, map);
-    if (observes_) observe(queue, pooled_layers()[pools_++ / parts_] + ".pooled", y, numbers(shape));
+    if (observes_) observe(queue, pooled_layers()[pools_++ / parts_] + ".pooled", y, shape.size());
   }
   void max_pool_backward(Queue queue, const neural::Images& shape, Place y, Place map, Place y_gradient,
                          Place x_gradient) {
     OpenclMath::max_pool_backward(queue, shape, y, map, y_gradient, x_gradient);
     if (!observes_) return;
-    observe(queue, pooled_layers()[--pool_gradients_ / parts_] + ".out.gradient", x_gradient, 4 * numbers(shape));
+    observe(queue, pooled_layers()[--pool_gradients_ / parts_] + ".out.gradient", x_gradient, 4 * shape.size());
   }
   void relu_backward(Queue queue, std::size_t count, Place y, Place gradient) {
     OpenclMath::relu_backward(queue, count, y, gradient);
@@ -69,9 +69,6 @@ class ObservedMath : public neural::OpenclMath {
   }
 
  private:
-  static std::size_t numbers(const neural::Images& shape) {
-    return shape.count * shape.side * shape.side * shape.channels;
-  }
   [[nodiscard]] std::vector<std::string> pooled_layers() const {
     std::vector<std::string> names;
     for (const fashion::Layer& layer : *layers_) {

@@ -8,6 +8,7 @@
 #include "measuring.hpp"
 
 int main(int count, char** words) {
+  std::setvbuf(stdout, nullptr, _IOLBF, 0);  // a long run says what it knows
   try {
     const std::string_view part = count > 1 ? words[1] : "all";
     const std::size_t steps = count > 2 ? std::strtoull(words[2], nullptr, 10) : 100;
