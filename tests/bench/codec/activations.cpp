@@ -98,11 +98,11 @@ class ObservedMath : public neural::OpenclMath {
           "clEnqueueCopyBuffer");
     std::vector<float> before(count);
     read(queue, plain.get(), before.data(), size);
-    measured.encode += milliseconds_of(3, [&] {
+    measured.encode += milliseconds_of(1, [&] {
       device_->codec.encode(queue, elements, plain.get(), encoded.get(), scratch.get());
       clFinish(queue);
     });
-    measured.decode += milliseconds_of(3, [&] {
+    measured.decode += milliseconds_of(1, [&] {
       device_->codec.decode(queue, elements, encoded.get(), plain.get(), scratch.get());
       clFinish(queue);
     });

@@ -36,7 +36,7 @@ Shuffled shuffled_lz4(const std::vector<float>& numbers) {
   std::vector<std::byte> back(bytes);
   std::vector<std::vector<std::byte>> packed;
   const auto count_of = [&](std::size_t first) { return std::min(piece, numbers.size() - first); };
-  const double encode = milliseconds_of(3, [&] {
+  const double encode = milliseconds_of(1, [&] {
     packed.clear();
     for (std::size_t first = 0; first < numbers.size(); first += piece) {
       shuffle(plain + 4 * first, planes.data(), count_of(first));
@@ -46,7 +46,7 @@ Shuffled shuffled_lz4(const std::vector<float>& numbers) {
       packed.back().resize(static_cast<std::size_t>(size));
     }
   });
-  const double decode = milliseconds_of(3, [&] {
+  const double decode = milliseconds_of(1, [&] {
     std::size_t first = 0;
     for (std::vector<std::byte>& part : packed) {
       LZ4_decompress_safe(chars(part.data()), chars(planes.data()), static_cast<int>(part.size()),

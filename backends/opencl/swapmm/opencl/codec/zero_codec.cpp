@@ -174,17 +174,17 @@ Handle<cl_event> ZeroCodec::encode(cl_command_queue queue, const ZeroElements& e
                                    cl_mem scratch, std::span<const cl_event> waits) {
   detail::check_buffers(elements, plain, encoded, zero_worst_case(elements), scratch);
   const auto n = static_cast<std::int64_t>(elements.count);
-  auto& [count, pack, unpack] = kernels_->of(elements);
+  detail::ElementKernels& kernels = kernels_->of(elements);
   detail::Sequence sequence(queue, waits);
   sequence.in_parts(zero_blocks(elements), [&](std::int64_t first, std::uint64_t groups) {
-    sequence.run(count.set(plain, scratch, n, first), groups, "the kernel swapmm_zero_count");
+    sequence.run(kernels.count.set(plain, scratch, n, first), groups, "the kernel swapmm_zero_count");
   });
   detail::scan_chunks(sequence, kernels_->scan_chunks, elements, scratch, detail::words_of(zero_scratch(elements)),
                       detail::first_count(elements), scratch);
   Kernel& begin = kernels_->begin_encode.set(encoded, scratch, n, std::int64_t{elements.element_bytes});
   sequence.run(begin, 1, "the kernel swapmm_zero_begin_encode");
   sequence.in_parts(zero_blocks(elements), [&](std::int64_t first, std::uint64_t groups) {
-    sequence.run(pack.set(plain, encoded, scratch, n, first), groups, "the kernel swapmm_zero_pack");
+    sequence.run(kernels.pack.set(plain, encoded, scratch, n, first), groups, "the kernel swapmm_zero_pack");
   });
   return sequence.end();
 }
@@ -194,7 +194,7 @@ Handle<cl_event> ZeroCodec::decode(cl_command_queue queue, const ZeroElements& e
   detail::check_buffers(elements, plain, encoded, Bytes{sizeof(ZeroHeader)}, scratch);
   const auto n = static_cast<std::int64_t>(elements.count);
   const Bytes size{detail::size_of(encoded, "the encoded value")};
-  auto& [count, pack, unpack] = kernels_->of(elements);
+  detail::ElementKernels& kernels = kernels_->of(elements);
   detail::Sequence sequence(queue, waits);
   detail::scan_chunks(sequence, kernels_->scan_chunks, elements, encoded, detail::words_of(size),
                       std::int64_t{sizeof(ZeroHeader) / 4}, scratch);
@@ -202,7 +202,7 @@ Handle<cl_event> ZeroCodec::decode(cl_command_queue queue, const ZeroElements& e
                                              std::int64_t{elements.element_bytes});
   sequence.run(begin, 1, "the kernel swapmm_zero_begin_decode");
   sequence.in_parts(zero_blocks(elements), [&](std::int64_t first, std::uint64_t groups) {
-    sequence.run(unpack.set(encoded, plain, scratch, n, first), groups, "the kernel swapmm_zero_unpack");
+    sequence.run(kernels.unpack.set(encoded, plain, scratch, n, first), groups, "the kernel swapmm_zero_unpack");
   });
   return sequence.end();
 }
