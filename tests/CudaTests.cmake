@@ -37,6 +37,7 @@ if(CMAKE_CXX_FLAGS MATCHES "-fsanitize")
 endif()
 # The codec's kernels as functions of the host, launched as on a GPU. They change stacks, which sanitizers do not follow.
 add_executable(swapmm_cuda_codec_host_tests cuda/zero_codec_test.cpp cuda_codec/host_runtime.cpp
+  cuda_codec/launches_test.cpp
   ${PROJECT_SOURCE_DIR}/backends/cuda/swapmm/cuda/status.cpp)
 target_include_directories(swapmm_cuda_codec_host_tests PRIVATE ${PROJECT_SOURCE_DIR}/backends)
 target_link_libraries(swapmm_cuda_codec_host_tests PRIVATE swapmm_test_support swapmm_cuda_codec_objects)

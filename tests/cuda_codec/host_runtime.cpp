@@ -17,6 +17,7 @@
 
 #include <swapmm/cuda/codec/zero_kernels.hpp>
 
+#include "cuda_codec/host_runtime.hpp"
 #include "support/host_kernel.hpp"
 
 // ---- the kernels, as functions of the host
@@ -74,6 +75,17 @@ const void* address(Function* function) {
   return reinterpret_cast<const void*>(function);
 }
 
+// The number of the kernel's parameters is known to its type alone: parts begin at the last of them.
+long long last_argument(const void* kernel, void** arguments) {
+  const auto& all = *swapmm::cuda::detail::zero_kernels();
+  if (kernel == all.begin_encode || kernel == all.begin_decode) return 0;
+  std::size_t last = kernel == all.scan_chunks ? 5 : 4;  // of pack and unpack
+  for (const auto& element : all.elements) {
+    if (kernel == element.count) last = 3;
+  }
+  return *static_cast<long long*>(arguments[last]);
+}
+
 // ---- fibers
 
 struct Fiber {
@@ -119,6 +131,8 @@ bool run_group(const std::vector<int>& order) {
 
 }  // namespace
 
+std::vector<swapmm::test::Launch>* swapmm::test::recorded_launches = nullptr;
+
 namespace swapmm::cuda::detail {
 
 #define SWAPMM_HOST_KERNELS(bytes) \
@@ -142,6 +156,10 @@ cudaError_t cudaLaunchKernel(const void* kernel, dim3 grid, dim3 block, void** a
   const auto found = kernels().find(kernel);
   if (found == kernels().end()) return cudaErrorInvalidDeviceFunction;
   if (grid.x == 0 || block.x != group_size) return cudaErrorInvalidConfiguration;
+  if (swapmm::test::recorded_launches != nullptr) {
+    swapmm::test::recorded_launches->push_back({kernel, grid.x, last_argument(kernel, arguments)});
+    return cudaSuccess;
+  }
   caller = found->second;
   launched = kernel;
   launched_arguments = arguments;

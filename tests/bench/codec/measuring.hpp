@@ -88,7 +88,7 @@ void measure_host_ways(Device& device);
 void measure_activations(Device& device, std::size_t steps);
 /// @}
 
-/// Bytes after byte shuffle and LZ4, and how fast a core does that and undoes it.
+/// Bytes after byte shuffle and LZ4, and how fast a core does that and undoes it, by the processor's time.
 struct Shuffled {
   std::size_t bytes = 0;
   double encode_rate = 0;  ///< GB/s of plain bytes
