@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# Kernels for examples, tests and benchmarks. nvcc is called as it is: the project and its consumers need no CUDA in
+# Kernels for the codec of the CUDA backend, for examples, tests and benchmarks. nvcc is called as it is: the project and its consumers need no CUDA in
 # their CMake (whose 3.25 drops C++20 for it without a word).
 
 find_program(SWAPMM_NVCC nvcc
@@ -28,7 +28,7 @@ if(NOT cuda_code AND SWAPMM_NVCC)
 endif()
 
 # swapmm_cuda_kernels(TARGET SOURCE.cu...): compiled by nvcc, and linked into the target. Sources may include what lies in
-# include/, examples/ and tests/. Without line tables compute-sanitizer names no lines: they are there.
+# include/, backends/, examples/ and tests/. Their names are hidden, as those of the library are. Without line tables compute-sanitizer names no lines: they are there.
 function(swapmm_cuda_kernels target)
   foreach(source IN LISTS ARGN)
     cmake_path(ABSOLUTE_PATH source NORMALIZE OUTPUT_VARIABLE path)
@@ -37,8 +37,9 @@ function(swapmm_cuda_kernels target)
     add_custom_command(OUTPUT ${object} DEPENDS ${path} DEPFILE ${object}.d VERBATIM
       COMMENT "Compiling kernels of ${target}: ${source}"
       COMMAND ${SWAPMM_CCACHE} ${SWAPMM_NVCC} -std=c++17 -O3 -lineinfo ${cuda_code} -Werror all-warnings
-        -Xcompiler=-Wall,-Wextra,-fPIC -ccbin ${CMAKE_CXX_COMPILER} -MD -MF ${object}.d
-        -I ${PROJECT_SOURCE_DIR}/include -I ${PROJECT_SOURCE_DIR}/examples -I ${PROJECT_SOURCE_DIR}/tests
+        -Xcompiler=-Wall,-Wextra,-fPIC,-fvisibility=hidden -ccbin ${CMAKE_CXX_COMPILER} -MD -MF ${object}.d
+        -I ${PROJECT_SOURCE_DIR}/include -I ${PROJECT_SOURCE_DIR}/backends -I ${PROJECT_SOURCE_DIR}/backends/cuda
+        -I ${PROJECT_SOURCE_DIR}/examples -I ${PROJECT_SOURCE_DIR}/tests
         -c ${path} -o ${object})
     target_sources(${target} PRIVATE ${object})
     set_source_files_properties(${object} PROPERTIES EXTERNAL_OBJECT ON GENERATED ON)

@@ -7,6 +7,28 @@ add_library(swapmm_headers INTERFACE)
 target_include_directories(swapmm_headers INTERFACE ${PROJECT_SOURCE_DIR}/include)
 target_compile_features(swapmm_headers INTERFACE cxx_std_20)
 
+# swapmm_add_objects(TARGET SOURCE...): an object library, compiled as a part of a library of the project.
+function(swapmm_add_objects target)
+  add_library(${target} OBJECT ${ARGN})
+  target_link_libraries(${target} PUBLIC swapmm_headers)
+  target_compile_definitions(${target} PRIVATE SWAPMM_BUILDING_LIBRARY)
+  set_target_properties(${target} PROPERTIES
+    CXX_EXTENSIONS OFF
+    CXX_VISIBILITY_PRESET hidden
+    VISIBILITY_INLINES_HIDDEN ON
+    POSITION_INDEPENDENT_CODE ON
+    UNITY_BUILD ${SWAPMM_UNITY_BUILD}
+    UNITY_BUILD_BATCH_SIZE 64)
+  # The templates of a manager take as long as all else: on another core.
+  set(instances ${ARGN})
+  list(FILTER instances INCLUDE REGEX "instances\\.cpp$")
+  set_source_files_properties(${instances} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
+  swapmm_warnings_for(${target})
+  if(PROJECT_IS_TOP_LEVEL) # swapmm_warnings_for() leaves it out of unity builds, where the tests' names shadow each other
+    target_compile_options(${target} PRIVATE $<$<CXX_COMPILER_ID:GNU>:-Wshadow>)
+  endif()
+endfunction()
+
 # swapmm_add_library(TARGET EXPORT_NAME SOURCES... HEADERS... BASE FOLDER): makes
 #   TARGET            the library, static or shared as BUILD_SHARED_LIBS says; an alias swapmm::EXPORT_NAME;
 #   TARGET_objects    its objects;
@@ -15,24 +37,7 @@ target_compile_features(swapmm_headers INTERFACE cxx_std_20)
 # Dependencies: swapmm_library_needs().
 function(swapmm_add_library target export_name)
   cmake_parse_arguments(library "" "BASE" "SOURCES;HEADERS" ${ARGN})
-  add_library(${target}_objects OBJECT ${library_SOURCES})
-  target_link_libraries(${target}_objects PUBLIC swapmm_headers)
-  target_compile_definitions(${target}_objects PRIVATE SWAPMM_BUILDING_LIBRARY)
-  set_target_properties(${target}_objects PROPERTIES
-    CXX_EXTENSIONS OFF
-    CXX_VISIBILITY_PRESET hidden
-    VISIBILITY_INLINES_HIDDEN ON
-    POSITION_INDEPENDENT_CODE ON
-    UNITY_BUILD ${SWAPMM_UNITY_BUILD}
-    UNITY_BUILD_BATCH_SIZE 64)
-  # The templates of a manager take as long as all else: on another core.
-  set(instances ${library_SOURCES})
-  list(FILTER instances INCLUDE REGEX "instances\\.cpp$")
-  set_source_files_properties(${instances} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
-  swapmm_warnings_for(${target}_objects)
-  if(PROJECT_IS_TOP_LEVEL) # swapmm_warnings_for() leaves it out of unity builds, where the tests' names shadow each other
-    target_compile_options(${target}_objects PRIVATE $<$<CXX_COMPILER_ID:GNU>:-Wshadow>)
-  endif()
+  swapmm_add_objects(${target}_objects ${library_SOURCES})
 
   add_library(${target} $<TARGET_OBJECTS:${target}_objects>)
   add_library(swapmm::${export_name} ALIAS ${target})

@@ -34,6 +34,8 @@ swapmm_files(include/swapmm/base/text
 swapmm_files(include/swapmm/c_interface
   HEADERS custom_backend failure handles manager_on operation_checks options report structs tensor_table
   SOURCES calls custom custom_backend failure operation_checks options report simulated tensor_table)
+swapmm_files(include/swapmm/codec
+  HEADERS zero_format)
 swapmm_files(include/swapmm/formats
   HEADERS dot dot_name machine_json plan_json profile_events profile_svg quantity trace_json
   SOURCES dot dot_name machine_json plan_json profile_events profile_svg quantity trace_json)
@@ -223,6 +225,7 @@ endmacro()
 
 swapmm_public(include/swapmm error fwd layout memory_manager operation options report scheduler swapmm tensor version)
 swapmm_public(include/swapmm/base bytes error export ids result)
+swapmm_public(include/swapmm/codec zero_format)
 swapmm_public(include/swapmm/ir graph limits liveness profile trace)
 swapmm_public(include/swapmm/formats dot machine_json plan_json profile_events profile_svg trace_json)
 swapmm_public(include/swapmm/formats/v2 machine_json plan_json profile_events profile_svg)

@@ -39,6 +39,19 @@ if(TARGET custom_kernel)
   set_tests_properties(opencl.custom_kernel opencl.larger_than_memory PROPERTIES LABELS opencl TIMEOUT 300)
 endif()
 
+# Another language decodes what the codec encoded, from its documentation.
+include(PythonWith.cmake)
+swapmm_python_with(SWAPMM_PYTHON_WITH_NUMPY numpy)
+if(SWAPMM_PYTHON_WITH_NUMPY)
+  add_test(NAME opencl.zero_codec_files COMMAND bash -c "folder=$(mktemp -d) || exit 1
+SWAPMM_ZERO_CODEC_FOLDER=$folder $<TARGET_FILE:swapmm_opencl_tests> --no-skip '--test-case=files: encoded*' &&
+${SWAPMM_PYTHON_WITH_NUMPY} ${CMAKE_CURRENT_SOURCE_DIR}/opencl/zero_codec.py $folder
+status=$?; rm -rf $folder; exit $status")
+else()
+  add_test(NAME opencl.zero_codec_files COMMAND ${CMAKE_COMMAND} -E echo "skipped: no Python 3 with NumPy")
+endif()
+set_tests_properties(opencl.zero_codec_files PROPERTIES LABELS opencl TIMEOUT 300 SKIP_REGULAR_EXPRESSION "^skipped: ")
+
 # The same conformance on a device that watches each access of a kernel: out of bounds, or racing. Oclgrind
 # exits with success whatever it saw, so its report is read. Reads of what nobody wrote it tells of too, but it does not
 # see what is written to sub-buffers, so this is asked of a program that has whole buffers.
@@ -50,6 +63,10 @@ if(SWAPMM_OCLGRIND_DRIVER)
   set(report "Invalid (read|write)|[Dd]ata race")
   add_test(NAME opencl.on_oclgrind COMMAND swapmm_opencl_tests --source-file=*/opencl/conformance_test.cpp)
   set_tests_properties(opencl.on_oclgrind PROPERTIES
+    FAIL_REGULAR_EXPRESSION "test cases: +0 ;${report}" ENVIRONMENT "${on_oclgrind}" LABELS opencl TIMEOUT 900)
+  add_test(NAME opencl.zero_codec_on_oclgrind COMMAND swapmm_opencl_tests --source-file=*/opencl/zero_codec_test.cpp
+    "--test-case=elements of every size*,of a damaged*,noise*,an encoded value*")
+  set_tests_properties(opencl.zero_codec_on_oclgrind PROPERTIES
     FAIL_REGULAR_EXPRESSION "test cases: +0 ;${report}" ENVIRONMENT "${on_oclgrind}" LABELS opencl TIMEOUT 900)
   set(uninitialized "${on_oclgrind};OCLGRIND_UNINITIALIZED=1")
   add_test(NAME opencl.uninitialized COMMAND swapmm_opencl_tests --no-skip "--test-case=uninitialized:*")

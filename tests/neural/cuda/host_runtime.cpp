@@ -10,11 +10,11 @@
 #include <cstdlib>
 #include <cstring>
 #include <map>
-#include <tuple>
 #include <utility>
 
 #include "neural/cuda/host_runtime.hpp"
 #include "neural/cuda_kernels.hpp"
+#include "support/host_kernel.hpp"
 
 // ---- kernels.h, as functions of the host
 
@@ -48,28 +48,17 @@ using std::tanh;
 
 namespace {
 
-// Calls it with arguments as cudaLaunchKernel() gets them.
-using Caller = void (*)(const void* kernel, void** arguments);
-template <class... Parameters, std::size_t... I>
-void call(void (*kernel)(Parameters...), void** arguments, std::index_sequence<I...>) {
-  kernel(*static_cast<Parameters*>(arguments[I])...);
-}
-template <class... Parameters>
-std::pair<const void* const, Caller> entry(void (*kernel)(Parameters...)) {
-  return {reinterpret_cast<const void*>(kernel), [](const void* which, void** arguments) {
-            auto* const typed = reinterpret_cast<void (*)(Parameters...)>(const_cast<void*>(which));
-            call(typed, arguments, std::index_sequence_for<Parameters...>());
-          }};
-}
+using swapmm::test::kernel_entry;
+using swapmm::test::KernelCaller;
 
-const std::map<const void*, Caller>& kernels() {
-  static const std::map<const void*, Caller> all{
-      entry(neural_transpose),     entry(neural_fill),          entry(neural_bias_relu),
-      entry(neural_relu_backward), entry(neural_column_sums),   entry(neural_add_parts),
-      entry(neural_im2col),        entry(neural_col2im),        entry(neural_max_pool),
-      entry(neural_softmax_loss),  entry(neural_right_answers), entry(neural_max_pool_backward),
-      entry(neural_add_counts),    entry(neural_momentum_step), entry(neural_lstm),
-      entry(neural_lstm_backward)};
+const std::map<const void*, KernelCaller>& kernels() {
+  static const std::map<const void*, KernelCaller> all{
+      kernel_entry(neural_transpose),     kernel_entry(neural_fill),          kernel_entry(neural_bias_relu),
+      kernel_entry(neural_relu_backward), kernel_entry(neural_column_sums),   kernel_entry(neural_add_parts),
+      kernel_entry(neural_im2col),        kernel_entry(neural_col2im),        kernel_entry(neural_max_pool),
+      kernel_entry(neural_softmax_loss),  kernel_entry(neural_right_answers), kernel_entry(neural_max_pool_backward),
+      kernel_entry(neural_add_counts),    kernel_entry(neural_momentum_step), kernel_entry(neural_lstm),
+      kernel_entry(neural_lstm_backward)};
   return all;
 }
 
