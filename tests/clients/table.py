@@ -17,6 +17,9 @@ class Client:
     pypi_sources: tuple = ()  # whose archives are unpacked, for tests that no wheel has; they are in {sources}
     debian: tuple = ()
     sources: tuple = ()       # C++ files of programs/ to build, each with its libraries
+    repository: str = ""      # the address of one with tests of its own; a clone of it is in build/clients/clones
+    tests: tuple = ()         # C++ files of that clone to build, without ".cpp"; the programs are in {built}/NAME
+    options: tuple = ()       # of the compiler, for these
     environment: dict = field(default_factory=dict)
     limit: int = 600          # seconds
     fractions: tuple = (1.0, 0.5, 0.25)
@@ -45,6 +48,7 @@ ALONE = {"PARALLEL": "0"}
 # as long natively, because they compile hundreds of kernels.
 PYOPENCL_TESTS = tuple("{sources}/pyopencl-2026.1.4/test/" + name for name in ("test_wrapper.py", "test_enqueue_copy.py",
                                                                                "test_arrays_in_structs.py"))
+VIENNACL_TESTS = ("scan", "iterators", "matrix_product_float", "self_assign", "vector_int")
 INTEL = {"LD_LIBRARY_PATH": "{venv}/lib", "OCL_ICD_VENDORS": "{venv}/lib/libintelocl.so",
          "OCL_ICD_FILENAMES": "{venv}/lib/libintelocl.so"}
 # tinygrad asks ldconfig for the library before it looks elsewhere.
@@ -74,6 +78,10 @@ CLIENTS = (
     Client("gprmax", ("{python}", "{programs}/gpr_wave.py", "64", "200", "{work}"), r"^fields ",
            ("gprMax==4.0.1", "pyopencl==2026.1.4", "numpy==2.4.6")),
     Client("viennacl", ("{built}/viennacl_products",), debian=("libboost1.81-dev",), sources=(("viennacl_products", ()),)),
+    # Its own tests, those that end soon. Debian's package has none of them.
+    Client("viennacl_tests", ("{python}", "{programs}/run_all.py", "{built}/viennacl_tests", *VIENNACL_TESTS),
+           debian=("libboost1.81-dev",), repository="https://github.com/viennacl/viennacl-dev",
+           tests=tuple(f"tests/src/{name}" for name in VIENNACL_TESTS), options=("-DVIENNACL_WITH_OPENCL",), limit=900),
     Client("clblast", ("{built}/clblast_routines",), debian=("libclblast-dev",), sources=(("clblast_routines", ("clblast",)),)),
     Client("boost_compute", ("{built}/boost_compute_programs",), debian=("libboost1.81-dev",),
            sources=(("boost_compute_programs", ()),)),

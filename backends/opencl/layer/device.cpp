@@ -168,7 +168,9 @@ void DeviceBudget::offer(Context& asking) {
 }
 
 bool DeviceBudget::reserve(Bytes size) {
-  const bool fits = problem_.empty() && size <= budget_ && (unused() >= size || take_from_others(nullptr, size));
+  // What cannot fit, whatever leaves, must not make anything leave: a program may ask for it in each step.
+  const bool can_fit = problem_.empty() && pinned() <= budget_ && size <= budget_ - pinned();
+  const bool fits = can_fit && (unused() >= size || take_from_others(nullptr, size));
   if (!fits) {
     refused_objects.fetch_add(1, std::memory_order_relaxed);
     publish(*this);

@@ -13,16 +13,8 @@
 namespace swapmm::opencl::layer {
 namespace {
 
-// Bounds on what is held back: memory of the host, and how long the device may wait for work.
+// Bounds what is held back: memory of the host. How long the device may wait for work: Patience.
 constexpr std::size_t most_commands = WaitWatch::most_commands;
-// If the program waits for values only, it computes by itself between two steps while commands are held back. Natively
-// the device would have nothing to do then.
-std::chrono::milliseconds longest_pause() {
-  return std::chrono::milliseconds{settings().waits_for_values ? 3000 : 100};
-}
-std::chrono::milliseconds longest_time() {
-  return std::chrono::milliseconds{settings().waits_for_values ? 30000 : 2000};
-}
 
 void note_coming(const Bundle& bundle) {
   for (const Bundle::Part& part : bundle.parts()) part.root->coming.push(part.access == Access::write);
@@ -79,8 +71,9 @@ void alarm(Context& context) {
   context.alarm_set = false;
   if (context.held_back.empty()) return;
   const auto now = std::chrono::steady_clock::now();
-  if (now - context.held_back.back().since < longest_pause() &&
-      now - context.held_back.front().since < longest_time()) {
+  const Patience& patience = context.patience();
+  if (now - context.held_back.back().since < patience.pause() &&
+      now - context.held_back.front().since < patience.time()) {
     return set_alarm(context);
   }
   submit_held_back(context);
@@ -89,7 +82,8 @@ void alarm(Context& context) {
 
 void set_alarm(Context& context) {
   if (std::exchange(context.alarm_set, true)) return;
-  run_after(longest_pause(), [kept = ContextRef(context)] { alarm(*kept); });
+  const auto pause = std::chrono::duration_cast<std::chrono::milliseconds>(context.patience().pause());
+  run_after(pause, [kept = ContextRef(context)] { alarm(*kept); });
 }
 
 // ---- waits that end when the host has its values
@@ -186,7 +180,7 @@ void watch_pause(Context& context) {
   const auto now = std::chrono::steady_clock::now();
   const auto before = std::exchange(context.watched_at, now);
   // A pause that is shorter in one step may be longer in the next one.
-  if (before > now || now - before < longest_pause() / 2) return;
+  if (before > now || now - before < context.patience().pause() / 2) return;
   context.watched.let_all_go();
   context.note_wait(0);
 }
