@@ -65,6 +65,10 @@ add_test(NAME opencl_layer.waits_for_values COMMAND ${plan_shares} --values iter
   iterations.loss_known_early_blocking:40)
 set_tests_properties(opencl_layer.plan_shares opencl_layer.plan_shares_with_failures opencl_layer.waits_for_values PROPERTIES LABELS opencl_layer TIMEOUT 600)
 
+add_test(NAME opencl_layer.slow_steps COMMAND Python3::Interpreter ${layer_tests}/slow_steps.py --cases $<TARGET_FILE:swapmm_opencl_cases>
+  --watch $<TARGET_FILE:swapmm_opencl_watch> --layer $<TARGET_FILE:swapmm_opencl_layer>)
+set_tests_properties(opencl_layer.slow_steps PROPERTIES LABELS opencl_layer TIMEOUT 600)
+
 # Little memory on the host as well, and a file.
 if(TARGET swapmm_file_objects AND SWAPMM_LIBURING_ARCHIVE)
   add_test(NAME opencl_layer.files COMMAND Python3::Interpreter ${layer_tests}/files.py

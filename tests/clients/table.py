@@ -44,10 +44,17 @@ NO_CACHE = {"LRU": "0"}
 # For ./dev test: as small as they get. tinygrad compiles in the process itself, for starting others takes longer.
 CNN_TINY, CNN_TINY_JIT, GPT_TINY = ("2", "4", "4", "1"), ("4", "4", "4", "1"), ("2", "2", "16", "1", "32", "2", "64")
 ALONE = {"PARALLEL": "0"}
-# PyOpenCL's tests of its wrapper, of copies and of structures. Left out: those of arrays, algorithms and functions, which take many times
-# as long natively, because they compile hundreds of kernels.
-PYOPENCL_TESTS = tuple("{sources}/pyopencl-2026.1.4/test/" + name for name in ("test_wrapper.py", "test_enqueue_copy.py",
-                                                                               "test_arrays_in_structs.py"))
+
+
+def pyopencl(name, *files, without="", **more):
+    """PyOpenCL's own tests in these files. `without`: an expression for tests that are left out."""
+    tests = tuple("{sources}/pyopencl-2026.1.4/test/" + file for file in files)
+    chosen = ("-k", f"not ({without})") if without else ()
+    return Client(name, ("{python}", "-m", "pytest", "-q", "-p", "no:cacheprovider", "-rA", "--tb=short", *chosen, *tests),
+                  r"^(?:PASSED|FAILED|ERROR|SKIPPED|XFAIL|XPASS) ",
+                  ("pyopencl==2026.1.4", "numpy==2.4.6", "pytest==9.2.0", "Mako==1.4.3"), ("pyopencl==2026.1.4",), **more)
+
+
 VIENNACL_TESTS = ("scan", "iterators", "matrix_product_float", "self_assign", "vector_int")
 INTEL = {"LD_LIBRARY_PATH": "{venv}/lib", "OCL_ICD_VENDORS": "{venv}/lib/libintelocl.so",
          "OCL_ICD_FILENAMES": "{venv}/lib/libintelocl.so"}
@@ -71,9 +78,11 @@ CLIENTS = (
            ("pyclesperanto==0.25.1", "numpy==2.4.6")),
     Client("opencv", ("{python}", "{programs}/cv_pipeline.py"), r"^(round \d+ \w+)", ("opencv-python-headless==5.0.0.93", "numpy==2.4.6"),
            environment={"OPENCV_OPENCL_DEVICE": ":CPU:0", "OPENCV_OPENCL_CACHE_ENABLE": "0"}),
-    Client("pyopencl", ("{python}", "-m", "pytest", "-q", "-p", "no:cacheprovider", "-rA", "--tb=short", *PYOPENCL_TESTS),
-           r"^(?:PASSED|FAILED|ERROR|SKIPPED|XFAIL|XPASS) ", ("pyopencl==2026.1.4", "numpy==2.4.6", "pytest==9.2.0", "Mako==1.4.3"),
-           ("pyopencl==2026.1.4",), limit=900),
+    pyopencl("pyopencl", "test_wrapper.py", "test_enqueue_copy.py", "test_arrays_in_structs.py", limit=900),
+    # They compile hundreds of kernels, which takes long the first time.
+    pyopencl("pyopencl_arrays", "test_array.py", limit=7200),
+    pyopencl("pyopencl_algorithms", "test_algorithm.py", limit=7200),
+    pyopencl("pyopencl_functions", "test_clmath.py", "test_clrandom.py", limit=7200),
     Client("openmm", ("{python}", "{programs}/omm.py", "14", "40"), r"hash (\w+)$", ("openmm==8.6.1", "numpy==2.4.6")),
     Client("gprmax", ("{python}", "{programs}/gpr_wave.py", "64", "200", "{work}"), r"^fields ",
            ("gprMax==4.0.1", "pyopencl==2026.1.4", "numpy==2.4.6")),
