@@ -27,6 +27,7 @@ class Client:
     code: int = 0             # the exit code of a native run
     prepare: tuple = ()       # a command that is run once before
     input: str = ""           # standard input
+    evict: bool = False       # also with everything evicted after every command: some launch needs nearly all of the memory
     quick: bool = False       # a small one for ./dev test
     needs_files: tuple = ()   # that the installation must have, as glob in the virtual environment
 
@@ -52,7 +53,7 @@ def pyopencl(name, *files, without="", **more):
     chosen = ("-k", f"not ({without})") if without else ()
     return Client(name, ("{python}", "-m", "pytest", "-q", "-p", "no:cacheprovider", "-rA", "--tb=short", *chosen, *tests),
                   r"^(?:PASSED|FAILED|ERROR|SKIPPED|XFAIL|XPASS) ",
-                  ("pyopencl==2026.1.4", "numpy==2.4.6", "pytest==9.2.0", "Mako==1.4.3"), ("pyopencl==2026.1.4",), **more)
+                  ("pyopencl==2026.1.4", "numpy==2.4.6", "pytest==9.2.0", "Mako==1.4.3"), ("pyopencl==2026.1.4",), evict=True, **more)
 
 
 VIENNACL_TESTS = ("scan", "iterators", "matrix_product_float", "self_assign", "vector_int")
@@ -68,6 +69,7 @@ CLIENTS = (
     tinygrad("tg_gpt_small", "tg_gpt", *GPT_SMALL),
     tinygrad("tg_gpt_small_jit", "tg_gpt", *GPT_SMALL, "--jit"),
     tinygrad("tg_gpt_small_no_buffer_cache", "tg_gpt", *GPT_SMALL, environment=NO_CACHE),
+    tinygrad("tg_gpt_small_cold", "tg_gpt", *GPT_SMALL, cold=True),
     tinygrad("tg_cnn", "tg_cnn", *CNN),
     tinygrad("tg_cnn_jit", "tg_cnn", *CNN, "--jit"),
     tinygrad("tg_cnn_no_buffer_cache", "tg_cnn", *CNN, environment=NO_CACHE),

@@ -63,27 +63,28 @@ bool oldest_is_certain(Context& context) {
   return certain;
 }
 
-void set_alarm(Context& context);
+void set_alarm(Context& context, Patience::Clock::duration until);
 
 // Lets all commands go once the program pauses without asking for anything, or the oldest one has waited for too long.
 void alarm(Context& context) {
   const Lock lock = context.lock();
   context.alarm_set = false;
   if (context.held_back.empty()) return;
-  const auto now = std::chrono::steady_clock::now();
   const Patience& patience = context.patience();
-  if (now - context.held_back.back().since < patience.pause() &&
-      now - context.held_back.front().since < patience.time()) {
-    return set_alarm(context);
-  }
+  const auto end =
+      std::min(context.held_back.back().since + patience.pause(), context.held_back.front().since + patience.time());
+  const auto now = Patience::Clock::now();
+  if (now < end) return set_alarm(context, end - now);
   submit_held_back(context);
   context.flush();
 }
 
-void set_alarm(Context& context) {
+void set_alarm(Context& context, Patience::Clock::duration until) {
   if (std::exchange(context.alarm_set, true)) return;
-  const auto pause = std::chrono::duration_cast<std::chrono::milliseconds>(context.patience().pause());
-  run_after(pause, [kept = ContextRef(context)] { alarm(*kept); });
+  // It keeps the context, so it looks often, also if the program may pause for long.
+  constexpr Patience::Clock::duration at_most = std::chrono::seconds(3);
+  const auto time = std::chrono::ceil<std::chrono::milliseconds>(std::min(until, at_most));
+  run_after(time, [kept = ContextRef(context)] { alarm(*kept); });
 }
 
 // ---- waits that end when the host has its values
@@ -238,7 +239,7 @@ void hold_back(Queue& queue, const Place& place, std::unique_ptr<Task> task, Int
     if (wait) break;
     submit_oldest(context);
   }
-  if (!context.held_back.empty()) set_alarm(context);
+  if (!context.held_back.empty()) set_alarm(context, context.patience().pause());
 }
 
 }  // namespace detail
