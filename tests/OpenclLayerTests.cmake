@@ -93,7 +93,7 @@ set(sweep Python3::Interpreter ${layer_tests}/sweep.py --cases $<TARGET_FILE:swa
   --watch $<TARGET_FILE:swapmm_opencl_watch> --layer $<TARGET_FILE:swapmm_opencl_layer>)
 foreach(case IN ITEMS pressure.chain maps.many_buffers threads.contexts_of_their_own images.mapped
   whole_writes.counts_once iterations.kept_buffers iterations.made_anew)
-  add_test(NAME opencl_layer.driver_fails.${case} COMMAND ${sweep} --points 30 ${case})
+  add_test(NAME opencl_layer.driver_fails.${case} COMMAND ${sweep} --points 20 ${case})
   set_tests_properties(opencl_layer.driver_fails.${case} PROPERTIES LABELS opencl_layer TIMEOUT 600)
 endforeach()
 

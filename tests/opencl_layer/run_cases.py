@@ -162,8 +162,10 @@ def check(runner, case, modes):
         if os.path.exists(variables["SWAPMM_STARTED"]):
             os.remove(variables["SWAPMM_STARTED"])
         layered = runner.run(case, [options.watch, options.layer], **variables)
-        native = runner.run(case, [options.watch], WATCH_NVIDIA="1") if mode == "like_nvidia" else plain
-        wrong = compare(native, layered, budget, os.path.exists(variables["SWAPMM_STARTED"]))
+        started = os.path.exists(variables["SWAPMM_STARTED"])
+        wrong = compare(plain, layered, budget, started)
+        if wrong and mode == "like_nvidia":  # natively such a driver may do something else, too
+            wrong = compare(runner.run(case, [options.watch], WATCH_NVIDIA="1"), layered, budget, started)
         failures += [f"{mode} ({budget} bytes): {line}" for line in wrong]
     return failures
 
