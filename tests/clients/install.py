@@ -77,19 +77,29 @@ def have_viennacl():
     return "" if call(["dpkg", "-x", files[0], VIENNACL]).returncode == 0 else "libviennacl-dev cannot be unpacked"
 
 
-def have_clone(address):
-    """A clone that is there already may have any commit."""
-    folder = OUT / "clones" / address.rsplit("/", 1)[1]
+def clone_of(client):
+    return OUT / "clones" / client.repository[0].rsplit("/", 1)[1]
+
+
+def have_clone(client):
+    """One commit of a repository. A clone that is there already is taken as it is."""
+    folder = clone_of(client)
     if folder.is_dir():
         return ""
-    folder.parent.mkdir(parents=True, exist_ok=True)
-    got = call(["timeout", "120", "git", "clone", "--quiet", "--depth", "1", address, folder], stdin=subprocess.DEVNULL,
-               env={**os.environ, "GIT_TERMINAL_PROMPT": "0"})
-    return f"no clone of {address}: {last_line(got.stdout)}" if got.returncode else ""
+    address, commit = client.repository
+    partial = folder.with_suffix(".partial")
+    shutil.rmtree(partial, ignore_errors=True)
+    for words in (("init", "--quiet", partial), ("-C", partial, "fetch", "--quiet", "--depth", "1", address, commit),
+                  ("-C", partial, "checkout", "--quiet", "FETCH_HEAD")):
+        got = call(["timeout", "120", "git", *words], stdin=subprocess.DEVNULL, env={**os.environ, "GIT_TERMINAL_PROMPT": "0"})
+        if got.returncode:
+            return f"no clone of {address}: {last_line(got.stdout)}"
+    partial.rename(folder)
+    return ""
 
 
 def build_test(client, test):
-    clone = OUT / "clones" / client.repository.rsplit("/", 1)[1]
+    clone = clone_of(client)
     source, program = clone / f"{test}.cpp", OUT / "built" / client.name / Path(test).name
     if not program.exists():
         compile_program(source, program, [*client.options, "-I", clone], [])
@@ -143,7 +153,7 @@ def install_alone(client):
     for requirement in client.pypi_sources:
         why = why or have_source(requirement)
     if client.repository:
-        why = why or have_clone(client.repository)
+        why = why or have_clone(client)
     for test in client.tests if not why else ():
         build_test(client, test)
     for name, libraries in client.sources:

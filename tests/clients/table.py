@@ -17,7 +17,7 @@ class Client:
     pypi_sources: tuple = ()  # whose archives are unpacked, for tests that no wheel has; they are in {sources}
     debian: tuple = ()
     sources: tuple = ()       # C++ files of programs/ to build, each with its libraries
-    repository: str = ""      # the address of one with tests of its own; a clone of it is in build/clients/clones
+    repository: tuple = ()    # address and commit of one with tests of its own; a clone of it is in build/clients/clones
     tests: tuple = ()         # C++ files of that clone to build, without ".cpp"; the programs are in {built}/NAME
     options: tuple = ()       # of the compiler, for these
     environment: dict = field(default_factory=dict)
@@ -91,7 +91,7 @@ CLIENTS = (
     Client("viennacl", ("{built}/viennacl_products",), debian=("libboost1.81-dev",), sources=(("viennacl_products", ()),)),
     # Its own tests, those that end soon. Debian's package has none of them.
     Client("viennacl_tests", ("{python}", "{programs}/run_all.py", "{built}/viennacl_tests", *VIENNACL_TESTS),
-           debian=("libboost1.81-dev",), repository="https://github.com/viennacl/viennacl-dev",
+           debian=("libboost1.81-dev",), repository=("https://github.com/viennacl/viennacl-dev", "dc552a8d4bba2bb028a346dc611deea0c67e3eed"),
            tests=tuple(f"tests/src/{name}" for name in VIENNACL_TESTS), options=("-DVIENNACL_WITH_OPENCL",), limit=900),
     Client("clblast", ("{built}/clblast_routines",), debian=("libclblast-dev",), sources=(("clblast_routines", ("clblast",)),)),
     Client("boost_compute", ("{built}/boost_compute_programs",), debian=("libboost1.81-dev",),
