@@ -58,9 +58,16 @@ set(plan_shares Python3::Interpreter ${layer_tests}/plan_shares.py --cases $<TAR
 add_test(NAME opencl_layer.plan_shares COMMAND ${plan_shares} iterations.kept_buffers:40 iterations.ping_pong:40
   iterations.made_anew:40 iterations.released_late:40 iterations.new_state_each_step:40 iterations.arguments_kept:40
   iterations.layers_within:40)
+add_test(NAME opencl_layer.plan_shares_with_failures COMMAND ${plan_shares} iterations.launch_refused_in_each_step:40
+  iterations.buffer_refused_in_each_step:40 iterations.image_tried_in_each_step:40:20
+  iterations.large_launch_tried_in_each_step:40:20)
 add_test(NAME opencl_layer.waits_for_values COMMAND ${plan_shares} --values iterations.loss_known_early:40
   iterations.loss_known_early_blocking:40)
-set_tests_properties(opencl_layer.plan_shares opencl_layer.waits_for_values PROPERTIES LABELS opencl_layer TIMEOUT 600)
+set_tests_properties(opencl_layer.plan_shares opencl_layer.plan_shares_with_failures opencl_layer.waits_for_values PROPERTIES LABELS opencl_layer TIMEOUT 600)
+
+add_test(NAME opencl_layer.slow_steps COMMAND Python3::Interpreter ${layer_tests}/slow_steps.py --cases $<TARGET_FILE:swapmm_opencl_cases>
+  --watch $<TARGET_FILE:swapmm_opencl_watch> --layer $<TARGET_FILE:swapmm_opencl_layer>)
+set_tests_properties(opencl_layer.slow_steps PROPERTIES LABELS opencl_layer TIMEOUT 600)
 
 # Little memory on the host as well, and a file.
 if(TARGET swapmm_file_objects AND SWAPMM_LIBURING_ARCHIVE)
@@ -86,7 +93,7 @@ set(sweep Python3::Interpreter ${layer_tests}/sweep.py --cases $<TARGET_FILE:swa
   --watch $<TARGET_FILE:swapmm_opencl_watch> --layer $<TARGET_FILE:swapmm_opencl_layer>)
 foreach(case IN ITEMS pressure.chain maps.many_buffers threads.contexts_of_their_own images.mapped
   whole_writes.counts_once iterations.kept_buffers iterations.made_anew)
-  add_test(NAME opencl_layer.driver_fails.${case} COMMAND ${sweep} --points 30 ${case})
+  add_test(NAME opencl_layer.driver_fails.${case} COMMAND ${sweep} --points 20 ${case})
   set_tests_properties(opencl_layer.driver_fails.${case} PROPERTIES LABELS opencl_layer TIMEOUT 600)
 endforeach()
 
@@ -127,6 +134,16 @@ if(SWAPMM_OCLGRIND_DRIVER)
     ${skipped} buffers maps)
   set_tests_properties(opencl_layer.on_oclgrind PROPERTIES LABELS opencl_layer TIMEOUT 900)
 endif()
+
+# Set-gid programs: the environment is their caller's.
+add_test(NAME opencl_layer.more_rights COMMAND Python3::Interpreter ${layer_tests}/more_rights.py
+  --cases $<TARGET_FILE:swapmm_opencl_cases> --layer $<TARGET_FILE:swapmm_opencl_layer>)
+set_tests_properties(opencl_layer.more_rights PROPERTIES LABELS opencl_layer TIMEOUT 300 SKIP_REGULAR_EXPRESSION "^skipped: ")
+
+# Settings that cannot be read.
+add_test(NAME opencl_layer.bad_settings COMMAND Python3::Interpreter ${layer_tests}/bad_settings.py --cases $<TARGET_FILE:swapmm_opencl_cases>
+  --watch $<TARGET_FILE:swapmm_opencl_watch> --layer $<TARGET_FILE:swapmm_opencl_layer>)
+set_tests_properties(opencl_layer.bad_settings PROPERTIES LABELS opencl_layer TIMEOUT 300)
 
 # Parts of the layer that need no driver.
 swapmm_add_tests(opencl_layer_parts)

@@ -308,6 +308,7 @@ TEST_CASE("run reports what was needed, moved, planned and waited for") {
         doctest::Approx(number(report, "commands_by_plan") / since).epsilon(1e-5));
   CHECK(number(device, "last_plan.operations") == 16);
   CHECK(number(device, "last_plan.predicted_ns") >= number(device, "last_plan.predicted_stall_ns"));
+  CHECK(device.at("last_plan").as_object().contains("bound_ns"));
 }
 
 TEST_CASE("run counts what is passed through to the driver, and what is refused") {

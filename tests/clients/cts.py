@@ -19,7 +19,7 @@ OUT = layered.ROOT / "build" / "cts"
 SUITES = {"buffers": "buffers/test_buffers", "mem_host_flags": "mem_host_flags/test_mem_host_flags",
           "events": "events/test_events", "multiple_device_context": "multiple_device_context/test_multiples",
           "api": "api/test_api"}
-MODES = ("native", "full", "25 %", "evict always")
+MODES = ("native", "full", "25 %", "one launch", "evict always")
 LIMIT = 1500
 
 
@@ -77,6 +77,8 @@ def run_once(suite, mode, tests, libraries, native):
         budget = native.figures.need
     elif mode == "25 %":
         budget = max(native.figures.peak // 4, native.figures.floor)
+    elif mode == "one launch":
+        budget = native.figures.floor
     elif mode == "evict always":
         budget, settings = native.figures.need, {"SWAPMM_EVICT": "always"}
     outcome = layered.run([OUT / "build" / "test_conformance" / SUITES[suite], *tests], libraries, folder=OUT / "results",

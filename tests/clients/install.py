@@ -3,6 +3,7 @@
 import contextlib
 import fcntl
 import glob
+import os
 import shutil
 import subprocess
 from pathlib import Path
@@ -76,6 +77,43 @@ def have_viennacl():
     return "" if call(["dpkg", "-x", files[0], VIENNACL]).returncode == 0 else "libviennacl-dev cannot be unpacked"
 
 
+def clone_of(client):
+    return OUT / "clones" / client.repository[0].rsplit("/", 1)[1]
+
+
+def have_clone(client):
+    """One commit of a repository. A clone that is there already is taken as it is."""
+    folder = clone_of(client)
+    if folder.is_dir():
+        return ""
+    address, commit = client.repository
+    partial = folder.with_suffix(".partial")
+    shutil.rmtree(partial, ignore_errors=True)
+    for words in (("init", "--quiet", partial), ("-C", partial, "fetch", "--quiet", "--depth", "1", address, commit),
+                  ("-C", partial, "checkout", "--quiet", "FETCH_HEAD")):
+        got = call(["timeout", "120", "git", *words], stdin=subprocess.DEVNULL, env={**os.environ, "GIT_TERMINAL_PROMPT": "0"})
+        if got.returncode:
+            return f"no clone of {address}: {last_line(got.stdout)}"
+    partial.rename(folder)
+    return ""
+
+
+def build_test(client, test):
+    clone = clone_of(client)
+    source, program = clone / f"{test}.cpp", OUT / "built" / client.name / Path(test).name
+    if not program.exists():
+        compile_program(source, program, [*client.options, "-I", clone], [])
+
+
+def compile_program(source, program, options, libraries):
+    program.parent.mkdir(parents=True, exist_ok=True)
+    compiler = ["ccache"] if shutil.which("ccache") else []
+    made = call([*compiler, "g++", "-std=c++17", "-O1", "-w", *options, source, "-o", program,
+                 *(f"-l{library}" for library in libraries), "-lOpenCL", "-lpthread"])
+    if made.returncode:
+        raise Broken(f"{source.name} cannot be compiled:\n{made.stdout[:2000]}")
+
+
 def build(name, libraries):
     source, program = PROGRAMS / f"{name}.cpp", OUT / "built" / name
     if name.startswith("viennacl"):
@@ -84,12 +122,7 @@ def build(name, libraries):
             return why
     if program.exists() and program.stat().st_mtime > source.stat().st_mtime:
         return ""
-    program.parent.mkdir(parents=True, exist_ok=True)
-    compiler = ["ccache"] if shutil.which("ccache") else []
-    made = call([*compiler, "g++", "-std=c++17", "-O1", "-w", "-isystem", VIENNACL / "usr" / "include", source, "-o", program,
-                 *(f"-l{library}" for library in libraries), "-lOpenCL", "-lpthread"])
-    if made.returncode:
-        raise Broken(f"{source.name} cannot be compiled:\n{made.stdout[:2000]}")
+    compile_program(source, program, ["-isystem", VIENNACL / "usr" / "include"], libraries)
     return ""
 
 
@@ -119,6 +152,10 @@ def install_alone(client):
     why = have_debian(client.debian) or (have_pypi(client.pypi) if client.pypi else "")
     for requirement in client.pypi_sources:
         why = why or have_source(requirement)
+    if client.repository:
+        why = why or have_clone(client)
+    for test in client.tests if not why else ():
+        build_test(client, test)
     for name, libraries in client.sources:
         why = why or build(name, libraries)
     return why

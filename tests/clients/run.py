@@ -132,7 +132,7 @@ def run_client(client, libraries, options):
     if options.native or not libraries.layer.exists():
         return True
     same = True
-    for title, budget, settings in modes_of(client, native, options.evict, options.tightest):
+    for title, budget, settings in modes_of(client, native, options.evict or client.evict, options.tightest):
         outcome = case.run(title, budget=budget, layered=True, settings=settings)
         wrong = judge(case, outcome, native, budget)
         row(client.name, title, outcome, budget, "differs" if wrong else "same", wrong)

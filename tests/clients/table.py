@@ -17,6 +17,9 @@ class Client:
     pypi_sources: tuple = ()  # whose archives are unpacked, for tests that no wheel has; they are in {sources}
     debian: tuple = ()
     sources: tuple = ()       # C++ files of programs/ to build, each with its libraries
+    repository: tuple = ()    # address and commit of one with tests of its own; a clone of it is in build/clients/clones
+    tests: tuple = ()         # C++ files of that clone to build, without ".cpp"; the programs are in {built}/NAME
+    options: tuple = ()       # of the compiler, for these
     environment: dict = field(default_factory=dict)
     limit: int = 600          # seconds
     fractions: tuple = (1.0, 0.5, 0.25)
@@ -24,6 +27,7 @@ class Client:
     code: int = 0             # the exit code of a native run
     prepare: tuple = ()       # a command that is run once before
     input: str = ""           # standard input
+    evict: bool = False       # also with everything evicted after every command: some launch needs nearly all of the memory
     quick: bool = False       # a small one for ./dev test
     needs_files: tuple = ()   # that the installation must have, as glob in the virtual environment
 
@@ -41,10 +45,18 @@ NO_CACHE = {"LRU": "0"}
 # For ./dev test: as small as they get. tinygrad compiles in the process itself, for starting others takes longer.
 CNN_TINY, CNN_TINY_JIT, GPT_TINY = ("2", "4", "4", "1"), ("4", "4", "4", "1"), ("2", "2", "16", "1", "32", "2", "64")
 ALONE = {"PARALLEL": "0"}
-# PyOpenCL's tests of its wrapper, of copies and of structures. Left out: those of arrays, algorithms and functions, which take many times
-# as long natively, because they compile hundreds of kernels.
-PYOPENCL_TESTS = tuple("{sources}/pyopencl-2026.1.4/test/" + name for name in ("test_wrapper.py", "test_enqueue_copy.py",
-                                                                               "test_arrays_in_structs.py"))
+
+
+def pyopencl(name, *files, without="", **more):
+    """PyOpenCL's own tests in these files. `without`: an expression for tests that are left out."""
+    tests = tuple("{sources}/pyopencl-2026.1.4/test/" + file for file in files)
+    chosen = ("-k", f"not ({without})") if without else ()
+    return Client(name, ("{python}", "-m", "pytest", "-q", "-p", "no:cacheprovider", "-rA", "--tb=short", *chosen, *tests),
+                  r"^(?:PASSED|FAILED|ERROR|SKIPPED|XFAIL|XPASS) ",
+                  ("pyopencl==2026.1.4", "numpy==2.4.6", "pytest==9.2.0", "Mako==1.4.3"), ("pyopencl==2026.1.4",), evict=True, **more)
+
+
+VIENNACL_TESTS = ("scan", "iterators", "matrix_product_float", "self_assign", "vector_int")
 INTEL = {"LD_LIBRARY_PATH": "{venv}/lib", "OCL_ICD_VENDORS": "{venv}/lib/libintelocl.so",
          "OCL_ICD_FILENAMES": "{venv}/lib/libintelocl.so"}
 # tinygrad asks ldconfig for the library before it looks elsewhere.
@@ -57,6 +69,7 @@ CLIENTS = (
     tinygrad("tg_gpt_small", "tg_gpt", *GPT_SMALL),
     tinygrad("tg_gpt_small_jit", "tg_gpt", *GPT_SMALL, "--jit"),
     tinygrad("tg_gpt_small_no_buffer_cache", "tg_gpt", *GPT_SMALL, environment=NO_CACHE),
+    tinygrad("tg_gpt_small_cold", "tg_gpt", *GPT_SMALL, cold=True),
     tinygrad("tg_cnn", "tg_cnn", *CNN),
     tinygrad("tg_cnn_jit", "tg_cnn", *CNN, "--jit"),
     tinygrad("tg_cnn_no_buffer_cache", "tg_cnn", *CNN, environment=NO_CACHE),
@@ -67,13 +80,19 @@ CLIENTS = (
            ("pyclesperanto==0.25.1", "numpy==2.4.6")),
     Client("opencv", ("{python}", "{programs}/cv_pipeline.py"), r"^(round \d+ \w+)", ("opencv-python-headless==5.0.0.93", "numpy==2.4.6"),
            environment={"OPENCV_OPENCL_DEVICE": ":CPU:0", "OPENCV_OPENCL_CACHE_ENABLE": "0"}),
-    Client("pyopencl", ("{python}", "-m", "pytest", "-q", "-p", "no:cacheprovider", "-rA", "--tb=short", *PYOPENCL_TESTS),
-           r"^(?:PASSED|FAILED|ERROR|SKIPPED|XFAIL|XPASS) ", ("pyopencl==2026.1.4", "numpy==2.4.6", "pytest==9.2.0", "Mako==1.4.3"),
-           ("pyopencl==2026.1.4",), limit=900),
+    pyopencl("pyopencl", "test_wrapper.py", "test_enqueue_copy.py", "test_arrays_in_structs.py", limit=900),
+    # They compile hundreds of kernels, which takes long the first time.
+    pyopencl("pyopencl_arrays", "test_array.py", limit=7200),
+    pyopencl("pyopencl_algorithms", "test_algorithm.py", limit=7200),
+    pyopencl("pyopencl_functions", "test_clmath.py", "test_clrandom.py", limit=7200),
     Client("openmm", ("{python}", "{programs}/omm.py", "14", "40"), r"hash (\w+)$", ("openmm==8.6.1", "numpy==2.4.6")),
     Client("gprmax", ("{python}", "{programs}/gpr_wave.py", "64", "200", "{work}"), r"^fields ",
            ("gprMax==4.0.1", "pyopencl==2026.1.4", "numpy==2.4.6")),
     Client("viennacl", ("{built}/viennacl_products",), debian=("libboost1.81-dev",), sources=(("viennacl_products", ()),)),
+    # Its own tests, those that end soon. Debian's package has none of them.
+    Client("viennacl_tests", ("{python}", "{programs}/run_all.py", "{built}/viennacl_tests", *VIENNACL_TESTS),
+           debian=("libboost1.81-dev",), repository=("https://github.com/viennacl/viennacl-dev", "dc552a8d4bba2bb028a346dc611deea0c67e3eed"),
+           tests=tuple(f"tests/src/{name}" for name in VIENNACL_TESTS), options=("-DVIENNACL_WITH_OPENCL",), limit=900),
     Client("clblast", ("{built}/clblast_routines",), debian=("libclblast-dev",), sources=(("clblast_routines", ("clblast",)),)),
     Client("boost_compute", ("{built}/boost_compute_programs",), debian=("libboost1.81-dev",),
            sources=(("boost_compute_programs", ()),)),

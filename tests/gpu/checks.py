@@ -17,6 +17,8 @@ BENCH = HERE.parent / "bench" / "gpu"
 
 CNN = {"batch": 2048, "channels": 256}
 QUIET_PYTHON = {"PYTHONDONTWRITEBYTECODE": "1"}  # the tree stays as it is
+# Real programs below the layer for unmodified ones: small sizes of those that ./dev clients has. Those that cannot be installed say so.
+CLIENTS = ("tg_cnn_small", "tg_gpt_small_jit", "tg_gpt_small_no_buffer_cache", "pyclesperanto", "clblast", "boost_compute")
 TRANSFORMER = {"layers": 6, "width": 4096, "heads": 32, "sequence": 1024, "batch": 8}
 
 
@@ -248,6 +250,9 @@ def opencl_checks(machine):
             "--seed", "1000", *WITHOUT]
   yield check("random-layered", [*random, "--seeds", "20", "--mode", "least"], 90, must_say="20 of 20 programs")
   yield check("loops-layered", [*random, "--loops", "--seeds", "20", "--mode", "part"], 90, must_say="20 of 20 programs")
+  clients = [sys.executable, HERE.parent / "clients" / "run.py", "--layer", layer, "--watch", path("libswapmm_opencl_watch.so")]
+  for name in CLIENTS:
+    yield check(f"client-{name}", [*clients, name], 110, must_say=r"\n1 the same|skipped: no client can run here")
 
 
 def opencl_themes(machine):

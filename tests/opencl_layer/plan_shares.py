@@ -2,7 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Runs loops below the layer with a part of the memory that they need: after the first steps, plans run their iterations.
 
-plan_shares.py --cases PROGRAM --watch LIBRARY --layer LIBRARY [--share PERCENT] [--memory PERCENT] [--values] CASE:STEPS...
+plan_shares.py --cases PROGRAM --watch LIBRARY --layer LIBRARY [--share PERCENT] [--values] CASE:STEPS[:MEMORY]...
+
+MEMORY is the budget in percent of the need (50).
 
 For each case: the output must be the same as natively, and at least --share percent of the iterations behind the warm-up must
 be run by a plan. --warm-up says how many steps that may take. On a busy machine a plan may seem slower than none, and is given
@@ -63,17 +65,16 @@ def main():
     parser.add_argument("--share", type=int, default=90)
     parser.add_argument("--warm-up", type=int, default=14, help="steps at most")
     parser.add_argument("--values", action="store_true")
-    parser.add_argument("--memory", type=int, default=50, help="of the need, in percent")
     parser.add_argument("--runs", type=int, default=5, help="of a loop that gets no plan")
-    parser.add_argument("loops", nargs="+", metavar="CASE:STEPS")
+    parser.add_argument("loops", nargs="+", metavar="CASE:STEPS[:MEMORY]")
     options = parser.parse_args()
     failed = 0
     with tempfile.TemporaryDirectory() as folder:
         for loop in options.loops:
-            case, steps = loop.split(":")
-            steps = int(steps)
+            case, steps, memory = (loop + ":50").split(":")[:3]
+            steps, memory = int(steps), int(memory)
             native, (watched,) = run(options, case, folder, [options.watch])
-            budget = watched["peak"] * options.memory // 100
+            budget = watched["peak"] * memory // 100
             for _ in range(options.runs):
                 limits = {"SWAPMM_BUDGET": str(budget), "WATCH_CAP": str(budget)}
                 if options.values:

@@ -111,7 +111,9 @@ SchedulerOptions planning(std::function<std::string()> device) {
 }  // namespace
 
 Context::Context(cl_context handle)
-    : handle_(handle), scheduler_(planning([this] { return facts::device_facts(device_id_).name; })) {
+    : handle_(handle),
+      scheduler_(planning([this] { return facts::device_facts(device_id_).name; })),
+      iterations_(settings().waits_for_values) {
   for (const cl_device_id device : devices_of(handle)) {
     DeviceBudget* const budget = DeviceBudget::of(device);
     if (budget == nullptr) {
@@ -424,7 +426,7 @@ cl_int Context::write_initial(const Bundle& bundle) {
   return CL_SUCCESS;
 }
 
-bool Context::resolve(const Bundle& bundle, std::vector<Item>& items) {
+bool Context::resolve(const Bundle& bundle, bool may_change_nothing, std::vector<Item>& items) {
   items.clear();
   Bytes need;
   for (const Bundle::Part& part : bundle.parts()) {
@@ -433,8 +435,9 @@ bool Context::resolve(const Bundle& bundle, std::vector<Item>& items) {
     // Bytes that nobody wrote may be anything, so an update of them overwrites all.
     const auto& record = *tensor.record;
     const bool undefined = !record.has_value() && record.value.missing_reason == runtime::MissingReason::never_written;
-    const bool overwrites = undefined && part.access == Access::update;
-    items.push_back({tensor.record, overwrites ? Access::write : part.access, tensor.serial});
+    Access access = may_change_nothing && part.access == Access::write ? Access::update : part.access;
+    if (undefined && access == Access::update) access = Access::write;
+    items.push_back({tensor.record, access, tensor.serial});
     need += round_up(record.bytes, alignment_);
   }
   if (need > largest_) {
@@ -460,9 +463,18 @@ void Context::end_command(Core& runtime, std::uint64_t token, bool failed) {
   show_progress(device());
 }
 
+void Context::note_outcome(std::uint64_t token, bool failed) {
+  constexpr std::size_t most = 1024;
+  if (failed && failing_.size() < most) {
+    failing_[token] = true;
+  } else if (const auto known = failing_.find(token); known != failing_.end()) {
+    known->second = failed;
+  }
+}
+
 void Context::iteration_command_ended(Core& runtime, std::uint64_t token, bool failed) {
   if (!swaps_) return;
-  if (failed && failing_.size() < 1024) failing_.insert(token);
+  note_outcome(token, failed);
   iterations_.after(runtime);
   follows_plan_ = !settings().speculates && runtime.follows_plan();  // nothing need be proven then
 }

@@ -13,7 +13,7 @@
 #include <span>
 #include <string>
 #include <string_view>
-#include <unordered_set>
+#include <unordered_map>
 #include <vector>
 
 #include <swapmm/base/bytes.hpp>
@@ -99,6 +99,8 @@ class Context {
   /// Runs a command on buffers: brings them to the device, then calls run(operation, waits, event), which queues the
   /// command on queue() behind `waits`, sets the event, and returns the API's status. Returns this status, or the one
   /// for what went wrong before. The event is the caller's.
+  /// A command that the driver refuses in each step of the program is part of its iterations: an operation that may
+  /// change its buffers, and does not.
   template <class Run>
   [[nodiscard]] cl_int operate(const Command& command, const Bundle& bundle, cl_event* event, Run&& run);
   /// Runs a command that uses no tensor: run(event).
@@ -131,8 +133,10 @@ class Context {
   /// submit_held_back().
   std::list<HeldBackCommand> held_back;
   std::size_t held_back_on_buffers = 0;  ///< how many of them use buffers
-  bool submitting = false;               ///< a command that was held back is being given to the driver
-  bool alarm_set = false;                ///< the alarm of held_back.cpp will go off
+  /// How long they may be held back.
+  [[nodiscard]] const Patience& patience() const { return iterations_.patience(); }
+  bool submitting = false;  ///< a command that was held back is being given to the driver
+  bool alarm_set = false;   ///< the alarm of held_back.cpp will go off
   /// The failure of a command that was held back, until a call tells the program: what enqueues a command or waits for
   /// a queue fails with it. Else a program that does not look at that command's event would go on with wrong values.
   cl_int untold = CL_SUCCESS;
@@ -150,6 +154,11 @@ class Context {
       watched_at;  ///< when the last call of a command ended; max(): the program has waited since
   /// True if such a command failed before, so the program must learn at once whether it does.
   [[nodiscard]] bool may_fail(std::uint64_t token) const { return failing_.contains(token); }
+  /// True if the last one failed.
+  [[nodiscard]] bool failed_last(std::uint64_t token) const {
+    const auto known = failing_.find(token);
+    return known != failing_.end() && known->second;
+  }
   /// Notified when an event gets its command or its status.
   std::condition_variable changed;
 
@@ -168,6 +177,8 @@ class Context {
   // `status` is the API's status for it.
   [[nodiscard]] bool try_again(std::string_view name, int attempt, cl_int& status);
   [[nodiscard]] bool may_try_again(std::string_view name, int attempt, cl_int& status);
+  // The event of a command that does nothing, in place of one that the driver refused; null if it refuses this, too.
+  [[nodiscard]] static cl_event nothing_instead(const Running& operation, const WaitList& waits);
   void queued(cl_event event);
   void destroy_released();
   [[nodiscard]] bool change_part(Bytes bytes);
@@ -176,9 +187,11 @@ class Context {
   void give_back_host(Bytes wanted);
   // Gives buffers of the bundle the bytes that they begin with.
   [[nodiscard]] cl_int write_initial(const Bundle& bundle);
-  [[nodiscard]] bool resolve(const Bundle& bundle, std::vector<Item>& items);
+  // The bundle as the runtime wants it. `may_change_nothing`: what a command is to write may stay as it is.
+  [[nodiscard]] bool resolve(const Bundle& bundle, bool may_change_nothing, std::vector<Item>& items);
   std::uint64_t begin_command(Core& runtime, const Command& command, const Bundle& bundle);
   void end_command(Core& runtime, std::uint64_t token, bool failed);
+  void note_outcome(std::uint64_t token, bool failed);
   void iteration_command_ended(Core& runtime, std::uint64_t token, bool failed);
   [[nodiscard]] bool is_dead(const Memory& root) const;
 
@@ -198,10 +211,10 @@ class Context {
   Scheduler scheduler_;
   Iterations iterations_;
   std::unique_ptr<Recording> recording_;
-  std::unordered_set<std::uint64_t> failing_;  // tokens of commands that failed
-  bool swaps_ = false;                         // something has left the device, so iterations matter
-  bool follows_plan_ = false;                  // since the last command
-  bool learns_waits_ = false;                  // plans must know what is proven dead in time
+  std::unordered_map<std::uint64_t, bool> failing_;  // tokens of commands that failed: whether the last one did
+  bool swaps_ = false;                               // something has left the device, so iterations matter
+  bool follows_plan_ = false;                        // since the last command
+  bool learns_waits_ = false;                        // plans must know what is proven dead in time
   Bytes part_;
   std::uint64_t part_made_ = 0;
   Bytes largest_;
@@ -236,13 +249,14 @@ cl_int Context::operate(const Command& command, const Bundle& bundle, cl_event* 
   std::uint64_t token = 0;
   for (int attempt = 0;; ++attempt) {
     cl_int status = CL_SUCCESS;
-    bool is_queued = false;
-    cl_int told = CL_SUCCESS;  // of a command that is queued
+    bool is_queued = false;  // the command, or what takes its place
+    cl_int told = CL_SUCCESS;
     try {
       Core* const runtime = core();
       if (runtime == nullptr) return CL_MEM_OBJECT_ALLOCATION_FAILURE;
       if (attempt == 0) token = begin_command(*runtime, command, bundle);
-      if (!resolve(bundle, items)) return CL_MEM_OBJECT_ALLOCATION_FAILURE;
+      const bool expects_refusal = failed_last(token);
+      if (!resolve(bundle, expects_refusal, items)) return CL_MEM_OBJECT_ALLOCATION_FAILURE;
       const runtime::Request<Backend> request{command.name, items, Bytes{}, false};
       {
         Running operation(*runtime, request, true);
@@ -251,20 +265,24 @@ cl_int Context::operate(const Command& command, const Bundle& bundle, cl_event* 
         operation.call([&] {
           if (timed_) operation.backend().set_timing(true);  // iterations that are not measured turned it off
           status = run(operation, waits, &native);
+          told = status;
+          if (status != CL_SUCCESS) native = expects_refusal ? nothing_instead(operation, waits) : nullptr;
         });
-        if (status != CL_SUCCESS) {
+        if (native == nullptr) {
           operation.cancel();
         } else {
           is_queued = true;
           NativeEvent done(native);
-          *event = keep(native).release();
-          if (*event == nullptr) told = CL_OUT_OF_RESOURCES;
+          if (status == CL_SUCCESS) {
+            *event = keep(native).release();
+            if (*event == nullptr) told = CL_OUT_OF_RESOURCES;
+          }
           queued(native);
           operation.complete(std::move(done), true);
         }
       }
-      end_command(*runtime, token, !is_queued);
-      return is_queued ? told : status;
+      end_command(*runtime, token, status != CL_SUCCESS);
+      return told;
     } catch (...) {
       if (is_queued) return told;  // the next command meets the failure
       if (try_again(command.name, attempt, status)) continue;

@@ -2,9 +2,11 @@
 #include "device.hpp"
 
 #include <algorithm>
+#include <chrono>
 #include <exception>
 #include <map>
 #include <memory>
+#include <thread>
 #include <utility>
 
 #include <swapmm/opencl/info.hpp>
@@ -167,8 +169,26 @@ void DeviceBudget::offer(Context& asking) {
   note_peak();
 }
 
+// What cannot fit must not make anything leave, for a program may ask for it in each step. What the program has
+// released counts until the driver has destroyed it, a moment after the last command that uses it. It is waited for
+// once.
+bool DeviceBudget::may_have(Bytes size) {
+  constexpr int longest_pause = 32;  // milliseconds
+  if (size > budget_) return false;
+  const auto fits = [&] { return pinned() + size <= budget_; };
+  const std::uint64_t releases = releases_.load(std::memory_order_relaxed);
+  if (fits() || releases == releases_waited_for_) return fits();
+  for (Context* const context : contexts_) submit_held_back(*context);
+  finish_all();
+  for (int pause = 1; pause <= longest_pause && !fits(); pause *= 2) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(pause));
+  }
+  releases_waited_for_ = releases;
+  return fits();
+}
+
 bool DeviceBudget::reserve(Bytes size) {
-  const bool fits = problem_.empty() && size <= budget_ && (unused() >= size || take_from_others(nullptr, size));
+  const bool fits = problem_.empty() && may_have(size) && (unused() >= size || take_from_others(nullptr, size));
   if (!fits) {
     refused_objects.fetch_add(1, std::memory_order_relaxed);
     publish(*this);

@@ -71,6 +71,8 @@ class DeviceBudget {
 
   /// Ends reserve(), in whole or in part.
   void give_back(Bytes size) { pinned_.fetch_sub(size.value, std::memory_order_release); }
+  /// To be called before the driver's own object is released. Its bytes come back when the driver has destroyed it.
+  void note_release() { releases_.fetch_add(1, std::memory_order_relaxed); }
   [[nodiscard]] Bytes pinned() const { return Bytes{pinned_.load(std::memory_order_acquire)}; }
 
   // ---- for the report
@@ -103,6 +105,8 @@ class DeviceBudget {
   [[nodiscard]] Bytes managed() const;
   [[nodiscard]] Bytes unused() const;
   bool take_from_others(const Context* asking, Bytes need);
+  // Whether so many bytes are there if all leaves that can leave; waits for objects that were released.
+  [[nodiscard]] bool may_have(Bytes size);
 
   cl_device_id device_;
   std::string name_;
@@ -113,6 +117,8 @@ class DeviceBudget {
   bool host_short_ = false;
   std::string refusal_;
   std::atomic<std::uint64_t> pinned_{0};
+  std::atomic<std::uint64_t> releases_{0};  // of the driver's own objects
+  std::uint64_t releases_waited_for_ = 0;   // so many of them
   Bytes wanted_peak_;
   Bytes pinned_peak_;
   Bytes largest_command_;

@@ -13,16 +13,8 @@
 namespace swapmm::opencl::layer {
 namespace {
 
-// Bounds on what is held back: memory of the host, and how long the device may wait for work.
+// Bounds what is held back: memory of the host. How long the device may wait for work: Patience.
 constexpr std::size_t most_commands = WaitWatch::most_commands;
-// If the program waits for values only, it computes by itself between two steps while commands are held back. Natively
-// the device would have nothing to do then.
-std::chrono::milliseconds longest_pause() {
-  return std::chrono::milliseconds{settings().waits_for_values ? 3000 : 100};
-}
-std::chrono::milliseconds longest_time() {
-  return std::chrono::milliseconds{settings().waits_for_values ? 30000 : 2000};
-}
 
 void note_coming(const Bundle& bundle) {
   for (const Bundle::Part& part : bundle.parts()) part.root->coming.push(part.access == Access::write);
@@ -71,25 +63,28 @@ bool oldest_is_certain(Context& context) {
   return certain;
 }
 
-void set_alarm(Context& context);
+void set_alarm(Context& context, Patience::Clock::duration until);
 
 // Lets all commands go once the program pauses without asking for anything, or the oldest one has waited for too long.
 void alarm(Context& context) {
   const Lock lock = context.lock();
   context.alarm_set = false;
   if (context.held_back.empty()) return;
-  const auto now = std::chrono::steady_clock::now();
-  if (now - context.held_back.back().since < longest_pause() &&
-      now - context.held_back.front().since < longest_time()) {
-    return set_alarm(context);
-  }
+  const Patience& patience = context.patience();
+  const auto end =
+      std::min(context.held_back.back().since + patience.pause(), context.held_back.front().since + patience.time());
+  const auto now = Patience::Clock::now();
+  if (now < end) return set_alarm(context, end - now);
   submit_held_back(context);
   context.flush();
 }
 
-void set_alarm(Context& context) {
+void set_alarm(Context& context, Patience::Clock::duration until) {
   if (std::exchange(context.alarm_set, true)) return;
-  run_after(longest_pause(), [kept = ContextRef(context)] { alarm(*kept); });
+  // It keeps the context, so it looks often, also if the program may pause for long.
+  constexpr Patience::Clock::duration at_most = std::chrono::seconds(3);
+  const auto time = std::chrono::ceil<std::chrono::milliseconds>(std::min(until, at_most));
+  run_after(time, [kept = ContextRef(context)] { alarm(*kept); });
 }
 
 // ---- waits that end when the host has its values
@@ -186,7 +181,7 @@ void watch_pause(Context& context) {
   const auto now = std::chrono::steady_clock::now();
   const auto before = std::exchange(context.watched_at, now);
   // A pause that is shorter in one step may be longer in the next one.
-  if (before > now || now - before < longest_pause() / 2) return;
+  if (before > now || now - before < context.patience().pause() / 2) return;
   context.watched.let_all_go();
   context.note_wait(0);
 }
@@ -244,7 +239,7 @@ void hold_back(Queue& queue, const Place& place, std::unique_ptr<Task> task, Int
     if (wait) break;
     submit_oldest(context);
   }
-  if (!context.held_back.empty()) set_alarm(context);
+  if (!context.held_back.empty()) set_alarm(context, context.patience().pause());
 }
 
 }  // namespace detail

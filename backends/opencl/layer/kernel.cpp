@@ -54,6 +54,7 @@ Kernel::Kernel(const Kernel& other, cl_kernel native)
       program_(other.program_),
       arguments_(other.arguments_),
       sources_(other.sources_),
+      asked_sources_(other.asked_sources_),
       known_(other.known_),
       disturbed_(other.disturbed_) {}
 
@@ -68,8 +69,10 @@ cl_int Kernel::set(cl_uint index, std::size_t size, const void* value) {
     void* handle = nullptr;
     std::memcpy(&handle, value, sizeof handle);
     Memory* const memory = Memory::find(handle);
-    if (memory != nullptr) return set_memory(index, memory);
-    if (argument.where != Where::unknown) {
+    if (memory != nullptr && argument.where == Where::unknown && memory->is_buffer()) ask_sources_about_arguments();
+    const bool is_number = argument.where == Where::no_buffer && memory != nullptr && memory->is_buffer();
+    if (memory != nullptr && !is_number) return set_memory(index, memory);
+    if (argument.where == Where::memory || argument.where == Where::constant) {
       return handle == nullptr ? set_memory(index, nullptr) : CL_INVALID_MEM_OBJECT;
     }
   }
@@ -84,6 +87,24 @@ cl_int Kernel::set(cl_uint index, std::size_t size, const void* value) {
   set.value.resize(value == nullptr ? 0 : size);
   if (value != nullptr) std::memcpy(set.value.data(), value, size);
   return CL_SUCCESS;
+}
+
+// If the driver does not tell what the arguments are, a number of 8 bytes may look like a buffer. The source tells, if
+// there is one. A structure of the program's may be a pointer there, so only what is no buffer is certain.
+void Kernel::ask_sources_about_arguments() {
+  if (std::exchange(asked_sources_, true)) return;
+  for (facts::Program* const source : sources_) {
+    const facts::ProgramFacts* const all = source->facts_waited_for();
+    if (all == nullptr) continue;
+    const auto found = all->find(name_);
+    if (found == all->end() || found->second.arguments.size() != arguments_.size()) continue;
+    for (std::size_t i = 0; i < arguments_.size(); ++i) {
+      using Where = Argument::Where;
+      const bool is_number = found->second.use(i) == facts::ArgumentUse::no_buffer;
+      if (is_number && arguments_[i].where == Where::unknown) arguments_[i].where = Where::no_buffer;
+    }
+    return;
+  }
 }
 
 // What is a tensor has no driver's object outside launches, so the driver gets a null pointer, and checks the rest.

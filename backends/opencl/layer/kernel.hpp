@@ -22,7 +22,8 @@ class Kernel : public Object {
  public:
   /// As the API has it, an argument does not keep the bytes of a buffer; a launch on hold does.
   struct Argument {
-    enum class Where : std::uint8_t { unknown, memory, constant, other } where = Where::unknown;
+    /// `no_buffer`: a number, an image or a sampler, by the source.
+    enum class Where : std::uint8_t { unknown, memory, constant, other, no_buffer } where = Where::unknown;
     enum class Set : std::uint8_t { nothing, memory, value } set = Set::nothing;
     Ref<Memory> memory;            ///< none: a null pointer
     Use use;                       ///< of a launch on hold
@@ -71,6 +72,7 @@ class Kernel : public Object {
  private:
   Kernel(Context& context, cl_kernel native, cl_uint count);
   cl_int set_memory(cl_uint index, Memory* memory);
+  void ask_sources_about_arguments();
   [[nodiscard]] Command command(const access::Sizes& sizes, const std::vector<Argument>& arguments) const;
   static void add_buffers(Bundle& bundle, const std::vector<Argument>& arguments, const access::Decision& decision);
   cl_int give_values(const std::vector<Argument>& arguments);
@@ -85,6 +87,7 @@ class Kernel : public Object {
   std::uint64_t program_ = 0;  // tells kernels of the same name apart
   std::vector<Argument> arguments_;
   std::vector<facts::Program*> sources_;  // it is in one of these
+  bool asked_sources_ = false;            // what the arguments are
   access::KnownKernel* known_ = nullptr;  // what is known of it, once it is
   std::vector<access::Bound> bound_;      // of the launch that accesses() looks at
   bool disturbed_ = false;                // the driver's kernel has values of a launch that was on hold

@@ -163,7 +163,10 @@ void Memory::end_use() {
 }
 
 void Memory::destroy_storage() {
-  native_.reset();
+  if (native_) {
+    for (DeviceBudget* const device : context().devices()) device->note_release();
+    native_.reset();
+  }
   initial_.reset();
   begins_with_ = nullptr;
   if (std::exchange(counted_, false)) {

@@ -10,6 +10,13 @@
 
 namespace swapmm::opencl::layer {
 
+cl_event Context::nothing_instead(const Running& operation, const WaitList& waits) {
+  cl_event native = nullptr;
+  const cl_int status =
+      down.clEnqueueMarkerWithWaitList(operation.backend().queue(), waits.size(), waits.data(), &native);
+  return status == CL_SUCCESS ? native : nullptr;
+}
+
 void Context::queued(cl_event event) {
   last_ = keep(event);
   while (!kept_.empty() && opencl::detail::execution_status(kept_.front().until.get()) <= CL_COMPLETE)

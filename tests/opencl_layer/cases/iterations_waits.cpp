@@ -2,8 +2,11 @@
 // Loops whose host waits in each step for a value that is there long before the step ends, as a program that learns
 // waits for its loss. What a step computes last is read at the end of the program only.
 
+#include <chrono>
 #include <cstdio>
+#include <cstdlib>
 #include <functional>
+#include <thread>
 #include <utility>
 
 #include "harness.hpp"
@@ -92,8 +95,9 @@ void read_loss(const Learner& learner, Words& into, cl_bool blocking, cl_event* 
 
 namespace {
 
-/// The loss is that of the step before: a step's first command makes it, so all else may run after the wait.
-void learn_late(cl_bool blocking) {
+/// The loss is that of the step before: a step's first command makes it, so all else may run after the wait. The
+/// program computes by itself for a while after the `slow` last but two steps.
+void learn_late(cl_bool blocking, cl_uint slow = 0) {
   Learner learner;
   const cl_command_queue queue = learner.setup.queue;
   for (cl_uint step = 0; step < learning_steps; ++step) {
@@ -106,12 +110,22 @@ void learn_late(cl_bool blocking) {
     read_loss(learner, seen, blocking);
     if (blocking == CL_FALSE) OK(clFinish(queue));
     learner.losses.push_back(seen[step % loss_count]);
+    if (step + 2 < learning_steps && step + 2 + slow >= learning_steps) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(3400));
+    }
   }
   learner.say_state();
 }
 
+/// How many, of the environment.
+cl_uint slow_steps() {
+  const char* const text = std::getenv("CASES_SLOW_STEPS");
+  return text == nullptr ? 0 : static_cast<cl_uint>(std::atoi(text));
+}
+
 }  // namespace
 
+CASE(iterations, loss_known_early_slow) { learn_late(CL_FALSE, slow_steps()); }
 CASE(iterations, loss_known_early) { learn_late(CL_FALSE); }
 CASE(iterations, loss_known_early_blocking) { learn_late(CL_TRUE); }
 

@@ -107,14 +107,17 @@ void Program::keep_request() {
 }
 
 const ProgramFacts* Program::facts() {
-  State state = state_.load(std::memory_order_acquire);
-  if (state == State::not_asked) ask();
-  if (settings().analysis == Analysis::wait) {
-    std::unique_lock lock(analyst().mutex);
-    analyst().changed.wait(lock, [&] { return state_.load(std::memory_order_acquire) != State::asked; });
-  }
-  state = state_.load(std::memory_order_acquire);
-  return state == State::known ? facts_ : nullptr;
+  if (settings().analysis == Analysis::wait) return facts_waited_for();
+  if (state_.load(std::memory_order_acquire) == State::not_asked) ask();
+  return state_.load(std::memory_order_acquire) == State::known ? facts_ : nullptr;
+}
+
+const ProgramFacts* Program::facts_waited_for() {
+  if (state_.load(std::memory_order_acquire) == State::not_asked) ask();
+  std::unique_lock lock(analyst().mutex);
+  (void)analyst().changed.wait_for(lock, settings().helper_time,
+                                   [&] { return state_.load(std::memory_order_acquire) != State::asked; });
+  return state_.load(std::memory_order_acquire) == State::known ? facts_ : nullptr;
 }
 
 void Program::settle(const ProgramFacts* facts) {

@@ -24,6 +24,8 @@ class Program {
   /// not know it asks for an analysis, which goes on in the background: programs that fit into the budget never ask.
   /// With SWAPMM_ANALYSIS=wait the call waits for it.
   [[nodiscard]] const ProgramFacts* facts();
+  /// The same, and waits for the analysis in any case: for at most SWAPMM_HELPER_SECONDS.
+  [[nodiscard]] const ProgramFacts* facts_waited_for();
   /// False as long as facts() may tell more than it did.
   [[nodiscard]] bool is_settled() const {
     const State state = state_.load(std::memory_order_acquire);

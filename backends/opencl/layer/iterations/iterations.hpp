@@ -6,12 +6,15 @@
 #include <optional>
 
 #include "cycle_finder.hpp"
+#include "patience.hpp"
 
 namespace swapmm::opencl::layer {
 
 /// Tells a runtime (`Core`) which of the commands that run on it are iterations. With the lock.
 class Iterations {
  public:
+  explicit Iterations(bool waits_for_values) : patience_(waits_for_values) {}
+
   /// Called before a command is given to the runtime. May throw what the runtime throws; then the command is outside
   /// iterations.
   template <class Core>
@@ -21,7 +24,10 @@ class Iterations {
     if (step.leaves || step.begins) end(core, false);
     ends_ = step.ends;
     ++length_;
-    if (!step.begins) return;
+    if (!step.begins) {
+      if (!open_) patience_.interrupted();
+      return;
+    }
     core.begin_iteration("iteration");
     open_ = true;
     length_ = 1;
@@ -42,6 +48,8 @@ class Iterations {
   [[nodiscard]] std::optional<std::uint64_t> expected(std::size_t ahead) const {
     return finder_ ? finder_->expected(ahead) : std::nullopt;
   }
+  /// How long commands may be held back, by what iterations take.
+  [[nodiscard]] const Patience& patience() const { return patience_; }
   [[nodiscard]] bool began() const { return finder_.has_value(); }
   [[nodiscard]] std::uint64_t cycles() const { return finder_ ? finder_->found() : 0; }
 
@@ -63,9 +71,15 @@ class Iterations {
     ++ended_;
     if (whole) last_whole_ = ended_;
     last_length_ = length_;
+    if (whole) {
+      patience_.iteration_ended(Patience::Clock::now());
+    } else {
+      patience_.interrupted();
+    }
     core.end_iteration();
   }
 
+  Patience patience_;
   std::optional<CycleFinder> finder_;  // made when it is needed
   bool open_ = false;                  // the runtime is in an iteration
   bool ends_ = false;                  // with the current command

