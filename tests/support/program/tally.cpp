@@ -28,6 +28,8 @@ void ProgramTally::add(const TestProgram& program, const Scrutiny& scrutiny, con
   plans_remade += run.plans_remade;
   with_files += run.file_bytes != 0 ? 1 : 0;
   that_tell_files += run.tells_file ? 1 : 0;
+  with_neighbours += run.neighbour_bytes != 0 ? 1 : 0;
+  that_tell_neighbours += run.tells_neighbours ? 1 : 0;
   refused += run.refused;
   outlived_refused += run.outlived_refused;
   too_large += run.too_large;
@@ -77,7 +79,8 @@ std::ostream& operator<<(std::ostream& out, const ProgramTally& tally) {
   return out << "\n"
              << tally.repeated << " programs run twice, " << tally.without_plans << " without plans too; "
              << tally.budget_changes << " budget changes; " << tally.with_files << " with values in a file, "
-             << tally.that_tell_files << " of them with a plan that tells which\n"
+             << tally.that_tell_files << " of them with a plan that tells which; " << tally.with_neighbours
+             << " with values on a neighbour, " << tally.that_tell_neighbours << " of them with such a plan\n"
              << tally.refused << " calls refused as they must be; " << tally.outlived_refused
              << " of them uses of views that outlived their tensor, " << tally.too_large
              << " operations that can never fit, before anything was queued or waited for: " << tally.too_large_inside
