@@ -39,6 +39,12 @@ if(TARGET custom_kernel)
   set_tests_properties(opencl.custom_kernel opencl.larger_than_memory PROPERTIES LABELS opencl TIMEOUT 300)
 endif()
 
+# Two devices in one context: one is the other's neighbour. Other tests of neighbours have one device that is its own.
+add_test(NAME opencl.two_devices COMMAND swapmm_opencl_tests --source-file=*/opencl/conformance_test.cpp,*/opencl/neighbour_test.cpp
+  "--test-case=neighbours:*,*neighbour*")
+set_tests_properties(opencl.two_devices PROPERTIES FAIL_REGULAR_EXPRESSION "test cases: +0 "
+  ENVIRONMENT "POCL_DEVICES=pthread pthread;SWAPMM_DEVICE=0" LABELS opencl TIMEOUT 300)
+
 # The same conformance on a device that watches each access of a kernel: out of bounds, or racing. Oclgrind
 # exits with success whatever it saw, so its report is read. Reads of what nobody wrote it tells of too, but it does not
 # see what is written to sub-buffers, so this is asked of a program that has whole buffers.
