@@ -10,7 +10,7 @@
 namespace swapmm::runtime {
 
 /// A memory behind a device other than the host's.
-struct Tier {
+struct AwayMemory {
   Bytes bytes;      ///< for values of the program
   Bytes alignment;  ///< sizes in it are multiples of this
   Link in;          ///< from it to the device
@@ -19,10 +19,10 @@ struct Tier {
 
 /// The memories behind a device. Each value that is not on the device is in one of them.
 struct Tiers {
-  Bytes host;                     ///< of the host's memory for values of the program
-  Bytes host_alignment;           ///< sizes in it are multiples of this
-  std::optional<Tier> neighbour;  ///< all neighbours as one, if there are any
-  std::optional<Tier> file;       ///< if there is one
+  Bytes host;                           ///< of the host's memory for values of the program
+  Bytes host_alignment;                 ///< sizes in it are multiples of this
+  std::optional<AwayMemory> neighbour;  ///< all neighbours as one, if there are any
+  std::optional<AwayMemory> file;       ///< if there is one
 };
 
 /// The machine that plans are made for: the device with its links to the host and, if there are other memories

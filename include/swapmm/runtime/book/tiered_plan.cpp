@@ -205,7 +205,7 @@ Bytes bytes_of(const Program& program, const Tiers& tiers) {
 }
 
 /// Adds a memory behind the device, and its links. `shares`: they share what the links of the host can carry.
-void add_tier(v2::Machine& machine, std::string name, const Tier& tier, Duplex duplex, bool shares) {
+void add_tier(v2::Machine& machine, std::string name, const AwayMemory& tier, Duplex duplex, bool shares) {
   const auto memory = id_at<v2::MemoryId>(machine.memories.size());
   const auto engine = duplex == Duplex::half ? machine.links[0].engine : std::optional<v2::EngineId>{};
   const auto add_link = [&](std::string link, v2::MemoryId from, v2::MemoryId to, const Link& speed,

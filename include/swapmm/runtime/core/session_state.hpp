@@ -126,7 +126,7 @@ struct SessionState {
     tiers.host_alignment = store.pool.alignment();
     if (const NeighbourBlocks<B>* const neighbours = store.pool.neighbours()) {
       const Bytes bytes = neighbours->capacity();
-      const Tier tier = tier_of(Home::neighbour, bytes - std::min(bytes, on_neighbours), neighbours->alignment());
+      const AwayMemory tier = tier_of(Home::neighbour, bytes - std::min(bytes, on_neighbours), neighbours->alignment());
       if (tier.bytes.value != 0) tiers.neighbour = tier;
     }
     if (store.pool.file() != nullptr) {
@@ -137,7 +137,7 @@ struct SessionState {
   }
 
   /// A part stays free, because places may lie so that what is left is in pieces.
-  [[nodiscard]] Tier tier_of(Home home, Bytes bytes, Bytes alignment) const {
+  [[nodiscard]] AwayMemory tier_of(Home home, Bytes bytes, Bytes alignment) const {
     const auto [in, out] = links(in_queue(home), out_queue(home));
     return {round_down(Bytes{bytes.value - bytes.value / 16}, alignment), alignment, in, out};
   }

@@ -41,7 +41,7 @@ KnownMachine machine_with(std::uint64_t host_bytes) {
   machine.device_budget = Bytes{128};
   machine.alignment = Bytes{64};
   machine.h2d = machine.d2h = {100'000'000, 0ns};
-  const Tier file{Bytes{1 << 20}, Bytes{4096}, {10'000'000, 0ns}, {10'000'000, 20ns}};
+  const AwayMemory file{Bytes{1 << 20}, Bytes{4096}, {10'000'000, 0ns}, {10'000'000, 20ns}};
   machine.tiers = Tiers{Bytes{host_bytes}, Bytes{64}, std::nullopt, file};
   return machine;
 }
@@ -127,7 +127,7 @@ TEST_CASE("the machine of a manager with a file has three memories, whose links 
 
 TEST_CASE("neighbours are one more memory, whose links share nothing with the host's") {
   KnownMachine known = machine_with(256);
-  known.tiers->neighbour = Tier{Bytes{512}, Bytes{128}, {400'000'000, 0ns}, {300'000'000, 5ns}};
+  known.tiers->neighbour = AwayMemory{Bytes{512}, Bytes{128}, {400'000'000, 0ns}, {300'000'000, 5ns}};
   const v2::Machine machine = tiered_machine(known);
   REQUIRE(v2::check_machine(machine));
   REQUIRE(machine.memories.size() == 4);
