@@ -18,14 +18,14 @@ swapmm_files(include/swapmm
   HEADERS error fwd layout memory_manager operation options report scheduler swapmm tensor version
   SOURCES scheduler)
 swapmm_files(include/swapmm/backend
-  HEADERS backend device_choice file_memory file_transfer
-  SOURCES device_choice file_memory)
+  HEADERS backend device_choice file_memory file_transfer neighbour
+  SOURCES device_choice file_memory neighbour)
 swapmm_files(include/swapmm/backend/testing
   HEADERS call_site fault_plan fault_state faulty simulated
   SOURCES simulated simulated_instances)
 swapmm_files(include/swapmm/backend/testing/simulated
-  HEADERS body device memory options pattern random ring shadow step_order touch
-  SOURCES checker device device_steps memory shadow step_order)
+  HEADERS body device memory neighbour options pattern random ring shadow step_order touch
+  SOURCES checker device device_steps memory neighbour shadow step_order)
 swapmm_files(include/swapmm/base
   HEADERS bytes error export ids result)
 swapmm_files(include/swapmm/base/text
@@ -160,12 +160,15 @@ swapmm_files(include/swapmm/plan/v2/long_run
 swapmm_files(include/swapmm/plan/validation
   HEADERS findings happens_before place_check tensor_events value_check
   SOURCES happens_before place_check tensor_events validator value_check)
+swapmm_files(include/swapmm/runtime/blocks
+  HEADERS file_blocks home host_block neighbour_blocks place_map placed_blocks
+  SOURCES place_map)
 swapmm_files(include/swapmm/runtime/book
   HEADERS compiled_plan known_machine plan_case planning_task program_book stopwatch store_key tiered_plan
   SOURCES compiled_plan planning_task program_book program_book_budgets program_book_store program_book_times store_key
           tiered_plan)
 swapmm_files(include/swapmm/runtime/core
-  HEADERS budget_change core entrance_options failures gate host_access iteration_capture kept_operations link_probe make_core observation plan_controller round_measurement
+  HEADERS budget_change core entrance_options failures gate host_access iteration_capture kept_operations link_probe make_core neighbour_change observation plan_controller round_measurement
     running_operation session session_state tensor_registry)
 swapmm_files(include/swapmm/runtime/moves
   HEADERS access_check demand drops faults followed_log plan_executor plan_start role_binding round_clock)
@@ -178,8 +181,8 @@ swapmm_files(include/swapmm/runtime/timing
   HEADERS link_estimate profiler round_times sampler timed_copies
   SOURCES link_estimate)
 swapmm_files(include/swapmm/runtime/values
-  HEADERS address_book bundle file_blocks file_copies home homes host_block host_ledger host_pool host_slabs messages none place_map promises record scrubber store
-  SOURCES messages place_map)
+  HEADERS address_book away_copies bundle file_copies homes host_ledger host_pool host_slabs messages neighbour_copies none promises record scrubber store
+  SOURCES messages)
 swapmm_files(include/swapmm/answers
   HEADERS as_json comparison disturbances explanation fit machine planning quantities simulation stall_search
   SOURCES as_json comparison disturbances explanation fit machine planning quantities simulation stall_search)
@@ -235,9 +238,9 @@ swapmm_public(include/swapmm/plan
   validate)
 swapmm_public(include/swapmm/plan/v2 bound explain machine plan planners predicted_profile recompute simulate transition validate)
 swapmm_public(include/swapmm/interface options report)
-swapmm_public(include/swapmm/backend backend device_choice file_memory)
+swapmm_public(include/swapmm/backend backend device_choice file_memory neighbour)
 swapmm_public(include/swapmm/backend/testing call_site fault_plan faulty simulated)
-swapmm_public(include/swapmm/backend/testing/simulated options pattern touch)
+swapmm_public(include/swapmm/backend/testing/simulated neighbour options pattern touch)
 list(APPEND SWAPMM_PUBLIC_HEADERS include/swapmm/kernel.h include/swapmm/swapmm.h)
 set(SWAPMM_ILP_PUBLIC_HEADERS include/swapmm/plan/ilp.hpp)
 

@@ -51,6 +51,11 @@ else()
   add_test(NAME opencl.zero_codec_files COMMAND ${CMAKE_COMMAND} -E echo "skipped: no Python 3 with NumPy")
 endif()
 set_tests_properties(opencl.zero_codec_files PROPERTIES LABELS opencl TIMEOUT 300 SKIP_REGULAR_EXPRESSION "^skipped: ")
+# Two devices in one context: one is the other's neighbour. Other tests of neighbours have one device that is its own.
+add_test(NAME opencl.two_devices COMMAND swapmm_opencl_tests --source-file=*/opencl/conformance_test.cpp,*/opencl/neighbour_test.cpp
+  "--test-case=neighbours:*,*neighbour*")
+set_tests_properties(opencl.two_devices PROPERTIES FAIL_REGULAR_EXPRESSION "test cases: +0 "
+  ENVIRONMENT "POCL_DEVICES=pthread pthread;SWAPMM_DEVICE=0" LABELS opencl TIMEOUT 300)
 
 # The same conformance on a device that watches each access of a kernel: out of bounds, or racing. Oclgrind
 # exits with success whatever it saw, so its report is read. Reads of what nobody wrote it tells of too, but it does not

@@ -193,6 +193,19 @@ class MemoryManager {
   /// host, and operations throw BundleTooLarge.
   void set_budget(Bytes bytes) { runtime::set_budget(core(), bytes); }
 
+  /// Changes the memory that the manager has on one of Options::neighbours, from 0 to the neighbour's capacity. For
+  /// less, values there move to other memories first, and the neighbour has its memory back when this returns; for
+  /// more, memory is allocated there. Must not be called inside an operation or iteration. Waits for all queued work.
+  /// Plans for the new amount are made from what was observed; plans for an amount that was used before are found
+  /// again.
+  ///
+  /// Throws UsageError if the neighbour is none of the manager's or the bytes are more than its capacity. Throws
+  /// OutOfMemory if other memories have no room for the values; all is then as before. Throws OutOfMemory if the
+  /// neighbour refuses the bytes: it then has what it had, or nothing if it was to have less. Throws WorkFailed with
+  /// the names of values that could not be read from the neighbour, because it is lost; they are undefined, and its
+  /// memory is given back.
+  void set_neighbour_budget(const Neighbour& neighbour, Bytes bytes) { core().set_neighbour_budget(neighbour, bytes); }
+
   /// Waits until everything queued so far has ended.
   void synchronize() { core().synchronize(); }
 

@@ -2,6 +2,7 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <optional>
 
 #include <swapmm/backend/testing/faulty.hpp>
@@ -9,6 +10,7 @@
 
 #include "conformance/conformance.hpp"
 #include "conformance/files.hpp"
+#include "conformance/neighbours.hpp"
 
 namespace {
 
@@ -51,6 +53,7 @@ struct Adaptor {
   using View = typename B::template View<std::uint8_t>;
 
   static std::optional<Bytes> device_bytes(B&) { return Bytes{65536}; }
+  static std::shared_ptr<Neighbour> neighbour(B&, Bytes bytes) { return simulated::neighbour(bytes); }
   static void add(B& backend, const Address& from, const Address& to, std::size_t size, std::uint8_t value) {
     auto& queue = backend.queue();
     add_kernel(View(from, size), View(to, size), value,
@@ -100,37 +103,52 @@ using Chosen = Simulated<Order::chosen, 1>;
 using TimedWithoutFault = WithoutFault<Order::virtual_time, 1>;
 using UniformWithoutFault = WithoutFault<Order::uniform, 5>;
 
-static_assert(Backend<Faulty<simulated::Backend>>);
+static_assert(NeighbourBackend<Faulty<simulated::Backend>>);
 
 }  // namespace
 
 SWAPMM_CONFORMANCE(InVirtualTime);
 SWAPMM_FILE_CONFORMANCE(InVirtualTime);
+SWAPMM_NEIGHBOUR_CONFORMANCE(InVirtualTime);
 SWAPMM_CONFORMANCE(Uniform1);
 SWAPMM_FILE_CONFORMANCE(Uniform1);
+SWAPMM_NEIGHBOUR_CONFORMANCE(Uniform1);
 SWAPMM_CONFORMANCE(Uniform2);
 SWAPMM_FILE_CONFORMANCE(Uniform2);
+SWAPMM_NEIGHBOUR_CONFORMANCE(Uniform2);
 SWAPMM_CONFORMANCE(Uniform3);
 SWAPMM_FILE_CONFORMANCE(Uniform3);
+SWAPMM_NEIGHBOUR_CONFORMANCE(Uniform3);
 SWAPMM_CONFORMANCE(Uniform4);
 SWAPMM_FILE_CONFORMANCE(Uniform4);
+SWAPMM_NEIGHBOUR_CONFORMANCE(Uniform4);
 SWAPMM_CONFORMANCE(Pct2);
 SWAPMM_FILE_CONFORMANCE(Pct2);
+SWAPMM_NEIGHBOUR_CONFORMANCE(Pct2);
 SWAPMM_CONFORMANCE(Pct3);
 SWAPMM_FILE_CONFORMANCE(Pct3);
+SWAPMM_NEIGHBOUR_CONFORMANCE(Pct3);
 SWAPMM_CONFORMANCE(ComputeStarved);
 SWAPMM_FILE_CONFORMANCE(ComputeStarved);
+SWAPMM_NEIGHBOUR_CONFORMANCE(ComputeStarved);
 SWAPMM_CONFORMANCE(UploadStarved);
 SWAPMM_FILE_CONFORMANCE(UploadStarved);
+SWAPMM_NEIGHBOUR_CONFORMANCE(UploadStarved);
 SWAPMM_CONFORMANCE(DownloadStarved);
 SWAPMM_FILE_CONFORMANCE(DownloadStarved);
+SWAPMM_NEIGHBOUR_CONFORMANCE(DownloadStarved);
 SWAPMM_CONFORMANCE(CopiesFirst);
 SWAPMM_FILE_CONFORMANCE(CopiesFirst);
+SWAPMM_NEIGHBOUR_CONFORMANCE(CopiesFirst);
 SWAPMM_CONFORMANCE(CopiesLast);
 SWAPMM_FILE_CONFORMANCE(CopiesLast);
+SWAPMM_NEIGHBOUR_CONFORMANCE(CopiesLast);
 SWAPMM_CONFORMANCE(Chosen);
 SWAPMM_FILE_CONFORMANCE(Chosen);
+SWAPMM_NEIGHBOUR_CONFORMANCE(Chosen);
 SWAPMM_CONFORMANCE(TimedWithoutFault);
 SWAPMM_FILE_CONFORMANCE(TimedWithoutFault);
+SWAPMM_NEIGHBOUR_CONFORMANCE(TimedWithoutFault);
 SWAPMM_CONFORMANCE(UniformWithoutFault);
 SWAPMM_FILE_CONFORMANCE(UniformWithoutFault);
+SWAPMM_NEIGHBOUR_CONFORMANCE(UniformWithoutFault);

@@ -385,6 +385,38 @@ cudaError_t cudaMemcpyAsync(void* to, const void* from, size_t size, cudaMemcpyK
   return queue(*on, {access(from, size, false), access(to, size, true)}, in ? "a copy in" : "a copy out",
                milliseconds(size, in ? device.h2d_gb_per_s : device.d2h_gb_per_s), true);
 }
+cudaError_t cudaDeviceCanAccessPeer(int* can, int device, int other) {
+  GATE("cudaDeviceCanAccessPeer");
+  if (device == other) violation("a device asks for access to itself");
+  *can = state().devices.at(static_cast<std::size_t>(other)).reaches_others ? 1 : 0;
+  return cudaSuccess;
+}
+cudaError_t cudaDeviceEnablePeerAccess(int other, unsigned flags) {
+  GATE("cudaDeviceEnablePeerAccess");
+  State& s = state();
+  if (flags != 0) violation("cudaDeviceEnablePeerAccess with flags");
+  if (!s.devices.at(static_cast<std::size_t>(other)).reaches_others) return fail(cudaErrorPeerAccessUnsupported);
+  if (!s.peers.insert({s.current, other}).second) return fail(cudaErrorPeerAccessAlreadyEnabled);
+  s.calls.push_back({"cudaDeviceEnablePeerAccess", nullptr, nullptr, nullptr, nullptr, 0, other});
+  return cudaSuccess;
+}
+cudaError_t cudaMemcpyPeerAsync(void* to, int to_device, const void* from, int from_device, size_t size,
+                                cudaStream_t stream) {
+  GATE("cudaMemcpyPeerAsync");
+  State& s = state();
+  Stream* const on = find(stream);
+  if (on == nullptr) {
+    violation("a copy on a stream that does not exist");
+    return fail(cudaErrorInvalidResourceHandle);
+  }
+  if (!lies_in(s.device_memory, to, size) || !lies_in(s.device_memory, from, size)) {
+    violation("a copy between devices outside of what was allocated");
+  }
+  if (on->device != to_device && on->device != from_device) violation("a copy on the stream of a third device");
+  s.calls.push_back({"cudaMemcpyPeerAsync", stream, nullptr, to, from, size, to_device});
+  return queue(*on, {access(from, size, false), access(to, size, true)}, "a copy between devices",
+               milliseconds(size, s.devices.at(static_cast<std::size_t>(on->device)).peer_gb_per_s), true);
+}
 cudaError_t cudaMemsetAsync(void* to, int value, size_t size, cudaStream_t stream) {
   GATE("cudaMemsetAsync");
   State& s = state();

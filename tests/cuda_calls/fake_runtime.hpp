@@ -27,6 +27,8 @@ struct FakeDevice {
   double h2d_gb_per_s = 10;     ///< of its clock
   double d2h_gb_per_s = 12.5;   ///< likewise
   double fill_gb_per_s = 1000;  ///< likewise
+  bool reaches_others = true;   ///< other devices may access its memory
+  double peer_gb_per_s = 50;    ///< of its clock, with other devices
 };
 
 /// One call that did what it should.

@@ -11,6 +11,7 @@
 #include <set>
 #include <string>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "cuda_calls/fake_runtime.hpp"
@@ -73,6 +74,7 @@ struct State {
   std::uintptr_t next_address = 0x7f00'0000'0000;
   std::size_t device_bytes = 0;
   double host_clock = 0;                                   // milliseconds: nothing that is queued later starts before
+  std::set<std::pair<int, int>> peers;                     // whose accesses are enabled
   std::map<int, double> engine_clock;                      // of devices with one copy engine
   std::map<int, std::unique_ptr<Stream>> default_streams;  // of each device, made when first used
   std::vector<ByteAccess>* function_accesses = nullptr;    // of the function of the host that runs now

@@ -1,15 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <optional>
 
 #include <swapmm/backend/testing/faulty.hpp>
 #include <swapmm/opencl/backend.hpp>
+#include <swapmm/opencl/neighbour.hpp>
 #include <swapmm/opencl/program.hpp>
 
 #include "conformance/conformance.hpp"
 #include "conformance/files.hpp"
+#include "conformance/neighbours.hpp"
 #include "opencl/support.hpp"
+#include "opencl/two_devices.hpp"
 
 namespace {
 
@@ -30,6 +34,10 @@ struct Adaptor {
 
   // A device of OpenCL gives no limit that it keeps.
   static std::optional<Bytes> device_bytes(B&) { return std::nullopt; }
+  // Slots of 1 KiB.
+  static std::shared_ptr<Neighbour> neighbour(B&, Bytes bytes) {
+    return opencl::neighbour(test::second_device(), bytes, Bytes{4096});
+  }
 
   static opencl::Backend& device(opencl::Backend& backend) { return backend; }
   static opencl::Backend& device(Faulty<opencl::Backend>& backend) { return backend.inner(); }
@@ -63,6 +71,14 @@ struct Own : Adaptor<opencl::Backend> {
   static opencl::Backend make() { return test::fresh_backend(); }
 };
 
+/// Its context has a second device, if there is one.
+struct WithNeighbour : Adaptor<opencl::Backend> {
+  static opencl::Backend make() { return test::backend_with_neighbour(); }
+};
+struct WithNeighbourAndFaults : Adaptor<Faulty<opencl::Backend>> {
+  static Faulty<opencl::Backend> make() { return Faulty(test::backend_with_neighbour()); }
+};
+
 /// Operations run on a queue of the program's, with or without profiling.
 template <cl_command_queue_properties properties>
 struct Given : Adaptor<opencl::Backend> {
@@ -82,12 +98,14 @@ struct WithoutFault : Adaptor<Faulty<opencl::Backend>> {
   static Faulty<opencl::Backend> make() { return Faulty(test::fresh_backend()); }
 };
 
-static_assert(Backend<Faulty<opencl::Backend>>);
+static_assert(NeighbourBackend<Faulty<opencl::Backend>>);
 
 }  // namespace
 
 SWAPMM_CONFORMANCE(Own);
 SWAPMM_FILE_CONFORMANCE(Own);
+SWAPMM_NEIGHBOUR_CONFORMANCE(WithNeighbour);
+SWAPMM_NEIGHBOUR_CONFORMANCE(WithNeighbourAndFaults);
 SWAPMM_CONFORMANCE(GivenQueue);
 SWAPMM_FILE_CONFORMANCE(GivenQueue);
 SWAPMM_CONFORMANCE(GivenProfilingQueue);

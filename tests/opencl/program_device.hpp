@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <deque>
+#include <memory>
 #include <optional>
 #include <span>
 #include <sstream>
@@ -16,6 +17,8 @@
 #include <thread>
 #include <utility>
 #include <vector>
+
+#include <swapmm/opencl/neighbour.hpp>
 
 #include "opencl/support.hpp"
 #include "support/program/device.hpp"
@@ -37,6 +40,10 @@ class OpenclProgramDevice {
   }
 
   [[nodiscard]] const Backend& backend() const { return *backend_; }
+  /// The device is its own.
+  [[nodiscard]] static std::shared_ptr<Neighbour> neighbour(const NeighbourSetup& setup) {
+    return opencl::neighbour(first_backend().device(), setup.capacity, Bytes{4096});
+  }
 
   void launch(cl_command_queue& queue, std::string_view, Kernel& kernel, const LaunchForm& form,
               std::span<const Place> places) {
@@ -59,8 +66,8 @@ class OpenclProgramDevice {
   }
 
   [[nodiscard]] static std::string violation() { return {}; }
-  [[nodiscard]] static std::string excess(const Report&, const Options& options) {
-    const bool more = api_calls().most_device_bytes > options.device_budget.value;
+  [[nodiscard]] static std::string excess(const Report& report, const Options& options) {
+    const bool more = api_calls().most_device_bytes > (options.device_budget + report.neighbours_budget).value;
     return more ? "the API was asked for more device memory than the budget" : std::string();
   }
   [[nodiscard]] std::string left_over() {

@@ -8,7 +8,7 @@
 #include <string>
 
 #include <swapmm/plan/planners.hpp>
-#include <swapmm/runtime/values/place_map.hpp>
+#include <swapmm/runtime/blocks/place_map.hpp>
 
 namespace swapmm::test {
 namespace {
@@ -179,6 +179,18 @@ void draw_budgets(simulated::detail::Random& random, TestProgram& program) {
   if (percent_chance(random, 10)) device.pinned_bytes = Bytes{random.below(4096)};
   if (percent_chance(random, 3)) device.host_bytes = host;
   draw_slabs(random, device, manager);
+}
+
+void draw_neighbour(simulated::detail::Random& random, TestProgram& program) {
+  if (!percent_chance(random, 20) || program.manager.check_access) return;
+  constexpr std::array<std::uint64_t, 4> alignments{1, 16, 64, 256};
+  const Bytes alignment{alignments[random.below(4)]};
+  const auto most = static_cast<std::uint32_t>(Sizes(program).most_live().value);
+  const Bytes capacity = alignment + Bytes{random.below(most)};
+  const Bytes largest = percent_chance(random, 20) ? alignment + Bytes{random.below(2048)} : capacity;
+  program.neighbour = {.capacity = capacity, .alignment = alignment, .largest_allocation = largest};
+  program.device.neighbour_in.bytes_per_second = 100'000'000U << random.below(8);
+  program.device.neighbour_out.bytes_per_second = 100'000'000U << random.below(8);
 }
 
 void draw_file(simulated::detail::Random& random, TestProgram& program) {

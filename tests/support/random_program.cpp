@@ -65,6 +65,8 @@ class ProgramGenerator {
     draw_slow_link(extras, program_.device);
     simulated::detail::Random disk(program_.seed ^ 0xD15C'F11EU);  // as with `later`
     draw_file(disk, program_);
+    simulated::detail::Random second(program_.seed ^ 0x2'DEF'1CE5U);  // as with `later`
+    draw_neighbour(second, program_);
     if (with_side_downloads) add_side_downloads(extras, program_);
     if (extras.below(8) == 0) add_outlived_views(extras, program_);
     return std::move(program_);

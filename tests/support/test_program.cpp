@@ -159,6 +159,11 @@ std::ostream& operator<<(std::ostream& out, const TestProgram& program) {
     out << "file: capacity " << program.file->capacity.value << ", alignment " << program.file->alignment.value
         << ", staging " << program.manager.file_staging.value << "\n";
   }
+  if (program.neighbour) {
+    out << "neighbour: capacity " << program.neighbour->capacity.value << ", alignment "
+        << program.neighbour->alignment.value << ", largest allocation " << program.neighbour->largest_allocation.value
+        << "\n";
+  }
   print_scheduler(out, program.scheduler);
   for (const Action& action : program.actions) out << action << "\n";
   return out;

@@ -99,11 +99,21 @@ struct FileSetup {
   friend bool operator==(const FileSetup&, const FileSetup&) = default;
 };
 
+/// Another device's memory, for what does not fit on the device.
+struct NeighbourSetup {
+  Bytes capacity;
+  Bytes alignment;
+  Bytes largest_allocation;
+
+  friend bool operator==(const NeighbourSetup&, const NeighbourSetup&) = default;
+};
+
 struct TestProgram {
   std::uint64_t seed = 0;  ///< also for the order in which things end
   simulated::Options device{};
   Options manager{};
   std::optional<FileSetup> file{};
+  std::optional<NeighbourSetup> neighbour{};
   SchedulerOptions scheduler{};
   /// Each iteration reads values where all others of its place in the cycle read them, so that no value may be lost.
   bool steady = false;

@@ -15,18 +15,30 @@
 #include <type_traits>
 
 #include <swapmm/backend/file_memory.hpp>
+#include <swapmm/backend/neighbour.hpp>
 #include <swapmm/base/bytes.hpp>
 
 namespace swapmm {
 
-/// The queues of a backend. Each runs its commands in order. Only events order commands in different queues. All but
-/// the first three exist only with FileBackend. Values of a file pass through memory of the host: they are copied
-/// between that memory and the device in the staged queues, and the host reads and writes the file in the last two.
-enum class QueueKind : std::uint8_t { compute, h2d, d2h, staged_h2d, staged_d2h, file_read, file_write };
-inline constexpr std::size_t queue_count = 7;         ///< number of queues
+/// The queues of a backend. Each runs its commands in order. Only events order commands in different queues. The first
+/// three exist on every backend. Values of a file pass through memory of the host: they are copied between that memory
+/// and the device in the staged queues, and the host reads and writes the file in the last two; these four exist with
+/// FileBackend. Copies from neighbours' memory and to it are in queues of their own, which exist with NeighbourBackend.
+enum class QueueKind : std::uint8_t {
+  compute,
+  h2d,
+  d2h,
+  staged_h2d,
+  staged_d2h,
+  neighbour_in,
+  neighbour_out,
+  file_read,
+  file_write
+};
+inline constexpr std::size_t queue_count = 9;         ///< number of queues
 inline constexpr std::size_t base_queue_count = 3;    ///< number of queues of every backend: the first ones
-inline constexpr std::size_t device_queue_count = 5;  ///< number of queues of the device: the first ones
-/// The position of a queue in arrays: 0 to 6.
+inline constexpr std::size_t device_queue_count = 7;  ///< number of queues of the device: the first ones
+/// The position of a queue in arrays: 0 to 8.
 [[nodiscard]] constexpr std::size_t index(QueueKind queue) { return static_cast<std::size_t>(queue); }
 
 /// A kernel argument in the form that raw launches of an API take: the address and the size of a value, such as a
@@ -79,7 +91,7 @@ struct Capabilities {
   int copy_engines = 2;                 ///< 1: both directions share one engine
   bool host_shares_memory = false;      ///< true: swapping works, but saves no memory
   bool failures_stick = false;          ///< true: after a failed event every later call fails too (CUDA)
-  bool peer_access = false;             ///< copies to and from other devices; not used yet
+  bool peer_access = false;             ///< not used; see NeighbourBackend
   bool virtual_memory = false;          ///< device addresses are independent of device memory; not used yet
   bool graph_capture = false;           ///< queued work can be recorded and replayed: CapturingBackend
 };
@@ -186,6 +198,30 @@ concept FileBackend =
       // Queue a copy of a part of a place on staged_h2d / staged_d2h after `waits`, then record the event.
       { b.copy_part_to_device(place, bytes, source, bytes, bytes, waits, event) };    // to, to_offset, from, from_offset
       { b.copy_part_to_host(host, bytes, place, bytes, bytes, waits, event) };        // to, to_offset, from, from_offset
+    };
+
+/// A backend that can also keep values in the memory of other devices: of those that its Neighbour objects stand for.
+/// A copy is queued on neighbour_in or neighbour_out, starts after `waits`, and records the event. It may pass through
+/// the host where a device cannot reach the other one's memory. record(), wait(queue, events), flush(), status(),
+/// wait() and finish() know these queues as those of the device. NeighbourMemory is nothrow-movable, may be released
+/// while queued work uses it, and keeps what it needs of the other device alive. Functions throw BackendError of the kind
+/// failed for a Neighbour that is not one of this backend's.
+template <class B>
+concept NeighbourBackend =
+    Backend<B> &&
+    std::is_nothrow_move_constructible_v<typename B::NeighbourMemory> &&
+    requires(B b, const Neighbour& neighbour, typename B::NeighbourMemory& memory,
+             const typename B::NeighbourMemory& source, const typename B::Address& place, typename B::Event& event,
+             std::span<const typename B::Event* const> waits, Bytes bytes, std::span<std::byte> to,
+             std::span<const std::byte> from) {
+      // Bytes on a neighbour, at most its largest_allocation().
+      { b.allocate_at(neighbour, bytes) } -> std::same_as<typename B::NeighbourMemory>;
+      // Queue a copy between the device and a neighbour.
+      { b.copy_from_neighbour(place, source, bytes, bytes, waits, event) };   // to, from, from_offset, size
+      { b.copy_to_neighbour(memory, bytes, place, bytes, waits, event) };     // to, to_offset, from, size
+      // The host reads or writes bytes there. Return when that is done. Queued work that uses the bytes has ended.
+      { b.read_neighbour(source, bytes, to) };
+      { b.write_neighbour(memory, bytes, from) };
     };
 
 // clang-format on

@@ -9,8 +9,10 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include <swapmm/backend/file_memory.hpp>
+#include <swapmm/backend/neighbour.hpp>
 #include <swapmm/base/bytes.hpp>
 #include <swapmm/ir/trace.hpp>
 #include <swapmm/plan/machine.hpp>
@@ -51,6 +53,10 @@ struct Options {
   /// Host memory through which values move between the file and the device, in bytes; a part of `host_budget`. More
   /// hides more of the time that a disk takes to answer. Used only with `file`.
   Bytes file_staging{std::uint64_t{32} << 20U};
+  /// Memory of other devices for what does not fit on the manager's own, such as {opencl::neighbour(device, 1_GiB)}: it
+  /// is used before the host's, an earlier one before a later one. Allocated when the manager is created, so it may not
+  /// be less than the neighbour has. Not with `scrub`. Default: none.
+  std::vector<std::shared_ptr<Neighbour>> neighbours{};
   /// Number of points per queue by which the host may run ahead of the device while no plan is followed. At least 8.
   std::size_t queue_depth = 1024;
   /// Number of iterations by which the host may run ahead of the device while a plan is followed: 1 to 3.

@@ -30,6 +30,12 @@ std::ostream& operator<<(std::ostream& out, const Report& report) {
               : "  file     " + text::size_text(report.file_used) + " used, peak " + text::size_text(report.file_peak) +
                     "; " + text::size_text(report.file_read) + " read, " + text::size_text(report.file_written) +
                     " written\n")
+      << (report.neighbours_budget.value == 0
+              ? ""
+              : "  neighbours " + text::size_text(report.neighbours_used) + " used, peak " +
+                    text::size_text(report.neighbours_peak) + " of " + text::size_text(report.neighbours_budget) +
+                    "; " + text::size_text(report.neighbours_read) + " read, " +
+                    text::size_text(report.neighbours_written) + " written\n")
       << "  ran      " << report.operations << " operations; iterations: " << report.iterations_on_demand
       << " on demand, " << report.iterations_followed << " by a plan\n"
       << "  moved    " << report.swap_ins << " swap-ins (" << text::size_text(report.h2d) << "), " << report.swap_outs
@@ -63,6 +69,10 @@ std::ostream& operator<<(std::ostream& out, const Report& report) {
     out << "; " << text::size_text(predicted.h2d) << " in, " << text::size_text(predicted.d2h) << " out";
     if (plan.tells_file) {
       out << " (" << text::size_text(plan.file_in) << " and " << text::size_text(plan.file_out) << " with the file)";
+    }
+    if (plan.tells_neighbours) {
+      out << " (" << text::size_text(plan.neighbours_in) << " and " << text::size_text(plan.neighbours_out)
+          << " with neighbours)";
     }
     out << ", peak " << text::size_text(predicted.peak) << '\n';
     for (const StallSummary& one : plan.stalls)

@@ -46,6 +46,10 @@ struct PlanSummary {
   bool tells_file = false;
   Bytes file_in;   ///< with tells_file: what comes from the file in one cycle; a part of predicted.h2d
   Bytes file_out;  ///< the same to the file; a part of predicted.d2h
+  /// The plan says for each value whether it is on a neighbour: there are Options::neighbours.
+  bool tells_neighbours = false;
+  Bytes neighbours_in;   ///< with tells_neighbours: what comes from there in one cycle; a part of predicted.h2d
+  Bytes neighbours_out;  ///< the same to there; a part of predicted.d2h
 };
 
 /// Why no plan is followed for an iteration name.
@@ -80,6 +84,11 @@ struct Report {
   Bytes file_peak;                         ///< largest file_used so far
   Bytes file_read;                         ///< bytes read from the file
   Bytes file_written;                      ///< bytes written to the file
+  Bytes neighbours_budget;                 ///< memory taken on neighbours, with Options::neighbours
+  Bytes neighbours_used;                   ///< the part of it that holds values
+  Bytes neighbours_peak;                   ///< largest neighbours_used so far
+  Bytes neighbours_read;                   ///< bytes copied from neighbours
+  Bytes neighbours_written;                ///< bytes copied to neighbours
   std::size_t tensors = 0;                 ///< number of tensors that exist now
   std::uint64_t operations = 0;            ///< number of operations run so far
   std::uint64_t iterations_on_demand = 0;  ///< ended iterations that did not follow a plan from begin to end

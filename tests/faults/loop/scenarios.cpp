@@ -476,7 +476,26 @@ bool told_host_and_file_apart(World& world) {
                      [](const PlanSummary& plan) { return plan.tells_file; });
 }
 
-constexpr std::array<Scenario, 20> all{{
+// The device has room for some tensors, the neighbour for some others, and the host has the rest.
+void trained_with_a_neighbour(World& world) {
+  Options options = small();
+  options.neighbours = {simulated::neighbour(Bytes{512})};
+  world.make_manager(options, steady({.planner = "belady"}));
+  const Network network = make_network(world, 3);
+  for (Element i = 0; i < 6; ++i) train(world, network, i, 0, i % 2 == 0);
+  world.upload_part(network.weights[1], 8, 16, 5);
+  world.download(network.weights[0]);
+  world.download_later(network.weights[2]);
+  world.collect();
+  world.synchronize();
+}
+
+bool used_the_neighbour(World& world) {
+  const auto report = world.report();
+  return followed_at_all(world) && report->neighbours_read.value > 0 && report->neighbours_written.value > 0;
+}
+
+constexpr std::array<Scenario, 21> all{{
     {.name = "build and tear down", .run = build_and_tear_down},
     {.name = "more than memory", .run = more_than_memory, .achieved = swapped_both_ways},
     {.name = "a steady loop", .run = steady_loop, .achieved = followed},
@@ -502,6 +521,7 @@ constexpr std::array<Scenario, 20> all{{
     {.name = "measured plans", .run = measured_plans, .achieved = sampled},
     {.name = "values in a file", .run = values_in_a_file, .achieved = used_the_file},
     {.name = "trained with a file", .run = trained_with_a_file, .achieved = told_host_and_file_apart},
+    {.name = "trained with a neighbour", .run = trained_with_a_neighbour, .achieved = used_the_neighbour, .stride = 6},
     {.name = "changing budgets", .run = changing_budgets, .achieved = changed_budgets},
 }};
 

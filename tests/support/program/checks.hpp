@@ -44,6 +44,7 @@ class ProgramChecks {
       calls_.fail("the device budget is exceeded");
     }
     if (report.host_peak > options.host_budget) calls_.fail("the host budget is exceeded");
+    if (report.neighbours_used > report.neighbours_budget) calls_.fail("the neighbours' budget is exceeded");
     if (report.pinned_used > options.pinned_budget) calls_.fail("the pinned budget is exceeded");
     if (const std::string excess = device_.excess(report, options); !excess.empty()) calls_.fail(excess);
   }

@@ -55,6 +55,11 @@ class CppPrinter {
            << "  manager_options.file = std::make_shared<swapmm::test::MemoryFile>(Bytes{"
            << program_.file->capacity.value << "}, Bytes{" << program_.file->alignment.value << "});\n";
     }
+    if (program_.neighbour) {
+      out_ << "  // A neighbour as the backend has it, of that size.\n"
+           << "  manager_options.neighbours = {swapmm::simulated::neighbour(Bytes{"
+           << program_.neighbour->capacity.value << "})};\n";
+    }
     out_ << "  SchedulerOptions scheduler_options;\n"
          << cpp_scheduler_options(scheduler) << "  Scheduler scheduler(scheduler_options);\n";
     for (const SavedPlan& saved : settings_.loaded) {

@@ -8,7 +8,7 @@
 #include <swapmm/backend/backend.hpp>
 #include <swapmm/base/bytes.hpp>
 #include <swapmm/options.hpp>
-#include <swapmm/runtime/values/place_map.hpp>
+#include <swapmm/runtime/blocks/place_map.hpp>
 
 namespace swapmm::test {
 

@@ -95,7 +95,16 @@ class ProgramRun {
     backend_.emplace(device_.backend());
     Options memory = program_.manager;
     if (program_.file) memory.file = std::make_shared<MemoryFile>(program_.file->capacity, program_.file->alignment);
+    if constexpr (requires { D::neighbour(*program_.neighbour); }) {
+      if (program_.neighbour) use(D::neighbour(*program_.neighbour), memory);
+    }
     manager_.emplace(*backend_, memory, scheduler_);
+  }
+
+  // What copies pass through counts as the host's, and programs that limit the host have no room for it.
+  static void use(std::shared_ptr<Neighbour> neighbour, Options& memory) {
+    const bool limited = memory.host_budget != Options().host_budget;
+    if (neighbour->staging().value == 0 || !limited) memory.neighbours = {std::move(neighbour)};
   }
 
   [[nodiscard]] bool ok() const { return result_.failure.empty() && !kernel_failure_.any(); }
@@ -401,11 +410,13 @@ class ProgramRun {
     result_.notes = report.notes;
     result_.sampled_rounds = report.sampled_rounds;
     result_.file_bytes = report.file_read.value + report.file_written.value;
+    result_.neighbour_bytes = report.neighbours_read.value + report.neighbours_written.value;
     result_.plans_remade = report.plans_remade;
     for (const PlanSummary& plan : report.plans) {
       result_.planners.push_back(plan.planner);
       result_.tells_file = result_.tells_file || plan.tells_file;
       result_.replays = result_.replays || plan.replays != 0;
+      result_.tells_neighbours = result_.tells_neighbours || plan.tells_neighbours;
     }
     if (!settings_.save_plans) return;
     for (std::uint8_t number = 0; number < 3; ++number) {

@@ -51,9 +51,11 @@ struct RunResult {
   std::uint64_t budget_changes = 0;
   std::uint64_t sampled_rounds = 0;
   std::uint64_t plans_remade = 0;
-  std::uint64_t file_bytes = 0;  ///< read and written
-  bool tells_file = false;       ///< a plan of the end tells host and file apart
-  bool replays = false;          ///< a plan of the end runs operations again
+  std::uint64_t file_bytes = 0;       ///< read and written
+  std::uint64_t neighbour_bytes = 0;  ///< read and written
+  bool tells_neighbours = false;      ///< a plan of the end tells neighbours and host apart
+  bool tells_file = false;            ///< a plan of the end tells host and file apart
+  bool replays = false;               ///< a plan of the end runs operations again
   std::vector<std::string> notes;
   std::vector<std::string> planners;   ///< who made the plans that are known in the end
   std::optional<Trace> first_trace{};  ///< with keep_trace: of the first iteration that ended and could be observed

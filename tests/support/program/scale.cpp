@@ -36,6 +36,10 @@ TestProgram scaled_to(Bytes alignment, TestProgram program) {
   scale(program.manager.pinned_budget, factor);
   scale(program.manager.host_budget, factor);
   if (program.file) scale(program.file->capacity, factor);
+  if (program.neighbour) {
+    scale(program.neighbour->capacity, factor);
+    scale(program.neighbour->largest_allocation, factor);
+  }
   program.manager.device_budget = std::max(program.manager.device_budget, alignment);
   for (Action& action : program.actions) {
     if (action.bytes != 0) action.bytes = scaled(action.bytes, factor);

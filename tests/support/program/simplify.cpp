@@ -86,6 +86,7 @@ class Simplifier {
     set(manager.demand_mode, usual.demand_mode);
     set(manager.check_access, usual.check_access);
     set(program_.file, std::optional<FileSetup>());
+    set(program_.neighbour, std::optional<NeighbourSetup>());
   }
 
   /// Step by step, with a device that has just that much: what fills it need not be there either then.

@@ -6,6 +6,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <string>
 #include <string_view>
@@ -28,6 +29,10 @@ class SimulatedProgramDevice {
   explicit SimulatedProgramDevice(const TestProgram& program) : probe_(program.device) {}
 
   [[nodiscard]] const Backend& backend() const { return probe_; }
+  [[nodiscard]] static std::shared_ptr<Neighbour> neighbour(const NeighbourSetup& setup) {
+    return std::make_shared<simulated::Neighbour>(simulated::NeighbourOptions{
+        .bytes = setup.capacity, .alignment = setup.alignment, .largest_allocation = setup.largest_allocation});
+  }
 
   static void launch(simulated::Queue& queue, std::string_view name, Kernel& kernel, const LaunchForm& form,
                      std::span<const Place> places) {
@@ -92,8 +97,9 @@ class SimulatedProgramDevice {
   }
   [[nodiscard]] std::string left_over() const {
     const simulated::Counters& counters = probe_.counters();
-    const auto left = counters.device_memories.live + counters.host_memories.live + counters.addresses.live +
-                      counters.events.live + counters.device_bytes.value + counters.host_bytes.value;
+    const auto left = counters.device_memories.live + counters.host_memories.live + counters.neighbour_memories.live +
+                      counters.addresses.live + counters.events.live + counters.device_bytes.value +
+                      counters.host_bytes.value;
     return left == 0 ? std::string() : "something is left on the device or the host";
   }
   [[nodiscard]] std::uint64_t trace_hash() const { return probe_.trace_hash(); }

@@ -29,6 +29,8 @@ void ProgramTally::add(const TestProgram& program, const Scrutiny& scrutiny, con
   with_files += run.file_bytes != 0 ? 1 : 0;
   that_tell_files += run.tells_file ? 1 : 0;
   that_replay += run.replays ? 1 : 0;
+  with_neighbours += run.neighbour_bytes != 0 ? 1 : 0;
+  that_tell_neighbours += run.tells_neighbours ? 1 : 0;
   refused += run.refused;
   outlived_refused += run.outlived_refused;
   too_large += run.too_large;
@@ -78,8 +80,9 @@ std::ostream& operator<<(std::ostream& out, const ProgramTally& tally) {
   return out << "\n"
              << tally.repeated << " programs run twice, " << tally.without_plans << " without plans too; "
              << tally.budget_changes << " budget changes; " << tally.with_files << " with values in a file, "
-             << tally.that_tell_files << " of them with a plan that tells which; " << tally.that_replay
-             << " with plans that run operations again\n"
+             << tally.that_tell_files << " of them with a plan that tells which; " << tally.with_neighbours
+             << " with values on a neighbour, " << tally.that_tell_neighbours << " of them with such a plan; "
+             << tally.that_replay << " with plans that run operations again\n"
              << tally.refused << " calls refused as they must be; " << tally.outlived_refused
              << " of them uses of views that outlived their tensor, " << tally.too_large
              << " operations that can never fit, before anything was queued or waited for: " << tally.too_large_inside

@@ -93,6 +93,53 @@ class SWAPMM_EXPORT HostMemory {
   std::array<EventHandle, queue_count> filled_;
 };
 
+/// Memory of another device, for Options::neighbours: copies go straight from device to device where the driver can do
+/// that, and through the host where it cannot. The link is as fast as the way between the two devices.
+class SWAPMM_EXPORT Neighbour final : public swapmm::Neighbour {
+ public:
+  /// Up to `bytes` on the device with that number. Throws UsageError if there is no such device.
+  Neighbour(int device, Bytes bytes);
+  ~Neighbour() override;
+
+  [[nodiscard]] int device() const { return device_; }  ///< number of the device in the API's order
+
+  /// @{
+  /// See swapmm::Neighbour.
+  [[nodiscard]] Bytes capacity() const override { return bytes_; }
+  [[nodiscard]] Bytes alignment() const override { return Bytes{256}; }
+  [[nodiscard]] std::string name() const override { return name_; }
+  /// @}
+
+ private:
+  int device_;
+  Bytes bytes_;
+  std::string name_;
+};
+
+/// A neighbour for Options::neighbours: see Neighbour.
+[[nodiscard]] SWAPMM_EXPORT std::shared_ptr<Neighbour> neighbour(int device, Bytes bytes);
+
+/// Memory on a neighbour; opaque. The destructor waits for the manager's device.
+class SWAPMM_EXPORT NeighbourMemory {
+ public:
+  /// Takes over the memory. The moved-from object is empty.
+  NeighbourMemory(NeighbourMemory&& other) noexcept
+      : session_(std::move(other.session_)), data_(std::exchange(other.data_, nullptr)), device_(other.device_) {}
+  /// Takes over the memory, and releases the memory that this object had.
+  NeighbourMemory& operator=(NeighbourMemory&& other) noexcept;
+  ~NeighbourMemory() { end(); }
+
+ private:
+  friend class Backend;
+  NeighbourMemory(std::shared_ptr<detail::Session> session, std::byte* data, int device)
+      : session_(std::move(session)), data_(data), device_(device) {}
+  void end() noexcept;
+
+  std::shared_ptr<detail::Session> session_;
+  std::byte* data_;
+  int device_;
+};
+
 /// A place in a DeviceMemory. Does not keep the memory alive.
 class Address {
  public:
@@ -240,6 +287,7 @@ class SWAPMM_EXPORT Backend {
   /// See swapmm::Backend.
   using DeviceMemory = cuda::DeviceMemory;
   using HostMemory = cuda::HostMemory;
+  using NeighbourMemory = cuda::NeighbourMemory;
   using Address = cuda::Address;
   using Event = cuda::Event;
   using Queue = cudaStream_t;
@@ -299,6 +347,14 @@ class SWAPMM_EXPORT Backend {
                  std::span<const Event* const> waits, Event& event);
   void write_file(FileMemory& file, Bytes file_offset, const HostMemory& from, Bytes from_offset, Bytes size,
                   std::span<const Event* const> waits, Event& event);
+
+  [[nodiscard]] NeighbourMemory allocate_at(const swapmm::Neighbour& neighbour, Bytes size);
+  void copy_from_neighbour(const Address& to, const NeighbourMemory& from, Bytes from_offset, Bytes size,
+                           std::span<const Event* const> waits, Event& event);
+  void copy_to_neighbour(NeighbourMemory& to, Bytes to_offset, const Address& from, Bytes size,
+                         std::span<const Event* const> waits, Event& event);
+  void read_neighbour(const NeighbourMemory& from, Bytes offset, std::span<std::byte> to);
+  void write_neighbour(NeighbourMemory& to, Bytes offset, std::span<const std::byte> from);
 
   void wait(QueueKind queue, std::span<const Event* const> waits);
   void record(QueueKind queue, Event& event);
@@ -370,6 +426,7 @@ class SWAPMM_EXPORT Backend {
 
 static_assert(swapmm::Backend<Backend>);
 static_assert(swapmm::FileBackend<Backend>);
+static_assert(swapmm::NeighbourBackend<Backend>);
 static_assert(swapmm::CapturingBackend<Backend>);
 
 }  // namespace swapmm::cuda

@@ -325,8 +325,11 @@ void Backend::write_file(FileMemory& file, Bytes file_offset, const HostMemory& 
 void Backend::wait(QueueKind queue, std::span<const Event* const> waits) {
   const WaitList list = wait_list(waits);
   if (list.size() == 0) return;  // without a list a barrier would wait for the whole queue
-  check(clEnqueueBarrierWithWaitList(session_->use(queue), list.size(), list.data(), nullptr),
+  const bool of_neighbours = queue == QueueKind::neighbour_in || queue == QueueKind::neighbour_out;
+  cl_event native = nullptr;
+  check(clEnqueueBarrierWithWaitList(session_->use(queue), list.size(), list.data(), of_neighbours ? &native : nullptr),
         "clEnqueueBarrierWithWaitList");
+  if (of_neighbours) session_->set_barrier(queue, Handle<cl_event>(native));
 }
 
 void Backend::record(QueueKind queue, Event& event) {

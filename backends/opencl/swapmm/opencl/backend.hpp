@@ -28,6 +28,7 @@ namespace swapmm::opencl {
 namespace detail {
 class Session;   // context, device and queues behind all handles of one backend
 struct FileJob;  // a read or a write of a file
+class NeighbourLink;
 }  // namespace detail
 
 /// A buffer on the device; opaque. Some drivers destroy a buffer a moment after its release; allocate() waits for that.
@@ -74,6 +75,15 @@ class SWAPMM_EXPORT HostMemory {
   Handle<cl_mem> pinned_;                     // none: pageable
   std::byte* data_;
   mutable std::array<Handle<cl_event>, queue_count> last_use_;
+};
+
+/// A buffer on a neighbour; opaque. The destructor of a neighbour's last one waits for all copies.
+class NeighbourMemory {
+ private:
+  friend class Backend;
+  NeighbourMemory(std::shared_ptr<detail::NeighbourLink> link, Handle<cl_mem> buffer);
+  std::shared_ptr<detail::NeighbourLink> link_;
+  Handle<cl_mem> buffer_;
 };
 
 /// A place in a buffer: a sub-buffer, or the whole buffer if the place covers all of it. Keeps the memory alive.
@@ -175,6 +185,7 @@ class SWAPMM_EXPORT Backend {
   /// See swapmm::Backend.
   using DeviceMemory = opencl::DeviceMemory;
   using HostMemory = opencl::HostMemory;
+  using NeighbourMemory = opencl::NeighbourMemory;
   using Address = opencl::Address;
   using Event = opencl::Event;
   using Queue = cl_command_queue;
@@ -227,6 +238,14 @@ class SWAPMM_EXPORT Backend {
   void write_file(FileMemory& file, Bytes file_offset, const HostMemory& from, Bytes from_offset, Bytes size,
                   std::span<const Event* const> waits, Event& event);
 
+  [[nodiscard]] NeighbourMemory allocate_at(const swapmm::Neighbour& neighbour, Bytes size);
+  void copy_from_neighbour(const Address& to, const NeighbourMemory& from, Bytes from_offset, Bytes size,
+                           std::span<const Event* const> waits, Event& event);
+  void copy_to_neighbour(NeighbourMemory& to, Bytes to_offset, const Address& from, Bytes size,
+                         std::span<const Event* const> waits, Event& event);
+  void read_neighbour(const NeighbourMemory& from, Bytes offset, std::span<std::byte> to);
+  void write_neighbour(NeighbourMemory& to, Bytes offset, std::span<const std::byte> from);
+
   void wait(QueueKind queue, std::span<const Event* const> waits);
   void record(QueueKind queue, Event& event);
   void flush(QueueKind queue);
@@ -255,7 +274,7 @@ class SWAPMM_EXPORT Backend {
   std::shared_ptr<detail::Session> session_;
 };
 
-static_assert(swapmm::FileBackend<Backend>);
+static_assert(swapmm::FileBackend<Backend> && swapmm::NeighbourBackend<Backend>);
 
 }  // namespace swapmm::opencl
 

@@ -166,11 +166,13 @@ Session::~Session() {
 void Session::finish() const {
   flush_for_wait();
   for (const Lane& lane : lanes) lane.finish();
+  for (const cl_command_queue queue : neighbour_queues_) clFinish(queue);  // events tell what failed
   for (FileThread& thread : file_threads_) thread.finish();
 }
 
 void Session::flush_for_wait() const {
   require_own_process();
+  for (const cl_command_queue queue : neighbour_queues_) clFlush(queue);
   for (const Lane& lane : lanes) {
     try {
       lane.flush();
@@ -179,6 +181,15 @@ void Session::flush_for_wait() const {
     }
   }
 }
+
+Handle<cl_command_queue> Session::add_neighbour_queue(cl_device_id neighbour) {
+  neighbour_queues_.reserve(neighbour_queues_.size() + 1);
+  Handle<cl_command_queue> queue = make_queue(context.get(), neighbour, 0);
+  neighbour_queues_.push_back(queue.get());
+  return queue;
+}
+
+void Session::remove_neighbour_queue(cl_command_queue queue) noexcept { std::erase(neighbour_queues_, queue); }
 
 }  // namespace swapmm::opencl::detail
 

@@ -4,6 +4,8 @@
 // Internal to the backend; not for programs.
 
 #include <array>
+#include <utility>
+#include <vector>
 
 #include <swapmm/backend/backend.hpp>
 #include <swapmm/opencl/file_thread.hpp>
@@ -85,6 +87,18 @@ class Session {
   /// Runs the reads, or the writes, of files.
   [[nodiscard]] FileThread& file_thread(QueueKind queue) { return file_threads_[index(queue) - device_queue_count]; }
 
+  /// @{
+  /// Queues of neighbours, whose commands depend on those of the lanes and the other way round. They are flushed and
+  /// finished together.
+  [[nodiscard]] Handle<cl_command_queue> add_neighbour_queue(cl_device_id neighbour);
+  void remove_neighbour_queue(cl_command_queue queue) noexcept;
+  /// @}
+  /// @{
+  /// The last wait that was queued on a lane for neighbours: their queues must wait for it, too. Null: none.
+  [[nodiscard]] cl_event barrier_of(QueueKind queue) const { return barriers_[barrier_index(queue)].get(); }
+  void set_barrier(QueueKind queue, Handle<cl_event> barrier) { barriers_[barrier_index(queue)] = std::move(barrier); }
+  /// @}
+
   Handle<cl_context> context;
   cl_device_id device;
   Capabilities capabilities;
@@ -98,6 +112,10 @@ class Session {
   bool reads_pageable_early = false;
 
  private:
+  static std::size_t barrier_index(QueueKind queue) { return queue == QueueKind::neighbour_in ? 0 : 1; }
+
+  std::array<Handle<cl_event>, 2> barriers_;
+  std::vector<cl_command_queue> neighbour_queues_;  // their links own them
   mutable std::array<FileThread, queue_count - device_queue_count> file_threads_;
 };
 

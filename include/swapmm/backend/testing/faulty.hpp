@@ -21,6 +21,17 @@
 
 namespace swapmm {
 
+namespace detail {
+template <class B>
+struct NeighbourMemoryOf {
+  struct Type {};  // B has none
+};
+template <NeighbourBackend B>
+struct NeighbourMemoryOf<B> {
+  using Type = typename B::NeighbourMemory;
+};
+}  // namespace detail
+
 /// A backend whose calls fail as planned. Otherwise it behaves like the backend B. Handles of one Faulty share the
 /// plan. May be used by one thread at a time.
 template <class B>
@@ -61,6 +72,15 @@ class Faulty {
     friend class Faulty;
     explicit HostMemory(Lazy<typename B::HostMemory> object) : object_(std::move(object)) {}
     Lazy<typename B::HostMemory> object_;
+  };
+
+  /// Memory on a neighbour of B, if B has such.
+  class NeighbourMemory {
+   private:
+    friend class Faulty;
+    using Inner = typename detail::NeighbourMemoryOf<B>::Type;
+    explicit NeighbourMemory(Lazy<Inner> object) : object_(std::move(object)) {}
+    Lazy<Inner> object_;
   };
 
   /// An address of B.
@@ -213,6 +233,36 @@ class Faulty {
     });
   }
 
+  [[nodiscard]] NeighbourMemory allocate_at(const Neighbour& neighbour, Bytes size,
+                                            Where where = Where::current()) requires NeighbourBackend<B> {
+    return NeighbourMemory(
+        make(FaultClass::device_allocation, where, [&] { return inner_.allocate_at(neighbour, size); }));
+  }
+  void copy_from_neighbour(const Address& to, const NeighbourMemory& from, Bytes from_offset, Bytes size,
+                           std::span<const Event* const> waits, Event& event,
+                           Where where = Where::current()) requires NeighbourBackend<B> {
+    const auto plan = enter(FaultClass::copy_to_device, where);
+    copy(plan, QueueKind::neighbour_in, to, from, waits, event, [&](std::span<const InnerEvent* const> w) {
+      inner_.copy_from_neighbour(to.object_.inner, from.object_.inner, from_offset, size, w, event.object_.inner);
+    });
+  }
+  void copy_to_neighbour(NeighbourMemory& to, Bytes to_offset, const Address& from, Bytes size,
+                         std::span<const Event* const> waits, Event& event,
+                         Where where = Where::current()) requires NeighbourBackend<B> {
+    const auto plan = enter(FaultClass::copy_to_host, where);
+    copy(plan, QueueKind::neighbour_out, from, to, waits, event, [&](std::span<const InnerEvent* const> w) {
+      inner_.copy_to_neighbour(to.object_.inner, to_offset, from.object_.inner, size, w, event.object_.inner);
+    });
+  }
+  void read_neighbour(const NeighbourMemory& from, Bytes offset, std::span<std::byte> to,
+                      Where where = Where::current()) requires NeighbourBackend<B> {
+    call(FaultClass::host_wait, where, [&] { inner_.read_neighbour(from.object_.inner, offset, to); });
+  }
+  void write_neighbour(NeighbourMemory& to, Bytes offset, std::span<const std::byte> from,
+                       Where where = Where::current()) requires NeighbourBackend<B> {
+    call(FaultClass::host_wait, where, [&] { inner_.write_neighbour(to.object_.inner, offset, from); });
+  }
+
   void wait(QueueKind queue, std::span<const Event* const> waits, Where where = Where::current()) {
     const auto plan = enter(FaultClass::barrier_wait, where);
     if (is(plan, FaultMode::slow)) delay(queue);
@@ -351,11 +401,12 @@ class Faulty {
     return made;
   }
 
-  template <class Copy>
-  void copy(const std::optional<FaultPlan>& plan, QueueKind queue, const Address& address, const HostMemory& host,
+  /// `other`: the memory at the other end.
+  template <class Memory, class Copy>
+  void copy(const std::optional<FaultPlan>& plan, QueueKind queue, const Address& address, const Memory& other,
             std::span<const Event* const> waits, Event& event, Copy&& inner_copy) {
     address.object_.use();
-    host.object_.use();
+    other.object_.use();
     event.object_.use();
     pass_on_failure(queue, waits);
     if (is(plan, FaultMode::late) || state_->failing[index(queue)]) {

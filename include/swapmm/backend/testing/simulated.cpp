@@ -78,40 +78,75 @@ Event Backend::make_event() {
   return Event({std::shared_ptr<Device>(shared_, &shared_->device), id});
 }
 
+struct Backend::Copy {
+  QueueKind queue;
+  CommandKind kind;
+  Place place;
+  const detail::Claim<&Device::release_host>& other;  // the memory at the other end
+  Bytes offset;                                       // there
+  Bytes size;
+};
+
+void Backend::queue(const Copy& copy, std::span<const Event* const> waits, Event& event) {
+  check_owner(copy.other, shared_->device);
+  Device::Issue issue(shared_->device, copy.queue);
+  wait_for_all(issue, waits, [](const Event& waited) -> const Point& { return waited.point_; });
+  event.point_ = shared_->device.copy(issue, copy.kind, copy.place, copy.other.id(), copy.offset, copy.size);
+}
+
 void Backend::copy_to_device(const Address& to, const HostMemory& from, Bytes from_offset, Bytes size,
                              std::span<const Event* const> waits, Event& event) {
-  copy(QueueKind::h2d, to.place(), from, from_offset, size, waits, event);
+  queue({QueueKind::h2d, CommandKind::copy_to_device, to.place(), from.claim_, from_offset, size}, waits, event);
 }
 
 void Backend::copy_to_host(HostMemory& to, Bytes to_offset, const Address& from, Bytes size,
                            std::span<const Event* const> waits, Event& event) {
-  copy(QueueKind::d2h, to, to_offset, from.place(), size, waits, event);
+  queue({QueueKind::d2h, CommandKind::copy_to_host, from.place(), to.claim_, to_offset, size}, waits, event);
 }
 
 void Backend::copy_part_to_device(const Address& to, Bytes to_offset, const HostMemory& from, Bytes from_offset,
                                   Bytes size, std::span<const Event* const> waits, Event& event) {
-  copy(QueueKind::staged_h2d, part_of(to.place(), to_offset), from, from_offset, size, waits, event);
+  queue({QueueKind::staged_h2d, CommandKind::copy_to_device, part_of(to.place(), to_offset), from.claim_, from_offset,
+         size},
+        waits, event);
 }
 
 void Backend::copy_part_to_host(HostMemory& to, Bytes to_offset, const Address& from, Bytes from_offset, Bytes size,
                                 std::span<const Event* const> waits, Event& event) {
-  copy(QueueKind::staged_d2h, to, to_offset, part_of(from.place(), from_offset), size, waits, event);
+  queue({QueueKind::staged_d2h, CommandKind::copy_to_host, part_of(from.place(), from_offset), to.claim_, to_offset,
+         size},
+        waits, event);
 }
 
-void Backend::copy(QueueKind queue, const Place& to, const HostMemory& from, Bytes from_offset, Bytes size,
-                   std::span<const Event* const> waits, Event& event) {
+NeighbourMemory Backend::allocate_at(const swapmm::Neighbour& neighbour, Bytes size) {
+  const auto* const known = dynamic_cast<const Neighbour*>(&neighbour);
+  if (known == nullptr) {
+    throw BackendError(BackendError::Kind::failed, -30, "simulated device: " + neighbour.name() + " is not simulated");
+  }
+  const BlockId id = shared_->device.allocate_at(known->state_, size);
+  return NeighbourMemory({std::shared_ptr<Device>(shared_, &shared_->device), id});
+}
+
+void Backend::copy_from_neighbour(const Address& to, const NeighbourMemory& from, Bytes from_offset, Bytes size,
+                                  std::span<const Event* const> waits, Event& event) {
+  queue({QueueKind::neighbour_in, CommandKind::copy_from_neighbour, to.place(), from.claim_, from_offset, size}, waits,
+        event);
+}
+
+void Backend::copy_to_neighbour(NeighbourMemory& to, Bytes to_offset, const Address& from, Bytes size,
+                                std::span<const Event* const> waits, Event& event) {
+  queue({QueueKind::neighbour_out, CommandKind::copy_to_neighbour, from.place(), to.claim_, to_offset, size}, waits,
+        event);
+}
+
+void Backend::read_neighbour(const NeighbourMemory& from, Bytes offset, std::span<std::byte> to) {
   check_owner(from.claim_, shared_->device);
-  Device::Issue issue(shared_->device, queue);
-  wait_for_all(issue, waits, [](const Event& waited) -> const Point& { return waited.point_; });
-  event.point_ = shared_->device.copy(issue, CommandKind::copy_to_device, to, from.claim_.id(), from_offset, size);
+  shared_->device.access_neighbour(from.claim_.id(), offset, {to.data(), to.size(), false});
 }
 
-void Backend::copy(QueueKind queue, HostMemory& to, Bytes to_offset, const Place& from, Bytes size,
-                   std::span<const Event* const> waits, Event& event) {
+void Backend::write_neighbour(NeighbourMemory& to, Bytes offset, std::span<const std::byte> from) {
   check_owner(to.claim_, shared_->device);
-  Device::Issue issue(shared_->device, queue);
-  wait_for_all(issue, waits, [](const Event& waited) -> const Point& { return waited.point_; });
-  event.point_ = shared_->device.copy(issue, CommandKind::copy_to_host, from, to.claim_.id(), to_offset, size);
+  shared_->device.access_neighbour(to.claim_.id(), offset, {const_cast<std::byte*>(from.data()), from.size(), true});
 }
 
 void Backend::read_file(FileMemory& file, Bytes file_offset, HostMemory& to, Bytes to_offset, Bytes size,

@@ -20,6 +20,7 @@
 
 #include <swapmm/backend/backend.hpp>
 #include <swapmm/backend/testing/simulated/device.hpp>
+#include <swapmm/backend/testing/simulated/neighbour.hpp>
 #include <swapmm/backend/testing/simulated/options.hpp>
 #include <swapmm/backend/testing/simulated/touch.hpp>
 #include <swapmm/base/bytes.hpp>
@@ -81,6 +82,14 @@ class HostMemory {
       : claim_(std::move(claim)), data_(data) {}
   detail::Claim<&detail::Device::release_host> claim_;
   std::byte* data_;
+};
+
+/// Memory of a neighbour; opaque.
+class NeighbourMemory {
+ private:
+  friend class Backend;
+  explicit NeighbourMemory(detail::Claim<&detail::Device::release_host> claim) : claim_(std::move(claim)) {}
+  detail::Claim<&detail::Device::release_host> claim_;
 };
 
 /// A place in a DeviceMemory. Does not keep its memory alive. The checker reports the use of an address after its
@@ -268,6 +277,7 @@ class SWAPMM_EXPORT Backend {
   /// See swapmm::Backend.
   using DeviceMemory = simulated::DeviceMemory;
   using HostMemory = simulated::HostMemory;
+  using NeighbourMemory = simulated::NeighbourMemory;
   using Address = simulated::Address;
   using Event = simulated::Event;
   using Queue = simulated::Queue;
@@ -302,6 +312,14 @@ class SWAPMM_EXPORT Backend {
                  std::span<const Event* const> waits, Event& event);
   void write_file(FileMemory& file, Bytes file_offset, const HostMemory& from, Bytes from_offset, Bytes size,
                   std::span<const Event* const> waits, Event& event);
+
+  [[nodiscard]] NeighbourMemory allocate_at(const swapmm::Neighbour& neighbour, Bytes size);
+  void copy_from_neighbour(const Address& to, const NeighbourMemory& from, Bytes from_offset, Bytes size,
+                           std::span<const Event* const> waits, Event& event);
+  void copy_to_neighbour(NeighbourMemory& to, Bytes to_offset, const Address& from, Bytes size,
+                         std::span<const Event* const> waits, Event& event);
+  void read_neighbour(const NeighbourMemory& from, Bytes offset, std::span<std::byte> to);
+  void write_neighbour(NeighbourMemory& to, Bytes offset, std::span<const std::byte> from);
 
   void wait(QueueKind queue, std::span<const Event* const> waits);
   void record(QueueKind queue, Event& event);
@@ -346,15 +364,13 @@ class SWAPMM_EXPORT Backend {
 
  private:
   struct Shared;  // the device, and the queue that user code sees
-  void copy(QueueKind queue, const Place& to, const HostMemory& from, Bytes from_offset, Bytes size,
-            std::span<const Event* const> waits, Event& event);
-  void copy(QueueKind queue, HostMemory& to, Bytes to_offset, const Place& from, Bytes size,
-            std::span<const Event* const> waits, Event& event);
+  struct Copy;    // one copy between the device and another memory
+  void queue(const Copy& copy, std::span<const Event* const> waits, Event& event);
 
   std::shared_ptr<Shared> shared_;
 };
 
-static_assert(swapmm::FileBackend<Backend>);
+static_assert(swapmm::FileBackend<Backend> && swapmm::NeighbourBackend<Backend>);
 
 }  // namespace swapmm::simulated
 

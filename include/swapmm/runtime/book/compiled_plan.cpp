@@ -23,7 +23,7 @@ void Needs::add(QueueKind queue, std::int8_t iterations_back, std::uint32_t poin
   const bool later = back[q] < 0 || iterations_back < back[q] || (iterations_back == back[q] && point > ordinal[q]);
   if (!later) return;
   back[q] = iterations_back;
-  has_staged = has_staged || q >= base_queue_count;
+  has_others = has_others || q >= base_queue_count;
   ordinal[q] = point;
 }
 
@@ -91,7 +91,8 @@ class Compiler {
 
   void number_copies() {
     std::array<std::uint32_t, device_queue_count> next{};
-    std::array<std::int64_t, device_queue_count> last{-1, -1, -1, -1, -1};
+    std::array<std::int64_t, device_queue_count> last;
+    last.fill(-1);
     const bool shared_engine = plan_.machine.duplex == Duplex::half;
     for (std::size_t c = 0; c < plan_.commands.size(); ++c) {
       const Command& command = plan_.commands[c];

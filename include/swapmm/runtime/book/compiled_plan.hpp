@@ -12,18 +12,18 @@
 #include <swapmm/plan/plan.hpp>
 #include <swapmm/plan/stalls.hpp>
 #include <swapmm/plan/v2/plan.hpp>
+#include <swapmm/runtime/blocks/home.hpp>
 #include <swapmm/runtime/observe/program.hpp>
 #include <swapmm/runtime/order/clock.hpp>
-#include <swapmm/runtime/values/home.hpp>
 
 namespace swapmm::runtime {
 
 /// The last recorded point of each queue that must have ended: point `ordinal` (counted from 0) of the iteration `back`
 /// iterations ago; back < 0: none. One point per queue expresses any set of waits, because queues run in order.
 struct Needs {
-  std::array<std::int8_t, device_queue_count> back{-1, -1, -1, -1, -1};
+  std::array<std::int8_t, device_queue_count> back{-1, -1, -1, -1, -1, -1, -1};
   std::array<std::uint32_t, device_queue_count> ordinal{};
-  bool has_staged = false;  ///< one of the staged queues has a point
+  bool has_others = false;  ///< a queue that not every backend has has a point
 
   void add(QueueKind queue, std::int8_t iterations_back, std::uint32_t point);
   void join(const Needs& other);
@@ -33,10 +33,10 @@ struct Needs {
     for (const QueueKind queue : base_queues) {
       if (back[index(queue)] >= 0) visit(queue);
     }
-    if (!has_staged) [[likely]]
+    if (!has_others) [[likely]]
       return;
-    for (const QueueKind queue : {QueueKind::staged_h2d, QueueKind::staged_d2h}) {
-      if (back[index(queue)] >= 0) visit(queue);
+    for (std::size_t q = base_queue_count; q < device_queue_count; ++q) {
+      if (back[q] >= 0) visit(device_queues[q]);
     }
   }
 

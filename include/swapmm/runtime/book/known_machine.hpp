@@ -9,20 +9,27 @@
 
 namespace swapmm::runtime {
 
-/// The memories behind a device, if there is a file. Each value that is not on the device is in one of them.
-struct Tiers {
-  Bytes host;            ///< of memory for values of the program
-  Bytes host_alignment;  ///< sizes in it are multiples of this
-  Bytes file;            ///< of the file
-  Bytes file_alignment;  ///< the same for the file
-  Link file_in;          ///< from the file to the device
-  Link file_out;         ///< from the device to the file
+/// A memory behind a device other than the host's.
+struct AwayMemory {
+  Bytes bytes;      ///< for values of the program
+  Bytes alignment;  ///< sizes in it are multiples of this
+  Link in;          ///< from it to the device
+  Link out;         ///< from the device to it
 };
 
-/// The machine that plans are made for: the device with its links to the host, and with a file, the memories behind it.
+/// The memories behind a device. Each value that is not on the device is in one of them.
+struct Tiers {
+  Bytes host;                           ///< of the host's memory for values of the program
+  Bytes host_alignment;                 ///< sizes in it are multiples of this
+  std::optional<AwayMemory> neighbour;  ///< all neighbours as one, if there are any
+  std::optional<AwayMemory> file;       ///< if there is one
+};
+
+/// The machine that plans are made for: the device with its links to the host and, if there are other memories
+/// than that behind it, all of them.
 struct KnownMachine : Machine {
   KnownMachine() = default;
-  /// One without a file.
+  /// One with the host's memory alone.
   KnownMachine(Machine machine) : Machine(std::move(machine)) {}  // NOLINT(google-explicit-constructor)
   /// The device and its links to the host alone.
   [[nodiscard]] const Machine& alone() const { return *this; }

@@ -102,6 +102,16 @@ struct PlanCase {
   return false;
 }
 
+/// The memory that plans are made for.
+struct PlanBudget {
+  PlanBudget(Bytes on_device, Bytes on_neighbours = {})  // NOLINT(google-explicit-constructor)
+      : device(on_device), neighbours(on_neighbours) {}
+  Bytes device;
+  Bytes neighbours;  ///< 0 if there are none
+
+  friend bool operator==(const PlanBudget&, const PlanBudget&) = default;
+};
+
 /// The plans and cycles known for one budget.
 struct PlanSet {
   struct Cycle {
@@ -113,7 +123,7 @@ struct PlanSet {
     std::vector<std::uint64_t> members;
     std::string key;
   };
-  Bytes budget;
+  PlanBudget budget{Bytes{}};
   std::vector<PlanCase> cases;  ///< last used first
   std::vector<Cycle> cycles;
   std::vector<Lookup> lookups{};  ///< newest last

@@ -91,8 +91,8 @@ class ProgramBook {
 
   /// Allocates what use_budget() needs for any of these budgets, so that use_budget() cannot fail. Plans for other
   /// budgets than these and the current one may have to make room: at most six budgets at a time.
-  SWAPMM_TEMPLATE_EXPORT void prepare_budgets(std::initializer_list<Bytes> budgets);
-  SWAPMM_TEMPLATE_EXPORT void use_budget(Bytes budget) noexcept;
+  SWAPMM_TEMPLATE_EXPORT void prepare_budgets(std::initializer_list<PlanBudget> budgets);
+  SWAPMM_TEMPLATE_EXPORT void use_budget(PlanBudget budget) noexcept;
 
   // ---- measurements: see docs/decisions/0010-plans-that-keep-up.md
 
@@ -243,7 +243,7 @@ class ProgramBook {
 
   SchedulerOptions options_;
   std::chrono::steady_clock::time_point made_ = std::chrono::steady_clock::now();
-  Bytes budget_;
+  PlanBudget budget_{Bytes{}};
   std::vector<Named> names_;
   std::shared_ptr<PlanTask> pending_;  // only the manager's thread may read it without pending_mutex_
   mutable std::mutex pending_mutex_;

@@ -16,10 +16,10 @@ constexpr std::size_t most_budgets = 8;  // the most budgets whose plans are kep
 
 }  // namespace
 
-void ProgramBook::prepare_budgets(std::initializer_list<Bytes> budgets) {
+void ProgramBook::prepare_budgets(std::initializer_list<PlanBudget> budgets) {
   for (Named& programs : names_) {
     std::vector<PlanSet>& sets = programs.sets;  // last used first
-    for (const Bytes budget : budgets) {
+    for (const PlanBudget& budget : budgets) {
       const auto is_for_it = [&](const PlanSet& set) { return set.budget == budget; };
       if (std::any_of(sets.begin(), sets.end(), is_for_it)) continue;
       if (sets.size() >= most_budgets) {
@@ -33,7 +33,7 @@ void ProgramBook::prepare_budgets(std::initializer_list<Bytes> budgets) {
   }
 }
 
-void ProgramBook::use_budget(Bytes budget) noexcept {
+void ProgramBook::use_budget(PlanBudget budget) noexcept {
   budget_ = budget;
   for (Named& programs : names_) {
     const auto at = std::find_if(programs.sets.begin(), programs.sets.end(),

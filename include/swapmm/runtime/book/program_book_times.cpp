@@ -352,8 +352,10 @@ PlanSummary ProgramBook::summary_of(const Named& programs, const PlanCase& plan_
   summary.on_demand = demand_time(programs, plan_case).value_or(nanoseconds{0});
   summary.stalled_operations = known.stalls.size();
   if (known.tiered) {
-    summary.tells_file = true;
-    std::tie(summary.file_in, summary.file_out) = file_bytes(*known.tiered);
+    summary.tells_file = knows(Home::file, *known.tiered);
+    summary.tells_neighbours = knows(Home::neighbour, *known.tiered);
+    std::tie(summary.file_in, summary.file_out) = bytes_of(Home::file, *known.tiered);
+    std::tie(summary.neighbours_in, summary.neighbours_out) = bytes_of(Home::neighbour, *known.tiered);
   }
   constexpr std::size_t most = 5;
   for (std::size_t i = 0; i < std::min(most, known.stalls.size()); ++i) {

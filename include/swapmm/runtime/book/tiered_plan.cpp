@@ -21,11 +21,25 @@ namespace {
 
 constexpr v2::MemoryId device{0};
 constexpr v2::MemoryId host{1};
-constexpr v2::MemoryId file{2};
 constexpr std::uint32_t unseen = std::numeric_limits<std::uint32_t>::max();
 
-/// A tiered plan as the executor sees it: a plan of version 1, for which host and file are one, and where its copies
-/// go.
+// A host without a limit has this one: version 2 writes no larger numbers, and with places in it the host is one memory
+// as the others.
+constexpr Bytes most_bytes{std::uint64_t{1} << 61U};
+
+// The names of the other memories in tiered machines.
+constexpr std::string_view neighbour_name = "neighbour";
+constexpr std::string_view file_name = "file";
+
+/// What the runtime calls a memory of a tiered machine that is not the device's.
+Home home_of(const v2::Machine& machine, v2::MemoryId memory) {
+  const std::string& name = machine.memories[index(memory)].name;
+  if (name == neighbour_name) return Home::neighbour;
+  return name == file_name ? Home::file : Home::host;
+}
+
+/// A tiered plan as the executor sees it: a plan of version 1, for which all memories behind the device are one, and
+/// where its copies go.
 struct DeviceView {
   Plan plan;
   std::vector<HomeCopy> copies;                // of each command
@@ -84,7 +98,7 @@ class DeviceViewer {
         if (!in && link.from != device) return Problem{name + " copies between two tiers"};
         if (in && !command.offset) return Problem{name + " fills a place that is there"};
         seen.kind = in ? CommandKind::swap_in : CommandKind::swap_out;
-        copy.home = (in ? link.from : link.to) == file ? Home::file : Home::host;
+        copy.home = home_of(plan_.machine, in ? link.from : link.to);
         break;
       }
       default: return Problem{name + " is no copy"};
@@ -136,7 +150,7 @@ class DeviceViewer {
     view_.begins_in.assign(program_.roles.size(), std::nullopt);
     for (const v2::Place& place : plan_.initial) {
       if (place.memory != device && place.valid) {
-        view_.begins_in[index(place.tensor)] = place.memory == file ? Home::file : Home::host;
+        view_.begins_in[index(place.tensor)] = home_of(plan_.machine, place.memory);
       }
     }
     for (const v2::Place& place : plan_.initial) {
@@ -190,50 +204,72 @@ Bytes bytes_of(const Program& program, const Tiers& tiers) {
   return all;
 }
 
+/// Adds a memory behind the device, and its links. `shares`: they share what the links of the host can carry.
+void add_tier(v2::Machine& machine, std::string name, const AwayMemory& tier, Duplex duplex, bool shares) {
+  const auto memory = id_at<v2::MemoryId>(machine.memories.size());
+  const auto engine = duplex == Duplex::half ? machine.links[0].engine : std::optional<v2::EngineId>{};
+  const auto add_link = [&](std::string link, v2::MemoryId from, v2::MemoryId to, const Link& speed,
+                            v2::CapacityId with) {
+    machine.links.push_back({std::move(link), from, to, speed.bytes_per_second, speed.latency, engine, {}});
+    if (shares) machine.links.back().capacities = {with};
+  };
+  add_link(name + ".in", memory, device, tier.in, v2::CapacityId{0});
+  add_link(name + ".out", device, memory, tier.out, v2::CapacityId{1});
+  machine.memories.push_back({std::move(name), tier.bytes, tier.alignment, std::nullopt});
+}
+
+/// Whether both have the same memories, in the same order, and so the same links.
+bool has_same_memories(const v2::Machine& a, const v2::Machine& b) {
+  return std::ranges::equal(a.memories, b.memories, {}, &v2::Memory::name, &v2::Memory::name) &&
+         a.links.size() == b.links.size();
+}
+
 }  // namespace
 
 v2::Machine tiered_machine(const KnownMachine& machine) {
   const Tiers& tiers = *machine.tiers;
   v2::Machine result = v2::from_version_1(machine);
-  result.memories[index(host)].bytes = tiers.host;
+  result.memories[index(host)].bytes = std::min(tiers.host, most_bytes);
   result.memories[index(host)].alignment = tiers.host_alignment;
-  result.memories.push_back({"file", tiers.file, tiers.file_alignment, std::nullopt});
-  // All values come to the device through the memory of the host, so the links share what the host's own can carry.
+  // The values of a file come to the device through the memory of the host, so the links share what the host's own can
+  // carry. Neighbours have a way of their own.
   result.capacities = {{"to.device", machine.h2d.bytes_per_second}, {"from.device", machine.d2h.bytes_per_second}};
   result.links[0].capacities = {v2::CapacityId{0}};
   result.links[1].capacities = {v2::CapacityId{1}};
-  const auto own_engine = machine.duplex == Duplex::half ? result.links[0].engine : std::optional<v2::EngineId>{};
-  result.links.push_back({"file.in",
-                          file,
-                          device,
-                          tiers.file_in.bytes_per_second,
-                          tiers.file_in.latency,
-                          own_engine,
-                          {v2::CapacityId{0}}});
-  result.links.push_back({"file.out",
-                          device,
-                          file,
-                          tiers.file_out.bytes_per_second,
-                          tiers.file_out.latency,
-                          own_engine,
-                          {v2::CapacityId{1}}});
+  if (tiers.neighbour) add_tier(result, std::string(neighbour_name), *tiers.neighbour, machine.duplex, false);
+  if (tiers.file) add_tier(result, std::string(file_name), *tiers.file, machine.duplex, true);
   return result;
 }
 
 Machine as_one_memory(const Program& program, const KnownMachine& machine) {
   Machine one = machine.alone();
   if (!machine.tiers) return one;
-  const double all = static_cast<double>(bytes_of(program, *machine.tiers).value);
-  const double in_host = std::min(all, static_cast<double>(machine.tiers->host.value));
-  const double in_file = all > 0 ? 1 - in_host / all : 0;
-  one.h2d = mixed(machine.h2d, machine.tiers->file_in, in_file);
-  one.d2h = mixed(machine.d2h, machine.tiers->file_out, in_file);
+  const Tiers& tiers = *machine.tiers;
+  const double all = static_cast<double>(bytes_of(program, tiers).value);
+  if (all <= 0) return one;
+  double left = all;  // for the memories after this one
+  const auto part = [&](Bytes bytes) {
+    const double here = std::min(left, static_cast<double>(bytes.value));
+    left -= here;
+    return here;
+  };
+  const double in_neighbour = tiers.neighbour ? part(tiers.neighbour->bytes) : 0;
+  const double in_host = part(tiers.host);
+  if (in_neighbour > 0) {
+    const double share = in_neighbour / (in_neighbour + in_host);
+    one.h2d = mixed(one.h2d, tiers.neighbour->in, share);
+    one.d2h = mixed(one.d2h, tiers.neighbour->out, share);
+  }
+  if (tiers.file) {
+    one.h2d = mixed(one.h2d, tiers.file->in, left / all);
+    one.d2h = mixed(one.d2h, tiers.file->out, left / all);
+  }
   return one;
 }
 
 bool needs_tiers(const Program& program, const KnownMachine& machine) {
   if (!machine.tiers || machine.tiers->host.value == 0) return false;
-  return bytes_of(program, *machine.tiers) > machine.tiers->host;
+  return machine.tiers->neighbour || bytes_of(program, *machine.tiers) > machine.tiers->host;
 }
 
 Result<CompiledPlan> make_tiered_plan(std::string_view planner, Program program, const KnownMachine& machine,
@@ -244,7 +280,9 @@ Result<CompiledPlan> make_tiered_plan(std::string_view planner, Program program,
 }
 
 Result<CompiledPlan> adopt_tiered_plan(Program program, v2::Plan plan, const KnownMachine& machine) {
-  plan.machine = tiered_machine(machine);
+  v2::Machine now = tiered_machine(machine);
+  if (!has_same_memories(plan.machine, now)) return Problem{"the plan is for other memories than there are"};
+  plan.machine = std::move(now);
   if (const auto violations = v2::validate(program.trace, plan); !violations.empty()) {
     return Problem{"the plan is not valid: " + violations.front().message};
   }
@@ -265,17 +303,30 @@ Result<CompiledPlan> adopt_tiered_plan(Program program, v2::Plan plan, const Kno
   return compiled;
 }
 
-std::pair<Bytes, Bytes> file_bytes(const v2::Plan& plan) {
+bool knows(Home home, const v2::Plan& plan) {
+  const auto memories = static_cast<std::uint32_t>(plan.machine.memories.size());
+  for (std::uint32_t memory = index(host); memory < memories; ++memory) {
+    if (home_of(plan.machine, v2::MemoryId{memory}) == home) return true;
+  }
+  return false;
+}
+
+std::pair<Bytes, Bytes> bytes_of(Home home, const v2::Plan& plan) {
   std::pair<Bytes, Bytes> bytes;
-  for (std::size_t link = 0; link < plan.predicted.links.size(); ++link) {
-    if (plan.machine.links[link].from == file) bytes.first += plan.predicted.links[link];
-    if (plan.machine.links[link].to == file) bytes.second += plan.predicted.links[link];
+  for (std::size_t i = 0; i < plan.predicted.links.size(); ++i) {
+    const v2::Link& link = plan.machine.links[i];
+    if (link.to == device && home_of(plan.machine, link.from) == home) bytes.first += plan.predicted.links[i];
+    if (link.from == device && home_of(plan.machine, link.to) == home) bytes.second += plan.predicted.links[i];
   }
   return bytes;
 }
 
 std::chrono::nanoseconds tiered_iteration(const Trace& trace, v2::Plan plan, const KnownMachine& machine) {
-  if (machine.tiers) plan.machine = tiered_machine(machine);
+  if (machine.tiers) {
+    v2::Machine now = tiered_machine(machine);
+    // A neighbour's memory may be full of values that are not the program's.
+    if (has_same_memories(plan.machine, now)) plan.machine = std::move(now);
+  }
   return v2::simulate(trace, plan).iteration;
 }
 

@@ -15,18 +15,19 @@
 
 namespace swapmm::runtime {
 
-/// The machine with its tiers in version 2: memories `device`, `host` and `file`. It must have tiers.
+/// The machine with its tiers in version 2: memories `device`, `host` and, as far as there are such, `neighbour` and
+/// `file`. It must have tiers.
 [[nodiscard]] v2::Machine tiered_machine(const KnownMachine& machine);
 
-/// The machine for plans that do not tell host and file apart: a link is as fast as both are on average, if the host is
-/// filled first.
+/// The machine for plans that do not tell the memories behind the device apart: a link is as fast as theirs are on
+/// average, if neighbours are filled first, then the host.
 [[nodiscard]] Machine as_one_memory(const Program& program, const KnownMachine& machine);
 
-/// Whether values of the program may not fit in the memory of the host, so that a plan should say which ones are in the
-/// file. False if nothing fits.
+/// Whether a plan should say which memory behind the device each value is in: there are neighbours, or values of the
+/// program may not fit in the memory of the host. False if nothing fits in the host.
 [[nodiscard]] bool needs_tiers(const Program& program, const KnownMachine& machine);
 
-/// Makes a plan that says for each value whether it is in the host or in the file while it is not on the device. A
+/// Makes a plan that says for each value which memory it is in while it is not on the device. A
 /// Problem if the planner finds none, or one that the executor cannot follow; see adopt_tiered_plan().
 [[nodiscard]] Result<CompiledPlan> make_tiered_plan(std::string_view planner, Program program,
                                                     const KnownMachine& machine, const PlanningOptions& options);
@@ -36,8 +37,11 @@ namespace swapmm::runtime {
 /// forms, pieces or operations that run again.
 [[nodiscard]] Result<CompiledPlan> adopt_tiered_plan(Program program, v2::Plan plan, const KnownMachine& machine);
 
-/// What an adopted tiered plan copies from the file and to it in an iteration.
-[[nodiscard]] std::pair<Bytes, Bytes> file_bytes(const v2::Plan& plan);
+/// Whether the machine of an adopted tiered plan has that memory.
+[[nodiscard]] bool knows(Home home, const v2::Plan& plan);
+
+/// What an adopted tiered plan copies from a memory to the device and back in an iteration.
+[[nodiscard]] std::pair<Bytes, Bytes> bytes_of(Home home, const v2::Plan& plan);
 
 /// The time of an iteration of a tiered plan with other times of operations and copies than those it was made for.
 [[nodiscard]] std::chrono::nanoseconds tiered_iteration(const Trace& trace, v2::Plan plan, const KnownMachine& machine);

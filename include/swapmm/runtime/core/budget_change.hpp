@@ -29,7 +29,8 @@ class BudgetChange {
     if (next.budget() == store_.budget()) return;
     next.reserve(store_.records.size() + 1);
     PlaceMap nothing = Store<B>::places_of(Bytes{}, store_.backend);
-    book_.prepare_budgets({next.budget(), nothing.budget()});
+    const Bytes neighbours = store_.neighbours_budget();
+    book_.prepare_budgets({{next.budget(), neighbours}, {nothing.budget(), neighbours}});
     // The steps that are likely to fail come first, while the plan can still continue unchanged.
     require_device_memory(next);
     require_host_memory();
@@ -105,7 +106,7 @@ class BudgetChange {
   }
   void use(PlaceMap&& next) noexcept {
     store_.places = std::move(next);
-    book_.use_budget(store_.budget());
+    book_.use_budget({store_.budget(), store_.neighbours_budget()});
   }
 
   SessionState<B>& state_;

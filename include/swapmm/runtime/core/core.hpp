@@ -17,6 +17,7 @@
 #include <swapmm/runtime/core/budget_change.hpp>
 #include <swapmm/runtime/core/entrance_options.hpp>
 #include <swapmm/runtime/core/gate.hpp>
+#include <swapmm/runtime/core/neighbour_change.hpp>
 #include <swapmm/runtime/core/session.hpp>
 #include <swapmm/runtime/core/tensor_registry.hpp>
 #include <swapmm/runtime/values/messages.hpp>
@@ -162,6 +163,9 @@ class Core : public std::enable_shared_from_this<Core<B>> {
   /// other managers.
   void set_budget(Bytes bytes);
 
+  /// See MemoryManager::set_neighbour_budget().
+  void set_neighbour_budget(const Neighbour& neighbour, Bytes bytes);
+
   /// Waits until nothing is in flight.
   void synchronize();
 
@@ -219,8 +223,9 @@ Core<B>::Core(B backend, const Options& options, std::shared_ptr<ProgramBook> bo
     : book_(std::move(book)),
       session_(std::make_unique<Session<B>>(std::move(backend), options, *book_, entrance)),
       gate_(entrance.callers_wait) {
-  book_->prepare_budgets({session_->state.store.budget()});
-  book_->use_budget(session_->state.store.budget());
+  const PlanBudget budget{session_->state.store.budget(), session_->state.store.neighbours_budget()};
+  book_->prepare_budgets({budget});
+  book_->use_budget(budget);
 }
 
 template <Backend B>
@@ -460,13 +465,17 @@ Profile Core<B>::stop_profile() {
 template <Backend B>
 void Core<B>::set_budget(Bytes bytes) {
   const Entry entry(*this);
-  if (!entry->controller.between_iterations()) {
-    throw UsageError("set_budget() inside iteration " + in_quotes(entry->controller.name()) + ": end it first");
-  }
-  if (entry->state.in_capture) throw UsageError("set_budget() inside a captured iteration");
-  if (entry->state.store.profiler.active()) throw UsageError("set_budget() while a profile is being recorded");
+  entry->require_at_rest("set_budget()");
   entry->translate({"setting the device budget to ", std::to_string(bytes.value)},
                    [&] { BudgetChange<B>(entry->state, entry->controller, *book_).to(bytes); });
+}
+
+template <Backend B>
+void Core<B>::set_neighbour_budget(const Neighbour& neighbour, Bytes bytes) {
+  const Entry entry(*this);
+  entry->require_at_rest("set_neighbour_budget()");
+  entry->translate({"setting the budget on a neighbour to ", std::to_string(bytes.value)},
+                   [&] { NeighbourChange<B>(entry->state, entry->controller, *book_).to(neighbour, bytes); });
 }
 
 template <Backend B>

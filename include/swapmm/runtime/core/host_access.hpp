@@ -35,13 +35,16 @@ class HostAccess {
     // The wait for a round that is too far ahead comes first: after it a slot is free without another wait.
     if (state_.executor.active()) state_.executor.ensure_round();
     auto& slot = free_slot(record, whole);
-    if (!slot->in_file) state_.store.note_host_access(*slot, offset, Bytes{data.size()}, true);
+    if (slot->in_host()) state_.store.note_host_access(*slot, offset, Bytes{data.size()}, true);
     controller_.uploaded(record);
-    if (slot->in_file) write_file(record, *slot, offset, data);
+    if (!slot->in_host()) write_away(record, *slot, offset, data);
     // Nothing below throws.
-    if (&slot != &record.host.block) std::swap(record.host.block, record.host.spare);
+    if (&slot != &record.host.block) {
+      std::swap(record.host.block, record.host.spare);
+      if (record.host.spare->home() == Home::neighbour) state_.store.pool.release(std::move(record.host.spare));
+    }
     HostBlock<B>& block = *record.host.block;
-    if (!block.in_file) std::memcpy(block.data() + offset.value, data.data(), data.size());
+    if (block.in_host()) std::memcpy(block.data() + offset.value, data.data(), data.size());
     record.host.valid = true;
     record.host.issue = 0;
     record.device.valid = false;
@@ -83,9 +86,9 @@ class HostAccess {
     state_.demand.with_host_room(record, acquire);
   }
 
-  void write_file(Rec& record, const HostBlock<B>& slot, Bytes offset, std::span<const std::byte> data) {
+  void write_away(Rec& record, const HostBlock<B>& slot, Bytes offset, std::span<const std::byte> data) {
     try {
-      state_.store.write_file_block(record, slot, offset, data);
+      state_.store.write_away(record, slot, offset, data);
     } catch (...) {  // the upload was noted, and did not happen
       state_.recorder.mark_broken();
       controller_.abandon_plan("an upload failed");
@@ -104,7 +107,10 @@ class HostAccess {
     }
     controller_.downloaded(record);
     if (record.host.valid) return;
-    with_host_room(record, [&] { store.ensure_block_for_swap_out(record); });
+    with_host_room(record, [&] {
+      store.ensure_block(record, true);
+      store.ensure_block_for_swap_out(record);
+    });
     store.swap_out(record, store.before_swap_out(record));
     const QueueKind queue = out_queue(record.host.block->home());
     if (state_.executor.active()) state_.executor.side_copy(queue, record.device.busy[queue]);
@@ -118,8 +124,9 @@ class HostAccess {
   // Returns a host block that no copy uses, for the host to fill. Two blocks are used alternately.
   std::unique_ptr<HostBlock<B>>& free_slot(Rec& record, bool whole) {
     Store<B>& store = state_.store;
-    with_host_room(record, [&] { store.ensure_block(record); });
-    if (whole && !free_now(*record.host.block)) {
+    with_host_room(record, [&] { store.ensure_block(record, true); });
+    // A neighbour's memory is not filled without a wait either.
+    if (whole && (record.host.block->home() == Home::neighbour || !free_now(*record.host.block))) {
       store.ensure_spare(record);
       if (record.host.spare != nullptr) {
         // The older block is free earlier.

@@ -162,10 +162,11 @@ class IterationCapture<B> {
     state_.executor.for_each_bound([&](const Role&, Record<B>& record) {
       if (record.host.block == nullptr || record.host.block->kind == HostKind::pinned) return;
       throw UsageError("iteration " + in_quotes(name) + ": tensor " + in_quotes(record.name) +
-                           (record.host.block->in_file
-                                ? " is in the file, whose copies cannot be captured: raise Options::host_budget"
-                                : " is in pageable host memory, whose copies cannot be captured: raise "
-                                  "Options::pinned_budget"),
+                           (record.host.block->in_host()
+                                ? " is in pageable host memory, whose copies cannot be captured: raise "
+                                  "Options::pinned_budget"
+                                : " is in the file or on a neighbour, whose copies cannot be captured: keep it in "
+                                  "the host"),
                        {.tensors = {name_of(record)}});
     });
   }

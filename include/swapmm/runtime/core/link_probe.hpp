@@ -16,7 +16,7 @@
 namespace swapmm::runtime {
 
 /// Measures the links of a device of which no copy was timed: where nothing was copied yet, and where the device tells
-/// no times. Copies between free bytes of the device and a block of the host, within both budgets.
+/// no times. Copies between free bytes of the device and a block of the host or of a neighbour, within all budgets.
 template <Backend B>
 class LinkProbe {
  public:
@@ -26,7 +26,8 @@ class LinkProbe {
   /// less.
   static constexpr Bytes least{64};
 
-  explicit LinkProbe(Store<B>& store) : store_(store) {}
+  /// `home`: the host, or neighbours if there are any.
+  explicit LinkProbe(Store<B>& store, Home home = Home::host) : store_(store), home_(home) {}
 
   /// Times copies each way. No plan may be followed. Waits for the device. Without free bytes on both sides it measures
   /// nothing. Throws BackendError; then nothing is in flight, and all bytes are free as before.
@@ -43,11 +44,12 @@ class LinkProbe {
       if (block != nullptr) store_.pool.release(std::move(block));
     };
     try {
-      block = store_.pool.acquire_memory(size);
+      block = home_ == Home::host ? store_.pool.acquire_memory(size) : store_.pool.acquire_in(home_, size);
+      if (block->home() != home_) return give_back();
       store_.timeline.host_wait(store_.timeline.everything());  // what uses the block, too
       prepare(*block, size);
       store_.with_times([&] { time_copies(*place, *block, size); });
-    } catch (const OutOfMemory&) {  // the host has no room
+    } catch (const OutOfMemory&) {  // there is no room
       return give_back();
     } catch (...) {
       give_back();
@@ -61,6 +63,7 @@ class LinkProbe {
   using Time = std::chrono::nanoseconds;
 
   void prepare(HostBlock<B>& block, Bytes size) {
+    if (!block.in_host()) return;
     store_.note_host_access(block, Bytes{}, size, true);
     std::memset(block.data(), 0, static_cast<std::size_t>(size.value));
   }
@@ -72,18 +75,26 @@ class LinkProbe {
     for (const Bytes bytes : {size, small}) {
       const typename B::Address& address = *store_.addresses.at(place.offset, bytes);
       for (const bool is_first : {true, false}) {  // the first time, pages and queues are new
-        const Time in = timed(QueueKind::h2d, begin, end, [&] {
-          store_.backend.copy_to_device(address, block.memory(), block.offset, bytes, {}, end);
-        });
-        const Time out = timed(QueueKind::d2h, begin, end, [&] {
-          store_.backend.copy_to_host(block.memory(), block.offset, address, bytes, {}, end);
-        });
+        const Time in = timed(in_queue(home_), begin, end, [&] { copy_in(address, block, bytes, end); });
+        const Time out = timed(out_queue(home_), begin, end, [&] { copy_out(block, address, bytes, end); });
         if (is_first) continue;
-        store_.link(QueueKind::h2d).add(bytes, in);
-        store_.link(QueueKind::d2h).add(bytes, out);
+        store_.link(in_queue(home_)).add(bytes, in);
+        store_.link(out_queue(home_)).add(bytes, out);
       }
       if (small == size) return;
     }
+  }
+
+  using Address = typename B::Address;
+  using Event = typename B::Event;
+
+  void copy_in(const Address& to, HostBlock<B>& from, Bytes bytes, Event& end) {
+    if (!from.in_host()) return store_.away.to_device(to, from, bytes, {}, {}, end);
+    store_.backend.copy_to_device(to, from.memory(), from.offset, bytes, {}, end);
+  }
+  void copy_out(HostBlock<B>& to, const Address& from, Bytes bytes, Event& end) {
+    if (!to.in_host()) return store_.away.from_device(to, from, bytes, {}, {}, {}, end);
+    store_.backend.copy_to_host(to.memory(), to.offset, from, bytes, {}, end);
   }
 
   /// As the device tells it; if it tells no times, by the host's clock.
@@ -99,6 +110,7 @@ class LinkProbe {
   }
 
   Store<B>& store_;
+  Home home_;
 };
 
 }  // namespace swapmm::runtime

@@ -46,7 +46,7 @@ class Observation {
         end_value(record);
     }
     if (!makes_plans()) return;
-    if (!recorder.log().broken && !state_.knows_links(book_)) learn_links();
+    if (!recorder.log().broken && !state_.knows_all_links(book_)) learn_links();
     measurement_.name_last(book_.observed(recorder.name(), recorder.take(), state_.machine(book_)));
   }
 
@@ -69,7 +69,8 @@ class Observation {
 
  private:
   void learn_links() {
-    LinkProbe(state_.store).measure();
+    if (!state_.knows_host_link(book_)) LinkProbe(state_.store).measure();
+    if (!state_.knows_neighbours_link()) LinkProbe(state_.store, Home::neighbour).measure();
     if (!state_.knows_links(book_)) book_.knows_no_links();
   }
 

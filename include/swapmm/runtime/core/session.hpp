@@ -49,6 +49,15 @@ class Session {
     return *access_check_;
   }
 
+  /// Throws UsageError unless nothing but operations outside iterations may be under way.
+  void require_at_rest(const std::string& call) const {
+    if (!controller.between_iterations()) {
+      throw UsageError(call + " inside iteration " + in_quotes(controller.name()) + ": end it first");
+    }
+    if (state.in_capture) throw UsageError(call + " inside a captured iteration");
+    if (state.store.profiler.active()) throw UsageError(call + " while a profile is being recorded");
+  }
+
   // ---- errors
 
   /// Runs `call`. Throws failures of the backend as the facade's exceptions, whose text begins with `who`.
@@ -125,12 +134,15 @@ class Session {
       report.file_used = file->in_use();
       report.file_peak = file->peak();
     }
-    if constexpr (FileBackend<B>) {
-      if (store.file_copies) {
-        report.file_read = store.file_copies->bytes_read();
-        report.file_written = store.file_copies->bytes_written();
-      }
+    report.file_read = store.away.bytes_read(Home::file);
+    report.file_written = store.away.bytes_written(Home::file);
+    if (const auto* const neighbours = store.pool.neighbours()) {
+      report.neighbours_budget = neighbours->capacity();
+      report.neighbours_used = neighbours->in_use();
+      report.neighbours_peak = neighbours->peak();
     }
+    report.neighbours_read = store.away.bytes_read(Home::neighbour);
+    report.neighbours_written = store.away.bytes_written(Home::neighbour);
     report.tensors = store.records.alive();
     report.operations = operations;
     controller.summarize(report);

@@ -52,6 +52,18 @@ struct SessionState {
     return std::ranges::any_of(device_queues, [&](QueueKind queue) { return store.link(queue).link().has_value(); });
   }
 
+  /// The same for those that are to be measured if no copy was timed. Without neighbours it is enough to know one.
+  [[nodiscard]] bool knows_all_links(const ProgramBook& book) const {
+    return knows_host_link(book) && knows_neighbours_link();
+  }
+  [[nodiscard]] bool knows_host_link(const ProgramBook& book) const {
+    if (book.options().machine || store.pool.neighbours() == nullptr) return knows_links(book);
+    return has_link(Home::host);
+  }
+  [[nodiscard]] bool knows_neighbours_link() const {
+    return store.pool.neighbours() == nullptr || has_link(Home::neighbour);
+  }
+
   /// The machine that plans are made for: the manager's device, with links as given or as observed.
   [[nodiscard]] KnownMachine machine(const ProgramBook& book) {
     const Capabilities& can = store.backend.capabilities();
@@ -65,17 +77,22 @@ struct SessionState {
     machine.alignment = can.alignment;
     machine.max_allocation.reset();
     if (store.places.arena() != store.budget()) machine.max_allocation = store.places.arena();
-    if (store.pool.file() == nullptr) return machine;
+    if (store.pool.file() == nullptr && store.pool.neighbours() == nullptr) return machine;
     if (store.records.constants() > 0) {
       // Constants stay in their files, so there is nothing to choose. What they copied so far tells their share.
       if (!book.options().machine) machine.h2d = link_with_constants(machine.h2d);
       return machine;
     }
     machine.tiers = tiers();
-    const bool knows_host =
-        book.options().machine || store.link(QueueKind::h2d).link() || store.link(QueueKind::d2h).link();
-    if (!knows_host) std::tie(machine.h2d, machine.d2h) = std::pair(machine.tiers->file_in, machine.tiers->file_out);
+    const bool knows_host = book.options().machine || has_link(Home::host);
+    if (!knows_host && machine.tiers->file) {
+      std::tie(machine.h2d, machine.d2h) = std::pair(machine.tiers->file->in, machine.tiers->file->out);
+    }
     return machine;
+  }
+
+  [[nodiscard]] bool has_link(Home home) const {
+    return store.link(in_queue(home)).link() || store.link(out_queue(home)).link();
   }
 
   [[nodiscard]] Link link_with_constants(const Link& from_host) const {
@@ -88,25 +105,43 @@ struct SessionState {
   }
 
   /// The memories behind the device: what they have for the tensors of the current log and of the plan that is
-  /// followed.
+  /// followed. If there is neither, as after a change of budgets, for all tensors.
   [[nodiscard]] Tiers tiers() {
+    const auto is_planned = [&](const Record<B>& record) {
+      return record.log.epoch == recorder.epoch() || record.plan.role != none;
+    };
+    const bool any_planned = std::any_of(store.records.begin(), store.records.end(), is_planned);
     Bytes others = store.pool.staging();
+    Bytes on_neighbours;
     for (const Record<B>& record : store.records) {
       if (!record.tensor.in_use) continue;
-      const bool is_planned = record.log.epoch == recorder.epoch() || record.plan.role != none;
-      if (!is_planned && record.host.block != nullptr) others += record.host.block->host_bytes();
-      if (record.host.spare != nullptr) others += record.host.spare->host_bytes();
+      const bool is_other = any_planned && !is_planned(record);
+      for (const HostBlock<B>* const block : {is_other ? record.host.block.get() : nullptr, record.host.spare.get()}) {
+        if (block == nullptr) continue;
+        others += block->host_bytes();
+        if (block->home() == Home::neighbour) on_neighbours += block->size;
+      }
     }
     Tiers tiers;
     const Bytes all = store.pool.budget().in_use() + store.pool.budget().room(HostKind::pageable);
     tiers.host = all > others ? all - others : Bytes{};
     tiers.host_alignment = store.pool.alignment();
-    const FileMemory& file = store.pool.file()->file();
-    // A part stays free, because places may lie so that what is left is in pieces.
-    tiers.file = round_down(Bytes{file.capacity().value - file.capacity().value / 16}, file.alignment());
-    tiers.file_alignment = file.alignment();
-    std::tie(tiers.file_in, tiers.file_out) = links(QueueKind::staged_h2d, QueueKind::staged_d2h);
+    if (const NeighbourBlocks<B>* const neighbours = store.pool.neighbours()) {
+      const Bytes bytes = neighbours->capacity();
+      const AwayMemory tier = tier_of(Home::neighbour, bytes - std::min(bytes, on_neighbours), neighbours->alignment());
+      if (tier.bytes.value != 0) tiers.neighbour = tier;
+    }
+    if (store.pool.file() != nullptr) {
+      const FileMemory& file = store.pool.file()->file();
+      tiers.file = tier_of(Home::file, file.capacity(), file.alignment());
+    }
     return tiers;
+  }
+
+  /// A part stays free, because places may lie so that what is left is in pieces.
+  [[nodiscard]] AwayMemory tier_of(Home home, Bytes bytes, Bytes alignment) const {
+    const auto [in, out] = links(in_queue(home), out_queue(home));
+    return {round_down(Bytes{bytes.value - bytes.value / 16}, alignment), alignment, in, out};
   }
 
   /// What is known of both directions. If copies ran in one only, the other is assumed to be alike.

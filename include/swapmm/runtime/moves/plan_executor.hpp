@@ -13,6 +13,7 @@
 #include <vector>
 
 #include <swapmm/base/error.hpp>
+#include <swapmm/runtime/blocks/home.hpp>
 #include <swapmm/runtime/book/compiled_plan.hpp>
 #include <swapmm/runtime/moves/demand.hpp>
 #include <swapmm/runtime/moves/drops.hpp>
@@ -23,7 +24,6 @@
 #include <swapmm/runtime/moves/round_clock.hpp>
 #include <swapmm/runtime/observe/plan_match.hpp>
 #include <swapmm/runtime/values/bundle.hpp>
-#include <swapmm/runtime/values/home.hpp>
 #include <swapmm/runtime/values/homes.hpp>
 #include <swapmm/runtime/values/messages.hpp>
 #include <swapmm/runtime/values/store.hpp>

@@ -8,12 +8,12 @@
 
 #include <swapmm/backend/backend.hpp>
 #include <swapmm/base/bytes.hpp>
+#include <swapmm/runtime/blocks/home.hpp>
 #include <swapmm/runtime/book/compiled_plan.hpp>
 #include <swapmm/runtime/moves/demand.hpp>
 #include <swapmm/runtime/moves/faults.hpp>
 #include <swapmm/runtime/moves/role_binding.hpp>
 #include <swapmm/runtime/observe/plan_match.hpp>
-#include <swapmm/runtime/values/home.hpp>
 #include <swapmm/runtime/values/homes.hpp>
 #include <swapmm/runtime/values/messages.hpp>
 #include <swapmm/runtime/values/store.hpp>
@@ -150,9 +150,9 @@ class PlanStart {
     });
   }
 
-  // Values move to the memory that the plan expects them in: first to the file, so that the host has room for others.
+  // Values move to the memory that the plan expects them in: first to the file, so that others have room.
   void move_values() {
-    for (const Home home : {Home::file, Home::host}) {
+    for (const Home home : {Home::file, Home::host, Home::neighbour, Home::host}) {
       for (std::size_t role = 0; role < plan_.begins_in.size(); ++role) {
         Rec* const record = roles_.records[role];
         if (record == nullptr || plan_.begins_in[role] != home || !record->host.valid) continue;

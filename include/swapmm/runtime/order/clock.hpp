@@ -15,16 +15,18 @@ namespace swapmm::runtime {
 using QueuePoint = std::uint64_t;
 
 inline constexpr std::array<QueueKind, queue_count> all_queues{
-    QueueKind::compute,    QueueKind::h2d,       QueueKind::d2h,       QueueKind::staged_h2d,
-    QueueKind::staged_d2h, QueueKind::file_read, QueueKind::file_write};
+    QueueKind::compute,       QueueKind::h2d,        QueueKind::d2h,
+    QueueKind::staged_h2d,    QueueKind::staged_d2h, QueueKind::neighbour_in,
+    QueueKind::neighbour_out, QueueKind::file_read,  QueueKind::file_write};
 inline constexpr std::array<QueueKind, base_queue_count> base_queues{QueueKind::compute, QueueKind::h2d,
                                                                      QueueKind::d2h};
 inline constexpr std::array<QueueKind, device_queue_count> device_queues{
-    QueueKind::compute, QueueKind::h2d, QueueKind::d2h, QueueKind::staged_h2d, QueueKind::staged_d2h};
+    QueueKind::compute,    QueueKind::h2d,          QueueKind::d2h,          QueueKind::staged_h2d,
+    QueueKind::staged_d2h, QueueKind::neighbour_in, QueueKind::neighbour_out};
 
 /// Whether the queue copies to the device.
 [[nodiscard]] constexpr bool copies_in(QueueKind queue) {
-  return queue == QueueKind::h2d || queue == QueueKind::staged_h2d;
+  return queue == QueueKind::h2d || queue == QueueKind::staged_h2d || queue == QueueKind::neighbour_in;
 }
 
 /// A point in each queue: "everything up to here". The runtime expresses every order between commands as a clock.

@@ -74,10 +74,14 @@ class Timeline {
     [[nodiscard]] std::span<const Event* const> span() const { return {events.data(), count}; }
   };
 
-  /// `with_file`: the queues of FileBackend exist.
-  Timeline(B& backend, std::size_t events_per_queue, bool with_file = false) : backend_(backend) {
-    const std::size_t queues = with_file ? queue_count : base_queue_count;
-    for (std::size_t queue = 0; queue < queues; ++queue) fill(lanes_[queue].ring, events_per_queue);
+  /// `with_file`: the queues of FileBackend exist; `with_neighbours`: those of NeighbourBackend.
+  Timeline(B& backend, std::size_t events_per_queue, bool with_file = false, bool with_neighbours = false)
+      : backend_(backend) {
+    for (const QueueKind queue : all_queues) {
+      const bool of_neighbours = queue == QueueKind::neighbour_in || queue == QueueKind::neighbour_out;
+      const bool exists = index(queue) < base_queue_count || (of_neighbours ? with_neighbours : with_file);
+      if (exists) fill(lanes_[index(queue)].ring, events_per_queue);
+    }
   }
   Timeline(const Timeline&) = delete;
   Timeline& operator=(const Timeline&) = delete;

@@ -156,9 +156,11 @@ class Profiler {
     switch (queue) {
       case QueueKind::compute: return Lane::compute;
       case QueueKind::h2d:
-      case QueueKind::staged_h2d: return Lane::h2d;
+      case QueueKind::staged_h2d:
+      case QueueKind::neighbour_in: return Lane::h2d;
       case QueueKind::d2h:
-      case QueueKind::staged_d2h: return Lane::d2h;
+      case QueueKind::staged_d2h:
+      case QueueKind::neighbour_out: return Lane::d2h;
       case QueueKind::file_read:
       case QueueKind::file_write: break;  // a part of the copy to or from the device
     }

@@ -9,15 +9,14 @@
 #include <memory>
 #include <span>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include <swapmm/backend/backend.hpp>
 #include <swapmm/backend/file_memory.hpp>
 #include <swapmm/base/bytes.hpp>
 #include <swapmm/base/error.hpp>
+#include <swapmm/runtime/blocks/host_block.hpp>
 #include <swapmm/runtime/order/timeline.hpp>
-#include <swapmm/runtime/values/host_block.hpp>
 #include <swapmm/runtime/values/host_pool.hpp>
 
 namespace swapmm::runtime {
@@ -229,37 +228,6 @@ class FileCopies {
   std::size_t next_outgoing_ = 0;
   Bytes bytes_read_;
   Bytes bytes_written_;
-};
-
-namespace detail {
-template <class B>
-struct FileCopiesOf {
-  struct Type {};  // a backend without files has none
-};
-template <FileBackend B>
-struct FileCopiesOf<B> {
-  using Type = FileCopies<B>;
-};
-}  // namespace detail
-
-/// The right of a manager to use a file, until this is destroyed.
-class FileHold {
- public:
-  /// Null: no file. Throws UsageError if another manager uses it.
-  explicit FileHold(std::shared_ptr<FileMemory> file) : file_(std::move(file)) {
-    if (file_ != nullptr && !file_->take()) {
-      throw UsageError("Options::file: another manager uses " + file_->name() + " already");
-    }
-  }
-  FileHold(const FileHold&) = delete;
-  FileHold& operator=(const FileHold&) = delete;
-  ~FileHold() {
-    if (file_ != nullptr) file_->give_back();
-  }
-  [[nodiscard]] FileMemory* get() const { return file_.get(); }
-
- private:
-  std::shared_ptr<FileMemory> file_;
 };
 
 }  // namespace swapmm::runtime

@@ -1,14 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <memory>
+#include <span>
 #include <utility>
+#include <vector>
 
 #include <swapmm/backend/backend.hpp>
 #include <swapmm/base/bytes.hpp>
 #include <swapmm/base/error.hpp>
-#include <swapmm/runtime/values/home.hpp>
+#include <swapmm/runtime/blocks/home.hpp>
 #include <swapmm/runtime/values/record.hpp>
 #include <swapmm/runtime/values/store.hpp>
 
@@ -24,7 +27,7 @@ void ensure_block_in(Home home, Record<B>& record, Store<B>& store) {
     store.pool.release(std::move(block));
   }
   if (block != nullptr) return;
-  block = home == Home::file ? store.pool.acquire_in_file(record.bytes) : store.pool.acquire(record.bytes);
+  block = store.pool.acquire_in(home, record.bytes);
 }
 
 /// Gives back the block of a value that is on the device, too. Queued work may still use it.
@@ -36,39 +39,52 @@ void leave_block(Record<B>& record, Store<B>& store) noexcept {
   store.pool.release(std::move(record.host.block));
 }
 
+/// Copies a value from one block to another. No work may use them. Waits.
+template <Backend B>
+void copy_by_host(HostBlock<B>& from, HostBlock<B>& to, Bytes size, Store<B>& store) {
+  const auto bytes = static_cast<std::size_t>(size.value);
+  if (to.in_host()) {
+    store.note_host_access(to, Bytes{}, size, true);
+    return store.read_block(from, Bytes{}, {to.data(), bytes});
+  }
+  bool began = false;
+  if (from.in_host()) {
+    store.note_host_access(from, Bytes{}, size, false);
+    return store.away.write(to, size, Bytes{}, {from.data(), bytes}, began);
+  }
+  // Neither is addressed by the host. Parts begin where every memory allows it.
+  constexpr std::size_t part = std::size_t{1} << 20U;
+  std::vector<std::byte> passing(std::min(part, bytes));
+  for (std::size_t at = 0; at < bytes; at += part) {
+    const std::span<std::byte> now = std::span(passing).first(std::min(part, bytes - at));
+    store.away.read(from, Bytes{at}, now);
+    store.away.write(to, size, Bytes{at}, now, began);
+  }
+}
+
 /// Moves a value that is in a block to another one there, if there is room. Waits.
 template <Backend B>
 void move_value(Record<B>& record, Home home, Store<B>& store) {
   if (record.tensor.constant) return;
-  if constexpr (FileBackend<B>) {
-    HostBlock<B>& from = *record.host.block;
-    store.settle_pending(from);
-    store.timeline.host_wait(from.busy());
-    std::unique_ptr<HostBlock<B>> to;
-    try {
-      to = home == Home::file ? store.pool.acquire_in_file(record.bytes) : store.pool.acquire_memory(record.bytes);
-    } catch (const OutOfMemory&) {
-      return;
-    }
-    if (to->home() != home) return store.pool.release(std::move(to));
-    try {
-      store.timeline.host_wait(to->busy());
-      const auto bytes = static_cast<std::size_t>(record.bytes.value);
-      HostBlock<B>& in_memory = home == Home::file ? from : *to;
-      store.note_host_access(in_memory, Bytes{}, record.bytes, home == Home::host);
-      if (home == Home::host) {
-        store.read_block(from, Bytes{}, {in_memory.data(), bytes});
-      } else {
-        bool began = false;
-        store.file_copies->write(*to, record.bytes, Bytes{}, {in_memory.data(), bytes}, began);
-      }
-    } catch (...) {
-      store.pool.release(std::move(to));
-      throw;
-    }
-    std::swap(record.host.block, to);
-    store.pool.release(std::move(to));
+  HostBlock<B>& from = *record.host.block;
+  store.settle_pending(from);
+  store.timeline.host_wait(from.busy());
+  std::unique_ptr<HostBlock<B>> to;
+  try {
+    to = home == Home::host ? store.pool.acquire_memory(record.bytes) : store.pool.acquire_in(home, record.bytes);
+  } catch (const OutOfMemory&) {
+    return;
   }
+  if (to->home() != home) return store.pool.release(std::move(to));
+  try {
+    store.timeline.host_wait(to->busy());
+    copy_by_host(from, *to, record.bytes, store);
+  } catch (...) {
+    store.pool.release(std::move(to));
+    throw;
+  }
+  std::swap(record.host.block, to);
+  store.pool.release(std::move(to));
 }
 
 }  // namespace swapmm::runtime

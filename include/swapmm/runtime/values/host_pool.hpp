@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <tuple>
 #include <utility>
@@ -13,8 +14,10 @@
 #include <swapmm/backend/backend.hpp>
 #include <swapmm/base/bytes.hpp>
 #include <swapmm/base/error.hpp>
-#include <swapmm/runtime/values/file_blocks.hpp>
-#include <swapmm/runtime/values/host_block.hpp>
+#include <swapmm/runtime/blocks/file_blocks.hpp>
+#include <swapmm/runtime/blocks/home.hpp>
+#include <swapmm/runtime/blocks/host_block.hpp>
+#include <swapmm/runtime/blocks/neighbour_blocks.hpp>
 #include <swapmm/runtime/values/host_ledger.hpp>
 #include <swapmm/runtime/values/host_slabs.hpp>
 #include <swapmm/runtime/values/messages.hpp>
@@ -102,10 +105,11 @@ class HostBudget {
   Bytes pinned_;
 };
 
-/// Memory for values that are not on the device: pinned while its budget lasts, then pageable, then the file, if there
-/// is one. Blocks of host memory are kept for reuse by tensors of the same size. If a budget is short, or the API
-/// refuses memory, kept blocks are used up first: kept blocks in slabs become blocks of other sizes at once. If this is
-/// not enough, the pool waits for the device and returns unused memory to the API.
+/// Memory for values that are not on the device: neighbours' if there are any, then pinned memory while its budget
+/// lasts, then pageable, then the file, if there is one. Blocks of host memory are kept for reuse by tensors of the
+/// same size. If a budget is short, or the API refuses memory, kept blocks are used up first: kept blocks in slabs
+/// become blocks of other sizes at once. If this is not enough, the pool waits for the device and returns unused memory
+/// to the API.
 template <Backend B>
 class HostPool {
  public:
@@ -114,12 +118,16 @@ class HostPool {
   /// `scrub`: memory is overwritten with zeros before it is returned to the API. `shared`: a limit of several managers.
   /// `file`: null if there is none.
   HostPool(B& backend, Bytes pinned_budget, Bytes host_budget, bool scrub = false,
-           std::shared_ptr<HostLedger> shared = nullptr, FileMemory* file = nullptr)
+           std::shared_ptr<HostLedger> shared = nullptr, FileMemory* file = nullptr,
+           std::span<const std::shared_ptr<Neighbour>> neighbours = {})
       : backend_(backend),
         budget_(pinned_budget, host_budget, std::move(shared)),
         slabs_(backend, backend.capabilities().host_slab, scrub),
         scrub_(scrub) {
     if (file != nullptr) file_.emplace(*file);
+    if (neighbours.empty()) return;
+    neighbours_.emplace(neighbours);
+    take_staging(neighbours_->staging());
   }
   HostPool(const HostPool&) = delete;
   HostPool& operator=(const HostPool&) = delete;
@@ -127,19 +135,25 @@ class HostPool {
 
   /// A block of at least `size` bytes; work queued before may still use it (see busy()). Waits for the device if memory
   /// is short. Throws OutOfMemory.
-  [[nodiscard]] std::unique_ptr<Block> acquire(Bytes size) { return acquire(size, true); }
-  /// The same, and never in the file.
+  [[nodiscard]] std::unique_ptr<Block> acquire(Bytes size) {
+    if (neighbours_) [[unlikely]] {
+      if (std::unique_ptr<Block> block = neighbours_->acquire(size)) return block;
+    }
+    return acquire(size, true);
+  }
+  /// The same, and in that memory if it has room; if the file was named, it must exist.
+  [[nodiscard]] std::unique_ptr<Block> acquire_in(Home home, Bytes size) {
+    std::unique_ptr<Block> block = home == Home::file ? file_->acquire(size) : nullptr;
+    if (block != nullptr) return block;
+    return home == Home::host ? acquire(size, true) : acquire(size);
+  }
+  /// The same, and in no other memory than the host's.
   [[nodiscard]] std::unique_ptr<Block> acquire_memory(Bytes size) { return acquire(size, false); }
   /// The same, in memory and for as long as the pool exists: not for values.
   [[nodiscard]] std::unique_ptr<Block> acquire_staging(Bytes size) {
     std::unique_ptr<Block> block = acquire(size, false);
     staging_ += block->size;
     return block;
-  }
-  /// The same, and in the file if it has room. There must be a file.
-  [[nodiscard]] std::unique_ptr<Block> acquire_in_file(Bytes size) {
-    std::unique_ptr<Block> block = file_->acquire(size);
-    return block != nullptr ? std::move(block) : acquire(size, true);
   }
 
   /// The block of a constant, in a file of its own. There must be a file for values, too.
@@ -149,7 +163,8 @@ class HostPool {
 
   /// Takes a block back for reuse. Work that uses it may still be queued.
   void release(std::unique_ptr<Block> block) noexcept {
-    if (block->in_file) return file_->release(std::move(block));
+    if (block->home() == Home::file) return file_->release(std::move(block));
+    if (block->home() == Home::neighbour) return neighbours_->release(std::move(block));
     if (block->own) kept_alone_ += block->size;
     Shelf& shelf = *lower_bound(block->size);
     shelf.blocks.push(std::move(block));
@@ -179,6 +194,9 @@ class HostPool {
   [[nodiscard]] Bytes staging() const { return staging_; }
   /// Null if there is no file.
   [[nodiscard]] const FileBlocks<B>* file() const { return file_ ? &*file_ : nullptr; }
+  /// Null if there are no neighbours.
+  [[nodiscard]] const NeighbourBlocks<B>* neighbours() const { return neighbours_ ? &*neighbours_ : nullptr; }
+  [[nodiscard]] NeighbourBlocks<B>* neighbours() { return neighbours_ ? &*neighbours_ : nullptr; }
 
  private:
   static constexpr Bytes granule{64};  // of blocks with a separate allocation
@@ -187,7 +205,16 @@ class HostPool {
     HostBlockList<B> blocks;
   };
 
-  [[nodiscard]] std::unique_ptr<Block> acquire(Bytes size, bool may_use_file) {
+  // The backend allocates it, for copies to and from neighbours.
+  void take_staging(Bytes size) {
+    auto claim = budget_.claim(size, HostKind::pageable);
+    if (!claim) throw_out_of_memory(size);
+    claim.take(size);
+    staging_ += size;
+  }
+
+  // `anywhere`: in other memories than the host's, too, if the host has no room.
+  [[nodiscard]] std::unique_ptr<Block> acquire(Bytes size, bool anywhere) {
     const Bytes wanted = size;
     size = round_up(size, alignment());
     Shelf& shelf = shelf_for(size);  // release() never allocates
@@ -197,7 +224,8 @@ class HostPool {
       return block;
     }
     block = make(size);
-    const bool use_file = may_use_file && file_;
+    const bool use_file = anywhere && file_;
+    if (block == nullptr && anywhere && neighbours_) block = neighbours_->acquire(wanted);
     // Unused memory of other sizes is better than the file, and worse if there is less of it than is needed: the wait
     // for the device would be in vain.
     if (block == nullptr && use_file && kept_alone_ < size) block = file_->acquire(wanted);
@@ -303,6 +331,7 @@ class HostPool {
   Bytes staging_;
   bool scrub_;
   std::optional<FileBlocks<B>> file_;
+  std::optional<NeighbourBlocks<B>> neighbours_;
 };
 
 }  // namespace swapmm::runtime

@@ -11,8 +11,8 @@
 #include <swapmm/backend/backend.hpp>
 #include <swapmm/base/bytes.hpp>
 #include <swapmm/base/error.hpp>
-#include <swapmm/runtime/values/host_block.hpp>
-#include <swapmm/runtime/values/place_map.hpp>
+#include <swapmm/runtime/blocks/host_block.hpp>
+#include <swapmm/runtime/blocks/place_map.hpp>
 #include <swapmm/runtime/values/scrubber.hpp>
 
 namespace swapmm::runtime {

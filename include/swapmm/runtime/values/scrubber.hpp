@@ -8,8 +8,8 @@
 
 #include <swapmm/backend/backend.hpp>
 #include <swapmm/base/bytes.hpp>
+#include <swapmm/runtime/blocks/host_block.hpp>
 #include <swapmm/runtime/values/address_book.hpp>
-#include <swapmm/runtime/values/host_block.hpp>
 
 namespace swapmm::runtime {
 

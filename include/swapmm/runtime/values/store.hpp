@@ -16,6 +16,7 @@
 #include <swapmm/base/bytes.hpp>
 #include <swapmm/base/error.hpp>
 #include <swapmm/interface/options.hpp>
+#include <swapmm/runtime/blocks/place_map.hpp>
 #include <swapmm/runtime/order/backend_scopes.hpp>
 #include <swapmm/runtime/order/clock.hpp>
 #include <swapmm/runtime/order/timeline.hpp>
@@ -24,10 +25,9 @@
 #include <swapmm/runtime/timing/sampler.hpp>
 #include <swapmm/runtime/timing/timed_copies.hpp>
 #include <swapmm/runtime/values/address_book.hpp>
-#include <swapmm/runtime/values/file_copies.hpp>
+#include <swapmm/runtime/values/away_copies.hpp>
 #include <swapmm/runtime/values/host_pool.hpp>
 #include <swapmm/runtime/values/messages.hpp>
-#include <swapmm/runtime/values/place_map.hpp>
 #include <swapmm/runtime/values/record.hpp>
 #include <swapmm/runtime/values/scrubber.hpp>
 
@@ -52,22 +52,23 @@ class Store {
   using Block = HostBlock<B>;
 
   Store(B handle, const Options& options, std::shared_ptr<HostLedger> shared_host = nullptr)
-      : file(options.file),
+      : holds(options),
         backend(std::move(handle)),
-        timeline(backend, options.queue_depth, file.get() != nullptr),
+        timeline(backend, options.queue_depth, holds.file() != nullptr, holds.has_neighbours()),
         profiler(backend),
         sampler(backend),
         places(places_of(options.device_budget, backend)),
         addresses(backend, places.budget(), places.arena()),
-        pool(backend, options.pinned_budget, options.host_budget, options.scrub, std::move(shared_host), file.get()) {
-    if (file.get() != nullptr) use_file(options);
+        pool(backend, options.pinned_budget, options.host_budget, options.scrub, std::move(shared_host), holds.file(),
+             options.neighbours),
+        away(backend, timeline, pool, holds.file(), options) {
     if (!options.scrub) return;
     scrubber.emplace(pool.acquire_memory(std::max(places.alignment(), std::min(budget(), Scrubber<B>::most))));
   }
   Store(const Store&) = delete;
   Store& operator=(const Store&) = delete;
 
-  FileHold file;
+  MemoryHolds holds;
   B backend;
   Timeline<B> timeline;
   Profiler<B> profiler;
@@ -75,8 +76,8 @@ class Store {
   PlaceMap places;  ///< up to date only on demand; see PlanExecutor
   AddressBook<B> addresses;
   HostPool<B> pool;
-  std::optional<Scrubber<B>> scrubber;                                ///< with Options::scrub
-  std::optional<typename detail::FileCopiesOf<B>::Type> file_copies;  ///< with Options::file
+  AwayCopies<B> away;
+  std::optional<Scrubber<B>> scrubber;  ///< with Options::scrub
   RecordTable<B> records;
   Traffic traffic;
   std::uint64_t iteration = 1;  ///< number of the current iteration; between two iterations, of the next one
@@ -86,6 +87,9 @@ class Store {
 
   [[nodiscard]] Bytes padded(Bytes size) const { return round_up(size, places.alignment()); }
   [[nodiscard]] Bytes budget() const { return places.budget(); }
+  [[nodiscard]] Bytes neighbours_budget() const {
+    return pool.neighbours() != nullptr ? pool.neighbours()->capacity() : Bytes{};
+  }
 
   /// What is known of the copies in a queue.
   [[nodiscard]] LinkHistory& link(QueueKind queue) { return links_[index(queue)]; }
@@ -163,7 +167,9 @@ class Store {
     issue([&] {
       [[maybe_unused]] const auto around = annotate(backend, AnnotationKind::swap_in, record.name);
       const auto rest = start_timing(queue, waits, slot.start, label, record);
-      if (from.in_file) return read_file(record, rest, label, slot.event);
+      if (!from.in_host()) {
+        return away.to_device(*record.device.address, from, record.bytes, rest, label, slot.event);
+      }
       name_next_copy(backend, record.tensor.serial);
       backend.copy_to_device(*record.device.address, from.memory(), from.offset, record.bytes, rest, slot.event);
     });
@@ -175,8 +181,11 @@ class Store {
     record.device.ready.set(queue, at);
     record.device.busy.set(queue, at);
     record.device.issue = label.issue;
-    if (!from.in_file) from.read = at;
-    if (from.in_file) traffic.from_file += record.bytes;
+    if (from.home() == Home::file) {
+      traffic.from_file += record.bytes;
+    } else {
+      from.read = at;
+    }
     ++traffic.swap_ins;
     traffic.h2d += record.bytes;
   }
@@ -193,7 +202,9 @@ class Store {
     issue([&] {
       [[maybe_unused]] const auto around = annotate(backend, AnnotationKind::swap_out, record.name);
       const auto rest = start_timing(queue, waits, slot.start, label, record);
-      if (to.in_file) return write_file(record, rest, waits.gained, label, slot.event);
+      if (!to.in_host()) {
+        return away.from_device(to, *record.device.address, record.bytes, rest, waits.gained, label, slot.event);
+      }
       name_next_copy(backend, record.tensor.serial);
       backend.copy_to_host(to.memory(), to.offset, *record.device.address, record.bytes, rest, slot.event);
     });
@@ -203,7 +214,7 @@ class Store {
     if (sampler.active()) sampler.end(queue);
     record.host.valid = true;
     record.host.issue = label.issue;
-    if (!to.in_file) to.written = at;
+    if (to.home() != Home::file) to.written = at;
     record.device.busy.set(queue, at);
     ++traffic.swap_outs;
     traffic.d2h += record.bytes;
@@ -212,19 +223,21 @@ class Store {
   /// The work that precedes a swap_in: the place is free, and the value is in the block. The file's queue keeps the
   /// order of a file.
   [[nodiscard]] Clock before_swap_in(const Rec& record, Clock free) const {
-    if (!record.host.block->in_file) free.join(record.host.block->ready());
+    if (record.host.block->home() != Home::file) free.join(record.host.block->ready());
     return free;
   }
 
   /// The work that precedes a swap_out on demand: the last write on the device, and all uses of the block.
   [[nodiscard]] Clock before_swap_out(const Rec& record) const {
     Clock needs = record.device.ready;
-    if (!record.host.block->in_file) needs.join(record.host.block->busy());
+    if (record.host.block->home() != Home::file) needs.join(record.host.block->busy());
     return needs;
   }
 
-  void ensure_block(Rec& record) {
-    if (record.host.block == nullptr) record.host.block = pool.acquire(record.bytes);
+  /// `for_host`: the host reads or fills the value, so its own memory comes first.
+  void ensure_block(Rec& record, bool for_host = false) {
+    if (record.host.block != nullptr) return;
+    record.host.block = for_host ? pool.acquire_in(Home::host, record.bytes) : pool.acquire(record.bytes);
   }
 
   /// Allocates a second block if there is room for it. Without it, the host waits for the first one.
@@ -232,7 +245,7 @@ class Store {
     ensure_block(record);
     if (record.host.spare != nullptr) return;
     try {
-      record.host.spare = pool.acquire(record.bytes);
+      record.host.spare = pool.acquire_in(Home::host, record.bytes);
     } catch (const OutOfMemory&) {  // NOLINT(bugprone-empty-catch): see above
     }
   }
@@ -273,31 +286,26 @@ class Store {
     }
   }
 
-  /// Copies a part of a block's value to memory of the host. The value must be there; for a block in the file, this
-  /// waits.
+  /// Copies a part of a block's value to memory of the host. The value must be there; for a block that is not in the
+  /// host, this waits.
   void read_block(Block& block, Bytes offset, std::span<std::byte> to) {
-    if (block.in_file) {
-      if constexpr (FileBackend<B>) file_copies->read(block, offset, to);
-      return;
-    }
+    if (!block.in_host()) return away.read(block, offset, to);
     note_host_access(block, offset, Bytes{to.size()}, false);
     std::memcpy(to.data(), block.data() + offset.value, to.size());
   }
 
-  /// Copies memory of the host into a part of a block of the tensor that is in the file. Waits. Throws QueueFailure if
-  /// the tensor's value is lost by that, because the file fails.
-  void write_file_block(Rec& record, const Block& block, Bytes offset, std::span<const std::byte> from) {
-    if constexpr (FileBackend<B>) {
-      timeline.host_wait(block.busy());
-      bool began = false;
-      try {
-        file_copies->write(block, record.bytes, offset, from, began);
-      } catch (const BackendError&) {
-        if (!began || !record.host.valid || &block != record.host.block.get()) throw;
-        const CommandLabel label = copy_label(CommandLabel::What::swap_out, record);
-        record.host.issue = label.issue;
-        throw QueueFailure{QueueKind::file_write, label, nullptr, std::current_exception()};
-      }
+  /// Copies memory of the host into a part of a block of the tensor that is not in the host. Waits. Throws QueueFailure
+  /// if the tensor's value is lost by that, because the memory fails.
+  void write_away(Rec& record, const Block& block, Bytes offset, std::span<const std::byte> from) {
+    timeline.host_wait(block.busy());
+    bool began = false;
+    try {
+      away.write(block, record.bytes, offset, from, began);
+    } catch (const BackendError&) {
+      if (!began || !record.host.valid || &block != record.host.block.get()) throw;
+      const CommandLabel label = copy_label(CommandLabel::What::swap_out, record);
+      record.host.issue = label.issue;
+      throw QueueFailure{writing_queue(block.home()), label, nullptr, std::current_exception()};
     }
   }
 
@@ -437,28 +445,6 @@ class Store {
   }
 
  private:
-  void use_file(const Options& options) {
-    if constexpr (FileBackend<B>) {
-      if (options.scrub) throw UsageError("Options::scrub does not overwrite files: use it without Options::file");
-      file_copies.emplace(backend, timeline, pool, *file.get(), options.file_staging);
-    } else {
-      throw UsageError("Options::file: the backend of " + backend.capabilities().device_name + " cannot use files");
-    }
-  }
-
-  [[gnu::cold, gnu::noinline]] void read_file(Rec& record, std::span<const typename B::Event* const> waits,
-                                              const CommandLabel& label, typename B::Event& end) {
-    if constexpr (FileBackend<B>) {
-      file_copies->to_device(*record.device.address, *record.host.block, record.bytes, waits, label, end);
-    }
-  }
-  [[gnu::cold, gnu::noinline]] void write_file(Rec& record, std::span<const typename B::Event* const> waits,
-                                               const Clock& gained, const CommandLabel& label, typename B::Event& end) {
-    if constexpr (FileBackend<B>) {
-      file_copies->to_file(*record.host.block, *record.device.address, record.bytes, waits, gained, label, end);
-    }
-  }
-
   InternalError over_budget(Bytes size, std::uint32_t tensor) {
     ErrorDetails details;
     if (tensor != none) details.tensors.push_back(name_of(records[tensor]));

@@ -41,8 +41,8 @@ KnownMachine machine_with(std::uint64_t host_bytes) {
   machine.device_budget = Bytes{128};
   machine.alignment = Bytes{64};
   machine.h2d = machine.d2h = {100'000'000, 0ns};
-  machine.tiers =
-      Tiers{Bytes{host_bytes}, Bytes{64}, Bytes{1 << 20}, Bytes{4096}, {10'000'000, 0ns}, {10'000'000, 20ns}};
+  const AwayMemory file{Bytes{1 << 20}, Bytes{4096}, {10'000'000, 0ns}, {10'000'000, 20ns}};
+  machine.tiers = Tiers{Bytes{host_bytes}, Bytes{64}, std::nullopt, file};
   return machine;
 }
 
@@ -125,6 +125,28 @@ TEST_CASE("the machine of a manager with a file has three memories, whose links 
   CHECK(v2::engine_of(tiered_machine(half), host_out) == v2::engine_of(tiered_machine(half), file_in));
 }
 
+TEST_CASE("neighbours are one more memory, whose links share nothing with the host's") {
+  KnownMachine known = machine_with(256);
+  known.tiers->neighbour = AwayMemory{Bytes{512}, Bytes{128}, {400'000'000, 0ns}, {300'000'000, 5ns}};
+  const v2::Machine machine = tiered_machine(known);
+  REQUIRE(v2::check_machine(machine));
+  REQUIRE(machine.memories.size() == 4);
+  REQUIRE(machine.links.size() == 6);
+  CHECK(machine.memories[2].name == "neighbour");
+  CHECK(machine.memories[2].bytes == Bytes{512});
+  CHECK(machine.memories[2].alignment == Bytes{128});
+  CHECK(machine.memories[3].name == "file");
+  CHECK(machine.links[2].name == "neighbour.in");
+  CHECK(machine.links[2].bytes_per_second == 400'000'000);
+  CHECK(machine.links[3].latency == 5ns);
+  CHECK(machine.links[2].capacities.empty());
+  CHECK(machine.links[4].capacities == machine.links[0].capacities);
+  known.tiers->file.reset();
+  CHECK(tiered_machine(known).memories.size() == 3);
+  // There is something to choose even if the host has room for all.
+  CHECK(needs_tiers(timed_updates(1), known));
+}
+
 TEST_CASE("a plan tells host and file apart if the host has room for some values and not for all") {
   const Program program = timed_updates(3);
   CHECK(!needs_tiers(program, machine_with(0)));
@@ -174,19 +196,19 @@ TEST_CASE("the executor follows what a plan does with the device, each copy in t
   CHECK(copies[3]->copy.ends);
   // The first copy waits for the end of its place in the file: for the copy of the round before.
   CHECK(copies[0]->needs.back[staged_h2d] == 1);
-  CHECK(adopted->points == std::array<std::uint32_t, device_queue_count>{3, 1, 1, 1, 1});
+  CHECK(adopted->points == std::array<std::uint32_t, device_queue_count>{3, 1, 1, 1, 1, 0, 0});
   CHECK(adopted->begins_in == std::vector<std::optional<Home>>{std::nullopt, Home::host, std::nullopt});
   // Of 4 operations the second one waits for 6,400 + 640 ns, the fourth for 640 + 6,400 ns, each without what runs
   // beside.
   CHECK(adopted->plan.predicted.compute == 4us);
   CHECK(adopted->plan.predicted.iteration == 4us + 7040ns + 6040ns + 20ns);
   CHECK(adopted->plan.predicted.h2d == Bytes{128});
-  CHECK(file_bytes(*adopted->tiered) == std::pair(Bytes{64}, Bytes{64}));
+  CHECK(bytes_of(Home::file, *adopted->tiered) == std::pair(Bytes{64}, Bytes{64}));
   REQUIRE(adopted->stalls.size() == 2);
   CHECK(adopted->stalls[0].time == 7060ns);
   // With a file that is as fast as the host, it takes less.
   KnownMachine fast = machine;
-  fast.tiers->file_in = fast.tiers->file_out = machine.h2d;
+  fast.tiers->file->in = fast.tiers->file->out = machine.h2d;
   CHECK(tiered_iteration(program.trace, *adopted->tiered, fast) == 4us + 1280ns + 280ns);
 }
 

@@ -8,7 +8,7 @@
 #include <memory>
 #include <span>
 
-#include <swapmm/runtime/values/home.hpp>
+#include <swapmm/runtime/blocks/home.hpp>
 #include <swapmm/runtime/values/homes.hpp>
 
 #include "support/memory_file.hpp"
@@ -41,7 +41,7 @@ struct HomesDesk {
       std::ranges::copy(bytes, record.host.block->data());
     } else {
       bool began = false;
-      desk.store.file_copies->write(*record.host.block, record.bytes, Bytes{}, bytes, began);
+      desk.store.away.write(*record.host.block, record.bytes, Bytes{}, bytes, began);
     }
     record.host.valid = true;
     return record;

@@ -21,6 +21,8 @@ std::string agent_text(std::size_t agent, std::uint64_t clock) {
     case index(QueueKind::d2h): return "d2h command " + std::to_string(clock - 1);
     case index(QueueKind::staged_h2d): return "staged_h2d command " + std::to_string(clock - 1);
     case index(QueueKind::staged_d2h): return "staged_d2h command " + std::to_string(clock - 1);
+    case index(QueueKind::neighbour_in): return "neighbour_in command " + std::to_string(clock - 1);
+    case index(QueueKind::neighbour_out): return "neighbour_out command " + std::to_string(clock - 1);
     case index(QueueKind::file_read): return "file_read command " + std::to_string(clock - 1);
     case index(QueueKind::file_write): return "file_write command " + std::to_string(clock - 1);
     default: return "the host";

@@ -22,6 +22,19 @@ std::int64_t copy_duration(const CopySpeed& speed, std::uint64_t bytes) {
   return speed.latency.count() + static_cast<std::int64_t>(rounded_up);
 }
 
+std::string_view copy_name(CommandKind kind) {
+  switch (kind) {
+    case CommandKind::copy_from_neighbour: return "copy from a neighbour";
+    case CommandKind::copy_to_neighbour: return "copy to a neighbour";
+    case CommandKind::copy_to_host: return "copy to host";
+    default: return "copy to device";
+  }
+}
+
+bool is_to_device(CommandKind kind) {
+  return kind == CommandKind::copy_to_device || kind == CommandKind::copy_from_neighbour;
+}
+
 }  // namespace
 
 Device::Device(const Options& options)
@@ -41,6 +54,12 @@ Device::Device(const Options& options)
   for (Queue& queue : queues_) queue.failed.reserve(usual_failures);
 }
 
+/// Makes room, so that releasing one more memory does not allocate.
+void Device::reserve_release() {
+  deferred_.reserve(counters_.device_memories.live + counters_.host_memories.live + counters_.neighbour_memories.live +
+                    deferred_.size() + 1);
+}
+
 BlockId Device::allocate(Bytes size) {
   host_calls();
   if (size.value == 0) throw refused("a device memory of 0 bytes");
@@ -50,7 +69,7 @@ BlockId Device::allocate(Bytes size) {
                            std::to_string(options_.max_allocation->value),
                        size);
   }
-  deferred_.reserve(counters_.device_memories.live + counters_.host_memories.live + deferred_.size() + 1);
+  reserve_release();
   auto number = heap_.allocate(size.value);
   // Bytes of memory that was released while work used it become free when that work ends.
   if (!number && !deferred_.empty()) {
@@ -102,7 +121,7 @@ BlockId Device::allocate_host(Bytes size, HostKind kind) {
                            std::to_string(counters_.host_bytes.value) + " in use",
                        size);
   }
-  deferred_.reserve(counters_.device_memories.live + counters_.host_memories.live + deferred_.size() + 1);
+  reserve_release();
   const std::uint32_t number = host_heap_.allocate(size.value, kind);
   ++counters_.host_memories.live;
   ++counters_.host_memories.made;
@@ -112,9 +131,30 @@ BlockId Device::allocate_host(Bytes size, HostKind kind) {
   return {number, host_heap_.block(number).generation};
 }
 
+BlockId Device::allocate_at(const std::shared_ptr<NeighbourState>& neighbour, Bytes size) {
+  host_calls();
+  if (size.value == 0) throw refused("a memory of 0 bytes on a neighbour");
+  if (neighbour->lost || size > neighbour->capacity - neighbour->in_use) {
+    throw BackendError(BackendError::Kind::out_of_device_memory, -4,
+                       "simulated device: no " + std::to_string(size.value) + " bytes on the neighbour, " +
+                           std::to_string(neighbour->in_use.value) + " of " +
+                           std::to_string(neighbour->capacity.value) + " in use",
+                       size);
+  }
+  reserve_release();
+  const std::uint32_t number = host_heap_.allocate(size.value, HostKind::pinned);
+  HostBlock& block = host_heap_.block(number);
+  block.neighbour = neighbour;
+  neighbour->in_use += size;
+  neighbour->peak = std::max(neighbour->peak, neighbour->in_use);
+  ++counters_.neighbour_memories.live;
+  ++counters_.neighbour_memories.made;
+  return {number, block.generation};
+}
+
 void Device::release_host(BlockId id) noexcept {
   HostBlock& block = host_heap_.block(id.number);
-  --counters_.host_memories.live;
+  --(block.neighbour != nullptr ? counters_.neighbour_memories : counters_.host_memories).live;
   finish_release(block, true, id.number);
 }
 
@@ -130,8 +170,12 @@ void Device::free_unused() noexcept {
     if (deferred.on_host) {
       HostBlock& block = host_heap_.block(deferred.number);
       if (!block.unused(progress)) return false;
-      counters_.host_bytes -= Bytes{block.size};
-      if (block.kind == HostKind::pinned) counters_.pinned_bytes -= Bytes{block.size};
+      if (block.neighbour != nullptr) {
+        block.neighbour->in_use -= Bytes{block.size};
+      } else {
+        counters_.host_bytes -= Bytes{block.size};
+        if (block.kind == HostKind::pinned) counters_.pinned_bytes -= Bytes{block.size};
+      }
       if (options_.at_release) options_.at_release({block.storage.get(), block.size});
       host_heap_.free(deferred.number);
     } else {
@@ -211,6 +255,7 @@ Device::Command& Device::push(Issue& issue, CommandKind kind, std::int64_t start
   command.pieces = 1;
   command.piece = 0;
   command.file = nullptr;
+  command.neighbour = nullptr;
   command.waits = issue.waits_;
   command.issue = issued_++;
   command.start = start;
@@ -266,15 +311,24 @@ std::int64_t Device::copy_start(const Issue& issue) const {
   return options_.half_duplex ? std::max(issue.start_, copy_engine_end_) : issue.start_;
 }
 
+const CopySpeed& Device::speed_of(CommandKind kind) const {
+  switch (kind) {
+    case CommandKind::copy_from_neighbour: return options_.neighbour_in;
+    case CommandKind::copy_to_neighbour: return options_.neighbour_out;
+    case CommandKind::copy_to_host: return options_.d2h;
+    default: return options_.h2d;
+  }
+}
+
 Point Device::copy(Issue& issue, CommandKind kind, const Place& place, BlockId host, Bytes host_offset, Bytes size) {
-  const bool to_device = kind == CommandKind::copy_to_device;
-  const std::string_view name = to_device ? "copy to device" : "copy to host";
+  const bool to_device = is_to_device(kind);
+  const std::string_view name = copy_name(kind);
   HostBlock& block = host_heap_.block(host.number);
   if (place.device != this) throw refused("a copy with an address of another device");
   if (size.value == 0) throw refused("a copy of 0 bytes");
   if (size.value > place.size || host_offset.value > block.size || size.value > block.size - host_offset.value) {
     const std::string why = std::string(name) + " of " + std::to_string(size.value) + " bytes, at " +
-                            std::to_string(host_offset.value) + " of a host memory of " + std::to_string(block.size) +
+                            std::to_string(host_offset.value) + " of a memory of " + std::to_string(block.size) +
                             " and in a place of " + std::to_string(place.size);
     if (options_.check) report([&] { return "out of bounds: " + why; });
     throw refused(why);
@@ -284,7 +338,7 @@ Point Device::copy(Issue& issue, CommandKind kind, const Place& place, BlockId h
     block.shadow.prepare(host_offset.value, host_offset.value + size.value);
   }
   const std::int64_t start = copy_start(issue);
-  const std::int64_t duration = copy_duration(to_device ? options_.h2d : options_.d2h, size.value);
+  const std::int64_t duration = copy_duration(speed_of(kind), size.value);
   add_log(issue, kind, {}, size.value, start, duration);
 
   const std::size_t agent = index(issue.queue_);
@@ -302,6 +356,7 @@ Point Device::copy(Issue& issue, CommandKind kind, const Place& place, BlockId h
   Command& command = push(issue, kind, start, duration);
   copy_engine_end_ = command.end;
   command.pieces = order_.pieces(size.value);
+  command.neighbour = block.neighbour.get();
   command.size = size.value;
   std::byte* const host_bytes = block.storage.get() + host_offset.value;
   command.to = to_device ? place.data : host_bytes;

@@ -57,6 +57,7 @@ class Device {
   [[nodiscard]] BlockId allocate_host(Bytes size, HostKind kind);
   SWAPMM_TEMPLATE_EXPORT void release_host(BlockId id) noexcept;
   [[nodiscard]] std::byte* host_data(BlockId id) { return host_heap_.block(id.number).storage.get(); }
+  [[nodiscard]] BlockId allocate_at(const std::shared_ptr<NeighbourState>& neighbour, Bytes size);
   [[nodiscard]] Place make_address(BlockId memory, Bytes offset, Bytes size);
   SWAPMM_TEMPLATE_EXPORT void release_address(BlockId id) noexcept;
   [[nodiscard]] BlockId make_event();
@@ -100,6 +101,13 @@ class Device {
   void set_timing(bool on);
   [[nodiscard]] std::optional<std::chrono::nanoseconds> elapsed(const Point& from, const Point& to);
   void note_host_access(BlockId host, Bytes offset, Bytes size, bool write);
+  /// Bytes that the host itself reads from a neighbour's memory, or writes there.
+  struct HostBytes {
+    std::byte* data;
+    std::size_t size;
+    bool write;
+  };
+  void access_neighbour(BlockId memory, Bytes offset, const HostBytes& bytes);
 
   // For tests.
   std::uint64_t step(std::uint64_t count);
@@ -132,6 +140,7 @@ class Device {
     const std::byte* from = nullptr;
     FileMemory* file = nullptr;
     Bytes file_offset;
+    const NeighbourState* neighbour = nullptr;
     std::uint64_t size = 0;
     Body body;
   };
@@ -188,6 +197,8 @@ class Device {
   void add_log(const Issue& issue, CommandKind kind, std::string_view name, std::uint64_t bytes, std::int64_t start,
                std::int64_t duration);
   [[nodiscard]] std::int64_t copy_start(const Issue& issue) const;
+  [[nodiscard]] const CopySpeed& speed_of(CommandKind kind) const;
+  void reserve_release();
   void finish_release(Block& block, bool on_host, std::uint32_t number) noexcept;
 
   // checker.cpp: the checker

@@ -17,8 +17,19 @@ namespace swapmm::simulated::detail {
 namespace {
 
 constexpr std::array<QueueKind, queue_count> all_queues{
-    QueueKind::compute,    QueueKind::h2d,       QueueKind::d2h,       QueueKind::staged_h2d,
-    QueueKind::staged_d2h, QueueKind::file_read, QueueKind::file_write};
+    QueueKind::compute,       QueueKind::h2d,        QueueKind::d2h,
+    QueueKind::staged_h2d,    QueueKind::staged_d2h, QueueKind::neighbour_in,
+    QueueKind::neighbour_out, QueueKind::file_read,  QueueKind::file_write};
+
+bool is_copy(CommandKind kind) {
+  switch (kind) {
+    case CommandKind::copy_to_device:
+    case CommandKind::copy_to_host:
+    case CommandKind::copy_from_neighbour:
+    case CommandKind::copy_to_neighbour: return true;
+    default: return false;
+  }
+}
 
 /// The queues of files: their commands run on the host and need no flush, and their failures are theirs alone.
 bool is_of_files(QueueKind queue) { return index(queue) >= device_queue_count; }
@@ -32,6 +43,8 @@ std::string_view name_of(QueueKind queue) {
     case QueueKind::d2h: return "d2h";
     case QueueKind::staged_h2d: return "staged_h2d";
     case QueueKind::staged_d2h: return "staged_d2h";
+    case QueueKind::neighbour_in: return "neighbour_in";
+    case QueueKind::neighbour_out: return "neighbour_out";
     case QueueKind::file_read: return "file_read";
     case QueueKind::file_write: return "file_write";
   }
@@ -169,7 +182,8 @@ void Device::step_queue(QueueKind kind) {
 void Device::run_piece(Command& command) {
   if (command.kind == CommandKind::kernel) {
     command.body(command.piece);
-  } else if (command.kind == CommandKind::copy_to_device || command.kind == CommandKind::copy_to_host) {
+  } else if (is_copy(command.kind)) {
+    if (command.neighbour != nullptr && command.neighbour->lost) throw std::runtime_error("the neighbour is lost");
     const std::uint64_t share = command.size / command.pieces;
     const std::uint64_t begin = share * command.piece;
     const std::uint64_t size = command.piece + 1 == command.pieces ? command.size - begin : share;
@@ -277,6 +291,20 @@ void Device::flush(QueueKind queue) {
   host_calls();
   ++counters_.flushes;
   queue_of(queue).flushed = queue_of(queue).commands.tail();
+}
+
+void Device::access_neighbour(BlockId memory, Bytes offset, const HostBytes& bytes) {
+  host_calls();
+  HostBlock& block = host_heap_.block(memory.number);
+  if (block.neighbour->lost) {
+    throw BackendError(BackendError::Kind::failed, -14, "simulated device: the neighbour is lost");
+  }
+  if (offset.value > block.size || bytes.size > block.size - offset.value) {
+    throw BackendError(BackendError::Kind::failed, -30, "simulated device: bytes beyond a memory of a neighbour");
+  }
+  note_host_access(memory, offset, Bytes{bytes.size}, bytes.write);
+  std::byte* const there = block.storage.get() + offset.value;
+  std::memcpy(bytes.write ? there : bytes.data, bytes.write ? bytes.data : there, bytes.size);
 }
 
 EventStatus Device::status(const Point& point) {

@@ -120,6 +120,7 @@ std::uint32_t HostHeap::allocate(std::uint64_t size, HostKind kind) {
   block.kind = kind;
   block.state = BlockState::live;
   block.last_use = {};
+  block.neighbour = nullptr;
   block.shadow = std::move(shadow);
   if (poison_) set_bytes(block.storage.get(), fresh_byte, block.stored);
   return number;

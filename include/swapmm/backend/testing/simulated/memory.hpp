@@ -12,6 +12,7 @@
 #include <vector>
 
 #include <swapmm/backend/backend.hpp>
+#include <swapmm/backend/testing/simulated/neighbour.hpp>
 #include <swapmm/backend/testing/simulated/shadow.hpp>
 #include <swapmm/base/bytes.hpp>
 
@@ -56,6 +57,7 @@ struct HostBlock : Block {
   std::unique_ptr<std::byte[]> storage;
   std::uint64_t stored = 0;  ///< size of the storage, which is reused for later blocks
   HostKind kind = HostKind::pageable;
+  std::shared_ptr<NeighbourState> neighbour{};  ///< set if it is not on the host, but there
   Shadow shadow;
 };
 
@@ -90,7 +92,7 @@ class DeviceHeap {
   std::vector<std::uint32_t> free_numbers_;
 };
 
-/// Host memories, each with its own address.
+/// Host memories, and memories of neighbours, each with its own address.
 class HostHeap {
  public:
   explicit HostHeap(bool poison) : poison_(poison) {}

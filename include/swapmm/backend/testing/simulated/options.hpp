@@ -66,7 +66,9 @@ struct Options {
   CopySpeed d2h;             ///< speed of copies to the host
   CopySpeed file_read;       ///< speed of reading files
   CopySpeed file_write;      ///< speed of writing files
-  bool half_duplex = false;  ///< both directions share one copy engine, in issue order
+  CopySpeed neighbour_in;    ///< speed of copies from neighbours
+  CopySpeed neighbour_out;   ///< speed of copies to neighbours
+  bool half_duplex = false;  ///< all copies share one copy engine, in issue order
 
   Order order = Order::virtual_time;             ///< decides which queue runs next
   int pct_depth = 2;                             ///< depth for Order::pct
@@ -87,8 +89,18 @@ struct Options {
 };
 
 /// The kinds of commands in a queue.
-enum class CommandKind : std::uint8_t { kernel, copy_to_device, copy_to_host, wait, record, read_file, write_file };
-inline constexpr std::size_t command_kind_count = 7;  ///< number of kinds
+enum class CommandKind : std::uint8_t {
+  kernel,
+  copy_to_device,
+  copy_to_host,
+  wait,
+  record,
+  read_file,
+  write_file,
+  copy_from_neighbour,
+  copy_to_neighbour
+};
+inline constexpr std::size_t command_kind_count = 9;  ///< number of kinds
 
 /// One command in the log. It is written when the command is queued; the virtual times are known by then.
 struct LogEntry {
@@ -108,15 +120,16 @@ struct Counters {
     std::uint64_t live = 0;  ///< objects that exist
     std::uint64_t made = 0;  ///< objects made so far
   };
-  Objects device_memories;  ///< counts for DeviceMemory
-  Objects host_memories;    ///< counts for HostMemory
-  Objects addresses;        ///< counts for Address
-  Objects events;           ///< counts for Event
-  Bytes device_bytes;       ///< bytes in live device memories
-  Bytes peak_device_bytes;  ///< largest device_bytes so far
-  Bytes host_bytes;         ///< bytes in live host memories of both kinds
-  Bytes peak_host_bytes;    ///< largest host_bytes so far
-  Bytes pinned_bytes;       ///< bytes in live pinned memories
+  Objects device_memories;     ///< counts for DeviceMemory
+  Objects host_memories;       ///< counts for HostMemory
+  Objects neighbour_memories;  ///< counts for NeighbourMemory
+  Objects addresses;           ///< counts for Address
+  Objects events;              ///< counts for Event
+  Bytes device_bytes;          ///< bytes in live device memories
+  Bytes peak_device_bytes;     ///< largest device_bytes so far
+  Bytes host_bytes;            ///< bytes in live host memories of both kinds
+  Bytes peak_host_bytes;       ///< largest host_bytes so far
+  Bytes pinned_bytes;          ///< bytes in live pinned memories
 
   std::uint64_t queued[command_kind_count] = {};  ///< number of queued commands, indexed by CommandKind
   std::uint64_t waited_events = 0;                ///< number of events in all wait commands

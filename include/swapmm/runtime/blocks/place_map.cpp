@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <swapmm/runtime/values/place_map.hpp>
+#include <swapmm/runtime/blocks/place_map.hpp>
 
 #include <algorithm>
 #include <cassert>

@@ -11,9 +11,9 @@
 #include <swapmm/backend/backend.hpp>
 #include <swapmm/backend/file_memory.hpp>
 #include <swapmm/base/bytes.hpp>
+#include <swapmm/runtime/blocks/home.hpp>
+#include <swapmm/runtime/blocks/place_map.hpp>
 #include <swapmm/runtime/order/clock.hpp>
-#include <swapmm/runtime/values/home.hpp>
-#include <swapmm/runtime/values/place_map.hpp>
 
 namespace swapmm::runtime {
 
@@ -38,41 +38,43 @@ struct HostSlab {
 };
 
 /// Bytes off the device for one tensor's value, which may be unused at the moment: host memory, as a part of a slab or
-/// as a separate allocation, or bytes of the file.
+/// as a separate allocation, or bytes of a neighbour or of the file.
 template <Backend B>
 struct HostBlock {
   using Memory = typename B::HostMemory;
 
   HostSlab<B>* slab = nullptr;   // null if `own` is used
   std::optional<Memory> own{};   // null if `slab` is used
-  bool in_file = false;          // neither `slab` nor `own` is used
+  Home place = Home::host;       // otherwise neither `slab` nor `own` is used
   FileMemory* source = nullptr;  // of a constant: the file that has the bytes. They are never written or given away
-  Bytes offset{};                // in memory(), or in the file
+  std::uint32_t arena = 0;       // of neighbours: which one has the bytes
+  Bytes offset{};                // in memory(), in the arena, or in the file
   Bytes size{};                  // of the block, not of the value
   HostKind kind = HostKind::pageable;
-  QueuePoint written = 0;             // last copy into it (d2h; file_write)
-  QueuePoint read = 0;                // last copy from it (h2d; file_read)
+  QueuePoint written = 0;             // last copy into it, in writing_queue(place)
+  QueuePoint read = 0;                // last copy from it, in reading_queue(place)
   PendingRead* pending = nullptr;     // reads promised from it
   std::unique_ptr<HostBlock> next{};  // in the pool's lists
 
-  /// The memory of a block that is not in the file.
+  /// The memory of a block in the host.
   [[nodiscard]] Memory& memory() { return slab != nullptr ? slab->memory : *own; }
   [[nodiscard]] const Memory& memory() const { return slab != nullptr ? slab->memory : *own; }
-  /// The first byte of the block, which is not in the file.
+  /// The first byte of a block in the host.
   [[nodiscard]] std::byte* data() { return memory().data() + offset.value; }
   [[nodiscard]] const std::byte* data() const { return memory().data() + offset.value; }
 
   /// Its bytes of host memory.
-  [[nodiscard]] Bytes host_bytes() const { return in_file ? Bytes{} : size; }
+  [[nodiscard]] Bytes host_bytes() const { return in_host() ? size : Bytes{}; }
 
-  [[nodiscard]] Home home() const { return in_file ? Home::file : Home::host; }
+  [[nodiscard]] Home home() const { return place; }
+  [[nodiscard]] bool in_host() const { return place == Home::host; }
 
   /// The work that must end before the bytes may be read.
-  [[nodiscard]] Clock ready() const { return Clock::point(in_file ? QueueKind::file_write : QueueKind::d2h, written); }
+  [[nodiscard]] Clock ready() const { return Clock::point(writing_queue(place), written); }
   /// The work that must end before the host, or another copy, may write the bytes.
   [[nodiscard]] Clock busy() const {
     Clock clock = ready();
-    clock.set(in_file ? QueueKind::file_read : QueueKind::h2d, read);
+    clock.set(reading_queue(place), read);
     return clock;
   }
 };
@@ -101,7 +103,7 @@ class HostBlockList {
     return block;
   }
   template <class Visit>
-  void for_each(Visit&& visit) noexcept {
+  void for_each(Visit&& visit) {
     for (Block* block = first_.get(); block != nullptr; block = block->next.get()) visit(*block);
   }
   /// Removes all blocks for which `wanted` is true, and passes each to `sink`.

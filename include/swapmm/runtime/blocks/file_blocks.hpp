@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <memory>
-#include <optional>
 #include <utility>
 #include <vector>
 
@@ -11,8 +10,10 @@
 #include <swapmm/backend/file_memory.hpp>
 #include <swapmm/base/bytes.hpp>
 #include <swapmm/base/error.hpp>
-#include <swapmm/runtime/values/host_block.hpp>
-#include <swapmm/runtime/values/place_map.hpp>
+#include <swapmm/runtime/blocks/home.hpp>
+#include <swapmm/runtime/blocks/host_block.hpp>
+#include <swapmm/runtime/blocks/place_map.hpp>
+#include <swapmm/runtime/blocks/placed_blocks.hpp>
 
 namespace swapmm::runtime {
 
@@ -22,31 +23,15 @@ class FileBlocks {
  public:
   using Block = HostBlock<B>;
 
-  explicit FileBlocks(FileMemory& file) : file_(file), places_(file.capacity(), file.capacity(), file.alignment()) {}
+  explicit FileBlocks(FileMemory& file)
+      : file_(file), blocks_(PlaceMap(file.capacity(), file.capacity(), file.alignment()), Home::file) {}
   FileBlocks(const FileBlocks&) = delete;
   FileBlocks& operator=(const FileBlocks&) = delete;
 
   /// A block of at least `size` bytes; work queued before may still use it (see busy()). Null if the file has no room
   /// in one piece, or the disk has none.
   [[nodiscard]] std::unique_ptr<Block> acquire(Bytes size) {
-    size = round_up(size, file_.alignment());
-    kept_.take_if([](const Block& kept) { return kept.pending == nullptr; },
-                  [&](std::unique_ptr<Block> kept) noexcept { free(std::move(kept)); });
-    std::unique_ptr<Block> block = spent_.pop();
-    if (block == nullptr) block = std::make_unique<Block>();
-    const std::optional<FreePlace> place = places_.take(size);
-    if (!place || !reserve(place->offset + size)) {
-      if (place) places_.give_back(place->offset, size, place->after);
-      spent_.push(std::move(block));
-      return nullptr;
-    }
-    block->in_file = true;
-    block->offset = place->offset;
-    block->size = size;
-    block->written = place->after[QueueKind::file_write];
-    block->read = place->after[QueueKind::file_read];
-    peak_ = std::max(peak_, places_.used());
-    return block;
+    return blocks_.acquire(size, [this](Bytes end) { return reserve(end); });
   }
 
   /// The block of a constant: `size` bytes of another file, from `offset` on. Keeps that file as long as this exists,
@@ -54,7 +39,7 @@ class FileBlocks {
   [[nodiscard]] std::unique_ptr<Block> constant(const std::shared_ptr<FileMemory>& source, Bytes offset, Bytes size) {
     if (std::find(sources_.begin(), sources_.end(), source) == sources_.end()) sources_.push_back(source);
     auto block = std::make_unique<Block>();
-    block->in_file = true;
+    block->place = Home::file;
     block->source = source.get();
     block->offset = offset;
     block->size = size;
@@ -62,23 +47,14 @@ class FileBlocks {
   }
 
   /// Takes a block back. Work that uses it may still be queued. Its bytes stay while promised reads need them.
-  void release(std::unique_ptr<Block> block) noexcept {
-    if (block->pending != nullptr) return kept_.push(std::move(block));
-    free(std::move(block));
-  }
+  void release(std::unique_ptr<Block> block) noexcept { blocks_.release(std::move(block)); }
 
-  [[nodiscard]] Bytes in_use() const { return places_.used(); }
-  [[nodiscard]] Bytes peak() const { return peak_; }
+  [[nodiscard]] Bytes in_use() const { return blocks_.in_use(); }
+  [[nodiscard]] Bytes peak() const { return blocks_.peak(); }
   [[nodiscard]] const FileMemory& file() const { return file_; }
 
  private:
   static constexpr Bytes step{64U << 20U};
-
-  void free(std::unique_ptr<Block> block) noexcept {
-    if (block->source != nullptr) return;
-    places_.give_back(block->offset, block->size, block->busy());
-    spent_.push(std::move(block));
-  }
 
   // The disk may have room for what is needed and not for a whole step.
   bool reserve(Bytes end) {
@@ -96,11 +72,8 @@ class FileBlocks {
   }
 
   FileMemory& file_;
-  PlaceMap places_;
-  Bytes reserved_;  // so much of the file has room on the disk
-  Bytes peak_;
-  HostBlockList<B> kept_;                             // given back, with reads pending
-  HostBlockList<B> spent_;                            // kept for reuse, so that a new block seldom allocates
+  PlacedBlocks<B> blocks_;
+  Bytes reserved_;                                    // so much of the file has room on the disk
   std::vector<std::shared_ptr<FileMemory>> sources_;  // of constants
 };
 

@@ -12,7 +12,7 @@
 #include <utility>
 #include <vector>
 
-#include <swapmm/runtime/values/place_map.hpp>
+#include <swapmm/runtime/blocks/place_map.hpp>
 
 #include "support/failing_new.hpp"
 
