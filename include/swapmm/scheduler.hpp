@@ -48,12 +48,14 @@ class SWAPMM_EXPORT Scheduler {
   [[nodiscard]] const SchedulerOptions& options() const;
 
   /// The plan that iterations of that name follow, or followed last; null if there has been none. The plan stays valid
-  /// and unchanged while the caller holds it; a plan made later is another object. Copies nothing.
+  /// and unchanged while the caller holds it; a plan made later is another object. Copies nothing. A plan that runs
+  /// operations again is for the program with these written out: with_replays() in <swapmm/plan/recompute.hpp>.
   [[nodiscard]] std::shared_ptr<const Plan> plan(std::string_view iteration) const;
   /// The trace of the iteration that was observed last; nothing if none has ended yet.
   [[nodiscard]] std::optional<Trace> trace(std::string_view iteration) const;
 
-  /// Writes the plan for that iteration name in the format of docs/formats.md. Throws UsageError if there is none, and
+  /// Writes the plan for that iteration name in the format of docs/formats.md. Throws UsageError if there is none, or
+  /// if it runs operations again, which version 1 of the format cannot say. Throws
   /// Error if writing to the stream fails.
   void save_plan(std::string_view iteration, std::ostream& out) const;
   /// Reads a plan for iterations of that name. They follow it from the second iteration on. Throws PlanRefused if the
