@@ -169,7 +169,7 @@ swapmm_files(include/swapmm/runtime/book
           tiered_plan)
 swapmm_files(include/swapmm/runtime/core
   HEADERS budget_change core entrance_options failures gate host_access iteration_capture kept_operations link_probe make_core neighbour_change observation plan_controller round_measurement
-    running_operation session session_state tensor_registry)
+    run_again running_operation session session_state tensor_registry)
 swapmm_files(include/swapmm/runtime/moves
   HEADERS access_check demand drops faults followed_log plan_executor plan_start role_binding round_clock)
 swapmm_files(include/swapmm/runtime/observe

@@ -62,8 +62,8 @@ struct Replayable {
 /// clock) is the same each time. A plan may then drop what the operation wrote, and run it again when the values are
 /// needed, instead of copying them.
 ///
-/// The callable is copied, and the copy is kept until the iteration ends. What it refers to must live that long, and the
-/// tensors of the operation, too. Options::check_access runs such operations twice and compares. An operation that
+/// The callable is copied, and the copy is kept until the iteration ends. What it refers to must live that long, and
+/// the tensors of the operation, too. Options::check_access runs such operations twice and compares. An operation that
 /// updates a tensor, or writes a part of one, never runs again, whatever it declares.
 inline constexpr Replayable replayable{};
 

@@ -85,8 +85,7 @@ TEST_CASE("plans with any replays are valid in version 2, take as long there, an
     const Trace plain = planning::without_replayable(trace);
     const Result<planning::PlanningCase> planning = planning::make_planning_case(plain, machine);
     REQUIRE(planning);
-    const nanoseconds bound =
-        planning::recomputing_bound(trace, planning::ValueHistory(trace), *planning);
+    const nanoseconds bound = planning::recomputing_bound(trace, planning::ValueHistory(trace), *planning);
     above_compute += bound > compute_of(trace) ? 1 : 0;
     for (const NamedPlanner& planner : planners()) {
       if (planner.name == "best" && round % 8 != 0) continue;

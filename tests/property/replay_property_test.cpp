@@ -32,8 +32,8 @@ using Device = simulated::Backend;
 constexpr std::uint64_t usual_seeds = fewer_if_slow(40, 8);
 
 struct Layer {
-  std::size_t size = 0;               // numbers
-  std::vector<std::size_t> reads;     // earlier layers
+  std::size_t size = 0;            // numbers
+  std::vector<std::size_t> reads;  // earlier layers
   std::chrono::nanoseconds duration{0};
   bool replayable = false;
 };
@@ -68,7 +68,8 @@ class Training {
     for (Number step = 1; step <= 14; ++step) {
       const bool surprises = step > 6 && chance(random_, 0.4);
       auto surprise = surprises ? static_cast<Surprise>(1 + one_of(random_, 4)) : Surprise::none;
-      // Iterations that end early at the same place would be a program of their own, whose plan drops what it never reads.
+      // Iterations that end early at the same place would be a program of their own, whose plan drops what it never
+      // reads.
       if (surprise == Surprise::early_end && std::exchange(ended_early_, true)) surprise = Surprise::operation;
       iterate(step, surprise);
     }
@@ -173,9 +174,8 @@ class Training {
       };
       if (i == 0) add(op[input_]);
       for (const std::size_t from : own.reads) add(op[values_[from]]);
-      op.queue().launch("forward", own.duration, touches, [in, sizes, out, i] {
-        forward(in, sizes, out.data(), out.size(), static_cast<Number>(i));
-      });
+      op.queue().launch("forward", own.duration, touches,
+                        [in, sizes, out, i] { forward(in, sizes, out.data(), out.size(), static_cast<Number>(i)); });
     });
     std::vector<const Number*> in;
     std::vector<std::size_t> sizes;
@@ -226,7 +226,8 @@ TEST_CASE("random training steps whose operations run again have the bits of pla
     training.run();
     const Report report = training.report();
     divergences += report.divergences;
-    with_replays += std::ranges::any_of(report.plans, [](const PlanSummary& plan) { return plan.replays != 0; }) ? 1 : 0;
+    with_replays +=
+        std::ranges::any_of(report.plans, [](const PlanSummary& plan) { return plan.replays != 0; }) ? 1 : 0;
   }
   if (all.count < 20) return;
   CHECK(with_replays > all.count / 3);

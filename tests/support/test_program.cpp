@@ -90,7 +90,8 @@ bool may_be_replayed(const TestProgram& program, std::size_t action) {
   for (std::size_t i = action + 1; i < program.actions.size(); ++i) {
     const Action& later = program.actions[i];
     if (later.kind == ActionKind::end_iteration) return true;
-    if (later.kind != ActionKind::destroy && later.kind != ActionKind::make && later.kind != ActionKind::exchange) continue;
+    if (later.kind != ActionKind::destroy && later.kind != ActionKind::make && later.kind != ActionKind::exchange)
+      continue;
     for (std::size_t part = 0; part < operation.part_count; ++part) {
       const std::uint8_t slot = operation.parts[part].slot;
       if (slot == later.slot || (later.kind == ActionKind::exchange && slot == later.other)) return false;

@@ -28,14 +28,14 @@ enum class PlanState : std::uint8_t {
 
 /// Summary of one plan: what it is for, what it predicts, and what was measured.
 struct PlanSummary {
-  std::string iteration;                 ///< name of the iteration
-  std::string planner;                   ///< name of the planner
-  std::size_t operations = 0;            ///< number of operations in one cycle
-  std::size_t replays = 0;               ///< operations of one cycle that run again instead of copies
+  std::string iteration;                    ///< name of the iteration
+  std::string planner;                      ///< name of the planner
+  std::size_t operations = 0;               ///< number of operations in one cycle
+  std::size_t replays = 0;                  ///< operations of one cycle that run again instead of copies
   std::chrono::nanoseconds replay_time{0};  ///< what these take, in `predicted.iteration` and `predicted.compute`
-  std::size_t iterations_per_cycle = 1;  ///< more than 1 if different iterations alternate
-  Prediction predicted;                  ///< for one cycle
-  PlanState state = PlanState::settled;  ///< whether it is followed
+  std::size_t iterations_per_cycle = 1;     ///< more than 1 if different iterations alternate
+  Prediction predicted;                     ///< for one cycle
+  PlanState state = PlanState::settled;     ///< whether it is followed
   /// Time of one cycle with the plan, as last measured on the device: the median of a few. 0: not known.
   std::chrono::nanoseconds measured{0};
   std::chrono::nanoseconds on_demand{0};  ///< the same without a plan

@@ -62,8 +62,8 @@ struct RecomputeOptions {
 };
 
 /// Chooses for each value whether it stays, is copied, or is computed again, chains included. Replays are chosen for
-/// many prices of a copied byte, none among them. Each choice is rated by its relaxed problem, the best ones by plans of
-/// `best` for the program with the replays written out. `trace` may have replayable operations; all else must be of
+/// many prices of a copied byte, none among them. Each choice is rated by its relaxed problem, the best ones by plans
+/// of `best` for the program with the replays written out. `trace` may have replayable operations; all else must be of
 /// version 1. The plan's lower bound holds for all plans with copies and replays.
 [[nodiscard]] SWAPMM_EXPORT Result<RecomputingPlan> plan_with_replays(const Trace& trace, const Machine& machine,
                                                                       const PlanningOptions& limits = {},

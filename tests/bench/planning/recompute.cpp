@@ -56,7 +56,7 @@ std::vector<RecomputeCase> cases_of(const Settings& settings) {
 Report run_recompute(const Settings& settings) {
   Report report;
   report.rows.title = "Copies alone, and with recomputation: time / computation";
-  report.rows.columns = {"trace", "budget / peak", "GB/s",    "copies",       "their bound", "mixed",
+  report.rows.columns = {"trace", "budget / peak", "GB/s",    "copies",         "their bound", "mixed",
                          "bound", "run again",     "time, %", "mixed / copies", "seconds"};
   const double limit = settings.limit_or(10);
   const std::vector<RecomputeCase> chosen = cases_of(settings);
@@ -89,12 +89,11 @@ Report run_recompute(const Settings& settings) {
     if (bound > std::min(time, copies.iteration())) report.is_sound = false;
     gains.add(time / copies.iteration());
     over_bound.add(time / bound);
-    report.rows.rows.push_back({one.name, fixed(one.share, 2), fixed(one.bandwidth, 0),
-                                fixed(copies.iteration() / compute, 3),
-                                fixed(static_cast<double>(copies.plan->predicted.lower_bound.count()) / compute, 3),
-                                fixed(time / compute, 3), fixed(bound / compute, 3),
-                                std::to_string(mixed->replays.size()), fixed(100 * again / compute, 1),
-                                fixed(time / copies.iteration(), 3), fixed(seconds, 1)});
+    report.rows.rows.push_back(
+        {one.name, fixed(one.share, 2), fixed(one.bandwidth, 0), fixed(copies.iteration() / compute, 3),
+         fixed(static_cast<double>(copies.plan->predicted.lower_bound.count()) / compute, 3), fixed(time / compute, 3),
+         fixed(bound / compute, 3), std::to_string(mixed->replays.size()), fixed(100 * again / compute, 1),
+         fixed(time / copies.iteration(), 3), fixed(seconds, 1)});
   }
   const auto line = [&](const std::string& what, const Ratios& ratios) {
     if (ratios.count == 0) return;

@@ -26,7 +26,7 @@ struct ProgramTally {
   std::uint64_t with_neighbours = 0;       ///< programs of which values were on a neighbour
   std::uint64_t that_tell_neighbours = 0;  ///< with a plan that tells neighbours and host apart
   std::uint64_t that_tell_files = 0;       ///< with a plan that tells host and file apart
-  std::uint64_t that_replay = 0;          ///< with a plan that runs operations again
+  std::uint64_t that_replay = 0;           ///< with a plan that runs operations again
   std::uint64_t refused = 0;
   std::uint64_t outlived_refused = 0;
   std::uint64_t too_large = 0;

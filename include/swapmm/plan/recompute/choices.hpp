@@ -56,7 +56,7 @@ class ReplayChoice {
   std::vector<std::uint32_t> readers_;  // per tensor: replayable operations that read it
 
   ReplayCriteria criteria_;
-  std::vector<std::int64_t> here_;  // per tensor: the last operation behind which its value was there
+  std::vector<std::int64_t> here_;                    // per tensor: the last operation behind which its value was there
   std::unordered_map<std::uint32_t, double> chains_;  // by operation: the cost before the present one
   std::vector<Replay> chosen_;
 };

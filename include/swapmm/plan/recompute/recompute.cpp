@@ -9,11 +9,11 @@
 #include <span>
 #include <utility>
 
+#include <swapmm/plan/bound.hpp>
 #include <swapmm/plan/planners.hpp>
 #include <swapmm/plan/recompute/bound.hpp>
 #include <swapmm/plan/recompute/choices.hpp>
 #include <swapmm/plan/recompute/replays.hpp>
-#include <swapmm/plan/bound.hpp>
 #include <swapmm/plan/schedule/schedule.hpp>
 #include <swapmm/plan/search/best.hpp>
 
@@ -221,8 +221,8 @@ namespace swapmm {
 Result<RecomputingPlan> plan_with_replays(const Trace& trace, const Machine& machine, const PlanningOptions& limits,
                                           const RecomputeOptions& options) {
   const Trace plain = planning::without_replayable(trace);
-  const bool may = limits.recompute && trace.lingering.empty() &&
-                   std::ranges::any_of(trace.operations, &TraceOperation::replayable);
+  const bool may =
+      limits.recompute && trace.lingering.empty() && std::ranges::any_of(trace.operations, &TraceOperation::replayable);
   if (!may) {
     Result<Plan> plan = best_planner(options.best).make(plain, machine, limits);
     if (!plan) return plan.problem();

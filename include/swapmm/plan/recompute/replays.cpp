@@ -53,8 +53,7 @@ std::string problem_of(const Trace& trace, const ValueHistory& history, std::spa
       return "replay " + std::to_string(i) + " names an operation that is not there";
     }
     if (!history.may_run_again(static_cast<std::uint32_t>(operation), static_cast<std::uint32_t>(before))) {
-      return "operation " + std::to_string(operation) + " may not run again before operation " +
-             std::to_string(before);
+      return "operation " + std::to_string(operation) + " may not run again before operation " + std::to_string(before);
     }
   }
   return {};

@@ -24,7 +24,8 @@ class ValueHistory {
   /// Whether an operation of [first, end) writes or updates the tensor.
   [[nodiscard]] bool changes(TensorId tensor, std::uint32_t first, std::uint32_t end) const;
   /// Whether `operation` may run again right before operation `before`: it is replayable, updates nothing, writes
-  /// transients alone, which the host does not read, and no operation in between gives what it reads or writes another value.
+  /// transients alone, which the host does not read, and no operation in between gives what it reads or writes another
+  /// value.
   [[nodiscard]] bool may_run_again(std::uint32_t operation, std::uint32_t before) const;
 
  private:

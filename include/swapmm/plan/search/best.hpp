@@ -23,8 +23,8 @@ struct ProvenPlan {
   std::chrono::nanoseconds lower_bound{0};
 };
 
-/// A run of the planner `best` that can be continued round by round, to share the time with other runs. Keeps references
-/// to all arguments of the constructor.
+/// A run of the planner `best` that can be continued round by round, to share the time with other runs. Keeps
+/// references to all arguments of the constructor.
 class BestRun {
  public:
   /// `first`: a plan to begin with. `others`: see build_best_plan().

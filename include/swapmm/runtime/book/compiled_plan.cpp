@@ -322,6 +322,10 @@ class Compiler {
 
 }  // namespace
 
+std::string CompiledPlan::observed_digest() const {
+  return without_replays != nullptr ? digest(without_replays->trace) : plan.trace_digest;
+}
+
 Result<CompiledPlan> compile(Program program, Plan plan, const std::vector<HomeCopy>& copies) {
   CompiledPlan out;
   if (auto problem = Compiler(program, plan, copies).run(out)) return *std::move(problem);

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include <swapmm/backend/backend.hpp>
@@ -87,6 +88,8 @@ struct CompiledPlan {
   /// What was observed, if `program` has replays written out; `plan` is for the program with them.
   std::shared_ptr<const Program> without_replays;
 
+  /// The digest of the trace that was observed.
+  [[nodiscard]] std::string observed_digest() const;
   [[nodiscard]] const Program& observed() const { return without_replays != nullptr ? *without_replays : program; }
 };
 

@@ -24,11 +24,6 @@ void give_up_cycle(PlanSet& set, std::span<const std::uint64_t> members, const s
   }
 }
 
-// The digest of what was observed.
-std::string digest_of(const CompiledPlan& plan) {
-  return plan.without_replays != nullptr ? digest(plan.without_replays->trace) : plan.plan.trace_digest;
-}
-
 }  // namespace
 
 ProgramBook::ProgramBook(SchedulerOptions options) : options_(std::move(options)) {
@@ -383,7 +378,7 @@ void ProgramBook::follow_loaded(std::string_view name) {
   Named& programs = named(name);
   const auto match = std::find_if(programs.loaded.begin(), programs.loaded.end(), [&](const Plan& plan) {
     return std::any_of(programs.now().cases.begin(), programs.now().cases.end(),
-                       [&](const PlanCase& known) { return digest_of(*known.plan) == plan.trace_digest; });
+                       [&](const PlanCase& known) { return known.plan->observed_digest() == plan.trace_digest; });
   });
   if (match == programs.loaded.end()) return;
   try {
@@ -469,7 +464,7 @@ void ProgramBook::load(std::string_view name, Plan plan) {
   Named& programs = named(name);
   std::string known;
   for (PlanCase& own : programs.now().cases) {
-    const std::string observed = digest_of(*own.plan);
+    const std::string observed = own.plan->observed_digest();
     if (observed == plan.trace_digest) {
       Result<CompiledPlan> result = adopt_plan(own.plan->observed(), plan, own.plan->plan.machine);
       if (!result.has_value()) throw PlanRefused(result.problem().message);

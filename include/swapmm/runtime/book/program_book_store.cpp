@@ -84,7 +84,7 @@ ProgramBook::Given ProgramBook::stored(Named& programs, std::span<const std::uin
 void ProgramBook::keep_plan(const CompiledPlan& made, const KnownMachine& machine) noexcept {
   const std::string& planner = options_.planner.name();
   if (!options_.plan_store.keep || planner.empty()) return;
-  if (made.tiered) return;  // it depends on how much memory the host has at the moment
+  if (made.tiered) return;                      // it depends on how much memory the host has at the moment
   if (made.without_replays != nullptr) return;  // version 1 of the format has no replays
   try {
     std::ostringstream text;

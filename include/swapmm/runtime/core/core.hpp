@@ -18,6 +18,7 @@
 #include <swapmm/runtime/core/entrance_options.hpp>
 #include <swapmm/runtime/core/gate.hpp>
 #include <swapmm/runtime/core/neighbour_change.hpp>
+#include <swapmm/runtime/core/run_again.hpp>
 #include <swapmm/runtime/core/session.hpp>
 #include <swapmm/runtime/core/tensor_registry.hpp>
 #include <swapmm/runtime/values/messages.hpp>
@@ -93,9 +94,7 @@ class Core : public std::enable_shared_from_this<Core<B>> {
   /// Runs what has to run again before the operation. A plan that does not expect the operation is left, and what only
   /// replays could have given back is made at once.
   void run_again_before(const Request<B>& request) {
-    if (!may_run_again()) [[likely]]
-      return;
-    run_again([&](Session<B>& session) { return session.controller.next_again(request); });
+    runtime::run_again(*this, [&](Session<B>& session) { return session.controller.next_again(request); });
   }
 
   // ---- the host's accesses
@@ -180,29 +179,6 @@ class Core : public std::enable_shared_from_this<Core<B>> {
  private:
   // For a caller that is inside.
   Session<B>& open_session(bool report_failures);
-
-  [[nodiscard]] bool may_run_again() const { return !closed() && session_->state.kept.may_run_again(); }
-  // Runs operations again until `next` returns null. The caller is not inside, because operations enter themselves.
-  template <class Next>
-  void run_again(Next&& next) {
-    for (;;) {
-      KeptOperation<B>* kept = nullptr;
-      {
-        const Entry entry(*this);
-        kept = entry->translate({"running an operation again", {}}, [&] { return next(*entry.session()); });
-      }
-      if (kept == nullptr) return;
-      const Request<B> request = kept->request();
-      kept->callable->run(*this, request);
-    }
-  }
-  void run_again_before_read(const TensorKey<B>& tensor) {
-    if (!may_run_again()) [[likely]]
-      return;
-    run_again([&](Session<B>& session) -> KeptOperation<B>* {
-      return tensor.exists() ? session.controller.next_again_before_read(*tensor.record) : nullptr;
-    });
-  }
 
   void finish_iteration() noexcept;
 
@@ -302,11 +278,7 @@ bool Core<B>::has_swapped() {
 
 template <Backend B>
 void Core<B>::upload(const TensorKey<B>& tensor, Bytes offset, std::span<const std::byte> data) {
-  if (may_run_again()) {
-    run_again([&](Session<B>& session) -> KeptOperation<B>* {
-      return tensor.exists() ? session.controller.next_again_before_upload(*tensor.record) : nullptr;
-    });
-  }
+  run_again_before_upload(*this, tensor);
   const Entry entry(*this);
   Rec& record = registry_.existing(tensor, "upload");
   const Who who = about_tensor("upload to tensor ", record);
@@ -315,7 +287,7 @@ void Core<B>::upload(const TensorKey<B>& tensor, Bytes offset, std::span<const s
 
 template <Backend B>
 void Core<B>::download(const TensorKey<B>& tensor, Bytes offset, std::span<std::byte> data) {
-  run_again_before_read(tensor);
+  run_again_before_read(*this, tensor);
   const Entry entry(*this);
   Rec& record = registry_.existing(tensor, "download");
   const Who who = about_tensor("download of tensor ", record);
@@ -330,7 +302,7 @@ TensorName Core<B>::tensor_name(const TensorKey<B>& tensor, std::string_view wha
 
 template <Backend B>
 PendingRead& Core<B>::promise(const TensorKey<B>& tensor, Bytes offset, std::span<std::byte> data) {
-  run_again_before_read(tensor);
+  run_again_before_read(*this, tensor);
   const Entry entry(*this);
   Rec& record = registry_.existing(tensor, "download");
   const Who who = about_tensor("download of tensor ", record);

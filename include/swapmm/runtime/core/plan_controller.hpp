@@ -14,8 +14,8 @@
 #include <swapmm/interface/options.hpp>
 #include <swapmm/interface/report.hpp>
 #include <swapmm/runtime/book/program_book.hpp>
-#include <swapmm/runtime/core/observation.hpp>
 #include <swapmm/runtime/core/kept_operations.hpp>
+#include <swapmm/runtime/core/observation.hpp>
 #include <swapmm/runtime/core/round_measurement.hpp>
 #include <swapmm/runtime/core/session_state.hpp>
 #include <swapmm/runtime/observe/plan_match.hpp>

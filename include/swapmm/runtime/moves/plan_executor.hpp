@@ -148,7 +148,8 @@ class PlanExecutor {
     std::vector<bool> has_run(replays.repeated.size(), false);
     const auto& events = plan_->program.events;
     for (std::size_t event = iteration_start_; event < events.size(); ++event) {
-      if (event < cursor_ && events[event].what == Event::What::operation) has_run[replays.runs[events[event].index]] = true;
+      if (event < cursor_ && events[event].what == Event::What::operation)
+        has_run[replays.runs[events[event].index]] = true;
       if (event < cursor_ || events[event].what != Event::What::replay) continue;
       const std::uint32_t observed = replays.runs[events[event].index];
       if (has_run[observed]) list.push_back(observed);

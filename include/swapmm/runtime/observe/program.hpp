@@ -73,9 +73,7 @@ struct Program {
   std::vector<LogWait> waits;                ///< with calls counted from the cycle's first operation
   Replays replays;                           ///< that are written out in it: see replayed_program.hpp
 
-  [[nodiscard]] bool is_replayable(std::size_t operation) const {
-    return !replayable.empty() && replayable[operation];
-  }
+  [[nodiscard]] bool is_replayable(std::size_t operation) const { return !replayable.empty() && replayable[operation]; }
   /// True if the host uploads a value to a tensor in it.
   [[nodiscard]] bool has_uploads() const {
     return std::any_of(events.begin(), events.end(),
@@ -95,8 +93,8 @@ struct Program {
 /// the iterations `logs` need places of their own for both. They must be planned as a longer cycle.
 [[nodiscard]] bool generations_overlap(std::span<const IterationLog* const> logs);
 
-/// Two iterations are the same if they agree in sizes, bundles, what is replayable, uploads, and the identity of the tensors that outlive
-/// them: their handles or producers. Names, durations and downloads do not count.
+/// Two iterations are the same if they agree in sizes, bundles, what is replayable, uploads, and the identity of the
+/// tensors that outlive them: their handles or producers. Names, durations and downloads do not count.
 [[nodiscard]] std::vector<std::uint64_t> identity(const IterationLog& log);
 
 }  // namespace swapmm::runtime

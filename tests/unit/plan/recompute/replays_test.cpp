@@ -41,9 +41,12 @@ Trace chain() {
                    {"b", Bytes{100}, TensorKind::transient, 0},
                    {"c", Bytes{100}, TensorKind::transient, 0},
                    {"y", Bytes{100}, TensorKind::transient, 0}};
-  trace.operations = {operation("a", 10, {id(0)}, {id(1)}),      operation("b", 10, {id(1)}, {id(2)}),
-                      operation("c", 10, {id(2)}, {id(3)}),      operation("use c", 10, {id(3)}, {id(4)}, false),
-                      operation("use b", 10, {id(2)}, {id(4)}, false), operation("use a", 10, {id(1)}, {id(4)}, false)};
+  trace.operations = {operation("a", 10, {id(0)}, {id(1)}),
+                      operation("b", 10, {id(1)}, {id(2)}),
+                      operation("c", 10, {id(2)}, {id(3)}),
+                      operation("use c", 10, {id(3)}, {id(4)}, false),
+                      operation("use b", 10, {id(2)}, {id(4)}, false),
+                      operation("use a", 10, {id(1)}, {id(4)}, false)};
   return trace;
 }
 
@@ -70,8 +73,7 @@ TEST_CASE("replays are written out before the operation that needs them, in the 
   const std::vector<Replay> replays = {{op(1), op(5)}, {op(0), op(5)}, {op(1), op(4)}, {op(1), op(4)}};
   const Result<ReplayedTrace> replayed = with_replays(trace, replays);
   REQUIRE(replayed);
-  CHECK(names(replayed->trace) ==
-        std::vector<std::string>{"a", "b", "c", "use c", "b", "use b", "a", "b", "use a"});
+  CHECK(names(replayed->trace) == std::vector<std::string>{"a", "b", "c", "use c", "b", "use b", "a", "b", "use a"});
   CHECK(replayed->runs == std::vector<std::uint32_t>{0, 1, 2, 3, 1, 4, 0, 1, 5});
   CHECK(replayed->is_replay == std::vector<bool>{false, false, false, false, true, false, true, true, false});
   CHECK(replayed->trace.host_reads.front().after_operation == op(5));

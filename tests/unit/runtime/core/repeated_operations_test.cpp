@@ -267,9 +267,8 @@ TEST_CASE("a tensor that is gone when its operation is to run again is named") {
     }
     if (early) seed.reset();
     for (std::size_t i = made.size(); i-- > 0;) {
-      desk.manager.run("take", reads(made[i], source), [&](auto& op) {
-        op.queue().launch("take", operation_time, {Touch::read(op[made[i]])}, [] {});
-      });
+      desk.manager.run("take", reads(made[i], source),
+                       [&](auto& op) { op.queue().launch("take", operation_time, {Touch::read(op[made[i]])}, [] {}); });
     }
   };
   for (int i = 0; i < 8; ++i) step(false);
@@ -333,9 +332,8 @@ TEST_CASE("a bundle that is put together at run time can be replayable") {
       });
     }
     for (std::size_t k = made.size(); k-- > 0;) {
-      desk.manager.run("take", reads(made[k]), [&](auto& op) {
-        op.queue().launch("take", operation_time, {Touch::read(op[made[k]])}, [] {});
-      });
+      desk.manager.run("take", reads(made[k]),
+                       [&](auto& op) { op.queue().launch("take", operation_time, {Touch::read(op[made[k]])}, [] {}); });
     }
   }
   CHECK(calls > 14);

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <swapmm/runtime/core/kept_operations.hpp>
+#include <swapmm/runtime/core/session.hpp>
+#include <swapmm/runtime/values/bundle.hpp>
+
+namespace swapmm::runtime {
+
+template <Backend B>
+class Core;
+
+/// Runs operations again until `next(session)` returns null. The caller is not inside the manager, because operations
+/// enter by themselves.
+template <Backend B, class Next>
+void run_again(Core<B>& core, Next&& next) {
+  const auto* const state = core.session_state();
+  if (state == nullptr || !state->kept.may_run_again()) [[likely]]
+    return;
+  for (;;) {
+    KeptOperation<B>* kept = nullptr;
+    {
+      const typename Core<B>::Entry entry(core);
+      kept = entry->translate({"running an operation again", {}}, [&] { return next(*entry.session()); });
+    }
+    if (kept == nullptr) return;
+    const Request<B> request = kept->request();
+    kept->callable->run(core, request);
+  }
+}
+
+/// What must run again before the host uploads to the tensor.
+template <Backend B>
+void run_again_before_upload(Core<B>& core, const TensorKey<B>& tensor) {
+  run_again(core, [&](Session<B>& session) -> KeptOperation<B>* {
+    return tensor.exists() ? session.controller.next_again_before_upload(*tensor.record) : nullptr;
+  });
+}
+
+/// What must run again before the host reads the tensor.
+template <Backend B>
+void run_again_before_read(Core<B>& core, const TensorKey<B>& tensor) {
+  run_again(core, [&](Session<B>& session) -> KeptOperation<B>* {
+    return tensor.exists() ? session.controller.next_again_before_read(*tensor.record) : nullptr;
+  });
+}
+
+}  // namespace swapmm::runtime
