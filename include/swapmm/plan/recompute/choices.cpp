@@ -106,8 +106,7 @@ std::vector<double> ReplayChoice::prices() const {
     if (bytes != 0) prices.push_back(static_cast<double>(operation.duration.count()) / static_cast<double>(bytes));
   }
   std::ranges::sort(prices);
-  const auto again = std::ranges::unique(prices);
-  prices.erase(again.begin(), again.end());
+  prices.erase(std::unique(prices.begin(), prices.end()), prices.end());
   return prices;
 }
 

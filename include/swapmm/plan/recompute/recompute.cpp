@@ -74,6 +74,7 @@ class RecomputeSearch {
   void look_at_prices() {
     const std::vector<double> prices = choice_.prices();
     if (prices.empty() || options_.prices < 2) return;
+    if (!(prices.back() > 0)) return void(look_at_price(1));  // what may run again takes no time
     // A chain costs more than its last operation.
     const double least = std::max(prices.front(), prices.back() * 1e-6) / 2;
     const double most = prices.back() * options_.highest_price;
@@ -84,10 +85,10 @@ class RecomputeSearch {
     }
     for (int i = 0; i < options_.refinements && go_on() && tried.size() > 2; ++i) {
       const auto best = std::ranges::min_element(tried, {}, &std::pair<double, nanoseconds>::second);
-      const auto at = std::clamp<std::ptrdiff_t>(best - tried.begin(), 1, std::ssize(tried) - 2);
-      const bool below = i % 2 == 0;
-      const double price = std::sqrt(tried[at].first * tried[below ? at - 1 : at + 1].first);
-      tried.insert(tried.begin() + (below ? at : at + 1), {price, look_at_price(price)});
+      const auto at = best == tried.begin() ? best + 1 : best == tried.end() - 1 ? best - 1 : best;
+      const auto after = i % 2 == 0 ? at : at + 1;  // the new price is between the two before and at it
+      const double price = std::sqrt((after - 1)->first * after->first);
+      tried.insert(after, {price, look_at_price(price)});
     }
   }
 

@@ -75,8 +75,7 @@ Result<ReplayedTrace> with_replays(const Trace& trace, std::span<const Replay> r
   std::vector<Replay> sorted(replays.begin(), replays.end());
   const auto key = [](const Replay& replay) { return std::tuple(index(replay.before), index(replay.operation)); };
   std::ranges::sort(sorted, {}, key);
-  const auto again = std::ranges::unique(sorted);
-  sorted.erase(again.begin(), again.end());
+  sorted.erase(std::unique(sorted.begin(), sorted.end()), sorted.end());
 
   ReplayedTrace out;
   out.trace = planning::without_replayable(trace);
