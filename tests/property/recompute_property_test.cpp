@@ -21,11 +21,8 @@
 #include "support/effort.hpp"
 #include "support/random_trace.hpp"
 
-using namespace swapmm;
-using namespace swapmm::test;
+namespace swapmm::test::recompute_property_test {
 using std::chrono::nanoseconds;
-
-namespace {
 
 constexpr int rounds = fewer_if_slow(300, 20);
 
@@ -66,8 +63,6 @@ bool changes_inputs(const Trace& trace) {
   }
   return changes;
 }
-
-}  // namespace
 
 TEST_CASE("plans with any replays are valid in version 2, take as long there, and are not faster than the bound") {
   std::mt19937_64 random(2026);
@@ -127,3 +122,5 @@ TEST_CASE("the mixed plan is never slower than the one that only copies, and say
   }
   CHECK(faster > 0);
 }
+
+}  // namespace swapmm::test::recompute_property_test

@@ -22,16 +22,13 @@
 #include "support/random_trace.hpp"
 #include "support/seeds.hpp"
 
-using namespace swapmm;
-using namespace swapmm::test;
+namespace swapmm::test::replay_property_test {
 using simulated::Touch;
 
-namespace {
+using ReplayDevice = simulated::Backend;
+constexpr std::uint64_t usual_trainings = fewer_if_slow(40, 8);
 
-using Device = simulated::Backend;
-constexpr std::uint64_t usual_seeds = fewer_if_slow(40, 8);
-
-struct Layer {
+struct TrainedLayer {
   std::size_t size = 0;            // numbers
   std::vector<std::size_t> reads;  // earlier layers
   std::chrono::nanoseconds duration{0};
@@ -41,8 +38,8 @@ struct Layer {
 enum class Surprise : std::uint8_t { none, operation, read, upload, early_end };
 
 /// out[i] = 3 a[i] + 5 b[i] + ... + salt, as far as the inputs reach.
-void forward(const std::vector<const Number*>& in, const std::vector<std::size_t>& sizes, Number* out, std::size_t size,
-             Number salt) {
+void forward_numbers(const std::vector<const Number*>& in, const std::vector<std::size_t>& sizes, Number* out,
+                     std::size_t size, Number salt) {
   for (std::size_t i = 0; i < size; ++i) {
     Number value = salt + static_cast<Number>(i);
     for (std::size_t k = 0; k < in.size(); ++k) value = 3U * value + 5U * in[k][i % sizes[k]];
@@ -100,7 +97,7 @@ class Training {
   void make_layers() {
     const std::size_t count = 5 + one_of(random_, 8);
     for (std::size_t i = 0; i < count; ++i) {
-      Layer layer;
+      TrainedLayer layer;
       layer.size = 8 * (1 + one_of(random_, 12));
       layer.duration = std::chrono::nanoseconds{100 * (1 + one_of(random_, 30))};
       layer.replayable = chance(random_, 0.85);
@@ -155,14 +152,14 @@ class Training {
   }
 
   void run_forward(std::size_t i) {
-    const Layer& layer = layers_[i];
-    Bundle<Device> bundle;
+    const TrainedLayer& layer = layers_[i];
+    Bundle<ReplayDevice> bundle;
     if (i == 0) bundle.reads(input_);
     for (const std::size_t from : layer.reads) bundle.reads(values_[from]);
     bundle.writes(values_[i]);
     if (layer.replayable) bundle.replayable();
     manager_.run("forward" + std::to_string(i), bundle, [this, i](auto& op) {
-      const Layer& own = layers_[i];
+      const TrainedLayer& own = layers_[i];
       const auto out = op[values_[i]];
       std::vector<const Number*> in;
       std::vector<std::size_t> sizes;
@@ -175,14 +172,14 @@ class Training {
       if (i == 0) add(op[input_]);
       for (const std::size_t from : own.reads) add(op[values_[from]]);
       op.queue().launch("forward", own.duration, touches,
-                        [in, sizes, out, i] { forward(in, sizes, out.data(), out.size(), static_cast<Number>(i)); });
+                        [in, sizes, out, i] { forward_numbers(in, sizes, out.data(), out.size(), static_cast<Number>(i)); });
     });
     std::vector<const Number*> in;
     std::vector<std::size_t> sizes;
     const Numbers input(32, input_model_);
     if (i == 0) in.push_back(input.data()), sizes.push_back(input.size());
     for (const std::size_t from : layer.reads) in.push_back(model_[from].data()), sizes.push_back(model_[from].size());
-    forward(in, sizes, model_[i].data(), model_[i].size(), static_cast<Number>(i));
+    forward_numbers(in, sizes, model_[i].data(), model_[i].size(), static_cast<Number>(i));
     computed_.resize(layers_.size(), 0);
     computed_[i] = input_model_;
   }
@@ -200,13 +197,13 @@ class Training {
   }
 
   std::mt19937_64 random_;
-  Device device_;
-  MemoryManager<Device> manager_;
-  std::vector<Layer> layers_;
-  Tensor<Number, Device> input_ = manager_.tensor<Number>({32}, "input");
-  Tensor<Number, Device> other_ = manager_.tensor<Number>({64}, "other");
-  std::vector<Tensor<Number, Device>> values_;
-  std::vector<Tensor<Number, Device>> weights_;
+  ReplayDevice device_;
+  MemoryManager<ReplayDevice> manager_;
+  std::vector<TrainedLayer> layers_;
+  Tensor<Number, ReplayDevice> input_ = manager_.tensor<Number>({32}, "input");
+  Tensor<Number, ReplayDevice> other_ = manager_.tensor<Number>({64}, "other");
+  std::vector<Tensor<Number, ReplayDevice>> values_;
+  std::vector<Tensor<Number, ReplayDevice>> weights_;
   std::vector<Numbers> model_;
   std::vector<Numbers> weight_model_;
   std::vector<Number> computed_;  // per layer: the step in which it was computed last
@@ -214,10 +211,8 @@ class Training {
   bool ended_early_ = false;
 };
 
-}  // namespace
-
 TEST_CASE("random training steps whose operations run again have the bits of plain loops, whatever happens between") {
-  const Seeds all = seeds(usual_seeds);
+  const Seeds all = seeds(usual_trainings);
   std::uint64_t with_replays = 0;
   std::uint64_t divergences = 0;
   for (std::uint64_t seed = all.first; seed < all.first + all.count; ++seed) {
@@ -234,3 +229,5 @@ TEST_CASE("random training steps whose operations run again have the bits of pla
   CHECK(divergences > all.count / 2);
   MESSAGE(with_replays << " of " << all.count << " programs with replays, " << divergences << " divergences");
 }
+
+}  // namespace swapmm::test::replay_property_test

@@ -13,10 +13,8 @@
 #include <swapmm/plan/v2/recompute.hpp>
 #include <swapmm/plan/v2/validate.hpp>
 
-using namespace swapmm;
+namespace swapmm::test::replays_test {
 using std::chrono::nanoseconds;
-
-namespace {
 
 constexpr TensorId id(std::uint32_t i) { return static_cast<TensorId>(i); }
 constexpr OperationId op(std::uint32_t i) { return static_cast<OperationId>(i); }
@@ -64,8 +62,6 @@ std::vector<std::string> names(const Trace& trace) {
   for (const TraceOperation& each : trace.operations) list.push_back(each.name);
   return list;
 }
-
-}  // namespace
 
 TEST_CASE("replays are written out before the operation that needs them, in the order of the program") {
   Trace trace = chain();
@@ -192,3 +188,5 @@ TEST_CASE("a chain is made again as a whole if that is cheaper, and what is ther
   CHECK(choice.choose({.copy_price = 0.15, .least_away = 2}) == std::vector<Replay>{{op(0), op(5)}});
   CHECK(choice.prices() == std::vector<double>{0.1});
 }
+
+}  // namespace swapmm::test::replays_test

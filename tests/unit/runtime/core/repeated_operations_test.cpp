@@ -15,10 +15,7 @@
 #include "support/replayed_chain.hpp"
 #include "support/small_program.hpp"
 
-using namespace swapmm;
-using namespace swapmm::test;
-
-namespace {
+namespace swapmm::test::repeated_operations_test {
 
 constexpr std::size_t layers = 5;
 constexpr Bytes budget{7 * chain_tensor.value};  // of 12
@@ -53,8 +50,6 @@ struct Desk {
   ReplayedChain chain;
   ChainModel model;
 };
-
-}  // namespace
 
 TEST_CASE("a plan runs cheap operations again, where copies would take longer, and every bit is right") {
   Desk desk;
@@ -340,3 +335,5 @@ TEST_CASE("a bundle that is put together at run time can be replayable") {
   desk.manager.synchronize();
   for (const std::string& violation : desk.device.violations()) FAIL_CHECK(violation);
 }
+
+}  // namespace swapmm::test::repeated_operations_test
