@@ -248,7 +248,8 @@ set(SWAPMM_ILP_PUBLIC_HEADERS include/swapmm/plan/ilp.hpp)
 set(SWAPMM_TEMPLATE_HEADERS ${SWAPMM_HEADERS})
 list(FILTER SWAPMM_TEMPLATE_HEADERS INCLUDE REGEX "^include/swapmm/(runtime|backend/testing)/")
 list(REMOVE_ITEM SWAPMM_TEMPLATE_HEADERS ${SWAPMM_PUBLIC_HEADERS} include/swapmm/runtime/book/store_key.hpp
-  include/swapmm/runtime/book/tiered_plan.hpp include/swapmm/runtime/observe/generations.hpp include/swapmm/runtime/observe/lingering.hpp)
+  include/swapmm/runtime/book/tiered_plan.hpp include/swapmm/runtime/observe/generations.hpp include/swapmm/runtime/observe/lingering.hpp
+  include/swapmm/runtime/observe/replayed_program.hpp)
 
 set(not_headers ${SWAPMM_PUBLIC_HEADERS} ${SWAPMM_TEMPLATE_HEADERS} ${SWAPMM_ILP_PUBLIC_HEADERS})
 list(REMOVE_ITEM not_headers ${SWAPMM_HEADERS} ${SWAPMM_ILP_HEADERS})
