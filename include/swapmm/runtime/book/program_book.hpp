@@ -133,7 +133,12 @@ class ProgramBook {
   /// Plans that the plan store had.
   [[nodiscard]] std::uint64_t plans_found() const { return from_store_; }
 
-  // ---- for programs that were compiled against 0.1, whose managers have no file
+  // ---- for programs that were compiled against 0.1, whose managers have no file and no neighbours
+
+  /// The same as above.
+  SWAPMM_TEMPLATE_EXPORT void prepare_budgets(std::initializer_list<Bytes> budgets);
+  /// The same as above.
+  SWAPMM_TEMPLATE_EXPORT void use_budget(Bytes budget) noexcept;
 
   /// The same as above.
   SWAPMM_TEMPLATE_EXPORT std::uint64_t observed(std::string_view name, IterationLog&& log, const Machine& machine);
@@ -172,6 +177,7 @@ class ProgramBook {
     PlanCase* plan_case = nullptr;
   };
 
+  void prepare(std::span<const PlanBudget> budgets);
   Named& named(std::string_view name);
   [[nodiscard]] const Named* find(std::string_view name) const;
   std::uint64_t identify(Named& programs, IterationLog&& log);

@@ -7,7 +7,9 @@
 #include <initializer_list>
 #include <iterator>
 #include <optional>
+#include <span>
 #include <utility>
+#include <vector>
 
 namespace swapmm::runtime {
 namespace {
@@ -17,6 +19,10 @@ constexpr std::size_t most_budgets = 8;  // the most budgets whose plans are kep
 }  // namespace
 
 void ProgramBook::prepare_budgets(std::initializer_list<PlanBudget> budgets) {
+  prepare(std::span(budgets.begin(), budgets.size()));
+}
+
+void ProgramBook::prepare(std::span<const PlanBudget> budgets) {
   for (Named& programs : names_) {
     std::vector<PlanSet>& sets = programs.sets;  // last used first
     for (const PlanBudget& budget : budgets) {
@@ -82,6 +88,11 @@ void ProgramBook::complete_budget(Named& programs, const PlanSet& other, const K
 std::uint64_t ProgramBook::observed(std::string_view name, IterationLog&& log, const Machine& machine) {
   return observed(name, std::move(log), KnownMachine(machine));
 }
+
+void ProgramBook::prepare_budgets(std::initializer_list<Bytes> budgets) {
+  prepare(std::vector<PlanBudget>(budgets.begin(), budgets.end()));
+}
+void ProgramBook::use_budget(Bytes budget) noexcept { use_budget(PlanBudget(budget)); }
 
 void ProgramBook::plan_for_budget(std::string_view name, const std::function<Machine()>& now,
                                   const std::function<bool(const Program&)>& usable) {
