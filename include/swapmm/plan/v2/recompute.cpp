@@ -69,7 +69,8 @@ class ReplayCommands {
           {Wait::On::command, next_iteration, command});
       return;
     }
-    before.push_back(static_cast<std::uint32_t>(place_[at] + (next_iteration ? operations_ : 0)));
+    before.push_back(static_cast<std::uint32_t>(place_[at]) +
+                     (next_iteration ? static_cast<std::uint32_t>(operations_) : 0U));
   }
 
   const ReplayedTrace& replayed_;
