@@ -33,6 +33,7 @@ struct NeighbourOptions {
 /// thread.
 class SWAPMM_EXPORT Neighbour final : public swapmm::Neighbour {
  public:
+  /// With these options.
   explicit Neighbour(NeighbourOptions options);
   ~Neighbour() override;
 
