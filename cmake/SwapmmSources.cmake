@@ -88,6 +88,7 @@ swapmm_files(include/swapmm/plan/packing/shape
   HEADERS budget shape
   SOURCES shape)
 swapmm_files(include/swapmm/plan/planners
+  HEADERS before_best
   SOURCES planner_choice planners)
 swapmm_files(include/swapmm/plan/problem
   HEADERS linked_stores overlap_ledger planning_case share

@@ -12,6 +12,7 @@
 #include <swapmm/plan/baselines/slack.hpp>
 #include <swapmm/plan/baselines/vdnn.hpp>
 #include <swapmm/plan/excess_overlap/excess_overlap.hpp>
+#include <swapmm/plan/planners/before_best.hpp>
 #include <swapmm/plan/schedule/schedule.hpp>
 #include <swapmm/plan/search/best.hpp>
 
@@ -36,7 +37,8 @@ Planner with_victim(std::string name, Victim victim, const OnDemandOptions& opti
   };
 }
 
-/// The planners that `best` also runs.
+}  // namespace
+
 std::span<const NamedPlanner> planners_before_best() {
   const std::span<const NamedPlanner> all = planners();
   const auto best =
@@ -44,7 +46,6 @@ std::span<const NamedPlanner> planners_before_best() {
   return all.first(static_cast<std::size_t>(best - all.begin()));
 }
 
-}  // namespace
 }  // namespace swapmm::planning
 
 namespace swapmm {

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <vector>
 
 namespace swapmm::planning {
@@ -74,39 +75,28 @@ class RecomputingBound {
   }
 
   [[nodiscard]] bool is_in_bundle(TensorId tensor, std::uint32_t operation) const {
-    const auto next = next_use(tensor, operation);
-    return next != planning_.liveness.uses[index(tensor)].end() && index(next->operation) == operation;
+    const std::span<const Use> uses = uses_from(planning_.liveness, tensor, operation);
+    return !uses.empty() && index(uses.front().operation) == operation;
   }
 
   /// False if only the host needs the value from here on, which gets it by a copy to the host.
   [[nodiscard]] bool comes_back(TensorId tensor, std::uint32_t operation) const {
-    const std::vector<Use>& uses = planning_.liveness.uses[index(tensor)];
-    if (uses.empty()) return false;
-    const auto next = next_use(tensor, operation);
-    if (next != uses.end()) return next->access != Access::write;
-    return trace_.tensors[index(tensor)].kind == TensorKind::persistent && uses.front().access != Access::write;
-  }
-
-  [[nodiscard]] std::vector<Use>::const_iterator next_use(TensorId tensor, std::uint32_t operation) const {
-    return std::ranges::lower_bound(planning_.liveness.uses[index(tensor)], operation, {},
-                                    [](const Use& use) { return index(use.operation); });
+    const std::vector<Use>& all = planning_.liveness.uses[index(tensor)];
+    if (all.empty()) return false;
+    const std::span<const Use> uses = uses_from(planning_.liveness, tensor, operation);
+    if (!uses.empty()) return uses.front().access != Access::write;
+    return trace_.tensors[index(tensor)].kind == TensorKind::persistent && all.front().access != Access::write;
   }
 
   /// An operation that runs again makes all that it writes: each value pays its part.
-  [[nodiscard]] double price_of(TensorId tensor, std::uint32_t operation) const {
-    // The value may have been given in the iteration before, or be given at this operation.
-    const std::uint32_t giver = history_.giver(tensor, operation + 1);
-    if (giver == ValueHistory::nobody) return last_iteration_price(tensor);
-    return price_of_operation(giver);
-  }
-  [[nodiscard]] double price_of_operation(std::uint32_t giver) const {
+  [[nodiscard]] double price_of(TensorId tensor, std::uint32_t position) const {
+    // The value may be given at this operation, or have been given in the iteration before.
+    std::uint32_t giver = history_.giver(tensor, position + 1);
+    if (giver == ValueHistory::nobody) giver = history_.giver(tensor, planning_.operations);
+    if (giver == ValueHistory::nobody) return HUGE_VAL;
     const TraceOperation& operation = trace_.operations[giver];
     if (!operation.replayable || !operation.updates.empty()) return HUGE_VAL;
     return bytes_made_[giver] > 0 ? static_cast<double>(operation.duration.count()) / bytes_made_[giver] : 0.0;
-  }
-  [[nodiscard]] double last_iteration_price(TensorId tensor) const {
-    const std::uint32_t giver = history_.giver(tensor, planning_.operations);
-    return giver == ValueHistory::nobody ? HUGE_VAL : price_of_operation(giver);
   }
 
   const Trace& trace_;

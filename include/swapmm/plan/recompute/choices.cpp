@@ -5,6 +5,7 @@
 #include <chrono>
 #include <cstddef>
 #include <limits>
+#include <span>
 
 namespace swapmm::planning {
 
@@ -61,9 +62,8 @@ std::uint32_t ReplayChoice::maker(TensorId tensor, std::uint32_t before) const {
 
 bool ReplayChoice::is_needed_from(TensorId tensor, std::uint32_t position) const {
   if (trace_.tensors[index(tensor)].kind == TensorKind::persistent) return true;
-  const std::vector<Use>& uses = planning_.liveness.uses[index(tensor)];
-  const auto next = std::ranges::lower_bound(uses, position, {}, [](const Use& use) { return index(use.operation); });
-  return next != uses.end() && next->access != Access::write;
+  const std::span<const Use> uses = uses_from(planning_.liveness, tensor, position);
+  return !uses.empty() && uses.front().access != Access::write;
 }
 
 double ReplayChoice::chain_cost(std::uint32_t operation, std::uint32_t before, std::uint32_t depth) {

@@ -11,6 +11,7 @@
 
 #include <swapmm/plan/bound.hpp>
 #include <swapmm/plan/planners.hpp>
+#include <swapmm/plan/planners/before_best.hpp>
 #include <swapmm/plan/recompute/bound.hpp>
 #include <swapmm/plan/recompute/choices.hpp>
 #include <swapmm/plan/recompute/replays.hpp>
@@ -54,15 +55,13 @@ class RecomputeSearch {
     for (const Candidate& known : candidates_) {
       if (known.replays == replays) return known.relaxed;
     }
-    Candidate added;
-    added.replays = std::move(replays);
-    added.relaxed = relaxed(added.replays);
-    candidates_.push_back(std::move(added));
-    return candidates_.back().relaxed;
+    const nanoseconds rating = relaxed(replays);
+    candidates_.push_back({std::move(replays), rating});
+    return rating;
   }
 
   [[nodiscard]] nanoseconds relaxed(const std::vector<Replay>& replays) const {
-    const Result<ReplayedTrace> replayed = with_replays(trace_, replays);
+    const Result<ReplayedTrace> replayed = with_replays(trace_, history_, replays);
     if (!replayed) return nanoseconds::max();
     const Result<nanoseconds> bound = lower_bound(replayed->trace, planning_.machine, options_.rating);
     return bound ? *bound : nanoseconds::max();
@@ -168,7 +167,7 @@ class RecomputeSearch {
   }
 
   bool begin(TurnOfBest& turn) {
-    Result<ReplayedTrace> replayed = with_replays(trace_, turn.choice.replays);
+    Result<ReplayedTrace> replayed = with_replays(trace_, history_, turn.choice.replays);
     if (!replayed) return false;
     turn.trace = std::move(replayed->trace);
     Result<PlanningCase> planning = make_planning_case(turn.trace, planning_.machine);
@@ -179,16 +178,11 @@ class RecomputeSearch {
       problem_ = first.problem();
       return false;
     }
-    turn.run.emplace(*turn.planning, options_.best, limits_, others(), *std::move(first));
+    std::span<const NamedPlanner> others;
+    if (options_.best.others.on) others = planners_before_best();
+    turn.run.emplace(*turn.planning, options_.best, limits_, others, *std::move(first));
     if (fastest_ == nullptr) fastest_ = &turn;
     return true;
-  }
-
-  [[nodiscard]] std::span<const NamedPlanner> others() const {
-    if (!options_.best.others.on) return {};
-    const std::span<const NamedPlanner> all = planners();
-    const auto best = std::ranges::find(all, "best", &NamedPlanner::name);
-    return all.first(static_cast<std::size_t>(best - all.begin()));
   }
 
   [[nodiscard]] RecomputingPlan finish(TurnOfBest& turn) {

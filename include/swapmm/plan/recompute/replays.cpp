@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <string>
 #include <tuple>
 #include <utility>
 
@@ -44,6 +45,9 @@ bool ValueHistory::may_run_again(std::uint32_t operation, std::uint32_t before) 
   return may;
 }
 
+namespace {
+
+/// Why these replays are not possible, or an empty text.
 std::string problem_of(const Trace& trace, const ValueHistory& history, std::span<const Replay> replays) {
   if (!trace.lingering.empty()) return "values linger in the trace";
   for (std::size_t i = 0; i < replays.size(); ++i) {
@@ -59,26 +63,28 @@ std::string problem_of(const Trace& trace, const ValueHistory& history, std::spa
   return {};
 }
 
+}  // namespace
+
+std::span<const Use> uses_from(const Liveness& liveness, TensorId tensor, std::uint32_t operation) {
+  const std::vector<Use>& uses = liveness.uses[index(tensor)];
+  const auto first = std::ranges::lower_bound(uses, operation, {}, [](const Use& use) { return index(use.operation); });
+  return std::span(uses).subspan(static_cast<std::size_t>(first - uses.begin()));
+}
+
 Trace without_replayable(Trace trace) {
   for (TraceOperation& operation : trace.operations) operation.replayable = false;
   return trace;
 }
 
-}  // namespace swapmm::planning
-
-namespace swapmm {
-
-Result<ReplayedTrace> with_replays(const Trace& trace, std::span<const Replay> replays) {
-  if (const std::string why = planning::problem_of(trace, planning::ValueHistory(trace), replays); !why.empty()) {
-    return Problem{why};
-  }
+Result<ReplayedTrace> with_replays(const Trace& trace, const ValueHistory& history, std::span<const Replay> replays) {
+  if (const std::string why = problem_of(trace, history, replays); !why.empty()) return Problem{why};
   std::vector<Replay> sorted(replays.begin(), replays.end());
   const auto key = [](const Replay& replay) { return std::tuple(index(replay.before), index(replay.operation)); };
   std::ranges::sort(sorted, {}, key);
   sorted.erase(std::unique(sorted.begin(), sorted.end()), sorted.end());
 
   ReplayedTrace out;
-  out.trace = planning::without_replayable(trace);
+  out.trace = trace;
   out.trace.operations.clear();
   std::vector<std::uint32_t> position(trace.operations.size());
   auto next = sorted.begin();
@@ -104,6 +110,14 @@ Result<ReplayedTrace> with_replays(const Trace& trace, std::span<const Replay> r
     read.after_operation = static_cast<OperationId>(position[index(read.after_operation)]);
   }
   return out;
+}
+
+}  // namespace swapmm::planning
+
+namespace swapmm {
+
+Result<ReplayedTrace> with_replays(const Trace& trace, std::span<const Replay> replays) {
+  return planning::with_replays(trace, planning::ValueHistory(trace), replays);
 }
 
 }  // namespace swapmm

@@ -3,10 +3,10 @@
 
 #include <cstdint>
 #include <span>
-#include <string>
 #include <vector>
 
 #include <swapmm/base/result.hpp>
+#include <swapmm/ir/liveness.hpp>
 #include <swapmm/ir/trace.hpp>
 #include <swapmm/plan/recompute.hpp>
 
@@ -34,8 +34,12 @@ class ValueHistory {
   std::vector<bool> may_be_rewritten_;                  // per tensor
 };
 
-/// Why these replays are not possible, or an empty text.
-[[nodiscard]] std::string problem_of(const Trace& trace, const ValueHistory& history, std::span<const Replay> replays);
+/// swapmm::with_replays() for a trace whose history is known.
+[[nodiscard]] Result<ReplayedTrace> with_replays(const Trace& trace, const ValueHistory& history,
+                                                 std::span<const Replay> replays);
+
+/// The uses of the tensor from that operation on, ascending.
+[[nodiscard]] std::span<const Use> uses_from(const Liveness& liveness, TensorId tensor, std::uint32_t operation);
 
 /// The trace without what only plans with recomputation need: no operation is replayable.
 [[nodiscard]] Trace without_replayable(Trace trace);

@@ -5,7 +5,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
-#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -92,7 +91,6 @@ class KeptOperations {
     }
     return nullptr;
   }
-  [[nodiscard]] bool has_due() const { return !due_.empty(); }
 
   /// What the callables refer to may be gone from now on.
   void end_iteration() {

@@ -79,13 +79,11 @@ class AccessCheck {
     }
     const std::vector<std::uint64_t> before = std::exchange(wrote_, wrote);
     if (!request.again || before == wrote) return;
-    std::size_t written = 0;
+    std::size_t next = 0;
     for (const auto& item : request.items) {
       if (item.access != Access::write) continue;
-      if (written < before.size() && before[written] == wrote[written]) {
-        ++written;
-        continue;
-      }
+      const std::size_t written = next++;
+      if (written < before.size() && before[written] == wrote[written]) continue;
       throw AccessViolation("operation " + in_quotes(request.name) +
                                 " is declared replayable, and wrote another value to tensor " +
                                 in_quotes(item.record->name) + " when it ran again with the same inputs",
