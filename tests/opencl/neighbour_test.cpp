@@ -36,8 +36,10 @@ TEST_CASE("neighbours: wave propagation with a second device's memory is right b
   const auto neighbour = opencl::neighbour(test::second_device(), Bytes{all.value / 2}, 64_KiB);
   Options options{.device_budget = Bytes{all.value / 4}};
   options.neighbours = {neighbour};
-  const auto [swapped, report] = wave::run_with_swapmm(
+  const auto outcome = wave::run_with_swapmm(
       backend, problem, options, [](const wave::ShotReport&) {}, test::steady());
+  const auto& swapped = outcome.result;
+  const auto& report = outcome.report;
   INFO(report);
   CHECK(report.iterations_followed > 0);
   CHECK(report.divergences == 0);

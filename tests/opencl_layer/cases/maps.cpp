@@ -325,8 +325,8 @@ CASE(maps, unmapped_at_once) {
   const Setup setup;
   const Kernels kernels(setup);
   const cl_mem one = setup.buffer_of(numbers(1));
-  for (int round = 0; round < 4; ++round) {
-    for (cl_uint i = 0; i < 400; ++i) kernels.grow(setup.queue, one, i);
+  for (int round = 0; round < 3; ++round) {
+    for (cl_uint i = 0; i < 60; ++i) kernels.grow(setup.queue, one, i);
     cl_int error = CL_SUCCESS;
     void* const mapped = clEnqueueMapBuffer(setup.queue, one, CL_FALSE, CL_MAP_READ | CL_MAP_WRITE, 0, buffer_bytes, 0,
                                             nullptr, nullptr, &error);

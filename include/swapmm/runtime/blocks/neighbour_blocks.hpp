@@ -52,7 +52,10 @@ class NeighbourBlocks {
   }
 
   /// Takes a block back. Work that uses it may still be queued. Its bytes stay while promised reads need them.
-  void release(std::unique_ptr<Block> block) noexcept { arenas_[block->arena].blocks->release(std::move(block)); }
+  void release(std::unique_ptr<Block> block) noexcept {
+    const std::uint32_t arena = block->arena;
+    arenas_[arena].blocks->release(std::move(block));
+  }
 
   /// Calls visit(number, neighbour, bytes) for each arena; those that were removed have 0 bytes.
   template <class Visit>
