@@ -39,8 +39,8 @@ endif()
 function(swapmm_gather_gpu_programs)
   add_custom_target(swapmm_gpu)
   foreach(program IN ITEMS swapmm_cuda_tests swapmm_neural_cuda_tests swapmm_transformer_cuda_tests fashion_mnist sequence
-      inference transformer cuda_custom_kernel cuda_graph swapmm_gpu_devices swapmm_bench_gpu_links
-      swapmm_bench_gpu_overhead swapmm_bench_gpu_networks)
+      inference transformer cuda_custom_kernel cuda_graph swapmm_gpu_devices swapmm_bench_gpu_codec
+      swapmm_bench_gpu_links swapmm_bench_gpu_overhead swapmm_bench_gpu_networks)
     if(TARGET ${program})
       add_dependencies(swapmm_gpu ${program})
     endif()

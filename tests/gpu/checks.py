@@ -282,6 +282,7 @@ def benchmarks(machine, results, torch_python):
     return machine.check(name, [[machine.path(tool), *words, "--out", out]], limit, outputs=[out])
 
   yield program("links", 55, "swapmm_bench_gpu_links")
+  yield program("codec", 40, "swapmm_bench_gpu_codec")
   yield program("overhead", 45, "swapmm_bench_gpu_overhead")
   for name, sizes, limit in (("cnn", CNN, 60), ("transformer", TRANSFORMER, 75)):
     for part, ks in (("a", "1,1.25,1.5"), ("b", "2,3,4")):

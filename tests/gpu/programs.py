@@ -23,6 +23,7 @@ PATHS = {
     "transformer": "examples/transformer/transformer",
     "cuda_custom_kernel": "examples/cuda_custom_kernel/cuda_custom_kernel",
     "cuda_graph": "examples/cuda_graph/cuda_graph",
+    "swapmm_bench_gpu_codec": "tests/bench/gpu/swapmm_bench_gpu_codec",
     "swapmm_bench_gpu_links": "tests/bench/gpu/swapmm_bench_gpu_links",
     "swapmm_bench_gpu_overhead": "tests/bench/gpu/swapmm_bench_gpu_overhead",
     "swapmm_bench_gpu_networks": "tests/bench/gpu/swapmm_bench_gpu_networks",

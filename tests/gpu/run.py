@@ -49,7 +49,7 @@ def read_results(folder):
   """The files that the benchmarks wrote."""
   found = {}
   for path in sorted(folder.glob("*.json")):
-    if not path.stem.startswith(("links", "overhead", "networks-", "contenders-")) or path.stem.endswith(".result"):
+    if not path.stem.startswith(("links", "codec", "overhead", "networks-", "contenders-")) or path.stem.endswith(".result"):
       continue
     try:
       found[path.stem] = json.loads(path.read_text(encoding="utf-8"))
