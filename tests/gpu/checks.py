@@ -282,9 +282,9 @@ def benchmarks(machine, results, torch_python):
     return machine.check(name, [[machine.path(tool), *words, "--out", out]], limit, outputs=[out])
 
   yield program("links", 55, "swapmm_bench_gpu_links")
-  yield program("codec", 40, "swapmm_bench_gpu_codec")
+  yield program("codec", 20, "swapmm_bench_gpu_codec")
   yield program("overhead", 45, "swapmm_bench_gpu_overhead")
-  for name, sizes, limit in (("cnn", CNN, 60), ("transformer", TRANSFORMER, 75)):
+  for name, sizes, limit in (("cnn", CNN, 55), ("transformer", TRANSFORMER, 75)):
     for part, ks in (("a", "1,1.25,1.5"), ("b", "2,3,4")):
       yield program(f"networks-{name}-{part}", limit, "swapmm_bench_gpu_networks", "--network", name, *options(sizes),
                     "--k", ks, "--time-limit", str(limit - 15))
