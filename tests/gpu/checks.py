@@ -233,7 +233,7 @@ def opencl_checks(machine):
   # It fails at nothing that drivers do: its log says what this one does.
   yield check("driver", [path("swapmm_opencl_driver")], 90, must_say="questions asked")
   yield check("custom-kernel", [path("custom_kernel")], 20)
-  yield check("tests", [tests, "-d", f"--source-file-exclude={','.join(long)}"], 90, must_say=ran)
+  yield check("tests", [tests, "-d", f"--source-file-exclude={','.join(long)}"], 150, must_say=ran)
   yield check("conformance", [tests, "-d", f"--source-file={long[2]}"], 90, must_say=ran)
   yield check("faults", [tests, "-d", f"--source-file={long[0]}"], 110, must_say=ran)
   yield check("api-faults", [tests, "-d", f"--source-file={long[3]}"], 60, must_say=ran)
@@ -243,13 +243,18 @@ def opencl_checks(machine):
   yield check("neural-tests", [path("swapmm_neural_tests")], 90, must_say=ran)
   cases = [sys.executable, layer_tests / "run_cases.py", "--cases", path("swapmm_opencl_cases"), "--layer", layer,
            "--watch", path("libswapmm_opencl_watch.so"), "--timeout", "40", "--mode", "half"]
-  skipped = ["--skip", "buffers.in_shared_memory"]
+  # NVIDIA's driver crashes at a fill with a null pattern, and lets nothing pass a command on hold.
+  native = ("buffers.in_shared_memory", "transfers.errors", "user_events.out_of_order_passes")
+  skipped = [word for case in native for word in ("--skip", case)]
   for theme in opencl_themes(machine):
-    yield check(f"layer-{theme}", [*cases, *skipped, theme], 90, must_say=r"[1-9]\d* cases, 0 failed")
+    yield check(f"layer-{theme}", [*cases, *skipped, theme], 150 if theme == "iterations" else 90, must_say=r"[1-9]\d* cases, 0 failed")
   random = [sys.executable, layer_tests / "random" / "run.py", path("swapmm_random_opencl"), "--layer", layer,
             "--seed", "1000", *WITHOUT]
-  yield check("random-layered", [*random, "--seeds", "20", "--mode", "least"], 90, must_say="20 of 20 programs")
-  yield check("loops-layered", [*random, "--loops", "--seeds", "20", "--mode", "part"], 90, must_say="20 of 20 programs")
+  # NVIDIA's driver crashes in some, and refuses a copy of rectangles that the specification allows.
+  random += ["--seeds", "20", "--native-may-fail", "4"]
+  same = r"(1[6-9]|20) of \1 programs"
+  yield check("random-layered", [*random, "--mode", "least"], 90, must_say=same)
+  yield check("loops-layered", [*random, "--loops", "--mode", "part"], 90, must_say=same)
   clients = [sys.executable, HERE.parent / "clients" / "run.py", "--layer", layer, "--watch", path("libswapmm_opencl_watch.so")]
   for name in CLIENTS:
     yield check(f"client-{name}", [*clients, name], 110, must_say=r"\n1 the same|skipped: no client can run here")

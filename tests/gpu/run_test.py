@@ -95,6 +95,18 @@ class Outcomes(Folder):
     runner = self.run_checks(Check("one", [[first]], 10), Check("two", [[second]], 10), jobs=2)
     self.assertEqual(self.outcomes(runner), [("one", "passed", ""), ("two", "FAILED", "exit code 3")])
 
+
+  def test_what_fails_beside_others_is_run_once_more_alone(self):
+    once = self.program("once", 'test -e "$0.ran" || { : > "$0.ran"; exit 2; }')
+    bad = self.program("bad", "exit 3")
+    good = self.program("good", "echo fine")
+    all_checks = [Check("once", [[once]], 10), Check("bad", [[bad]], 10), Check("good", [[good]], 10)]
+    runner = self.run_checks(*all_checks, jobs=3)
+    self.assertEqual(self.outcomes(runner), [("once", "passed", ""), ("bad", "FAILED", "exit code 3"), ("good", "passed", "")])
+    self.assertEqual(sum(line.startswith("alone: ") for line in self.said), 2)
+    Path(once + ".ran").unlink()
+    self.assertEqual(self.run_checks(*all_checks, again=True).done[0]["outcome"], "FAILED")
+
   def test_all_commands_of_a_check_share_its_time(self):
     first, second = self.program("first", "sleep 0.4"), self.program("second", "sleep 0.4")
     self.assertEqual(self.outcomes(self.run_checks(Check("a", [[first], [second]], 0.6)))[0][1], "TIMED OUT")

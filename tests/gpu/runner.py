@@ -114,11 +114,23 @@ class Runner:
     self.done = []  # result of each check: a dict
 
   def run(self, checks, jobs=1):
-    """`jobs`: how many run at a time; they are told of in their order."""
+    """`jobs`: how many run at a time; they are told of in their order. What did not pass beside others, which share the
+    device's memory with it, is run once more alone."""
+    checks = list(checks)
     with ThreadPoolExecutor(jobs) as pool:
       for result in pool.map(self.one, checks):
         self.done.append(result)
         self.say(line_of(result))
+    if jobs < 2:
+      return
+    first = len(self.done) - len(checks)
+    for i, check in enumerate(checks, first):
+      if self.done[i]["outcome"] not in (FAILED, TIMED_OUT):
+        continue
+      again = self.one(check)
+      if again["outcome"] != NOT_REACHED:
+        self.done[i] = again
+        self.say(f"alone: {line_of(again)}")
 
   def one(self, check):
     result = self.before(check) or self.now(check)

@@ -14,6 +14,8 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <cstdio>
@@ -21,6 +23,7 @@
 #include <cstring>
 #include <numeric>
 #include <string>
+#include <thread>
 #include <vector>
 
 namespace {
@@ -279,6 +282,30 @@ void failed_user_events() {
   std::printf("  the wait gives %d, the event %d, the queue's end %d\n", waited, told, clFinish(device.queues[0]));
 }
 
+// Whether a driver destroys a released buffer that is still set as a kernel's argument. If not, the layer takes the
+// arguments away before it gives memory back.
+void argument_keeps_buffer() {
+  const Device device = open();
+  const cl_mem buffer = buffer_of(device, std::size_t{1} << 20U);
+  run_fill(device, buffer, 1024, 1, 1, nullptr);
+  OK(clFinish(device.queues[0]));
+  std::atomic<bool> gone{false};
+  OK(clSetMemObjectDestructorCallback(
+      buffer, [](cl_mem, void* data) { static_cast<std::atomic<bool>*>(data)->store(true); }, &gone));
+  OK(clReleaseMemObject(buffer));
+  const auto is_gone = [&] {
+    for (int i = 0; i < 30 && !gone; ++i) std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    return gone.load();
+  };
+  const bool at_once = is_gone();
+  const cl_mem none = nullptr;
+  const cl_int status = clSetKernelArg(device.fill, 0, sizeof none, &none);
+  const bool without_argument = is_gone();
+  OK(clFinish(device.queues[0]));
+  std::printf("  %s; without the argument (%d) %s; after a wait %s\n", at_once ? "destroyed" : "KEPT", status,
+              without_argument ? "destroyed" : "KEPT", is_gone() ? "destroyed" : "KEPT");
+}
+
 struct Question {
   std::string name;
   void (*ask)();
@@ -301,6 +328,7 @@ const std::vector<Question>& questions() {
       SUB_BUFFERS(across),
       SUB_BUFFERS(all_kinds),
       {"a sub-buffer beyond its buffer", sub_buffer_beyond},
+      {"a released buffer that a kernel has as an argument", argument_keeps_buffer},
       {"argument information", argument_information},
       {"native kernels", native_kernels},
       {"failed user events", failed_user_events},

@@ -7,6 +7,7 @@
 #include <iomanip>
 #include <iostream>
 #include <span>
+#include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -15,6 +16,7 @@
 
 #include <swapmm/cuda/codec/zero_codec.hpp>
 
+#include "bench/gpu/kernels.hpp"
 #include "bench/gpu/program.hpp"
 #include "bench/gpu/raw.hpp"
 #include "bench/gpu/records.hpp"
@@ -88,8 +90,25 @@ class Measured {
     std::memcpy(&header, host_.data(), sizeof header);
     result["encoded_bytes"] = header.bytes;
     result["identical"] = is_identical();
-    // Work of the device's memory beside a transfer: how much longer it takes.
     const double alone = beside([](cudaStream_t) {});
+    // By a kernel of few groups, from the value that was encoded on the device.
+    encode_to(on_device)(stream_.get());
+    boost::json::object moves;
+    for (const unsigned groups : {2U, 4U, 8U, 16U, 32U}) {
+      const auto out = [this, groups](cudaStream_t s) {
+        cuda::check(bench::launch_move(s, encoded_.as(), host_.data(), groups), "a launch");
+      };
+      const auto in = [this, groups](cudaStream_t s) {
+        cuda::check(bench::launch_move(s, host_.data(), encoded_.as(), groups), "a launch");
+      };
+      const double part = static_cast<double>(header.bytes) / static_cast<double>(bytes_);
+      moves[std::to_string(groups)] = {{"out_gbs", rate(out) * part},
+                                       {"in_gbs", rate(in) * part},
+                                       {"work_beside_out", beside(out) / alone},
+                                       {"work_beside_in", beside(in) / alone}};
+    }
+    result["moves"] = std::move(moves);
+    // Work of the device's memory beside a transfer: how much longer it takes.
     result["work_beside_encode_to_host"] = beside(encode_to(on_host)) / alone;
     result["work_beside_copy_out"] =
         beside([this](cudaStream_t s) { queue_copy(s, host_.data(), plain_.as()); }) / alone;

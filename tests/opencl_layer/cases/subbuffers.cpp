@@ -78,7 +78,7 @@ CASE(subbuffers, overlapping) {
   say_words("b", setup.read(b, 2 * quarter_count));
   say_words("root", setup.read(root));
   release_buffers(others);
-  release_buffers({a, b, root});
+  release_buffers({b, a, root});  // NVIDIA's driver crashes where those that overlap do not go the latest first
 }
 
 CASE(subbuffers, root_and_part_in_one_launch) {
@@ -115,8 +115,9 @@ CASE(subbuffers, nested_is_refused) {
   const cl_mem root = setup.buffer(), part = part_of(root, quarter, 2 * quarter);
   cl_int status = CL_SUCCESS;
   const cl_mem nested = part_of(part, 0, quarter, 0, &status);
-  say_status("nested", status);
-  expect(nested == nullptr, "no sub-buffer of a sub-buffer");
+  say_ruled("nested", status, CL_INVALID_MEM_OBJECT, {CL_SUCCESS});  // NVIDIA's driver makes it
+  expect(is_native() || nested == nullptr, "no sub-buffer of a sub-buffer");
+  if (nested != nullptr) OK(clReleaseMemObject(nested));
   release_buffers({part, root});
 }
 
@@ -125,16 +126,22 @@ CASE(subbuffers, creation_errors) {
   const cl_mem root = setup.buffer(), reads = setup.buffer(buffer_bytes, CL_MEM_READ_ONLY);
   const cl_mem writes = setup.buffer(buffer_bytes, CL_MEM_WRITE_ONLY);
   const cl_mem hidden = setup.buffer(buffer_bytes, CL_MEM_READ_WRITE | CL_MEM_HOST_NO_ACCESS);
-  const auto attempt = [&](const char* what, cl_mem of, std::size_t origin, std::size_t bytes, cl_mem_flags flags) {
+  const auto attempt = [&](const char* what, cl_mem of, std::size_t origin, std::size_t bytes, cl_mem_flags flags,
+                           cl_int rule = CL_SUCCESS) {
     cl_int status = CL_SUCCESS;
     const cl_mem made = part_of(of, origin, bytes, flags, &status);
-    say_status(what, status);
+    // NVIDIA's driver makes some that it should refuse.
+    if (rule == CL_SUCCESS) {
+      say_status(what, status);
+    } else {
+      say_ruled(what, status, rule, {CL_SUCCESS});
+    }
     if (made != nullptr) OK(clReleaseMemObject(made));
   };
   attempt("size 0", root, 0, 0, 0);
-  attempt("beyond the end", root, 3 * quarter, 2 * quarter, 0);
+  attempt("beyond the end", root, 3 * quarter, 2 * quarter, 0, CL_INVALID_VALUE);
   attempt("begins at the end", root, buffer_bytes, quarter, 0);
-  attempt("misaligned", root, 4, quarter, 0);
+  attempt("misaligned", root, 4, quarter, 0, CL_MISALIGNED_SUB_BUFFER_OFFSET);
   attempt("writes of what is read only", reads, 0, quarter, CL_MEM_WRITE_ONLY);
   attempt("read-write of what is read only", reads, 0, quarter, CL_MEM_READ_WRITE);
   attempt("reads of what is write only", writes, 0, quarter, CL_MEM_READ_ONLY);

@@ -111,7 +111,9 @@ CASE(transfers, copy_errors) {
   };
   copy("overlap", a, a, 0, 100, 101);
   copy("overlap from behind", a, a, 100, 0, 101);
-  copy("the same place", a, a, 0, 0, 100);
+  // NVIDIA's driver copies what is in its place already.
+  say_ruled("the same place", clEnqueueCopyBuffer(setup.queue, a, a, 0, 0, 100, 0, nullptr, nullptr),
+            CL_MEM_COPY_OVERLAP, {CL_SUCCESS});
   copy("touching", a, a, 0, 100, 100);
   copy("beyond the source", a, b, buffer_bytes - 4, 0, 8);
   copy("beyond the target", a, b, 0, buffer_bytes - 4, 8);
@@ -172,14 +174,17 @@ CASE(transfers, rectangles_copied) {
   OK(clEnqueueCopyBufferRect(setup.queue, c, c, low, high, region, 64, 1024, 64, 1024, 0, nullptr, nullptr));
   for (cl_mem one : {a, b, c}) say_words("copied", setup.read(one));
   const std::size_t near[3] = {4, 1, 0};
-  say_status("overlap",
-             clEnqueueCopyBufferRect(setup.queue, c, c, low, near, region, 64, 1024, 64, 1024, 0, nullptr, nullptr));
+  // NVIDIA's driver copies what overlaps, and copies nothing without complaint.
+  say_ruled("overlap",
+            clEnqueueCopyBufferRect(setup.queue, c, c, low, near, region, 64, 1024, 64, 1024, 0, nullptr, nullptr),
+            CL_MEM_COPY_OVERLAP, {CL_SUCCESS});
   const std::size_t far[3] = {0, 0, 64};
   say_status("beyond",
              clEnqueueCopyBufferRect(setup.queue, a, b, far, low, region, 64, 1024, 64, 1024, 0, nullptr, nullptr));
   const std::size_t none[3] = {0, 1, 1};
-  say_status("empty",
-             clEnqueueCopyBufferRect(setup.queue, a, b, low, low, none, 64, 1024, 64, 1024, 0, nullptr, nullptr));
+  say_ruled("empty",
+            clEnqueueCopyBufferRect(setup.queue, a, b, low, low, none, 64, 1024, 64, 1024, 0, nullptr, nullptr),
+            CL_INVALID_VALUE, {CL_SUCCESS});
   say_status("row too short",
              clEnqueueCopyBufferRect(setup.queue, a, b, low, low, region, 32, 1024, 64, 1024, 0, nullptr, nullptr));
   for (cl_mem one : {a, b, c}) OK(clReleaseMemObject(one));

@@ -56,7 +56,7 @@ CASE(user_events, set_before) {
   OK(clSetUserEventStatus(gate, CL_COMPLETE));
   kernels.blend(setup.queue, buffers[0], buffers[1], buffers[2], word_count, {gate});
   say_words("first", setup.read(buffers[0]));
-  say_status("set again", clSetUserEventStatus(gate, CL_COMPLETE));
+  say_ruled("set again", clSetUserEventStatus(gate, CL_COMPLETE), CL_INVALID_OPERATION, {CL_SUCCESS});
   release_events({gate});
   release_buffers(buffers);
 }
@@ -301,9 +301,12 @@ CASE(user_events, failed) {
   kernels.blend(setup.queue, buffers[3], buffers[0], buffers[2], word_count, {first}, &second);
   OK(clFlush(setup.queue));
   OK(clSetUserEventStatus(gate, -5));
-  say_status("wait for the gate", clWaitForEvents(1, &gate));
+  say_ruled("wait for the gate", clWaitForEvents(1, &gate), CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST, {CL_SUCCESS});
   say_status("wait for the first", clWaitForEvents(1, &first));
-  say("gate %d, first %s, second %s", status_of(gate), outcome(status_of(first)), outcome(status_of(second)));
+  // NVIDIA's driver says that what waits for a failed command is complete, although it has not run.
+  const bool deviates = is_native() && status_of(second) == CL_COMPLETE;
+  say("gate %d, first %s, second %s", status_of(gate), outcome(status_of(first)),
+      deviates ? outcome(-1) : outcome(status_of(second)));
   // Neither ran.
   say_words("first", setup.read(buffers[0]));
   say_words("second", setup.read(buffers[3]));
@@ -318,10 +321,10 @@ CASE(user_events, information) {
       event_info<cl_uint>(gate, CL_EVENT_REFERENCE_COUNT));
   expect(event_info<cl_command_queue>(gate, CL_EVENT_COMMAND_QUEUE) == nullptr, "a user event has no queue");
   expect(event_info<cl_context>(gate, CL_EVENT_CONTEXT) == setup.context, "the context is told");
-  say_status("submitted", clSetUserEventStatus(gate, CL_SUBMITTED));
-  say_status("running", clSetUserEventStatus(gate, CL_RUNNING));
+  say_ruled("submitted", clSetUserEventStatus(gate, CL_SUBMITTED), CL_INVALID_VALUE, {CL_SUCCESS});
+  say_ruled("running", clSetUserEventStatus(gate, CL_RUNNING), CL_INVALID_VALUE, {CL_SUCCESS});
   say_status("complete", clSetUserEventStatus(gate, CL_COMPLETE));
-  say_status("complete again", clSetUserEventStatus(gate, CL_COMPLETE));
+  say_ruled("complete again", clSetUserEventStatus(gate, CL_COMPLETE), CL_INVALID_OPERATION, {CL_SUCCESS});
   cl_ulong time = 0;
   say_status("profiling", clGetEventProfilingInfo(gate, CL_PROFILING_COMMAND_END, sizeof time, &time, nullptr));
   release_events({gate});

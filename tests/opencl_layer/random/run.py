@@ -116,6 +116,8 @@ def main():
     parser.add_argument("--without", action="append", default=[],
                         help="images, image-maps, image-copies, copy-rects, native-kernels, shared-memory or failures")
     parser.add_argument("--loops", action="store_true", help="programs that repeat a body of commands")
+    parser.add_argument("--native-may-fail", type=int, default=0, metavar="N",
+                        help="so many programs may fail without the layer, whose driver is at fault: they are told, and not compared")
     parser.add_argument("--followed", type=int, default=0, help="fail if fewer iterations than this were run by plans")
     options = parser.parse_args()
     options.layer = os.path.abspath(options.layer)
@@ -126,10 +128,14 @@ def main():
         command += ["--without", what]
     native = run_seeds(command, options.seed, options.seeds, dict(os.environ), options.limit)
     failures = 0
+    failed = []
     for seed, result in native.items():
         if not re.fullmatch("[0-9a-f]{16}", result):
-            failures += 1
+            failed.append(seed)
             print(f"seed {seed}, without the layer: {result}")
+    if len(failed) > options.native_may_fail:
+        failures += len(failed)
+    native = {seed: result for seed, result in native.items() if seed not in failed}
     for mode in options.mode or MODES:
         results, sums = results_of(command, options, mode)
         wrong = [seed for seed in native if results.get(seed) != native[seed]]
