@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
+#include <cstdio>
 
 #include "memory.hpp"
 
@@ -27,10 +28,25 @@ bool Ledger::take_locked(std::uint64_t bytes, bool pinned) {
   }
   if (figures_.cap != 0 && figures_.live + bytes > figures_.cap) {
     ++figures_.refused;
+    tell_refusal(bytes);
     return false;
   }
   figures_.live += bytes;
   return true;
+}
+
+// On stderr: what is there that leaves no room. A driver may destroy what was released late.
+void Ledger::tell_refusal(std::uint64_t bytes) const {
+  if (figures_.refused > 3) return;
+  std::fprintf(stderr, "watch: no room for %llu bytes beside", static_cast<unsigned long long>(bytes));
+  for (const auto& [object, facts] : objects_) {
+    if (facts.root != object || facts.pinned) continue;
+    const auto parts = std::count_if(objects_.begin(), objects_.end(),
+                                     [&, root = object](const auto& other) { return other.second.root == root; });
+    std::fprintf(stderr, " %llu%s (%td parts)", static_cast<unsigned long long>(facts.bytes),
+                 facts.is_image ? " (image)" : "", parts - 1);
+  }
+  std::fprintf(stderr, "\n");
 }
 
 // What the driver refuses was never there.

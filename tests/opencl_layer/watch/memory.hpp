@@ -58,6 +58,7 @@ class Ledger {
     unsigned images = 0;  // made of this buffer
   };
   bool take_locked(std::uint64_t bytes, bool pinned);
+  void tell_refusal(std::uint64_t bytes) const;
   void raise_peaks(std::uint64_t bytes);
   void fix(std::uint64_t bytes);
   cl_mem root_of(cl_mem object);
