@@ -16,7 +16,8 @@
 #include <swapmm/plan/planner_options.hpp>
 
 /// @file
-/// Plans that compute values again instead of copying them. See docs/planning.md, "Recomputation".
+/// Plans in which values come back in other ways than by copies: they are computed again, or leave in fewer bytes. See
+/// docs/planning.md, "Other ways back".
 
 namespace swapmm {
 
@@ -29,44 +30,89 @@ struct Replay {
   friend bool operator==(const Replay&, const Replay&) = default;
 };
 
-/// A program with its replays written out as operations. In between, the values that they make are dead, so a plan for
-/// it need not keep them.
-struct ReplayedTrace {
-  Trace trace;                      ///< of version 1, if the original is so but for replayable operations
-  std::vector<std::uint32_t> runs;  ///< per operation: the original's operation that it is, or that it repeats
-  std::vector<bool> is_replay;      ///< per operation: whether it repeats one
+/// A value that is stored in an encoded form between two operations. It is one of a transient that the host does not
+/// read, an operation at or before `after` has given it, and none between the two changes it.
+struct Coding {
+  TensorId tensor{};       ///< which one
+  std::uint32_t form = 0;  ///< its form: a position in forms_of(trace, tensor)
+  OperationId after{};     ///< it is encoded right behind this operation; codings with the same one share the encoding
+  OperationId before{};    ///< it is decoded right before this operation, later in the same iteration
+
+  friend bool operator==(const Coding&, const Coding&) = default;
 };
 
-/// Writes replays out. Those before the same operation run in the order of the operations that they repeat; the same
-/// one twice counts once. A Problem if a replay is not possible, or if values linger in the trace. Takes
-/// (operations + replays) x log(replays).
-[[nodiscard]] SWAPMM_EXPORT Result<ReplayedTrace> with_replays(const Trace& trace, std::span<const Replay> replays);
+/// What a plan does beside copies.
+struct WaysBack {
+  std::vector<Replay> replays;  ///< in any order
+  std::vector<Coding> codings;  ///< in any order
 
-/// A plan with replays.
-struct RecomputingPlan {
-  std::vector<Replay> replays;  ///< none: values are only copied
-  Plan plan;                    ///< for with_replays(trace, replays)
+  [[nodiscard]] bool empty() const { return replays.empty() && codings.empty(); }
+  friend bool operator==(const WaysBack&, const WaysBack&) = default;
 };
 
-/// Parameters of plans with replays. Efforts are counted in steps, not in time.
-struct RecomputeOptions {
-  int prices = 16;             ///< prices of a copied byte for which replays are chosen. Below 2: no replays
+/// What an operation of a written-out program does.
+struct WrittenStep {
+  /// What it is.
+  enum class Kind : std::uint8_t {
+    operation,  ///< an operation of the original
+    replay,     ///< such an operation once more
+    encode,     ///< makes an encoded value of a plain one
+    decode,     ///< makes the plain value again
+  };
+  Kind kind = Kind::operation;  ///< what it is
+  std::uint32_t which = 0;      ///< the original's operation, or the position in WrittenTrace::encoded
+
+  friend bool operator==(const WrittenStep&, const WrittenStep&) = default;
+};
+
+/// A tensor of a written-out program that holds another one's values in an encoded form.
+struct EncodedTensor {
+  TensorId tensor{};       ///< whose values
+  std::uint32_t form = 0;  ///< a position in forms_of(trace, tensor)
+
+  friend bool operator==(const EncodedTensor&, const EncodedTensor&) = default;
+};
+
+/// A program with its other ways written out: as operations, and as tensors for encoded values. Between the last use
+/// and what brings a value back it is dead, so a plan for this program need not keep it.
+struct WrittenTrace {
+  /// Its tensors are those of the original, then one for each of `encoded`. It is of version 1.
+  Trace trace;
+  std::vector<WrittenStep> steps;      ///< what each operation is
+  std::vector<EncodedTensor> encoded;  ///< ascending, each once
+};
+
+/// Writes ways out. Behind an operation come its encodings; before one come its decodings, and then its replays, in the
+/// order of the operations that they repeat. The same way twice counts once. A Problem if one is not possible, or if
+/// the trace has lingering values, engines, ranges or operations in pieces. Takes (operations + ways) x log(ways).
+[[nodiscard]] SWAPMM_EXPORT Result<WrittenTrace> with_ways(const Trace& trace, const WaysBack& ways);
+
+/// A plan with other ways back.
+struct PlanWithWays {
+  WaysBack ways;  ///< none: values are only copied
+  Plan plan;      ///< for with_ways(trace, ways)
+};
+
+/// Parameters of plan_with_ways(). Efforts are counted in steps, not in time.
+struct WaysOptions {
+  int prices = 16;             ///< prices of a copied byte for which ways are chosen. Below 2: only copies
   int refinements = 10;        ///< further prices, between the best ones
-  double highest_price = 100;  ///< times the time per byte of the dearest operation
-  int omissions = 60;          ///< tries to leave replays of the best choice out
-  /// Effort for rating one choice of replays.
+  double highest_price = 100;  ///< times the time per byte of the dearest way
+  int omissions = 60;          ///< tries to leave ways of the best choice out
+  /// Effort for rating one choice of ways.
   BoundEffort rating{.groups = 16, .options = 20'000, .rounds = 2, .exact_operations = 0};
-  int plans = 2;              ///< choices for which `best` runs, in turns; no replays are one of them
+  int plans = 2;              ///< choices for which `best` runs, in turns; copies alone are one of them
   double most_behind = 0.01;  ///< a choice whose plan is slower than the best one by more than this part is given up
   BestOptions best{};         ///< for these runs
 };
 
-/// Chooses for each value whether it stays, is copied, or is computed again, chains included. Replays are chosen for
-/// many prices of a copied byte, none among them. Each choice is rated by its relaxed problem, the best ones by plans
-/// of `best` for the program with the replays written out. `trace` may have replayable operations; all else must be of
-/// version 1. The plan's lower bound holds for all plans with copies and replays.
-[[nodiscard]] SWAPMM_EXPORT Result<RecomputingPlan> plan_with_replays(const Trace& trace, const Machine& machine,
-                                                                      const PlanningOptions& limits = {},
-                                                                      const RecomputeOptions& options = {});
+/// Chooses for each value whether it stays, is copied, is copied in an encoded form, or is computed again, chains
+/// included. Ways are chosen for many prices of a copied byte, none among them. Each choice is rated by its relaxed
+/// problem, the best ones by plans of `best` for the program with the ways written out. PlanningOptions::ways says
+/// which ones may be chosen. `trace` may have replayable operations and forms; all else must be of version 1. The
+/// plan's lower bound holds for all plans with copies and the ways that may be chosen.
+[[nodiscard]] SWAPMM_EXPORT Result<PlanWithWays> plan_with_ways(const Trace& trace, const Machine& machine,
+                                                                const PlanningOptions& limits = {},
+                                                                const WaysOptions& options = {});
 
 }  // namespace swapmm

@@ -4,18 +4,20 @@
 #include <chrono>
 
 #include <swapmm/plan/problem/planning_case.hpp>
-#include <swapmm/plan/recompute/replays.hpp>
+#include <swapmm/plan/ways/history.hpp>
 
 namespace swapmm::planning {
 
-/// A time such that no plan with copies and replays has a shorter iteration. `planning` is the case of the trace
-/// without replayable operations.
+/// A time such that no plan with copies, replays and codings has a shorter iteration. `planning` is the case of
+/// without_ways(trace).
 ///
-/// While an operation runs, what is live beyond the budget is somewhere else. Each of its bytes is copied back later,
-/// or its operation runs again. If y bytes are made again, cheapest first, the iteration takes at least as long as all
-/// computation, and as the copies of the other bytes. The bound is the least of the larger of both over all y, for the
-/// worst operation. Linear in operations x live tensors.
-[[nodiscard]] std::chrono::nanoseconds recomputing_bound(const Trace& trace, const ValueHistory& history,
-                                                         const PlanningCase& planning);
+/// While an operation runs, what is live beyond the budget is somewhere else. Each of its bytes comes back later: by a
+/// copy, by its operation, which runs again, or by a decoding, for which the bytes of its form are copied, or keep
+/// their place. The iteration takes at least as long as all computation, and as all copies in, so at least as long as
+/// any weighted mean of both. For a weight, each byte takes the way that is cheapest then, and the cheapest bytes are
+/// away. The bound is the largest such mean, over the weights and the operations. Takes operations x live tensors x
+/// their logarithm.
+[[nodiscard]] std::chrono::nanoseconds ways_bound(const Trace& trace, const ValueHistory& history,
+                                                  const PlanningCase& planning);
 
 }  // namespace swapmm::planning

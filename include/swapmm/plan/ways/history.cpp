@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <swapmm/plan/recompute/replays.hpp>
+#include <swapmm/plan/ways/history.hpp>
 
 #include <algorithm>
 #include <cstddef>
-#include <string>
-#include <tuple>
 #include <utility>
 
 namespace swapmm::planning {
@@ -45,25 +43,10 @@ bool ValueHistory::may_run_again(std::uint32_t operation, std::uint32_t before) 
   return may;
 }
 
-namespace {
-
-/// Why these replays are not possible, or an empty text.
-std::string problem_of(const Trace& trace, const ValueHistory& history, std::span<const Replay> replays) {
-  if (!trace.lingering.empty()) return "values linger in the trace";
-  for (std::size_t i = 0; i < replays.size(); ++i) {
-    const std::size_t operation = index(replays[i].operation);
-    const std::size_t before = index(replays[i].before);
-    if (operation >= trace.operations.size() || before >= trace.operations.size()) {
-      return "replay " + std::to_string(i) + " names an operation that is not there";
-    }
-    if (!history.may_run_again(static_cast<std::uint32_t>(operation), static_cast<std::uint32_t>(before))) {
-      return "operation " + std::to_string(operation) + " may not run again before operation " + std::to_string(before);
-    }
-  }
-  return {};
+bool ValueHistory::may_be_coded(TensorId tensor, std::uint32_t after, std::uint32_t before) const {
+  return may_be_rewritten_[index(tensor)] && after < before && giver(tensor, after + 1) != nobody &&
+         !changes(tensor, after + 1, before);
 }
-
-}  // namespace
 
 std::span<const Use> uses_from(const Liveness& liveness, TensorId tensor, std::uint32_t operation) {
   const std::vector<Use>& uses = liveness.uses[index(tensor)];
@@ -71,53 +54,16 @@ std::span<const Use> uses_from(const Liveness& liveness, TensorId tensor, std::u
   return std::span(uses).subspan(static_cast<std::size_t>(first - uses.begin()));
 }
 
-Trace without_replayable(Trace trace) {
-  for (TraceOperation& operation : trace.operations) operation.replayable = false;
+Trace only_ways(Trace trace, const Ways& ways) {
+  for (TraceOperation& operation : trace.operations) operation.replayable = operation.replayable && ways.recompute;
+  if (!ways.compress) trace.forms.clear();
   return trace;
 }
 
-Result<ReplayedTrace> with_replays(const Trace& trace, const ValueHistory& history, std::span<const Replay> replays) {
-  if (const std::string why = problem_of(trace, history, replays); !why.empty()) return Problem{why};
-  std::vector<Replay> sorted(replays.begin(), replays.end());
-  const auto key = [](const Replay& replay) { return std::tuple(index(replay.before), index(replay.operation)); };
-  std::ranges::sort(sorted, {}, key);
-  sorted.erase(std::unique(sorted.begin(), sorted.end()), sorted.end());
+Trace without_ways(Trace trace) { return only_ways(std::move(trace), {.recompute = false, .compress = false}); }
 
-  ReplayedTrace out;
-  out.trace = trace;
-  out.trace.operations.clear();
-  std::vector<std::uint32_t> position(trace.operations.size());
-  auto next = sorted.begin();
-  const auto append = [&](std::uint32_t operation) {
-    TraceOperation added = trace.operations[operation];
-    added.replayable = false;
-    out.trace.operations.push_back(std::move(added));
-    out.runs.push_back(operation);
-  };
-  for (std::uint32_t i = 0; i < trace.operations.size(); ++i) {
-    for (; next != sorted.end() && index(next->before) == i; ++next) {
-      out.is_replay.push_back(true);
-      append(static_cast<std::uint32_t>(index(next->operation)));
-    }
-    position[i] = static_cast<std::uint32_t>(out.runs.size());
-    out.is_replay.push_back(false);
-    append(i);
-  }
-  for (TraceTensor& tensor : out.trace.tensors) {
-    if (tensor.available_from != 0) tensor.available_from = position[tensor.available_from - 1] + 1;
-  }
-  for (HostRead& read : out.trace.host_reads) {
-    read.after_operation = static_cast<OperationId>(position[index(read.after_operation)]);
-  }
-  return out;
+bool has_ways(const Trace& trace) {
+  return !trace.forms.empty() || std::ranges::any_of(trace.operations, &TraceOperation::replayable);
 }
 
 }  // namespace swapmm::planning
-
-namespace swapmm {
-
-Result<ReplayedTrace> with_replays(const Trace& trace, std::span<const Replay> replays) {
-  return planning::with_replays(trace, planning::ValueHistory(trace), replays);
-}
-
-}  // namespace swapmm

@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <swapmm/base/result.hpp>
+#include <swapmm/plan/ways.hpp>
+#include <swapmm/plan/ways/history.hpp>
+
+namespace swapmm::planning {
+
+/// swapmm::with_ways() for a trace whose history is known.
+[[nodiscard]] Result<WrittenTrace> with_ways(const Trace& trace, const ValueHistory& history, const WaysBack& ways);
+
+}  // namespace swapmm::planning
