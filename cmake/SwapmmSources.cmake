@@ -147,8 +147,8 @@ swapmm_files(include/swapmm/plan/v2/validation
   HEADERS findings order part_events parts place_check value_check
   SOURCES order part_events parts place_check validator value_check)
 swapmm_files(include/swapmm/plan/ways
-  HEADERS bound choices history written
-  SOURCES bound choices history search written)
+  HEADERS bound choices history pieces written
+  SOURCES bound choices history pieces search written)
 swapmm_files(include/swapmm/plan/v2/schedule
   HEADERS prediction waits
   SOURCES waits)

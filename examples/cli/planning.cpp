@@ -88,8 +88,8 @@ void add_planner_options(CLI::App& command, std::string& planner, TimeLimit& lim
 
 void add_ways_option(CLI::App& command, Ways& ways) {
   add_parsed(command, "--ways", ways, parse_ways,
-             "How values come back, for traces of version 2 and the planner best: swap,recompute,compress [all that\n"
-             "the trace allows]",
+             "How values come back, for traces of version 2 and the planner best: swap,recompute,compress,pieces [all\n"
+             "that the trace allows]",
              "NAMES");
 }
 

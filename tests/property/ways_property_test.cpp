@@ -17,6 +17,7 @@
 #include <swapmm/plan/ways.hpp>
 #include <swapmm/plan/ways/bound.hpp>
 #include <swapmm/plan/ways/history.hpp>
+#include <swapmm/plan/ways/pieces.hpp>
 
 #include "support/effort.hpp"
 #include "support/random_trace.hpp"
@@ -25,6 +26,26 @@ namespace swapmm::test::ways_property_test {
 using std::chrono::nanoseconds;
 
 constexpr int rounds = fewer_if_slow(300, 20);
+
+/// Some operations work in pieces; they access parts of some tensors.
+void add_ranges(Trace& trace, std::mt19937_64& random) {
+  for (std::uint32_t i = 0; i < trace.operations.size(); ++i) {
+    TraceOperation& operation = trace.operations[i];
+    operation.in_pieces = chance(random, 0.9);
+    std::vector<TensorId> accessed;
+    for_each_access(operation, [&](TensorId tensor, Access) { accessed.push_back(tensor); });
+    std::ranges::sort(accessed);
+    for (const TensorId tensor : accessed) {
+      const std::uint64_t bytes = trace.tensors[index(tensor)].bytes.value;
+      if (bytes < 2 || chance(random, 0.5)) continue;
+      // Few edges, so that accesses meet.
+      const std::uint64_t step = (bytes + 3) / 4;
+      const std::uint64_t first = one_of(random, (bytes + step - 1) / step) * step;
+      const std::uint64_t end = std::min(bytes, first + step * (1 + one_of(random, 3)));
+      trace.ranges.push_back({static_cast<OperationId>(i), tensor, Bytes{first}, Bytes{end - first}});
+    }
+  }
+}
 
 /// With operations that may run again, and forms, most of which are smaller than the plain values.
 Trace case_with_ways(std::mt19937_64& random) {
@@ -47,6 +68,7 @@ Trace case_with_ways(std::mt19937_64& random) {
                              nanoseconds{one_of(random, 30)}});
     }
   }
+  if (one_of(random, 3) == 0) add_ranges(trace, random);
   return trace;
 }
 
@@ -96,12 +118,20 @@ TEST_CASE("plans with any ways are valid in version 2, take as long there, and a
   std::mt19937_64 random(2026);
   int replaying = 0;
   int coding = 0;
+  int dividing = 0;
   int above_compute = 0;
   for (int round = 0; round < rounds; ++round) {
     CAPTURE(round);
     const Trace trace = case_with_ways(random);
     const double part = round % 3 == 0 ? 0.5 : 0.1;
-    const WaysBack ways{some_replays(trace, random, part), some_codings(trace, random, part / 2)};
+    WaysBack ways;
+    ways.pieces = planning::possible_pieces(trace, random_machine(random, Bytes{1 + one_of(random, 4000)}));
+    if (chance(random, 0.2)) ways.pieces.clear();
+    const Result<planning::DividedTrace> divided = planning::with_pieces(trace, ways.pieces);
+    REQUIRE(divided);
+    ways.replays = some_replays(divided->trace, random, part);
+    ways.codings = some_codings(divided->trace, random, part / 2);
+    for (Coding& coded : ways.codings) coded.tensor = divided->parts[index(coded.tensor)].tensor;
     const Result<WrittenTrace> written = with_ways(trace, ways);
     REQUIRE(written);
     REQUIRE(check_trace(written->trace));
@@ -109,10 +139,10 @@ TEST_CASE("plans with any ways are valid in version 2, take as long there, and a
     CHECK(written->trace.operations.size() >= trace.operations.size() + ways.replays.size());
     CHECK(written->trace.operations.size() <= trace.operations.size() + ways.replays.size() + 2 * ways.codings.size());
     const Machine machine = random_machine_for(written->trace, random, 110);
-    const Trace plain = planning::without_ways(trace);
+    const Trace plain = planning::without_ways(divided->trace);
     const Result<planning::PlanningCase> planning = planning::make_planning_case(plain, machine);
     REQUIRE(planning);
-    const nanoseconds bound = planning::ways_bound(trace, planning::ValueHistory(trace), *planning);
+    const nanoseconds bound = planning::ways_bound(divided->trace, planning::ValueHistory(divided->trace), *planning);
     above_compute += bound > compute_of(trace) ? 1 : 0;
     for (const NamedPlanner& planner : planners()) {
       if (planner.name == "best" && round % 8 != 0) continue;
@@ -125,15 +155,17 @@ TEST_CASE("plans with any ways are valid in version 2, take as long there, and a
       REQUIRE(as_v2);
       const std::vector<Violation> violations = v2::validate(trace, *as_v2);
       CHECK_MESSAGE(violations.empty(), (violations.empty() ? std::string() : violations.front().message));
-      const v2::Prediction predicted = v2::simulate(trace, *as_v2);
+      const v2::Simulation predicted = v2::simulate(trace, *as_v2);
       CHECK(predicted.iteration == plan->predicted.iteration);
       CHECK(predicted.links == std::vector<Bytes>{plan->predicted.h2d, plan->predicted.d2h});
     }
     replaying += ways.replays.empty() ? 0 : 1;
     coding += ways.codings.empty() ? 0 : 1;
+    dividing += ways.pieces.empty() ? 0 : 1;
   }
   CHECK(replaying > rounds / 3);
   CHECK(coding > rounds / 4);
+  CHECK(dividing > rounds / 10);
   CHECK(above_compute > rounds / 100);
 }
 
@@ -144,7 +176,9 @@ TEST_CASE("the mixed plan is never slower than the one that only copies, and say
     CAPTURE(round);
     const Trace trace = case_with_ways(random);
     const Machine machine = random_machine_for(trace, random, 90);
-    const Result<Plan> copies = make_plan("best", planning::without_ways(trace), machine);
+    const Result<planning::DividedTrace> whole = planning::with_pieces(planning::without_ways(trace), {});
+    REQUIRE(whole);
+    const Result<Plan> copies = make_plan("best", whole->trace, machine);
     const Result<PlanWithWays> mixed = plan_with_ways(trace, machine);
     REQUIRE(copies);
     REQUIRE(mixed);

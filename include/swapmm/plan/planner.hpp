@@ -22,6 +22,7 @@ struct PlanningProgress {
 struct Ways {
   bool recompute = true;  ///< replayable operations may run again
   bool compress = true;   ///< values may be encoded in forms that the trace has for them
+  bool pieces = true;     ///< tensors that only operations in pieces access may be divided
 };
 
 /// Limits the search of a planner.

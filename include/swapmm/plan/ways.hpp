@@ -2,7 +2,7 @@
 #pragma once
 
 #include <cstdint>
-#include <span>
+#include <optional>
 #include <vector>
 
 #include <swapmm/base/export.hpp>
@@ -41,12 +41,22 @@ struct Coding {
   friend bool operator==(const Coding&, const Coding&) = default;
 };
 
-/// What a plan does beside copies.
-struct WaysBack {
-  std::vector<Replay> replays;  ///< in any order
-  std::vector<Coding> codings;  ///< in any order
+/// A tensor that is divided: each piece is copied, and has its place, for itself. Every operation that accesses it
+/// works in pieces, and accesses whole pieces. It has no forms.
+struct TensorPieces {
+  TensorId tensor{};      ///< which one
+  std::vector<Bytes> at;  ///< where pieces end and the next ones begin: ascending, above 0, below the tensor's size
 
-  [[nodiscard]] bool empty() const { return replays.empty() && codings.empty(); }
+  friend bool operator==(const TensorPieces&, const TensorPieces&) = default;
+};
+
+/// What a plan does beside copies of whole values.
+struct WaysBack {
+  std::vector<Replay> replays{};       ///< in any order
+  std::vector<Coding> codings{};       ///< in any order
+  std::vector<TensorPieces> pieces{};  ///< ascending by tensor
+
+  [[nodiscard]] bool empty() const { return replays.empty() && codings.empty() && pieces.empty(); }
   friend bool operator==(const WaysBack&, const WaysBack&) = default;
 };
 
@@ -65,6 +75,14 @@ struct WrittenStep {
   friend bool operator==(const WrittenStep&, const WrittenStep&) = default;
 };
 
+/// What a tensor of a written-out program is of the original.
+struct TensorPart {
+  TensorId tensor{};                   ///< the tensor
+  std::optional<std::uint32_t> piece;  ///< the piece; none: all of it
+
+  friend bool operator==(const TensorPart&, const TensorPart&) = default;
+};
+
 /// A tensor of a written-out program that holds another one's values in an encoded form.
 struct EncodedTensor {
   TensorId tensor{};       ///< whose values
@@ -76,15 +94,17 @@ struct EncodedTensor {
 /// A program with its other ways written out: as operations, and as tensors for encoded values. Between the last use
 /// and what brings a value back it is dead, so a plan for this program need not keep it.
 struct WrittenTrace {
-  /// Its tensors are those of the original, then one for each of `encoded`. It is of version 1.
+  /// Its tensors are the parts of the original's, then one for each of `encoded`. It is of version 1.
   Trace trace;
   std::vector<WrittenStep> steps;      ///< what each operation is
+  std::vector<TensorPart> parts;       ///< ascending
   std::vector<EncodedTensor> encoded;  ///< ascending, each once
 };
 
 /// Writes ways out. Behind an operation come its encodings; before one come its decodings, and then its replays, in the
-/// order of the operations that they repeat. The same way twice counts once. A Problem if one is not possible, or if
-/// the trace has lingering values, engines, ranges or operations in pieces. Takes (operations + ways) x log(ways).
+/// order of the operations that they repeat. The same way twice counts once. An access to a part of a
+/// tensor that is not divided counts as one to all of it. A Problem if a way is not possible, or if the trace has
+/// lingering values or engines. Takes (operations + ways) x log(ways).
 [[nodiscard]] SWAPMM_EXPORT Result<WrittenTrace> with_ways(const Trace& trace, const WaysBack& ways);
 
 /// A plan with other ways back.
@@ -107,10 +127,10 @@ struct WaysOptions {
 };
 
 /// Chooses for each value whether it stays, is copied, is copied in an encoded form, or is computed again, chains
-/// included. Ways are chosen for many prices of a copied byte, none among them. Each choice is rated by its relaxed
-/// problem, the best ones by plans of `best` for the program with the ways written out. PlanningOptions::ways says
-/// which ones may be chosen. `trace` may have replayable operations and forms; all else must be of version 1. The
-/// plan's lower bound holds for all plans with copies and the ways that may be chosen.
+/// included. Tensors that only operations in pieces access are divided. Ways are chosen for many prices of a copied
+/// byte, none among them. Each choice is rated by its relaxed problem, the best ones by plans of `best` for the program
+/// with the ways written out. PlanningOptions::ways says which ones may be chosen. `trace` may have all of version 2
+/// but engines. The plan's lower bound holds for all plans with copies and the ways that may be chosen.
 [[nodiscard]] SWAPMM_EXPORT Result<PlanWithWays> plan_with_ways(const Trace& trace, const Machine& machine,
                                                                 const PlanningOptions& limits = {},
                                                                 const WaysOptions& options = {});

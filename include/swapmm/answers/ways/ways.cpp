@@ -23,7 +23,7 @@ const TensorForm* form_of(const Trace& trace, const v2::Plan& plan, const v2::Co
 Result<Ways> parse_ways(std::string_view text) {
   const Result<std::vector<std::string_view>> names = parse_list(text);
   if (!names) return names.problem();
-  Ways ways{.recompute = false, .compress = false};
+  Ways ways{.recompute = false, .compress = false, .pieces = false};
   bool swap = false;
   for (const std::string_view name : *names) {
     if (name == "swap") {
@@ -32,8 +32,10 @@ Result<Ways> parse_ways(std::string_view text) {
       ways.recompute = true;
     } else if (name == "compress") {
       ways.compress = true;
+    } else if (name == "pieces") {
+      ways.pieces = true;
     } else {
-      return Problem{"no way is called \"" + std::string(name) + "\"; there are swap, recompute and compress"};
+      return Problem{"no way is called \"" + std::string(name) + "\"; there are swap, recompute, compress and pieces"};
     }
   }
   if (!swap) return Problem{"swap is missing: values that nothing else brings back have to be copied"};

@@ -16,7 +16,7 @@
 
 namespace swapmm::answers {
 
-/// Names between commas: swap, which plans cannot do without, and recompute and compress.
+/// Names between commas: swap, which plans cannot do without, and recompute, compress and pieces.
 [[nodiscard]] Result<Ways> parse_ways(std::string_view text);
 
 /// What a plan does besides copies, per iteration.

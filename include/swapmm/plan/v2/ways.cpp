@@ -18,7 +18,7 @@ using Kind = WrittenStep::Kind;
 class WayCommands {
  public:
   WayCommands(const Trace& trace, const WrittenTrace& written, Plan& plan)
-      : trace_(trace), written_(written), plan_(plan), place_(written.steps.size()) {
+      : written_(written), plan_(plan), place_(written.steps.size()) {
     std::size_t operations = 0;
     std::size_t commands = plan.commands.size();
     for (std::size_t i = 0; i < written.steps.size(); ++i) {
@@ -34,8 +34,8 @@ class WayCommands {
   }
 
   void run() {
-    for (Place& place : plan_.initial) name_form(place);
-    for (Command& command : plan_.commands) name_form(command);
+    for (Place& place : plan_.initial) name_part(place);
+    for (Command& command : plan_.commands) name_part(command);
     const std::size_t moves = plan_.commands.size();
     append_steps();
     for (std::size_t c = 0; c < moves; ++c) {
@@ -52,12 +52,16 @@ class WayCommands {
  private:
   [[nodiscard]] bool is_operation(std::size_t step) const { return written_.steps[step].kind == Kind::operation; }
 
-  /// Whoever means the tensor of an encoded value means the original's tensor, in a form.
+  /// Whoever means a tensor of the written-out program means a tensor of the original, a piece of one, or a form.
   template <class T>
-  void name_form(T& place_or_command) const {
+  void name_part(T& place_or_command) const {
     const std::size_t tensor = index(place_or_command.tensor);
-    if (tensor < trace_.tensors.size()) return;
-    const std::size_t number = tensor - trace_.tensors.size();
+    if (tensor < written_.parts.size()) {
+      place_or_command.tensor = written_.parts[tensor].tensor;
+      place_or_command.piece = written_.parts[tensor].piece;
+      return;
+    }
+    const std::size_t number = tensor - written_.parts.size();
     place_or_command.tensor = written_.encoded[number].tensor;
     place_or_command.form = forms_[number];
   }
@@ -106,7 +110,6 @@ class WayCommands {
                      (next_iteration ? static_cast<std::uint32_t>(operations_) : 0U));
   }
 
-  const Trace& trace_;
   const WrittenTrace& written_;
   Plan& plan_;
   std::vector<std::int32_t> place_;  // per step: the operation's or the command's number
@@ -122,6 +125,7 @@ Result<Plan> from_ways(const Trace& trace, const PlanWithWays& plan) {
   if (digest(written->trace) != plan.plan.trace_digest) return Problem{"the plan is for another program"};
   Plan out = from_version_1(plan.plan);
   out.trace_digest = digest(trace);
+  for (const TensorPieces& pieces : plan.ways.pieces) out.pieces.push_back({pieces.tensor, pieces.at});
   WayCommands(trace, *written, out).run();
   return out;
 }

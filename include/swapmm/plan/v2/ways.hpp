@@ -10,7 +10,7 @@
 namespace swapmm::v2 {
 
 /// The same plan in version 2, where replays are commands `run`, and codings commands `encode` and `decode` on the
-/// engine that computes. `trace` is the original one, with its replayable operations and forms. A Problem if the plan
+/// engine that computes; divided tensors are in pieces. `trace` is the original one. A Problem if the plan
 /// is for another program. Linear, except for sorting the ways.
 [[nodiscard]] SWAPMM_EXPORT Result<Plan> from_ways(const Trace& trace, const PlanWithWays& plan);
 

@@ -60,7 +60,9 @@ Trace only_ways(Trace trace, const Ways& ways) {
   return trace;
 }
 
-Trace without_ways(Trace trace) { return only_ways(std::move(trace), {.recompute = false, .compress = false}); }
+Trace without_ways(Trace trace) {
+  return only_ways(std::move(trace), {.recompute = false, .compress = false, .pieces = false});
+}
 
 bool has_ways(const Trace& trace) {
   return !trace.forms.empty() || std::ranges::any_of(trace.operations, &TraceOperation::replayable);

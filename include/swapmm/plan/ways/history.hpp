@@ -39,7 +39,7 @@ class ValueHistory {
 /// The uses of the tensor from that operation on, ascending.
 [[nodiscard]] std::span<const Use> uses_from(const Liveness& liveness, TensorId tensor, std::uint32_t operation);
 
-/// The trace without what only other ways than copies need: replayable operations, and forms.
+/// The trace without what only other ways than copies need: replayable operations, and forms. Ranges stay.
 [[nodiscard]] Trace without_ways(Trace trace);
 /// Without those that may not be chosen.
 [[nodiscard]] Trace only_ways(Trace trace, const Ways& ways);

@@ -17,6 +17,7 @@
 #include <swapmm/plan/ways/bound.hpp>
 #include <swapmm/plan/ways/choices.hpp>
 #include <swapmm/plan/ways/history.hpp>
+#include <swapmm/plan/ways/pieces.hpp>
 #include <swapmm/plan/ways/written.hpp>
 
 namespace swapmm::planning {
@@ -49,16 +50,24 @@ struct Candidate {
 
 class WaysSearch {
  public:
-  WaysSearch(const Trace& trace, const PlanningCase& planning, const WaysOptions& options,
+  /// `trace` may be divided; `whole` is then the trace that is not, without other ways.
+  WaysSearch(const Trace& trace, const Trace* whole, const PlanningCase& planning, const WaysOptions& options,
              const PlanningOptions& limits)
       : trace_(trace),
+        whole_(whole),
         planning_(planning),
         options_(options),
         limits_(limits),
         history_(trace),
         choice_(trace, history_, planning) {}
 
-  [[nodiscard]] Result<PlanWithWays> run() {
+  /// A plan for the trace with its ways, and whether it is for the whole one.
+  struct Found {
+    PlanWithWays plan;
+    bool is_whole = false;
+  };
+
+  [[nodiscard]] Result<Found> run() {
     look_at({});
     look_at_prices();
     leave_out();
@@ -134,12 +143,16 @@ class WaysSearch {
   }
 
   /// Runs `best` for the best ratings and for copies alone, in turns.
-  [[nodiscard]] Result<PlanWithWays> plan_best() {
+  [[nodiscard]] Result<Found> plan_best() {
     std::ranges::stable_sort(candidates_, {}, &Candidate::relaxed);
     int with_ways = 0;
     for (Candidate& candidate : candidates_) {
       if (!candidate.ways.empty() && ++with_ways >= std::max(options_.plans, 2)) continue;
       runs_.push_back(std::make_unique<TurnOfBest>(std::move(candidate)));
+    }
+    if (whole_ != nullptr) {
+      runs_.push_back(std::make_unique<TurnOfBest>(Candidate{}));
+      runs_.back()->is_whole = true;
     }
     take_turns();
     if (fastest_ == nullptr) return problem_;
@@ -150,6 +163,7 @@ class WaysSearch {
   struct TurnOfBest {
     explicit TurnOfBest(Candidate&& candidate) : choice(std::move(candidate)) {}
     Candidate choice;
+    bool is_whole = false;
     Trace trace;
     std::optional<PlanningCase> planning;
     std::optional<BestRun> run;
@@ -182,9 +196,13 @@ class WaysSearch {
   }
 
   bool begin(TurnOfBest& turn) {
-    Result<WrittenTrace> written = with_ways(trace_, history_, turn.choice.ways);
-    if (!written) return false;
-    turn.trace = std::move(written->trace);
+    if (turn.is_whole) {
+      turn.trace = *whole_;
+    } else {
+      Result<WrittenTrace> written = with_ways(trace_, history_, turn.choice.ways);
+      if (!written) return false;
+      turn.trace = std::move(written->trace);
+    }
     Result<PlanningCase> planning = make_planning_case(turn.trace, planning_.machine);
     if (!planning) return false;
     turn.planning.emplace(*std::move(planning));
@@ -200,16 +218,18 @@ class WaysSearch {
     return true;
   }
 
-  [[nodiscard]] PlanWithWays finish(TurnOfBest& turn) {
+  [[nodiscard]] Found finish(TurnOfBest& turn) {
     ProvenPlan proven = turn.run->finish();
     proven.plan.planner = "best";
     finish_plan(*turn.planning, proven.plan, proven.lower_bound);
-    PlanWithWays made{std::move(turn.choice.ways), std::move(proven.plan)};
-    made.plan.predicted.lower_bound = std::min(ways_bound(trace_, history_, planning_), made.plan.predicted.iteration);
-    return made;
+    Found found{{std::move(turn.choice.ways), std::move(proven.plan)}, turn.is_whole};
+    Prediction& predicted = found.plan.plan.predicted;
+    predicted.lower_bound = std::min(ways_bound(trace_, history_, planning_), predicted.iteration);
+    return found;
   }
 
   const Trace& trace_;
+  const Trace* whole_;
   const PlanningCase& planning_;
   const WaysOptions& options_;
   const PlanningOptions& limits_;
@@ -229,16 +249,30 @@ namespace swapmm {
 
 Result<PlanWithWays> plan_with_ways(const Trace& trace, const Machine& machine, const PlanningOptions& limits,
                                     const WaysOptions& options) {
-  const Trace plain = planning::without_ways(trace);
-  const Trace allowed = planning::only_ways(trace, limits.ways);
-  if (!trace.lingering.empty() || !planning::has_ways(allowed)) {
-    Result<Plan> plan = best_planner(options.best).make(plain, machine, limits);
+  using namespace planning;
+  if (!trace.engines.empty()) return Problem{"operations name engines"};
+  const Trace allowed = only_ways(trace, limits.ways);
+  const std::vector<TensorPieces> pieces =
+      limits.ways.pieces ? possible_pieces(allowed, machine) : std::vector<TensorPieces>{};
+  const Result<DividedTrace> divided = with_pieces(allowed, pieces);
+  if (!divided) return divided.problem();
+  const Result<DividedTrace> whole = with_pieces(without_ways(trace), {});
+  if (!whole) return whole.problem();
+  if (!trace.lingering.empty() || (pieces.empty() && !has_ways(allowed))) {
+    Result<Plan> plan = best_planner(options.best).make(whole->trace, machine, limits);
     if (!plan) return plan.problem();
     return PlanWithWays{{}, *std::move(plan)};
   }
-  const Result<planning::PlanningCase> planning = planning::make_planning_case(plain, machine);
+  const Trace plain = without_ways(divided->trace);
+  const Result<PlanningCase> planning = make_planning_case(plain, machine);
   if (!planning) return planning.problem();
-  return planning::WaysSearch(allowed, *planning, options, limits).run();
+  WaysSearch search(divided->trace, pieces.empty() ? nullptr : &whole->trace, *planning, options, limits);
+  Result<WaysSearch::Found> found = search.run();
+  if (!found) return found.problem();
+  PlanWithWays& made = found->plan;
+  for (Coding& coding : made.ways.codings) coding.tensor = divided->parts[index(coding.tensor)].tensor;
+  if (!found->is_whole) made.ways.pieces = pieces;
+  return std::move(made);
 }
 
 }  // namespace swapmm

@@ -10,6 +10,8 @@
 #include <utility>
 #include <vector>
 
+#include <swapmm/plan/ways/pieces.hpp>
+
 namespace swapmm::planning {
 namespace {
 
@@ -24,7 +26,10 @@ std::vector<T> sorted_once(std::span<const T> list, Key key) {
 
 std::string problem_of_trace(const Trace& trace) {
   if (!trace.lingering.empty()) return "values linger in the trace";
-  if (needs_version_2(without_ways(trace))) return "the trace has engines, ranges or operations in pieces";
+  if (!trace.engines.empty()) return "operations name engines";
+  if (std::ranges::any_of(trace.tensors, [](const TraceTensor& tensor) { return tensor.copied.has_value(); })) {
+    return "ways are written out already";
+  }
   return {};
 }
 
@@ -177,7 +182,19 @@ Result<WrittenTrace> with_ways(const Trace& trace, const ValueHistory& history, 
 namespace swapmm {
 
 Result<WrittenTrace> with_ways(const Trace& trace, const WaysBack& ways) {
-  return planning::with_ways(trace, planning::ValueHistory(trace), ways);
+  const Result<planning::DividedTrace> divided = planning::with_pieces(trace, ways.pieces);
+  if (!divided) return divided.problem();
+  WaysBack others{ways.replays, ways.codings, {}};
+  for (Coding& coding : others.codings) {
+    const auto whole = std::ranges::find(divided->parts, TensorPart{coding.tensor, std::nullopt});
+    if (whole == divided->parts.end()) return Problem{"a coding is for a tensor that is divided, or is not there"};
+    coding.tensor = static_cast<TensorId>(whole - divided->parts.begin());
+  }
+  Result<WrittenTrace> written = planning::with_ways(divided->trace, planning::ValueHistory(divided->trace), others);
+  if (!written) return written;
+  for (EncodedTensor& encoded : written->encoded) encoded.tensor = divided->parts[index(encoded.tensor)].tensor;
+  written->parts = divided->parts;
+  return written;
 }
 
 }  // namespace swapmm

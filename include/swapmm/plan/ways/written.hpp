@@ -7,7 +7,8 @@
 
 namespace swapmm::planning {
 
-/// swapmm::with_ways() for a trace whose history is known.
+/// swapmm::with_ways() for a trace without ranges, whose history is known. Without pieces; WrittenTrace::parts is
+/// empty.
 [[nodiscard]] Result<WrittenTrace> with_ways(const Trace& trace, const ValueHistory& history, const WaysBack& ways);
 
 }  // namespace swapmm::planning

@@ -115,9 +115,9 @@ TEST_CASE("what may not be encoded is refused, with a reason") {
   Trace read = program();
   read.host_reads = {{id(0), op(1)}};
   CHECK(refuses(read, good));
-  Trace ranged = program();
-  ranged.ranges = {{op(4), id(0), Bytes{0}, Bytes{50}}};
-  CHECK(refuses(ranged, good));
+  Trace on_engines = program();
+  on_engines.engines = {"one"};
+  CHECK(refuses(on_engines, good));
 }
 
 TEST_CASE("over a slow link a value leaves encoded, and the plan in version 2 is valid and takes as long") {
@@ -131,19 +131,22 @@ TEST_CASE("over a slow link a value leaves encoded, and the plan in version 2 is
   // In 60 bytes it may stay: no copy is left.
   CHECK(made->plan.predicted.iteration == nanoseconds{512});
   CHECK(made->plan.predicted.h2d == Bytes{0});
-  CHECK(made->plan.predicted.lower_bound > nanoseconds{500});
+  CHECK(made->plan.predicted.lower_bound == nanoseconds{500});
 
-  const Machine tighter = machine(230, 200'000'000);
-  const Result<PlanWithWays> copied = plan_with_ways(trace, tighter);
+  // Beside "b" and a larger "c" it may not: its 20 bytes leave and come back, in 100 ns each, which nothing hides.
+  Trace larger = program();
+  larger.tensors[2].bytes = Bytes{130};
+  const Result<PlanWithWays> copied = plan_with_ways(larger, slow);
   REQUIRE(copied);
   REQUIRE(copied->ways.codings.size() == 1);
+  CHECK(copied->plan.predicted.iteration == nanoseconds{712});
   CHECK(copied->plan.predicted.h2d == Bytes{20});
   CHECK(copied->plan.predicted.d2h == Bytes{20});
-  const Result<v2::Plan> plan = v2::from_ways(trace, *copied);
+  const Result<v2::Plan> plan = v2::from_ways(larger, *copied);
   REQUIRE(plan);
   CHECK(plan->forms == std::vector<std::string>{"zeros"});
-  CHECK(v2::validate(trace, *plan).empty());
-  const v2::Prediction predicted = v2::simulate(trace, *plan);
+  CHECK(v2::validate(larger, *plan).empty());
+  const v2::Simulation predicted = v2::simulate(larger, *plan);
   CHECK(predicted.iteration == copied->plan.predicted.iteration);
   CHECK(predicted.links == std::vector<Bytes>{Bytes{20}, Bytes{20}});
 }

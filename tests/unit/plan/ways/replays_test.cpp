@@ -192,9 +192,9 @@ TEST_CASE("a chain is made again as a whole if that is cheaper, and what is ther
   planning::WayChoice choice(trace, history, *planning);
   CHECK(choice.choose({.copy_price = 0, .least_away = 0}).empty());
   // "b" needs "a", which is needed later anyway, and made again for it. Then it is not there while "use b" runs.
-  CHECK(choice.choose({.copy_price = 0.15, .least_away = 0}) ==
+  CHECK(choice.choose({.copy_price = 0.15, .least_away = 0}).replays ==
         std::vector<Replay>{{op(0), op(4)}, {op(1), op(4)}, {op(0), op(5)}});
-  CHECK(choice.choose({.copy_price = 0.15, .least_away = 2}) == std::vector<Replay>{{op(0), op(5)}});
+  CHECK(choice.choose({.copy_price = 0.15, .least_away = 2}).replays == std::vector<Replay>{{op(0), op(5)}});
   CHECK(choice.prices() == std::vector<double>{0.1});
 }
 

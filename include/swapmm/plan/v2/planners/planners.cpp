@@ -108,9 +108,6 @@ bool changes_input_that_host_reads(const Trace& trace) {
   return changes;
 }
 
-/// Whether nothing but replayable operations and forms makes the trace one of version 2.
-bool is_version_1_but_for_ways(const Trace& trace) { return !needs_version_2(swapmm::planning::without_ways(trace)); }
-
 /// A plan of a planner of version 1, as a plan for the trace with its ways.
 Result<Plan> plan_with_old_planner(std::string_view planner, const Trace& trace, const swapmm::Machine& old,
                                    const PlanningOptions& options) {
@@ -205,11 +202,15 @@ Result<Plan> make_plan(std::string_view planner, const Trace& trace, const Machi
     return Problem{"the machine has no engine " + *name + " with a memory, which operations name"};
   }
   const Result<swapmm::Machine> old = to_version_1(machine);
-  if (old && is_version_1_but_for_ways(trace)) {
+  const bool is_plain = !needs_version_2(swapmm::planning::without_ways(trace));
+  if (old && (is_plain || (planner == "best" && trace.engines.empty()))) {
     Result<Plan> plan = plan_in_version_1(planner, trace, machine, *old, options);
     if (plan) {
       std::chrono::nanoseconds bound = plan->predicted.lower_bound;
-      if (pads_tensors(trace, *old)) bound = std::min(bound, lower_bound(trace, machine).value());
+      if (pads_tensors(trace, *old)) {
+        const Result<std::chrono::nanoseconds> of_pieces = lower_bound(trace, machine);
+        bound = std::min(bound, of_pieces ? *of_pieces : plan->predicted.compute);
+      }
       planning::predict(trace, *plan);
       plan->predicted.lower_bound = bound;
     }
