@@ -53,14 +53,14 @@ std::vector<RecomputeCase> cases_of(const Settings& settings) {
 
 }  // namespace
 
-Report run_recompute(const Settings& settings) {
+Report run_ways(const Settings& settings) {
   Report report;
   report.rows.title = "Copies alone, and with recomputation: time / computation";
   report.rows.columns = {"trace", "budget / peak", "GB/s",    "copies",         "their bound", "mixed",
                          "bound", "run again",     "time, %", "mixed / copies", "seconds"};
   const double limit = settings.limit_or(10);
   const std::vector<RecomputeCase> chosen = cases_of(settings);
-  Progress progress("recompute", chosen.size(), settings.quiet);
+  Progress progress("ways", chosen.size(), settings.quiet);
   Ratios gains;
   Ratios over_bound;
   for (const RecomputeCase& one : chosen) {
