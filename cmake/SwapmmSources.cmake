@@ -67,8 +67,8 @@ swapmm_files(include/swapmm/ir/v2
   HEADERS profile
   SOURCES profile)
 swapmm_files(include/swapmm/plan
-  HEADERS bound changed_trace explain machine packing plan planner planner_choice planner_options planners predicted_profile recompute
-          simulate stalls step_times validate
+  HEADERS bound changed_trace explain machine packing plan planner planner_choice planner_options planners predicted_profile simulate
+          stalls step_times validate ways
   SOURCES changed_trace machine plan)
 swapmm_files(include/swapmm/plan/baselines
   HEADERS excess on_demand slack vdnn
@@ -93,9 +93,6 @@ swapmm_files(include/swapmm/plan/planners
 swapmm_files(include/swapmm/plan/problem
   HEADERS linked_stores overlap_ledger planning_case share
   SOURCES overlap_ledger planning_case)
-swapmm_files(include/swapmm/plan/recompute
-  HEADERS bound choices replays
-  SOURCES bound choices recompute replays)
 swapmm_files(include/swapmm/plan/relaxation
   HEADERS coarse_program copy_classes grid_refinement lower_bound swap_grid swap_model swap_prices window_tree
   SOURCES coarse_program copy_classes grid_refinement lower_bound swap_grid swap_model swap_prices)
@@ -118,8 +115,8 @@ swapmm_files(include/swapmm/plan/simulation
   HEADERS dataflow steady_state
   SOURCES dataflow predicted_profile simulator steady_state)
 swapmm_files(include/swapmm/plan/v2
-  HEADERS bound engines explain machine plan planners predicted_profile recompute simulate transition validate
-  SOURCES machine plan recompute)
+  HEADERS bound engines explain machine plan planners predicted_profile simulate transition validate ways
+  SOURCES machine plan ways)
 swapmm_files(include/swapmm/plan/v2/baselines
   HEADERS command_chain on_demand paths residency uses
   SOURCES on_demand paths residency uses)
@@ -149,6 +146,9 @@ swapmm_files(include/swapmm/plan/v2/transition
 swapmm_files(include/swapmm/plan/v2/validation
   HEADERS findings order part_events parts place_check value_check
   SOURCES order part_events parts place_check validator value_check)
+swapmm_files(include/swapmm/plan/ways
+  HEADERS bound choices history pieces written
+  SOURCES bound choices history pieces search written)
 swapmm_files(include/swapmm/plan/v2/schedule
   HEADERS prediction waits
   SOURCES waits)
@@ -187,6 +187,9 @@ swapmm_files(include/swapmm/runtime/values
 swapmm_files(include/swapmm/answers
   HEADERS as_json comparison disturbances explanation fit machine planning quantities simulation stall_search
   SOURCES as_json comparison disturbances explanation fit machine planning quantities simulation stall_search)
+swapmm_files(include/swapmm/answers/ways
+  HEADERS ways
+  SOURCES ways)
 
 list(APPEND SWAPMM_HEADERS include/swapmm/kernel.h include/swapmm/swapmm.h)
 
@@ -235,9 +238,9 @@ swapmm_public(include/swapmm/formats dot machine_json plan_json profile_events p
 swapmm_public(include/swapmm/formats/v2 machine_json plan_json profile_events profile_svg)
 swapmm_public(include/swapmm/ir/v2 profile)
 swapmm_public(include/swapmm/plan
-  bound changed_trace explain machine packing plan planner planner_choice planner_options planners predicted_profile recompute simulate stalls step_times
-  validate)
-swapmm_public(include/swapmm/plan/v2 bound explain machine plan planners predicted_profile recompute simulate transition validate)
+  bound changed_trace explain machine packing plan planner planner_choice planner_options planners predicted_profile simulate stalls step_times
+  validate ways)
+swapmm_public(include/swapmm/plan/v2 bound explain machine plan planners predicted_profile simulate transition validate ways)
 swapmm_public(include/swapmm/interface options report)
 swapmm_public(include/swapmm/backend backend device_choice file_memory neighbour)
 swapmm_public(include/swapmm/backend/testing call_site fault_plan faulty simulated)

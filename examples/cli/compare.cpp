@@ -18,6 +18,7 @@
 #include "comparison.hpp"
 #include "files.hpp"
 #include "machine_options.hpp"
+#include "many_memories.hpp"
 #include "output.hpp"
 #include "planning.hpp"
 #include "printable.hpp"
@@ -37,6 +38,7 @@ struct CompareOptions {
   std::vector<std::uint64_t> bandwidths;
   std::vector<double> compute_scales = {1.0};
   TimeLimit limit;
+  Ways ways;
   bool csv = false;
 };
 
@@ -63,11 +65,17 @@ std::vector<Comparison> compare(const CompareOptions& options) {
     throw Failure(ExitCode::usage, "--bandwidths takes the place of --bandwidth, --bandwidth-in and --bandwidth-out");
   }
   std::vector<Trace> traces;  // all are read first: a bad file is told before hours of work
-  for (const std::string& path : options.traces) traces.push_back(load_trace(path));
+  for (const std::string& path : options.traces) traces.push_back(any_trace_from(path, load_text(path)));
+  if (std::ranges::any_of(traces, needs_version_2)) {
+    for (const std::string& planner : options.planners) check_plans_for_many(planner);
+  }
   std::vector<Comparison> rows;
   Progress progress(options.common.quiet);
-  const answers::PlanBy plan_by = [&](const std::string& planner, const Trace& trace, const Machine& machine) {
-    return run_planner(planner, trace, machine, options.limit, progress);
+  const answers::PredictBy predict_by = [&](const std::string& planner, const Trace& trace, const Machine& machine) {
+    if (needs_version_2(trace)) {
+      return predict_in_version_1(planner, trace, machine, options.limit, options.ways, progress);
+    }
+    return answers::predicted(run_planner(planner, trace, machine, options.limit, progress));
   };
   for (const Trace& trace : traces) {
     for (const double scale : options.compute_scales) {
@@ -76,7 +84,7 @@ std::vector<Comparison> compare(const CompareOptions& options) {
         const Bytes peak = analyze_liveness(scaled, machine.alignment).peak;
         for (const Budget& budget : options.budgets) {
           set_budget(machine, budget.of(peak));
-          compare_planners(options.planners, plan_by, scaled, setting_for(scaled, scale, machine, peak), progress,
+          compare_planners(options.planners, predict_by, scaled, setting_for(scaled, scale, machine, peak), progress,
                            rows);
         }
       }
@@ -106,7 +114,7 @@ ExitCode run_compare(const CompareOptions& options) {
     }
     for (const std::string& planner : options.planners) check_plans_for_many(planner);
     return compare_many({options.common.json, options.common.quiet, options.traces, options.machine.file,
-                         options.planners, options.limit},
+                         options.planners, options.limit, options.ways},
                         text);
   }
   const std::vector<Comparison> rows = compare(options);
@@ -145,6 +153,7 @@ void add_compare(CLI::App& program, Chosen& chosen) {
   add_link_options(command, options->machine);
   add_parsed(command, "--time-limit", options->limit, parse_time_limit, "For each plan, of planners that search: 10s",
              "TIME");
+  add_ways_option(command, options->ways);
   command.add_flag("--csv", options->csv, "Comma-separated, a line for each plan");
   command.footer(
       "Fraction of ideal: computation / iteration. Gap: iteration / the best lower bound of any planner here, less 1.\n"

@@ -7,8 +7,6 @@
 #include <utility>
 
 #include <swapmm/base/text/figures.hpp>
-#include <swapmm/plan/v2/planners.hpp>
-#include <swapmm/plan/v2/validate.hpp>
 
 #include "files.hpp"
 #include "many_memories.hpp"
@@ -45,13 +43,8 @@ ExitCode compare_many(const CompareMany& asked, std::string_view machine_text) {
     for (const std::string& planner : asked.planners) {
       progress.begin(printable(trace.name) + ", " + planner);
       const auto start = std::chrono::steady_clock::now();
-      Result<v2::Plan> plan = v2::make_plan(planner, trace, machine, options_within(asked.limit, progress));
+      Result<v2::Plan> plan = plan_for_many(planner, trace, machine, asked.limit, asked.ways, progress);
       const std::chrono::nanoseconds took = std::chrono::steady_clock::now() - start;
-      if (plan) {
-        if (const auto violations = v2::validate(trace, *plan); !violations.empty()) {
-          plan = Problem{"the plan is not valid, which is a mistake of swapmm: " + violations.front().message};
-        }
-      }
       any = any || plan;
       rows.push_back({trace.name, planner, std::move(plan), took});
     }

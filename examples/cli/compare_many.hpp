@@ -18,6 +18,7 @@ struct CompareMany {
   std::string machine;              ///< for messages
   std::vector<std::string> planners;
   TimeLimit limit;
+  Ways ways;
 };
 
 /// The planners side by side on a machine file of version 2.

@@ -94,7 +94,8 @@ Trace trace_from(const std::string& path, std::string_view text) {
   throw Failure(ExitCode::bad_file,
                 path +
                     ": it has engines, ranges, forms or operations that may run again, which only the "
-                    "commands plan, check, explain, simulate and, with a plan, show know (docs/formats.md, version 2)");
+                    "commands plan, fit, compare, check, explain, simulate and, with a plan, show know "
+                    "(docs/formats.md, version 2)");
 }
 Plan plan_from(const std::string& path, std::string_view text) { return taken(path, read_plan(text)); }
 Machine machine_from(const std::string& path, std::string_view text) { return taken(path, read_machine(text)); }

@@ -19,6 +19,7 @@
 #include "files.hpp"
 #include "fit_many.hpp"
 #include "machine_options.hpp"
+#include "many_memories.hpp"
 #include "output.hpp"
 #include "planning.hpp"
 #include "printable.hpp"
@@ -33,6 +34,7 @@ struct FitOptions {
   MachineOptions machine;
   std::string planner = "best";
   TimeLimit limit;
+  Ways ways;
   std::uint64_t top = 5;
   bool this_budget_only = false;
 };
@@ -109,13 +111,13 @@ ExitCode tell_fit(const FitOptions& options, const Trace& trace, const Need& nee
 
 ExitCode run_fit(const FitOptions& options) {
   const std::string text_of_machine = machine_text(options.machine);
-  if (is_version_2(text_of_machine)) {
+  const Trace trace = any_trace_from(options.trace, load_text(options.trace));
+  if (is_version_2(text_of_machine) || needs_version_2(trace)) {
     check_plans_for_many(options.planner);
-    return fit_many({options.common.json, options.common.quiet, options.trace, options.machine, options.planner,
-                     options.limit, options.this_budget_only},
-                    text_of_machine);
+    return fit_many({options.common.json, options.common.quiet, options.machine.budget, options.planner, options.limit,
+                     options.ways, options.this_budget_only},
+                    trace, machine_for_many(options.machine, trace, text_of_machine, true));
   }
-  const Trace trace = load_trace(options.trace);
   const Machine machine = make_machine(options.machine, trace, text_of_machine);
   const Need need = find_need(trace, machine);
   Progress progress(options.common.quiet);
@@ -147,6 +149,7 @@ void add_fit(CLI::App& program, Chosen& chosen) {
   command.add_option("TRACE", options->trace, "A file of format swapmm-trace")->required()->type_name("");
   add_machine_options(command, options->machine);
   add_planner_options(command, options->planner, options->limit);
+  add_ways_option(command, options->ways);
   add_parsed(command, "--top", options->top, parse_whole_in<0, 1'000'000>, "So many stalls and tensors [5]", "N");
   command.add_flag("--this-budget-only", options->this_budget_only,
                    "Do not look for the budget at which stalls end, which takes some eight plans more");

@@ -7,12 +7,10 @@
 #include <utility>
 #include <vector>
 
+#include <swapmm/answers/ways/ways.hpp>
 #include <swapmm/base/text/figures.hpp>
 #include <swapmm/ir/liveness.hpp>
-#include <swapmm/plan/v2/planners.hpp>
-#include <swapmm/plan/v2/validate.hpp>
 
-#include "files.hpp"
 #include "many_memories.hpp"
 #include "output.hpp"
 #include "printable.hpp"
@@ -46,14 +44,7 @@ struct Variant {
 Result<v2::Plan> plan_on(const FitMany& asked, const Trace& trace, const v2::Machine& machine, const std::string& name,
                          Progress& progress) {
   progress.begin("planning " + name + " with " + asked.planner);
-  Result<v2::Plan> plan = v2::make_plan(asked.planner, trace, machine, options_within(asked.limit, progress));
-  if (plan) {
-    if (const auto violations = v2::validate(trace, *plan); !violations.empty()) {
-      return Problem{"planner " + asked.planner +
-                     " made a plan that is not valid, which is a mistake of swapmm: " + violations.front().message};
-    }
-  }
-  return plan;
+  return plan_for_many(asked.planner, trace, machine, asked.limit, asked.ways, progress);
 }
 
 std::vector<Variant> variants_of(const FitMany& asked, const Trace& trace, const v2::Machine& machine,
@@ -129,24 +120,16 @@ json::object to_json(const Trace& trace, const Result<v2::Plan>& plan) {
   return {{"fits", true},
           {"slowdown", json_number(slowdown(*plan))},
           {"predicted", cli::to_json(*plan)},
+          {"ways", to_json(ways_used(trace, *plan))},
           {"memories", std::move(memories)}};
 }
 
 }  // namespace
 
-ExitCode fit_many(const FitMany& asked, std::string_view machine_text) {
-  MachineOptions others = asked.machine;
-  others.budget.reset();
-  if (has_figures(others)) {
-    throw Failure(ExitCode::usage, asked.machine.file +
-                                       ": a machine of version 2 has its own figures; only --machine and --budget, for "
-                                       "its device, can be given");
-  }
-  const Trace trace = any_trace_from(asked.trace, load_text(asked.trace));
-  v2::Machine machine = machine_v2_from(asked.machine.file, machine_text);
+ExitCode fit_many(const FitMany& asked, const Trace& trace, v2::Machine machine) {
   const Bytes alignment = machine.memories[index(device_of(machine))].alignment;
   const Liveness liveness = analyze_liveness(trace, alignment);
-  if (asked.machine.budget) machine = with_device(std::move(machine), asked.machine.budget->of(liveness.peak));
+  if (asked.budget) machine = with_device(std::move(machine), asked.budget->of(liveness.peak));
   Progress progress(asked.quiet);
   const Result<v2::Plan> plan = plan_on(asked, trace, machine, "all memories", progress);
   std::vector<Variant> variants;
@@ -174,7 +157,10 @@ ExitCode fit_many(const FitMany& asked, std::string_view machine_text) {
   print_line("fits", plan ? in_words(trace, *plan) : "no: " + plan.problem().message);
   print_line("needs", decimal_size(liveness.peak) + " live at the peak");
   print_line("largest bundle", decimal_size(liveness.largest_bundle) + ": no device works with less");
-  if (plan) print_prediction(*plan);
+  if (plan) {
+    print_prediction(*plan);
+    print_ways(trace, *plan);
+  }
   if (variants.empty()) return code;
   std::cout << '\n';
   for (const Variant& variant : variants) {

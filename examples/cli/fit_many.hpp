@@ -1,13 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <cstdint>
+#include <optional>
 #include <string>
-#include <string_view>
+
+#include <swapmm/ir/trace.hpp>
+#include <swapmm/plan/planner.hpp>
+#include <swapmm/plan/v2/machine.hpp>
 
 #include "command_line.hpp"
-#include "machine_options.hpp"
 #include "planning.hpp"
+#include "quantities.hpp"
 
 namespace swapmm::cli {
 
@@ -15,15 +18,15 @@ namespace swapmm::cli {
 struct FitMany {
   bool json = false;
   bool quiet = false;
-  std::string trace;  ///< the file
-  const MachineOptions& machine;
+  std::optional<Budget> budget;  ///< of the device, if it is not the machine's
   std::string planner;
   TimeLimit limit;
+  Ways ways;
   bool this_budget_only = false;
 };
 
-/// Answers `swapmm fit` for a machine file of version 2: time, bytes of each memory, and how that changes without each
-/// of the other memories, and with less of the device's.
-[[nodiscard]] ExitCode fit_many(const FitMany& asked, std::string_view machine_text);
+/// Answers `swapmm fit` in version 2: time, bytes of each memory, and how that changes without each of the other
+/// memories, and with less of the device's.
+[[nodiscard]] ExitCode fit_many(const FitMany& asked, const Trace& trace, v2::Machine machine);
 
 }  // namespace swapmm::cli

@@ -7,14 +7,13 @@
 #include <string_view>
 
 #include <swapmm/answers/explanation.hpp>
+#include <swapmm/answers/ways/ways.hpp>
 #include <swapmm/base/text/figures.hpp>
 #include <swapmm/formats/plan_json.hpp>
 #include <swapmm/formats/trace_json.hpp>
 #include <swapmm/formats/v2/plan_json.hpp>
 #include <swapmm/plan/changed_trace.hpp>
 #include <swapmm/plan/explain.hpp>
-#include <swapmm/plan/v2/planners.hpp>
-#include <swapmm/plan/v2/validate.hpp>
 
 #include "command_line.hpp"
 #include "files.hpp"
@@ -34,6 +33,7 @@ struct PlanOptions {
   MachineOptions machine;
   std::string planner = "best";
   TimeLimit limit;
+  Ways ways;
   std::string out;
   std::string changed;
 };
@@ -51,28 +51,19 @@ void print_plan(const PlanOptions& options, const Trace& trace, const Planned& p
   if (!options.changed.empty()) print_line("changed trace", options.changed);
 }
 
-/// For a machine with many memories, which has all figures in its file.
-ExitCode run_plan_v2(const PlanOptions& options, std::string_view machine_text) {
-  if (!options.changed.empty()) throw Failure(ExitCode::usage, "--changed is for machines of version 1");
-  if (has_figures(options.machine)) {
-    throw Failure(ExitCode::usage,
-                  options.machine.file + ": a machine of version 2 has its own figures; only --machine can be given");
+/// For a machine with many memories, which has all figures in its file, or a trace of version 2.
+ExitCode run_plan_v2(const PlanOptions& options, const Trace& trace, const v2::Machine& machine) {
+  if (!options.changed.empty()) {
+    throw Failure(ExitCode::usage, "--changed is for machines and traces of version 1");
   }
   check_plans_for_many(options.planner);
-  const Trace trace = any_trace_from(options.trace, load_text(options.trace));
-  const v2::Machine machine = machine_v2_from(options.machine.file, machine_text);
   Progress progress(options.common.quiet);
   progress.begin("planning with " + options.planner);
-  const Result<v2::Plan> plan = v2::make_plan(options.planner, trace, machine, options_within(options.limit, progress));
+  const Result<v2::Plan> plan = plan_for_many(options.planner, trace, machine, options.limit, options.ways, progress);
   progress.end();
   if (!plan) {
     if (options.common.json) print_json({{"plan", nullptr}, {"problem", json_name(plan.problem().message)}});
     throw Failure(ExitCode::no, "no plan: " + plan.problem().message);
-  }
-  if (const auto violations = v2::validate(trace, *plan); !violations.empty()) {
-    throw Failure(ExitCode::no,
-                  "no plan: planner " + options.planner +
-                      " made one that is not valid, which is a mistake of swapmm: " + violations.front().message);
   }
   if (!options.out.empty()) {
     std::ostringstream text;
@@ -84,6 +75,7 @@ ExitCode run_plan_v2(const PlanOptions& options, std::string_view machine_text) 
     print_json({{"trace", json_name(trace.name)},
                 {"planner", options.planner},
                 {"predicted", to_json(*plan)},
+                {"ways", to_json(ways_used(trace, *plan))},
                 {"commands", plan->commands.size()},
                 {"plan", options.out.empty() ? json::value(nullptr) : json::value(json_name(options.out))}});
     return ExitCode::ok;
@@ -91,6 +83,7 @@ ExitCode run_plan_v2(const PlanOptions& options, std::string_view machine_text) 
   std::cout << printable(trace.name) << ", planned by " << options.planner << " for " << printable(machine.name)
             << "\n\n";
   print_prediction(*plan);
+  print_ways(trace, *plan);
   print_line("commands", std::to_string(plan->commands.size()));
   if (!options.out.empty()) print_line("written to", options.out);
   return ExitCode::ok;
@@ -100,8 +93,10 @@ ExitCode run_plan(const PlanOptions& options) {
   const bool to_stdout = options.out == "-" || options.changed == "-";
   check_stdout_is_free(options.common.json, {options.out, options.changed});
   const std::string text_of_machine = machine_text(options.machine);
-  if (is_version_2(text_of_machine)) return run_plan_v2(options, text_of_machine);
-  const Trace trace = load_trace(options.trace);
+  const Trace trace = any_trace_from(options.trace, load_text(options.trace));
+  if (is_version_2(text_of_machine) || needs_version_2(trace)) {
+    return run_plan_v2(options, trace, machine_for_many(options.machine, trace, text_of_machine, false));
+  }
   const Machine machine = make_machine(options.machine, trace, text_of_machine);
   Progress progress(options.common.quiet);
   progress.begin("planning with " + options.planner);
@@ -148,6 +143,7 @@ void add_plan(CLI::App& program, Chosen& chosen) {
       ->type_name("TRACE");
   add_machine_options(command, options->machine);
   add_planner_options(command, options->planner, options->limit);
+  add_ways_option(command, options->ways);
   command.footer(planner_option_help() + "\nExit code 1 where there is no plan.\n");
 }
 

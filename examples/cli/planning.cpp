@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <iostream>
 
+#include <swapmm/answers/ways/ways.hpp>
 #include <swapmm/plan/ilp.hpp>
 
 #include "failure.hpp"
@@ -83,6 +84,13 @@ void add_planner_options(CLI::App& command, std::string& planner, TimeLimit& lim
   add_parsed(command, "--time-limit", limit, parse_time_limit,
              "For each plan, of planners that search: 10s. Without it a set number of steps, always the same plan",
              "TIME");
+}
+
+void add_ways_option(CLI::App& command, Ways& ways) {
+  add_parsed(command, "--ways", ways, parse_ways,
+             "How values come back, for traces of version 2 and the planner best: swap,recompute,compress,pieces [all\n"
+             "that the trace allows]",
+             "NAMES");
 }
 
 }  // namespace swapmm::cli

@@ -47,6 +47,9 @@ void check_plans_for_many(std::string_view planner);
 /// Adds --planner and --time-limit.
 void add_planner_options(CLI::App& command, std::string& planner, TimeLimit& limit);
 
+/// Adds --ways.
+void add_ways_option(CLI::App& command, Ways& ways);
+
 /// The names of all planners: "per-operation, on-demand, ...".
 [[nodiscard]] std::string planner_names();
 /// The lines of --help about the options of planners.

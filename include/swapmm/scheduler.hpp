@@ -49,7 +49,7 @@ class SWAPMM_EXPORT Scheduler {
 
   /// The plan that iterations of that name follow, or followed last; null if there has been none. The plan stays valid
   /// and unchanged while the caller holds it; a plan made later is another object. Copies nothing. A plan that runs
-  /// operations again is for the program with these written out: with_replays() in <swapmm/plan/recompute.hpp>.
+  /// operations again is for the program with these written out: with_ways() in <swapmm/plan/ways.hpp>.
   [[nodiscard]] std::shared_ptr<const Plan> plan(std::string_view iteration) const;
   /// The trace of the iteration that was observed last; nothing if none has ended yet.
   [[nodiscard]] std::optional<Trace> trace(std::string_view iteration) const;

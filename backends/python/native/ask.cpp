@@ -189,8 +189,8 @@ json::object answer_compare(const Asked& asked) {
     for (const NamedPlanner& planner : planners()) names.push_back(planner.name);
   }
   std::vector<answers::Comparison> rows;
-  const answers::PlanBy plan_by = [&](const std::string& name, const Trace& scaled, const Machine& machine) {
-    return asked.plan_by(name, scaled, machine);
+  const answers::PredictBy predict_by = [&](const std::string& name, const Trace& scaled, const Machine& machine) {
+    return answers::predicted(asked.plan_by(name, scaled, machine));
   };
   for (const double scale : asked.options.quantities("compute_scales", answers::parse_factor)) {
     const Trace scaled = required(answers::with_scaled_compute(trace, scale), "compute_scales");
@@ -200,7 +200,7 @@ json::object answer_compare(const Asked& asked) {
         Machine machine = links;
         machine.device_budget = budget.of(peak);
         if (const Check check = check_machine(machine); !check) throw UsageError("budgets: " + check.problem().message);
-        answers::compare_planners(names, plan_by, scaled, answers::setting_for(scaled, scale, machine, peak),
+        answers::compare_planners(names, predict_by, scaled, answers::setting_for(scaled, scale, machine, peak),
                                   asked.caller, rows);
       }
     }

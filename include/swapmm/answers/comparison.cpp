@@ -32,23 +32,28 @@ Comparison setting_for(const Trace& trace, double compute_scale, const Machine& 
   return setting;
 }
 
-void compare_planners(const std::vector<std::string>& planners, const PlanBy& plan_by, const Trace& trace,
+Predicted predicted(const Planned& planned) {
+  if (!planned.plan) return {planned.plan.problem(), planned.took, planned.notes};
+  return {planned.plan->predicted, planned.took, planned.notes};
+}
+
+void compare_planners(const std::vector<std::string>& planners, const PredictBy& predict_by, const Trace& trace,
                       const Comparison& setting, Watcher& watcher, std::vector<Comparison>& rows) {
   const std::size_t first = rows.size();
   nanoseconds bound{0};
   for (const std::string& planner : planners) {
     watcher.begin(text::to_valid_utf8(trace.name, limits::name_bytes) + ", " + describe(setting.machine) + ", " +
                   planner);
-    Planned planned = plan_by(planner, trace, setting.machine);
+    Predicted made = predict_by(planner, trace, setting.machine);
     Comparison row = setting;
     row.planner = planner;
-    row.planning = planned.took;
-    row.notes = std::move(planned.notes);
-    if (planned.plan) {
-      row.predicted = planned.plan->predicted;
-      bound = std::max(bound, planned.plan->predicted.lower_bound);
+    row.planning = made.took;
+    row.notes = std::move(made.notes);
+    if (made.prediction) {
+      row.predicted = *made.prediction;
+      bound = std::max(bound, made.prediction->lower_bound);
     } else {
-      row.problem = planned.plan.problem().message;
+      row.problem = made.prediction.problem().message;
     }
     rows.push_back(std::move(row));
   }

@@ -41,11 +41,20 @@ struct Comparison {
 /// A row without a planner's plan.
 [[nodiscard]] Comparison setting_for(const Trace& trace, double compute_scale, const Machine& machine, Bytes peak);
 
+/// What a planner's plan is predicted to do.
+struct Predicted {
+  Result<Prediction> prediction;
+  std::chrono::nanoseconds took{0};
+  std::vector<std::string> notes{};
+};
+/// Of its plan.
+[[nodiscard]] Predicted predicted(const Planned& planned);
+
 /// Plans by the planner of that name.
-using PlanBy = std::function<Planned(const std::string& planner, const Trace& trace, const Machine& machine)>;
+using PredictBy = std::function<Predicted(const std::string& planner, const Trace& trace, const Machine& machine)>;
 
 /// Adds a row for each planner on one trace and machine. Gaps are to the best bound that any of them has proven.
-void compare_planners(const std::vector<std::string>& planners, const PlanBy& plan_by, const Trace& trace,
+void compare_planners(const std::vector<std::string>& planners, const PredictBy& predict_by, const Trace& trace,
                       const Comparison& setting, Watcher& watcher, std::vector<Comparison>& rows);
 
 /// The trace with that factor on the durations of its operations.

@@ -56,6 +56,10 @@ class Checker {
                        " the sizes add up to 2^62 or more"};
       }
       sum += tensor.bytes;
+      if (copied_bytes(tensor) > tensor.bytes) {
+        return Problem{element("tensors", i) + ": copies of " + std::to_string(tensor.bytes.value) +
+                       " bytes do not move " + std::to_string(tensor.copied->value)};
+      }
       if (auto finding = available_from(i)) return finding;
     }
     return std::nullopt;

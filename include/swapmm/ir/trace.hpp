@@ -40,9 +40,15 @@ struct TraceTensor {
   TensorKind kind = TensorKind::transient;  ///< how long its value lives
   /// For an input: the operation before which the host gives the value. 0 for all other kinds.
   std::uint32_t available_from = 0;
+  /// The bytes that a copy is predicted to move; none: all of them. An encoded value has a place for the worst case.
+  /// Files do not have it.
+  std::optional<Bytes> copied{};
 
   friend bool operator==(const TraceTensor&, const TraceTensor&) = default;
 };
+
+/// The bytes that a copy of the tensor is predicted to move.
+[[nodiscard]] inline Bytes copied_bytes(const TraceTensor& tensor) { return tensor.copied.value_or(tensor.bytes); }
 
 /// One unit operation. Its bundle is the union of the three lists. A tensor is in at most one of them.
 struct TraceOperation {
@@ -105,7 +111,7 @@ struct TensorForm {
 };
 
 /// One observed iteration of a program, as plain data. Its file format is `swapmm-trace`. `engines`, `ranges` and
-/// `forms`, and the last three fields of operations, need version 2 of the format; it has no lingering values.
+/// `forms`, and the last three fields of operations need version 2 of the format; it has no lingering values.
 struct Trace {
   std::string name;                         ///< name of the iteration
   std::vector<TraceTensor> tensors;         ///< a tensor's id is its position
@@ -148,9 +154,9 @@ void for_each_access(const TraceOperation& operation, Visit&& visit) {
 
 /// Checks the rules of docs/formats.md for traces. There is at least one operation; counts are within the limits of
 /// ir/limits.hpp; ids are in range; a tensor is at most once in a bundle; durations are not negative; only inputs have
-/// an available_from, which is in range and not after an access; a transient is written before it is read; host reads
-/// find a value; lingering values are as LingeringValue says; the sum of all sizes and the sum of all durations (in
-/// nanoseconds) are below 2^62.
+/// an available_from, which is in range and not after an access; copies move no more bytes than a tensor has; a
+/// transient is written before it is read; host reads find a value; lingering values are as LingeringValue says; the
+/// sum of all sizes and the sum of all durations (in nanoseconds) are below 2^62.
 ///
 /// Every function of ir/ and plan/ that takes a trace expects one that passed this check. Linear in the size of the
 /// trace.

@@ -18,6 +18,13 @@ struct PlanningProgress {
   std::chrono::nanoseconds lower_bound{0};  ///< proven so far: no plan is faster
 };
 
+/// Ways besides copies in which values may leave and come back.
+struct Ways {
+  bool recompute = true;  ///< replayable operations may run again
+  bool compress = true;   ///< values may be encoded in forms that the trace has for them
+  bool pieces = true;     ///< tensors that only operations in pieces access may be divided
+};
+
 /// Limits the search of a planner.
 struct PlanningOptions {
   /// Called repeatedly by planners that search (`excess-overlap`, `best`, `ilp`), after every few milliseconds of work.
@@ -28,8 +35,8 @@ struct PlanningOptions {
   /// Called with a sentence for people for each part of a planner that failed, while the plan is valid all the same:
   /// a solver of `ilp` that gave up. May be empty.
   std::function<void(const std::string&)> note{};
-  /// Whether replayable operations may run again. Only plan_with_replays(), and `best` of v2::make_plan(), know how.
-  bool recompute = true;
+  /// The ways besides copies that a plan may use. Only plan_with_ways(), and `best` of v2::make_plan(), know any.
+  Ways ways{};
 };
 
 /// A planner: a pure function that gives the same plan for the same trace and machine, if PlanningOptions::go_on gives

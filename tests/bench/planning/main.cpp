@@ -35,7 +35,7 @@ constexpr Part parts[] = {
     {"harvest", "spare memory of neighbours before the host (3 s)", run_harvest},
     {"devices", "36 instances with two to eight devices behind one link (10 s)", run_devices},
     {"memories", "48 instances with a device, a small near memory and a disk (30 s)", run_memories},
-    {"recompute", "copies alone, and with operations that run again (10 s)", run_recompute},
+    {"ways", "copies alone, and with operations that run again (10 s)", run_ways},
     {"packing", "MiniMalloc's instances: the program swapmm_bench_packing", nullptr, "swapmm_bench_packing"},
     {"exact", "planner / optimum on tiny instances: the program swapmm_bench_exact_histogram", nullptr,
      "swapmm_bench_exact_histogram", " 1000"},
@@ -93,10 +93,10 @@ int main(int argc, char** argv) {
                  "seconds that a plan may be searched; 0: until the planner ends by itself (default: per part)")
       ->check(CLI::NonNegativeNumber);
   app.add_option("--sample", settings.sample,
-                 "grid, memories, devices and recompute: every so-manieth instance, always the same ones")
+                 "grid, memories, devices and ways: every so-manieth instance, always the same ones")
       ->check(CLI::PositiveNumber)
       ->capture_default_str();
-  app.add_option("--only", settings.only, "memories, devices and recompute: instances whose name contains this");
+  app.add_option("--only", settings.only, "memories, devices and ways: instances whose name contains this");
   app.add_option("--traces", settings.traces, "grid: files (default: tests/data/traces/g10)")->check(CLI::ExistingFile);
   app.add_option("--largest", settings.largest, "scale: operations of the largest trace")->capture_default_str();
   app.add_option("--jobs", settings.jobs, "threads that compute bounds; plans are made one by one")

@@ -27,7 +27,7 @@ namespace swapmm::bench {
 /// Instances with a near memory and a disk: time over the bound.
 [[nodiscard]] Report run_memories(const Settings& settings);
 /// Traces x budgets x bandwidths: copies alone, and with operations that run again.
-[[nodiscard]] Report run_recompute(const Settings& settings);
+[[nodiscard]] Report run_ways(const Settings& settings);
 /// Every planner and the bound over the budget.
 [[nodiscard]] Report run_curve(const Settings& settings);
 

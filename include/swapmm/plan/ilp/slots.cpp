@@ -251,7 +251,7 @@ class SlotsBuilder {
     double least = infinity;
     for (const std::uint32_t id : absences) {
       const TensorId tensor = ledger_.absences[id].tensor;
-      const double bytes = static_cast<double>(planning_.trace.tensors[index(tensor)].bytes.value);
+      const double bytes = static_cast<double>(copied_bytes(planning_.trace.tensors[index(tensor)]).value);
       const double ns =
           bytes / static_cast<double>(link.bytes_per_second) * 1e9 + static_cast<double>(link.latency.count());
       least = std::min(least, ns / model_.unit_ns / size(tensor));

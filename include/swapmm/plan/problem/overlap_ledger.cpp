@@ -63,8 +63,8 @@ OverlapLedger::OverlapLedger(const PlanningCase& planning_, const LinkedStores* 
   copy_out.reserve(tensors);
   for (std::size_t t = 0; t < tensors; ++t) {
     const auto id = id_at<TensorId>(t);
-    copy_in.push_back(copy_time(planning.machine.h2d, planning.trace.tensors[t].bytes));
-    copy_out.push_back(copy_time(planning.machine.d2h, planning.trace.tensors[t].bytes));
+    copy_in.push_back(copy_time(planning.machine.h2d, copied_bytes(planning.trace.tensors[t])));
+    copy_out.push_back(copy_time(planning.machine.d2h, copied_bytes(planning.trace.tensors[t])));
     list_tensor(planning, id, *this);
   }
   for (const TraceOperation& operation : planning.trace.operations) time.push_back(operation.duration);

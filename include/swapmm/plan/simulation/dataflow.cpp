@@ -26,7 +26,7 @@ std::int64_t time_of_copy(const Link& link, Bytes bytes) {
 }
 
 std::int64_t duration(const Command& command, const Trace& trace, const Machine& machine) {
-  const Bytes bytes = trace.tensors[index(command.tensor)].bytes;
+  const Bytes bytes = copied_bytes(trace.tensors[index(command.tensor)]);
   if (command.kind == CommandKind::swap_in) return time_of_copy(machine.h2d, bytes);
   if (command.kind == CommandKind::swap_out) return time_of_copy(machine.d2h, bytes);
   return 0;

@@ -33,8 +33,8 @@ Simulation simulate(const Trace& trace, const Plan& plan, const StepTimes& times
   result.iteration = nanoseconds{period.mean};
   for (const nanoseconds time : times.operations) result.compute += time;
   for (const Command& command : plan.commands) {
-    if (command.kind == CommandKind::swap_in) result.h2d += trace.tensors[index(command.tensor)].bytes;
-    if (command.kind == CommandKind::swap_out) result.d2h += trace.tensors[index(command.tensor)].bytes;
+    if (command.kind == CommandKind::swap_in) result.h2d += copied_bytes(trace.tensors[index(command.tensor)]);
+    if (command.kind == CommandKind::swap_out) result.d2h += copied_bytes(trace.tensors[index(command.tensor)]);
   }
   result.peak = peak_of(trace, plan, flow, period);
 

@@ -88,10 +88,10 @@ Result<CompiledPlan> PlanTask::plan_and_adopt() const {
 std::optional<Result<CompiledPlan>> PlanTask::plan_with_replays(const Machine& one,
                                                                 const PlanningOptions& options) const {
   if (planner.name() != "best" || !may_have_replays(program)) return std::nullopt;
-  Result<RecomputingPlan> made = swapmm::plan_with_replays(trace_with_replayable(program), one, options);
+  Result<PlanWithWays> made = plan_with_ways(trace_with_replayable(program), one, options);
   if (!made.has_value()) return made.problem();
-  if (made->replays.empty()) return adopt_plan(program, std::move(made->plan), one);
-  Result<Program> replayed = with_replays(program, made->replays);
+  if (made->ways.empty()) return adopt_plan(program, std::move(made->plan), one);
+  Result<Program> replayed = with_replays(program, made->ways.replays);
   if (!replayed.has_value()) return replayed.problem();
   Result<CompiledPlan> adopted = adopt_plan(*std::move(replayed), std::move(made->plan), one);
   if (adopted.has_value()) adopted->without_replays = std::make_shared<const Program>(program);

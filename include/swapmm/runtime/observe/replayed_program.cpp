@@ -32,13 +32,17 @@ bool may_have_replays(const Program& program) {
 }
 
 Result<Program> with_replays(const Program& program, std::span<const Replay> replays) {
-  Result<ReplayedTrace> replayed = with_replays(trace_with_replayable(program), replays);
-  if (!replayed) return replayed.problem();
+  const WaysBack ways{{replays.begin(), replays.end()}, {}};
+  Result<WrittenTrace> written = with_ways(trace_with_replayable(program), ways);
+  if (!written) return written.problem();
   Program out;
-  out.trace = std::move(replayed->trace);
+  out.trace = std::move(written->trace);
   out.roles = program.roles;
   out.by_producer = program.by_producer;
-  out.replays = {std::move(replayed->runs), std::move(replayed->is_replay), {}};
+  for (const WrittenStep& step : written->steps) {
+    out.replays.runs.push_back(step.which);
+    out.replays.is_replay.push_back(step.kind == WrittenStep::Kind::replay);
+  }
   out.replays.repeated.assign(program.trace.operations.size(), false);
   std::uint32_t next = 0;
   for (const Event& event : program.events) {

@@ -5,7 +5,7 @@
 
 #include <swapmm/base/result.hpp>
 #include <swapmm/ir/trace.hpp>
-#include <swapmm/plan/recompute.hpp>
+#include <swapmm/plan/ways.hpp>
 #include <swapmm/runtime/observe/program.hpp>
 
 namespace swapmm::runtime {

@@ -135,14 +135,14 @@ std::int64_t SwapTiming::overrun_of_stores() const {
 void SwapTiming::copy_times_of(std::uint32_t kept) {
   const LinkedStore& store = ledger_.stores->list[store_of_kept_[kept]];
   const auto bytes = [&](std::uint32_t absence) {
-    return ledger_.planning.trace.tensors[index(ledger_.absences[absence].tensor)].bytes;
+    return copied_bytes(ledger_.planning.trace.tensors[index(ledger_.absences[absence].tensor)]);
   };
   for (const std::uint32_t a : kept_[kept].absences) {
     swaps_[a].copy_in = static_cast<double>(copy_time(store.in, bytes(a)).count());
   }
   const std::uint32_t version = kept_[kept].version;
   if (version == no_absence) return;
-  const Bytes size = ledger_.planning.trace.tensors[index(ledger_.versions[version].tensor)].bytes;
+  const Bytes size = copied_bytes(ledger_.planning.trace.tensors[index(ledger_.versions[version].tensor)]);
   values_[version].copy_out = static_cast<double>(copy_time(store.out, size).count());
 }
 

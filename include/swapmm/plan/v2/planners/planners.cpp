@@ -6,17 +6,17 @@
 #include <utility>
 
 #include <swapmm/plan/planners.hpp>
-#include <swapmm/plan/recompute.hpp>
-#include <swapmm/plan/recompute/replays.hpp>
 #include <swapmm/plan/v2/baselines/on_demand.hpp>
 #include <swapmm/plan/v2/bound.hpp>
 #include <swapmm/plan/v2/engines.hpp>
 #include <swapmm/plan/v2/joint/joint_search.hpp>
-#include <swapmm/plan/v2/recompute.hpp>
 #include <swapmm/plan/v2/schedule/prediction.hpp>
 #include <swapmm/plan/v2/spread/spread.hpp>
 #include <swapmm/plan/v2/stores/store_search.hpp>
 #include <swapmm/plan/v2/validate.hpp>
+#include <swapmm/plan/v2/ways.hpp>
+#include <swapmm/plan/ways.hpp>
+#include <swapmm/plan/ways/history.hpp>
 
 namespace swapmm::v2 {
 namespace {
@@ -108,26 +108,22 @@ bool changes_input_that_host_reads(const Trace& trace) {
   return changes;
 }
 
-/// Whether nothing but replayable operations makes the trace one of version 2.
-bool is_version_1_but_for_replays(const Trace& trace) {
-  return !needs_version_2(swapmm::planning::without_replayable(trace));
-}
-
-/// A plan of a planner of version 1, as a plan for the trace with its replayable operations.
+/// A plan of a planner of version 1, as a plan for the trace with its ways.
 Result<Plan> plan_with_old_planner(std::string_view planner, const Trace& trace, const swapmm::Machine& old,
                                    const PlanningOptions& options) {
-  if (planner == "best" && options.recompute) {
-    const Result<RecomputingPlan> made = plan_with_replays(trace, old, options);
+  if (planner == "best") {
+    const Result<PlanWithWays> made = plan_with_ways(trace, old, options);
     if (!made) return made.problem();
-    return from_recomputing(trace, *made);
+    return from_ways(trace, *made);
   }
-  const Result<swapmm::Plan> made =
-      swapmm::make_plan(planner, swapmm::planning::without_replayable(trace), old, options);
+  const Result<swapmm::Plan> made = swapmm::make_plan(planner, swapmm::planning::without_ways(trace), old, options);
   if (!made) return made.problem();
   Plan plan = from_version_1(*made);
   plan.trace_digest = digest(trace);
-  // Plans that run operations again may be faster than any that this bound is for.
-  if (needs_version_2(trace) && options.recompute) plan.predicted.lower_bound = plan.predicted.compute;
+  // Plans that use ways may be faster than any that this bound is for.
+  if (swapmm::planning::has_ways(swapmm::planning::only_ways(trace, options.ways))) {
+    plan.predicted.lower_bound = plan.predicted.compute;
+  }
   return plan;
 }
 
@@ -145,6 +141,9 @@ Result<Plan> plan_in_version_1(std::string_view planner, const Trace& trace, con
   for (Command& command : plan.commands) {
     if (command.kind == CommandKind::copy) command.link = index(command.link) == 0 ? in : out;
     if (!has_engine(command.kind)) command.memory = device;
+    if (command.kind == CommandKind::encode || command.kind == CommandKind::decode) {
+      command.engine = default_engine(machine);
+    }
   }
   plan.machine = machine;
   if (changes_input_that_host_reads(trace) && !validate(trace, plan).empty()) {
@@ -203,11 +202,15 @@ Result<Plan> make_plan(std::string_view planner, const Trace& trace, const Machi
     return Problem{"the machine has no engine " + *name + " with a memory, which operations name"};
   }
   const Result<swapmm::Machine> old = to_version_1(machine);
-  if (old && is_version_1_but_for_replays(trace)) {
+  const bool is_plain = !needs_version_2(swapmm::planning::without_ways(trace));
+  if (old && (is_plain || (planner == "best" && trace.engines.empty()))) {
     Result<Plan> plan = plan_in_version_1(planner, trace, machine, *old, options);
     if (plan) {
       std::chrono::nanoseconds bound = plan->predicted.lower_bound;
-      if (pads_tensors(trace, *old)) bound = std::min(bound, lower_bound(trace, machine).value());
+      if (pads_tensors(trace, *old)) {
+        const Result<std::chrono::nanoseconds> of_pieces = lower_bound(trace, machine);
+        bound = std::min(bound, of_pieces ? *of_pieces : plan->predicted.compute);
+      }
       planning::predict(trace, *plan);
       plan->predicted.lower_bound = bound;
     }

@@ -5,14 +5,14 @@
 #include <span>
 #include <vector>
 
-#include <swapmm/base/result.hpp>
 #include <swapmm/ir/liveness.hpp>
 #include <swapmm/ir/trace.hpp>
-#include <swapmm/plan/recompute.hpp>
+#include <swapmm/plan/planner.hpp>
+#include <swapmm/plan/ways.hpp>
 
 namespace swapmm::planning {
 
-/// Who gave the tensors of a trace their values, and until when. Answers what may run again, and when.
+/// Who gave the tensors of a trace their values, and until when. Answers what may run again or be encoded, and when.
 class ValueHistory {
  public:
   explicit ValueHistory(const Trace& trace);
@@ -27,6 +27,8 @@ class ValueHistory {
   /// transients alone, which the host does not read, and no operation in between gives what it reads or writes another
   /// value.
   [[nodiscard]] bool may_run_again(std::uint32_t operation, std::uint32_t before) const;
+  /// Whether the tensor's value behind operation `after` may be decoded before operation `before`.
+  [[nodiscard]] bool may_be_coded(TensorId tensor, std::uint32_t after, std::uint32_t before) const;
 
  private:
   const Trace& trace_;
@@ -34,14 +36,14 @@ class ValueHistory {
   std::vector<bool> may_be_rewritten_;                  // per tensor
 };
 
-/// swapmm::with_replays() for a trace whose history is known.
-[[nodiscard]] Result<ReplayedTrace> with_replays(const Trace& trace, const ValueHistory& history,
-                                                 std::span<const Replay> replays);
-
 /// The uses of the tensor from that operation on, ascending.
 [[nodiscard]] std::span<const Use> uses_from(const Liveness& liveness, TensorId tensor, std::uint32_t operation);
 
-/// The trace without what only plans with recomputation need: no operation is replayable.
-[[nodiscard]] Trace without_replayable(Trace trace);
+/// The trace without what only other ways than copies need: replayable operations, and forms. Ranges stay.
+[[nodiscard]] Trace without_ways(Trace trace);
+/// Without those that may not be chosen.
+[[nodiscard]] Trace only_ways(Trace trace, const Ways& ways);
+/// Whether there is anything that without_ways() leaves out.
+[[nodiscard]] bool has_ways(const Trace& trace);
 
 }  // namespace swapmm::planning

@@ -6,12 +6,12 @@
 #include <vector>
 
 #include <swapmm/plan/planners.hpp>
-#include <swapmm/plan/recompute.hpp>
-#include <swapmm/plan/recompute/bound.hpp>
-#include <swapmm/plan/recompute/choices.hpp>
-#include <swapmm/plan/recompute/replays.hpp>
-#include <swapmm/plan/v2/recompute.hpp>
 #include <swapmm/plan/v2/validate.hpp>
+#include <swapmm/plan/v2/ways.hpp>
+#include <swapmm/plan/ways.hpp>
+#include <swapmm/plan/ways/bound.hpp>
+#include <swapmm/plan/ways/choices.hpp>
+#include <swapmm/plan/ways/history.hpp>
 
 namespace swapmm::test::replays_test {
 using std::chrono::nanoseconds;
@@ -67,11 +67,20 @@ TEST_CASE("replays are written out before the operation that needs them, in the 
   Trace trace = chain();
   trace.host_reads = {{id(4), op(4)}};
   const std::vector<Replay> replays = {{op(1), op(5)}, {op(0), op(5)}, {op(1), op(4)}, {op(1), op(4)}};
-  const Result<ReplayedTrace> replayed = with_replays(trace, replays);
+  const Result<WrittenTrace> replayed = with_ways(trace, {replays, {}});
   REQUIRE(replayed);
   CHECK(names(replayed->trace) == std::vector<std::string>{"a", "b", "c", "use c", "b", "use b", "a", "b", "use a"});
-  CHECK(replayed->runs == std::vector<std::uint32_t>{0, 1, 2, 3, 1, 4, 0, 1, 5});
-  CHECK(replayed->is_replay == std::vector<bool>{false, false, false, false, true, false, true, true, false});
+  constexpr auto operation = WrittenStep::Kind::operation;
+  constexpr auto replay = WrittenStep::Kind::replay;
+  CHECK(replayed->steps == std::vector<WrittenStep>{{operation, 0},
+                                                    {operation, 1},
+                                                    {operation, 2},
+                                                    {operation, 3},
+                                                    {replay, 1},
+                                                    {operation, 4},
+                                                    {replay, 0},
+                                                    {replay, 1},
+                                                    {operation, 5}});
   CHECK(replayed->trace.host_reads.front().after_operation == op(5));
   CHECK_FALSE(needs_version_2(replayed->trace));
   CHECK(check_trace(replayed->trace));
@@ -82,7 +91,7 @@ TEST_CASE("an input that comes late still comes before the same operation") {
   trace.tensors.push_back({"late", Bytes{8}, TensorKind::input, 5});
   trace.operations[5].reads.push_back(id(5));
   const std::vector<Replay> replays = {{op(0), op(5)}, {op(1), op(4)}};
-  const Result<ReplayedTrace> replayed = with_replays(trace, replays);
+  const Result<WrittenTrace> replayed = with_ways(trace, {replays, {}});
   REQUIRE(replayed);
   CHECK(names(replayed->trace) == std::vector<std::string>{"a", "b", "c", "use c", "b", "use b", "a", "use a"});
   CHECK(replayed->trace.tensors[5].available_from == 6);
@@ -91,7 +100,7 @@ TEST_CASE("an input that comes late still comes before the same operation") {
 
 TEST_CASE("what may not run again is refused, with a reason") {
   const auto refuses = [](const Trace& trace, Replay replay) {
-    const Result<ReplayedTrace> replayed = with_replays(trace, {&replay, 1});
+    const Result<WrittenTrace> replayed = with_ways(trace, {{replay}, {}});
     return !replayed && !replayed.problem().message.empty();
   };
   const Trace trace = chain();
@@ -127,42 +136,42 @@ TEST_CASE("what may not run again is refused, with a reason") {
 
 TEST_CASE("where copies take long, values are made again; where they are quick, they are copied") {
   const Trace trace = chain();
-  const Result<RecomputingPlan> slow = plan_with_replays(trace, machine(400, 100'000'000));
+  const Result<PlanWithWays> slow = plan_with_ways(trace, machine(400, 100'000'000));
   REQUIRE(slow);
-  CHECK(slow->replays.size() == 1);  // one of "a" and "b"
+  CHECK(slow->ways.replays.size() == 1);  // one of "a" and "b"
   CHECK(slow->plan.predicted.iteration == nanoseconds{70});
   CHECK(slow->plan.predicted.lower_bound >= nanoseconds{60});
-  const Result<RecomputingPlan> quick = plan_with_replays(trace, machine(400, 100'000'000'000));
+  const Result<PlanWithWays> quick = plan_with_ways(trace, machine(400, 100'000'000'000));
   REQUIRE(quick);
-  CHECK(quick->replays.empty());
+  CHECK(quick->ways.empty());
   CHECK(quick->plan.predicted.iteration < nanoseconds{66});
 }
 
 TEST_CASE("in version 2 replays are commands, and the plan is valid and takes as long") {
   const Trace trace = chain();
-  const Result<RecomputingPlan> made = plan_with_replays(trace, machine(400, 100'000'000));
+  const Result<PlanWithWays> made = plan_with_ways(trace, machine(400, 100'000'000));
   REQUIRE(made);
-  const Result<v2::Plan> plan = v2::from_recomputing(trace, *made);
+  const Result<v2::Plan> plan = v2::from_ways(trace, *made);
   REQUIRE(plan);
   CHECK(plan->trace_digest == digest(trace));
   CHECK(v2::validate(trace, *plan).empty());
   const v2::Command& again = plan->commands.back();
   CHECK(again.kind == v2::CommandKind::run);
-  CHECK(again.operation == made->replays.front().operation);
-  CHECK(again.position == index(made->replays.front().before));
-  RecomputingPlan other = *made;
-  other.replays.clear();
-  CHECK_FALSE(v2::from_recomputing(trace, other));
+  CHECK(again.operation == made->ways.replays.front().operation);
+  CHECK(again.position == index(made->ways.replays.front().before));
+  PlanWithWays other = *made;
+  other.ways = {};
+  CHECK_FALSE(v2::from_ways(trace, other));
 }
 
 TEST_CASE("the bound by hand: the cheapest values are made again until the copies of the rest take no longer") {
   const Trace trace = chain();
   const auto bound = [&](std::uint64_t budget, std::uint64_t bytes_per_second) {
-    const Trace plain = planning::without_replayable(trace);
+    const Trace plain = planning::without_ways(trace);
     const Machine on = machine(budget, bytes_per_second);
     const Result<planning::PlanningCase> planning = planning::make_planning_case(plain, on);
     REQUIRE(planning);
-    return planning::recomputing_bound(trace, planning::ValueHistory(trace), *planning);
+    return planning::ways_bound(trace, planning::ValueHistory(trace), *planning);
   };
   // While "use c" runs, all are live: 100 bytes too many for 400. Copies alone take 1000 ns for them. Making z of them
   // again takes z / 10 ns: 60 + z / 10 = 10 x (100 - z) for z = 940 / 10.1.
@@ -175,17 +184,17 @@ TEST_CASE("the bound by hand: the cheapest values are made again until the copie
 
 TEST_CASE("a chain is made again as a whole if that is cheaper, and what is there already is not") {
   const Trace trace = chain();
-  const Trace plain = planning::without_replayable(trace);
+  const Trace plain = planning::without_ways(trace);
   const Machine on = machine(200);
   const Result<planning::PlanningCase> planning = planning::make_planning_case(plain, on);
   REQUIRE(planning);
   const planning::ValueHistory history(trace);
-  planning::ReplayChoice choice(trace, history, *planning);
+  planning::WayChoice choice(trace, history, *planning);
   CHECK(choice.choose({.copy_price = 0, .least_away = 0}).empty());
   // "b" needs "a", which is needed later anyway, and made again for it. Then it is not there while "use b" runs.
-  CHECK(choice.choose({.copy_price = 0.15, .least_away = 0}) ==
+  CHECK(choice.choose({.copy_price = 0.15, .least_away = 0}).replays ==
         std::vector<Replay>{{op(0), op(4)}, {op(1), op(4)}, {op(0), op(5)}});
-  CHECK(choice.choose({.copy_price = 0.15, .least_away = 2}) == std::vector<Replay>{{op(0), op(5)}});
+  CHECK(choice.choose({.copy_price = 0.15, .least_away = 2}).replays == std::vector<Replay>{{op(0), op(5)}});
   CHECK(choice.prices() == std::vector<double>{0.1});
 }
 

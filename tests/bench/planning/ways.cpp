@@ -6,9 +6,9 @@
 #include <vector>
 
 #include <swapmm/ir/liveness.hpp>
-#include <swapmm/plan/recompute.hpp>
-#include <swapmm/plan/v2/recompute.hpp>
 #include <swapmm/plan/v2/validate.hpp>
+#include <swapmm/plan/v2/ways.hpp>
+#include <swapmm/plan/ways.hpp>
 
 #include "parts.hpp"
 
@@ -53,14 +53,14 @@ std::vector<RecomputeCase> cases_of(const Settings& settings) {
 
 }  // namespace
 
-Report run_recompute(const Settings& settings) {
+Report run_ways(const Settings& settings) {
   Report report;
   report.rows.title = "Copies alone, and with recomputation: time / computation";
   report.rows.columns = {"trace", "budget / peak", "GB/s",    "copies",         "their bound", "mixed",
                          "bound", "run again",     "time, %", "mixed / copies", "seconds"};
   const double limit = settings.limit_or(10);
   const std::vector<RecomputeCase> chosen = cases_of(settings);
-  Progress progress("recompute", chosen.size(), settings.quiet);
+  Progress progress("ways", chosen.size(), settings.quiet);
   Ratios gains;
   Ratios over_bound;
   for (const RecomputeCase& one : chosen) {
@@ -71,9 +71,9 @@ Report run_recompute(const Settings& settings) {
     const Machine machine = machine_with(budget, one.bandwidth * 1e9);
     const Planned copies = plan_within("best", one.trace, machine, limit);
     const auto start = std::chrono::steady_clock::now();
-    const Result<RecomputingPlan> mixed = plan_with_replays(trace, machine, within(limit));
+    const Result<PlanWithWays> mixed = plan_with_ways(trace, machine, within(limit));
     const double seconds = seconds_since(start);
-    const Result<v2::Plan> plan = mixed ? v2::from_recomputing(trace, *mixed) : Result<v2::Plan>(mixed.problem());
+    const Result<v2::Plan> plan = mixed ? v2::from_ways(trace, *mixed) : Result<v2::Plan>(mixed.problem());
     if (!copies.plan || !plan || !v2::validate(trace, *plan).empty()) {
       report.lines.push_back(one.name + ": " + (plan ? "no plan, or one that breaks a rule" : plan.problem().message));
       report.is_sound = false;
@@ -83,7 +83,7 @@ Report run_recompute(const Settings& settings) {
     const auto time = static_cast<double>(mixed->plan.predicted.iteration.count());
     const auto bound = static_cast<double>(mixed->plan.predicted.lower_bound.count());
     double again = 0;
-    for (const Replay& replay : mixed->replays) {
+    for (const Replay& replay : mixed->ways.replays) {
       again += static_cast<double>(trace.operations[index(replay.operation)].duration.count());
     }
     if (bound > std::min(time, copies.iteration())) report.is_sound = false;
@@ -92,7 +92,7 @@ Report run_recompute(const Settings& settings) {
     report.rows.rows.push_back(
         {one.name, fixed(one.share, 2), fixed(one.bandwidth, 0), fixed(copies.iteration() / compute, 3),
          fixed(static_cast<double>(copies.plan->predicted.lower_bound.count()) / compute, 3), fixed(time / compute, 3),
-         fixed(bound / compute, 3), std::to_string(mixed->replays.size()), fixed(100 * again / compute, 1),
+         fixed(bound / compute, 3), std::to_string(mixed->ways.replays.size()), fixed(100 * again / compute, 1),
          fixed(time / copies.iteration(), 3), fixed(seconds, 1)});
   }
   const auto line = [&](const std::string& what, const Ratios& ratios) {

@@ -2,18 +2,20 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <unordered_map>
 #include <vector>
 
 #include <swapmm/plan/problem/planning_case.hpp>
-#include <swapmm/plan/recompute/replays.hpp>
+#include <swapmm/plan/ways.hpp>
+#include <swapmm/plan/ways/history.hpp>
 
 namespace swapmm::planning {
 
-/// What speaks for a replay.
-struct ReplayCriteria {
-  /// What it costs to copy a byte away and back, in nanoseconds of computation. Values that can be made again for less
-  /// are.
+/// What speaks for a way.
+struct WayCriteria {
+  /// What it costs to copy a byte away and back, in nanoseconds of computation. Values that come back in another way
+  /// for less do so.
   double copy_price = 0;
   /// A value stays where it is if it is needed again within this many times its copies' duration, or its operation's if
   /// that is shorter.
@@ -22,19 +24,21 @@ struct ReplayCriteria {
   std::uint32_t longest_chain = 64;
 };
 
-/// Chooses replays by criteria.
+/// Chooses ways by criteria.
 ///
 /// The operations are visited in order. A value that an operation needs, that nothing has used for a while, and that
-/// lives where not all values have room, is made again right before the operation if its chain is cheap. What a
-/// replay needs is there, is made again as well, or is kept (and copied) until then, whatever is cheaper.
-class ReplayChoice {
+/// lives where not all values have room, takes the cheapest way. It may be copied. It may be encoded behind its last
+/// use and decoded right before the operation; the bytes of its form are copied. It may be made again right before the
+/// operation: what a replay needs is there, is made again as well, or is kept (and copied) until then, whatever is
+/// cheaper.
+class WayChoice {
  public:
-  /// Refers to all arguments. The case is that of the trace without replayable operations.
-  ReplayChoice(const Trace& trace, const ValueHistory& history, const PlanningCase& planning);
+  /// Refers to all arguments. The case is that of without_ways(trace).
+  WayChoice(const Trace& trace, const ValueHistory& history, const PlanningCase& planning);
 
-  [[nodiscard]] std::vector<Replay> choose(const ReplayCriteria& criteria);
+  [[nodiscard]] WaysBack choose(const WayCriteria& criteria);
 
-  /// The prices per byte at which single operations would run again, ascending, each once.
+  /// The prices per byte at which single operations would run again and values would be encoded, ascending, each once.
   [[nodiscard]] std::vector<double> prices() const;
 
  private:
@@ -45,6 +49,9 @@ class ReplayChoice {
   /// The operation that may make the tensor's value again before `before`, or ValueHistory::nobody.
   [[nodiscard]] std::uint32_t maker(TensorId tensor, std::uint32_t before) const;
   [[nodiscard]] bool is_needed_from(TensorId tensor, std::uint32_t position) const;
+  /// The cheapest form in which the value may be away until `before`.
+  [[nodiscard]] std::optional<Coding> best_coding(TensorId tensor, std::uint32_t before, double& cost) const;
+  void bring_back(TensorId tensor, std::uint32_t before);
   void add(std::uint32_t operation, std::uint32_t before, std::uint32_t depth);
 
   const Trace& trace_;
@@ -55,10 +62,12 @@ class ReplayChoice {
 
   std::vector<std::uint32_t> readers_;  // per tensor: replayable operations that read it
 
-  ReplayCriteria criteria_;
+  WayCriteria criteria_;
   std::vector<std::int64_t> here_;                    // per tensor: the last operation behind which its value was there
+  std::vector<bool> by_replay_;                       // per tensor: it was there because of a replay
+  std::vector<std::optional<Coding>> coded_;          // per tensor: its last coding
   std::unordered_map<std::uint32_t, double> chains_;  // by operation: the cost before the present one
-  std::vector<Replay> chosen_;
+  WaysBack chosen_;
 };
 
 }  // namespace swapmm::planning

@@ -1,25 +1,33 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <swapmm/plan/recompute/bound.hpp>
+#include <swapmm/plan/ways/bound.hpp>
 
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <utility>
 #include <vector>
 
 namespace swapmm::planning {
 namespace {
 
-/// A value that is live while an operation runs.
-struct LiveValue {
-  double bytes = 0;
-  double price = 0;  ///< nanoseconds per byte to make it again; infinite: it cannot be
+/// A way for a value that is live while an operation runs to be away then, per byte of room.
+struct Way {
+  double compute = 0;  ///< nanoseconds of computation
+  double copied = 0;   ///< nanoseconds of copies in
 };
 
-class RecomputingBound {
+/// A value, and the ways that it has.
+struct LiveValue {
+  double bytes = 0;
+  std::size_t first = 0;  ///< position of its ways
+  std::size_t end = 0;
+};
+
+class WaysBound {
  public:
-  RecomputingBound(const Trace& trace, const ValueHistory& history, const PlanningCase& planning)
+  WaysBound(const Trace& trace, const ValueHistory& history, const PlanningCase& planning)
       : trace_(trace), history_(history), planning_(planning), bytes_made_(trace.operations.size(), 0.0) {
     for (std::size_t i = 0; i < trace.operations.size(); ++i) {
       compute_ += static_cast<double>(trace.operations[i].duration.count());
@@ -50,28 +58,68 @@ class RecomputingBound {
   [[nodiscard]] double at(std::uint32_t operation, double excess) const {
     double left = excess;
     std::vector<LiveValue> values;
+    std::vector<Way> ways;
     for (const TensorId tensor : tensors_live_at(trace_, planning_.liveness, static_cast<OperationId>(operation))) {
       if (is_in_bundle(tensor, operation)) continue;
-      const LiveValue value{bytes_of(tensor), price_of(tensor, operation)};
-      left -= static_cast<double>(planning_.sizes[index(tensor)]) - value.bytes;  // padding is not copied
+      const double bytes = bytes_of(tensor);
+      left -= static_cast<double>(planning_.sizes[index(tensor)]) - bytes;  // padding is not copied
       if (!comes_back(tensor, operation)) {
-        left -= value.bytes;
-      } else if (std::isfinite(value.price)) {
-        values.push_back(value);
+        left -= bytes;
+        continue;
       }
+      const std::size_t first = ways.size();
+      append_ways(tensor, operation, ways);
+      values.push_back({bytes, first, ways.size()});
     }
-    std::ranges::sort(values, {}, &LiveValue::price);
-    double computed = compute_;
+    // A mean's least value is concave in the weight: it is the least of linear functions.
+    double low = 0;
+    double high = 1;
+    double most = 0;
+    for (int i = 0; i < 28; ++i) {
+      const double a = low + (high - low) / 3;
+      const double b = high - (high - low) / 3;
+      const double at_a = mean(a, left, values, ways);
+      const double at_b = mean(b, left, values, ways);
+      most = std::max({most, at_a, at_b});
+      (at_a < at_b ? low : high) = at_a < at_b ? a : b;
+    }
+    return most;
+  }
+
+  /// The least mean of computation and copies in, if `left` bytes are away and the computation has that weight.
+  [[nodiscard]] double mean(double weight, double left, const std::vector<LiveValue>& values,
+                            const std::vector<Way>& ways) const {
+    std::vector<std::pair<double, double>> costs;  // of a byte, and the bytes
     for (const LiveValue& value : values) {
-      if (left * in_ <= computed) return computed;
-      const double bytes = std::min(value.bytes, left);
-      // More bytes are made again for as long as the copies of the others take longer. Within this value, both meet.
-      const double meet = (left * in_ - computed) / (value.price + in_);
-      if (meet <= bytes) return computed + meet * value.price;
-      computed += bytes * value.price;
+      double least = HUGE_VAL;
+      for (std::size_t w = value.first; w < value.end; ++w) {
+        least = std::min(least, weight * ways[w].compute + (1 - weight) * ways[w].copied);
+      }
+      costs.emplace_back(least, value.bytes);
+    }
+    std::ranges::sort(costs);
+    double sum = weight * compute_;
+    for (const auto& [cost, bytes] : costs) {
+      if (left <= 0) break;
+      sum += cost * std::min(bytes, left);
       left -= bytes;
     }
-    return std::max(computed, left * in_);
+    return sum;
+  }
+
+  void append_ways(TensorId tensor, std::uint32_t operation, std::vector<Way>& ways) const {
+    ways.push_back({0, in_});
+    if (const double again = price_of(tensor, operation); std::isfinite(again)) ways.push_back({again, 0});
+    const double bytes = bytes_of(tensor);
+    if (bytes == 0) return;
+    const auto room = static_cast<double>(planning_.sizes[index(tensor)]);
+    for (const TensorForm& form : forms_of(trace_, tensor)) {
+      const auto coded = static_cast<double>((form.encode + form.decode).count());
+      ways.push_back({coded / bytes, static_cast<double>(form.expected.value) / bytes * in_});
+      // In its place on the device the form needs room, too.
+      const double freed = room - static_cast<double>(form.bytes.value);
+      if (freed > 0) ways.push_back({coded / std::max(freed, 1.0), 0});
+    }
   }
 
   [[nodiscard]] bool is_in_bundle(TensorId tensor, std::uint32_t operation) const {
@@ -109,12 +157,11 @@ class RecomputingBound {
 
 }  // namespace
 
-std::chrono::nanoseconds recomputing_bound(const Trace& trace, const ValueHistory& history,
-                                           const PlanningCase& planning) {
+std::chrono::nanoseconds ways_bound(const Trace& trace, const ValueHistory& history, const PlanningCase& planning) {
   std::chrono::nanoseconds compute{0};
   for (const TraceOperation& operation : trace.operations) compute += operation.duration;
   // The sums of the bound have errors far below this part.
-  const double bound = RecomputingBound(trace, history, planning).run() * (1 - 0x1p-40);
+  const double bound = WaysBound(trace, history, planning).run() * (1 - 0x1p-40);
   return std::max(compute, std::chrono::nanoseconds{static_cast<std::int64_t>(bound)});
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <swapmm/plan/recompute.hpp>
+#include <swapmm/plan/ways.hpp>
 
 #include <algorithm>
 #include <cmath>
@@ -12,35 +12,62 @@
 #include <swapmm/plan/bound.hpp>
 #include <swapmm/plan/planners.hpp>
 #include <swapmm/plan/planners/before_best.hpp>
-#include <swapmm/plan/recompute/bound.hpp>
-#include <swapmm/plan/recompute/choices.hpp>
-#include <swapmm/plan/recompute/replays.hpp>
 #include <swapmm/plan/schedule/schedule.hpp>
 #include <swapmm/plan/search/best.hpp>
+#include <swapmm/plan/ways/bound.hpp>
+#include <swapmm/plan/ways/choices.hpp>
+#include <swapmm/plan/ways/history.hpp>
+#include <swapmm/plan/ways/pieces.hpp>
+#include <swapmm/plan/ways/written.hpp>
 
 namespace swapmm::planning {
 namespace {
 
 using std::chrono::nanoseconds;
 
-/// Replays that were looked at.
+std::size_t size_of(const WaysBack& ways) { return ways.replays.size() + ways.codings.size(); }
+
+/// The list without its elements at [first, end), which may lie beyond it.
+template <class T>
+void leave_out_of(std::vector<T>& list, std::size_t first, std::size_t end) {
+  const auto at = [&](std::size_t i) { return list.begin() + static_cast<std::ptrdiff_t>(std::min(i, list.size())); };
+  list.erase(at(first), at(end));
+}
+
+/// Replays are counted first, then codings.
+WaysBack without(WaysBack ways, std::size_t first, std::size_t end) {
+  const std::size_t replays = ways.replays.size();
+  leave_out_of(ways.replays, first, end);
+  leave_out_of(ways.codings, std::max(first, replays) - replays, std::max(end, replays) - replays);
+  return ways;
+}
+
+/// Ways that were looked at.
 struct Candidate {
-  std::vector<Replay> replays;
-  nanoseconds relaxed{0};  ///< a bound for plans with exactly these replays, for a comparison
+  WaysBack ways;
+  nanoseconds relaxed{0};  ///< a bound for plans with exactly these ways, for a comparison
 };
 
-class RecomputeSearch {
+class WaysSearch {
  public:
-  RecomputeSearch(const Trace& trace, const PlanningCase& planning, const RecomputeOptions& options,
-                  const PlanningOptions& limits)
+  /// `trace` may be divided; `whole` is then the trace that is not, without other ways.
+  WaysSearch(const Trace& trace, const Trace* whole, const PlanningCase& planning, const WaysOptions& options,
+             const PlanningOptions& limits)
       : trace_(trace),
+        whole_(whole),
         planning_(planning),
         options_(options),
         limits_(limits),
         history_(trace),
         choice_(trace, history_, planning) {}
 
-  [[nodiscard]] Result<RecomputingPlan> run() {
+  /// A plan for the trace with its ways, and whether it is for the whole one.
+  struct Found {
+    PlanWithWays plan;
+    bool is_whole = false;
+  };
+
+  [[nodiscard]] Result<Found> run() {
     look_at({});
     look_at_prices();
     leave_out();
@@ -50,20 +77,20 @@ class RecomputeSearch {
  private:
   [[nodiscard]] bool go_on() const { return !limits_.go_on || limits_.go_on(progress_); }
 
-  /// Rates the replays, unless they were looked at before. Returns the rating.
-  nanoseconds look_at(std::vector<Replay> replays) {
+  /// Rates the ways, unless they were looked at before. Returns the rating.
+  nanoseconds look_at(WaysBack ways) {
     for (const Candidate& known : candidates_) {
-      if (known.replays == replays) return known.relaxed;
+      if (known.ways == ways) return known.relaxed;
     }
-    const nanoseconds rating = relaxed(replays);
-    candidates_.push_back({std::move(replays), rating});
+    const nanoseconds rating = relaxed(ways);
+    candidates_.push_back({std::move(ways), rating});
     return rating;
   }
 
-  [[nodiscard]] nanoseconds relaxed(const std::vector<Replay>& replays) const {
-    const Result<ReplayedTrace> replayed = with_replays(trace_, history_, replays);
-    if (!replayed) return nanoseconds::max();
-    const Result<nanoseconds> bound = lower_bound(replayed->trace, planning_.machine, options_.rating);
+  [[nodiscard]] nanoseconds relaxed(const WaysBack& ways) const {
+    const Result<WrittenTrace> written = with_ways(trace_, history_, ways);
+    if (!written) return nanoseconds::max();
+    const Result<nanoseconds> bound = lower_bound(written->trace, planning_.machine, options_.rating);
     return bound ? *bound : nanoseconds::max();
   }
 
@@ -91,23 +118,20 @@ class RecomputeSearch {
     }
   }
 
-  /// Leaves out replays of the best choice that gain nothing: many in a row at first, then fewer.
+  /// Leaves out ways of the best choice that gain nothing: many in a row at first, then fewer.
   void leave_out() {
     const auto best = std::ranges::min_element(candidates_, {}, &Candidate::relaxed);
-    Candidate kept{best->replays, best->relaxed};
+    Candidate kept{best->ways, best->relaxed};
     int tries = 0;
-    std::size_t length = (kept.replays.size() + 3) / 4;
+    std::size_t length = (size_of(kept.ways) + 3) / 4;
     for (std::size_t first = 0; length > 0 && tries < options_.omissions && go_on(); ++tries) {
-      if (first >= kept.replays.size()) {
+      if (first >= size_of(kept.ways)) {
         first = 0;
         length /= 2;
-        if (kept.replays.empty()) break;
+        if (kept.ways.empty()) break;
         continue;
       }
-      std::vector<Replay> fewer = kept.replays;
-      const auto from = fewer.begin() + static_cast<std::ptrdiff_t>(first);
-      const std::size_t end = std::min(first + length, fewer.size());
-      fewer.erase(from, fewer.begin() + static_cast<std::ptrdiff_t>(end));
+      WaysBack fewer = without(kept.ways, first, std::min(first + length, size_of(kept.ways)));
       const nanoseconds rating = relaxed(fewer);
       if (rating <= kept.relaxed) {
         kept = {std::move(fewer), rating};
@@ -115,16 +139,20 @@ class RecomputeSearch {
         first += length;
       }
     }
-    if (kept.replays != best->replays) candidates_.push_back(std::move(kept));
+    if (kept.ways != best->ways) candidates_.push_back(std::move(kept));
   }
 
-  /// Runs `best` for the best ratings and for no replays, in turns.
-  [[nodiscard]] Result<RecomputingPlan> plan_best() {
+  /// Runs `best` for the best ratings and for copies alone, in turns.
+  [[nodiscard]] Result<Found> plan_best() {
     std::ranges::stable_sort(candidates_, {}, &Candidate::relaxed);
-    int with_replays = 0;
+    int with_ways = 0;
     for (Candidate& candidate : candidates_) {
-      if (!candidate.replays.empty() && ++with_replays >= std::max(options_.plans, 2)) continue;
+      if (!candidate.ways.empty() && ++with_ways >= std::max(options_.plans, 2)) continue;
       runs_.push_back(std::make_unique<TurnOfBest>(std::move(candidate)));
+    }
+    if (whole_ != nullptr) {
+      runs_.push_back(std::make_unique<TurnOfBest>(Candidate{}));
+      runs_.back()->is_whole = true;
     }
     take_turns();
     if (fastest_ == nullptr) return problem_;
@@ -135,6 +163,7 @@ class RecomputeSearch {
   struct TurnOfBest {
     explicit TurnOfBest(Candidate&& candidate) : choice(std::move(candidate)) {}
     Candidate choice;
+    bool is_whole = false;
     Trace trace;
     std::optional<PlanningCase> planning;
     std::optional<BestRun> run;
@@ -167,9 +196,13 @@ class RecomputeSearch {
   }
 
   bool begin(TurnOfBest& turn) {
-    Result<ReplayedTrace> replayed = with_replays(trace_, history_, turn.choice.replays);
-    if (!replayed) return false;
-    turn.trace = std::move(replayed->trace);
+    if (turn.is_whole) {
+      turn.trace = *whole_;
+    } else {
+      Result<WrittenTrace> written = with_ways(trace_, history_, turn.choice.ways);
+      if (!written) return false;
+      turn.trace = std::move(written->trace);
+    }
     Result<PlanningCase> planning = make_planning_case(turn.trace, planning_.machine);
     if (!planning) return false;
     turn.planning.emplace(*std::move(planning));
@@ -185,22 +218,23 @@ class RecomputeSearch {
     return true;
   }
 
-  [[nodiscard]] RecomputingPlan finish(TurnOfBest& turn) {
+  [[nodiscard]] Found finish(TurnOfBest& turn) {
     ProvenPlan proven = turn.run->finish();
     proven.plan.planner = "best";
     finish_plan(*turn.planning, proven.plan, proven.lower_bound);
-    RecomputingPlan made{std::move(turn.choice.replays), std::move(proven.plan)};
-    made.plan.predicted.lower_bound =
-        std::min(recomputing_bound(trace_, history_, planning_), made.plan.predicted.iteration);
-    return made;
+    Found found{{std::move(turn.choice.ways), std::move(proven.plan)}, turn.is_whole};
+    Prediction& predicted = found.plan.plan.predicted;
+    predicted.lower_bound = std::min(ways_bound(trace_, history_, planning_), predicted.iteration);
+    return found;
   }
 
   const Trace& trace_;
+  const Trace* whole_;
   const PlanningCase& planning_;
-  const RecomputeOptions& options_;
+  const WaysOptions& options_;
   const PlanningOptions& limits_;
   ValueHistory history_;
-  ReplayChoice choice_;
+  WayChoice choice_;
   std::vector<Candidate> candidates_;
   std::vector<std::unique_ptr<TurnOfBest>> runs_;
   TurnOfBest* fastest_ = nullptr;
@@ -213,19 +247,32 @@ class RecomputeSearch {
 
 namespace swapmm {
 
-Result<RecomputingPlan> plan_with_replays(const Trace& trace, const Machine& machine, const PlanningOptions& limits,
-                                          const RecomputeOptions& options) {
-  const Trace plain = planning::without_replayable(trace);
-  const bool may =
-      limits.recompute && trace.lingering.empty() && std::ranges::any_of(trace.operations, &TraceOperation::replayable);
-  if (!may) {
-    Result<Plan> plan = best_planner(options.best).make(plain, machine, limits);
+Result<PlanWithWays> plan_with_ways(const Trace& trace, const Machine& machine, const PlanningOptions& limits,
+                                    const WaysOptions& options) {
+  using namespace planning;
+  if (!trace.engines.empty()) return Problem{"operations name engines"};
+  const Trace allowed = only_ways(trace, limits.ways);
+  const std::vector<TensorPieces> pieces =
+      limits.ways.pieces ? possible_pieces(allowed, machine) : std::vector<TensorPieces>{};
+  const Result<DividedTrace> divided = with_pieces(allowed, pieces);
+  if (!divided) return divided.problem();
+  const Result<DividedTrace> whole = with_pieces(without_ways(trace), {});
+  if (!whole) return whole.problem();
+  if (!trace.lingering.empty() || (pieces.empty() && !has_ways(allowed))) {
+    Result<Plan> plan = best_planner(options.best).make(whole->trace, machine, limits);
     if (!plan) return plan.problem();
-    return RecomputingPlan{{}, *std::move(plan)};
+    return PlanWithWays{{}, *std::move(plan)};
   }
-  const Result<planning::PlanningCase> planning = planning::make_planning_case(plain, machine);
+  const Trace plain = without_ways(divided->trace);
+  const Result<PlanningCase> planning = make_planning_case(plain, machine);
   if (!planning) return planning.problem();
-  return planning::RecomputeSearch(trace, *planning, options, limits).run();
+  WaysSearch search(divided->trace, pieces.empty() ? nullptr : &whole->trace, *planning, options, limits);
+  Result<WaysSearch::Found> found = search.run();
+  if (!found) return found.problem();
+  PlanWithWays& made = found->plan;
+  for (Coding& coding : made.ways.codings) coding.tensor = divided->parts[index(coding.tensor)].tensor;
+  if (!found->is_whole) made.ways.pieces = pieces;
+  return std::move(made);
 }
 
 }  // namespace swapmm

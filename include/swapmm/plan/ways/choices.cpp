@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <swapmm/plan/recompute/choices.hpp>
+#include <swapmm/plan/ways/choices.hpp>
 
 #include <algorithm>
 #include <chrono>
 #include <cstddef>
 #include <limits>
+#include <optional>
 #include <span>
 
 namespace swapmm::planning {
 
-ReplayChoice::ReplayChoice(const Trace& trace, const ValueHistory& history, const PlanningCase& planning)
+WayChoice::WayChoice(const Trace& trace, const ValueHistory& history, const PlanningCase& planning)
     : trace_(trace), history_(history), planning_(planning) {
   started_.assign(trace.operations.size() + 1, 0.0);
   full_.assign(trace.operations.size() + 1, 0);
@@ -22,24 +23,60 @@ ReplayChoice::ReplayChoice(const Trace& trace, const ValueHistory& history, cons
   }
 }
 
-std::vector<Replay> ReplayChoice::choose(const ReplayCriteria& criteria) {
+WaysBack WayChoice::choose(const WayCriteria& criteria) {
   criteria_ = criteria;
-  chosen_.clear();
+  chosen_ = {};
   here_.assign(trace_.tensors.size(), -1);
+  by_replay_.assign(trace_.tensors.size(), false);
+  coded_.assign(trace_.tensors.size(), std::nullopt);
   for (std::uint32_t i = 0; i < trace_.operations.size(); ++i) {
     chains_.clear();
     for_each_access(trace_.operations[i], [&](TensorId tensor, Access access) {
-      if (access == Access::write || !is_far(tensor, i)) return;
-      const std::uint32_t made_by = maker(tensor, i);
-      if (made_by == ValueHistory::nobody || chain_cost(made_by, i, 0) >= price_of(tensor)) return;
-      add(made_by, i, 0);
+      if (access != Access::write && is_far(tensor, i)) bring_back(tensor, i);
     });
-    for_each_access(trace_.operations[i], [&](TensorId tensor, Access) { here_[index(tensor)] = i; });
+    for_each_access(trace_.operations[i], [&](TensorId tensor, Access) {
+      here_[index(tensor)] = i;
+      by_replay_[index(tensor)] = false;
+    });
   }
   return chosen_;
 }
 
-bool ReplayChoice::is_far(TensorId tensor, std::uint32_t position) const {
+void WayChoice::bring_back(TensorId tensor, std::uint32_t before) {
+  double cost = price_of(tensor);
+  const std::optional<Coding> coding = best_coding(tensor, before, cost);
+  const std::uint32_t made_by = maker(tensor, before);
+  if (made_by != ValueHistory::nobody && chain_cost(made_by, before, 0) < cost) return add(made_by, before, 0);
+  if (!coding) return;
+  chosen_.codings.push_back(*coding);
+  coded_[index(tensor)] = coding;
+}
+
+std::optional<Coding> WayChoice::best_coding(TensorId tensor, std::uint32_t before, double& cost) const {
+  const std::int64_t last = here_[index(tensor)];
+  if (last < 0 || by_replay_[index(tensor)]) return std::nullopt;
+  const auto after = static_cast<std::uint32_t>(last);
+  if (!history_.may_be_coded(tensor, after, before)) return std::nullopt;
+  const std::optional<Coding>& known = coded_[index(tensor)];
+  std::optional<Coding> best;
+  const std::span<const TensorForm> forms = forms_of(trace_, tensor);
+  for (std::uint32_t f = 0; f < forms.size(); ++f) {
+    Coding coding{tensor, f, static_cast<OperationId>(after), static_cast<OperationId>(before)};
+    double costs = static_cast<double>(forms[f].decode.count()) +
+                   criteria_.copy_price * static_cast<double>(forms[f].expected.value);
+    // The encoded value of an earlier absence is still the same.
+    const bool is_kept =
+        known && known->form == f && history_.may_be_coded(tensor, static_cast<std::uint32_t>(known->after), before);
+    if (is_kept) coding.after = known->after;
+    if (!is_kept) costs += static_cast<double>(forms[f].encode.count());
+    if (costs >= cost) continue;
+    cost = costs;
+    best = coding;
+  }
+  return best;
+}
+
+bool WayChoice::is_far(TensorId tensor, std::uint32_t position) const {
   const std::int64_t last = here_[index(tensor)];
   if (last + 1 >= static_cast<std::int64_t>(position)) return false;
   const auto from = static_cast<std::size_t>(last + 1);
@@ -51,22 +88,22 @@ bool ReplayChoice::is_far(TensorId tensor, std::uint32_t position) const {
   return started_[position] - started_[from] >= criteria_.least_away * static_cast<double>(least.count());
 }
 
-double ReplayChoice::price_of(TensorId tensor) const {
+double WayChoice::price_of(TensorId tensor) const {
   return criteria_.copy_price * static_cast<double>(planning_.sizes[index(tensor)]);
 }
 
-std::uint32_t ReplayChoice::maker(TensorId tensor, std::uint32_t before) const {
+std::uint32_t WayChoice::maker(TensorId tensor, std::uint32_t before) const {
   const std::uint32_t giver = history_.giver(tensor, before);
   return giver != ValueHistory::nobody && history_.may_run_again(giver, before) ? giver : ValueHistory::nobody;
 }
 
-bool ReplayChoice::is_needed_from(TensorId tensor, std::uint32_t position) const {
+bool WayChoice::is_needed_from(TensorId tensor, std::uint32_t position) const {
   if (trace_.tensors[index(tensor)].kind == TensorKind::persistent) return true;
   const std::span<const Use> uses = uses_from(planning_.liveness, tensor, position);
   return !uses.empty() && uses.front().access != Access::write;
 }
 
-double ReplayChoice::chain_cost(std::uint32_t operation, std::uint32_t before, std::uint32_t depth) {
+double WayChoice::chain_cost(std::uint32_t operation, std::uint32_t before, std::uint32_t depth) {
   if (depth >= criteria_.longest_chain) return std::numeric_limits<double>::infinity();
   if (const auto known = chains_.find(operation); known != chains_.end()) return known->second;
   double cost = static_cast<double>(trace_.operations[operation].duration.count());
@@ -75,7 +112,7 @@ double ReplayChoice::chain_cost(std::uint32_t operation, std::uint32_t before, s
   return cost;
 }
 
-double ReplayChoice::cost_of_input(TensorId tensor, std::uint32_t before, std::uint32_t depth) {
+double WayChoice::cost_of_input(TensorId tensor, std::uint32_t before, std::uint32_t depth) {
   // What is needed later anyway comes back or is made again then: that it happens now costs nothing more.
   if (!is_far(tensor, before) || is_needed_from(tensor, before)) return 0;
   const std::uint32_t made_by = maker(tensor, before);
@@ -84,26 +121,35 @@ double ReplayChoice::cost_of_input(TensorId tensor, std::uint32_t before, std::u
   return made_by == ValueHistory::nobody ? copied : std::min(copied, chain_cost(made_by, before, depth));
 }
 
-void ReplayChoice::add(std::uint32_t operation, std::uint32_t before, std::uint32_t depth) {
+void WayChoice::add(std::uint32_t operation, std::uint32_t before, std::uint32_t depth) {
+  const auto is_there = [&](TensorId tensor) {
+    here_[index(tensor)] = std::int64_t{before} - 1;
+    by_replay_[index(tensor)] = true;
+  };
   for (const TensorId input : trace_.operations[operation].reads) {
     if (is_far(input, before)) {
       const std::uint32_t made_by = maker(input, before);
       const bool again = made_by != ValueHistory::nobody && chain_cost(made_by, before, depth + 1) < price_of(input);
       if (again) add(made_by, before, depth + 1);
     }
-    here_[index(input)] = std::int64_t{before} - 1;
+    is_there(input);
   }
-  for (const TensorId output : trace_.operations[operation].writes) here_[index(output)] = std::int64_t{before} - 1;
-  chosen_.push_back({static_cast<OperationId>(operation), static_cast<OperationId>(before)});
+  for (const TensorId output : trace_.operations[operation].writes) is_there(output);
+  chosen_.replays.push_back({static_cast<OperationId>(operation), static_cast<OperationId>(before)});
 }
 
-std::vector<double> ReplayChoice::prices() const {
+std::vector<double> WayChoice::prices() const {
   std::vector<double> prices;
   for (const TraceOperation& operation : trace_.operations) {
     if (!operation.replayable || !operation.updates.empty()) continue;
     std::uint64_t bytes = 0;
     for (const TensorId made : operation.writes) bytes = std::max(bytes, planning_.sizes[index(made)]);
     if (bytes != 0) prices.push_back(static_cast<double>(operation.duration.count()) / static_cast<double>(bytes));
+  }
+  for (const TensorForm& form : trace_.forms) {
+    const auto saved =
+        static_cast<double>(planning_.sizes[index(form.tensor)]) - static_cast<double>(form.expected.value);
+    if (saved > 0) prices.push_back(static_cast<double>((form.encode + form.decode).count()) / saved);
   }
   std::ranges::sort(prices);
   prices.erase(std::unique(prices.begin(), prices.end()), prices.end());

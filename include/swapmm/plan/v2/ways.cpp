@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <swapmm/plan/v2/ways.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace swapmm::v2 {
+namespace {
+
+using Kind = WrittenStep::Kind;
+
+/// Turns the steps of a written-out program that are no operations of the original into commands, and tensors for
+/// encoded values into forms.
+class WayCommands {
+ public:
+  WayCommands(const Trace& trace, const WrittenTrace& written, Plan& plan)
+      : written_(written), plan_(plan), place_(written.steps.size()) {
+    std::size_t operations = 0;
+    std::size_t commands = plan.commands.size();
+    for (std::size_t i = 0; i < written.steps.size(); ++i) {
+      place_[i] = static_cast<std::int32_t>(is_operation(i) ? operations++ : commands++);
+    }
+    operations_ = operations;
+    for (const EncodedTensor& encoded : written.encoded) {
+      const std::string& name = forms_of(trace, encoded.tensor)[encoded.form].name;
+      auto known = std::ranges::find(plan.forms, name);
+      if (known == plan.forms.end()) known = plan.forms.insert(known, name);
+      forms_.push_back(static_cast<FormId>(known - plan.forms.begin() + 1));
+    }
+  }
+
+  void run() {
+    for (Place& place : plan_.initial) name_part(place);
+    for (Command& command : plan_.commands) name_part(command);
+    const std::size_t moves = plan_.commands.size();
+    append_steps();
+    for (std::size_t c = 0; c < moves; ++c) {
+      Command& command = plan_.commands[c];
+      for (Wait& wait : command.after) wait = translated(wait);
+      std::vector<std::uint32_t> before;
+      for (const std::uint32_t operation : std::exchange(command.before_operations, {})) {
+        let_wait(operation, static_cast<std::int32_t>(c), before);
+      }
+      plan_.commands[c].before_operations = std::move(before);
+    }
+  }
+
+ private:
+  [[nodiscard]] bool is_operation(std::size_t step) const { return written_.steps[step].kind == Kind::operation; }
+
+  /// Whoever means a tensor of the written-out program means a tensor of the original, a piece of one, or a form.
+  template <class T>
+  void name_part(T& place_or_command) const {
+    const std::size_t tensor = index(place_or_command.tensor);
+    if (tensor < written_.parts.size()) {
+      place_or_command.tensor = written_.parts[tensor].tensor;
+      place_or_command.piece = written_.parts[tensor].piece;
+      return;
+    }
+    const std::size_t number = tensor - written_.parts.size();
+    place_or_command.tensor = written_.encoded[number].tensor;
+    place_or_command.form = forms_[number];
+  }
+
+  void append_steps() {
+    for (std::size_t i = 0; i < written_.steps.size(); ++i) {
+      if (is_operation(i)) continue;
+      const WrittenStep& step = written_.steps[i];
+      Command command;
+      if (step.kind == Kind::replay) {
+        command.kind = CommandKind::run;
+        command.operation = static_cast<OperationId>(step.which);
+      } else {
+        command.kind = step.kind == Kind::encode ? CommandKind::encode : CommandKind::decode;
+        command.tensor = written_.encoded[step.which].tensor;
+        command.form = forms_[step.which];
+        command.engine = default_engine(plan_.machine);
+      }
+      std::size_t next = i;
+      while (!is_operation(next)) ++next;  // what a plan adds is never the last step
+      command.position = static_cast<std::uint32_t>(place_[next]);
+      plan_.commands.push_back(std::move(command));
+    }
+  }
+
+  [[nodiscard]] Wait translated(const Wait& wait) const {
+    if (wait.on == Wait::On::command) return wait;
+    const bool previous = wait.index < 0;
+    const auto n = static_cast<std::int32_t>(written_.steps.size());
+    const auto at = static_cast<std::size_t>(previous ? wait.index + n : wait.index);
+    if (!is_operation(at)) return {Wait::On::command, previous, place_[at]};
+    return {Wait::On::operation, false, previous ? place_[at] - static_cast<std::int32_t>(operations_) : place_[at]};
+  }
+
+  /// `operation` waits for the command: what is an operation still goes to `before`.
+  void let_wait(std::uint32_t operation, std::int32_t command, std::vector<std::uint32_t>& before) {
+    const auto n = static_cast<std::uint32_t>(written_.steps.size());
+    const bool next_iteration = operation >= n;
+    const std::size_t at = next_iteration ? operation - n : operation;
+    if (!is_operation(at)) {
+      plan_.commands[static_cast<std::size_t>(place_[at])].after.push_back(
+          {Wait::On::command, next_iteration, command});
+      return;
+    }
+    before.push_back(static_cast<std::uint32_t>(place_[at]) +
+                     (next_iteration ? static_cast<std::uint32_t>(operations_) : 0U));
+  }
+
+  const WrittenTrace& written_;
+  Plan& plan_;
+  std::vector<std::int32_t> place_;  // per step: the operation's or the command's number
+  std::size_t operations_ = 0;
+  std::vector<FormId> forms_;  // per encoded tensor
+};
+
+}  // namespace
+
+Result<Plan> from_ways(const Trace& trace, const PlanWithWays& plan) {
+  const Result<WrittenTrace> written = with_ways(trace, plan.ways);
+  if (!written) return written.problem();
+  if (digest(written->trace) != plan.plan.trace_digest) return Problem{"the plan is for another program"};
+  Plan out = from_version_1(plan.plan);
+  out.trace_digest = digest(trace);
+  for (const TensorPieces& pieces : plan.ways.pieces) out.pieces.push_back({pieces.tensor, pieces.at});
+  WayCommands(trace, *written, out).run();
+  return out;
+}
+
+}  // namespace swapmm::v2

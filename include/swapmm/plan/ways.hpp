@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include <swapmm/base/export.hpp>
+#include <swapmm/base/ids.hpp>
+#include <swapmm/base/result.hpp>
+#include <swapmm/ir/trace.hpp>
+#include <swapmm/plan/bound.hpp>
+#include <swapmm/plan/machine.hpp>
+#include <swapmm/plan/plan.hpp>
+#include <swapmm/plan/planner.hpp>
+#include <swapmm/plan/planner_options.hpp>
+
+/// @file
+/// Plans in which values come back in other ways than by copies: they are computed again, or leave in fewer bytes. See
+/// docs/planning.md, "Other ways back".
+
+namespace swapmm {
+
+/// An operation that runs again, for the values that it makes. It is replayable, updates nothing, and writes transients
+/// alone, which the host does not read. No operation between it and `before` changes what it reads or writes.
+struct Replay {
+  OperationId operation{};  ///< which one
+  OperationId before{};     ///< it runs again right before this operation, later in the same iteration
+
+  friend bool operator==(const Replay&, const Replay&) = default;
+};
+
+/// A value that is stored in an encoded form between two operations. It is one of a transient that the host does not
+/// read, an operation at or before `after` has given it, and none between the two changes it.
+struct Coding {
+  TensorId tensor{};       ///< which one
+  std::uint32_t form = 0;  ///< its form: a position in forms_of(trace, tensor)
+  OperationId after{};     ///< it is encoded right behind this operation; codings with the same one share the encoding
+  OperationId before{};    ///< it is decoded right before this operation, later in the same iteration
+
+  friend bool operator==(const Coding&, const Coding&) = default;
+};
+
+/// A tensor that is divided: each piece is copied, and has its place, for itself. Every operation that accesses it
+/// works in pieces, and accesses whole pieces. It has no forms.
+struct TensorPieces {
+  TensorId tensor{};      ///< which one
+  std::vector<Bytes> at;  ///< where pieces end and the next ones begin: ascending, above 0, below the tensor's size
+
+  friend bool operator==(const TensorPieces&, const TensorPieces&) = default;
+};
+
+/// What a plan does beside copies of whole values.
+struct WaysBack {
+  std::vector<Replay> replays{};       ///< in any order
+  std::vector<Coding> codings{};       ///< in any order
+  std::vector<TensorPieces> pieces{};  ///< ascending by tensor
+
+  [[nodiscard]] bool empty() const { return replays.empty() && codings.empty() && pieces.empty(); }
+  friend bool operator==(const WaysBack&, const WaysBack&) = default;
+};
+
+/// What an operation of a written-out program does.
+struct WrittenStep {
+  /// What it is.
+  enum class Kind : std::uint8_t {
+    operation,  ///< an operation of the original
+    replay,     ///< such an operation once more
+    encode,     ///< makes an encoded value of a plain one
+    decode,     ///< makes the plain value again
+  };
+  Kind kind = Kind::operation;  ///< what it is
+  std::uint32_t which = 0;      ///< the original's operation, or the position in WrittenTrace::encoded
+
+  friend bool operator==(const WrittenStep&, const WrittenStep&) = default;
+};
+
+/// What a tensor of a written-out program is of the original.
+struct TensorPart {
+  TensorId tensor{};                   ///< the tensor
+  std::optional<std::uint32_t> piece;  ///< the piece; none: all of it
+
+  friend bool operator==(const TensorPart&, const TensorPart&) = default;
+};
+
+/// A tensor of a written-out program that holds another one's values in an encoded form.
+struct EncodedTensor {
+  TensorId tensor{};       ///< whose values
+  std::uint32_t form = 0;  ///< a position in forms_of(trace, tensor)
+
+  friend bool operator==(const EncodedTensor&, const EncodedTensor&) = default;
+};
+
+/// A program with its other ways written out: as operations, and as tensors for encoded values. Between the last use
+/// and what brings a value back it is dead, so a plan for this program need not keep it.
+struct WrittenTrace {
+  /// Its tensors are the parts of the original's, then one for each of `encoded`. It is of version 1.
+  Trace trace;
+  std::vector<WrittenStep> steps;      ///< what each operation is
+  std::vector<TensorPart> parts;       ///< ascending
+  std::vector<EncodedTensor> encoded;  ///< ascending, each once
+};
+
+/// Writes ways out. Behind an operation come its encodings; before one come its decodings, and then its replays, in the
+/// order of the operations that they repeat. The same way twice counts once. An access to a part of a
+/// tensor that is not divided counts as one to all of it. A Problem if a way is not possible, or if the trace has
+/// lingering values or engines. Takes (operations + ways) x log(ways).
+[[nodiscard]] SWAPMM_EXPORT Result<WrittenTrace> with_ways(const Trace& trace, const WaysBack& ways);
+
+/// A plan with other ways back.
+struct PlanWithWays {
+  WaysBack ways;  ///< none: values are only copied
+  Plan plan;      ///< for with_ways(trace, ways)
+};
+
+/// Parameters of plan_with_ways(). Efforts are counted in steps, not in time.
+struct WaysOptions {
+  int prices = 16;             ///< prices of a copied byte for which ways are chosen. Below 2: only copies
+  int refinements = 10;        ///< further prices, between the best ones
+  double highest_price = 100;  ///< times the time per byte of the dearest way
+  int omissions = 60;          ///< tries to leave ways of the best choice out
+  /// Effort for rating one choice of ways.
+  BoundEffort rating{.groups = 16, .options = 20'000, .rounds = 2, .exact_operations = 0};
+  int plans = 2;              ///< choices for which `best` runs, in turns; copies alone are one of them
+  double most_behind = 0.01;  ///< a choice whose plan is slower than the best one by more than this part is given up
+  BestOptions best{};         ///< for these runs
+};
+
+/// Chooses for each value whether it stays, is copied, is copied in an encoded form, or is computed again, chains
+/// included. Tensors that only operations in pieces access are divided. Ways are chosen for many prices of a copied
+/// byte, none among them. Each choice is rated by its relaxed problem, the best ones by plans of `best` for the program
+/// with the ways written out. PlanningOptions::ways says which ones may be chosen. `trace` may have all of version 2
+/// but engines. The plan's lower bound holds for all plans with copies and the ways that may be chosen.
+[[nodiscard]] SWAPMM_EXPORT Result<PlanWithWays> plan_with_ways(const Trace& trace, const Machine& machine,
+                                                                const PlanningOptions& limits = {},
+                                                                const WaysOptions& options = {});
+
+}  // namespace swapmm

@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <chrono>
+
+#include <swapmm/plan/problem/planning_case.hpp>
+#include <swapmm/plan/ways/history.hpp>
+
+namespace swapmm::planning {
+
+/// A time such that no plan with copies, replays and codings has a shorter iteration. `planning` is the case of
+/// without_ways(trace).
+///
+/// While an operation runs, what is live beyond the budget is somewhere else. Each of its bytes comes back later: by a
+/// copy, by its operation, which runs again, or by a decoding, for which the bytes of its form are copied, or keep
+/// their place. The iteration takes at least as long as all computation, and as all copies in, so at least as long as
+/// any weighted mean of both. For a weight, each byte takes the way that is cheapest then, and the cheapest bytes are
+/// away. The bound is the largest such mean, over the weights and the operations. Takes operations x live tensors x
+/// their logarithm.
+[[nodiscard]] std::chrono::nanoseconds ways_bound(const Trace& trace, const ValueHistory& history,
+                                                  const PlanningCase& planning);
+
+}  // namespace swapmm::planning

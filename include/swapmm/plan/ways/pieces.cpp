@@ -1,0 +1,233 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <swapmm/plan/ways/pieces.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <utility>
+
+namespace swapmm::planning {
+namespace {
+
+/// The bytes [first, end) of a tensor.
+struct ByteRange {
+  std::uint64_t first = 0;
+  std::uint64_t end = 0;
+};
+
+/// The ranges of a trace by operation and tensor.
+class Ranges {
+ public:
+  explicit Ranges(const Trace& trace) : trace_(trace) {}
+
+  /// The bytes that an operation accesses.
+  [[nodiscard]] ByteRange of(std::size_t operation, TensorId tensor) const {
+    const auto key = [](const AccessRange& range) { return std::pair(index(range.operation), index(range.tensor)); };
+    const std::pair wanted(operation, static_cast<std::size_t>(index(tensor)));
+    const auto found = std::ranges::lower_bound(trace_.ranges, wanted, {}, key);
+    if (found == trace_.ranges.end() || key(*found) != wanted) return {0, trace_.tensors[index(tensor)].bytes.value};
+    return {found->first.value, found->first.value + found->bytes.value};
+  }
+
+ private:
+  const Trace& trace_;
+};
+
+class Divider {
+ public:
+  Divider(const Trace& trace, std::span<const TensorPieces> divisions)
+      : trace_(trace), ranges_(trace), edges_(trace.tensors.size()), first_part_(trace.tensors.size()) {
+    for (const TensorPieces& pieces : divisions) {
+      if (index(pieces.tensor) >= trace.tensors.size()) continue;
+      for (const Bytes at : pieces.at) edges_[index(pieces.tensor)].push_back(at.value);
+    }
+  }
+
+  Result<DividedTrace> run() {
+    out_.trace = trace_;
+    out_.trace.tensors.clear();
+    out_.trace.ranges.clear();
+    for (std::size_t t = 0; t < trace_.tensors.size(); ++t) append_parts(t);
+    for (std::size_t i = 0; i < trace_.operations.size(); ++i) {
+      if (std::optional<Problem> problem = divide_operation(i)) return *std::move(problem);
+    }
+    out_.trace.host_reads.clear();
+    for (const HostRead& read : trace_.host_reads) {
+      for (std::size_t p = 0; p < part_count(read.tensor); ++p) {
+        out_.trace.host_reads.push_back({part(read.tensor, p), read.after_operation});
+      }
+    }
+    for (TensorForm& form : out_.trace.forms) form.tensor = part(form.tensor, 0);
+    if (const Check check = check_trace(out_.trace); !check) return check.problem();
+    return std::move(out_);
+  }
+
+ private:
+  [[nodiscard]] std::size_t part_count(TensorId tensor) const { return edges_[index(tensor)].size() + 1; }
+  [[nodiscard]] TensorId part(TensorId tensor, std::size_t piece) const {
+    return static_cast<TensorId>(first_part_[index(tensor)] + piece);
+  }
+  [[nodiscard]] ByteRange bytes_of(TensorId tensor, std::size_t piece) const {
+    const std::vector<std::uint64_t>& edges = edges_[index(tensor)];
+    return {piece == 0 ? 0 : edges[piece - 1],
+            piece == edges.size() ? trace_.tensors[index(tensor)].bytes.value : edges[piece]};
+  }
+
+  void append_parts(std::size_t tensor) {
+    const auto id = static_cast<TensorId>(tensor);
+    first_part_[tensor] = static_cast<std::uint32_t>(out_.trace.tensors.size());
+    const bool divided = !edges_[tensor].empty();
+    for (std::size_t p = 0; p < part_count(id); ++p) {
+      TraceTensor piece = trace_.tensors[tensor];
+      if (divided) {
+        const ByteRange bytes = bytes_of(id, p);
+        piece.bytes = Bytes{bytes.end - bytes.first};
+        piece.name += " piece " + std::to_string(p);
+      }
+      out_.trace.tensors.push_back(std::move(piece));
+      out_.parts.push_back({id, divided ? std::optional(static_cast<std::uint32_t>(p)) : std::nullopt});
+    }
+    has_value_.resize(out_.trace.tensors.size(), trace_.tensors[tensor].kind != TensorKind::transient);
+  }
+
+  std::optional<Problem> divide_operation(std::size_t number) {
+    TraceOperation& operation = out_.trace.operations[number];
+    operation.in_pieces = false;
+    operation.reads.clear();
+    operation.writes.clear();
+    operation.updates.clear();
+    std::optional<Problem> problem;
+    for_each_access(trace_.operations[number], [&](TensorId tensor, Access access) {
+      if (problem) return;
+      if (edges_[index(tensor)].empty()) {
+        add(operation, part(tensor, 0), access, is_partial(number, tensor));
+      } else {
+        problem = add_pieces(operation, number, tensor, access);
+      }
+    });
+    return problem;
+  }
+
+  [[nodiscard]] bool is_partial(std::size_t operation, TensorId tensor) const {
+    const ByteRange bytes = ranges_.of(operation, tensor);
+    return bytes.first != 0 || bytes.end != trace_.tensors[index(tensor)].bytes.value;
+  }
+
+  std::optional<Problem> add_pieces(TraceOperation& operation, std::size_t number, TensorId tensor, Access access) {
+    if (!trace_.operations[number].in_pieces) {
+      return Problem{"operation " + std::to_string(number) + " does not work with tensor " +
+                     std::to_string(index(tensor)) + " in pieces"};
+    }
+    const ByteRange accessed = ranges_.of(number, tensor);
+    for (std::size_t p = 0; p < part_count(tensor); ++p) {
+      const ByteRange piece = bytes_of(tensor, p);
+      if (piece.end <= accessed.first || piece.first >= accessed.end) continue;
+      if (piece.first < accessed.first || piece.end > accessed.end) {
+        return Problem{"operation " + std::to_string(number) + " accesses a part of piece " + std::to_string(p) +
+                       " of tensor " + std::to_string(index(tensor))};
+      }
+      add(operation, part(tensor, p), access, false);
+    }
+    return std::nullopt;
+  }
+
+  void add(TraceOperation& operation, TensorId tensor, Access access, bool partial) {
+    // What such a write leaves as it was has to be there.
+    if (access == Access::write && partial && has_value_[index(tensor)]) access = Access::update;
+    (access == Access::read    ? operation.reads
+     : access == Access::write ? operation.writes
+                               : operation.updates)
+        .push_back(tensor);
+    if (access != Access::read) has_value_[index(tensor)] = true;
+  }
+
+  const Trace& trace_;
+  Ranges ranges_;
+  std::vector<std::vector<std::uint64_t>> edges_;  // per tensor: between its pieces
+  std::vector<std::uint32_t> first_part_;          // per tensor
+  std::vector<bool> has_value_;                    // per part
+  DividedTrace out_;
+};
+
+bool ascend_within(const TensorPieces& pieces, std::uint64_t bytes) {
+  std::uint64_t last = 0;
+  for (const Bytes at : pieces.at) {
+    if (at.value <= last || at.value >= bytes) return false;
+    last = at.value;
+  }
+  return !pieces.at.empty();
+}
+
+/// Puts further edges where a piece would be larger than `most`, at multiples of the alignment.
+std::vector<Bytes> with_more_edges(const std::vector<std::uint64_t>& edges, std::uint64_t bytes, std::uint64_t most,
+                                   std::uint64_t alignment) {
+  std::vector<Bytes> all;
+  std::uint64_t begin = 0;
+  const auto divide_up_to = [&](std::uint64_t end) {
+    const std::uint64_t count = (end - begin + most - 1) / most;
+    for (std::uint64_t i = 1; i < count; ++i) {
+      const std::uint64_t at = (begin + (end - begin) / count * i) / alignment * alignment;
+      if (at > begin && (all.empty() || at > all.back().value) && at < end) all.push_back(Bytes{at});
+    }
+    if (end != bytes) all.push_back(Bytes{end});
+    begin = end;
+  };
+  for (const std::uint64_t edge : edges) divide_up_to(edge);
+  divide_up_to(bytes);
+  return all;
+}
+
+}  // namespace
+
+Result<DividedTrace> with_pieces(const Trace& trace, std::span<const TensorPieces> divisions) {
+  for (std::size_t i = 0; i < divisions.size(); ++i) {
+    const TensorPieces& pieces = divisions[i];
+    const std::size_t tensor = index(pieces.tensor);
+    if (tensor >= trace.tensors.size() || !ascend_within(pieces, trace.tensors[tensor].bytes.value) ||
+        (i > 0 && tensor <= index(divisions[i - 1].tensor))) {
+      return Problem{"pieces " + std::to_string(i) + " do not divide a tensor of the trace, or not in ascending order"};
+    }
+    if (!forms_of(trace, pieces.tensor).empty()) {
+      return Problem{"tensor " + std::to_string(tensor) + " has forms, and cannot be divided"};
+    }
+  }
+  return Divider(trace, divisions).run();
+}
+
+std::vector<TensorPieces> possible_pieces(const Trace& trace, const Machine& machine) {
+  constexpr std::uint64_t part = 24;
+  constexpr std::size_t most_pieces = 64;
+  const Ranges ranges(trace);
+  std::vector<bool> divisible(trace.tensors.size(), true);
+  std::vector<std::vector<std::uint64_t>> edges(trace.tensors.size());
+  for (std::size_t i = 0; i < trace.operations.size(); ++i) {
+    for_each_access(trace.operations[i], [&](TensorId tensor, Access) {
+      const std::size_t t = index(tensor);
+      if (!trace.operations[i].in_pieces) divisible[t] = false;
+      const ByteRange bytes = ranges.of(i, tensor);
+      if (bytes.first != 0) edges[t].push_back(bytes.first);
+      if (bytes.end != trace.tensors[t].bytes.value) edges[t].push_back(bytes.end);
+    });
+  }
+  std::vector<TensorPieces> divisions;
+  const std::uint64_t alignment = machine.alignment.value;
+  for (std::size_t t = 0; t < trace.tensors.size(); ++t) {
+    const auto id = static_cast<TensorId>(t);
+    if (!divisible[t] || !forms_of(trace, id).empty()) continue;
+    std::ranges::sort(edges[t]);
+    edges[t].erase(std::unique(edges[t].begin(), edges[t].end()), edges[t].end());
+    const std::uint64_t bytes = trace.tensors[t].bytes.value;
+    const std::uint64_t most =
+        std::max({machine.device_budget.value / part, bytes / most_pieces, alignment, std::uint64_t{1}});
+    TensorPieces pieces{id, with_more_edges(edges[t], bytes, most, alignment)};
+    if (pieces.at.empty()) continue;
+    divisions.push_back(std::move(pieces));
+    // A transient whose pieces are not all written before they are read stays whole.
+    if (!with_pieces(trace, std::span(&divisions.back(), 1))) divisions.pop_back();
+  }
+  return divisions;
+}
+
+}  // namespace swapmm::planning

@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include <swapmm/base/result.hpp>
+#include <swapmm/ir/trace.hpp>
+#include <swapmm/plan/machine.hpp>
+#include <swapmm/plan/ways.hpp>
+
+namespace swapmm::planning {
+
+/// A trace in which pieces are tensors of their own. It has no ranges, and no operation in pieces.
+struct DividedTrace {
+  Trace trace;
+  std::vector<TensorPart> parts;  ///< per tensor: what it is of the original
+};
+
+/// Makes each piece a tensor. An access to a part of a tensor that is not divided counts as one to all of it: a write
+/// becomes an update, if the tensor has a value. A Problem if a division is not possible: every operation that accesses
+/// such a tensor works in pieces, and accesses whole pieces; the tensor has no forms; and a transient's pieces are
+/// written before they are read. Linear in the accesses to pieces.
+[[nodiscard]] Result<DividedTrace> with_pieces(const Trace& trace, std::span<const TensorPieces> divisions);
+
+/// How tensors can be divided: where ranges of accesses begin and end, and so that no piece has much more than a
+/// 24th of the budget. Tensors with forms stay whole.
+[[nodiscard]] std::vector<TensorPieces> possible_pieces(const Trace& trace, const Machine& machine);
+
+}  // namespace swapmm::planning

@@ -1,0 +1,196 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <random>
+#include <string>
+#include <vector>
+
+#include <swapmm/ir/liveness.hpp>
+#include <swapmm/plan/planners.hpp>
+#include <swapmm/plan/simulate.hpp>
+#include <swapmm/plan/v2/simulate.hpp>
+#include <swapmm/plan/v2/validate.hpp>
+#include <swapmm/plan/v2/ways.hpp>
+#include <swapmm/plan/validate.hpp>
+#include <swapmm/plan/ways.hpp>
+#include <swapmm/plan/ways/bound.hpp>
+#include <swapmm/plan/ways/history.hpp>
+#include <swapmm/plan/ways/pieces.hpp>
+
+#include "support/effort.hpp"
+#include "support/random_trace.hpp"
+
+namespace swapmm::test::ways_property_test {
+using std::chrono::nanoseconds;
+
+constexpr int rounds = fewer_if_slow(300, 20);
+
+/// Some operations work in pieces; they access parts of some tensors.
+void add_ranges(Trace& trace, std::mt19937_64& random) {
+  for (std::uint32_t i = 0; i < trace.operations.size(); ++i) {
+    TraceOperation& operation = trace.operations[i];
+    operation.in_pieces = chance(random, 0.9);
+    std::vector<TensorId> accessed;
+    for_each_access(operation, [&](TensorId tensor, Access) { accessed.push_back(tensor); });
+    std::ranges::sort(accessed);
+    for (const TensorId tensor : accessed) {
+      const std::uint64_t bytes = trace.tensors[index(tensor)].bytes.value;
+      if (bytes < 2 || chance(random, 0.5)) continue;
+      // Few edges, so that accesses meet.
+      const std::uint64_t step = (bytes + 3) / 4;
+      const std::uint64_t first = one_of(random, (bytes + step - 1) / step) * step;
+      const std::uint64_t end = std::min(bytes, first + step * (1 + one_of(random, 3)));
+      trace.ranges.push_back({static_cast<OperationId>(i), tensor, Bytes{first}, Bytes{end - first}});
+    }
+  }
+}
+
+/// With operations that may run again, and forms, most of which are smaller than the plain values.
+Trace case_with_ways(std::mt19937_64& random) {
+  RandomTraceOptions options;
+  options.operations = 2 + one_of(random, one_of(random, 4) == 0 ? 30 : 12);
+  options.tensors = 2 + one_of(random, 12);
+  options.max_bundle = 1 + one_of(random, 4);
+  options.max_bytes = 1 + one_of(random, 300);
+  options.max_duration = static_cast<std::int64_t>(1 + one_of(random, 200));
+  options.host_reads = one_of(random, 2) == 0 ? 0.0 : 0.15;
+  Trace trace = random_trace(random, options);
+  const double replayable = one_of(random, 3) == 0 ? 0.0 : 0.7;
+  for (TraceOperation& operation : trace.operations) operation.replayable = chance(random, replayable);
+  const double with_forms = one_of(random, 3) == 0 ? 0.0 : 0.6;
+  for (std::uint32_t t = 0; t < trace.tensors.size(); ++t) {
+    for (std::uint32_t f = 0; chance(random, with_forms) && f < 2; ++f) {
+      const Bytes bytes{1 + one_of(random, trace.tensors[t].bytes.value + 20)};
+      trace.forms.push_back({static_cast<TensorId>(t), f == 0 ? "zeros" : "half", bytes,
+                             Bytes{one_of(random, bytes.value + 1)}, nanoseconds{one_of(random, 30)},
+                             nanoseconds{one_of(random, 30)}});
+    }
+  }
+  if (one_of(random, 3) == 0) add_ranges(trace, random);
+  return trace;
+}
+
+/// Some of all codings that are possible.
+std::vector<Coding> some_codings(const Trace& trace, std::mt19937_64& random, double probability) {
+  const planning::ValueHistory history(trace);
+  std::vector<Coding> codings;
+  const auto n = static_cast<std::uint32_t>(trace.operations.size());
+  for (const TensorForm& form : trace.forms) {
+    const auto number = static_cast<std::uint32_t>(&form - forms_of(trace, form.tensor).data());
+    for (std::uint32_t after = 0; after < n; ++after) {
+      for (std::uint32_t before = after + 1; before < n; ++before) {
+        if (!history.may_be_coded(form.tensor, after, before) || !chance(random, probability)) continue;
+        codings.push_back({form.tensor, number, static_cast<OperationId>(after), static_cast<OperationId>(before)});
+      }
+    }
+  }
+  return codings;
+}
+
+/// Some of all replays that are possible.
+std::vector<Replay> some_replays(const Trace& trace, std::mt19937_64& random, double probability) {
+  const planning::ValueHistory history(trace);
+  std::vector<Replay> replays;
+  const auto n = static_cast<std::uint32_t>(trace.operations.size());
+  for (std::uint32_t operation = 0; operation < n; ++operation) {
+    for (std::uint32_t before = operation + 1; before < n; ++before) {
+      if (!history.may_run_again(operation, before) || !chance(random, probability)) continue;
+      replays.push_back({static_cast<OperationId>(operation), static_cast<OperationId>(before)});
+    }
+  }
+  return replays;
+}
+
+/// Version 1 has two host copies of an input that operations change, version 2 one place.
+bool changes_inputs(const Trace& trace) {
+  bool changes = false;
+  for (const TraceOperation& operation : trace.operations) {
+    for_each_access(operation, [&](TensorId tensor, Access access) {
+      changes = changes || (access != Access::read && trace.tensors[index(tensor)].kind == TensorKind::input);
+    });
+  }
+  return changes;
+}
+
+TEST_CASE("plans with any ways are valid in version 2, take as long there, and are not faster than the bound") {
+  std::mt19937_64 random(2026);
+  int replaying = 0;
+  int coding = 0;
+  int dividing = 0;
+  int above_compute = 0;
+  for (int round = 0; round < rounds; ++round) {
+    CAPTURE(round);
+    const Trace trace = case_with_ways(random);
+    const double part = round % 3 == 0 ? 0.5 : 0.1;
+    WaysBack ways;
+    ways.pieces = planning::possible_pieces(trace, random_machine(random, Bytes{1 + one_of(random, 4000)}));
+    if (chance(random, 0.2)) ways.pieces.clear();
+    const Result<planning::DividedTrace> divided = planning::with_pieces(trace, ways.pieces);
+    REQUIRE(divided);
+    ways.replays = some_replays(divided->trace, random, part);
+    ways.codings = some_codings(divided->trace, random, part / 2);
+    for (Coding& coded : ways.codings) coded.tensor = divided->parts[index(coded.tensor)].tensor;
+    const Result<WrittenTrace> written = with_ways(trace, ways);
+    REQUIRE(written);
+    REQUIRE(check_trace(written->trace));
+    REQUIRE_FALSE(needs_version_2(written->trace));
+    CHECK(written->trace.operations.size() >= trace.operations.size() + ways.replays.size());
+    CHECK(written->trace.operations.size() <= trace.operations.size() + ways.replays.size() + 2 * ways.codings.size());
+    const Machine machine = random_machine_for(written->trace, random, 110);
+    const Trace plain = planning::without_ways(divided->trace);
+    const Result<planning::PlanningCase> planning = planning::make_planning_case(plain, machine);
+    REQUIRE(planning);
+    const nanoseconds bound = planning::ways_bound(divided->trace, planning::ValueHistory(divided->trace), *planning);
+    above_compute += bound > compute_of(trace) ? 1 : 0;
+    for (const NamedPlanner& planner : planners()) {
+      if (planner.name == "best" && round % 8 != 0) continue;
+      CAPTURE(planner.name);
+      const Result<Plan> plan = planner.make(written->trace, machine, {});
+      REQUIRE(plan);
+      CHECK(plan->predicted.iteration >= bound);
+      if (changes_inputs(trace)) continue;
+      const Result<v2::Plan> as_v2 = v2::from_ways(trace, {ways, *plan});
+      REQUIRE(as_v2);
+      const std::vector<Violation> violations = v2::validate(trace, *as_v2);
+      CHECK_MESSAGE(violations.empty(), (violations.empty() ? std::string() : violations.front().message));
+      const v2::Simulation predicted = v2::simulate(trace, *as_v2);
+      CHECK(predicted.iteration == plan->predicted.iteration);
+      CHECK(predicted.links == std::vector<Bytes>{plan->predicted.h2d, plan->predicted.d2h});
+    }
+    replaying += ways.replays.empty() ? 0 : 1;
+    coding += ways.codings.empty() ? 0 : 1;
+    dividing += ways.pieces.empty() ? 0 : 1;
+  }
+  CHECK(replaying > rounds / 3);
+  CHECK(coding > rounds / 4);
+  CHECK(dividing > rounds / 10);
+  CHECK(above_compute > rounds / 100);
+}
+
+TEST_CASE("the mixed plan is never slower than the one that only copies, and says how far it may be from the best") {
+  std::mt19937_64 random(17);
+  int faster = 0;
+  for (int round = 0; round < fewer_if_slow(30, 10); ++round) {
+    CAPTURE(round);
+    const Trace trace = case_with_ways(random);
+    const Machine machine = random_machine_for(trace, random, 90);
+    const Result<planning::DividedTrace> whole = planning::with_pieces(planning::without_ways(trace), {});
+    REQUIRE(whole);
+    const Result<Plan> copies = make_plan("best", whole->trace, machine);
+    const Result<PlanWithWays> mixed = plan_with_ways(trace, machine);
+    REQUIRE(copies);
+    REQUIRE(mixed);
+    CHECK(mixed->plan.predicted.iteration <= copies->predicted.iteration);
+    CHECK(mixed->plan.predicted.lower_bound <= mixed->plan.predicted.iteration);
+    CHECK(mixed->plan.predicted.lower_bound >= compute_of(trace));
+    faster += mixed->plan.predicted.iteration < copies->predicted.iteration ? 1 : 0;
+    const Result<WrittenTrace> replayed = with_ways(trace, mixed->ways);
+    REQUIRE(replayed);
+    CHECK(validate(replayed->trace, mixed->plan).empty());
+  }
+  CHECK(faster > 0);
+}
+
+}  // namespace swapmm::test::ways_property_test

@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <doctest/doctest.h>
+
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <swapmm/plan/v2/planners.hpp>
+#include <swapmm/plan/v2/simulate.hpp>
+#include <swapmm/plan/v2/validate.hpp>
+#include <swapmm/plan/v2/ways.hpp>
+#include <swapmm/plan/ways.hpp>
+#include <swapmm/plan/ways/pieces.hpp>
+
+namespace swapmm::test::pieces_test {
+using std::chrono::nanoseconds;
+
+constexpr TensorId id(std::uint32_t i) { return static_cast<TensorId>(i); }
+constexpr OperationId op(std::uint32_t i) { return static_cast<OperationId>(i); }
+
+/// A field of 1000 bytes, which ten operations change slab by slab.
+Trace slabs() {
+  Trace trace;
+  trace.name = "slabs";
+  trace.tensors = {{"field", Bytes{1000}, TensorKind::persistent, 0}};
+  for (std::uint32_t i = 0; i < 10; ++i) {
+    TraceOperation operation;
+    operation.name = "slab " + std::to_string(i);
+    operation.duration = nanoseconds{200};
+    operation.updates = {id(0)};
+    operation.in_pieces = true;
+    trace.operations.push_back(std::move(operation));
+    trace.ranges.push_back({op(i), id(0), Bytes{100 * std::uint64_t{i}}, Bytes{100}});
+  }
+  return trace;
+}
+
+Machine machine(std::uint64_t budget) {
+  Machine made;
+  made.name = "m";
+  made.device_budget = Bytes{budget};
+  made.alignment = Bytes{1};
+  made.h2d = made.d2h = {1'000'000'000, nanoseconds{0}};
+  return made;
+}
+
+std::vector<Bytes> edges(std::uint64_t step, std::uint64_t end) {
+  std::vector<Bytes> list;
+  for (std::uint64_t at = step; at < end; at += step) list.push_back(Bytes{at});
+  return list;
+}
+
+TEST_CASE("pieces end where accesses do, and are no larger than a part of the budget") {
+  const Trace trace = slabs();
+  CHECK(planning::possible_pieces(trace, machine(2400)) == std::vector<TensorPieces>{{id(0), edges(100, 1000)}});
+  CHECK(planning::possible_pieces(trace, machine(1200)) == std::vector<TensorPieces>{{id(0), edges(50, 1000)}});
+  Trace whole = slabs();
+  whole.operations[3].in_pieces = false;
+  CHECK(planning::possible_pieces(whole, machine(1200)).empty());
+  Trace coded = slabs();
+  coded.forms = {{id(0), "half", Bytes{500}, Bytes{500}, nanoseconds{1}, nanoseconds{1}}};
+  CHECK(planning::possible_pieces(coded, machine(1200)).empty());
+}
+
+TEST_CASE("each piece is a tensor, and each access is one to the pieces that it concerns") {
+  Trace trace = slabs();
+  trace.ranges.erase(trace.ranges.begin() + 1, trace.ranges.end());  // all but the first access all of it
+  trace.host_reads = {{id(0), op(9)}};
+  const std::vector<TensorPieces> pieces{{id(0), {Bytes{100}, Bytes{400}}}};
+  const Result<planning::DividedTrace> divided = planning::with_pieces(trace, pieces);
+  REQUIRE(divided);
+  CHECK_FALSE(needs_version_2(divided->trace));
+  REQUIRE(divided->trace.tensors.size() == 3);
+  CHECK(divided->trace.tensors[1].bytes == Bytes{300});
+  CHECK(divided->trace.tensors[2].bytes == Bytes{600});
+  CHECK(divided->parts == std::vector<TensorPart>{{id(0), 0}, {id(0), 1}, {id(0), 2}});
+  CHECK(divided->trace.operations[0].updates == std::vector{id(0)});
+  CHECK(divided->trace.operations[1].updates == std::vector{id(0), id(1), id(2)});
+  CHECK(divided->trace.host_reads.size() == 3);
+}
+
+TEST_CASE("a write of a part is an update where the tensor has a value") {
+  Trace trace = slabs();
+  trace.tensors[0].kind = TensorKind::transient;
+  for (TraceOperation& operation : trace.operations) std::swap(operation.writes, operation.updates);
+  const Result<planning::DividedTrace> whole = planning::with_pieces(trace, {});
+  REQUIRE(whole);
+  CHECK(whole->trace.operations[0].writes == std::vector{id(0)});
+  CHECK(whole->trace.operations[1].updates == std::vector{id(0)});
+  const std::vector<TensorPieces> pieces{{id(0), edges(100, 1000)}};
+  const Result<planning::DividedTrace> divided = planning::with_pieces(trace, pieces);
+  REQUIRE(divided);
+  CHECK(divided->trace.operations[1].writes == std::vector{id(1)});
+}
+
+TEST_CASE("divisions that are not possible are refused, with a reason") {
+  const auto refuses = [](const Trace& trace, std::vector<TensorPieces> pieces) {
+    const Result<planning::DividedTrace> divided = planning::with_pieces(trace, pieces);
+    return !divided && !divided.problem().message.empty();
+  };
+  const std::vector<TensorPieces> good{{id(0), edges(100, 1000)}};
+  CHECK_FALSE(refuses(slabs(), good));
+  CHECK(refuses(slabs(), {{id(0), {Bytes{150}}}}));              // in the middle of a slab
+  CHECK(refuses(slabs(), {{id(0), {Bytes{200}, Bytes{200}}}}));  // not ascending
+  CHECK(refuses(slabs(), {{id(0), {Bytes{1000}}}}));             // behind the end
+  CHECK(refuses(slabs(), {{id(1), {Bytes{100}}}}));              // not there
+  CHECK(refuses(slabs(), {good[0], good[0]}));
+  Trace whole = slabs();
+  whole.operations[3].in_pieces = false;
+  CHECK(refuses(whole, good));
+  Trace coded = slabs();
+  coded.forms = {{id(0), "half", Bytes{500}, Bytes{500}, nanoseconds{1}, nanoseconds{1}}};
+  CHECK(refuses(coded, good));
+  Trace unwritten = slabs();
+  unwritten.tensors[0].kind = TensorKind::transient;
+  unwritten.operations[0].writes = std::exchange(unwritten.operations[0].updates, {});
+  CHECK(refuses(unwritten, good));  // slab 1 is read before it is written
+}
+
+TEST_CASE("a tensor above the budget is planned in pieces, and the plan is valid in version 2") {
+  const Trace trace = slabs();
+  const v2::Machine small = v2::from_version_1(machine(300));
+  const Result<v2::Plan> plan = v2::make_plan("best", trace, small);
+  REQUIRE(plan);
+  CHECK(v2::validate(trace, *plan).empty());
+  REQUIRE(plan->pieces.size() == 1);
+  // Each slab takes 100 ns in and 100 ns out, in the shadow of the 200 ns of another one.
+  const v2::Simulation simulated = v2::simulate(trace, *plan);
+  CHECK(simulated.iteration == nanoseconds{2000});
+  CHECK(simulated.peaks[0] <= Bytes{300});
+  CHECK(plan->predicted.iteration == simulated.iteration);
+  CHECK(plan->predicted.lower_bound <= plan->predicted.iteration);
+  PlanningOptions in_one;
+  in_one.ways.pieces = false;
+  CHECK_FALSE(v2::make_plan("best", trace, small, in_one));
+}
+
+}  // namespace swapmm::test::pieces_test
