@@ -3,7 +3,7 @@
  * <swapmm/codec/zero_format.hpp> describes the encoded form. zero_element_kernels.h has the other kernels.
  *
  * An encoding is four launches: count, scan_chunks, begin_encode, pack. A decoding is three: scan_chunks, begin_decode,
- * unpack. All have groups of SWAPMM_ZERO_GROUP work items. Barriers stand outside of all conditions.
+ * unpack. To move an encoded value is one. All have groups of SWAPMM_ZERO_GROUP work items. Barriers stand outside of all conditions.
  *
  * The scratch memory is 32-bit words. Word 0 is the status of a decoding, word 1 the form, words 2 and 3 are the number
  * of elements that are not zero. Then there is for each chunk of blocks a number of 64 bits, and for each block one of
@@ -195,5 +195,28 @@ SWAPMM_KERNEL void swapmm_zero_begin_decode(SWAPMM_GLOBAL const swapmm_zero_u64*
     scratch[1] = status == 0 ? (swapmm_zero_u32)form : SWAPMM_ZERO_UNREADABLE;
     scratch[2] = (swapmm_zero_u32)nonzeros;
     scratch[3] = (swapmm_zero_u32)(nonzeros >> 32);
+  }
+}
+
+/* Copies an encoded value, whose size its header tells, to another memory. `most` is the size of the smaller memory, at
+ * least a header: a value that says that it is larger is copied up to there, and a decoding finds that out. `items` is
+ * the number of all work items. Few groups keep a bus busy, and leave the rest of the device to others. */
+SWAPMM_KERNEL void swapmm_zero_move(SWAPMM_GLOBAL const swapmm_zero_u64* from, SWAPMM_GLOBAL swapmm_zero_u64* to,
+                                    const swapmm_index most, const swapmm_index items) {
+  const swapmm_zero_u64 told = from[6], header = SWAPMM_ZERO_HEADER_WORDS * 4;
+  const swapmm_zero_u64 bytes = told < header ? header : told < (swapmm_zero_u64)most ? told : (swapmm_zero_u64)most;
+  const swapmm_index first = SWAPMM_ZERO_GROUP_INDEX * SWAPMM_ZERO_GROUP + SWAPMM_ZERO_ITEM;
+  const swapmm_index words = (swapmm_index)(bytes / 8), rest = (swapmm_index)(bytes % 8);
+  swapmm_index at = first;
+  for (; at + 3 * items < words; at += 4 * items) { /* four on their way at a time */
+    const swapmm_zero_u64 a = from[at], b = from[at + items], c = from[at + 2 * items], d = from[at + 3 * items];
+    to[at] = a;
+    to[at + items] = b;
+    to[at + 2 * items] = c;
+    to[at + 3 * items] = d;
+  }
+  for (; at < words; at += items) to[at] = from[at];
+  if (first < rest) {
+    ((SWAPMM_GLOBAL unsigned char*)(to + words))[first] = ((SWAPMM_GLOBAL const unsigned char*)(from + words))[first];
   }
 }

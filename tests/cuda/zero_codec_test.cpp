@@ -76,6 +76,17 @@ struct Desk {
     return result;
   }
 
+  static ByteVector move(const ByteVector& encoded, const ByteVector& target, unsigned groups) {
+    const auto from = on_device(encoded);
+    void* memory = nullptr;
+    check(cudaHostAlloc(&memory, target.size(), cudaHostAllocDefault), "cudaHostAlloc");
+    const std::unique_ptr<std::byte, FreeHost> to(static_cast<std::byte*>(memory));
+    std::memcpy(to.get(), target.data(), target.size());
+    ZeroCodec().move(nullptr, {from.get(), encoded.size()}, span_of(to.get(), target), groups);
+    check(cudaStreamSynchronize(nullptr), "cudaStreamSynchronize");
+    return {to.get(), to.get() + target.size()};
+  }
+
   static ByteVector decode(const ByteVector& encoded, const ZeroElements& elements, const ByteVector& plain,
                            ByteVector& scratch) {
     const auto from = on_device(encoded);
@@ -107,6 +118,7 @@ TEST_CASE("a million elements, more than a chunk of blocks, and all or none of t
 TEST_CASE("numbers whose value is zero, or no number, keep their bits") { cases.values(); }
 TEST_CASE("the form is raw from exactly where nothing is gained") { cases.threshold(); }
 TEST_CASE("of a damaged value nothing is written outside of the elements, and the status says so") { cases.damaged(); }
+TEST_CASE("as many bytes of an encoded value are moved as its header says") { cases.moves(); }
 TEST_CASE("noise, and the encoded forms of other tensors, are not decoded") { cases.foreign(); }
 
 TEST_CASE("an encoded value may lie in page-locked memory of the host") {

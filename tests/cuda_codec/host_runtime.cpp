@@ -60,13 +60,13 @@ using swapmm::test::KernelCaller;
 const std::map<const void*, KernelCaller>& kernels() {
   static const std::map<const void*, KernelCaller> all{
       kernel_entry(swapmm_zero_scan_chunks),  kernel_entry(swapmm_zero_begin_encode),
-      kernel_entry(swapmm_zero_begin_decode), kernel_entry(swapmm_zero_count_1),
-      kernel_entry(swapmm_zero_pack_1),       kernel_entry(swapmm_zero_unpack_1),
-      kernel_entry(swapmm_zero_count_2),      kernel_entry(swapmm_zero_pack_2),
-      kernel_entry(swapmm_zero_unpack_2),     kernel_entry(swapmm_zero_count_4),
-      kernel_entry(swapmm_zero_pack_4),       kernel_entry(swapmm_zero_unpack_4),
-      kernel_entry(swapmm_zero_count_8),      kernel_entry(swapmm_zero_pack_8),
-      kernel_entry(swapmm_zero_unpack_8)};
+      kernel_entry(swapmm_zero_begin_decode), kernel_entry(swapmm_zero_move),
+      kernel_entry(swapmm_zero_count_1),      kernel_entry(swapmm_zero_pack_1),
+      kernel_entry(swapmm_zero_unpack_1),     kernel_entry(swapmm_zero_count_2),
+      kernel_entry(swapmm_zero_pack_2),       kernel_entry(swapmm_zero_unpack_2),
+      kernel_entry(swapmm_zero_count_4),      kernel_entry(swapmm_zero_pack_4),
+      kernel_entry(swapmm_zero_unpack_4),     kernel_entry(swapmm_zero_count_8),
+      kernel_entry(swapmm_zero_pack_8),       kernel_entry(swapmm_zero_unpack_8)};
   return all;
 }
 
@@ -78,7 +78,7 @@ const void* address(Function* function) {
 // The number of the kernel's parameters is known to its type alone: parts begin at the last of them.
 long long last_argument(const void* kernel, void** arguments) {
   const auto& all = *swapmm::cuda::detail::zero_kernels();
-  if (kernel == all.begin_encode || kernel == all.begin_decode) return 0;
+  if (kernel == all.begin_encode || kernel == all.begin_decode || kernel == all.move) return 0;
   std::size_t last = kernel == all.scan_chunks ? 5 : 4;  // of pack and unpack
   for (const auto& element : all.elements) {
     if (kernel == element.count) last = 3;
@@ -143,6 +143,7 @@ const ZeroKernels* zero_kernels() {
       address(swapmm_zero_scan_chunks),
       address(swapmm_zero_begin_encode),
       address(swapmm_zero_begin_decode),
+      address(swapmm_zero_move),
       {SWAPMM_HOST_KERNELS(1), SWAPMM_HOST_KERNELS(2), SWAPMM_HOST_KERNELS(4), SWAPMM_HOST_KERNELS(8)}};
   return &all;
 }

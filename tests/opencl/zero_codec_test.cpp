@@ -82,6 +82,12 @@ struct Desk {
     CHECK(bytes_of(from.get()) == encoded);
     return bytes_of(to.get());
   }
+  ByteVector move(const ByteVector& encoded, const ByteVector& target, unsigned groups) const {
+    const auto from = buffer_of(encoded);
+    const auto to = buffer_of(target, encoded_flags);
+    device().codec.move(device().queue, from.get(), to.get(), groups);
+    return bytes_of(to.get());
+  }
   static bool slow() { return test::device_is_slow(); }
 };
 Desk desk;
@@ -95,6 +101,7 @@ TEST_CASE("a million elements, more than a chunk of blocks, and all or none of t
 TEST_CASE("numbers whose value is zero, or no number, keep their bits") { cases.values(); }
 TEST_CASE("the form is raw from exactly where nothing is gained") { cases.threshold(); }
 TEST_CASE("of a damaged value nothing is written outside of the elements, and the status says so") { cases.damaged(); }
+TEST_CASE("as many bytes of an encoded value are moved as its header says") { cases.moves(); }
 TEST_CASE("noise, and the encoded forms of other tensors, are not decoded") { cases.foreign(); }
 
 TEST_CASE("the size of encoded numbers of 4 bytes is the one that is documented") {

@@ -7,6 +7,7 @@
 //
 //     ByteVector encode(const ByteVector& plain, const ZeroElements&, const ByteVector& encoded, ByteVector& scratch);
 //     ByteVector decode(const ByteVector& encoded, const ZeroElements&, const ByteVector& plain, ByteVector& scratch);
+//     ByteVector move(const ByteVector& encoded, const ByteVector& target, unsigned groups);
 //     bool slow() const;   // the device interprets kernels: fewer sizes
 
 #include <doctest/doctest.h>
@@ -45,6 +46,33 @@ class ZeroCodecCases {
     CHECK(all_canaries(scratch, zero_scratch(elements).value));
     bytes.resize(header.bytes);
     return bytes;
+  }
+
+  /// What its header says is moved, and nothing else; of a value that says too much, what there is memory for.
+  void moves() {
+    for (const unsigned groups : {1U, 3U, 16U}) {
+      for (const std::size_t count : {std::size_t{0}, std::size_t{1}, std::size_t{4099}, std::size_t{100'003}}) {
+        CAPTURE(groups);
+        CAPTURE(count);
+        const ByteVector bytes = encoded(sparse_elements(count, 1, 0.3, 7), 1);
+        const ByteVector moved = desk_->move(bytes, ByteVector(bytes.size() + canaries, canary), groups);
+        CHECK(std::equal(bytes.begin(), bytes.end(), moved.begin()));
+        CHECK(all_canaries(moved, bytes.size()));
+      }
+    }
+    ByteVector damaged = encoded(sparse_elements(5000, 1, 0.3, 7), 1);
+    ZeroHeader header = header_of(damaged);
+    header.bytes = std::uint64_t{1} << 60U;
+    std::memcpy(damaged.data(), &header, sizeof header);
+    for (const std::size_t size : {std::size_t{1003}, damaged.size()}) {
+      const ByteVector moved = desk_->move(damaged, ByteVector(size, canary), 4);
+      CHECK(std::equal(moved.begin(), moved.end(), damaged.begin()));
+    }
+    header.bytes = 3;
+    std::memcpy(damaged.data(), &header, sizeof header);
+    const ByteVector moved = desk_->move(damaged, ByteVector(1000, canary), 4);
+    CHECK(std::equal(moved.begin(), moved.begin() + sizeof header, damaged.begin()));
+    CHECK(all_canaries(moved, sizeof header));
   }
 
   struct Decoded {

@@ -133,4 +133,17 @@ void ZeroCodec::decode(cudaStream_t stream, const ZeroElements& elements, std::s
   });
 }
 
+void ZeroCodec::move(cudaStream_t stream, std::span<const std::byte> from, std::span<std::byte> to, unsigned groups,
+                     std::span<const cudaEvent_t> waits) const {
+  require(from, Bytes{sizeof(ZeroHeader)}, 8, "the encoded value");
+  require(to, Bytes{sizeof(ZeroHeader)}, 8, "the moved value");
+  require_apart(from, to);
+  if (groups == 0 || groups > most_groups) {
+    throw UsageError("an encoded value cannot be moved by " + std::to_string(groups) + " groups");
+  }
+  queue_waits(stream, waits);
+  launch(stream, kernels_.move, groups, from.data(), to.data(), number(std::min(from.size(), to.size())),
+         number(std::uint64_t{groups} * group_size));
+}
+
 }  // namespace swapmm::cuda

@@ -24,7 +24,7 @@ struct ZeroKernels;
 ///
 /// All memories are memories of the device, or page-locked memory of the host, which the device reaches by the same
 /// address. If the memory of an encoded value is on the host, the kernels store straight into it, and exactly the bytes
-/// of the encoded value cross the bus.
+/// of the encoded value cross the bus. To encode on the device and to move() the value is faster.
 class SWAPMM_EXPORT ZeroCodec {
  public:
   /// Throws UsageError if the library was built without nvcc, and has no kernels.
@@ -46,6 +46,14 @@ class SWAPMM_EXPORT ZeroCodec {
   /// Whatever `encoded` holds, nothing else is written. Throws as encode() does.
   void decode(cudaStream_t stream, const ZeroElements& elements, std::span<const std::byte> encoded,
               std::span<std::byte> plain, std::span<std::byte> scratch, std::span<const cudaEvent_t> waits = {}) const;
+
+  /// Queues a copy of an encoded value to another memory, of the device or of the host. Its size, which the host need
+  /// not know, stands in its header: exactly these bytes are copied, up to the size of the smaller memory, both at
+  /// least a header. This is the way to the host and back: encode on the device, move, and move back before decode().
+  /// `groups` of 128 work items do it; few keep a bus busy without slowing down what computes meanwhile
+  /// (docs/compression.md). Throws as encode() does, and UsageError for no groups.
+  void move(cudaStream_t stream, std::span<const std::byte> from, std::span<std::byte> to, unsigned groups = 16,
+            std::span<const cudaEvent_t> waits = {}) const;
 
  private:
   const detail::ZeroKernels& kernels_;

@@ -14,6 +14,7 @@ const ZeroKernels* zero_kernels() {
       SWAPMM_ZERO_KERNEL(scan_chunks),
       SWAPMM_ZERO_KERNEL(begin_encode),
       SWAPMM_ZERO_KERNEL(begin_decode),
+      SWAPMM_ZERO_KERNEL(move),
       {SWAPMM_ZERO_KERNELS_OF(1), SWAPMM_ZERO_KERNELS_OF(2), SWAPMM_ZERO_KERNELS_OF(4), SWAPMM_ZERO_KERNELS_OF(8)}};
   return &kernels;
 }

@@ -16,6 +16,7 @@ struct ZeroKernels {
   const void* scan_chunks;
   const void* begin_encode;
   const void* begin_decode;
+  const void* move;
   Element elements[4];  ///< for 1, 2, 4 and 8 bytes
 };
 

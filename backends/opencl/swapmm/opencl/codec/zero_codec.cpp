@@ -67,12 +67,14 @@ class ZeroKernels {
   Kernel scan_chunks;
   Kernel begin_encode;
   Kernel begin_decode;
+  Kernel move;
 
  private:
   ZeroKernels(const Backend& backend, const Program& program)
       : scan_chunks(kernel_of(program, backend, "swapmm_zero_scan_chunks")),
         begin_encode(kernel_of(program, backend, "swapmm_zero_begin_encode")),
         begin_decode(kernel_of(program, backend, "swapmm_zero_begin_decode")),
+        move(kernel_of(program, backend, "swapmm_zero_move")),
         elements_{element_kernels(program, backend, 1), element_kernels(program, backend, 2),
                   element_kernels(program, backend, 4), element_kernels(program, backend, 8)} {}
 
@@ -204,6 +206,22 @@ Handle<cl_event> ZeroCodec::decode(cl_command_queue queue, const ZeroElements& e
   sequence.in_parts(zero_blocks(elements), [&](std::int64_t first, std::uint64_t groups) {
     sequence.run(kernels.unpack.set(encoded, plain, scratch, n, first), groups, "the kernel swapmm_zero_unpack");
   });
+  return sequence.end();
+}
+
+Handle<cl_event> ZeroCodec::move(cl_command_queue queue, cl_mem from, cl_mem to, unsigned groups,
+                                 std::span<const cl_event> waits) {
+  detail::require(from, Bytes{sizeof(ZeroHeader)}, "the encoded value");
+  detail::require(to, Bytes{sizeof(ZeroHeader)}, "the moved value");
+  if (from == to) throw UsageError("the zero codec was given one buffer for two purposes");
+  if (groups == 0 || groups > detail::most_groups) {
+    throw UsageError("an encoded value cannot be moved by " + std::to_string(groups) + " groups");
+  }
+  const std::size_t most = std::min(detail::size_of(from, "the encoded value"), detail::size_of(to, "the moved value"));
+  const auto items = static_cast<std::int64_t>(groups * detail::group_size);
+  detail::Sequence sequence(queue, waits);
+  sequence.run(kernels_->move.set(from, to, static_cast<std::int64_t>(most), items), groups,
+               "the kernel swapmm_zero_move");
   return sequence.end();
 }
 

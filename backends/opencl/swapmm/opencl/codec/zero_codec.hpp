@@ -53,6 +53,14 @@ class SWAPMM_EXPORT ZeroCodec {
   Handle<cl_event> decode(cl_command_queue queue, const ZeroElements& elements, cl_mem encoded, cl_mem plain,
                           cl_mem scratch, std::span<const cl_event> waits = {});
 
+  /// Queues a copy of an encoded value to another memory, on the device or on the host. Its size, which the host need
+  /// not know, stands in its header: exactly these bytes are copied, up to the size of the smaller memory, both at
+  /// least a header. This is the way to the host and back: encode on the device, move, and move back before decode().
+  /// `groups` of 128 work items do it; few keep a bus busy without slowing down what computes meanwhile
+  /// (docs/compression.md). Returns the event behind it. Throws as encode() does, and UsageError for no groups.
+  Handle<cl_event> move(cl_command_queue queue, cl_mem from, cl_mem to, unsigned groups = 16,
+                        std::span<const cl_event> waits = {});
+
  private:
   std::unique_ptr<detail::ZeroKernels> kernels_;
 };
