@@ -103,6 +103,8 @@ class Measured {
                                        {"work_beside_in", beside(in) / alone}};
     }
     result["moves"] = std::move(moves);
+    decode_from(on_device)(stream_.get());
+    result["moved_identical"] = is_identical();
     // Work of the device's memory beside a transfer: how much longer it takes.
     result["work_beside_encode_to_host"] = beside(encode_to(on_host)) / alone;
     result["work_beside_copy_out"] =
@@ -176,7 +178,7 @@ int run(const cuda::Backend& backend, const neural::Arguments& arguments) {
   for (const std::size_t bytes : {16 * mib, 256 * mib}) {
     for (const std::uint32_t of_1000 : {0U, 100U, 300U, 500U, 800U, 1000U}) {
       boost::json::object row = Measured(bytes, of_1000, rounds).run(of_1000);
-      identical = identical && row["identical"].as_bool();
+      identical = identical && row["identical"].as_bool() && row["moved_identical"].as_bool();
       std::cout << boost::json::serialize(row) << std::endl;
       rows.push_back(std::move(row));
     }
