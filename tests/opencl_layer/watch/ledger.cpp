@@ -39,10 +39,10 @@ bool Ledger::take_locked(std::uint64_t bytes, bool pinned) {
 void Ledger::tell_refusal(std::uint64_t bytes) const {
   if (figures_.refused > 3) return;
   std::fprintf(stderr, "watch: no room for %llu bytes beside", static_cast<unsigned long long>(bytes));
-  for (const auto& [object, facts] : objects_) {
-    if (facts.root != object || facts.pinned) continue;
+  for (const auto& [number, facts] : objects_) {
+    if (facts.root != number || facts.pinned) continue;
     const auto parts = std::count_if(objects_.begin(), objects_.end(),
-                                     [&, root = object](const auto& other) { return other.second.root == root; });
+                                     [&, root = number](const auto& other) { return other.second.root == root; });
     std::fprintf(stderr, " %llu%s (%td parts)", static_cast<unsigned long long>(facts.bytes),
                  facts.is_image ? " (image)" : "", parts - 1);
   }
@@ -66,18 +66,24 @@ void Ledger::give_back(std::uint64_t bytes, bool pinned) {
   (pinned ? figures_.pinned : figures_.live) -= bytes;
 }
 
-void Ledger::made(cl_mem object, cl_mem parent, std::uint64_t bytes, bool pinned, bool is_image) {
+std::uint64_t Ledger::made(cl_mem object, cl_mem parent, std::uint64_t bytes, bool pinned, bool is_image) {
   const std::lock_guard lock(mutex_);
   raise_peaks(bytes);
-  Object made{bytes, root_of(parent), pinned, is_image};
+  const std::uint64_t number = ++last_number_;
+  Object made{bytes, object, parent == nullptr ? number : root_of(parent), pinned, is_image};
   if (parent == nullptr) {
-    made.root = object;
     if (is_image) fix(bytes);
-  } else if (is_image && made.root != nullptr) {
-    auto& root = objects_[made.root];
-    if (root.images++ == 0) fix(root.bytes);
+  } else if (const auto root = objects_.find(made.root); is_image && root != objects_.end()) {
+    if (root->second.images++ == 0) fix(root->second.bytes);
   }
-  objects_[object] = made;
+  objects_[number] = made;
+  numbers_[object] = number;
+  return number;
+}
+
+std::uint64_t Ledger::number_of(cl_mem object) {
+  const std::lock_guard lock(mutex_);
+  return current(object);
 }
 
 void Ledger::fix(std::uint64_t bytes) {
@@ -85,13 +91,14 @@ void Ledger::fix(std::uint64_t bytes) {
   figures_.fixed_peak = std::max(figures_.fixed_peak, figures_.fixed);
 }
 
-void Ledger::destroyed(cl_mem object) {
+void Ledger::destroyed(std::uint64_t number) {
   const std::lock_guard lock(mutex_);
-  const auto found = objects_.find(object);
+  const auto found = objects_.find(number);
   if (found == objects_.end()) return;
   const Object gone = found->second;
   objects_.erase(found);
-  if (gone.root == object) {
+  if (current(gone.handle) == number) numbers_.erase(gone.handle);
+  if (gone.root == number) {
     (gone.pinned ? figures_.pinned : figures_.live) -= gone.bytes;
     if (gone.is_image || gone.images != 0) figures_.fixed -= gone.bytes;
   } else if (const auto root = objects_.find(gone.root); gone.is_image && root != objects_.end()) {
@@ -119,24 +126,29 @@ void Ledger::destroyed_svm(void* pointer) {
 
 bool Ledger::is_live(cl_mem object) {
   const std::lock_guard lock(mutex_);
-  return objects_.count(object) != 0;
+  return current(object) != 0;
 }
 
-cl_mem Ledger::root_of(cl_mem object) {
-  const auto found = objects_.find(object);
-  return found == objects_.end() ? nullptr : found->second.root;
+std::uint64_t Ledger::current(cl_mem object) const {
+  const auto found = numbers_.find(object);
+  return found == numbers_.end() ? 0 : found->second;
+}
+
+std::uint64_t Ledger::root_of(cl_mem object) const {
+  const auto found = objects_.find(current(object));
+  return found == objects_.end() ? 0 : found->second.root;
 }
 
 bool Ledger::used(const std::vector<cl_mem>& objects, bool by_kernel) {
   const std::lock_guard lock(mutex_);
-  std::vector<cl_mem> roots;
+  std::vector<std::uint64_t> roots;
   for (cl_mem object : objects)
-    if (const cl_mem root = root_of(object); root != nullptr && objects_.count(root) != 0) roots.push_back(root);
+    if (const std::uint64_t root = root_of(object); objects_.count(root) != 0) roots.push_back(root);
   std::sort(roots.begin(), roots.end());
   roots.erase(std::unique(roots.begin(), roots.end()), roots.end());
   std::uint64_t set = 0;
   bool fits = true;
-  for (cl_mem root : roots) {
+  for (const std::uint64_t root : roots) {
     Object& used = objects_[root];
     if (!used.is_image) set += used.bytes;
     // Whatever its flags say, a kernel reads device memory.

@@ -12,21 +12,27 @@ namespace {
 const cl_icd_dispatch* down = nullptr;
 
 // These functions are called with locks of others held: they call nothing of OpenCL.
-void CL_CALLBACK tell_destroyed(cl_mem object, void*) { ledger().destroyed(object); }
+void CL_CALLBACK tell_destroyed(cl_mem, void* number) { ledger().destroyed(reinterpret_cast<std::uintptr_t>(number)); }
+
+/// Lets the driver tell when it destroys the object. The first callback is the last one to be called.
+void follow(cl_mem object, std::uint64_t number) {
+  down->clSetMemObjectDestructorCallback(object, tell_destroyed, reinterpret_cast<void*>(number));
+}
 
 /// A callback of the layer above. It may let another thread take the memory, so the ledger knows before.
 struct Told {
   void(CL_CALLBACK* function)(cl_mem, void*);
   void* data;
+  std::uint64_t number;
 };
 void CL_CALLBACK tell_above(cl_mem object, void* data) {
   const std::unique_ptr<Told> told(static_cast<Told*>(data));
-  ledger().destroyed(object);
+  ledger().destroyed(told->number);
   told->function(object, told->data);
 }
 cl_int CL_API_CALL set_destructor_callback(cl_mem object, void(CL_CALLBACK* function)(cl_mem, void*), void* data) {
   if (function == nullptr) return down->clSetMemObjectDestructorCallback(object, function, data);
-  auto told = std::make_unique<Told>(Told{function, data});
+  auto told = std::make_unique<Told>(Told{function, data, ledger().number_of(object)});
   const cl_int status = down->clSetMemObjectDestructorCallback(object, tell_above, told.get());
   if (status == CL_SUCCESS) (void)told.release();
   return status;
@@ -50,9 +56,7 @@ cl_mem create_buffer(cl_mem_flags flags, std::size_t bytes, cl_int* error, Creat
     ledger().give_back(bytes, pinned);
     return nullptr;
   }
-  ledger().made(made, nullptr, bytes, pinned, false);
-  // The first callback is the last one to be called.
-  down->clSetMemObjectDestructorCallback(made, tell_destroyed, nullptr);
+  follow(made, ledger().made(made, nullptr, bytes, pinned, false));
   return made;
 }
 
@@ -70,8 +74,7 @@ cl_mem create_image(cl_mem parent, cl_int* error, Create create) {
       return nullptr;
     }
   }
-  ledger().made(made, parent, bytes, false, true);
-  down->clSetMemObjectDestructorCallback(made, tell_destroyed, nullptr);
+  follow(made, ledger().made(made, parent, bytes, false, true));
   return made;
 }
 
@@ -94,8 +97,7 @@ cl_mem CL_API_CALL sub_buffer(cl_mem parent, cl_mem_flags flags, cl_buffer_creat
                               cl_int* error) {
   const cl_mem made = down->clCreateSubBuffer(parent, flags, type, region, error);
   if (made == nullptr) return nullptr;
-  ledger().made(made, parent, 0, false, false);
-  down->clSetMemObjectDestructorCallback(made, tell_destroyed, nullptr);
+  follow(made, ledger().made(made, parent, 0, false, false));
   return made;
 }
 

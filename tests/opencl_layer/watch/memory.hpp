@@ -36,10 +36,13 @@ class Ledger {
   bool take(std::uint64_t bytes, bool pinned);
   void give_back(std::uint64_t bytes, bool pinned);
 
-  /// An object was made whose bytes are taken already. `parent`: the buffer that it is a part of, or null.
-  void made(cl_mem object, cl_mem parent, std::uint64_t bytes, bool pinned, bool is_image);
-  /// The driver has destroyed it.
-  void destroyed(cl_mem object);
+  /// An object was made whose bytes are taken already. `parent`: the buffer that it is a part of, or null. Its number
+  /// is never used again; a driver may use its handle again before it has told that it destroyed the first object.
+  std::uint64_t made(cl_mem object, cl_mem parent, std::uint64_t bytes, bool pinned, bool is_image);
+  /// The number of the object that has the handle; 0 for none.
+  std::uint64_t number_of(cl_mem object);
+  /// The driver has destroyed the object of that number; it may tell twice.
+  void destroyed(std::uint64_t number);
 
   bool made_svm(void* pointer, std::uint64_t bytes);
   void destroyed_svm(void* pointer);
@@ -53,7 +56,8 @@ class Ledger {
  private:
   struct Object {
     std::uint64_t bytes = 0;
-    cl_mem root = nullptr;
+    cl_mem handle = nullptr;
+    std::uint64_t root = 0;  // its number; 0: not known
     bool pinned = false, is_image = false;
     unsigned images = 0;  // made of this buffer
   };
@@ -61,11 +65,14 @@ class Ledger {
   void tell_refusal(std::uint64_t bytes) const;
   void raise_peaks(std::uint64_t bytes);
   void fix(std::uint64_t bytes);
-  cl_mem root_of(cl_mem object);
+  [[nodiscard]] std::uint64_t current(cl_mem object) const;
+  [[nodiscard]] std::uint64_t root_of(cl_mem object) const;
 
   std::mutex mutex_;
   Figures figures_;
-  std::unordered_map<cl_mem, Object> objects_;
+  std::uint64_t last_number_ = 0;
+  std::unordered_map<std::uint64_t, Object> objects_;
+  std::unordered_map<cl_mem, std::uint64_t> numbers_;
   std::unordered_map<void*, std::uint64_t> svm_;
 };
 

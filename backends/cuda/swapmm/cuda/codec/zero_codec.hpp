@@ -52,7 +52,7 @@ class SWAPMM_EXPORT ZeroCodec {
   /// least a header. This is the way to the host and back: encode on the device, move, and move back before decode().
   /// `groups` of 128 work items do it; few keep a bus busy without slowing down what computes meanwhile
   /// (docs/compression.md). Throws as encode() does, and UsageError for no groups.
-  void move(cudaStream_t stream, std::span<const std::byte> from, std::span<std::byte> to, unsigned groups = 16,
+  void move(cudaStream_t stream, std::span<const std::byte> from, std::span<std::byte> to, unsigned groups,
             std::span<const cudaEvent_t> waits = {}) const;
 
  private:

@@ -58,7 +58,7 @@ class SWAPMM_EXPORT ZeroCodec {
   /// least a header. This is the way to the host and back: encode on the device, move, and move back before decode().
   /// `groups` of 128 work items do it; few keep a bus busy without slowing down what computes meanwhile
   /// (docs/compression.md). Returns the event behind it. Throws as encode() does, and UsageError for no groups.
-  Handle<cl_event> move(cl_command_queue queue, cl_mem from, cl_mem to, unsigned groups = 16,
+  Handle<cl_event> move(cl_command_queue queue, cl_mem from, cl_mem to, unsigned groups,
                         std::span<const cl_event> waits = {});
 
  private:
