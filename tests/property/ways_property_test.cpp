@@ -10,6 +10,7 @@
 #include <swapmm/ir/liveness.hpp>
 #include <swapmm/plan/planners.hpp>
 #include <swapmm/plan/simulate.hpp>
+#include <swapmm/plan/v2/bound.hpp>
 #include <swapmm/plan/v2/simulate.hpp>
 #include <swapmm/plan/v2/validate.hpp>
 #include <swapmm/plan/v2/ways.hpp>
@@ -144,12 +145,15 @@ TEST_CASE("plans with any ways are valid in version 2, take as long there, and a
     REQUIRE(planning);
     const nanoseconds bound = planning::ways_bound(divided->trace, planning::ValueHistory(divided->trace), *planning);
     above_compute += bound > compute_of(trace) ? 1 : 0;
+    const Result<nanoseconds> of_any_pieces = v2::lower_bound(trace, v2::from_version_1(machine));
+    REQUIRE(of_any_pieces);
     for (const NamedPlanner& planner : planners()) {
       if (planner.name == "best" && round % 8 != 0) continue;
       CAPTURE(planner.name);
       const Result<Plan> plan = planner.make(written->trace, machine, {});
       REQUIRE(plan);
       CHECK(plan->predicted.iteration >= bound);
+      CHECK(plan->predicted.iteration >= *of_any_pieces);
       if (changes_inputs(trace)) continue;
       const Result<v2::Plan> as_v2 = v2::from_ways(trace, {ways, *plan});
       REQUIRE(as_v2);

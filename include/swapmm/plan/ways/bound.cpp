@@ -9,6 +9,8 @@
 #include <utility>
 #include <vector>
 
+#include <swapmm/plan/ways/pieces.hpp>
+
 namespace swapmm::planning {
 namespace {
 
@@ -31,10 +33,10 @@ class WaysBound {
       : trace_(trace), history_(history), planning_(planning), bytes_made_(trace.operations.size(), 0.0) {
     for (std::size_t i = 0; i < trace.operations.size(); ++i) {
       compute_ += static_cast<double>(trace.operations[i].duration.count());
-      for (const TensorId made : trace.operations[i].writes) {
+      for_each_access(trace.operations[i], [&](TensorId made, Access access) {
         // Others are of no use to anybody, such as work areas.
-        if (planning.liveness.uses[index(made)].size() > 1) bytes_made_[i] += bytes_of(made);
-      }
+        if (access != Access::read && planning.liveness.uses[index(made)].size() > 1) bytes_made_[i] += bytes_of(made);
+      });
     }
     in_ = 1e9 / static_cast<double>(planning.machine.h2d.bytes_per_second);
   }
@@ -114,7 +116,11 @@ class WaysBound {
     if (bytes == 0) return;
     const auto room = static_cast<double>(planning_.sizes[index(tensor)]);
     for (const TensorForm& form : forms_of(trace_, tensor)) {
-      const auto coded = static_cast<double>((form.encode + form.decode).count());
+      // What is never given may be encoded once and for all.
+      auto coded = static_cast<double>(form.decode.count());
+      if (history_.giver(tensor, planning_.operations) != ValueHistory::nobody) {
+        coded += static_cast<double>(form.encode.count());
+      }
       ways.push_back({coded / bytes, static_cast<double>(form.expected.value) / bytes * in_});
       // In its place on the device the form needs room, too.
       const double freed = room - static_cast<double>(form.bytes.value);
@@ -143,7 +149,7 @@ class WaysBound {
     if (giver == ValueHistory::nobody) giver = history_.giver(tensor, planning_.operations);
     if (giver == ValueHistory::nobody) return HUGE_VAL;
     const TraceOperation& operation = trace_.operations[giver];
-    if (!operation.replayable || !operation.updates.empty()) return HUGE_VAL;
+    if (!operation.replayable) return HUGE_VAL;
     return bytes_made_[giver] > 0 ? static_cast<double>(operation.duration.count()) / bytes_made_[giver] : 0.0;
   }
 
@@ -163,6 +169,22 @@ std::chrono::nanoseconds ways_bound(const Trace& trace, const ValueHistory& hist
   // The sums of the bound have errors far below this part.
   const double bound = WaysBound(trace, history, planning).run() * (1 - 0x1p-40);
   return std::max(compute, std::chrono::nanoseconds{static_cast<std::int64_t>(bound)});
+}
+
+Result<std::chrono::nanoseconds> ways_bound(const Trace& trace, Machine machine) {
+  machine.alignment = Bytes{1};
+  // A plan may divide such a tensor, and use no form, or use one, and not divide it.
+  const auto has_forms = [&](const AccessRange& range) { return !forms_of(trace, range.tensor).empty(); };
+  if (std::ranges::any_of(trace.ranges, has_forms)) return std::chrono::nanoseconds{0};
+  // Pieces next to each other serve operations that do not work in pieces.
+  Trace divisible = trace;
+  for (TraceOperation& operation : divisible.operations) operation.in_pieces = true;
+  const Result<DividedTrace> divided = with_pieces(divisible, possible_pieces(divisible, machine));
+  if (!divided) return divided.problem();
+  const Trace plain = without_ways(divided->trace);
+  const Result<PlanningCase> planning = make_planning_case(plain, machine);
+  if (!planning) return planning.problem();
+  return ways_bound(divided->trace, ValueHistory(divided->trace), *planning);
 }
 
 }  // namespace swapmm::planning

@@ -3,6 +3,8 @@
 
 #include <chrono>
 
+#include <swapmm/base/result.hpp>
+#include <swapmm/plan/machine.hpp>
 #include <swapmm/plan/problem/planning_case.hpp>
 #include <swapmm/plan/ways/history.hpp>
 
@@ -19,5 +21,9 @@ namespace swapmm::planning {
 /// their logarithm.
 [[nodiscard]] std::chrono::nanoseconds ways_bound(const Trace& trace, const ValueHistory& history,
                                                   const PlanningCase& planning);
+
+/// The same for a trace with all that version 2 has but engines, on a machine whose alignment does not count: pieces
+/// may leave less than a multiple of it unused. A Problem if a bundle does not fit.
+[[nodiscard]] Result<std::chrono::nanoseconds> ways_bound(const Trace& trace, Machine machine);
 
 }  // namespace swapmm::planning

@@ -9,6 +9,8 @@
 #include <swapmm/plan/v2/relaxation/merged_host.hpp>
 #include <swapmm/plan/v2/relaxation/shared_bound.hpp>
 #include <swapmm/plan/v2/relaxation/store_bound.hpp>
+#include <swapmm/plan/ways/bound.hpp>
+#include <swapmm/plan/ways/history.hpp>
 
 namespace swapmm::v2 {
 namespace {
@@ -54,9 +56,11 @@ std::vector<std::vector<MemoryId>> device_sets(const Machine& machine, MemoryId 
   return sets;
 }
 
-/// Whether values can come back in another way than by copies of their own size.
-bool has_other_ways_back(const Trace& trace) {
-  return !trace.forms.empty() || std::ranges::any_of(trace.operations, &TraceOperation::replayable);
+/// Where values can come back in other ways than by copies of their own size; 0 for machines of which it is not known.
+Result<std::chrono::nanoseconds> bound_for_ways(const Trace& trace, const Machine& machine) {
+  const Result<swapmm::Machine> old = to_version_1(machine);
+  if (!old || !trace.engines.empty()) return std::chrono::nanoseconds{0};
+  return swapmm::planning::ways_bound(trace, *old);
 }
 
 /// The bound that knows how much each memory holds; 0 if it does not hold for the machine.
@@ -88,7 +92,12 @@ Result<std::chrono::nanoseconds> lower_bound(const Trace& trace, const Machine& 
   }
   std::chrono::nanoseconds bound{0};
   for (const auto& [engine, time] : compute) bound = std::max(bound, time);
-  if (has_other_ways_back(trace) || compute.size() > most_engines) return bound;
+  if (swapmm::planning::has_ways(trace)) {
+    const Result<std::chrono::nanoseconds> with_ways = bound_for_ways(trace, machine);
+    if (!with_ways) return with_ways;
+    return std::max(bound, *with_ways);
+  }
+  if (compute.size() > most_engines) return bound;
   for (const auto& [engine, time] : compute) {
     // What the host gives to an engine in its own memory needs no copy.
     const MemoryId memory = *machine.engines[index(engine)].memory;
