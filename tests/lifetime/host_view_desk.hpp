@@ -17,6 +17,12 @@ inline constexpr std::size_t block_length = (64U << 10U) / sizeof(int);
 inline constexpr std::size_t blocks = 8;
 inline constexpr std::size_t view_length = blocks * block_length;
 
+[[nodiscard]] inline simulated::Backend device_of(Bytes bytes) {
+  simulated::Options options;
+  options.device_bytes = bytes;
+  return simulated::Backend(options);
+}
+
 struct HostViewDesk {
   explicit HostViewDesk(Bytes budget = Bytes{4U << 20U}) : manager(device, {.device_budget = budget}) {}
   HostViewDesk(const HostViewDesk&) = delete;
@@ -24,7 +30,7 @@ struct HostViewDesk {
   ~HostViewDesk() {
     for (const std::string& violation : device.violations()) FAIL_CHECK(violation);
   }
-  simulated::Backend device;
+  simulated::Backend device = device_of(Bytes{8U << 20U});
   MemoryManager<simulated::Backend> manager;
 };
 

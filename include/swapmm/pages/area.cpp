@@ -64,13 +64,12 @@ void Area::divide(std::size_t block_bytes) {
 
 std::size_t Area::at(std::size_t offset) const noexcept {
   if (first_lazy_ == end_lazy_) return std::min(offset / block_bytes_, blocks_.size() - 1);
-  const std::size_t front = blocks_[first_lazy_].begin;
-  if (offset < front) return 0;
-  return std::min(first_lazy_ + (offset - front) / block_bytes_,
-                  offset < blocks_[end_lazy_ - 1].end ? end_lazy_ - 1 : end_lazy_);
+  const Block lazy = protected_part();
+  if (offset < lazy.begin) return 0;
+  return offset < lazy.end ? first_lazy_ + (offset - lazy.begin) / block_bytes_ : end_lazy_;
 }
 
-Area::Block Area::protected_part() const {
+Area::Block Area::protected_part() const noexcept {
   if (first_lazy_ == end_lazy_) return {0, 0};
   return {blocks_[first_lazy_].begin, blocks_[end_lazy_ - 1].end};
 }

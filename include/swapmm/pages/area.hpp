@@ -63,7 +63,7 @@ class SWAPMM_TEMPLATE_EXPORT Area {
   /// True if the program has changed the block. Compares the bytes of eager blocks.
   [[nodiscard]] bool is_modified(std::size_t i) const;
   /// The bytes from which to which faults are possible.
-  [[nodiscard]] Block protected_part() const;
+  [[nodiscard]] Block protected_part() const noexcept;
 
   // ---- changes of state
 
