@@ -57,9 +57,8 @@ Outcome run(const swapmm::opencl::Backend& backend, swapmm::opencl::Kernel& kern
   for (std::size_t i = 0; i < count; ++i) first[i] = static_cast<std::uint32_t>(i);
   values.upload(first);
   const auto advance = [&] {
-    manager.run("step", swapmm::updates(values), [&](auto& op) {
-      kernel.set(argument(op[values], values)).enqueue(op.queue(), {count});
-    });
+    manager.run("step", swapmm::updates(values),
+                [&](auto& op) { kernel.set(argument(op[values], values)).enqueue(op.queue(), {count}); });
   };
   Outcome outcome;
   look(values, advance, outcome);

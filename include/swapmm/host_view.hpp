@@ -95,9 +95,7 @@ class HostView {
   void prepare_read() const { prepare_read(0, size()); }
   /// The same, and makes them writable. Their blocks count as modified. They stay writable until an operation uses the
   /// tensor.
-  void prepare_write(std::size_t first, std::size_t count) const {
-    prepare(first, count, pages::Want::write);
-  }
+  void prepare_write(std::size_t first, std::size_t count) const { prepare(first, count, pages::Want::write); }
   /// The same for all elements.
   void prepare_write() const { prepare_write(0, size()); }
   /// Copies modified blocks to the tensor now. Throws what an operation throws.

@@ -168,8 +168,9 @@ class MemoryManager {
   /// for all queued work.
   ///
   /// Throws UsageError if the iteration follows no plan yet, if its plan has uploads, if the manager has host views, or
-  /// if body() does not do what the plan expects. An exception of body() passes through, and the work that it queued before still runs. After the
-  /// capture the plan is kept: as long as the program follows it, swapmm neither measures it nor replaces it.
+  /// if body() does not do what the plan expects. An exception of body() passes through, and the work that it queued
+  /// before still runs. After the capture the plan is kept: as long as the program follows it, swapmm neither measures
+  /// it nor replaces it.
   template <std::invocable Body>
     requires CapturingBackend<B>
   [[nodiscard]] CapturedIteration<B> capture(std::string_view name, Body&& body) {

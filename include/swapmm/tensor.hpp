@@ -185,8 +185,7 @@ class View {
   /// that brings the value to the host. Throws the same as download().
   [[nodiscard]] PendingDownload<B> download_async(std::span<T> data) const {
     check(data.size(), "download");
-    runtime::PendingRead& read =
-        runtime::promise_beside_views(*core_, tensor_, offset(), std::as_writable_bytes(data));
+    runtime::PendingRead& read = runtime::promise_beside_views(*core_, tensor_, offset(), std::as_writable_bytes(data));
     return PendingDownload<B>(core_, read);
   }
 

@@ -253,9 +253,8 @@ std::string install_handler() {
 bool is_watched(std::span<const std::byte> memory) noexcept {
   const std::uintptr_t begin = number(memory.data());
   bool watched = false;
-  for_each_entry([&](const Entry& entry) {
-    watched = watched || (begin < entry.end && entry.begin < begin + memory.size());
-  });
+  for_each_entry(
+      [&](const Entry& entry) { watched = watched || (begin < entry.end && entry.begin < begin + memory.size()); });
   return watched;
 }
 

@@ -71,7 +71,8 @@ std::string obstacle_at(std::byte* page) {
   if (!permit(page, bytes.size(), Permission::none)) return "the system does not let pages be protected (mprotect)";
   PastPermissions past;
   const bool filled = past.open() && past.write(page, bytes);
-  if (!permit(page, bytes.size(), Permission::read_write)) return "the system does not give permissions back (mprotect)";
+  if (!permit(page, bytes.size(), Permission::read_write))
+    return "the system does not give permissions back (mprotect)";
   return filled ? "" : "the system does not let protected pages be filled (/proc/self/mem)";
 }
 

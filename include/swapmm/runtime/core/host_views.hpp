@@ -63,9 +63,12 @@ class HostViewState final : public OpenView<B>, public pages::FaultTarget {
 
   [[nodiscard]] bool is_held_by_caller() const noexcept override { return core_.gate().has_caller(); }
   void serve(std::size_t at, pages::Want want) override {
-    const Entry entry(core_, false);
     faults.fetch_add(1, std::memory_order_relaxed);
-    make_usable(area.at(at), want);
+    const std::size_t block = area.at(at);
+    // A block that is there needs no manager, and stays usable after the manager's end.
+    if (core_.closed() && area.state(block) != pages::BlockState::absent) return make_usable(block, want);
+    const Entry entry(core_, false);
+    make_usable(block, want);
   }
   /// Makes the blocks with bytes [begin, end) usable, as faults would.
   void prepare(std::size_t begin, std::size_t end, pages::Want want) {
@@ -122,9 +125,8 @@ class HostViewState final : public OpenView<B>, public pages::FaultTarget {
     Record<B>& record = TensorRegistry<B>::existing(tensor, "host view");
     const Who who = about_tensor("host view of tensor ", record);
     buffer.resize(area.bytes_of(i).size());
-    session_.translate(who, [&] {
-      session_.host.read_for_view(record, offset + Bytes{area.block(i).begin}, buffer, who);
-    });
+    session_.translate(who,
+                       [&] { session_.host.read_for_view(record, offset + Bytes{area.block(i).begin}, buffer, who); });
     bytes_out.fetch_add(buffer.size(), std::memory_order_relaxed);
   }
   // The process may have no more ranges of pages: all blocks become one.
@@ -184,14 +186,14 @@ std::unique_ptr<HostViewState<B>> open_host_view(Core<B>& core, const TensorKey<
       throw UsageError(who.text() + ": another host view has the same elements", who.details());
     }
   }
-  const bool is_first_value = !record.has_value() && bytes == record.bytes &&
-                              record.value.missing_reason == MissingReason::never_written;
+  const bool is_first_value =
+      !record.has_value() && bytes == record.bytes && record.value.missing_reason == MissingReason::never_written;
   if (!is_first_value) session.translate(who, [&] { session.state.demand.require_value(record, who); });
   session.controller.leave_for_view(record);
-  auto view = std::make_unique<HostViewState<B>>(
-      core, session, tensor, offset, memory, bytes, block,
-      is_first_value ? pages::BlockState::modified : pages::BlockState::absent,
-      lazy ? pages::install_handler() : "HostViewOptions::lazy is false");
+  auto view =
+      std::make_unique<HostViewState<B>>(core, session, tensor, offset, memory, bytes, block,
+                                         is_first_value ? pages::BlockState::modified : pages::BlockState::absent,
+                                         lazy ? pages::install_handler() : "HostViewOptions::lazy is false");
   view->fill_eager_blocks();
   return view;
 }
@@ -395,8 +397,7 @@ void HostViewState<B>::queue_copies() {
         if (!area.is_modified(i)) continue;
         copied.push_back(i);
         area.close(i);
-        copies.write(store, *tensor.record->device.address, offset + Bytes{area.block(i).begin},
-                     area.bytes_of(i));
+        copies.write(store, *tensor.record->device.address, offset + Bytes{area.block(i).begin}, area.bytes_of(i));
         bytes_in.fetch_add(area.bytes_of(i).size(), std::memory_order_relaxed);
       }
       copies.end_writing(store);

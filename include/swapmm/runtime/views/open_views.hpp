@@ -86,9 +86,7 @@ class OpenViews {
   }
 
   /// The copies of parts of values. Takes host memory at the first call.
-  [[nodiscard]] auto& copies(Store<B>& store)
-    requires FileBackend<B>
-  {
+  [[nodiscard]] auto& copies(Store<B>& store) requires FileBackend<B> {
     if (!copies_) copies_.emplace(store, piece);
     return *copies_;
   }
