@@ -64,7 +64,8 @@ class HostView {
     return *this;
   }
   /// Ends the view: copies modified blocks to the tensor, if the tensor still exists. If that fails, the next call to
-  /// the manager throws. Elements of the program's own array that were not there then have older values.
+  /// the manager throws; it fails while another thread is inside the manager. Elements of the program's own array that
+  /// were not there then have older values.
   ~HostView() = default;
 
   /// The elements. Valid as long as the view.

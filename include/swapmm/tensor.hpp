@@ -195,7 +195,8 @@ class View {
   ///
   /// Throws UsageError if HostViewOptions::block is not allowed, if another host view has some of the elements, in a
   /// captured iteration, and for a constant or a tensor with Lifetime::transient. Throws UndefinedValue for a part of
-  /// a tensor without a value, what download() throws if the value is lost, and OutOfMemory or std::bad_alloc.
+  /// a tensor without a value, what download() throws if the value is lost, OutOfMemory,
+  /// std::bad_alloc, and std::system_error if there can be no thread.
   [[nodiscard]] HostView<T, B> host_view(const HostViewOptions& options = {}) const {
     return HostView<T, B>(core_, tensor_, offset(), {}, count_, options);
   }

@@ -6,7 +6,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
-#include <string_view>
 #include <thread>
 
 #include <swapmm/base/export.hpp>
@@ -39,6 +38,10 @@ struct FaultRequest {
   std::atomic<std::uint32_t> state{static_cast<std::uint32_t>(State::waiting)};
   std::array<char, 400> error{};  ///< why it was refused
   FaultRequest* next = nullptr;
+
+  [[nodiscard]] bool was_served() const noexcept {
+    return state.load(std::memory_order_acquire) == static_cast<std::uint32_t>(State::served);
+  }
 };
 
 /// A thread that serves faults, one at a time, in the order in which they came. The thread that faulted cannot do it:

@@ -14,6 +14,8 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <thread>
+#include <vector>
 
 #include <swapmm/base/error.hpp>
 #include <swapmm/pages/page_access.hpp>
@@ -46,12 +48,17 @@ std::array<std::atomic<Entry*>, most_areas> table{};
 std::atomic<std::size_t> table_end{0};  // no entry at or after it
 std::mutex table_changes;
 
+// Threads that look now. An entry that was taken out is deleted when nobody looks any more.
+std::atomic<std::size_t> lookers{0};
+
 template <class Visit>
 void for_each_entry(Visit&& visit) {
+  lookers.fetch_add(1);
   const std::size_t end = table_end.load(std::memory_order_acquire);
   for (std::size_t i = 0; i < end; ++i) {
-    if (Entry* const entry = table[i].load(std::memory_order_acquire)) visit(*entry);
+    if (Entry* const entry = table[i].load()) visit(*entry);
   }
+  lookers.fetch_sub(1);
 }
 
 Entry* entry_of(std::uintptr_t address) noexcept {
@@ -129,9 +136,7 @@ bool serve(const Entry& entry, std::uintptr_t address, Want want) noexcept {
   request.offset = offset;
   request.want = want;
   entry.service->wait_for(request);
-  if (request.state.load(std::memory_order_acquire) == static_cast<std::uint32_t>(FaultRequest::State::served)) {
-    return true;
-  }
+  if (request.was_served()) return true;
   say_of(entry, request.error.data());
   return false;
 }
@@ -239,8 +244,9 @@ WatchedArea::~WatchedArea() {
   std::unique_lock lock(table_changes, std::defer_lock);
   if (!in_child()) lock.lock();
   for (std::atomic<Entry*>& slot : table) {
-    if (slot.load(std::memory_order_relaxed) == entry_.get()) slot.store(nullptr, std::memory_order_release);
+    if (slot.load(std::memory_order_relaxed) == entry_.get()) slot.store(nullptr);
   }
+  while (!in_child() && lookers.load() != 0) std::this_thread::yield();
 }
 
 bool WatchedArea::in_child() const noexcept { return process_number() != entry_->process; }
@@ -259,24 +265,26 @@ bool is_watched(std::span<const std::byte> memory) noexcept {
 }
 
 void make_usable(std::span<const std::byte> memory, Want want) {
-  if (is_inside_a_manager()) return;  // the call that this is for will be refused
   const std::uintptr_t begin = number(memory.data());
+  const std::uintptr_t end = begin + memory.size();
+  std::vector<const Entry*> touched;  // their views exist as long as this call
   for_each_entry([&](const Entry& entry) {
-    const std::uintptr_t first = std::max(begin, entry.begin);
-    const std::uintptr_t last = std::min(begin + memory.size(), entry.end);
-    for (std::uintptr_t at = first; at < last;) {
-      const std::size_t block = entry.area->at(offset_in(entry, at));
-      FaultRequest request;
-      request.target = entry.target;
-      request.offset = entry.area->block(block).begin;
-      request.want = want;
-      entry.service->wait_for(request);
-      if (request.state.load(std::memory_order_acquire) != static_cast<std::uint32_t>(FaultRequest::State::served)) {
-        throw UsageError("host view of tensor \"" + std::string(entry.name.data()) + "\": " + request.error.data());
-      }
-      at = number(entry.area->bytes().data()) + entry.area->block(block).end;
-    }
+    if (begin < entry.end && entry.begin < end) touched.push_back(&entry);
   });
+  if (touched.empty() || is_inside_a_manager()) return;  // who is inside is refused by the call that this is for
+  for (const Entry* const entry : touched) {
+    const std::size_t last = offset_in(*entry, std::min(end, entry->end) - 1);
+    const std::size_t end_block = entry->area->at(last) + 1;
+    for (std::size_t i = entry->area->at(offset_in(*entry, std::max(begin, entry->begin))); i < end_block; ++i) {
+      FaultRequest request;
+      request.target = entry->target;
+      request.offset = entry->area->block(i).begin;
+      request.want = want;
+      entry->service->wait_for(request);
+      if (request.was_served()) continue;
+      throw UsageError("host view of tensor \"" + std::string(entry->name.data()) + "\": " + request.error.data());
+    }
+  }
 }
 
 }  // namespace swapmm::pages

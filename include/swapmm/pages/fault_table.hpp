@@ -25,12 +25,11 @@ class SWAPMM_TEMPLATE_EXPORT WatchedArea {
   WatchedArea& operator=(const WatchedArea&) = delete;
   ~WatchedArea();
 
-  /// True in a child of fork(), which has no service.
-  [[nodiscard]] bool in_child() const noexcept;
-
   struct Entry;
 
  private:
+  [[nodiscard]] bool in_child() const noexcept;
+
   std::unique_ptr<Entry> entry_;
 };
 

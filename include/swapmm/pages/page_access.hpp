@@ -17,7 +17,7 @@ enum class Permission : unsigned char { none, read, read_write };
 [[nodiscard]] SWAPMM_TEMPLATE_EXPORT std::size_t page_bytes();
 
 /// The number of the calling process, which differs in a child of fork(). Async-signal-safe.
-[[nodiscard]] int process_number() noexcept;
+[[nodiscard]] SWAPMM_TEMPLATE_EXPORT int process_number() noexcept;
 
 /// Changes the permission of whole pages. Async-signal-safe. Returns false if the system refuses, for example because
 /// the process has as many ranges of pages as it may have; the old permission then stays.

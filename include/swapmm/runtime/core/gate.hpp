@@ -2,6 +2,7 @@
 #pragma once
 
 #include <atomic>
+#include <chrono>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -90,12 +91,17 @@ class Gate {
 
   // Returns false, and who is inside, if this thread is not to wait for that.
   bool enter_alone(const void*& inside) noexcept {
+    int yields = 0;
     while (!inside_.compare_exchange_strong(inside, this_thread(), std::memory_order_acquire)) {
       const void* const server = server_.load(std::memory_order_acquire);
       const bool one_serves = server != nullptr && (inside == server || this_thread() == server);
       if (inside == this_thread() || !one_serves) return false;
       inside = nullptr;
-      std::this_thread::yield();
+      if (++yields < yields_before_sleep) {
+        std::this_thread::yield();
+      } else {
+        std::this_thread::sleep_for(std::chrono::microseconds(20));
+      }
     }
     return true;
   }

@@ -17,6 +17,7 @@
 #include <swapmm/pages/area.hpp>
 #include <swapmm/pages/fault_service.hpp>
 #include <swapmm/pages/fault_table.hpp>
+#include <swapmm/pages/page_access.hpp>
 #include <swapmm/runtime/core/core.hpp>
 #include <swapmm/runtime/core/running_operation.hpp>
 #include <swapmm/runtime/views/open_views.hpp>
@@ -46,7 +47,6 @@ class HostViewState final : public OpenView<B>, public pages::FaultTarget {
         core_(core),
         session_(session),
         name_(of.record->name) {
-    if constexpr (FileBackend<B>) (void)session.state.views.copies(session.state.store);  // now: it may throw
     if (area.why_eager().empty()) {
       service_ = service_of();
       watched_.emplace(area, *this, *service_, name_);
@@ -153,6 +153,7 @@ class HostViewState final : public OpenView<B>, public pages::FaultTarget {
   Core<B>& core_;
   Session<B>& session_;  // exists until the core is closed
   std::string name_;
+  const int process_ = pages::process_number();
   std::shared_ptr<pages::FaultService> service_;  // null if the view is eager
   std::optional<pages::WatchedArea> watched_;     // none if the view is eager
 };
@@ -189,6 +190,9 @@ std::unique_ptr<HostViewState<B>> open_host_view(Core<B>& core, const TensorKey<
   const bool is_first_value =
       !record.has_value() && bytes == record.bytes && record.value.missing_reason == MissingReason::never_written;
   if (!is_first_value) session.translate(who, [&] { session.state.demand.require_value(record, who); });
+  if constexpr (FileBackend<B>) {  // here, where it may throw
+    session.translate(who, [&] { (void)session.state.views.copies(session.state.store); });
+  }
   session.controller.leave_for_view(record);
   auto view =
       std::make_unique<HostViewState<B>>(core, session, tensor, offset, memory, bytes, block,
@@ -308,7 +312,7 @@ template <Backend B>
 
 template <Backend B>
 HostViewState<B>::~HostViewState() {
-  if (watched_ && watched_->in_child()) return;
+  if (pages::process_number() != process_) return;  // a child of fork() has no device
   std::exception_ptr error;
   try {
     if (!core_.closed() && tensor.exists()) copy_in(false);
