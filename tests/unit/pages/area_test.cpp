@@ -6,7 +6,7 @@
 
 #include <algorithm>
 #include <cstddef>
-#include <cstring>
+#include <cstdint>
 #include <span>
 #include <vector>
 
@@ -51,17 +51,18 @@ TEST_CASE("memory of an area's own has no edges") {
 
 TEST_CASE("an array's edges are eager blocks") {
   std::vector<std::byte> memory(12 * page);
+  const std::span<std::byte> all = memory;
   const std::size_t to_page = page - reinterpret_cast<std::uintptr_t>(memory.data()) % page;
   for (const std::size_t shift : {to_page, to_page + 1, to_page + page - 1}) {
     for (const std::size_t bytes : {2 * page, 5 * page, 5 * page + 7, 6 * page - 1}) {
-      const Area area(std::span(memory).subspan(shift, bytes), bytes, 2 * page, BlockState::modified, {});
+      const Area area(all.subspan(shift, bytes), bytes, 2 * page, BlockState::modified, {});
       CHECK(area.why_eager().empty());
       check_blocks(area);
       CHECK(area.is_eager(0) == (shift % page != to_page % page));
       CHECK(area.protected_part().end - area.protected_part().begin >= bytes - 2 * page + 2);
     }
   }
-  const Area none(std::span(memory).subspan(to_page + 1, page), page, 2 * page, BlockState::modified, {});
+  const Area none(all.subspan(to_page + 1, page), page, 2 * page, BlockState::modified, {});
   CHECK(none.why_eager() == "the memory has no whole page");
   check_blocks(none);
 }
