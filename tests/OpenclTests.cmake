@@ -34,8 +34,8 @@ endif()
 
 # The examples check their own results.
 if(TARGET host_view)
-  add_test(NAME opencl.host_view COMMAND host_view)
-  set_tests_properties(opencl.host_view PROPERTIES LABELS opencl TIMEOUT 300)
+  add_test(NAME opencl.host_view_example COMMAND host_view)
+  set_tests_properties(opencl.host_view_example PROPERTIES LABELS opencl TIMEOUT 300)
 endif()
 if(TARGET custom_kernel)
   add_test(NAME opencl.custom_kernel COMMAND custom_kernel)
