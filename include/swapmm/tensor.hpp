@@ -197,14 +197,14 @@ class View {
   /// captured iteration, and for a constant or a tensor with Lifetime::transient. Throws UndefinedValue for a part of
   /// a tensor without a value, what download() throws if the value is lost, OutOfMemory,
   /// std::bad_alloc, and std::system_error if there can be no thread.
-  [[nodiscard]] HostView<T, B> host_view(const HostViewOptions& options = {}) const {
+  [[nodiscard]] HostView<T, B> host_view(const HostViewOptions& options = {}) {
     return HostView<T, B>(core_, tensor_, offset(), {}, count_, options);
   }
   /// The same in the program's own array, which must exist as long as the view. If the tensor has no value yet, its
   /// first value is what the array holds. Pages that the array shares with other data are not protected: these edges,
   /// less than two pages in all, are copied eagerly, and an operation that writes the tensor is waited for. Also throws
   /// UsageError if the numbers of elements differ, or if another host view has some of the memory.
-  [[nodiscard]] HostView<T, B> host_view(std::span<T> array, const HostViewOptions& options = {}) const {
+  [[nodiscard]] HostView<T, B> host_view(std::span<T> array, const HostViewOptions& options = {}) {
     check(array.size(), "host view");
     return HostView<T, B>(core_, tensor_, offset(), array, count_, options);
   }
@@ -307,10 +307,8 @@ class Tensor {
   void download(std::span<T> data) const { view().download(data); }
   [[nodiscard]] std::vector<T> download() const { return view().download(); }
   [[nodiscard]] PendingDownload<B> download_async(std::span<T> data) const { return view().download_async(data); }
-  [[nodiscard]] HostView<T, B> host_view(const HostViewOptions& options = {}) const {
-    return view().host_view(options);
-  }
-  [[nodiscard]] HostView<T, B> host_view(std::span<T> array, const HostViewOptions& options = {}) const {
+  [[nodiscard]] HostView<T, B> host_view(const HostViewOptions& options = {}) { return view().host_view(options); }
+  [[nodiscard]] HostView<T, B> host_view(std::span<T> array, const HostViewOptions& options = {}) {
     return view().host_view(array, options);
   }
   /// @}

@@ -56,7 +56,7 @@ void faults() {
   std::puts("a touch that waits, in microseconds (median, and the copy of as many bytes alone)");
   for (const Bytes block : {64_KiB, 256_KiB, 1_MiB, 2_MiB}) {
     MemoryManager<Device> manager(device(), {.device_budget = 80_MiB});
-    const auto tensor = manager.tensor<float>({floats}, "tensor");
+    auto tensor = manager.tensor<float>({floats}, "tensor");
     tensor.host_view()[0] = 1;
     const auto view = tensor.host_view({.block = block});
     on_device(manager, tensor, [](auto) {});
@@ -103,8 +103,8 @@ template <class Exchange>
 Stencil run_stencil(std::size_t rows, std::size_t columns, Exchange&& exchange_borders) {
   constexpr int steps = 50;
   MemoryManager<Device> manager(device(), {.device_budget = 80_MiB});
-  const auto grid = manager.tensor<float>({rows, columns}, "grid");
-  grid.view().upload(std::vector<float>(rows * columns, 1));
+  auto grid = manager.tensor<float>({rows, columns}, "grid");
+  grid.upload(std::vector<float>(rows * columns, 1));
   Stencil result;
   const auto step = [&] {
     on_device(manager, grid, [columns](auto view) {  // the borders alone, so that the time is that of the copies
@@ -137,18 +137,18 @@ void stencil() {
   };
   std::puts("a grid of 64 MiB, of which the host exchanges two rows a step");
   for (const Bytes block : {64_KiB, 256_KiB, 2_MiB}) {
-    const Stencil lazy = run_stencil(rows, columns, [&](const auto& grid, auto&& loop) {
+    const Stencil lazy = run_stencil(rows, columns, [&](auto& grid, auto&& loop) {
       const auto view = grid.host_view({.block = block});
       loop([&] { exchange(view.span(), columns); });
     });
     print(("view, blocks of " + std::to_string(block.value >> 10U) + " KiB").c_str(), lazy);
   }
-  const Stencil eager = run_stencil(rows, columns, [&](const auto& grid, auto&& loop) {
+  const Stencil eager = run_stencil(rows, columns, [&](auto& grid, auto&& loop) {
     std::vector<float> host(rows * columns);
     loop([&] {
       grid.download(std::span<float>(host));
       exchange(host, columns);
-      grid.view().upload(host);
+      grid.upload(host);
     });
   });
   print("downloads and uploads", eager);
@@ -160,11 +160,11 @@ void random_accesses() {
   constexpr std::size_t accesses = 1'000'000 / threads / rounds;
   constexpr std::size_t floats = std::size_t{1} << 20U;
   MemoryManager<Device> manager(device(), {.device_budget = 6_MiB});
-  const auto tensor = manager.tensor<float>({floats}, "tensor");
-  const auto other = manager.tensor<float>({floats}, "other");
+  auto tensor = manager.tensor<float>({floats}, "tensor");
+  auto other = manager.tensor<float>({floats}, "other");
   std::vector<float> oracle(floats, 0);
-  tensor.view().upload(oracle);
-  other.view().upload(oracle);
+  tensor.upload(oracle);
+  other.upload(oracle);
   const auto view = tensor.host_view({.block = 64_KiB});
   std::atomic<std::size_t> wrong{0};
   const auto begin = Clock::now();

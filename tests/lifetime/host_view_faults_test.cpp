@@ -80,7 +80,7 @@ class OwnHandler {
 };
 
 // Returns false if the program's own handler was called for the access.
-[[gnu::noinline]] bool reads(const volatile int* at) {
+[[gnu::noinline]] bool readable(const volatile int* at) {
   if (::sigsetjmp(leave, 1) != 0) return false;
   (void)*at;
   return true;
@@ -138,11 +138,11 @@ TEST_CASE("faults elsewhere go to the program's own handler, and touches of view
   REQUIRE_MESSAGE(view.lazy(), view.why_eager());
   const Pages pages;
   for (int i = 0; i < 3; ++i) {
-    CHECK(!reads(static_cast<int*>(pages.begin)));
-    CHECK(reads(&view[static_cast<std::size_t>(i) * block_length]));
+    CHECK(!readable(static_cast<int*>(pages.begin)));
+    CHECK(readable(&view[static_cast<std::size_t>(i) * block_length]));
     CHECK(view[static_cast<std::size_t>(i) * block_length] == 3);
   }
-  CHECK(!reads(nullptr));
+  CHECK(!readable(nullptr));
   CHECK(handled == 4);
   CHECK(view.traffic().faults == 3);
 }
@@ -172,7 +172,7 @@ TEST_CASE("a handler that was installed over the library's and passes faults on 
   CHECK(view[0] == 3);
   CHECK(passed == 1);
   const Pages pages;
-  CHECK(!reads(static_cast<int*>(pages.begin)));
+  CHECK(!readable(static_cast<int*>(pages.begin)));
   CHECK(handled == 1);
   // A view that is opened now puts the library first again: the two do not pass the fault to each other for ever.
   auto u = desk.manager.tensor<int>({view_length}, "u");
@@ -182,7 +182,7 @@ TEST_CASE("a handler that was installed over the library's and passes faults on 
   CHECK(second[0] == 4);
   CHECK(view[block_length] == 3);
   CHECK(passed == 0);
-  for (int i = 0; i < 3; ++i) CHECK(!reads(static_cast<int*>(pages.begin)));
+  for (int i = 0; i < 3; ++i) CHECK(!readable(static_cast<int*>(pages.begin)));
   CHECK(handled == 4);
   CHECK(passed == 3);
 }
@@ -231,7 +231,7 @@ TEST_CASE("a view that outlives its tensor keeps what it has, and says so where 
   CHECK((*view)[1] == 3);
   (*view)[2] = 4;
   CHECK((*view)[2] == 4);
-  const std::string text = said([&] { CHECK(!reads(&(*view)[block_length])); });
+  const std::string text = said([&] { CHECK(!readable(&(*view)[block_length])); });
   CHECK(says(text, {"swapmm: host view of tensor \"gone\": ", "no longer exists"}));
   CHECK(handled == 1);
   CHECK_THROWS_AS(view->prepare_read(), UsageError);
@@ -252,7 +252,7 @@ TEST_CASE("a view that outlives its manager does, too") {
   }
   CHECK((*view)[1] == 3);
   (*view)[1] = 4;
-  const std::string text = said([&] { CHECK(!reads(&(*view)[block_length])); });
+  const std::string text = said([&] { CHECK(!readable(&(*view)[block_length])); });
   CHECK(says(text, {"swapmm: host view of tensor \"t\": the manager of this tensor no longer exists"}));
   CHECK(handled == 1);
 }
@@ -264,7 +264,7 @@ TEST_CASE("a touch of a value that was lost says so") {
   set(desk.manager, t, 3);
   const IntView view = t.host_view(small_blocks);
   CHECK_THROWS_AS(desk.manager.run("throws", updates(t), [](auto&) { throw 5; }), int);
-  const std::string text = said([&] { CHECK(!reads(&view[0])); });
+  const std::string text = said([&] { CHECK(!readable(&view[0])); });
   CHECK(says(text, {"swapmm: host view of tensor \"t\": ", "an earlier failure left undefined"}));
   set(desk.manager, t, 4);
   CHECK(view[0] == 4);
@@ -342,7 +342,7 @@ TEST_CASE("a touch in an operation's callable ends with a message, and does not 
             auto u = desk.manager.tensor<int>({view_length}, "u");
             set(desk.manager, t, 3);
             const IntView view = t.host_view(small_blocks);
-            desk.manager.run("touches", writes(u), [&](auto&) { (void)reads(&view[0]); });
+            desk.manager.run("touches", writes(u), [&](auto&) { (void)readable(&view[0]); });
             return 5;
           }) == 7);
   });

@@ -288,6 +288,22 @@ TEST_CASE("an operation that fails takes the value with it, and prepare_read() s
   CHECK(view[block_length] == 2);
 }
 
+TEST_CASE("an operation that is refused changes nothing, and loses nothing that the program wrote") {
+  HostViewDesk desk;
+  auto t = desk.manager.tensor<int>({view_length}, "t");
+  auto huge = desk.manager.tensor<int>({8 * view_length}, "huge");
+  set(desk.manager, t, 1);
+  std::vector<int> expected(view_length, 1);
+  const auto view = t.host_view(small_blocks);
+  CHECK(view[block_length] == 1);
+  view[5] = expected[5] = 50;
+  CHECK_THROWS_AS(desk.manager.run("too large", writes(t, huge), [](auto&) {}), BundleTooLarge);
+  CHECK(view[5] == 50);
+  CHECK(view[6] == 1);
+  CHECK(view[block_length] == 1);
+  CHECK(t.download() == expected);
+}
+
 TEST_CASE("plans are followed beside views, under a budget that swaps") {
   HostViewDesk desk(Bytes{5 * view_length * sizeof(int) / 2});
   std::vector<Tensor<int, Simulated>> tensors;

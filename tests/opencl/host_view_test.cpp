@@ -17,8 +17,8 @@ using namespace swapmm::literals;
 
 namespace {
 
-constexpr HostViewOptions small{.block = 64_KiB};
-constexpr std::size_t count = 100'000;  // no whole number of blocks
+constexpr HostViewOptions least_blocks{.block = 64_KiB};
+constexpr std::size_t viewed = 100'000;  // no whole number of blocks
 
 }  // namespace
 
@@ -26,16 +26,16 @@ TEST_CASE("random touches between kernels on a device find what an eager program
   for (const bool own_array : {false, true}) {
     const Form form = own_array ? Form::plain : Form::with_event;
     MemoryManager manager(shared_backend(), {.device_budget = 1_MiB});
-    auto by = manager.tensor<Number>({count}, "by");
-    auto to = manager.tensor<Number>({count}, "to");
-    auto third = manager.tensor<Number>({count}, "third");  // does not fit beside the others
-    Numbers by_value(count, 3);
-    Numbers oracle(count, 1);
+    auto by = manager.tensor<Number>({viewed}, "by");
+    auto to = manager.tensor<Number>({viewed}, "to");
+    auto third = manager.tensor<Number>({viewed}, "third");  // does not fit beside the others
+    Numbers by_value(viewed, 3);
+    Numbers oracle(viewed, 1);
     by.upload(by_value);
     to.upload(oracle);
     third.upload(by_value);
-    Numbers array(count + 3);
-    const auto view = own_array ? to.host_view(std::span(array).subspan(3), small) : to.host_view(small);
+    Numbers array(viewed + 3);
+    const auto view = own_array ? to.host_view(std::span(array).subspan(3), least_blocks) : to.host_view(least_blocks);
     REQUIRE_MESSAGE(view.lazy(), view.why_eager());
     std::mt19937 random(own_array ? 1 : 2);
     std::size_t wrong = 0;
@@ -44,7 +44,7 @@ TEST_CASE("random touches between kernels on a device find what an eager program
       run_grow(manager, form, "grow", by, to);
       grow(by_value, oracle);
       for (int touch = 0; touch < 5; ++touch) {
-        const std::size_t at = random() % count;
+        const std::size_t at = random() % viewed;
         wrong += view[at] == oracle[at] ? 0U : 1U;
         if (touch % 2 == 0) view[at] = oracle[at] = static_cast<Number>(random());
       }
@@ -59,12 +59,12 @@ TEST_CASE("random touches between kernels on a device find what an eager program
 TEST_CASE("a device copies what the host touched") {
   constexpr Form form = Form::plain;
   MemoryManager manager(shared_backend(), {.device_budget = 2_MiB});
-  auto by = manager.tensor<Number>({count}, "by");
-  auto to = manager.tensor<Number>({count}, "to");
-  by.upload(Numbers(count, 3));
-  to.upload(Numbers(count, 1));
+  auto by = manager.tensor<Number>({viewed}, "by");
+  auto to = manager.tensor<Number>({viewed}, "to");
+  by.upload(Numbers(viewed, 3));
+  to.upload(Numbers(viewed, 1));
   run_grow(manager, form, "grow", by, to);
-  const auto view = to.host_view(small);
+  const auto view = to.host_view(least_blocks);
   run_grow(manager, form, "grow", by, to);
   manager.synchronize();
   const Report before = manager.report();

@@ -115,6 +115,12 @@ void Area::reopen(std::size_t i) noexcept {
 
 void Area::forget() { forget(0, size_); }
 
+void Area::forget_clean() {
+  for (std::size_t i = 0; i < count(); ++i) {
+    if (!is_modified(i)) forget(blocks_[i].begin, blocks_[i].end);
+  }
+}
+
 void Area::forget(std::size_t begin, std::size_t end) {
   if (begin >= end) return;
   const std::size_t first = at(begin);

@@ -80,7 +80,9 @@ class SWAPMM_TEMPLATE_EXPORT Area {
   void reopen(std::size_t i) noexcept;
   /// The value was replaced: all blocks are absent. Throws std::system_error if the system refuses.
   void forget();
-  /// The same for the blocks that have a byte of this part. A part of a block must not be modified.
+  /// The value may have been replaced: clean blocks are absent, and modified blocks stay.
+  void forget_clean();
+  /// As forget(), for the blocks that have a byte of this part. A part of a block must not be modified.
   void forget(std::size_t begin, std::size_t end);
 
   /// Writes to an absent lazy block and leaves it absent, before open_all().

@@ -236,6 +236,23 @@ void require_no_host_views(const Core<B>& core) {
   if (has_host_views(core)) throw UsageError("captured iterations and host views exclude each other: end the views");
 }
 
+/// Called after an operation with these items. If it did not succeed, values may be as before or new, or be lost.
+template <Backend B>
+void forget_in_views(Core<B>& core, std::span<const BundleItem<B>> items, bool succeeded) {
+  const Gate::Stay stay = core.gate().enter_waiting();  // the operation is queued: this may not be refused
+  for (const BundleItem<B>& item : items) {
+    if (item.access == Access::read) continue;
+    for (HostViewState<B>* const view : views_of(core, {item.record, item.serial})) {
+      if (succeeded || !item.record->has_value()) {
+        view->area.forget();
+      } else {
+        view->area.forget_clean();
+      }
+      if (item.record->has_value()) view->fill_eager_blocks();
+    }
+  }
+}
+
 /// Runs an operation with these items, and keeps the host views of its tensors right: what the program has modified is
 /// copied in before, and what the operation writes is absent afterwards. The host may read the old value until then, so
 /// an operation that writes a tensor with a view counts as one that updates it.
@@ -252,23 +269,13 @@ void run_beside_views(Core<B>& core, std::span<BundleItem<B>> items, Run&& run) 
       item.access = Access::update;
     }
   }
-  const auto value_changed = [&](bool succeeded) {
-    const Gate::Stay stay = core.gate().enter_waiting();  // the operation is queued: this may not be refused
-    for (const BundleItem<B>& item : items) {
-      if (item.access == Access::read || (!succeeded && item.record->has_value())) continue;
-      for (HostViewState<B>* const view : views_of(core, {item.record, item.serial})) {
-        view->area.forget();
-        if (succeeded) view->fill_eager_blocks();
-      }
-    }
-  };
   try {
     run();
   } catch (...) {
-    value_changed(false);
+    forget_in_views<B>(core, items, false);
     throw;
   }
-  value_changed(true);
+  forget_in_views<B>(core, items, true);
 }
 
 /// Core::upload(), with views of the tensor, or with data in a host view.
