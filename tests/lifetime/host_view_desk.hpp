@@ -14,10 +14,10 @@ namespace swapmm::test {
 /// The smallest blocks that a view may have, and a tensor of a few of them.
 inline constexpr HostViewOptions small_blocks{.block = Bytes{64U << 10U}};
 inline constexpr std::size_t block_length = (64U << 10U) / sizeof(int);
-inline constexpr std::size_t blocks = 8;
-inline constexpr std::size_t view_length = blocks * block_length;
+inline constexpr std::size_t view_blocks = 8;
+inline constexpr std::size_t view_length = view_blocks * block_length;
 
-[[nodiscard]] inline simulated::Backend device_of(Bytes bytes) {
+[[nodiscard]] inline simulated::Backend host_view_device(Bytes bytes) {
   simulated::Options options;
   options.device_bytes = bytes;
   return simulated::Backend(options);
@@ -30,7 +30,7 @@ struct HostViewDesk {
   ~HostViewDesk() {
     for (const std::string& violation : device.violations()) FAIL_CHECK(violation);
   }
-  simulated::Backend device = device_of(Bytes{8U << 20U});
+  simulated::Backend device = host_view_device(Bytes{8U << 20U});
   MemoryManager<simulated::Backend> manager;
 };
 

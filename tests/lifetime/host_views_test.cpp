@@ -418,7 +418,7 @@ TEST_CASE("threads touch views while another thread runs operations, and nothing
     std::vector<std::thread> crowd;
     for (std::size_t self = 0; self < 3; ++self) {
       crowd.emplace_back([&] {
-        for (std::size_t i = 0; i < blocks; ++i) wrong += view[i * block_length] == 3 ? 0U : 1U;
+        for (std::size_t i = 0; i < view_blocks; ++i) wrong += view[i * block_length] == 3 ? 0U : 1U;
       });
     }
     for (int i = 0; i < 20; ++i) increase(desk.manager, busy, 1);

@@ -122,6 +122,7 @@ class HostViewState final : public OpenView<B>, public pages::FaultTarget {
   }
   // The value of a block, in the buffer.
   void fetch(std::size_t i) {
+    if (core_.closed()) throw UsageError("the manager of this tensor no longer exists");
     Record<B>& record = TensorRegistry<B>::existing(tensor, "host view");
     const Who who = about_tensor("host view of tensor ", record);
     buffer.resize(area.bytes_of(i).size());
