@@ -85,7 +85,8 @@ TEST_CASE("where a call fails that a host view makes, bits are right or an excep
         INFO(to_string(fault_class), " ", to_string(mode), " ", n);
         device.restart({fault_class, mode, n});
         try {
-          CHECK(story_is_right(manager, t, 5));
+          const bool right = story_is_right(manager, t, 5);
+          CHECK(right);
           manager.synchronize();
         } catch (const Error&) {
           ++thrown;
@@ -94,7 +95,10 @@ TEST_CASE("where a call fails that a host view makes, bits are right or an excep
         }
         device.restart({});
         settle([&] { manager.synchronize(); });
-        settle([&] { CHECK(story_is_right(manager, t, 7)); });
+        settle([&] {
+          const bool right = story_is_right(manager, t, 7);
+          CHECK(right);
+        });
       }
     }
   }

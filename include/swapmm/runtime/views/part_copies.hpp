@@ -72,6 +72,7 @@ class PartCopies {
       store.backend.copy_part_to_device(to, offset + Bytes{at}, memory_->memory(), place, size, waits, *slot.copied);
       store.backend.flush(QueueKind::staged_h2d);
       slot.in_use = true;
+      slot.reported = false;
       store.traffic.h2d += size;
     });
   }
@@ -82,6 +83,7 @@ class PartCopies {
       if (slot.in_use) ends[count++] = &*slot.copied;
     }
     store.backend.wait(QueueKind::compute, {ends.data(), count});
+    for (Slot& slot : slots_) slot.reported = true;
   }
   /// All queued copies have ended; they may have failed.
   void give_up_writing(Store<B>& store) {
@@ -93,6 +95,7 @@ class PartCopies {
   struct Slot {
     std::optional<typename B::Event> copied;  // the last copy to or from it
     bool in_use = false;                      // the copy may not have ended
+    bool reported = true;                     // other work waits for it, and fails if it does
   };
 
   template <class Byte, class Visit>
@@ -104,12 +107,17 @@ class PartCopies {
     }
   }
 
-  // Whoever queued the copy also waits for it, and reports it if it failed.
+  // Throws if the slot's last copy failed and nothing else would report it.
   Slot& free_slot(Store<B>& store, std::size_t& which) {
     which = next_;
     next_ = 1 - next_;
     Slot& slot = slots_[which];
-    if (slot.in_use && store.backend.status(*slot.copied) == EventStatus::running) store.backend.wait(*slot.copied);
+    if (!slot.in_use) return slot;
+    try {
+      store.backend.wait(*slot.copied);
+    } catch (const BackendError& error) {
+      if (!slot.reported || error.kind == BackendError::Kind::device_lost) throw;
+    }
     slot.in_use = false;
     return slot;
   }
