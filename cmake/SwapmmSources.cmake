@@ -15,7 +15,7 @@ macro(swapmm_files folder)
 endmacro()
 
 swapmm_files(include/swapmm
-  HEADERS error fwd layout memory_manager operation options report scheduler swapmm tensor version
+  HEADERS error fwd host_view layout memory_manager operation options report scheduler swapmm tensor version
   SOURCES scheduler)
 swapmm_files(include/swapmm/backend
   HEADERS backend device_choice file_memory file_transfer neighbour
@@ -161,6 +161,9 @@ swapmm_files(include/swapmm/plan/v2/long_run
 swapmm_files(include/swapmm/plan/validation
   HEADERS findings happens_before place_check tensor_events value_check
   SOURCES happens_before place_check tensor_events validator value_check)
+swapmm_files(include/swapmm/pages
+  HEADERS area fault_service fault_table page_access
+  SOURCES area fault_service fault_table page_access)
 swapmm_files(include/swapmm/runtime/blocks
   HEADERS file_blocks home host_block neighbour_blocks place_map placed_blocks
   SOURCES place_map)
@@ -169,7 +172,7 @@ swapmm_files(include/swapmm/runtime/book
   SOURCES compiled_plan planning_task program_book program_book_budgets program_book_store program_book_times store_key
           tiered_plan)
 swapmm_files(include/swapmm/runtime/core
-  HEADERS budget_change core entrance_options failures gate host_access iteration_capture kept_operations link_probe make_core neighbour_change observation plan_controller round_measurement
+  HEADERS budget_change core entrance_options failures gate host_access host_views iteration_capture kept_operations link_probe make_core neighbour_change observation plan_controller round_measurement
     run_again running_operation session session_state tensor_registry)
 swapmm_files(include/swapmm/runtime/moves
   HEADERS access_check demand drops faults followed_log plan_executor plan_start role_binding round_clock)
@@ -184,6 +187,8 @@ swapmm_files(include/swapmm/runtime/timing
 swapmm_files(include/swapmm/runtime/values
   HEADERS address_book away_copies bundle file_copies homes host_ledger host_pool host_slabs messages neighbour_copies none promises record scrubber store
   SOURCES messages)
+swapmm_files(include/swapmm/runtime/views
+  HEADERS open_views part_copies)
 swapmm_files(include/swapmm/answers
   HEADERS as_json comparison disturbances explanation fit machine planning quantities simulation stall_search
   SOURCES as_json comparison disturbances explanation fit machine planning quantities simulation stall_search)
@@ -230,7 +235,7 @@ macro(swapmm_public folder)
   endforeach()
 endmacro()
 
-swapmm_public(include/swapmm error fwd layout memory_manager operation options report scheduler swapmm tensor version)
+swapmm_public(include/swapmm error fwd host_view layout memory_manager operation options report scheduler swapmm tensor version)
 swapmm_public(include/swapmm/base bytes error export ids result)
 swapmm_public(include/swapmm/codec zero_format)
 swapmm_public(include/swapmm/ir graph limits liveness profile trace)
@@ -250,7 +255,7 @@ set(SWAPMM_ILP_PUBLIC_HEADERS include/swapmm/plan/ilp.hpp)
 
 # Templates need all other headers of these rooms.
 set(SWAPMM_TEMPLATE_HEADERS ${SWAPMM_HEADERS})
-list(FILTER SWAPMM_TEMPLATE_HEADERS INCLUDE REGEX "^include/swapmm/(runtime|backend/testing)/")
+list(FILTER SWAPMM_TEMPLATE_HEADERS INCLUDE REGEX "^include/swapmm/(pages|runtime|backend/testing)/")
 list(REMOVE_ITEM SWAPMM_TEMPLATE_HEADERS ${SWAPMM_PUBLIC_HEADERS} include/swapmm/runtime/book/store_key.hpp
   include/swapmm/runtime/book/tiered_plan.hpp include/swapmm/runtime/observe/generations.hpp include/swapmm/runtime/observe/lingering.hpp
   include/swapmm/runtime/observe/replayed_program.hpp)

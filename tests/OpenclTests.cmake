@@ -33,6 +33,10 @@ if(CMAKE_CXX_FLAGS MATCHES "-fsanitize")
 endif()
 
 # The examples check their own results.
+if(TARGET host_view)
+  add_test(NAME opencl.host_view_example COMMAND host_view)
+  set_tests_properties(opencl.host_view_example PROPERTIES LABELS opencl TIMEOUT 300)
+endif()
 if(TARGET custom_kernel)
   add_test(NAME opencl.custom_kernel COMMAND custom_kernel)
   add_test(NAME opencl.larger_than_memory COMMAND larger_than_memory --shots 4 --size 40)

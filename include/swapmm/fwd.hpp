@@ -44,6 +44,8 @@ enum class Planning : std::uint8_t;
 struct Options;
 struct SchedulerOptions;
 struct Report;
+struct HostViewOptions;
+struct HostViewTraffic;
 class PlanningJob;
 class Scheduler;
 class Shape;
@@ -54,6 +56,8 @@ template <Backend B>
 class PendingDownload;
 template <class T, Backend B>
 class View;
+template <class T, Backend B>
+class HostView;
 template <class T, Backend B>
 class Tensor;
 template <Backend B, std::size_t N>

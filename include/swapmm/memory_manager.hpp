@@ -21,6 +21,7 @@
 #include <swapmm/options.hpp>
 #include <swapmm/report.hpp>
 #include <swapmm/runtime/core/core.hpp>
+#include <swapmm/runtime/core/host_views.hpp>
 #include <swapmm/runtime/core/iteration_capture.hpp>
 #include <swapmm/runtime/core/make_core.hpp>
 #include <swapmm/runtime/core/running_operation.hpp>
@@ -59,7 +60,11 @@ class CapturedIteration<B> {
   /// Queues the iteration once more: after everything queued before, and before everything queued later. Returns at
   /// once. Values may be downloaded between launches. Throws UsageError if the plan was left since the capture (another
   /// operation or iteration ran), or if one of its tensors was uploaded or destroyed. Capture the iteration again then.
-  void launch() { core_->replay(round_); }
+  /// Throws UsageError while the manager has host views.
+  void launch() {
+    runtime::require_no_host_views(*core_);
+    core_->replay(round_);
+  }
 
  private:
   template <Backend>
@@ -145,13 +150,15 @@ class MemoryManager {
       bundle.items_.push_back({entry.tensor.record, access_to(entry.tensor, entry.access), entry.tensor.serial});
     }
     const runtime::Request<B> request{name, bundle.items_, bundle.scratch_, bundle.has_scratch_, bundle.replayable_};
-    if constexpr (std::is_copy_constructible_v<std::remove_cvref_t<Callable>>) {
-      if (bundle.replayable_) return run_replayable(request, callable);
-    } else if (bundle.replayable_) {
-      throw runtime::operation_misused(name, " is replayable, and its callable cannot be copied");
-    }
-    core().run_again_before(request);
-    run_request(core(), request, callable);
+    runtime::run_beside_views<B>(core(), bundle.items_, [&] {
+      if constexpr (std::is_copy_constructible_v<std::remove_cvref_t<Callable>>) {
+        if (bundle.replayable_) return run_replayable(request, callable);
+      } else if (bundle.replayable_) {
+        throw runtime::operation_misused(name, " is replayable, and its callable cannot be copied");
+      }
+      core().run_again_before(request);
+      run_request(core(), request, callable);
+    });
   }
 
   /// Captures one iteration that follows a plan, or as many iterations as the plan's cycle has, as a graph of the API.
@@ -160,13 +167,15 @@ class MemoryManager {
   /// call of the API instead of one or more per operation and copy. The capture itself runs the iteration once. Waits
   /// for all queued work.
   ///
-  /// Throws UsageError if the iteration follows no plan yet, if its plan has uploads, or if body() does not do what the
-  /// plan expects. An exception of body() passes through, and the work that it queued before still runs. After the
-  /// capture the plan is kept: as long as the program follows it, swapmm neither measures it nor replaces it.
+  /// Throws UsageError if the iteration follows no plan yet, if its plan has uploads, if the manager has host views, or
+  /// if body() does not do what the plan expects. An exception of body() passes through, and the work that it queued
+  /// before still runs. After the capture the plan is kept: as long as the program follows it, swapmm neither measures
+  /// it nor replaces it.
   template <std::invocable Body>
     requires CapturingBackend<B>
   [[nodiscard]] CapturedIteration<B> capture(std::string_view name, Body&& body) {
     runtime::Core<B>& core = this->core();
+    runtime::require_no_host_views(core);
     core.begin_capture(name);
     try {
       do {
@@ -293,12 +302,14 @@ class MemoryManager {
          std::is_same_v<std::remove_cvref_t<std::tuple_element_t<I, std::remove_cvref_t<Tuple>>>, Replayable>);
     const runtime::Request<B> request{name, items, scratch_bytes, has_scratch, is_replayable};
     auto& callable = std::get<sizeof...(I)>(parts);
-    if constexpr (is_replayable) {
-      run_replayable(request, callable);
-    } else {
-      core().run_again_before(request);
-      run_request(core(), request, callable);
-    }
+    runtime::run_beside_views<B>(core(), items, [&] {
+      if constexpr (is_replayable) {
+        run_replayable(request, callable);
+      } else {
+        core().run_again_before(request);
+        run_request(core(), request, callable);
+      }
+    });
   }
 
   // A callable that is kept for another run.

@@ -17,8 +17,10 @@
 #include <swapmm/backend/backend.hpp>
 #include <swapmm/base/bytes.hpp>
 #include <swapmm/error.hpp>
+#include <swapmm/host_view.hpp>
 #include <swapmm/options.hpp>
 #include <swapmm/runtime/core/core.hpp>
+#include <swapmm/runtime/core/host_views.hpp>
 
 namespace swapmm {
 
@@ -163,13 +165,13 @@ class View {
   /// UsageError if the numbers of elements differ, and OutOfMemory if the host has no room.
   void upload(std::span<const T> data) {
     check(data.size(), "upload");
-    core_->upload(tensor_, offset(), std::as_bytes(data));
+    runtime::upload_beside_views(*core_, tensor_, offset(), std::as_bytes(data));
   }
   /// Waits for the value, and copies it to `data`. Throws UsageError if the numbers of elements differ, and
   /// UndefinedValue, DroppedValue or WorkFailed if there is no value.
   void download(std::span<T> data) const {
     check(data.size(), "download");
-    core_->download(tensor_, offset(), std::as_writable_bytes(data));
+    runtime::download_beside_views(*core_, tensor_, offset(), std::as_writable_bytes(data));
   }
   /// The same, into a new vector.
   [[nodiscard]] std::vector<T> download() const {
@@ -183,8 +185,28 @@ class View {
   /// that brings the value to the host. Throws the same as download().
   [[nodiscard]] PendingDownload<B> download_async(std::span<T> data) const {
     check(data.size(), "download");
-    runtime::PendingRead& read = core_->promise(tensor_, offset(), std::as_writable_bytes(data));
+    runtime::PendingRead& read = runtime::promise_beside_views(*core_, tensor_, offset(), std::as_writable_bytes(data));
     return PendingDownload<B>(core_, read);
+  }
+
+  /// Opens a host view of the elements: memory in which the program reads and writes them like any array. Blocks move
+  /// when they are touched, or never. See HostView. The memory is the view's own. If the tensor has no value yet, its
+  /// first value is what the view holds: zeros, and what the program writes.
+  ///
+  /// Throws UsageError if HostViewOptions::block is not allowed, if another host view has some of the elements, in a
+  /// captured iteration, and for a constant or a tensor with Lifetime::transient. Throws UndefinedValue for a part of
+  /// a tensor without a value, what download() throws if the value is lost, OutOfMemory,
+  /// std::bad_alloc, and std::system_error if there can be no thread.
+  [[nodiscard]] HostView<T, B> host_view(const HostViewOptions& options = {}) {
+    return HostView<T, B>(core_, tensor_, offset(), {}, count_, options);
+  }
+  /// The same in the program's own array, which must exist as long as the view. If the tensor has no value yet, its
+  /// first value is what the array holds. Pages that the array shares with other data are not protected: these edges,
+  /// less than two pages in all, are copied eagerly, and an operation that writes the tensor is waited for. Also throws
+  /// UsageError if the numbers of elements differ, or if another host view has some of the memory.
+  [[nodiscard]] HostView<T, B> host_view(std::span<T> array, const HostViewOptions& options = {}) {
+    check(array.size(), "host view");
+    return HostView<T, B>(core_, tensor_, offset(), array, count_, options);
   }
 
   /// The reference that bundles hold.
@@ -285,6 +307,10 @@ class Tensor {
   void download(std::span<T> data) const { view().download(data); }
   [[nodiscard]] std::vector<T> download() const { return view().download(); }
   [[nodiscard]] PendingDownload<B> download_async(std::span<T> data) const { return view().download_async(data); }
+  [[nodiscard]] HostView<T, B> host_view(const HostViewOptions& options = {}) { return view().host_view(options); }
+  [[nodiscard]] HostView<T, B> host_view(std::span<T> array, const HostViewOptions& options = {}) {
+    return view().host_view(array, options);
+  }
   /// @}
 
   /// The reference that bundles hold; empty if the tensor is empty.

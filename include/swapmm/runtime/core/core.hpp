@@ -71,6 +71,7 @@ class Core : public std::enable_shared_from_this<Core<B>> {
   /// For tests that inspect the state within a call; null once closed.
   [[nodiscard]] const SessionState<B>* session_state() const { return closed() ? nullptr : &session_->state; }
   [[nodiscard]] B& backend() { return session_->state.store.backend; }
+  [[nodiscard]] Gate& gate() { return gate_; }
 
   // ---- iterations
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <atomic>
+#include <chrono>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -55,7 +56,7 @@ class Gate {
     if (callers_wait_) {
       if (wait_for_turn()) return Stay(this);
       inside = this_thread();
-    } else if (inside_.compare_exchange_strong(inside, this_thread(), std::memory_order_acquire)) {
+    } else if (enter_alone(inside)) {
       return Stay(this);
     }
     if (inside == this_thread()) throw nested();
@@ -79,8 +80,31 @@ class Gate {
     }
   }
 
+  /// Names the thread that serves the faults of host views, by its this_thread(); null: there is none. It waits for the
+  /// caller that is inside, and callers wait for it.
+  void serve_from(const void* thread) noexcept { server_.store(thread, std::memory_order_release); }
+  /// True if this thread is inside.
+  [[nodiscard]] bool has_caller() const noexcept { return inside_.load(std::memory_order_relaxed) == this_thread(); }
+
  private:
   static constexpr int yields_before_sleep = 32;
+
+  // Returns false, and who is inside, if this thread is not to wait for that.
+  bool enter_alone(const void*& inside) noexcept {
+    int yields = 0;
+    while (!inside_.compare_exchange_strong(inside, this_thread(), std::memory_order_acquire)) {
+      const void* const server = server_.load(std::memory_order_acquire);
+      const bool one_serves = server != nullptr && (inside == server || this_thread() == server);
+      if (inside == this_thread() || !one_serves) return false;
+      inside = nullptr;
+      if (++yields < yields_before_sleep) {
+        std::this_thread::yield();
+      } else {
+        std::this_thread::sleep_for(std::chrono::microseconds(20));
+      }
+    }
+    return true;
+  }
 
   [[nodiscard]] NestedOperation nested() const {
     std::string operation(operation_);
@@ -123,6 +147,7 @@ class Gate {
   }
 
   std::atomic<const void*> inside_{nullptr};  // the thread that is inside
+  std::atomic<const void*> server_{nullptr};  // see serve_from()
   std::string_view operation_;                // that the thread runs
   const bool callers_wait_;
   std::atomic<std::uint32_t> numbers_taken_{0};

@@ -73,13 +73,27 @@ class HostAccess {
     state_.promises.add(read, record, offset, data);
   }
 
- private:
+  /// Copies a part of the value to the caller's memory for a host view: from the host's copy if it is valid, else this
+  /// part from the device. Waits. It is no event of the program: plans do not expect it, and are not left for it.
+  void read_for_view(Rec& record, Bytes offset, std::span<std::byte> data, const Who& who) {
+    require_not_capturing(who);
+    state_.demand.require_value(record, who);
+    if (!record.host.valid) {
+      if constexpr (FileBackend<B>) return state_.views.copies(state_.store).read(state_.store, record, offset, data);
+      fetch(record, who);
+    }
+    state_.store.timeline.host_wait(record.host.block->ready());
+    state_.store.read_block(*record.host.block, offset, data);
+  }
+
+  /// Throws UsageError while an iteration is captured.
   void require_not_capturing(const Who& who) const {
     if (!state_.in_capture) return;
     throw UsageError(who.text() + " inside a captured iteration: a graph cannot take part in uploads and downloads",
                      who.details());
   }
 
+ private:
   template <class Acquire>
   void with_host_room(const Rec& record, Acquire&& acquire) {
     if (state_.executor.active()) return acquire();

@@ -185,6 +185,12 @@ class PlanController {
     leave_plan("the value of tensor " + in_quotes(record.name) + " was needed and had been dropped", true);
   }
 
+  /// Called when a host view of the tensor was opened. A plan that was made without it may drop the value while the
+  /// host can still read it.
+  void leave_for_view(const Rec& record) {
+    if (record.plan.role != none) leave_plan("a host view of tensor " + in_quotes(record.name) + " was opened", false);
+  }
+
   // ---- operations that run again. Each of these returns the next one that must run before something that the program
   // is about to do; null: none. If the program leaves the plan by that, it leaves it here.
 

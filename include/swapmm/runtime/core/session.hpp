@@ -113,6 +113,7 @@ class Session {
     if (!state.failures.lost()) state.failures.drain_quietly();
     state.promises.settle_all(state.store);
     access_check_.reset();
+    state.views.give_back(state.store);
     scrub();
   }
 

@@ -19,6 +19,7 @@
 #include <swapmm/runtime/observe/recorder.hpp>
 #include <swapmm/runtime/values/promises.hpp>
 #include <swapmm/runtime/values/store.hpp>
+#include <swapmm/runtime/views/open_views.hpp>
 
 namespace swapmm::runtime {
 
@@ -39,6 +40,7 @@ struct SessionState {
   Failures<B> failures;
   Promises<B> promises;
   KeptOperations<B> kept;
+  OpenViews<B> views;
   std::uint64_t budget_changes = 0;
   bool in_capture = false;  ///< queued work is captured and does not run yet: see IterationCapture
 

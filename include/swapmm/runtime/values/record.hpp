@@ -98,6 +98,7 @@ struct Record {
   DeviceCopy<B> device;
   HostCopy<B> host;
   std::uint32_t id = 0;         ///< position in the table
+  std::uint32_t views = 0;      ///< open host views
   const void* owner = nullptr;  ///< what the entrance calls the tensor; see EntranceOptions
   RecencyLinks recency;
   LogBinding log;
@@ -144,6 +145,7 @@ class RecordTable {
     record.use = {0, true};
     record.tensor = {++last_serial_, true, true, lifetime, iteration, 0, false};
     record.owner = nullptr;
+    record.views = 0;
     record.plan = {};
     record.value = {};
     record.log.epoch = 0;
