@@ -60,7 +60,7 @@ Result<SplitChoice> choose_pieces(const SplitStep& step, std::uint64_t batch, co
   SplitChoice choice;
   choice.unsplit = compute_time(*unsplit);
   std::optional<std::chrono::nanoseconds> best;
-  for (std::uint64_t n = *least; n <= most && choice.tries.size() < options.most_tries;
+  for (std::uint64_t n = std::max(*least, options.least_pieces); n <= most && choice.tries.size() < options.most_tries;
        n += std::max<std::uint64_t>(1, n / 4)) {
     const Result<Trace> trace = written_out(step, piece_sizes(batch, n));
     if (!trace) return trace.problem();
@@ -77,7 +77,7 @@ Result<SplitChoice> choose_pieces(const SplitStep& step, std::uint64_t batch, co
     choice.pieces = n;
   }
   if (best) return choice;
-  if (choice.tries.empty()) return Problem{"no number of pieces was tried"};
+  if (choice.tries.empty()) return Problem{"no number of pieces is allowed"};
   return Problem{std::to_string(choice.tries.front().pieces) + " pieces: " + choice.tries.front().problem};
 }
 
