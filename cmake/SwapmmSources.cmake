@@ -188,8 +188,11 @@ swapmm_files(include/swapmm/runtime/values
   HEADERS address_book away_copies bundle file_copies homes host_ledger host_pool host_slabs messages neighbour_copies none promises record scrubber store
   SOURCES messages)
 swapmm_files(include/swapmm/answers
-  HEADERS as_json comparison disturbances explanation fit machine planning quantities simulation split stall_search
-  SOURCES as_json comparison disturbances explanation fit machine planning quantities simulation split stall_search)
+  HEADERS as_json comparison disturbances explanation fit machine planning quantities simulation stall_search
+  SOURCES as_json comparison disturbances explanation fit machine planning quantities simulation stall_search)
+swapmm_files(include/swapmm/answers/split
+  HEADERS split
+  SOURCES split)
 
 list(APPEND SWAPMM_HEADERS include/swapmm/kernel.h include/swapmm/swapmm.h)
 

@@ -5,7 +5,7 @@
 #include <utility>
 #include <vector>
 
-#include <swapmm/answers/split.hpp>
+#include <swapmm/answers/split/split.hpp>
 #include <swapmm/base/text/figures.hpp>
 
 #include "files.hpp"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <swapmm/answers/split.hpp>
+#include <swapmm/answers/split/split.hpp>
 
 #include <algorithm>
 #include <cmath>
