@@ -119,7 +119,7 @@ ExitCode run_fit(const FitOptions& options) {
   if (!options.split.empty()) {
     if (is_version_2(text_of_machine)) throw Failure(ExitCode::usage, "--split is only for machines of version 1");
     return fit_split({options.common.json, options.common.quiet, options.trace, options.split, options.batches,
-                      options.batch, options.machine, options.planner, options.limit},
+                      options.batch, options.machine, options.planner, options.limit, options.top},
                      text_of_machine);
   }
   if (is_version_2(text_of_machine)) {

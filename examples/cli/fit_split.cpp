@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "fit_split.hpp"
 
+#include <algorithm>
 #include <iostream>
 #include <utility>
 #include <vector>
@@ -56,17 +57,21 @@ std::vector<std::string> row_of(const SplitQuestion& question, const SplitChoice
   return row;
 }
 
-void tell_statistics(const SplitStep& step) {
+/// At most `top` of them.
+void tell_statistics(const SplitStep& step, std::size_t top) {
   if (step.statistics.empty()) return;
   std::cout
       << "\nIn pieces the program may compute other values than with the whole batch. Operations on samples read\n"
          "what was computed from all samples, and does not grow with them (batch normalisation does so):\n";
-  for (const TensorId id : step.statistics) {
+  const std::size_t shown = std::min(top, step.statistics.size());
+  for (std::size_t i = 0; i < shown; ++i) {
+    const TensorId id = step.statistics[i];
     std::cout << "  tensor " << numbered(index(id), step.tensors[index(id)].name) << '\n';
   }
+  if (shown < step.statistics.size()) std::cout << "  and " << step.statistics.size() - shown << " more\n";
 }
 
-void tell(const SplitQuestion& question, const Result<SplitChoice>& choice) {
+void tell(const SplitQuestion& question, const Result<SplitChoice>& choice, std::size_t top) {
   const SplitStep& step = question.step;
   std::cout << printable(question.trace) << " on " << describe(question.machine) << "\n\n";
   if (!choice) {
@@ -82,7 +87,7 @@ void tell(const SplitQuestion& question, const Result<SplitChoice>& choice) {
   std::vector<std::vector<std::string>> rows{{"pieces", "a step", "x unsplit", "copied in", "out"}};
   for (const SplitTry& tried : choice->tries) rows.push_back(row_of(question, *choice, tried));
   print_table(rows);
-  tell_statistics(step);
+  tell_statistics(step, top);
 }
 
 }  // namespace
@@ -96,7 +101,7 @@ ExitCode fit_split(const FitSplit& asked, std::string_view machine_text) {
   if (asked.json) {
     print_json(split_as_json(question, choice));
   } else {
-    tell(question, choice);
+    tell(question, choice, asked.top);
   }
   return choice ? ExitCode::ok : ExitCode::no;
 }

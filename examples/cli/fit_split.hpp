@@ -24,6 +24,7 @@ struct FitSplit {
   MachineOptions machine;
   std::string planner;
   TimeLimit limit;
+  std::uint64_t top = 5;  ///< tensors that are listed
 };
 
 /// Does it fit if the batch is divided into pieces? Failures: wrong use, also of traces of different programs.
