@@ -15,7 +15,7 @@ macro(swapmm_files folder)
 endmacro()
 
 swapmm_files(include/swapmm
-  HEADERS error fwd host_view layout memory_manager operation options report scheduler swapmm tensor version
+  HEADERS error fwd host_view layout memory_manager operation options report scheduler split swapmm tensor version
   SOURCES scheduler)
 swapmm_files(include/swapmm/backend
   HEADERS backend device_choice file_memory file_transfer neighbour
@@ -114,6 +114,9 @@ swapmm_files(include/swapmm/plan/search/timing
 swapmm_files(include/swapmm/plan/simulation
   HEADERS dataflow steady_state
   SOURCES dataflow predicted_profile simulator steady_state)
+swapmm_files(include/swapmm/plan/split
+  HEADERS dependence quantity split
+  SOURCES choose dependence from_pieces from_traces quantity written_out)
 swapmm_files(include/swapmm/plan/v2
   HEADERS bound engines explain machine plan planners predicted_profile simulate transition validate ways
   SOURCES machine plan ways)
@@ -195,6 +198,9 @@ swapmm_files(include/swapmm/answers
 swapmm_files(include/swapmm/answers/ways
   HEADERS ways
   SOURCES ways)
+swapmm_files(include/swapmm/answers/split
+  HEADERS split
+  SOURCES split)
 
 list(APPEND SWAPMM_HEADERS include/swapmm/kernel.h include/swapmm/swapmm.h)
 
@@ -235,7 +241,7 @@ macro(swapmm_public folder)
   endforeach()
 endmacro()
 
-swapmm_public(include/swapmm error fwd host_view layout memory_manager operation options report scheduler swapmm tensor version)
+swapmm_public(include/swapmm error fwd host_view layout memory_manager operation options report scheduler split swapmm tensor version)
 swapmm_public(include/swapmm/base bytes error export ids result)
 swapmm_public(include/swapmm/codec zero_format)
 swapmm_public(include/swapmm/ir graph limits liveness profile trace)
@@ -245,6 +251,7 @@ swapmm_public(include/swapmm/ir/v2 profile)
 swapmm_public(include/swapmm/plan
   bound changed_trace explain machine packing plan planner planner_choice planner_options planners predicted_profile simulate stalls step_times
   validate ways)
+swapmm_public(include/swapmm/plan/split split)
 swapmm_public(include/swapmm/plan/v2 bound explain machine plan planners predicted_profile simulate transition validate ways)
 swapmm_public(include/swapmm/interface options report)
 swapmm_public(include/swapmm/backend backend device_choice file_memory neighbour)

@@ -18,6 +18,7 @@
 #include "command_line.hpp"
 #include "files.hpp"
 #include "fit_many.hpp"
+#include "fit_split.hpp"
 #include "machine_options.hpp"
 #include "many_memories.hpp"
 #include "output.hpp"
@@ -37,6 +38,9 @@ struct FitOptions {
   Ways ways;
   std::uint64_t top = 5;
   bool this_budget_only = false;
+  std::string split;  ///< another trace of the program; empty: the batch is not split
+  std::vector<std::uint64_t> batches;
+  std::optional<std::uint64_t> batch;
 };
 
 std::string operation_text(const Trace& trace, std::size_t operation) {
@@ -110,7 +114,16 @@ ExitCode tell_fit(const FitOptions& options, const Trace& trace, const Need& nee
 }
 
 ExitCode run_fit(const FitOptions& options) {
+  if (options.split.empty() && (!options.batches.empty() || options.batch)) {
+    throw Failure(ExitCode::usage, "--batches and --batch are only for --split");
+  }
   const std::string text_of_machine = machine_text(options.machine);
+  if (!options.split.empty()) {
+    if (is_version_2(text_of_machine)) throw Failure(ExitCode::usage, "--split is only for machines of version 1");
+    return fit_split({options.common.json, options.common.quiet, options.trace, options.split, options.batches,
+                      options.batch, options.machine, options.planner, options.limit, options.top},
+                     text_of_machine);
+  }
   const Trace trace = any_trace_from(options.trace, load_text(options.trace));
   if (is_version_2(text_of_machine) || needs_version_2(trace)) {
     check_plans_for_many(options.planner);
@@ -153,6 +166,15 @@ void add_fit(CLI::App& program, Chosen& chosen) {
   add_parsed(command, "--top", options->top, parse_whole_in<0, 1'000'000>, "So many stalls and tensors [5]", "N");
   command.add_flag("--this-budget-only", options->this_budget_only,
                    "Do not look for the budget at which stalls end, which takes some eight plans more");
+  constexpr std::uint64_t most_samples = std::uint64_t{1} << 40U;
+  command
+      .add_option("--split", options->split,
+                  "Whether it fits if the batch is divided into pieces: a trace of the same program with another batch")
+      ->type_name("TRACE");
+  add_list(command, "--batches", options->batches, parse_whole_in<1, most_samples>,
+           "With --split: the numbers of samples of TRACE and of the other one: 256,64", "N,N");
+  add_parsed(command, "--batch", options->batch, parse_whole_in<1, most_samples>,
+             "With --split: the number of samples to divide [that of TRACE]", "N");
   command.footer("Exit code 1 where it does not fit. The budget at which stalls end is found to 2 % of the peak.\n");
 }
 

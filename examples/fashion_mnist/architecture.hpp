@@ -3,6 +3,7 @@
 
 // The network's shape, and what its weights are in the beginning.
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <random>
@@ -22,8 +23,11 @@ struct Settings {
   std::size_t hidden = 128;  ///< width of the dense layer
   std::uint32_t seed = 1;    ///< of the first weights
   float momentum = 0.9F;
+  /// Pieces that the batch is divided into, one after the other: evaluations have as many images at a time as a piece.
+  std::size_t pieces = 1;
 
-  [[nodiscard]] std::size_t images_per_part() const { return batch / parts; }
+  [[nodiscard]] std::size_t images_per_part() const { return std::max<std::size_t>(1, batch / pieces / parts); }
+  [[nodiscard]] std::size_t evaluated() const { return images_per_part() * parts; }
 };
 
 inline constexpr std::size_t classes = 10;
@@ -44,8 +48,9 @@ struct Layer {
 /// From the images to the logits. Throws std::invalid_argument for settings that make no sense.
 [[nodiscard]] inline std::vector<Layer> architecture(const Settings& settings) {
   if (settings.batch == 0 || settings.parts == 0 || settings.channels == 0 || settings.hidden == 0 ||
-      settings.batch % settings.parts != 0) {
-    throw std::invalid_argument("batch, parts, channels and hidden are at least 1, and the batch divides into parts");
+      settings.pieces == 0 || settings.batch % settings.parts != 0) {
+    throw std::invalid_argument(
+        "batch, parts, pieces, channels and hidden are at least 1, and the batch divides into parts");
   }
   const std::size_t n = settings.images_per_part();
   const std::size_t c = settings.channels;

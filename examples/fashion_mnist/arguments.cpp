@@ -14,12 +14,15 @@
 namespace fashion {
 
 const std::string_view usage =
-    "fashion_mnist [--budget SIZE] [--epochs N] [--batch N] [--device NAME] [--convolutions NAME] [--planner NAME]\n"
-    "              [--report FILE]\n"
+    "fashion_mnist [--budget SIZE] [--epochs N] [--batch N] [--pieces N|choose] [--device NAME] [--convolutions NAME]\n"
+    "              [--planner NAME] [--report FILE]\n"
     "  --budget   compare this budget with none, instead of 100 %, 50 %, 25 % of the peak of live bytes and the\n"
     "             smallest that works: a part of the peak (25%) or a size (64MiB, 64MB, 1GiB, ...)\n"
     "  --epochs   passes over the 60,000 images, default 2\n"
     "  --batch    images per iteration, a multiple of 4, default 512\n"
+    "  --pieces   divide the batch into so many pieces, one after the other, or into the number that is predicted to "
+    "be\n"
+    "             fastest within the budget; needs --budget, a part of it being one of the peak of the whole batch\n"
     "  --device   cuda, opencl, one of their devices (cuda:0, opencl:1), or a part of a device's name; default: what\n"
     "             SWAPMM_DEVICE says, else a CUDA device if there is one, else the best of OpenCL\n"
     "  --convolutions  on CUDA: cudnn or gemm (matrix products); default: cudnn where it is installed\n"
@@ -61,6 +64,16 @@ Budget budget(std::string_view text) {
   return {0, swapmm::Bytes{static_cast<std::uint64_t>(value * known->second)}};
 }
 
+std::size_t pieces(std::string_view text) {
+  if (text == "choose") return 0;
+  std::size_t value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc{} || end != text.data() + text.size() || value == 0 || value > 2048) {
+    refuse("--pieces", "a whole number from 1 to 2048, or choose", text);
+  }
+  return value;
+}
+
 std::string planner(std::string_view text) {
   std::string names;
   for (const swapmm::NamedPlanner& known : swapmm::planners()) {
@@ -80,8 +93,8 @@ Arguments parse(std::span<char* const> words) {
       result.help = true;
       return result;
     }
-    constexpr std::array<std::string_view, 7> known{"--budget",       "--epochs",  "--batch", "--device",
-                                                    "--convolutions", "--planner", "--report"};
+    constexpr std::array<std::string_view, 8> known{"--budget", "--epochs",       "--batch",   "--pieces",
+                                                    "--device", "--convolutions", "--planner", "--report"};
     if (std::find(known.begin(), known.end(), name) == known.end()) {
       throw std::invalid_argument("there is no option " + std::string(name));
     }
@@ -95,6 +108,7 @@ Arguments parse(std::span<char* const> words) {
       result.batch = number(name, value, 2048);
       if (result.batch % 4 != 0) refuse(name, "a multiple of 4", value);
     }
+    if (name == "--pieces") result.pieces = pieces(value);
     if (name == "--device") result.device = value;
     if (name == "--convolutions") {
       if (value != "gemm" && value != "cudnn") refuse(name, "gemm or cudnn", value);
@@ -103,6 +117,7 @@ Arguments parse(std::span<char* const> words) {
     if (name == "--planner") result.planner = planner(value);
     if (name == "--report") result.report = value;
   }
+  if (result.pieces && !result.budget) throw std::invalid_argument("--pieces needs --budget");
   return result;
 }
 

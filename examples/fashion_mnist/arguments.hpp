@@ -25,7 +25,9 @@ struct Budget {
 struct Arguments {
   std::optional<Budget> budget;  ///< the one to compare with no limit; none: the demo's four
   std::size_t epochs = 2;
-  std::size_t batch = 0;     ///< 0: the network's own
+  std::size_t batch = 0;  ///< 0: the network's own
+  /// So many pieces that the batch is divided into, or 0 to have the number chosen; none: the batch stays whole.
+  std::optional<std::size_t> pieces;
   std::string device;        ///< see neural::on_device()
   std::string convolutions;  ///< "gemm" or "cudnn"; empty: as the device's library is
   std::string planner;       ///< empty: swapmm's own

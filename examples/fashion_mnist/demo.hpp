@@ -45,6 +45,7 @@ class Demo {
                                   " iterations, and the demo needs " + std::to_string(some_steps + profile_steps) +
                                   ": take a smaller batch or more epochs");
     }
+    if (arguments_.pieces) divide_batch();
     run_unlimited();
     if (arguments_.budget) {
       run_within(size_of(*arguments_.budget), "the given budget", true);
@@ -70,6 +71,7 @@ class Demo {
   static constexpr std::size_t first_on_demand_steps = 3;
   static constexpr std::size_t on_demand_piece_steps = 2;
   static constexpr std::size_t on_demand_steps = first_on_demand_steps + pieces * on_demand_piece_steps + profile_steps;
+  static constexpr std::size_t probe_steps = 3;      // two are observed, the third one knows them
   static constexpr std::size_t progress_steps = 20;  // of a training to the end: a line of progress each
   static_assert(first_steps <= on_demand_steps && on_demand_steps < some_steps);
 
@@ -94,9 +96,50 @@ class Demo {
     return options;
   }
 
+  // A training in the pieces that were chosen, if the batch is divided.
+  [[nodiscard]] Training<Math> training(swapmm::Bytes budget, swapmm::SchedulerOptions scheduler) {
+    std::optional<swapmm::SplitOptions> split;
+    if (arguments_.pieces) split = {.batch = settings_.batch, .pieces = settings_.pieces};
+    return Training<Math>(math_, backend_, settings_, budget, std::move(scheduler), *curriculum_, std::move(split));
+  }
+
+  // Learns the step from pieces of two sizes, and takes the number of pieces that is given, or the one that is
+  // predicted to be fastest within the budget. What this trains is thrown away.
+  void divide_batch() {
+    say_ << "pieces of two sizes, to learn the step from" << std::endl;
+    settings_.pieces = std::min<std::size_t>(16, settings_.batch);  // how many do not matter yet
+    const swapmm::SplitOptions once{.batch = settings_.batch, .planner = "belady", .choice = {.most_tries = 1}};
+    Training<Math> probe(math_, backend_, settings_, no_limit(), scheduler(), *curriculum_, once);
+    probe.run(probe_steps);
+    const swapmm::SplitStep& step = probe.split()->observed().value();
+    swapmm::Machine machine = probe.manager().machine();
+    const swapmm::Trace whole = swapmm::written_out(step, swapmm::piece_sizes(settings_.batch, 1)).value();
+    result_.memory = memory_at_peak(whole, machine.alignment);
+    machine.device_budget = size_of(*arguments_.budget);
+    const swapmm::SchedulerOptions options = scheduler();
+    const auto plan = [&](const swapmm::Trace& trace, const swapmm::Machine& on) {
+      return options.planner.plan(trace, on);
+    };
+    swapmm::SplitChoiceOptions which;
+    if (*arguments_.pieces != swapmm::SplitOptions::choose) {
+      which = {.most_tries = 1, .least_pieces = *arguments_.pieces, .most_pieces = *arguments_.pieces};
+    }
+    const swapmm::Result<swapmm::SplitChoice> choice =
+        swapmm::choose_pieces(step, settings_.batch, machine, plan, which);
+    if (!choice) throw std::runtime_error(choice.problem().message);
+    settings_.pieces = choice->pieces;
+    result_.pieces = choice->pieces;
+    for (const swapmm::SplitTry& tried : choice->tries) {
+      PiecesTried one{tried.pieces, {}};
+      if (tried.predicted) one.predicted_ms = milliseconds(tried.predicted->iteration);
+      result_.pieces_tried.push_back(one);
+    }
+    say_ << "the batch of " << settings_.batch << " in " << choice->pieces << " pieces" << std::endl;
+  }
+
   // Minutes of training are no use where the budget cannot work.
   void check_budget() const {
-    if (!arguments_.budget) return;
+    if (!arguments_.budget || arguments_.pieces) return;
     const swapmm::Bytes budget = size_of(*arguments_.budget);
     const MemoryAtPeak& memory = result_.memory;
     if (budget >= memory.largest_bundle) return;
@@ -109,10 +152,12 @@ class Demo {
 
   void run_unlimited() {
     say_ << "without a limit:" << std::endl;
-    Training<Math> training(math_, backend_, settings_, no_limit(), scheduler(), *curriculum_);
+    Training<Math> training = this->training(no_limit(), scheduler());
     training.run(first_steps);
     const swapmm::Machine machine = training.manager().machine();
-    result_.memory = memory_at_peak(*training.manager().scheduler().trace("train"), machine.alignment);
+    if (!arguments_.pieces) {
+      result_.memory = memory_at_peak(*training.manager().scheduler().trace("train"), machine.alignment);
+    }
     check_budget();
     std::vector<double> times;
     times.push_back(training.run(on_demand_steps - training.step()).milliseconds);
@@ -141,7 +186,7 @@ class Demo {
     say_ << "budget " << run.name << " (" << budget.value / 1'000'000 << " MB), on demand" << std::endl;
     const bool same_on_demand = measure_on_demand(run);
     say_ << "budget " << run.name << ", by a plan:" << std::endl;
-    Training<Math> training(math_, backend_, settings_, budget, scheduler(), *curriculum_);
+    Training<Math> training = this->training(budget, scheduler());
     training.run(first_steps);
     std::vector<double> times;
     swapmm::Bytes in;
@@ -186,7 +231,7 @@ class Demo {
   bool measure_on_demand(RunResult& run) {
     swapmm::SchedulerOptions never;
     never.observe = 0;
-    Training<Math> training(math_, backend_, settings_, run.budget, never, *curriculum_);
+    Training<Math> training = this->training(run.budget, never);
     training.run(first_on_demand_steps);
     std::vector<double> times;
     for (std::size_t piece = 0; piece < pieces; ++piece) {

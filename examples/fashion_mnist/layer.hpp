@@ -5,6 +5,7 @@
 // steps through Math.
 
 #include <cstddef>
+#include <map>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -36,10 +37,7 @@ class LayerOperations {
         manager_(&manager),
         layer_(layer),
         weights_(manager, {layer.shape.columns(), layer.shape.out}, layer.name + ".weights", first_weights),
-        bias_(manager, {layer.shape.out}, layer.name + ".bias", std::vector<float>(layer.shape.out)),
-        forward_work_(neural::forward_work(math, layer.shape)),
-        weights_work_(neural::weights_work(math, layer.shape)),
-        input_work_(neural::input_work(math, layer.shape)) {}
+        bias_(manager, {layer.shape.out}, layer.name + ".bias", std::vector<float>(layer.shape.out)) {}
 
   [[nodiscard]] const Layer& layer() const { return layer_; }
   [[nodiscard]] const neural::Parameter<Math>& weights() const { return weights_; }
@@ -49,12 +47,13 @@ class LayerOperations {
 
   /// Convolution, bias and ReLU.
   [[nodiscard]] Floats forward(std::size_t part, const Floats& x) {
-    const neural::Convolution& c = layer_.shape;
+    const Shaped& of = shaped(x.shape()[0]);
+    const neural::Convolution& c = of.shape;
     Floats y = tensor<float>({c.images, c.side, c.side, c.out}, "out", part);
     manager_->run(label("forward", part), swapmm::reads(x, weights_.value(), bias_.value()), swapmm::writes(y),
-                  swapmm::scratch(forward_work_.bytes()), [&](auto& op) {
+                  swapmm::scratch(of.forward_work.bytes()), [&](auto& op) {
                     neural::convolve(*math_, op.queue(), c, layer_.relu, op[x], op[weights_.value()], op[bias_.value()],
-                                     op[y], forward_work_, area_of<Math>(op, forward_work_));
+                                     op[y], of.forward_work, area_of<Math>(op, of.forward_work));
                   });
     return y;
   }
@@ -64,52 +63,53 @@ class LayerOperations {
     Map map;  ///< where each number came from
   };
   [[nodiscard]] Pooled pool(std::size_t part, const Floats& x) {
-    const auto [count, side, channels] = layer_.pooled();
+    const neural::Images images = pooled(x);
+    const auto [count, side, channels] = images;
     Pooled y{tensor<float>({count, side, side, channels}, "pooled", part),
              tensor<std::uint8_t>({count, side, side, channels}, "map", part)};
     manager_->run(label("pool", part), swapmm::reads(x), swapmm::writes(y.out, y.map),
-                  [&](auto& op) { math_->max_pool(op.queue(), layer_.pooled(), op[x], op[y.out], op[y.map]); });
+                  [&](auto& op) { math_->max_pool(op.queue(), images, op[x], op[y.out], op[y.map]); });
     return y;
   }
 
   /// From the gradient of the pool's output to the one of the convolution's, before its ReLU.
   [[nodiscard]] Floats pool_backward(std::size_t part, const Floats& y, const Map& map, const Floats& y_gradient) {
-    const neural::Convolution& c = layer_.shape;
+    const neural::Convolution& c = shaped(y.shape()[0]).shape;
     Floats gradient = tensor<float>({c.images, c.side, c.side, c.out}, "out.gradient", part);
     manager_->run(label("pool.backward", part), swapmm::reads(y, map, y_gradient), swapmm::writes(gradient),
                   [&](auto& op) {
-                    math_->max_pool_backward(op.queue(), layer_.pooled(), op[y], op[map], op[y_gradient], op[gradient]);
+                    math_->max_pool_backward(op.queue(), pooled(y), op[y], op[map], op[y_gradient], op[gradient]);
                   });
     return gradient;
   }
 
-  /// Adds this part's share to the gradients of weights and bias; the first part begins them.
-  void weights_backward(std::size_t part, const Floats& x, const Floats& y_gradient, const Floats& weights_gradient,
-                        const Floats& bias_gradient) {
-    const bool keep = part > 0;
+  /// Begins the gradients of weights and bias with this part's share, or adds it to them if they are to `keep` what
+  /// they have.
+  void weights_backward(std::size_t part, bool keep, const Floats& x, const Floats& y_gradient,
+                        const Floats& weights_gradient, const Floats& bias_gradient) {
+    const Shaped& of = shaped(x.shape()[0]);
     swapmm::Bundle<Backend> bundle;
-    bundle.reads(x, y_gradient).scratch(swapmm::Bytes{weights_work_.bytes()});
+    bundle.reads(x, y_gradient).scratch(swapmm::Bytes{of.weights_work.bytes()});
     if (keep) {
       bundle.updates(weights_gradient, bias_gradient);
     } else {
       bundle.writes(weights_gradient, bias_gradient);
     }
     manager_->run(label("weights.backward", part), bundle, [&](auto& op) {
-      neural::convolve_weights_backward(*math_, op.queue(), layer_.shape, keep, op[x], op[y_gradient],
-                                        op[weights_gradient], op[bias_gradient], weights_work_,
-                                        area_of<Math>(op, weights_work_));
+      neural::convolve_weights_backward(*math_, op.queue(), of.shape, keep, op[x], op[y_gradient], op[weights_gradient],
+                                        op[bias_gradient], of.weights_work, area_of<Math>(op, of.weights_work));
     });
   }
 
   /// The gradient of this layer's input.
   [[nodiscard]] Floats input_backward(std::size_t part, const Floats& y_gradient, const swapmm::Shape& shape,
                                       const std::string& name) {
+    const Shaped& of = shaped(shape[0]);
     Floats gradient = manager_->template tensor<float>(shape, name, swapmm::transient);
     manager_->run(label("input.backward", part), swapmm::reads(y_gradient, weights_.value()), swapmm::writes(gradient),
-                  swapmm::scratch(input_work_.bytes()), [&](auto& op) {
-                    neural::convolve_input_backward(*math_, op.queue(), layer_.shape, op[y_gradient],
-                                                    op[weights_.value()], op[gradient], input_work_,
-                                                    area_of<Math>(op, input_work_));
+                  swapmm::scratch(of.input_work.bytes()), [&](auto& op) {
+                    neural::convolve_input_backward(*math_, op.queue(), of.shape, op[y_gradient], op[weights_.value()],
+                                                    op[gradient], of.input_work, area_of<Math>(op, of.input_work));
                   });
     return gradient;
   }
@@ -131,6 +131,30 @@ class LayerOperations {
   }
 
  private:
+  // The convolution on so many images, and its work areas.
+  struct Shaped {
+    neural::Convolution shape;
+    neural::WorkArea forward_work;
+    neural::WorkArea weights_work;
+    neural::WorkArea input_work;
+  };
+  // Parts, and pieces of a batch, need not be of one size. References stay valid.
+  [[nodiscard]] const Shaped& shaped(std::size_t images) {
+    const auto known = shaped_.find(images);
+    if (known != shaped_.end()) return known->second;
+    neural::Convolution shape = layer_.shape;
+    shape.images = images;
+    return shaped_
+        .emplace(images, Shaped{shape, neural::forward_work(*math_, shape), neural::weights_work(*math_, shape),
+                                neural::input_work(*math_, shape)})
+        .first->second;
+  }
+  [[nodiscard]] neural::Images pooled(const Floats& x) const {
+    neural::Images images = layer_.pooled();
+    images.count = x.shape()[0];
+    return images;
+  }
+
   template <class T>
   [[nodiscard]] swapmm::Tensor<T, Backend> tensor(const swapmm::Shape& shape, std::string_view what, std::size_t part) {
     return manager_->template tensor<T>(shape, label(what, part), swapmm::transient);
@@ -141,9 +165,7 @@ class LayerOperations {
   Layer layer_;
   neural::Parameter<Math> weights_;
   neural::Parameter<Math> bias_;
-  neural::WorkArea forward_work_;
-  neural::WorkArea weights_work_;
-  neural::WorkArea input_work_;
+  std::map<std::size_t, Shaped> shaped_;  // by number of images
 };
 
 }  // namespace fashion

@@ -18,6 +18,7 @@
 #include <utility>
 #include <vector>
 
+#include <swapmm/split.hpp>
 #include <swapmm/swapmm.hpp>
 
 #include "fashion_mnist/architecture.hpp"
@@ -45,22 +46,44 @@ class Network {
     const std::vector<Layer> all = architecture(settings);
     const auto first = first_weights(all, settings.seed);
     for (std::size_t i = 0; i < all.size(); ++i) layers_.emplace_back(math, manager, all[i], first[i]);
-    const std::size_t n = settings.images_per_part();
-    for (std::size_t part = 0; part < settings.parts; ++part) {
-      images_.push_back(manager.template tensor<float>({n, 28, 28, 1}, "images." + std::to_string(part)));
-      labels_.push_back(manager.template tensor<std::uint8_t>({n}, "labels." + std::to_string(part)));
-    }
+    inputs_ = new_inputs(settings.evaluated(), swapmm::persistent);
   }
 
   /// One step: iteration "train". A whole batch: images of 784 numbers, labels from 0 to 9. Returns before the device
-  /// has done it.
+  /// has done it. Needs settings without pieces.
   void train(std::span<const float> images, std::span<const std::uint8_t> labels, float rate) {
-    if (labels.size() != settings_.batch) throw std::invalid_argument("train() takes a whole batch");
+    if (labels.size() != settings_.batch || settings_.pieces != 1) {
+      throw std::invalid_argument("train() takes a whole batch");
+    }
     const auto iteration = manager_.iteration("train");
-    upload(images, labels);
-    Activations kept = forward();
-    Parts gradients = loss(kept.logits);
-    for (std::size_t i = layers_.size(); i-- > 0;) gradients = backward(i, kept, std::move(gradients), rate);
+    upload(inputs_, images, labels);
+    Activations kept = forward(inputs_);
+    Parts gradients = loss(kept);
+    for (std::size_t i = layers_.size(); i-- > 0;) {
+      const WeightsGradients sums = new_gradients(i);
+      gradients = backward(i, kept, std::move(gradients), sums, false);
+      learn(i, sums, rate);
+    }
+    loss_.added(settings_.batch);
+  }
+
+  /// The same, with the batch divided into pieces: gradients are added up over all pieces, and then all weights learn.
+  void train(swapmm::Split<Backend>& split, std::span<const float> images, std::span<const std::uint8_t> labels,
+             float rate) {
+    if (labels.size() != settings_.batch) throw std::invalid_argument("train() takes a whole batch");
+    std::vector<WeightsGradients> sums;
+    split.step(
+        [&] {
+          for (std::size_t i = 0; i < layers_.size(); ++i) sums.push_back(new_gradients(i));
+        },
+        [&](const swapmm::Piece& piece) {
+          train_piece(piece.number, images.subspan(piece.first * pixels, piece.samples * pixels),
+                      labels.subspan(piece.first, piece.samples), sums);
+        },
+        [&] {
+          for (std::size_t i = layers_.size(); i-- > 0;) learn(i, sums[i], rate);
+          sums.clear();  // before the iteration ends
+        });
     loss_.added(settings_.batch);
   }
 
@@ -69,18 +92,18 @@ class Network {
   /// The loss of all images so far, in units of neural::loss_unit, whatever was taken before. Waits for the device.
   [[nodiscard]] std::int64_t total_loss() const { return loss_.total(); }
 
-  /// How many of these images, a batch at most, the network says the label of: iteration "evaluate". Waits for the
-  /// device.
+  /// How many of these images, Settings::evaluated() at most, the network says the label of: iteration "evaluate".
+  /// Waits for the device.
   [[nodiscard]] std::size_t count_right(std::span<const float> images, std::span<const std::uint8_t> labels) {
-    if (labels.empty() || labels.size() > settings_.batch) {
-      throw std::invalid_argument("count_right() takes up to a batch");
+    if (labels.empty() || labels.size() > settings_.evaluated()) {
+      throw std::invalid_argument("count_right() takes up to a batch, or a piece of it");
     }
     const auto iteration = manager_.iteration("evaluate");
-    upload(images, labels);
+    upload(inputs_, images, labels);
     for (std::size_t part = 0; part < settings_.parts; ++part) {
       std::optional<Floats> x;
       for (Operations& layer : layers_) {
-        Floats y = layer.forward(part, x ? *x : images_[part]);
+        Floats y = layer.forward(part, x ? *x : inputs_.images[part]);
         x.emplace(layer.layer().pool ? layer.pool(part, y).out : std::move(y));
       }
       count_right(part, *x, labels.size());
@@ -124,8 +147,8 @@ class Network {
         sum.parameters += parameter->value().bytes() + parameter->value().bytes();  // and its momentum
       }
     }
-    for (const Floats& part : images_) sum.inputs += part.bytes();
-    for (const Labels& part : labels_) sum.inputs += part.bytes();
+    for (const Floats& part : inputs_.images) sum.inputs += part.bytes();
+    for (const Labels& part : inputs_.labels) sum.inputs += part.bytes();
     return sum;
   }
   [[nodiscard]] const Settings& settings() const { return settings_; }
@@ -136,47 +159,93 @@ class Network {
   using Labels = swapmm::Tensor<std::uint8_t, Backend>;
   using Parts = std::vector<std::optional<Floats>>;
 
+  static constexpr std::size_t pixels = 784;
+
+  // Images and labels, part by part.
+  struct Inputs {
+    std::vector<Floats> images;
+    std::vector<Labels> labels;
+    [[nodiscard]] std::size_t parts() const { return labels.size(); }
+  };
+
   // What the backward pass reads: per layer its input, part by part, but for the first layer's, which are the images;
   // and of its pool the output, which is the next layer's input, and the map.
   struct Activations {
+    const Inputs* from = nullptr;
     std::vector<Parts> inputs;
     std::vector<std::vector<std::optional<typename Operations::Map>>> maps;
     Parts logits;
   };
 
-  [[nodiscard]] const Floats& input(const Activations& kept, std::size_t layer, std::size_t part) const {
-    return layer == 0 ? images_[part] : *kept.inputs[layer][part];
+  // Of one layer.
+  struct WeightsGradients {
+    Floats weights;
+    Floats bias;
+  };
+  [[nodiscard]] WeightsGradients new_gradients(std::size_t layer) {
+    return {layers_[layer].weights().new_gradient(), layers_[layer].bias().new_gradient()};
   }
 
-  // A batch may be smaller than it should be: what is left is filled up.
-  void upload(std::span<const float> images, std::span<const std::uint8_t> labels) {
-    const std::size_t n = settings_.images_per_part();
-    constexpr std::size_t pixels = 784;
+  [[nodiscard]] static const Floats& input(const Activations& kept, std::size_t layer, std::size_t part) {
+    return layer == 0 ? kept.from->images[part] : *kept.inputs[layer][part];
+  }
+
+  // Divided as evenly as possible into as many parts as the network has, or fewer, with an image each.
+  [[nodiscard]] Inputs new_inputs(std::size_t count, swapmm::Lifetime lifetime) {
+    Inputs made;
+    const std::size_t parts = std::min(settings_.parts, count);
+    for (std::size_t part = 0; part < parts; ++part) {
+      const std::size_t n = count / parts + (part < count % parts ? 1 : 0);
+      const std::string number = std::to_string(part);
+      made.images.push_back(manager_.template tensor<float>({n, 28, 28, 1}, "images." + number, lifetime));
+      made.labels.push_back(manager_.template tensor<std::uint8_t>({n}, "labels." + number, lifetime));
+    }
+    return made;
+  }
+
+  // There may be fewer images than there is room for: what is left is filled up.
+  void upload(Inputs& inputs, std::span<const float> images, std::span<const std::uint8_t> labels) {
     if (images.size() != labels.size() * pixels) throw std::invalid_argument("not as many images as labels");
-    for (std::size_t part = 0; part < settings_.parts; ++part) {
-      const std::size_t first = std::min(part * n, labels.size());
+    std::size_t next = 0;
+    for (std::size_t part = 0; part < inputs.parts(); ++part) {
+      const std::size_t n = inputs.labels[part].size();
+      const std::size_t first = std::min(next, labels.size());
       const std::size_t count = std::min(n, labels.size() - first);
+      next += n;
       if (count == n) {
-        images_[part].upload(images.subspan(first * pixels, n * pixels));
-        labels_[part].upload(labels.subspan(first, n));
+        inputs.images[part].upload(images.subspan(first * pixels, n * pixels));
+        inputs.labels[part].upload(labels.subspan(first, n));
       } else {
         std::vector<float> some(images.begin() + static_cast<std::ptrdiff_t>(first * pixels), images.end());
         std::vector<std::uint8_t> their(labels.begin() + static_cast<std::ptrdiff_t>(first), labels.end());
         some.resize(n * pixels);
         their.resize(n);
-        images_[part].upload(some);
-        labels_[part].upload(their);
+        inputs.images[part].upload(some);
+        inputs.labels[part].upload(their);
       }
     }
   }
 
-  [[nodiscard]] Activations forward() {
+  // Adds a piece's share to the gradients; the first one begins them.
+  void train_piece(std::size_t number, std::span<const float> images, std::span<const std::uint8_t> labels,
+                   const std::vector<WeightsGradients>& sums) {
+    Inputs inputs = new_inputs(labels.size(), swapmm::transient);
+    upload(inputs, images, labels);
+    Activations kept = forward(inputs);
+    Parts gradients = loss(kept);
+    for (std::size_t i = layers_.size(); i-- > 0;) {
+      gradients = backward(i, kept, std::move(gradients), sums[i], number > 0);
+    }
+  }
+
+  [[nodiscard]] Activations forward(const Inputs& from) {
     Activations kept;
+    kept.from = &from;
     kept.inputs.resize(layers_.size());
     kept.maps.resize(layers_.size());
     for (std::size_t i = 0; i < layers_.size(); ++i) {
-      Parts out(settings_.parts);
-      for (std::size_t part = 0; part < settings_.parts; ++part) {
+      Parts out(from.parts());
+      for (std::size_t part = 0; part < from.parts(); ++part) {
         out[part].emplace(layers_[i].forward(part, input(kept, i, part)));
       }
       if (layers_[i].layer().pool) kept.maps[i] = pool(i, out);
@@ -187,8 +256,8 @@ class Network {
 
   // Each part becomes what the pool makes of it.
   [[nodiscard]] std::vector<std::optional<typename Operations::Map>> pool(std::size_t layer, Parts& out) {
-    std::vector<std::optional<typename Operations::Map>> maps(settings_.parts);
-    for (std::size_t part = 0; part < settings_.parts; ++part) {
+    std::vector<std::optional<typename Operations::Map>> maps(out.size());
+    for (std::size_t part = 0; part < out.size(); ++part) {
       auto pooled = layers_[layer].pool(part, *out[part]);
       out[part].emplace(std::move(pooled.out));
       maps[part].emplace(std::move(pooled.map));
@@ -197,37 +266,37 @@ class Network {
   }
 
   // Adds up the loss; from logits to their gradients, part by part.
-  [[nodiscard]] Parts loss(Parts& logits) {
-    Parts gradients(settings_.parts);
-    const std::size_t n = settings_.images_per_part();
-    for (std::size_t part = 0; part < settings_.parts; ++part) {
-      const Floats& given = *logits[part];
+  [[nodiscard]] Parts loss(Activations& kept) {
+    Parts gradients(kept.from->parts());
+    for (std::size_t part = 0; part < gradients.size(); ++part) {
+      const Floats& given = *kept.logits[part];
+      const Labels& labels = kept.from->labels[part];
+      const std::size_t n = labels.size();
       gradients[part].emplace(manager_.template tensor<float>(
           given.shape(), layers_.back().label("out", part) + ".gradient", swapmm::transient));
       const Floats& gradient = *gradients[part];
-      manager_.run("loss." + std::to_string(part), swapmm::reads(given, labels_[part]), swapmm::writes(gradient),
+      manager_.run("loss." + std::to_string(part), swapmm::reads(given, labels), swapmm::writes(gradient),
                    swapmm::updates(loss_.tensor()), swapmm::scratch(n * sizeof(std::int64_t)), [&](auto& op) {
                      const typename Math::Place losses(op.scratch());
                      math_.softmax_loss(op.queue(), n, classes, 1 / static_cast<float>(settings_.batch), op[given],
-                                        op[labels_[part]], op[gradient], losses);
+                                        op[labels], op[gradient], losses);
                      math_.add_counts(op.queue(), n, losses, true, op[loss_.tensor()]);
                    });
-      logits[part].reset();
+      kept.logits[part].reset();
     }
     return gradients;
   }
 
-  // From the gradients of the layer's output to those of its input; for the first layer there are none. The layer's
-  // weights learn as soon as nothing needs the old ones.
-  [[nodiscard]] Parts backward(std::size_t i, Activations& kept, Parts gradients, float rate) {
+  // From the gradients of the layer's output to those of its input; for the first layer there are none. Begins the
+  // gradients of the weights, or adds to them if they are to `keep` what they have.
+  [[nodiscard]] Parts backward(std::size_t i, Activations& kept, Parts gradients, const WeightsGradients& sums,
+                               bool keep) {
     Operations& layer = layers_[i];
     if (layer.layer().pool) pool_backward(i, kept, gradients);
-    const Floats weights_gradient = layer.weights().new_gradient();
-    const Floats bias_gradient = layer.bias().new_gradient();
-    Parts before(settings_.parts);
-    for (std::size_t part = 0; part < settings_.parts; ++part) {
+    Parts before(gradients.size());
+    for (std::size_t part = 0; part < gradients.size(); ++part) {
       const Floats& x = input(kept, i, part);
-      layer.weights_backward(part, x, *gradients[part], weights_gradient, bias_gradient);
+      layer.weights_backward(part, keep || part > 0, x, *gradients[part], sums.weights, sums.bias);
       if (i == 0) {
         gradients[part].reset();
         continue;
@@ -241,13 +310,17 @@ class Network {
       previous.relu_backward(part, x, *before[part]);
       kept.inputs[i][part].reset();
     }
-    layer.learn(weights_gradient, bias_gradient, rate, settings_.momentum);
     return before;
+  }
+
+  // Once nothing needs the old weights.
+  void learn(std::size_t layer, const WeightsGradients& gradients, float rate) {
+    layers_[layer].learn(gradients.weights, gradients.bias, rate, settings_.momentum);
   }
 
   // Each part's gradient becomes the one of the convolution's output.
   void pool_backward(std::size_t i, Activations& kept, Parts& gradients) {
-    for (std::size_t part = 0; part < settings_.parts; ++part) {
+    for (std::size_t part = 0; part < gradients.size(); ++part) {
       auto& out = kept.inputs[i + 1][part];
       auto& map = kept.maps[i][part];
       gradients[part].emplace(layers_[i].pool_backward(part, *out, *map, *gradients[part]));
@@ -261,7 +334,7 @@ class Network {
     const std::size_t first = std::min(part * n, images);
     const std::size_t count = std::min(n, images - first);
     swapmm::Bundle<Backend> bundle;
-    bundle.reads(logits, labels_[part]).scratch(swapmm::Bytes{n * sizeof(std::int64_t)});
+    bundle.reads(logits, inputs_.labels[part]).scratch(swapmm::Bytes{n * sizeof(std::int64_t)});
     if (part == 0) {
       bundle.writes(right_);
     } else {
@@ -269,7 +342,7 @@ class Network {
     }
     manager_.run("count." + std::to_string(part), bundle, [&](auto& op) {
       const typename Math::Place right(op.scratch());
-      math_.right_answers(op.queue(), n, classes, op[logits], op[labels_[part]], right);
+      math_.right_answers(op.queue(), n, classes, op[logits], op[inputs_.labels[part]], right);
       math_.add_counts(op.queue(), count, right, part > 0, op[right_]);  // of the images, not of what fills up
     });
   }
@@ -278,8 +351,7 @@ class Network {
   Manager& manager_;
   Settings settings_;
   std::vector<Operations> layers_;
-  std::vector<Floats> images_;
-  std::vector<Labels> labels_;
+  Inputs inputs_;  // of evaluations, and of a whole batch
   neural::LossSum<Backend> loss_;
   swapmm::Tensor<std::int64_t, Backend> right_;  // of one evaluation
 };

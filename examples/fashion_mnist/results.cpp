@@ -49,6 +49,16 @@ void print_memory(std::ostream& out, const DemoResult& result) {
       << " MiB, " << 100 * fraction(result, m.largest_bundle) << " % of that.\n\n";
 }
 
+void print_pieces(std::ostream& out, const DemoResult& result) {
+  if (result.pieces == 0) return;
+  out << "That is the whole batch. It is divided into " << result.pieces << " pieces, one after the other.\n";
+  for (const PiecesTried& tried : result.pieces_tried) {
+    out << "  " << std::setw(4) << tried.pieces << " pieces: predicted " << cell(tried.predicted_ms)
+        << " ms per iteration" << (tried.pieces == result.pieces ? ", taken\n" : "\n");
+  }
+  out << '\n';
+}
+
 boost::json::object json_of(const DemoResult& demo, const RunResult& run) {
   boost::json::object object;
   object["name"] = run.name;
@@ -75,6 +85,13 @@ boost::json::object json_of(const DemoResult& result) {
   object["device"] = result.device;
   object["host_shares_memory"] = result.host_shares_memory;
   object["batch"] = result.batch;
+  object["pieces"] = result.pieces;
+  boost::json::array tried;
+  for (const PiecesTried& one : result.pieces_tried) {
+    tried.push_back(
+        {{"pieces", one.pieces}, {"predicted_ms", one.predicted_ms ? boost::json::value(*one.predicted_ms) : nullptr}});
+  }
+  object["pieces_tried"] = std::move(tried);
   object["steps"] = result.steps;
   object["peak_live_bytes"] = result.memory.total.value;
   object["peak_live_bytes_by_kind"] = {{"activations", result.memory.activations.value},
@@ -151,6 +168,7 @@ bool DemoResult::all_identical() const {
 void print(std::ostream& out, const DemoResult& result) {
   std::ostringstream text;
   print_memory(text, result);
+  print_pieces(text, result);
   text << std::fixed << std::setprecision(1) << "Without a limit: " << result.unlimited_ms << " ms per iteration of "
        << result.batch << " images, " << result.steps << " iterations, training loss " << std::setprecision(3)
        << result.loss << " (" << result.loss_of_some << " over the first of them), test accuracy "

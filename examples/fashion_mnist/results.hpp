@@ -52,12 +52,20 @@ struct RunResult {
   std::vector<std::string> notes;  ///< of the library: why there is no plan
 };
 
+/// A number of pieces, and how long a step is predicted to take within the budget.
+struct PiecesTried {
+  std::size_t pieces = 0;
+  std::optional<double> predicted_ms;  ///< none: there is no plan
+};
+
 struct DemoResult {
   std::string device;
   bool host_shares_memory = false;
   std::size_t batch = 0;
+  std::size_t pieces = 0;                 ///< of the batch; 0: it stays whole
+  std::vector<PiecesTried> pieces_tried;  ///< where it does not
   std::size_t steps = 0;
-  MemoryAtPeak memory;
+  MemoryAtPeak memory;  ///< of the whole batch
   double unlimited_ms = 0;
   double unlimited_stall_ms = 0;
   float loss = 0;          ///< per image, mean of the last steps

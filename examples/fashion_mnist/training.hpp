@@ -14,6 +14,7 @@
 #include <utility>
 #include <vector>
 
+#include <swapmm/split.hpp>
 #include <swapmm/swapmm.hpp>
 
 #include "fashion_mnist/network.hpp"
@@ -69,22 +70,25 @@ struct StepCost {
   swapmm::Bytes d2h;
 };
 
-/// A network under way. `observe` 0: never by a plan.
+/// A network under way. With `split`, in pieces of the batch.
 template <class Math>
 class Training {
  public:
   using Backend = typename Math::Backend;
 
   Training(Math& math, const Backend& backend, const Settings& settings, swapmm::Bytes budget,
-           swapmm::SchedulerOptions scheduler, Curriculum& curriculum)
+           swapmm::SchedulerOptions scheduler, Curriculum& curriculum, std::optional<swapmm::SplitOptions> split = {})
       : manager_(backend, {.device_budget = budget}, swapmm::Scheduler(std::move(scheduler))),
         network_(math, manager_, settings),
-        curriculum_(curriculum) {}
+        curriculum_(curriculum) {
+    if (split) split_.emplace(manager_, "train", *std::move(split));
+  }
 
   [[nodiscard]] std::size_t step() const { return step_; }
   [[nodiscard]] const swapmm::MemoryManager<Backend>& manager() const { return manager_; }
   [[nodiscard]] swapmm::MemoryManager<Backend>& manager() { return manager_; }
   [[nodiscard]] Network<Math>& network() { return network_; }
+  [[nodiscard]] const std::optional<swapmm::Split<Backend>>& split() const { return split_; }
   [[nodiscard]] std::vector<float> weights() const { return network_.weights(); }
 
   /// The next `count` steps, together: the device need not wait between them. What they cost is counted to the end.
@@ -95,7 +99,11 @@ class Training {
     for (std::size_t i = 0; i < count; ++i) {
       if (interrupted()) throw Interrupted();
       const std::span<const float> images = curriculum_.gather(step_);
-      network_.train(images, curriculum_.labels(), curriculum_.rate(step_));
+      if (split_) {
+        network_.train(*split_, images, curriculum_.labels(), curriculum_.rate(step_));
+      } else {
+        network_.train(images, curriculum_.labels(), curriculum_.rate(step_));
+      }
       ++step_;
     }
     manager_.synchronize();
@@ -115,7 +123,7 @@ class Training {
   /// The part of the pictures whose label the network says.
   [[nodiscard]] double accuracy(const neural::Pictures& pictures) {
     std::size_t right = 0;
-    const std::size_t batch = network_.settings().batch;
+    const std::size_t batch = network_.settings().evaluated();
     for (std::size_t first = 0; first < pictures.size(); first += batch) {
       if (interrupted()) throw Interrupted();
       const std::size_t count = std::min(batch, pictures.size() - first);
@@ -129,6 +137,7 @@ class Training {
  private:
   swapmm::MemoryManager<Backend> manager_;
   Network<Math> network_;
+  std::optional<swapmm::Split<Backend>> split_;
   Curriculum& curriculum_;
   std::size_t step_ = 0;
 };

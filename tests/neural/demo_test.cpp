@@ -122,6 +122,9 @@ TEST_CASE("the demo's other options") {
   CHECK(given.report == "x.json");
   CHECK(!given.help);
   CHECK(given.convolutions.empty());
+  CHECK(!given.pieces.has_value());
+  CHECK(parse({"--budget", "25%", "--pieces", "4"}).pieces == 4);
+  CHECK(parse({"--pieces", "choose", "--budget", "25%"}).pieces == 0);
   CHECK(parse({"--convolutions", "gemm"}).convolutions == "gemm");
   CHECK(parse({"--device", "cuda:1", "--convolutions", "cudnn"}).convolutions == "cudnn");
   CHECK(parse({"--help"}).help);
@@ -137,6 +140,9 @@ TEST_CASE("what the demo does not understand is named") {
   CHECK(refusal({"--batch", "0"}).find("\"0\"") != std::string::npos);
   CHECK(refusal({"--epochs", "1.5"}).find("\"1.5\"") != std::string::npos);
   CHECK(refusal({"--convolutions", "fft"}) == "--convolutions takes gemm or cudnn, not \"fft\"");
+  CHECK(refusal({"--budget", "25%", "--pieces", "0"}).find("or choose, not \"0\"") != std::string::npos);
+  CHECK(refusal({"--budget", "25%", "--pieces", "few"}).find("\"few\"") != std::string::npos);
+  CHECK(refusal({"--pieces", "4"}) == "--pieces needs --budget");
   CHECK(refusal({"--planner", "fastest"}).find("excess-overlap") != std::string::npos);
 }
 
@@ -172,6 +178,27 @@ TEST_CASE("with a budget given there is one run, to the end") {
   CHECK(demo.result.runs[0].accuracy.has_value());
   CHECK(demo.result.runs[0].budget.value ==
         static_cast<std::uint64_t>(0.4 * static_cast<double>(demo.result.memory.total.value)));
+}
+
+TEST_CASE("in pieces the demo trains within a budget below the largest bundle of the whole batch") {
+  for (const char* const pieces : {"5", "choose"}) {
+    CAPTURE(std::string(pieces));
+    fashion::Arguments arguments = parse({"--budget", "15%", "--pieces", pieces, "--planner", "belady"});
+    arguments.batch = 128;
+    const DemoRun demo = run(arguments);
+    REQUIRE(demo.result.runs.size() == 1);
+    const fashion::RunResult& one = demo.result.runs[0];
+    CHECK(demo.result.memory.largest_bundle > one.budget);
+    CHECK(one.weights_identical);
+    CHECK(one.accuracy.has_value());
+    CHECK(demo.result.pieces >= 2);
+    const auto& tried = demo.result.pieces_tried;
+    REQUIRE(!tried.empty());
+    CHECK(tried.front().predicted_ms.has_value());
+    std::ostringstream table;
+    fashion::print(table, demo.result);
+    CHECK(table.str().find("divided into " + std::to_string(demo.result.pieces) + " pieces") != std::string::npos);
+  }
 }
 
 TEST_CASE("a budget below the largest bundle is an error that names the operation") {

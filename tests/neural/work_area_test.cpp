@@ -37,7 +37,7 @@ Passes run(test::Math& math, const neural::Convolution& shape, const std::vector
   const LayerFloats y = layer.forward(0, on_x);
   const LayerFloats weights_gradient = layer.weights().new_gradient();
   const LayerFloats bias_gradient = layer.bias().new_gradient();
-  layer.weights_backward(0, on_x, on_gradient, weights_gradient, bias_gradient);
+  layer.weights_backward(0, false, on_x, on_gradient, weights_gradient, bias_gradient);
   const LayerFloats x_gradient = layer.input_backward(0, on_gradient, in, "x.gradient");
   manager.synchronize();
   calls.check_no_bytes();
