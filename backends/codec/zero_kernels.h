@@ -3,7 +3,8 @@
  * <swapmm/codec/zero_format.hpp> describes the encoded form. zero_element_kernels.h has the other kernels.
  *
  * An encoding is four launches: count, scan_chunks, begin_encode, pack. A decoding is three: scan_chunks, begin_decode,
- * unpack. To move an encoded value is one. All have groups of SWAPMM_ZERO_GROUP work items. Barriers stand outside of all conditions.
+ * unpack. To move an encoded value is one. All have groups of SWAPMM_ZERO_GROUP work items. Barriers stand outside of
+ * all conditions.
  *
  * The scratch memory is 32-bit words. Word 0 is the status of a decoding, word 1 the form, words 2 and 3 are the number
  * of elements that are not zero. Then there is for each chunk of blocks a number of 64 bits, and for each block one of

@@ -283,7 +283,7 @@ void failed_user_events() {
 }
 
 // When a driver destroys a released buffer that was used in these ways: a budget that two contexts share is kept only
-// if one waits for that. The layer takes buffers away from kernels before it gives memory back.
+// if one waits for that.
 void released_after(const char* what, void (*use)(const Device& device, cl_mem buffer)) {
   const Device device = open();
   const cl_mem buffer = buffer_of(device, std::size_t{1} << 20U);

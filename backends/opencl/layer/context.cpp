@@ -5,7 +5,6 @@
 #include <chrono>
 #include <exception>
 #include <functional>
-#include <mutex>
 #include <new>
 #include <shared_mutex>
 #include <string>
@@ -19,7 +18,6 @@
 
 #include "cache/plans.hpp"
 #include "facts/device.hpp"
-#include "kernel.hpp"
 #include "memory.hpp"
 #include "process/files.hpp"
 #include "process/settings.hpp"
@@ -246,21 +244,7 @@ bool Context::set_part(Bytes bytes) {
   return done;
 }
 
-void Context::add(Kernel& kernel) {
-  const std::lock_guard lock(kernels_mutex_);
-  kernels_.push_back(&kernel);
-}
-
-void Context::remove(Kernel& kernel) {
-  const std::lock_guard lock(kernels_mutex_);
-  std::erase(kernels_, &kernel);
-}
-
 bool Context::change_part(Bytes bytes) {
-  if (bytes < part_) {
-    const std::lock_guard lock(kernels_mutex_);
-    for (Kernel* const kernel : kernels_) kernel->let_go_of_buffers();
-  }
   for (int attempt = 0;; ++attempt) {
     try {
       core_->set_budget(bytes);

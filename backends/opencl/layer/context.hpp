@@ -49,8 +49,6 @@ struct HeldCommand;
 /// A command that may go to the driver, and is held back to see what comes after it.
 struct HeldBackCommand;
 
-class Kernel;
-
 /// What a context of the program has in the layer. If the context has one device, its buffers are tensors of a runtime,
 /// and the commands of all its queues go to the runtime's compute queue. Contexts with several devices are not managed:
 /// their objects are the driver's own, and their buffers count against the budgets of all of their devices.
@@ -95,9 +93,6 @@ class Context {
   [[nodiscard]] std::uint64_t part_made() const { return part_made_; }
   /// The largest need of a command so far.
   [[nodiscard]] Bytes largest() const { return largest_; }
-  /// Its kernels, as they come and go. No lock is needed.
-  void add(Kernel& kernel);
-  void remove(Kernel& kernel);
   /// Changes part(). False if the device or the host refuses.
   [[nodiscard]] bool set_part(Bytes bytes);
 
@@ -220,8 +215,6 @@ class Context {
   bool swaps_ = false;                               // something has left the device, so iterations matter
   bool follows_plan_ = false;                        // since the last command
   bool learns_waits_ = false;                        // plans must know what is proven dead in time
-  std::mutex kernels_mutex_;
-  std::vector<Kernel*> kernels_;
   Bytes part_;
   std::uint64_t part_made_ = 0;
   Bytes largest_;

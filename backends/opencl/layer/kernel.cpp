@@ -44,7 +44,6 @@ Kernel::Kernel(Context& context, cl_kernel native, cl_uint count)
     program_ = reinterpret_cast<std::uintptr_t>(program);
     sources_ = facts::parts_of(program);
   }
-  context.add(*this);
 }
 
 Kernel::Kernel(const Kernel& other, cl_kernel native)
@@ -57,24 +56,9 @@ Kernel::Kernel(const Kernel& other, cl_kernel native)
       sources_(other.sources_),
       asked_sources_(other.asked_sources_),
       known_(other.known_),
-      disturbed_(other.disturbed_) {
-  context_->add(*this);
-}
+      disturbed_(other.disturbed_) {}
 
-Kernel::~Kernel() {
-  context_->remove(*this);
-  down.clReleaseKernel(native_);
-}
-
-void Kernel::let_go_of_buffers() {
-  const cl_mem none = nullptr;
-  for (cl_uint i = 0; i < arguments_.size(); ++i) {
-    const Argument& argument = arguments_[i];
-    if (argument.set != Argument::Set::memory || !argument.memory || !argument.memory->is_buffer()) continue;
-    // It gets them at each launch. What it refuses, it keeps.
-    if (argument.memory->native() == nullptr) (void)down.clSetKernelArg(native_, i, sizeof none, &none);
-  }
-}
+Kernel::~Kernel() { down.clReleaseKernel(native_); }
 
 cl_int Kernel::set(cl_uint index, std::size_t size, const void* value) {
   const Lock lock = context_->lock();

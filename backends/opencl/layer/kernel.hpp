@@ -59,10 +59,6 @@ class Kernel : public Object {
   /// is not known counts as read and written. Cheap once the kernel and the launch are known. With the lock.
   [[nodiscard]] access::Decision accesses(const std::vector<Argument>& arguments, const access::Sizes& sizes);
 
-  /// The driver's kernel loses the buffers of its last launch: some drivers keep the memory of those for as long. With
-  /// the lock.
-  void let_go_of_buffers();
-
   /// For a kernel of SWAPMM_KEEP: lets the buffers that are set as arguments stay on the device. Takes the lock.
   void keep_buffers();
 

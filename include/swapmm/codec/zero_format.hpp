@@ -118,9 +118,10 @@ inline void check_elements(const ZeroElements& elements) {
   return Bytes{16 + 8 * detail::pieces_of(blocks, detail::zero_chunk) + 4 * blocks};
 }
 
-/// Groups of work items that move an encoded value to the host, and back. On an NVIDIA H100 they reach 0.94 and 0.92 of
-/// the copy engine's speed, and slow down what computes meanwhile by 2 to 4 percent (docs/compression.md).
+/// Groups of work items that move an encoded value to the host. On an NVIDIA H100 they reach 0.94 of the copy engine's
+/// speed, and slow down what computes meanwhile by 2 to 3 percent (docs/compression.md).
 inline constexpr unsigned zero_move_out = 8;
+/// Groups that move one back: 0.92 and 4 percent.
 inline constexpr unsigned zero_move_in = 32;
 
 }  // namespace swapmm

@@ -56,6 +56,7 @@ struct WaysBack {
   std::vector<Coding> codings{};       ///< in any order
   std::vector<TensorPieces> pieces{};  ///< ascending by tensor
 
+  /// Whether the plan only copies whole values.
   [[nodiscard]] bool empty() const { return replays.empty() && codings.empty() && pieces.empty(); }
   friend bool operator==(const WaysBack&, const WaysBack&) = default;
 };
