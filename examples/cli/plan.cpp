@@ -14,6 +14,9 @@
 #include <swapmm/formats/v2/plan_json.hpp>
 #include <swapmm/plan/changed_trace.hpp>
 #include <swapmm/plan/explain.hpp>
+#include <swapmm/plan/v2/planners.hpp>
+#include <swapmm/plan/v2/ways.hpp>
+#include <swapmm/plan/ways.hpp>
 
 #include "command_line.hpp"
 #include "files.hpp"
@@ -51,15 +54,39 @@ void print_plan(const PlanOptions& options, const Trace& trace, const Planned& p
   if (!options.changed.empty()) print_line("changed trace", options.changed);
 }
 
+void save_trace(const std::string& path, const Trace& trace) {
+  std::ostringstream text;
+  write_trace(text, trace);
+  save_text(path, text.str());
+}
+
+/// The plan, and the program that a compiler would run for it: with ways written out, and moves as operations.
+Result<v2::Plan> plan_and_save_changed(const PlanOptions& options, const Trace& trace, const Machine& machine,
+                                       Progress& progress) {
+  PlanningOptions limits = options_within(options.limit, progress);
+  limits.ways = options.ways;
+  const Result<PlanWithWays> made = plan_with_ways(trace, machine, limits);
+  if (!made) return made.problem();
+  const Result<WrittenTrace> written = with_ways(trace, made->ways);
+  if (!written) return written.problem();
+  save_trace(options.changed, changed_trace(written->trace, made->plan));
+  return v2::from_ways(trace, *made);
+}
+
 /// For a machine with many memories, which has all figures in its file, or a trace of version 2.
 ExitCode run_plan_v2(const PlanOptions& options, const Trace& trace, const v2::Machine& machine) {
-  if (!options.changed.empty()) {
-    throw Failure(ExitCode::usage, "--changed is for machines and traces of version 1");
+  const Result<Machine> old = v2::to_version_1(machine);
+  const bool changed = !options.changed.empty();
+  if (changed && (!old || !trace.engines.empty() || options.planner != "best")) {
+    throw Failure(ExitCode::usage,
+                  "--changed is for one device and one host, and for traces of version 2 for the planner best");
   }
   check_plans_for_many(options.planner);
   Progress progress(options.common.quiet);
   progress.begin("planning with " + options.planner);
-  const Result<v2::Plan> plan = plan_for_many(options.planner, trace, machine, options.limit, options.ways, progress);
+  const Result<v2::Plan> plan =
+      changed ? plan_and_save_changed(options, trace, *old, progress)
+              : plan_for_many(options.planner, trace, machine, options.limit, options.ways, progress);
   progress.end();
   if (!plan) {
     if (options.common.json) print_json({{"plan", nullptr}, {"problem", json_name(plan.problem().message)}});
@@ -70,7 +97,7 @@ ExitCode run_plan_v2(const PlanOptions& options, const Trace& trace, const v2::M
     v2::write_plan(text, *plan);
     save_text(options.out, text.str());
   }
-  if (options.out == "-") return ExitCode::ok;
+  if (options.out == "-" || options.changed == "-") return ExitCode::ok;
   if (options.common.json) {
     print_json({{"trace", json_name(trace.name)},
                 {"planner", options.planner},
@@ -86,6 +113,7 @@ ExitCode run_plan_v2(const PlanOptions& options, const Trace& trace, const v2::M
   print_ways(trace, *plan);
   print_line("commands", std::to_string(plan->commands.size()));
   if (!options.out.empty()) print_line("written to", options.out);
+  if (changed) print_line("changed trace", options.changed);
   return ExitCode::ok;
 }
 
@@ -111,11 +139,7 @@ ExitCode run_plan(const PlanOptions& options) {
     write_plan(text, *planned.plan);
     save_text(options.out, text.str());
   }
-  if (!options.changed.empty()) {
-    std::ostringstream text;
-    write_trace(text, changed_trace(trace, *planned.plan));
-    save_text(options.changed, text.str());
-  }
+  if (!options.changed.empty()) save_trace(options.changed, changed_trace(trace, *planned.plan));
   if (to_stdout) {
     tell_notes(planned.notes);
     return ExitCode::ok;
@@ -139,7 +163,9 @@ void add_plan(CLI::App& program, Chosen& chosen) {
   command
       .add_option("-o,--out", options->out, "Where the plan goes; \"-\" is stdout, without it there is a summary alone")
       ->type_name("PLAN");
-  command.add_option("--changed", options->changed, "Where the trace goes that has the plan's moves as operations")
+  command
+      .add_option("--changed", options->changed,
+                  "Where the trace goes that has the plan's moves, and what it does beside them, as operations")
       ->type_name("TRACE");
   add_machine_options(command, options->machine);
   add_planner_options(command, options->planner, options->limit);

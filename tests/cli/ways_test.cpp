@@ -106,5 +106,20 @@ TEST_CASE("ways that there are not, or that cannot do without copies, are refuse
   const std::string trace = trace_file(true, true);
   check_refused(with_room_for_two({"plan", trace, "--ways", "swap,guess"}), 2, {"guess", "recompute"});
   check_refused(with_room_for_two({"fit", trace, "--ways", "recompute"}), 2, {"swap is missing"});
-  check_refused(with_room_for_two({"plan", trace, "--changed", "-"}), 2, {"--changed"});
+  check_refused(with_room_for_two({"plan", trace, "--planner", "belady", "--changed", "-"}), 2, {"--changed"});
+}
+
+TEST_CASE("the changed trace has what runs again, and what is encoded and decoded, as operations") {
+  const std::string changed = scratch_file("ways_changed.json");
+  const std::string again = trace_file(true, false);
+  CHECK(run_program(with_room_for_two({"plan", again, "--changed", changed})).code == 0);
+  const std::string text = contents(changed);
+  CHECK(text.find("make a") != text.rfind("make a"));
+  CHECK(run_program({"show", changed, "--dot", scratch_file("ways.dot")}).code == 0);
+  const std::string coded = trace_file(false, true);
+  CHECK(run_program(with_room_for_two({"plan", coded, "--changed", changed})).code == 0);
+  for (const char* part : {"encode a zeros", "decode a zeros"}) {
+    CAPTURE(part);
+    CHECK(contents(changed).find(part) != std::string::npos);
+  }
 }
