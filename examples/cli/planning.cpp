@@ -3,9 +3,11 @@
 
 #include <algorithm>
 #include <iostream>
+#include <utility>
 
 #include <swapmm/answers/ways/ways.hpp>
 #include <swapmm/plan/ilp.hpp>
+#include <swapmm/plan/ways.hpp>
 
 #include "failure.hpp"
 #include "planner_options.hpp"
@@ -17,6 +19,14 @@ namespace swapmm::cli {
 std::span<const NamedPlanner> known_planners() {
   static const std::vector<NamedPlanner> known = [] {
     std::vector<NamedPlanner> all(planners().begin(), planners().end());
+    // A trace of version 1 has nothing that could run again, so the plan is for the trace itself.
+    const auto units = [](const Trace& trace, const Machine& machine, const PlanningOptions& options) -> Result<Plan> {
+      Result<PlanWithWays> made = plan_checkpoint_units(trace, machine, options);
+      if (!made) return made.problem();
+      return std::move(made->plan);
+    };
+    all.push_back(
+        {"checkpoint-units", units, "units that begin with a checkpoint: some are copied, others recomputed"});
 #ifdef SWAPMM_CLI_HAS_ILP
     all.push_back(ilp_planner());
 #endif
@@ -68,7 +78,7 @@ Result<std::string> parse_planner(std::string_view text) {
 void check_plans_for_many(std::string_view planner) {
   const std::string_view name = name_of_planner(planner);
   const auto known = planners();
-  if (std::ranges::find(known, name, &NamedPlanner::name) != known.end()) return;
+  if (name == "checkpoint-units" || std::ranges::find(known, name, &NamedPlanner::name) != known.end()) return;
   throw Failure(ExitCode::usage, "the planner " + std::string(name) + " plans for machines of version 1 alone");
 }
 

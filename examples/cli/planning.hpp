@@ -20,7 +20,7 @@
 
 namespace swapmm::cli {
 
-/// The planners that the command knows: planners(), and `ilp` if it was built with COIN-OR Cbc.
+/// The planners that the command knows: planners(), `checkpoint-units`, and `ilp` if it was built with COIN-OR Cbc.
 [[nodiscard]] std::span<const NamedPlanner> known_planners();
 
 /// A planner as the command line has it: a name of known_planners(), with options if it is `ilp`
@@ -41,7 +41,7 @@ void tell_notes(const std::vector<std::string>& notes);
 /// Such texts between commas, or "all" for planners().
 [[nodiscard]] Result<std::vector<std::string>> parse_planners(std::string_view text);
 
-/// Ends the command if the planner is none of planners(), which alone plan for machines of version 2.
+/// Ends the command if the planner plans only for machines and traces of version 1.
 void check_plans_for_many(std::string_view planner);
 
 /// Adds --planner and --time-limit.

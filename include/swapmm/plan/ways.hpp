@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <vector>
@@ -135,5 +136,23 @@ struct WaysOptions {
 [[nodiscard]] SWAPMM_EXPORT Result<PlanWithWays> plan_with_ways(const Trace& trace, const Machine& machine,
                                                                 const PlanningOptions& limits = {},
                                                                 const WaysOptions& options = {});
+
+/// Parameters of plan_checkpoint_units().
+struct CheckpointUnitOptions {
+  std::vector<std::size_t> units{4, 8, 16, 32, 64};  ///< numbers of units that are tried
+  std::size_t shares = 8;                            ///< shares of them that are recomputed, for each number
+  /// Effort for rating one choice.
+  BoundEffort rating{.groups = 16, .options = 20'000, .rounds = 2, .exact_operations = 0};
+  ExcessOverlapOptions copies{};  ///< for what is copied
+};
+
+/// The method of US 2022/0138580, as a baseline: operations are divided into units that begin with a checkpoint, whose
+/// value is copied. The other feature maps of some units are copied, those of the others computed again from the
+/// checkpoint, for balance; copies are planned as `excess-overlap` does. Numbers of units and of recomputed ones are
+/// rated as plan_with_ways() rates its choices. `trace` may have all of version 2 but engines; of its ways only
+/// replayable operations are used.
+[[nodiscard]] SWAPMM_EXPORT Result<PlanWithWays> plan_checkpoint_units(const Trace& trace, const Machine& machine,
+                                                                       const PlanningOptions& limits = {},
+                                                                       const CheckpointUnitOptions& options = {});
 
 }  // namespace swapmm

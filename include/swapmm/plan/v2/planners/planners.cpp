@@ -111,8 +111,9 @@ bool changes_input_that_host_reads(const Trace& trace) {
 /// A plan of a planner of version 1, as a plan for the trace with its ways.
 Result<Plan> plan_with_old_planner(std::string_view planner, const Trace& trace, const swapmm::Machine& old,
                                    const PlanningOptions& options) {
-  if (planner == "best") {
-    const Result<PlanWithWays> made = plan_with_ways(trace, old, options);
+  if (planner == "best" || planner == "checkpoint-units") {
+    const Result<PlanWithWays> made =
+        planner == "best" ? plan_with_ways(trace, old, options) : plan_checkpoint_units(trace, old, options);
     if (!made) return made.problem();
     return from_ways(trace, *made);
   }
@@ -203,7 +204,8 @@ Result<Plan> make_plan(std::string_view planner, const Trace& trace, const Machi
   }
   const Result<swapmm::Machine> old = to_version_1(machine);
   const bool is_plain = !needs_version_2(swapmm::planning::without_ways(trace));
-  if (old && (is_plain || (planner == "best" && trace.engines.empty()))) {
+  const bool knows_ways = planner == "best" || planner == "checkpoint-units";
+  if (old && (is_plain || (knows_ways && trace.engines.empty()))) {
     Result<Plan> plan = plan_in_version_1(planner, trace, machine, *old, options);
     if (plan) {
       std::chrono::nanoseconds bound = plan->predicted.lower_bound;
@@ -218,6 +220,10 @@ Result<Plan> make_plan(std::string_view planner, const Trace& trace, const Machi
   }
   if (!trace.lingering.empty())
     return Problem{"values linger in the trace, and plans for this machine do not keep them"};
+  if (planner == "checkpoint-units") {
+    return Problem{
+        "the planner checkpoint-units plans for one device and one host, and for operations without engines"};
+  }
   if (std::ranges::count(swapmm::planners(), planner, &NamedPlanner::name) == 0) {
     return swapmm::make_plan(planner, trace, {}, options).problem();  // it tells the names
   }

@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <swapmm/plan/ways/units.hpp>
+
+#include <algorithm>
+#include <chrono>
+#include <cstddef>
+#include <optional>
+#include <span>
+#include <utility>
+
+#include <swapmm/plan/bound.hpp>
+#include <swapmm/plan/planners.hpp>
+#include <swapmm/plan/ways/bound.hpp>
+#include <swapmm/plan/ways/pieces.hpp>
+#include <swapmm/plan/ways/written.hpp>
+
+namespace swapmm::planning {
+namespace {
+
+/// The longest absence of a tensor's value that may be made again behind it.
+std::optional<FeatureMap> longest_absence(const ValueHistory& history, const PlanningCase& planning,
+                                          const std::vector<std::uint32_t>& full, TensorId tensor) {
+  const std::span<const Use> uses = planning.liveness.uses[index(tensor)];
+  std::optional<FeatureMap> longest;
+  for (std::size_t i = 0; i + 1 < uses.size(); ++i) {
+    const auto last = static_cast<std::uint32_t>(uses[i].operation);
+    const auto needed = static_cast<std::uint32_t>(uses[i + 1].operation);
+    if (uses[i + 1].access == Access::write || full[needed] == full[last + 1]) continue;
+    const std::uint32_t giver = history.giver(tensor, needed);
+    if (giver == ValueHistory::nobody || !history.may_run_again(giver, needed)) continue;
+    if (longest && needed - last <= longest->needed - longest->last) continue;
+    longest = FeatureMap{tensor, giver, last, needed};
+  }
+  return longest;
+}
+
+}  // namespace
+
+std::vector<FeatureMap> find_feature_maps(const Trace& trace, const ValueHistory& history,
+                                          const PlanningCase& planning) {
+  std::vector<std::uint32_t> full(trace.operations.size() + 1, 0);  // operations before with more than there is room
+  for (std::size_t i = 0; i < trace.operations.size(); ++i) {
+    full[i + 1] = full[i] + (planning.liveness.live[i].value > planning.budget ? 1 : 0);
+  }
+  std::vector<FeatureMap> maps;
+  for (std::size_t t = 0; t < trace.tensors.size(); ++t) {
+    if (const auto map = longest_absence(history, planning, full, static_cast<TensorId>(t))) maps.push_back(*map);
+  }
+  std::ranges::stable_sort(maps, {}, &FeatureMap::giver);
+  return maps;
+}
+
+UnitChoice::UnitChoice(const Trace& trace, const ValueHistory& history, const PlanningCase& planning)
+    : trace_(trace), history_(history), planning_(planning), maps_(find_feature_maps(trace, history, planning)) {}
+
+std::vector<Replay> UnitChoice::choose(std::size_t units, std::size_t recomputed) const {
+  std::vector<Unit> all = units_of(units);
+  std::ranges::stable_sort(all, [](const Unit& a, const Unit& b) { return a.time * b.bytes < b.time * a.bytes; });
+  std::vector<Replay> replays;
+  for (std::size_t i = 0; i < std::min(recomputed, all.size()); ++i) {
+    replays.insert(replays.end(), all[i].replays.begin(), all[i].replays.end());
+  }
+  return replays;
+}
+
+std::vector<UnitChoice::Unit> UnitChoice::units_of(std::size_t count) const {
+  double bytes = 0;
+  for (const FeatureMap& map : maps_) bytes += static_cast<double>(planning_.sizes[index(map.tensor)]);
+  std::vector<Unit> units;
+  double before = 0;
+  std::size_t first = 0;
+  for (std::size_t i = 0; i < maps_.size(); ++i) {
+    before += static_cast<double>(planning_.sizes[index(maps_[i].tensor)]);
+    const double share = bytes / static_cast<double>(count);
+    if (before < share * static_cast<double>(units.size() + 1) && i + 1 < maps_.size()) continue;
+    units.push_back(unit_of(first, i + 1));
+    first = i + 1;
+  }
+  std::erase_if(units, [](const Unit& unit) { return unit.replays.empty(); });
+  return units;
+}
+
+UnitChoice::Unit UnitChoice::unit_of(std::size_t first, std::size_t end) const {
+  Unit unit;
+  if (end - first < 2) return unit;  // the checkpoint alone
+  std::uint32_t before = maps_[first + 1].needed;
+  for (std::size_t i = first + 1; i < end; ++i) before = std::min(before, maps_[i].needed);
+  for (std::size_t i = first + 1; i < end; ++i) {
+    const FeatureMap& map = maps_[i];
+    // It was still there, or may not be made again as early as that: it is copied.
+    if (map.last >= before || !history_.may_run_again(map.giver, before)) continue;
+    add_chain(map.giver, maps_[first].giver, before, unit);
+    unit.bytes += static_cast<double>(planning_.sizes[index(map.tensor)]);
+  }
+  return unit;
+}
+
+// The operation, and those of the unit whose values it reads and nothing needs any more.
+void UnitChoice::add_chain(std::uint32_t operation, std::uint32_t after, std::uint32_t before, Unit& unit) const {
+  const Replay replay{static_cast<OperationId>(operation), static_cast<OperationId>(before)};
+  if (std::ranges::find(unit.replays, replay) != unit.replays.end()) return;
+  for (const TensorId input : trace_.operations[operation].reads) {
+    const std::uint32_t giver = history_.giver(input, before);
+    if (giver == ValueHistory::nobody || giver <= after || !history_.may_run_again(giver, before)) continue;
+    add_chain(giver, after, before, unit);
+  }
+  unit.replays.push_back(replay);
+  unit.time += static_cast<double>(trace_.operations[operation].duration.count());
+}
+
+}  // namespace swapmm::planning
+
+namespace swapmm {
+
+Result<PlanWithWays> plan_checkpoint_units(const Trace& trace, const Machine& machine, const PlanningOptions& limits,
+                                           const CheckpointUnitOptions& options) {
+  using namespace planning;
+  if (!trace.engines.empty()) return Problem{"operations name engines"};
+  const Result<DividedTrace> whole = with_pieces(only_ways(trace, {.recompute = true, .compress = false}), {});
+  if (!whole) return whole.problem();
+  const Trace plain = without_ways(whole->trace);
+  const Result<PlanningCase> planning = make_planning_case(plain, machine);
+  if (!planning) return planning.problem();
+  const ValueHistory history(whole->trace);
+  const UnitChoice choice(whole->trace, history, *planning);
+  WaysBack best;
+  std::optional<std::chrono::nanoseconds> least;
+  const auto offer = [&](std::vector<Replay> replays) {
+    WaysBack ways{std::move(replays), {}, {}};
+    const Result<WrittenTrace> written = with_ways(whole->trace, history, ways);
+    if (!written) return;
+    const Result<std::chrono::nanoseconds> rating = lower_bound(written->trace, machine, options.rating);
+    if (!rating || (least && *rating >= *least)) return;
+    least = *rating;
+    best = std::move(ways);
+  };
+  offer({});
+  for (const std::size_t units : options.units) {
+    if (units == 0 || units > choice.feature_maps()) continue;
+    const std::size_t steps = std::min(units, options.shares);
+    for (std::size_t step = 1; limits.ways.recompute && step <= steps; ++step) {
+      offer(choice.choose(units, units * step / steps));
+    }
+  }
+  const Result<WrittenTrace> written = with_ways(whole->trace, history, best);
+  if (!written) return written.problem();
+  Result<Plan> plan = excess_overlap_planner(options.copies).make(written->trace, machine, limits);
+  if (!plan) return plan.problem();
+  plan->planner = "checkpoint-units";
+  plan->predicted.lower_bound = std::min(ways_bound(whole->trace, history, *planning), plan->predicted.iteration);
+  return PlanWithWays{std::move(best), *std::move(plan)};
+}
+
+}  // namespace swapmm
