@@ -115,6 +115,15 @@ struct PlanWithWays {
   Plan plan;      ///< for with_ways(trace, ways)
 };
 
+/// Parameters of plan_checkpoint_units().
+struct CheckpointUnitOptions {
+  std::vector<std::size_t> units{4, 8, 16, 32, 64};  ///< numbers of units that are tried
+  std::size_t shares = 8;                            ///< shares of them that are recomputed, for each number
+  /// Effort for rating one choice.
+  BoundEffort rating{.groups = 16, .options = 20'000, .rounds = 2, .exact_operations = 0};
+  ExcessOverlapOptions copies{};  ///< for what is copied
+};
+
 /// Parameters of plan_with_ways(). Efforts are counted in steps, not in time.
 struct WaysOptions {
   int prices = 16;             ///< prices of a copied byte for which ways are chosen. Below 2: only copies
@@ -123,7 +132,8 @@ struct WaysOptions {
   int omissions = 60;          ///< tries to leave ways of the best choice out
   /// Effort for rating one choice of ways.
   BoundEffort rating{.groups = 16, .options = 20'000, .rounds = 2, .exact_operations = 0};
-  int plans = 2;              ///< choices for which `best` runs, in turns; copies alone are one of them
+  CheckpointUnitOptions units{};  ///< choices of units that are looked at besides prices; none if `units` is empty
+  int plans = 2;                  ///< choices for which `best` runs, in turns; copies alone are one of them
   double most_behind = 0.01;  ///< a choice whose plan is slower than the best one by more than this part is given up
   BestOptions best{};         ///< for these runs
 };
@@ -136,15 +146,6 @@ struct WaysOptions {
 [[nodiscard]] SWAPMM_EXPORT Result<PlanWithWays> plan_with_ways(const Trace& trace, const Machine& machine,
                                                                 const PlanningOptions& limits = {},
                                                                 const WaysOptions& options = {});
-
-/// Parameters of plan_checkpoint_units().
-struct CheckpointUnitOptions {
-  std::vector<std::size_t> units{4, 8, 16, 32, 64};  ///< numbers of units that are tried
-  std::size_t shares = 8;                            ///< shares of them that are recomputed, for each number
-  /// Effort for rating one choice.
-  BoundEffort rating{.groups = 16, .options = 20'000, .rounds = 2, .exact_operations = 0};
-  ExcessOverlapOptions copies{};  ///< for what is copied
-};
 
 /// The method of US 2022/0138580, as a baseline: operations are divided into units that begin with a checkpoint, whose
 /// value is copied. The other feature maps of some units are copied, those of the others computed again from the

@@ -18,6 +18,7 @@
 #include <swapmm/plan/ways/choices.hpp>
 #include <swapmm/plan/ways/history.hpp>
 #include <swapmm/plan/ways/pieces.hpp>
+#include <swapmm/plan/ways/units.hpp>
 #include <swapmm/plan/ways/written.hpp>
 
 namespace swapmm::planning {
@@ -70,6 +71,7 @@ class WaysSearch {
   [[nodiscard]] Result<Found> run() {
     look_at({});
     look_at_prices();
+    look_at_units();
     leave_out();
     return plan_best();
   }
@@ -115,6 +117,19 @@ class WaysSearch {
       const auto after = i % 2 == 0 ? at : at + 1;  // the new price is between the two before and at it
       const double price = std::sqrt((after - 1)->first * after->first);
       tried.insert(after, {price, look_at_price(price)});
+    }
+  }
+
+  /// Prices judge each value alone, and a long chain is made from its beginning. Units of operations have checkpoints.
+  void look_at_units() {
+    if (options_.prices < 2) return;
+    const UnitChoice units(trace_, history_, planning_);
+    for (const std::size_t count : options_.units.units) {
+      if (count == 0 || count > units.feature_maps()) continue;
+      const std::size_t shares = std::min(count, options_.units.shares);
+      for (std::size_t share = 1; share <= shares && go_on(); ++share) {
+        look_at({units.choose(count, count * share / shares), {}, {}});
+      }
     }
   }
 
