@@ -22,7 +22,7 @@ constexpr const char* source = R"(
 #include <swapmm/kernel.h>
 
 // A step of a linear congruential generator in each element: whole numbers, so every device has the same result.
-SWAPMM_KERNEL void step(SWAPMM_VIEW(uint, values)) {
+SWAPMM_KERNEL void advance(SWAPMM_VIEW(uint, values)) {
   const swapmm_index i = SWAPMM_ID(0);
   if (i < SWAPMM_EXTENT(values, 0)) SWAPMM_AT1(values, i) = SWAPMM_AT1(values, i) * 1664525u + 1013904223u;
 })";
@@ -57,7 +57,7 @@ Outcome run(const swapmm::opencl::Backend& backend, swapmm::opencl::Kernel& kern
   for (std::size_t i = 0; i < count; ++i) first[i] = static_cast<std::uint32_t>(i);
   values.upload(first);
   const auto advance = [&] {
-    manager.run("step", swapmm::updates(values),
+    manager.run("advance", swapmm::updates(values),
                 [&](auto& op) { kernel.set(argument(op[values], values)).enqueue(op.queue(), {count}); });
   };
   Outcome outcome;
@@ -101,7 +101,7 @@ void print(const char* name, const Outcome& outcome) {
 int main() try {
   const auto backend = swapmm::opencl::Backend::pick();
   const swapmm::opencl::Program program(backend, source);
-  auto kernel = program.kernel("step");
+  auto kernel = program.kernel("advance");
   const Outcome whole = run(backend, kernel, [](auto&... all) { with_downloads(all...); });
   const Outcome lazy = run(backend, kernel, [](auto&... all) { with_a_view(all...); });
   std::cout << steps << " results of 16 MiB, of which the program looks at a tenth and writes one element\n";
