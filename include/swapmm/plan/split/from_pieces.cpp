@@ -104,7 +104,7 @@ class PieceReader {
   [[nodiscard]] std::vector<PieceAccess> accesses_of(const TraceOperation& operation) const {
     std::vector<PieceAccess> accesses;
     for_each_access(operation, [&](TensorId id, Access access) { accesses.push_back({is_local(id), access, id}); });
-    std::ranges::stable_partition(accesses, [](const PieceAccess& access) { return !access.local; });
+    std::stable_partition(accesses.begin(), accesses.end(), [](const PieceAccess& access) { return !access.local; });
     return accesses;
   }
 
@@ -258,9 +258,7 @@ class PieceReader {
     for (const TensorId found : planning::find_statistics(trace_, growing, in_piece)) {
       step_.statistics.push_back(static_cast<TensorId>(ids_[index(found)]));
     }
-    std::ranges::sort(step_.statistics);
-    const auto repeated = std::ranges::unique(step_.statistics);
-    step_.statistics.erase(repeated.begin(), repeated.end());
+    planning::sort_once(step_.statistics);
   }
 
   const Trace& trace_;
