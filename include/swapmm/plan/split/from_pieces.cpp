@@ -10,6 +10,7 @@
 #include <vector>
 
 #include <swapmm/plan/split/dependence.hpp>
+#include <swapmm/plan/split/quantity.hpp>
 #include <swapmm/plan/split/split.hpp>
 
 namespace swapmm {
@@ -47,7 +48,7 @@ class PieceReader {
     std::uint64_t next = pieces_[0].first;
     for (std::size_t p = 0; p < pieces_.size(); ++p) {
       const ObservedPiece& piece = pieces_[p];
-      if (piece.samples == 0 || piece.samples > std::uint64_t{1} << 40U) {
+      if (piece.samples == 0 || piece.samples > planning::most_samples) {
         return Problem{"piece " + std::to_string(p) + " has " + std::to_string(piece.samples) + " samples"};
       }
       if (piece.operations != pieces_[0].operations) {
