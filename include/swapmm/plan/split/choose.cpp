@@ -7,11 +7,15 @@
 #include <utility>
 #include <vector>
 
+#include <swapmm/ir/limits.hpp>
 #include <swapmm/plan/problem/planning_case.hpp>
+#include <swapmm/plan/split/quantity.hpp>
 #include <swapmm/plan/split/split.hpp>
 
 namespace swapmm {
 namespace {
+
+using planning::most_samples;
 
 std::chrono::nanoseconds compute_time(const Trace& trace) {
   std::chrono::nanoseconds sum{0};
@@ -28,6 +32,13 @@ Check fits(const SplitStep& step, std::uint64_t batch, std::uint64_t pieces, con
   const auto planning = planning::make_planning_case(*trace, machine);
   if (!planning) return planning.problem();
   return Done{};
+}
+
+/// A trace has room for so many, and an option may allow fewer.
+std::uint64_t most_pieces(const SplitStep& step, std::uint64_t batch, const SplitChoiceOptions& options) {
+  const std::size_t operations = std::max<std::size_t>(1, step.piece.size());
+  const std::uint64_t most = std::min<std::uint64_t>(batch, std::max<std::size_t>(1, limits::operations / operations));
+  return options.most_pieces == 0 ? most : std::min(most, options.most_pieces);
 }
 
 /// The least number of pieces whose bundles fit.
@@ -51,8 +62,10 @@ const SplitTry& SplitChoice::chosen() const { return *std::ranges::find(tries, p
 
 Result<SplitChoice> choose_pieces(const SplitStep& step, std::uint64_t batch, const Machine& machine,
                                   const PlanStep& plan, const SplitChoiceOptions& options) {
-  if (batch == 0) return Problem{"a batch has at least one sample"};
-  const std::uint64_t most = options.most_pieces == 0 ? batch : std::min(batch, options.most_pieces);
+  if (batch == 0 || batch > most_samples) {
+    return Problem{"a batch of " + std::to_string(batch) + " is not from 1 to 2^40 samples"};
+  }
+  const std::uint64_t most = most_pieces(step, batch, options);
   const Result<std::uint64_t> least = least_pieces(step, batch, machine, most);
   if (!least) return least.problem();
   const Result<Trace> unsplit = written_out(step, piece_sizes(batch, 1));
@@ -63,6 +76,7 @@ Result<SplitChoice> choose_pieces(const SplitStep& step, std::uint64_t batch, co
   for (std::uint64_t n = std::max(*least, options.least_pieces); n <= most && choice.tries.size() < options.most_tries;
        n += std::max<std::uint64_t>(1, n / 4)) {
     const Result<Trace> trace = written_out(step, piece_sizes(batch, n));
+    if (!trace && best) break;
     if (!trace) return trace.problem();
     if (best && compute_time(*trace) >= *best) break;
     const Result<Plan> made = plan(*trace, machine);

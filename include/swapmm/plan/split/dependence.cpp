@@ -55,6 +55,11 @@ std::vector<bool> needs_samples(const Trace& trace, const GrowingTensors& growin
   return needs;
 }
 
+void sort_once(std::vector<TensorId>& tensors) {
+  std::sort(tensors.begin(), tensors.end());
+  tensors.erase(std::unique(tensors.begin(), tensors.end()), tensors.end());
+}
+
 std::vector<TensorId> find_statistics(const Trace& trace, const GrowingTensors& growing,
                                       const std::vector<bool>& in_piece) {
   SampleValues values(trace, growing);
@@ -66,9 +71,7 @@ std::vector<TensorId> find_statistics(const Trace& trace, const GrowingTensors& 
     }
     values.run(operation);
   }
-  std::ranges::sort(found);
-  const auto repeated = std::ranges::unique(found);
-  found.erase(repeated.begin(), repeated.end());
+  sort_once(found);
   return found;
 }
 

@@ -20,6 +20,9 @@ using GrowingTensors = std::vector<bool>;
 /// Per operation: whether a value that it needs was computed from samples in this iteration.
 [[nodiscard]] std::vector<bool> needs_samples(const Trace& trace, const GrowingTensors& growing);
 
+/// Ascending, each once.
+void sort_once(std::vector<TensorId>& tensors);
+
 /// The tensors of fixed size whose value is computed from samples in this iteration, and that an operation of
 /// `in_piece` (per operation) then reads. Ascending. Tensors that are only updated are sums.
 [[nodiscard]] std::vector<TensorId> find_statistics(const Trace& trace, const GrowingTensors& growing,

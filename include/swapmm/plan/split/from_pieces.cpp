@@ -10,6 +10,7 @@
 #include <vector>
 
 #include <swapmm/plan/split/dependence.hpp>
+#include <swapmm/plan/split/quantity.hpp>
 #include <swapmm/plan/split/split.hpp>
 
 namespace swapmm {
@@ -47,7 +48,7 @@ class PieceReader {
     std::uint64_t next = pieces_[0].first;
     for (std::size_t p = 0; p < pieces_.size(); ++p) {
       const ObservedPiece& piece = pieces_[p];
-      if (piece.samples == 0 || piece.samples > std::uint64_t{1} << 40U) {
+      if (piece.samples == 0 || piece.samples > planning::most_samples) {
         return Problem{"piece " + std::to_string(p) + " has " + std::to_string(piece.samples) + " samples"};
       }
       if (piece.operations != pieces_[0].operations) {
@@ -104,7 +105,7 @@ class PieceReader {
   [[nodiscard]] std::vector<PieceAccess> accesses_of(const TraceOperation& operation) const {
     std::vector<PieceAccess> accesses;
     for_each_access(operation, [&](TensorId id, Access access) { accesses.push_back({is_local(id), access, id}); });
-    std::ranges::stable_partition(accesses, [](const PieceAccess& access) { return !access.local; });
+    std::stable_partition(accesses.begin(), accesses.end(), [](const PieceAccess& access) { return !access.local; });
     return accesses;
   }
 
@@ -258,9 +259,7 @@ class PieceReader {
     for (const TensorId found : planning::find_statistics(trace_, growing, in_piece)) {
       step_.statistics.push_back(static_cast<TensorId>(ids_[index(found)]));
     }
-    std::ranges::sort(step_.statistics);
-    const auto repeated = std::ranges::unique(step_.statistics);
-    step_.statistics.erase(repeated.begin(), repeated.end());
+    planning::sort_once(step_.statistics);
   }
 
   const Trace& trace_;

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include <swapmm/plan/split/dependence.hpp>
+#include <swapmm/plan/split/quantity.hpp>
 #include <swapmm/plan/split/split.hpp>
 
 namespace swapmm {
@@ -214,9 +215,8 @@ class BatchReader {
 
 Result<SplitStep> split_step(const Trace& one, std::uint64_t samples_of_one, const Trace& other,
                              std::uint64_t samples_of_other) {
-  constexpr std::uint64_t most = std::uint64_t{1} << 40U;
   for (const std::uint64_t samples : {samples_of_one, samples_of_other}) {
-    if (samples == 0 || samples > most) {
+    if (samples == 0 || samples > planning::most_samples) {
       return Problem{"a batch of " + std::to_string(samples) + " is not from 1 to 2^40 samples"};
     }
   }

@@ -9,6 +9,9 @@
 
 namespace swapmm::planning {
 
+/// The largest batch: products stay far within 128 bits.
+inline constexpr std::uint64_t most_samples = std::uint64_t{1} << 40U;
+
 /// A size in a piece of so many samples: exact on the line through both observations, rounded up beside it. A size that
 /// falls with the number of samples counts as the larger one for all; one that would be below 0 counts as 0. A size
 /// beyond what a trace may have is limits::magnitude.

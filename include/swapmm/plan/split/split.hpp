@@ -149,7 +149,8 @@ struct SplitChoice {
 struct SplitChoiceOptions {
   std::size_t most_tries = 8;      ///< number of plans that are made; at least 1
   std::uint64_t least_pieces = 1;  ///< no fewer pieces than this; at most the number of samples
-  std::uint64_t most_pieces = 0;   ///< no more pieces than this; 0: as many as there are samples
+  /// No more pieces than this. 0: as many as there are samples, and as a trace has room for.
+  std::uint64_t most_pieces = 0;
 };
 
 /// Chooses a number of pieces. Begins with the least number whose bundles fit the machine, and goes on to larger

@@ -373,6 +373,11 @@ TEST_CASE("the least number of pieces is the one whose bundles fit, and the fast
   REQUIRE(!choice);
   CHECK(choice.problem().message == "4 pieces: no more");
   REQUIRE(!choose_pieces(made, 0, machine(128), takes({1})));
+  REQUIRE(!choose_pieces(made, ~std::uint64_t{0}, machine(128), takes({1})));
+  // More pieces than a trace has room for are not even begun.
+  choice = choose_pieces(made, std::uint64_t{1} << 40U, machine(128), takes({1}));
+  REQUIRE(!choice);
+  CHECK(says(choice.problem().message, "not even 2796202 pieces fit: "));
 }
 
 }  // namespace swapmm::test::split_step_test
