@@ -85,7 +85,7 @@ void faults() {
 }
 
 // What the host does with the borders of the grid in each step.
-void exchange(std::span<float> grid, std::size_t columns) {
+void exchange_rows(std::span<float> grid, std::size_t columns) {
   for (std::size_t x = 0; x < columns; ++x) {
     const float first = grid[x];
     grid[x] = grid[grid.size() - columns + x] * 0.5F;
@@ -139,7 +139,7 @@ void stencil() {
   for (const Bytes block : {64_KiB, 256_KiB, 2_MiB}) {
     const Stencil lazy = run_stencil(rows, columns, [&](auto& grid, auto&& loop) {
       const auto view = grid.host_view({.block = block});
-      loop([&] { exchange(view.span(), columns); });
+      loop([&] { exchange_rows(view.span(), columns); });
     });
     print(("view, blocks of " + std::to_string(block.value >> 10U) + " KiB").c_str(), lazy);
   }
@@ -147,7 +147,7 @@ void stencil() {
     std::vector<float> host(rows * columns);
     loop([&] {
       grid.download(std::span<float>(host));
-      exchange(host, columns);
+      exchange_rows(host, columns);
       grid.upload(host);
     });
   });
