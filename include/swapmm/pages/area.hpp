@@ -26,7 +26,7 @@ enum class BlockState : std::uint8_t {
 /// tells whether the program has changed it. Edges that share a page with other data are eager.
 ///
 /// One thread at a time changes states. Others may read them.
-class SWAPMM_TEMPLATE_EXPORT Area {
+class Area {
  public:
   /// Part of the memory, in bytes from its beginning.
   struct Block {
@@ -37,12 +37,12 @@ class SWAPMM_TEMPLATE_EXPORT Area {
   /// `memory`: the program's, or empty for `bytes` zeroed bytes of the area's own. `block_bytes`: a multiple of the
   /// page size. All blocks are `state`, which is absent or modified. If `why_eager` is not empty, or the system refuses
   /// to protect this memory, all blocks are eager. Throws std::bad_alloc.
-  Area(std::span<std::byte> memory, std::size_t bytes, std::size_t block_bytes, BlockState state,
-       std::string why_eager);
+  SWAPMM_TEMPLATE_EXPORT Area(std::span<std::byte> memory, std::size_t bytes, std::size_t block_bytes, BlockState state,
+                              std::string why_eager);
   Area(const Area&) = delete;
   Area& operator=(const Area&) = delete;
   /// The program may read and write its own memory again.
-  ~Area();
+  SWAPMM_TEMPLATE_EXPORT ~Area();
 
   [[nodiscard]] std::span<std::byte> bytes() const { return {begin_, size_}; }
   /// Why all blocks are eager; empty if the whole pages are lazy.
@@ -56,12 +56,12 @@ class SWAPMM_TEMPLATE_EXPORT Area {
     return bytes().subspan(blocks_[i].begin, blocks_[i].end - blocks_[i].begin);
   }
   /// The block that has this byte. Async-signal-safe.
-  [[nodiscard]] std::size_t at(std::size_t offset) const noexcept;
+  [[nodiscard]] SWAPMM_TEMPLATE_EXPORT std::size_t at(std::size_t offset) const noexcept;
   [[nodiscard]] bool is_eager(std::size_t i) const { return i < first_lazy_ || i >= end_lazy_; }
   /// Async-signal-safe.
   [[nodiscard]] BlockState state(std::size_t i) const noexcept { return states_[i].load(std::memory_order_acquire); }
   /// True if the program has changed the block. Compares the bytes of eager blocks.
-  [[nodiscard]] bool is_modified(std::size_t i) const;
+  [[nodiscard]] SWAPMM_TEMPLATE_EXPORT bool is_modified(std::size_t i) const;
   /// The bytes from which to which faults are possible.
   [[nodiscard]] Block protected_part() const noexcept;
 
@@ -69,27 +69,27 @@ class SWAPMM_TEMPLATE_EXPORT Area {
 
   /// Gives an absent block its bytes, which no thread sees before all are there, and then permission. Returns false if
   /// the system refuses the permission; the block is still absent.
-  [[nodiscard]] bool fill(std::size_t i, std::span<const std::byte> from, bool writable);
+  [[nodiscard]] SWAPMM_TEMPLATE_EXPORT bool fill(std::size_t i, std::span<const std::byte> from, bool writable);
   /// Lets the program write a clean block, which counts as modified. Returns false if the system refuses. Async-signal-
   /// safe.
-  [[nodiscard]] bool open(std::size_t i) noexcept;
+  [[nodiscard]] SWAPMM_TEMPLATE_EXPORT bool open(std::size_t i) noexcept;
   /// Takes the permission to write a modified block away; its bytes are about to be copied. If the system refuses, a
   /// lazy block stays modified.
-  void close(std::size_t i) noexcept;
+  SWAPMM_TEMPLATE_EXPORT void close(std::size_t i) noexcept;
   /// Called if the bytes of a closed block could not be copied.
-  void reopen(std::size_t i) noexcept;
+  SWAPMM_TEMPLATE_EXPORT void reopen(std::size_t i) noexcept;
   /// The value was replaced: all blocks are absent. Throws std::system_error if the system refuses.
-  void forget();
+  SWAPMM_TEMPLATE_EXPORT void forget();
   /// The value may have been replaced: clean blocks are absent, and modified blocks stay.
-  void forget_clean();
+  SWAPMM_TEMPLATE_EXPORT void forget_clean();
   /// As forget(), for the blocks that have a byte of this part. A part of a block must not be modified.
-  void forget(std::size_t begin, std::size_t end);
+  SWAPMM_TEMPLATE_EXPORT void forget(std::size_t begin, std::size_t end);
 
   /// Writes to an absent lazy block and leaves it absent, before open_all().
-  [[nodiscard]] bool poke(std::size_t i, std::span<const std::byte> from) const noexcept;
+  [[nodiscard]] SWAPMM_TEMPLATE_EXPORT bool poke(std::size_t i, std::span<const std::byte> from) const noexcept;
   /// Makes one range of all lazy blocks: the program may write all, and all count as modified. For a process that may
   /// have no more ranges of pages. Returns false if the system refuses.
-  [[nodiscard]] bool open_all() noexcept;
+  [[nodiscard]] SWAPMM_TEMPLATE_EXPORT bool open_all() noexcept;
 
  private:
   void divide(std::size_t block_bytes);

@@ -46,14 +46,14 @@ struct FaultRequest {
 
 /// A thread that serves faults, one at a time, in the order in which they came. The thread that faulted cannot do it:
 /// it is in a signal handler, and may be on a small stack and hold locks.
-class SWAPMM_TEMPLATE_EXPORT FaultService {
+class FaultService {
  public:
   /// Starts the thread, which blocks all signals. It calls `starts` before it serves, and `ends` at its end. Returns
   /// after `starts`. Throws std::system_error if there can be no thread.
-  FaultService(std::function<void()> starts, std::function<void()> ends);
+  SWAPMM_TEMPLATE_EXPORT FaultService(std::function<void()> starts, std::function<void()> ends);
   FaultService(const FaultService&) = delete;
   FaultService& operator=(const FaultService&) = delete;
-  ~FaultService();
+  SWAPMM_TEMPLATE_EXPORT ~FaultService();
 
   /// Passes the request to the thread, and returns when it is served or refused. Async-signal-safe.
   void wait_for(FaultRequest& request) noexcept;

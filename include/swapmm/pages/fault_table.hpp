@@ -16,14 +16,14 @@ namespace swapmm::pages {
 
 /// Makes faults in the protected part of an area faults of its target, from construction to destruction. Needs
 /// install_handler().
-class SWAPMM_TEMPLATE_EXPORT WatchedArea {
+class WatchedArea {
  public:
   /// All must outlive this. `name` is the tensor's, for messages. Throws UsageError if the memory is already watched,
   /// or if there are too many areas.
-  WatchedArea(Area& area, FaultTarget& target, FaultService& service, std::string_view name);
+  SWAPMM_TEMPLATE_EXPORT WatchedArea(Area& area, FaultTarget& target, FaultService& service, std::string_view name);
   WatchedArea(const WatchedArea&) = delete;
   WatchedArea& operator=(const WatchedArea&) = delete;
-  ~WatchedArea();
+  SWAPMM_TEMPLATE_EXPORT ~WatchedArea();
 
   struct Entry;
 
