@@ -15,7 +15,7 @@
 
 #if defined(__linux__)
 #include <linux/futex.h>
-#include <signal.h>
+#include <signal.h>  // NOLINT(modernize-deprecated-headers): more than C++ has
 #include <sys/syscall.h>
 #include <unistd.h>
 #endif

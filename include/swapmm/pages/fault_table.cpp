@@ -21,7 +21,7 @@
 #include <swapmm/pages/page_access.hpp>
 
 #if defined(__linux__)
-#include <signal.h>
+#include <signal.h>  // NOLINT(modernize-deprecated-headers): more than C++ has
 #include <ucontext.h>
 #include <unistd.h>
 #endif

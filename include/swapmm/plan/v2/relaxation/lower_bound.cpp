@@ -93,7 +93,7 @@ Result<std::chrono::nanoseconds> lower_bound(const Trace& trace, const Machine& 
   std::chrono::nanoseconds bound{0};
   for (const auto& [engine, time] : compute) bound = std::max(bound, time);
   if (swapmm::planning::has_ways(trace)) {
-    const Result<std::chrono::nanoseconds> with_ways = bound_for_ways(trace, machine);
+    Result<std::chrono::nanoseconds> with_ways = bound_for_ways(trace, machine);
     if (!with_ways) return with_ways;
     return std::max(bound, *with_ways);
   }
