@@ -264,7 +264,7 @@ namespace swapmm {
 
 Result<PlanWithWays> plan_with_ways(const Trace& trace, const Machine& machine, const PlanningOptions& limits,
                                     const WaysOptions& options) {
-  using namespace planning;
+  using namespace planning;  // NOLINT(*-build-using-namespace)
   if (!trace.engines.empty()) return Problem{"operations name engines"};
   const Trace allowed = only_ways(trace, limits.ways);
   const std::vector<TensorPieces> pieces =

@@ -114,7 +114,7 @@ namespace swapmm {
 
 Result<PlanWithWays> plan_checkpoint_units(const Trace& trace, const Machine& machine, const PlanningOptions& limits,
                                            const CheckpointUnitOptions& options) {
-  using namespace planning;
+  using namespace planning;  // NOLINT(*-build-using-namespace)
   if (!trace.engines.empty()) return Problem{"operations name engines"};
   const Result<DividedTrace> whole = with_pieces(only_ways(trace, {.recompute = true, .compress = false}), {});
   if (!whole) return whole.problem();
