@@ -200,11 +200,13 @@ std::vector<TensorPieces> possible_pieces(const Trace& trace, const Machine& mac
   constexpr std::uint64_t part = 24;
   constexpr std::size_t most_pieces = 64;
   const Ranges ranges(trace);
+  std::vector<bool> accessed(trace.tensors.size(), false);
   std::vector<bool> divisible(trace.tensors.size(), true);
   std::vector<std::vector<std::uint64_t>> edges(trace.tensors.size());
   for (std::size_t i = 0; i < trace.operations.size(); ++i) {
     for_each_access(trace.operations[i], [&](TensorId tensor, Access) {
       const std::size_t t = index(tensor);
+      accessed[t] = true;
       if (!trace.operations[i].in_pieces) divisible[t] = false;
       const ByteRange bytes = ranges.of(i, tensor);
       if (bytes.first != 0) edges[t].push_back(bytes.first);
@@ -215,7 +217,7 @@ std::vector<TensorPieces> possible_pieces(const Trace& trace, const Machine& mac
   const std::uint64_t alignment = machine.alignment.value;
   for (std::size_t t = 0; t < trace.tensors.size(); ++t) {
     const auto id = static_cast<TensorId>(t);
-    if (!divisible[t] || !forms_of(trace, id).empty()) continue;
+    if (!accessed[t] || !divisible[t] || !forms_of(trace, id).empty()) continue;
     std::ranges::sort(edges[t]);
     edges[t].erase(std::unique(edges[t].begin(), edges[t].end()), edges[t].end());
     const std::uint64_t bytes = trace.tensors[t].bytes.value;

@@ -61,6 +61,9 @@ TEST_CASE("pieces end where accesses do, and are no larger than a part of the bu
   Trace coded = slabs();
   coded.forms = {{id(0), "half", Bytes{500}, Bytes{500}, nanoseconds{1}, nanoseconds{1}}};
   CHECK(planning::possible_pieces(coded, machine(1200)).empty());
+  Trace unused = slabs();
+  unused.tensors.push_back({"unused", Bytes{9000}, TensorKind::persistent, 0});
+  CHECK(planning::possible_pieces(unused, machine(2400)).size() == 1);
 }
 
 TEST_CASE("each piece is a tensor, and each access is one to the pieces that it concerns") {
