@@ -68,7 +68,7 @@ def marked_for_templates(root):
                 name = match[1]
                 classes |= {f"{scope}::{name}", name if name.startswith("swapmm") else f"swapmm::{name}"}
                 continue
-            if match := re.search(r"SWAPMM_TEMPLATE_EXPORT.*?(\w+)\(", " ".join(lines[number:number + 3])):
+            if match := re.search(r"SWAPMM_TEMPLATE_EXPORT.*?(~?\w+)\(", " ".join(lines[number:number + 3])):
                 functions.add(f"{scope}::{match[1]}")
     return functions, classes
 
