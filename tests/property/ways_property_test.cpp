@@ -26,7 +26,7 @@
 namespace swapmm::test::ways_property_test {
 using std::chrono::nanoseconds;
 
-constexpr int rounds = fewer_if_slow(300, 20);
+constexpr int rounds = fewer_if_slow(120, 20);
 
 /// Some operations work in pieces; they access parts of some tensors.
 void add_ranges(Trace& trace, std::mt19937_64& random) {
