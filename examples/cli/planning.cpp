@@ -89,8 +89,20 @@ Result<std::vector<std::string>> parse_planners(std::string_view text) {
   return names;
 }
 
+namespace {
+
+/// Breaks the text at the comma after its middle: lines of --help fit a terminal.
+std::string in_two_lines(std::string text) {
+  const std::size_t comma = text.find(", ", text.size() / 2);
+  if (comma != std::string::npos) text[comma + 1] = '\n';
+  return text;
+}
+
+}  // namespace
+
 void add_planner_options(CLI::App& command, std::string& planner, TimeLimit& limit) {
-  add_parsed(command, "--planner", planner, parse_planner, planner_names() + " [" + planner + "]", "NAME");
+  add_parsed(command, "--planner", planner, parse_planner, in_two_lines(planner_names()) + " [" + planner + "]",
+             "NAME");
   add_parsed(command, "--time-limit", limit, parse_time_limit,
              "For each plan, of planners that search: 10s. Without it a set number of steps, always the same plan",
              "TIME");
@@ -98,8 +110,8 @@ void add_planner_options(CLI::App& command, std::string& planner, TimeLimit& lim
 
 void add_ways_option(CLI::App& command, Ways& ways) {
   add_parsed(command, "--ways", ways, parse_ways,
-             "How values come back, for traces of version 2 and the planner best: swap,recompute,compress,pieces [all\n"
-             "that the trace allows]",
+             "How values come back, for traces of version 2 and the planner best:\n"
+             "swap,recompute,compress,pieces [all that the trace allows]",
              "NAMES");
 }
 

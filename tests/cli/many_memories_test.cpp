@@ -180,14 +180,17 @@ TEST_CASE("what version 2 cannot do is said") {
   };
   fails({"plan", two_weights(), "--machine", machine_file(), "--budget", "5KB"}, 2, "only --machine can be given");
   fails({"plan", two_weights(), "--machine", machine_file(), "--changed", "-"}, 2,
-        "--changed is for machines of version 1");
+        "--changed is for one device and one host");
   fails({"fit", two_weights(), "--machine", machine_file(), "--bandwidth", "1GB/s"}, 2,
         "only --machine and --budget, for its device, can be given");
   const std::string trace = scratch_file("trace_v2.json");
   write_contents(trace, R"({"format": "swapmm-trace", "version": 2, "name": "two", "tensors": [],
     "operations": [{"name": "a", "duration_ns": 5, "engine": "other"}]})");
   fails({"plan", trace, "--machine", machine_file()}, 1, "the machine has no engine other with a memory");
-  fails({"fit", trace, "--budget", "5KB"}, 3, "which only the commands plan, check, explain, simulate");
+  fails({"show", trace, "--svg", "-"}, 3, "which only the commands plan, fit, compare, check, explain, simulate");
+  const Outcome outcome = run_program({"fit", trace, "--budget", "5KB"});
+  CHECK(outcome.code == 1);
+  CHECK(outcome.out.find("the machine has no engine other with a memory") != std::string::npos);
   const std::string plan = plan_file();
   fails({"simulate", two_weights(), plan, "--noise", "10%"}, 2, "--noise and --slow-link are for plans of version 1");
   fails({"show", plan, "--trace", two_weights(), "--dot", "-"}, 2, "--dot is for plans of version 1");
