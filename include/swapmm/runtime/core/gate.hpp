@@ -3,6 +3,7 @@
 
 #include <atomic>
 #include <chrono>
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -83,6 +84,9 @@ class Gate {
   /// Names the thread that serves the faults of host views, by its this_thread(); null: there is none. It waits for the
   /// caller that is inside, and callers wait for it.
   void serve_from(const void* thread) noexcept { server_.store(thread, std::memory_order_release); }
+  /// Host views that there are; for any thread, also one that is not inside.
+  std::atomic<std::size_t> host_views{0};
+
   /// True if this thread is inside.
   [[nodiscard]] bool has_caller() const noexcept { return inside_.load(std::memory_order_relaxed) == this_thread(); }
 

@@ -52,6 +52,7 @@ class HostViewState final : public OpenView<B>, public pages::FaultTarget {
       watched_.emplace(area, *this, *service_, name_);
     }
     session.state.views.add(*this);
+    core_.gate().host_views.fetch_add(1, std::memory_order_release);
   }
   HostViewState(const HostViewState&) = delete;
   HostViewState& operator=(const HostViewState&) = delete;
@@ -226,14 +227,13 @@ void copy_in_views(Core<B>& core, const TensorKey<B>& tensor, bool before_operat
 
 /// True if the manager has host views. Cheap.
 template <Backend B>
-[[nodiscard]] bool has_host_views(const Core<B>& core) {
-  const auto* const state = core.session_state();
-  return state != nullptr && state->views.any();
+[[nodiscard]] bool has_host_views(Core<B>& core) {
+  return core.gate().host_views.load(std::memory_order_acquire) != 0 && !core.closed();
 }
 
 /// Throws UsageError if the manager has host views: a graph runs without a call that could keep them right.
 template <Backend B>
-void require_no_host_views(const Core<B>& core) {
+void require_no_host_views(Core<B>& core) {
   if (has_host_views(core)) throw UsageError("captured iterations and host views exclude each other: end the views");
 }
 
@@ -328,6 +328,7 @@ HostViewState<B>::~HostViewState() {
     error = std::current_exception();
   }
   const Gate::Stay stay = core_.gate().enter_waiting();
+  core_.gate().host_views.fetch_sub(1, std::memory_order_release);
   if (core_.closed()) return;
   session_.state.views.remove(*this);
   if (error != nullptr) session_.postpone(error, {"ending the host view of tensor ", name_});

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <algorithm>
-#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <iterator>
@@ -64,18 +63,13 @@ struct OpenView {
 template <Backend B>
 class OpenViews {
  public:
-  /// Cheap, and may be called by a thread that is not inside.
-  [[nodiscard]] bool any() const { return count_.load(std::memory_order_acquire) != 0; }
-
   void add(OpenView<B>& view) {
     views_.push_back(&view);
     ++view.tensor.record->views;
-    count_.fetch_add(1, std::memory_order_release);
   }
   void remove(OpenView<B>& view) noexcept {
     std::erase(views_, &view);
     if (view.tensor.exists()) --view.tensor.record->views;
-    count_.fetch_sub(1, std::memory_order_release);
   }
   /// The views of a tensor. The list does not change with this manager's.
   [[nodiscard]] std::vector<OpenView<B>*> of(const TensorKey<B>& tensor) const {
@@ -104,7 +98,6 @@ class OpenViews {
   static constexpr Bytes piece{256U << 10U};
 
   std::vector<OpenView<B>*> views_;
-  std::atomic<std::size_t> count_{0};
   std::optional<typename detail::PartCopiesOf<B>::Type> copies_;
 };
 
