@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <utility>
+
 #include <swapmm/runtime/core/kept_operations.hpp>
 #include <swapmm/runtime/core/session.hpp>
 #include <swapmm/runtime/values/bundle.hpp>
@@ -13,10 +15,7 @@ class Core;
 /// Runs operations again until `next(session)` returns null. The caller is not inside the manager, because operations
 /// enter by themselves.
 template <Backend B, class Next>
-void run_again(Core<B>& core, Next&& next) {
-  const auto* const state = core.session_state();
-  if (state == nullptr || !state->kept.may_run_again()) [[likely]]
-    return;
+void run_all_again(Core<B>& core, Next&& next) {
   for (;;) {
     KeptOperation<B>* kept = nullptr;
     {
@@ -29,10 +28,27 @@ void run_again(Core<B>& core, Next&& next) {
   }
 }
 
+/// The same for a caller that uses the manager itself, so that it does not end meanwhile.
+template <Backend B, class Next>
+void run_again(Core<B>& core, Next&& next) {
+  const auto* const state = core.session_state();
+  if (state != nullptr && state->kept.may_run_again()) [[unlikely]]
+    run_all_again(core, std::forward<Next>(next));
+}
+
+/// Whether there may be something to run again. Asked inside, because another thread may end the manager meanwhile.
+template <Backend B>
+[[nodiscard]] bool may_run_again(Core<B>& core) {
+  const typename Core<B>::Entry entry(core);
+  return entry->state.kept.may_run_again();
+}
+
 /// What must run again before the host uploads to the tensor.
 template <Backend B>
 void run_again_before_upload(Core<B>& core, const TensorKey<B>& tensor) {
-  run_again(core, [&](Session<B>& session) -> KeptOperation<B>* {
+  if (!may_run_again(core)) [[likely]]
+    return;
+  run_all_again(core, [&](Session<B>& session) -> KeptOperation<B>* {
     return tensor.exists() ? session.controller.next_again_before_upload(*tensor.record) : nullptr;
   });
 }
@@ -40,7 +56,9 @@ void run_again_before_upload(Core<B>& core, const TensorKey<B>& tensor) {
 /// What must run again before the host reads the tensor.
 template <Backend B>
 void run_again_before_read(Core<B>& core, const TensorKey<B>& tensor) {
-  run_again(core, [&](Session<B>& session) -> KeptOperation<B>* {
+  if (!may_run_again(core)) [[likely]]
+    return;
+  run_all_again(core, [&](Session<B>& session) -> KeptOperation<B>* {
     return tensor.exists() ? session.controller.next_again_before_read(*tensor.record) : nullptr;
   });
 }
