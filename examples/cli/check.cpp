@@ -24,7 +24,7 @@ struct CheckOptions {
 };
 
 ExitCode run_check(const CheckOptions& options) {
-  const Trace trace = any_trace_from(options.trace, load_text(options.trace));
+  const Trace trace = load_any_trace(options.trace);
   const std::string text = load_text(options.plan);
   std::vector<Violation> violations;
   std::size_t commands = 0;

@@ -65,7 +65,7 @@ std::vector<Comparison> compare(const CompareOptions& options) {
     throw Failure(ExitCode::usage, "--bandwidths takes the place of --bandwidth, --bandwidth-in and --bandwidth-out");
   }
   std::vector<Trace> traces;  // all are read first: a bad file is told before hours of work
-  for (const std::string& path : options.traces) traces.push_back(any_trace_from(path, load_text(path)));
+  for (const std::string& path : options.traces) traces.push_back(load_any_trace(path));
   if (std::ranges::any_of(traces, needs_version_2)) {
     for (const std::string& planner : options.planners) check_plans_for_many(planner);
   }

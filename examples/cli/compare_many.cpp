@@ -34,7 +34,7 @@ std::optional<double> gap_of(const v2::Plan& plan) {
 ExitCode compare_many(const CompareMany& asked, std::string_view machine_text) {
   const v2::Machine machine = machine_v2_from(asked.machine, machine_text);
   std::vector<Trace> traces;
-  for (const std::string& path : asked.traces) traces.push_back(any_trace_from(path, load_text(path)));
+  for (const std::string& path : asked.traces) traces.push_back(load_any_trace(path));
   std::vector<Compared> rows;
   ExitCode code = ExitCode::ok;
   Progress progress(asked.quiet);

@@ -53,7 +53,7 @@ void print_absences(const std::vector<PlannedAbsence>& absences, std::size_t mos
 }
 
 ExitCode run_explain(const ExplainOptions& options) {
-  const Trace trace = any_trace_from(options.trace, load_text(options.trace));
+  const Trace trace = load_any_trace(options.trace);
   const std::string text = load_text(options.plan);
   if (is_version_2(text) || needs_version_2(trace)) {
     explain_many(trace, valid_plan_v2_from(options.plan, text, trace), options.top, options.common.json);

@@ -66,9 +66,8 @@ std::vector<UsedForm> find_forms(const Trace& trace, const v2::Plan& plan) {
     UsedForm& used = known[{command.tensor, command.form}];
     used.tensor = command.tensor;
     used.form = v2::name_of(plan, command.form);
-    const auto forms = forms_of(trace, command.tensor);
-    const auto form = std::ranges::find(forms, used.form, &TensorForm::name);
-    if (form == forms.end()) continue;
+    const TensorForm* const form = find_form(trace, command.tensor, used.form);
+    if (form == nullptr) continue;
     const bool encodes = command.kind == CommandKind::encode;
     ++(encodes ? used.encoded : used.decoded);
     used.time += encodes ? form->encode : form->decode;

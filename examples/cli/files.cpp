@@ -86,10 +86,8 @@ std::string load_text(const std::string& path) {
   return text;
 }
 
-Trace any_trace_from(const std::string& path, std::string_view text) { return taken(path, read_trace(text)); }
-
 Trace trace_from(const std::string& path, std::string_view text) {
-  Trace trace = any_trace_from(path, text);
+  Trace trace = taken(path, read_trace(text));
   if (!needs_version_2(trace)) return trace;
   throw Failure(ExitCode::bad_file,
                 path +
@@ -113,6 +111,8 @@ v2::Plan valid_plan_v2_from(const std::string& path, std::string_view text, cons
 }
 
 Trace load_trace(const std::string& path) { return trace_from(path, load_text(path)); }
+
+Trace load_any_trace(const std::string& path) { return taken(path, read_trace(load_text(path))); }
 
 Plan load_valid_plan(const std::string& path, const Trace& trace) {
   return valid_plan_from(path, load_text(path), trace);

@@ -23,6 +23,8 @@ namespace swapmm::cli {
 [[nodiscard]] std::string load_text(const std::string& path);
 
 [[nodiscard]] Trace load_trace(const std::string& path);
+/// Also one that only version 2 of the format can say; load_trace() and trace_from() refuse those.
+[[nodiscard]] Trace load_any_trace(const std::string& path);
 
 /// A plan that passes validate() for that trace; ExitCode::no with the first violations where it does not.
 [[nodiscard]] Plan load_valid_plan(const std::string& path, const Trace& trace);
@@ -31,8 +33,6 @@ namespace swapmm::cli {
 /// What a text says that it is, by its field "format".
 enum class Format : std::uint8_t { trace, plan };
 [[nodiscard]] Format format_of(const std::string& path, std::string_view text);
-/// Also one that only version 2 of the format can say; trace_from() and load_trace() refuse those.
-[[nodiscard]] Trace any_trace_from(const std::string& path, std::string_view text);
 [[nodiscard]] Trace trace_from(const std::string& path, std::string_view text);
 [[nodiscard]] Plan plan_from(const std::string& path, std::string_view text);
 [[nodiscard]] Machine machine_from(const std::string& path, std::string_view text);

@@ -13,6 +13,7 @@
 #include <swapmm/answers/stall_search.hpp>
 #include <swapmm/base/text/figures.hpp>
 #include <swapmm/plan/explain.hpp>
+#include <swapmm/plan/split/quantity.hpp>
 #include <swapmm/plan/stalls.hpp>
 
 #include "command_line.hpp"
@@ -124,7 +125,7 @@ ExitCode run_fit(const FitOptions& options) {
                       options.batch, options.machine, options.planner, options.limit, options.top},
                      text_of_machine);
   }
-  const Trace trace = any_trace_from(options.trace, load_text(options.trace));
+  const Trace trace = load_any_trace(options.trace);
   if (is_version_2(text_of_machine) || needs_version_2(trace)) {
     check_plans_for_many(options.planner);
     return fit_many({options.common.json, options.common.quiet, options.machine.budget, options.planner, options.limit,
@@ -166,7 +167,7 @@ void add_fit(CLI::App& program, Chosen& chosen) {
   add_parsed(command, "--top", options->top, parse_whole_in<0, 1'000'000>, "So many stalls and tensors [5]", "N");
   command.add_flag("--this-budget-only", options->this_budget_only,
                    "Do not look for the budget at which stalls end, which takes some eight plans more");
-  constexpr std::uint64_t most_samples = std::uint64_t{1} << 40U;
+  using planning::most_samples;
   command
       .add_option("--split", options->split,
                   "Whether it fits if the batch is divided into pieces: a trace of the same program with another batch")

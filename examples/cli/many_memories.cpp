@@ -34,7 +34,10 @@ Result<v2::Plan> plan_for_many(const std::string& planner, const Trace& trace, c
                                TimeLimit limit, const Ways& ways, Progress& progress) {
   PlanningOptions options = options_within(limit, progress);
   options.ways = ways;
-  Result<v2::Plan> plan = v2::make_plan(planner, trace, machine, options);
+  return checked(planner, trace, v2::make_plan(planner, trace, machine, options));
+}
+
+Result<v2::Plan> checked(const std::string& planner, const Trace& trace, Result<v2::Plan> plan) {
   if (!plan) return plan;
   const std::vector<Violation> violations = v2::validate(trace, *plan);
   if (violations.empty()) return plan;

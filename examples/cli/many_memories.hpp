@@ -33,6 +33,9 @@ using answers::Predicted;
 [[nodiscard]] Result<v2::Plan> plan_for_many(const std::string& planner, const Trace& trace, const v2::Machine& machine,
                                              TimeLimit limit, const Ways& ways, Progress& progress);
 
+/// The plan, or a Problem in the place of one that v2::validate() refuses.
+[[nodiscard]] Result<v2::Plan> checked(const std::string& planner, const Trace& trace, Result<v2::Plan> plan);
+
 /// What a plan takes, copies and occupies, a line each.
 void print_prediction(const v2::Plan& plan);
 /// What it copies and occupies.

@@ -70,7 +70,7 @@ Result<v2::Plan> plan_and_save_changed(const PlanOptions& options, const Trace& 
   const Result<WrittenTrace> written = with_ways(trace, made->ways);
   if (!written) return written.problem();
   save_trace(options.changed, changed_trace(written->trace, made->plan));
-  return v2::from_ways(trace, *made);
+  return checked(options.planner, trace, v2::from_ways(trace, *made));
 }
 
 /// For a machine with many memories, which has all figures in its file, or a trace of version 2.
@@ -121,7 +121,7 @@ ExitCode run_plan(const PlanOptions& options) {
   const bool to_stdout = options.out == "-" || options.changed == "-";
   check_stdout_is_free(options.common.json, {options.out, options.changed});
   const std::string text_of_machine = machine_text(options.machine);
-  const Trace trace = any_trace_from(options.trace, load_text(options.trace));
+  const Trace trace = load_any_trace(options.trace);
   if (is_version_2(text_of_machine) || needs_version_2(trace)) {
     return run_plan_v2(options, trace, machine_for_many(options.machine, trace, text_of_machine, false));
   }

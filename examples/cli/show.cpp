@@ -84,7 +84,7 @@ void show_plan(const ShowOptions& options, std::string_view text) {
   if (options.trace.empty()) {
     throw Failure(ExitCode::usage, options.file + " is a plan: --trace TRACE is missing");
   }
-  const Trace trace = any_trace_from(options.trace, load_text(options.trace));
+  const Trace trace = load_any_trace(options.trace);
   if (is_version_2(text) || needs_version_2(trace)) return show_plan_v2(options, trace, text);
   const Plan plan = valid_plan_from(options.file, text, trace);
   if (!options.dot.empty()) save_dot(options, changed_trace(trace, plan));

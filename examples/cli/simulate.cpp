@@ -102,7 +102,7 @@ ExitCode run_simulate_v2(const SimulateOptions& options, const Trace& trace, std
 
 ExitCode run_simulate(const SimulateOptions& options) {
   if (options.trace_out == "-") throw Failure(ExitCode::usage, "--trace-out: stdout has the answer already");
-  const Trace trace = any_trace_from(options.trace, load_text(options.trace));
+  const Trace trace = load_any_trace(options.trace);
   const std::string text = load_text(options.plan);
   if (is_version_2(text) || needs_version_2(trace)) return run_simulate_v2(options, trace, text);
   const Plan plan = valid_plan_from(options.plan, text, trace);

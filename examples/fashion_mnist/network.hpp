@@ -193,10 +193,9 @@ class Network {
   // Divided as evenly as possible into as many parts as the network has, or fewer, with an image each.
   [[nodiscard]] Inputs new_inputs(std::size_t count, swapmm::Lifetime lifetime) {
     Inputs made;
-    const std::size_t parts = std::min(settings_.parts, count);
-    for (std::size_t part = 0; part < parts; ++part) {
-      const std::size_t n = count / parts + (part < count % parts ? 1 : 0);
-      const std::string number = std::to_string(part);
+    for (const std::uint64_t images : swapmm::piece_sizes(count, std::min(settings_.parts, count))) {
+      const auto n = static_cast<std::size_t>(images);
+      const std::string number = std::to_string(made.parts());
       made.images.push_back(manager_.template tensor<float>({n, 28, 28, 1}, "images." + number, lifetime));
       made.labels.push_back(manager_.template tensor<std::uint8_t>({n}, "labels." + number, lifetime));
     }

@@ -299,6 +299,18 @@ std::span<const TensorForm> forms_of(const Trace& trace, TensorId tensor) {
   return {first, last};
 }
 
+const TensorForm* find_form(const Trace& trace, TensorId tensor, std::string_view name) {
+  const std::span<const TensorForm> forms = forms_of(trace, tensor);
+  const auto found = std::ranges::find(forms, name, &TensorForm::name);
+  return found == forms.end() ? nullptr : &*found;
+}
+
+const AccessRange* find_range(const Trace& trace, OperationId operation, TensorId tensor) {
+  const auto key = [](const AccessRange& range) { return std::pair(range.operation, range.tensor); };
+  const auto found = std::ranges::lower_bound(trace.ranges, std::pair(operation, tensor), {}, key);
+  return found == trace.ranges.end() || key(*found) != std::pair(operation, tensor) ? nullptr : &*found;
+}
+
 bool is_name(std::string_view name) {
   constexpr std::string_view allowed = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._-";
   return !name.empty() && name.size() <= limits::short_name_bytes &&

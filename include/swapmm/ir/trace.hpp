@@ -127,6 +127,11 @@ struct Trace {
 
 /// The forms of a tensor. Logarithmic in the number of forms.
 [[nodiscard]] SWAPMM_EXPORT std::span<const TensorForm> forms_of(const Trace& trace, TensorId tensor);
+/// The form of that name of a tensor; null if it has none. Linear in the forms of the tensor.
+[[nodiscard]] SWAPMM_EXPORT const TensorForm* find_form(const Trace& trace, TensorId tensor, std::string_view name);
+
+/// The range of an operation's access to a tensor; null if it accesses all of it. Logarithmic in the number of ranges.
+[[nodiscard]] SWAPMM_EXPORT const AccessRange* find_range(const Trace& trace, OperationId operation, TensorId tensor);
 
 /// The operation at whose end the host gives an input its next value: for one that is available from operation 0, the
 /// last operation of the iteration before.

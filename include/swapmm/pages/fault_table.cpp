@@ -159,8 +159,8 @@ const struct sigaction* next_handler(const siginfo_t* info, const void* frame) n
 }
 
 void pass_on(int signal, siginfo_t* info, void* context) noexcept {
-  const int here = 0;
-  const struct sigaction* const next = next_handler(info, &here);
+  // Not the address of a variable: AddressSanitizer may keep variables elsewhere than on the stack.
+  const struct sigaction* const next = next_handler(info, __builtin_frame_address(0));
   if (next != nullptr && (next->sa_flags & SA_SIGINFO) != 0) return next->sa_sigaction(signal, info, context);
   if (next != nullptr && next->sa_handler != SIG_DFL && next->sa_handler != SIG_IGN) return next->sa_handler(signal);
   // The default one ends the program when the access is repeated.

@@ -12,10 +12,8 @@ namespace swapmm::answers {
 namespace {
 
 const TensorForm* form_of(const Trace& trace, const v2::Plan& plan, const v2::Command& command) {
-  if (command.form == v2::FormId::plain) return nullptr;
-  const std::span<const TensorForm> forms = forms_of(trace, command.tensor);
-  const auto found = std::ranges::find(forms, v2::name_of(plan, command.form), &TensorForm::name);
-  return found == forms.end() ? nullptr : &*found;
+  return command.form == v2::FormId::plain ? nullptr
+                                           : find_form(trace, command.tensor, v2::name_of(plan, command.form));
 }
 
 }  // namespace

@@ -60,6 +60,12 @@ Result<PlanningCase> make_planning_case(const Trace& trace, const Machine& machi
   return planning;
 }
 
+std::chrono::nanoseconds compute_time(const Trace& trace) {
+  std::chrono::nanoseconds sum{0};
+  for (const TraceOperation& operation : trace.operations) sum += operation.duration;
+  return sum;
+}
+
 std::chrono::nanoseconds copy_time(const Link& link, Bytes bytes) {
   constexpr std::uint64_t second = 1'000'000'000;
   // bytes x 10^9 does not fit 64 bits, so whole seconds come first, then a rest below the bandwidth.

@@ -32,6 +32,9 @@ struct PlanningCase {
 
 [[nodiscard]] std::chrono::nanoseconds copy_time(const Link& link, Bytes bytes);
 
+/// The sum of the operations' durations.
+[[nodiscard]] std::chrono::nanoseconds compute_time(const Trace& trace);
+
 [[nodiscard]] inline std::span<const HostRead> host_reads_of(const PlanningCase& planning, TensorId tensor) {
   const std::size_t t = index(tensor);
   return std::span(planning.host_reads)

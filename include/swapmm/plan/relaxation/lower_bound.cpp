@@ -182,7 +182,7 @@ std::chrono::nanoseconds whole_nanoseconds_below(double bound) {
 RelaxedSwaps without_copies(const Trace& trace, const SwapModel& model, std::size_t absences) {
   RelaxedSwaps relaxed;
   // model.compute cannot be used: as a double it may be larger than a sum of more than 53 bits.
-  for (const TraceOperation& operation : trace.operations) relaxed.lower_bound += operation.duration;
+  relaxed.lower_bound = compute_time(trace);
   relaxed.away.assign(absences, 0.0);
   relaxed.time = model.duration;
   relaxed.gain.assign(absences, 0.0);

@@ -15,13 +15,8 @@
 namespace swapmm {
 namespace {
 
+using planning::compute_time;
 using planning::most_samples;
-
-std::chrono::nanoseconds compute_time(const Trace& trace) {
-  std::chrono::nanoseconds sum{0};
-  for (const TraceOperation& operation : trace.operations) sum += operation.duration;
-  return sum;
-}
 
 /// Whether all bundles fit with so many pieces. The largest piece decides, as the first one and as a later one.
 Check fits(const SplitStep& step, std::uint64_t batch, std::uint64_t pieces, const Machine& machine) {

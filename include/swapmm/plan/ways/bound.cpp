@@ -164,11 +164,9 @@ class WaysBound {
 }  // namespace
 
 std::chrono::nanoseconds ways_bound(const Trace& trace, const ValueHistory& history, const PlanningCase& planning) {
-  std::chrono::nanoseconds compute{0};
-  for (const TraceOperation& operation : trace.operations) compute += operation.duration;
   // The sums of the bound have errors far below this part.
   const double bound = WaysBound(trace, history, planning).run() * (1 - 0x1p-40);
-  return std::max(compute, std::chrono::nanoseconds{static_cast<std::int64_t>(bound)});
+  return std::max(compute_time(trace), std::chrono::nanoseconds{static_cast<std::int64_t>(bound)});
 }
 
 Result<std::chrono::nanoseconds> ways_bound(const Trace& trace, Machine machine) {

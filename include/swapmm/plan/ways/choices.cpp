@@ -11,13 +11,11 @@
 namespace swapmm::planning {
 
 WayChoice::WayChoice(const Trace& trace, const ValueHistory& history, const PlanningCase& planning)
-    : trace_(trace), history_(history), planning_(planning) {
+    : trace_(trace), history_(history), planning_(planning), full_(count_full(planning)) {
   started_.assign(trace.operations.size() + 1, 0.0);
-  full_.assign(trace.operations.size() + 1, 0);
   readers_.assign(trace.tensors.size(), 0);
   for (std::size_t i = 0; i < trace.operations.size(); ++i) {
     started_[i + 1] = started_[i] + static_cast<double>(trace.operations[i].duration.count());
-    full_[i + 1] = full_[i] + (planning.liveness.live[i].value > planning.budget ? 1 : 0);
     if (!trace.operations[i].replayable) continue;
     for (const TensorId input : trace.operations[i].reads) ++readers_[index(input)];
   }

@@ -58,7 +58,7 @@ class WayChoice {
   const ValueHistory& history_;
   const PlanningCase& planning_;
   std::vector<double> started_;      // per operation: the sum of the durations before it
-  std::vector<std::uint32_t> full_;  // per operation: how many before it have more live bytes than there is room
+  std::vector<std::uint32_t> full_;  // see count_full()
 
   std::vector<std::uint32_t> readers_;  // per tensor: replayable operations that read it
 

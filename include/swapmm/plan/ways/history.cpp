@@ -54,6 +54,14 @@ std::span<const Use> uses_from(const Liveness& liveness, TensorId tensor, std::u
   return std::span(uses).subspan(static_cast<std::size_t>(first - uses.begin()));
 }
 
+std::vector<std::uint32_t> count_full(const PlanningCase& planning) {
+  std::vector<std::uint32_t> full(planning.operations + 1, 0);
+  for (std::uint32_t i = 0; i < planning.operations; ++i) {
+    full[i + 1] = full[i] + (planning.liveness.live[i].value > planning.budget ? 1 : 0);
+  }
+  return full;
+}
+
 Trace only_ways(Trace trace, const Ways& ways) {
   for (TraceOperation& operation : trace.operations) operation.replayable = operation.replayable && ways.recompute;
   if (!ways.compress) trace.forms.clear();
@@ -64,8 +72,16 @@ Trace without_ways(Trace trace) {
   return only_ways(std::move(trace), {.recompute = false, .compress = false, .pieces = false});
 }
 
-bool has_ways(const Trace& trace) {
-  return !trace.forms.empty() || std::ranges::any_of(trace.operations, &TraceOperation::replayable);
+bool has_ways(const Trace& trace) { return has_ways(trace, {}); }
+
+bool has_ways(const Trace& trace, const Ways& ways) {
+  return (ways.compress && !trace.forms.empty()) ||
+         (ways.recompute && std::ranges::any_of(trace.operations, &TraceOperation::replayable));
+}
+
+bool is_version_1_but_for_ways(const Trace& trace) {
+  return trace.engines.empty() && trace.ranges.empty() &&
+         std::ranges::none_of(trace.operations, &TraceOperation::in_pieces);
 }
 
 }  // namespace swapmm::planning

@@ -8,6 +8,7 @@
 #include <swapmm/ir/liveness.hpp>
 #include <swapmm/ir/trace.hpp>
 #include <swapmm/plan/planner.hpp>
+#include <swapmm/plan/problem/planning_case.hpp>
 #include <swapmm/plan/ways.hpp>
 
 namespace swapmm::planning {
@@ -39,11 +40,18 @@ class ValueHistory {
 /// The uses of the tensor from that operation on, ascending.
 [[nodiscard]] std::span<const Use> uses_from(const Liveness& liveness, TensorId tensor, std::uint32_t operation);
 
+/// Per operation, and behind the last one: how many operations before it have more live bytes than there is room.
+[[nodiscard]] std::vector<std::uint32_t> count_full(const PlanningCase& planning);
+
 /// The trace without what only other ways than copies need: replayable operations, and forms. Ranges stay.
 [[nodiscard]] Trace without_ways(Trace trace);
 /// Without those that may not be chosen.
 [[nodiscard]] Trace only_ways(Trace trace, const Ways& ways);
 /// Whether there is anything that without_ways() leaves out.
 [[nodiscard]] bool has_ways(const Trace& trace);
+/// The same for only_ways() with these.
+[[nodiscard]] bool has_ways(const Trace& trace, const Ways& ways);
+/// Whether without_ways() is a trace of version 1.
+[[nodiscard]] bool is_version_1_but_for_ways(const Trace& trace);
 
 }  // namespace swapmm::planning

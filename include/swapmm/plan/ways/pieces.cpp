@@ -17,28 +17,17 @@ struct ByteRange {
   std::uint64_t end = 0;
 };
 
-/// The ranges of a trace by operation and tensor.
-class Ranges {
- public:
-  explicit Ranges(const Trace& trace) : trace_(trace) {}
-
-  /// The bytes that an operation accesses.
-  [[nodiscard]] ByteRange of(std::size_t operation, TensorId tensor) const {
-    const auto key = [](const AccessRange& range) { return std::pair(index(range.operation), index(range.tensor)); };
-    const std::pair wanted(operation, static_cast<std::size_t>(index(tensor)));
-    const auto found = std::ranges::lower_bound(trace_.ranges, wanted, {}, key);
-    if (found == trace_.ranges.end() || key(*found) != wanted) return {0, trace_.tensors[index(tensor)].bytes.value};
-    return {found->first.value, found->first.value + found->bytes.value};
-  }
-
- private:
-  const Trace& trace_;
-};
+/// The bytes that an operation accesses.
+ByteRange accessed_bytes(const Trace& trace, std::size_t operation, TensorId tensor) {
+  const AccessRange* const range = find_range(trace, id_at<OperationId>(operation), tensor);
+  if (range == nullptr) return {0, trace.tensors[index(tensor)].bytes.value};
+  return {range->first.value, range->first.value + range->bytes.value};
+}
 
 class Divider {
  public:
   Divider(const Trace& trace, std::span<const TensorPieces> divisions)
-      : trace_(trace), ranges_(trace), edges_(trace.tensors.size()), first_part_(trace.tensors.size()) {
+      : trace_(trace), edges_(trace.tensors.size()), first_part_(trace.tensors.size()) {
     for (const TensorPieces& pieces : divisions) {
       if (index(pieces.tensor) >= trace.tensors.size()) continue;
       for (const Bytes at : pieces.at) edges_[index(pieces.tensor)].push_back(at.value);
@@ -111,7 +100,7 @@ class Divider {
   }
 
   [[nodiscard]] bool is_partial(std::size_t operation, TensorId tensor) const {
-    const ByteRange bytes = ranges_.of(operation, tensor);
+    const ByteRange bytes = accessed_bytes(trace_, operation, tensor);
     return bytes.first != 0 || bytes.end != trace_.tensors[index(tensor)].bytes.value;
   }
 
@@ -120,7 +109,7 @@ class Divider {
       return Problem{"operation " + std::to_string(number) + " does not work with tensor " +
                      std::to_string(index(tensor)) + " in pieces"};
     }
-    const ByteRange accessed = ranges_.of(number, tensor);
+    const ByteRange accessed = accessed_bytes(trace_, number, tensor);
     for (std::size_t p = 0; p < part_count(tensor); ++p) {
       const ByteRange piece = bytes_of(tensor, p);
       if (piece.end <= accessed.first || piece.first >= accessed.end) continue;
@@ -144,7 +133,6 @@ class Divider {
   }
 
   const Trace& trace_;
-  Ranges ranges_;
   std::vector<std::vector<std::uint64_t>> edges_;  // per tensor: between its pieces
   std::vector<std::uint32_t> first_part_;          // per tensor
   std::vector<bool> has_value_;                    // per part
@@ -199,7 +187,6 @@ Result<DividedTrace> with_pieces(const Trace& trace, std::span<const TensorPiece
 std::vector<TensorPieces> possible_pieces(const Trace& trace, const Machine& machine) {
   constexpr std::uint64_t part = 24;
   constexpr std::size_t most_pieces = 64;
-  const Ranges ranges(trace);
   std::vector<bool> accessed(trace.tensors.size(), false);
   std::vector<bool> divisible(trace.tensors.size(), true);
   std::vector<std::vector<std::uint64_t>> edges(trace.tensors.size());
@@ -208,7 +195,7 @@ std::vector<TensorPieces> possible_pieces(const Trace& trace, const Machine& mac
       const std::size_t t = index(tensor);
       accessed[t] = true;
       if (!trace.operations[i].in_pieces) divisible[t] = false;
-      const ByteRange bytes = ranges.of(i, tensor);
+      const ByteRange bytes = accessed_bytes(trace, i, tensor);
       if (bytes.first != 0) edges[t].push_back(bytes.first);
       if (bytes.end != trace.tensors[t].bytes.value) edges[t].push_back(bytes.end);
     });
@@ -224,11 +211,11 @@ std::vector<TensorPieces> possible_pieces(const Trace& trace, const Machine& mac
     const std::uint64_t most =
         std::max({machine.device_budget.value / part, bytes / most_pieces, alignment, std::uint64_t{1}});
     TensorPieces pieces{id, with_more_edges(edges[t], bytes, most, alignment)};
-    if (pieces.at.empty()) continue;
-    divisions.push_back(std::move(pieces));
-    // A transient whose pieces are not all written before they are read stays whole.
-    if (!with_pieces(trace, std::span(&divisions.back(), 1))) divisions.pop_back();
+    if (!pieces.at.empty()) divisions.push_back(std::move(pieces));
   }
+  if (divisions.empty() || with_pieces(trace, divisions)) return divisions;
+  // A transient whose pieces are not all written before they are read stays whole.
+  std::erase_if(divisions, [&](const TensorPieces& pieces) { return !with_pieces(trace, {&pieces, 1}); });
   return divisions;
 }
 

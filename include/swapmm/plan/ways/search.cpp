@@ -123,14 +123,11 @@ class WaysSearch {
   /// Prices judge each value alone, and a long chain is made from its beginning. Units of operations have checkpoints.
   void look_at_units() {
     if (options_.prices < 2) return;
-    const UnitChoice units(trace_, history_, planning_);
-    for (const std::size_t count : options_.units.units) {
-      if (count == 0 || count > units.feature_maps()) continue;
-      const std::size_t shares = std::min(count, options_.units.shares);
-      for (std::size_t share = 1; share <= shares && go_on(); ++share) {
-        look_at({units.choose(count, count * share / shares), {}, {}});
-      }
-    }
+    UnitChoice(trace_, history_, planning_).for_each(options_.units, [&](std::vector<Replay> replays) {
+      if (!go_on()) return false;
+      look_at({std::move(replays), {}, {}});
+      return true;
+    });
   }
 
   /// Leaves out ways of the best choice that gain nothing: many in a row at first, then fewer.
@@ -266,18 +263,18 @@ Result<PlanWithWays> plan_with_ways(const Trace& trace, const Machine& machine, 
                                     const WaysOptions& options) {
   using namespace planning;  // NOLINT(*-build-using-namespace)
   if (!trace.engines.empty()) return Problem{"operations name engines"};
+  const Result<DividedTrace> whole = with_pieces(without_ways(trace), {});
+  if (!whole) return whole.problem();
   const Trace allowed = only_ways(trace, limits.ways);
   const std::vector<TensorPieces> pieces =
       limits.ways.pieces ? possible_pieces(allowed, machine) : std::vector<TensorPieces>{};
-  const Result<DividedTrace> divided = with_pieces(allowed, pieces);
-  if (!divided) return divided.problem();
-  const Result<DividedTrace> whole = with_pieces(without_ways(trace), {});
-  if (!whole) return whole.problem();
   if (!trace.lingering.empty() || (pieces.empty() && !has_ways(allowed))) {
     Result<Plan> plan = best_planner(options.best).make(whole->trace, machine, limits);
     if (!plan) return plan.problem();
     return PlanWithWays{{}, *std::move(plan)};
   }
+  const Result<DividedTrace> divided = with_pieces(allowed, pieces);
+  if (!divided) return divided.problem();
   const Trace plain = without_ways(divided->trace);
   const Result<PlanningCase> planning = make_planning_case(plain, machine);
   if (!planning) return planning.problem();

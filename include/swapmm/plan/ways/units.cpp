@@ -38,10 +38,7 @@ std::optional<FeatureMap> longest_absence(const ValueHistory& history, const Pla
 
 std::vector<FeatureMap> find_feature_maps(const Trace& trace, const ValueHistory& history,
                                           const PlanningCase& planning) {
-  std::vector<std::uint32_t> full(trace.operations.size() + 1, 0);  // operations before with more than there is room
-  for (std::size_t i = 0; i < trace.operations.size(); ++i) {
-    full[i + 1] = full[i] + (planning.liveness.live[i].value > planning.budget ? 1 : 0);
-  }
+  const std::vector<std::uint32_t> full = count_full(planning);
   std::vector<FeatureMap> maps;
   for (std::size_t t = 0; t < trace.tensors.size(); ++t) {
     if (const auto map = longest_absence(history, planning, full, static_cast<TensorId>(t))) maps.push_back(*map);
@@ -54,11 +51,25 @@ UnitChoice::UnitChoice(const Trace& trace, const ValueHistory& history, const Pl
     : trace_(trace), history_(history), planning_(planning), maps_(find_feature_maps(trace, history, planning)) {}
 
 std::vector<Replay> UnitChoice::choose(std::size_t units, std::size_t recomputed) const {
-  std::vector<Unit> all = units_of(units);
-  std::ranges::stable_sort(all, [](const Unit& a, const Unit& b) { return a.time * b.bytes < b.time * a.bytes; });
+  return replays_of(units_of(units), recomputed);
+}
+
+void UnitChoice::for_each(const CheckpointUnitOptions& options,
+                          const std::function<bool(std::vector<Replay>)>& visit) const {
+  for (const std::size_t count : options.units) {
+    if (count == 0 || count > maps_.size()) continue;
+    const std::vector<Unit> units = units_of(count);
+    const std::size_t shares = std::min(count, options.shares);
+    for (std::size_t share = 1; share <= shares; ++share) {
+      if (!visit(replays_of(units, count * share / shares))) return;
+    }
+  }
+}
+
+std::vector<Replay> UnitChoice::replays_of(const std::vector<Unit>& units, std::size_t recomputed) {
   std::vector<Replay> replays;
-  for (std::size_t i = 0; i < std::min(recomputed, all.size()); ++i) {
-    replays.insert(replays.end(), all[i].replays.begin(), all[i].replays.end());
+  for (std::size_t i = 0; i < std::min(recomputed, units.size()); ++i) {
+    replays.insert(replays.end(), units[i].replays.begin(), units[i].replays.end());
   }
   return replays;
 }
@@ -77,6 +88,7 @@ std::vector<UnitChoice::Unit> UnitChoice::units_of(std::size_t count) const {
     first = i + 1;
   }
   std::erase_if(units, [](const Unit& unit) { return unit.replays.empty(); });
+  std::ranges::stable_sort(units, [](const Unit& a, const Unit& b) { return a.time * b.bytes < b.time * a.bytes; });
   return units;
 }
 
@@ -135,12 +147,11 @@ Result<PlanWithWays> plan_checkpoint_units(const Trace& trace, const Machine& ma
     best = std::move(ways);
   };
   offer({});
-  for (const std::size_t units : options.units) {
-    if (units == 0 || units > choice.feature_maps()) continue;
-    const std::size_t steps = std::min(units, options.shares);
-    for (std::size_t step = 1; limits.ways.recompute && step <= steps; ++step) {
-      offer(choice.choose(units, units * step / steps));
-    }
+  if (limits.ways.recompute) {
+    choice.for_each(options, [&](std::vector<Replay> replays) {
+      offer(std::move(replays));
+      return true;
+    });
   }
   const Result<WrittenTrace> written = with_ways(whole->trace, history, best);
   if (!written) return written.problem();

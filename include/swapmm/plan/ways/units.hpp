@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <vector>
 
 #include <swapmm/plan/problem/planning_case.hpp>
@@ -37,6 +39,8 @@ class UnitChoice {
   [[nodiscard]] std::size_t feature_maps() const { return maps_.size(); }
   /// The replays of the `recomputed` cheapest ones of so many units.
   [[nodiscard]] std::vector<Replay> choose(std::size_t units, std::size_t recomputed) const;
+  /// Calls visit(replays) for each number of units and each share of them, until it returns false.
+  void for_each(const CheckpointUnitOptions& options, const std::function<bool(std::vector<Replay>)>& visit) const;
 
  private:
   /// What a unit takes when it is recomputed.
@@ -46,7 +50,9 @@ class UnitChoice {
     double bytes = 0;  ///< of the values that need no copy
   };
 
+  /// The cheapest ones first.
   [[nodiscard]] std::vector<Unit> units_of(std::size_t count) const;
+  [[nodiscard]] static std::vector<Replay> replays_of(const std::vector<Unit>& units, std::size_t recomputed);
   [[nodiscard]] Unit unit_of(std::size_t first, std::size_t end) const;
   void add_chain(std::uint32_t operation, std::uint32_t after, std::uint32_t before, Unit& unit) const;
 

@@ -36,30 +36,33 @@ void run_again(Core<B>& core, Next&& next) {
     run_all_again(core, std::forward<Next>(next));
 }
 
-/// Whether there may be something to run again. Asked inside, because another thread may end the manager meanwhile.
-template <Backend B>
-[[nodiscard]] bool may_run_again(Core<B>& core) {
-  const typename Core<B>::Entry entry(core);
-  return entry->state.kept.may_run_again();
+/// The same for a caller that uses a tensor, whose manager another thread may end meanwhile: it is asked inside. What
+/// is for a tensor that is gone does not run. `next(session, record)` as above.
+template <Backend B, class Next>
+void run_again_for(Core<B>& core, const TensorKey<B>& tensor, Next&& next) {
+  {
+    const typename Core<B>::Entry entry(core);
+    if (!entry->state.kept.may_run_again()) [[likely]]
+      return;
+  }
+  run_all_again(core, [&](Session<B>& session) -> KeptOperation<B>* {
+    return tensor.exists() ? next(session, *tensor.record) : nullptr;
+  });
 }
 
 /// What must run again before the host uploads to the tensor.
 template <Backend B>
 void run_again_before_upload(Core<B>& core, const TensorKey<B>& tensor) {
-  if (!may_run_again(core)) [[likely]]
-    return;
-  run_all_again(core, [&](Session<B>& session) -> KeptOperation<B>* {
-    return tensor.exists() ? session.controller.next_again_before_upload(*tensor.record) : nullptr;
+  run_again_for(core, tensor, [](Session<B>& session, Record<B>& record) {
+    return session.controller.next_again_before_upload(record);
   });
 }
 
 /// What must run again before the host reads the tensor.
 template <Backend B>
 void run_again_before_read(Core<B>& core, const TensorKey<B>& tensor) {
-  if (!may_run_again(core)) [[likely]]
-    return;
-  run_all_again(core, [&](Session<B>& session) -> KeptOperation<B>* {
-    return tensor.exists() ? session.controller.next_again_before_read(*tensor.record) : nullptr;
+  run_again_for(core, tensor, [](Session<B>& session, Record<B>& record) {
+    return session.controller.next_again_before_read(record);
   });
 }
 

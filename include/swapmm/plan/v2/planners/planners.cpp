@@ -108,10 +108,13 @@ bool changes_input_that_host_reads(const Trace& trace) {
   return changes;
 }
 
+/// Whether the planner knows other ways back than copies, for one device and one host.
+bool knows_ways(std::string_view planner) { return planner == "best" || planner == "checkpoint-units"; }
+
 /// A plan of a planner of version 1, as a plan for the trace with its ways.
 Result<Plan> plan_with_old_planner(std::string_view planner, const Trace& trace, const swapmm::Machine& old,
                                    const PlanningOptions& options) {
-  if (planner == "best" || planner == "checkpoint-units") {
+  if (knows_ways(planner)) {
     const Result<PlanWithWays> made =
         planner == "best" ? plan_with_ways(trace, old, options) : plan_checkpoint_units(trace, old, options);
     if (!made) return made.problem();
@@ -122,9 +125,7 @@ Result<Plan> plan_with_old_planner(std::string_view planner, const Trace& trace,
   Plan plan = from_version_1(*made);
   plan.trace_digest = digest(trace);
   // Plans that use ways may be faster than any that this bound is for.
-  if (swapmm::planning::has_ways(swapmm::planning::only_ways(trace, options.ways))) {
-    plan.predicted.lower_bound = plan.predicted.compute;
-  }
+  if (swapmm::planning::has_ways(trace, options.ways)) plan.predicted.lower_bound = plan.predicted.compute;
   return plan;
 }
 
@@ -203,9 +204,8 @@ Result<Plan> make_plan(std::string_view planner, const Trace& trace, const Machi
     return Problem{"the machine has no engine " + *name + " with a memory, which operations name"};
   }
   const Result<swapmm::Machine> old = to_version_1(machine);
-  const bool is_plain = !needs_version_2(swapmm::planning::without_ways(trace));
-  const bool knows_ways = planner == "best" || planner == "checkpoint-units";
-  if (old && (is_plain || (knows_ways && trace.engines.empty()))) {
+  const bool is_plain = swapmm::planning::is_version_1_but_for_ways(trace);
+  if (old && (is_plain || (knows_ways(planner) && trace.engines.empty()))) {
     Result<Plan> plan = plan_in_version_1(planner, trace, machine, *old, options);
     if (plan) {
       std::chrono::nanoseconds bound = plan->predicted.lower_bound;

@@ -32,21 +32,15 @@ Bytes Parts::size(TensorId tensor, const std::optional<std::uint32_t>& piece, Fo
 }
 
 const TensorForm* Parts::encoding(TensorId tensor, FormId form) const {
-  const std::string_view name = name_of(plan_, form);
-  auto form_of = std::ranges::lower_bound(trace_.forms, tensor, {}, &TensorForm::tensor);
-  for (; form_of != trace_.forms.end() && form_of->tensor == tensor; ++form_of) {
-    if (form_of->name == name) return &*form_of;
-  }
-  return nullptr;
+  return find_form(trace_, tensor, name_of(plan_, form));
 }
 
 Parts::Range Parts::accessed(OperationId operation, TensorId tensor) const {
   const Range all = of(tensor);
   const Division* const division = divisions_[index(tensor)];
   if (division == nullptr) return all;
-  const auto key = [](const AccessRange& range) { return std::tuple(range.operation, range.tensor); };
-  const auto found = std::ranges::lower_bound(trace_.ranges, std::tuple(operation, tensor), {}, key);
-  if (found == trace_.ranges.end() || key(*found) != std::tuple(operation, tensor)) return all;
+  const AccessRange* const found = find_range(trace_, operation, tensor);
+  if (found == nullptr) return all;
   // A piece begins where the one before it ends. The first accessed one is the last that begins at or before `first`.
   const auto begins_behind = [&](Bytes byte) {
     const auto behind = std::ranges::upper_bound(division->at, byte);

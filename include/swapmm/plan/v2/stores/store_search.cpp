@@ -155,7 +155,7 @@ void relax(const DeviceCase& device, const v1::PlanningCase& planning, const Pla
   const RelaxedStores found =
       relax_stores(model, ledger, effort, [&] { return !options.go_on || options.go_on(PlanningProgress{}); });
   v1::RelaxedSwaps& relaxed = store_case.relaxed;
-  for (const TraceOperation& operation : planning.trace.operations) relaxed.lower_bound += operation.duration;
+  relaxed.lower_bound = v1::compute_time(planning.trace);
   relaxed.time = found.time;
   relaxed.gain.assign(ledger.absences.size(), 0.0);
   std::vector<std::size_t> rank(model.stores.size());  // of the model's stores among the device's

@@ -12,10 +12,9 @@ Parts::Parts(const Trace& trace, const Plan& plan) : trace_(trace), plan_(plan) 
 
 std::optional<std::size_t> Parts::unit(std::size_t part, FormId form) const {
   if (form == FormId::plain) return part;
-  const std::span<const TensorForm> forms = forms_of(trace_, id_at<TensorId>(tensors_[part]));
-  const auto found = std::ranges::find(forms, name_of(plan_, form), &TensorForm::name);
-  if (found == forms.end()) return std::nullopt;
-  return parts() + static_cast<std::size_t>(&*found - trace_.forms.data());
+  const TensorForm* const found = find_form(trace_, id_at<TensorId>(tensors_[part]), name_of(plan_, form));
+  if (found == nullptr) return std::nullopt;
+  return parts() + static_cast<std::size_t>(found - trace_.forms.data());
 }
 
 void Parts::divide(const Plan& plan) {

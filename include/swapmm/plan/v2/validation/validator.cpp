@@ -106,8 +106,7 @@ class StructureCheck {
   /// The tensor exists and has the form.
   void unit(TensorId tensor, FormId form, const std::string& where) {
     if (!is_tensor(tensor, where) || form == FormId::plain) return;
-    const std::span<const TensorForm> forms = forms_of(trace_, tensor);
-    if (std::ranges::find(forms, name_of(plan_, form), &TensorForm::name) != forms.end()) return;
+    if (find_form(trace_, tensor, name_of(plan_, form)) != nullptr) return;
     findings_.add(
         0, where + ".form: " + findings_.tensor(index(tensor)) + " has no form " + std::string(name_of(plan_, form)));
   }
