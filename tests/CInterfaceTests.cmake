@@ -65,5 +65,5 @@ set_tests_properties(${c_tests} PROPERTIES LABELS c TIMEOUT 300)
 if(CMAKE_CXX_FLAGS MATCHES "-fsanitize" AND TARGET swapmm::opencl)
   # As in OpenclTests.cmake: drivers keep memory until the process ends.
   list(FILTER c_tests INCLUDE REGEX "^c\\.opencl\\.")
-  set_tests_properties(${c_tests} PROPERTIES ENVIRONMENT "ASAN_OPTIONS=detect_leaks=0:detect_stack_use_after_return=1")
+  set_tests_properties(${c_tests} PROPERTIES ENVIRONMENT "ASAN_OPTIONS=detect_leaks=0:detect_stack_use_after_return=1:handle_sigill=1")
 endif()

@@ -28,7 +28,7 @@ set_tests_properties(opencl.driver PROPERTIES LABELS opencl TIMEOUT 300 PASS_REG
 if(CMAKE_CXX_FLAGS MATCHES "-fsanitize")
   get_property(all DIRECTORY PROPERTY TESTS)
   list(FILTER all INCLUDE REGEX "^opencl\\.")
-  set_tests_properties(${all} PROPERTIES ENVIRONMENT "ASAN_OPTIONS=detect_leaks=0:detect_stack_use_after_return=1")
+  set_tests_properties(${all} PROPERTIES ENVIRONMENT "ASAN_OPTIONS=detect_leaks=0:detect_stack_use_after_return=1:handle_sigill=1")
   return()
 endif()
 

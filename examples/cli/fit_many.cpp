@@ -10,6 +10,7 @@
 #include <swapmm/answers/ways/ways.hpp>
 #include <swapmm/base/text/figures.hpp>
 #include <swapmm/ir/liveness.hpp>
+#include <swapmm/plan/v2/planners.hpp>
 
 #include "many_memories.hpp"
 #include "output.hpp"
@@ -47,8 +48,8 @@ Result<v2::Plan> plan_on(const FitMany& asked, const Trace& trace, const v2::Mac
   return plan_for_many(asked.planner, trace, machine, asked.limit, asked.ways, progress);
 }
 
-std::vector<Variant> variants_of(const FitMany& asked, const Trace& trace, const v2::Machine& machine,
-                                 const Liveness& liveness, Progress& progress) {
+std::vector<Variant> variants_of(const FitMany& asked, const Trace& trace, const v2::Machine& machine, Bytes largest,
+                                 Progress& progress) {
   std::vector<std::pair<std::string, v2::Machine>> list;
   const v2::MemoryId device = device_of(machine);
   for (std::size_t m = 0; m < machine.memories.size(); ++m) {
@@ -60,10 +61,10 @@ std::vector<Variant> variants_of(const FitMany& asked, const Trace& trace, const
   if (all) {
     for (const double share : {0.75, 0.5, 0.35, 0.25}) {
       const Bytes bytes{static_cast<std::uint64_t>(static_cast<double>(all->value) * share)};
-      if (bytes < liveness.largest_bundle) break;
+      if (bytes < largest) break;
       list.emplace_back("device " + decimal_size(bytes), with_device(machine, bytes));
     }
-    const Bytes least = round_up(liveness.largest_bundle, machine.memories[index(device)].alignment);
+    const Bytes least = round_up(largest, machine.memories[index(device)].alignment);
     if (least < *all) list.emplace_back("device " + decimal_size(least), with_device(machine, least));
   }
   std::vector<Variant> variants;
@@ -124,16 +125,24 @@ json::object to_json(const Trace& trace, const Result<v2::Plan>& plan) {
           {"memories", std::move(memories)}};
 }
 
+/// Those that the planner uses for that machine.
+Ways ways_of(const FitMany& asked, const v2::Machine& machine) {
+  Ways ways = asked.ways;
+  ways.pieces = ways.pieces && asked.planner == "best" && v2::to_version_1(machine);
+  return ways;
+}
+
 }  // namespace
 
 ExitCode fit_many(const FitMany& asked, const Trace& trace, v2::Machine machine) {
   const Bytes alignment = machine.memories[index(device_of(machine))].alignment;
-  const Liveness liveness = analyze_liveness(trace, alignment);
-  if (asked.budget) machine = with_device(std::move(machine), asked.budget->of(liveness.peak));
+  const Bytes peak = analyze_liveness(trace, alignment).peak;
+  const Bytes largest = largest_bundle(trace, ways_of(asked, machine), alignment);
+  if (asked.budget) machine = with_device(std::move(machine), asked.budget->of(peak));
   Progress progress(asked.quiet);
   const Result<v2::Plan> plan = plan_on(asked, trace, machine, "all memories", progress);
   std::vector<Variant> variants;
-  if (!asked.this_budget_only) variants = variants_of(asked, trace, machine, liveness, progress);
+  if (!asked.this_budget_only) variants = variants_of(asked, trace, machine, largest, progress);
   progress.end();
   const ExitCode code = plan ? ExitCode::ok : ExitCode::no;
   if (asked.json) {
@@ -147,16 +156,16 @@ ExitCode fit_many(const FitMany& asked, const Trace& trace, v2::Machine machine)
     answer["trace"] = json_name(trace.name);
     answer["machine"] = json_name(machine.name);
     answer["planner"] = asked.planner;
-    answer["peak_bytes"] = liveness.peak.value;
-    answer["largest_bundle_bytes"] = liveness.largest_bundle.value;
+    answer["peak_bytes"] = peak.value;
+    answer["largest_bundle_bytes"] = largest.value;
     answer["variants"] = std::move(list);
     print_json(answer);
     return code;
   }
   std::cout << printable(trace.name) << " on " << printable(machine.name) << "\n\n";
   print_line("fits", plan ? in_words(trace, *plan) : "no: " + plan.problem().message);
-  print_line("needs", decimal_size(liveness.peak) + " live at the peak");
-  print_line("largest bundle", decimal_size(liveness.largest_bundle) + ": no device works with less");
+  print_line("needs", decimal_size(peak) + " live at the peak");
+  print_line("largest bundle", decimal_size(largest) + ": no device works with less");
   if (plan) {
     print_prediction(*plan);
     print_ways(trace, *plan);

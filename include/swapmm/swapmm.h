@@ -243,6 +243,13 @@ typedef struct swapmm_output {
       tensor;  ///< set by swapmm_operation_begin(): the new tensor, which the caller destroys; 0 after an error
 } swapmm_output;
 
+struct swapmm_operation;
+
+/// Queues an operation's work once more, as between its begin and its end: the same calls are allowed, and the library
+/// ends the operation itself. Of the given operation name, addresses, scratch, scratch_bytes and queue are set.
+/// Returns 0; another value if it could not queue all of the work, which has failed then.
+typedef int (*swapmm_again)(void* argument, const struct swapmm_operation* operation);
+
 /// One unit operation. The first part is filled in by the caller, the second one by swapmm_operation_begin().
 typedef struct swapmm_operation {
   uint64_t struct_size;    ///< `sizeof(swapmm_operation)`
@@ -259,6 +266,9 @@ typedef struct swapmm_operation {
   void* queue;          ///< the API's own queue: a cl_command_queue, a cudaStream_t; null on the simulated backend
   const void* waits;    ///< with takes_waits: an array of native events, such as `const cl_event*`; null if empty
   uint64_t wait_count;  ///< number of these events
+
+  swapmm_again again;    ///< by the caller: how the operation may run again; null: it may not
+  void* again_argument;  ///< by the caller: what `again` gets. Both are usable until the iteration ends
 } swapmm_operation;
 
 /// Begins an operation: brings its tensors to the device and makes the queue wait for them. Between this call and the
@@ -272,6 +282,10 @@ typedef struct swapmm_operation {
 /// Without takes_waits all work must be queued on `queue`. With it, `queue` need not wait: the work waits for the
 /// events, and its own event goes to swapmm_operation_end(). On CUDA it may be on any stream of the device then;
 /// elsewhere it must be on `queue`.
+///
+/// An operation with `again` is replayable: the same inputs give the same outputs, bit for bit. A plan may drop what it
+/// wrote and call `again` later in the iteration, inside a call of the same manager, where that is cheaper than copies.
+/// One that updates a tensor never runs again. Not with takes_waits.
 SWAPMM_C_EXPORT swapmm_status swapmm_operation_begin(swapmm_manager* manager, swapmm_operation* operation);
 
 /// The address of a part of a tensor of the running operation. On OpenCL this is a sub-buffer, and `offset` must be a

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Every misuse and every failure is a code with a text, and leaves the manager usable.
 #include <pthread.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "check.h"
@@ -407,6 +408,85 @@ static void declarations_that_lie(void) {
   swapmm_backend_destroy(d.backend);  // the device's checker has seen it as well
 }
 
+// With SWAPMM_CHECK_ACCESS, an operation that may run again does so at once.
+typedef struct {
+  swapmm_manager* manager;
+  int times;
+  int (*kernel)(void*);
+  int result;
+} again;
+
+static int run_again(void* argument, const swapmm_operation* operation) {
+  again* a = (again*)argument;
+  ++a->times;
+  if (a->kernel != NULL) NEED(swapmm_simulated_launch(a->manager, 10, a->kernel, operation->addresses[0], NULL));
+  return a->result;
+}
+
+static int fill_with_8(void* where) {
+  memset(where, 8, bytes);
+  return 0;
+}
+
+// Fills the tensor with nines; what it does again is the caller's choice.
+static swapmm_status filled_again(desk d, swapmm_tensor which, swapmm_access access, again* a) {
+  swapmm_use use;
+  swapmm_operation operation = {0};
+  void* address = NULL;
+  use.tensor = which;
+  use.access = access;
+  a->manager = d.manager;
+  operation.struct_size = sizeof operation;
+  operation.name = "replayable";
+  operation.uses = &use;
+  operation.use_count = 1;
+  operation.addresses = &address;
+  operation.again = run_again;
+  operation.again_argument = a;
+  NEED(swapmm_operation_begin(d.manager, &operation));
+  NEED(swapmm_simulated_launch(d.manager, 10, fill_with_9, address, NULL));
+  return swapmm_operation_end(d.manager, NULL);
+}
+
+static void operations_that_run_again(void) {
+  desk d = open_desk(1024, SWAPMM_CHECK_ACCESS), plain = open_desk(1024, 0);
+  const swapmm_tensor t = filled(d, "t", 1), other = filled(plain, "t", 1);
+  swapmm_operation operation = {0};
+  unsigned char data[bytes];
+  again same = {0}, changed = {0}, refuses = {0}, updates = {0}, unchecked = {0};
+  same.kernel = updates.kernel = fill_with_9;
+  changed.kernel = fill_with_8;
+  refuses.result = 1;
+  NEED(filled_again(d, t, SWAPMM_WRITE, &same));
+  CHECK(same.times == 1);
+  CHECK(holds(d, t, 9));
+  CHECK_ERROR(SWAPMM_ACCESS_VIOLATION, "\"replayable\" is declared replayable",
+              filled_again(d, t, SWAPMM_WRITE, &changed));
+  CHECK_ERROR(SWAPMM_WORK_FAILED, "\"replayable\" was to run again", filled_again(d, t, SWAPMM_WRITE, &refuses));
+  CHECK_STATUS(SWAPMM_WORK_FAILED, swapmm_tensor_download(d.manager, t, 0, data, bytes));
+  memset(data, 1, sizeof data);
+  NEED(swapmm_tensor_upload(d.manager, t, 0, data, bytes));
+  NEED(filled_again(d, t, SWAPMM_UPDATE, &updates));  // of these none runs again
+  CHECK(updates.times == 0);
+  CHECK(holds(d, t, 9));
+  NEED(filled_again(plain, other, SWAPMM_WRITE, &unchecked));
+  CHECK(unchecked.times == 0);
+  operation.struct_size = sizeof operation;
+  operation.name = "waits";
+  operation.takes_waits = 1;
+  operation.again = run_again;
+  CHECK_ERROR(SWAPMM_USAGE_ERROR, "\"waits\" may run again", swapmm_operation_begin(d.manager, &operation));
+  // A program that was compiled before there was `again` has a smaller struct.
+  operation.takes_waits = 0;
+  operation.struct_size = offsetof(swapmm_operation, again);
+  NEED(swapmm_operation_begin(d.manager, &operation));
+  NEED(swapmm_operation_end(d.manager, NULL));
+  operation.struct_size -= 8;
+  CHECK_ERROR(SWAPMM_USAGE_ERROR, "struct_size", swapmm_operation_begin(d.manager, &operation));
+  close_desk(plain);
+  close_desk(d);
+}
+
 static void undefined_reads(void) {
   desk d = open_desk(1024, SWAPMM_UNDEFINED_READS);
   const swapmm_tensor t = tensor(d, bytes, "never written");
@@ -517,6 +597,7 @@ int main(void) {
   waits_and_events();
   operations_that_fail();
   declarations_that_lie();
+  operations_that_run_again();
   undefined_reads();
   no_memory_on_the_host();
   the_backend_goes_first();

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // A training loop on the simulated backend: weights that live on, activations and gradients that operations make and
 // that are destroyed in the same iteration, an input that is uploaded each time. With half of the memory it gives the
-// same bytes as with all of it, and follows a plan.
+// same bytes as with all of it, and follows a plan. If the forward operations may run again, a plan on a slow link runs
+// some of them again.
 #include <stdint.h>
 
 #include "check.h"
@@ -48,10 +49,34 @@ static int run_kernel(void* argument) {
 typedef struct {
   swapmm_manager* manager;
   int takes_waits;
+  int replayable;  // forward operations may run again
+  uint64_t again;  // so often they did
+  int fails_again;
 } program;
 
+// Runs a forward operation again; the argument is the program.
+static int forward_again(void* argument, const swapmm_operation* operation) {
+  program* p = (program*)argument;
+  kernel* k = &kernels[kernels_used++];
+  uint64_t violations_of_rules = 0;
+  int i;
+  k->kind = forward;
+  for (i = 0; i < 3; ++i) k->at[i] = (uint32_t*)operation->addresses[i];
+  CHECK(strcmp(operation->name, "forward") == 0);
+  CHECK(operation->scratch == NULL && operation->scratch_bytes == 0);
+  // The library ends it, and no other call is allowed meanwhile.
+  violations_of_rules += swapmm_operation_end(p->manager, NULL) == SWAPMM_USAGE_ERROR;
+  violations_of_rules += swapmm_operation_fail(p->manager) == SWAPMM_USAGE_ERROR;
+  violations_of_rules += swapmm_operation_cancel(p->manager) == SWAPMM_USAGE_ERROR;
+  violations_of_rules += swapmm_manager_synchronize(p->manager) == SWAPMM_NESTED_OPERATION;
+  CHECK(violations_of_rules == 4);
+  ++p->again;
+  NEED(swapmm_simulated_launch(p->manager, 20000, run_kernel, k, NULL));
+  return p->fails_again;
+}
+
 // Runs an operation that uses `uses` and makes a tensor with that name, or none if the name is null.
-static swapmm_tensor run(const program* p, const char* name, kernel_kind kind, const swapmm_use* uses, int use_count,
+static swapmm_tensor run(program* p, const char* name, kernel_kind kind, const swapmm_use* uses, int use_count,
                          const char* output_name) {
   void* addresses[4] = {NULL, NULL, NULL, NULL};
   swapmm_output output = {tensor_bytes, NULL, SWAPMM_OBSERVED, 0};
@@ -68,6 +93,8 @@ static swapmm_tensor run(const program* p, const char* name, kernel_kind kind, c
   operation.output_count = output_name != NULL;
   operation.addresses = addresses;
   operation.takes_waits = (uint64_t)p->takes_waits;
+  operation.again = p->replayable && kind == forward ? forward_again : NULL;
+  operation.again_argument = p;
   NEED(swapmm_operation_begin(p->manager, &operation));
   CHECK((operation.waits != NULL) == (operation.wait_count != 0));
   CHECK(p->takes_waits || operation.wait_count == 0);
@@ -95,7 +122,7 @@ typedef struct {
   uint32_t losses[iterations][elements];
 } values;
 
-static void step(const program* p, swapmm_tensor input, const swapmm_tensor* weights, swapmm_tensor loss) {
+static void step(program* p, swapmm_tensor input, const swapmm_tensor* weights, swapmm_tensor loss) {
   swapmm_tensor value[layers + 1];
   swapmm_tensor gradient;
   swapmm_use uses[4];
@@ -126,42 +153,44 @@ static void step(const program* p, swapmm_tensor input, const swapmm_tensor* wei
   NEED(swapmm_tensor_destroy(p->manager, gradient));
 }
 
-static swapmm_numbers train(uint64_t budget, int takes_waits, values* result) {
+// Runs the program. Its link is slow where operations may run again.
+static swapmm_numbers train(program* p, uint64_t budget, values* result) {
   swapmm_backend* backend = NULL;
+  swapmm_simulated_options device;
   swapmm_options options;
   swapmm_numbers numbers;
   swapmm_tensor input, loss, weights[layers];
   uint32_t data[elements];
   uint64_t violations = 1;
-  program p = {NULL, 0};
   int i, k;
-  p.takes_waits = takes_waits;
   kernels_used = 0;
-  NEED(swapmm_simulated_create(NULL, &backend));
+  NEED(swapmm_simulated_options_init(&device, sizeof device));
+  if (p->replayable) device.h2d_bytes_per_second = device.d2h_bytes_per_second = 5000000;
+  NEED(swapmm_simulated_create(&device, &backend));
   NEED(swapmm_options_init(&options, sizeof options));
   options.device_budget = budget;
-  NEED(swapmm_manager_create(backend, &options, &p.manager));
-  NEED(swapmm_tensor_create(p.manager, tensor_bytes, "input", SWAPMM_OBSERVED, &input));
-  NEED(swapmm_tensor_create(p.manager, tensor_bytes, "loss", SWAPMM_OBSERVED, &loss));
+  NEED(swapmm_manager_create(backend, &options, &p->manager));
+  NEED(swapmm_tensor_create(p->manager, tensor_bytes, "input", SWAPMM_OBSERVED, &input));
+  NEED(swapmm_tensor_create(p->manager, tensor_bytes, "loss", SWAPMM_OBSERVED, &loss));
   for (i = 0; i < layers; ++i) {
-    NEED(swapmm_tensor_create(p.manager, tensor_bytes, "weights", SWAPMM_KEPT, &weights[i]));
+    NEED(swapmm_tensor_create(p->manager, tensor_bytes, "weights", SWAPMM_KEPT, &weights[i]));
     for (k = 0; k < elements; ++k) data[k] = (uint32_t)(i * 1000 + k);
-    NEED(swapmm_tensor_upload(p.manager, weights[i], 0, data, sizeof data));
+    NEED(swapmm_tensor_upload(p->manager, weights[i], 0, data, sizeof data));
   }
   for (i = 0; i < iterations; ++i) {
-    NEED(swapmm_iteration_begin(p.manager, "train"));
+    NEED(swapmm_iteration_begin(p->manager, "train"));
     for (k = 0; k < elements; ++k) data[k] = (uint32_t)(i * 31 + k * 17);
-    NEED(swapmm_tensor_upload(p.manager, input, 0, data, sizeof data));
-    step(&p, input, weights, loss);
-    NEED(swapmm_tensor_download(p.manager, loss, 0, result->losses[i], tensor_bytes));
-    NEED(swapmm_iteration_end(p.manager));
+    NEED(swapmm_tensor_upload(p->manager, input, 0, data, sizeof data));
+    step(p, input, weights, loss);
+    NEED(swapmm_tensor_download(p->manager, loss, 0, result->losses[i], tensor_bytes));
+    NEED(swapmm_iteration_end(p->manager));
   }
   for (i = 0; i < layers; ++i) {
-    NEED(swapmm_tensor_download(p.manager, weights[i], 0, result->weights[i], tensor_bytes));
+    NEED(swapmm_tensor_download(p->manager, weights[i], 0, result->weights[i], tensor_bytes));
   }
   numbers.struct_size = sizeof numbers;
-  NEED(swapmm_manager_numbers(p.manager, &numbers));
-  swapmm_manager_destroy(p.manager);
+  NEED(swapmm_manager_numbers(p->manager, &numbers));
+  swapmm_manager_destroy(p->manager);
   NEED(swapmm_simulated_violations(backend, &violations));
   CHECK(violations == 0);
   swapmm_backend_destroy(backend);
@@ -203,17 +232,20 @@ static void expected_of(values* result) {
 }
 
 int main(void) {
-  static values expected, with_all, with_half, with_waits;
-  swapmm_numbers all, half, waits;
+  static values expected, with_all, with_half, with_waits, with_again;
+  program plain = {0}, waiting = {0}, replaying = {0};
+  swapmm_numbers all, half, waits, again;
+  waiting.takes_waits = 1;
+  replaying.replayable = 1;
   expected_of(&expected);
-  all = train(1 << 20, 0, &with_all);
+  all = train(&plain, 1 << 20, &with_all);
   CHECK(memcmp(&expected, &with_all, sizeof expected) == 0);
   CHECK(all.swap_ins > 0);  // the uploads
   CHECK(all.operations == (uint64_t)iterations * (3 * layers + 1));
   CHECK(all.tensors == layers + 2);
   CHECK(all.device_peak > 0);
 
-  half = train(all.device_peak / 2, 0, &with_half);
+  half = train(&plain, all.device_peak / 2, &with_half);
   CHECK(memcmp(&expected, &with_half, sizeof expected) == 0);
   CHECK(half.device_budget <= all.device_peak / 2);
   CHECK(half.device_peak <= half.device_budget);
@@ -224,12 +256,21 @@ int main(void) {
   CHECK(half.operations_followed >= half.iterations_followed * (3 * layers + 1));
   CHECK(half.divergences == 0);
 
-  waits = train(all.device_peak / 2, 1, &with_waits);
+  waits = train(&waiting, all.device_peak / 2, &with_waits);
   CHECK(memcmp(&expected, &with_waits, sizeof expected) == 0);
   CHECK(waits.iterations_followed == half.iterations_followed);
   CHECK(waits.device_peak <= waits.device_budget);
-  printf("peak %llu bytes; in half of them %llu of %d iterations by a plan, %llu bytes in, %llu out\n",
-         (unsigned long long)all.device_peak, (unsigned long long)half.iterations_followed, iterations,
-         (unsigned long long)half.h2d, (unsigned long long)half.d2h);
+
+  again = train(&replaying, all.device_peak / 2, &with_again);
+  CHECK(memcmp(&expected, &with_again, sizeof expected) == 0);
+  CHECK(replaying.again > 0);
+  CHECK(again.iterations_followed >= iterations - 4);
+  CHECK(again.device_peak <= again.device_budget);
+  CHECK(again.divergences == 0);
+  printf(
+      "peak %llu bytes; in half of them %llu of %d iterations by a plan, %llu bytes in, %llu out; %llu operations "
+      "again\n",
+      (unsigned long long)all.device_peak, (unsigned long long)half.iterations_followed, iterations,
+      (unsigned long long)half.h2d, (unsigned long long)half.d2h, (unsigned long long)replaying.again);
   return result_of_checks("training");
 }

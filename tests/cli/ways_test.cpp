@@ -102,6 +102,26 @@ TEST_CASE("fit and compare know the ways, too") {
   CHECK(number(run_json(swapping).at("rows").at(1).as_object(), "predicted.iteration_ns") > 10'000);
 }
 
+TEST_CASE("the largest bundle has the pieces that an operation accesses, if pieces may be used") {
+  const std::string trace = scratch_file("ways_pieces.json");
+  write_contents(trace, R"({"format": "swapmm-trace", "version": 2, "name": "slabs",
+    "tensors": [{"name": "volume", "bytes": 4000, "kind": "persistent"}, {"name": "x", "bytes": 500, "kind": "persistent"}],
+    "operations": [{"name": "first", "duration_ns": 100, "in_pieces": true, "reads": [1],
+                    "updates": [{"tensor": 0, "first": 0, "bytes": 2000}]},
+                   {"name": "last", "duration_ns": 100, "in_pieces": true, "reads": [1],
+                    "updates": [{"tensor": 0, "first": 2000, "bytes": 2000}]}],
+    "host_reads": []})");
+  const auto fit = [&](std::vector<std::string> more) {
+    std::vector<std::string> arguments{"fit", trace, "--this-budget-only"};
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    return run_program(with_room_for_two(arguments));
+  };
+  CHECK(fit({}).out.find("2.50 KB: no device works with less") != std::string::npos);
+  CHECK(fit({}).code == 0);
+  CHECK(fit({"--ways", "swap,recompute"}).out.find("4.50 KB: no device works with less") != std::string::npos);
+  CHECK(fit({"--planner", "on-demand"}).out.find("4.50 KB: no device works with less") != std::string::npos);
+}
+
 TEST_CASE("ways that there are not, or that cannot do without copies, are refused") {
   const std::string trace = trace_file(true, true);
   check_refused(with_room_for_two({"plan", trace, "--ways", "swap,guess"}), 2, {"guess", "recompute"});

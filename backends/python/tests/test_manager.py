@@ -84,6 +84,69 @@ class Training(OnSimulatedDevice):
         del vectors
         self.assertEqual(manager.numbers().tensors, 0)
 
+    def test_operations_run_again_instead_of_slow_copies(self):
+        def forward(source, to):
+            for i in range(KIB):
+                to[i] = (source[i] * 3 + 1) % 10007
+
+        def backward(gradient, value, to):
+            for i in range(KIB):
+                to[i] = (gradient[i] * 5 + value[i]) % 10007
+
+        def program(budget, replayable):
+            """The result of each step, and how often operations ran again."""
+            backend = swapmm.simulated.create(h2d_bytes_per_second=20_000_000, d2h_bytes_per_second=20_000_000)
+            manager = swapmm.Manager(backend, budget)
+            source = manager.tensor(KIB, "int32", "input")
+            results, again = [], []
+            for step in range(8):
+                source.upload(array.array("i", [step] * KIB))
+                with manager.iteration("train"):
+                    values = [source]
+                    for i in range(6):
+                        def queue(op, i=i, first=[]):
+                            again.extend(first)
+                            first[:] = [i]
+                            at = op.addresses
+                            self.assertEqual(op.name, f"forward {i}")
+                            op.launch(forward, values[i], values[i + 1], nanoseconds=10_000)
+                            self.assertEqual(len(at), 2)
+                            self.assertEqual(op[values[i + 1]], at[1])
+
+                        op = manager.operation(
+                            f"forward {i}",
+                            reads=values[i],
+                            outputs=[swapmm.Output(KIB, "int32", "value")],
+                            again=queue if replayable else None,
+                        )
+                        with op:
+                            values.extend(op.outputs)
+                            queue(op)
+                        del queue
+                    gradient = values[-1]
+                    for value in reversed(values[:-1]):
+                        with manager.operation(
+                            "backward", reads=[gradient, value], outputs=[swapmm.Output(KIB, "int32", "gradient")]
+                        ) as op:
+                            (made,) = op.outputs
+                            op.launch(backward, gradient, value, made, nanoseconds=10_000)
+                        gradient = made
+                    results.append(gradient.download().tolist()[:4])
+                    values.clear()
+                    del gradient, made, value
+            peak = manager.numbers().device_peak
+            manager.close()
+            self.assertEqual(swapmm.simulated.violations(backend), 0)
+            return results, again, peak
+
+        wanted, nothing, _ = program("1MiB", True)
+        self.assertEqual(nothing, [])
+        results, again, peak = program("20KiB", True)
+        self.assertEqual(results, wanted)
+        self.assertGreater(len(again), 0)
+        self.assertLessEqual(peak, 20 * KIB)
+        self.assertEqual(program("20KiB", False)[0], wanted)
+
     def test_report_trace_and_plan(self):
         manager = self.manager()
         vectors = self.train(manager, 10)
@@ -181,6 +244,35 @@ class Errors(OnSimulatedDevice):
             with manager.operation("scale", reads=tensor) as op:
                 op.launch(double, tensor)
             manager.synchronize()
+
+    def test_check_access_of_operations_that_run_again(self):
+        manager = self.manager(check_access=True)
+        tensor = manager.tensor(4, "int32", "a")
+        factors = [2, 3]
+
+        def fill(data):
+            factor = factors.pop(0)
+            for i in range(4):
+                data[i] = factor
+
+        with self.assertRaisesRegex(swapmm.AccessViolation, '"fill" is declared replayable, and wrote another value to tensor "a"'):
+            with manager.operation("fill", writes=tensor, again=lambda op: op.launch(fill, tensor)) as op:
+                op.launch(fill, tensor)
+
+        def refuses(op):
+            raise LookupError("no more")
+
+        factors[:] = [4]
+        with self.assertRaises(swapmm.WorkFailed) as raised:
+            with manager.operation("fill", writes=tensor, again=refuses) as op:
+                op.launch(fill, tensor)
+        self.assertIsInstance(raised.exception.__cause__, LookupError)
+        with self.assertRaisesRegex(swapmm.UsageError, '"waits" may run again, which is not for'):
+            manager.operation("waits", writes=tensor, takes_waits=True, again=refuses).begin()
+        factors[:] = [5]
+        with manager.operation("fill", writes=tensor) as op:  # the manager goes on
+            op.launch(fill, tensor)
+        self.assertEqual(list(tensor.download()), [5] * 4)
 
     def test_a_kernel_that_raises(self):
         manager = self.manager()

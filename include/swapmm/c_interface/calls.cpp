@@ -193,7 +193,7 @@ swapmm_status swapmm_iteration_end(swapmm_manager* manager) {
 swapmm_status swapmm_operation_begin(swapmm_manager* manager, swapmm_operation* operation) {
   return any_time(manager, [&](swapmm_manager& open) {
     swapmm_operation& given = required(operation, "swapmm_operation");
-    check_struct_size<swapmm_operation>(given.struct_size, sizeof(swapmm_operation), "swapmm_operation");
+    check_struct_size<swapmm_operation>(given.struct_size, offsetof(swapmm_operation, again), "swapmm_operation");
     if (given.use_count != 0) (void)required(given.uses, "swapmm_operation::uses");
     if (given.output_count != 0) (void)required(given.outputs, "swapmm_operation::outputs");
     open.begin_operation(given);

@@ -102,7 +102,11 @@ class ManagerOn : public swapmm_manager {
     try {
       add_uses(operation);
       add_outputs(operation);
-      request_ = {name_, items_, Bytes{operation.scratch_bytes}, operation.scratch_bytes != 0};
+      again_ = again_of(operation);
+      const runtime::Request<B> request{name_, items_, Bytes{operation.scratch_bytes}, operation.scratch_bytes != 0,
+                                        again_.function != nullptr};
+      core_->run_again_before(request);
+      request_ = request;
       running_.emplace(*core_, request_, operation.takes_waits != 0);
       fill_in(operation);
     } catch (...) {
@@ -122,37 +126,47 @@ class ManagerOn : public swapmm_manager {
     Running& running = require_running("swapmm_operation_address()");
     const runtime::TensorKey<B> key = within(tensor, offset, bytes, "swapmm_operation_address()");
     if (!running.operation.in_bundle(key)) {
-      throw runtime::operation_misused(name_, " does not use tensor " + runtime::in_quotes(key.record->name),
+      throw runtime::operation_misused(request_.name, " does not use tensor " + runtime::in_quotes(key.record->name),
                                        {runtime::name_of(key)});
     }
     return Native::address(running.operation.address(*key.record, offset, bytes));
   }
 
   void end_operation(void* event) override {
-    Running& running = require_running("swapmm_operation_end()");
+    Running& running = require_ending("swapmm_operation_end()");
     check_event(running, event);
+    bool check_again = false;
     {
       const Ending ending(*this);
       if (!running.takes_waits) {
         running.leave_scope();
         running.operation.complete();
+        if (again_.function != nullptr) {
+          running.operation.template keep<KeptAgain>(again_);
+          check_again = running.operation.is_checked_again();
+        }
       } else {
         typename B::NativeEvent native = Native::event(event);
         running.leave_scope();
         running.operation.complete_after_list(std::move(native));
       }
     }
+    if (check_again) {
+      runtime::Request<B> request = request_;
+      request.again = true;
+      run_again(again_, request);
+    }
     // Tensors that are destroyed later were not known to be dead here: plans have to know that.
     if (proven_drops_ && !core_->follows_plan()) core_->note_wait(0);
   }
 
   void fail_operation() override {
-    (void)require_running("swapmm_operation_fail()");
+    (void)require_ending("swapmm_operation_fail()");
     running_.reset();
   }
 
   void cancel_operation() override {
-    Running& running = require_running("swapmm_operation_cancel()");
+    Running& running = require_ending("swapmm_operation_cancel()");
     const Ending ending(*this);
     running.scope.reset();
     running.operation.cancel();
@@ -197,6 +211,11 @@ class ManagerOn : public swapmm_manager {
     if (!running_) throw UsageError(std::string(call) + ": no operation has begun");
     return *running_;
   }
+  /// The same for a call that ends it.
+  [[nodiscard]] Running& require_ending(const char* call) {
+    if (runs_again_) throw UsageError(std::string(call) + ": an operation that runs again is ended by the library");
+    return require_running(call);
+  }
   [[nodiscard]] const runtime::Request<B>& request() const { return request_; }
   /// The manager's own number of the tensor.
   [[nodiscard]] std::uint64_t serial_of(swapmm_tensor tensor) const {
@@ -205,6 +224,74 @@ class ManagerOn : public swapmm_manager {
   [[nodiscard]] B& backend() { return core_->backend(); }
 
  private:
+  /// How an operation runs again.
+  struct Again {
+    ManagerOn* manager = nullptr;
+    swapmm_again function = nullptr;
+    void* argument = nullptr;
+  };
+  class KeptAgain final : public runtime::KeptCallable<B> {
+   public:
+    explicit KeptAgain(const Again& again) : again_(again) {}
+    void replace(const Again& again) { again_ = again; }
+    void forget() noexcept override { again_ = {}; }
+    void run(runtime::Core<B>& /*core*/, const runtime::Request<B>& request) override {
+      again_.manager->run_again(again_, request);
+    }
+
+   private:
+    Again again_;
+  };
+
+  // What the program calls meanwhile is about the operation that runs again. Inside the program's function other calls
+  // take their turns; then the caller's goes on.
+  class RunningAgain {
+   public:
+    RunningAgain(ManagerOn& manager, const runtime::Request<B>& request)
+        : manager_(manager), outer_(std::exchange(manager.request_, request)) {
+      manager_.runs_again_ = true;
+      manager_.turn_taken.store(false, std::memory_order_release);
+    }
+    RunningAgain(const RunningAgain&) = delete;
+    RunningAgain& operator=(const RunningAgain&) = delete;
+    ~RunningAgain() {
+      manager_.turn_taken.store(true, std::memory_order_release);
+      manager_.running_.reset();
+      manager_.runs_again_ = false;
+      manager_.request_ = outer_;
+    }
+
+   private:
+    ManagerOn& manager_;
+    runtime::Request<B> outer_;
+  };
+
+  [[nodiscard]] Again again_of(const swapmm_operation& operation) {
+    if (operation.struct_size < sizeof(swapmm_operation) || operation.again == nullptr) return {};
+    if (operation.takes_waits != 0) {
+      throw runtime::operation_misused(name_, " may run again, which is not for operations with takes_waits");
+    }
+    return {this, operation.again, operation.again_argument};
+  }
+
+  void run_again(const Again& again, const runtime::Request<B>& request) {
+    std::vector<void*> addresses(request.items.size());
+    const std::string name(request.name);
+    swapmm_operation operation{};
+    operation.struct_size = sizeof(operation);
+    operation.name = name.c_str();
+    operation.addresses = addresses.data();
+    operation.scratch_bytes = request.scratch.value;
+    const RunningAgain inner(*this, request);
+    Running& running = running_.emplace(*core_, request_, false);
+    fill_in(operation);
+    if (again.function(again.argument, &operation) != 0) {
+      throw again_failed(name);
+    }
+    running.leave_scope();
+    running.operation.complete();
+  }
+
   // Ends the operation, however its last call returns.
   class Ending {
    public:
@@ -266,7 +353,7 @@ class ManagerOn : public swapmm_manager {
     operation.wait_count = waits.count;
     if (operation.addresses != nullptr) {
       void** address = operation.addresses;
-      for (const runtime::BundleItem<B>& item : items_) {
+      for (const runtime::BundleItem<B>& item : request_.items) {
         *address++ = Native::address(running.operation.address(*item.record, Bytes{}, item.record->bytes));
       }
     }
@@ -284,6 +371,8 @@ class ManagerOn : public swapmm_manager {
   std::vector<runtime::BundleItem<B>> items_;  // of the operation
   runtime::Request<B> request_;                // of the operation
   std::optional<Running> running_;             // refers to the request
+  Again again_;                                // of the operation
+  bool runs_again_ = false;                    // the program's function does
   bool in_iteration_ = false;
   Report counted_;
 };

@@ -28,4 +28,10 @@ NestedOperation operation_has_not_ended(std::string_view operation, std::string_
           {.operation = std::string(operation)}};
 }
 
+WorkFailed again_failed(std::string_view operation) {
+  return {"operation " + runtime::in_quotes(operation) + " was to run again, and its function could not queue the work",
+          {.operation = std::string(operation)},
+          WorkFailed::Work::operation};
+}
+
 }  // namespace swapmm::c_interface

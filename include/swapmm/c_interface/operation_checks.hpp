@@ -18,5 +18,7 @@ SWAPMM_TEMPLATE_EXPORT void check_range(std::string_view call, const TensorName&
 /// The error of a call that is not allowed between begin and end of an operation.
 [[nodiscard]] SWAPMM_TEMPLATE_EXPORT NestedOperation operation_has_not_ended(std::string_view operation,
                                                                              std::string_view call);
+/// The error of an operation that was to run again, and whose function could not queue its work.
+[[nodiscard]] SWAPMM_TEMPLATE_EXPORT WorkFailed again_failed(std::string_view operation);
 
 }  // namespace swapmm::c_interface

@@ -91,6 +91,8 @@ class Operation(ctypes.Structure):
         ("queue", c_void_p),
         ("waits", c_void_p),
         ("wait_count", c_uint64),
+        ("again", c_void_p),
+        ("again_argument", c_void_p),
     ]
 
 
@@ -104,6 +106,8 @@ class SimulatedOptions(ctypes.Structure):
 
 
 Kernel = ctypes.CFUNCTYPE(c_int, c_void_p)
+#: How an operation runs again: argument, address of the operation.
+Again = ctypes.CFUNCTYPE(c_int, c_void_p, c_void_p)
 #: Of a custom device: context, tensor, place, host memory, bytes.
 Copy = ctypes.CFUNCTYPE(c_int, c_void_p, c_uint64, c_void_p, c_void_p, c_uint64)
 

@@ -6,11 +6,11 @@ import json
 import os
 import threading
 import weakref
-from typing import Any, Dict, List, NamedTuple, Optional, Sequence, Set, Tuple, Union
+from typing import Any, Callable, Dict, List, NamedTuple, Optional, Sequence, Set, Tuple, Union
 
 from . import _memory, _native, errors
 from .backends import Backend
-from .operation import Operation, Output, Request, Tensors, _kernels
+from .operation import Operation, Output, Request, Tensors, _kernels, forget_agains
 from .report import Report
 from .tensor import Tensor
 from .traces import Plan, Trace
@@ -52,10 +52,18 @@ class Iteration:
     def begin(self) -> None:
         """Begins the iteration. The call may make a plan, which takes as long as the planner does."""
         self._owner._check(self._owner._library.iteration_begin(self._owner._open(), self._owner._name(self.name)))
+        self._owner._iterating = True
 
     def end(self) -> None:
         """Ends it."""
-        self._owner._check(self._owner._library.iteration_end(self._owner._open()))
+        try:
+            self._owner._check(self._owner._library.iteration_end(self._owner._open()))
+        finally:
+            self._over()
+
+    def _over(self) -> None:
+        self._owner._iterating = False
+        forget_agains(self._owner._again_keys)
 
     def __enter__(self) -> "Iteration":
         self.begin()
@@ -67,6 +75,7 @@ class Iteration:
         elif not self._owner.closed:
             # The exception that leaves the block is the one to see.
             self._owner._library.iteration_end(self._owner._open())
+            self._over()
 
 
 _FLAGS = {
@@ -98,12 +107,14 @@ class Manager:
         self._request = Request()
         self._kernel_errors: List[BaseException] = []
         self._kernel_keys: Set[int] = set()
+        self._again_keys: Set[int] = set()
+        self._iterating = False
         given = manager_options(self._library, device_budget, options)
         handle = ctypes.c_void_p()
         self._check(self._library.manager_create(backend._handle, given, handle))
         self._life = _Life(handle.value or 0)
         # Also at the end of the process.
-        self._finalizer = weakref.finalize(self, _destroy, self._library, self._life, self._kernel_keys)
+        self._finalizer = weakref.finalize(self, _destroy, self._library, self._life, self._kernel_keys, self._again_keys)
 
     @property
     def backend(self) -> Backend:
@@ -188,15 +199,20 @@ class Manager:
         outputs: Sequence[Output] = (),
         scratch: Union[int, str] = 0,
         takes_waits: bool = False,
+        again: Optional[Callable[[Operation], Any]] = None,
     ) -> Operation:
         """A unit operation, to be used as a `with` block, or with its `begin()` and `end()`.
 
         `reads` are needed and left unchanged. `writes` are given a new value in every byte. `updates` are needed and
         changed, or written in part. `outputs` are tensors that the operation makes and writes. `scratch` is the size of
         a work area in bytes. With `takes_waits` the queue does not wait for the tensors: the work waits for
-        `Operation.waits`, and its event goes to `Operation.end()`."""
+        `Operation.waits`, and its event goes to `Operation.end()`.
+
+        With `again`, a function that queues the same work once more in the operation that it is given, the operation is
+        replayable: the same inputs give the same outputs, bit for bit. A plan may drop what it wrote and call the
+        function later in the iteration, where that is cheaper than copies. Not with `takes_waits`."""
         size = bytes_of(scratch) if isinstance(scratch, str) else scratch
-        return Operation(self, name, reads, writes, updates, outputs, size, takes_waits)
+        return Operation(self, name, reads, writes, updates, outputs, size, takes_waits, again)
 
     # ---- the whole manager
 
@@ -297,7 +313,7 @@ class _Life:
         self.lock = threading.RLock()  # of the end, and of finalizers on any thread
 
 
-def _destroy(library: _native.Library, life: _Life, keys: Set[int]) -> None:
+def _destroy(library: _native.Library, life: _Life, keys: Set[int], again_keys: Set[int]) -> None:
     with life.lock:
         handle, life.handle = life.handle, None
     if os.getpid() != life.process:  # a child of the process has a copy of the handle, and none of the device
@@ -305,6 +321,7 @@ def _destroy(library: _native.Library, life: _Life, keys: Set[int]) -> None:
     library.manager_destroy(handle)
     for key in keys:  # kernels that never ran
         _kernels.pop(key, None)
+    forget_agains(again_keys)
 
 
 def manager_options(

@@ -34,7 +34,7 @@ class Operation:
 
     __slots__ = (
         "_owner", "name", "_tensors", "_accesses", "_wanted", "_made", "_scratch_bytes", "_takes_waits", "_begun", "_running",
-        "_addresses", "scratch", "queue", "waits", "wait_count", "_event",
+        "_addresses", "scratch", "queue", "waits", "wait_count", "_event", "_again", "_again_key",
     )  # fmt: skip
 
     def __init__(
@@ -47,6 +47,7 @@ class Operation:
         outputs: Sequence[Output],
         scratch: int,
         takes_waits: bool,
+        again: Optional[Callable[["Operation"], Any]] = None,
     ) -> None:
         self._owner = owner
         self.name = name
@@ -72,6 +73,8 @@ class Operation:
         self.waits: Optional[int] = None
         self.wait_count = 0
         self._event: Optional[int] = None
+        self._again = again
+        self._again_key = 0
 
     # ---- begin and end
 
@@ -99,6 +102,8 @@ class Operation:
                 slot.lifetime = owner._lifetime(output.lifetime)
             c.scratch_bytes = self._scratch_bytes
             c.takes_waits = self._takes_waits
+            self._again_key = 0 if self._again is None else next(_keys)
+            c.again, c.again_argument = (_again_address, self._again_key) if self._again_key else (None, None)
             owner._check(owner._library.operation_begin(owner._open(), request.address))
             self._running = self._begun = True
             self._addresses = request.addresses[: count + made]
@@ -108,6 +113,9 @@ class Operation:
             self.wait_count = c.wait_count
             if made:
                 self._made = tuple(owner._output(slot, output) for slot, output in zip(request.outputs, self._wanted))
+            if self._again_key:
+                _agains[self._again_key] = _Again(self)
+                owner._again_keys.add(self._again_key)
         finally:
             request.free.release()
         return self
@@ -154,6 +162,8 @@ class Operation:
 
     def _over(self) -> None:
         self._running = False
+        if self._again_key and not self._owner._iterating:  # plans run it again only inside an iteration
+            forget_agains(self._owner._again_keys)
         # What an ended operation refers to would live until the variable of the block has another one.
         self._tensors = self._made = ()
         self._addresses = []
@@ -316,6 +326,61 @@ def _run_by_number(key: int) -> int:
 
 
 _trampoline = _native.Kernel(_run_by_number)
+
+
+# ---- operations that run again
+
+
+class _Again:
+    """How an operation runs again, until the iteration ends. It does not keep the tensors: one that is gone is not needed."""
+
+    def __init__(self, operation: Operation) -> None:
+        assert operation._again is not None
+        self.owner = weakref.ref(operation._owner)
+        self.name, self.function = operation.name, operation._again
+        self.tensors = [weakref.ref(tensor) for tensor in operation._tensors + operation._made]
+
+    def run(self, c: Any) -> None:
+        owner = self.owner()
+        if owner is None:
+            raise errors.UsageError("the manager is gone")
+        replay = Operation(owner, self.name, (), (), (), (), c.scratch_bytes, False)
+        tensors: Any = tuple(tensor() for tensor in self.tensors)
+        replay._tensors = tensors
+        replay._begun = replay._running = True
+        replay._addresses = (ctypes.c_uint64 * len(tensors)).from_address(c.addresses)[:]
+        replay.scratch, replay.queue = c.scratch, c.queue
+        try:
+            self.function(replay)
+        finally:
+            replay._over()
+
+
+_agains: Dict[int, _Again] = {}
+
+
+def forget_agains(keys: Set[int]) -> None:
+    """Operations with these keys do not run again any more."""
+    for key in keys:
+        _agains.pop(key, None)
+    keys.clear()
+
+
+def _run_again(key: int, operation: int) -> int:
+    again = _agains[key]
+    try:
+        again.run(_native.Operation.from_address(operation))
+    except BaseException as failure:  # no exception may pass through C
+        traceback.clear_frames(failure.__traceback__)
+        owner = again.owner()
+        if owner is not None:
+            owner._kernel_errors.append(failure)
+        return 1
+    return 0
+
+
+_again_function = _native.Again(_run_again)
+_again_address = ctypes.cast(_again_function, ctypes.c_void_p).value
 
 
 class Request:

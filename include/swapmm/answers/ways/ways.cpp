@@ -7,6 +7,8 @@
 #include <vector>
 
 #include <swapmm/answers/quantities.hpp>
+#include <swapmm/ir/liveness.hpp>
+#include <swapmm/plan/ways/pieces.hpp>
 
 namespace swapmm::answers {
 namespace {
@@ -38,6 +40,17 @@ Result<Ways> parse_ways(std::string_view text) {
   }
   if (!swap) return Problem{"swap is missing: values that nothing else brings back have to be copied"};
   return ways;
+}
+
+Bytes largest_bundle(const Trace& trace, const Ways& ways, Bytes alignment) {
+  const Bytes whole = analyze_liveness(trace, alignment).largest_bundle;
+  if (!ways.pieces || !trace.engines.empty()) return whole;
+  Machine machine;
+  machine.device_budget = Bytes{0};  // pieces as small as they may be
+  machine.alignment = alignment;
+  const Result<planning::DividedTrace> divided =
+      planning::with_pieces(trace, planning::possible_pieces(trace, machine));
+  return divided ? std::min(whole, analyze_liveness(divided->trace, alignment).largest_bundle) : whole;
 }
 
 WaysUsed ways_used(const Trace& trace, const v2::Plan& plan) {

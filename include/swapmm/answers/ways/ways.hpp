@@ -19,6 +19,10 @@ namespace swapmm::answers {
 /// Names between commas: swap, which plans cannot do without, and recompute, compress and pieces.
 [[nodiscard]] Result<Ways> parse_ways(std::string_view text);
 
+/// The largest bundle: no device works with less. Where pieces may be used and the trace divides tensors, an operation
+/// needs only the pieces that it accesses.
+[[nodiscard]] Bytes largest_bundle(const Trace& trace, const Ways& ways, Bytes alignment);
+
 /// What a plan does besides copies, per iteration.
 struct WaysUsed {
   std::size_t again = 0;                    ///< operations that run again, each time counted
