@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 # Programs that feed any bytes to the readers, and to everything behind them. Preset `fuzz` links them with libFuzzer
 # (./dev fuzz). Under AddressSanitizer they are tests: all run the inputs that are kept in fuzz/corpus, and those that
-# read a trace, a machine or a plan then make new ones for a minute, where the compiler is clang with libFuzzer.
+# read a trace, a machine or a plan then make new ones for some seconds, where the compiler is clang with libFuzzer.
 
 if(NOT CMAKE_CXX_FLAGS MATCHES "-fsanitize=[a-z,-]*address")
   return()
 endif()
 
-set(SWAPMM_FUZZ_SECONDS 60 CACHE STRING "What each reader of untrusted text is fuzzed for in the tests under AddressSanitizer")
+set(SWAPMM_FUZZ_SECONDS 20 CACHE STRING "What each reader of untrusted text is fuzzed for in the tests under AddressSanitizer")
 
 set(all_counted FALSE)
 if(CMAKE_CXX_FLAGS MATCHES "fuzzer-no-link")
@@ -32,7 +32,15 @@ if(SWAPMM_HAS_LIBFUZZER AND NOT all_counted)
       message(FATAL_ERROR "tests/FuzzTests.cmake: there is no ${reader}")
     endif()
   endforeach()
-  set_source_files_properties(${readers} TARGET_DIRECTORY swapmm PROPERTIES COMPILE_OPTIONS -fsanitize=fuzzer-no-link)
+  # In one piece, as with SWAPMM_UNITY_BUILD, which leaves out sources that have options of their own.
+  set(all_readers ${CMAKE_CURRENT_BINARY_DIR}/generated/fuzzed_readers.cpp)
+  list(TRANSFORM readers REPLACE "${PROJECT_SOURCE_DIR}/include/(.+)" "#include <\\1>" OUTPUT_VARIABLE includes)
+  list(JOIN includes "\n" includes)
+  file(CONFIGURE OUTPUT ${all_readers} CONTENT "${includes}\n" @ONLY)
+  target_sources(swapmm_objects PRIVATE ${all_readers})
+  set_source_files_properties(${readers} TARGET_DIRECTORY swapmm_objects PROPERTIES HEADER_FILE_ONLY ON)
+  set_source_files_properties(${all_readers} TARGET_DIRECTORY swapmm_objects PROPERTIES
+    GENERATED ON COMPILE_OPTIONS -fsanitize=fuzzer-no-link)
 endif()
 
 # swapmm_add_fuzz_target(NAME [READER] [SECONDS N] SOURCE...): N in place of SWAPMM_FUZZ_SECONDS

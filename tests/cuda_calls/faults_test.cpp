@@ -26,7 +26,7 @@ constexpr std::size_t layers = 4;
 constexpr Bytes half{chain_bytes(layers).value / 2};
 
 #ifdef SWAPMM_TEST_IS_SLOW
-constexpr std::uint64_t part = 20;  // of the calls: sanitizers are slow
+constexpr std::uint64_t part = 60;  // of the calls: sanitizers are slow
 #else
 constexpr std::uint64_t part = 2;
 #endif

@@ -30,7 +30,7 @@ namespace {
 
 #ifdef SWAPMM_TEST_IS_SLOW
 constexpr std::uint64_t usual_stride = 61;  // sanitizers are slow
-constexpr std::uint64_t orders = 6;
+constexpr std::uint64_t orders = 3;
 #else
 constexpr std::uint64_t usual_stride = 5;  // ./dev faults leaves out none
 constexpr std::uint64_t orders = 12;

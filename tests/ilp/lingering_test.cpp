@@ -67,7 +67,7 @@ TEST_CASE("on tiny instances with values that linger, the integer program proves
   int compared = 0;
   int optimal = 0;
   int dearer = 0;
-  for (int round = 0; round < test::fewer_if_slow(48, fewer); ++round) {
+  for (int round = 0; round < test::fewer_if_slow(120, fewer); ++round) {
     const test::TinyInstance tiny = test::random_tiny_instance(random, likely);
     if (tiny.trace.lingering.empty()) continue;
     REQUIRE(check_trace(tiny.trace));
@@ -91,14 +91,14 @@ TEST_CASE("on tiny instances with values that linger, the integer program proves
     if (less->iteration < exact->iteration) ++dearer;
   }
   MESSAGE(optimal, " plans of ", compared, " have it; ", dearer, " take longer than if nothing lingered");
-  CHECK(compared > test::fewer_if_slow(24, fewer));
+  CHECK(compared > test::fewer_if_slow(60, fewer));
   CHECK(optimal > compared * 17 / 20);  // the others do not pack
   CHECK(dearer > compared / 10);
 }
 
 TEST_CASE("the program over slots bounds the optimum if values linger") {
   std::mt19937_64 random(32);
-  for (int round = 0; round < test::fewer_if_slow(24, fewer); ++round) {
+  for (int round = 0; round < test::fewer_if_slow(60, fewer); ++round) {
     const test::TinyInstance tiny = test::random_tiny_instance(random, likely);
     const auto exact = test::least_iteration(tiny.trace, tiny.machine, 50'000);
     if (!exact) continue;

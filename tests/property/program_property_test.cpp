@@ -22,7 +22,7 @@ using namespace swapmm;
 
 namespace {
 
-constexpr std::uint64_t usual_seeds = test::fewer_if_slow(3'000, 6);
+constexpr std::uint64_t usual_seeds = test::fewer_if_slow(3'000, 20);
 
 /// Everything needed to understand the failure.
 std::string report_of(std::uint64_t seed, const std::string& failure) {
