@@ -3,14 +3,18 @@
 // part of its data. Every bit of the trained weights is compared with the same network written as loops over ordinary
 // memory.
 //
-//   tree_network [--trees N] [--leaves N] [--depth N] [--budget BYTES] [--seed N]
+//   tree_network [--trees N] [--leaves N] [--depth N] [--budget BYTES] [--observe N] [--seed N]
 //
-// --depth trains on N trees that are one chain of so many operators each, instead of on random trees.
+// --depth trains on trees that are one chain of so many operators each, instead of on random trees. --observe 0 makes
+// no plans: for comparison.
+#include <algorithm>
+#include <chrono>
 #include <cstdlib>
 #include <exception>
 #include <iostream>
 #include <map>
 #include <random>
+#include <stdexcept>
 #include <string>
 #include <vector>
 
@@ -26,17 +30,16 @@ struct Settings {
   std::uint64_t leaves = 128;  // of the largest random tree
   std::uint64_t depth = 0;     // 0: random trees
   std::uint64_t budget = 0;    // bytes; 0: little more than the largest operation needs
+  std::uint64_t observe = 2;   // SchedulerOptions::observe; 0: no plans
   std::uint64_t seed = 1;
 };
 
 /// Throws std::exception if the words make no sense.
 Settings settings_of(const std::vector<std::string>& words) {
   Settings settings;
-  const std::map<std::string, std::uint64_t*> known{{"--trees", &settings.trees},
-                                                    {"--leaves", &settings.leaves},
-                                                    {"--depth", &settings.depth},
-                                                    {"--budget", &settings.budget},
-                                                    {"--seed", &settings.seed}};
+  const std::map<std::string, std::uint64_t*> known{{"--trees", &settings.trees},     {"--leaves", &settings.leaves},
+                                                    {"--depth", &settings.depth},     {"--budget", &settings.budget},
+                                                    {"--observe", &settings.observe}, {"--seed", &settings.seed}};
   if (words.size() % 2 != 0) throw std::invalid_argument("each option takes a number");
   for (std::size_t i = 0; i < words.size(); i += 2) *known.at(words[i]) = std::stoull(words[i + 1]);
   if (settings.trees == 0 || settings.leaves == 0) throw std::invalid_argument("there must be a tree, with a leaf");
@@ -65,9 +68,16 @@ bool run(const Settings& settings) {
   const std::uint64_t least = largest_bundle(largest(trees));
   const swapmm::Bytes budget{settings.budget != 0 ? settings.budget : least + least / 8 + 4096};
 
-  Device device({.device_bytes = budget, .h2d = {12'000'000'000}, .d2h = {12'000'000'000}});
+  swapmm::simulated::Options of_device;
+  of_device.device_bytes = budget;
+  of_device.h2d.bytes_per_second = of_device.d2h.bytes_per_second = 12'000'000'000;
+  Device device(of_device);
   // The host may be many trees ahead: no operation of a tree waits for it.
-  Manager manager{device, {.device_budget = budget, .queue_depth = 1U << 16U}};
+  swapmm::SchedulerOptions scheduling;
+  scheduling.observe = settings.observe;
+  scheduling.trial_iterations =
+      0;  // trees of one bucket differ in size: two rounds say nothing about which plan is faster
+  Manager manager{device, {.device_budget = budget, .queue_depth = 1U << 16U}, swapmm::Scheduler(scheduling)};
   Network network(manager, settings.seed);
   NetworkByLoops by_loops(settings.seed);
 
@@ -88,6 +98,7 @@ bool run(const Settings& settings) {
             << "budget " << budget.value << " bytes, at most used " << report.device_peak.value << '\n'
             << "iterations by a plan: " << report.iterations_followed << " of " << trees.size()
             << "; waits of the host: " << report.host_waits << '\n'
+            << "time of the device " << std::chrono::duration<double, std::milli>(device.now()).count() << " ms\n"
             << "bytes to the device " << report.h2d.value << ", to the host " << report.d2h.value << '\n'
             << "the weights are " << (equal ? "" : "NOT ") << "those of the host's loops, bit for bit\n";
   return equal && report.device_peak <= budget;
@@ -99,7 +110,8 @@ int main(int count, char** words) {
   try {
     return run(settings_of({words + 1, words + count})) ? EXIT_SUCCESS : EXIT_FAILURE;
   } catch (const std::out_of_range&) {
-    std::cerr << "tree_network: unknown option; options are --trees, --leaves, --depth, --budget and --seed\n";
+    std::cerr
+        << "tree_network: unknown option; options are --trees, --leaves, --depth, --budget, --observe and --seed\n";
   } catch (const std::exception& error) {
     std::cerr << "tree_network: " << error.what() << '\n';
   }

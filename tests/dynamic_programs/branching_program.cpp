@@ -81,6 +81,8 @@ class Runner {
     } catch (const DroppedValue& error) {
       result.dropped = error.what();
     }
+    manager_.synchronize();
+    result.time = device_.now();
     result.report = manager_.report();
     result.violations = device_.violations();
     return result;

@@ -3,6 +3,7 @@
 
 // Random programs whose iterations are put together from a few primitives, and not always from the same ones.
 
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -46,6 +47,7 @@ struct BranchingRun {
   std::vector<std::vector<std::uint32_t>> values;  ///< of all tensors at the end
   std::string dropped;                             ///< the text of the DroppedValue that ended the run, if one did
   std::vector<std::string> violations;             ///< what the device's checker saw
+  std::chrono::nanoseconds time{0};                ///< until everything had ended, by the device's virtual clock
   Report report;
 };
 

@@ -6,7 +6,6 @@
 
 #include <cstddef>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include <swapmm/backend/testing/simulated.hpp>
@@ -25,8 +24,8 @@ enum class Read { none, inside, behind };
 
 /// Two values that each iteration writes whole, so that plans drop them, and weights that do not fit beside them.
 struct DropDesk {
-  explicit DropDesk(SchedulerOptions scheduler = {}, Lifetime lifetime = Lifetime::observed)
-      : manager(device, {.device_budget = 256_bytes}, Scheduler(std::move(scheduler))),
+  explicit DropDesk(DropRule drops = DropRule::by_evidence, Lifetime lifetime = Lifetime::observed)
+      : manager(device, {.device_budget = 256_bytes}, Scheduler({.trial_iterations = 0, .drops = drops})),
         weights(uploaded_tensors(manager, 6)),
         a(manager.tensor<int>({length}, "a", lifetime)),
         b(manager.tensor<int>({length}, "b", lifetime)) {}
@@ -123,12 +122,12 @@ TEST_CASE("many different sequences under one name are evidence, and as many as 
 }
 
 TEST_CASE("the rule can be set: values are lost by observation in any case, or never") {
-  DropDesk observed({.drops = DropRule::observed});
+  DropDesk observed(DropRule::observed);
   observed.iterate(Read::inside, 6);
   CHECK(!observed.proves());
   CHECK_THROWS_AS((void)observed.b.download(), DroppedValue);
 
-  DropDesk proven({.drops = DropRule::proven});
+  DropDesk proven(DropRule::proven);
   proven.iterate(Read::none, 6);
   REQUIRE(proven.manager.report().iterations_followed == 4);
   CHECK(holds(proven.a, 1));
@@ -137,7 +136,7 @@ TEST_CASE("the rule can be set: values are lost by observation in any case, or n
 }
 
 TEST_CASE("a transient value is proven dead when its iteration is over") {
-  DropDesk desk({.drops = DropRule::proven}, transient);
+  DropDesk desk(DropRule::proven, transient);
   desk.iterate(Read::none, 6);
   REQUIRE(desk.manager.report().iterations_followed == 4);
   desk.iterate(Read::none);

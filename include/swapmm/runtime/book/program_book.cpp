@@ -76,7 +76,7 @@ std::uint64_t ProgramBook::observed(std::string_view name, IterationLog&& log, c
   if (observed_on_demand(programs, id, timed, machine)) return id;
   remember(programs, id);
   const std::size_t p = period(programs);
-  programs.in_vain = p == 0 ? programs.in_vain + 1 : 0;
+  if (p == 0) programs.in_vain = std::min(programs.in_vain + 1, most_history());
   if (plan_from_loaded(programs, machine) || plan_from_store(programs, machine) || p == 0) return id;
   if (!programs.loaded.empty()) {
     const Result<Program> program = program_of(programs, last_of(programs, p));
@@ -105,7 +105,7 @@ void ProgramBook::followed(std::string_view name, const FollowablePtr& plan, std
       known == cases.end() ? nullptr : sequence_of(programs, known->members[member % known->members.size()]);
   if (sequence == nullptr) return programs.history.clear();  // the plan was replaced, or its iterations are forgotten
   sequence->last_seen = ++clock_;
-  programs.in_vain = 0;
+  if (programs.in_vain > 0) --programs.in_vain;
   remember(programs, sequence->id);
 }
 

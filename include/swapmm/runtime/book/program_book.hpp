@@ -177,7 +177,7 @@ class ProgramBook {
     bool budget_is_new = false;          // plans for other budgets may have no counterpart for this one yet
     bool surprised = false;              // an untimed iteration came whose times are needed
     std::size_t different = 0;           // how many sequences were new
-    std::size_t in_vain = 0;             // how many observed iterations have ended since one was part of a cycle
+    std::size_t in_vain = 0;  // observed iterations that were part of no cycle, less those that followed a plan
     std::vector<std::uint64_t> untimed;  // ids of the last iterations without times and without a gap, newest last
     std::size_t to_time = 0;  // so many of the next iterations are timed: a cycle was seen among untimed ones
     std::vector<Plan> loaded;
@@ -199,7 +199,8 @@ class ProgramBook {
   [[nodiscard]] std::size_t most_history() const {
     return options_.max_period * std::max<std::size_t>(options_.observe, 2);
   }
-  // False after many iterations that were part of no cycle: no more of them are timed until there is one.
+  // False after many iterations that were part of no cycle: no more of them are timed until there is one. Chance makes
+  // cycles, too, if there are few sequences; so one of them does not outweigh what was seen before.
   [[nodiscard]] bool may_repeat(const Named& programs) const { return programs.in_vain < most_history(); }
   void remember_untimed(Named& programs, std::uint64_t sequence) const;
   void drop_pending();
