@@ -14,10 +14,12 @@ endif()
 add_test(NAME dynamic_programs COMMAND swapmm_dynamic_programs_tests)
 set_tests_properties(dynamic_programs PROPERTIES LABELS property TIMEOUT 900)
 
-# They check their own results.
-add_test(NAME examples.tree_network COMMAND tree_network --trees 50)
-add_test(NAME examples.tree_network.deep COMMAND tree_network --trees 1 --depth 10000)
-add_test(NAME examples.tree_network.options COMMAND tree_network --forest 1)
-set_tests_properties(examples.tree_network.options PROPERTIES PASS_REGULAR_EXPRESSION "unknown option")
-set_tests_properties(examples.tree_network examples.tree_network.deep examples.tree_network.options
-  PROPERTIES LABELS examples TIMEOUT 300)
+# It checks its own results.
+if(TARGET tree_network)
+  add_test(NAME examples.tree_network COMMAND tree_network --trees 50)
+  add_test(NAME examples.tree_network.deep COMMAND tree_network --trees 1 --depth 10000)
+  add_test(NAME examples.tree_network.options COMMAND tree_network --forest 1)
+  set_tests_properties(examples.tree_network.options PROPERTIES PASS_REGULAR_EXPRESSION "unknown option")
+  set_tests_properties(examples.tree_network examples.tree_network.deep examples.tree_network.options
+    PROPERTIES LABELS examples TIMEOUT 300)
+endif()

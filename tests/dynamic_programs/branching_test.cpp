@@ -18,7 +18,7 @@ using namespace swapmm::test;
 
 namespace {
 
-constexpr std::uint64_t usual_seeds = fewer_if_slow(60, 10);
+constexpr std::uint64_t usual_seeds = fewer_if_slow(40, 10);
 
 struct Tally {
   std::uint64_t followed = 0;  // iterations
@@ -46,7 +46,7 @@ Tally run_all(bool host_reads, DropRule drops) {
 }
 
 /// Whether there are so many programs that there must have been something to see.
-bool runs_many() { return seeds(usual_seeds).count >= 50; }
+bool runs_many() { return seeds(usual_seeds).count >= 40; }
 
 }  // namespace
 
