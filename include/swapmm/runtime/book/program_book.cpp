@@ -470,7 +470,7 @@ std::optional<Trace> ProgramBook::trace(std::string_view name) const {
       std::max_element(known->sequences.begin(), known->sequences.end(),
                        [](const ObservedSequence& a, const ObservedSequence& b) { return a.last_seen < b.last_seen; });
   const IterationLog* const log = &last->log;
-  Result<Program> program = make_program({&log, 1}, name, proves_drops_);
+  Result<Program> program = make_program({&log, 1}, name);
   if (!program.has_value()) return std::nullopt;
   return trace_with_replayable(*program);
 }

@@ -12,7 +12,6 @@ namespace swapmm::runtime {
 
 void ProgramBook::prove_drops(std::string_view reason) {
   if (proves_drops_ || options_.drops != DropRule::by_evidence) return;
-  note("from now on plans drop only what is proven dead: " + std::string(reason));
   proves_drops_ = true;
   drop_pending();
   for (Named& programs : names_) {
@@ -22,6 +21,7 @@ void ProgramBook::prove_drops(std::string_view reason) {
     }
     programs.history.clear();
   }
+  note("from now on plans drop only what is proven dead: " + std::string(reason));
 }
 
 bool ProgramBook::has_many_sequences(std::string_view name) const {

@@ -70,7 +70,8 @@ class PlanController {
     if (in_iteration_)
       throw UsageError("iteration " + in_quotes(name) + " begins inside iteration " + in_quotes(name_));
     observation_.close_log();
-    if (!proves_drops() && book_.has_many_sequences(name_)) program_branches("iterations had many different sequences");
+    if (!proves_drops() && book_.has_many_sequences(name_))
+      program_branches("many sequences came in iteration ", name_);
     book_.install_finished();
     measurement_.collect(name_);
     if (state_.executor.active() && name != name_) leave_plan("iteration " + in_quotes(name) + " came", false);
@@ -126,7 +127,7 @@ class PlanController {
     // A bundle that can never fit is refused at once: before a plan is left, the times of an iteration are awaited, or
     // anything else changes. (Operations that a captured iteration does not expect are refused below.)
     if (host_has_read_ && in_iteration_ && !request.again) [[unlikely]] {
-      program_branches("the host read a value before operation " + in_quotes(request.name));
+      program_branches("the host read a value before operation ", request.name);
     }
     const bool expected = in_iteration_ && state_.executor.active() && state_.executor.expects(request);
     if (!expected && !state_.in_capture) state_.demand.check_fits(request);
@@ -194,7 +195,7 @@ class PlanController {
 
   /// The same if nothing can give the value back.
   void note_dropped(Rec& record) {
-    program_branches("tensor " + in_quotes(record.name) + " was needed and had been dropped");
+    program_branches("the plan had dropped what was needed of tensor ", record.name);
     keep_from_now_on(record);
   }
 
@@ -333,16 +334,19 @@ class PlanController {
       if (!item.record->has_value() && item.record->value.missing_reason == MissingReason::dropped)
         observation_.keep_value(*item.record);
     }
-    program_branches("operation " + in_quotes(request.name) + " needed what had been dropped");
+    program_branches("the plan had dropped what was needed by operation ", request.name);
   }
 
   // The program does what its data says, so what it did tells little about what it will read. The plan that is followed
   // is kept until the iteration ends: what it still drops is saved.
-  void program_branches(const std::string& reason) {
+  void program_branches(std::string_view reason, std::string_view name) noexcept {
     host_has_read_ = false;
     if (proves_drops() || book_.options().drops != DropRule::by_evidence) return;
     state_.executor.drops().require_proof();
-    book_.prove_drops(reason);
+    try {
+      book_.prove_drops(std::string(reason) + in_quotes(name));
+    } catch (...) {  // NOLINT(bugprone-empty-catch): no memory: old plans go on, and what they drop is saved
+    }
   }
   [[nodiscard]] bool proves_drops() const { return state_.executor.drops().must_be_certain(); }
 

@@ -220,13 +220,14 @@ class ProgramBuilder {
       State& state = state_[role];
       if (logged.lifetime == Lifetime::transient) {
         state.end = LogWait::moment_of_call(program_.trace.operations.size());
-      } else if (logged.local() && logged.ended != Proofs::never) {
-        state.end = first * LogWait::moments_per_call + logged.ended;
+      }
+      if (logged.local() && logged.ended != Proofs::never) {
+        state.end = std::min(state.end, first * LogWait::moments_per_call + logged.ended);
       }
     }
   }
 
-  // If no entrance tells waits, each operation is let go by its own call.
+  // If no entrance tells waits, each operation is let go by its own call. Empty if drops need no proof.
   std::vector<LogWait> waits() const {
     if (!proves_drops_ || !program_.waits.empty()) return program_.waits;
     std::vector<LogWait> waits;
