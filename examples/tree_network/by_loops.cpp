@@ -21,7 +21,7 @@ void NetworkByLoops::train(const Tree& tree) {
   std::array<float, 1> error{};
   pool(nodes.size(), x.back(), pooled, where);
   judge(pooled, weights_.back(), tree.target, error);
-  total_ += error[0] * error[0];
+  add_up(error, totals_);
 
   std::vector<std::vector<float>> gradients;
   for (const auto& weights : weights_) gradients.emplace_back(weights.size());

@@ -15,13 +15,13 @@ class NetworkByLoops {
   /// One step of training.
   void train(const Tree& tree);
   [[nodiscard]] const std::vector<std::vector<float>>& weights() const { return weights_; }
-  /// The sum of the squared errors so far.
-  [[nodiscard]] float total() const { return total_; }
+  /// See add_up().
+  [[nodiscard]] const std::vector<float>& totals() const { return totals_; }
 
  private:
   std::vector<std::vector<float>> weights_;
   std::vector<std::vector<float>> velocities_;
-  float total_ = 0;
+  std::vector<float> totals_ = std::vector<float>(2, 0.0F);
 };
 
 }  // namespace trees

@@ -125,6 +125,11 @@ void judge(ConstFloats pooled, ConstFloats weights, float target, Floats error) 
   error[0] = sum - target;
 }
 
+void add_up(ConstFloats error, Floats totals) {
+  totals[0] += error[0] * error[0];
+  totals[1] += error[0] > -0.5F && error[0] < 0.5F ? 1.0F : 0.0F;
+}
+
 void judge_backward(ConstFloats pooled, ConstFloats weights, ConstFloats error, Floats by_pooled, Floats by_weights) {
   for (std::size_t j = 0; j < width; ++j) {
     by_pooled[j] = error[0] * weights[j];

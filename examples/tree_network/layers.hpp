@@ -41,6 +41,8 @@ void pool_backward(std::size_t nodes, ConstFloats by_largest, std::span<const st
 
 /// error[0] = bias + weights * pooled - target
 void judge(ConstFloats pooled, ConstFloats weights, float target, Floats error);
+/// The squared error, and 1 if the answer is on the right side, are added to two totals.
+void add_up(ConstFloats error, Floats totals);
 /// The gradients of half the squared error.
 void judge_backward(ConstFloats pooled, ConstFloats weights, ConstFloats error, Floats by_pooled, Floats by_weights);
 

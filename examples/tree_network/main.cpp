@@ -82,17 +82,18 @@ bool run(const Settings& settings) {
   NetworkByLoops by_loops(settings.seed);
 
   const std::uint64_t part = std::max<std::uint64_t>(1, settings.trees / 10);
-  float before = 0;
+  std::vector<float> before(2, 0.0F);
   for (std::uint64_t i = 0; i < trees.size(); ++i) {
     network.train(trees[i]);
     by_loops.train(trees[i]);
     if ((i + 1) % part != 0) continue;
-    const float total = network.total();
-    std::cout << "trees " << i + 1 << ": mean squared error " << (total - before) / static_cast<float>(part) << '\n';
-    before = total;
+    const std::vector<float> totals = network.totals();
+    std::cout << "trees " << i + 1 << ": mean squared error " << (totals[0] - before[0]) / static_cast<float>(part)
+              << ", right " << 100 * (totals[1] - before[1]) / static_cast<float>(part) << " %\n";
+    before = totals;
   }
 
-  const bool equal = network.weights() == by_loops.weights() && network.total() == by_loops.total();
+  const bool equal = network.weights() == by_loops.weights() && network.totals() == by_loops.totals();
   const swapmm::Report report = manager.report();
   std::cout << "largest tree: " << largest(trees) << " nodes; buckets: " << network.buckets() << '\n'
             << "budget " << budget.value << " bytes, at most used " << report.device_peak.value << '\n'

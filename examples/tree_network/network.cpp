@@ -37,7 +37,7 @@ Network::Network(Manager& manager, std::uint64_t seed)
       where_(manager.tensor<std::int32_t>({width}, "where", swapmm::transient)),
       by_pooled_(manager.tensor<float>({width}, "pooled.gradient", swapmm::transient)),
       error_(manager.tensor<float>({1}, "error", swapmm::transient)),
-      total_(manager.tensor<float>({1}, "total")) {
+      totals_(manager.tensor<float>({2}, "totals")) {
   const std::vector<std::vector<float>> first = first_weights(seed);
   for (const ParameterShape& shape : parameter_shapes()) {
     Parameter parameter{manager.tensor<float>({shape.size()}, shape.name),
@@ -47,7 +47,7 @@ Network::Network(Manager& manager, std::uint64_t seed)
     parameter.velocity.upload(std::vector<float>(shape.size(), 0.0F));
     parameters_.push_back(std::move(parameter));
   }
-  total_.upload(std::vector<float>{0.0F});
+  totals_.upload(std::vector<float>(2, 0.0F));
 }
 
 void Network::train(const Tree& tree) {
@@ -132,11 +132,11 @@ void Network::run_judge(float target) {
     op.queue().launch("judge", time_of(1), {Touch::read(pooled), Touch::read(by), Touch::write(error)},
                       [=] { judge(pooled, by, target, error); });
   });
-  manager_.run("add up", reads(error_), updates(total_), [&](auto& op) {
+  manager_.run("add up", reads(error_), updates(totals_), [&](auto& op) {
     const auto error = op[error_];
-    const auto total = op[total_];
-    op.queue().launch("add up", time_of(1), {Touch::read(error), Touch::read(total), Touch::write(total)},
-                      [=] { total[0] += error[0] * error[0]; });
+    const auto totals = op[totals_];
+    op.queue().launch("add up", time_of(1), {Touch::read(error), Touch::read(totals), Touch::write(totals)},
+                      [=] { add_up(error, totals); });
   });
 }
 

@@ -32,8 +32,8 @@ class Network {
   void train(const Tree& tree);
   /// Waits for the device.
   [[nodiscard]] std::vector<std::vector<float>> weights() const;
-  /// The sum of the squared errors so far. Waits for the device.
-  [[nodiscard]] float total() const { return total_.download().front(); }
+  /// See add_up(). Waits for the device.
+  [[nodiscard]] std::vector<float> totals() const { return totals_.download(); }
   [[nodiscard]] std::size_t buckets() const { return buckets_.size(); }
 
  private:
@@ -64,7 +64,7 @@ class Network {
   TensorOf<std::int32_t> where_;
   TensorOf<float> by_pooled_;
   TensorOf<float> error_;
-  TensorOf<float> total_;
+  TensorOf<float> totals_;
 };
 
 /// The bytes that the largest operation on a tree of so many nodes needs: no smaller budget is possible.

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tree.hpp"
 
+#include <algorithm>
+#include <utility>
+
 namespace trees {
 namespace {
 
@@ -22,26 +25,16 @@ class Builder {
     node(left).parent = node(right).parent = parent;
     add({.symbol = static_cast<std::int32_t>(symbol), .left = left, .right = right});
   }
-  /// The target is the part of the products and quotients that have a sum or a difference as an operand, which takes
-  /// brackets to write: nothing that a node alone can tell.
+  /// The target is 1 if the expression divides by a difference, which may be 0, and else 0. No node alone can tell.
   [[nodiscard]] Tree finish() {
-    float all = 0;
-    float bracketed = 0;
-    for (const Node& each : tree_.nodes) {
-      if (!is(each, Symbol::product, Symbol::quotient)) continue;
-      all += 1;
-      const bool has_brackets =
-          is(node(each.left), Symbol::sum, Symbol::difference) || is(node(each.right), Symbol::sum, Symbol::difference);
-      bracketed += has_brackets ? 1.0F : 0.0F;
-    }
-    tree_.target = all == 0 ? 0 : bracketed / all;
+    tree_.target = std::ranges::any_of(tree_.nodes, [&](const Node& each) {
+      return is(each, Symbol::quotient) && is(node(each.right), Symbol::difference);
+    });
     return std::move(tree_);
   }
 
  private:
-  static bool is(const Node& node, Symbol a, Symbol b) {
-    return node.symbol == static_cast<std::int32_t>(a) || node.symbol == static_cast<std::int32_t>(b);
-  }
+  static bool is(const Node& node, Symbol symbol) { return node.symbol == static_cast<std::int32_t>(symbol); }
   Node& node(std::int32_t index) { return tree_.nodes[static_cast<std::size_t>(index)]; }
   void add(const Node& node) {
     roots_.push_back(static_cast<std::int32_t>(tree_.nodes.size()));
