@@ -172,7 +172,7 @@ swapmm_files(include/swapmm/runtime/blocks
   SOURCES place_map)
 swapmm_files(include/swapmm/runtime/book
   HEADERS compiled_plan known_machine plan_case planning_task program_book stopwatch store_key tiered_plan
-  SOURCES compiled_plan planning_task program_book program_book_budgets program_book_store program_book_times store_key
+  SOURCES compiled_plan planning_task program_book program_book_budgets program_book_changes program_book_store program_book_times store_key
           tiered_plan)
 swapmm_files(include/swapmm/runtime/core
   HEADERS budget_change core entrance_options failures gate host_access host_views iteration_capture kept_operations link_probe make_core neighbour_change observation plan_controller round_measurement

@@ -49,7 +49,11 @@ void forward_numbers(const std::vector<const Number*>& in, const std::vector<std
 
 class Training {
  public:
-  Training(std::uint64_t seed) : random_(seed), device_(device()), manager_(device_, options()) {
+  // Programs that are seen to branch get plans without replays: most are not to be.
+  Training(std::uint64_t seed)
+      : random_(seed),
+        device_(device()),
+        manager_(device_, options(), Scheduler({.drops = seed % 4 == 0 ? DropRule::by_evidence : DropRule::observed})) {
     make_layers();
     for (std::size_t i = 0; i < layers_.size(); ++i) {
       values_.push_back(manager_.tensor<Number>({layers_[i].size}, "v" + std::to_string(i)));

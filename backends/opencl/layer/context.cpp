@@ -103,6 +103,7 @@ SchedulerOptions planning(std::function<std::string()> device) {
   // Rounds of a program that waits for itself, or is held back, take as long as the program; they say nothing of plans.
   options.trial_iterations = 0;
   options.sample_every = 0;
+  if (settings().speculates) options.drops = DropRule::observed;
   if (!settings().plans || settings().evict_always) options.observe = 0;
   options.plan_store = plans_in_cache(std::move(device));
   return options;

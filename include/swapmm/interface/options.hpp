@@ -79,6 +79,18 @@ enum class Planning : std::uint8_t {
   deferred,   ///< in the thread that takes Scheduler::planning_job(); observation continues until it is done
 };
 
+/// Which values a followed plan may lose. Whatever it may not lose is copied to the host when its room is needed.
+enum class DropRule : std::uint8_t {
+  /// Those that observed iterations did not read any more, until the program shows that it branches: see
+  /// docs/dynamic_programs.md. From then on as `proven`.
+  by_evidence,
+  /// Those that observed iterations did not read any more. A program that reads one after all gets DroppedValue.
+  observed,
+  /// Those that are proven dead: the tensor was destroyed, its next value is written by an operation that was called
+  /// already, or it is `transient` and its iteration is over. DroppedValue is never thrown.
+  proven,
+};
+
 /// Keeps plans beyond the process, so that the next run of the same program need not make them again. Functions of the
 /// program; any may be null. They run on the thread that uses the manager, where plans are made, and must not use the
 /// scheduler. If one throws, the report has a note, and it is not called again.
@@ -129,6 +141,8 @@ struct SchedulerOptions {
   /// followed as soon as its iterations were observed once. It is checked as a plan that is made. Plans of a planner
   /// without a name are not kept.
   PlanStore plan_store{};
+  /// Which values a followed plan may lose.
+  DropRule drops = DropRule::by_evidence;
 };
 
 }  // namespace swapmm

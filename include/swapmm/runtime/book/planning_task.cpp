@@ -84,10 +84,10 @@ Result<CompiledPlan> PlanTask::plan_and_adopt() const {
   return adopted;
 }
 
-// Nothing if the planner, or the program, knows no replays.
+// Nothing if the planner, or the program, knows no replays, or if values linger: no trace has both.
 std::optional<Result<CompiledPlan>> PlanTask::plan_with_replays(const Machine& one,
                                                                 const PlanningOptions& options) const {
-  if (planner.name() != "best" || !may_have_replays(program)) return std::nullopt;
+  if (planner.name() != "best" || !may_have_replays(program) || !program.trace.lingering.empty()) return std::nullopt;
   Result<PlanWithWays> made = plan_with_ways(trace_with_replayable(program), one, options);
   if (!made.has_value()) return made.problem();
   if (made->ways.empty()) return adopt_plan(program, std::move(made->plan), one);

@@ -31,6 +31,7 @@ ProgramBook::ProgramBook(SchedulerOptions options) : options_(std::move(options)
   options_.observe = std::min(options_.observe, std::size_t{1} << 30U);
   options_.max_period = std::clamp<std::size_t>(options_.max_period, 1, std::size_t{1} << 20U);
   options_.max_sequences = std::max(options_.max_sequences, options_.max_period);
+  proves_drops_ = options_.drops == DropRule::proven;
 }
 
 void ProgramBook::note(std::string text) {
@@ -71,12 +72,12 @@ std::uint64_t ProgramBook::observed(std::string_view name, IterationLog&& log, c
   const bool timed = log.timed;
   const std::uint64_t next_id = next_id_;
   const std::uint64_t id = identify(programs, std::move(log));
-  programs.new_in_row = id == next_id ? programs.new_in_row + 1 : 0;
+  if (id == next_id) ++programs.different;
   if (observed_on_demand(programs, id, timed, machine)) return id;
   remember(programs, id);
-  if (plan_from_loaded(programs, machine) || plan_from_store(programs, machine)) return id;
   const std::size_t p = period(programs);
-  if (p == 0) return id;
+  if (p == 0) programs.in_vain = std::min(programs.in_vain + 1, most_history());
+  if (plan_from_loaded(programs, machine) || plan_from_store(programs, machine) || p == 0) return id;
   if (!programs.loaded.empty()) {
     const Result<Program> program = program_of(programs, last_of(programs, p));
     for (const Plan& plan : programs.loaded) {
@@ -91,6 +92,7 @@ std::uint64_t ProgramBook::observed(std::string_view name, IterationLog&& log, c
 }
 
 void ProgramBook::remember(Named& programs, std::uint64_t sequence) {
+  programs.untimed.clear();
   programs.history.push_back(sequence);
   if (programs.history.size() > most_history()) programs.history.erase(programs.history.begin());
 }
@@ -103,7 +105,7 @@ void ProgramBook::followed(std::string_view name, const FollowablePtr& plan, std
       known == cases.end() ? nullptr : sequence_of(programs, known->members[member % known->members.size()]);
   if (sequence == nullptr) return programs.history.clear();  // the plan was replaced, or its iterations are forgotten
   sequence->last_seen = ++clock_;
-  programs.new_in_row = 0;
+  if (programs.in_vain > 0) --programs.in_vain;
   remember(programs, sequence->id);
 }
 
@@ -165,7 +167,7 @@ Result<Program> ProgramBook::program_of(const Named& programs, std::span<const s
     if (log == nullptr) return Problem{"one of its iterations is not known any more"};
     logs.push_back(log);
   }
-  return make_program(logs, programs.name);
+  return make_program(logs, programs.name, proves_drops_);
 }
 
 std::uint64_t ProgramBook::identify(Named& programs, IterationLog&& log) {
@@ -407,30 +409,6 @@ void ProgramBook::used(std::string_view name, const FollowablePtr& plan) {
 bool ProgramBook::still_chosen(std::string_view name, const FollowablePtr& plan) const {
   const auto known = cases(name);
   return std::any_of(known.begin(), known.end(), [&](const PlanCase& each) { return each.choice() == plan; });
-}
-
-void ProgramBook::keep_value(std::uint64_t serial) {
-  if (pending_ != nullptr) {  // another thread may be running it; its result is not used
-    for (PlanSet& set : named(pending_->name).sets) set.cycles.clear();
-    set_pending(nullptr);
-  }
-  for (Named& programs : names_) {
-    // The logs must change even if no plan is dropped: a plan for another budget may be made from them.
-    for (ObservedSequence& sequence : programs.sequences) {
-      for (LogTensor& tensor : sequence.log.tensors) {
-        if (tensor.serial == serial) tensor.outlives = outlives_all;
-      }
-    }
-    for (PlanSet& set : programs.sets) {
-      const std::size_t gone = std::erase_if(set.cases, [&](const PlanCase& known) {
-        const std::vector<Role>& roles = known.plan->program.roles;
-        return std::any_of(roles.begin(), roles.end(), [&](const Role& role) { return role.serial == serial; });
-      });
-      if (gone == 0) continue;
-      set.cycles.clear();  // the cycle of a dropped plan is not known, so any cycle may be planned again
-      programs.history.clear();
-    }
-  }
 }
 
 void ProgramBook::give_up(const FollowablePtr& plan, const std::exception_ptr& error) noexcept {

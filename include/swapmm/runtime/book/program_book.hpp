@@ -56,6 +56,16 @@ class ProgramBook {
   SWAPMM_TEMPLATE_EXPORT void replan_for_budget(std::string_view name, const std::function<KnownMachine()>& now,
                                                 const std::function<bool(const Program&)>& usable);
 
+  // ---- programs that branch: see docs/decisions/0038-programs-that-branch.md
+
+  /// Whether plans may drop only what is proven dead.
+  [[nodiscard]] bool proves_drops() const { return proves_drops_; }
+  /// Makes it so, for all names, unless SchedulerOptions::drops says otherwise. Plans that were made before are
+  /// forgotten. Adds a note with the reason.
+  SWAPMM_TEMPLATE_EXPORT void prove_drops(std::string_view reason);
+  /// True if iterations of that name were of more different sequences than a regular program has.
+  [[nodiscard]] SWAPMM_TEMPLATE_EXPORT bool has_many_sequences(std::string_view name) const;
+
   // ---- plans
 
   /// Returns the cases that have a plan under that name. First comes the one that was used last, or whose cycle was
@@ -166,7 +176,10 @@ class ProgramBook {
     std::vector<PlanSet> sets;           // the set of the current budget is first; never empty
     bool budget_is_new = false;          // plans for other budgets may have no counterpart for this one yet
     bool surprised = false;              // an untimed iteration came whose times are needed
-    std::size_t new_in_row = 0;          // how many of the last iterations, without a gap, were seen for the first time
+    std::size_t different = 0;           // how many sequences were new
+    std::size_t in_vain = 0;  // observed iterations that were part of no cycle, less those that followed a plan
+    std::vector<std::uint64_t> untimed;  // ids of the last iterations without times and without a gap, newest last
+    std::size_t to_time = 0;  // so many of the next iterations are timed: a cycle was seen among untimed ones
     std::vector<Plan> loaded;
 
     [[nodiscard]] PlanSet& now() { return sets.front(); }
@@ -186,8 +199,11 @@ class ProgramBook {
   [[nodiscard]] std::size_t most_history() const {
     return options_.max_period * std::max<std::size_t>(options_.observe, 2);
   }
-  // False after many iterations of which none was seen before: no more of them are timed until one is.
-  [[nodiscard]] bool may_repeat(const Named& programs) const { return programs.new_in_row < most_history(); }
+  // False after many iterations that were part of no cycle: no more of them are timed until there is one. Chance makes
+  // cycles, too, if there are few sequences; so one of them does not outweigh what was seen before.
+  [[nodiscard]] bool may_repeat(const Named& programs) const { return programs.in_vain < most_history(); }
+  void remember_untimed(Named& programs, std::uint64_t sequence) const;
+  void drop_pending();
   [[nodiscard]] std::size_t period(const Named& programs) const;
   [[nodiscard]] bool overlaps(const Named& programs, std::size_t period) const;
   [[nodiscard]] bool plan_from_loaded(Named& programs, const KnownMachine& machine);
@@ -257,6 +273,7 @@ class ProgramBook {
   bool blind_ = false;           // the device measures no times
   bool notes_no_links_ = false;  // see knows_no_links()
   bool planner_runs_ = false;    // a planner runs on the manager's thread
+  bool proves_drops_ = false;    // see proves_drops()
   std::uint64_t next_id_ = 1;
   std::uint64_t clock_ = 0;
   std::uint64_t plans_made_ = 0;

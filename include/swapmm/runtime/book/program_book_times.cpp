@@ -71,7 +71,7 @@ bool ProgramBook::awaits_times(std::string_view name, bool enough) const {
 
 bool ProgramBook::wants_times(std::string_view name) const {
   const Named* const programs = find(name);
-  if (programs == nullptr || programs->surprised) return true;
+  if (programs == nullptr || programs->surprised || programs->to_time > 0) return true;
   if (!may_repeat(*programs)) return false;
   if (programs->now().cases.empty()) return true;
   const PlanCase& next = programs->now().cases.front();
@@ -96,9 +96,11 @@ bool ProgramBook::observed_on_demand(Named& programs, std::uint64_t sequence, bo
                                      [](const LogOperation& operation) { return operation.duration.count() != 0; });
   if (!timed && !has_times) {  // not the sequence that was expected: its times are needed for a plan
     programs.surprised = may_repeat(programs);
+    remember_untimed(programs, sequence);
     programs.history.clear();
     return true;
   }
+  if (timed && programs.to_time > 0) --programs.to_time;
   if (timed && !is_left_on_demand(programs, sequence)) programs.surprised = false;
   for (PlanCase& plan_case : programs.now().cases) {
     if (plan_case.choice() != nullptr || !has(plan_case, sequence)) continue;

@@ -329,8 +329,7 @@ template <Backend B>
 void Core<B>::collect(PendingRead& read) {
   if (read.state == PendingRead::State::waiting) {
     const Entry entry(*this);
-    entry->translate({"asynchronous download of tensor ", read.tensor},
-                     [&] { entry->state.promises.collect(entry->state.store, read); });
+    entry->translate({"asynchronous download of tensor ", read.tensor}, [&] { entry->host.collect(read); });
   }
   if (read.state == PendingRead::State::abandoned) {
     if (!closed()) session_->state.failures.check_lost();

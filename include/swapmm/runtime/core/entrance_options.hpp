@@ -20,8 +20,8 @@ struct EntranceOptions {
   /// A limit on host memory that several managers share, beside Options::host_budget. None: null.
   std::shared_ptr<HostLedger> shared_host = nullptr;
   /// Returns whether nothing will read the value of a tensor any more, given its Record::owner. Asked when a followed
-  /// plan drops the only copy of a value: a value that is not certainly dead is saved on the host. Null: what was
-  /// observed decides, and a wrong guess is a DroppedValue.
+  /// plan drops the only copy of a value: a value that is not certainly dead is saved on the host. Null:
+  /// SchedulerOptions::drops decides.
   std::function<bool(const void* owner)> certainly_dead = nullptr;
   /// Young tensors are identified by the place where the sequence first used them (see Producer), so programs that make
   /// their tensors anew in each iteration get plans. Tensors must then be created by the operation that first uses

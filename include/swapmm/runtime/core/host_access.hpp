@@ -58,6 +58,7 @@ class HostAccess {
     require_not_capturing(who);
     if (state_.demand.reads_undefined(record)) return;
     fetch(record, who);
+    controller_.host_has_read();
     state_.store.read_block(*record.host.block, offset, data);
   }
 
@@ -73,10 +74,17 @@ class HostAccess {
     state_.promises.add(read, record, offset, data);
   }
 
+  /// Waits for the promised value and copies it to the caller's memory.
+  void collect(PendingRead& read) {
+    state_.promises.collect(state_.store, read);
+    controller_.host_has_read();
+  }
+
   /// Copies a part of the value to the caller's memory for a host view: from the host's copy if it is valid, else this
   /// part from the device. Waits. It is no event of the program: plans do not expect it, and are not left for it.
   void read_for_view(Rec& record, Bytes offset, std::span<std::byte> data, const Who& who) {
     require_not_capturing(who);
+    controller_.host_has_read();
     state_.demand.require_value(record, who);
     if (!record.host.valid) {
       if constexpr (FileBackend<B>) return state_.views.copies(state_.store).read(state_.store, record, offset, data);
@@ -116,7 +124,7 @@ class HostAccess {
     try {
       state_.demand.require_value(record, who);
     } catch (const DroppedValue&) {
-      controller_.keep_from_now_on(record);
+      controller_.note_dropped(record);
       throw;
     }
     controller_.downloaded(record);

@@ -36,7 +36,9 @@ class PlanController {
         book_(book),
         options_(options),
         measurement_(state, book),
-        observation_(state, book, options, measurement_) {}
+        observation_(state, book, options, measurement_) {
+    if (book.proves_drops()) state_.executor.drops().require_proof();
+  }
   PlanController(const PlanController&) = delete;
   PlanController& operator=(const PlanController&) = delete;
 
@@ -68,10 +70,13 @@ class PlanController {
     if (in_iteration_)
       throw UsageError("iteration " + in_quotes(name) + " begins inside iteration " + in_quotes(name_));
     observation_.close_log();
+    if (!proves_drops() && book_.has_many_sequences(name_))
+      program_branches("many sequences came in iteration ", name_);
     book_.install_finished();
     measurement_.collect(name_);
     if (state_.executor.active() && name != name_) leave_plan("iteration " + in_quotes(name) + " came", false);
     name_.assign(name);
+    host_has_read_ = false;
     follow_the_choice();
     in_iteration_ = true;
     try {
@@ -121,6 +126,9 @@ class PlanController {
   void bring(const Request<B>& request, std::uint64_t stamp, Brought& brought) {
     // A bundle that can never fit is refused at once: before a plan is left, the times of an iteration are awaited, or
     // anything else changes. (Operations that a captured iteration does not expect are refused below.)
+    if (host_has_read_ && in_iteration_ && !request.again) [[unlikely]] {
+      program_branches("the host read a value before operation ", request.name);
+    }
     const bool expected = in_iteration_ && state_.executor.active() && state_.executor.expects(request);
     if (!expected && !state_.in_capture) state_.demand.check_fits(request);
     try {
@@ -185,6 +193,12 @@ class PlanController {
     leave_plan("the value of tensor " + in_quotes(record.name) + " was needed and had been dropped", true);
   }
 
+  /// The same if nothing can give the value back.
+  void note_dropped(Rec& record) {
+    program_branches("the plan had dropped what was needed of tensor ", record.name);
+    keep_from_now_on(record);
+  }
+
   /// Called when a host view of the tensor was opened. A plan that was made without it may drop the value while the
   /// host can still read it.
   void leave_for_view(const Rec& record) {
@@ -237,7 +251,10 @@ class PlanController {
   }
   void forget_upload(const Rec& record) noexcept { std::erase(pending_uploads_, &record); }
 
-  /// Called when the host reads the tensor's value.
+  /// Called when the host knows a value: what the iteration does from then on may depend on it.
+  void host_has_read() noexcept { host_has_read_ = in_iteration_; }
+
+  /// Called before the host reads the tensor's value.
   void downloaded(Rec& record) {
     if (state_.executor.active()) {
       state_.executor.download(record);
@@ -317,7 +334,22 @@ class PlanController {
       if (!item.record->has_value() && item.record->value.missing_reason == MissingReason::dropped)
         observation_.keep_value(*item.record);
     }
+    program_branches("the plan had dropped what was needed by operation ", request.name);
   }
+
+  // The program does what its data says, so what it did tells little about what it will read. The plan that is followed
+  // is kept until the iteration ends: what it still drops is saved.
+  void program_branches(std::string_view reason, std::string_view name) noexcept {
+    host_has_read_ = false;
+    if (proves_drops() || book_.options().drops != DropRule::by_evidence) return;
+    state_.executor.drops().require_proof();
+    try {
+      book_.prove_drops(std::string(reason) + in_quotes(name));
+    } catch (...) {  // NOLINT(bugprone-empty-catch): no memory: old plans go on, and what they drop is saved
+    }
+  }
+  [[nodiscard]] bool proves_drops() const { return state_.executor.drops().must_be_certain(); }
+
   [[nodiscard]] bool holds_plan() const { return state_.executor.active() && state_.executor.times_started() == held_; }
 
   // After new measurements, or with another budget, another plan may be better, or no plan at all.
@@ -441,6 +473,7 @@ class PlanController {
 
   std::string name_;
   bool in_iteration_ = false;
+  bool host_has_read_ = false;         // in this iteration, and no operation came after it
   std::vector<Rec*> pending_uploads_;  // since the last iteration
   std::uint64_t held_ = 0;             // PlanExecutor::times_started() of the captured plan
 

@@ -12,7 +12,7 @@
 namespace swapmm::runtime {
 
 /// Decides what becomes of values that a followed plan drops. A plan takes for dead what observed iterations never
-/// read; some entrances must know it for certain.
+/// read; for programs that branch, and for some entrances, it must be certain.
 template <Backend B>
 class Drops {
  public:
@@ -22,11 +22,15 @@ class Drops {
   Drops(Store<B>& store, std::function<bool(const void*)> certainly_dead)
       : store_(store), certainly_dead_(std::move(certainly_dead)) {}
 
+  /// From now on only what is certainly dead is dropped. Without EntranceOptions::certainly_dead that is what was
+  /// transient in an earlier iteration, beside tensors that are destroyed or overwritten.
+  void require_proof() noexcept { by_proof_ = true; }
+
   /// Called before the plan gives up the device copy of a tensor. If the value is only there and not certainly dead,
   /// copies it to the host, and device.busy includes the copy. Returns whether it did.
   bool settle(Rec& record) {
     if (!may_be_needed(record)) return false;
-    if (certainly_dead_(record.owner)) {
+    if (is_dead(record)) {
       // Nobody reads it, so it need not be an error if somebody does: see EntranceOptions::undefined_reads.
       record.device.valid = false;
       record.value.missing_reason = MissingReason::never_written;
@@ -42,12 +46,10 @@ class Drops {
   }
 
   /// Returns whether settle() would copy nothing.
-  [[nodiscard]] bool are_certain(const Rec& record) const {
-    return !may_be_needed(record) || certainly_dead_(record.owner);
-  }
+  [[nodiscard]] bool are_certain(const Rec& record) const { return !may_be_needed(record) || is_dead(record); }
 
   /// Whether only what is certainly dead may be dropped.
-  [[nodiscard]] bool must_be_certain() const { return static_cast<bool>(certainly_dead_); }
+  [[nodiscard]] bool must_be_certain() const { return by_proof_ || certainly_dead_; }
 
   /// The copies of settle(), for which the next user of any bytes waits.
   [[nodiscard]] const Clock& copies() const { return last_copy_; }
@@ -56,11 +58,16 @@ class Drops {
 
  private:
   [[nodiscard]] bool may_be_needed(const Rec& record) const {
-    return certainly_dead_ && record.device.valid && !record.host.valid && record.tensor.alive;
+    return must_be_certain() && record.device.valid && !record.host.valid && record.tensor.alive;
+  }
+  [[nodiscard]] bool is_dead(const Rec& record) const {
+    if (certainly_dead_) return certainly_dead_(record.owner);
+    return record.tensor.lifetime == Lifetime::transient && record.value.written_in < store_.iteration;
   }
 
   Store<B>& store_;
   std::function<bool(const void*)> certainly_dead_;
+  bool by_proof_ = false;
   Clock last_copy_;
   std::uint64_t saved_ = 0;
   Bytes saved_bytes_;

@@ -241,6 +241,7 @@ class PlanExecutor {
   void side_copy(QueueKind queue, QueuePoint at) { side_.set(queue, at); }
   /// What the plan dropped and was saved, because it may not be dead.
   [[nodiscard]] const Drops<B>& drops() const { return drops_; }
+  [[nodiscard]] Drops<B>& drops() { return drops_; }
 
   /// The number of iterations of this round that have ended.
   [[nodiscard]] std::size_t iteration() const { return iteration_; }

@@ -67,7 +67,8 @@ std::vector<LingeringValue> find_lingering(const Trace& trace, std::span<const L
       const std::size_t last_use = uses[t][use].operation;
       const std::size_t overwritten = next.operation + (is_last ? n : 0);
       const bool ends = is_last && proofs[t].made_anew;
-      const std::uint64_t proof = ends ? proofs[t].end : LogWait::moment_of_call(overwritten);
+      std::uint64_t proof = is_last ? proofs[t].end : Proofs::never;
+      if (!ends) proof = std::min(proof, LogWait::moment_of_call(overwritten));
       if (ends && proof == Proofs::never) continue;
       std::size_t first = last_use;  // the first operation at which there is proof; `overwritten` if there is none
       std::size_t end = overwritten;

@@ -13,7 +13,7 @@
 namespace swapmm::runtime {
 
 /// What proves that the values of a tensor are dead (see EntranceOptions::certainly_dead): the next operation that
-/// overwrites them, once the program has called it, or the end of the tensor.
+/// overwrites them, once the program has called it, or the end of the tensor, or of the iteration for transient ones.
 struct Proofs {
   static constexpr std::uint64_t never = std::numeric_limits<std::uint64_t>::max();
 

@@ -4,6 +4,7 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <string>
 #include <vector>
 
@@ -41,6 +42,9 @@ struct LogTensor {
   std::uint32_t outlives = 0;   ///< most iterations seen between a write and a read of the value
 
   Producer producer = {};  ///< see EntranceOptions::identify_by_producer
+  /// When its handle was destroyed, in moments (see LogWait) counted from the iteration's begin; not told for tensors
+  /// that have a producer.
+  std::uint64_t ended = std::numeric_limits<std::uint64_t>::max();
 
   [[nodiscard]] bool scratch() const { return serial == 0; }
   [[nodiscard]] bool local() const { return (created_inside && destroyed) || producer.known(); }

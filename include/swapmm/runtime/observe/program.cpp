@@ -16,7 +16,8 @@ namespace {
 // that the host uploads as a tensor of its own.
 class ProgramBuilder {
  public:
-  ProgramBuilder(std::string_view name, std::size_t iterations) : iterations_(iterations), generations_(iterations) {
+  ProgramBuilder(std::string_view name, std::size_t iterations, bool proves_drops = false)
+      : iterations_(iterations), proves_drops_(proves_drops), generations_(iterations) {
     program_.trace.name = name;
   }
 
@@ -34,6 +35,7 @@ class ProgramBuilder {
       if (event.what == LogEvent::What::download) append_download(log, event.index);
     }
     program_.events.push_back({Event::What::end_of_iteration, 0});
+    note_ends(log, first);
     ++member_;
   }
 
@@ -69,7 +71,7 @@ class ProgramBuilder {
         host_read(role, state.last_write);
       }
     }
-    program_.trace.lingering = find_lingering(program_.trace, program_.waits, proofs());
+    program_.trace.lingering = find_lingering(program_.trace, waits(), proofs());
     return std::move(program_);
   }
 
@@ -83,6 +85,7 @@ class ProgramBuilder {
     std::uint32_t available_from = 0;
     std::uint32_t last_write = none;
     std::uint32_t last_use = none;
+    std::uint64_t end = Proofs::never;  // the moment from which on the value is dead without an operation
   };
 
   std::uint32_t add_role(const LogTensor& tensor, bool input, std::uint32_t carried = 0) {
@@ -208,6 +211,30 @@ class ProgramBuilder {
     if (state_[role].must_survive && state_[role].used && !state_[role].on_host) host_read(role, state_[role].last_use);
   }
 
+  // Transient values are dead when the next iteration begins, and values of tensors that are destroyed from then on.
+  void note_ends(const IterationLog& log, std::uint32_t first) {
+    for (std::size_t tensor = 0; tensor < log.tensors.size(); ++tensor) {
+      const LogTensor& logged = log.tensors[tensor];
+      const std::uint32_t role = log_roles_[tensor];
+      if (role == none || logged.scratch() || logged.producer.known()) continue;
+      State& state = state_[role];
+      if (logged.lifetime == Lifetime::transient) {
+        state.end = LogWait::moment_of_call(program_.trace.operations.size());
+      }
+      if (logged.local() && logged.ended != Proofs::never) {
+        state.end = std::min(state.end, first * LogWait::moments_per_call + logged.ended);
+      }
+    }
+  }
+
+  // If no entrance tells waits, each operation is let go by its own call. Empty if drops need no proof.
+  std::vector<LogWait> waits() const {
+    if (!proves_drops_ || !program_.waits.empty()) return program_.waits;
+    std::vector<LogWait> waits;
+    for (std::uint32_t i = 1; i <= program_.trace.operations.size(); ++i) waits.push_back({i, 0});
+    return waits;
+  }
+
   // Values that the host gives or reads are on the host.
   std::vector<Proofs> proofs() {
     std::vector<Proofs> proofs(program_.roles.size());
@@ -215,6 +242,7 @@ class ProgramBuilder {
       const Role& is = program_.roles[role];
       proofs[role].known = is.kind != Role::Kind::scratch && !is.input;
       proofs[role].made_anew = is.kind == Role::Kind::local;
+      proofs[role].end = state_[role].end;
     }
     for (const HostRead& read : program_.trace.host_reads) proofs[index(read.tensor)].known = false;
     const std::uint64_t cycle = program_.trace.operations.size() * LogWait::moments_per_call;
@@ -247,6 +275,7 @@ class ProgramBuilder {
   Program program_;
   std::vector<End> ends_;
   std::size_t iterations_;
+  bool proves_drops_ = false;
   std::size_t member_ = 0;  // the number of the iteration
   Generations generations_;
   std::vector<State> state_;
@@ -258,8 +287,8 @@ class ProgramBuilder {
 
 }  // namespace
 
-Result<Program> make_program(std::span<const IterationLog* const> logs, std::string_view name) {
-  ProgramBuilder builder(name, logs.size());
+Result<Program> make_program(std::span<const IterationLog* const> logs, std::string_view name, bool proves_drops) {
+  ProgramBuilder builder(name, logs.size(), proves_drops);
   for (const IterationLog* const log : logs) {
     if (log->broken) return Problem{"an operation failed in the observed iteration"};
     builder.append(*log);

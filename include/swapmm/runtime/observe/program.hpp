@@ -83,8 +83,10 @@ struct Program {
 
 /// Makes one program from the consecutive iterations `logs`. Returns a Problem if there is no operation, if an
 /// operation failed, or if a tensor's value from the previous iteration is used before an upload replaces it: a plan
-/// cannot express that.
-[[nodiscard]] Result<Program> make_program(std::span<const IterationLog* const> logs, std::string_view name);
+/// cannot express that. `proves_drops`: values may be dropped only if they are proven dead, and no entrance has told
+/// waits: each operation goes to the device when it is called.
+[[nodiscard]] Result<Program> make_program(std::span<const IterationLog* const> logs, std::string_view name,
+                                           bool proves_drops = false);
 
 /// True if the iteration uses tensors that are known by their producers in iterations before.
 [[nodiscard]] bool has_earlier_generation(const IterationLog& log);

@@ -107,6 +107,9 @@ class Recorder {
   }
   /// Called when the tensor's handle is destroyed.
   void end(const Rec& record) noexcept try {
+    if (open_ && !by_producer_ && record.log.epoch == epoch_) {
+      log_.tensors[record.log.index].ended = LogWait::moment(log_.operations.size()) + 1;
+    }
     const bool is_young = record.tensor.born != 0 && record.tensor.born <= iteration_ &&
                           iteration_ - record.tensor.born <= Producer::most_age;
     if (!open_ || !by_producer_ || !is_young || record.use.fresh) return;

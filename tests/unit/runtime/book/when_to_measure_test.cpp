@@ -136,7 +136,7 @@ TEST_CASE("iterations are observed with times unless on demand has won or is bei
   CHECK(settled.book.wants_times("train"));
 }
 
-TEST_CASE("a program that does something new in each iteration is not timed, until an iteration comes again") {
+TEST_CASE("a program whose iterations are part of no cycle is not timed, until there is one") {
   ToldBook told(ToldBook::untried());
   const auto sees_untimed = [&](std::uint64_t serial) {
     runtime::IterationLog log = updates_from(serial);
@@ -170,8 +170,41 @@ TEST_CASE("a program that does something new in each iteration is not timed, unt
   CHECK(told.book.wants_times("train"));
   many_new(2);
   CHECK(!told.book.wants_times("train"));
-  told.sees(updates_from(2000));
-  CHECK(told.book.wants_times("train"));
+  told.sees(updates_from(2000));  // known, and no cycle
+  CHECK(!told.book.wants_times("train"));
+}
+
+TEST_CASE("a cycle of several iterations is timed once it has come twice without times") {
+  ToldBook told(ToldBook::untried());
+  const auto sees = [&](std::uint64_t serial) {
+    runtime::IterationLog log = updates_from(serial);
+    log.timed = told.book.wants_times("train");
+    if (!log.timed) {
+      for (auto& operation : log.operations) operation.duration = nanoseconds{0};
+    }
+    told.sees(log);
+    return log.timed;
+  };
+  for (std::uint64_t i = 1; i <= 8; ++i) CHECK(sees(100 * i));
+  std::size_t timed = 0;
+  for (int turn = 0; turn < 2; ++turn) {
+    for (const std::uint64_t serial : {900, 1000, 1100}) timed += sees(serial) ? 1 : 0;
+  }
+  CHECK(timed == 0);
+  for (int turn = 0; turn < 2; ++turn) {
+    for (const std::uint64_t serial : {900, 1000, 1100}) timed += sees(serial) ? 1 : 0;
+  }
+  CHECK(timed == 6);
+  CHECK(told.book.plans_made() == 1);
+}
+
+TEST_CASE("iterations that come again by chance are no reason to time others") {
+  ToldBook told(ToldBook::untried());
+  for (std::uint64_t i = 1; i <= 8; ++i) told.sees(updates_from(100 * i));
+  REQUIRE(!told.book.wants_times("train"));
+  told.sees(updates_from(800));  // a cycle of one iteration, with the last one
+  CHECK(told.book.plans_made() == 1);
+  CHECK(!told.book.wants_times("train"));
 }
 
 TEST_CASE("the host waits for times on demand after as many rounds as a trial has, or when no more can be timed") {

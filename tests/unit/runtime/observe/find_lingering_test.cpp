@@ -54,6 +54,13 @@ TEST_CASE("what a step leaves is not proven before the wait at its end, unless t
   CHECK(found({{6, 13}}).empty());
 }
 
+TEST_CASE("a value that dies with its iteration is proven dead by the first call of the next one") {
+  const std::vector<LogWait> each{{1, 0}, {2, 0}, {3, 0}, {4, 0}, {5, 0}, {6, 0}};
+  const Proofs transient{.known = true, .end = LogWait::moment_of_call(6)};
+  CHECK(found(each) == Values{lingering(0, 1, 6), lingering(1, 4, 9)});
+  CHECK(found(each, {overwritten, transient}) == Values{lingering(0, 1, 6), lingering(1, 4, 6)});
+}
+
 TEST_CASE("each wait within a step lets go what was called before") {
   // Behind operation 1, and at the end: late is overwritten behind the first wait of the next step.
   CHECK(found({{2, 0}, {6, 0}}) == Values{lingering(0, 1, 6), lingering(1, 4, 8)});

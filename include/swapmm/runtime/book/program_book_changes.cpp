@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a program book does about programs that do something else than they did.
+#include <swapmm/runtime/book/program_book.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace swapmm::runtime {
+
+void ProgramBook::prove_drops(std::string_view reason) {
+  if (proves_drops_ || options_.drops != DropRule::by_evidence) return;
+  proves_drops_ = true;
+  drop_pending();
+  for (Named& programs : names_) {
+    for (PlanSet& set : programs.sets) {
+      set.cases.clear();
+      set.cycles.clear();
+    }
+    programs.history.clear();
+  }
+  note("from now on plans drop only what is proven dead: " + std::string(reason));
+}
+
+bool ProgramBook::has_many_sequences(std::string_view name) const {
+  const Named* const programs = find(name);
+  return programs != nullptr && programs->different > most_history();
+}
+
+// If the iteration closes a cycle with the untimed ones before it, as many are timed as a plan needs.
+void ProgramBook::remember_untimed(Named& programs, std::uint64_t sequence) const {
+  std::vector<std::uint64_t>& last = programs.untimed;
+  last.push_back(sequence);
+  if (last.size() > 2 * options_.max_period) last.erase(last.begin());
+  for (std::size_t p = 1; 2 * p <= last.size(); ++p) {
+    const auto half = last.end() - static_cast<std::ptrdiff_t>(p);
+    if (!std::equal(half, last.end(), half - static_cast<std::ptrdiff_t>(p))) continue;
+    programs.to_time = p * std::max<std::size_t>(options_.observe, 2);
+    return;
+  }
+}
+
+// Another thread may be running the task; its result is not used.
+void ProgramBook::drop_pending() {
+  if (pending_ == nullptr) return;
+  for (PlanSet& set : named(pending_->name).sets) set.cycles.clear();
+  set_pending(nullptr);
+}
+
+void ProgramBook::keep_value(std::uint64_t serial) {
+  drop_pending();
+  for (Named& programs : names_) {
+    // The logs must change even if no plan is dropped: a plan for another budget may be made from them.
+    for (ObservedSequence& sequence : programs.sequences) {
+      for (LogTensor& tensor : sequence.log.tensors) {
+        if (tensor.serial == serial) tensor.outlives = outlives_all;
+      }
+    }
+    for (PlanSet& set : programs.sets) {
+      const std::size_t gone = std::erase_if(set.cases, [&](const PlanCase& known) {
+        const std::vector<Role>& roles = known.plan->program.roles;
+        return std::any_of(roles.begin(), roles.end(), [&](const Role& role) { return role.serial == serial; });
+      });
+      if (gone == 0) continue;
+      set.cycles.clear();  // the cycle of a dropped plan is not known, so any cycle may be planned again
+      programs.history.clear();
+    }
+  }
+}
+
+}  // namespace swapmm::runtime
