@@ -29,8 +29,10 @@ const std::string_view usage =
     "  --convolutions  on CUDA: cudnn or gemm (matrix products); default: cudnn where it is installed\n"
     "  --planner  who makes the plans, default excess-overlap\n"
     "  --report   the report, default demo-report.json; the pictures are written beside it\n"
-    "  --replicas so many replicas learn a part of each batch, each on a device of its own if there are as many of the\n"
-    "             same name; the gradients are added up on the host. Compares with one device that does the same. Under\n"
+    "  --replicas so many replicas learn a part of each batch, each on a device of its own if there are as many of "
+    "the\n"
+    "             same name; the gradients are added up on the host. Compares with one device that does the same. "
+    "Under\n"
     "             mpirun, so many in each process (1), and --replicas may be left out. --budget is that of a device\n"
     "  --chunk    layers whose gradients are added up together; default: the number is searched for\n";
 
@@ -99,8 +101,9 @@ Arguments parse(std::span<char* const> words) {
       result.help = true;
       return result;
     }
-    constexpr std::array<std::string_view, 10> known{"--budget",       "--epochs",  "--batch",  "--pieces",   "--device",
-                                                     "--convolutions", "--planner", "--report", "--replicas", "--chunk"};
+    constexpr std::array<std::string_view, 10> known{"--budget",   "--epochs",       "--batch",   "--pieces",
+                                                     "--device",   "--convolutions", "--planner", "--report",
+                                                     "--replicas", "--chunk"};
     if (std::find(known.begin(), known.end(), name) == known.end()) {
       throw std::invalid_argument("there is no option " + std::string(name));
     }

@@ -72,21 +72,20 @@ class Network {
              float rate) {
     if (labels.size() != settings_.batch) throw std::invalid_argument("train() takes a whole batch");
     std::vector<WeightsGradients> sums;
-    split.step(
-        [&] { sums = new_gradients(); },
-        [&](const swapmm::Piece& piece) {
-          train_piece(piece.number > 0, images.subspan(piece.first * pixels, piece.samples * pixels),
-                      labels.subspan(piece.first, piece.samples), sums);
-        },
-        [&] {
-          for (std::size_t i = layers_.size(); i-- > 0;) learn(i, sums[i], rate);
-          sums.clear();  // before the iteration ends
-        });
+    split.step([&] { sums = new_gradients(); },
+               [&](const swapmm::Piece& piece) {
+                 train_piece(piece.number > 0, images.subspan(piece.first * pixels, piece.samples * pixels),
+                             labels.subspan(piece.first, piece.samples), sums);
+               },
+               [&] {
+                 for (std::size_t i = layers_.size(); i-- > 0;) learn(i, sums[i], rate);
+                 sums.clear();  // before the iteration ends
+               });
     loss_.added(settings_.batch);
   }
 
-  /// A replica's part of a step (swapmm::Replicas), one of Settings::pieces pieces of the batch: queues both passes, and
-  /// calls `done(weights_gradient, bias_gradient)` for each layer, from the last one on. Within an iteration.
+  /// A replica's part of a step (swapmm::Replicas), one of Settings::pieces pieces of the batch: queues both passes,
+  /// and calls `done(weights_gradient, bias_gradient)` for each layer, from the last one on. Within an iteration.
   template <class Done>
   void train_part(std::span<const float> images, std::span<const std::uint8_t> labels, Done&& done) {
     gradients_ = new_gradients();
@@ -109,7 +108,8 @@ class Network {
     for (const std::uint64_t size : swapmm::piece_sizes(labels.size(), settings_.pieces)) {
       const auto samples = static_cast<std::size_t>(size);
       parts.push_back(new_gradients());
-      train_piece(false, images.subspan(first * pixels, samples * pixels), labels.subspan(first, samples), parts.back());
+      train_piece(false, images.subspan(first * pixels, samples * pixels), labels.subspan(first, samples),
+                  parts.back());
       first += samples;
     }
     for (std::size_t i = layers_.size(); i-- > 0;) {
@@ -270,8 +270,8 @@ class Network {
 
   static constexpr auto nothing_to_do = [](const Floats&, const Floats&) {};
 
-  // Begins the gradients with a piece's share, or adds it to them if they are to `keep` what they have. Calls `done` with
-  // a layer's gradients once they are queued.
+  // Begins the gradients with a piece's share, or adds it to them if they are to `keep` what they have. Calls `done`
+  // with a layer's gradients once they are queued.
   template <class Done = decltype(nothing_to_do)>
   void train_piece(bool keep, std::span<const float> images, std::span<const std::uint8_t> labels,
                    const std::vector<WeightsGradients>& sums, const Done& done = nothing_to_do) {
@@ -398,7 +398,7 @@ class Network {
   Manager& manager_;
   Settings settings_;
   std::vector<Operations> layers_;
-  Inputs inputs_;  // of evaluations, and of a whole batch
+  Inputs inputs_;                            // of evaluations, and of a whole batch
   std::vector<WeightsGradients> gradients_;  // of train_part()
   neural::LossSum<Backend> loss_;
   swapmm::Tensor<std::int64_t, Backend> right_;  // of one evaluation

@@ -21,7 +21,7 @@ namespace fashion {
 
 /// Where replicas learn.
 struct ReplicaPlaces {
-  std::size_t first = 0;              ///< number of the first one here, among those of all processes
+  std::size_t first = 0;               ///< number of the first one here, among those of all processes
   std::vector<swapmm::Bytes> budgets;  ///< of each one here
 };
 
@@ -97,7 +97,9 @@ class OneDeviceTraining {
   using Backend = typename Math::Backend;
 
   OneDeviceTraining(Math& math, const Settings& settings, swapmm::Bytes budget, Curriculum& curriculum)
-      : manager_(math.backend(), {.device_budget = budget}), network_(math, manager_, settings), curriculum_(curriculum) {}
+      : manager_(math.backend(), {.device_budget = budget}),
+        network_(math, manager_, settings),
+        curriculum_(curriculum) {}
 
   void run(std::size_t count) {
     for (std::size_t i = 0; i < count; ++i) {

@@ -54,9 +54,8 @@ class Parameter {
 
   /// One unit operation: adds another gradient of this parameter to `sum`.
   void add(Math& math, const Floats& sum, const Floats& more) {
-    manager_->run(name_ + ".add", swapmm::updates(sum), swapmm::reads(more), [&](auto& op) {
-      math.add_parts(op.queue(), sum.size(), 1, op[more], true, op[sum]);
-    });
+    manager_->run(name_ + ".add", swapmm::updates(sum), swapmm::reads(more),
+                  [&](auto& op) { math.add_parts(op.queue(), sum.size(), 1, op[more], true, op[sum]); });
   }
 
  private:

@@ -55,9 +55,9 @@ struct SummedLayer {
 };
 
 /// Replicas of a network, each with a manager of its own, that learn parts of the same batch. The gradients of all
-/// replicas are added up on the host, in chunks of layers: when the backward pass of a replica is done with a chunk, its
-/// gradients start on their way to the host, and while the devices compute the rest of the backward pass, the host adds
-/// them up and brings the sums to the devices.
+/// replicas are added up on the host, in chunks of layers: when the backward pass of a replica is done with a chunk,
+/// its gradients start on their way to the host, and while the devices compute the rest of the backward pass, the host
+/// adds them up and brings the sums to the devices.
 ///
 ///     swapmm::Replicas<float, Backend> replicas({&manager0, &manager1}, "train", {.layers = 7});
 ///     for (...)
@@ -71,17 +71,17 @@ struct SummedLayer {
 ///           },
 ///           [&](const swapmm::SummedLayer<float>& sum) { update(sum.replica, sum.layer, sum.gradients); });
 ///
-/// A sum is ((replica 0 + replica 1) + replica 2) + ..., those of process 0 first. So it has the bits of one device that
-/// adds the gradients in the same order, whatever the chunk size, and however replicas are spread over devices and
+/// A sum is ((replica 0 + replica 1) + replica 2) + ..., those of process 0 first. So it has the bits of one device
+/// that adds the gradients in the same order, whatever the chunk size, and however replicas are spread over devices and
 /// processes. (If several of the gradients are NaN, the sum is a NaN, and which one is not said.)
 ///
-/// The update uploads the sums to tensors of their own, and not to those of the gradients: an iteration that uploads to a
-/// tensor that it has used stays on demand. Each step is one iteration of each manager. If the chunk size is searched
+/// The update uploads the sums to tensors of their own, and not to those of the gradients: an iteration that uploads to
+/// a tensor that it has used stays on demand. Each step is one iteration of each manager. If the chunk size is searched
 /// for, the name of the iterations has the size, for each size is another sequence of downloads and uploads.
 ///
-/// The thread that calls step() runs all replicas: it queues their work, which devices do side by side. Host memory: all
-/// gradients of all replicas, beside what the managers have. Each gradient is copied once within the host on its way
-/// there, and each sum once for each replica on its way back.
+/// The thread that calls step() runs all replicas: it queues their work, which devices do side by side. Host memory:
+/// all gradients of all replicas, beside what the managers have. Each gradient is copied once within the host on its
+/// way there, and each sum once for each replica on its way back.
 ///
 /// The managers must outlive it, and must not be moved while it exists.
 template <class T, Backend B>
@@ -126,12 +126,12 @@ class Replicas {
     }
   }
 
-  /// Tells, within the body of a step, that the backward pass of this replica has queued all that makes the gradients of
-  /// its next layer. The gradients are tensors or views of T; the tensors must exist until the step ends. A layer without
-  /// weights has none. Throws UsageError if it is another replica's turn, or has been done with all layers, and if
-  /// numbers or sizes of the gradients differ from those of replica 0.
+  /// Tells, within the body of a step, that the backward pass of this replica has queued all that makes the gradients
+  /// of its next layer. The gradients are tensors or views of T; the tensors must exist until the step ends. A layer
+  /// without weights has none. Throws UsageError if it is another replica's turn, or has been done with all layers, and
+  /// if numbers or sizes of the gradients differ from those of replica 0.
   template <class... Gradients>
-    requires(is_gradient<Gradients> && ...)
+    requires(is_gradient<Gradients>&&...)
   void layer_done(std::size_t replica, const Gradients&... gradients) {
     const std::array<View<T, B>, sizeof...(gradients)> views{view_of(gradients)...};
     layer_done(replica, std::span<const View<T, B>>(views));

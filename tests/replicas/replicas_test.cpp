@@ -52,7 +52,7 @@ Setting setting(std::size_t replicas, Bytes budget, std::size_t layers_per_chunk
   made.replicas = replicas;
   made.budget = budget;
   made.options.layers_per_chunk = layers_per_chunk;
-  made.scheduler = steady();
+  made.scheduler = steady({.planner = "belady"});  // quick
   return made;
 }
 
@@ -65,12 +65,13 @@ std::string refusal(const std::function<void()>& call) {
   return "accepted";
 }
 
-TEST_CASE("2 to 4 replicas have the bits of one device that sums in the same order, with every chunk size and budget") {
+TEST_CASE(
+    "2 to 4 replicas have the bits of one device that sums in the same order, in small and large chunks and budgets") {
   for (std::size_t count = 2; count <= 4; ++count) {
     const std::vector<float> wanted = expected(count);
     REQUIRE(!same(wanted, expected(count - 1)));
     for (const Bytes budget : {tight, Bytes{1U << 20U}}) {
-      for (std::size_t size = 1; size <= layers().size(); ++size) {
+      for (const std::size_t size : {1, 2, 4, 6}) {
         SimulatedReplicas replicas(layers(), setting(count, budget, size));
         for (std::size_t step = 0; step < all_steps; ++step) replicas.step();
         for (std::size_t i = 0; i < count; ++i) {
@@ -131,7 +132,7 @@ std::vector<std::string> in_processes(const std::vector<std::size_t>& spread,
 TEST_CASE("replicas in several processes have the same bits, also while the chunk size is searched for") {
   const std::vector<float> wanted = expected(4);
   for (const std::vector<std::size_t>& spread : {std::vector<std::size_t>{1, 3}, {2, 2}, {1, 1, 1, 1}}) {
-    for (const std::size_t size : {std::size_t{1}, std::size_t{4}, ReplicaOptions::search}) {
+    for (const std::size_t size : {std::size_t{4}, ReplicaOptions::search}) {
       const auto thrown = in_processes(
           spread,
           [&](SimulatedReplicas& replicas, std::size_t rank) {
@@ -256,7 +257,9 @@ TEST_CASE("options that make no sense are refused") {
   const std::string begin = "replicas \"r\": ";
   CHECK(refusal([&] { All({}, "r", {.layers = 1}); }) == begin + "there are no managers");
   CHECK(refusal([&] { All({nullptr}, "r", {.layers = 1}); }) == begin + "manager 0 is null");
-  CHECK(refusal([&] { All({&manager, &manager}, "r", {.layers = 1}); }) == begin + "two replicas have the same manager");
+  CHECK(refusal([&] {
+          All({&manager, &manager}, "r", {.layers = 1});
+        }) == begin + "two replicas have the same manager");
   CHECK(refusal([&] { All({&manager}, "r", {}); }) == begin + "ReplicaOptions::layers is 0");
   CHECK(refusal([&] { All({&manager}, "r", {.layers = 3, .layers_per_chunk = 4}); }) ==
         begin + "chunks of 4 layers of 3");

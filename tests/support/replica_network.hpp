@@ -71,7 +71,6 @@ class ReplicaNetwork {
             }
           });
     }
-    gradient_.reset();
   }
 
   /// From the last layer on. What comes back are the gradients of weights and bias.
@@ -94,7 +93,8 @@ class ReplicaNetwork {
             for (std::size_t w = 1; w < in.size(); ++w) out[k] += at(in[w], 2 * k) * 0.1F;
           }
         });
-    gradient_.emplace(std::move(next));
+    gradient_.reset();
+    if (layer > 0) gradient_.emplace(std::move(next));  // nothing of an iteration is left after it
     outputs_.resize_down(layer);
     return made;
   }
@@ -218,7 +218,8 @@ inline void learn_on_one_device(ReplicaNetwork& network, std::size_t step, std::
   }
   for (std::size_t i = 0; i < layers; ++i) {
     for (std::size_t replica = 1; replica < replicas; ++replica) {
-      for (std::size_t g = 0; g < gradients[0][i].size(); ++g) network.add(gradients[0][i][g], gradients[replica][i][g]);
+      for (std::size_t g = 0; g < gradients[0][i].size(); ++g)
+        network.add(gradients[0][i][g], gradients[replica][i][g]);
     }
     network.learn(layers - 1 - i, gradients[0][i]);
   }
@@ -230,10 +231,10 @@ class SimulatedReplicas {
   using Device = simulated::Backend;
 
   struct Setting {
-    std::size_t replicas = 2;   ///< in this process
-    std::size_t first = 0;      ///< number of the first one among those of all processes
-    Bytes budget{1U << 20U};    ///< of each device
-    ReplicaOptions options{};   ///< `layers` is set here
+    std::size_t replicas = 2;  ///< in this process
+    std::size_t first = 0;     ///< number of the first one among those of all processes
+    Bytes budget{1U << 20U};   ///< of each device
+    ReplicaOptions options{};  ///< `layers` is set here
     simulated::Options device{};
     SchedulerOptions scheduler{};
   };

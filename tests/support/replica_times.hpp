@@ -19,7 +19,7 @@ namespace swapmm::test {
 
 /// What a sum of one chunk takes on the host.
 struct HostTime {
-  std::chrono::nanoseconds per_chunk{0};          ///< messages to other machines, threads that wake up
+  std::chrono::nanoseconds per_chunk{0};           ///< messages to other machines, threads that wake up
   std::uint64_t bytes_per_second = 8'000'000'000;  ///< of the gradients of all replicas
 };
 
@@ -107,18 +107,19 @@ inline constexpr std::size_t unsteady_steps = 6;
   return (device.now() - begin) / static_cast<std::int64_t>(steps);
 }
 
-/// Twelve equal layers on devices that copy 10 GB/s; only the host's time per chunk differs.
+/// Twelve equal layers whose gradients take 8 us to copy, on devices that have room for all; only the host's time per
+/// chunk differs.
 [[nodiscard]] inline ReplicaTiming twelve_layers(std::size_t replicas, std::chrono::nanoseconds per_chunk) {
   using namespace std::chrono_literals;
   ReplicaTiming timing;
-  timing.layers.assign(12, {.weights = 16384, .bias = 0, .width = 64, .forward = 20us, .backward = 40us});
+  timing.layers.assign(12, {.weights = 1024, .bias = 0, .width = 64, .forward = 20us, .backward = 40us});
   timing.setting.replicas = replicas;
-  timing.setting.budget = Bytes{2U << 20U};
-  timing.setting.device.device_bytes = Bytes{2U << 20U};
+  timing.setting.budget = Bytes{512U << 10U};
+  timing.setting.device.device_bytes = timing.setting.budget;
   timing.setting.device.check = false;
-  timing.setting.device.h2d = {.bytes_per_second = 10'000'000'000, .latency = 2us};
+  timing.setting.device.h2d = {.bytes_per_second = 680'000'000, .latency = 2us};
   timing.setting.device.d2h = timing.setting.device.h2d;
-  timing.host.per_chunk = per_chunk;
+  timing.host = {.per_chunk = per_chunk, .bytes_per_second = 600'000'000};
   return timing;
 }
 

@@ -27,8 +27,8 @@ void ChunkSizeSearch::end_size() {
   tries_.push_back({size_, times_[times_.size() / 2]});
   times_.clear();
   steps_ = 0;
-  const auto best = std::min_element(tries_.begin(), tries_.end(),
-                                     [](const Try& a, const Try& b) { return a.step < b.step; });
+  const auto best =
+      std::min_element(tries_.begin(), tries_.end(), [](const Try& a, const Try& b) { return a.step < b.step; });
   done_ = size_ == layers_ || size_ - best->layers >= options_.patience;
   size_ = done_ ? best->layers : size_ + 1;
 }
