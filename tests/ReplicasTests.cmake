@@ -29,12 +29,13 @@ endforeach()
 # swapmm_mpi_failure(NAME WAY TEXT...): process 1 of 3 ends in that way; all end, not by the time limit, with a status that is
 # not 0, and these texts.
 function(swapmm_mpi_failure name way)
-  set(texts ${ARGN})
-  list(TRANSFORM texts REPLACE "(.+)" "&& \\$output == *'\\1'* " OUTPUT_VARIABLE conditions)
-  list(JOIN conditions "" conditions)
+  set(conditions)
+  foreach(text IN LISTS ARGN)
+    string(APPEND conditions " && \$output == *'${text}'*")
+  endforeach()
   add_test(NAME mpi.${name} COMMAND bash -c "output=$(timeout 60 '${MPIEXEC_EXECUTABLE}' ${MPIEXEC_NUMPROC_FLAG} 3 \\
 '$<TARGET_FILE:swapmm_mpi_program>' '${way}' 2>&1); status=$?
-echo \"$output\"; echo status $status; [[ $status != 0 && $status != 124 ${conditions} ]]")
+echo \"$output\"; echo status $status; [[ $status != 0 && $status != 124${conditions} ]]")
   set(mpi_tests ${mpi_tests} mpi.${name} PARENT_SCOPE)
 endfunction()
 swapmm_mpi_failure(throws throws "process 1 of 3 ends: out of luck" "process 0 of 3 ends: replica process 1 failed: out of luck"
