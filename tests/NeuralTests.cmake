@@ -14,7 +14,7 @@ endif()
 swapmm_keep_apart(neural kernels)
 get_target_property(apis swapmm_neural INTERFACE_COMPILE_DEFINITIONS)
 
-set(device_tests gradients inference kernels lstm recurrent split training work_area)
+set(device_tests gradients inference kernels lstm recurrent replicas split training work_area)
 if(NEURAL_ON_OPENCL IN_LIST apis)
   swapmm_add_tests(neural)
   # Every buffer that anybody makes is counted, as in tests/opencl.

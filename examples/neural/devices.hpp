@@ -64,9 +64,9 @@ struct ChosenDevice {
 template <class Run>
 int on_device(std::string_view wanted, std::ostream& say, Run&& run, std::string_view convolutions = {});
 
-/// The same for `count` replicas. Replica `first` is on the device
-/// that `wanted` names, the next ones are on others of the same name, and again from the first of these on if there are
-/// fewer devices than replicas. run(maths, devices): pointers to as many maths, and where they are.
+/// The same for `count` replicas: calls run(maths, devices) with a math for each, and where they are. Replica 0 of all
+/// processes is on the device that `wanted` names, the next ones are on others of the same name, and again from the
+/// first of these on if there are fewer devices than replicas. `first` is the number of the first replica here.
 template <class Run>
 int on_devices(std::string_view wanted, std::size_t first, std::size_t count, std::ostream& say, Run&& run,
                std::string_view convolutions = {});
