@@ -15,7 +15,7 @@ macro(swapmm_files folder)
 endmacro()
 
 swapmm_files(include/swapmm
-  HEADERS error fwd host_view layout memory_manager operation options report scheduler split swapmm tensor version
+  HEADERS error fwd host_view layout memory_manager operation options replicas report scheduler split swapmm tensor version
   SOURCES scheduler)
 swapmm_files(include/swapmm/backend
   HEADERS backend device_choice file_memory file_transfer neighbour
@@ -167,6 +167,9 @@ swapmm_files(include/swapmm/plan/validation
 swapmm_files(include/swapmm/pages
   HEADERS area fault_service fault_table page_access
   SOURCES area fault_service fault_table page_access)
+swapmm_files(include/swapmm/replicas
+  HEADERS chain chunk_size exchange host_sum thread_exchange
+  SOURCES chunk_size exchange thread_exchange)
 swapmm_files(include/swapmm/runtime/blocks
   HEADERS file_blocks home host_block neighbour_blocks place_map placed_blocks
   SOURCES place_map)
@@ -241,7 +244,7 @@ macro(swapmm_public folder)
   endforeach()
 endmacro()
 
-swapmm_public(include/swapmm error fwd host_view layout memory_manager operation options report scheduler split swapmm tensor version)
+swapmm_public(include/swapmm error fwd host_view layout memory_manager operation options replicas report scheduler split swapmm tensor version)
 swapmm_public(include/swapmm/base bytes error export ids result)
 swapmm_public(include/swapmm/codec zero_format)
 swapmm_public(include/swapmm/ir graph limits liveness profile trace)
@@ -254,6 +257,7 @@ swapmm_public(include/swapmm/plan
 swapmm_public(include/swapmm/plan/split split)
 swapmm_public(include/swapmm/plan/v2 bound explain machine plan planners predicted_profile simulate transition validate ways)
 swapmm_public(include/swapmm/interface options report)
+swapmm_public(include/swapmm/replicas chunk_size exchange thread_exchange)
 swapmm_public(include/swapmm/backend backend device_choice file_memory neighbour)
 swapmm_public(include/swapmm/backend/testing call_site fault_plan faulty simulated)
 swapmm_public(include/swapmm/backend/testing/simulated neighbour options pattern touch)
@@ -262,7 +266,7 @@ set(SWAPMM_ILP_PUBLIC_HEADERS include/swapmm/plan/ilp.hpp)
 
 # Templates need all other headers of these rooms.
 set(SWAPMM_TEMPLATE_HEADERS ${SWAPMM_HEADERS})
-list(FILTER SWAPMM_TEMPLATE_HEADERS INCLUDE REGEX "^include/swapmm/(pages|runtime|backend/testing)/")
+list(FILTER SWAPMM_TEMPLATE_HEADERS INCLUDE REGEX "^include/swapmm/(pages|replicas|runtime|backend/testing)/")
 list(REMOVE_ITEM SWAPMM_TEMPLATE_HEADERS ${SWAPMM_PUBLIC_HEADERS} include/swapmm/runtime/book/store_key.hpp
   include/swapmm/runtime/book/tiered_plan.hpp include/swapmm/runtime/observe/generations.hpp include/swapmm/runtime/observe/lingering.hpp
   include/swapmm/runtime/observe/replayed_program.hpp)

@@ -16,6 +16,7 @@ namespace fashion {
 const std::string_view usage =
     "fashion_mnist [--budget SIZE] [--epochs N] [--batch N] [--pieces N|choose] [--device NAME] [--convolutions NAME]\n"
     "              [--planner NAME] [--report FILE]\n"
+    "fashion_mnist --replicas N [--chunk N] [--budget SIZE] [--epochs N] [--batch N] [--device NAME] ...\n"
     "  --budget   compare this budget with none, instead of 100 %, 50 %, 25 % of the peak of live bytes and the\n"
     "             smallest that works: a part of the peak (25%) or a size (64MiB, 64MB, 1GiB, ...)\n"
     "  --epochs   passes over the 60,000 images, default 2\n"
@@ -27,7 +28,13 @@ const std::string_view usage =
     "             SWAPMM_DEVICE says, else a CUDA device if there is one, else the best of OpenCL\n"
     "  --convolutions  on CUDA: cudnn or gemm (matrix products); default: cudnn where it is installed\n"
     "  --planner  who makes the plans, default excess-overlap\n"
-    "  --report   the report, default demo-report.json; the pictures are written beside it\n";
+    "  --report   the report, default demo-report.json; the pictures are written beside it\n"
+    "  --replicas so many replicas learn a part of each batch, each on a device of its own if there are as many of "
+    "the\n"
+    "             same name; the gradients are added up on the host. Compares with one device that does the same. "
+    "Under\n"
+    "             mpirun, so many in each process (1), and --replicas may be left out. --budget is that of a device\n"
+    "  --chunk    layers whose gradients are added up together; default: the number is searched for\n";
 
 namespace {
 
@@ -87,14 +94,16 @@ std::string planner(std::string_view text) {
 
 Arguments parse(std::span<char* const> words) {
   Arguments result;
+  bool without_replicas = false;
   for (std::size_t i = 0; i < words.size(); i += 2) {
     const std::string_view name = words[i];
     if (name == "--help" || name == "-h") {
       result.help = true;
       return result;
     }
-    constexpr std::array<std::string_view, 8> known{"--budget", "--epochs",       "--batch",   "--pieces",
-                                                    "--device", "--convolutions", "--planner", "--report"};
+    constexpr std::array<std::string_view, 10> known{"--budget",   "--epochs",       "--batch",   "--pieces",
+                                                     "--device",   "--convolutions", "--planner", "--report",
+                                                     "--replicas", "--chunk"};
     if (std::find(known.begin(), known.end(), name) == known.end()) {
       throw std::invalid_argument("there is no option " + std::string(name));
     }
@@ -116,6 +125,12 @@ Arguments parse(std::span<char* const> words) {
     }
     if (name == "--planner") result.planner = planner(value);
     if (name == "--report") result.report = value;
+    if (name == "--replicas") result.replicas = number(name, value, 64);
+    if (name == "--chunk") result.chunk = number(name, value, 7);
+    without_replicas = without_replicas || name == "--pieces" || name == "--report";
+  }
+  if (result.replicas != 0 && without_replicas) {
+    throw std::invalid_argument("--pieces and --report do not go with --replicas");
   }
   if (result.pieces && !result.budget) throw std::invalid_argument("--pieces needs --budget");
   return result;

@@ -28,6 +28,8 @@ struct Arguments {
   std::size_t batch = 0;  ///< 0: the network's own
   /// So many pieces that the batch is divided into, or 0 to have the number chosen; none: the batch stays whole.
   std::optional<std::size_t> pieces;
+  std::size_t replicas = 0;  ///< in this process; 0: the demo without replicas, or one under mpirun
+  std::size_t chunk = 0;     ///< layers per chunk of their gradients; 0: it is searched for
   std::string device;        ///< see neural::on_device()
   std::string convolutions;  ///< "gemm" or "cudnn"; empty: as the device's library is
   std::string planner;       ///< empty: swapmm's own

@@ -120,7 +120,9 @@ class LayerOperations {
                   [&](auto& op) { math_->relu_backward(op.queue(), y.size(), op[y], op[gradient]); });
   }
 
-  void learn(const Floats& weights_gradient, const Floats& bias_gradient, float rate, float momentum) {
+  /// From gradients on the device (Floats), or from sums that the host has (spans).
+  template <class Gradient>
+  void learn(const Gradient& weights_gradient, const Gradient& bias_gradient, float rate, float momentum) {
     weights_.learn(*math_, weights_gradient, rate, momentum);
     bias_.learn(*math_, bias_gradient, rate, momentum);
   }

@@ -8,12 +8,18 @@
 #include <cstdlib>
 #include <exception>
 #include <iostream>
+#include <memory>
 #include <span>
 #include <stdexcept>
 #include <string>
 
+#ifdef FASHION_WITH_MPI
+#include <swapmm/mpi/run.hpp>
+#endif
+
 #include "fashion_mnist/arguments.hpp"
 #include "fashion_mnist/demo.hpp"
+#include "fashion_mnist/replica_demo.hpp"
 #include "fashion_mnist/results.hpp"
 #include "neural/devices.hpp"
 #include "neural/fashion_mnist.hpp"
@@ -60,6 +66,44 @@ int run(Math& math, const fashion::Arguments& arguments) {
   return 0;
 }
 
+// `exchange`: null if this is the only process.
+int run_replicas(fashion::Arguments arguments, const std::shared_ptr<swapmm::Exchange>& exchange) {
+  if (arguments.replicas == 0) arguments.replicas = 1;
+  const std::size_t rank = exchange ? exchange->rank() : 0;
+  std::ostream nobody(nullptr);
+  std::ostream& say = rank == 0 ? std::cout : nobody;  // one process speaks for all
+  const neural::FashionMnist data = neural::read_fashion_mnist();
+  return neural::on_devices(
+      arguments.device, rank * arguments.replicas, arguments.replicas, say,
+      [&](const auto& maths, const neural::ReplicaDevices& devices) {
+        if (!fashion::ReplicaDemo(maths, devices, data, arguments, exchange, say).run()) {
+          std::cerr << "the weights of replicas differ\n";
+          return 1;
+        }
+        return 0;
+      },
+      arguments.convolutions);
+}
+
+bool many_processes() {
+#ifdef FASHION_WITH_MPI
+  return swapmm::mpi::launched();
+#else
+  return false;
+#endif
+}
+
+int run_process([[maybe_unused]] int& count, [[maybe_unused]] char**& words, const fashion::Arguments& arguments) {
+#ifdef FASHION_WITH_MPI
+  if (many_processes()) {
+    return swapmm::mpi::run(count, words, [&](const std::shared_ptr<swapmm::Exchange>& exchange) {
+      return run_replicas(arguments, exchange);
+    });
+  }
+#endif
+  return run_replicas(arguments, nullptr);
+}
+
 }  // namespace
 
 bool fashion::interrupted() { return interrupt_seen; }
@@ -73,6 +117,7 @@ int main(int count, char** words) {
     }
     std::signal(SIGINT, on_interrupt);
     std::signal(SIGTERM, on_interrupt);
+    if (arguments.replicas != 0 || many_processes()) return run_process(count, words, arguments);
     fashion::check_writable(arguments.report);
     return neural::on_device(
         arguments.device, std::cout, [&](auto& math) { return run(math, arguments); }, arguments.convolutions);

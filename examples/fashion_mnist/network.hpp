@@ -72,20 +72,58 @@ class Network {
              float rate) {
     if (labels.size() != settings_.batch) throw std::invalid_argument("train() takes a whole batch");
     std::vector<WeightsGradients> sums;
-    split.step(
-        [&] {
-          for (std::size_t i = 0; i < layers_.size(); ++i) sums.push_back(new_gradients(i));
-        },
-        [&](const swapmm::Piece& piece) {
-          train_piece(piece.number, images.subspan(piece.first * pixels, piece.samples * pixels),
-                      labels.subspan(piece.first, piece.samples), sums);
-        },
-        [&] {
-          for (std::size_t i = layers_.size(); i-- > 0;) learn(i, sums[i], rate);
-          sums.clear();  // before the iteration ends
-        });
+    split.step([&] { sums = new_gradients(); },
+               [&](const swapmm::Piece& piece) {
+                 train_piece(piece.number > 0, images.subspan(piece.first * pixels, piece.samples * pixels),
+                             labels.subspan(piece.first, piece.samples), sums);
+               },
+               [&] {
+                 for (std::size_t i = layers_.size(); i-- > 0;) learn(i, sums[i], rate);
+                 sums.clear();  // before the iteration ends
+               });
     loss_.added(settings_.batch);
   }
+
+  /// A replica's part of a step (swapmm::Replicas), one of Settings::pieces pieces of the batch: queues both passes,
+  /// and calls `done(weights_gradient, bias_gradient)` for each layer, from the last one on. Within an iteration.
+  template <class Done>
+  void train_part(std::span<const float> images, std::span<const std::uint8_t> labels, Done&& done) {
+    gradients_ = new_gradients();
+    train_piece(false, images, labels, gradients_, done);
+    loss_.added(labels.size());
+  }
+  /// Learns a layer, counted from the last one on, from sums that the host has. After the first layer no gradient of
+  /// train_part() is left.
+  void learn_sums(std::size_t from_last, std::span<const float> weights, std::span<const float> bias, float rate) {
+    const std::size_t layer = layers_.size() - 1 - from_last;
+    layers_[layer].learn(weights, bias, rate, settings_.momentum);
+    if (layer == 0) gradients_.clear();
+  }
+  /// The step of all replicas on this device: the parts one after the other, and their gradients added up on the device
+  /// in the same order.
+  void train_in_turn(std::span<const float> images, std::span<const std::uint8_t> labels, float rate) {
+    const auto iteration = manager_.iteration("train");
+    std::vector<std::vector<WeightsGradients>> parts;
+    std::size_t first = 0;
+    for (const std::uint64_t size : swapmm::piece_sizes(labels.size(), settings_.pieces)) {
+      const auto samples = static_cast<std::size_t>(size);
+      parts.push_back(new_gradients());
+      train_piece(false, images.subspan(first * pixels, samples * pixels), labels.subspan(first, samples),
+                  parts.back());
+      first += samples;
+    }
+    for (std::size_t i = layers_.size(); i-- > 0;) {
+      for (std::size_t part = 1; part < parts.size(); ++part) {
+        layers_[i].weights().add(math_, parts[0][i].weights, parts[part][i].weights);
+        layers_[i].bias().add(math_, parts[0][i].bias, parts[part][i].bias);
+      }
+      learn(i, parts[0][i], rate);
+    }
+    loss_.added(labels.size());
+  }
+
+  /// Number of layers.
+  [[nodiscard]] std::size_t layers() const { return layers_.size(); }
 
   /// The mean loss per image of all steps since the last call, 0 where there were none. Waits for the device.
   [[nodiscard]] float take_loss() { return loss_.take(); }
@@ -185,6 +223,11 @@ class Network {
   [[nodiscard]] WeightsGradients new_gradients(std::size_t layer) {
     return {layers_[layer].weights().new_gradient(), layers_[layer].bias().new_gradient()};
   }
+  [[nodiscard]] std::vector<WeightsGradients> new_gradients() {
+    std::vector<WeightsGradients> all;
+    for (std::size_t i = 0; i < layers_.size(); ++i) all.push_back(new_gradients(i));
+    return all;
+  }
 
   [[nodiscard]] static const Floats& input(const Activations& kept, std::size_t layer, std::size_t part) {
     return layer == 0 ? kept.from->images[part] : *kept.inputs[layer][part];
@@ -225,15 +268,20 @@ class Network {
     }
   }
 
-  // Adds a piece's share to the gradients; the first one begins them.
-  void train_piece(std::size_t number, std::span<const float> images, std::span<const std::uint8_t> labels,
-                   const std::vector<WeightsGradients>& sums) {
+  static constexpr auto nothing_to_do = [](const Floats&, const Floats&) {};
+
+  // Begins the gradients with a piece's share, or adds it to them if they are to `keep` what they have. Calls `done`
+  // with a layer's gradients once they are queued.
+  template <class Done = decltype(nothing_to_do)>
+  void train_piece(bool keep, std::span<const float> images, std::span<const std::uint8_t> labels,
+                   const std::vector<WeightsGradients>& sums, const Done& done = nothing_to_do) {
     Inputs inputs = new_inputs(labels.size(), swapmm::transient);
     upload(inputs, images, labels);
     Activations kept = forward(inputs);
     Parts gradients = loss(kept);
     for (std::size_t i = layers_.size(); i-- > 0;) {
-      gradients = backward(i, kept, std::move(gradients), sums[i], number > 0);
+      gradients = backward(i, kept, std::move(gradients), sums[i], keep);
+      done(sums[i].weights, sums[i].bias);
     }
   }
 
@@ -350,7 +398,8 @@ class Network {
   Manager& manager_;
   Settings settings_;
   std::vector<Operations> layers_;
-  Inputs inputs_;  // of evaluations, and of a whole batch
+  Inputs inputs_;                            // of evaluations, and of a whole batch
+  std::vector<WeightsGradients> gradients_;  // of train_part()
   neural::LossSum<Backend> loss_;
   swapmm::Tensor<std::int64_t, Backend> right_;  // of one evaluation
 };

@@ -70,6 +70,21 @@ struct StepCost {
   swapmm::Bytes d2h;
 };
 
+/// The part of the pictures whose label the network says.
+template <class Math>
+[[nodiscard]] double accuracy(Network<Math>& network, const neural::Pictures& pictures) {
+  std::size_t right = 0;
+  const std::size_t batch = network.settings().evaluated();
+  for (std::size_t first = 0; first < pictures.size(); first += batch) {
+    if (interrupted()) throw Interrupted();
+    const std::size_t count = std::min(batch, pictures.size() - first);
+    constexpr std::size_t pixels = neural::Pictures::pixels;
+    right += network.count_right(std::span(pictures.images).subspan(first * pixels, count * pixels),
+                                 std::span(pictures.labels).subspan(first, count));
+  }
+  return static_cast<double>(right) / static_cast<double>(pictures.size());
+}
+
 /// A network under way. With `split`, in pieces of the batch.
 template <class Math>
 class Training {
@@ -120,19 +135,8 @@ class Training {
     return swapmm::one_iteration(manager_.stop_profile(), 1);
   }
 
-  /// The part of the pictures whose label the network says.
-  [[nodiscard]] double accuracy(const neural::Pictures& pictures) {
-    std::size_t right = 0;
-    const std::size_t batch = network_.settings().evaluated();
-    for (std::size_t first = 0; first < pictures.size(); first += batch) {
-      if (interrupted()) throw Interrupted();
-      const std::size_t count = std::min(batch, pictures.size() - first);
-      constexpr std::size_t pixels = neural::Pictures::pixels;
-      right += network_.count_right(std::span(pictures.images).subspan(first * pixels, count * pixels),
-                                    std::span(pictures.labels).subspan(first, count));
-    }
-    return static_cast<double>(right) / static_cast<double>(pictures.size());
-  }
+  /// See fashion::accuracy().
+  [[nodiscard]] double accuracy(const neural::Pictures& pictures) { return fashion::accuracy(network_, pictures); }
 
  private:
   swapmm::MemoryManager<Backend> manager_;

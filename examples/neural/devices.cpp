@@ -80,6 +80,21 @@ ChosenDevice choose_device(std::string_view wanted, std::span<const ApiDevices> 
   refuse(wanted, apis);
 }
 
+ReplicaDevices replica_devices(const ChosenDevice& chosen, std::size_t first, std::size_t count,
+                               std::span<const ApiDevices> apis) {
+  ReplicaDevices made{chosen.api, {}};
+  std::vector<std::size_t> alike{chosen.index};
+  for (const ApiDevices& api : apis) {
+    if (api.name != chosen.api) continue;
+    for (std::size_t i = 0; i < api.devices.size(); ++i) {
+      const bool same = api.devices[i].usable && api.devices[i].name == api.devices[chosen.index].name;
+      if (same && i != chosen.index) alike.push_back(i);
+    }
+  }
+  for (std::size_t i = first; i < first + count; ++i) made.indices.push_back(alike[i % alike.size()]);
+  return made;
+}
+
 std::vector<ApiDevices> api_devices() {
   std::vector<ApiDevices> apis;
 #ifdef NEURAL_ON_CUDA

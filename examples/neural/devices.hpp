@@ -3,6 +3,7 @@
 
 // On which device an example runs: of those of each API that the program was built with, the one that its user names.
 
+#include <algorithm>
 #include <cstddef>
 #include <functional>
 #include <iosfwd>
@@ -63,6 +64,27 @@ struct ChosenDevice {
 template <class Run>
 int on_device(std::string_view wanted, std::ostream& say, Run&& run, std::string_view convolutions = {});
 
+/// The same for `count` replicas: calls run(maths, devices) with a math for each, and where they are. Replica 0 of all
+/// processes is on the device that `wanted` names, the next ones are on others of the same name, and again from the
+/// first of these on if there are fewer devices than replicas. `first` is the number of the first replica here.
+template <class Run>
+int on_devices(std::string_view wanted, std::size_t first, std::size_t count, std::ostream& say, Run&& run,
+               std::string_view convolutions = {});
+
+/// A device for each replica.
+struct ReplicaDevices {
+  std::string api;
+  std::vector<std::size_t> indices;  ///< among all of the API
+  /// How many of these replicas share a device with replica `i`, itself included.
+  [[nodiscard]] std::size_t sharing(std::size_t i) const {
+    return static_cast<std::size_t>(std::count(indices.begin(), indices.end(), indices[i]));
+  }
+};
+
+/// Devices for replicas `first` to `first` + `count` - 1, see on_devices().
+[[nodiscard]] ReplicaDevices replica_devices(const ChosenDevice& chosen, std::size_t first, std::size_t count,
+                                             std::span<const ApiDevices> apis);
+
 // ---- the rest is how
 
 namespace detail {
@@ -94,6 +116,40 @@ int on_device(std::string_view wanted, std::ostream& say, Run&& run, [[maybe_unu
   }
 #endif
   throw std::logic_error("no program for " + chosen.api);
+}
+
+namespace detail {
+
+template <class Run, class Make>
+int on_made(const ReplicaDevices& devices, Run& run, const Make& make) {
+  std::vector<decltype(make(std::size_t{0}))> owned;
+  std::vector<decltype(owned.front().get())> maths;
+  for (const std::size_t index : devices.indices) {
+    owned.push_back(make(index));
+    maths.push_back(owned.back().get());
+  }
+  return run(std::as_const(maths), devices);
+}
+
+}  // namespace detail
+
+template <class Run>
+int on_devices(std::string_view wanted, std::size_t first, std::size_t count, std::ostream& say, Run&& run,
+               [[maybe_unused]] std::string_view convolutions) {
+  const ReplicaDevices devices = replica_devices(detail::choose_device(wanted), first, count, api_devices());
+#ifdef NEURAL_ON_CUDA
+  if (devices.api == "cuda") {
+    return detail::on_made(devices, run,
+                           [&](std::size_t index) { return detail::make_cuda_math(index, convolutions, say); });
+  }
+#endif
+#ifdef NEURAL_ON_OPENCL
+  if (devices.api == "opencl") {
+    detail::refuse_cudnn(convolutions);
+    return detail::on_made(devices, run, [&](std::size_t index) { return detail::make_opencl_math(index, say); });
+  }
+#endif
+  throw std::logic_error("no program for " + devices.api);
 }
 
 }  // namespace neural

@@ -45,6 +45,18 @@ class Parameter {
       math.momentum_step(op.queue(), gradient.size(), rate, momentum, op[value_], op[velocity_], op[gradient]);
     });
   }
+  /// The same along a sum of gradients that the host has.
+  void learn(Math& math, std::span<const float> sum, float rate, float momentum) {
+    Floats gradient = manager_->template tensor<float>(value_.shape(), name_ + ".sum", swapmm::transient);
+    gradient.upload(sum);
+    learn(math, gradient, rate, momentum);
+  }
+
+  /// One unit operation: adds another gradient of this parameter to `sum`.
+  void add(Math& math, const Floats& sum, const Floats& more) {
+    manager_->run(name_ + ".add", swapmm::updates(sum), swapmm::reads(more),
+                  [&](auto& op) { math.add_parts(op.queue(), sum.size(), 1, op[more], true, op[sum]); });
+  }
 
  private:
   Manager* manager_;

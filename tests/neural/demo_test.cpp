@@ -124,6 +124,9 @@ TEST_CASE("the demo's other options") {
   CHECK(given.convolutions.empty());
   CHECK(!given.pieces.has_value());
   CHECK(parse({"--budget", "25%", "--pieces", "4"}).pieces == 4);
+  CHECK(parse({"--replicas", "3", "--chunk", "2"}).replicas == 3);
+  CHECK(parse({"--replicas", "3", "--chunk", "2"}).chunk == 2);
+  CHECK(parse({}).replicas == 0);
   CHECK(parse({"--pieces", "choose", "--budget", "25%"}).pieces == 0);
   CHECK(parse({"--convolutions", "gemm"}).convolutions == "gemm");
   CHECK(parse({"--device", "cuda:1", "--convolutions", "cudnn"}).convolutions == "cudnn");
@@ -143,6 +146,9 @@ TEST_CASE("what the demo does not understand is named") {
   CHECK(refusal({"--budget", "25%", "--pieces", "0"}).find("or choose, not \"0\"") != std::string::npos);
   CHECK(refusal({"--budget", "25%", "--pieces", "few"}).find("\"few\"") != std::string::npos);
   CHECK(refusal({"--pieces", "4"}) == "--pieces needs --budget");
+  CHECK(refusal({"--replicas", "65"}) == "--replicas takes a whole number from 1 to 64, not \"65\"");
+  CHECK(refusal({"--chunk", "8"}) == "--chunk takes a whole number from 1 to 7, not \"8\"");
+  CHECK(refusal({"--report", "x", "--replicas", "2"}) == "--pieces and --report do not go with --replicas");
   CHECK(refusal({"--planner", "fastest"}).find("excess-overlap") != std::string::npos);
 }
 

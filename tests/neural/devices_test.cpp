@@ -132,3 +132,15 @@ TEST_CASE("the CUDA devices are asked for by the runtime, which needs no driver 
   CHECK(choice("cuda", apis).find("no CUDA device can be used.\nThere is no CUDA device") == 0);
 }
 #endif
+
+TEST_CASE("replicas are on devices of one name in turn, wherever their process begins") {
+  const std::vector<ApiDevices> apis{api("cuda", {{"A100"}, {"H200"}, {"A100", false}, {"A100"}, {"A100"}})};
+  using Indices = std::vector<std::size_t>;
+  CHECK(neural::replica_devices({"cuda", 3}, 0, 3, apis).indices == Indices{3, 0, 4});
+  CHECK(neural::replica_devices({"cuda", 3}, 2, 3, apis).indices == Indices{4, 3, 0});
+  CHECK(neural::replica_devices({"cuda", 1}, 1, 2, apis).indices == Indices{1, 1});
+  const neural::ReplicaDevices shared = neural::replica_devices({"cuda", 0}, 0, 4, apis);
+  CHECK(shared.indices == Indices{0, 3, 4, 0});
+  CHECK(shared.sharing(0) == 2);
+  CHECK(shared.sharing(1) == 1);
+}

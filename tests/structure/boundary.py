@@ -14,7 +14,7 @@ import sys
 from sources import includes_of, reachable, sources, text_of, without_comments
 
 PUBLIC_NAMESPACES = {"swapmm", "swapmm::opencl", "swapmm::cuda", "swapmm::simulated", "swapmm::limits",
-                     "swapmm::literals", "swapmm::v2"}
+                     "swapmm::literals", "swapmm::mpi", "swapmm::v2"}
 FORWARD_DECLARATION = re.compile(r"(template <[^>]*>\s*)?(class|struct) \w+;")
 
 

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from sources import sources, text_of, without_comments
 
-PUBLIC = {"opencl", "cuda", "file", "simulated", "limits", "literals"}
+PUBLIC = {"opencl", "cuda", "file", "mpi", "simulated", "limits", "literals"}
 PREFIXES = re.compile(r"^(?:(?:typeinfo|typeinfo name|vtable|VTT|construction vtable|guard variable|TLS init function|"
                       r"TLS wrapper function) for|non-virtual thunk to|virtual thunk to) ")
 

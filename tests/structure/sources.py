@@ -5,7 +5,7 @@ import re
 from pathlib import Path
 
 # What `#include <swapmm/...>` and `#include "..."` are looked up in.
-INCLUDE_ROOTS = ("include", "backends/file", "backends/opencl", "backends/cuda", "tests", "examples")
+INCLUDE_ROOTS = ("include", "backends/file", "backends/mpi", "backends/opencl", "backends/cuda", "tests", "examples")
 SUFFIXES = {".hpp", ".cpp", ".h", ".cu"}
 INCLUDE = re.compile(r'^\s*#\s*include\s*[<"]([^>"]+)[>"]', re.M)
 

@@ -220,6 +220,7 @@ void Backend::drain() {
 }
 
 std::chrono::nanoseconds Backend::now() const { return shared_->device.now(); }
+void Backend::pass_time(std::chrono::nanoseconds until) { shared_->device.pass_time(until); }
 const Counters& Backend::counters() const { return shared_->device.counters(); }
 std::uint64_t Backend::trace_hash() const { return shared_->device.trace_hash(); }
 const std::vector<std::string>& Backend::violations() const { return shared_->device.violations(); }

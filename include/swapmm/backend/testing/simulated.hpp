@@ -352,6 +352,8 @@ class SWAPMM_EXPORT Backend {
   std::uint64_t step(std::uint64_t count = 1);
   void drain();                                        ///< step() until nothing is queued
   [[nodiscard]] std::chrono::nanoseconds now() const;  ///< the host's virtual time
+  /// Lets the host's virtual time pass, to `until` at least, as if the host computed. Only with Order::virtual_time.
+  void pass_time(std::chrono::nanoseconds until);
   /// Counts of the calls and objects so far.
   [[nodiscard]] const Counters& counters() const;
   /// A hash of all steps so far, and of their position between the calls of the host.

@@ -112,6 +112,7 @@ class Device {
   // For tests.
   std::uint64_t step(std::uint64_t count);
   [[nodiscard]] std::chrono::nanoseconds now() const { return std::chrono::nanoseconds{now_}; }
+  void pass_time(std::chrono::nanoseconds until);
   [[nodiscard]] const Counters& counters() const { return counters_; }
   [[nodiscard]] std::uint64_t trace_hash() const { return hash_; }
   [[nodiscard]] const std::vector<std::string>& violations() const { return violations_; }

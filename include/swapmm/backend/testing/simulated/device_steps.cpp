@@ -287,6 +287,12 @@ void Device::run_all() {
   for (const Queue& queue : queues_) now_ = std::max(now_, queue.end);
 }
 
+void Device::pass_time(std::chrono::nanoseconds until) {
+  if (!in_virtual_time()) return;
+  now_ = std::max(now_, static_cast<std::int64_t>(until.count()));
+  run_until_now();
+}
+
 void Device::flush(QueueKind queue) {
   host_calls();
   ++counters_.flushes;
