@@ -278,6 +278,7 @@ class Replicas {
     std::size_t first = 0;
     for (const View<T, B>& gradient : replica.waiting) {
       chunk.downloads.push_back(gradient.download_async(std::span(chunk.values).subspan(first, gradient.size())));
+      chunk.downloads.back().decides_nothing();
       first += gradient.size();
     }
     replica.waiting.clear();

@@ -102,6 +102,12 @@ class PendingDownload {
   /// Waits until the target holds the value that the tensor had when download_async() was called. Throws WorkFailed if
   /// that value was lost.
   void wait() { inside().collect(*read_); }
+  /// Promises that which operations the program runs does not depend on the value: it only passes it on. Then wait() is
+  /// no evidence that the program branches: see DropRule::by_evidence.
+  void decides_nothing() {
+    static_cast<void>(inside());
+    read_->decides = false;
+  }
 
  private:
   template <class T, Backend>

@@ -19,8 +19,8 @@ using namespace swapmm::literals;
 
 namespace {
 
-/// Where the host reads.
-enum class Read { none, inside, behind };
+/// Where the host reads, and for what.
+enum class Read { none, inside, behind, asynchronously, to_pass_on };
 
 /// Two values that each iteration writes whole, so that plans drop them, and weights that do not fit beside them.
 struct DropDesk {
@@ -43,6 +43,12 @@ struct DropDesk {
       set(manager, b, 2);
       accumulate(manager, b, weights[0]);
       if (read == Read::inside) (void)weights[0].download();
+      if (read == Read::asynchronously || read == Read::to_pass_on) {
+        std::vector<int> values(length);
+        PendingDownload<Simulated> download = weights[0].download_async(values);
+        if (read == Read::to_pass_on) download.decides_nothing();
+        download.wait();
+      }
       for (auto& weight : weights) increase(manager, weight, 1);
       if (read == Read::behind) (void)weights[0].download();
     }
@@ -81,6 +87,19 @@ TEST_CASE("if the host reads between two operations of an iteration, no value is
   CHECK(desk.proves());
   CHECK(holds(desk.a, 1));
   CHECK(holds(desk.b, 2));
+}
+
+TEST_CASE("an asynchronous download counts, unless nothing depends on its value") {
+  DropDesk counts;
+  counts.iterate(Read::asynchronously, 7);
+  REQUIRE(counts.manager.report().iterations_followed == 4);
+  CHECK(counts.proves());
+  CHECK(holds(counts.b, 2));
+  DropDesk passes_on;
+  passes_on.iterate(Read::to_pass_on, 7);
+  REQUIRE(passes_on.manager.report().iterations_followed == 4);
+  CHECK(!passes_on.proves());
+  CHECK_THROWS_AS((void)passes_on.b.download(), DroppedValue);
 }
 
 TEST_CASE("a read that comes first while a plan is followed ends its drops at once") {

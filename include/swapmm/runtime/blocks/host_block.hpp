@@ -26,6 +26,7 @@ struct PendingRead {
   Clock ready;                               // the value is in the block
   std::uint64_t issue = 0;                   // of the copy that brings the value; 0 if the host wrote it
   std::string tensor;                        // name
+  bool decides = true;                       ///< what the program does next may depend on the value
   std::atomic<State> state{State::waiting};  ///< written by callers inside the manager, read by the handle's owner
   PendingRead* next = nullptr;
 };

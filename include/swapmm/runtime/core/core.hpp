@@ -114,7 +114,6 @@ class Core : public std::enable_shared_from_this<Core<B>> {
   [[nodiscard]] PendingRead& promise(const TensorKey<B>& tensor, Bytes offset, std::span<std::byte> data);
 
   [[nodiscard]] bool collectable(const PendingRead& read);
-
   void collect(PendingRead& read);
 
   /// Ends a promise that was collected or given up. If it was given up, waits for another thread that is inside.
@@ -329,8 +328,10 @@ template <Backend B>
 void Core<B>::collect(PendingRead& read) {
   if (read.state == PendingRead::State::waiting) {
     const Entry entry(*this);
-    entry->translate({"asynchronous download of tensor ", read.tensor}, [&] { entry->host.collect(read); });
+    entry->translate({"asynchronous download of tensor ", read.tensor},
+                     [&] { entry->state.promises.collect(entry->state.store, read); });
   }
+  if (read.decides && !closed()) session_->controller.host_has_read();
   if (read.state == PendingRead::State::abandoned) {
     if (!closed()) session_->state.failures.check_lost();
     throw lost_download(read.tensor);

@@ -74,12 +74,6 @@ class HostAccess {
     state_.promises.add(read, record, offset, data);
   }
 
-  /// Waits for the promised value and copies it to the caller's memory.
-  void collect(PendingRead& read) {
-    state_.promises.collect(state_.store, read);
-    controller_.host_has_read();
-  }
-
   /// Copies a part of the value to the caller's memory for a host view: from the host's copy if it is valid, else this
   /// part from the device. Waits. It is no event of the program: plans do not expect it, and are not left for it.
   void read_for_view(Rec& record, Bytes offset, std::span<std::byte> data, const Who& who) {
