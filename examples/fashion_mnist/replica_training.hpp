@@ -9,6 +9,7 @@
 #include <deque>
 #include <optional>
 #include <span>
+#include <stdexcept>
 #include <utility>
 #include <vector>
 
@@ -50,7 +51,8 @@ class ReplicaTraining {
     const auto begin = std::chrono::steady_clock::now();
     for (std::size_t i = 0; i < count; ++i) {
       if (interrupted()) throw Interrupted();
-      train(curriculum_.gather(step_), curriculum_.labels(), curriculum_.rate(step_));
+      const std::span<const float> images = curriculum_.gather(step_);
+      train(images, curriculum_.labels(), curriculum_.rate(step_));
       ++step_;
     }
     for (auto& manager : managers_) manager.synchronize();
@@ -59,7 +61,9 @@ class ReplicaTraining {
 
   /// One step with a whole batch, of which this process learns its parts.
   void train(std::span<const float> images, std::span<const std::uint8_t> labels, float rate) {
-    const auto sizes = swapmm::piece_sizes(labels.size(), networks_.front().settings().pieces);
+    const Settings& settings = networks_.front().settings();
+    if (labels.size() != settings.batch) throw std::invalid_argument("train() takes a whole batch");
+    const auto sizes = swapmm::piece_sizes(labels.size(), settings.pieces);
     replicas_->step(
         [&](std::size_t replica) {
           const std::size_t part = places_.first + replica;
