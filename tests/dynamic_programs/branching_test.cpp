@@ -93,7 +93,8 @@ TEST_CASE("the time of programs that branch, relative to on demand" * doctest::s
       followed += planned.report.iterations_followed;
       iterations += program.iterations.size();
     }
-    MESSAGE((host_reads ? "by evidence" : "proven") << ": all " << with_plans / on_demand << ", worst " << worst
-                                                    << ", iterations by a plan " << followed << " of " << iterations);
+    MESSAGE(std::string(host_reads ? "by evidence" : "proven")
+            << ": all " << with_plans / on_demand << ", worst " << worst << ", iterations by a plan " << followed
+            << " of " << iterations);
   }
 }

@@ -115,7 +115,7 @@ TEST_CASE("of trees whose sizes come again now and then, next to none is waited 
     TreeDesk desk;
     std::uint64_t waits = 0;
     for (const std::size_t size : random_sizes(seed, 200, 20)) waits += desk.waits_of([&] { desk.run_tree(size); });
-    CHECK(waits < 60);
+    CHECK(waits < 50);
   }
 }
 
