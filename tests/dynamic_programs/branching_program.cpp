@@ -18,7 +18,7 @@ using simulated::Touch;
 using Words = std::vector<std::uint32_t>;
 using Device = simulated::Backend;
 
-constexpr std::size_t length = 16;  // 64 bytes a tensor
+constexpr std::size_t elements = 16;  // 64 bytes a tensor
 constexpr std::chrono::nanoseconds step_time{1000};
 
 /// Numbers below a limit, from a seed, the same with every standard library.
@@ -68,7 +68,7 @@ class Runner {
   Runner(const BranchingProgram& program, const SchedulerOptions& scheduler)
       : program_(program), device_(program.device), manager_(device_, program.manager, Scheduler(scheduler)) {
     for (std::size_t i = 0; i < program.tensors; ++i) {
-      tensors_.push_back(manager_.tensor<std::uint32_t>({length}, "t" + std::to_string(i), program.lifetimes[i]));
+      tensors_.push_back(manager_.tensor<std::uint32_t>({elements}, "t" + std::to_string(i), program.lifetimes[i]));
       do_step({.kind = StepKind::set, .to = i, .value = static_cast<std::uint32_t>(i)});
     }
   }
@@ -150,7 +150,7 @@ BranchingRun run(const BranchingProgram& program, const SchedulerOptions& schedu
 }
 
 std::vector<std::vector<std::uint32_t>> values_by_loops(const BranchingProgram& program) {
-  std::vector<Words> values(program.tensors, Words(length));
+  std::vector<Words> values(program.tensors, Words(elements));
   const auto do_step = [&](const BranchingStep& step) { apply(step, values[step.from], values[step.to]); };
   for (std::size_t i = 0; i < program.tensors; ++i) {
     do_step({.kind = StepKind::set, .to = i, .value = static_cast<std::uint32_t>(i)});
