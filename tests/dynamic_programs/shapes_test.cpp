@@ -110,7 +110,7 @@ TEST_CASE("of 60 trees of different sizes the host waits for the first few, and 
 }
 
 TEST_CASE("of trees whose sizes come again now and then, next to none is waited for") {
-  for (const std::uint64_t seed : {1, 2, 3}) {
+  for (const std::uint64_t seed : {1U, 2U, 3U}) {
     CAPTURE(seed);
     TreeDesk desk;
     std::uint64_t waits = 0;

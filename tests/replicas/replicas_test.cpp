@@ -71,7 +71,7 @@ TEST_CASE(
     const std::vector<float> wanted = expected(count);
     REQUIRE(!same(wanted, expected(count - 1)));
     for (const Bytes budget : {tight, Bytes{1U << 20U}}) {
-      for (const std::size_t size : {1, 2, 4, 6}) {
+      for (const std::size_t size : {1U, 2U, 4U, 6U}) {
         SimulatedReplicas replicas(layers(), setting(count, budget, size));
         for (std::size_t step = 0; step < all_steps; ++step) replicas.step();
         for (std::size_t i = 0; i < count; ++i) {

@@ -80,7 +80,7 @@ TEST_CASE("the order of a sum matters, and it is that of the replicas, with any 
   const std::size_t count = 5 * replicas::elements_per_thread + 3;
   const std::vector<float> expected = summed_alone(count, 4);
   REQUIRE(!same(expected, summed_alone(count, 4, true)));
-  for (const std::size_t threads : {1, 2, 3, 50}) CHECK(same(sum_here(nullptr, count, 0, 4, threads), expected));
+  for (const std::size_t threads : {1U, 2U, 3U, 50U}) CHECK(same(sum_here(nullptr, count, 0, 4, threads), expected));
   CHECK(sum_here(nullptr, 0, 0, 3).empty());
   CHECK(same(sum_here(nullptr, 7, 0, 1), numbers(7, 0)));
 }
