@@ -118,7 +118,7 @@ left=$(ls -A); rm -rf $folder; echo status $status, files: $left; [[ $status == 
   set_tests_properties(neural.few_pictures PROPERTIES LABELS neural FIXTURES_SETUP few_pictures)
   set_tests_properties(${demos} PROPERTIES LABELS neural TIMEOUT 300 PROCESSORS 2 FIXTURES_REQUIRED few_pictures
     PASS_REGULAR_EXPRESSION "adds up in the same order: identical after 4 iterations" FAIL_REGULAR_EXPRESSION DIFFERENT)
-  set(environment ASAN_OPTIONS=detect_leaks=0:detect_stack_use_after_return=1 SWAPMM_FASHION_MNIST=${pictures} OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
+  set(environment ASAN_OPTIONS=detect_leaks=0:detect_stack_use_after_return=1:handle_sigill=1 SWAPMM_FASHION_MNIST=${pictures} OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
     OMPI_MCA_rmaps_base_oversubscribe=1)
   set_tests_properties(${demos} PROPERTIES ENVIRONMENT "${environment}")
   set_property(TEST neural.demo_two_devices APPEND PROPERTY ENVIRONMENT "POCL_DEVICES=pthread pthread")

@@ -16,7 +16,7 @@ swapmm_warnings_for(swapmm_mpi_program)
 
 # More processes than cores, by whomever: Open MPI wants to be told.
 # What MPI keeps until the process ends is no leak of ours.
-set(mpi_environment ASAN_OPTIONS=detect_leaks=0:detect_stack_use_after_return=1 OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_rmaps_base_oversubscribe=1)
+set(mpi_environment ASAN_OPTIONS=detect_leaks=0:detect_stack_use_after_return=1:handle_sigill=1 OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_rmaps_base_oversubscribe=1)
 foreach(processes IN ITEMS 2 3)
   math(EXPR replicas "(${processes} * 3) / 2")
   add_test(NAME mpi.same_bits_${processes} COMMAND ${MPIEXEC_EXECUTABLE} ${MPIEXEC_NUMPROC_FLAG} ${processes}
