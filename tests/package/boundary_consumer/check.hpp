@@ -8,6 +8,7 @@ int check_opencl();
 int check_cuda();
 int check_file();
 int check_ilp();
+int check_mpi();
 
 /// 0 if `call` throws exactly an E, 1 and a line if it does anything else.
 template <class E, class Call>

@@ -121,6 +121,9 @@ int main() {
 #ifdef HAS_ilp
   failed += check_ilp();
 #endif
+#ifdef HAS_mpi
+  failed += check_mpi();
+#endif
   std::cout << failed << " checks failed\n";
   return failed == 0 ? 0 : 1;
 }
