@@ -58,7 +58,7 @@ TEST_CASE("random programs read what they wrote, within all budgets, on demand a
   CHECK(tally.budget_changes > all.count / 4);
   CHECK(tally.with_files > all.count / 10);
   CHECK(tally.that_tell_files > all.count / 100);
-  CHECK(tally.that_replay > 0);  // replay_property_test.cpp has programs that do
+  if (all.count >= 10'000) CHECK(tally.that_replay > 0);  // replay_property_test.cpp has programs that do
   CHECK(tally.with_neighbours > all.count / 20);
   CHECK(tally.that_tell_neighbours > all.count / 50);
   CHECK(tally.sampled_rounds > all.count / 8);

@@ -38,6 +38,14 @@ std::string text(DemandMode mode) {
 std::string text(Planning planning) {
   return planning == Planning::deferred ? "Planning::deferred" : "Planning::immediate";
 }
+std::string text(DropRule rule) {
+  switch (rule) {
+    case DropRule::observed: return "DropRule::observed";
+    case DropRule::proven: return "DropRule::proven";
+    case DropRule::by_evidence: break;
+  }
+  return "DropRule::by_evidence";
+}
 
 /// Assignments to the members of an options struct.
 class Assignments {
@@ -199,6 +207,7 @@ std::string cpp_scheduler_options(const SchedulerOptions& scheduler) {
   list.add("sample_every", std::uint64_t{scheduler.sample_every}, std::uint64_t{usual.sample_every});
   list.add("replan_above", scheduler.replan_above, usual.replan_above);
   list.add("trial_iterations", std::uint64_t{scheduler.trial_iterations}, std::uint64_t{usual.trial_iterations});
+  list.add("drops", scheduler.drops, usual.drops);
   return list.take();
 }
 

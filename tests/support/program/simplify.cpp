@@ -52,6 +52,7 @@ class Simplifier {
     set(scheduler.sample_every, usual.sample_every);
     set(scheduler.replan_above, usual.replan_above);
     set(scheduler.trial_iterations, usual.trial_iterations);
+    set(scheduler.drops, usual.drops);
   }
 
   void set_device() {
