@@ -110,7 +110,7 @@ elseif(case STREQUAL "refusals")
   expect_refused(${swapmm_build} "99 REQUIRED" "requested version \"99\""
     "swapmmConfig.cmake, version: ${swapmm_version}")
   # One that could be built, and was not.
-  execute_process(COMMAND ${configure} -D SWAPMM_OPENCL=OFF -D SWAPMM_CUDA=OFF -D SWAPMM_BUILD_ILP=OFF -D SWAPMM_FILE=OFF -D SWAPMM_BUILD_TESTS=OFF
+  execute_process(COMMAND ${configure} -D SWAPMM_OPENCL=OFF -D SWAPMM_CUDA=OFF -D SWAPMM_BUILD_ILP=OFF -D SWAPMM_FILE=OFF -D SWAPMM_MPI=OFF -D SWAPMM_BUILD_TESTS=OFF
     -D SWAPMM_BUILD_EXAMPLES=OFF -D SWAPMM_BUILD_BENCH=OFF -S ${swapmm_source} -B ${folder}/core_alone COMMAND_ERROR_IS_FATAL ANY OUTPUT_QUIET)
   expect_refused(${folder}/core_alone "REQUIRED COMPONENTS opencl"
     "swapmm ${swapmm_version} has no component 'opencl'" "It has: core.")
@@ -118,6 +118,8 @@ elseif(case STREQUAL "refusals")
     "swapmm ${swapmm_version} has no component 'cuda'" "It has: core.")
   expect_refused(${folder}/core_alone "REQUIRED COMPONENTS ilp"
     "swapmm ${swapmm_version} has no component 'ilp'" "It has: core.")
+  expect_refused(${folder}/core_alone "REQUIRED COMPONENTS mpi"
+    "swapmm ${swapmm_version} has no component 'mpi'" "It has: core.")
 else()
   message(FATAL_ERROR "no package test is called '${case}'")
 endif()
