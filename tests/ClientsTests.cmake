@@ -3,7 +3,7 @@
 # has. What comes from PyPI is installed in build/clients, and skipped where PyPI cannot be reached.
 
 find_package(Python3 REQUIRED COMPONENTS Interpreter)
-foreach(client quick_tg_cnn quick_tg_cnn_jit quick_tg_cnn_no_buffer_cache quick_tg_gpt quick_pyclesperanto clblast boost_compute)
+foreach(client quick_tg_cnn quick_tg_cnn_jit quick_pyclesperanto clblast boost_compute)
   add_test(NAME clients.${client} COMMAND Python3::Interpreter ${CMAKE_CURRENT_SOURCE_DIR}/clients/run.py --tightest
     --watch $<TARGET_FILE:swapmm_opencl_watch> --layer $<TARGET_FILE:swapmm_opencl_layer> ${client})
   list(APPEND client_tests clients.${client})

@@ -212,7 +212,7 @@ TEST_CASE("a solver that knows no bound, or finds a program infeasible, proves n
 
 TEST_CASE("ilp plans are valid and no worse than what was tried first, however soon it is stopped") {
   std::mt19937_64 random(9);
-  for (int round = 0; round < test::fewer_if_slow(15, part); ++round) {
+  for (int round = 0; round < test::fewer_if_slow(10, part); ++round) {
     test::RandomTraceOptions options;
     options.operations = 1 + one_of(random, 16);
     options.tensors = 1 + one_of(random, 12);
