@@ -31,8 +31,9 @@ namespace {
 
 bool launched() {
   constexpr std::array<const char*, 3> set_by_launchers{"OMPI_COMM_WORLD_SIZE", "PMI_RANK", "PMIX_RANK"};
-  return std::any_of(set_by_launchers.begin(), set_by_launchers.end(),
-                     [](const char* name) { return std::getenv(name) != nullptr; });
+  return std::any_of(set_by_launchers.begin(), set_by_launchers.end(), [](const char* name) {
+    return std::getenv(name) != nullptr;  // NOLINT(concurrency-mt-unsafe): no program changes what launchers set
+  });
 }
 
 int run(int& count, char**& words, const std::function<int(std::shared_ptr<swapmm::Exchange>)>& program) {
