@@ -40,7 +40,7 @@ TEST_CASE(
     "replicas that share a device, in little memory, have the bits of one device that adds up in the same order") {
   const neural::Pictures pictures{test::batch(20, 0).images, test::batch(20, 0).labels};
   fashion::Curriculum curriculum(pictures, 20, 1);  // batches come from elsewhere
-  for (const std::size_t count : {2, 3}) {
+  for (const std::size_t count : {2U, 3U}) {
     const std::vector<float> expected = on_one_device(count);
     ReplicaOptions options;
     options.layers_per_chunk = count;

@@ -62,7 +62,7 @@ int main(int count, char** words) {
       return 2;
     }
     if (part != "devices") {
-      for (const std::size_t replicas : {2, 4}) bench::on_simulated_devices(replicas);
+      for (const std::size_t replicas : {2U, 4U}) bench::on_simulated_devices(replicas);
     }
     return part == "simulated" ? 0 : bench::on_real_devices(bench::batch);
   } catch (const std::exception& error) {

@@ -188,11 +188,11 @@ TEST_CASE("a cycle of several iterations is timed once it has come twice without
   for (std::uint64_t i = 1; i <= 8; ++i) CHECK(sees(100 * i));
   std::size_t timed = 0;
   for (int turn = 0; turn < 2; ++turn) {
-    for (const std::uint64_t serial : {900, 1000, 1100}) timed += sees(serial) ? 1 : 0;
+    for (const std::uint64_t serial : {900U, 1000U, 1100U}) timed += sees(serial) ? 1 : 0;
   }
   CHECK(timed == 0);
   for (int turn = 0; turn < 2; ++turn) {
-    for (const std::uint64_t serial : {900, 1000, 1100}) timed += sees(serial) ? 1 : 0;
+    for (const std::uint64_t serial : {900U, 1000U, 1100U}) timed += sees(serial) ? 1 : 0;
   }
   CHECK(timed == 6);
   CHECK(told.book.plans_made() == 1);
