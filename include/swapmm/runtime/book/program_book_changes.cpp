@@ -24,9 +24,12 @@ void ProgramBook::prove_drops(std::string_view reason) {
   note("from now on plans drop only what is proven dead: " + std::string(reason));
 }
 
+// As many as the default options' cycle may have are not many, however short cycles are to be. Nor are those of a
+// program that makes tensors anew from time to time and then repeats itself.
 bool ProgramBook::has_many_sequences(std::string_view name) const {
+  constexpr std::size_t least = 8;
   const Named* const programs = find(name);
-  return programs != nullptr && programs->different > most_history();
+  return programs != nullptr && programs->different > std::max(most_history(), least) && !may_repeat(*programs);
 }
 
 // If the iteration closes a cycle with the untimed ones before it, as many are timed as a plan needs.
