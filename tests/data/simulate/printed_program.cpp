@@ -99,6 +99,7 @@ void program(const Device& device) {
   scheduler_options.planner = "per-operation";
   scheduler_options.max_period = 2U;
   scheduler_options.sample_every = 3U;
+  scheduler_options.drops = DropRule::observed;
   Scheduler scheduler(scheduler_options);
   load(scheduler, "train", R"plan({"format": "swapmm-plan", "version": 1, "trace": "a2495d6048e56cd859003875c3c7f8b2b9587ad0b03cccdde1e812139ced822e", "planner": "per-operation",
  "machine": {"format": "swapmm-machine", "version": 1, "name": "simulated", "device_budget_bytes": 2528, "alignment_bytes": 32, "max_allocation_bytes": null, "h2d": {"bytes_per_second": 1600000000, "latency_ns": 0}, "d2h": {"bytes_per_second": 1600000000, "latency_ns": 0}, "duplex": "full"},
