@@ -118,11 +118,9 @@ class ReplicaDemo {
   void train(ReplicaTraining<Math>& training, std::size_t steps) {
     while (training.step() < steps) {
       const auto time = training.run(std::min(progress_steps, steps - training.step()));
-      last_ms_ = time.count();
-      last_loss_ = training.network(0).take_loss();
       say_ << "  iteration " << std::setw(4) << training.step() << " of " << steps << ", loss " << std::fixed
-           << std::setprecision(3) << last_loss_ << ", " << std::setprecision(0) << last_ms_ << " ms per iteration, "
-           << training.replicas().layers_per_chunk() << " layers per chunk" << std::endl;
+           << std::setprecision(3) << training.network(0).take_loss() << ", " << std::setprecision(0) << time.count()
+           << " ms per iteration, " << training.replicas().layers_per_chunk() << " layers per chunk" << std::endl;
     }
   }
 
@@ -172,8 +170,6 @@ class ReplicaDemo {
   std::ostream& say_;
   Settings settings_;
   std::vector<swapmm::Bytes> budgets_;
-  double last_ms_ = 0;
-  float last_loss_ = 0;
 };
 
 }  // namespace fashion

@@ -213,7 +213,7 @@ class ManagerOn : public swapmm_manager {
   }
   /// The same for a call that ends it.
   [[nodiscard]] Running& require_ending(const char* call) {
-    if (runs_again_) throw UsageError(std::string(call) + ": an operation that runs again is ended by the library");
+    if (request_.again) throw UsageError(std::string(call) + ": an operation that runs again is ended by the library");
     return require_running(call);
   }
   [[nodiscard]] const runtime::Request<B>& request() const { return request_; }
@@ -249,7 +249,6 @@ class ManagerOn : public swapmm_manager {
    public:
     RunningAgain(ManagerOn& manager, const runtime::Request<B>& request)
         : manager_(manager), outer_(std::exchange(manager.request_, request)) {
-      manager_.runs_again_ = true;
       manager_.turn_taken.store(false, std::memory_order_release);
     }
     RunningAgain(const RunningAgain&) = delete;
@@ -257,7 +256,6 @@ class ManagerOn : public swapmm_manager {
     ~RunningAgain() {
       manager_.turn_taken.store(true, std::memory_order_release);
       manager_.running_.reset();
-      manager_.runs_again_ = false;
       manager_.request_ = outer_;
     }
 
@@ -372,7 +370,6 @@ class ManagerOn : public swapmm_manager {
   runtime::Request<B> request_;                // of the operation
   std::optional<Running> running_;             // refers to the request
   Again again_;                                // of the operation
-  bool runs_again_ = false;                    // the program's function does
   bool in_iteration_ = false;
   Report counted_;
 };

@@ -10,7 +10,7 @@ from typing import Any, Callable, Dict, List, NamedTuple, Optional, Sequence, Se
 
 from . import _memory, _native, errors
 from .backends import Backend
-from .operation import Operation, Output, Request, Tensors, _kernels, forget_agains
+from .operation import Operation, Output, Request, Tensors, _agains, _kernels, forget
 from .report import Report
 from .tensor import Tensor
 from .traces import Plan, Trace
@@ -63,7 +63,7 @@ class Iteration:
 
     def _over(self) -> None:
         self._owner._iterating = False
-        forget_agains(self._owner._again_keys)
+        forget(_agains, self._owner._again_keys)
 
     def __enter__(self) -> "Iteration":
         self.begin()
@@ -319,9 +319,8 @@ def _destroy(library: _native.Library, life: _Life, keys: Set[int], again_keys: 
     if os.getpid() != life.process:  # a child of the process has a copy of the handle, and none of the device
         return
     library.manager_destroy(handle)
-    for key in keys:  # kernels that never ran
-        _kernels.pop(key, None)
-    forget_agains(again_keys)
+    forget(_kernels, keys)  # they never ran
+    forget(_agains, again_keys)
 
 
 def manager_options(

@@ -163,7 +163,7 @@ class Operation:
     def _over(self) -> None:
         self._running = False
         if self._again_key and not self._owner._iterating:  # plans run it again only inside an iteration
-            forget_agains(self._owner._again_keys)
+            forget(_agains, self._owner._again_keys)
         # What an ended operation refers to would live until the variable of the block has another one.
         self._tensors = self._made = ()
         self._addresses = []
@@ -313,16 +313,21 @@ def _run(kernel: _Kernel) -> None:
         raise errors.UsageError("a kernel has kept memory of a tensor: it is valid only while the kernel runs")
 
 
+def _status_of(run: Callable[..., None], argument: Any, failures: List[BaseException]) -> int:
+    """Calls `run` for C: no exception may pass through it."""
+    try:
+        run(argument)
+    except BaseException as failure:
+        traceback.clear_frames(failure.__traceback__)  # they refer to the memory
+        failures.append(failure)
+        return 1
+    return 0
+
+
 def _run_by_number(key: int) -> int:
     kernel = _kernels.pop(key)
     kernel.keys.discard(key)
-    try:
-        _run(kernel)
-    except BaseException as failure:  # no exception may pass through C
-        traceback.clear_frames(failure.__traceback__)  # they refer to the memory
-        kernel.failures.append(failure)
-        return 1
-    return 0
+    return _status_of(_run, kernel, kernel.failures)
 
 
 _trampoline = _native.Kernel(_run_by_number)
@@ -337,6 +342,7 @@ class _Again:
     def __init__(self, operation: Operation) -> None:
         assert operation._again is not None
         self.owner = weakref.ref(operation._owner)
+        self.failures = operation._owner._kernel_errors
         self.name, self.function = operation.name, operation._again
         self.tensors = [weakref.ref(tensor) for tensor in operation._tensors + operation._made]
 
@@ -359,24 +365,16 @@ class _Again:
 _agains: Dict[int, _Again] = {}
 
 
-def forget_agains(keys: Set[int]) -> None:
-    """Operations with these keys do not run again any more."""
+def forget(known: Dict[int, Any], keys: Set[int]) -> None:
+    """What has these keys is not called any more."""
     for key in keys:
-        _agains.pop(key, None)
+        known.pop(key, None)
     keys.clear()
 
 
 def _run_again(key: int, operation: int) -> int:
     again = _agains[key]
-    try:
-        again.run(_native.Operation.from_address(operation))
-    except BaseException as failure:  # no exception may pass through C
-        traceback.clear_frames(failure.__traceback__)
-        owner = again.owner()
-        if owner is not None:
-            owner._kernel_errors.append(failure)
-        return 1
-    return 0
+    return _status_of(again.run, _native.Operation.from_address(operation), again.failures)
 
 
 _again_function = _native.Again(_run_again)
