@@ -27,6 +27,12 @@ if(NOT cuda_code AND SWAPMM_NVCC)
   endif()
 endif()
 
+# clang++ warns of functions in CUDA's own headers.
+set(swapmm_nvcc_quiet)
+if(CMAKE_CXX_COMPILER_ID STREQUAL "Clang")
+  set(swapmm_nvcc_quiet -Xcompiler=-Wno-unused-function)
+endif()
+
 # swapmm_cuda_kernels(TARGET SOURCE.cu...): compiled by nvcc, and linked into the target. Sources may include what lies in
 # include/, backends/, examples/ and tests/. Their names are hidden, as those of the library are. Without line tables compute-sanitizer names no lines: they are there.
 function(swapmm_cuda_kernels target)
@@ -37,7 +43,7 @@ function(swapmm_cuda_kernels target)
     add_custom_command(OUTPUT ${object} DEPENDS ${path} DEPFILE ${object}.d VERBATIM
       COMMENT "Compiling kernels of ${target}: ${source}"
       COMMAND ${SWAPMM_CCACHE} ${SWAPMM_NVCC} -std=c++17 -O3 -lineinfo ${cuda_code} -Werror all-warnings
-        -Xcompiler=-Wall,-Wextra,-fPIC,-fvisibility=hidden -ccbin ${CMAKE_CXX_COMPILER} -MD -MF ${object}.d
+        -Xcompiler=-Wall,-Wextra,-fPIC,-fvisibility=hidden ${swapmm_nvcc_quiet} -ccbin ${CMAKE_CXX_COMPILER} -MD -MF ${object}.d
         -I ${PROJECT_SOURCE_DIR}/include -I ${PROJECT_SOURCE_DIR}/backends -I ${PROJECT_SOURCE_DIR}/backends/cuda
         -I ${PROJECT_SOURCE_DIR}/examples -I ${PROJECT_SOURCE_DIR}/tests
         -c ${path} -o ${object})

@@ -6,8 +6,8 @@ option(SWAPMM_BUILD_EXAMPLES "Build the examples" ${PROJECT_IS_TOP_LEVEL})
 option(SWAPMM_BUILD_BENCH "Build the benchmarks" ${PROJECT_IS_TOP_LEVEL})
 option(SWAPMM_UNITY_BUILD "Compile each library in a few large pieces: less work where all of it is compiled" OFF)
 option(SWAPMM_UNITY_TESTS "The same for the tests, and for the command" OFF)
-option(SWAPMM_TESTS_ONCE "Without sanitizers, only those tests of the core and of the backends that do less under them" OFF)
-option(SWAPMM_QUICK_BUILD "Compile tests that do not run for long, and the command, without optimization" OFF)
+option(SWAPMM_QUICK_BUILD "Compile all but the core, and what runs long, without optimization" OFF)
+option(SWAPMM_LONG_TESTS "Also run tests that take minutes" OFF)
 option(SWAPMM_WERROR "Treat warnings as errors" OFF)
 
 # g++ 12 guesses wrongly about moved std::optionals: maybe-uninitialized is shown, and stops nothing. Its -Wrestrict
@@ -24,6 +24,19 @@ target_compile_options(swapmm_warnings INTERFACE
 # its options are copied instead.
 function(swapmm_warnings_for target)
   target_compile_options(${target} PRIVATE $<TARGET_PROPERTY:swapmm_warnings,INTERFACE_COMPILE_OPTIONS>)
+endfunction()
+
+# With SWAPMM_QUICK_BUILD, targets that are made from here on, in this folder and below, are not optimized: for most of
+# them optimization takes longer than it wins. swapmm_runs_long(TARGET) excepts one.
+macro(swapmm_compile_quickly_from_here)
+  if(SWAPMM_QUICK_BUILD)
+    add_compile_options($<$<COMPILE_LANGUAGE:CXX>:-O0>)
+  endif()
+endmacro()
+function(swapmm_runs_long target)
+  if(SWAPMM_QUICK_BUILD)
+    target_compile_options(${target} PRIVATE -O1)
+  endif()
 endfunction()
 
 if(PROJECT_IS_TOP_LEVEL)

@@ -3,7 +3,11 @@
 # has. What comes from PyPI is installed in build/clients, and skipped where PyPI cannot be reached.
 
 find_package(Python3 REQUIRED COMPONENTS Interpreter)
-foreach(client quick_tg_cnn quick_tg_cnn_jit quick_pyclesperanto clblast boost_compute)
+set(clients quick_tg_cnn_jit quick_pyclesperanto boost_compute)
+if(SWAPMM_LONG_TESTS)
+  list(APPEND clients quick_tg_cnn clblast)
+endif()
+foreach(client IN LISTS clients)
   add_test(NAME clients.${client} COMMAND Python3::Interpreter ${CMAKE_CURRENT_SOURCE_DIR}/clients/run.py --tightest
     --watch $<TARGET_FILE:swapmm_opencl_watch> --layer $<TARGET_FILE:swapmm_opencl_layer> ${client})
   list(APPEND client_tests clients.${client})

@@ -88,6 +88,18 @@ typedef enum swapmm_demand_mode {
   SWAPMM_PER_OPERATION = 1         ///< swaps each bundle in before its operation and out after it
 } swapmm_demand_mode;
 
+/// Which values a followed plan may lose. Whatever it may not lose is copied to the host when its room is needed.
+typedef enum swapmm_drop_rule {
+  /// Those that observed iterations did not read any more, until the program shows that it branches: see
+  /// docs/dynamic_programs.md. From then on as ::SWAPMM_DROP_PROVEN.
+  SWAPMM_DROP_BY_EVIDENCE = 0,
+  /// Those that observed iterations did not read any more. Reading one after all is ::SWAPMM_DROPPED_VALUE.
+  SWAPMM_DROP_OBSERVED = 1,
+  /// Those that are proven dead: the tensor was destroyed, its next value is written by an operation that was called
+  /// already, or it is ::SWAPMM_TRANSIENT and its iteration is over. No call returns ::SWAPMM_DROPPED_VALUE.
+  SWAPMM_DROP_PROVEN = 2
+} swapmm_drop_rule;
+
 /// Values for swapmm_options::flags, to be combined with `|`.
 typedef enum swapmm_option_flags {
   /// Compares what operations access with what they declare. For debugging; very slow.
@@ -97,15 +109,12 @@ typedef enum swapmm_option_flags {
   /// A tensor that was never written may be read, and has undefined bytes then.
   SWAPMM_UNDEFINED_READS = 4,
   /// Tensors that are made in an iteration are identified by the operation that first uses them. So a program that
-  /// makes
-  /// its tensors anew in each iteration gets a plan, even if some of them are destroyed an iteration later. Each tensor
-  /// must then be made right before the operation that first uses it, or as an output of it.
+  /// makes its tensors anew in each iteration gets a plan, even if some of them are destroyed an iteration later. Each
+  /// tensor must then be made right before the operation that first uses it, or as an output of it.
   SWAPMM_IDENTIFY_BY_PRODUCER = 8,
-  /// For programs that may do something else in a later iteration than in the observed ones: a plan drops the value of
-  /// a
-  /// tensor only when the tensor is destroyed, or overwritten. Other values that nothing has read in the observed
-  /// iterations are saved on the host, so no call returns ::SWAPMM_DROPPED_VALUE. A tensor that is not needed after an
-  /// operation is best destroyed before the operation's end, which is when the plan gives its bytes away.
+  /// ::SWAPMM_DROP_PROVEN for programs that destroy their tensors between operations, whatever `drops` says. A plan
+  /// counts on that: it knows before which operation a tensor was destroyed in observed iterations, and gives its bytes
+  /// away there. A tensor that is not needed after an operation is best destroyed before the operation's end.
   SWAPMM_PROVEN_DROPS = 16
 } swapmm_option_flags;
 
@@ -128,6 +137,7 @@ typedef struct swapmm_options {
   uint64_t sample_every;      ///< one in this many rounds of a plan is timed; 0: none
   double replan_above;        ///< a plan is remade if its time differs from the prediction by more than this fraction
   uint64_t trial_iterations;  ///< rounds after which the faster of a new plan and the previous state is kept
+  uint64_t drops;             ///< which values a plan may lose: a #swapmm_drop_rule
 } swapmm_options;
 
 /// Sets all options to their defaults. `struct_size` is `sizeof(swapmm_options)`.

@@ -52,7 +52,7 @@ static swapmm_custom_device device_of(desk* d) {
   return device;
 }
 
-static void open_desk(desk* d, uint32_t flags) {
+static void open_desk(desk* d, uint32_t flags, uint64_t drops) {
   swapmm_custom_device device;
   swapmm_options options;
   unsigned char data[bytes];
@@ -63,6 +63,7 @@ static void open_desk(desk* d, uint32_t flags) {
   NEED(swapmm_options_init(&options, sizeof options));
   options.device_budget = room;
   options.flags = flags;
+  options.drops = drops;
   NEED(swapmm_manager_create(d->backend, &options, &d->manager));
   for (i = 0; i < tensors; ++i) {
     memset(data, i, sizeof data);
@@ -106,7 +107,7 @@ static void values_follow(void) {
   swapmm_numbers numbers = {0};
   unsigned char data[bytes];
   int i, k;
-  open_desk(&d, 0);
+  open_desk(&d, 0, SWAPMM_DROP_BY_EVIDENCE);
   for (i = 0; i < 10; ++i) {
     NEED(swapmm_iteration_begin(d.manager, "add"));
     for (k = 0; k < tensors; ++k) NEED(use(&d, k, SWAPMM_UPDATE, 0));
@@ -127,7 +128,7 @@ static void values_follow(void) {
 
 static void copies_that_fail(void) {
   desk d;
-  open_desk(&d, 0);
+  open_desk(&d, 0, SWAPMM_DROP_BY_EVIDENCE);
   NEED(use(&d, 0, SWAPMM_UPDATE, 0));
   d.fails = 1;
   CHECK_ERROR(SWAPMM_BACKEND_ERROR, "returned 7", use(&d, 1, SWAPMM_READ, 1));
@@ -167,13 +168,13 @@ static void fill_room(desk* d) {
 // Each iteration begins by writing tensor 0, and reads it once. Then it leaves the device, whatever was planned. In the
 // first iteration that follows a plan, another read comes unexpectedly. (Whether later ones follow it, measured times
 // decide.)
-static swapmm_status read_unexpectedly(uint32_t flags) {
+static swapmm_status read_unexpectedly(uint32_t flags, uint64_t drops) {
   desk d;
   swapmm_status status = SWAPMM_OK;
   swapmm_numbers numbers = {0};
   int i, k;
   numbers.struct_size = sizeof numbers;
-  open_desk(&d, flags);
+  open_desk(&d, flags, drops);
   for (i = 0; i < 20 && numbers.operations_followed == 0; ++i) {
     NEED(swapmm_iteration_begin(d.manager, "write"));
     NEED(use(&d, 0, SWAPMM_WRITE, i + 100));
@@ -226,8 +227,10 @@ static void options(void) {
 int main(void) {
   values_follow();
   copies_that_fail();
-  CHECK_STATUS(SWAPMM_DROPPED_VALUE, read_unexpectedly(0));
-  CHECK_STATUS(SWAPMM_OK, read_unexpectedly(SWAPMM_PROVEN_DROPS));
+  CHECK_STATUS(SWAPMM_DROPPED_VALUE, read_unexpectedly(0, SWAPMM_DROP_BY_EVIDENCE));
+  CHECK_STATUS(SWAPMM_DROPPED_VALUE, read_unexpectedly(0, SWAPMM_DROP_OBSERVED));
+  CHECK_STATUS(SWAPMM_OK, read_unexpectedly(0, SWAPMM_DROP_PROVEN));
+  CHECK_STATUS(SWAPMM_OK, read_unexpectedly(SWAPMM_PROVEN_DROPS, SWAPMM_DROP_OBSERVED));
   options();
   return result_of_checks("custom");
 }

@@ -180,8 +180,18 @@ static void options_that_are_none(void) {
   REFUSED("run_ahead", options.run_ahead = UINT64_MAX);
   REFUSED("swapmm_demand_mode has no value 2", options.demand_mode = 2);
   REFUSED("swapmm_option_flags has no value 32", options.flags = 33);
+  REFUSED("swapmm_drop_rule has no value 3", options.drops = 3);
   REFUSED("planner is null", options.planner = NULL);
   REFUSED("planning_time_ms", options.planning_time_ms = UINT64_MAX);
+  // A program that was compiled for the first version of the struct has no `drops`.
+  options = good;
+  options.struct_size = offsetof(swapmm_options, drops);
+  options.drops = 3;
+  NEED(swapmm_manager_create(d.backend, &options, &manager));
+  swapmm_manager_destroy(manager);
+  manager = NULL;
+  CHECK_ERROR(SWAPMM_USAGE_ERROR, "struct_size",
+              (options.struct_size -= 8, swapmm_manager_create(d.backend, &options, &manager)));
   options = good;
   options.device_budget = UINT64_C(1) << 40;
   CHECK_ERROR(SWAPMM_OUT_OF_MEMORY, "device budget", swapmm_manager_create(d.backend, &options, &manager));

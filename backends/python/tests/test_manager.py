@@ -221,6 +221,8 @@ class Errors(OnSimulatedDevice):
             swapmm.Manager(self.backend, 4096, colour=1)
         with self.assertRaisesRegex(swapmm.UsageError, "demand_mode"):
             swapmm.Manager(self.backend, 4096, demand_mode="lazy")
+        with self.assertRaisesRegex(swapmm.UsageError, "drops is 'never': it is one of by_evidence, observed, proven"):
+            swapmm.Manager(self.backend, 4096, drops="never")
         with self.assertRaisesRegex(swapmm.UsageError, "from 0 to 2"):
             swapmm.Manager(self.backend, 4096, observe=-1)
         with self.assertRaisesRegex(swapmm.UsageError, "whole number"):
@@ -235,6 +237,32 @@ class Errors(OnSimulatedDevice):
         manager.tensor(16).upload(bytes(16))
         self.assertEqual(swapmm.bytes_of("1.5KiB"), 1536)
         self.assertEqual(swapmm.bytes_of("8GB"), 8 * 10**9)
+
+    def test_drops(self):
+        def read_unexpectedly(rule):
+            """Each iteration begins by writing a tensor, and reads it once, until the first that follows a plan."""
+            manager = self.manager("8KiB", drops=rule)
+            first, *others = [manager.tensor(KIB, "int32", f"vector {i}") for i in range(4)]
+            for vector in (first, *others):
+                vector.upload(array.array("i", [0] * KIB))
+            for step in range(20):
+                with manager.iteration("step"):
+                    with manager.operation("write", writes=first) as op:
+                        op.launch(lambda to: to.__setitem__(0, step + 100), first)
+                    with manager.operation("read", reads=first, updates=others[0]):
+                        pass
+                    with manager.operation("fill", updates=[others[1], others[2]]):
+                        pass
+                    if manager.numbers().operations_followed > 0:
+                        with manager.operation("again", reads=first):
+                            pass
+                        return first.download()[0] - step
+            self.fail("no iteration followed a plan")
+
+        self.assertEqual(read_unexpectedly("proven"), 100)
+        for rule in ("by_evidence", "observed"):
+            with self.assertRaisesRegex(swapmm.DroppedValue, '"vector 0"'):
+                read_unexpectedly(rule)
 
     def test_check_access(self):
         manager = self.manager(check_access=True)

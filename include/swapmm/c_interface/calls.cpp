@@ -78,7 +78,7 @@ void swapmm_backend_destroy(swapmm_backend* backend) { delete backend; }
 swapmm_status swapmm_options_init(swapmm_options* options, uint64_t struct_size) {
   return guarded([&] {
     swapmm_options& given = required(options, "swapmm_options");
-    check_struct_size<swapmm_options>(struct_size, sizeof(swapmm_options), "swapmm_options");
+    check_struct_size<swapmm_options>(struct_size, offsetof(swapmm_options, drops), "swapmm_options");
     write_struct(given, default_options(), struct_size);
   });
 }

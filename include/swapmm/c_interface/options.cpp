@@ -24,6 +24,15 @@ DemandMode demand_mode_of(std::uint32_t number) {
   }
 }
 
+DropRule drop_rule_of(std::uint64_t number) {
+  switch (number) {
+    case SWAPMM_DROP_BY_EVIDENCE: return DropRule::by_evidence;
+    case SWAPMM_DROP_OBSERVED: return DropRule::observed;
+    case SWAPMM_DROP_PROVEN: return DropRule::proven;
+    default: unknown("swapmm_drop_rule", number);
+  }
+}
+
 constexpr std::uint32_t known_flags =
     SWAPMM_CHECK_ACCESS | SWAPMM_SCRUB | SWAPMM_UNDEFINED_READS | SWAPMM_IDENTIFY_BY_PRODUCER | SWAPMM_PROVEN_DROPS;
 
@@ -68,11 +77,12 @@ swapmm_options default_options() {
       .sample_every = scheduler.sample_every,
       .replan_above = scheduler.replan_above,
       .trial_iterations = scheduler.trial_iterations,
+      .drops = SWAPMM_DROP_BY_EVIDENCE,
   };
 }
 
 ManagerOptions read_options(const swapmm_options& options) {
-  check_struct_size<swapmm_options>(options.struct_size, sizeof(swapmm_options), "swapmm_options");
+  check_struct_size<swapmm_options>(options.struct_size, offsetof(swapmm_options, drops), "swapmm_options");
   const swapmm_options given = read_struct(options, default_options());
   if ((given.flags & ~known_flags) != 0) unknown("swapmm_option_flags", given.flags & ~known_flags);
   if (given.planner == nullptr) throw UsageError("swapmm_options::planner is null");
@@ -97,6 +107,7 @@ ManagerOptions read_options(const swapmm_options& options) {
   read.scheduler.sample_every = static_cast<std::size_t>(given.sample_every);
   read.scheduler.replan_above = given.replan_above;
   read.scheduler.trial_iterations = static_cast<std::size_t>(given.trial_iterations);
+  read.scheduler.drops = drop_rule_of(given.drops);
   read.entrance.undefined_reads = has(SWAPMM_UNDEFINED_READS);
   read.entrance.identify_by_producer = has(SWAPMM_IDENTIFY_BY_PRODUCER);
   // Tensors that are destroyed have no value to be asked for.

@@ -90,6 +90,7 @@ _WHOLE = (
     "trial_iterations",
 )  # fmt: skip
 _FRACTIONS = ("planning_share", "replan_above")
+_CHOICES = {"demand_mode": _native.DEMAND_MODES, "drops": _native.DROP_RULES}
 
 
 class Manager:
@@ -97,8 +98,8 @@ class Manager:
 
     `device_budget`: bytes of the device that it may use, a number or a text such as "256MiB"; None: CUDA's default, an
     error elsewhere. The other options have the names of `swapmm_options` in the C interface; docs/options.md describes
-    them. Sizes may be texts, `demand_mode` is "least_recently_used" or "per_operation", and `check_access`, `scrub`,
-    `undefined_reads` and `identify_by_producer` are switches."""
+    them. Sizes may be texts, `demand_mode` is "least_recently_used" or "per_operation", `drops` is "by_evidence",
+    "observed" or "proven", and `check_access`, `scrub`, `undefined_reads` and `identify_by_producer` are switches."""
 
     def __init__(self, backend: Backend, device_budget: Union[int, str, None] = None, **options: Any) -> None:
         self._library = backend._library
@@ -344,11 +345,11 @@ def manager_options(
             setattr(options, name, float(value))
         elif name == "planner":
             options.planner = _native.text(value)
-        elif name == "demand_mode":
-            if value not in _native.DEMAND_MODES:
-                raise errors.UsageError(f"demand_mode is {value!r}: it is one of {', '.join(_native.DEMAND_MODES)}")
-            options.demand_mode = _native.DEMAND_MODES[value]
+        elif name in _CHOICES:
+            if value not in _CHOICES[name]:
+                raise errors.UsageError(f"{name} is {value!r}: it is one of {', '.join(_CHOICES[name])}")
+            setattr(options, name, _CHOICES[name][value])
         else:
-            known = ", ".join(sorted((*_FLAGS, *_SIZES, *_WHOLE, *_FRACTIONS, "planner", "demand_mode")))
+            known = ", ".join(sorted((*_FLAGS, *_SIZES, *_WHOLE, *_FRACTIONS, *_CHOICES, "planner")))
             raise TypeError(f"Manager has no option {name!r}; there are {known}")
     return options
