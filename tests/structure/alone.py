@@ -7,7 +7,7 @@
 LIST is a file with a header on each line, as programs include it. Prints each finding, and fails if there is one.
 
 For speed every one of them finds the standard library's headers included before it: what they declare is the longest part of
-each. So a missing one is not found here, but with the public headers (installed.py), which bring all of these."""
+each. So a missing one is not found here, but in ./dev test --all with the public headers (installed.py), which bring all of these."""
 
 import re
 import subprocess

@@ -2,17 +2,19 @@
 # SPDX-License-Identifier: Apache-2.0
 """The headers of an installation are those of the two lists, no more and no fewer, and each public one compiles alone.
 
-    installed.py INCLUDE_FOLDER LISTS COMPILER [OPTION...]
+    installed.py [--quick] INCLUDE_FOLDER LISTS COMPILER [OPTION...]
 
+--quick: with the standard library's headers precompiled, as alone.py does, so that a missing one of these is not found.
 Prints each finding on a line, and fails if there is one."""
 
 import os
 import re
 import sys
+import tempfile
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from alone import compile_alone
+from alone import compile_alone, precompiled_standard_headers
 
 
 def installed_name(path):
@@ -21,7 +23,9 @@ def installed_name(path):
 
 
 def main():
-    folder, lists, compiler, *options = sys.argv[1:]
+    arguments = sys.argv[1:]
+    quick = arguments[0] == "--quick"
+    folder, lists, compiler, *options = arguments[quick:]
     listed = {"public": set(), "template": set()}
     for line in Path(lists).read_text(encoding="utf-8").splitlines():
         kind, path = line.split()
@@ -31,6 +35,11 @@ def main():
     found = [f"{name} is installed, and in neither list of cmake/SwapmmSources.cmake" for name in sorted(there - expected)]
     found += [f"{name} is listed, and not installed" for name in sorted(expected - there)]
 
+    scratch = tempfile.TemporaryDirectory()
+    if quick:
+        sources = [Path(folder) / name for name in there]
+        options = [*precompiled_standard_headers(scratch.name, sources, compiler, options), *options]
+
     def check(name):
         wrong = compile_alone(name, compiler, ["-I", folder, *options])
         missing = re.search(r"fatal error: '?((?:boost|CL|cuda)[\w./]*)'?:? ", wrong)
@@ -39,7 +48,7 @@ def main():
             return None
         return f"{name} does not compile alone:\n{wrong}" if wrong else None
 
-    with ThreadPoolExecutor(os.cpu_count()) as pool:
+    with scratch, ThreadPoolExecutor(os.cpu_count()) as pool:
         found += filter(None, pool.map(check, sorted(listed["public"] & there)))
     print("\n".join(found) if found else f"{len(there)} headers are installed; {len(listed['public'])} public ones compile")
     return 1 if found else 0
