@@ -49,11 +49,17 @@ struct PlanCase {
   bool started = false;          ///< the plan was started, and no round with it has ended since
   std::size_t false_starts = 0;  ///< how often in a row the program diverged in the first round
 
+  // Used where plans are left again and again: see ProgramBook::diverged().
+  std::size_t awaited = 0;  ///< how often its cycle must be seen, without another between, before it is offered
+
   /// The plan to follow; null: none.
   [[nodiscard]] FollowablePtr choice() const { return state == PlanState::left || checking ? nullptr : plan; }
   /// The plan to start if an iteration begins like its cycle; null: none. A plan whose last two starts were false is
-  /// not offered.
-  [[nodiscard]] FollowablePtr offered() const { return false_starts < 2 ? choice() : nullptr; }
+  /// not offered, nor one on trial whose cycle must be seen more often before.
+  [[nodiscard]] FollowablePtr offered() const {
+    const bool waits = state == PlanState::on_trial && awaited > 0;
+    return false_starts < 2 && !waits ? choice() : nullptr;
+  }
 
   /// Replaces the plan by `next`. If `trial` is set, `next` is on trial: it is kept only if it is not slower.
   void try_out(FollowablePtr next, bool trial) {

@@ -77,6 +77,7 @@ std::uint64_t ProgramBook::observed(std::string_view name, IterationLog&& log, c
   remember(programs, id);
   const std::size_t p = period(programs);
   if (p == 0) programs.in_vain = std::min(programs.in_vain + 1, most_history());
+  if (p == 0) await_all(programs);
   if (plan_from_loaded(programs, machine) || plan_from_store(programs, machine) || p == 0) return id;
   if (!programs.loaded.empty()) {
     const Result<Program> program = program_of(programs, last_of(programs, p));
@@ -107,22 +108,6 @@ void ProgramBook::followed(std::string_view name, const FollowablePtr& plan, std
   sequence->last_seen = ++clock_;
   if (programs.in_vain > 0) --programs.in_vain;
   remember(programs, sequence->id);
-}
-
-void ProgramBook::diverged(std::string_view name, const FollowablePtr& plan) {
-  for (PlanCase& known : named(name).now().cases) {
-    if (known.plan == plan && std::exchange(known.started, false)) ++known.false_starts;
-  }
-}
-
-// The program runs this cycle: its plan is the first to be offered, even if it was left before.
-void ProgramBook::recognized(Named& programs, std::span<const std::uint64_t> members) {
-  std::vector<PlanCase>& cases = programs.now().cases;
-  const auto at = std::find_if(cases.begin(), cases.end(),
-                               [&](const PlanCase& known) { return same_cycle(known.members, members); });
-  if (at == cases.end()) return;
-  at->false_starts = 0;
-  std::rotate(cases.begin(), at, at + 1);
 }
 
 // Uses a loaded plan as soon as its program is seen once: one iteration, or one cycle, is enough to recognize it.
@@ -348,6 +333,7 @@ void ProgramBook::install_new(Named& programs, PlanSet& set, PlanTask& task) {
   PlanCase added;
   added.members = task.members;
   added.try_out(std::make_shared<const CompiledPlan>(*std::move(result)), compares());
+  added.awaited = awaited(programs);
   for (const PlanCase& known : set.cases) {  // reuse what is known of it on other handles
     const Plan& plan = known.plan->plan;
     if (plan.trace_digest != added.plan->plan.trace_digest || plan.commands != added.plan->plan.commands) continue;

@@ -3,12 +3,58 @@
 #include <swapmm/runtime/book/program_book.hpp>
 
 #include <algorithm>
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
+#include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace swapmm::runtime {
+
+void ProgramBook::diverged(std::string_view name, const FollowablePtr& plan) {
+  Named& programs = named(name);
+  for (PlanCase& known : programs.now().cases) {
+    if (known.plan != plan) continue;
+    if (std::exchange(known.started, false)) ++known.false_starts;
+    if (known.state != PlanState::on_trial || promises_much(programs, known)) continue;
+    ++programs.left_early;
+    await_all(programs);
+  }
+}
+
+// So much that one round gains more than the start of a plan costs in most programs: a tenth of the time on demand.
+bool ProgramBook::promises_much(const Named& programs, const PlanCase& plan_case) const {
+  const std::optional<std::chrono::nanoseconds> demand = demand_time(programs, plan_case);
+  return demand && 10 * plan_case.predicted < 9 * *demand;
+}
+
+// How often a cycle must be seen before its plan is tried, beyond what makes a plan: 0, 0, 1, 2, 4, and then 8 times.
+std::size_t ProgramBook::awaited(const Named& programs) {
+  constexpr std::size_t allowed = 2;
+  constexpr std::size_t doublings = 3;
+  if (programs.left_early < allowed) return 0;
+  return std::size_t{1} << std::min(programs.left_early - allowed, doublings);
+}
+
+void ProgramBook::await_all(Named& programs) {
+  for (PlanCase& known : programs.now().cases) known.awaited = awaited(programs);
+}
+
+// The program runs this cycle: its plan is the first to be offered, even if it was left before.
+void ProgramBook::recognized(Named& programs, std::span<const std::uint64_t> members) {
+  std::vector<PlanCase>& cases = programs.now().cases;
+  const auto at = std::find_if(cases.begin(), cases.end(),
+                               [&](const PlanCase& known) { return same_cycle(known.members, members); });
+  if (at == cases.end()) return;
+  const std::size_t awaited = at->awaited;
+  await_all(programs);
+  at->awaited = awaited == 0 ? 0 : awaited - 1;
+  at->false_starts = 0;
+  std::rotate(cases.begin(), at, at + 1);
+}
 
 void ProgramBook::prove_drops(std::string_view reason) {
   if (proves_drops_ || options_.drops != DropRule::by_evidence) return;

@@ -177,8 +177,7 @@ void ProgramBook::judge(Named& programs, PlanCase& plan_case) {
   if (plan_case.before == nullptr) {
     const std::optional<nanoseconds> demand = demand_time(programs, plan_case);
     if (!demand || !slower(took, *demand)) {
-      plan_case.patience = 1;
-      return plan_case.keep();
+      return keep_faster(programs, plan_case);
     }
     // Not certain yet: the observed time is only a lower limit. Some rounds on demand decide.
     plan_case.checking = true;
@@ -204,6 +203,12 @@ void ProgramBook::judge_check(Named& programs, PlanCase& plan_case) {
   const nanoseconds took = *plan_case.times.median();
   const nanoseconds demand = *demand_time(programs, plan_case);
   if (slower(took, demand)) return lose(programs, plan_case, took, demand);
+  keep_faster(programs, plan_case);
+}
+
+// Than on demand. The program runs long enough as the plan expects to have shown that.
+void ProgramBook::keep_faster(Named& programs, PlanCase& plan_case) {
+  programs.left_early /= 2;
   plan_case.patience = 1;
   plan_case.keep();
 }

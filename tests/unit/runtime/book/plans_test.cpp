@@ -235,7 +235,7 @@ TEST_CASE("a program seen again on other tensors needs no planner: its plan is k
 }
 
 TEST_CASE("the sequence that was not used for longest is forgotten beyond max_sequences") {
-  PlansDesk desk({.max_period = 1, .max_sequences = 2});
+  PlansDesk desk({.max_period = 1, .max_sequences = 2, .trial_iterations = 0});
   const auto only = [&](std::size_t which) {
     auto iteration = desk.manager.iteration("turns");
     increase(desk.manager, desk.weights[which], 0);

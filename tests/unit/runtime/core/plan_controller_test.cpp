@@ -166,7 +166,7 @@ TEST_CASE("the upload of a tensor that was used before the plan began does not l
 }
 
 TEST_CASE("a plan begins only where the iteration begins as it does, and the plan used last is the first one") {
-  WeightDesk desk;
+  WeightDesk desk({}, {.device_budget = 256_bytes}, Scheduler({.planner = "belady", .trial_iterations = 0}));
   const auto forwards = [&] { desk.increase_all("train"); };
   const auto backwards = [&] {
     const auto iteration = desk.manager.iteration("train");

@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: Apache-2.0
+// Plans that are left again and again while they are on trial: the program branches, and each start costs copies.
+#include <doctest/doctest.h>
+
+#include <chrono>
+#include <cstddef>
+#include <vector>
+
+#include <swapmm/runtime/book/program_book.hpp>
+
+#include "support/told_book.hpp"
+
+namespace {
+
+using namespace swapmm;
+using namespace swapmm::test;
+using std::chrono::nanoseconds;
+
+const runtime::IterationLog usual_iteration = updates_from(1);
+const runtime::IterationLog other_iteration = updates_from(11, 7);
+
+/// The plan that is offered is started, and left in its first round.
+void leaves_early(ToldBook& told) {
+  const runtime::FollowablePtr plan = told.first_offered();
+  REQUIRE(plan != nullptr);
+  told.book.used("train", plan);
+  told.book.diverged("train", plan);
+}
+
+/// How often the usual iteration must be seen until its plan is offered.
+std::size_t seen_until_offered(ToldBook& told) {
+  for (std::size_t times = 0; times < 20; ++times) {
+    if (told.first_offered() != nullptr) return times;
+    told.sees(usual_iteration);
+  }
+  return 20;
+}
+
+/// The same after each of so many times that the plan is left.
+std::vector<std::size_t> seen_after_each(ToldBook& told, std::size_t times) {
+  std::vector<std::size_t> seen;
+  for (std::size_t i = 0; i < times; ++i) {
+    leaves_early(told);
+    seen.push_back(seen_until_offered(told));
+  }
+  return seen;
+}
+
+}  // namespace
+
+TEST_CASE("the more often a plan on trial is left, the more often its cycle must be seen before it is started again") {
+  ToldBook told;
+  told.sees(usual_iteration, 2);
+  CHECK(seen_after_each(told, 7) == std::vector<std::size_t>{0, 1, 2, 4, 8, 8, 8});
+}
+
+TEST_CASE("a plan without a trial is started again as soon as its cycle is seen") {
+  ToldBook told(ToldBook::untried());
+  told.sees(usual_iteration, 2);
+  CHECK(seen_after_each(told, 6) == std::vector<std::size_t>{0, 1, 0, 1, 0, 1});
+}
+
+TEST_CASE("another iteration between them makes the count begin again") {
+  ToldBook told;
+  told.sees(usual_iteration, 2);
+  REQUIRE(seen_after_each(told, 3) == std::vector<std::size_t>{0, 1, 2});
+  leaves_early(told);
+  told.sees(usual_iteration, 3);
+  CHECK(told.first_offered() == nullptr);
+  told.sees(other_iteration);
+  CHECK(seen_until_offered(told) == 1 + 4);  // the first shows no repetition
+}
+
+TEST_CASE("plans of new cycles wait as well, and plans of other names do not") {
+  ToldBook told;
+  told.sees(usual_iteration, 2);
+  REQUIRE(seen_after_each(told, 3) == std::vector<std::size_t>{0, 1, 2});
+  leaves_early(told);
+  told.sees(other_iteration, 2);
+  REQUIRE(told.book.cases("train").size() == 2);
+  CHECK(told.first_offered() == nullptr);
+  told.sees(other_iteration, 3);
+  CHECK(told.first_offered() == nullptr);
+  told.sees(other_iteration);
+  REQUIRE(told.first_offered() != nullptr);
+  CHECK(told.first_offered()->program.trace.operations.size() == 7);
+  told.sees(usual_iteration, 2, "test");
+  CHECK(told.first_offered("test") != nullptr);
+}
+
+TEST_CASE("a plan that promises much is started again at once") {
+  for (const bool much : {true, false}) {
+    ToldBook told;
+    const std::uint64_t id = told.sees(usual_iteration, 2);
+    const nanoseconds predicted = told.plan()->plan.predicted.iteration;
+    told.book.iteration_took(id, much ? predicted * 10 / 9 + nanoseconds{1} : predicted * 10 / 9, true);
+    CHECK(seen_after_each(told, 5).back() == (much ? 0 : 8));
+  }
+}
+
+TEST_CASE("plans that turn out to be faster than on demand are trusted sooner") {
+  ToldBook told;
+  const std::uint64_t id = told.sees(usual_iteration, 2);
+  told.book.iteration_took(id, nanoseconds{1'000}, true);
+  const nanoseconds predicted = told.plan()->plan.predicted.iteration;
+  REQUIRE(10 * predicted >= 9 * nanoseconds{1'000});
+  REQUIRE(seen_after_each(told, 4).back() == 4);
+  const runtime::FollowablePtr plan = told.first_offered();
+  REQUIRE(plan != nullptr);
+  for (int i = 0; i < 10; ++i) told.book.round_took(plan, nanoseconds{900});
+  REQUIRE(told.book.cases("train").front().state == PlanState::settled);
+  // Half as wary: the plan of another cycle is offered once the cycle was seen once more than twice.
+  told.sees(other_iteration, 2);
+  CHECK(told.first_offered() == plan);
+  told.sees(other_iteration);
+  CHECK(told.first_offered() != plan);
+}
