@@ -49,9 +49,9 @@ void ProgramBook::recognized(Named& programs, std::span<const std::uint64_t> mem
   const auto at = std::find_if(cases.begin(), cases.end(),
                                [&](const PlanCase& known) { return same_cycle(known.members, members); });
   if (at == cases.end()) return;
-  const std::size_t awaited = at->awaited;
+  const std::size_t before = at->awaited;
   await_all(programs);
-  at->awaited = awaited == 0 ? 0 : awaited - 1;
+  at->awaited = before == 0 ? 0 : before - 1;
   at->false_starts = 0;
   std::rotate(cases.begin(), at, at + 1);
 }

@@ -176,9 +176,7 @@ void ProgramBook::judge(Named& programs, PlanCase& plan_case) {
   const nanoseconds took = *plan_case.times.median();
   if (plan_case.before == nullptr) {
     const std::optional<nanoseconds> demand = demand_time(programs, plan_case);
-    if (!demand || !slower(took, *demand)) {
-      return keep_faster(programs, plan_case);
-    }
+    if (!demand || !slower(took, *demand)) return keep_faster(programs, plan_case);
     // Not certain yet: the observed time is only a lower limit. Some rounds on demand decide.
     plan_case.checking = true;
     plan_case.rounds = 0;
@@ -206,7 +204,7 @@ void ProgramBook::judge_check(Named& programs, PlanCase& plan_case) {
   keep_faster(programs, plan_case);
 }
 
-// Than on demand. The program runs long enough as the plan expects to have shown that.
+// Faster than on demand: the program does what the plan expects for long enough to have shown that.
 void ProgramBook::keep_faster(Named& programs, PlanCase& plan_case) {
   programs.left_early /= 2;
   plan_case.patience = 1;
