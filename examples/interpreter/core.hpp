@@ -66,16 +66,16 @@ class Core {
   [[nodiscard]] static std::size_t largest_bundle() { return 4 * sizes.weights() * sizeof(float); }
 
   /// One step of training on the calls of one run: within an iteration. Forward through all calls, and back.
-  void learn(const std::vector<Lesson>& lessons) {
+  void learn(const std::vector<Lesson>& lessons, float rate) {
     while (calls_.size() < lessons.size()) calls_.push_back(make_call());
     for (std::size_t i = 0; i < lessons.size(); ++i) run_forward(lessons[i], calls_[i]);
     for (const auto* parameter : parameters()) parameter->clear_gradient(memory_);
     for (std::size_t i = lessons.size(); i-- > 0;) run_backward(lessons[i], calls_[i]);
     ++steps_;
-    encoder_parameter_.learn(memory_, steps_, encoder.weights());
-    table_.learn(memory_, steps_, program_count * sizes.embedded);
-    lstm_parameter_.learn(memory_, steps_, sizes.weights());
-    heads_parameter_.learn(memory_, steps_, heads_.weights());
+    encoder_parameter_.learn(memory_, rate, steps_, encoder.weights());
+    table_.learn(memory_, rate, steps_, program_count * sizes.embedded);
+    lstm_parameter_.learn(memory_, rate, steps_, sizes.weights());
+    heads_parameter_.learn(memory_, rate, steps_, heads_.weights());
   }
 
   /// Decides the next step of the innermost call, and waits for the decision: within an iteration. Calls that are open

@@ -24,8 +24,8 @@ namespace {
 using namespace interpreter;
 
 struct Settings {
-  std::uint64_t practice = 800;   // steps of training of the primitive SUM; the others need fewer
-  std::uint64_t additions = 500;  // that the interpreter learns from
+  std::uint64_t practice = 1000;  // steps of training of the primitive SUM; the others need fewer
+  std::uint64_t additions = 250;  // that the interpreter learns from
   std::uint64_t digits = 3;       // of the longest of these
   std::uint64_t tests = 100;      // additions that it does by itself, for each of two groups of lengths
   std::uint64_t longer = 20;      // digits of the longest of these
@@ -69,8 +69,8 @@ class Class {
     for (std::size_t i = 0; i < steps; ++i) {
       std::vector<std::size_t> numbers(Primitive<SwappedMemory>::batch);
       for (std::size_t& number : numbers) number = networks::below(random_, cases);
-      primitive.practise(numbers);
-      by_loops.practise(numbers);
+      primitive.practise(numbers, rate_of(i, steps));
+      by_loops.practise(numbers, rate_of(i, steps));
     }
     const std::size_t right = primitive.count_right();
     equal_ = by_loops.count_right() == right && equal_;
@@ -83,8 +83,8 @@ class Class {
     std::vector<float> before(3, 0.0F);
     for (std::uint64_t i = 0; i < settings_.additions; ++i) {
       const Addition addition = random_addition(random_, 1 + networks::below(random_, settings_.digits));
-      swapped_.learn(addition);
-      by_loops_.learn(addition);
+      swapped_.learn(addition, rate_of(i, settings_.additions));
+      by_loops_.learn(addition, rate_of(i, settings_.additions));
       if ((i + 1) % part != 0) continue;
       const std::vector<float> totals = swapped_.totals();
       const float choices = totals[1] - before[1];

@@ -13,7 +13,10 @@
 
 namespace interpreter {
 
-inline constexpr float learning_rate = 0.01F;
+/// The learning rate of a step, counted from 0: it falls to 0, so that the last steps do not undo what was right.
+[[nodiscard]] inline float rate_of(std::size_t step, std::size_t steps) {
+  return 0.01F * static_cast<float>(steps - step) / static_cast<float>(steps);
+}
 
 /// Weights with what Adam keeps for them.
 template <class Memory>
@@ -36,10 +39,10 @@ struct Parameter {
     memory.run("clear", 0, from(), to(gradient), in_place(), [](Floats values) { clear(values); });
   }
   /// One step of Adam. `step` counts from 1.
-  void learn(Memory& memory, std::size_t step, std::size_t count) const {
+  void learn(Memory& memory, float rate, std::size_t step, std::size_t count) const {
     memory.run("adam", 4 * count, from(gradient), to(), in_place(mean, square, weights),
-               [step](ConstFloats by_weights, Floats means, Floats squares, Floats values) {
-                 adam(learning_rate, step, by_weights, means, squares, values);
+               [rate, step](ConstFloats by_weights, Floats means, Floats squares, Floats values) {
+                 adam(rate, step, by_weights, means, squares, values);
                });
   }
 

@@ -66,7 +66,7 @@ class Primitive {
   }
 
   /// One step of training, on `batch` of the task's cases.
-  void practise(const std::vector<std::size_t>& numbers) {
+  void practise(const std::vector<std::size_t>& numbers, float rate) {
     [[maybe_unused]] const auto iteration = memory_.iteration("practise " + task_.name);
     upload(numbers);
     memory_.run("clear", 0, from(), to(totals_), in_place(), [](Floats values) { clear(values); });
@@ -79,8 +79,8 @@ class Primitive {
     second_parameter_.clear_gradient(memory_);
     run_backward();
     ++steps_;
-    first_parameter_.learn(memory_, steps_, first_.weights());
-    second_parameter_.learn(memory_, steps_, second_.weights());
+    first_parameter_.learn(memory_, rate, steps_, first_.weights());
+    second_parameter_.learn(memory_, rate, steps_, second_.weights());
   }
 
   /// Asks the network, and waits for its answers: within an iteration.

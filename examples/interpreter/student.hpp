@@ -44,7 +44,7 @@ class Student {
   /// One step of training, as one iteration. The right programs are run with the primitives' networks: what these
   /// answer is on the pad that the core sees. Which operations there are depends on the digits, so that is the
   /// iteration's name.
-  void learn(const Addition& addition) {
+  void learn(const Addition& addition, float rate) {
     [[maybe_unused]] const auto iteration = memory_.iteration(name_of(addition));
     Pad pad(addition);
     std::vector<Lesson> lessons;
@@ -55,7 +55,7 @@ class Student {
       return step;
     };
     (void)interpret(limits_for(addition.digits()), decide, [&](const Call& call) { run_primitive(call, pad); });
-    core_.learn(lessons);
+    core_.learn(lessons, rate);
   }
 
   /// Adds by itself, as one iteration: the host reads after each step what the core has decided.
