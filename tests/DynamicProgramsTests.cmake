@@ -14,7 +14,7 @@ endif()
 add_test(NAME dynamic_programs COMMAND swapmm_dynamic_programs_tests)
 set_tests_properties(dynamic_programs PROPERTIES LABELS property TIMEOUT 900)
 
-# It checks its own results.
+# They check their own results.
 if(TARGET tree_network)
   add_test(NAME examples.tree_network COMMAND tree_network --trees 50)
   add_test(NAME examples.tree_network.deep COMMAND tree_network --trees 1 --depth 10000)
@@ -22,4 +22,12 @@ if(TARGET tree_network)
   set_tests_properties(examples.tree_network.options PROPERTIES PASS_REGULAR_EXPRESSION "unknown option")
   set_tests_properties(examples.tree_network examples.tree_network.deep examples.tree_network.options
     PROPERTIES LABELS examples TIMEOUT 300)
+endif()
+if(TARGET interpreter)
+  add_test(NAME examples.interpreter COMMAND interpreter --practice 200 --additions 40 --tests 5 --longer 8)
+  add_test(NAME examples.interpreter.options COMMAND interpreter --number 1)
+  set_tests_properties(examples.interpreter PROPERTIES
+    FAIL_REGULAR_EXPRESSION "NOT those;iterations by a plan: 0 of")
+  set_tests_properties(examples.interpreter.options PROPERTIES PASS_REGULAR_EXPRESSION "unknown option")
+  set_tests_properties(examples.interpreter examples.interpreter.options PROPERTIES LABELS examples TIMEOUT 300)
 endif()
