@@ -25,7 +25,7 @@ using namespace interpreter;
 
 struct Settings {
   std::uint64_t practice = 1000;  // steps of training of the primitive SUM; the others need fewer
-  std::uint64_t additions = 250;  // that the interpreter learns from
+  std::uint64_t additions = 400;  // that the interpreter learns from
   std::uint64_t digits = 3;       // of the longest of these
   std::uint64_t tests = 100;      // additions that it does by itself, for each of two groups of lengths
   std::uint64_t longer = 20;      // digits of the longest of these
