@@ -14,12 +14,21 @@ endif()
 add_test(NAME dynamic_programs COMMAND swapmm_dynamic_programs_tests)
 set_tests_properties(dynamic_programs PROPERTIES LABELS property TIMEOUT 900)
 
-# It checks its own results.
+# They check their own results.
 if(TARGET tree_network)
   add_test(NAME examples.tree_network COMMAND tree_network --trees 50)
   add_test(NAME examples.tree_network.deep COMMAND tree_network --trees 1 --depth 10000)
   add_test(NAME examples.tree_network.options COMMAND tree_network --forest 1)
   set_tests_properties(examples.tree_network.options PROPERTIES PASS_REGULAR_EXPRESSION "unknown option")
   set_tests_properties(examples.tree_network examples.tree_network.deep examples.tree_network.options
+    PROPERTIES LABELS examples TIMEOUT 300)
+endif()
+if(TARGET interpreter)
+  add_test(NAME examples.interpreter COMMAND interpreter --practice 1000 --additions 40 --digits 1 --longer 2 --tests 2)
+  add_test(NAME examples.interpreter.adds COMMAND interpreter --tests 10 --longer 8 --right 100 --observe 0)
+  add_test(NAME examples.interpreter.options COMMAND interpreter --number 1)
+  set_tests_properties(examples.interpreter PROPERTIES FAIL_REGULAR_EXPRESSION "iterations by a plan: 0 of")
+  set_tests_properties(examples.interpreter.options PROPERTIES PASS_REGULAR_EXPRESSION "unknown option")
+  set_tests_properties(examples.interpreter examples.interpreter.adds examples.interpreter.options
     PROPERTIES LABELS examples TIMEOUT 300)
 endif()

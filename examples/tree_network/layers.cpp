@@ -3,8 +3,14 @@
 
 #include <algorithm>
 
+#include "simulated_networks/products.hpp"
+
 namespace trees {
 namespace {
+
+using networks::add_outer_product;
+using networks::add_product;
+using networks::add_transposed_product;
 
 template <class T>
 std::span<T> row(std::span<T> matrix, std::int64_t number) {
@@ -14,29 +20,6 @@ std::span<T> row(std::span<T> matrix, std::int64_t number) {
 /// The three blocks of a convolution's weights, for a node and its children.
 std::span<const float> block(ConstFloats weights, std::size_t number) {
   return weights.subspan(number * width * width, width * width);
-}
-
-/// y += x * weights
-void add_product(std::span<const float> x, std::span<const float> weights, std::span<float> y) {
-  for (std::size_t i = 0; i < width; ++i) {
-    for (std::size_t j = 0; j < width; ++j) y[j] += x[i] * weights[i * width + j];
-  }
-}
-
-/// x += y * transposed weights
-void add_transposed_product(std::span<const float> y, std::span<const float> weights, std::span<float> x) {
-  for (std::size_t i = 0; i < width; ++i) {
-    float sum = 0;
-    for (std::size_t j = 0; j < width; ++j) sum += y[j] * weights[i * width + j];
-    x[i] += sum;
-  }
-}
-
-/// weights += outer product of x and y
-void add_outer_product(std::span<const float> x, std::span<const float> y, std::span<float> weights) {
-  for (std::size_t i = 0; i < width; ++i) {
-    for (std::size_t j = 0; j < width; ++j) weights[i * width + j] += x[i] * y[j];
-  }
 }
 
 /// The gradient before the rectifier.

@@ -9,10 +9,7 @@
 // no plans: for comparison.
 #include <algorithm>
 #include <chrono>
-#include <cstdlib>
-#include <exception>
 #include <iostream>
-#include <map>
 #include <random>
 #include <stdexcept>
 #include <string>
@@ -20,6 +17,7 @@
 
 #include "by_loops.hpp"
 #include "network.hpp"
+#include "simulated_networks/options.hpp"
 
 namespace {
 
@@ -37,11 +35,12 @@ struct Settings {
 /// Throws std::exception if the words make no sense.
 Settings settings_of(const std::vector<std::string>& words) {
   Settings settings;
-  const std::map<std::string, std::uint64_t*> known{{"--trees", &settings.trees},     {"--leaves", &settings.leaves},
-                                                    {"--depth", &settings.depth},     {"--budget", &settings.budget},
-                                                    {"--observe", &settings.observe}, {"--seed", &settings.seed}};
-  if (words.size() % 2 != 0) throw std::invalid_argument("each option takes a number");
-  for (std::size_t i = 0; i < words.size(); i += 2) *known.at(words[i]) = std::stoull(words[i + 1]);
+  networks::set_options(words, {{"--trees", &settings.trees},
+                                {"--leaves", &settings.leaves},
+                                {"--depth", &settings.depth},
+                                {"--budget", &settings.budget},
+                                {"--observe", &settings.observe},
+                                {"--seed", &settings.seed}});
   if (settings.trees == 0 || settings.leaves == 0) throw std::invalid_argument("there must be a tree, with a leaf");
   return settings;
 }
@@ -108,13 +107,6 @@ bool run(const Settings& settings) {
 }  // namespace
 
 int main(int count, char** words) {
-  try {
-    return run(settings_of({words + 1, words + count})) ? EXIT_SUCCESS : EXIT_FAILURE;
-  } catch (const std::out_of_range&) {
-    std::cerr
-        << "tree_network: unknown option; options are --trees, --leaves, --depth, --budget, --observe and --seed\n";
-  } catch (const std::exception& error) {
-    std::cerr << "tree_network: " << error.what() << '\n';
-  }
-  return 2;
+  return networks::exit_code("tree_network", count, words,
+                             [](const std::vector<std::string>& options) { return run(settings_of(options)); });
 }

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "layers.hpp"
+#include "simulated_networks/random.hpp"
 
 namespace trees {
 
@@ -34,10 +35,7 @@ struct ParameterShape {
   std::mt19937_64 random(seed);
   std::vector<std::vector<float>> weights;
   for (const ParameterShape& shape : parameter_shapes()) {
-    weights.emplace_back(shape.size());
-    for (float& weight : weights.back()) {
-      weight = (static_cast<float>(random() >> 40U) / static_cast<float>(1U << 24U) - 0.5F) * 0.5F;
-    }
+    weights.push_back(networks::random_weights(shape.size(), 0.25F, random));
   }
   return weights;
 }

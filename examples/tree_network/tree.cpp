@@ -4,10 +4,12 @@
 #include <algorithm>
 #include <utility>
 
+#include "simulated_networks/random.hpp"
+
 namespace trees {
 namespace {
 
-std::size_t below(std::mt19937_64& random, std::size_t limit) { return random() % limit; }
+using networks::below;
 
 Symbol random_leaf(std::mt19937_64& random) { return static_cast<Symbol>(below(random, 2)); }
 Symbol random_operator(std::mt19937_64& random) { return static_cast<Symbol>(2 + below(random, 4)); }
