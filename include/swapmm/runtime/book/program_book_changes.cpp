@@ -31,11 +31,16 @@ bool ProgramBook::promises_much(const Named& programs, const PlanCase& plan_case
   return demand && 10 * plan_case.predicted < 9 * *demand;
 }
 
-// How often a cycle must be seen before its plan is tried, beyond what makes a plan: 0, 0, 1, 2, 4, and then 8 times.
+// How often a cycle must be seen before its plan is tried, beyond what makes a plan: 0, 0, 1, 2, 4, and then 8 times, as
+// long as plans on trial were followed for fewer than two rounds for each time that they were left.
 std::size_t ProgramBook::awaited(const Named& programs) {
   constexpr std::size_t allowed = 2;
   constexpr std::size_t doublings = 3;
+  constexpr std::size_t enough_rounds = 2;
   if (programs.left_early < allowed) return 0;
+  std::size_t rounds = 0;
+  for (const PlanCase& known : programs.now().cases) rounds += known.state == PlanState::on_trial ? known.rounds : 0;
+  if (rounds >= enough_rounds * programs.left_early) return 0;
   return std::size_t{1} << std::min(programs.left_early - allowed, doublings);
 }
 

@@ -60,6 +60,21 @@ TEST_CASE("a plan without a trial is started again as soon as its cycle is seen"
   CHECK(seen_after_each(told, 6) == std::vector<std::size_t>{0, 1, 0, 1, 0, 1});
 }
 
+TEST_CASE(
+    "plans that are followed for two rounds each time are started again at once, and those of one round are not") {
+  for (const int rounds : {2, 1}) {
+    ToldBook told;
+    told.sees(usual_iteration, 2);
+    const runtime::FollowablePtr plan = told.first_offered();
+    for (int i = 0; i < 3; ++i) {
+      if (told.first_offered() == nullptr) told.sees(usual_iteration);
+      told.follows_rounds(rounds);
+      told.book.diverged("train", plan);
+    }
+    CHECK(told.first_offered() == (rounds == 2 ? plan : nullptr));
+  }
+}
+
 TEST_CASE("another iteration between them makes the count begin again") {
   ToldBook told;
   told.sees(usual_iteration, 2);
