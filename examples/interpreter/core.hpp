@@ -30,8 +30,8 @@ inline constexpr std::size_t seen_size = observation_size + row_count + directio
 struct Lesson {
   Program program = Program::add;
   std::size_t steps = 0;
-  std::vector<float> seen;   ///< seen_by() in each step
-  std::vector<float> right;  ///< right_choices() of each step
+  std::vector<float> seen{};   ///< seen_by() in each step
+  std::vector<float> right{};  ///< right_choices() of each step
 };
 
 /// The core of the interpreter: an encoder of what it sees, a table of programs, an LSTM, and heads that choose. Each

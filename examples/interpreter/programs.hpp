@@ -36,12 +36,12 @@ struct Call {
 /// What a program does next: it ends, or calls another one.
 struct Step {
   bool is_end = false;
-  Call call;
+  Call call{};
 };
 
 /// A call that has not ended yet.
 struct Frame {
-  Call call;
+  Call call{};
   std::size_t number = 0;  ///< of calls before it
   std::size_t steps = 0;   ///< that it has done
 };

@@ -115,7 +115,7 @@ class Bundle {
     TensorRef<B> tensor;
   };
   template <class... Tensors>
-  Bundle& add(Access access, const Tensors&... tensors) {
+  Bundle& add([[maybe_unused]] Access access, const Tensors&... tensors) {
     (add(access, tensors.ref()), ...);
     return *this;
   }
