@@ -31,8 +31,8 @@ bool ProgramBook::promises_much(const Named& programs, const PlanCase& plan_case
   return demand && 10 * plan_case.predicted < 9 * *demand;
 }
 
-// How often a cycle must be seen before its plan is tried, beyond what makes a plan: 0, 0, 1, 2, 4, and then 8 times, as
-// long as plans on trial were followed for fewer than two rounds for each time that they were left.
+// How often a cycle must be seen before its plan is tried, beyond what makes a plan: 0, 0, 1, 2, 4, and then 8 times,
+// as long as plans on trial were followed for fewer than two rounds for each time that they were left.
 std::size_t ProgramBook::awaited(const Named& programs) {
   constexpr std::size_t allowed = 2;
   constexpr std::size_t doublings = 3;
