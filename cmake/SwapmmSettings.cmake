@@ -26,19 +26,6 @@ function(swapmm_warnings_for target)
   target_compile_options(${target} PRIVATE $<TARGET_PROPERTY:swapmm_warnings,INTERFACE_COMPILE_OPTIONS>)
 endfunction()
 
-# With SWAPMM_QUICK_BUILD, targets that are made from here on, in this folder and below, are not optimized: for most of
-# them optimization takes longer than it wins. swapmm_runs_long(TARGET) excepts one.
-macro(swapmm_compile_quickly_from_here)
-  if(SWAPMM_QUICK_BUILD)
-    add_compile_options($<$<COMPILE_LANGUAGE:CXX>:-O0>)
-  endif()
-endmacro()
-function(swapmm_runs_long target)
-  if(SWAPMM_QUICK_BUILD)
-    target_compile_options(${target} PRIVATE -O1)
-  endif()
-endfunction()
-
 if(PROJECT_IS_TOP_LEVEL)
   set(CMAKE_CXX_EXTENSIONS OFF)
   find_program(SWAPMM_CCACHE ccache)

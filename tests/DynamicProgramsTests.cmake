@@ -7,7 +7,7 @@ add_executable(swapmm_dynamic_programs_tests main.cpp
 target_include_directories(swapmm_dynamic_programs_tests PRIVATE ${CMAKE_CURRENT_SOURCE_DIR})
 target_link_libraries(swapmm_dynamic_programs_tests PRIVATE swapmm_internals doctest::doctest)
 swapmm_warnings_for(swapmm_dynamic_programs_tests)
-swapmm_test_runs_long(swapmm_dynamic_programs_tests)
+swapmm_runs_long(swapmm_dynamic_programs_tests)
 if(CMAKE_CXX_FLAGS MATCHES "-fsanitize")
   target_compile_definitions(swapmm_dynamic_programs_tests PRIVATE SWAPMM_TEST_IS_SLOW)
 endif()

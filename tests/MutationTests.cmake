@@ -4,7 +4,7 @@
 add_executable(swapmm_mutation_programs EXCLUDE_FROM_ALL mutation/programs.cpp)
 target_link_libraries(swapmm_mutation_programs PRIVATE swapmm_test_parts)
 swapmm_warnings_for(swapmm_mutation_programs)
-swapmm_test_runs_long(swapmm_mutation_programs)
+swapmm_runs_long(swapmm_mutation_programs)
 
 # Debian's Python has the bindings of clang. The test compiles a program of its own, the same in every configuration.
 if(NOT CMAKE_CXX_FLAGS MATCHES "-fsanitize")

@@ -33,7 +33,7 @@ else()
 endif()
 set(demo ${PROJECT_SOURCE_DIR}/examples/fashion_mnist)
 target_sources(swapmm_neural_tests PRIVATE ${demo}/arguments.cpp ${demo}/results.cpp)
-swapmm_test_runs_long(swapmm_neural_tests)
+swapmm_runs_long(swapmm_neural_tests)
 target_link_libraries(swapmm_neural_tests PRIVATE swapmm_neural ZLIB::ZLIB ${CMAKE_DL_LIBS})
 
 # Those that need a device, for CUDA: compiled once, and linked twice.
@@ -44,7 +44,7 @@ if(NEURAL_ON_CUDA IN_LIST apis)
   target_include_directories(swapmm_neural_cuda_objects PUBLIC ${PROJECT_SOURCE_DIR}/examples)
   target_link_libraries(swapmm_neural_cuda_objects PUBLIC swapmm_test_support swapmm_cuda_objects)
   swapmm_warnings_for(swapmm_neural_cuda_objects)
-  swapmm_test_runs_long(swapmm_neural_cuda_objects)
+  swapmm_runs_long(swapmm_neural_cuda_objects)
 
   # On a GPU.
   add_executable(swapmm_neural_cuda_tests $<TARGET_OBJECTS:swapmm_neural_cuda_objects> neural/cuda/main.cpp)

@@ -8,7 +8,7 @@ target_compile_definitions(swapmm_random_opencl PRIVATE CL_TARGET_OPENCL_VERSION
   CL_USE_DEPRECATED_OPENCL_1_1_APIS CL_USE_DEPRECATED_OPENCL_1_2_APIS)
 target_compile_features(swapmm_random_opencl PRIVATE cxx_std_20)
 swapmm_warnings_for(swapmm_random_opencl)
-swapmm_test_runs_long(swapmm_random_opencl)
+swapmm_runs_long(swapmm_random_opencl)
 
 add_test(NAME opencl_layer.random COMMAND swapmm_random_opencl --seed 1 --seeds 40)
 add_test(NAME opencl_layer.random_large COMMAND swapmm_random_opencl --seed 1 --seeds 5 --size large)

@@ -4,7 +4,7 @@
 add_executable(swapmm_simulate simulate/main.cpp simulate/progress.cpp simulate/workers.cpp)
 target_link_libraries(swapmm_simulate PRIVATE swapmm_test_parts)
 swapmm_warnings_for(swapmm_simulate)
-swapmm_test_runs_long(swapmm_simulate)
+swapmm_runs_long(swapmm_simulate)
 add_test(NAME simulate COMMAND swapmm_simulate --seeds 100 --jobs 2)
 set_tests_properties(simulate PROPERTIES LABELS simulate TIMEOUT 900 PASS_REGULAR_EXPRESSION "\nall held")
 

@@ -72,10 +72,7 @@ class Core {
     for (const auto* parameter : parameters()) parameter->clear_gradient(memory_);
     for (std::size_t i = lessons.size(); i-- > 0;) run_backward(lessons[i], calls_[i]);
     ++steps_;
-    encoder_parameter_.learn(memory_, rate, steps_, encoder.weights());
-    table_.learn(memory_, rate, steps_, program_count * sizes.embedded);
-    lstm_parameter_.learn(memory_, rate, steps_, sizes.weights());
-    heads_parameter_.learn(memory_, rate, steps_, heads_.weights());
+    for (const auto* parameter : parameters()) parameter->learn(memory_, rate, steps_);
   }
 
   /// Decides the next step of the innermost call, and waits for the decision: within an iteration. Calls that are open

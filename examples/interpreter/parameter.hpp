@@ -24,8 +24,9 @@ struct Parameter {
   using Array = typename Memory::Array;
 
   /// Random weights, the smaller the more inputs there are (Glorot and Bengio, 2010).
-  Parameter(Memory& memory, const std::string& name, std::size_t count, std::size_t inputs, std::mt19937_64& random)
-      : weights(memory.array(count, name, Needed::always)),
+  Parameter(Memory& memory, const std::string& name, std::size_t size, std::size_t inputs, std::mt19937_64& random)
+      : count(size),
+        weights(memory.array(count, name, Needed::always)),
         gradient(memory.array(count, name + ".gradient", Needed::within_iteration)),
         mean(memory.array(count, name + ".mean", Needed::always)),
         square(memory.array(count, name + ".square", Needed::always)) {
@@ -39,13 +40,14 @@ struct Parameter {
     memory.run("clear", 0, from(), to(gradient), in_place(), [](Floats values) { clear(values); });
   }
   /// One step of Adam. `step` counts from 1.
-  void learn(Memory& memory, float rate, std::size_t step, std::size_t count) const {
+  void learn(Memory& memory, float rate, std::size_t step) const {
     memory.run("adam", 4 * count, from(gradient), to(), in_place(mean, square, weights),
                [rate, step](ConstFloats by_weights, Floats means, Floats squares, Floats values) {
                  adam(rate, step, by_weights, means, squares, values);
                });
   }
 
+  std::size_t count = 0;
   Array weights;
   Array gradient;
   Array mean;

@@ -75,12 +75,10 @@ class Primitive {
                 [choices = task_.choices](ConstFloats y, ConstFloats right, Floats by_y, Floats totals) {
                   judge(choices, batch, y, right, by_y, totals);
                 });
-    first_parameter_.clear_gradient(memory_);
-    second_parameter_.clear_gradient(memory_);
+    for (const auto* parameter : parameters()) parameter->clear_gradient(memory_);
     run_backward();
     ++steps_;
-    first_parameter_.learn(memory_, rate, steps_, first_.weights());
-    second_parameter_.learn(memory_, rate, steps_, second_.weights());
+    for (const auto* parameter : parameters()) parameter->learn(memory_, rate, steps_);
   }
 
   /// Asks the network, and waits for its answers: within an iteration.

@@ -76,8 +76,10 @@ std::uint64_t ProgramBook::observed(std::string_view name, IterationLog&& log, c
   if (observed_on_demand(programs, id, timed, machine)) return id;
   remember(programs, id);
   const std::size_t p = period(programs);
-  if (p == 0) programs.in_vain = std::min(programs.in_vain + 1, most_history());
-  if (p == 0) await_all(programs);
+  if (p == 0) {
+    programs.in_vain = std::min(programs.in_vain + 1, most_history());
+    await_all(programs);
+  }
   if (plan_from_loaded(programs, machine) || plan_from_store(programs, machine) || p == 0) return id;
   if (!programs.loaded.empty()) {
     const Result<Program> program = program_of(programs, last_of(programs, p));

@@ -45,7 +45,8 @@ std::size_t ProgramBook::awaited(const Named& programs) {
 }
 
 void ProgramBook::await_all(Named& programs) {
-  for (PlanCase& known : programs.now().cases) known.awaited = awaited(programs);
+  const std::size_t times = awaited(programs);
+  for (PlanCase& known : programs.now().cases) known.awaited = times;
 }
 
 // The program runs this cycle: its plan is the first to be offered, even if it was left before.
