@@ -16,6 +16,7 @@ set_tests_properties(dynamic_programs PROPERTIES LABELS property TIMEOUT 900)
 
 # They check their own results.
 if(TARGET tree_network)
+  swapmm_runs_long(tree_network) # its loops are the kernels
   add_test(NAME examples.tree_network COMMAND tree_network --trees 50)
   add_test(NAME examples.tree_network.deep COMMAND tree_network --trees 1 --depth 10000)
   add_test(NAME examples.tree_network.options COMMAND tree_network --forest 1)
@@ -24,6 +25,7 @@ if(TARGET tree_network)
     PROPERTIES LABELS examples TIMEOUT 300)
 endif()
 if(TARGET interpreter)
+  swapmm_runs_long(interpreter) # its loops are the kernels
   add_test(NAME examples.interpreter COMMAND interpreter --practice 1000 --additions 40 --digits 1 --longer 2 --tests 2)
   add_test(NAME examples.interpreter.adds COMMAND interpreter --tests 10 --longer 8 --right 100 --observe 0)
   add_test(NAME examples.interpreter.options COMMAND interpreter --number 1)
