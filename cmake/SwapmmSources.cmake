@@ -181,10 +181,10 @@ swapmm_files(include/swapmm/runtime/core
   HEADERS budget_change core entrance_options failures gate host_access host_views iteration_capture kept_operations link_probe make_core neighbour_change observation plan_controller round_measurement
     run_again running_operation session session_state tensor_registry)
 swapmm_files(include/swapmm/runtime/moves
-  HEADERS access_check demand drops faults followed_log plan_executor plan_start role_binding round_clock)
+  HEADERS access_check demand drops faults followed_log plan_executor plan_start residents role_binding round_clock)
 swapmm_files(include/swapmm/runtime/observe
-  HEADERS generations lingering log log_tensor plan_match program recorder replayed_program
-  SOURCES lingering program replayed_program)
+  HEADERS generations lingering log log_tensor plan_match program recorder replayed_program use_history
+  SOURCES lingering program replayed_program use_history)
 swapmm_files(include/swapmm/runtime/order
   HEADERS backend_scopes clock timeline)
 swapmm_files(include/swapmm/runtime/timing

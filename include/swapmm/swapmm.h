@@ -85,7 +85,10 @@ typedef struct swapmm_manager swapmm_manager;
 /// How data moves while no plan is followed.
 typedef enum swapmm_demand_mode {
   SWAPMM_LEAST_RECENTLY_USED = 0,  ///< a tensor stays until its room is needed
-  SWAPMM_PER_OPERATION = 1         ///< swaps each bundle in before its operation and out after it
+  SWAPMM_PER_OPERATION = 1,        ///< swaps each bundle in before its operation and out after it
+  /// The same as ::SWAPMM_LEAST_RECENTLY_USED, but the tensor that will be used latest goes first, as far as repeated
+  /// parts of the sequence of operations tell: see docs/dynamic_programs.md. The default.
+  SWAPMM_FORESEEN = 2
 } swapmm_demand_mode;
 
 /// Which values a followed plan may lose. Whatever it may not lose is copied to the host when its room is needed.

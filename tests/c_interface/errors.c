@@ -178,7 +178,7 @@ static void options_that_are_none(void) {
   REFUSED("queue_depth", options.queue_depth = UINT64_MAX);
   REFUSED("run_ahead", options.run_ahead = 4);
   REFUSED("run_ahead", options.run_ahead = UINT64_MAX);
-  REFUSED("swapmm_demand_mode has no value 2", options.demand_mode = 2);
+  REFUSED("swapmm_demand_mode has no value 3", options.demand_mode = 3);
   REFUSED("swapmm_option_flags has no value 32", options.flags = 33);
   REFUSED("swapmm_drop_rule has no value 3", options.drops = 3);
   REFUSED("planner is null", options.planner = NULL);

@@ -53,9 +53,9 @@ BranchingStep random_step(Draw& draw, std::size_t tensors) {
 }
 
 /// Some iterations alike, then others: so that there are plans, and then reasons to leave them.
-std::vector<std::vector<std::size_t>> random_iterations(Draw& draw, std::size_t primitives) {
+std::vector<std::vector<std::size_t>> random_iterations(Draw& draw, std::size_t primitives, std::size_t count) {
   std::vector<std::vector<std::size_t>> iterations;
-  while (iterations.size() < 30) {
+  while (iterations.size() < count) {
     std::vector<std::size_t> list(draw.between(1, 4));
     for (std::size_t& primitive : list) primitive = draw.below(primitives);
     iterations.insert(iterations.end(), draw.between(1, 6), list);
@@ -125,23 +125,26 @@ class Runner {
 
 }  // namespace
 
-BranchingProgram branching_program(std::uint64_t seed, bool host_reads) {
+BranchingProgram branching_program(std::uint64_t seed, bool host_reads, BranchingSize size) {
+  const bool is_large = size == BranchingSize::large;
   Draw draw(seed);
   BranchingProgram program;
-  program.tensors = draw.between(5, 9);
+  program.tensors = is_large ? draw.between(30, 80) : draw.between(5, 9);
   for (std::size_t i = 0; i < program.tensors; ++i) {
     program.lifetimes.push_back(draw.below(8) == 0 ? Lifetime::kept : Lifetime::observed);
   }
   program.primitives.resize(draw.between(2, 5));
   for (Primitive& primitive : program.primitives) {
-    primitive.resize(draw.between(1, 5));
+    primitive.resize(is_large ? draw.between(5, 25) : draw.between(1, 5));
     for (BranchingStep& step : primitive) step = random_step(draw, program.tensors);
   }
-  program.iterations = random_iterations(draw, program.primitives.size());
+  program.iterations = random_iterations(draw, program.primitives.size(), is_large ? 60 : 30);
   program.host_reads = host_reads;
   program.device.seed = seed;
   if (draw.below(2) == 0) program.device.order = simulated::Order::uniform;
-  program.manager.device_budget = Bytes{64 * draw.between(2, program.tensors)};
+  const std::size_t places =
+      is_large ? draw.between(program.tensors / 4, 3 * program.tensors / 4) : draw.between(2, program.tensors);
+  program.manager.device_budget = Bytes{64 * places};
   return program;
 }
 

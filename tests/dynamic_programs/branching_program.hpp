@@ -40,7 +40,13 @@ struct BranchingProgram {
   Options manager;
 };
 
-[[nodiscard]] BranchingProgram branching_program(std::uint64_t seed, bool host_reads);
+enum class BranchingSize : std::uint8_t {
+  small,  ///< 5 to 9 tensors, 30 iterations
+  large,  ///< 30 to 80 tensors, of which a quarter to three quarters fit, 60 iterations
+};
+
+[[nodiscard]] BranchingProgram branching_program(std::uint64_t seed, bool host_reads,
+                                                 BranchingSize size = BranchingSize::small);
 
 /// What a run gave.
 struct BranchingRun {

@@ -18,7 +18,7 @@ using namespace swapmm::test;
 
 namespace {
 
-constexpr std::uint64_t usual_seeds = fewer_if_slow(40, 10);
+constexpr std::uint64_t usual_seeds = is_slow ? 4 : 40;
 
 struct Tally {
   std::uint64_t followed = 0;  // iterations
@@ -34,7 +34,10 @@ Tally run_all(bool host_reads, DropRule drops) {
   for (std::uint64_t seed = all.first; seed < all.first + all.count; ++seed) {
     CAPTURE(seed);
     const BranchingProgram program = branching_program(seed, host_reads);
-    const BranchingRun result = run(program, {.planner = seed % 4 == 0 ? "best" : "belady", .drops = drops});
+    // Without trials plans are followed whenever an iteration begins like them, and left in the middle.
+    const BranchingRun result = run(program, {.planner = seed % 4 == 0 ? "best" : "belady",
+                                              .trial_iterations = seed % 3 == 0 ? std::size_t{4} : std::size_t{0},
+                                              .drops = drops});
     if (result.dropped.empty()) CHECK(result.values == values_by_loops(program));
     for (const std::string& violation : result.violations) FAIL_CHECK(violation);
     tally.followed += result.report.iterations_followed;
@@ -66,35 +69,93 @@ TEST_CASE("programs that branch by what the host knows never see a dropped value
   CHECK(tally.divergences > seeds(usual_seeds).count);
 }
 
+TEST_CASE("large programs that branch, on demand: what is foretold comes, copies are fewer, and all values are right") {
+  constexpr std::uint64_t count = is_slow ? 1 : 5;
+  std::uint64_t foreseen = 0;
+  std::uint64_t recent = 0;
+  for (std::uint64_t seed = 1; seed <= count; ++seed) {
+    for (const bool host_reads : {false, true}) {
+      CAPTURE(seed);
+      BranchingProgram program = branching_program(seed, host_reads, BranchingSize::large);
+      program.device.order = simulated::Order::virtual_time;
+      const BranchingRun result = run(program, {.observe = 0});
+      CHECK(result.values == values_by_loops(program));
+      for (const std::string& violation : result.violations) FAIL_CHECK(violation);
+      CHECK(10 * result.report.predictions_right > 9 * result.report.predictions);
+      CHECK(2 * result.report.predictions > result.report.operations);
+      program.manager.demand_mode = DemandMode::least_recently_used;
+      const BranchingRun without = run(program, {.observe = 0});
+      foreseen += result.report.swap_ins + result.report.swap_outs;
+      recent += without.report.swap_ins + without.report.swap_outs;
+      CHECK(1000 * result.time <= 1001 * without.time);  // copies stay hidden behind operations
+    }
+  }
+  CHECK(10 * foreseen < 9 * recent);
+}
+
 TEST_CASE("many of the same programs do where observations decide: the tests above are about something") {
   if (!runs_many()) return;
   CHECK(run_all(true, DropRule::observed).dropped > seeds(usual_seeds).count / 20);
   CHECK(run_all(false, DropRule::observed).dropped > seeds(usual_seeds).count / 20);
 }
 
-// Not a test: for docs/measurements.md. --no-skip --test-case="*relative to on demand*"
-TEST_CASE("the time of programs that branch, relative to on demand" * doctest::skip()) {
-  for (const bool host_reads : {true, false}) {
-    const Seeds all = seeds(usual_seeds);
-    double with_plans = 0;
-    double on_demand = 0;
-    double worst = 0;
-    std::uint64_t followed = 0;
-    std::uint64_t iterations = 0;
-    for (std::uint64_t seed = all.first; seed < all.first + all.count; ++seed) {
-      BranchingProgram program = branching_program(seed, host_reads);
-      program.device.order = simulated::Order::virtual_time;
-      const BranchingRun planned = run(program, {.drops = host_reads ? DropRule::by_evidence : DropRule::proven});
-      const auto time = static_cast<double>(planned.time.count());
-      const auto without = static_cast<double>(run(program, {.observe = 0}).time.count());
-      with_plans += time;
-      on_demand += without;
-      worst = std::max(worst, time / without);
-      followed += planned.report.iterations_followed;
-      iterations += program.iterations.size();
+namespace {
+
+struct Relative {
+  double time = 0;
+  double base = 0;
+  double worst = 0;
+  std::uint64_t in = 0;
+  std::uint64_t out = 0;
+  std::uint64_t followed = 0;
+
+  void add(const BranchingRun& run, const BranchingRun& to) {
+    time += static_cast<double>(run.time.count());
+    base += static_cast<double>(to.time.count());
+    worst = std::max(worst, static_cast<double>(run.time.count()) / static_cast<double>(to.time.count()));
+    in += run.report.swap_ins;
+    out += run.report.swap_outs;
+    followed += run.report.iterations_followed;
+  }
+  [[nodiscard]] std::string text() const {
+    return "time " + std::to_string(time / base) + ", worst " + std::to_string(worst) + ", in " + std::to_string(in) +
+           ", out " + std::to_string(out) + ", iterations by a plan " + std::to_string(followed);
+  }
+};
+
+void compare(BranchingSize size, bool host_reads, std::uint64_t bytes_per_second) {
+  const Seeds all = seeds(usual_seeds);
+  Relative recent;
+  Relative foreseen;
+  Relative planned;
+  for (std::uint64_t seed = all.first; seed < all.first + all.count; ++seed) {
+    BranchingProgram program = branching_program(seed, host_reads, size);
+    program.device.order = simulated::Order::virtual_time;
+    if (bytes_per_second != 0) {
+      program.device.h2d.bytes_per_second = program.device.d2h.bytes_per_second = bytes_per_second;
     }
-    MESSAGE(std::string(host_reads ? "by evidence" : "proven")
-            << ": all " << with_plans / on_demand << ", worst " << worst << ", iterations by a plan " << followed
-            << " of " << iterations);
+    const BranchingRun on_demand = run(program, {.observe = 0});
+    const BranchingRun with_plans = run(program, {.drops = host_reads ? DropRule::by_evidence : DropRule::proven});
+    program.manager.demand_mode = DemandMode::least_recently_used;
+    const BranchingRun base = run(program, {.observe = 0});
+    recent.add(base, base);
+    foreseen.add(on_demand, base);
+    planned.add(with_plans, base);
+  }
+  MESSAGE(std::string(size == BranchingSize::large ? "large" : "small")
+          << std::string(host_reads ? ", reads" : "") << ", " << bytes_per_second
+          << " B/s (0: default)\n  least recently used " << recent.text() << "\n  foreseen " << foreseen.text()
+          << "\n  default options " << planned.text());
+}
+
+}  // namespace
+
+// Not a test: for docs/measurements.md. --no-skip --test-case="*relative to the least recently used*". Operations take
+// a microsecond; copies 64 bytes.
+TEST_CASE("the time of programs that branch, relative to the least recently used" * doctest::skip()) {
+  for (const BranchingSize size : {BranchingSize::small, BranchingSize::large}) {
+    for (const bool host_reads : {true, false}) {
+      for (const std::uint64_t speed : {0U, 64'000'000U, 20'000'000U}) compare(size, host_reads, speed);
+    }
   }
 }

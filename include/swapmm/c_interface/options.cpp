@@ -20,6 +20,7 @@ DemandMode demand_mode_of(std::uint32_t number) {
   switch (number) {
     case SWAPMM_LEAST_RECENTLY_USED: return DemandMode::least_recently_used;
     case SWAPMM_PER_OPERATION: return DemandMode::per_operation;
+    case SWAPMM_FORESEEN: return DemandMode::foreseen;
     default: unknown("swapmm_demand_mode", number);
   }
 }
@@ -66,7 +67,7 @@ swapmm_options default_options() {
       .host_budget = manager.host_budget.value,
       .queue_depth = manager.queue_depth,
       .run_ahead = manager.run_ahead,
-      .demand_mode = SWAPMM_LEAST_RECENTLY_USED,
+      .demand_mode = SWAPMM_FORESEEN,
       .flags = 0,
       .observe = scheduler.observe,
       .planner = "best",

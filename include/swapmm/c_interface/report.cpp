@@ -94,6 +94,9 @@ void append_numbers(std::string& line, const Report& report) {
   append_field(line, "last_divergence", std::string_view(report.last_divergence));
   append_field(line, "values_saved", report.values_saved);
   append_field(line, "saved_bytes", report.saved_bytes);
+  append_field(line, "predictions", report.predictions);
+  append_field(line, "predictions_right", report.predictions_right);
+  append_field(line, "brought_ahead", report.brought_ahead);
   append_field(line, "swap_ins", report.swap_ins);
   append_field(line, "swap_outs", report.swap_outs);
   append_field(line, "h2d", report.h2d);

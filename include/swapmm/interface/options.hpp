@@ -34,6 +34,10 @@ inline constexpr Lifetime kept = Lifetime::kept;            ///< short for Lifet
 enum class DemandMode : std::uint8_t {
   least_recently_used,  ///< a tensor stays until its room is needed; the least recently used one goes first
   per_operation,        ///< swaps each bundle in before its operation and out after it, as in the original method
+  /// The same as least_recently_used, but the tensor that will be used latest goes first, as far as repeated parts of
+  /// the sequence of operations tell, and before the host waits, what the next operations read is brought. See
+  /// docs/dynamic_programs.md.
+  foreseen,
 };
 
 /// Options for one MemoryManager. Environment variables do not change them.
@@ -62,7 +66,7 @@ struct Options {
   /// Number of iterations by which the host may run ahead of the device while a plan is followed: 1 to 3.
   std::size_t run_ahead = 2;
   /// How data moves while no plan is followed.
-  DemandMode demand_mode = DemandMode::least_recently_used;
+  DemandMode demand_mode = DemandMode::foreseen;
   /// Compares what operations access with what they declare, by poison and hashes. For debugging. Very slow: it copies
   /// each resident tensor before and after each operation, and no plan is followed.
   bool check_access = false;

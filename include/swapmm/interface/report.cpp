@@ -41,6 +41,10 @@ std::ostream& operator<<(std::ostream& out, const Report& report) {
       << "  moved    " << report.swap_ins << " swap-ins (" << text::size_text(report.h2d) << "), " << report.swap_outs
       << " swap-outs (" << text::size_text(report.d2h) << ")\n"
       << "  waits    " << report.queue_waits << " between queues, " << report.host_waits << " of the host\n";
+  if (report.predictions != 0) {
+    out << "  foresaw  " << report.predictions_right << " of " << report.predictions << " operations on demand; "
+        << report.brought_ahead << " tensors brought ahead\n";
+  }
   if (report.plan_starts != 0) {
     out << "  plans    begun " << report.plan_starts << " times (" << text::size_text(report.start_h2d) << " in, "
         << text::size_text(report.start_d2h) << " out to get there), left " << report.divergences << " times";

@@ -101,6 +101,9 @@ struct Report {
   std::uint64_t plan_starts = 0;           ///< how often a plan was begun
   Bytes start_h2d;                         ///< bytes copied to the device to reach the initial state of plans
   Bytes start_d2h;                         ///< the same, copied to the host
+  std::uint64_t predictions = 0;           ///< operations on demand of which it was said beforehand which they would be
+  std::uint64_t predictions_right = 0;     ///< those that came then
+  std::uint64_t brought_ahead = 0;         ///< tensors copied to the device before the operation that reads them came
   std::uint64_t swap_ins = 0;              ///< number of copies to the device
   std::uint64_t swap_outs = 0;             ///< number of copies to the host, including those for downloads
   Bytes h2d;                               ///< bytes copied to the device

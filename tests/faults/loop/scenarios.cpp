@@ -316,6 +316,29 @@ void fragments(World& world) {  // pieces of many sizes: what fits only after ev
   world.synchronize();
 }
 
+// Rounds that read more than fits, without a plan. The host fills the last two before it waits, which frees their room.
+void foreseen_rounds(World& world) {
+  constexpr std::size_t half = World::usual_size / 2;  // so that eight fit
+  world.make_manager(small());
+  const std::size_t sum = world.tensor("sum", half);
+  std::vector<std::size_t> read;
+  for (std::size_t i = 0; i < 11; ++i) read.push_back(world.tensor("r" + std::to_string(i), half));
+  for (std::size_t i = 0; i < read.size(); ++i) world.upload(read[i], static_cast<Element>(i));
+  for (Element round = 0; round < 5; ++round) {
+    for (const std::size_t tensor : read) {
+      world.run({.name = "read", .reads = {tensor}, .writes = {sum}, .updates = {}});
+    }
+    for (std::size_t i = read.size() - 2; i < read.size(); ++i) world.upload(read[i], round);
+    world.download(sum);
+  }
+  world.synchronize();
+}
+
+bool brought_ahead(World& world) {
+  const auto report = world.report();
+  return report && report->brought_ahead >= 4;
+}
+
 void checked_accesses(World& world) {
   Options options = small();
   options.check_access = true;
@@ -495,7 +518,7 @@ bool used_the_neighbour(World& world) {
   return followed_at_all(world) && report->neighbours_read.value > 0 && report->neighbours_written.value > 0;
 }
 
-constexpr std::array<Scenario, 21> all{{
+constexpr std::array<Scenario, 22> all{{
     {.name = "build and tear down", .run = build_and_tear_down},
     {.name = "more than memory", .run = more_than_memory, .achieved = swapped_both_ways},
     {.name = "a steady loop", .run = steady_loop, .achieved = followed},
@@ -516,6 +539,7 @@ constexpr std::array<Scenario, 21> all{{
      .device = [](simulated::Options& options) { options.host_slab = Bytes{512}; },
      .achieved = used_slabs},
     {.name = "fragments", .run = fragments, .achieved = swapped_both_ways},
+    {.name = "foreseen rounds", .run = foreseen_rounds, .achieved = brought_ahead, .stride = 3},
     {.name = "checked accesses", .run = checked_accesses},
     {.name = "profiles", .run = profiles, .achieved = followed_at_all},
     {.name = "measured plans", .run = measured_plans, .achieved = sampled},

@@ -20,7 +20,7 @@ from . import errors
 LIBRARY_VARIABLE = "SWAPMM_PYTHON_LIBRARY"
 
 CHECK_ACCESS, SCRUB, UNDEFINED_READS, IDENTIFY_BY_PRODUCER, PROVEN_DROPS = 1, 2, 4, 8, 16
-DEMAND_MODES = {"least_recently_used": 0, "per_operation": 1}
+DEMAND_MODES = {"least_recently_used": 0, "per_operation": 1, "foreseen": 2}
 DROP_RULES = {"by_evidence": 0, "observed": 1, "proven": 2}
 LIFETIMES = {"observed": 0, "transient": 1, "kept": 2}
 READ, WRITE, UPDATE = 0, 1, 2

@@ -98,7 +98,7 @@ class Manager:
 
     `device_budget`: bytes of the device that it may use, a number or a text such as "256MiB"; None: CUDA's default, an
     error elsewhere. The other options have the names of `swapmm_options` in the C interface; docs/options.md describes
-    them. Sizes may be texts, `demand_mode` is "least_recently_used" or "per_operation", `drops` is "by_evidence",
+    them. Sizes may be texts, `demand_mode` is "foreseen", "least_recently_used" or "per_operation", `drops` is "by_evidence",
     "observed" or "proven", and `check_access`, `scrub`, `undefined_reads` and `identify_by_producer` are switches."""
 
     def __init__(self, backend: Backend, device_budget: Union[int, str, None] = None, **options: Any) -> None:

@@ -134,6 +134,7 @@ class HostAccess {
 
   void fetch(Rec& record, const Who& who) {
     start_fetch(record, who);
+    if (!state_.executor.active()) state_.demand.bring_ahead();
     state_.store.timeline.host_wait(record.host.block->ready());
   }
 

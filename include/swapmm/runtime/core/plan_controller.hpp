@@ -134,7 +134,7 @@ class PlanController {
     try {
       if (request.again && !expected) {
         leave_plan(unexpected(request), true);
-        return state_.demand.bring(request, stamp, brought.grant);
+        return state_.demand.bring(request, stamp, brought.grant, in_iteration_);
       }
       if (follows(request, expected)) {
         state_.executor.bring(request, brought.grant);
@@ -147,7 +147,7 @@ class PlanController {
       observation_.note_distances(request);
       if (!in_iteration_ && state_.recorder.by_producer()) made_outside(request);
       if (logging()) log(request);
-      state_.demand.bring(request, stamp, brought.grant);
+      state_.demand.bring(request, stamp, brought.grant, in_iteration_);
     } catch (const DroppedValue&) {
       keep_from_now_on(request);
       give_up(request, Clock{});
@@ -288,6 +288,7 @@ class PlanController {
     report.plan_starts = plan_starts_;
     report.start_h2d = start_h2d_;
     report.start_d2h = start_d2h_;
+    state_.demand.summarize(report);
   }
 
  private:
@@ -430,6 +431,7 @@ class PlanController {
     if (std::vector<std::uint32_t> again = executor.replays_to_come(); !again.empty()) {
       state_.kept.require(std::move(again));
     }
+    state_.demand.interrupt();
     recorder.open(name_, observation_.makes_plans());
     executor.write_log(recorder.log(), recorder.epoch());
     stop_following();

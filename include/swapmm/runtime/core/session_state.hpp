@@ -28,7 +28,7 @@ template <Backend B>
 struct SessionState {
   SessionState(B backend, const Options& options, const EntranceOptions& entrance = {})
       : store(std::move(backend), options, entrance.shared_host),
-        demand(store, entrance.undefined_reads),
+        demand(store, entrance.undefined_reads, options.demand_mode == DemandMode::foreseen),
         executor(store, demand, options.run_ahead, entrance.certainly_dead),
         recorder(store, entrance.identify_by_producer),
         failures(store) {}

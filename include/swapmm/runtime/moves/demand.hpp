@@ -5,27 +5,31 @@
 #include <cstdint>
 #include <exception>
 #include <optional>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include <swapmm/base/error.hpp>
+#include <swapmm/interface/report.hpp>
 #include <swapmm/runtime/moves/faults.hpp>
+#include <swapmm/runtime/moves/residents.hpp>
 #include <swapmm/runtime/values/bundle.hpp>
 #include <swapmm/runtime/values/messages.hpp>
 #include <swapmm/runtime/values/store.hpp>
 
 namespace swapmm::runtime {
 
-/// Moves data when an operation needs it: the path without a plan, which is always correct. The least recently used
-/// tensor is evicted first. Only this class moves tensors to make room in one piece.
+/// Moves data when an operation needs it: the path without a plan, which is always correct. Only this class moves
+/// tensors to make room in one piece; Residents says which tensor leaves.
 template <Backend B>
 class Demand {
  public:
   using Rec = Record<B>;
 
-  /// `undefined_reads`: see EntranceOptions.
-  explicit Demand(Store<B>& store, bool undefined_reads = false) : store_(store), undefined_reads_(undefined_reads) {}
+  /// `undefined_reads`: see EntranceOptions. `foresees`: see DemandMode.
+  explicit Demand(Store<B>& store, bool undefined_reads = false, bool foresees = false)
+      : store_(store), undefined_reads_(undefined_reads), residents_(store, foresees) {}
   Demand(const Demand&) = delete;
   Demand& operator=(const Demand&) = delete;
 
@@ -72,7 +76,7 @@ class Demand {
 
   /// Brings the whole bundle to the device. The items have the request's stamp, which protects them from eviction. If
   /// it throws, the operation is given up: call end_scratch().
-  void bring(const Request<B>& request, std::uint64_t stamp, Grant<B>& grant) {
+  void bring(const Request<B>& request, std::uint64_t stamp, Grant<B>& grant, bool in_iteration = false) {
     for (const auto& item : request.items) {
       if (item.access != Access::write) require_value(*item.record, {"operation ", request.name});
     }
@@ -93,8 +97,37 @@ class Demand {
     for (const auto& item : request.items) {
       grant.needs.join(item.access == Access::read ? item.record->device.ready : item.record->device.busy);
       item.record->use.fresh = false;
-      touch(*item.record);
+      residents_.touch(*item.record);
     }
+    residents_.note(request, stamp, in_iteration);
+  }
+
+  /// Called before the host waits for the device: brings what the next operations will read, as far as they are known,
+  /// into room that is free, or that is free without a copy, of tensors that are used later.
+  void bring_ahead() {
+    if (residents_.history() == nullptr) return;
+    constexpr std::size_t most = 32;
+    for (std::size_t ahead = 1; ahead <= most; ++ahead) {
+      const std::span<const Use> uses = residents_.history()->upcoming(ahead);
+      if (uses.empty()) return;
+      for (const Use& use : uses) {
+        Rec& record = store_.records[use.record];
+        if (use.access == Access::write || record.tensor.serial != use.serial || !record.tensor.alive) continue;
+        if (record.device.resident || !record.host.valid) continue;
+        if (!bring_before(record, residents_.last_noted() + ahead)) return;
+      }
+    }
+  }
+
+  /// Operations that follow a plan come between those on demand.
+  void interrupt() noexcept { residents_.interrupt(); }
+
+  void summarize(Report& report) const {
+    const UseHistory* const history = residents_.history();
+    if (history == nullptr) return;
+    report.predictions = history->foretold();
+    report.predictions_right = history->came();
+    report.brought_ahead = brought_ahead_;
   }
 
   /// Called when the operation was queued or given up. Its work area is free after `after`.
@@ -123,7 +156,7 @@ class Demand {
   /// Frees the device bytes; a value that is only there is lost. `for_next`: the room is needed for the next tensor.
   void release(Rec& record, bool for_next = false) noexcept {
     const Bytes offset = record.device.offset;
-    unlink(record);
+    residents_.remove(record);
     store_.clear_place(record, for_next);
     store_.places.give_back(offset, record.bytes, record.device.busy);
   }
@@ -141,7 +174,7 @@ class Demand {
 
   /// Removes all tensors from the device.
   void clear_device() {
-    while (oldest_ != none) evict(store_.records[oldest_], true);
+    while (Rec* const record = residents_.oldest()) evict(*record, true);
   }
 
   /// Calls acquire(), which takes host memory for the tensor. If the host has none left, takes it from other tensors:
@@ -188,11 +221,11 @@ class Demand {
     }
     std::sort(order_.begin(), order_.end(), [](const Rec* a, const Rec* b) { return a->use.stamp < b->use.stamp; });
     store_.places.reset(store_.timeline.everything());
-    oldest_ = newest_ = none;
+    residents_.clear();
     std::exception_ptr disorder;
     for (Rec* const record : order_) {
       if (store_.places.take_at(record->device.offset, record->bytes)) {
-        link(*record);
+        residents_.add(*record);
         continue;
       }
       for (Rec* const other : order_) {
@@ -206,10 +239,10 @@ class Demand {
 
   template <class Visit>
   void for_each_resident(Visit&& visit) {
-    for (std::uint32_t id = oldest_; id != none;) {
-      Rec& record = store_.records[id];
-      id = record.recency.newer;
-      visit(record);
+    for (Rec* record = residents_.oldest(); record != nullptr;) {
+      Rec& visited = *record;
+      record = residents_.newer(visited);
+      visit(visited);
     }
   }
 
@@ -218,8 +251,8 @@ class Demand {
   template <class Enough>
   bool give_up_copies(const Rec* spared, Enough&& enough) {
     Bytes room;
-    for (std::uint32_t id = oldest_; id != none; id = store_.records[id].recency.newer) {
-      Rec& other = store_.records[id];
+    for (Rec* next = residents_.oldest(); next != nullptr; next = residents_.newer(*next)) {
+      Rec& other = *next;
       if (&other == spared || !other.device.valid || !other.host.valid || other.tensor.constant) continue;
       // If the copy to the device failed, the copy on the host is the only value. If it has ended, the value is no
       // younger than the copy on the host, and failures of other work leave it alone.
@@ -325,15 +358,36 @@ class Demand {
   bool place_one(Rec& record, std::uint64_t stamp) {
     const auto place = make_room(record.bytes, stamp);
     if (!place) return false;
-    const typename B::Address* address = nullptr;
+    place_at(record, *place, address_of(record, *place), When::with_next_operation);
+    return true;
+  }
+
+  // Of a place that was taken for the tensor, and is given back if there is none.
+  const typename B::Address* address_of(const Rec& record, const FreePlace& place) {
     try {
-      address = store_.addresses.at(place->offset, record.bytes);
+      return store_.addresses.at(place.offset, record.bytes);
     } catch (...) {
-      store_.places.give_back(place->offset, record.bytes, place->after);
+      store_.places.give_back(place.offset, record.bytes, place.after);
       throw;
     }
-    place_at(record, *place, address, When::with_next_operation);
-    return true;
+  }
+
+  // Brings a tensor that will be used at `when`, unless something would have to leave for it that is used before, or
+  // whose value the host does not have. Returns whether the tensor is there.
+  bool bring_before(Rec& record, std::uint64_t when) {
+    for (;;) {
+      if (const auto place = store_.places.take(record.bytes)) {
+        place_at(record, *place, address_of(record, *place), When::after_clock);
+        store_.swap_in(record, store_.before_swap_in(record, record.device.busy));
+        record.use.expected = when;
+        ++brought_ahead_;
+        return true;
+      }
+      const std::uint64_t now = residents_.last_noted();
+      Rec* const victim = residents_.next_to_leave(now);
+      if (victim == nullptr || !victim->host.valid || residents_.next_use(*victim, now) <= when) return false;
+      release(*victim, true);
+    }
   }
 
   // Gives the tensor a place that was taken for it.
@@ -344,47 +398,23 @@ class Demand {
       store_.places.give_back(place.offset, record.bytes, place.after);
       throw;
     }
-    link(record);
+    residents_.add(record);
   }
 
   std::optional<FreePlace> make_room(Bytes size, std::uint64_t stamp) {
     for (;;) {
       if (auto place = store_.places.take(size)) return place;
-      Rec* victim = nullptr;
-      for (std::uint32_t id = oldest_; id != none && victim == nullptr; id = store_.records[id].recency.newer) {
-        if (store_.records[id].use.stamp != stamp) victim = &store_.records[id];
-      }
+      residents_.room_is_needed();
+      Rec* const victim = residents_.next_to_leave(stamp);
       if (victim == nullptr) return std::nullopt;
       evict(*victim, true);
     }
   }
 
-  void touch(Rec& record) {
-    if (record.id == newest_) return;
-    unlink(record);
-    link(record);
-  }
-
-  void link(Rec& record) noexcept {
-    record.recency.older = newest_;
-    record.recency.newer = none;
-    if (newest_ != none) store_.records[newest_].recency.newer = record.id;
-    newest_ = record.id;
-    if (oldest_ == none) oldest_ = record.id;
-  }
-
-  void unlink(Rec& record) noexcept {
-    if (record.recency.older != none) store_.records[record.recency.older].recency.newer = record.recency.newer;
-    if (record.recency.newer != none) store_.records[record.recency.newer].recency.older = record.recency.older;
-    if (oldest_ == record.id) oldest_ = record.recency.newer;
-    if (newest_ == record.id) newest_ = record.recency.older;
-    record.recency.older = record.recency.newer = none;
-  }
-
   Store<B>& store_;
   const bool undefined_reads_;
-  std::uint32_t oldest_ = none;
-  std::uint32_t newest_ = none;
+  Residents<B> residents_;
+  std::uint64_t brought_ahead_ = 0;
   std::optional<FreePlace> scratch_;
   std::vector<Rec*> order_;
 };

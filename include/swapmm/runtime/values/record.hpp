@@ -59,8 +59,9 @@ struct TensorState {
 
 /// The last operation with the tensor in its bundle. Written for each operation.
 struct LastUse {
-  std::uint64_t stamp = 0;  ///< number of the operation
-  bool fresh = false;       ///< no operation has used the tensor yet
+  std::uint64_t stamp = 0;     ///< number of the operation
+  bool fresh = false;          ///< no operation has used the tensor yet
+  std::uint64_t expected = 0;  ///< number of the operation on demand that is expected to use it next; 0: not known
 };
 
 /// The state of a tensor's value, apart from its copies.
@@ -142,7 +143,7 @@ class RecordTable {
     record.name.assign(name);
     free_.pop_back();
     record.bytes = bytes;
-    record.use = {0, true};
+    record.use = {0, true, 0};
     record.tensor = {++last_serial_, true, true, lifetime, iteration, 0, false};
     record.owner = nullptr;
     record.views = 0;
