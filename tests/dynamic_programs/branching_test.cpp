@@ -18,7 +18,7 @@ using namespace swapmm::test;
 
 namespace {
 
-constexpr std::uint64_t usual_seeds = is_slow ? 4 : 40;
+constexpr std::uint64_t usual_seeds = fewer_if_slow(40, 10);
 
 struct Tally {
   std::uint64_t followed = 0;  // iterations

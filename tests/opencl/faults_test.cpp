@@ -8,7 +8,6 @@
 #include <cstdint>
 
 #include "opencl/support.hpp"
-#include "support/effort.hpp"
 #include "support/fault_runs.hpp"
 
 using namespace swapmm;
@@ -29,7 +28,7 @@ struct OnOpencl {
   static std::uint64_t first() { return is_far() ? 1 : 6; }
   static std::uint64_t stride() {
     if (is_far()) return 199;
-    return device_is_slow() ? 61 : is_short ? 19 : 9;
+    return device_is_slow() ? 61 : 9;
   }
 #endif
 };

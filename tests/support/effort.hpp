@@ -12,17 +12,7 @@ inline constexpr bool is_slow = true;
 inline constexpr bool is_slow = false;
 #endif
 
-/// True unless tests that take minutes are wanted, too (SWAPMM_LONG_TESTS).
-#ifdef SWAPMM_TEST_IS_LONG
-inline constexpr bool is_short = false;
-#else
-inline constexpr bool is_short = true;
-#endif
-
-/// So many rounds, seeds or cases; one of `part` if they are slow, else half of them unless the long tests are wanted.
-constexpr int fewer_if_slow(int usual, int part) {
-  if (is_slow) return usual / part;
-  return is_short ? usual / 2 : usual;
-}
+/// So many rounds, seeds or cases; one of `part` if they are slow.
+constexpr int fewer_if_slow(int usual, int part) { return is_slow ? usual / part : usual; }
 
 }  // namespace swapmm::test

@@ -4,9 +4,7 @@
 #include "harness.hpp"
 
 #include <atomic>
-#include <chrono>
 #include <mutex>
-#include <thread>
 
 using namespace cases;
 
@@ -15,8 +13,7 @@ namespace {
 // Callbacks may still run when a wait has returned.
 template <class Holds>
 void await(Holds holds, const char* what) {
-  for (int i = 0; i < 2000 && !holds(); ++i) std::this_thread::sleep_for(std::chrono::milliseconds(5));
-  expect(holds(), what);
+  expect(comes_true(holds), what);
 }
 
 }  // namespace

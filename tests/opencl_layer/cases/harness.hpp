@@ -11,10 +11,12 @@
 #define CL_USE_DEPRECATED_OPENCL_2_0_APIS
 #include <CL/cl.h>
 
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <initializer_list>
 #include <string>
+#include <thread>
 #include <vector>
 
 namespace cases {
@@ -120,6 +122,13 @@ struct Kernels {
 
 void release_buffers(const std::vector<cl_mem>& buffers);
 void release_events(const std::vector<cl_event>& events);
+
+/// Waits for what a driver does at its own time. False after ten seconds.
+template <class Done>
+bool comes_true(Done&& done) {
+  for (int i = 0; i < 10000 && !done(); ++i) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  return done();
+}
 
 template <class Value, class Handle, class Query>
 Value info(Query query, Handle handle, cl_uint name) {

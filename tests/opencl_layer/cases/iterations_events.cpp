@@ -55,13 +55,6 @@ struct Loop {
   Words input, losses;
 };
 
-/// Waits without a call of OpenCL. False after ten seconds.
-template <class Done>
-bool comes_true(Done&& done) {
-  for (int i = 0; i < 10000 && !done(); ++i) std::this_thread::sleep_for(std::chrono::milliseconds(1));
-  return done();
-}
-
 void CL_CALLBACK count_call(cl_event, cl_int status, void* counter) {
   if (status == CL_COMPLETE) static_cast<std::atomic<int>*>(counter)->fetch_add(1);
 }
