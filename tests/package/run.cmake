@@ -48,6 +48,13 @@ foreach(component IN ITEMS opencl cuda ilp file mpi)
     list(APPEND components ${component})
   endif()
 endforeach()
+# Compiling all of them once more takes minutes.
+set(optional -D SWAPMM_BUILD_ILP=AUTO)
+if(NOT long_tests AND case MATCHES "^(subdirectory|shared_install)$")
+  set(components)
+  set(optional -D SWAPMM_OPENCL=OFF -D SWAPMM_CUDA=OFF -D SWAPMM_BUILD_ILP=OFF -D SWAPMM_FILE=OFF -D SWAPMM_MPI=OFF)
+  message(STATUS "the core alone; its components too with SWAPMM_LONG_TESTS=ON (./dev test --all)")
+endif()
 set(backends ${components})
 list(REMOVE_ITEM backends ilp file mpi)
 list(JOIN components "," components) # a list would become several arguments
@@ -81,8 +88,8 @@ elseif(case STREQUAL "subdirectory")
     list(APPEND programs ${backend}_consumer)
   endforeach()
   list(JOIN backends "," backends)
-  expect_consumer_works(consumer "${programs}" -D way=subdirectory -D backends=${backends}
-    -D BUILD_SHARED_LIBS=ON -D SWAPMM_UNITY_BUILD=ON -D SWAPMM_BUILD_ILP=AUTO
+  expect_consumer_works(consumer "${programs}" -D way=subdirectory -D backends=${backends} ${optional}
+    -D BUILD_SHARED_LIBS=ON -D SWAPMM_UNITY_BUILD=ON
     -D swapmm_source=${swapmm_source} -D swapmm_DIR=${swapmm_build})
 elseif(case STREQUAL "shared_install")
   # The shared libraries of that project, installed: exceptions are caught by type across their boundary, and each
@@ -101,15 +108,12 @@ elseif(case STREQUAL "static_install")
   execute_process(COMMAND ${CMAKE_COMMAND} --install ${swapmm_build} --prefix ${folder}/installed
     COMMAND_ERROR_IS_FATAL ANY OUTPUT_QUIET)
   separate_arguments(flags)
-  # Precompiled headers of clang++ load in no time; those of g++ take longer than what they save.
-  set(how ${compiler})
-  set(quick)
-  if(NOT long_tests)
-    set(how ${other_compiler})
-    set(quick --quick)
+  set(alone)
+  if(long_tests)
+    set(alone ${compiler} ${flags} ${api_include})
   endif()
-  execute_process(COMMAND ${python} ${swapmm_source}/tests/structure/installed.py ${quick} ${folder}/installed/include
-    ${swapmm_build}/tests/structure/installed_headers.txt ${how} ${flags} ${api_include} COMMAND_ERROR_IS_FATAL ANY)
+  execute_process(COMMAND ${python} ${swapmm_source}/tests/structure/installed.py ${folder}/installed/include
+    ${swapmm_build}/tests/structure/installed_headers.txt ${alone} COMMAND_ERROR_IS_FATAL ANY)
   expect_consumer_works(boundary_consumer boundary -D components=${components} -D CMAKE_PREFIX_PATH=${folder}/installed)
 elseif(case STREQUAL "refusals")
   expect_refused(${swapmm_build} "REQUIRED COMPONENTS core teleport"
