@@ -50,16 +50,14 @@ struct PlanCase {
   std::size_t false_starts = 0;  ///< how often in a row the program diverged in the first round
 
   // Used where plans are left again and again: see ProgramBook::diverged().
-  std::size_t awaited = 0;  ///< how often its cycle must be seen, without another between, before it is offered
+  std::size_t rounds_in_a_row = 0;  ///< with the plan, since it was started
+  std::size_t awaited = 0;          ///< how often its cycle must be seen, without another between, before it is offered
 
   /// The plan to follow; null: none.
   [[nodiscard]] FollowablePtr choice() const { return state == PlanState::left || checking ? nullptr : plan; }
   /// The plan to start if an iteration begins like its cycle; null: none. A plan whose last two starts were false is
-  /// not offered, nor one on trial whose cycle must be seen more often before.
-  [[nodiscard]] FollowablePtr offered() const {
-    const bool waits = state == PlanState::on_trial && awaited > 0;
-    return false_starts < 2 && !waits ? choice() : nullptr;
-  }
+  /// not offered, nor one whose cycle must be seen more often before.
+  [[nodiscard]] FollowablePtr offered() const { return false_starts < 2 && awaited == 0 ? choice() : nullptr; }
 
   /// Replaces the plan by `next`. If `trial` is set, `next` is on trial: it is kept only if it is not slower.
   void try_out(FollowablePtr next, bool trial) {

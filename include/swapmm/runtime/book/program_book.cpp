@@ -96,6 +96,7 @@ std::uint64_t ProgramBook::observed(std::string_view name, IterationLog&& log, c
 
 void ProgramBook::remember(Named& programs, std::uint64_t sequence) {
   programs.untimed.clear();
+  programs.untimed_alike.clear();
   programs.history.push_back(sequence);
   if (programs.history.size() > most_history()) programs.history.erase(programs.history.begin());
 }
@@ -335,7 +336,7 @@ void ProgramBook::install_new(Named& programs, PlanSet& set, PlanTask& task) {
   PlanCase added;
   added.members = task.members;
   added.try_out(std::make_shared<const CompiledPlan>(*std::move(result)), compares());
-  added.awaited = awaited(programs);
+  added.awaited = awaited(programs, added);
   for (const PlanCase& known : set.cases) {  // reuse what is known of it on other handles
     const Plan& plan = known.plan->plan;
     if (plan.trace_digest != added.plan->plan.trace_digest || plan.commands != added.plan->plan.commands) continue;
@@ -391,6 +392,7 @@ void ProgramBook::used(std::string_view name, const FollowablePtr& plan) {
   const auto at = std::find_if(cases.begin(), cases.end(), [&](const PlanCase& known) { return known.plan == plan; });
   if (at == cases.end()) return;
   at->started = true;
+  at->rounds_in_a_row = 0;
   std::rotate(cases.begin(), at, at + 1);
 }
 

@@ -48,9 +48,10 @@ class ProgramBook {
   SWAPMM_TEMPLATE_EXPORT void followed(std::string_view name, const FollowablePtr& plan, std::size_t member);
   /// Reports that the program did something that the plan does not expect. (What it did is observed().) A plan that is
   /// started several times and never followed for a whole round is then not offered() until its cycle is seen again.
-  /// Nor are plans on trial once several of them were left before they had shown that they are faster than on demand,
-  /// with predictions that are not much faster: because the start of a plan costs copies, their cycles must be seen
-  /// more often before, and twice as often each time.
+  /// The start of a plan costs copies. So once plans were left twice before they were followed for eight rounds without
+  /// a break, all cycles of that name must be seen more often before their plans are started: 2 times, and then 8, 32
+  /// and 128 times. Plans that promise to be no faster than on demand are not started then. Without trials
+  /// (SchedulerOptions::trial_iterations = 0) nothing of this holds.
   SWAPMM_TEMPLATE_EXPORT void diverged(std::string_view name, const FollowablePtr& plan);
   /// Installs the plan of the pending task, if the task is done.
   SWAPMM_TEMPLATE_EXPORT void install_finished();
@@ -182,8 +183,9 @@ class ProgramBook {
     std::size_t different = 0;           // how many sequences were new
     std::size_t in_vain = 0;  // observed iterations that were part of no cycle, less those that followed a plan
     std::vector<std::uint64_t> untimed;  // ids of the last iterations without times and without a gap, newest last
-    std::size_t to_time = 0;     // so many of the next iterations are timed: a cycle was seen among untimed ones
-    std::size_t left_early = 0;  // how often plans were left on trial, with not much to gain
+    std::vector<std::size_t> untimed_alike{};  // by period: how many of them in a row were as one period before
+    std::size_t to_time = 0;  // so many of the next iterations are timed: a cycle was seen among untimed ones
+    std::size_t unpaid = 0;   // starts of plans, and cycles timed after timing had ended, that have not paid yet
     std::vector<Plan> loaded;
 
     [[nodiscard]] PlanSet& now() { return sets.front(); }
@@ -215,10 +217,14 @@ class ProgramBook {
   [[nodiscard]] static const IterationLog* log_of(const Named& programs, std::uint64_t id);
   [[nodiscard]] Result<Program> program_of(const Named& programs, std::span<const std::uint64_t> members) const;
   [[nodiscard]] static std::span<const std::uint64_t> last_of(const Named& programs, std::size_t count);
-  static void recognized(Named& programs, std::span<const std::uint64_t> members);
+  void recognized(Named& programs, std::span<const std::uint64_t> members) const;
+  // A plan that is followed for so many rounds without a break has paid for its start.
+  static constexpr std::size_t rounds_that_pay = 8;
+  static constexpr std::size_t most_unpaid = 5;
+  void add_unpaid(Named& programs) const;
   [[nodiscard]] static std::size_t awaited(const Named& programs);
-  static void await_all(Named& programs);
-  [[nodiscard]] bool promises_much(const Named& programs, const PlanCase& plan_case) const;
+  [[nodiscard]] std::size_t awaited(const Named& programs, const PlanCase& plan_case) const;
+  void await_all(Named& programs) const;
   // A plan that is used instead of the planner's.
   struct Given {
     std::optional<Plan> plan{};
@@ -262,7 +268,6 @@ class ProgramBook {
   void judge(Named& programs, PlanCase& plan_case);
   void lose(const Named& programs, PlanCase& plan_case, std::chrono::nanoseconds took, std::chrono::nanoseconds before);
   void judge_check(Named& programs, PlanCase& plan_case);
-  static void keep_faster(Named& programs, PlanCase& plan_case);
   [[nodiscard]] std::optional<Program> refreshed(const Named& programs, const PlanCase& plan_case) const;
   [[nodiscard]] bool prediction_is_off(const PlanCase& plan_case, const Trace& trace,
                                        const KnownMachine& machine) const;

@@ -6,6 +6,7 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <optional>
 #include <span>
 #include <string>
@@ -19,38 +20,37 @@ void ProgramBook::diverged(std::string_view name, const FollowablePtr& plan) {
   for (PlanCase& known : programs.now().cases) {
     if (known.plan != plan) continue;
     if (std::exchange(known.started, false)) ++known.false_starts;
-    if (known.state != PlanState::on_trial || promises_much(programs, known)) continue;
-    ++programs.left_early;
-    await_all(programs);
+    if (!compares() || known.rounds_in_a_row >= rounds_that_pay) continue;
+    add_unpaid(programs);
   }
 }
 
-// So much that one round gains more than the start of a plan costs in most programs: a tenth of the time on demand.
-bool ProgramBook::promises_much(const Named& programs, const PlanCase& plan_case) const {
-  const std::optional<std::chrono::nanoseconds> demand = demand_time(programs, plan_case);
-  return demand && 10 * plan_case.predicted < 9 * *demand;
+void ProgramBook::add_unpaid(Named& programs) const {
+  programs.unpaid = std::min(programs.unpaid + 1, most_unpaid);
+  await_all(programs);
 }
 
-// How often a cycle must be seen before its plan is tried, beyond what makes a plan: 0, 0, 1, 2, 4, and then 8 times,
-// as long as plans on trial were followed for fewer than two rounds for each time that they were left.
+// How often a cycle must be seen before it is timed and its plan is started, beyond what makes a plan: 0, 2, 8, 32, and
+// then 128 times. So what this costs in the long run stays below a hundredth of the time, if it costs less than an
+// iteration.
 std::size_t ProgramBook::awaited(const Named& programs) {
-  constexpr std::size_t allowed = 2;
-  constexpr std::size_t doublings = 3;
-  constexpr std::size_t enough_rounds = 2;
-  if (programs.left_early < allowed) return 0;
-  std::size_t rounds = 0;
-  for (const PlanCase& known : programs.now().cases) rounds += known.state == PlanState::on_trial ? known.rounds : 0;
-  if (rounds >= enough_rounds * programs.left_early) return 0;
-  return std::size_t{1} << std::min(programs.left_early - allowed, doublings);
+  return programs.unpaid < 2 ? 0 : std::size_t{1} << (2 * programs.unpaid - 3);
 }
 
-void ProgramBook::await_all(Named& programs) {
+// The same for a plan that is known: one that promises to be no faster than on demand is not started at all.
+std::size_t ProgramBook::awaited(const Named& programs, const PlanCase& plan_case) const {
   const std::size_t times = awaited(programs);
-  for (PlanCase& known : programs.now().cases) known.awaited = times;
+  if (times == 0) return 0;
+  const std::optional<std::chrono::nanoseconds> demand = demand_time(programs, plan_case);
+  return demand && !slower(*demand, plan_case.predicted) ? std::numeric_limits<std::size_t>::max() : times;
+}
+
+void ProgramBook::await_all(Named& programs) const {
+  for (PlanCase& known : programs.now().cases) known.awaited = awaited(programs, known);
 }
 
 // The program runs this cycle: its plan is the first to be offered, even if it was left before.
-void ProgramBook::recognized(Named& programs, std::span<const std::uint64_t> members) {
+void ProgramBook::recognized(Named& programs, std::span<const std::uint64_t> members) const {
   std::vector<PlanCase>& cases = programs.now().cases;
   const auto at = std::find_if(cases.begin(), cases.end(),
                                [&](const PlanCase& known) { return same_cycle(known.members, members); });
@@ -84,16 +84,20 @@ bool ProgramBook::has_many_sequences(std::string_view name) const {
   return programs != nullptr && programs->different > std::max(most_history(), least) && !may_repeat(*programs);
 }
 
-// If the iteration closes a cycle with the untimed ones before it, as many are timed as a plan needs.
+// Once the last untimed iterations were a cycle, as often as its plan must wait for it, as many are timed as that
+// needs.
 void ProgramBook::remember_untimed(Named& programs, std::uint64_t sequence) const {
   std::vector<std::uint64_t>& last = programs.untimed;
   last.push_back(sequence);
-  if (last.size() > 2 * options_.max_period) last.erase(last.begin());
-  for (std::size_t p = 1; 2 * p <= last.size(); ++p) {
-    const auto half = last.end() - static_cast<std::ptrdiff_t>(p);
-    if (!std::equal(half, last.end(), half - static_cast<std::ptrdiff_t>(p))) continue;
+  if (last.size() > options_.max_period + 1) last.erase(last.begin());
+  programs.untimed_alike.resize(last.size());
+  const std::size_t times = 1 + awaited(programs);
+  for (std::size_t p = 1; p < last.size(); ++p) {
+    std::size_t& alike = programs.untimed_alike[p];
+    alike = last[last.size() - 1 - p] == sequence ? alike + 1 : 0;
+    if (alike < p * times || programs.to_time != 0) continue;
     programs.to_time = p * std::max<std::size_t>(options_.observe, 2);
-    return;
+    add_unpaid(programs);
   }
 }
 

@@ -29,11 +29,11 @@ void leaves_early(ToldBook& told) {
 
 /// How often the usual iteration must be seen until its plan is offered.
 std::size_t seen_until_offered(ToldBook& told) {
-  for (std::size_t times = 0; times < 20; ++times) {
+  for (std::size_t times = 0; times < 200; ++times) {
     if (told.first_offered() != nullptr) return times;
     told.sees(usual_iteration);
   }
-  return 20;
+  return 200;
 }
 
 /// The same after each of so many times that the plan is left.
@@ -48,10 +48,10 @@ std::vector<std::size_t> seen_after_each(ToldBook& told, std::size_t times) {
 
 }  // namespace
 
-TEST_CASE("the more often a plan on trial is left, the more often its cycle must be seen before it is started again") {
+TEST_CASE("the more often plans are left early, the more often a cycle must be seen before its plan is started again") {
   ToldBook told;
   told.sees(usual_iteration, 2);
-  CHECK(seen_after_each(told, 7) == std::vector<std::size_t>{0, 1, 2, 4, 8, 8, 8});
+  CHECK(seen_after_each(told, 7) == std::vector<std::size_t>{0, 2, 8, 32, 128, 128, 128});
 }
 
 TEST_CASE("a plan without a trial is started again as soon as its cycle is seen") {
@@ -60,41 +60,59 @@ TEST_CASE("a plan without a trial is started again as soon as its cycle is seen"
   CHECK(seen_after_each(told, 6) == std::vector<std::size_t>{0, 1, 0, 1, 0, 1});
 }
 
-TEST_CASE(
-    "plans that are followed for two rounds each time are started again at once, and those of one round are not") {
-  for (const int rounds : {2, 1}) {
+TEST_CASE("a plan that is followed for eight rounds without a break is not left early, and one of seven rounds is") {
+  for (const int rounds : {8, 7}) {
     ToldBook told;
     told.sees(usual_iteration, 2);
     const runtime::FollowablePtr plan = told.first_offered();
     for (int i = 0; i < 3; ++i) {
-      if (told.first_offered() == nullptr) told.sees(usual_iteration);
+      if (told.first_offered() == nullptr) told.sees(usual_iteration, 2);
       told.follows_rounds(rounds);
       told.book.diverged("train", plan);
     }
-    CHECK(told.first_offered() == (rounds == 2 ? plan : nullptr));
+    CHECK(told.first_offered() == (rounds == 8 ? plan : nullptr));
+  }
+}
+
+TEST_CASE("eight rounds in a row make up for half of what was left early, and several starts together do not") {
+  for (const bool in_a_row : {true, false}) {
+    ToldBook told;
+    told.sees(usual_iteration, 2);
+    REQUIRE(seen_after_each(told, 4).back() == 32);  // four times
+    if (in_a_row) {
+      told.follows_rounds(8);  // two times
+      told.book.diverged("train", told.plan());
+      CHECK(told.first_offered() == told.plan());  // still offered: no other iteration has come yet
+      told.sees(other_iteration);
+      CHECK(seen_until_offered(told) == 1 + 2);  // the first shows no repetition
+    } else {
+      told.follows_rounds(4);
+      told.book.diverged("train", told.plan());  // five times
+      CHECK(seen_until_offered(told) == 128);
+    }
   }
 }
 
 TEST_CASE("another iteration between them makes the count begin again") {
   ToldBook told;
   told.sees(usual_iteration, 2);
-  REQUIRE(seen_after_each(told, 3) == std::vector<std::size_t>{0, 1, 2});
+  REQUIRE(seen_after_each(told, 2) == std::vector<std::size_t>{0, 2});
   leaves_early(told);
-  told.sees(usual_iteration, 3);
+  told.sees(usual_iteration, 7);
   CHECK(told.first_offered() == nullptr);
   told.sees(other_iteration);
-  CHECK(seen_until_offered(told) == 1 + 4);  // the first shows no repetition
+  CHECK(seen_until_offered(told) == 1 + 8);  // the first shows no repetition
 }
 
 TEST_CASE("plans of new cycles wait as well, and plans of other names do not") {
   ToldBook told;
   told.sees(usual_iteration, 2);
-  REQUIRE(seen_after_each(told, 3) == std::vector<std::size_t>{0, 1, 2});
+  REQUIRE(seen_after_each(told, 2) == std::vector<std::size_t>{0, 2});
   leaves_early(told);
   told.sees(other_iteration, 2);
   REQUIRE(told.book.cases("train").size() == 2);
   CHECK(told.first_offered() == nullptr);
-  told.sees(other_iteration, 3);
+  told.sees(other_iteration, 7);
   CHECK(told.first_offered() == nullptr);
   told.sees(other_iteration);
   REQUIRE(told.first_offered() != nullptr);
@@ -103,30 +121,62 @@ TEST_CASE("plans of new cycles wait as well, and plans of other names do not") {
   CHECK(told.first_offered("test") != nullptr);
 }
 
-TEST_CASE("a plan that promises much is started again at once") {
-  for (const bool much : {true, false}) {
+TEST_CASE("once plans were left twice, one that promises to be no faster than on demand is not started") {
+  for (const bool faster : {true, false}) {
     ToldBook told;
     const std::uint64_t id = told.sees(usual_iteration, 2);
     const nanoseconds predicted = told.plan()->plan.predicted.iteration;
-    told.book.iteration_took(id, much ? predicted * 10 / 9 + nanoseconds{1} : predicted * 10 / 9, true);
-    CHECK(seen_after_each(told, 5).back() == (much ? 0 : 8));
+    REQUIRE(predicted > nanoseconds{100});
+    told.book.iteration_took(id, faster ? predicted * 102 / 100 : predicted * 101 / 100, true);
+    CHECK(seen_after_each(told, 1) == std::vector<std::size_t>{0});
+    leaves_early(told);
+    CHECK(seen_until_offered(told) == (faster ? 2 : 200));
   }
 }
 
-TEST_CASE("plans that turn out to be faster than on demand are trusted sooner") {
+TEST_CASE("a plan that was kept after its trial is left early as well") {
   ToldBook told;
   const std::uint64_t id = told.sees(usual_iteration, 2);
-  told.book.iteration_took(id, nanoseconds{1'000}, true);
-  const nanoseconds predicted = told.plan()->plan.predicted.iteration;
-  REQUIRE(10 * predicted >= 9 * nanoseconds{1'000});
-  REQUIRE(seen_after_each(told, 4).back() == 4);
+  told.book.iteration_took(id, nanoseconds{1'000'000}, true);
   const runtime::FollowablePtr plan = told.first_offered();
-  REQUIRE(plan != nullptr);
   for (int i = 0; i < 10; ++i) told.book.round_took(plan, nanoseconds{900});
   REQUIRE(told.book.cases("train").front().state == PlanState::settled);
-  // Half as wary: the plan of another cycle is offered once the cycle was seen once more than twice.
-  told.sees(other_iteration, 2);
-  CHECK(told.first_offered() == plan);
-  told.sees(other_iteration);
-  CHECK(told.first_offered() != plan);
+  CHECK(seen_after_each(told, 3) == std::vector<std::size_t>{0, 2, 8});
+}
+
+namespace {
+
+/// An iteration that came when nothing was timed.
+runtime::IterationLog untimed(const runtime::IterationLog& log) {
+  runtime::IterationLog result = log;
+  result.timed = false;
+  for (runtime::LogOperation& operation : result.operations) operation.duration = nanoseconds{0};
+  return result;
+}
+
+/// How often that iteration must be seen until times are wanted.
+std::size_t seen_until_timed(ToldBook& told, const runtime::IterationLog& log) {
+  for (std::size_t times = 0; times < 200; ++times) {
+    if (told.book.wants_times("train")) return times;
+    told.sees(untimed(log));
+  }
+  return 200;
+}
+
+}  // namespace
+
+TEST_CASE("cycles of programs that branch are timed only once they were seen as often as their plans must wait") {
+  ToldBook told;
+  told.sees(usual_iteration, 2);
+  CHECK(told.book.wants_times("train"));
+  REQUIRE(seen_after_each(told, 2) == std::vector<std::size_t>{0, 2});
+  leaves_early(told);
+  CHECK_FALSE(told.book.wants_times("train"));
+  CHECK(seen_until_timed(told, updates_from(21)) == 1 + 1 + 8);  // one shows no repetition
+  // Two are timed. Each cycle that is timed counts as one that was left early, until a plan is followed for long.
+  told.sees(updates_from(21));
+  CHECK(told.book.wants_times("train"));
+  told.sees(updates_from(21));
+  CHECK_FALSE(told.book.wants_times("train"));
+  CHECK(seen_until_timed(told, updates_from(31)) == 1 + 1 + 32);
 }
