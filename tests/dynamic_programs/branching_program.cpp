@@ -125,7 +125,7 @@ class Runner {
 
 }  // namespace
 
-BranchingProgram branching_program(std::uint64_t seed, bool host_reads, BranchingSize size) {
+BranchingProgram branching_program(std::uint64_t seed, bool host_reads, BranchingSize size, std::size_t iterations) {
   const bool is_large = size == BranchingSize::large;
   Draw draw(seed);
   BranchingProgram program;
@@ -138,7 +138,8 @@ BranchingProgram branching_program(std::uint64_t seed, bool host_reads, Branchin
     primitive.resize(is_large ? draw.between(5, 25) : draw.between(1, 5));
     for (BranchingStep& step : primitive) step = random_step(draw, program.tensors);
   }
-  program.iterations = random_iterations(draw, program.primitives.size(), is_large ? 60 : 30);
+  if (iterations == 0) iterations = is_large ? 60 : 30;
+  program.iterations = random_iterations(draw, program.primitives.size(), iterations);
   program.host_reads = host_reads;
   program.device.seed = seed;
   if (draw.below(2) == 0) program.device.order = simulated::Order::uniform;

@@ -45,8 +45,9 @@ enum class BranchingSize : std::uint8_t {
   large,  ///< 30 to 80 tensors, of which a quarter to three quarters fit, 60 iterations
 };
 
+/// `iterations`: so many of them; 0: as the size says.
 [[nodiscard]] BranchingProgram branching_program(std::uint64_t seed, bool host_reads,
-                                                 BranchingSize size = BranchingSize::small);
+                                                 BranchingSize size = BranchingSize::small, std::size_t iterations = 0);
 
 /// What a run gave.
 struct BranchingRun {

@@ -93,6 +93,22 @@ TEST_CASE("large programs that branch, on demand: what is foretold comes, copies
   CHECK(10 * foreseen < 9 * recent);
 }
 
+TEST_CASE(
+    "plans of programs that branch all the time cost less than a hundredth of the time on demand in the long run") {
+  constexpr std::uint64_t count = is_slow ? 1 : 4;
+  for (std::uint64_t seed = 1; seed <= count; ++seed) {
+    CAPTURE(seed);
+    BranchingProgram program = branching_program(seed, false, BranchingSize::small, 400);
+    program.device.order = simulated::Order::virtual_time;
+    const BranchingRun planned = run(program, {.drops = DropRule::proven});
+    CHECK(planned.values == values_by_loops(program));
+    CHECK(planned.report.plan_starts > 0);
+    CHECK(planned.report.plan_starts < 10);
+    program.manager.demand_mode = DemandMode::least_recently_used;
+    CHECK(1000 * planned.time <= 1003 * run(program, {.observe = 0}).time);
+  }
+}
+
 TEST_CASE("many of the same programs do where observations decide: the tests above are about something") {
   if (!runs_many()) return;
   CHECK(run_all(true, DropRule::observed).dropped > seeds(usual_seeds).count / 20);
@@ -123,13 +139,13 @@ struct Relative {
   }
 };
 
-void compare(BranchingSize size, bool host_reads, std::uint64_t bytes_per_second) {
+void compare(BranchingSize size, bool host_reads, std::uint64_t bytes_per_second, std::size_t iterations) {
   const Seeds all = seeds(usual_seeds);
   Relative recent;
   Relative foreseen;
   Relative planned;
   for (std::uint64_t seed = all.first; seed < all.first + all.count; ++seed) {
-    BranchingProgram program = branching_program(seed, host_reads, size);
+    BranchingProgram program = branching_program(seed, host_reads, size, iterations);
     program.device.order = simulated::Order::virtual_time;
     if (bytes_per_second != 0) {
       program.device.h2d.bytes_per_second = program.device.d2h.bytes_per_second = bytes_per_second;
@@ -143,8 +159,8 @@ void compare(BranchingSize size, bool host_reads, std::uint64_t bytes_per_second
     planned.add(with_plans, base);
   }
   MESSAGE(std::string(size == BranchingSize::large ? "large" : "small")
-          << std::string(host_reads ? ", reads" : "") << ", " << bytes_per_second
-          << " B/s (0: default)\n  least recently used " << recent.text() << "\n  foreseen " << foreseen.text()
+          << std::string(host_reads ? ", reads" : "") << ", " << bytes_per_second << " B/s (0: default), " << iterations
+          << " iterations (0: usual)\n  least recently used " << recent.text() << "\n  foreseen " << foreseen.text()
           << "\n  default options " << planned.text());
 }
 
@@ -155,7 +171,9 @@ void compare(BranchingSize size, bool host_reads, std::uint64_t bytes_per_second
 TEST_CASE("the time of programs that branch, relative to the least recently used" * doctest::skip()) {
   for (const BranchingSize size : {BranchingSize::small, BranchingSize::large}) {
     for (const bool host_reads : {true, false}) {
-      for (const std::uint64_t speed : {0U, 64'000'000U, 20'000'000U}) compare(size, host_reads, speed);
+      for (const std::uint64_t speed : {0U, 64'000'000U, 20'000'000U}) {
+        for (const std::size_t iterations : {0U, 400U}) compare(size, host_reads, speed, iterations);
+      }
     }
   }
 }
