@@ -24,8 +24,9 @@ ROOT = HERE.parent.parent
 OUT = ROOT / "build" / "mutate"
 TREE, BUILD = OUT / "tree", OUT / "build"
 RESULTS = OUT / "results.jsonl"
-ROOMS = ["include/swapmm/runtime", "include/swapmm/plan/validation", "backends/opencl/swapmm"]
-PROGRAMS = ["unit", "lifetime", "conformance", "property", "faults", "opencl"]  # the last for its backend alone
+ROOMS = ["include/swapmm/runtime", "include/swapmm/plan/validation", "include/swapmm/pages", "include/swapmm/replicas",
+         "backends/opencl/swapmm"]
+PROGRAMS = ["unit", "lifetime", "conformance", "property", "faults", "dynamic_programs", "replicas", "opencl"]  # the last for its backend alone
 SEEDS = 4000           # random programs of which is known what they come by
 SEEDS_OF_ONE = 600     # of them, for one mutant
 CASE_SECONDS = 20.0    # of the processor; test cases that take longer are left out
