@@ -50,7 +50,6 @@ struct PlanCase {
   std::size_t false_starts = 0;  ///< how often in a row the program diverged in the first round
 
   // Used where plans are left again and again: see ProgramBook::diverged().
-  std::size_t rounds_in_a_row = 0;  ///< with the plan, since it was started
   std::size_t awaited = 0;          ///< how often its cycle must be seen, without another between, before it is offered
 
   /// The plan to follow; null: none.
@@ -74,6 +73,7 @@ struct PlanCase {
   }
   void keep() {
     state = PlanState::settled;
+    awaited = 0;
     before = nullptr;
     checking = false;
     rounds = 0;

@@ -392,7 +392,6 @@ void ProgramBook::used(std::string_view name, const FollowablePtr& plan) {
   const auto at = std::find_if(cases.begin(), cases.end(), [&](const PlanCase& known) { return known.plan == plan; });
   if (at == cases.end()) return;
   at->started = true;
-  at->rounds_in_a_row = 0;
   std::rotate(cases.begin(), at, at + 1);
 }
 

@@ -48,10 +48,9 @@ class ProgramBook {
   SWAPMM_TEMPLATE_EXPORT void followed(std::string_view name, const FollowablePtr& plan, std::size_t member);
   /// Reports that the program did something that the plan does not expect. (What it did is observed().) A plan that is
   /// started several times and never followed for a whole round is then not offered() until its cycle is seen again.
-  /// The start of a plan costs copies. So once plans were left twice before they were followed for eight rounds without
-  /// a break, all cycles of that name must be seen more often before their plans are started: 2 times, and then 8, 32
-  /// and 128 times. Plans that promise to be no faster than on demand are not started then. Without trials
-  /// (SchedulerOptions::trial_iterations = 0) nothing of this holds.
+  /// The start of a plan costs copies. So once plans on trial were left twice before they had shown that they are
+  /// faster than on demand, all cycles of that name must be seen more often before plans are tried: 2 times, and then
+  /// 8, 32 and 128 times. Plans that promise to be no faster than on demand are not started then.
   SWAPMM_TEMPLATE_EXPORT void diverged(std::string_view name, const FollowablePtr& plan);
   /// Installs the plan of the pending task, if the task is done.
   SWAPMM_TEMPLATE_EXPORT void install_finished();
@@ -218,8 +217,6 @@ class ProgramBook {
   [[nodiscard]] Result<Program> program_of(const Named& programs, std::span<const std::uint64_t> members) const;
   [[nodiscard]] static std::span<const std::uint64_t> last_of(const Named& programs, std::size_t count);
   void recognized(Named& programs, std::span<const std::uint64_t> members) const;
-  // A plan that is followed for so many rounds without a break has paid for its start.
-  static constexpr std::size_t rounds_that_pay = 8;
   static constexpr std::size_t most_unpaid = 5;
   void add_unpaid(Named& programs) const;
   [[nodiscard]] static std::size_t awaited(const Named& programs);
@@ -268,6 +265,7 @@ class ProgramBook {
   void judge(Named& programs, PlanCase& plan_case);
   void lose(const Named& programs, PlanCase& plan_case, std::chrono::nanoseconds took, std::chrono::nanoseconds before);
   void judge_check(Named& programs, PlanCase& plan_case);
+  static void keep_faster(Named& programs, PlanCase& plan_case);
   [[nodiscard]] std::optional<Program> refreshed(const Named& programs, const PlanCase& plan_case) const;
   [[nodiscard]] bool prediction_is_off(const PlanCase& plan_case, const Trace& trace,
                                        const KnownMachine& machine) const;

@@ -20,8 +20,7 @@ void ProgramBook::diverged(std::string_view name, const FollowablePtr& plan) {
   for (PlanCase& known : programs.now().cases) {
     if (known.plan != plan) continue;
     if (std::exchange(known.started, false)) ++known.false_starts;
-    if (!compares() || known.rounds_in_a_row >= rounds_that_pay) continue;
-    add_unpaid(programs);
+    if (known.state == PlanState::on_trial) add_unpaid(programs);
   }
 }
 
@@ -30,19 +29,24 @@ void ProgramBook::add_unpaid(Named& programs) const {
   await_all(programs);
 }
 
-// How often a cycle must be seen before it is timed and its plan is started, beyond what makes a plan: 0, 2, 8, 32, and
-// then 128 times. So what this costs in the long run stays below a hundredth of the time, if it costs less than an
-// iteration.
+// How often a cycle must be seen before it is timed and its plan is tried, beyond what makes a plan: 0, 2, 8, 32, and
+// then 128 times, as long as plans on trial were followed for fewer than two rounds for each time that they were left.
+// So what this costs in the long run stays below a hundredth of the time, if it costs less than an iteration.
 std::size_t ProgramBook::awaited(const Named& programs) {
-  return programs.unpaid < 2 ? 0 : std::size_t{1} << (2 * programs.unpaid - 3);
+  constexpr std::size_t enough_rounds = 2;
+  if (programs.unpaid < 2) return 0;
+  std::size_t rounds = 0;
+  for (const PlanCase& known : programs.now().cases) rounds += known.state == PlanState::on_trial ? known.rounds : 0;
+  if (rounds >= enough_rounds * programs.unpaid) return 0;
+  return std::size_t{1} << (2 * programs.unpaid - 3);
 }
 
 // The same for a plan that is known: one that promises to be no faster than on demand is not started at all.
 std::size_t ProgramBook::awaited(const Named& programs, const PlanCase& plan_case) const {
-  const std::size_t times = awaited(programs);
-  if (times == 0) return 0;
+  if (programs.unpaid < 2) return 0;
   const std::optional<std::chrono::nanoseconds> demand = demand_time(programs, plan_case);
-  return demand && !slower(*demand, plan_case.predicted) ? std::numeric_limits<std::size_t>::max() : times;
+  if (demand && !slower(*demand, plan_case.predicted)) return std::numeric_limits<std::size_t>::max();
+  return plan_case.state == PlanState::on_trial ? awaited(programs) : 0;
 }
 
 void ProgramBook::await_all(Named& programs) const {

@@ -31,12 +31,6 @@ bool has(const PlanCase& plan_case, std::uint64_t sequence) {
   return std::find(plan_case.members.begin(), plan_case.members.end(), sequence) != plan_case.members.end();
 }
 
-// It is faster than on demand.
-void keep_faster(PlanCase& plan_case) {
-  plan_case.patience = 1;
-  plan_case.keep();
-}
-
 void lose_patience(PlanCase& plan_case) { plan_case.patience = std::min(2 * plan_case.patience, most_patience); }
 
 // Predicts how long the plan takes with other durations and links. `trace` is what was observed.
@@ -88,13 +82,11 @@ bool ProgramBook::wants_times(std::string_view name) const {
 }
 
 void ProgramBook::round_ended(std::string_view name, const FollowablePtr& plan, bool sampled) {
-  Named& programs = named(name);
-  for (PlanCase& known : programs.now().cases) {
+  for (PlanCase& known : named(name).now().cases) {
     if (known.plan != plan) continue;
     known.rounds = sampled ? 0 : known.rounds + 1;
     known.started = false;
     known.false_starts = 0;
-    if (++known.rounds_in_a_row == rounds_that_pay) programs.unpaid /= 2;
   }
 }
 
@@ -185,7 +177,7 @@ void ProgramBook::judge(Named& programs, PlanCase& plan_case) {
   const nanoseconds took = *plan_case.times.median();
   if (plan_case.before == nullptr) {
     const std::optional<nanoseconds> demand = demand_time(programs, plan_case);
-    if (!demand || !slower(took, *demand)) return keep_faster(plan_case);
+    if (!demand || !slower(took, *demand)) return keep_faster(programs, plan_case);
     // Not certain yet: the observed time is only a lower limit. Some rounds on demand decide.
     plan_case.checking = true;
     plan_case.rounds = 0;
@@ -210,7 +202,14 @@ void ProgramBook::judge_check(Named& programs, PlanCase& plan_case) {
   const nanoseconds took = *plan_case.times.median();
   const nanoseconds demand = *demand_time(programs, plan_case);
   if (slower(took, demand)) return lose(programs, plan_case, took, demand);
-  keep_faster(plan_case);
+  keep_faster(programs, plan_case);
+}
+
+// Faster than on demand: the program does what the plan expects for long enough to have shown that.
+void ProgramBook::keep_faster(Named& programs, PlanCase& plan_case) {
+  programs.unpaid /= 2;
+  plan_case.patience = 1;
+  plan_case.keep();
 }
 
 void ProgramBook::lose(const Named& programs, PlanCase& plan_case, nanoseconds took, nanoseconds before) {
