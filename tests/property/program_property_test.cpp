@@ -61,6 +61,12 @@ TEST_CASE("random programs read what they wrote, within all budgets, on demand a
   if (all.count >= 10'000) CHECK(tally.that_replay > 0);  // replay_property_test.cpp has programs that do
   CHECK(tally.with_neighbours > all.count / 20);
   CHECK(tally.that_tell_neighbours > all.count / 50);
+  CHECK(tally.with_host_views > all.count / 10);
+  CHECK(tally.that_follow_beside_views > all.count / 25);
+  CHECK(tally.view_faults > all.count / 2);
+  CHECK(tally.view_bytes_in > 50 * all.count);
+  CHECK(tally.view_bytes_out > 50 * all.count);
+  CHECK(tally.outlived_looks > all.count / 30);
   CHECK(tally.sampled_rounds > all.count / 8);
   CHECK(tally.plans_remade > all.count / 50);
   CHECK(tally.plans_mutated > all.count / 16);
