@@ -14,6 +14,7 @@
 
 #include "support/effort.hpp"
 #include "support/program/report.hpp"
+#include "support/program/scale.hpp"
 #include "support/program/seeds.hpp"
 #include "support/program/tally.hpp"
 #include "support/seeds.hpp"
@@ -34,6 +35,26 @@ std::string report_of(std::uint64_t seed, const std::string& failure) {
 }
 
 }  // namespace
+
+TEST_CASE("random programs with host views of several blocks") {
+  constexpr std::uint64_t usual_programs = test::fewer_if_slow(12, 4);
+  test::ProgramTally tally;
+  for (std::uint64_t seed = 1; tally.programs < usual_programs; ++seed) {
+    const test::TestProgram drawn = test::program_of(seed);
+    if (!test::has_host_views(drawn)) continue;
+    const test::TestProgram program = test::scaled_to(Bytes{drawn.device.alignment.value * 128}, drawn);
+    const test::Verdict verdict = test::judge(program, {});
+    if (!verdict.failure.empty()) {
+      std::ostringstream text;
+      text << "seed " << seed << ", 128 times as large: " << verdict.failure << "\n" << program;
+      FAIL(text.str());
+    }
+    tally.add(program, {}, verdict);
+  }
+  CHECK(tally.view_faults > 10 * tally.programs);
+  CHECK(tally.view_bytes_in > tally.programs << 16U);
+  CHECK(tally.view_bytes_out > tally.programs << 16U);
+}
 
 TEST_CASE("random programs read what they wrote, within all budgets, on demand and by plan") {
   const test::Seeds all = test::seeds(usual_seeds);

@@ -39,6 +39,7 @@ struct ModelHostView {
   SliceVersions versions{};               ///< unless live: what it holds
   std::array<bool, most_slices> there{};  ///< slices of which each block is known to be there
   bool none_there = false;                ///< no block is there
+  bool was_modified = false;              ///< at some time since it was opened: it may have blocks to copy in
 
   [[nodiscard]] std::size_t size() const { return layout.size(range); }
   [[nodiscard]] std::size_t offset(const SliceRange& part) const {
@@ -76,19 +77,21 @@ struct ModelHostView {
     }
     there.fill(gives_value || memory == ViewMemory::eager);
     none_there = memory == ViewMemory::own && !gives_value;
+    was_modified = gives_value;
   }
   void touched(const SliceRange& part) {
     for (std::size_t slice = part.first; slice < part.end; ++slice) there[slice] = true;
     none_there = false;
   }
   void write(const SliceRange& part, ModelTensor& tensor) {
+    was_modified = true;
     if (live) return tensor.write(part);
     for (std::size_t slice = part.first; slice < part.end; ++slice) ++versions[slice];
   }
   /// The tensor's value was replaced; `whole` is false if that may be true of a part alone, or of nothing. An eager
   /// view has the new one at once, and so have edges of an array, which share pages with other bytes.
   void replaced(bool whole) {
-    if (memory == ViewMemory::eager) return;
+    if (!live || memory == ViewMemory::eager) return;
     there.fill(false);
     none_there = none_there || (whole && memory == ViewMemory::own);
   }
