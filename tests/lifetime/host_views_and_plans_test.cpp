@@ -5,6 +5,8 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <cstdint>
+#include <optional>
 #include <vector>
 
 #include <swapmm/backend/testing/simulated.hpp>
@@ -48,7 +50,7 @@ void check_that_views_keep_values(bool lazy) {
   iterate_with_local(
       desk, result, 7, [&](auto& local) { return local.host_view(options); },
       [](const auto& view) {
-        CHECK_NOTHROW(view.prepare_read());
+        REQUIRE_NOTHROW(view.prepare_read());
         const bool right = std::all_of(view.begin(), view.end(), [](int element) { return element == 7; });
         CHECK(right);
       });
@@ -99,4 +101,17 @@ TEST_CASE("a refused operation takes nothing from a view that is to give the fir
   std::vector<int> expected(view_length);
   expected[block_length] = 7;
   CHECK(t.download() == expected);
+}
+
+TEST_CASE("a refused operation takes nothing from a view that outlives its tensor") {
+  HostViewDesk desk;
+  std::optional<ViewedTensor> t = desk.manager.tensor<int>({view_length}, "t");
+  set(desk.manager, *t, 4);
+  const auto view = t->host_view(small_blocks);
+  REQUIRE(view[0] == 4);
+  auto of_gone = t->view();
+  t.reset();
+  CHECK_THROWS_AS(increase(desk.manager, of_gone, 1), UsageError);
+  REQUIRE_NOTHROW(view.prepare_read(0, 1));
+  CHECK(view[0] == 4);
 }

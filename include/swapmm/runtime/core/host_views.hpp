@@ -243,9 +243,11 @@ template <Backend B>
 void forget_in_views(Core<B>& core, std::span<const BundleItem<B>> items, bool succeeded) {
   const Gate::Stay stay = core.gate().enter_waiting();  // the operation is queued: this may not be refused
   for (const BundleItem<B>& item : items) {
-    if (item.access == Access::read) continue;
+    const TensorKey<B> tensor{item.record, item.serial};
+    // A view that outlives its tensor keeps what it has.
+    if (item.access == Access::read || !tensor.exists()) continue;
     const bool is_lost = !item.record->has_value() && item.record->value.missing_reason != MissingReason::never_written;
-    for (HostViewState<B>* const view : views_of(core, {item.record, item.serial})) {
+    for (HostViewState<B>* const view : views_of(core, tensor)) {
       if (succeeded || is_lost) {
         view->area.forget();
       } else {
