@@ -85,9 +85,14 @@ void CppHostViews::touch(const Action& action, ModelTensor& tensor, bool refused
   const ModelHostView::Way way = view.way(part, touch_of(action), host_memory_may_run_out(program_));
   if (way == ModelHostView::Way::none) return;
   const std::string name = of_slot("view", action.slot);
-  if (way != ModelHostView::Way::direct) {
-    call(name + "->" + (pokes ? "prepare_write" : "prepare_read") + bounds(view, part));
-    if (refused || way == ModelHostView::Way::refused) return;
+  const std::string prepare = name + "->" + (pokes ? "prepare_write" : "prepare_read") + bounds(view, part);
+  if (way == ModelHostView::Way::refused) {
+    out_ << "  refused([&] { " << prepare << "; });\n";
+    return;
+  }
+  if (way == ModelHostView::Way::prepared) {
+    call(prepare);
+    if (refused) return;
   }
   if (pokes) view.write(part, tensor);
   out_ << (pokes ? "  fill(" : "  expect(\"the host\", ") << name << "->span().subspan" << bounds(view, part) << ", "

@@ -99,10 +99,11 @@ class ProgramHostViews {
   void exchange(std::size_t a, std::size_t b) { std::swap(slots_[a], slots_[b]); }
   /// The tensor of that slot gets another value; `whole`: none of the old one stays.
   void replaced(std::size_t number, bool whole) { slots_[number].model.replaced(whole); }
-  /// Before the operation, modified blocks may be copied in, also if it is refused then.
-  [[nodiscard]] bool may_copy_in_before(const Action& operation) const {
+  /// Before the operation modified blocks may be copied in, and behind it eager ones are fetched, also if it is
+  /// refused.
+  [[nodiscard]] bool may_copy_beside(const Action& operation) const {
     return std::any_of(operation.parts.begin(), operation.parts.begin() + operation.part_count,
-                       [&](const Part& part) { return slots_[part.slot].model.was_modified; });
+                       [&](const Part& part) { return slots_[part.slot].model.may_be_copied(); });
   }
   /// The tensor of that slot is gone, or its manager.
   void outlives(std::size_t number, const ModelTensor& tensor) { slots_[number].model.outlives(tensor.versions); }

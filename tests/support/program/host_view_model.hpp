@@ -39,7 +39,7 @@ struct ModelHostView {
   SliceVersions versions{};               ///< unless live: what it holds
   std::array<bool, most_slices> there{};  ///< slices of which each block is known to be there
   bool none_there = false;                ///< no block is there
-  bool was_modified = false;              ///< at some time since it was opened: it may have blocks to copy in
+  bool was_modified = false;              ///< at some time since it was opened
 
   [[nodiscard]] std::size_t size() const { return layout.size(range); }
   [[nodiscard]] std::size_t offset(const SliceRange& part) const {
@@ -64,6 +64,8 @@ struct ModelHostView {
     }
     return none_there ? Way::refused : Way::none;
   }
+  /// Blocks may have to be copied in before an operation, or fetched behind it.
+  [[nodiscard]] bool may_be_copied() const { return live && (was_modified || memory != ViewMemory::own); }
   /// What it holds; `tensor` is that of its slot.
   [[nodiscard]] const SliceVersions& held(const ModelTensor& tensor) const { return live ? tensor.versions : versions; }
 

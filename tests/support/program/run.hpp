@@ -274,8 +274,8 @@ class ProgramRun {
   /// An operation that needs these sizes. Where it can never fit, the device must not notice.
   template <class Call>
   bool call(const Expected& expected, const std::vector<Bytes>& sizes, Call&& operation) {
-    const bool copies_first = host_views_.may_copy_in_before(program_.actions[calls_.position()]);
-    if (expected.must != too_large || copies_first) return calls_.check(expected, operation);
+    const bool copies = host_views_.may_copy_beside(program_.actions[calls_.position()]);
+    if (expected.must != too_large || copies) return calls_.check(expected, operation);
     const std::size_t finished = kernels_finished_;
     const auto before = progress();
     if (calls_.check(expected, operation)) return true;
