@@ -9,9 +9,12 @@ add_test(NAME simulate COMMAND swapmm_simulate --seeds 100 --jobs 2)
 set_tests_properties(simulate PROPERTIES LABELS simulate TIMEOUT 900 PASS_REGULAR_EXPRESSION "\nall held")
 
 # A program as it is printed where one fails: its text is what the printer must write, and it must take the same steps.
-add_executable(swapmm_printed_program data/simulate/printed_program.cpp)
-target_link_libraries(swapmm_printed_program PRIVATE swapmm::swapmm)
-swapmm_warnings_for(swapmm_printed_program)
+# The second one has host views.
+foreach(name printed_program printed_host_views)
+  add_executable(swapmm_${name} data/simulate/${name}.cpp)
+  target_link_libraries(swapmm_${name} PRIVATE swapmm::swapmm)
+  swapmm_warnings_for(swapmm_${name})
+  add_dependencies(swapmm_unit_tests swapmm_${name})
+endforeach()
 set_source_files_properties(unit/support/printed_program_test.cpp PROPERTIES COMPILE_DEFINITIONS
-  SWAPMM_PRINTED_PROGRAM="$<TARGET_FILE:swapmm_printed_program>")
-add_dependencies(swapmm_unit_tests swapmm_printed_program)
+  "SWAPMM_PRINTED_PROGRAM=\"$<TARGET_FILE:swapmm_printed_program>\";SWAPMM_PRINTED_HOST_VIEWS=\"$<TARGET_FILE:swapmm_printed_host_views>\"")

@@ -14,6 +14,7 @@
 
 #include "support/effort.hpp"
 #include "support/program/report.hpp"
+#include "support/program/scale.hpp"
 #include "support/program/seeds.hpp"
 #include "support/program/tally.hpp"
 #include "support/seeds.hpp"
@@ -34,6 +35,26 @@ std::string report_of(std::uint64_t seed, const std::string& failure) {
 }
 
 }  // namespace
+
+TEST_CASE("random programs with host views of several blocks") {
+  constexpr std::uint64_t usual_programs = test::fewer_if_slow(60, 20);
+  test::ProgramTally tally;
+  for (std::uint64_t seed = 1; tally.programs < usual_programs; ++seed) {
+    const test::TestProgram drawn = test::program_of(seed);
+    if (!test::has_host_views(drawn)) continue;
+    const test::TestProgram program = test::scaled_to(Bytes{drawn.device.alignment.value * 128}, drawn);
+    const test::Verdict verdict = test::judge(program, {});
+    if (!verdict.failure.empty()) {
+      std::ostringstream text;
+      text << "seed " << seed << ", 128 times as large: " << verdict.failure << "\n" << program;
+      FAIL(text.str());
+    }
+    tally.add(program, {}, verdict);
+  }
+  CHECK(tally.view_faults > 3 * tally.programs);
+  CHECK(tally.view_bytes_in > tally.programs << 16U);
+  CHECK(tally.view_bytes_out > tally.programs << 16U);
+}
 
 TEST_CASE("random programs read what they wrote, within all budgets, on demand and by plan") {
   const test::Seeds all = test::seeds(usual_seeds);
@@ -61,6 +82,12 @@ TEST_CASE("random programs read what they wrote, within all budgets, on demand a
   if (all.count >= 10'000) CHECK(tally.that_replay > 0);  // replay_property_test.cpp has programs that do
   CHECK(tally.with_neighbours > all.count / 20);
   CHECK(tally.that_tell_neighbours > all.count / 50);
+  CHECK(tally.with_host_views > all.count / 10);
+  CHECK(tally.that_follow_beside_views > all.count / 25);
+  CHECK(tally.view_faults > all.count / 4);
+  CHECK(tally.view_bytes_in > 50 * all.count);
+  CHECK(tally.view_bytes_out > 50 * all.count);
+  CHECK(tally.outlived_looks > all.count / 30);
   CHECK(tally.sampled_rounds > all.count / 8);
   CHECK(tally.plans_remade > all.count / 50);
   CHECK(tally.plans_mutated > all.count / 16);

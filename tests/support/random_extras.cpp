@@ -4,6 +4,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <utility>
 #include <vector>
 
@@ -32,7 +33,100 @@ std::uint8_t value_on_its_way(const std::vector<Action>& actions, std::size_t at
   return slot_count;
 }
 
+Action view_action(simulated::detail::Random& random, ActionKind kind, std::uint8_t slot) {
+  Action action;
+  action.kind = kind;
+  action.slot = slot;
+  if (random.below(5) < 2) {
+    action.first = static_cast<std::uint8_t>(random.below(most_slices));
+    action.slices = static_cast<std::uint8_t>(1 + random.below(most_slices - 1));
+  }
+  if (kind == ActionKind::open_view) {
+    constexpr std::array memories{ViewMemory::own, ViewMemory::own, ViewMemory::own, ViewMemory::eager,
+                                  ViewMemory::array};
+    action.other = static_cast<std::uint8_t>(memories[random.below(memories.size())]);
+    if (random.below(3) == 0) action.view = static_cast<ViewForm>(1 + random.below(view_form_count - 1));
+  } else {
+    action.other = static_cast<std::uint8_t>(random.below(view_touch_count));
+  }
+  return action;
+}
+
+ActionKind look_or_poke(simulated::detail::Random& random) {
+  return random.below(2) == 0 ? ActionKind::look : ActionKind::poke;
+}
+
+/// Behind any action something happens to a view of any tensor.
+void add_views_anywhere(simulated::detail::Random& random, TestProgram& program) {
+  std::vector<Action> actions;
+  std::vector<std::uint8_t> made;
+  std::vector<std::uint8_t> viewed;
+  for (const Action& action : program.actions) {
+    actions.push_back(action);
+    if (action.kind == ActionKind::make && action.lifetime != Lifetime::transient) made.push_back(action.slot);
+    if (made.empty() || random.below(3) != 0) continue;
+    const auto any = [&](const std::vector<std::uint8_t>& slots) {
+      return slots[random.below(static_cast<std::uint32_t>(slots.size()))];
+    };
+    const std::uint32_t kind = random.below(20);
+    if (viewed.empty() || kind < 4) {
+      viewed.push_back(any(made));
+      actions.push_back(view_action(random, ActionKind::open_view, viewed.back()));
+    } else if (kind < 6) {
+      actions.push_back(view_action(random, ActionKind::close_view, any(viewed)));
+    } else if (kind < 7) {
+      actions.push_back(view_action(random, ActionKind::write_back, any(viewed)));
+    } else {
+      actions.push_back(view_action(random, look_or_poke(random), any(viewed)));
+    }
+  }
+  program.actions = std::move(actions);
+  program.steady = false;
+}
+
+/// Views of tensors that live as long as the program are opened before the first iteration. Each operation has a look
+/// or a poke that always comes behind it, or none.
+void add_views_at_places(simulated::detail::Random& random, TestProgram& program) {
+  std::vector<std::uint8_t> uploaded;
+  std::size_t begin = 0;
+  for (; begin < program.actions.size() && program.actions[begin].kind != ActionKind::begin_iteration; ++begin) {
+    if (program.actions[begin].kind == ActionKind::upload) uploaded.push_back(program.actions[begin].slot);
+  }
+  if (uploaded.empty()) return;
+  std::vector<Action> actions(program.actions.begin(), program.actions.begin() + static_cast<std::ptrdiff_t>(begin));
+  const auto any = [&] { return uploaded[random.below(static_cast<std::uint32_t>(uploaded.size()))]; };
+  for (std::uint32_t count = 1 + random.below(3); count > 0; --count) {
+    actions.push_back(view_action(random, ActionKind::open_view, any()));
+  }
+  std::array<Action, first_unusual_name> touches{};  // by name of the operation
+  for (Action& touch : touches) {
+    if (random.below(3) == 0) touch = view_action(random, look_or_poke(random), any());
+  }
+  for (; begin < program.actions.size(); ++begin) {
+    const Action& action = program.actions[begin];
+    actions.push_back(action);
+    if (action.kind != ActionKind::operation || action.name >= first_unusual_name) continue;
+    if (const Action& touch = touches[action.name]; touch.kind != ActionKind::synchronize) actions.push_back(touch);
+  }
+  program.actions = std::move(actions);
+}
+
 }  // namespace
+
+void add_host_views(simulated::detail::Random& random, TestProgram& program) {
+  if (random.below(2) == 0) {
+    add_views_anywhere(random, program);
+  } else {
+    add_views_at_places(random, program);
+  }
+  constexpr Bytes of_the_library{512U << 10U};  // docs/host_views.md
+  if (!has_host_views(program) || random.below(4) == 0) return;
+  const auto grow = [&](Bytes& bytes) {
+    if (bytes.value != std::numeric_limits<std::uint64_t>::max()) bytes += of_the_library;
+  };
+  grow(program.manager.host_budget);
+  if (program.device.host_bytes) grow(*program.device.host_bytes);
+}
 
 void add_work_areas(simulated::detail::Random& random, TestProgram& program) {
   std::vector<std::uint32_t> sizes;

@@ -18,6 +18,10 @@ void add_work_areas(simulated::detail::Random& random, TestProgram& program);
 /// steady.
 void add_side_downloads(simulated::detail::Random& random, TestProgram& program);
 
+/// Host views of some tensors are opened, read and written through, and closed: at any place, or at the same places of
+/// each iteration, which a plan can follow. The host's memory grows by what the library needs for them, or not.
+void add_host_views(simulated::detail::Random& random, TestProgram& program);
+
 /// Views are used whose tensors are gone.
 void add_outlived_views(simulated::detail::Random& random, TestProgram& program);
 

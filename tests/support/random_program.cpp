@@ -69,6 +69,8 @@ class ProgramGenerator {
     draw_neighbour(second, program_);
     if (with_side_downloads) add_side_downloads(extras, program_);
     if (extras.below(8) == 0) add_outlived_views(extras, program_);
+    simulated::detail::Random views(program_.seed ^ 0xF00D'51E5U);  // as with `later`
+    if (views.below(6) == 0) add_host_views(views, program_);
     return std::move(program_);
   }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "support/test_program.hpp"
 
+#include <algorithm>
 #include <limits>
 #include <ostream>
 
@@ -31,6 +32,20 @@ void print_slices(std::ostream& out, std::size_t first, std::size_t count, ViewF
   constexpr std::array<std::string_view, view_form_count> forms{"", " by two slices", " by rows", " as a matrix"};
   if (first != 0 || count < most_slices) out << "[" << first << ", " << first + count << ")";
   out << forms[static_cast<std::size_t>(view)];
+}
+
+std::ostream& print_host_view(std::ostream& out, const Action& action) {
+  constexpr std::array<std::string_view, view_memory_count> memories{"", ", eager", ", in an array"};
+  constexpr std::array<std::string_view, view_touch_count> touches{"", ", prepared"};
+  switch (action.kind) {
+    case ActionKind::open_view: out << "open a host view of"; break;
+    case ActionKind::look: out << "look at the host view of"; break;
+    default: out << "poke the host view of"; break;
+  }
+  out << " t" << int{action.slot};
+  print_slices(out, action.first, action.slices, action.view);
+  if (action.kind == ActionKind::open_view) return out << memories[action.other % view_memory_count];
+  return out << touches[action.other % view_touch_count];
 }
 
 void print_device(std::ostream& out, const simulated::Options& device) {
@@ -83,6 +98,11 @@ std::string_view to_string(simulated::Order order) {
     case simulated::Order::chosen: return "chosen";
   }
   return "unknown";
+}
+
+bool has_host_views(const TestProgram& program) {
+  return std::any_of(program.actions.begin(), program.actions.end(),
+                     [](const Action& action) { return action.kind == ActionKind::open_view; });
 }
 
 bool may_be_replayed(const TestProgram& program, std::size_t action) {
@@ -146,6 +166,11 @@ std::ostream& operator<<(std::ostream& out, const Action& action) {
       constexpr std::array<std::string_view, outlived_use_count> uses{"upload to", "download", "promise", "operate on"};
       return out << uses[action.other % outlived_use_count] << " a view that outlived t" << slot;
     }
+    case ActionKind::open_view:
+    case ActionKind::look:
+    case ActionKind::poke: return print_host_view(out, action);
+    case ActionKind::close_view: return out << "close the host view of t" << slot;
+    case ActionKind::write_back: return out << "write back the host view of t" << slot;
     case ActionKind::set_budget: return out << "set the budget to " << action.bytes;
   }
   return out;

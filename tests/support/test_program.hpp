@@ -17,7 +17,8 @@
 
 namespace swapmm::test {
 
-/// Tensors live in numbered slots, promised downloads too. The value of a tensor is kept in one to four slices.
+/// Tensors live in numbered slots, promised downloads too, and so do host views: a slot has one at most, which follows
+/// its tensor through exchanges, and may outlive it. The value of a tensor is kept in one to four slices.
 inline constexpr std::size_t slot_count = 16;
 inline constexpr std::size_t promise_count = 6;
 inline constexpr std::size_t most_slices = 4;
@@ -41,6 +42,11 @@ enum class ActionKind : std::uint8_t {
   plan,        ///< runs the planning job that waits, if any
   set_budget,  ///< bytes: the device budget from now on
   outlived,    ///< slot, other: how a view is used whose tensor was in that slot and is gone; must be refused
+  open_view,   ///< slot, slices, other: a host view in that memory; must be refused while another one has these slices
+  close_view,  ///< slot
+  look,        ///< slot, slices, other: the host reads through the open host view
+  poke,        ///< slot, slices, other: it writes through it
+  write_back,  ///< slot: what was written there is copied to the tensor
 };
 
 /// How an operation is given to the manager and what its callable does.
@@ -64,6 +70,21 @@ inline constexpr std::size_t view_form_count = 4;
 /// What is asked of a view that has outlived its tensor; Action::other.
 enum class OutlivedUse : std::uint8_t { upload, download, promise, operation };
 inline constexpr std::size_t outlived_use_count = 4;
+
+/// The memory of a host view; Action::other.
+enum class ViewMemory : std::uint8_t {
+  own,    ///< of the view, lazy where that is possible
+  eager,  ///< the same, and never lazy
+  array,  ///< of the program
+};
+inline constexpr std::size_t view_memory_count = 3;
+
+/// How the program comes to memory of a host view; Action::other. The bytes are the same.
+enum class ViewTouch : std::uint8_t {
+  direct,    ///< a touch, which cannot be refused; where it could be, as the other one
+  prepared,  ///< it says before what it will touch
+};
+inline constexpr std::size_t view_touch_count = 2;
 
 /// Slices [first, first + count) of the tensor in a slot; all of them where it has fewer.
 struct Part {
@@ -121,6 +142,9 @@ struct TestProgram {
   bool ends_plainly = false;  ///< nothing is collected, and everything goes in one order, the manager last
   std::vector<Action> actions{};
 };
+
+/// Whether it opens host views.
+[[nodiscard]] bool has_host_views(const TestProgram& program);
 
 /// Whether what the operation uses stays until the iteration ends, so that it may be declared replayable.
 [[nodiscard]] bool may_be_replayed(const TestProgram& program, std::size_t action);

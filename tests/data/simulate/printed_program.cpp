@@ -43,9 +43,11 @@ struct Piece {
 };
 using Pieces = std::initializer_list<Piece>;
 
+/// Version 0 is zeros.
 [[maybe_unused]] void fill(std::span<std::byte> bytes, Pieces pieces) {
   for (const Piece& piece : pieces) {
-    simulated::fill(bytes.first(piece.bytes), piece.whose, piece.version);
+    for (std::byte& byte : bytes.first(piece.bytes)) byte = std::byte{0};
+    if (piece.version != 0) simulated::fill(bytes.first(piece.bytes), piece.whose, piece.version);
     bytes = bytes.subspan(piece.bytes);
   }
 }
@@ -58,9 +60,17 @@ using Pieces = std::initializer_list<Piece>;
   return bytes;
 }
 
+simulated::Finding check(std::span<const std::byte> bytes, const Piece& piece) {
+  if (piece.version != 0) return simulated::check(bytes, piece.whose, piece.version);
+  for (std::size_t i = 0; i < bytes.size(); ++i) {
+    if (bytes[i] != std::byte{0}) return {simulated::Found::foreign, i, 0};
+  }
+  return {};
+}
+
 [[maybe_unused]] void expect(const std::string& reader, std::span<const std::byte> bytes, Pieces pieces) {
   for (const Piece& piece : pieces) {
-    const simulated::Finding finding = simulated::check(bytes.first(piece.bytes), piece.whose, piece.version);
+    const simulated::Finding finding = check(bytes.first(piece.bytes), piece);
     bytes = bytes.subspan(piece.bytes);
     if (finding.found == simulated::Found::exact) continue;
     fail(reader + " reads bytes that are " + std::string(to_string(finding.found)) + ", from byte " +
@@ -120,16 +130,26 @@ void program(const Device& device) {
   Handle t1;
   Handle t2;
   Handle t3;
+  std::vector<std::byte> array0;
+  std::vector<std::byte> array1;
+  std::vector<std::byte> array2;
+  std::vector<std::byte> array3;
+  std::optional<HostView<std::byte, Device>> view0;
+  std::optional<HostView<std::byte, Device>> view1;
+  std::optional<HostView<std::byte, Device>> view2;
+  std::optional<HostView<std::byte, Device>> view3;
 
   t0 = manager.tensor<std::byte>({8}, "t1");
   t0->slice(0, 8).slice(0, 8).upload(value({{8, 4, 1}}));
   t1 = manager.tensor<std::byte>({8}, "t2");
+  view1.emplace(t1->slice(0, 8).reshape({2, 4}).host_view(HostViewOptions{.block = Bytes{65536}}));
   t1->upload(value({{8, 8, 1}}));
   t2 = manager.tensor<std::byte>({1896}, "t3", kept);
   t2->reshape({2, 948}).slice(0, 2).upload(value({{448, 12, 1}, {480, 13, 1}, {480, 14, 1}, {488, 15, 1}}));
   t3 = manager.tensor<std::byte>({8}, "t4");
   manager.set_budget(Bytes{1295});
   iteration.emplace(manager.iteration("train"));
+  refused([&] { (void)t1->host_view(); });
   refused([&] {
   {
   Bundle<Device> bundle;
@@ -137,7 +157,10 @@ void program(const Device& device) {
   manager.run("op0", bundle, [](auto&) {});
   }
   });
+  expect("the host", view1->span().subspan(0, 8), {{8, 8, 1}});
   iteration.reset();
+  std::swap(array0, array1);
+  std::swap(view0, view1);
   std::swap(t0, t1);
   iteration.emplace(manager.iteration("train"));
   refused([&] {
@@ -181,6 +204,7 @@ void program(const Device& device) {
   iteration.reset();
   bytes3.assign(1896, std::byte{0x77});
   promise3.emplace(t2->slice(0, 1896).reshape({2, 948}).download_async(bytes3));
+  view3.emplace(t3->slice(0, 8).reshape({2, 4}).host_view(HostViewOptions{.block = Bytes{65536}}));
   bytes0.assign(968, std::byte{0x77});
   promise0.emplace(t2->slice(928, 968).download_async(bytes0));
   iteration.emplace(manager.iteration("train"));
@@ -192,6 +216,8 @@ void program(const Device& device) {
   }
   });
   iteration.reset();
+  std::swap(array0, array1);
+  std::swap(view0, view1);
   std::swap(t0, t1);
   iteration.emplace(manager.iteration("train"));
   refused([&] {
@@ -218,7 +244,10 @@ void program(const Device& device) {
     });
   });
   }
+  view1->prepare_read(0, 8);
+  expect("the host", view1->span().subspan(0, 8), {{8, 8, 2}});
   iteration.reset();
+  expect("the host", view1->span().subspan(0, 8), {{8, 8, 2}});
   iteration.emplace(manager.iteration("train"));
   {
   Bundle<Device> bundle;
@@ -237,6 +266,8 @@ void program(const Device& device) {
   });
   }
   iteration.reset();
+  std::swap(array0, array1);
+  std::swap(view0, view1);
   std::swap(t0, t1);
   iteration.emplace(manager.iteration("train"));
   {
@@ -254,12 +285,12 @@ void program(const Device& device) {
       expect("op1", p1, {{8, 4, 3}});
       expect("op1", p2, {{8, 8, 2}});
       expect("op1", p3, {{448, 12, 1}, {480, 13, 1}, {480, 14, 1}, {488, 15, 1}});
-      fill(work, {{472, 1099511627776U, 40}});
+      fill(work, {{472, 1099511627776U, 48}});
     }, [=] {
       expect("op1", p0, {{8, 16, 1}});
       expect("op1", p1, {{8, 4, 3}});
       expect("op1", p2, {{8, 8, 2}});
-      expect("op1", work, {{472, 1099511627776U, 40}});
+      expect("op1", work, {{472, 1099511627776U, 48}});
       fill(p3, {{448, 12, 2}, {480, 13, 2}, {480, 14, 2}, {488, 15, 2}});
     });
   });
@@ -280,7 +311,9 @@ void program(const Device& device) {
   });
   }
   iteration.reset();
+  view2.emplace(t2->host_view(HostViewOptions{.block = Bytes{65536}}));
   manager.set_budget(Bytes{2538});
+  refused([&] { (void)t3->slice(0, 8).slice(0, 8).host_view(); });
   iteration.emplace(manager.iteration("train"));
   {
   Bundle<Device> bundle;
@@ -300,6 +333,10 @@ void program(const Device& device) {
   }
   manager.synchronize();
   iteration.reset();
+  view3->prepare_write(0, 8);
+  fill(view3->span().subspan(0, 8), {{8, 16, 3}});
+  std::swap(array0, array1);
+  std::swap(view0, view1);
   std::swap(t0, t1);
   iteration.emplace(manager.iteration("train"));
   {
@@ -313,22 +350,24 @@ void program(const Device& device) {
     const auto p3 = op[*t2];
     const auto work = op.scratch();
     return op.queue().launch("op1", nanoseconds{150}, {Touch::read(p0), Touch::read(p1), Touch::read(p2), Touch::write(p3), Touch::write(work)}, waits, [=] {
-      expect("op1", p0, {{8, 16, 2}});
+      expect("op1", p0, {{8, 16, 3}});
       expect("op1", p1, {{8, 8, 4}});
       expect("op1", p2, {{8, 4, 3}});
       expect("op1", p3, {{448, 12, 2}, {480, 13, 2}, {480, 14, 2}, {488, 15, 2}});
-      fill(work, {{472, 1099511627776U, 54}});
+      fill(work, {{472, 1099511627776U, 67}});
     }, [=] {
-      expect("op1", p0, {{8, 16, 2}});
+      expect("op1", p0, {{8, 16, 3}});
       expect("op1", p1, {{8, 8, 4}});
       expect("op1", p2, {{8, 4, 3}});
-      expect("op1", work, {{472, 1099511627776U, 54}});
+      expect("op1", work, {{472, 1099511627776U, 67}});
       fill(p3, {{448, 12, 3}, {480, 13, 3}, {480, 14, 3}, {488, 15, 3}});
     });
   });
   }
   iteration.reset();
+  refused([&] { (void)t2->slice(1408, 488).host_view(); });
   iteration.emplace(manager.iteration("train"));
+  view3.reset();
   {
   Bundle<Device> bundle;
   bundle.updates(t0->slice(0, 8).reshape({2, 4}));
@@ -342,6 +381,7 @@ void program(const Device& device) {
     });
   });
   }
+  view2.reset();
   iteration.reset();
   iteration.emplace(manager.iteration("train"));
   {
@@ -356,18 +396,22 @@ void program(const Device& device) {
     }, [=] {
       expect("op0", p1, {{448, 12, 3}, {480, 13, 3}, {480, 14, 3}, {488, 15, 3}});
       fill(p0, {{8, 4, 5}});
-      fill(p2, {{8, 16, 3}});
+      fill(p2, {{8, 16, 4}});
     });
   });
   }
   iteration.reset();
+  std::swap(array0, array1);
+  std::swap(view0, view1);
   std::swap(t0, t1);
   expect("the host", t0->download(), {{8, 8, 4}});
   expect("the host", t1->download(), {{8, 4, 5}});
   expect("the host", t2->download(), {{448, 12, 3}, {480, 13, 3}, {480, 14, 3}, {488, 15, 3}});
-  refused([&] { (void)t3->download(); });
+  expect("the host", t3->download(), {{8, 16, 4}});
   t2.reset();
   t3.reset();
+  expect("the host", view0->span().subspan(0, 8), {{8, 8, 4}});
+  view0.reset();
   { const Manager gone = std::move(manager); }
   t0.reset();
   promise3->wait();

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -14,6 +15,12 @@
 #include "support/test_program.hpp"
 
 namespace swapmm::test {
+
+/// What the host holds has a limit that values alone do not exceed: what the library takes for itself may.
+[[nodiscard]] bool limits_host_memory(const TestProgram& program);
+
+/// The host may have no room for a value.
+[[nodiscard]] bool host_memory_may_run_out(const TestProgram& program);
 
 /// Judges how the calls of a program end: those that must be refused are, and others are not. The first thing that does
 /// not hold becomes the failure of the run.
@@ -42,13 +49,18 @@ class ProgramCalls {
   /// How the last call of this action ended; what it said if it was refused.
   [[nodiscard]] Refusal last() const { return last_; }
   [[nodiscard]] const std::string& refusal() const { return text_; }
+  /// Host memory may run out, in any call.
+  [[nodiscard]] bool may_run_out() const { return limited_; }
   /// From now on values are read where a steady program did not read them.
   void allow_drops() { steady_ = false; }
 
   /// What a read of that tensor may meet.
   [[nodiscard]] Expected expected_of_read(const ModelTensor& tensor) const;
+  /// The host has read these bytes: they must be the slices' versions.
+  void check_bytes(std::span<const std::byte> bytes, const SlicedBytes& layout, const SliceRange& range,
+                   const SliceVersions& versions);
   /// The last call was refused, and may have said that this tensor's value was dropped.
-  void note_drop(ModelTensor& tensor) const;
+  void note_drop(ModelTensor& tensor);
 
  private:
   [[nodiscard]] bool judge(Expected expected);

@@ -9,6 +9,7 @@
 #include <string_view>
 #include <utility>
 
+#include "support/program/cpp_host_view.hpp"
 #include "support/program/cpp_operation.hpp"
 #include "support/program/cpp_text.hpp"
 #include "support/program/end.hpp"
@@ -95,6 +96,7 @@ class CppPrinter {
     for (std::size_t i = 0; i < slot_count; ++i) {
       if (outlived_[i].wanted) out_ << "  std::optional<View<std::byte, Device>> outlived" << i << ";\n";
     }
+    host_views_.print_variables();
     out_ << "\n";
   }
 
@@ -111,6 +113,7 @@ class CppPrinter {
       case ActionKind::destroy: return print_destroy(action.slot);
       case ActionKind::exchange:
         std::swap(tensors_[action.slot], tensors_[action.other]);
+        host_views_.exchange(action.slot, action.other);
         out_ << "  std::swap(t" << int{action.slot} << ", t" << int{action.other} << ");\n";
         return;
       case ActionKind::begin_iteration: return print_begin(action, at);
@@ -134,6 +137,11 @@ class CppPrinter {
         }
         return;
       case ActionKind::outlived: return print_outlived(action, at);
+      case ActionKind::open_view:
+      case ActionKind::close_view:
+      case ActionKind::look:
+      case ActionKind::poke:
+      case ActionKind::write_back: return print_host_view(action, at);
     }
   }
 
@@ -170,6 +178,7 @@ class CppPrinter {
       if (outlived.wanted) out_ << "  outlived" << slot << ".emplace(t" << slot << "->view());\n";
       out_ << "  t" << slot << ".reset();\n";
     }
+    host_views_.outlives(slot, tensors_[slot]);
     tensors_[slot] = {};
   }
 
@@ -201,9 +210,11 @@ class CppPrinter {
     printed.form.replayable = action.form.replayable && may_be_replayed(program_, at);
     out_ << (refused(at) ? "  refused([&] {\n" : "") << cpp_of_operation(printed, at, tensors_, full)
          << (refused(at) ? "  });\n" : "");
-    for (std::size_t i = 0; i < action.part_count && !refused(at); ++i) {
+    for (std::size_t i = 0; i < action.part_count; ++i) {
       ModelTensor& tensor = tensors_[action.parts[i].slot];
-      if (action.parts[i].access != Access::read) tensor.write(tensor.range(action.parts[i]));
+      if (action.parts[i].access == Access::read) continue;
+      if (!refused(at)) tensor.write(tensor.range(action.parts[i]));
+      host_views_.replaced(action.parts[i].slot, !refused(at));
     }
   }
 
@@ -215,6 +226,22 @@ class CppPrinter {
     next.write(range);
     print_call(at, member(action, range) + "upload(value(" + cpp_pieces(next, range) + "))");
     if (!refused(at)) tensor = next;
+    host_views_.replaced(action.slot, tensor.layout.whole(range) && !refused(at));
+  }
+
+  void print_host_view(const Action& action, std::size_t at) {
+    ModelTensor& tensor = tensors_[action.slot];
+    const auto call = [&](const std::string& text) { print_call(at, text); };
+    switch (action.kind) {
+      case ActionKind::open_view: {
+        if (!tensor.exists) return;
+        const SliceRange range = tensor.layout.range(action.first, action.slices);
+        return host_views_.open(action, tensor, member(action, range), refused(at), call);
+      }
+      case ActionKind::close_view: return host_views_.close(action.slot, refused(at), call);
+      case ActionKind::write_back: return host_views_.write_back(action.slot, call);
+      default: return host_views_.touch(action, tensor, refused(at), call);
+    }
   }
 
   void print_download(const Action& action, std::size_t at) {
@@ -258,6 +285,7 @@ class CppPrinter {
     for (const Ending& ending : endings(program_)) {
       switch (ending.what) {
         case Ending::What::tensor: print_destroy(ending.number); break;
+        case Ending::What::host_view: print_host_view_end(ending); break;
         case Ending::What::promise:
           if (ending.collect) print_collect(ending.number);
           if (promises_[ending.number].pending) out_ << "  promise" << int{ending.number} << ".reset();\n";
@@ -266,9 +294,18 @@ class CppPrinter {
           if (in_iteration_) out_ << "  iteration.reset();\n";
           break;
         case Ending::What::backend: break;  // a handle of it
-        case Ending::What::manager: out_ << "  { const Manager gone = std::move(manager); }\n"; break;
+        case Ending::What::manager:
+          for (std::size_t slot = 0; slot < slot_count; ++slot) host_views_.outlives(slot, tensors_[slot]);
+          out_ << "  { const Manager gone = std::move(manager); }\n";
+          break;
       }
     }
+  }
+
+  void print_host_view_end(const Ending& ending) {
+    const auto call = [&](const std::string& text) { out_ << "  " << text << ";\n"; };
+    if (ending.collect) host_views_.touch(look_at_all(ending.number), tensors_[ending.number], false, call);
+    host_views_.end(ending.number);
   }
 
   const TestProgram& program_;
@@ -276,6 +313,7 @@ class CppPrinter {
   const RunResult& run_;
   std::ostringstream out_;
   ModelTensors tensors_{};
+  CppHostViews host_views_{program_, out_};
   std::array<Promise, promise_count> promises_{};
   struct Outlived {
     bool wanted = false;

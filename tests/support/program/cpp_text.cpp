@@ -108,9 +108,11 @@ struct Piece {
 };
 using Pieces = std::initializer_list<Piece>;
 
+/// Version 0 is zeros.
 [[maybe_unused]] void fill(std::span<std::byte> bytes, Pieces pieces) {
   for (const Piece& piece : pieces) {
-    simulated::fill(bytes.first(piece.bytes), piece.whose, piece.version);
+    for (std::byte& byte : bytes.first(piece.bytes)) byte = std::byte{0};
+    if (piece.version != 0) simulated::fill(bytes.first(piece.bytes), piece.whose, piece.version);
     bytes = bytes.subspan(piece.bytes);
   }
 }
@@ -123,9 +125,17 @@ using Pieces = std::initializer_list<Piece>;
   return bytes;
 }
 
+simulated::Finding check(std::span<const std::byte> bytes, const Piece& piece) {
+  if (piece.version != 0) return simulated::check(bytes, piece.whose, piece.version);
+  for (std::size_t i = 0; i < bytes.size(); ++i) {
+    if (bytes[i] != std::byte{0}) return {simulated::Found::foreign, i, 0};
+  }
+  return {};
+}
+
 [[maybe_unused]] void expect(const std::string& reader, std::span<const std::byte> bytes, Pieces pieces) {
   for (const Piece& piece : pieces) {
-    const simulated::Finding finding = simulated::check(bytes.first(piece.bytes), piece.whose, piece.version);
+    const simulated::Finding finding = check(bytes.first(piece.bytes), piece);
     bytes = bytes.subspan(piece.bytes);
     if (finding.found == simulated::Found::exact) continue;
     fail(reader + " reads bytes that are " + std::string(to_string(finding.found)) + ", from byte " +

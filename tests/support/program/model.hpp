@@ -51,10 +51,15 @@ struct SlicedBytes {
   /// Of the pattern that fills a slice.
   [[nodiscard]] std::uint64_t key(std::size_t slice) const { return id * most_slices + slice; }
 
-  /// `data` is where the range begins.
+  /// `data` is where the range begins. Version 0 is zeros: the first value that a host view gives.
   void fill(std::byte* data, const SliceRange& range, const SliceVersions& versions) const {
     for (std::size_t slice = range.first; slice < range.end; ++slice) {
-      simulated::fill(at(data, range, slice), key(slice), versions[slice]);
+      const std::span<std::byte> part = at(data, range, slice);
+      if (versions[slice] == 0) {
+        std::fill(part.begin(), part.end(), std::byte{0});
+      } else {
+        simulated::fill(part, key(slice), versions[slice]);
+      }
     }
   }
   /// The first wrong slice, if any.
@@ -62,7 +67,8 @@ struct SlicedBytes {
                                          const SliceVersions& versions) const {
     for (std::size_t slice = range.first; slice < range.end; ++slice) {
       const auto part = at(const_cast<std::byte*>(data), range, slice);
-      simulated::Finding finding = simulated::check(part, key(slice), versions[slice]);
+      simulated::Finding finding =
+          versions[slice] == 0 ? check_zeros(part) : simulated::check(part, key(slice), versions[slice]);
       if (finding.found == simulated::Found::exact) continue;
       finding.offset += begin(slice);
       return finding;
@@ -71,6 +77,11 @@ struct SlicedBytes {
   }
 
  private:
+  [[nodiscard]] static simulated::Finding check_zeros(std::span<const std::byte> bytes) {
+    const auto wrong = std::find_if(bytes.begin(), bytes.end(), [](std::byte byte) { return byte != std::byte{0}; });
+    if (wrong == bytes.end()) return {};
+    return {simulated::Found::foreign, static_cast<std::size_t>(wrong - bytes.begin()), 0};
+  }
   [[nodiscard]] std::span<std::byte> at(std::byte* data, const SliceRange& range, std::size_t slice) const {
     return {data + (begin(slice) - begin(range.first)), begin(slice + 1) - begin(slice)};
   }
@@ -89,6 +100,7 @@ struct ModelTensor {
   bool transient = false;
   bool local = false;  ///< made in the current iteration: a plan knows it by its place alone
   bool uneven = false;
+  bool viewed = false;  ///< the host can see it through a host view: no plan may drop it
   Value value = Value::none;
   std::uint32_t drops = 0;
   SlicedBytes layout;

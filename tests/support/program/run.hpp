@@ -25,6 +25,7 @@
 #include "support/program/checks.hpp"
 #include "support/program/device.hpp"
 #include "support/program/end.hpp"
+#include "support/program/host_view.hpp"
 #include "support/program/launch.hpp"
 #include "support/program/limits.hpp"
 #include "support/program/model.hpp"
@@ -44,7 +45,8 @@ class ProgramRun {
         calls_(program, result_),
         limits_(Device(device_.backend()).capabilities(), program.manager),
         checks_(device_, program.manager, calls_, limits_),
-        launcher_(device_, addresses_) {}
+        launcher_(device_, addresses_),
+        host_views_(program, calls_, result_) {}
 
   RunResult run() {
     kernels_.reserve(program_.actions.size());
@@ -122,6 +124,7 @@ class ProgramRun {
       case ActionKind::exchange:
         std::swap(tensors_[action.slot], tensors_[action.other]);
         std::swap(models_[action.slot], models_[action.other]);
+        host_views_.exchange(action.slot, action.other);
         return;
       case ActionKind::begin_iteration: return begin_iteration(action);
       case ActionKind::end_iteration: return end_iteration();
@@ -135,6 +138,13 @@ class ProgramRun {
       case ActionKind::plan: return plan();
       case ActionKind::set_budget: return set_budget(Bytes{action.bytes});
       case ActionKind::outlived: return use_outlived(action);
+      case ActionKind::open_view:
+        return host_views_.open(action, models_[action.slot],
+                                [&](const SliceRange& range) { return view_of(action.slot, range, action.view); });
+      case ActionKind::close_view: return host_views_.close(action.slot, models_[action.slot]);
+      case ActionKind::look: return host_views_.look(action, models_[action.slot]);
+      case ActionKind::poke: return host_views_.poke(action, models_[action.slot]);
+      case ActionKind::write_back: return host_views_.write_back(action.slot);
     }
   }
 
@@ -152,6 +162,7 @@ class ProgramRun {
   void destroy(std::size_t slot) {
     if (tensors_[slot]) outlived_[slot].emplace(tensors_[slot]->view());
     tensors_[slot].reset();
+    host_views_.outlives(slot, models_[slot]);
     models_[slot] = {};
   }
 
@@ -254,14 +265,17 @@ class ProgramRun {
     for (std::size_t i = 0; i < action.part_count; ++i) {
       ModelTensor& tensor = models_[action.parts[i].slot];
       if (!done) calls_.note_drop(tensor);
-      if (done && action.parts[i].access != Access::read) tensor.write(kernel.parts[i].range);
+      if (action.parts[i].access == Access::read) continue;
+      if (done) tensor.write(kernel.parts[i].range);
+      host_views_.replaced(action.parts[i].slot, done);
     }
   }
 
   /// An operation that needs these sizes. Where it can never fit, the device must not notice.
   template <class Call>
   bool call(const Expected& expected, const std::vector<Bytes>& sizes, Call&& operation) {
-    if (expected.must != too_large) return calls_.check(expected, operation);
+    const bool copies = host_views_.may_copy_beside(program_.actions[calls_.position()]);
+    if (expected.must != too_large || copies) return calls_.check(expected, operation);
     const std::size_t finished = kernels_finished_;
     const auto before = progress();
     if (calls_.check(expected, operation)) return true;
@@ -301,6 +315,7 @@ class ProgramRun {
     } else {
       calls_.note_drop(tensor);
     }
+    host_views_.replaced(action.slot, whole && calls_.last() == accepted);
     std::fill(bytes_.begin(), bytes_.end(), std::byte{0x77});  // the library has its own copy
   }
 
@@ -313,7 +328,7 @@ class ProgramRun {
       view_of(action.slot, range, action.view).download(std::span<std::byte>(bytes_));
     });
     if (done) {
-      check_bytes(bytes_, tensor.layout, range, tensor.versions);
+      calls_.check_bytes(bytes_, tensor.layout, range, tensor.versions);
     } else {
       calls_.note_drop(tensor);
     }
@@ -337,17 +352,8 @@ class ProgramRun {
   void collect(Promise& promise) {
     if (!promise.pending) return;
     if (!calls_.check({}, [&] { promise.pending->wait(); })) return;
-    check_bytes(promise.bytes, promise.layout, promise.range, promise.versions);
+    calls_.check_bytes(promise.bytes, promise.layout, promise.range, promise.versions);
     promise.pending.reset();
-  }
-
-  void check_bytes(const std::vector<std::byte>& bytes, const SlicedBytes& layout, const SliceRange& range,
-                   const SliceVersions& versions) {
-    for (const std::byte byte : bytes) {
-      result_.downloads = (result_.downloads ^ static_cast<std::uint64_t>(byte)) * 0x100000001B3U;
-    }
-    const simulated::Finding finding = layout.check(bytes.data(), range, versions);
-    if (finding.found != simulated::Found::exact) calls_.fail("the host reads " + text_of(layout, finding));
   }
 
   void plan() {
@@ -446,13 +452,20 @@ class ProgramRun {
 
   void end(const Ending& ending) {
     switch (ending.what) {
-      case Ending::What::tensor: return tensors_[ending.number].reset();
+      case Ending::What::tensor:
+        host_views_.outlives(ending.number, models_[ending.number]);
+        return tensors_[ending.number].reset();
+      case Ending::What::host_view:
+        if (ending.collect) host_views_.look(look_at_all(ending.number), models_[ending.number]);
+        return host_views_.end(ending.number, models_[ending.number]);
       case Ending::What::promise:
         if (ending.collect) collect(promises_[ending.number]);
         return promises_[ending.number].pending.reset();
       case Ending::What::iteration: return iteration_.reset();
       case Ending::What::backend: return backend_.reset();
-      case Ending::What::manager: return manager_.reset();
+      case Ending::What::manager:
+        for (std::size_t slot = 0; slot < slot_count; ++slot) host_views_.outlives(slot, models_[slot]);
+        return manager_.reset();
     }
   }
 
@@ -486,6 +499,7 @@ class ProgramRun {
   std::array<std::optional<Tensor<std::byte, Device>>, slot_count> tensors_;
   std::array<std::optional<View<std::byte, Device>>, slot_count> outlived_;  // of the last tensor that ended there
   std::array<ModelTensor, slot_count> models_;
+  ProgramHostViews<Device> host_views_;
   std::uint64_t last_id_ = 0;
 };
 

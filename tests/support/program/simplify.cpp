@@ -135,6 +135,11 @@ class Simplifier {
     return true;
   }
 
+  void set_all_slices(Action& action) {
+    set(action.first, std::uint8_t{0});
+    set(action.slices, std::uint8_t{most_slices});
+  }
+
   void set_action(Action& action) {
     const LaunchForm plain{.by_bundle = false};
     switch (action.kind) {
@@ -161,8 +166,17 @@ class Simplifier {
       case ActionKind::download:
       case ActionKind::promise:
         set(action.view, ViewForm::direct);
-        set(action.first, std::uint8_t{0});
-        set(action.slices, std::uint8_t{most_slices});
+        set_all_slices(action);
+        return;
+      case ActionKind::open_view:
+        set(action.view, ViewForm::direct);
+        set(action.other, static_cast<std::uint8_t>(ViewMemory::own));
+        set_all_slices(action);
+        return;
+      case ActionKind::look:
+      case ActionKind::poke:
+        set(action.other, static_cast<std::uint8_t>(ViewTouch::prepared));
+        set_all_slices(action);
         return;
       default: return;
     }

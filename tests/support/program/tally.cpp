@@ -31,6 +31,12 @@ void ProgramTally::add(const TestProgram& program, const Scrutiny& scrutiny, con
   that_replay += run.replays ? 1 : 0;
   with_neighbours += run.neighbour_bytes != 0 ? 1 : 0;
   that_tell_neighbours += run.tells_neighbours ? 1 : 0;
+  with_host_views += run.host_views != 0 ? 1 : 0;
+  that_follow_beside_views += run.host_views != 0 && run.iterations_followed != 0 ? 1 : 0;
+  view_faults += run.view_faults;
+  view_bytes_in += run.view_bytes_in;
+  view_bytes_out += run.view_bytes_out;
+  outlived_looks += run.outlived_looks;
   refused += run.refused;
   outlived_refused += run.outlived_refused;
   too_large += run.too_large;
@@ -83,6 +89,10 @@ std::ostream& operator<<(std::ostream& out, const ProgramTally& tally) {
              << tally.that_tell_files << " of them with a plan that tells which; " << tally.with_neighbours
              << " with values on a neighbour, " << tally.that_tell_neighbours << " of them with such a plan; "
              << tally.that_replay << " with plans that run operations again\n"
+             << tally.with_host_views << " with host views, " << tally.that_follow_beside_views
+             << " of them with plans: " << tally.view_faults << " faults, " << tally.view_bytes_in
+             << " bytes from views to tensors, " << tally.view_bytes_out << " back, " << tally.outlived_looks
+             << " accesses through views that outlived their tensor\n"
              << tally.refused << " calls refused as they must be; " << tally.outlived_refused
              << " of them uses of views that outlived their tensor, " << tally.too_large
              << " operations that can never fit, before anything was queued or waited for: " << tally.too_large_inside

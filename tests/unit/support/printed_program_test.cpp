@@ -63,6 +63,19 @@ TEST_CASE("a printed program is the C++ of the run: the same steps, with a plan 
   CHECK_MESSAGE(output.ends_with("all held, trace hash " + std::to_string(run.trace_hash) + "\n"), output);
 }
 
+TEST_CASE("a printed program has the host views of the run") {
+  const TestProgram program = random_program(2968, 12);
+  REQUIRE(has_host_views(program));
+  const RunResult run = run_program(program, {});
+  REQUIRE(run.failure.empty());
+  REQUIRE(run.view_bytes_in > 0);
+  REQUIRE(run.view_bytes_out > 0);
+  REQUIRE(run.outlived_looks > 0);
+  check_golden("simulate/printed_host_views.cpp", cpp_of(program, {}, run));
+  const std::string output = output_of(SWAPMM_PRINTED_HOST_VIEWS);
+  CHECK_MESSAGE(output.ends_with("all held, trace hash " + std::to_string(run.trace_hash) + "\n"), output);
+}
+
 TEST_CASE("a program that fails is shrunk to what makes it fail, with the usual options and small tensors") {
   std::uint64_t seed = 1;
   while (must_not_diverge(random_program(seed, 60)).failure.empty()) ++seed;

@@ -74,12 +74,22 @@ class HostAccess {
     state_.promises.add(read, record, offset, data);
   }
 
+  /// Throws if the tensor has no value. If a plan dropped it, the next plan keeps it.
+  void require_value(Rec& record, const Who& who) {
+    try {
+      state_.demand.require_value(record, who);
+    } catch (const DroppedValue&) {
+      controller_.note_dropped(record);
+      throw;
+    }
+  }
+
   /// Copies a part of the value to the caller's memory for a host view: from the host's copy if it is valid, else this
   /// part from the device. Waits. It is no event of the program: plans do not expect it, and are not left for it.
   void read_for_view(Rec& record, Bytes offset, std::span<std::byte> data, const Who& who) {
     require_not_capturing(who);
     controller_.host_has_read();
-    state_.demand.require_value(record, who);
+    require_value(record, who);
     if (!record.host.valid) {
       if constexpr (FileBackend<B>) return state_.views.copies(state_.store).read(state_.store, record, offset, data);
       fetch(record, who);
@@ -115,12 +125,7 @@ class HostAccess {
   // Makes sure that the value is, or will be, in the tensor's host block.
   void start_fetch(Rec& record, const Who& who) {
     Store<B>& store = state_.store;
-    try {
-      state_.demand.require_value(record, who);
-    } catch (const DroppedValue&) {
-      controller_.note_dropped(record);
-      throw;
-    }
+    require_value(record, who);
     controller_.downloaded(record);
     if (record.host.valid) return;
     with_host_room(record, [&] {

@@ -191,7 +191,7 @@ std::unique_ptr<HostViewState<B>> open_host_view(Core<B>& core, const TensorKey<
   }
   const bool is_first_value =
       !record.has_value() && bytes == record.bytes && record.value.missing_reason == MissingReason::never_written;
-  if (!is_first_value) session.translate(who, [&] { session.state.demand.require_value(record, who); });
+  if (!is_first_value) session.translate(who, [&] { session.host.require_value(record, who); });
   if constexpr (FileBackend<B>) {  // here, where it may throw
     session.translate(who, [&] { (void)session.state.views.copies(session.state.store); });
   }
@@ -237,14 +237,18 @@ void require_no_host_views(Core<B>& core) {
   if (has_host_views(core)) throw UsageError("captured iterations and host views exclude each other: end the views");
 }
 
-/// Called after an operation with these items. If it did not succeed, values may be as before or new, or be lost.
+/// Called after an operation with these items. If it did not succeed, values may be as before or new, or be lost; a
+/// tensor that still has no value takes what the program has modified as its first one.
 template <Backend B>
 void forget_in_views(Core<B>& core, std::span<const BundleItem<B>> items, bool succeeded) {
   const Gate::Stay stay = core.gate().enter_waiting();  // the operation is queued: this may not be refused
   for (const BundleItem<B>& item : items) {
-    if (item.access == Access::read) continue;
-    for (HostViewState<B>* const view : views_of(core, {item.record, item.serial})) {
-      if (succeeded || !item.record->has_value()) {
+    const TensorKey<B> tensor{item.record, item.serial};
+    // A view that outlives its tensor keeps what it has.
+    if (item.access == Access::read || !tensor.exists()) continue;
+    const bool is_lost = !item.record->has_value() && item.record->value.missing_reason != MissingReason::never_written;
+    for (HostViewState<B>* const view : views_of(core, tensor)) {
+      if (succeeded || is_lost) {
         view->area.forget();
       } else {
         view->area.forget_clean();

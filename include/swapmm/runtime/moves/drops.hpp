@@ -12,7 +12,8 @@
 namespace swapmm::runtime {
 
 /// Decides what becomes of values that a followed plan drops. A plan takes for dead what observed iterations never
-/// read; for programs that branch, and for some entrances, it must be certain.
+/// read; for programs that branch, and for some entrances, it must be certain. Values that the host can see through a
+/// host view are never dropped: a touch is no event that a plan could know.
 template <Backend B>
 class Drops {
  public:
@@ -58,9 +59,11 @@ class Drops {
 
  private:
   [[nodiscard]] bool may_be_needed(const Rec& record) const {
-    return must_be_certain() && record.device.valid && !record.host.valid && record.tensor.alive;
+    const bool is_needed = must_be_certain() || record.views != 0;
+    return is_needed && record.device.valid && !record.host.valid && record.tensor.alive;
   }
   [[nodiscard]] bool is_dead(const Rec& record) const {
+    if (record.views != 0) return false;
     if (certainly_dead_) return certainly_dead_(record.owner);
     return record.tensor.lifetime == Lifetime::transient && record.value.written_in < store_.iteration;
   }
