@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Host views beside plans that drop values, and beside operations that are refused. Random programs found some of these.
+// Host views beside plans that drop values, and beside operations that are refused. Random programs found some of
+// these.
 #include <doctest/doctest.h>
 
 #include <algorithm>

@@ -50,7 +50,7 @@ struct PlanCase {
   std::size_t false_starts = 0;  ///< how often in a row the program diverged in the first round
 
   // Used where plans are left again and again: see ProgramBook::diverged().
-  std::size_t awaited = 0;          ///< how often its cycle must be seen, without another between, before it is offered
+  std::size_t awaited = 0;  ///< how often its cycle must be seen, without another between, before it is offered
 
   /// The plan to follow; null: none.
   [[nodiscard]] FollowablePtr choice() const { return state == PlanState::left || checking ? nullptr : plan; }
