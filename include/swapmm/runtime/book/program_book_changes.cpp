@@ -43,10 +43,11 @@ std::size_t ProgramBook::awaited(const Named& programs) {
 
 // The same for a plan that is known: one that promises to be no faster than on demand is not started at all.
 std::size_t ProgramBook::awaited(const Named& programs, const PlanCase& plan_case) const {
-  if (programs.unpaid < 2) return 0;
+  const std::size_t times = awaited(programs);
+  if (times == 0) return 0;
   const std::optional<std::chrono::nanoseconds> demand = demand_time(programs, plan_case);
   if (demand && !slower(*demand, plan_case.predicted)) return std::numeric_limits<std::size_t>::max();
-  return plan_case.state == PlanState::on_trial ? awaited(programs) : 0;
+  return plan_case.state == PlanState::on_trial ? times : 0;
 }
 
 void ProgramBook::await_all(Named& programs) const {
