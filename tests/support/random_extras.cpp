@@ -77,7 +77,8 @@ void add_views_anywhere(simulated::detail::Random& random, TestProgram& program)
     } else if (kind < 7) {
       actions.push_back(view_action(random, ActionKind::write_back, any(viewed)));
     } else {
-      actions.push_back(view_action(random, look_or_poke(random), any(viewed)));
+      const ActionKind touch = look_or_poke(random);  // drawn in this order by any compiler
+      actions.push_back(view_action(random, touch, any(viewed)));
     }
   }
   program.actions = std::move(actions);
@@ -100,7 +101,9 @@ void add_views_at_places(simulated::detail::Random& random, TestProgram& program
   }
   std::array<Action, first_unusual_name> touches{};  // by name of the operation
   for (Action& touch : touches) {
-    if (random.below(3) == 0) touch = view_action(random, look_or_poke(random), any());
+    if (random.below(3) != 0) continue;
+    const ActionKind kind = look_or_poke(random);  // drawn in this order by any compiler
+    touch = view_action(random, kind, any());
   }
   for (; begin < program.actions.size(); ++begin) {
     const Action& action = program.actions[begin];
