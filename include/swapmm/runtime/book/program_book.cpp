@@ -336,7 +336,6 @@ void ProgramBook::install_new(Named& programs, PlanSet& set, PlanTask& task) {
   PlanCase added;
   added.members = task.members;
   added.try_out(std::make_shared<const CompiledPlan>(*std::move(result)), compares());
-  added.awaited = awaited(programs, added);
   for (const PlanCase& known : set.cases) {  // reuse what is known of it on other handles
     const Plan& plan = known.plan->plan;
     if (plan.trace_digest != added.plan->plan.trace_digest || plan.commands != added.plan->plan.commands) continue;
@@ -345,6 +344,7 @@ void ProgramBook::install_new(Named& programs, PlanSet& set, PlanTask& task) {
     added.times = known.times;
     added.predicted = known.predicted;
   }
+  added.awaited = awaited(programs, added);
   std::erase_if(set.cases, [&](const PlanCase& known) { return same_cycle(known.members, added.members); });
   const FollowablePtr plan = added.plan;
   set.cases.insert(set.cases.begin(), std::move(added));
