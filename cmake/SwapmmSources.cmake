@@ -21,7 +21,7 @@ swapmm_files(include/swapmm/backend
   HEADERS backend device_choice file_memory file_transfer neighbour
   SOURCES device_choice file_memory neighbour)
 swapmm_files(include/swapmm/backend/testing
-  HEADERS call_site fault_plan fault_state faulty simulated
+  HEADERS call_site fault_plan fault_state faulty simulated types_of
   SOURCES simulated simulated_instances)
 swapmm_files(include/swapmm/backend/testing/simulated
   HEADERS body device memory neighbour options pattern random ring shadow step_order touch
@@ -35,7 +35,8 @@ swapmm_files(include/swapmm/c_interface
   HEADERS custom_backend failure handles manager_on operation_checks options report structs tensor_table
   SOURCES calls custom custom_backend failure operation_checks options report simulated tensor_table)
 swapmm_files(include/swapmm/codec
-  HEADERS zero_format)
+  HEADERS zero_code zero_format
+  SOURCES zero_code)
 swapmm_files(include/swapmm/formats
   HEADERS dot dot_name machine_json plan_json profile_events profile_svg quantity trace_json
   SOURCES dot dot_name machine_json plan_json profile_events profile_svg quantity trace_json)
@@ -171,7 +172,7 @@ swapmm_files(include/swapmm/replicas
   HEADERS chain chunk_size exchange host_sum thread_exchange
   SOURCES chunk_size exchange thread_exchange)
 swapmm_files(include/swapmm/runtime/blocks
-  HEADERS file_blocks home host_block neighbour_blocks place_map placed_blocks
+  HEADERS encoded_blocks file_blocks home host_block neighbour_blocks place_map placed_blocks
   SOURCES place_map)
 swapmm_files(include/swapmm/runtime/book
   HEADERS compiled_plan known_machine plan_case planning_task program_book stopwatch store_key tiered_plan
@@ -188,10 +189,10 @@ swapmm_files(include/swapmm/runtime/observe
 swapmm_files(include/swapmm/runtime/order
   HEADERS backend_scopes clock timeline)
 swapmm_files(include/swapmm/runtime/timing
-  HEADERS link_estimate profiler round_times sampler timed_copies
-  SOURCES link_estimate)
+  HEADERS encoding_history link_estimate profiler round_times sampler timed_copies
+  SOURCES encoding_history link_estimate)
 swapmm_files(include/swapmm/runtime/values
-  HEADERS address_book away_copies bundle file_copies homes host_ledger host_pool host_slabs messages neighbour_copies none promises record scrubber store
+  HEADERS address_book away_copies bundle encoded_copies encodings file_copies homes host_ledger host_pool host_slabs messages neighbour_copies none promises record scrubber store traffic
   SOURCES messages)
 swapmm_files(include/swapmm/runtime/views
   HEADERS open_views part_copies)
@@ -246,7 +247,7 @@ endmacro()
 
 swapmm_public(include/swapmm error fwd host_view layout memory_manager operation options replicas report scheduler split swapmm tensor version)
 swapmm_public(include/swapmm/base bytes error export ids result)
-swapmm_public(include/swapmm/codec zero_format)
+swapmm_public(include/swapmm/codec zero_code zero_format)
 swapmm_public(include/swapmm/ir graph limits liveness profile trace)
 swapmm_public(include/swapmm/formats dot machine_json plan_json profile_events profile_svg trace_json)
 swapmm_public(include/swapmm/formats/v2 machine_json plan_json profile_events profile_svg)

@@ -12,7 +12,7 @@ endif()
 swapmm_keep_apart(cuda_calls faults manager)
 set_source_files_properties(cuda_calls/fake_runtime.cpp PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
 swapmm_add_tests(cuda_calls)
-target_link_libraries(swapmm_cuda_calls_tests PRIVATE swapmm_cuda_objects)
+target_link_libraries(swapmm_cuda_calls_tests PRIVATE swapmm_cuda_objects swapmm_cuda_codec_objects swapmm_cuda_no_kernels)
 
 # Each header compiles alone.
 if(NOT CMAKE_CXX_FLAGS MATCHES "-fsanitize")

@@ -64,7 +64,7 @@ if(NEURAL_ON_CUDA IN_LIST apis)
     add_executable(swapmm_neural_host_tests $<TARGET_OBJECTS:swapmm_neural_cuda_objects>
       neural/cuda/host_libraries.cpp neural/cuda/host_runtime.cpp neural/cuda/libraries_test.cpp
       ${neural}/cublas.cpp ${neural}/cuda_math.cpp ${neural}/cudnn.cpp)
-    target_link_libraries(swapmm_neural_host_tests PRIVATE swapmm_test_support swapmm_cuda_objects)
+    target_link_libraries(swapmm_neural_host_tests PRIVATE swapmm_test_support swapmm_cuda_objects swapmm_cuda_codec_objects swapmm_cuda_no_kernels)
     target_compile_definitions(swapmm_neural_host_tests PRIVATE SWAPMM_TEST_ON_CUDA)
     target_include_directories(swapmm_neural_host_tests PRIVATE ${PROJECT_SOURCE_DIR}/examples)
     target_include_directories(swapmm_neural_host_tests SYSTEM PRIVATE ${includes} ${SWAPMM_CUDNN_INCLUDE})

@@ -103,7 +103,7 @@ class MemoryManager {
   [[nodiscard]] Tensor<T, B> tensor(const Shape& shape, std::string_view name = "tensor",
                                     Lifetime lifetime = persistent) {
     const Bytes bytes = bytes_of<T>(shape, name);
-    return Tensor<T, B>(core_, core().create(name, bytes, lifetime), shape, *shape.count());
+    return Tensor<T, B>(core_, core().create(name, bytes, lifetime, sizeof(T)), shape, *shape.count());
   }
 
   /// Creates a tensor whose value is in a file and stays there: weights that are only read. `source` has it from byte

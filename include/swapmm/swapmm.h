@@ -141,6 +141,7 @@ typedef struct swapmm_options {
   double replan_above;        ///< a plan is remade if its time differs from the prediction by more than this fraction
   uint64_t trial_iterations;  ///< rounds after which the faster of a new plan and the previous state is kept
   uint64_t drops;             ///< which values a plan may lose: a #swapmm_drop_rule
+  uint64_t codec_staging;     ///< of device_budget, for values that are encoded on their way to the host; 0: none is
 } swapmm_options;
 
 /// Sets all options to their defaults. `struct_size` is `sizeof(swapmm_options)`.

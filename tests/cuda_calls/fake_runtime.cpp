@@ -81,6 +81,10 @@ cudaError_t cudaGetLastError() {
   s.last_error = cudaSuccess;
   return last;
 }
+// No kernel of the codec is linked with this runtime.
+cudaError_t cudaLaunchKernel(const void*, dim3, dim3, void**, size_t, cudaStream_t) {
+  return cudaErrorInvalidDeviceFunction;
+}
 cudaError_t cudaPeekAtLastError() { return state().sticking != cudaSuccess ? state().sticking : state().last_error; }
 const char* cudaGetErrorName(cudaError_t status) {
   switch (status) {

@@ -193,6 +193,13 @@ void draw_neighbour(simulated::detail::Random& random, TestProgram& program) {
   program.device.neighbour_out.bytes_per_second = 100'000'000U << random.below(8);
 }
 
+void draw_codec(simulated::detail::Random& random, TestProgram& program) {
+  if (!percent_chance(random, 25) || program.file || program.neighbour || program.device.max_allocation) return;
+  // An encoded form may take 64 bytes more than the value, and programs that limit the host have no room for them.
+  if (program.manager.host_budget != Options().host_budget || program.device.host_bytes) return;
+  program.codec_staging = Bytes{2 * encoder_bytes(Bytes{128 + random.below(2048)}).value};
+}
+
 void draw_file(simulated::detail::Random& random, TestProgram& program) {
   if (!percent_chance(random, 20) || program.device.host_bytes || program.manager.check_access) return;
   constexpr std::array<std::uint64_t, 5> alignments{1, 16, 64, 256, 512};

@@ -68,6 +68,8 @@ class ProgramGenerator {
     simulated::detail::Random second(program_.seed ^ 0x2'DEF'1CE5U);  // as with `later`
     draw_neighbour(second, program_);
     if (with_side_downloads) add_side_downloads(extras, program_);
+    simulated::detail::Random codec(program_.seed ^ 0xC0'DEC0'DE55U);  // as with `later`
+    draw_codec(codec, program_);
     if (extras.below(8) == 0) add_outlived_views(extras, program_);
     simulated::detail::Random views(program_.seed ^ 0xF00D'51E5U);  // as with `later`
     if (views.below(6) == 0) add_host_views(views, program_);

@@ -135,6 +135,8 @@ struct TestProgram {
   Options manager{};
   std::optional<FileSetup> file{};
   std::optional<NeighbourSetup> neighbour{};
+  /// Options::codec_staging, beside the budget of `manager`: its tensors have as much room as without.
+  Bytes codec_staging{};
   SchedulerOptions scheduler{};
   /// Each iteration reads values where all others of its place in the cycle read them, so that no value may be lost.
   bool steady = false;

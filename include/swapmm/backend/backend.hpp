@@ -17,6 +17,7 @@
 #include <swapmm/backend/file_memory.hpp>
 #include <swapmm/backend/neighbour.hpp>
 #include <swapmm/base/bytes.hpp>
+#include <swapmm/codec/zero_format.hpp>
 
 namespace swapmm {
 
@@ -224,7 +225,55 @@ concept NeighbourBackend =
       { b.write_neighbour(memory, bytes, from) };
     };
 
+/// A backend that can encode values with many zeros on their way to the host, and decode them on their way back, by the
+/// zero codec. An Encoder is the device memory that values pass through, and the kernels; EncodedMemory is host memory
+/// that holds one encoded value, whatever its size turns out to be. Both are nothrow-movable, and may be released while
+/// queued work uses them. A copy is queued on d2h or h2d, starts after `waits`, and records the event. The elements of a value
+/// are the same on its way out and back. All other functions of the backend know these copies as they know plain ones.
+template <class B>
+concept EncodingBackend =
+    Backend<B> &&
+    std::is_nothrow_move_constructible_v<typename B::Encoder> &&
+    std::is_nothrow_move_constructible_v<typename B::EncodedMemory> &&
+    requires(B b, typename B::Encoder& encoder, typename B::EncodedMemory& memory,
+             const typename B::EncodedMemory& source, const typename B::Address& place, typename B::Event& event,
+             std::span<const typename B::Event* const> waits, const ZeroElements& elements, Bytes bytes,
+             std::span<std::byte> to, std::span<const std::byte> from) {
+      // For values of up to so many bytes. Takes encoder_bytes() of them twice, once for each direction. Slow.
+      { b.make_encoder(bytes) } -> std::same_as<typename B::Encoder>;
+      // Page-locked, zero_worst_case() of the elements.
+      { b.allocate_encoded(elements) } -> std::same_as<typename B::EncodedMemory>;
+      // Queue a copy.
+      { b.copy_encoded_to_host(encoder, memory, place, elements, waits, event) };
+      { b.copy_encoded_to_device(encoder, place, source, elements, waits, event) };
+      // The host reads a part of the plain value, or changes it. Return when that is done. Queued work that uses the
+      // memory has ended.
+      { b.read_encoded(source, elements, bytes, to) };      // offset in the plain value
+      { b.write_encoded(memory, elements, bytes, from) };
+    };
+
 // clang-format on
+
+/// The device memory that values of up to so many bytes take on their way in one direction: an encoded value, and
+/// scratch memory, both aligned to 256 bytes.
+[[nodiscard]] inline Bytes encoder_bytes(Bytes value) {
+  const ZeroElements bytes{value.value, 1};  // elements of one byte need the most scratch memory
+  return round_up(zero_worst_case(bytes), Bytes{256}) + round_up(zero_scratch(bytes), Bytes{256});
+}
+/// The largest value for which that is not more than so many bytes; 0 if there is none.
+[[nodiscard]] inline Bytes largest_encodable(Bytes memory) {
+  Bytes least;
+  Bytes most = memory;
+  while (least < most) {
+    const Bytes middle = most - Bytes{(most - least).value / 2};
+    if (encoder_bytes(middle) <= memory) {
+      least = middle;
+    } else {
+      most = middle - Bytes{1};
+    }
+  }
+  return least;
+}
 
 /// A backend that is told, right before copy_to_device() and copy_to_host(), whose value the copy moves: by the number
 /// that the manager has given the tensor. Copies without it move no value.

@@ -79,6 +79,7 @@ swapmm_options default_options() {
       .replan_above = scheduler.replan_above,
       .trial_iterations = scheduler.trial_iterations,
       .drops = SWAPMM_DROP_BY_EVIDENCE,
+      .codec_staging = manager.codec_staging.value,
   };
 }
 
@@ -94,6 +95,7 @@ ManagerOptions read_options(const swapmm_options& options) {
   read.options.device_budget = Bytes{given.device_budget};
   read.options.pinned_budget = Bytes{given.pinned_budget};
   read.options.host_budget = Bytes{given.host_budget};
+  read.options.codec_staging = Bytes{given.codec_staging};
   read.options.queue_depth = static_cast<std::size_t>(given.queue_depth);
   read.options.run_ahead = static_cast<std::size_t>(given.run_ahead);
   read.options.demand_mode = demand_mode_of(given.demand_mode);

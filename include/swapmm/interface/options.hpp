@@ -61,6 +61,11 @@ struct Options {
   /// is used before the host's, an earlier one before a later one. Allocated when the manager is created, so it may not
   /// be less than the neighbour has. Not with `scrub`. Default: none.
   std::vector<std::shared_ptr<Neighbour>> neighbours{};
+  /// Device memory, in bytes and a part of `device_budget`, through which values with many zeros are encoded on their
+  /// way to the host, and decoded on their way back, so that fewer bytes cross the link: see docs/compression.md. One
+  /// half for each direction; larger values than that are copied as they are, and so are those for which it does not
+  /// pay. Host memory is taken for the largest encoded form. Not with `file`, `neighbours` or `scrub`. 0: none.
+  Bytes codec_staging{0};
   /// Number of points per queue by which the host may run ahead of the device while no plan is followed. At least 8.
   std::size_t queue_depth = 1024;
   /// Number of iterations by which the host may run ahead of the device while a plan is followed: 1 to 3.

@@ -36,6 +36,10 @@ std::ostream& operator<<(std::ostream& out, const Report& report) {
                     text::size_text(report.neighbours_peak) + " of " + text::size_text(report.neighbours_budget) +
                     "; " + text::size_text(report.neighbours_read) + " read, " +
                     text::size_text(report.neighbours_written) + " written\n")
+      << (report.codec_staging.value == 0 ? ""
+                                          : "  codec    " + text::size_text(report.codec_staging) +
+                                                " of the device; values of " + text::size_text(report.encoded_out) +
+                                                " encoded, of " + text::size_text(report.encoded_in) + " decoded\n")
       << "  ran      " << report.operations << " operations; iterations: " << report.iterations_on_demand
       << " on demand, " << report.iterations_followed << " by a plan\n"
       << "  moved    " << report.swap_ins << " swap-ins (" << text::size_text(report.h2d) << "), " << report.swap_outs
@@ -70,6 +74,7 @@ std::ostream& operator<<(std::ostream& out, const Report& report) {
     if (plan.replays != 0) {
       out << "; " << plan.replays << " run again, " << text::time_text(plan.replay_time, milliseconds);
     }
+    if (plan.encoded != 0) out << "; values of " << plan.encoded << " tensors encoded";
     out << "; " << text::size_text(predicted.h2d) << " in, " << text::size_text(predicted.d2h) << " out";
     if (plan.tells_file) {
       out << " (" << text::size_text(plan.file_in) << " and " << text::size_text(plan.file_out) << " with the file)";

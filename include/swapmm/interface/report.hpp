@@ -32,6 +32,7 @@ struct PlanSummary {
   std::string planner;                      ///< name of the planner
   std::size_t operations = 0;               ///< number of operations in one cycle
   std::size_t replays = 0;                  ///< operations of one cycle that run again instead of copies
+  std::size_t encoded = 0;                  ///< tensors whose values are encoded on their way to the host
   std::chrono::nanoseconds replay_time{0};  ///< what these take, in `predicted.iteration` and `predicted.compute`
   std::size_t iterations_per_cycle = 1;     ///< more than 1 if different iterations alternate
   Prediction predicted;                     ///< for one cycle
@@ -89,6 +90,9 @@ struct Report {
   Bytes neighbours_peak;                   ///< largest neighbours_used so far
   Bytes neighbours_read;                   ///< bytes copied from neighbours
   Bytes neighbours_written;                ///< bytes copied to neighbours
+  Bytes codec_staging;                     ///< of device_used: values that are encoded pass through it
+  Bytes encoded_in;                        ///< of h2d: bytes of values that were decoded on their way
+  Bytes encoded_out;                       ///< of d2h: bytes of values that were encoded on their way
   std::size_t tensors = 0;                 ///< number of tensors that exist now
   std::uint64_t operations = 0;            ///< number of operations run so far
   std::uint64_t iterations_on_demand = 0;  ///< ended iterations that did not follow a plan from begin to end
@@ -106,8 +110,8 @@ struct Report {
   std::uint64_t brought_ahead = 0;         ///< tensors copied to the device before the operation that reads them came
   std::uint64_t swap_ins = 0;              ///< number of copies to the device
   std::uint64_t swap_outs = 0;             ///< number of copies to the host, including those for downloads
-  Bytes h2d;                               ///< bytes copied to the device
-  Bytes d2h;                               ///< bytes copied to the host
+  Bytes h2d;                               ///< bytes copied to the device; of encoded values, those that they stand for
+  Bytes d2h;                               ///< bytes copied to the host, likewise
   std::uint64_t queue_waits = 0;           ///< number of waits of one queue for another
   std::uint64_t host_waits = 0;            ///< number of waits of the host for the device
   std::chrono::nanoseconds host_wait_time{0};  ///< time of these waits, by the host's clock

@@ -518,7 +518,27 @@ bool used_the_neighbour(World& world) {
   return followed_at_all(world) && report->neighbours_read.value > 0 && report->neighbours_written.value > 0;
 }
 
-constexpr std::array<Scenario, 22> all{{
+// Values are encoded on their way; the host reads and changes some of them.
+void trained_with_encodings(World& world) {
+  Options options = small();
+  options.codec_staging = Bytes{2 * encoder_bytes(Bytes{World::usual_size * sizeof(Element)}).value};
+  options.device_budget += options.codec_staging;
+  world.make_manager(options, steady({.planner = "belady"}));
+  const Network network = make_network(world, 4);
+  for (Element i = 0; i < 6; ++i) train(world, network, i, 0, i % 2 == 0);
+  world.upload_part(network.activations[1], 8, 16, 5);
+  world.download_later(network.activations[2]);
+  world.download(network.weights[0]);
+  world.collect();
+  world.synchronize();
+}
+
+bool used_encodings(World& world) {
+  const auto report = world.report();
+  return followed_at_all(world) && report->encoded_in.value > 0 && report->encoded_out.value > 0;
+}
+
+constexpr std::array<Scenario, 23> all{{
     {.name = "build and tear down", .run = build_and_tear_down},
     {.name = "more than memory", .run = more_than_memory, .achieved = swapped_both_ways},
     {.name = "a steady loop", .run = steady_loop, .achieved = followed},
@@ -546,6 +566,7 @@ constexpr std::array<Scenario, 22> all{{
     {.name = "values in a file", .run = values_in_a_file, .achieved = used_the_file},
     {.name = "trained with a file", .run = trained_with_a_file, .achieved = told_host_and_file_apart},
     {.name = "trained with a neighbour", .run = trained_with_a_neighbour, .achieved = used_the_neighbour, .stride = 6},
+    {.name = "trained with encodings", .run = trained_with_encodings, .achieved = used_encodings, .stride = 6},
     {.name = "changing budgets", .run = changing_budgets, .achieved = changed_budgets},
 }};
 

@@ -27,6 +27,8 @@ class ProgramChecks {
   ProgramChecks(const D& device, const Options& options, ProgramCalls& calls, const ProgramLimits& limits)
       : device_(device), options_(options), calls_(calls), limits_(limits), most_budget_(limits.budget) {}
 
+  /// The manager has that much of the device beside the budget.
+  void after_start(Bytes staging) { staging_ = staging; }
   /// So much was asked for: no less may be there, for a time.
   void budget_asked(Bytes budget) { most_budget_ = std::max(most_budget_, budget); }
 
@@ -38,9 +40,10 @@ class ProgramChecks {
 
   void check_report(const Report& report) {
     Options options = options_;
-    options.device_budget = most_budget_;
-    if (report.device_budget != limits_.budget) calls_.fail("another budget than the one that was set");
-    if (report.device_used > limits_.budget || report.device_peak > options.device_budget) {
+    options.device_budget = most_budget_ + report.codec_staging;
+    const Bytes budget = limits_.budget + staging_;
+    if (report.device_budget != budget) calls_.fail("another budget than the one that was set");
+    if (report.device_used > budget || report.device_peak > options.device_budget) {
       calls_.fail("the device budget is exceeded");
     }
     if (report.host_peak > options.host_budget) calls_.fail("the host budget is exceeded");
@@ -76,7 +79,7 @@ class ProgramChecks {
 
   void check_taken() {
     if constexpr (requires { device_.taken(limits_.budget); }) {
-      if (const std::string wrong = device_.taken(limits_.budget); !wrong.empty()) calls_.fail(wrong);
+      if (const std::string wrong = device_.taken(limits_.budget + staging_); !wrong.empty()) calls_.fail(wrong);
     }
   }
 
@@ -85,6 +88,7 @@ class ProgramChecks {
   ProgramCalls& calls_;
   const ProgramLimits& limits_;
   Bytes most_budget_;  // asked for so far
+  Bytes staging_;      // for encodings, beside the budget
 };
 
 }  // namespace swapmm::test

@@ -61,6 +61,11 @@ class CppPrinter {
            << "  manager_options.neighbours = {swapmm::simulated::neighbour(Bytes{"
            << program_.neighbour->capacity.value << "})};\n";
     }
+    if (program_.codec_staging.value != 0) {
+      const std::string staging = std::to_string(program_.codec_staging.value);
+      out_ << "  manager_options.codec_staging = Bytes{" << staging << "};\n"
+           << "  manager_options.device_budget += Bytes{" << staging << "};\n";
+    }
     out_ << "  SchedulerOptions scheduler_options;\n"
          << cpp_scheduler_options(scheduler) << "  Scheduler scheduler(scheduler_options);\n";
     for (const SavedPlan& saved : settings_.loaded) {
@@ -133,7 +138,8 @@ class CppPrinter {
       case ActionKind::plan: out_ << "  if (auto job = scheduler.planning_job()) job->run();\n"; return;
       case ActionKind::set_budget:
         if (action.bytes >= program_.device.alignment.value) {
-          print_call(at, "manager.set_budget(Bytes{" + std::to_string(action.bytes) + "})");
+          print_call(at,
+                     "manager.set_budget(Bytes{" + std::to_string(action.bytes + program_.codec_staging.value) + "})");
         }
         return;
       case ActionKind::outlived: return print_outlived(action, at);

@@ -100,7 +100,13 @@ class ProgramRun {
     if constexpr (requires { D::neighbour(*program_.neighbour); }) {
       if (program_.neighbour) use(D::neighbour(*program_.neighbour), memory);
     }
+    if constexpr (requires { D::encodes; }) {
+      memory.codec_staging = program_.codec_staging;
+      memory.device_budget += program_.codec_staging;
+    }
     manager_.emplace(*backend_, memory, scheduler_);
+    staging_ = manager_->report().codec_staging;
+    checks_.after_start(staging_);
   }
 
   // What copies pass through counts as the host's, and programs that limit the host have no room for it.
@@ -371,7 +377,7 @@ class ProgramRun {
     const bool up = budget > limits_.budget;
     if (!iteration_) checks_.budget_asked(budget);
     const Expected expected{iteration_ ? misused : accepted, up ? out_of_memory : accepted};
-    if (calls_.check(expected, [&] { manager_->set_budget(bytes); })) {
+    if (calls_.check(expected, [&] { manager_->set_budget(bytes + staging_); })) {
       limits_ = ProgramLimits(Device(*backend_).capabilities(), now);
       ++result_.budget_changes;
     }
@@ -417,11 +423,13 @@ class ProgramRun {
     result_.sampled_rounds = report.sampled_rounds;
     result_.file_bytes = report.file_read.value + report.file_written.value;
     result_.neighbour_bytes = report.neighbours_read.value + report.neighbours_written.value;
+    result_.encoded_bytes = report.encoded_in.value + report.encoded_out.value;
     result_.plans_remade = report.plans_remade;
     for (const PlanSummary& plan : report.plans) {
       result_.planners.push_back(plan.planner);
       result_.tells_file = result_.tells_file || plan.tells_file;
       result_.replays = result_.replays || plan.replays != 0;
+      result_.plans_encodings = result_.plans_encodings || plan.encoded != 0;
       result_.tells_neighbours = result_.tells_neighbours || plan.tells_neighbours;
     }
     if (!settings_.save_plans) return;
@@ -476,6 +484,7 @@ class ProgramRun {
   ProgramCalls calls_;
   KernelFailure kernel_failure_;
   ProgramLimits limits_;
+  Bytes staging_;  // for encodings, beside the budget
   ProgramChecks<D> checks_;
 
   std::vector<Kernel> kernels_;  // never moves: queued work refers to them

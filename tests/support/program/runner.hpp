@@ -53,11 +53,13 @@ struct RunResult {
   std::uint64_t plans_remade = 0;
   std::uint64_t file_bytes = 0;       ///< read and written
   std::uint64_t neighbour_bytes = 0;  ///< read and written
+  std::uint64_t encoded_bytes = 0;    ///< in and out
   std::uint64_t host_views = 0;       ///< opened
   std::uint64_t view_faults = 0;      ///< touches of host views that waited
   std::uint64_t view_bytes_in = 0;    ///< copied from host views to tensors
   std::uint64_t view_bytes_out = 0;   ///< copied from tensors to host views
   std::uint64_t outlived_looks = 0;   ///< reads and writes through host views that outlived their tensor
+  bool plans_encodings = false;       ///< a plan of the end encodes values on their way
   bool tells_neighbours = false;      ///< a plan of the end tells neighbours and host apart
   bool tells_file = false;            ///< a plan of the end tells host and file apart
   bool replays = false;               ///< a plan of the end runs operations again

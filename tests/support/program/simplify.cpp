@@ -88,6 +88,7 @@ class Simplifier {
     set(manager.check_access, usual.check_access);
     set(program_.file, std::optional<FileSetup>());
     set(program_.neighbour, std::optional<NeighbourSetup>());
+    set(program_.codec_staging, Bytes{});
   }
 
   /// Step by step, with a device that has just that much: what fills it need not be there either then.

@@ -26,7 +26,10 @@ class SimulatedProgramDevice {
   using Backend = simulated::Backend;
   using Place = simulated::View<std::byte>;
 
-  explicit SimulatedProgramDevice(const TestProgram& program) : probe_(program.device) {}
+  /// Values may be encoded.
+  static constexpr bool encodes = true;
+
+  explicit SimulatedProgramDevice(const TestProgram& program) : probe_(with_staging(program)) {}
 
   [[nodiscard]] const Backend& backend() const { return probe_; }
   [[nodiscard]] static std::shared_ptr<Neighbour> neighbour(const NeighbourSetup& setup) {
@@ -105,6 +108,12 @@ class SimulatedProgramDevice {
   [[nodiscard]] std::uint64_t trace_hash() const { return probe_.trace_hash(); }
 
  private:
+  static simulated::Options with_staging(const TestProgram& program) {
+    simulated::Options options = program.device;
+    options.device_bytes += round_up(program.codec_staging, options.alignment);
+    return options;
+  }
+
   /// What a kernel touches, for the checker; its bytes are where the device has them.
   class Touched {
    public:

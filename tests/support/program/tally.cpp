@@ -31,6 +31,8 @@ void ProgramTally::add(const TestProgram& program, const Scrutiny& scrutiny, con
   that_replay += run.replays ? 1 : 0;
   with_neighbours += run.neighbour_bytes != 0 ? 1 : 0;
   that_tell_neighbours += run.tells_neighbours ? 1 : 0;
+  with_encodings += run.encoded_bytes != 0 ? 1 : 0;
+  that_plan_encodings += run.plans_encodings ? 1 : 0;
   with_host_views += run.host_views != 0 ? 1 : 0;
   that_follow_beside_views += run.host_views != 0 && run.iterations_followed != 0 ? 1 : 0;
   view_faults += run.view_faults;
@@ -88,7 +90,8 @@ std::ostream& operator<<(std::ostream& out, const ProgramTally& tally) {
              << tally.budget_changes << " budget changes; " << tally.with_files << " with values in a file, "
              << tally.that_tell_files << " of them with a plan that tells which; " << tally.with_neighbours
              << " with values on a neighbour, " << tally.that_tell_neighbours << " of them with such a plan; "
-             << tally.that_replay << " with plans that run operations again\n"
+             << tally.that_replay << " with plans that run operations again; " << tally.with_encodings
+             << " with encoded values, " << tally.that_plan_encodings << " of them with such a plan\n"
              << tally.with_host_views << " with host views, " << tally.that_follow_beside_views
              << " of them with plans: " << tally.view_faults << " faults, " << tally.view_bytes_in
              << " bytes from views to tensors, " << tally.view_bytes_out << " back, " << tally.outlived_looks

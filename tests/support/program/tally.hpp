@@ -24,6 +24,8 @@ struct ProgramTally {
   std::uint64_t plans_remade = 0;
   std::uint64_t with_files = 0;                ///< programs of which values were in a file
   std::uint64_t with_neighbours = 0;           ///< programs of which values were on a neighbour
+  std::uint64_t with_encodings = 0;            ///< programs of which values were encoded on their way
+  std::uint64_t that_plan_encodings = 0;       ///< with a plan that encodes values
   std::uint64_t that_tell_neighbours = 0;      ///< with a plan that tells neighbours and host apart
   std::uint64_t that_tell_files = 0;           ///< with a plan that tells host and file apart
   std::uint64_t that_replay = 0;               ///< with a plan that runs operations again

@@ -36,6 +36,7 @@ namespace swapmm::cuda {
 namespace detail {
 class Session;  // device and streams behind all handles of one backend
 class Capture;  // queued work that became a graph
+class EncoderParts;
 }  // namespace detail
 
 /// Device memory; opaque. The destructor waits for the device.
@@ -138,6 +139,29 @@ class SWAPMM_EXPORT NeighbourMemory {
   std::shared_ptr<detail::Session> session_;
   std::byte* data_;
   int device_;
+};
+
+/// The codec, and the device memory that values pass through on their way; opaque.
+class SWAPMM_EXPORT Encoder {
+ public:
+  /// Takes over everything. The moved-from object may only be destroyed.
+  Encoder(Encoder&&) noexcept;
+  /// Takes over everything, and releases what this object had.
+  Encoder& operator=(Encoder&&) noexcept;
+  ~Encoder();
+
+ private:
+  friend class Backend;
+  explicit Encoder(std::unique_ptr<detail::EncoderParts> parts);
+  std::unique_ptr<detail::EncoderParts> parts_;
+};
+
+/// Host memory for an encoded value; opaque.
+class EncodedMemory {
+ private:
+  friend class Backend;
+  explicit EncodedMemory(HostMemory memory) : memory_(std::move(memory)) {}
+  HostMemory memory_;
 };
 
 /// A place in a DeviceMemory. Does not keep the memory alive.
@@ -288,6 +312,8 @@ class SWAPMM_EXPORT Backend {
   using DeviceMemory = cuda::DeviceMemory;
   using HostMemory = cuda::HostMemory;
   using NeighbourMemory = cuda::NeighbourMemory;
+  using Encoder = cuda::Encoder;
+  using EncodedMemory = cuda::EncodedMemory;
   using Address = cuda::Address;
   using Event = cuda::Event;
   using Queue = cudaStream_t;
@@ -355,6 +381,15 @@ class SWAPMM_EXPORT Backend {
                          std::span<const Event* const> waits, Event& event);
   void read_neighbour(const NeighbourMemory& from, Bytes offset, std::span<std::byte> to);
   void write_neighbour(NeighbourMemory& to, Bytes offset, std::span<const std::byte> from);
+
+  [[nodiscard]] Encoder make_encoder(Bytes largest);
+  [[nodiscard]] EncodedMemory allocate_encoded(const ZeroElements& elements);
+  void copy_encoded_to_host(Encoder& encoder, EncodedMemory& to, const Address& from, const ZeroElements& elements,
+                            std::span<const Event* const> waits, Event& event);
+  void copy_encoded_to_device(Encoder& encoder, const Address& to, const EncodedMemory& from,
+                              const ZeroElements& elements, std::span<const Event* const> waits, Event& event);
+  void read_encoded(const EncodedMemory& from, const ZeroElements& elements, Bytes offset, std::span<std::byte> to);
+  void write_encoded(EncodedMemory& to, const ZeroElements& elements, Bytes offset, std::span<const std::byte> from);
 
   void wait(QueueKind queue, std::span<const Event* const> waits);
   void record(QueueKind queue, Event& event);

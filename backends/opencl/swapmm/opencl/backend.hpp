@@ -18,6 +18,7 @@
 #include <swapmm/backend/backend.hpp>
 #include <swapmm/base/bytes.hpp>
 #include <swapmm/base/export.hpp>
+#include <swapmm/codec/zero_format.hpp>
 #include <swapmm/opencl/handle.hpp>
 #include <swapmm/runtime/core/core.hpp>
 #include <swapmm/runtime/core/running_operation.hpp>
@@ -29,6 +30,7 @@ namespace detail {
 class Session;   // context, device and queues behind all handles of one backend
 struct FileJob;  // a read or a write of a file
 class NeighbourLink;
+class EncoderParts;
 }  // namespace detail
 
 /// A buffer on the device; opaque. Some drivers destroy a buffer a moment after its release; allocate() waits for that.
@@ -84,6 +86,29 @@ class NeighbourMemory {
   NeighbourMemory(std::shared_ptr<detail::NeighbourLink> link, Handle<cl_mem> buffer);
   std::shared_ptr<detail::NeighbourLink> link_;
   Handle<cl_mem> buffer_;
+};
+
+/// The codec, and the device memory that values pass through on their way; opaque.
+class SWAPMM_EXPORT Encoder {
+ public:
+  /// Takes over everything. The moved-from object may only be destroyed.
+  Encoder(Encoder&&) noexcept;
+  /// Takes over everything, and releases what this object had.
+  Encoder& operator=(Encoder&&) noexcept;
+  ~Encoder();
+
+ private:
+  friend class Backend;
+  explicit Encoder(std::unique_ptr<detail::EncoderParts> parts);
+  std::unique_ptr<detail::EncoderParts> parts_;
+};
+
+/// Host memory for an encoded value; opaque.
+class EncodedMemory {
+ private:
+  friend class Backend;
+  explicit EncodedMemory(Handle<cl_mem> buffer) : buffer_(std::move(buffer)) {}
+  Handle<cl_mem> buffer_;  // in host memory, and not mapped
 };
 
 /// A place in a buffer: a sub-buffer, or the whole buffer if the place covers all of it. Keeps the memory alive.
@@ -186,6 +211,8 @@ class SWAPMM_EXPORT Backend {
   using DeviceMemory = opencl::DeviceMemory;
   using HostMemory = opencl::HostMemory;
   using NeighbourMemory = opencl::NeighbourMemory;
+  using Encoder = opencl::Encoder;
+  using EncodedMemory = opencl::EncodedMemory;
   using Address = opencl::Address;
   using Event = opencl::Event;
   using Queue = cl_command_queue;
@@ -246,6 +273,15 @@ class SWAPMM_EXPORT Backend {
   void read_neighbour(const NeighbourMemory& from, Bytes offset, std::span<std::byte> to);
   void write_neighbour(NeighbourMemory& to, Bytes offset, std::span<const std::byte> from);
 
+  [[nodiscard]] Encoder make_encoder(Bytes largest);
+  [[nodiscard]] EncodedMemory allocate_encoded(const ZeroElements& elements);
+  void copy_encoded_to_host(Encoder& encoder, EncodedMemory& to, const Address& from, const ZeroElements& elements,
+                            std::span<const Event* const> waits, Event& event);
+  void copy_encoded_to_device(Encoder& encoder, const Address& to, const EncodedMemory& from,
+                              const ZeroElements& elements, std::span<const Event* const> waits, Event& event);
+  void read_encoded(const EncodedMemory& from, const ZeroElements& elements, Bytes offset, std::span<std::byte> to);
+  void write_encoded(EncodedMemory& to, const ZeroElements& elements, Bytes offset, std::span<const std::byte> from);
+
   void wait(QueueKind queue, std::span<const Event* const> waits);
   void record(QueueKind queue, Event& event);
   void flush(QueueKind queue);
@@ -274,7 +310,7 @@ class SWAPMM_EXPORT Backend {
   std::shared_ptr<detail::Session> session_;
 };
 
-static_assert(swapmm::FileBackend<Backend> && swapmm::NeighbourBackend<Backend>);
+static_assert(swapmm::FileBackend<Backend> && swapmm::NeighbourBackend<Backend> && swapmm::EncodingBackend<Backend>);
 
 }  // namespace swapmm::opencl
 

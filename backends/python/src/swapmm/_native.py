@@ -48,6 +48,7 @@ class Options(ctypes.Structure):
         ("replan_above", c_double),
         ("trial_iterations", c_uint64),
         ("drops", c_uint64),
+        ("codec_staging", c_uint64),
     ]
 
 

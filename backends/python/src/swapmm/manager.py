@@ -84,7 +84,7 @@ _FLAGS = {
     "undefined_reads": _native.UNDEFINED_READS,
     "identify_by_producer": _native.IDENTIFY_BY_PRODUCER,
 }
-_SIZES = ("pinned_budget", "host_budget")
+_SIZES = ("pinned_budget", "host_budget", "codec_staging")
 _WHOLE = (
     "queue_depth", "run_ahead", "observe", "max_period", "max_sequences", "planning_time_ms", "sample_every",
     "trial_iterations",

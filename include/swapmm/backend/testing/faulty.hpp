@@ -16,21 +16,11 @@
 #include <swapmm/backend/backend.hpp>
 #include <swapmm/backend/testing/fault_plan.hpp>
 #include <swapmm/backend/testing/fault_state.hpp>
+#include <swapmm/backend/testing/types_of.hpp>
 #include <swapmm/base/bytes.hpp>
 #include <swapmm/base/error.hpp>
 
 namespace swapmm {
-
-namespace detail {
-template <class B>
-struct NeighbourMemoryOf {
-  struct Type {};  // B has none
-};
-template <NeighbourBackend B>
-struct NeighbourMemoryOf<B> {
-  using Type = typename B::NeighbourMemory;
-};
-}  // namespace detail
 
 /// A backend whose calls fail as planned. Otherwise it behaves like the backend B. Handles of one Faulty share the
 /// plan. May be used by one thread at a time.
@@ -49,13 +39,22 @@ class Faulty {
     }
   };
 
-  /// Device memory of B.
-  class DeviceMemory {
+  /// An object of B whose first use may fail.
+  template <class Inner>
+  class Wrapped {
    private:
     friend class Faulty;
-    explicit DeviceMemory(Lazy<typename B::DeviceMemory> object) : object_(std::move(object)) {}
-    Lazy<typename B::DeviceMemory> object_;
+    explicit Wrapped(Lazy<Inner> object) : object_(std::move(object)) {}
+    Lazy<Inner> object_;
   };
+
+  /// @{
+  /// The memories of B; the last three if it has them.
+  using DeviceMemory = Wrapped<typename B::DeviceMemory>;
+  using NeighbourMemory = Wrapped<typename detail::NeighbourMemoryOf<B>::Type>;
+  using Encoder = Wrapped<typename detail::EncodingOf<B>::Encoder>;
+  using EncodedMemory = Wrapped<typename detail::EncodingOf<B>::Memory>;
+  /// @}
 
   /// Host memory of B.
   class HostMemory {
@@ -72,15 +71,6 @@ class Faulty {
     friend class Faulty;
     explicit HostMemory(Lazy<typename B::HostMemory> object) : object_(std::move(object)) {}
     Lazy<typename B::HostMemory> object_;
-  };
-
-  /// Memory on a neighbour of B, if B has such.
-  class NeighbourMemory {
-   private:
-    friend class Faulty;
-    using Inner = typename detail::NeighbourMemoryOf<B>::Type;
-    explicit NeighbourMemory(Lazy<Inner> object) : object_(std::move(object)) {}
-    Lazy<Inner> object_;
   };
 
   /// An address of B.
@@ -261,6 +251,42 @@ class Faulty {
   void write_neighbour(NeighbourMemory& to, Bytes offset, std::span<const std::byte> from,
                        Where where = Where::current()) requires NeighbourBackend<B> {
     call(FaultClass::host_wait, where, [&] { inner_.write_neighbour(to.object_.inner, offset, from); });
+  }
+
+  [[nodiscard]] Encoder make_encoder(Bytes largest, Where where = Where::current()) requires EncodingBackend<B> {
+    return Encoder(make(FaultClass::device_allocation, where, [&] { return inner_.make_encoder(largest); }));
+  }
+  [[nodiscard]] EncodedMemory allocate_encoded(const ZeroElements& elements,
+                                               Where where = Where::current()) requires EncodingBackend<B> {
+    return EncodedMemory(make(FaultClass::pinned_allocation, where, [&] { return inner_.allocate_encoded(elements); }));
+  }
+  void copy_encoded_to_host(Encoder& encoder, EncodedMemory& to, const Address& from, const ZeroElements& elements,
+                            std::span<const Event* const> waits, Event& event,
+                            Where where = Where::current()) requires EncodingBackend<B> {
+    const auto plan = enter(FaultClass::copy_to_host, where);
+    encoder.object_.use();
+    copy(plan, QueueKind::d2h, from, to, waits, event, [&](std::span<const InnerEvent* const> w) {
+      inner_.copy_encoded_to_host(encoder.object_.inner, to.object_.inner, from.object_.inner, elements, w,
+                                  event.object_.inner);
+    });
+  }
+  void copy_encoded_to_device(Encoder& encoder, const Address& to, const EncodedMemory& from,
+                              const ZeroElements& elements, std::span<const Event* const> waits, Event& event,
+                              Where where = Where::current()) requires EncodingBackend<B> {
+    const auto plan = enter(FaultClass::copy_to_device, where);
+    encoder.object_.use();
+    copy(plan, QueueKind::h2d, to, from, waits, event, [&](std::span<const InnerEvent* const> w) {
+      inner_.copy_encoded_to_device(encoder.object_.inner, to.object_.inner, from.object_.inner, elements, w,
+                                    event.object_.inner);
+    });
+  }
+  void read_encoded(const EncodedMemory& from, const ZeroElements& elements, Bytes offset, std::span<std::byte> to,
+                    Where where = Where::current()) requires EncodingBackend<B> {
+    call(FaultClass::host_wait, where, [&] { inner_.read_encoded(from.object_.inner, elements, offset, to); });
+  }
+  void write_encoded(EncodedMemory& to, const ZeroElements& elements, Bytes offset, std::span<const std::byte> from,
+                     Where where = Where::current()) requires EncodingBackend<B> {
+    call(FaultClass::host_wait, where, [&] { inner_.write_encoded(to.object_.inner, elements, offset, from); });
   }
 
   void wait(QueueKind queue, std::span<const Event* const> waits, Where where = Where::current()) {

@@ -5,6 +5,7 @@
 #include <limits>
 
 #include <swapmm/base/error.hpp>
+#include <swapmm/codec/zero_code.hpp>
 
 namespace swapmm::simulated {
 
@@ -147,6 +148,50 @@ void Backend::read_neighbour(const NeighbourMemory& from, Bytes offset, std::spa
 void Backend::write_neighbour(NeighbourMemory& to, Bytes offset, std::span<const std::byte> from) {
   check_owner(to.claim_, shared_->device);
   shared_->device.access_neighbour(to.claim_.id(), offset, {const_cast<std::byte*>(from.data()), from.size(), true});
+}
+
+Encoder Backend::make_encoder(Bytes largest) {
+  const Bytes one = encoder_bytes(largest);
+  DeviceMemory out = allocate(one);
+  return {std::move(out), allocate(one)};
+}
+
+EncodedMemory Backend::allocate_encoded(const ZeroElements& elements) {
+  return EncodedMemory(allocate_host(zero_worst_case(elements), HostKind::pinned));
+}
+
+void Backend::copy_encoded_to_host(Encoder& encoder, EncodedMemory& to, const Address& from,
+                                   const ZeroElements& elements, std::span<const Event* const> waits, Event& event) {
+  check_owner(encoder.out_.claim_, shared_->device);
+  check_owner(to.memory_.claim_, shared_->device);
+  Device::Issue issue(shared_->device, QueueKind::d2h);
+  wait_for_all(issue, waits, [](const Event& waited) -> const Point& { return waited.point_; });
+  event.point_ =
+      shared_->device.copy_encoded(issue, CommandKind::encode_to_host, from.place(), to.memory_.claim_.id(), elements);
+}
+
+void Backend::copy_encoded_to_device(Encoder& encoder, const Address& to, const EncodedMemory& from,
+                                     const ZeroElements& elements, std::span<const Event* const> waits, Event& event) {
+  check_owner(encoder.in_.claim_, shared_->device);
+  check_owner(from.memory_.claim_, shared_->device);
+  Device::Issue issue(shared_->device, QueueKind::h2d);
+  wait_for_all(issue, waits, [](const Event& waited) -> const Point& { return waited.point_; });
+  event.point_ = shared_->device.copy_encoded(issue, CommandKind::decode_to_device, to.place(),
+                                              from.memory_.claim_.id(), elements);
+}
+
+void Backend::read_encoded(const EncodedMemory& from, const ZeroElements& elements, Bytes offset,
+                           std::span<std::byte> to) {
+  note_host_access(from.memory_, Bytes{}, zero_worst_case(elements), false);
+  const std::span<const std::byte> encoded{from.memory_.data(),
+                                           static_cast<std::size_t>(zero_worst_case(elements).value)};
+  (void)zero_decode(elements, encoded, offset, to);
+}
+
+void Backend::write_encoded(EncodedMemory& to, const ZeroElements& elements, Bytes offset,
+                            std::span<const std::byte> from) {
+  note_host_access(to.memory_, Bytes{}, zero_worst_case(elements), true);
+  zero_rewrite(elements, {to.memory_.data(), static_cast<std::size_t>(zero_worst_case(elements).value)}, offset, from);
 }
 
 void Backend::read_file(FileMemory& file, Bytes file_offset, HostMemory& to, Bytes to_offset, Bytes size,

@@ -92,6 +92,23 @@ class NeighbourMemory {
   detail::Claim<&detail::Device::release_host> claim_;
 };
 
+/// Device memory for values on their way; opaque.
+class Encoder {
+ private:
+  friend class Backend;
+  Encoder(DeviceMemory out, DeviceMemory in) : out_(std::move(out)), in_(std::move(in)) {}
+  DeviceMemory out_;
+  DeviceMemory in_;
+};
+
+/// Host memory for an encoded value; opaque.
+class EncodedMemory {
+ private:
+  friend class Backend;
+  explicit EncodedMemory(HostMemory memory) : memory_(std::move(memory)) {}
+  HostMemory memory_;
+};
+
 /// A place in a DeviceMemory. Does not keep its memory alive. The checker reports the use of an address after its
 /// memory was released.
 class Address {
@@ -278,6 +295,8 @@ class SWAPMM_EXPORT Backend {
   using DeviceMemory = simulated::DeviceMemory;
   using HostMemory = simulated::HostMemory;
   using NeighbourMemory = simulated::NeighbourMemory;
+  using Encoder = simulated::Encoder;
+  using EncodedMemory = simulated::EncodedMemory;
   using Address = simulated::Address;
   using Event = simulated::Event;
   using Queue = simulated::Queue;
@@ -320,6 +339,15 @@ class SWAPMM_EXPORT Backend {
                          std::span<const Event* const> waits, Event& event);
   void read_neighbour(const NeighbourMemory& from, Bytes offset, std::span<std::byte> to);
   void write_neighbour(NeighbourMemory& to, Bytes offset, std::span<const std::byte> from);
+
+  [[nodiscard]] Encoder make_encoder(Bytes largest);
+  [[nodiscard]] EncodedMemory allocate_encoded(const ZeroElements& elements);
+  void copy_encoded_to_host(Encoder& encoder, EncodedMemory& to, const Address& from, const ZeroElements& elements,
+                            std::span<const Event* const> waits, Event& event);
+  void copy_encoded_to_device(Encoder& encoder, const Address& to, const EncodedMemory& from,
+                              const ZeroElements& elements, std::span<const Event* const> waits, Event& event);
+  void read_encoded(const EncodedMemory& from, const ZeroElements& elements, Bytes offset, std::span<std::byte> to);
+  void write_encoded(EncodedMemory& to, const ZeroElements& elements, Bytes offset, std::span<const std::byte> from);
 
   void wait(QueueKind queue, std::span<const Event* const> waits);
   void record(QueueKind queue, Event& event);
@@ -372,7 +400,7 @@ class SWAPMM_EXPORT Backend {
   std::shared_ptr<Shared> shared_;
 };
 
-static_assert(swapmm::FileBackend<Backend> && swapmm::NeighbourBackend<Backend>);
+static_assert(swapmm::FileBackend<Backend> && swapmm::NeighbourBackend<Backend> && swapmm::EncodingBackend<Backend>);
 
 }  // namespace swapmm::simulated
 

@@ -11,6 +11,7 @@
 #include <swapmm/backend/backend.hpp>
 #include <swapmm/backend/file_memory.hpp>
 #include <swapmm/base/bytes.hpp>
+#include <swapmm/codec/zero_format.hpp>
 #include <swapmm/runtime/blocks/home.hpp>
 #include <swapmm/runtime/blocks/place_map.hpp>
 #include <swapmm/runtime/order/clock.hpp>
@@ -38,15 +39,36 @@ struct HostSlab {
   PlaceMap places;  ///< its free bytes; queued copies may still use them
 };
 
+namespace detail {
+struct NoEncodedMemory {};  // a backend that cannot encode has none
+
+template <class B>
+struct EncodedMemoryOf {
+  using Type = NoEncodedMemory;
+};
+template <EncodingBackend B>
+struct EncodedMemoryOf<B> {
+  using Type = typename B::EncodedMemory;
+};
+}  // namespace detail
+
+/// Host memory for one value in an encoded form.
+template <Backend B>
+struct EncodedValue {
+  typename detail::EncodedMemoryOf<B>::Type memory;
+  ZeroElements elements;  ///< of the value
+};
+
 /// Bytes off the device for one tensor's value, which may be unused at the moment: host memory, as a part of a slab or
 /// as a separate allocation, or bytes of a neighbour or of the file.
 template <Backend B>
 struct HostBlock {
   using Memory = typename B::HostMemory;
 
-  HostSlab<B>* slab = nullptr;   // null if `own` is used
-  std::optional<Memory> own{};   // null if `slab` is used
-  Home place = Home::host;       // otherwise neither `slab` nor `own` is used
+  HostSlab<B>* slab = nullptr;               // null if `own` is used
+  std::optional<Memory> own{};               // null if `slab` is used
+  Home place = Home::host;                   // otherwise neither `slab` nor `own` is used
+  std::optional<EncodedValue<B>> encoded{};  // of Home::encoded
   FileMemory* source = nullptr;  // of a constant: the file that has the bytes. They are never written or given away
   std::uint32_t arena = 0;       // of neighbours: which one has the bytes
   Bytes offset{};                // in memory(), in the arena, or in the file
@@ -65,7 +87,7 @@ struct HostBlock {
   [[nodiscard]] const std::byte* data() const { return memory().data() + offset.value; }
 
   /// Its bytes of host memory.
-  [[nodiscard]] Bytes host_bytes() const { return in_host() ? size : Bytes{}; }
+  [[nodiscard]] Bytes host_bytes() const { return in_host() || place == Home::encoded ? size : Bytes{}; }
 
   [[nodiscard]] Home home() const { return place; }
   [[nodiscard]] bool in_host() const { return place == Home::host; }

@@ -329,6 +329,7 @@ std::string CompiledPlan::observed_digest() const {
 Result<CompiledPlan> compile(Program program, Plan plan, const std::vector<HomeCopy>& copies) {
   CompiledPlan out;
   if (auto problem = Compiler(program, plan, copies).run(out)) return *std::move(problem);
+  out.tells_homes = !copies.empty();
   out.program = std::move(program);
   out.plan = std::move(plan);
   return out;

@@ -85,11 +85,16 @@ struct CompiledPlan {
   /// The plan with host and file, if it tells them apart; `plan` is what it does with the device.
   std::optional<v2::Plan> tiered;
   std::vector<std::optional<Home>> begins_in;  ///< with `tiered`, per role: what has its value when a round begins
+  bool tells_homes = false;                    ///< the plan says of each copy from which memory or to which one it is
   /// What was observed, if `program` has replays written out; `plan` is for the program with them.
   std::shared_ptr<const Program> without_replays;
 
   /// The digest of the trace that was observed.
   [[nodiscard]] std::string observed_digest() const;
+  /// Where values of the role are when they are not on the device, without `tiered`.
+  [[nodiscard]] Home home_of(std::size_t role) const {
+    return program.trace.tensors[role].copied ? Home::encoded : Home::host;
+  }
   [[nodiscard]] const Program& observed() const { return without_replays != nullptr ? *without_replays : program; }
 };
 

@@ -32,6 +32,10 @@ struct PlanCase {
   RoundTimes before_times;  ///< measured with `before`
   std::chrono::nanoseconds before_predicted{0};
 
+  /// What copies of the trace's tensors seem to move by the last sample, if their values are encoded; empty: as
+  /// observed.
+  std::vector<std::optional<Bytes>> copied{};
+
   bool checking = false;  ///< the program runs on demand for some rounds, to measure how long that takes
 
   FollowablePtr lost;  ///< the plan that lost the last trial

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <swapmm/runtime/book/planning_task.hpp>
 
+#include <algorithm>
 #include <utility>
+#include <vector>
 
 #include <swapmm/plan/simulate.hpp>
 #include <swapmm/plan/stalls.hpp>
@@ -29,6 +31,19 @@ Prediction predict(const Trace& trace, const Plan& plan) {
   return prediction;
 }
 
+/// Values that are encoded on their way are in an encoded form. Empty if none is.
+std::vector<HomeCopy> homes_of(const Trace& trace, const Plan& plan) {
+  std::vector<HomeCopy> homes;
+  if (std::ranges::none_of(trace.tensors, [](const TraceTensor& tensor) { return tensor.copied.has_value(); })) {
+    return homes;
+  }
+  homes.reserve(plan.commands.size());
+  for (const Command& command : plan.commands) {
+    homes.push_back({trace.tensors[index(command.tensor)].copied ? Home::encoded : Home::host});
+  }
+  return homes;
+}
+
 }  // namespace
 
 Result<CompiledPlan> adopt_plan(Program program, Plan plan, const Machine& machine) {
@@ -43,7 +58,8 @@ Result<CompiledPlan> adopt_plan(Program program, Plan plan, const Machine& machi
                    violations.front().message};
   }
   std::vector<Stall> stalls = find_stalls(program.trace, plan);
-  Result<CompiledPlan> compiled = compile(std::move(program), std::move(plan));
+  const std::vector<HomeCopy> homes = homes_of(program.trace, plan);
+  Result<CompiledPlan> compiled = compile(std::move(program), std::move(plan), homes);
   if (compiled.has_value()) compiled->stalls = std::move(stalls);
   return compiled;
 }
@@ -84,10 +100,13 @@ Result<CompiledPlan> PlanTask::plan_and_adopt() const {
   return adopted;
 }
 
-// Nothing if the planner, or the program, knows no replays, or if values linger: no trace has both.
+// Nothing if the planner, or the program, knows no replays, or if values linger, or are encoded on their way: no trace
+// has both.
 std::optional<Result<CompiledPlan>> PlanTask::plan_with_replays(const Machine& one,
                                                                 const PlanningOptions& options) const {
   if (planner.name() != "best" || !may_have_replays(program) || !program.trace.lingering.empty()) return std::nullopt;
+  const auto is_encoded = [](const TraceTensor& tensor) { return tensor.copied.has_value(); };
+  if (std::ranges::any_of(program.trace.tensors, is_encoded)) return std::nullopt;
   Result<PlanWithWays> made = plan_with_ways(trace_with_replayable(program), one, options);
   if (!made.has_value()) return made.problem();
   if (made->ways.empty()) return adopt_plan(program, std::move(made->plan), one);

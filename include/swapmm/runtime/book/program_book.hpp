@@ -126,6 +126,8 @@ class ProgramBook {
   SWAPMM_TEMPLATE_EXPORT void round_took(const FollowablePtr& plan, std::chrono::nanoseconds time);
   /// Adds the time of an iteration on demand. `observed`: it began on an idle device, and its operations were timed.
   SWAPMM_TEMPLATE_EXPORT void iteration_took(std::uint64_t id, std::chrono::nanoseconds time, bool observed);
+  /// What copies of the tensors of the plan's trace seem to move by a sample that sampled() is about to report.
+  SWAPMM_TEMPLATE_EXPORT void copies_seem(const FollowablePtr& plan, std::vector<std::optional<Bytes>> copied);
   /// Adds the durations of all operations of a round with a plan; 0 means unknown. Remakes the plan if its prediction
   /// is off.
   SWAPMM_TEMPLATE_EXPORT void sampled(const FollowablePtr& plan, std::span<const std::chrono::nanoseconds> durations,

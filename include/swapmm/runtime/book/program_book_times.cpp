@@ -258,6 +258,11 @@ void ProgramBook::sampled(const FollowablePtr& plan, std::span<const nanoseconds
   if (found.plan_case->state == PlanState::settled) reconsider(*found.programs, *found.plan_case, machine);
 }
 
+void ProgramBook::copies_seem(const FollowablePtr& plan, std::vector<std::optional<Bytes>> copied) {
+  const CaseOf found = case_of(plan);
+  if (found.plan_case != nullptr) found.plan_case->copied = std::move(copied);
+}
+
 std::optional<Program> ProgramBook::refreshed(const Named& programs, const PlanCase& plan_case) const {
   Program program = plan_case.plan->observed();
   std::vector<TraceOperation>& operations = program.trace.operations;
@@ -269,6 +274,10 @@ std::optional<Program> ProgramBook::refreshed(const Named& programs, const PlanC
     for (const LogOperation& operation : sequence->log.operations) {
       operations[position++].duration = operation.duration;
     }
+  }
+  for (std::size_t t = 0; t < plan_case.copied.size(); ++t) {
+    TraceTensor& tensor = program.trace.tensors[t];
+    if (tensor.copied) tensor.copied = plan_case.copied[t];
   }
   return program;
 }
@@ -348,6 +357,9 @@ PlanSummary ProgramBook::summary_of(const Named& programs, const PlanCase& plan_
     if (!known.program.replays.is_replay[i]) continue;
     ++summary.replays;
     summary.replay_time += trace.operations[i].duration;
+  }
+  for (std::size_t role = 0; role < trace.tensors.size(); ++role) {
+    summary.encoded += known.swapped_out[role] && trace.tensors[role].copied ? 1 : 0;
   }
   summary.iterations_per_cycle = static_cast<std::size_t>(
       std::count_if(known.program.events.begin(), known.program.events.end(),

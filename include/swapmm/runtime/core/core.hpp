@@ -59,7 +59,7 @@ class Core : public std::enable_shared_from_this<Core<B>> {
 
   // ---- tensors
 
-  Rec& create(std::string_view name, Bytes bytes, Lifetime lifetime);
+  Rec& create(std::string_view name, Bytes bytes, Lifetime lifetime, std::size_t element_bytes = 4);
   /// A tensor whose value is in `source` from `offset` on, for good. Throws UsageError.
   Rec& create_constant(std::string_view name, Bytes bytes, const std::shared_ptr<FileMemory>& source, Bytes offset);
 
@@ -210,9 +210,9 @@ Core<B>::~Core() {
 }
 
 template <Backend B>
-Record<B>& Core<B>::create(std::string_view name, Bytes bytes, Lifetime lifetime) {
+Record<B>& Core<B>::create(std::string_view name, Bytes bytes, Lifetime lifetime, std::size_t element_bytes) {
   const Entry entry(*this);
-  return registry_.create(*entry.session(), name, bytes, lifetime);
+  return registry_.create(*entry.session(), name, bytes, lifetime, element_bytes);
 }
 
 template <Backend B>
@@ -223,7 +223,7 @@ Record<B>& Core<B>::create_constant(std::string_view name, Bytes bytes, const st
   const ConstantPlace place{source.get(), offset, bytes};
   check_constant(name, place, store.pool.file() != nullptr);
   auto block = store.pool.constant(source, offset, bytes);
-  Record<B>& record = registry_.create(*entry.session(), name, bytes, Lifetime::observed);
+  Record<B>& record = registry_.create(*entry.session(), name, bytes, Lifetime::observed, 1);
   store.records.make_constant(record, std::move(block));
   return record;
 }

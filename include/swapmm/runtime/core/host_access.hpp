@@ -34,6 +34,7 @@ class HostAccess {
     if (!whole && !state_.demand.reads_undefined(record)) fetch(record, who);
     // The wait for a round that is too far ahead comes first: after it a slot is free without another wait.
     if (state_.executor.active()) state_.executor.ensure_round();
+    record.host.wanted = true;
     auto& slot = free_slot(record, whole);
     if (slot->in_host()) state_.store.note_host_access(*slot, offset, Bytes{data.size()}, true);
     controller_.uploaded(record);
@@ -41,7 +42,7 @@ class HostAccess {
     // Nothing below throws.
     if (&slot != &record.host.block) {
       std::swap(record.host.block, record.host.spare);
-      if (record.host.spare->home() == Home::neighbour) state_.store.pool.release(std::move(record.host.spare));
+      if (is_filled_slowly(record.host.spare->home())) state_.store.pool.release(std::move(record.host.spare));
     }
     HostBlock<B>& block = *record.host.block;
     if (block.in_host()) std::memcpy(block.data() + offset.value, data.data(), data.size());
@@ -112,7 +113,7 @@ class HostAccess {
     state_.demand.with_host_room(record, acquire);
   }
 
-  void write_away(Rec& record, const HostBlock<B>& slot, Bytes offset, std::span<const std::byte> data) {
+  void write_away(Rec& record, HostBlock<B>& slot, Bytes offset, std::span<const std::byte> data) {
     try {
       state_.store.write_away(record, slot, offset, data);
     } catch (...) {  // the upload was noted, and did not happen
@@ -127,6 +128,7 @@ class HostAccess {
     Store<B>& store = state_.store;
     require_value(record, who);
     controller_.downloaded(record);
+    record.host.wanted = true;
     if (record.host.valid) return;
     with_host_room(record, [&] {
       store.ensure_block(record, true);
@@ -147,8 +149,8 @@ class HostAccess {
   std::unique_ptr<HostBlock<B>>& free_slot(Rec& record, bool whole) {
     Store<B>& store = state_.store;
     with_host_room(record, [&] { store.ensure_block(record, true); });
-    // A neighbour's memory is not filled without a wait either.
-    if (whole && (record.host.block->home() == Home::neighbour || !free_now(*record.host.block))) {
+    // Such memory is not filled without a wait either.
+    if (whole && (is_filled_slowly(record.host.block->home()) || !free_now(*record.host.block))) {
       store.ensure_spare(record);
       if (record.host.spare != nullptr) {
         // The older block is free earlier.

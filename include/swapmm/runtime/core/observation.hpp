@@ -35,6 +35,7 @@ class Observation {
     recorder.close();
     for (LogTensor& tensor : recorder.log().tensors) {
       if (tensor.scratch()) continue;
+      tensor.copied = state_.copied_if_encoded(tensor.name, tensor.bytes);
       Rec& record = state_.store.records[tensor.record];
       if (record.tensor.serial != tensor.serial || !record.tensor.alive) {
         tensor.destroyed = true;

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <optional>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include <swapmm/plan/plan.hpp>
@@ -124,17 +125,30 @@ class RoundMeasurement {
     Store<B>& store = state_.store;
     durations_.clear();
     bool known = false;
-    store.sampler.collect([&](QueueKind queue, Bytes bytes, std::chrono::nanoseconds time) {
+    store.sampler.collect([&](QueueKind queue, Bytes bytes, std::uint32_t alike, std::chrono::nanoseconds time) {
       known = known || time.count() != 0;
       if (queue == QueueKind::compute) {
         durations_.push_back(time);
       } else if (time.count() != 0) {
-        store.link(queue).add(bytes, time);
+        store.copy_took(queue, bytes, alike, time);
       }
     });
     if (!known) return note_blank();
     store.end_link_samples();
+    tell_encodings();
     book_.sampled(sampled_, durations_, state_.machine(book_));
+  }
+
+  // The times of encoded copies may have changed with the values.
+  void tell_encodings() {
+    if (!sampled_->tells_homes || sampled_->tiered) return;
+    const std::vector<TraceTensor>& tensors = sampled_->observed().trace.tensors;
+    std::vector<std::optional<Bytes>> copied;
+    copied.reserve(tensors.size());
+    for (const TraceTensor& tensor : tensors) {
+      copied.push_back(tensor.copied ? state_.copied_if_encoded(tensor.name, tensor.bytes) : std::nullopt);
+    }
+    book_.copies_seem(sampled_, std::move(copied));
   }
 
   // A device that never reports times is not asked again.

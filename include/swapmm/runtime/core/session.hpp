@@ -123,10 +123,11 @@ class Session {
     const Store<B>& store = state.store;
     report.device = store.backend.capabilities().device_name;
     report.host_shares_memory = store.backend.capabilities().host_shares_memory;
-    report.device_budget = store.budget();
+    report.codec_staging = store.encodings.device_bytes();
+    report.device_budget = store.budget() + report.codec_staging;
     report.budget_changes = state.budget_changes;
-    report.device_used = store.used();
-    report.device_peak = store.traffic.device_peak;
+    report.device_used = store.used() + report.codec_staging;
+    report.device_peak = store.traffic.device_peak + report.codec_staging;
     report.host_used = store.pool.budget().in_use();
     report.host_peak = store.pool.budget().peak();
     report.pinned_used = store.pool.budget().pinned();
@@ -144,6 +145,8 @@ class Session {
     }
     report.neighbours_read = store.away.bytes_read(Home::neighbour);
     report.neighbours_written = store.away.bytes_written(Home::neighbour);
+    report.encoded_in = store.away.bytes_read(Home::encoded);
+    report.encoded_out = store.away.bytes_written(Home::encoded);
     report.tensors = store.records.alive();
     report.operations = operations;
     controller.summarize(report);

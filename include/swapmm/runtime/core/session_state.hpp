@@ -5,6 +5,7 @@
 #include <chrono>
 #include <cstdint>
 #include <optional>
+#include <string_view>
 #include <tuple>
 #include <utility>
 
@@ -104,6 +105,15 @@ struct SessionState {
     const auto all = static_cast<double>(store.traffic.h2d.value);
     const double share = all > 0 ? static_cast<double>(store.traffic.from_file.value) / all : 1;
     return host_is_known ? mixed(from_host, *from_file, share) : *from_file;
+  }
+
+  /// The bytes that copies of such a tensor seem to move, because its values are encoded on their way; none: they are
+  /// not, or nothing is known.
+  [[nodiscard]] std::optional<Bytes> copied_if_encoded(std::string_view name, Bytes bytes) {
+    EncodingHistory& history = store.encodings.history();
+    if (!history.may_encode(bytes)) return std::nullopt;
+    const auto [in, out] = links(QueueKind::h2d, QueueKind::d2h);
+    return history.moved(history.number(name, bytes), in, out);
   }
 
   /// The memories behind the device: what they have for the tensors of the current log and of the plan that is

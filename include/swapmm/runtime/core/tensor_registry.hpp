@@ -2,6 +2,7 @@
 #pragma once
 
 #include <atomic>
+#include <cstddef>
 #include <string_view>
 
 #include <swapmm/base/bytes.hpp>
@@ -20,10 +21,11 @@ class TensorRegistry {
  public:
   using Rec = Record<B>;
 
-  static Rec& create(Session<B>& session, std::string_view name, Bytes bytes, Lifetime lifetime) {
+  static Rec& create(Session<B>& session, std::string_view name, Bytes bytes, Lifetime lifetime,
+                     std::size_t element_bytes) {
     RecordTable<B>& records = session.state.store.records;
     session.state.demand.reserve(records.size() + 1);
-    return records.add(name, bytes, lifetime, session.state.store.iteration);
+    return records.add(name, bytes, lifetime, session.state.store.iteration, element_bytes);
   }
 
   /// Returns the record of a tensor. Throws UsageError if the tensor no longer exists; `what` names the call.

@@ -373,7 +373,7 @@ class PlanExecutor {
       store_.timeline.mark(planned);
       return rounds_.recorded(planned);
     }
-    if (plan_->tiered) ensure_block_in(step.copy.home, *record, store_);
+    if (plan_->tells_homes) ensure_block_in(step.copy.home, *record, store_);
     store_.ensure_block_for_swap_out(*record);
     needs.join(store_.before_swap_out(*record));
     store_.swap_out(*record, needs);

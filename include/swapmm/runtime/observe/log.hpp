@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <limits>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -37,9 +38,10 @@ struct LogTensor {
   Bytes bytes;
   std::string name;
   Lifetime lifetime = Lifetime::observed;
-  bool created_inside = false;  ///< created since the previous iteration ended
-  bool destroyed = false;       ///< destroyed before the next iteration began
-  std::uint32_t outlives = 0;   ///< most iterations seen between a write and a read of the value
+  bool created_inside = false;       ///< created since the previous iteration ended
+  bool destroyed = false;            ///< destroyed before the next iteration began
+  std::uint32_t outlives = 0;        ///< most iterations seen between a write and a read of the value
+  std::optional<Bytes> copied = {};  ///< what copies seem to move, if its values are encoded on their way
 
   Producer producer = {};  ///< see EntranceOptions::identify_by_producer
   /// When its handle was destroyed, in moments (see LogWait) counted from the iteration's begin; not told for tensors

@@ -61,6 +61,7 @@ class ProgramBuilder {
       }
       if (program_.roles[role].input) {
         tensor.kind = TensorKind::input;
+        tensor.copied.reset();
         tensor.available_from = std::min(state.available_from, static_cast<std::uint32_t>(n - 1));
       } else if (state.needs_value_before) {
         tensor.kind = TensorKind::persistent;
@@ -71,6 +72,8 @@ class ProgramBuilder {
         host_read(role, state.last_write);
       }
     }
+    // The host finds what it fills and reads as it is.
+    for (const HostRead& read : program_.trace.host_reads) program_.trace.tensors[index(read.tensor)].copied.reset();
     program_.trace.lingering = find_lingering(program_.trace, waits(), proofs());
     return std::move(program_);
   }
@@ -103,7 +106,7 @@ class ProgramBuilder {
     added.carried = carried;
     program_.by_producer = program_.by_producer || tensor.producer.known();
     program_.roles.push_back(added);
-    program_.trace.tensors.push_back({tensor.name, tensor.bytes, TensorKind::transient, 0});
+    program_.trace.tensors.push_back({tensor.name, tensor.bytes, TensorKind::transient, 0, tensor.copied});
     State state;
     state.must_survive = !tensor.local() && (tensor.outlives >= iterations_ || tensor.lifetime == Lifetime::kept);
     state_.push_back(state);

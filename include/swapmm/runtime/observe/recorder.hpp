@@ -135,7 +135,7 @@ class Recorder {
     if (TimedCopies::is_label(timing)) {
       const TimedCopies::Copy* const copy = store_.timed_copies.find(timing);
       if (copy == nullptr) return;  // of a log that was given up
-      store_.link(copy->queue).add(copy->size, duration);
+      store_.copy_took(copy->queue, copy->size, copy->alike, duration);
     } else if (timing <= log_.operations.size()) {
       log_.operations[timing - 1].duration = duration;
     }

@@ -5,6 +5,7 @@
 #include <array>
 #include <chrono>
 #include <cstddef>
+#include <cstdint>
 #include <exception>
 #include <optional>
 #include <utility>
@@ -12,6 +13,7 @@
 
 #include <swapmm/backend/backend.hpp>
 #include <swapmm/runtime/order/clock.hpp>
+#include <swapmm/runtime/values/none.hpp>
 
 namespace swapmm::runtime {
 
@@ -43,8 +45,9 @@ class Sampler {
     last_.fill(std::nullopt);
   }
 
-  /// Called on the queue after the work's waits and before the work. Throws what the backend throws.
-  void begin(QueueKind queue, Bytes bytes) {
+  /// Called on the queue after the work's waits and before the work. `alike`: see TimedCopies. Throws what the backend
+  /// throws.
+  void begin(QueueKind queue, Bytes bytes, std::uint32_t alike = none) {
     if (count_ == works_.size()) {
       complete_ = false;
       return;
@@ -52,6 +55,7 @@ class Sampler {
     Work& work = works_[count_];
     work.queue = queue;
     work.bytes = bytes;
+    work.alike = alike;
     work.ended = false;
     backend_.record(queue, work.start);
     ++count_;
@@ -95,15 +99,15 @@ class Sampler {
     return true;
   }
 
-  /// Calls sink(queue, bytes, time) for each work, in the order in which it was queued; `time` is 0 if the device does
-  /// not know it.
+  /// Calls sink(queue, bytes, alike, time) for each work, in the order in which it was queued; `time` is 0 if the
+  /// device does not know it.
   template <class Sink>
   void collect(Sink&& sink) {
     state_ = State::idle;
     for (std::size_t i = 0; i < count_; ++i) {
       const Work& work = works_[i];
       const auto time = work.ended ? backend_.elapsed(work.start, work.end) : std::nullopt;
-      sink(work.queue, work.bytes, time.value_or(std::chrono::nanoseconds{0}));
+      sink(work.queue, work.bytes, work.alike, time.value_or(std::chrono::nanoseconds{0}));
     }
   }
 
@@ -114,6 +118,7 @@ class Sampler {
     typename B::Event end;
     QueueKind queue = QueueKind::compute;
     Bytes bytes{};
+    std::uint32_t alike = none;
     bool ended = false;
   };
 

@@ -17,6 +17,8 @@
 #include <swapmm/runtime/blocks/home.hpp>
 #include <swapmm/runtime/blocks/host_block.hpp>
 #include <swapmm/runtime/order/timeline.hpp>
+#include <swapmm/runtime/values/encoded_copies.hpp>
+#include <swapmm/runtime/values/encodings.hpp>
 #include <swapmm/runtime/values/file_copies.hpp>
 #include <swapmm/runtime/values/host_pool.hpp>
 #include <swapmm/runtime/values/neighbour_copies.hpp>
@@ -41,6 +43,16 @@ struct NeighbourCopiesOf {
 template <NeighbourBackend B>
 struct NeighbourCopiesOf<B> {
   using Type = NeighbourCopies<B>;
+};
+template <class B>
+struct EncodedCopiesOf {
+  using Type = NoCopies;
+  using Encoder = NoEncoder;
+};
+template <EncodingBackend B>
+struct EncodedCopiesOf<B> {
+  using Type = EncodedCopies<B>;
+  using Encoder = typename B::Encoder;
 };
 }  // namespace detail
 
@@ -88,7 +100,8 @@ class MemoryHolds {
   std::vector<Held<Neighbour>> neighbours_;
 };
 
-/// The copies of values in memories that the host does not address: a file, and neighbours' memory.
+/// The copies of values in memories in which the host does not find them as they are: a file, neighbours' memory, and
+/// encoded forms.
 template <Backend B>
 class AwayCopies {
  public:
@@ -96,9 +109,10 @@ class AwayCopies {
   using Event = typename B::Event;
   using Waits = std::span<const Event* const>;
 
-  /// Takes the memory that copies to and from a file pass through, and the memory on neighbours. Throws UsageError if
-  /// the backend has no such memories.
-  AwayCopies(B& backend, Timeline<B>& timeline, HostPool<B>& pool, FileMemory* file_memory, const Options& options) {
+  /// Takes the memory that copies to and from a file pass through, and the memory on neighbours. `encoder`: null if no
+  /// value is encoded. Throws UsageError if the backend has no such memories.
+  AwayCopies(B& backend, Timeline<B>& timeline, HostPool<B>& pool, FileMemory* file_memory, const Options& options,
+             typename detail::EncodedCopiesOf<B>::Encoder* encoder) {
     if (options.scrub && file_memory != nullptr) {
       throw UsageError("Options::scrub does not overwrite files: use it without Options::file");
     }
@@ -116,6 +130,9 @@ class AwayCopies {
       throw UsageError("Options::neighbours: the backend of " + backend.capabilities().device_name +
                        " cannot use other devices");
     }
+    if constexpr (EncodingBackend<B>) {
+      if (encoder != nullptr) encoded_.emplace(backend, timeline, *encoder);
+    }
   }
   AwayCopies(const AwayCopies&) = delete;
   AwayCopies& operator=(const AwayCopies&) = delete;
@@ -125,6 +142,8 @@ class AwayCopies {
                                               const CommandLabel& label, Event& end) {
     if (from.home() == Home::neighbour) {
       if constexpr (NeighbourBackend<B>) neighbours_->to_device(to, from, size, waits, end);
+    } else if (from.home() == Home::encoded) {
+      if constexpr (EncodingBackend<B>) encoded_->to_device(to, from, waits, end);
     } else {
       if constexpr (FileBackend<B>) file_->to_device(to, from, size, waits, label, end);
     }
@@ -135,6 +154,8 @@ class AwayCopies {
                                                 const Clock& gained, const CommandLabel& label, Event& end) {
     if (to.home() == Home::neighbour) {
       if constexpr (NeighbourBackend<B>) neighbours_->from_device(to, from, size, waits, end);
+    } else if (to.home() == Home::encoded) {
+      if constexpr (EncodingBackend<B>) encoded_->from_device(to, from, waits, end);
     } else {
       if constexpr (FileBackend<B>) file_->to_file(to, from, size, waits, gained, label, end);
     }
@@ -144,6 +165,8 @@ class AwayCopies {
   void read(const Block& from, Bytes offset, std::span<std::byte> to) {
     if (from.home() == Home::neighbour) {
       if constexpr (NeighbourBackend<B>) neighbours_->read(from, offset, to);
+    } else if (from.home() == Home::encoded) {
+      if constexpr (EncodingBackend<B>) encoded_->read(from, offset, to);
     } else {
       if constexpr (FileBackend<B>) file_->read(from, offset, to);
     }
@@ -151,9 +174,11 @@ class AwayCopies {
   /// Writes memory of the host into a part of a block that holds a value of `size` bytes. The rest of the value stays
   /// as it is. Work that uses the block must have ended. Waits for the memory. If it throws, and `began` is true, the
   /// block has no value any more.
-  void write(const Block& to, Bytes size, Bytes offset, std::span<const std::byte> from, bool& began) {
+  void write(Block& to, Bytes size, Bytes offset, std::span<const std::byte> from, bool& began) {
     if (to.home() == Home::neighbour) {
       if constexpr (NeighbourBackend<B>) neighbours_->write(to, offset, from, began);
+    } else if (to.home() == Home::encoded) {
+      if constexpr (EncodingBackend<B>) encoded_->write(to, offset, from, began);
     } else {
       if constexpr (FileBackend<B>) file_->write(to, size, offset, from, began);
     }
@@ -164,11 +189,11 @@ class AwayCopies {
     if constexpr (NeighbourBackend<B>) neighbours_->match(blocks);
   }
 
-  /// What was read from a memory so far.
+  /// What was read from a memory so far; of encoded values, the bytes that they stand for.
   [[nodiscard]] Bytes bytes_read(Home home) const {
     return of(home, [](const auto& copies) { return copies.bytes_read(); });
   }
-  /// What was written to a memory so far.
+  /// What was written to a memory so far, likewise.
   [[nodiscard]] Bytes bytes_written(Home home) const {
     return of(home, [](const auto& copies) { return copies.bytes_written(); });
   }
@@ -182,11 +207,15 @@ class AwayCopies {
     if constexpr (NeighbourBackend<B>) {
       if (home == Home::neighbour && neighbours_) return ask(*neighbours_);
     }
+    if constexpr (EncodingBackend<B>) {
+      if (home == Home::encoded && encoded_) return ask(*encoded_);
+    }
     return {};
   }
 
   std::optional<typename detail::FileCopiesOf<B>::Type> file_;
   std::optional<typename detail::NeighbourCopiesOf<B>::Type> neighbours_;
+  std::optional<typename detail::EncodedCopiesOf<B>::Type> encoded_;
 };
 
 }  // namespace swapmm::runtime

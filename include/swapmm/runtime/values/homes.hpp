@@ -27,7 +27,7 @@ void ensure_block_in(Home home, Record<B>& record, Store<B>& store) {
     store.pool.release(std::move(block));
   }
   if (block != nullptr) return;
-  block = store.pool.acquire_in(home, record.bytes);
+  block = store.acquire_in(home, record);
 }
 
 /// Gives back the block of a value that is on the device, too. Queued work may still use it.
@@ -71,7 +71,7 @@ void move_value(Record<B>& record, Home home, Store<B>& store) {
   store.timeline.host_wait(from.busy());
   std::unique_ptr<HostBlock<B>> to;
   try {
-    to = home == Home::host ? store.pool.acquire_memory(record.bytes) : store.pool.acquire_in(home, record.bytes);
+    to = home == Home::host ? store.pool.acquire_memory(record.bytes) : store.acquire_in(home, record);
   } catch (const OutOfMemory&) {
     return;
   }

@@ -14,6 +14,8 @@
 #include <swapmm/backend/backend.hpp>
 #include <swapmm/base/bytes.hpp>
 #include <swapmm/base/error.hpp>
+#include <swapmm/codec/zero_format.hpp>
+#include <swapmm/runtime/blocks/encoded_blocks.hpp>
 #include <swapmm/runtime/blocks/file_blocks.hpp>
 #include <swapmm/runtime/blocks/home.hpp>
 #include <swapmm/runtime/blocks/host_block.hpp>
@@ -149,6 +151,20 @@ class HostPool {
   }
   /// The same, and in no other memory than the host's.
   [[nodiscard]] std::unique_ptr<Block> acquire_memory(Bytes size) { return acquire(size, false); }
+  /// Memory for a value in an encoded form; work queued before may still use it. Null if there is no room.
+  [[nodiscard]] std::unique_ptr<Block> acquire_encoded(const ZeroElements& elements) {
+    if (std::unique_ptr<Block> block = encoded_.reuse(elements)) return block;
+    auto claim = budget_.claim(zero_worst_case(elements), HostKind::pinned);
+    if (!claim) return nullptr;
+    try {
+      std::unique_ptr<Block> block = encoded_.make(backend_, elements);
+      claim.take(block->size);
+      return block;
+    } catch (const BackendError& error) {
+      if (error.kind != BackendError::Kind::out_of_host_memory) throw;
+      return nullptr;
+    }
+  }
   /// The same, in memory and for as long as the pool exists: not for values.
   [[nodiscard]] std::unique_ptr<Block> acquire_staging(Bytes size) {
     std::unique_ptr<Block> block = acquire(size, false);
@@ -165,6 +181,7 @@ class HostPool {
   void release(std::unique_ptr<Block> block) noexcept {
     if (block->home() == Home::file) return file_->release(std::move(block));
     if (block->home() == Home::neighbour) return neighbours_->release(std::move(block));
+    if (block->home() == Home::encoded) return encoded_.release(std::move(block));
     if (block->own) kept_alone_ += block->size;
     Shelf& shelf = *lower_bound(block->size);
     shelf.blocks.push(std::move(block));
@@ -303,7 +320,7 @@ class HostPool {
   // Returns all unused memory to the API, after make() has merged what is kept in slabs. Bytes that queued copies still
   // use become free only when these end.
   void give_back_unused() {
-    if (kept_alone_.value == 0 && slabs_.unused().value == 0) return;
+    if (kept_alone_.value == 0 && encoded_.unused().value == 0 && slabs_.unused().value == 0) return;
     backend_.finish();
     for (Shelf& shelf : shelves_) {
       shelf.blocks.take_if([](const Block& block) { return block.pending == nullptr; },
@@ -314,6 +331,7 @@ class HostPool {
                            });
     }
     budget_.give_back(slabs_.give_back_unused(), HostKind::pinned);
+    budget_.give_back(encoded_.free_unused(), HostKind::pinned);
   }
 
   [[noreturn]] void throw_out_of_memory(Bytes size) const {
@@ -330,6 +348,7 @@ class HostPool {
   Bytes kept_alone_;            // in kept blocks with a separate allocation
   Bytes staging_;
   bool scrub_;
+  EncodedBlocks<B> encoded_;
   std::optional<FileBlocks<B>> file_;
   std::optional<NeighbourBlocks<B>> neighbours_;
 };

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <atomic>
+#include <cstddef>
 #include <cstdint>
 #include <deque>
 #include <memory>
@@ -40,6 +41,7 @@ struct HostCopy {
   std::unique_ptr<HostBlock<B>> block;
   std::unique_ptr<HostBlock<B>> spare;  ///< the other slot of a tensor that the host fills or reads repeatedly
   std::uint64_t issue = 0;              ///< issue number of the copy that wrote the value; 0 if the host did
+  bool wanted = false;                  ///< the program has filled or read it
 };
 
 /// The reason why neither copy is valid.
@@ -98,9 +100,11 @@ struct Record {
   ValueState value;
   DeviceCopy<B> device;
   HostCopy<B> host;
-  std::uint32_t id = 0;         ///< position in the table
-  std::uint32_t views = 0;      ///< open host views
-  const void* owner = nullptr;  ///< what the entrance calls the tensor; see EntranceOptions
+  std::uint32_t id = 0;            ///< position in the table
+  std::uint32_t views = 0;         ///< open host views
+  const void* owner = nullptr;     ///< what the entrance calls the tensor; see EntranceOptions
+  std::uint32_t alike = none;      ///< the tensor's number in EncodingHistory, once that was asked
+  std::uint8_t element_bytes = 4;  ///< for encodings; divides `bytes`
   RecencyLinks recency;
   LogBinding log;
   std::atomic<Record*> next_deferred_destroy{nullptr};  ///< see TensorRegistry
@@ -127,11 +131,20 @@ template <Backend B>
   return name_of(*tensor.record);
 }
 
+/// The size of the elements that a tensor is encoded in: that of its own, if the codec takes it.
+[[nodiscard]] constexpr std::uint8_t element_of(std::size_t element_bytes, Bytes bytes) {
+  for (const std::uint8_t size : {std::uint8_t{8}, std::uint8_t{4}, std::uint8_t{2}}) {
+    if (element_bytes % size == 0 && bytes.value % size == 0) return size;
+  }
+  return 1;
+}
+
 /// All records of a manager.
 template <Backend B>
 class RecordTable {
  public:
-  Record<B>& add(std::string_view name, Bytes bytes, Lifetime lifetime, std::uint64_t iteration) {
+  Record<B>& add(std::string_view name, Bytes bytes, Lifetime lifetime, std::uint64_t iteration,
+                 std::size_t element_bytes = 4) {
     if (free_.capacity() < records_.size() + 1)
       free_.reserve(2 * (records_.size() + 1));  // so that remove() never allocates
     if (free_.empty()) {
@@ -146,6 +159,9 @@ class RecordTable {
     record.use = {0, true, 0};
     record.tensor = {++last_serial_, true, true, lifetime, iteration, 0, false};
     record.owner = nullptr;
+    record.host.wanted = false;
+    record.alike = none;
+    record.element_bytes = element_of(element_bytes, bytes);
     record.views = 0;
     record.plan = {};
     record.value = {};

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <chrono>
 #include <cstdint>
 #include <cstring>
 #include <exception>
@@ -26,22 +27,14 @@
 #include <swapmm/runtime/timing/timed_copies.hpp>
 #include <swapmm/runtime/values/address_book.hpp>
 #include <swapmm/runtime/values/away_copies.hpp>
+#include <swapmm/runtime/values/encodings.hpp>
 #include <swapmm/runtime/values/host_pool.hpp>
 #include <swapmm/runtime/values/messages.hpp>
 #include <swapmm/runtime/values/record.hpp>
 #include <swapmm/runtime/values/scrubber.hpp>
+#include <swapmm/runtime/values/traffic.hpp>
 
 namespace swapmm::runtime {
-
-/// Counters since the manager was made.
-struct Traffic {
-  std::uint64_t swap_ins = 0;
-  std::uint64_t swap_outs = 0;
-  Bytes h2d;
-  Bytes d2h;
-  Bytes device_peak;
-  Bytes from_file{};  ///< of h2d
-};
 
 /// Keeps the place of each value and performs moves. A move is queued first and booked afterwards, so a move that
 /// throws has changed nothing. Demand and PlanExecutor decide what moves when.
@@ -54,14 +47,15 @@ class Store {
   Store(B handle, const Options& options, std::shared_ptr<HostLedger> shared_host = nullptr)
       : holds(options),
         backend(std::move(handle)),
+        encodings(backend, options),
         timeline(backend, options.queue_depth, holds.file() != nullptr, holds.has_neighbours()),
         profiler(backend),
         sampler(backend),
-        places(places_of(options.device_budget, backend)),
+        places(places_for(options.device_budget)),
         addresses(backend, places.budget(), places.arena()),
         pool(backend, options.pinned_budget, options.host_budget, options.scrub, std::move(shared_host), holds.file(),
              options.neighbours),
-        away(backend, timeline, pool, holds.file(), options) {
+        away(backend, timeline, pool, holds.file(), options, encodings.encoder()) {
     if (!options.scrub) return;
     scrubber.emplace(pool.acquire_memory(std::max(places.alignment(), std::min(budget(), Scrubber<B>::most))));
   }
@@ -70,6 +64,7 @@ class Store {
 
   MemoryHolds holds;
   B backend;
+  Encodings<B> encodings;
   Timeline<B> timeline;
   Profiler<B> profiler;
   Sampler<B> sampler;
@@ -94,6 +89,11 @@ class Store {
   /// What is known of the copies in a queue.
   [[nodiscard]] LinkHistory& link(QueueKind queue) { return links_[index(queue)]; }
   [[nodiscard]] const LinkHistory& link(QueueKind queue) const { return links_[index(queue)]; }
+  /// The time of a copy is known. `alike`: see TimedCopies.
+  void copy_took(QueueKind queue, Bytes bytes, std::uint32_t alike, std::chrono::nanoseconds time) {
+    if (alike == none) return link(queue).add(bytes, time);
+    encodings.history().took(alike, queue == QueueKind::h2d, time);
+  }
   void end_link_samples() {
     for (LinkHistory& link : links_) link.end_sample();
   }
@@ -119,10 +119,10 @@ class Store {
   }
   [[nodiscard]] Bytes used() const { return used_; }
 
-  /// Makes the map of free places for this budget, in arenas that the backend can allocate.
-  [[nodiscard]] static PlaceMap places_of(Bytes budget, const B& backend) {
+  /// Makes the map of free places for what this budget leaves for tensors, in arenas that the backend can allocate.
+  [[nodiscard]] PlaceMap places_for(Bytes budget) const {
     const Capabilities& can = backend.capabilities();
-    budget = round_down(budget, can.alignment);
+    budget = round_down(encodings.left_of(budget), can.alignment);
     const bool whole = !can.max_allocation || *can.max_allocation >= budget;
     const Bytes arena = whole ? budget : round_down(*can.max_allocation, can.alignment);
     return {budget, std::max(arena, can.alignment), can.alignment};
@@ -166,7 +166,7 @@ class Store {
     CommandLabel label = copy_label(CommandLabel::What::swap_in, record);
     issue([&] {
       [[maybe_unused]] const auto around = annotate(backend, AnnotationKind::swap_in, record.name);
-      const auto rest = start_timing(queue, waits, slot.start, label, record);
+      const auto rest = start_timing(queue, waits, slot.start, label, record, from.home());
       if (!from.in_host()) {
         return away.to_device(*record.device.address, from, record.bytes, rest, label, slot.event);
       }
@@ -201,7 +201,7 @@ class Store {
     CommandLabel label = copy_label(CommandLabel::What::swap_out, record);
     issue([&] {
       [[maybe_unused]] const auto around = annotate(backend, AnnotationKind::swap_out, record.name);
-      const auto rest = start_timing(queue, waits, slot.start, label, record);
+      const auto rest = start_timing(queue, waits, slot.start, label, record, to.home());
       if (!to.in_host()) {
         return away.from_device(to, *record.device.address, record.bytes, rest, waits.gained, label, slot.event);
       }
@@ -236,8 +236,20 @@ class Store {
 
   /// `for_host`: the host reads or fills the value, so its own memory comes first.
   void ensure_block(Rec& record, bool for_host = false) {
-    if (record.host.block != nullptr) return;
-    record.host.block = for_host ? pool.acquire_in(Home::host, record.bytes) : pool.acquire(record.bytes);
+    std::unique_ptr<Block>& block = record.host.block;
+    const bool may_go = for_host && block != nullptr && !record.host.valid && !fixed_slots && block->pending == nullptr;
+    if (may_go && block->home() == Home::encoded) pool.release(std::move(block));
+    if (block != nullptr) return;
+    const bool encode = !for_host && encodings.wants(record, link(QueueKind::h2d), link(QueueKind::d2h));
+    block = acquire_in(encode ? Home::encoded : Home::host, record, for_host);
+  }
+  /// A block for the tensor's value, there if there is room. `only_there`: a host's block is in no other memory if the
+  /// host has room.
+  [[nodiscard]] std::unique_ptr<Block> acquire_in(Home home, const Rec& record, bool only_there = true) {
+    if (home == Home::encoded) {
+      if (std::unique_ptr<Block> block = encodings.acquire(record, pool)) return block;
+    }
+    return home == Home::encoded || !only_there ? pool.acquire(record.bytes) : pool.acquire_in(home, record.bytes);
   }
 
   /// Allocates a second block if there is room for it. Without it, the host waits for the first one.
@@ -296,7 +308,7 @@ class Store {
 
   /// Copies memory of the host into a part of a block of the tensor that is not in the host. Waits. Throws QueueFailure
   /// if the tensor's value is lost by that, because the memory fails.
-  void write_away(Rec& record, const Block& block, Bytes offset, std::span<const std::byte> from) {
+  void write_away(Rec& record, Block& block, Bytes offset, std::span<const std::byte> from) {
     timeline.host_wait(block.busy());
     bool began = false;
     try {
@@ -464,17 +476,20 @@ class Store {
 
   // If a copy is timed, its waits precede the point from which the time counts.
   std::span<const typename B::Event* const> start_timing(QueueKind queue, const typename Timeline<B>::Waits& waits,
-                                                         typename B::Event& start, CommandLabel& label,
-                                                         const Rec& record) {
+                                                         typename B::Event& start, CommandLabel& label, Rec& record,
+                                                         Home home) {
     if (!timing && !profiler.active() && !sampler.active()) return waits.span();
     if (waits.count != 0) backend.wait(queue, waits.span());
     if (timing) {
-      label.timing = timed_copies.add(queue, record.bytes);
+      label.timing = timed_copies.add(queue, record.bytes, number_if_encoded(record, home));
       backend.record(queue, start);
     }
     if (profiler.active()) profiler.begin(queue, record.name, record.bytes, record.id);
-    if (sampler.active()) sampler.begin(queue, record.bytes);
+    if (sampler.active()) sampler.begin(queue, record.bytes, number_if_encoded(record, home));
     return {};
+  }
+  std::uint32_t number_if_encoded(Rec& record, Home home) {
+    return home == Home::encoded ? encodings.number_of(record) : none;
   }
 
   Bytes used_;

@@ -45,7 +45,9 @@ struct SamplerDesk {
   }
   std::vector<SampledWork> collect() {
     std::vector<SampledWork> works;
-    sampler.collect([&](QueueKind queue, Bytes bytes, nanoseconds time) { works.push_back({queue, bytes, time}); });
+    sampler.collect([&](QueueKind queue, Bytes bytes, std::uint32_t, nanoseconds time) {
+      works.push_back({queue, bytes, time});
+    });
     return works;
   }
 
@@ -185,7 +187,7 @@ TEST_CASE("room for a round is made by one allocation, and timing it makes none"
   }
   sampler.finish();
   REQUIRE(sampler.ready());
-  sampler.collect([](QueueKind, Bytes, nanoseconds) {});
+  sampler.collect([](QueueKind, Bytes, std::uint32_t, nanoseconds) {});
   CHECK(allocations() == before + 1);
 }
 

@@ -27,12 +27,15 @@ std::string_view copy_name(CommandKind kind) {
     case CommandKind::copy_from_neighbour: return "copy from a neighbour";
     case CommandKind::copy_to_neighbour: return "copy to a neighbour";
     case CommandKind::copy_to_host: return "copy to host";
+    case CommandKind::encode_to_host: return "encoded copy to host";
+    case CommandKind::decode_to_device: return "encoded copy to device";
     default: return "copy to device";
   }
 }
 
 bool is_to_device(CommandKind kind) {
-  return kind == CommandKind::copy_to_device || kind == CommandKind::copy_from_neighbour;
+  return kind == CommandKind::copy_to_device || kind == CommandKind::copy_from_neighbour ||
+         kind == CommandKind::decode_to_device;
 }
 
 }  // namespace
@@ -315,57 +318,74 @@ const CopySpeed& Device::speed_of(CommandKind kind) const {
   switch (kind) {
     case CommandKind::copy_from_neighbour: return options_.neighbour_in;
     case CommandKind::copy_to_neighbour: return options_.neighbour_out;
+    case CommandKind::encode_to_host:
     case CommandKind::copy_to_host: return options_.d2h;
     default: return options_.h2d;
   }
 }
 
-Point Device::copy(Issue& issue, CommandKind kind, const Place& place, BlockId host, Bytes host_offset, Bytes size) {
+Device::Command& Device::queue_copy(Issue& issue, CommandKind kind, const CopyEnds& ends, std::int64_t duration) {
   const bool to_device = is_to_device(kind);
   const std::string_view name = copy_name(kind);
-  HostBlock& block = host_heap_.block(host.number);
+  const auto& [place, size, block, host_offset, host_bytes] = ends;
   if (place.device != this) throw refused("a copy with an address of another device");
-  if (size.value == 0) throw refused("a copy of 0 bytes");
-  if (size.value > place.size || host_offset.value > block.size || size.value > block.size - host_offset.value) {
-    const std::string why = std::string(name) + " of " + std::to_string(size.value) + " bytes, at " +
-                            std::to_string(host_offset.value) + " of a memory of " + std::to_string(block.size) +
+  if (size == 0) throw refused("a copy of 0 bytes");
+  if (size > place.size || host_offset > block.size || host_bytes > block.size - host_offset) {
+    const std::string why = std::string(name) + " of " + std::to_string(size) + " bytes, at " +
+                            std::to_string(host_offset) + " of a memory of " + std::to_string(block.size) +
                             " and in a place of " + std::to_string(place.size);
     if (options_.check) report([&] { return "out of bounds: " + why; });
     throw refused(why);
   }
   if (options_.check) {
-    prepare_device_access(place, size.value);
-    block.shadow.prepare(host_offset.value, host_offset.value + size.value);
+    prepare_device_access(place, size);
+    block.shadow.prepare(host_offset, host_offset + host_bytes);
   }
   const std::int64_t start = copy_start(issue);
-  const std::int64_t duration = copy_duration(speed_of(kind), size.value);
-  add_log(issue, kind, {}, size.value, start, duration);
+  add_log(issue, kind, {}, size, start, duration);
 
   const std::size_t agent = index(issue.queue_);
   const std::uint64_t count = queue_of(issue.queue_).commands.tail() + 1;
   issue.clock_.of[agent] = count;
-  if (check_place(place, size.value, name)) {
+  if (check_place(place, size, name)) {
     heap_.block(place.block.number).last_use[agent] = count;
-    if (options_.check) note_device_access(place, size.value, to_device, agent, issue.clock_, name);
+    if (options_.check) note_device_access(place, size, to_device, agent, issue.clock_, name);
   }
   block.last_use[agent] = count;
   if (options_.check) {
-    note_host_memory_access(block, host_offset.value, host_offset.value + size.value, !to_device, agent, issue.clock_,
-                            name);
+    note_host_memory_access(block, host_offset, host_offset + host_bytes, !to_device, agent, issue.clock_, name);
   }
   Command& command = push(issue, kind, start, duration);
   copy_engine_end_ = command.end;
-  command.pieces = order_.pieces(size.value);
   command.neighbour = block.neighbour.get();
-  command.size = size.value;
-  std::byte* const host_bytes = block.storage.get() + host_offset.value;
-  command.to = to_device ? place.data : host_bytes;
-  command.from = to_device ? host_bytes : place.data;
+  command.size = size;
+  std::byte* const host = block.storage.get() + host_offset;
+  command.to = to_device ? place.data : host;
+  command.from = to_device ? host : place.data;
+  return command;
+}
+
+Point Device::copy(Issue& issue, CommandKind kind, const Place& place, BlockId host, Bytes host_offset, Bytes size) {
+  HostBlock& block = host_heap_.block(host.number);
+  const std::int64_t duration = copy_duration(speed_of(kind), size.value);
+  Command& command = queue_copy(issue, kind, {place, size.value, block, host_offset.value, size.value}, duration);
+  command.pieces = order_.pieces(size.value);
   const Point point = point_of(issue);
   // A copy of pageable memory may or may not block the host. Callers must not rely on either.
   const bool may_block = options_.order != Order::virtual_time && options_.order != Order::chosen;
   if (may_block && block.kind == HostKind::pageable && order_.coin()) run_until_done(point);
   return point;
+}
+
+Point Device::copy_encoded(Issue& issue, CommandKind kind, const Place& place, BlockId host,
+                           const ZeroElements& elements) {
+  const Bytes size{elements.count * elements.element_bytes};
+  const double part = options_.encoded_part ? options_.encoded_part(size) : 0.5;
+  const auto timed = static_cast<std::uint64_t>(static_cast<double>(size.value) * part);
+  const std::int64_t duration = copy_duration(speed_of(kind), timed);
+  const CopyEnds ends{place, size.value, host_heap_.block(host.number), 0, zero_worst_case(elements).value};
+  queue_copy(issue, kind, ends, duration).elements = elements;
+  return point_of(issue);
 }
 
 Point Device::use_file(Issue& issue, CommandKind kind, FileMemory& file, Bytes file_offset, BlockId host,

@@ -23,6 +23,7 @@
 #include <swapmm/backend/testing/simulated/step_order.hpp>
 #include <swapmm/backend/testing/simulated/touch.hpp>
 #include <swapmm/base/export.hpp>
+#include <swapmm/codec/zero_format.hpp>
 
 namespace swapmm::simulated::detail {
 
@@ -86,6 +87,8 @@ class Device {
   Point kernel(Issue& issue, std::string_view name, std::chrono::nanoseconds duration, std::span<const Touch> touches,
                int phases, bool is_event, Body&& body);
   Point copy(Issue& issue, CommandKind kind, const Place& place, BlockId host, Bytes host_offset, Bytes size);
+  /// A copy of a value that is in its encoded form in the host's memory.
+  Point copy_encoded(Issue& issue, CommandKind kind, const Place& place, BlockId host, const ZeroElements& elements);
   Point use_file(Issue& issue, CommandKind kind, FileMemory& file, Bytes file_offset, BlockId host, Bytes host_offset,
                  Bytes size);
   void barrier(Issue& issue, std::size_t events);
@@ -143,6 +146,7 @@ class Device {
     Bytes file_offset;
     const NeighbourState* neighbour = nullptr;
     std::uint64_t size = 0;
+    ZeroElements elements;
     Body body;
   };
   struct WaitPoint {
@@ -195,6 +199,14 @@ class Device {
 
   Command& push(Issue& issue, CommandKind kind, std::int64_t start, std::int64_t duration) noexcept;
   [[nodiscard]] Point point_of(const Issue& issue) const;
+  struct CopyEnds {
+    const Place& place;
+    std::uint64_t place_bytes;
+    HostBlock& block;
+    std::uint64_t host_offset;
+    std::uint64_t host_bytes;
+  };
+  Command& queue_copy(Issue& issue, CommandKind kind, const CopyEnds& ends, std::int64_t duration);
   void add_log(const Issue& issue, CommandKind kind, std::string_view name, std::uint64_t bytes, std::int64_t start,
                std::int64_t duration);
   [[nodiscard]] std::int64_t copy_start(const Issue& issue) const;

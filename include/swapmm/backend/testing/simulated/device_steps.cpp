@@ -11,6 +11,7 @@
 #include <swapmm/backend/testing/simulated/device.hpp>
 #include <swapmm/backend/testing/simulated/random.hpp>
 #include <swapmm/base/error.hpp>
+#include <swapmm/codec/zero_code.hpp>
 
 namespace swapmm::simulated::detail {
 
@@ -188,6 +189,14 @@ void Device::run_piece(Command& command) {
     const std::uint64_t begin = share * command.piece;
     const std::uint64_t size = command.piece + 1 == command.pieces ? command.size - begin : share;
     std::memcpy(command.to + begin, command.from + begin, size);
+  } else if (command.kind == CommandKind::encode_to_host) {
+    zero_encode(command.elements, {command.from, command.size},
+                {command.to, static_cast<std::size_t>(zero_worst_case(command.elements).value)});
+  } else if (command.kind == CommandKind::decode_to_device) {
+    const std::span<const std::byte> encoded{command.from,
+                                             static_cast<std::size_t>(zero_worst_case(command.elements).value)};
+    const ZeroStatus status = zero_decode(command.elements, encoded, Bytes{}, {command.to, command.size});
+    if (status != ZeroStatus::good) throw std::runtime_error("there is no encoded value of such elements");
   } else if (command.kind == CommandKind::read_file) {
     command.file->read(command.file_offset, {command.to, command.size});
   } else if (command.kind == CommandKind::write_file) {

@@ -62,12 +62,15 @@ struct Options {
   Bytes host_slab{0};                           ///< Capabilities::host_slab
   bool failures_stick = false;                  ///< Capabilities::failures_stick: a command that fails loses the device
 
-  CopySpeed h2d;             ///< speed of copies to the device
-  CopySpeed d2h;             ///< speed of copies to the host
-  CopySpeed file_read;       ///< speed of reading files
-  CopySpeed file_write;      ///< speed of writing files
-  CopySpeed neighbour_in;    ///< speed of copies from neighbours
-  CopySpeed neighbour_out;   ///< speed of copies to neighbours
+  CopySpeed h2d;            ///< speed of copies to the device
+  CopySpeed d2h;            ///< speed of copies to the host
+  CopySpeed file_read;      ///< speed of reading files
+  CopySpeed file_write;     ///< speed of writing files
+  CopySpeed neighbour_in;   ///< speed of copies from neighbours
+  CopySpeed neighbour_out;  ///< speed of copies to neighbours
+  /// The part of a plain copy's bytes that an encoded copy of a value of so many bytes is timed with: its time is known
+  /// when it is queued, and its bytes are not. None: a half.
+  std::function<double(Bytes)> encoded_part{};
   bool half_duplex = false;  ///< all copies share one copy engine, in issue order
 
   Order order = Order::virtual_time;             ///< decides which queue runs next
@@ -98,9 +101,11 @@ enum class CommandKind : std::uint8_t {
   read_file,
   write_file,
   copy_from_neighbour,
-  copy_to_neighbour
+  copy_to_neighbour,
+  encode_to_host,
+  decode_to_device
 };
-inline constexpr std::size_t command_kind_count = 9;  ///< number of kinds
+inline constexpr std::size_t command_kind_count = 11;  ///< number of kinds
 
 /// One command in the log. It is written when the command is queued; the virtual times are known by then.
 struct LogEntry {
