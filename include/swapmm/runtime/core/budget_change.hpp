@@ -25,14 +25,14 @@ class BudgetChange {
       : state_(state), store_(state.store), controller_(controller), book_(book) {}
 
   void to(Bytes bytes) {
-    PlaceMap next = store_.places_for(bytes);
+    PlaceMap next = Store<B>::places_of(store_.encodings.left_of(bytes), store_.backend);
     if (bytes.value != 0 && next.budget().value == 0) {
       throw UsageError("a device budget of " + std::to_string(bytes.value) +
                        " bytes leaves nothing beside Options::codec_staging");
     }
     if (next.budget() == store_.budget()) return;
     next.reserve(store_.records.size() + 1);
-    PlaceMap nothing = store_.places_for(Bytes{});
+    PlaceMap nothing = Store<B>::places_of(Bytes{}, store_.backend);
     const Bytes neighbours = store_.neighbours_budget();
     book_.prepare_budgets({{next.budget(), neighbours}, {nothing.budget(), neighbours}});
     // The steps that are likely to fail come first, while the plan can still continue unchanged.

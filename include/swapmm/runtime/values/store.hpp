@@ -51,7 +51,7 @@ class Store {
         timeline(backend, options.queue_depth, holds.file() != nullptr, holds.has_neighbours()),
         profiler(backend),
         sampler(backend),
-        places(places_for(options.device_budget)),
+        places(places_of(encodings.left_of(options.device_budget), backend)),
         addresses(backend, places.budget(), places.arena()),
         pool(backend, options.pinned_budget, options.host_budget, options.scrub, std::move(shared_host), holds.file(),
              options.neighbours),
@@ -119,10 +119,10 @@ class Store {
   }
   [[nodiscard]] Bytes used() const { return used_; }
 
-  /// Makes the map of free places for what this budget leaves for tensors, in arenas that the backend can allocate.
-  [[nodiscard]] PlaceMap places_for(Bytes budget) const {
+  /// Makes the map of free places for this budget, in arenas that the backend can allocate.
+  [[nodiscard]] static PlaceMap places_of(Bytes budget, const B& backend) {
     const Capabilities& can = backend.capabilities();
-    budget = round_down(encodings.left_of(budget), can.alignment);
+    budget = round_down(budget, can.alignment);
     const bool whole = !can.max_allocation || *can.max_allocation >= budget;
     const Bytes arena = whole ? budget : round_down(*can.max_allocation, can.alignment);
     return {budget, std::max(arena, can.alignment), can.alignment};
