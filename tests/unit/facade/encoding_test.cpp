@@ -297,7 +297,9 @@ TEST_CASE("bad options for encodings are refused") {
           {.device_budget = 64_KiB, .file = std::make_shared<MemoryFile>(64_KiB, 16_bytes), .codec_staging = 4_KiB}),
       {"file"}));
   // The device has no room for it.
-  Simulated small(simulated::Options{.device_bytes = 5_KiB});
+  simulated::Options poor;
+  poor.device_bytes = 5_KiB;
+  Simulated small(poor);
   CHECK_THROWS_AS((MemoryManager<Simulated>(small, with_codec(true))), OutOfMemory);
   CHECK(small.counters().device_memories.live == 0);
 }

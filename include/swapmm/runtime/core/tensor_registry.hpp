@@ -22,7 +22,7 @@ class TensorRegistry {
   using Rec = Record<B>;
 
   static Rec& create(Session<B>& session, std::string_view name, Bytes bytes, Lifetime lifetime,
-                     std::size_t element_bytes) {
+                     std::size_t element_bytes = 4) {
     RecordTable<B>& records = session.state.store.records;
     session.state.demand.reserve(records.size() + 1);
     return records.add(name, bytes, lifetime, session.state.store.iteration, element_bytes);
