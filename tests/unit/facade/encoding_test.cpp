@@ -26,7 +26,7 @@ namespace {
 constexpr std::size_t layers = 8;
 constexpr std::size_t count = 256;  // elements of an activation, 1 KiB
 constexpr Bytes room{4096};         // for four of them
-const Bytes staging{2 * encoder_bytes(1_KiB).value};
+const Bytes codec_memory{2 * encoder_bytes(1_KiB).value};
 
 using Ints = Tensor<int, Simulated>;
 
@@ -55,7 +55,7 @@ simulated::Options slow_link() {
 }
 
 Options with_codec(bool encodes) {
-  return {.device_budget = encodes ? room + staging : room, .codec_staging = encodes ? staging : 0_bytes};
+  return {.device_budget = encodes ? room + codec_memory : room, .codec_staging = encodes ? codec_memory : 0_bytes};
 }
 
 /// Activations that a step makes, one after the other, and uses in the reverse order.
@@ -107,10 +107,10 @@ TEST_CASE("on demand, values are encoded on their way: the same bits in less tim
   CHECK(encoding.total.download() == plain.total.download());
   CHECK(time < plain_time * 3 / 4);
   const Report report = encoding.manager.report();
-  CHECK(report.codec_staging == staging);
-  CHECK(report.device_budget == room + staging);
-  CHECK(report.device_peak <= room + staging);
-  CHECK(encoding.device.counters().peak_device_bytes == room + staging);
+  CHECK(report.codec_staging == codec_memory);
+  CHECK(report.device_budget == room + codec_memory);
+  CHECK(report.device_peak <= room + codec_memory);
+  CHECK(encoding.device.counters().peak_device_bytes == room + codec_memory);
   CHECK(report.encoded_out > 4_KiB);
   CHECK(report.encoded_in > 4_KiB);
   CHECK(report.encoded_out <= report.d2h);
@@ -269,17 +269,17 @@ TEST_CASE("the budget may change while values are encoded") {
   Network network(true);
   Network plain(false);
   for (int i = 0; i < 12; ++i) {
-    if (i == 5) network.manager.set_budget(room + staging - 1_KiB);
-    if (i == 9) network.manager.set_budget(room + staging + 1_KiB);
+    if (i == 5) network.manager.set_budget(room + codec_memory - 1_KiB);
+    if (i == 9) network.manager.set_budget(room + codec_memory + 1_KiB);
     network.step(i);
     plain.step(i);
     const Report now = network.manager.report();
-    REQUIRE(now.device_peak <= room + staging + 1_KiB);
+    REQUIRE(now.device_peak <= room + codec_memory + 1_KiB);
     REQUIRE(now.device_used <= now.device_budget);
   }
-  CHECK(network.manager.report().device_budget == room + staging + 1_KiB);
+  CHECK(network.manager.report().device_budget == room + codec_memory + 1_KiB);
   CHECK(network.total.download() == plain.total.download());
-  CHECK_THROWS_AS(network.manager.set_budget(staging), UsageError);
+  CHECK_THROWS_AS(network.manager.set_budget(codec_memory), UsageError);
 }
 
 TEST_CASE("bad options for encodings are refused") {
