@@ -111,7 +111,7 @@ struct SessionState {
   /// not, or nothing is known.
   [[nodiscard]] std::optional<Bytes> copied_if_encoded(std::string_view name, Bytes bytes) {
     EncodingHistory& history = store.encodings.history();
-    if (!history.may_encode(bytes)) return std::nullopt;
+    if (!history.may_encode(bytes) || !has_link(Home::host)) return std::nullopt;
     const auto [in, out] = links(QueueKind::h2d, QueueKind::d2h);
     return history.moved(history.number(name, bytes), in, out);
   }
