@@ -29,7 +29,7 @@ bool same_bits(const std::vector<float>& a, const std::vector<float>& b) {
 
 using Tensors = std::vector<Tensor<Number, opencl::Backend>>;
 
-constexpr std::size_t count = 5'000;  // elements of a tensor
+constexpr std::size_t values_in_each = 5'000;  // elements of a tensor
 
 Number value_of(std::size_t tensor) { return tensor % 3 == 0 ? 0 : static_cast<Number>(tensor) * 77; }
 
@@ -38,17 +38,17 @@ Number value_of(std::size_t tensor) { return tensor % 3 == 0 ? 0 : static_cast<N
 Tensors written(MemoryManager<opencl::Backend>& manager) {
   Tensors tensors;
   for (std::size_t i = 0; i < 12; ++i) {
-    tensors.push_back(manager.tensor<Number>({count}, "t" + std::to_string(i)));
+    tensors.push_back(manager.tensor<Number>({values_in_each}, "t" + std::to_string(i)));
     auto& to = tensors.back();
     test::run_kernel(
-        manager, "set", test::Form::with_event, test::kernels().set, count,
+        manager, "set", test::Form::with_event, test::kernels().set, values_in_each,
         [&](auto& op) { test::kernels().set.set(op[to], value_of(i)); }, writes(to));
   }
   return tensors;
 }
 
 Options with_codec() {
-  const Bytes staging{2 * encoder_bytes(Bytes{count * sizeof(Number)}).value};
+  const Bytes staging{2 * encoder_bytes(Bytes{values_in_each * sizeof(Number)}).value};
   return {.device_budget = 64_KiB + staging, .codec_staging = staging};
 }
 
@@ -85,23 +85,24 @@ TEST_CASE("encodings: the device and the host read what was encoded, and all obj
   {
     MemoryManager<opencl::Backend> manager(backend, with_codec());
     Tensors tensors = written(manager);
-    CHECK(manager.report().encoded_out >= Bytes{6 * count * sizeof(Number)});
+    CHECK(manager.report().encoded_out >= Bytes{6 * values_in_each * sizeof(Number)});
     // A part by the host.
     std::vector<Number> part(100);
     tensors[1].slice(4'000, 100).download(part);
     CHECK(std::all_of(part.begin(), part.end(), [](Number n) { return n == value_of(1); }));
     // A part that the host changes.
     tensors[0].slice(17, 3).upload(std::vector<Number>{5, 6, 7});
-    std::vector<Number> changed(count, value_of(0));
+    std::vector<Number> changed(values_in_each, value_of(0));
     std::copy_n(std::vector<Number>{5, 6, 7}.begin(), 3, changed.begin() + 17);
     CHECK(tensors[0].download() == changed);
     // By the device, to others.
     for (std::size_t i = 2; i < 12; ++i) {
       test::run_affine(manager, test::Form::plain, "affine", tensors[i], tensors[1], 1);
-      CHECK(tensors[1].download() == std::vector<Number>(count, 3 * value_of(i) + 1));
+      CHECK(tensors[1].download() == std::vector<Number>(values_in_each, 3 * value_of(i) + 1));
     }
     CHECK(manager.report().encoded_in > 0_bytes);
-    for (std::size_t i = 2; i < 12; ++i) CHECK(tensors[i].download() == std::vector<Number>(count, value_of(i)));
+    for (std::size_t i = 2; i < 12; ++i)
+      CHECK(tensors[i].download() == std::vector<Number>(values_in_each, value_of(i)));
   }
   CHECK(test::objects_at_rest() == before);
 }

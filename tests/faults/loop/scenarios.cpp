@@ -523,7 +523,7 @@ void trained_with_encodings(World& world) {
   Options options = small();
   options.codec_staging = Bytes{2 * encoder_bytes(Bytes{World::usual_size * sizeof(Element)}).value};
   options.device_budget += options.codec_staging;
-  world.make_manager(options, steady({.planner = "belady"}));
+  world.make_manager(options);
   const Network network = make_network(world, 4);
   for (Element i = 0; i < 6; ++i) train(world, network, i, 0, i % 2 == 0);
   world.upload_part(network.activations[1], 8, 16, 5);
