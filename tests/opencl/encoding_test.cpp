@@ -110,7 +110,8 @@ TEST_CASE("encodings: the device and the host read what was encoded, and all obj
 TEST_CASE("encodings: memory that the device refuses is an error, and nothing is left") {
   const opencl::Backend backend = test::shared_backend();
   const auto before = test::objects_at_rest();
-  const Bytes too_much = *backend.capabilities().max_allocation + 1_MiB;
+  const Bytes most = *backend.capabilities().max_allocation;
+  const Bytes too_much = most + Bytes{most.value / 4};
   const Options options{.device_budget = Bytes{3 * too_much.value}, .codec_staging = Bytes{2 * too_much.value}};
   CHECK_THROWS_AS((MemoryManager<opencl::Backend>(backend, options)), OutOfMemory);
   CHECK(test::objects_at_rest() == before);

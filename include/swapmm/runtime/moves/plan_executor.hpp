@@ -374,7 +374,7 @@ class PlanExecutor {
       return rounds_.recorded(planned);
     }
     if (plan_->tells_homes) ensure_block_in(step.copy.home, *record, store_);
-    store_.ensure_block_for_swap_out(*record);
+    store_.ensure_block_for_swap_out(*record, plan_->tells_homes);
     needs.join(store_.before_swap_out(*record));
     store_.swap_out(*record, needs);
     record_copy(planned, out_queue(record->host.block->home()));

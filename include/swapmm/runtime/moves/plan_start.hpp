@@ -108,7 +108,7 @@ class PlanStart {
     for (std::size_t role = 0; role < roles_.records.size(); ++role) {
       if (plan_.tiered || !plan_.swapped_out[role] || roles_.records[role] == nullptr) continue;
       if (plan_.tells_homes) ensure_block_in(plan_.home_of(role), *roles_.records[role], store_);
-      store_.ensure_block(*roles_.records[role]);
+      store_.ensure_block(*roles_.records[role], false, plan_.tells_homes);
     }
     // Tensors that the host fills in each round use two slots alternately. The slots are made here, not while
     // following.
@@ -182,7 +182,7 @@ class PlanStart {
       } else if (!plan_.tiered && plan_.tells_homes) {
         ensure_block_in(plan_.home_of(role), record, store_);
       }
-      store_.ensure_block_for_swap_out(record);
+      store_.ensure_block_for_swap_out(record, plan_.tells_homes);
       store_.swap_out(record, store_.before_swap_out(record));
     }
   }

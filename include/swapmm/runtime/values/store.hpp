@@ -234,17 +234,17 @@ class Store {
     return needs;
   }
 
-  /// `for_host`: the host reads or fills the value, so its own memory comes first.
-  void ensure_block(Rec& record, bool for_host = false) {
+  /// `for_host`: the host reads or fills the value, so its own memory comes first. `any`: one that is there will do.
+  void ensure_block(Rec& record, bool for_host = false, bool any = false) {
     std::unique_ptr<Block>& block = record.host.block;
-    const bool may_go = for_host && block != nullptr && !record.host.valid && !fixed_slots && block->pending == nullptr;
-    if (may_go && block->home() == Home::encoded) pool.release(std::move(block));
-    if (block != nullptr) return;
+    const bool stays = any || record.host.valid || fixed_slots || (block != nullptr && block->pending != nullptr);
+    if (block != nullptr && (stays || block->home() != Home::encoded)) return;
     const bool encode = !for_host && encodings.wants(record, link(QueueKind::h2d), link(QueueKind::d2h));
+    if (block != nullptr && encode) return;
+    if (block != nullptr) pool.release(std::move(block));
     block = acquire_in(encode ? Home::encoded : Home::host, record, for_host);
   }
-  /// A block for the tensor's value, there if there is room. `only_there`: a host's block is in no other memory if the
-  /// host has room.
+  /// A block for the tensor's value, there if there is room. `only_there`: in the host, if that was asked for.
   [[nodiscard]] std::unique_ptr<Block> acquire_in(Home home, const Rec& record, bool only_there = true) {
     if (home == Home::encoded) {
       if (std::unique_ptr<Block> block = encodings.acquire(record, pool)) return block;
@@ -264,8 +264,8 @@ class Store {
 
   /// Chooses the block for the value of a swap_out. If the previous value was promised to the host and not collected
   /// yet, this is the other slot. If there is no other slot, or both are promised, swap_out() waits.
-  void ensure_block_for_swap_out(Rec& record) {
-    ensure_block(record);
+  void ensure_block_for_swap_out(Rec& record, bool any = false) {
+    ensure_block(record, false, any);
     // A value that is on the host stays in the block that has it.
     if (record.host.block->pending == nullptr || record.host.valid || fixed_slots) return;
     ensure_spare(record);
