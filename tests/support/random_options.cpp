@@ -194,7 +194,7 @@ void draw_neighbour(simulated::detail::Random& random, TestProgram& program) {
 }
 
 void draw_codec(simulated::detail::Random& random, TestProgram& program) {
-  if (!percent_chance(random, 25) || program.file || program.neighbour || program.device.max_allocation) return;
+  if (!percent_chance(random, 50) || program.file || program.neighbour || program.device.max_allocation) return;
   // An encoded form may take 64 bytes more than the value, and programs that limit the host have no room for them.
   if (program.manager.host_budget != Options().host_budget || program.device.host_bytes) return;
   program.codec_staging = Bytes{2 * encoder_bytes(Bytes{128 + random.below(2048)}).value};
