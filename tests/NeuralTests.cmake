@@ -115,12 +115,19 @@ left=$(ls -A); rm -rf $folder; echo status $status, files: $left; [[ $status == 
     add_test(NAME neural.demo_processes COMMAND ${MPIEXEC_EXECUTABLE} ${MPIEXEC_NUMPROC_FLAG} 2 ${replicas_small} --chunk 2)
     list(APPEND demos neural.demo_processes)
   endif()
+  # Values that are encoded on their way: with the bits of a run without a limit.
+  set(with_codec ${CMAKE_CURRENT_BINARY_DIR}/demo_codec)
+  file(MAKE_DIRECTORY ${with_codec})
+  add_test(NAME neural.demo_codec COMMAND fashion_mnist --device opencl --batch 4 --epochs 1 --budget 60% --codec 25%
+    --report ${with_codec}/report.json)
+  set_tests_properties(neural.demo_codec PROPERTIES LABELS neural TIMEOUT 300 FIXTURES_REQUIRED few_pictures
+    PASS_REGULAR_EXPRESSION "MB were encoded on their way" FAIL_REGULAR_EXPRESSION DIFFERENT)
   set_tests_properties(neural.few_pictures PROPERTIES LABELS neural FIXTURES_SETUP few_pictures)
   set_tests_properties(${demos} PROPERTIES LABELS neural TIMEOUT 300 PROCESSORS 2 FIXTURES_REQUIRED few_pictures
     PASS_REGULAR_EXPRESSION "adds up in the same order: identical after 4 iterations" FAIL_REGULAR_EXPRESSION DIFFERENT)
   set(environment ASAN_OPTIONS=detect_leaks=0:detect_stack_use_after_return=1:handle_sigill=1 SWAPMM_FASHION_MNIST=${pictures} OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
     OMPI_MCA_rmaps_base_oversubscribe=1)
-  set_tests_properties(${demos} PROPERTIES ENVIRONMENT "${environment}")
+  set_tests_properties(${demos} neural.demo_codec PROPERTIES ENVIRONMENT "${environment}")
   set_property(TEST neural.demo_two_devices APPEND PROPERTY ENVIRONMENT "POCL_DEVICES=pthread pthread")
   set_tests_properties(neural.sequence_program neural.inference_program neural.demo_interrupted PROPERTIES
     LABELS neural TIMEOUT 300)

@@ -16,14 +16,15 @@ namespace fashion {
 
 extern const std::string_view usage;
 
-/// A part of the peak of live bytes, or a number of bytes.
+/// A part of the peak of live bytes (or, of a codec's memory, of the budget), or a number of bytes.
 struct Budget {
-  double fraction = 0;  ///< of the peak; 0: see bytes
+  double fraction = 0;  ///< 0: see bytes
   swapmm::Bytes bytes;
 };
 
 struct Arguments {
   std::optional<Budget> budget;  ///< the one to compare with no limit; none: the demo's four
+  std::optional<Budget> codec;   ///< of the budget, for values that are encoded on their way; none: none is
   std::size_t epochs = 2;
   std::size_t batch = 0;  ///< 0: the network's own
   /// So many pieces that the batch is divided into, or 0 to have the number chosen; none: the batch stays whole.

@@ -96,11 +96,23 @@ class Demo {
     return options;
   }
 
+  // Without a limit nothing moves, and nothing is encoded.
+  [[nodiscard]] swapmm::Options memory_of(swapmm::Bytes budget) const {
+    swapmm::Options options{.device_budget = budget};
+    if (arguments_.codec && budget != no_limit()) {
+      const Budget& codec = *arguments_.codec;
+      const double part = codec.fraction * static_cast<double>(budget.value);
+      options.codec_staging = codec.fraction == 0 ? codec.bytes : swapmm::Bytes{static_cast<std::uint64_t>(part)};
+    }
+    return options;
+  }
+
   // A training in the pieces that were chosen, if the batch is divided.
   [[nodiscard]] Training<Math> training(swapmm::Bytes budget, swapmm::SchedulerOptions scheduler) {
     std::optional<swapmm::SplitOptions> split;
     if (arguments_.pieces) split = {.batch = settings_.batch, .pieces = settings_.pieces};
-    return Training<Math>(math_, backend_, settings_, budget, std::move(scheduler), *curriculum_, std::move(split));
+    return Training<Math>(math_, backend_, settings_, memory_of(budget), std::move(scheduler), *curriculum_,
+                          std::move(split));
   }
 
   // Learns the step from pieces of two sizes, and takes the number of pieces that is given, or the one that is
@@ -109,7 +121,7 @@ class Demo {
     say_ << "pieces of two sizes, to learn the step from" << std::endl;
     settings_.pieces = std::min<std::size_t>(16, settings_.batch);  // how many do not matter yet
     const swapmm::SplitOptions once{.batch = settings_.batch, .planner = "belady", .choice = {.most_tries = 1}};
-    Training<Math> probe(math_, backend_, settings_, no_limit(), scheduler(), *curriculum_, once);
+    Training<Math> probe(math_, backend_, settings_, memory_of(no_limit()), scheduler(), *curriculum_, once);
     probe.run(probe_steps);
     const swapmm::SplitStep& step = probe.split()->observed().value();
     swapmm::Machine machine = probe.manager().machine();
@@ -223,6 +235,11 @@ class Demo {
       }
     }
     run.notes = report.notes;
+    if (report.codec_staging.value != 0) {
+      run.notes.push_back("values of " + std::to_string(report.encoded_out.value / 1'000'000) +
+                          " MB were encoded on their way to the host, of " +
+                          std::to_string(report.encoded_in.value / 1'000'000) + " MB decoded on their way back");
+    }
     if (to_the_end) run.accuracy = training.accuracy(data_.test);
     result_.runs.push_back(std::move(run));
   }

@@ -91,9 +91,9 @@ class Training {
  public:
   using Backend = typename Math::Backend;
 
-  Training(Math& math, const Backend& backend, const Settings& settings, swapmm::Bytes budget,
+  Training(Math& math, const Backend& backend, const Settings& settings, const swapmm::Options& memory,
            swapmm::SchedulerOptions scheduler, Curriculum& curriculum, std::optional<swapmm::SplitOptions> split = {})
-      : manager_(backend, {.device_budget = budget}, swapmm::Scheduler(std::move(scheduler))),
+      : manager_(backend, memory, swapmm::Scheduler(std::move(scheduler))),
         network_(math, manager_, settings),
         curriculum_(curriculum) {
     if (split) split_.emplace(manager_, "train", *std::move(split));

@@ -124,6 +124,8 @@ TEST_CASE("the demo's other options") {
   CHECK(given.convolutions.empty());
   CHECK(!given.pieces.has_value());
   CHECK(parse({"--budget", "25%", "--pieces", "4"}).pieces == 4);
+  CHECK(parse({"--budget", "25%", "--codec", "10%"}).codec->fraction == 0.1);
+  CHECK(parse({"--codec", "8MiB", "--budget", "64MiB"}).codec->bytes == 8_MiB);
   CHECK(parse({"--replicas", "3", "--chunk", "2"}).replicas == 3);
   CHECK(parse({"--replicas", "3", "--chunk", "2"}).chunk == 2);
   CHECK(parse({}).replicas == 0);
@@ -146,9 +148,12 @@ TEST_CASE("what the demo does not understand is named") {
   CHECK(refusal({"--budget", "25%", "--pieces", "0"}).find("or choose, not \"0\"") != std::string::npos);
   CHECK(refusal({"--budget", "25%", "--pieces", "few"}).find("\"few\"") != std::string::npos);
   CHECK(refusal({"--pieces", "4"}) == "--pieces needs --budget");
+  CHECK(refusal({"--codec", "10%"}) == "--codec needs --budget");
+  CHECK(refusal({"--codec", "much", "--budget", "1GiB"}) ==
+        "--codec takes a part of the budget (25%) or a size (1000000B, 64MB, 64MiB, 1GB, 1GiB), not \"much\"");
   CHECK(refusal({"--replicas", "65"}) == "--replicas takes a whole number from 1 to 64, not \"65\"");
   CHECK(refusal({"--chunk", "8"}) == "--chunk takes a whole number from 1 to 7, not \"8\"");
-  CHECK(refusal({"--report", "x", "--replicas", "2"}) == "--pieces and --report do not go with --replicas");
+  CHECK(refusal({"--report", "x", "--replicas", "2"}) == "--pieces, --report and --codec do not go with --replicas");
   CHECK(refusal({"--planner", "fastest"}).find("excess-overlap") != std::string::npos);
 }
 
