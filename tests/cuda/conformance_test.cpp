@@ -9,6 +9,7 @@
 #include <swapmm/cuda/devices.hpp>
 
 #include "conformance/conformance.hpp"
+#include "conformance/encodings.hpp"
 #include "conformance/files.hpp"
 #include "cuda/support.hpp"
 #include "support/missing_device.hpp"
@@ -104,14 +105,18 @@ static_assert(Backend<Faulty<cuda::Backend>>);
 
 SWAPMM_CONFORMANCE(Own);
 SWAPMM_FILE_CONFORMANCE(Own);
+SWAPMM_ENCODING_CONFORMANCE(Own);
 SWAPMM_CONFORMANCE(OtherStream);
 SWAPMM_FILE_CONFORMANCE(OtherStream);
+SWAPMM_ENCODING_CONFORMANCE(OtherStream);
 SWAPMM_CONFORMANCE(GivenStream);
 SWAPMM_FILE_CONFORMANCE(GivenStream);
+SWAPMM_ENCODING_CONFORMANCE(GivenStream);
 SWAPMM_CONFORMANCE(DefaultStream);
 SWAPMM_FILE_CONFORMANCE(DefaultStream);
 SWAPMM_CONFORMANCE(WithoutFault);
 SWAPMM_FILE_CONFORMANCE(WithoutFault);
+SWAPMM_ENCODING_CONFORMANCE(WithoutFault);
 
 // Not run but under compute-sanitizer, which must see it.
 TEST_CASE("planted: a kernel writes behind the end of its tensor" * doctest::skip()) {

@@ -10,6 +10,7 @@
 #include <swapmm/opencl/program.hpp>
 
 #include "conformance/conformance.hpp"
+#include "conformance/encodings.hpp"
 #include "conformance/files.hpp"
 #include "conformance/neighbours.hpp"
 #include "opencl/support.hpp"
@@ -104,14 +105,17 @@ static_assert(NeighbourBackend<Faulty<opencl::Backend>>);
 
 SWAPMM_CONFORMANCE(Own);
 SWAPMM_FILE_CONFORMANCE(Own);
+SWAPMM_ENCODING_CONFORMANCE(Own);
 SWAPMM_NEIGHBOUR_CONFORMANCE(WithNeighbour);
 SWAPMM_NEIGHBOUR_CONFORMANCE(WithNeighbourAndFaults);
 SWAPMM_CONFORMANCE(GivenQueue);
 SWAPMM_FILE_CONFORMANCE(GivenQueue);
+SWAPMM_ENCODING_CONFORMANCE(GivenQueue);
 SWAPMM_CONFORMANCE(GivenProfilingQueue);
 SWAPMM_FILE_CONFORMANCE(GivenProfilingQueue);
 SWAPMM_CONFORMANCE(WithoutFault);
 SWAPMM_FILE_CONFORMANCE(WithoutFault);
+SWAPMM_ENCODING_CONFORMANCE(WithoutFault);
 
 // Not run but on oclgrind, which must see what is wrong: see tests/OpenclTests.cmake.
 TEST_CASE("planted: a kernel writes behind the end of its tensor" * doctest::skip()) {
