@@ -60,9 +60,11 @@ Options with_codec(bool encodes) {
 
 /// Activations that a step makes, one after the other, and uses in the reverse order.
 struct Network {
-  explicit Network(bool encodes, simulated::Options options = slow_link(), std::size_t observe = 2)
+  explicit Network(bool encodes, const simulated::Options& options = slow_link(), std::size_t observe = 2)
+      : Network(encodes, options, SchedulerOptions{.observe = observe}) {}
+  Network(bool encodes, const simulated::Options& options, const SchedulerOptions& plans)
       : device(options),
-        manager(device, with_codec(encodes), Scheduler({.observe = observe})),
+        manager(device, with_codec(encodes), Scheduler(plans)),
         total(manager.tensor<int>({length}, "total")) {
     for (std::size_t i = 0; i < layers; ++i) {
       hidden.push_back(manager.tensor<int>({count}, "h" + std::to_string(i), transient));
@@ -160,6 +162,26 @@ TEST_CASE("what does not pay is tried once, and copied as it is from then on") {
   CHECK(report.plans[0].encoded == 0);
   Network plain(false, options);
   for (int i = 0; i < 12; ++i) plain.step(i);
+  CHECK(network.total.download() == plain.total.download());
+}
+
+TEST_CASE("a plan that encodes values is made anew when they get denser") {
+  double part = 0.3;
+  simulated::Options options = slow_link();
+  options.encoded_part = [&](Bytes) { return part; };
+  Network network(true, options, {.sample_every = 2});
+  for (int i = 0; i < 10; ++i) network.step(i);
+  REQUIRE(network.manager.report().plans.size() == 1);
+  CHECK(network.manager.report().plans[0].encoded >= 3);
+  part = 1.2;
+  for (int i = 10; i < 40; ++i) network.step(i);
+  const Report report = network.manager.report();
+  CHECK(report.plans_remade >= 1);
+  CHECK(report.plans.at(0).encoded == 0);
+  network.step(40);
+  CHECK(network.manager.report().encoded_out == report.encoded_out);
+  Network plain(false, options);
+  for (int i = 0; i < 41; ++i) plain.step(i);
   CHECK(network.total.download() == plain.total.download());
 }
 
