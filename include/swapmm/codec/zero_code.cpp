@@ -215,19 +215,28 @@ ZeroStatus zero_decode(const ZeroElements& elements, std::span<const std::byte> 
   return status;
 }
 
-void zero_rewrite(const ZeroElements& elements, std::span<std::byte> encoded, Bytes offset,
-                  std::span<const std::byte> from) {
+ZeroStatus zero_rewrite(const ZeroElements& elements, std::span<std::byte> encoded, Bytes offset,
+                        std::span<const std::byte> from) {
   (void)zero_worst_case(elements);
   const std::uint64_t all = elements.count * elements.element_bytes;
   if (offset.value == 0 && from.size() == all) {
     zero_encode(elements, from, encoded);
-    return;
+    return ZeroStatus::good;
   }
   std::vector<std::byte> plain(static_cast<std::size_t>(all));
-  (void)zero_decode(elements, encoded, Bytes{}, plain);
   require_part(all, offset, from.size());
+  const ZeroStatus status = zero_decode(elements, encoded, Bytes{}, plain);
+  if (status != ZeroStatus::good) return status;
   std::copy(from.begin(), from.end(), plain.begin() + static_cast<std::ptrdiff_t>(offset.value));
   zero_encode(elements, plain, encoded);
+  return ZeroStatus::good;
+}
+
+void detail::require_good(ZeroStatus status) {
+  if (status == ZeroStatus::good) return;
+  throw BackendError(BackendError::Kind::failed, 0,
+                     "an encoded value in host memory cannot be read: its status is " +
+                         std::to_string(static_cast<std::uint32_t>(status)));
 }
 
 }  // namespace swapmm

@@ -27,9 +27,15 @@ SWAPMM_EXPORT ZeroStatus zero_decode(const ZeroElements& elements, std::span<con
                                      std::span<std::byte> to);
 
 /// Changes a part of an encoded value on the host: `from` are the new bytes of the plain value from `offset` on. If
-/// that is the whole value, `encoded` may hold anything before; else what cannot be read of it is zero. Throws
-/// UsageError as zero_encode() and zero_decode() do. Decodes and encodes the whole value.
-SWAPMM_EXPORT void zero_rewrite(const ZeroElements& elements, std::span<std::byte> encoded, Bytes offset,
-                                std::span<const std::byte> from);
+/// that is the whole value, `encoded` may hold anything before; else it must be readable: if it is not, nothing
+/// changes, and the result says so. Throws UsageError as zero_encode() and zero_decode() do. Decodes and encodes the
+/// whole value.
+SWAPMM_EXPORT ZeroStatus zero_rewrite(const ZeroElements& elements, std::span<std::byte> encoded, Bytes offset,
+                                      std::span<const std::byte> from);
+
+namespace detail {
+/// Throws BackendError for values in a backend's memory that cannot be read.
+SWAPMM_EXPORT void require_good(ZeroStatus status);
+}  // namespace detail
 
 }  // namespace swapmm

@@ -94,14 +94,17 @@ TEST_CASE("parts of an encoded value change, and the rest does not") {
     ByteVector change(random() % (plain.size() - begin + 1));
     for (std::byte& byte : change) byte = static_cast<std::byte>(random() % 3);
     std::copy(change.begin(), change.end(), plain.begin() + static_cast<std::ptrdiff_t>(begin));
-    zero_rewrite(elements, encoded, Bytes{begin}, change);
+    REQUIRE(zero_rewrite(elements, encoded, Bytes{begin}, change) == ZeroStatus::good);
     ByteVector all(plain.size());
     REQUIRE(zero_decode(elements, encoded, Bytes{}, all) == ZeroStatus::good);
     REQUIRE(all == plain);
   }
   // The whole value needs no old one.
   ByteVector noise(encoded.size(), std::byte{0x5a});
-  zero_rewrite(elements, noise, Bytes{}, plain);
+  const ByteVector untouched = noise;
+  CHECK(zero_rewrite(elements, noise, 4_bytes, std::span(plain).first(8)) == ZeroStatus::other_value);
+  CHECK(noise == untouched);
+  CHECK(zero_rewrite(elements, noise, Bytes{}, plain) == ZeroStatus::good);
   ByteVector all(plain.size());
   CHECK(zero_decode(elements, noise, Bytes{}, all) == ZeroStatus::good);
   CHECK(all == plain);
@@ -119,7 +122,9 @@ TEST_CASE("the host's codec refuses memories that are too small, and bytes beyon
   ByteVector part(8);
   CHECK(
       says(text_of<UsageError>([&] { (void)zero_decode(elements, encoded, 393_bytes, part); }), {"393", "401", "400"}));
-  CHECK_THROWS_AS(zero_rewrite(elements, encoded, 393_bytes, part), UsageError);
+  CHECK_THROWS_AS((void)zero_rewrite(elements, encoded, 393_bytes, part), UsageError);
+  CHECK_NOTHROW(detail::require_good(ZeroStatus::good));
+  CHECK(says(text_of<BackendError>([] { detail::require_good(ZeroStatus::truncated); }), {"cannot be read", "2"}));
   CHECK_THROWS_AS((void)zero_decode({100, 3}, encoded, 0_bytes, part), UsageError);
   CHECK(zero_decode(elements, {}, 0_bytes, part) == ZeroStatus::truncated);
   CHECK(part == ByteVector(8));

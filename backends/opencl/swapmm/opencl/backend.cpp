@@ -26,6 +26,7 @@
 
 namespace swapmm::opencl {
 
+using detail::check_allocation;
 using detail::execution_status;
 using detail::ReleasedMemory;
 using detail::require_own_process;
@@ -38,8 +39,12 @@ constexpr std::align_val_t host_alignment{4096};
 
 std::string of_bytes(Bytes size) { return " of " + std::to_string(size.value) + " bytes"; }
 
+}  // namespace
+
+namespace detail {
+
 // Drivers also report "out of resources" if they refuse memory.
-bool refuses_memory(cl_int status) {
+static bool refuses_memory(cl_int status) {
   return status == CL_MEM_OBJECT_ALLOCATION_FAILURE || status == CL_INVALID_BUFFER_SIZE ||
          status == CL_OUT_OF_RESOURCES || status == CL_OUT_OF_HOST_MEMORY;
 }
@@ -52,7 +57,7 @@ void check_allocation(cl_int status, const char* call, Bytes size, BackendError:
   throw error;
 }
 
-}  // namespace
+}  // namespace detail
 
 // ---- DeviceMemory
 

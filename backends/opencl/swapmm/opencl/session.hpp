@@ -8,6 +8,7 @@
 #include <vector>
 
 #include <swapmm/backend/backend.hpp>
+#include <swapmm/base/error.hpp>
 #include <swapmm/opencl/file_thread.hpp>
 #include <swapmm/opencl/handle.hpp>
 
@@ -51,6 +52,9 @@ class Lane {
 
 /// Throws the error of a lost device in a forked child: see in_forked_child().
 void require_own_process();
+
+/// Throws for a call that was to allocate `size` bytes: an error of the kind `refused` if the driver refuses memory.
+void check_allocation(cl_int status, const char* call, Bytes size, BackendError::Kind refused);
 
 /// A reference to the event of a queued command. If the driver refuses, calls flush() and waits until the command has
 /// ended; none then.

@@ -185,13 +185,14 @@ void Backend::read_encoded(const EncodedMemory& from, const ZeroElements& elemen
   note_host_access(from.memory_, Bytes{}, zero_worst_case(elements), false);
   const std::span<const std::byte> encoded{from.memory_.data(),
                                            static_cast<std::size_t>(zero_worst_case(elements).value)};
-  (void)zero_decode(elements, encoded, offset, to);
+  swapmm::detail::require_good(zero_decode(elements, encoded, offset, to));
 }
 
 void Backend::write_encoded(EncodedMemory& to, const ZeroElements& elements, Bytes offset,
                             std::span<const std::byte> from) {
   note_host_access(to.memory_, Bytes{}, zero_worst_case(elements), true);
-  zero_rewrite(elements, {to.memory_.data(), static_cast<std::size_t>(zero_worst_case(elements).value)}, offset, from);
+  swapmm::detail::require_good(zero_rewrite(
+      elements, {to.memory_.data(), static_cast<std::size_t>(zero_worst_case(elements).value)}, offset, from));
 }
 
 void Backend::read_file(FileMemory& file, Bytes file_offset, HostMemory& to, Bytes to_offset, Bytes size,

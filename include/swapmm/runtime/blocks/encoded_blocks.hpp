@@ -20,11 +20,16 @@ class EncodedBlocks {
  public:
   using Block = HostBlock<B>;
 
-  /// A block that was used before; work queued before may still use it. Null if there is none.
+  /// A block that was used before; work queued before may still use it. Null if there is none. What reads are promised
+  /// from is not given out: they need to know its elements.
   [[nodiscard]] std::unique_ptr<Block> reuse(const ZeroElements& elements) {
     const auto shelf = kept_.find(bytes_of(elements));
     if (shelf == kept_.end()) return nullptr;
     std::unique_ptr<Block> block = shelf->second.pop();
+    if (block != nullptr && block->pending != nullptr) {
+      shelf->second.push(std::move(block));
+      return nullptr;
+    }
     if (block == nullptr) return nullptr;
     block->encoded->elements = elements;
     unused_ -= block->size;

@@ -69,6 +69,7 @@ struct PlanCase {
     before_predicted = predicted;
     predicted = next->plan.predicted.iteration;
     plan = std::move(next);
+    copied.clear();
     state = trial ? PlanState::on_trial : PlanState::settled;
     if (!trial) before = nullptr;
     checking = false;
@@ -93,6 +94,7 @@ struct PlanCase {
       return;
     }
     plan = std::exchange(before, nullptr);
+    copied.clear();
     times = before_times;
     predicted = before_predicted;
     state = PlanState::settled;

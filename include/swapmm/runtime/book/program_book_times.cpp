@@ -33,6 +33,13 @@ bool has(const PlanCase& plan_case, std::uint64_t sequence) {
 
 void lose_patience(PlanCase& plan_case) { plan_case.patience = std::min(2 * plan_case.patience, most_patience); }
 
+// Whether both plans encode the values of the same tensors on their way to the host.
+bool encode_the_same(const CompiledPlan& a, const CompiledPlan& b) {
+  return std::ranges::equal(
+      a.observed().trace.tensors, b.observed().trace.tensors,
+      [](const TraceTensor& x, const TraceTensor& y) { return x.copied.has_value() == y.copied.has_value(); });
+}
+
 // Predicts how long the plan takes with other durations and links. `trace` is what was observed.
 nanoseconds simulated(const Trace& trace, const CompiledPlan& made, const KnownMachine& machine) {
   if (made.tiered) return tiered_iteration(trace, *made.tiered, machine);
@@ -331,11 +338,13 @@ void ProgramBook::install_again(Named& programs, PlanCase& plan_case, PlanTask& 
     return lose_patience(plan_case);
   }
   const Plan& old = plan_case.plan->plan;
-  const bool same = result->plan.commands == old.commands && result->plan.initial == old.initial;
+  const bool encodes_others = !encode_the_same(*result, *plan_case.plan);
+  const bool same = !encodes_others && result->plan.commands == old.commands && result->plan.initial == old.initial;
   const nanoseconds expected = simulated(result->observed().trace, *plan_case.plan, task.machine);
   const std::optional<nanoseconds> present =
       plan_case.state == PlanState::left ? demand_time(programs, plan_case) : expected;
-  if (same || (present && !slower(*present, result->plan.predicted.iteration))) {
+  // What is encoded in vain is slower than the old plan's prediction says.
+  if (same || (!encodes_others && present && !slower(*present, result->plan.predicted.iteration))) {
     plan_case.predicted = expected;
     return lose_patience(plan_case);
   }

@@ -11,6 +11,7 @@
 #include <swapmm/base/error.hpp>
 #include <swapmm/runtime/core/plan_controller.hpp>
 #include <swapmm/runtime/core/session_state.hpp>
+#include <swapmm/runtime/values/homes.hpp>
 #include <swapmm/runtime/values/messages.hpp>
 
 namespace swapmm::runtime {
@@ -34,6 +35,7 @@ class HostAccess {
     if (!whole && !state_.demand.reads_undefined(record)) fetch(record, who);
     // The wait for a round that is too far ahead comes first: after it a slot is free without another wait.
     if (state_.executor.active()) state_.executor.ensure_round();
+    if (!whole) make_plain(record);
     record.host.wanted = true;
     auto& slot = free_slot(record, whole);
     if (slot->in_host()) state_.store.note_host_access(*slot, offset, Bytes{data.size()}, true);
@@ -58,6 +60,7 @@ class HostAccess {
   void download(Rec& record, Bytes offset, std::span<std::byte> data, const Who& who) {
     require_not_capturing(who);
     if (state_.demand.reads_undefined(record)) return;
+    make_plain(record);
     fetch(record, who);
     controller_.host_has_read();
     state_.store.read_block(*record.host.block, offset, data);
@@ -91,6 +94,8 @@ class HostAccess {
     require_not_capturing(who);
     controller_.host_has_read();
     require_value(record, who);
+    make_plain(record);
+    record.host.wanted = true;
     if (!record.host.valid) {
       if constexpr (FileBackend<B>) return state_.views.copies(state_.store).read(state_.store, record, offset, data);
       fetch(record, who);
@@ -107,6 +112,13 @@ class HostAccess {
   }
 
  private:
+  // What was encoded is decoded once, and not for each part that the host asks for. Waits.
+  void make_plain(Rec& record) {
+    const bool is_encoded = record.host.valid && record.host.block->home() == Home::encoded;
+    if (is_encoded && !state_.store.fixed_slots) [[unlikely]]
+      move_value(record, Home::host, state_.store);
+  }
+
   template <class Acquire>
   void with_host_room(const Rec& record, Acquire&& acquire) {
     if (state_.executor.active()) return acquire();

@@ -79,7 +79,10 @@ class IterationCapture<B> {
                      now.swap_outs - traffic_.swap_outs,
                      now.h2d - traffic_.h2d,
                      now.d2h - traffic_.d2h,
-                     {}};
+                     {},
+                     {},
+                     now.encoded_in - traffic_.encoded_in,
+                     now.encoded_out - traffic_.encoded_out};
     round.iterations = state_.store.iteration - iteration_;
     round.operations = operations - operations_;
     state_.executor.for_each_bound([&](const Role& role, Record<B>& record) {
@@ -218,6 +221,8 @@ class IterationCapture<B> {
     store.traffic.swap_outs += round.traffic.swap_outs;
     store.traffic.h2d += round.traffic.h2d;
     store.traffic.d2h += round.traffic.d2h;
+    store.traffic.encoded_in += round.traffic.encoded_in;
+    store.traffic.encoded_out += round.traffic.encoded_out;
     store.iteration += round.iterations;
     controller_.count_followed(round.iterations);
     // If no point can be recorded after the run, wait for its end instead.

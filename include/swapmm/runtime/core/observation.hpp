@@ -48,7 +48,10 @@ class Observation {
     if (!makes_plans()) return;
     if (!recorder.log().broken && !state_.knows_all_links(book_)) learn_links();
     for (LogTensor& tensor : recorder.log().tensors) {
-      if (!tensor.scratch()) tensor.copied = state_.copied_if_encoded(tensor.name, tensor.bytes);
+      if (tensor.scratch()) continue;
+      const Rec& record = state_.store.records[tensor.record];
+      if (record.tensor.serial == tensor.serial && record.host.wanted) continue;
+      tensor.copied = state_.copied_if_encoded(book_, tensor.name, tensor.bytes);
     }
     measurement_.name_last(book_.observed(recorder.name(), recorder.take(), state_.machine(book_)));
   }

@@ -146,7 +146,7 @@ class RoundMeasurement {
     std::vector<std::optional<Bytes>> copied;
     copied.reserve(tensors.size());
     for (const TraceTensor& tensor : tensors) {
-      copied.push_back(tensor.copied ? state_.copied_if_encoded(tensor.name, tensor.bytes) : std::nullopt);
+      copied.push_back(tensor.copied ? state_.copied_if_encoded(book_, tensor.name, tensor.bytes) : std::nullopt);
     }
     book_.copies_seem(sampled_, std::move(copied));
   }

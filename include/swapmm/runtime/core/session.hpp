@@ -145,8 +145,8 @@ class Session {
     }
     report.neighbours_read = store.away.bytes_read(Home::neighbour);
     report.neighbours_written = store.away.bytes_written(Home::neighbour);
-    report.encoded_in = store.away.bytes_read(Home::encoded);
-    report.encoded_out = store.away.bytes_written(Home::encoded);
+    report.encoded_in = store.traffic.encoded_in;
+    report.encoded_out = store.traffic.encoded_out;
     report.tensors = store.records.alive();
     report.operations = operations;
     controller.summarize(report);

@@ -60,6 +60,7 @@ struct SessionState {
     return knows_host_link(book) && knows_neighbours_link();
   }
   [[nodiscard]] bool knows_host_link(const ProgramBook& book) const {
+    if (store.encodings.history().is_on()) return has_link(Home::host);  // encoded copies are compared with plain ones
     if (book.options().machine || store.pool.neighbours() == nullptr) return knows_links(book);
     return has_link(Home::host);
   }
@@ -109,11 +110,14 @@ struct SessionState {
 
   /// The bytes that copies of such a tensor seem to move, because its values are encoded on their way; none: they are
   /// not, or nothing is known.
-  [[nodiscard]] std::optional<Bytes> copied_if_encoded(std::string_view name, Bytes bytes) {
-    EncodingHistory& history = store.encodings.history();
+  [[nodiscard]] std::optional<Bytes> copied_if_encoded(const ProgramBook& book, std::string_view name, Bytes bytes) {
+    const EncodingHistory& history = store.encodings.history();
     if (!history.may_encode(bytes) || !has_link(Home::host)) return std::nullopt;
+    const std::uint32_t number = history.find(name, bytes);
+    if (number == none) return std::nullopt;
+    if (const auto& given = book.options().machine) return history.moved(number, given->h2d, given->d2h);
     const auto [in, out] = links(QueueKind::h2d, QueueKind::d2h);
-    return history.moved(history.number(name, bytes), in, out);
+    return history.moved(number, in, out);
   }
 
   /// The memories behind the device: what they have for the tensors of the current log and of the plan that is

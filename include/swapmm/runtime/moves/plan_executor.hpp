@@ -373,8 +373,10 @@ class PlanExecutor {
       store_.timeline.mark(planned);
       return rounds_.recorded(planned);
     }
-    if (plan_->tells_homes) ensure_block_in(step.copy.home, *record, store_);
-    store_.ensure_block_for_swap_out(*record, plan_->tells_homes);
+    const bool decides = plan_->tells_homes || store_.encodings.history().is_on();
+    if (decides) [[unlikely]]
+      ensure_block_in(step.copy.home, *record, store_);
+    store_.ensure_block_for_swap_out(*record, decides);
     needs.join(store_.before_swap_out(*record));
     store_.swap_out(*record, needs);
     record_copy(planned, out_queue(record->host.block->home()));

@@ -107,8 +107,7 @@ class PlanStart {
   void take_host_blocks() {
     for (std::size_t role = 0; role < roles_.records.size(); ++role) {
       if (plan_.tiered || !plan_.swapped_out[role] || roles_.records[role] == nullptr) continue;
-      if (plan_.tells_homes) ensure_block_in(plan_.home_of(role), *roles_.records[role], store_);
-      store_.ensure_block(*roles_.records[role], false, plan_.tells_homes);
+      ensure_block_in(plan_.home_of(role), *roles_.records[role], store_);
     }
     // Tensors that the host fills in each round use two slots alternately. The slots are made here, not while
     // following.
@@ -179,10 +178,10 @@ class PlanStart {
       const std::size_t role = index(resident.tensor);
       if (plan_.tiered && plan_.begins_in[role]) {
         ensure_block_in(*plan_.begins_in[role], record, store_);
-      } else if (!plan_.tiered && plan_.tells_homes) {
+      } else if (!plan_.tiered) {
         ensure_block_in(plan_.home_of(role), record, store_);
       }
-      store_.ensure_block_for_swap_out(record, plan_.tells_homes);
+      store_.ensure_block_for_swap_out(record, true);
       store_.swap_out(record, store_.before_swap_out(record));
     }
   }

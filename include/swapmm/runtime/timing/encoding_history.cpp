@@ -13,36 +13,47 @@ Bytes bytes_in(const Link& link, std::chrono::nanoseconds time) {
                                           static_cast<double>(link.bytes_per_second))};
 }
 
+/// Whether that is not less by a tenth than what a plain copy moves.
+bool gains_nothing(Bytes moved, Bytes plain) { return moved.value > plain.value - plain.value / 10; }
+
 }  // namespace
 
-std::uint32_t EncodingHistory::number(std::string_view name, Bytes bytes) {
+std::string EncodingHistory::key_of(std::string_view name, Bytes bytes) {
   std::string key(name);
   key.append(1, '\0').append(std::to_string(bytes.value));
-  const auto [found, is_new] = numbers_.try_emplace(std::move(key), static_cast<std::uint32_t>(entries_.size()));
+  return key;
+}
+
+std::uint32_t EncodingHistory::number(std::string_view name, Bytes bytes) {
+  if (entries_.size() >= most) return find(name, bytes);
+  const auto [found, is_new] = numbers_.try_emplace(key_of(name, bytes), static_cast<std::uint32_t>(entries_.size()));
   if (is_new) entries_.push_back({bytes});
   return found->second;
 }
 
-void EncodingHistory::took(std::uint32_t number, bool to_device, std::chrono::nanoseconds time) {
-  (to_device ? entries_[number].in : entries_[number].out).add(time);
+std::uint32_t EncodingHistory::find(std::string_view name, Bytes bytes) const {
+  const auto found = numbers_.find(key_of(name, bytes));
+  return found == numbers_.end() ? none : found->second;
 }
 
-std::optional<Bytes> EncodingHistory::alike(const Entry& entry, const Link& in, const Link& out) const {
-  const std::chrono::nanoseconds time_in = entry.in.estimate();
-  const std::chrono::nanoseconds time_out = entry.out.estimate();
-  if (time_in.count() == 0 && time_out.count() == 0) return std::nullopt;
-  return std::max({bytes_in(in, time_in), bytes_in(out, time_out), Bytes{1}});
+void EncodingHistory::took(std::uint32_t number, bool to_device, std::chrono::nanoseconds time) {
+  if (time.count() == 0) return;
+  Entry& entry = entries_[number];
+  (to_device ? entry.in : entry.out).add(time);
+  ++(to_device ? entry.times_in : entry.times_out);
 }
 
 std::optional<Bytes> EncodingHistory::moved(std::uint32_t number, const Link& in, const Link& out) const {
-  if (is_in_vain(number, in, out)) return std::nullopt;
-  return alike(entries_[number], in, out);
+  const Entry& entry = entries_[number];
+  if (entry.times_in == 0 && entry.times_out == 0) return std::nullopt;
+  const Bytes moved = std::max({bytes_in(in, entry.in.estimate()), bytes_in(out, entry.out.estimate()), Bytes{1}});
+  return gains_nothing(moved, entry.bytes) ? std::nullopt : std::optional(moved);
 }
 
 bool EncodingHistory::is_in_vain(std::uint32_t number, const Link& in, const Link& out) const {
   const Entry& entry = entries_[number];
-  const std::optional<Bytes> bytes = alike(entry, in, out);
-  return bytes && bytes->value > entry.bytes.value - entry.bytes.value / 10;
+  return (entry.times_in >= 2 && gains_nothing(bytes_in(in, entry.in.estimate()), entry.bytes)) ||
+         (entry.times_out >= 2 && gains_nothing(bytes_in(out, entry.out.estimate()), entry.bytes));
 }
 
 }  // namespace swapmm::runtime

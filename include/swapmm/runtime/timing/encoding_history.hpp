@@ -13,6 +13,7 @@
 #include <swapmm/base/bytes.hpp>
 #include <swapmm/plan/machine.hpp>
 #include <swapmm/runtime/timing/round_times.hpp>
+#include <swapmm/runtime/values/none.hpp>
 
 namespace swapmm::runtime {
 
@@ -30,16 +31,22 @@ class EncodingHistory {
   [[nodiscard]] Bytes largest() const { return largest_; }
   [[nodiscard]] bool may_encode(Bytes bytes) const { return is_on() && bytes >= least && bytes <= largest_; }
 
-  /// The number of tensors of that name and size.
+  /// Tensors of so many names and sizes at most are told apart; others are not encoded.
+  static constexpr std::size_t most = 100'000;
+
+  /// The number of tensors of that name and size. None if there are too many others.
   [[nodiscard]] std::uint32_t number(std::string_view name, Bytes bytes);
+  /// The same for tensors of which the number was asked before; none for others.
+  [[nodiscard]] std::uint32_t find(std::string_view name, Bytes bytes) const;
 
   /// A copy of that size to the device, or to the host, took so long.
   void took(std::uint32_t number, bool to_device, std::chrono::nanoseconds time);
 
   /// The bytes that a plain copy moves in the time that encoded copies of these tensors take, in the slower direction.
-  /// Nothing if none was timed, or if that is not less than a plain copy moves by a tenth at least.
+  /// Nothing if none was timed, or if that is not less by a tenth than what a plain copy moves.
   [[nodiscard]] std::optional<Bytes> moved(std::uint32_t number, const Link& in, const Link& out) const;
-  /// True if encoding such tensors was tried, and does not pay.
+  /// True if encoding such tensors was tried twice in a direction, and does not pay there. (The first time may include
+  /// what a driver does once.)
   [[nodiscard]] bool is_in_vain(std::uint32_t number, const Link& in, const Link& out) const;
 
  private:
@@ -47,8 +54,10 @@ class EncodingHistory {
     Bytes bytes;
     DurationSamples in{};
     DurationSamples out{};
+    std::uint32_t times_in = 0;
+    std::uint32_t times_out = 0;
   };
-  [[nodiscard]] std::optional<Bytes> alike(const Entry& entry, const Link& in, const Link& out) const;
+  static std::string key_of(std::string_view name, Bytes bytes);
 
   Bytes largest_;
   std::vector<Entry> entries_;

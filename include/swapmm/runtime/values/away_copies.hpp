@@ -189,11 +189,11 @@ class AwayCopies {
     if constexpr (NeighbourBackend<B>) neighbours_->match(blocks);
   }
 
-  /// What was read from a memory so far; of encoded values, the bytes that they stand for.
+  /// What was read from a file or from neighbours so far.
   [[nodiscard]] Bytes bytes_read(Home home) const {
     return of(home, [](const auto& copies) { return copies.bytes_read(); });
   }
-  /// What was written to a memory so far, likewise.
+  /// What was written there so far.
   [[nodiscard]] Bytes bytes_written(Home home) const {
     return of(home, [](const auto& copies) { return copies.bytes_written(); });
   }
@@ -206,9 +206,6 @@ class AwayCopies {
     }
     if constexpr (NeighbourBackend<B>) {
       if (home == Home::neighbour && neighbours_) return ask(*neighbours_);
-    }
-    if constexpr (EncodingBackend<B>) {
-      if (home == Home::encoded && encoded_) return ask(*encoded_);
     }
     return {};
   }

@@ -27,17 +27,15 @@ class EncodedCopies {
   /// commits the point.
   void to_device(const typename B::Address& to, const Block& from, std::span<const Event* const> waits, Event& end) {
     backend_.copy_encoded_to_device(encoder_, to, from.encoded->memory, from.encoded->elements, waits, end);
-    bytes_read_ += bytes_of(from);
   }
   /// Queues the copy of a value from a place to a block, after `waits` on d2h, and records `end` there.
   void from_device(Block& to, const typename B::Address& from, std::span<const Event* const> waits, Event& end) {
     backend_.copy_encoded_to_host(encoder_, to.encoded->memory, from, to.encoded->elements, waits, end);
-    bytes_written_ += bytes_of(to);
   }
 
   /// Reads a part of a block's value into memory of the host. Waits for the value.
   void read(const Block& from, Bytes offset, std::span<std::byte> to) {
-    timeline_.host_wait(from.ready());
+    timeline_.host_wait(from.busy());
     backend_.read_encoded(from.encoded->memory, from.encoded->elements, offset, to);
   }
   /// Writes memory of the host into a part of a block's value. Work that uses the block must have ended. If it throws,
@@ -47,20 +45,10 @@ class EncodedCopies {
     backend_.write_encoded(to.encoded->memory, to.encoded->elements, offset, from);
   }
 
-  /// Of plain values whose copies were queued.
-  [[nodiscard]] Bytes bytes_read() const { return bytes_read_; }
-  [[nodiscard]] Bytes bytes_written() const { return bytes_written_; }
-
  private:
-  static Bytes bytes_of(const Block& block) {
-    return Bytes{block.encoded->elements.count * block.encoded->elements.element_bytes};
-  }
-
   B& backend_;
   Timeline<B>& timeline_;
   typename B::Encoder& encoder_;
-  Bytes bytes_read_;
-  Bytes bytes_written_;
 };
 
 }  // namespace swapmm::runtime

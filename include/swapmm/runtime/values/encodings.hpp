@@ -42,7 +42,7 @@ class Encodings {
   Encodings(B& backend, const Options& options) : history_(largest(options)) {
     if (options.codec_staging.value == 0) return;
     const Capabilities& can = backend.capabilities();
-    check(options);
+    check(options, can.alignment);
     if constexpr (EncodingBackend<B>) {
       encoder_.emplace(backend.make_encoder(history_.largest()));
     } else {
@@ -73,21 +73,27 @@ class Encodings {
       return false;
     const std::optional<Link> known_in = in.link();
     const std::optional<Link> known_out = out.link();
+    if (number_of(record) == none) return false;
     if (!known_in && !known_out) return true;
-    return !history_.is_in_vain(number_of(record), known_in ? *known_in : *known_out,
-                                known_out ? *known_out : *known_in);
+    return !history_.is_in_vain(record.alike, known_in ? *known_in : *known_out, known_out ? *known_out : *known_in);
   }
   /// Memory for the encoded value; null if there is no room.
-  [[nodiscard]] std::unique_ptr<HostBlock<B>> acquire(const Record<B>& record, HostPool<B>& pool) const {
+  [[nodiscard]] std::unique_ptr<HostBlock<B>> acquire(const Record<B>& record, HostPool<B>& pool) {
     if (!history_.may_encode(record.bytes)) return nullptr;
+    if (pause_ != 0) {
+      --pause_;
+      return nullptr;
+    }
     const std::uint32_t element = record.element_bytes;
-    return pool.acquire_encoded({record.bytes.value / element, element});
+    std::unique_ptr<HostBlock<B>> block = pool.acquire_encoded({record.bytes.value / element, element});
+    if (block == nullptr) pause_ = patience;
+    return block;
   }
 
  private:
   static Bytes largest(const Options& options) { return largest_encodable(Bytes{options.codec_staging.value / 2}); }
 
-  void check(const Options& options) const {
+  void check(const Options& options, Bytes alignment) const {
     if (options.file != nullptr || !options.neighbours.empty() || options.scrub) {
       throw UsageError("Options::codec_staging does not work together with `file`, `neighbours` and `scrub`");
     }
@@ -96,7 +102,7 @@ class Encodings {
                        " bytes is too little for any value: half of it has to hold an encoded value of " +
                        std::to_string(EncodingHistory::least.value) + " bytes");
     }
-    if (options.codec_staging >= options.device_budget) {
+    if (options.codec_staging + alignment > options.device_budget) {
       throw UsageError("Options::codec_staging of " + std::to_string(options.codec_staging.value) +
                        " bytes leaves nothing of the device budget of " + std::to_string(options.device_budget.value));
     }
@@ -105,6 +111,9 @@ class Encodings {
   EncodingHistory history_;
   std::optional<Encoder> encoder_;
   Bytes device_bytes_;
+  // After memory was refused, so often it is not asked for: a driver may take long to refuse it.
+  static constexpr std::uint32_t patience = 64;
+  std::uint32_t pause_ = 0;
 };
 
 }  // namespace swapmm::runtime

@@ -22,9 +22,12 @@ namespace swapmm::runtime {
 template <Backend B>
 void ensure_block_in(Home home, Record<B>& record, Store<B>& store) {
   std::unique_ptr<HostBlock<B>>& block = record.host.block;
+  if (home == Home::encoded && record.host.wanted) home = Home::host;
   const bool may_go = !record.host.valid && !store.fixed_slots;
   if (block != nullptr && block->home() != home && block->pending == nullptr && may_go) {
-    store.pool.release(std::move(block));
+    std::unique_ptr<HostBlock<B>> other = home == Home::encoded ? store.encodings.acquire(record, store.pool) : nullptr;
+    if (home == Home::encoded && other == nullptr) return;  // any block is as good as the next one
+    store.pool.release(std::exchange(block, std::move(other)));
   }
   if (block != nullptr) return;
   block = store.acquire_in(home, record);

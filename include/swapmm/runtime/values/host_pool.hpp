@@ -154,6 +154,7 @@ class HostPool {
   /// Memory for a value in an encoded form; work queued before may still use it. Null if there is no room.
   [[nodiscard]] std::unique_ptr<Block> acquire_encoded(const ZeroElements& elements) {
     if (std::unique_ptr<Block> block = encoded_.reuse(elements)) return block;
+    if (zero_worst_case(elements) > budget_.room(HostKind::pinned)) free_encoded();
     auto claim = budget_.claim(zero_worst_case(elements), HostKind::pinned);
     if (!claim) return nullptr;
     try {
@@ -267,7 +268,19 @@ class HostPool {
 
   std::unique_ptr<Block> make(Bytes size) {
     std::unique_ptr<Block> block = slabs_.wanted() ? make_in_slab(size) : make_alone(size, HostKind::pinned);
+    if (block == nullptr && free_encoded()) {
+      block = slabs_.wanted() ? make_in_slab(size) : make_alone(size, HostKind::pinned);
+    }
     return block != nullptr ? std::move(block) : make_alone(size, HostKind::pageable);
+  }
+
+  // Memory of encoded values that nobody needs any more. Waits for the device. False: there is none.
+  bool free_encoded() {
+    if (encoded_.unused().value == 0) return false;
+    backend_.finish();
+    const Bytes freed = encoded_.free_unused();
+    budget_.give_back(freed, HostKind::pinned);
+    return freed.value != 0;
   }
 
   std::unique_ptr<Block> make_alone(Bytes size, HostKind kind) {
@@ -331,7 +344,7 @@ class HostPool {
                            });
     }
     budget_.give_back(slabs_.give_back_unused(), HostKind::pinned);
-    budget_.give_back(encoded_.free_unused(), HostKind::pinned);
+    (void)free_encoded();
   }
 
   [[noreturn]] void throw_out_of_memory(Bytes size) const {

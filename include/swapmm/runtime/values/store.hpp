@@ -188,6 +188,7 @@ class Store {
     }
     ++traffic.swap_ins;
     traffic.h2d += record.bytes;
+    if (from.home() == Home::encoded) traffic.encoded_in += record.bytes;
   }
 
   /// Queues the copy of the value from the device into the tensor's block, after `needs`. Call
@@ -218,6 +219,7 @@ class Store {
     record.device.busy.set(queue, at);
     ++traffic.swap_outs;
     traffic.d2h += record.bytes;
+    if (to.home() == Home::encoded) traffic.encoded_out += record.bytes;
   }
 
   /// The work that precedes a swap_in: the place is free, and the value is in the block. The file's queue keeps the
@@ -421,7 +423,7 @@ class Store {
     if (!timing) backend.set_timing(false);
     Profile profile = profiler.stop();
     profile.device = backend.capabilities().device_name;
-    profile.device_budget = budget();
+    profile.device_budget = budget() + encodings.device_bytes();
     return profile;
   }
   void give_up_profile() noexcept {
@@ -479,17 +481,15 @@ class Store {
                                                          typename B::Event& start, CommandLabel& label, Rec& record,
                                                          Home home) {
     if (!timing && !profiler.active() && !sampler.active()) return waits.span();
+    const std::uint32_t alike = home == Home::encoded ? encodings.number_of(record) : none;
     if (waits.count != 0) backend.wait(queue, waits.span());
     if (timing) {
-      label.timing = timed_copies.add(queue, record.bytes, number_if_encoded(record, home));
+      label.timing = timed_copies.add(queue, record.bytes, alike);
       backend.record(queue, start);
     }
     if (profiler.active()) profiler.begin(queue, record.name, record.bytes, record.id);
-    if (sampler.active()) sampler.begin(queue, record.bytes, number_if_encoded(record, home));
+    if (sampler.active()) sampler.begin(queue, record.bytes, alike);
     return {};
-  }
-  std::uint32_t number_if_encoded(Rec& record, Home home) {
-    return home == Home::encoded ? encodings.number_of(record) : none;
   }
 
   Bytes used_;

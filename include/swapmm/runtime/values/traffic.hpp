@@ -14,7 +14,9 @@ struct Traffic {
   Bytes h2d;
   Bytes d2h;
   Bytes device_peak;
-  Bytes from_file{};  ///< of h2d
+  Bytes from_file{};    ///< of h2d
+  Bytes encoded_in{};   ///< of h2d: values that were decoded on their way
+  Bytes encoded_out{};  ///< of d2h: values that were encoded on their way
 };
 
 }  // namespace swapmm::runtime

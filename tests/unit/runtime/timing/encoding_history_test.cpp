@@ -4,6 +4,9 @@
 #include <doctest/doctest.h>
 
 #include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <string>
 
 using namespace swapmm;
 using namespace swapmm::literals;
@@ -33,6 +36,9 @@ TEST_CASE("tensors of one name and one size are alike") {
   CHECK(history.number("h", 1001_bytes) != first);
   CHECK(history.number("x", 1000_bytes) != first);
   CHECK(history.number("h1", 1000_bytes) != history.number("h", 11000_bytes));
+  CHECK(history.find("h", 1000_bytes) == first);
+  CHECK(history.find("unknown", 1000_bytes) == runtime::none);
+  CHECK(history.find("unknown", 1000_bytes) == runtime::none);
 }
 
 TEST_CASE("what a copy seems to move is what a plain one moves in its time, in the slower direction") {
@@ -52,9 +58,12 @@ TEST_CASE("what a copy seems to move is what a plain one moves in its time, in t
   CHECK(history.moved(h, gigabyte, gigabyte) == 1_bytes);
 }
 
-TEST_CASE("encoding is in vain unless a tenth is gained") {
+TEST_CASE("encoding is in vain unless a tenth is gained, in one of two copies at least") {
   EncodingHistory history(1_MiB);
   const std::uint32_t h = history.number("h", 10'000_bytes);
+  history.took(h, false, 9'101ns);
+  CHECK_FALSE(history.is_in_vain(h, gigabyte, gigabyte));  // the driver may have done something for the first time
+  CHECK_FALSE(history.moved(h, gigabyte, gigabyte).has_value());
   history.took(h, false, 9'101ns);
   CHECK(history.is_in_vain(h, gigabyte, gigabyte));
   CHECK_FALSE(history.moved(h, gigabyte, gigabyte).has_value());
@@ -70,4 +79,22 @@ TEST_CASE("after a few copies, the old ones do not count any more") {
   CHECK(history.moved(h, gigabyte, gigabyte) == 2'000_bytes);
   for (int i = 0; i < 3; ++i) history.took(h, false, 8'100ns);
   CHECK(history.moved(h, gigabyte, gigabyte) == 8'000_bytes);
+}
+
+TEST_CASE("one direction in which encoding is in vain is enough") {
+  EncodingHistory history(1_MiB);
+  const std::uint32_t h = history.number("h", 10'000_bytes);
+  for (int i = 0; i < 2; ++i) history.took(h, false, 3'100ns);
+  history.took(h, true, 10'100ns);
+  CHECK_FALSE(history.is_in_vain(h, gigabyte, gigabyte));
+  history.took(h, true, 10'100ns);
+  CHECK(history.is_in_vain(h, gigabyte, gigabyte));
+}
+
+TEST_CASE("tensors of too many names are not told apart") {
+  EncodingHistory history(1_MiB);
+  const std::uint32_t first = history.number("first", 1000_bytes);
+  for (std::size_t i = 1; i < EncodingHistory::most; ++i) (void)history.number(std::to_string(i), 1000_bytes);
+  CHECK(history.number("one more", 1000_bytes) == runtime::none);
+  CHECK(history.number("first", 1000_bytes) == first);
 }

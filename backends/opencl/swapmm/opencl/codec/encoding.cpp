@@ -85,7 +85,16 @@ Encoder::~Encoder() = default;
 
 Encoder Backend::make_encoder(Bytes largest) {
   require_own_process();
-  return Encoder(std::make_unique<detail::EncoderParts>(*this, largest));
+  auto parts = std::make_unique<detail::EncoderParts>(*this, largest);
+  // Once on a value of zeros, so that what a driver does at the first launch is not taken for the time of a copy.
+  auto& [codec, out, in] = *parts;
+  const ZeroElements word{1, 4};
+  const cl_command_queue queue = session_->use(QueueKind::d2h);
+  codec.encode(queue, word, in.value.buffer(), out.value.buffer(), out.scratch.buffer());
+  codec.move(queue, out.value.buffer(), out.scratch.buffer(), 1);
+  codec.decode(queue, word, out.scratch.buffer(), in.value.buffer(), in.scratch.buffer());
+  finish();
+  return Encoder(std::move(parts));
 }
 
 EncodedMemory Backend::allocate_encoded(const ZeroElements& elements) {
@@ -94,11 +103,12 @@ EncodedMemory Backend::allocate_encoded(const ZeroElements& elements) {
   cl_int status = CL_SUCCESS;
   Handle<cl_mem> buffer(clCreateBuffer(context(), CL_MEM_READ_WRITE | CL_MEM_ALLOC_HOST_PTR,
                                        static_cast<std::size_t>(size.value), nullptr, &status));
-  if (status != CL_SUCCESS) {
-    BackendError error = error_of(status, "clCreateBuffer in host memory");
-    if (error.kind != BackendError::Kind::device_lost) error.kind = BackendError::Kind::out_of_host_memory;
-    error.need = size;
-    throw error;
+  detail::check_allocation(status, "clCreateBuffer in host memory", size, BackendError::Kind::out_of_host_memory);
+  try {
+    const detail::Mapping touched(*session_, buffer.get(), size, CL_MAP_WRITE);  // a driver may allocate only now
+  } catch (BackendError& error) {
+    if (error.kind == BackendError::Kind::out_of_device_memory) error.kind = BackendError::Kind::out_of_host_memory;
+    throw;
   }
   return EncodedMemory(std::move(buffer));
 }
@@ -130,14 +140,14 @@ void Backend::read_encoded(const EncodedMemory& from, const ZeroElements& elemen
                            std::span<std::byte> to) {
   require_own_process();
   const detail::Mapping mapping(*session_, from.buffer_.get(), zero_worst_case(elements), CL_MAP_READ);
-  (void)zero_decode(elements, mapping.bytes(), offset, to);
+  swapmm::detail::require_good(zero_decode(elements, mapping.bytes(), offset, to));
 }
 
 void Backend::write_encoded(EncodedMemory& to, const ZeroElements& elements, Bytes offset,
                             std::span<const std::byte> from) {
   require_own_process();
   const detail::Mapping mapping(*session_, to.buffer_.get(), zero_worst_case(elements), CL_MAP_READ | CL_MAP_WRITE);
-  zero_rewrite(elements, mapping.bytes(), offset, from);
+  swapmm::detail::require_good(zero_rewrite(elements, mapping.bytes(), offset, from));
 }
 
 }  // namespace swapmm::opencl
