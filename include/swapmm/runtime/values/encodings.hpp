@@ -78,16 +78,10 @@ class Encodings {
     return !history_.is_in_vain(record.alike, known_in ? *known_in : *known_out, known_out ? *known_out : *known_in);
   }
   /// Memory for the encoded value; null if there is no room.
-  [[nodiscard]] std::unique_ptr<HostBlock<B>> acquire(const Record<B>& record, HostPool<B>& pool) {
+  [[nodiscard]] std::unique_ptr<HostBlock<B>> acquire(const Record<B>& record, HostPool<B>& pool) const {
     if (!history_.may_encode(record.bytes)) return nullptr;
-    if (pause_ != 0) {
-      --pause_;
-      return nullptr;
-    }
     const std::uint32_t element = record.element_bytes;
-    std::unique_ptr<HostBlock<B>> block = pool.acquire_encoded({record.bytes.value / element, element});
-    if (block == nullptr) pause_ = patience;
-    return block;
+    return pool.acquire_encoded({record.bytes.value / element, element});
   }
 
  private:
@@ -111,9 +105,6 @@ class Encodings {
   EncodingHistory history_;
   std::optional<Encoder> encoder_;
   Bytes device_bytes_;
-  // After memory was refused, so often it is not asked for: a driver may take long to refuse it.
-  static constexpr std::uint32_t patience = 64;
-  std::uint32_t pause_ = 0;
 };
 
 }  // namespace swapmm::runtime

@@ -154,6 +154,10 @@ class HostPool {
   /// Memory for a value in an encoded form; work queued before may still use it. Null if there is no room.
   [[nodiscard]] std::unique_ptr<Block> acquire_encoded(const ZeroElements& elements) {
     if (std::unique_ptr<Block> block = encoded_.reuse(elements)) return block;
+    if (refused_ != 0) {
+      --refused_;
+      return nullptr;
+    }
     if (zero_worst_case(elements) > budget_.room(HostKind::pinned)) free_encoded();
     auto claim = budget_.claim(zero_worst_case(elements), HostKind::pinned);
     if (!claim) return nullptr;
@@ -163,6 +167,7 @@ class HostPool {
       return block;
     } catch (const BackendError& error) {
       if (error.kind != BackendError::Kind::out_of_host_memory) throw;
+      refused_ = patience;
       return nullptr;
     }
   }
@@ -362,6 +367,9 @@ class HostPool {
   Bytes staging_;
   bool scrub_;
   EncodedBlocks<B> encoded_;
+  // After the API has refused memory for encoded values, it is not asked so many times: it may take long to refuse.
+  static constexpr int patience = 64;
+  int refused_ = 0;
   std::optional<FileBlocks<B>> file_;
   std::optional<NeighbourBlocks<B>> neighbours_;
 };
