@@ -11,6 +11,7 @@
 #include <vector>
 
 #include <swapmm/base/bytes.hpp>
+#include <swapmm/base/export.hpp>
 #include <swapmm/plan/machine.hpp>
 #include <swapmm/runtime/timing/round_times.hpp>
 #include <swapmm/runtime/values/none.hpp>
@@ -35,19 +36,20 @@ class EncodingHistory {
   static constexpr std::size_t most = 100'000;
 
   /// The number of tensors of that name and size. None if there are too many others.
-  [[nodiscard]] std::uint32_t number(std::string_view name, Bytes bytes);
+  [[nodiscard]] SWAPMM_TEMPLATE_EXPORT std::uint32_t number(std::string_view name, Bytes bytes);
   /// The same for tensors of which the number was asked before; none for others.
-  [[nodiscard]] std::uint32_t find(std::string_view name, Bytes bytes) const;
+  [[nodiscard]] SWAPMM_TEMPLATE_EXPORT std::uint32_t find(std::string_view name, Bytes bytes) const;
 
   /// A copy of that size to the device, or to the host, took so long.
-  void took(std::uint32_t number, bool to_device, std::chrono::nanoseconds time);
+  SWAPMM_TEMPLATE_EXPORT void took(std::uint32_t number, bool to_device, std::chrono::nanoseconds time);
 
   /// The bytes that a plain copy moves in the time that encoded copies of these tensors take, in the slower direction.
   /// Nothing if none was timed, or if that is not less by a tenth than what a plain copy moves.
-  [[nodiscard]] std::optional<Bytes> moved(std::uint32_t number, const Link& in, const Link& out) const;
+  [[nodiscard]] SWAPMM_TEMPLATE_EXPORT std::optional<Bytes> moved(std::uint32_t number, const Link& in,
+                                                                  const Link& out) const;
   /// True if encoding such tensors was tried twice in a direction, and does not pay there. (The first time may include
   /// what a driver does once.)
-  [[nodiscard]] bool is_in_vain(std::uint32_t number, const Link& in, const Link& out) const;
+  [[nodiscard]] SWAPMM_TEMPLATE_EXPORT bool is_in_vain(std::uint32_t number, const Link& in, const Link& out) const;
 
  private:
   struct Entry {
