@@ -525,9 +525,16 @@ void trained_with_encodings(World& world) {
   options.device_budget += options.codec_staging;
   world.make_manager(options);
   const Network network = make_network(world, 4);
+  world.upload(network.input, 7);
+  std::vector<std::size_t> t;
+  for (int i = 0; i < 6; ++i) {
+    t.push_back(world.tensor("t" + std::to_string(i)));
+    world.run({.name = "write", .reads = {network.input}, .writes = {t.back()}, .updates = {}});
+  }
+  world.download(t[0]);
+  world.upload_part(t[1], 8, 16, 5);
+  world.download_later(t[1]);
   for (Element i = 0; i < 6; ++i) train(world, network, i, 0, i % 2 == 0);
-  world.upload_part(network.activations[1], 8, 16, 5);
-  world.download_later(network.activations[2]);
   world.download(network.weights[0]);
   world.collect();
   world.synchronize();
