@@ -48,7 +48,7 @@ class Encodings {
     } else {
       throw UsageError("Options::codec_staging: the backend of " + can.device_name + " cannot encode values");
     }
-    device_bytes_ = round_up(Bytes{2 * encoder_bytes(history_.largest()).value}, can.alignment);
+    device_bytes_ = Bytes{2 * encoder_bytes(history_.largest()).value};
   }
 
   /// Null if no value is encoded.
