@@ -35,7 +35,7 @@ SWAPMM_EXPORT ZeroStatus zero_rewrite(const ZeroElements& elements, std::span<st
 
 namespace detail {
 /// Throws BackendError for values in a backend's memory that cannot be read.
-SWAPMM_EXPORT void require_good(ZeroStatus status);
+SWAPMM_TEMPLATE_EXPORT void require_good(ZeroStatus status);
 }  // namespace detail
 
 }  // namespace swapmm

@@ -114,7 +114,7 @@ struct SessionState {
     const EncodingHistory& history = store.encodings.history();
     if (!history.may_encode(bytes) || !has_link(Home::host)) return std::nullopt;
     const std::uint32_t number = history.find(name, bytes);
-    if (number == none) return std::nullopt;
+    if (number == not_encoded) return std::nullopt;
     if (const auto& given = book.options().machine) return history.moved(number, given->h2d, given->d2h);
     const auto [in, out] = links(QueueKind::h2d, QueueKind::d2h);
     return history.moved(number, in, out);

@@ -33,7 +33,7 @@ std::uint32_t EncodingHistory::number(std::string_view name, Bytes bytes) {
 
 std::uint32_t EncodingHistory::find(std::string_view name, Bytes bytes) const {
   const auto found = numbers_.find(key_of(name, bytes));
-  return found == numbers_.end() ? none : found->second;
+  return found == numbers_.end() ? not_encoded : found->second;
 }
 
 void EncodingHistory::took(std::uint32_t number, bool to_device, std::chrono::nanoseconds time) {

@@ -14,9 +14,11 @@
 #include <swapmm/base/export.hpp>
 #include <swapmm/plan/machine.hpp>
 #include <swapmm/runtime/timing/round_times.hpp>
-#include <swapmm/runtime/values/none.hpp>
 
 namespace swapmm::runtime {
+
+/// Stands for no number of EncodingHistory.
+inline constexpr std::uint32_t not_encoded = 0xffffffffU;
 
 /// Which values are encoded on their way to the host, and how long such copies took. Tensors of the same name and size
 /// are taken for alike, because programs make many of them anew in each iteration.
@@ -35,9 +37,9 @@ class EncodingHistory {
   /// Tensors of so many names and sizes at most are told apart; others are not encoded.
   static constexpr std::size_t most = 100'000;
 
-  /// The number of tensors of that name and size. None if there are too many others.
+  /// The number of tensors of that name and size. not_encoded if there are too many others.
   [[nodiscard]] SWAPMM_TEMPLATE_EXPORT std::uint32_t number(std::string_view name, Bytes bytes);
-  /// The same for tensors of which the number was asked before; none for others.
+  /// The same for tensors of which the number was asked before; not_encoded for others.
   [[nodiscard]] SWAPMM_TEMPLATE_EXPORT std::uint32_t find(std::string_view name, Bytes bytes) const;
 
   /// A copy of that size to the device, or to the host, took so long.

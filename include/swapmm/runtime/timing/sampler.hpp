@@ -13,7 +13,7 @@
 
 #include <swapmm/backend/backend.hpp>
 #include <swapmm/runtime/order/clock.hpp>
-#include <swapmm/runtime/values/none.hpp>
+#include <swapmm/runtime/timing/encoding_history.hpp>
 
 namespace swapmm::runtime {
 
@@ -47,7 +47,7 @@ class Sampler {
 
   /// Called on the queue after the work's waits and before the work. `alike`: see TimedCopies. Throws what the backend
   /// throws.
-  void begin(QueueKind queue, Bytes bytes, std::uint32_t alike = none) {
+  void begin(QueueKind queue, Bytes bytes, std::uint32_t alike = not_encoded) {
     if (count_ == works_.size()) {
       complete_ = false;
       return;
@@ -118,7 +118,7 @@ class Sampler {
     typename B::Event end;
     QueueKind queue = QueueKind::compute;
     Bytes bytes{};
-    std::uint32_t alike = none;
+    std::uint32_t alike = not_encoded;
     bool ended = false;
   };
 

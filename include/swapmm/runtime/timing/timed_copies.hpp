@@ -7,7 +7,7 @@
 
 #include <swapmm/base/bytes.hpp>
 #include <swapmm/runtime/order/clock.hpp>
-#include <swapmm/runtime/values/none.hpp>
+#include <swapmm/runtime/timing/encoding_history.hpp>
 
 namespace swapmm::runtime {
 
@@ -19,14 +19,14 @@ class TimedCopies {
   struct Copy {
     QueueKind queue;
     Bytes size;
-    std::uint32_t alike;  ///< of one that was encoded: the tensor's number in EncodingHistory; else none
+    std::uint32_t alike;  ///< of one that was encoded: the tensor's number in EncodingHistory; else not_encoded
   };
   static constexpr std::uint32_t first_label = 0x80000000U;
 
   [[nodiscard]] static bool is_label(std::uint32_t label) { return label >= first_label; }
 
   /// Returns the label.
-  std::uint32_t add(QueueKind queue, Bytes size, std::uint32_t alike = none) {
+  std::uint32_t add(QueueKind queue, Bytes size, std::uint32_t alike = not_encoded) {
     copies_.push_back({queue, size, alike});
     return first_label | (forgotten_ + static_cast<std::uint32_t>(copies_.size() - 1));
   }

@@ -13,7 +13,6 @@
 #include <swapmm/runtime/timing/encoding_history.hpp>
 #include <swapmm/runtime/timing/link_estimate.hpp>
 #include <swapmm/runtime/values/host_pool.hpp>
-#include <swapmm/runtime/values/none.hpp>
 #include <swapmm/runtime/values/record.hpp>
 
 namespace swapmm::runtime {
@@ -63,7 +62,7 @@ class Encodings {
 
   /// The number of tensors like this one.
   [[nodiscard]] std::uint32_t number_of(Record<B>& record) {
-    if (record.alike == none) record.alike = history_.number(record.name, record.bytes);
+    if (record.alike == not_encoded) record.alike = history_.number(record.name, record.bytes);
     return record.alike;
   }
   /// Whether the value is to be encoded: not what the host fills or reads, and not if it was in vain before. `in`,
@@ -73,7 +72,7 @@ class Encodings {
       return false;
     const std::optional<Link> known_in = in.link();
     const std::optional<Link> known_out = out.link();
-    if (number_of(record) == none) return false;
+    if (number_of(record) == not_encoded) return false;
     if (!known_in && !known_out) return true;
     return !history_.is_in_vain(record.alike, known_in ? *known_in : *known_out, known_out ? *known_out : *known_in);
   }

@@ -16,6 +16,7 @@
 #include <swapmm/base/error.hpp>
 #include <swapmm/interface/options.hpp>
 #include <swapmm/runtime/order/clock.hpp>
+#include <swapmm/runtime/timing/encoding_history.hpp>
 #include <swapmm/runtime/values/host_pool.hpp>
 #include <swapmm/runtime/values/messages.hpp>
 #include <swapmm/runtime/values/none.hpp>
@@ -100,11 +101,11 @@ struct Record {
   ValueState value;
   DeviceCopy<B> device;
   HostCopy<B> host;
-  std::uint32_t id = 0;            ///< position in the table
-  std::uint32_t views = 0;         ///< open host views
-  const void* owner = nullptr;     ///< what the entrance calls the tensor; see EntranceOptions
-  std::uint32_t alike = none;      ///< the tensor's number in EncodingHistory, once that was asked
-  std::uint8_t element_bytes = 4;  ///< for encodings; divides `bytes`
+  std::uint32_t id = 0;               ///< position in the table
+  std::uint32_t views = 0;            ///< open host views
+  const void* owner = nullptr;        ///< what the entrance calls the tensor; see EntranceOptions
+  std::uint32_t alike = not_encoded;  ///< the tensor's number in EncodingHistory, once that was asked
+  std::uint8_t element_bytes = 4;     ///< for encodings; divides `bytes`
   RecencyLinks recency;
   LogBinding log;
   std::atomic<Record*> next_deferred_destroy{nullptr};  ///< see TensorRegistry
@@ -160,7 +161,7 @@ class RecordTable {
     record.tensor = {++last_serial_, true, true, lifetime, iteration, 0, false};
     record.owner = nullptr;
     record.host.wanted = false;
-    record.alike = none;
+    record.alike = not_encoded;
     record.element_bytes = element_of(element_bytes, bytes);
     record.views = 0;
     record.plan = {};

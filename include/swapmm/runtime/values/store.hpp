@@ -91,7 +91,7 @@ class Store {
   [[nodiscard]] const LinkHistory& link(QueueKind queue) const { return links_[index(queue)]; }
   /// The time of a copy is known. `alike`: see TimedCopies.
   void copy_took(QueueKind queue, Bytes bytes, std::uint32_t alike, std::chrono::nanoseconds time) {
-    if (alike == none) return link(queue).add(bytes, time);
+    if (alike == not_encoded) return link(queue).add(bytes, time);
     encodings.history().took(alike, queue == QueueKind::h2d, time);
   }
   void end_link_samples() {
@@ -481,7 +481,7 @@ class Store {
                                                          typename B::Event& start, CommandLabel& label, Rec& record,
                                                          Home home) {
     if (!timing && !profiler.active() && !sampler.active()) return waits.span();
-    const std::uint32_t alike = home == Home::encoded ? encodings.number_of(record) : none;
+    const std::uint32_t alike = home == Home::encoded ? encodings.number_of(record) : not_encoded;
     if (waits.count != 0) backend.wait(queue, waits.span());
     if (timing) {
       label.timing = timed_copies.add(queue, record.bytes, alike);

@@ -37,8 +37,8 @@ TEST_CASE("tensors of one name and one size are alike") {
   CHECK(history.number("x", 1000_bytes) != first);
   CHECK(history.number("h1", 1000_bytes) != history.number("h", 11000_bytes));
   CHECK(history.find("h", 1000_bytes) == first);
-  CHECK(history.find("unknown", 1000_bytes) == runtime::none);
-  CHECK(history.find("unknown", 1000_bytes) == runtime::none);
+  CHECK(history.find("unknown", 1000_bytes) == runtime::not_encoded);
+  CHECK(history.find("unknown", 1000_bytes) == runtime::not_encoded);
 }
 
 TEST_CASE("what a copy seems to move is what a plain one moves in its time, in the slower direction") {
@@ -95,6 +95,6 @@ TEST_CASE("tensors of too many names are not told apart") {
   EncodingHistory history(1_MiB);
   const std::uint32_t first = history.number("first", 1000_bytes);
   for (std::size_t i = 1; i < EncodingHistory::most; ++i) (void)history.number(std::to_string(i), 1000_bytes);
-  CHECK(history.number("one more", 1000_bytes) == runtime::none);
+  CHECK(history.number("one more", 1000_bytes) == runtime::not_encoded);
   CHECK(history.number("first", 1000_bytes) == first);
 }
