@@ -94,6 +94,9 @@ class PlanStart {
  private:
   static constexpr Bytes unwanted{~std::uint64_t{0}};
 
+  // Where values may be encoded, the plan says which are.
+  [[nodiscard]] bool decides_homes() const { return plan_.tells_homes || store_.encodings.history().is_on(); }
+
   std::vector<const typename B::Address*> make_addresses() {
     std::vector<const typename B::Address*> addresses;
     addresses.reserve(plan_.steps.size());
@@ -107,7 +110,8 @@ class PlanStart {
   void take_host_blocks() {
     for (std::size_t role = 0; role < roles_.records.size(); ++role) {
       if (plan_.tiered || !plan_.swapped_out[role] || roles_.records[role] == nullptr) continue;
-      ensure_block_in(plan_.home_of(role), *roles_.records[role], store_);
+      if (decides_homes()) ensure_block_in(plan_.home_of(role), *roles_.records[role], store_);
+      store_.ensure_block(*roles_.records[role], false, decides_homes());
     }
     // Tensors that the host fills in each round use two slots alternately. The slots are made here, not while
     // following.
@@ -178,10 +182,10 @@ class PlanStart {
       const std::size_t role = index(resident.tensor);
       if (plan_.tiered && plan_.begins_in[role]) {
         ensure_block_in(*plan_.begins_in[role], record, store_);
-      } else if (!plan_.tiered) {
+      } else if (!plan_.tiered && decides_homes()) {
         ensure_block_in(plan_.home_of(role), record, store_);
       }
-      store_.ensure_block_for_swap_out(record, true);
+      store_.ensure_block_for_swap_out(record, decides_homes());
       store_.swap_out(record, store_.before_swap_out(record));
     }
   }
