@@ -110,7 +110,8 @@ class SimulatedProgramDevice {
  private:
   static simulated::Options with_staging(const TestProgram& program) {
     simulated::Options options = program.device;
-    options.device_bytes += round_up(program.codec_staging, options.alignment);
+    const Bytes one_way = round_up(Bytes{program.codec_staging.value / 2}, options.alignment);
+    options.device_bytes += one_way + one_way;
     return options;
   }
 
