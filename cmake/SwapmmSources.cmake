@@ -21,7 +21,7 @@ swapmm_files(include/swapmm/backend
   HEADERS backend device_choice file_memory file_transfer neighbour
   SOURCES device_choice file_memory neighbour)
 swapmm_files(include/swapmm/backend/testing
-  HEADERS call_site fault_plan fault_state faulty simulated types_of
+  HEADERS call_site fault_plan fault_state faulty neighbour_memory_of simulated
   SOURCES simulated simulated_instances)
 swapmm_files(include/swapmm/backend/testing/simulated
   HEADERS body device memory neighbour options pattern random ring shadow step_order touch
@@ -172,7 +172,7 @@ swapmm_files(include/swapmm/replicas
   HEADERS chain chunk_size exchange host_sum thread_exchange
   SOURCES chunk_size exchange thread_exchange)
 swapmm_files(include/swapmm/runtime/blocks
-  HEADERS encoded_blocks file_blocks home host_block neighbour_blocks place_map placed_blocks
+  HEADERS encoded_blocks encoding_types file_blocks home host_block neighbour_blocks place_map placed_blocks
   SOURCES place_map)
 swapmm_files(include/swapmm/runtime/book
   HEADERS compiled_plan known_machine plan_case planning_task program_book stopwatch store_key tiered_plan

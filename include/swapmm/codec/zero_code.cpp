@@ -223,8 +223,8 @@ ZeroStatus zero_rewrite(const ZeroElements& elements, std::span<std::byte> encod
     zero_encode(elements, from, encoded);
     return ZeroStatus::good;
   }
-  std::vector<std::byte> plain(static_cast<std::size_t>(all));
   require_part(all, offset, from.size());
+  std::vector<std::byte> plain(static_cast<std::size_t>(all));
   const ZeroStatus status = zero_decode(elements, encoded, Bytes{}, plain);
   if (status != ZeroStatus::good) return status;
   std::copy(from.begin(), from.end(), plain.begin() + static_cast<std::ptrdiff_t>(offset.value));

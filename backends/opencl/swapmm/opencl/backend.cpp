@@ -39,25 +39,21 @@ constexpr std::align_val_t host_alignment{4096};
 
 std::string of_bytes(Bytes size) { return " of " + std::to_string(size.value) + " bytes"; }
 
-}  // namespace
-
-namespace detail {
-
 // Drivers also report "out of resources" if they refuse memory.
-static bool refuses_memory(cl_int status) {
+bool refuses_memory(cl_int status) {
   return status == CL_MEM_OBJECT_ALLOCATION_FAILURE || status == CL_INVALID_BUFFER_SIZE ||
          status == CL_OUT_OF_RESOURCES || status == CL_OUT_OF_HOST_MEMORY;
 }
 
-void check_allocation(cl_int status, const char* call, Bytes size, BackendError::Kind refused) {
+}  // namespace
+
+void detail::check_allocation(cl_int status, const char* call, Bytes size, BackendError::Kind refused) {
   if (status == CL_SUCCESS) return;
   BackendError error = error_of(status, call, of_bytes(size));
   if (refuses_memory(status)) error.kind = refused;
   error.need = size;
   throw error;
 }
-
-}  // namespace detail
 
 // ---- DeviceMemory
 

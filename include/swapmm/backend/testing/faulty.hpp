@@ -16,9 +16,10 @@
 #include <swapmm/backend/backend.hpp>
 #include <swapmm/backend/testing/fault_plan.hpp>
 #include <swapmm/backend/testing/fault_state.hpp>
-#include <swapmm/backend/testing/types_of.hpp>
+#include <swapmm/backend/testing/neighbour_memory_of.hpp>
 #include <swapmm/base/bytes.hpp>
 #include <swapmm/base/error.hpp>
+#include <swapmm/runtime/blocks/encoding_types.hpp>
 
 namespace swapmm {
 
@@ -52,8 +53,8 @@ class Faulty {
   /// The memories of B; the last three if it has them.
   using DeviceMemory = Wrapped<typename B::DeviceMemory>;
   using NeighbourMemory = Wrapped<typename detail::NeighbourMemoryOf<B>::Type>;
-  using Encoder = Wrapped<typename detail::EncodingOf<B>::Encoder>;
-  using EncodedMemory = Wrapped<typename detail::EncodingOf<B>::Memory>;
+  using Encoder = Wrapped<typename runtime::EncodingTypes<B>::Encoder>;
+  using EncodedMemory = Wrapped<typename runtime::EncodingTypes<B>::Memory>;
   /// @}
 
   /// Host memory of B.

@@ -26,11 +26,11 @@ class EncodedBlocks {
     const auto shelf = kept_.find(bytes_of(elements));
     if (shelf == kept_.end()) return nullptr;
     std::unique_ptr<Block> block = shelf->second.pop();
-    if (block != nullptr && block->pending != nullptr) {
+    if (block == nullptr) return nullptr;
+    if (block->pending != nullptr) {
       shelf->second.push(std::move(block));
       return nullptr;
     }
-    if (block == nullptr) return nullptr;
     block->encoded->elements = elements;
     unused_ -= block->size;
     return block;

@@ -12,6 +12,7 @@
 #include <swapmm/backend/file_memory.hpp>
 #include <swapmm/base/bytes.hpp>
 #include <swapmm/codec/zero_format.hpp>
+#include <swapmm/runtime/blocks/encoding_types.hpp>
 #include <swapmm/runtime/blocks/home.hpp>
 #include <swapmm/runtime/blocks/place_map.hpp>
 #include <swapmm/runtime/order/clock.hpp>
@@ -39,23 +40,10 @@ struct HostSlab {
   PlaceMap places;  ///< its free bytes; queued copies may still use them
 };
 
-namespace detail {
-struct NoEncodedMemory {};  // a backend that cannot encode has none
-
-template <class B>
-struct EncodedMemoryOf {
-  using Type = NoEncodedMemory;
-};
-template <EncodingBackend B>
-struct EncodedMemoryOf<B> {
-  using Type = typename B::EncodedMemory;
-};
-}  // namespace detail
-
 /// Host memory for one value in an encoded form.
 template <Backend B>
 struct EncodedValue {
-  typename detail::EncodedMemoryOf<B>::Type memory;
+  typename EncodingTypes<B>::Memory memory;
   ZeroElements elements;  ///< of the value
 };
 

@@ -110,8 +110,12 @@ class PlanStart {
   void take_host_blocks() {
     for (std::size_t role = 0; role < roles_.records.size(); ++role) {
       if (plan_.tiered || !plan_.swapped_out[role] || roles_.records[role] == nullptr) continue;
-      if (decides_homes()) ensure_block_in(plan_.home_of(role), *roles_.records[role], store_);
-      store_.ensure_block(*roles_.records[role], false, decides_homes());
+      Rec& record = *roles_.records[role];
+      if (decides_homes()) {
+        ensure_block_in(plan_.home_of(role), record, store_);
+      } else {
+        store_.ensure_block(record);
+      }
     }
     // Tensors that the host fills in each round use two slots alternately. The slots are made here, not while
     // following.

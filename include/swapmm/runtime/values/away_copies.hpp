@@ -14,11 +14,11 @@
 #include <swapmm/base/bytes.hpp>
 #include <swapmm/base/error.hpp>
 #include <swapmm/interface/options.hpp>
+#include <swapmm/runtime/blocks/encoding_types.hpp>
 #include <swapmm/runtime/blocks/home.hpp>
 #include <swapmm/runtime/blocks/host_block.hpp>
 #include <swapmm/runtime/order/timeline.hpp>
 #include <swapmm/runtime/values/encoded_copies.hpp>
-#include <swapmm/runtime/values/encodings.hpp>
 #include <swapmm/runtime/values/file_copies.hpp>
 #include <swapmm/runtime/values/host_pool.hpp>
 #include <swapmm/runtime/values/neighbour_copies.hpp>
@@ -47,12 +47,10 @@ struct NeighbourCopiesOf<B> {
 template <class B>
 struct EncodedCopiesOf {
   using Type = NoCopies;
-  using Encoder = NoEncoder;
 };
 template <EncodingBackend B>
 struct EncodedCopiesOf<B> {
   using Type = EncodedCopies<B>;
-  using Encoder = typename B::Encoder;
 };
 }  // namespace detail
 
@@ -112,7 +110,7 @@ class AwayCopies {
   /// Takes the memory that copies to and from a file pass through, and the memory on neighbours. `encoder`: null if no
   /// value is encoded. Throws UsageError if the backend has no such memories.
   AwayCopies(B& backend, Timeline<B>& timeline, HostPool<B>& pool, FileMemory* file_memory, const Options& options,
-             typename detail::EncodedCopiesOf<B>::Encoder* encoder) {
+             typename EncodingTypes<B>::Encoder* encoder) {
     if (options.scrub && file_memory != nullptr) {
       throw UsageError("Options::scrub does not overwrite files: use it without Options::file");
     }

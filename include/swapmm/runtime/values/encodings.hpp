@@ -10,6 +10,7 @@
 #include <swapmm/base/bytes.hpp>
 #include <swapmm/base/error.hpp>
 #include <swapmm/interface/options.hpp>
+#include <swapmm/runtime/blocks/encoding_types.hpp>
 #include <swapmm/runtime/timing/encoding_history.hpp>
 #include <swapmm/runtime/timing/link_estimate.hpp>
 #include <swapmm/runtime/values/host_pool.hpp>
@@ -17,24 +18,11 @@
 
 namespace swapmm::runtime {
 
-namespace detail {
-struct NoEncoder {};  // a backend that cannot encode has none
-
-template <class B>
-struct EncoderOf {
-  using Type = NoEncoder;
-};
-template <EncodingBackend B>
-struct EncoderOf<B> {
-  using Type = typename B::Encoder;
-};
-}  // namespace detail
-
 /// Decides which values are encoded when they leave the device, and has the memory that they pass through.
 template <Backend B>
 class Encodings {
  public:
-  using Encoder = typename detail::EncoderOf<B>::Type;
+  using Encoder = typename EncodingTypes<B>::Encoder;
 
   /// Takes the device's memory. Throws UsageError if the options contradict each other, or if the backend cannot encode
   /// values, and BackendError.

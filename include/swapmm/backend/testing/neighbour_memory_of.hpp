@@ -5,7 +5,7 @@
 
 namespace swapmm {
 
-/// The types that only some backends have, for templates that wrap any backend.
+/// The memory of NeighbourBackend, for templates that wrap any backend.
 namespace detail {
 template <class B>
 struct NeighbourMemoryOf {
@@ -14,16 +14,6 @@ struct NeighbourMemoryOf {
 template <NeighbourBackend B>
 struct NeighbourMemoryOf<B> {
   using Type = typename B::NeighbourMemory;
-};
-template <class B>
-struct EncodingOf {
-  struct Encoder {};  // B cannot encode
-  struct Memory {};
-};
-template <EncodingBackend B>
-struct EncodingOf<B> {
-  using Encoder = typename B::Encoder;
-  using Memory = typename B::EncodedMemory;
 };
 }  // namespace detail
 
