@@ -3,9 +3,9 @@
 # has. What comes from PyPI is installed in build/clients, and skipped where PyPI cannot be reached.
 
 find_package(Python3 REQUIRED COMPONENTS Interpreter)
-set(clients quick_tg_cnn_jit quick_pyclesperanto boost_compute)
+set(clients quick_pyclesperanto boost_compute)
 if(SWAPMM_LONG_TESTS)
-  list(APPEND clients quick_tg_cnn clblast)
+  list(APPEND clients quick_tg_cnn quick_tg_cnn_jit clblast)
 endif()
 foreach(client IN LISTS clients)
   add_test(NAME clients.${client} COMMAND Python3::Interpreter ${CMAKE_CURRENT_SOURCE_DIR}/clients/run.py --tightest

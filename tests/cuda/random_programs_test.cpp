@@ -13,7 +13,7 @@ using namespace swapmm::test;
 namespace {
 
 /// Programs, where SWAPMM_TEST_SEEDS does not say another number.
-constexpr std::uint64_t usual_seeds = fewer_if_slow(40, 8);
+const std::uint64_t usual_seeds = effort(40, 8);
 
 }  // namespace
 

@@ -16,6 +16,7 @@
 
 #include "cuda_calls/checked_file.hpp"
 #include "cuda_calls/support.hpp"
+#include "support/effort.hpp"
 
 using namespace swapmm;
 using namespace swapmm::test;
@@ -25,13 +26,9 @@ namespace {
 constexpr std::size_t layers = 4;
 constexpr Bytes half{chain_bytes(layers).value / 2};
 
-#ifdef SWAPMM_TEST_IS_SLOW
-constexpr std::uint64_t part = 60;  // of the calls: sanitizers are slow
-#else
-constexpr std::uint64_t part = 2;
-#endif
+const std::uint64_t part = is_slow ? 60 : is_thorough() ? 2 : 6;  // one of so many calls
 /// The call that fails after the n-th one did: of the first `always` each one, then one per stride.
-constexpr std::uint64_t next_call(std::uint64_t n, std::uint64_t always, std::uint64_t stride) {
+std::uint64_t next_call(std::uint64_t n, std::uint64_t always, std::uint64_t stride) {
   return n + (n < always / part ? 1 : stride * part);
 }
 

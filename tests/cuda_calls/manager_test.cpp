@@ -44,7 +44,7 @@ std::map<std::string, std::size_t> counted() {
 
 TEST_CASE("all accesses are in order, whatever is complete when it is asked") {
   for (const unsigned luck : {0U, 50U, 100U}) {
-    for (int seed = 1; seed <= fewer_if_slow(4, 2); ++seed) {
+    for (int seed = 1; seed <= effort(4, 2); ++seed) {
       for (const Form form : {Form::plain, Form::with_event}) {
         for (const DemandMode mode : {DemandMode::least_recently_used, DemandMode::per_operation}) {
           fake_cuda::restart({fake_cuda::FakeDevice{}}, static_cast<std::uint64_t>(seed));

@@ -18,7 +18,7 @@ using namespace swapmm::test;
 
 namespace {
 
-constexpr std::uint64_t usual_seeds = fewer_if_slow(40, 10);
+const std::uint64_t usual_seeds = effort(120, 30);
 
 struct Tally {
   std::uint64_t followed = 0;  // iterations

@@ -22,19 +22,16 @@
 #include "faults/loop/scenarios.hpp"
 #include "faults/loop/table.hpp"
 #include "faults/loop/work.hpp"
+#include "support/effort.hpp"
 
 using namespace swapmm;
 using namespace swapmm::test;
 
 namespace {
 
-#ifdef SWAPMM_TEST_IS_SLOW
-constexpr std::uint64_t usual_stride = 61;  // sanitizers are slow
-constexpr std::uint64_t orders = 3;
-#else
-constexpr std::uint64_t usual_stride = 5;  // ./dev faults leaves out none
-constexpr std::uint64_t orders = 12;
-#endif
+// ./dev faults leaves out none.
+std::uint64_t usual_stride() { return is_slow ? 61 : is_thorough() ? 5 : 17; }
+const std::uint64_t orders = effort(12, 4);
 
 struct Part {
   std::uint64_t round;
@@ -66,7 +63,7 @@ TEST_CASE("without a fault every program does what it is for, in any order of th
 
 TEST_CASE("any one call that fails gives one error to one caller, and no value is lost without a word") {
   const std::uint64_t rounds = number_from_environment("SWAPMM_FAULT_ROUNDS", 1);
-  const std::uint64_t stride = number_from_environment("SWAPMM_FAULT_STRIDE", usual_stride);
+  const std::uint64_t stride = number_from_environment("SWAPMM_FAULT_STRIDE", usual_stride());
   const std::vector<Part> parts = parts_of(rounds);
   FaultTable table;
   in_parallel<LoopResult>(

@@ -21,7 +21,7 @@ using namespace swapmm::test;
 
 namespace {
 
-constexpr std::uint64_t usual_pairs = fewer_if_slow(6'000, 30);
+const std::uint64_t usual_pairs = effort(6'000, 30);
 constexpr std::size_t chunk = 100;
 
 class Progress {

@@ -144,7 +144,7 @@ TEST_CASE("on tiny instances the integer program proves the optimum that the exa
   std::mt19937_64 random(7);
   int compared = 0;
   int optimal = 0;
-  for (int round = 0; round < test::fewer_if_slow(60, part); ++round) {
+  for (int round = 0; round < test::effort(60, part); ++round) {
     const test::TinyInstance tiny = test::random_tiny_instance(random);
     const auto exact = test::least_iteration(tiny.trace, tiny.machine, 200'000);
     if (!exact) continue;
@@ -159,13 +159,13 @@ TEST_CASE("on tiny instances the integer program proves the optimum that the exa
     ++compared;
   }
   MESSAGE(optimal, " plans of ", compared, " have it");
-  CHECK(compared > test::fewer_if_slow(50, part));
+  CHECK(compared > test::effort(50, part));
   CHECK(optimal > compared * 17 / 20);  // the others do not pack
 }
 
 TEST_CASE("any number of slots gives a bound, and more of them that divide the same way no smaller one") {
   std::mt19937_64 random(8);
-  for (int round = 0; round < test::fewer_if_slow(75, part); ++round) {
+  for (int round = 0; round < test::effort(75, part); ++round) {
     const test::TinyInstance tiny = test::random_tiny_instance(random);
     const auto exact = test::least_iteration(tiny.trace, tiny.machine, 100'000);
     if (!exact) continue;
@@ -212,7 +212,7 @@ TEST_CASE("a solver that knows no bound, or finds a program infeasible, proves n
 
 TEST_CASE("ilp plans are valid and no worse than what was tried first, however soon it is stopped") {
   std::mt19937_64 random(9);
-  for (int round = 0; round < test::fewer_if_slow(10, part); ++round) {
+  for (int round = 0; round < test::effort(10, part); ++round) {
     test::RandomTraceOptions options;
     options.operations = 1 + one_of(random, 16);
     options.tensors = 1 + one_of(random, 12);

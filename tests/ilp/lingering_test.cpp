@@ -67,7 +67,7 @@ TEST_CASE("on tiny instances with values that linger, the integer program proves
   int compared = 0;
   int optimal = 0;
   int dearer = 0;
-  for (int round = 0; round < test::fewer_if_slow(120, fewer); ++round) {
+  for (int round = 0; round < test::effort(120, fewer); ++round) {
     const test::TinyInstance tiny = test::random_tiny_instance(random, likely);
     if (tiny.trace.lingering.empty()) continue;
     REQUIRE(check_trace(tiny.trace));
@@ -91,14 +91,14 @@ TEST_CASE("on tiny instances with values that linger, the integer program proves
     if (less->iteration < exact->iteration) ++dearer;
   }
   MESSAGE(optimal, " plans of ", compared, " have it; ", dearer, " take longer than if nothing lingered");
-  CHECK(compared > test::fewer_if_slow(60, fewer));
+  CHECK(compared > test::effort(60, fewer));
   CHECK(optimal > compared * 17 / 20);  // the others do not pack
   CHECK(dearer > compared / 10);
 }
 
 TEST_CASE("the program over slots bounds the optimum if values linger") {
   std::mt19937_64 random(32);
-  for (int round = 0; round < test::fewer_if_slow(60, fewer); ++round) {
+  for (int round = 0; round < test::effort(60, fewer); ++round) {
     const test::TinyInstance tiny = test::random_tiny_instance(random, likely);
     const auto exact = test::least_iteration(tiny.trace, tiny.machine, 50'000);
     if (!exact) continue;
@@ -120,7 +120,7 @@ TEST_CASE("the program over slots bounds the optimum if values linger") {
 
 TEST_CASE("plans of random traces with values that linger are valid, and no worse than what was tried first") {
   std::mt19937_64 random(33);
-  for (int round = 0; round < test::fewer_if_slow(20, fewer); ++round) {
+  for (int round = 0; round < test::effort(20, fewer); ++round) {
     test::RandomTraceOptions options;
     options.operations = 1 + test::one_of(random, 30);
     options.tensors = 1 + test::one_of(random, 20);

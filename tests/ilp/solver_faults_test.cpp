@@ -172,7 +172,7 @@ TEST_CASE("a note names the program, once") {
 TEST_CASE("on random tiny instances no fault makes a plan invalid, worse than the start, or a proof false") {
   std::mt19937_64 random(11);
   const std::vector<Fault> all = faults();
-  for (int round = 0; round < test::fewer_if_slow(40, 5); ++round) {
+  for (int round = 0; round < test::effort(40, 5); ++round) {
     const test::TinyInstance tiny = test::random_tiny_instance(random);
     const auto exact = test::least_iteration(tiny.trace, tiny.machine, 100'000);
     if (!exact) continue;
@@ -192,7 +192,7 @@ TEST_CASE("on random tiny instances no fault makes a plan invalid, worse than th
 
 TEST_CASE("without faults there are no notes") {
   std::mt19937_64 random(12);
-  for (int round = 0; round < test::fewer_if_slow(60, 5); ++round) {
+  for (int round = 0; round < test::effort(60, 5); ++round) {
     const test::TinyInstance tiny = test::random_tiny_instance(random);
     CAPTURE(round);
     const Result<IlpResult> result = plan_by_ilp(tiny.trace, tiny.machine);

@@ -83,7 +83,7 @@ TEST_CASE("what a plan does is a solution of the program over times and orders")
   std::mt19937_64 random(41);
   int solved = 0;
   int rounds = 0;
-  for (; rounds < test::fewer_if_slow(60, 5); ++rounds) {
+  for (; rounds < test::effort(60, 5); ++rounds) {
     const test::TinyInstance tiny = test::random_tiny_instance(random, rounds % 2 == 0 ? 0.8 : 0);
     CAPTURE(rounds);
     const Result<PlanningCase> planning = make_planning_case(tiny.trace, tiny.machine);
@@ -143,7 +143,7 @@ TEST_CASE("a window that is all of a tiny instance finds its optimum") {
   int compared = 0;
   int optimal = 0;
   int gained = 0;
-  for (int round = 0; round < test::fewer_if_slow(60, 5); ++round) {
+  for (int round = 0; round < test::effort(60, 5); ++round) {
     const test::TinyInstance tiny = test::random_tiny_instance(random, round % 2 == 0 ? 0.8 : 0);
     const auto exact = test::least_iteration(tiny.trace, tiny.machine, 100'000);
     if (!exact) continue;
@@ -169,7 +169,7 @@ TEST_CASE("windows make plans of small training steps faster") {
   std::mt19937_64 random(44);
   double log_sum = 0;
   int count = 0;
-  for (int round = 0; round < test::fewer_if_slow(4, 2); ++round) {
+  for (int round = 0; round < test::effort(4, 2); ++round) {
     const Trace trace = training_step(4 + static_cast<std::uint32_t>(round % 2), random);
     const Machine machine = machine_for(trace, 0.6);
     CAPTURE(round);

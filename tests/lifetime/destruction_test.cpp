@@ -13,6 +13,7 @@
 #include <swapmm/backend/testing/simulated.hpp>
 #include <swapmm/swapmm.hpp>
 
+#include "support/effort.hpp"
 #include "support/small_program.hpp"
 
 namespace {
@@ -110,11 +111,7 @@ TEST_CASE("objects may go in every order, with and without work in flight: all i
     std::uint64_t number = 0;
     do {
       // Each order with one kind of work.
-#ifdef SWAPMM_TEST_IS_SLOW
-      const std::uint64_t one_of = 24;
-#else
-      const std::uint64_t one_of = 3;
-#endif
+      const std::uint64_t one_of = is_slow ? 24 : is_thorough() ? 3 : 9;
       if (++number % one_of == static_cast<std::uint64_t>(work)) run_order(order, work, number);
     } while (std::next_permutation(order.begin(), order.end()));
     CHECK(number == 5040);

@@ -10,6 +10,7 @@
 #include <string_view>
 
 #include "opencl/support.hpp"
+#include "support/effort.hpp"
 #include "support/fault_programs.hpp"
 
 using namespace swapmm;
@@ -21,12 +22,10 @@ using World = FaultWorld<opencl::Backend>;
 
 /// From one call that fails to the next one.
 std::uint64_t stride() {
-#ifdef SWAPMM_TEST_IS_SLOW
-  return 31;  // sanitizers are slow
-#else
+  if (is_slow) return 31;
   if (device_is_far()) return 199;  // each run takes ten times as long
-  return device_is_slow() ? 97 : 7;
-#endif
+  if (device_is_slow()) return 97;
+  return is_thorough() ? 7 : 23;
 }
 /// The first calls, which no stride leaves out.
 std::uint64_t always() { return device_is_far() ? 2 : 5; }

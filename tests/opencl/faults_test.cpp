@@ -8,6 +8,7 @@
 #include <cstdint>
 
 #include "opencl/support.hpp"
+#include "support/effort.hpp"
 #include "support/fault_runs.hpp"
 
 using namespace swapmm;
@@ -21,16 +22,13 @@ struct OnOpencl {
   static ApiObjects at_rest() { return objects_at_rest(); }
   // On a GPU with memory of its own a run takes ten times as long.
   static bool is_far() { return device_is_far(); }
-#ifdef SWAPMM_TEST_IS_SLOW  // sanitizers are slow
-  static std::uint64_t first() { return 1; }
-  static std::uint64_t stride() { return 161; }
-#else
-  static std::uint64_t first() { return is_far() ? 1 : 6; }
+  static std::uint64_t first() { return is_slow || is_far() ? 1 : 6; }
   static std::uint64_t stride() {
+    if (is_slow) return 161;
     if (is_far()) return 199;
-    return device_is_slow() ? 61 : 9;
+    if (device_is_slow()) return 61;
+    return is_thorough() ? 9 : 29;
   }
-#endif
 };
 using Runs = FaultRuns<OnOpencl>;
 

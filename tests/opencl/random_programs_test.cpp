@@ -13,7 +13,7 @@ using namespace swapmm::test;
 namespace {
 
 /// Programs, where SWAPMM_TEST_SEEDS does not say another number.
-std::uint64_t usual_seeds() { return device_is_slow() ? 60 : fewer_if_slow(150, 8); }
+std::uint64_t usual_seeds() { return device_is_slow() ? 60 : effort(150, 8); }
 
 }  // namespace
 

@@ -23,7 +23,7 @@ using test::tensor;
 
 namespace {
 
-constexpr int exact_rounds = test::fewer_if_slow(400, 16);
+const int exact_rounds = test::effort(400, 16);
 
 std::int64_t least(const Trace& trace, std::uint64_t budget) {
   REQUIRE(check_trace(trace));

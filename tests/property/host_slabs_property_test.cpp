@@ -27,7 +27,7 @@ using namespace swapmm;
 using namespace swapmm::test;
 using namespace swapmm::literals;
 
-constexpr std::uint64_t programs = test::fewer_if_slow(5'000, 20);
+const std::uint64_t programs = test::effort(5'000, 20);
 constexpr int steps = 300;
 
 class Churn {

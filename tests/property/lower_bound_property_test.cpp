@@ -31,7 +31,7 @@ namespace {
 
 constexpr std::uint64_t most_percent = 125;  // more than everything at once; not always a multiple of the alignment
 
-constexpr int lower_bound_rounds = test::fewer_if_slow(1500, 20);
+const int lower_bound_rounds = test::effort(1500, 20);
 
 Trace random_case(std::mt19937_64& random) {
   test::RandomTraceOptions options;

@@ -27,7 +27,7 @@ using test::one_of;
 
 namespace {
 
-constexpr int planner_rounds = test::fewer_if_slow(600, 24);
+const int planner_rounds = test::effort(600, 24);
 
 std::string violations_of(const Trace& trace, const Plan& plan) {
   std::string text;

@@ -23,7 +23,7 @@ using test::one_of;
 
 namespace {
 
-constexpr int predicted_profile_rounds = test::fewer_if_slow(600, 20);
+const int predicted_profile_rounds = test::effort(600, 20);
 
 Trace random_trace_of(std::mt19937_64& random) {
   test::RandomTraceOptions options;

@@ -80,7 +80,7 @@ std::optional<bool> prediction_holds(const Loop& loop) {
 
 TEST_CASE("from a drained device, followed iterations end when the simulator says, to the nanosecond") {
   std::size_t followed = 0;
-  constexpr std::uint64_t loops = test::fewer_if_slow(2000, 10);
+  const std::uint64_t loops = test::effort(2000, 10);
   for (std::uint64_t seed = 1; seed <= loops; ++seed) {
     const std::optional<bool> holds = prediction_holds(random_loop(seed));
     if (!holds) continue;

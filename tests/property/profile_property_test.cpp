@@ -105,7 +105,7 @@ void check_against_device(Seen seen, const Loop& loop, Bytes budget) {
 TEST_CASE("a profile of followed iterations is what the device did, and changes no time") {
   std::size_t followed = 0;
   std::size_t steady = 0;
-  constexpr std::uint64_t loops = test::fewer_if_slow(800, 10);
+  const std::uint64_t loops = test::effort(800, 10);
   for (std::uint64_t seed = 1; seed <= loops; ++seed) {
     const Loop loop = random_loop(seed);
     RunningLoop plain(loop);
@@ -145,7 +145,7 @@ TEST_CASE("a profile of followed iterations is what the device did, and changes 
 }
 
 TEST_CASE("a profile of iterations on demand is what the device did, and never above the budget") {
-  constexpr std::uint64_t loops = test::fewer_if_slow(400, 10);
+  const std::uint64_t loops = test::effort(400, 10);
   for (std::uint64_t seed = 1; seed <= loops; ++seed) {
     Loop loop = random_loop(seed);
     loop.scheduler.observe = seed % 2 == 0 ? 0 : 100;  // with times for the recorder, and without

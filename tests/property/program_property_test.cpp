@@ -23,7 +23,7 @@ using namespace swapmm;
 
 namespace {
 
-constexpr std::uint64_t usual_seeds = test::fewer_if_slow(3'000, 20);
+const std::uint64_t usual_seeds = test::effort(3'000, 20);
 
 /// Everything needed to understand the failure.
 std::string report_of(std::uint64_t seed, const std::string& failure) {
@@ -37,7 +37,7 @@ std::string report_of(std::uint64_t seed, const std::string& failure) {
 }  // namespace
 
 TEST_CASE("random programs with host views of several blocks") {
-  constexpr std::uint64_t usual_programs = test::fewer_if_slow(60, 20);
+  const std::uint64_t usual_programs = test::effort(60, 20);
   test::ProgramTally tally;
   for (std::uint64_t seed = 1; tally.programs < usual_programs; ++seed) {
     const test::TestProgram drawn = test::program_of(seed);

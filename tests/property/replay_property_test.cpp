@@ -26,7 +26,7 @@ namespace swapmm::test::replay_property_test {
 using simulated::Touch;
 
 using ReplayDevice = simulated::Backend;
-constexpr std::uint64_t usual_trainings = fewer_if_slow(40, 8);
+const std::uint64_t usual_trainings = effort(40, 8);
 
 struct TrainedLayer {
   std::size_t size = 0;            // numbers

@@ -16,7 +16,7 @@
 namespace swapmm::test::split_property_test {
 using namespace swapmm::literals;
 
-constexpr int rounds = fewer_if_slow(40, 6);
+const int rounds = effort(40, 6);
 
 /// Links with a given speed, so that the same trace always has the same prediction.
 SchedulerOptions with_links(std::size_t observe) {

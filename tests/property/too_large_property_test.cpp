@@ -22,7 +22,7 @@ using namespace swapmm::test;
 
 namespace {
 
-constexpr std::uint64_t usual_cases = test::fewer_if_slow(10'000, 20);
+const std::uint64_t usual_cases = test::effort(10'000, 20);
 
 TestProgram program_with_too_large(std::uint64_t seed) {
   TestProgram program = random_program(seed, 20 + seed % 20);

@@ -25,7 +25,7 @@ namespace swapmm::v2::exact_property_test {
 
 using test::below_or_equal;
 using test::chance;
-using test::fewer_if_slow;
+using test::effort;
 using test::machine_of;
 using test::one_of;
 using test::operation;
@@ -134,7 +134,7 @@ TEST_CASE("v2: the exact search finds what can be worked out by hand") {
 }
 
 TEST_CASE("v2: the exact search of version 2 finds what that of version 1 finds") {
-  const Seeds seeds = test::seeds(fewer_if_slow(250, 10));
+  const Seeds seeds = test::seeds(effort(250, 10));
   int compared = 0;
   int equal = 0;
   for (std::uint64_t seed = seeds.first; seed < seeds.first + seeds.count; ++seed) {
@@ -158,7 +158,7 @@ TEST_CASE("v2: the exact search of version 2 finds what that of version 1 finds"
 }
 
 TEST_CASE("v2: lower bound <= optimum <= every planner, on tiny instances with three memories") {
-  const Seeds seeds = test::seeds(fewer_if_slow(400, 20));
+  const Seeds seeds = test::seeds(effort(400, 20));
   int compared = 0;
   double of_optimum = 0;
   int bound_above_compute = 0;
@@ -203,7 +203,7 @@ TEST_CASE("v2: lower bound <= optimum <= every planner, on tiny instances with t
 }
 
 TEST_CASE("v2: lower bound <= the fastest plan that is found, if links share capacities") {
-  const Seeds seeds = test::seeds(fewer_if_slow(200, 10));
+  const Seeds seeds = test::seeds(effort(200, 10));
   int compared = 0;
   for (std::uint64_t seed = seeds.first; seed < seeds.first + seeds.count; ++seed) {
     CAPTURE(seed);

@@ -147,7 +147,7 @@ TEST_CASE("the bound knows the bytes that all devices must copy over a capacity"
 
 TEST_CASE(
     "best for several devices: plans are valid, within budgets and capacities, and no slower than independent ones") {
-  const Seeds seeds = test::seeds(fewer_if_slow(300, 20));
+  const Seeds seeds = test::seeds(effort(300, 20));
   int planned = 0;
   int faster = 0;
   double most_used = 0;

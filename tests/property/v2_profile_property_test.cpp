@@ -29,7 +29,7 @@
 namespace swapmm::v2::profile_property_test {
 
 using std::chrono::nanoseconds;
-using test::fewer_if_slow;
+using test::effort;
 using test::Seeds;
 
 /// A random plan, half of them with operations that run again, encoded values and pieces, as far as they are valid.
@@ -106,7 +106,7 @@ void check_explanation(const Plan& plan, const Explanation& explanation, const S
 }
 
 TEST_CASE("v2: a predicted profile and an explanation say what the simulator says") {
-  const Seeds seeds = test::seeds(fewer_if_slow(1500, 10));
+  const Seeds seeds = test::seeds(effort(1500, 10));
   int again = 0;
   int coding = 0;
   std::size_t explained = 0;
@@ -182,7 +182,7 @@ void check_same_explanation(const Trace& trace, const swapmm::Plan& plan) {
 }
 
 TEST_CASE("v2: a plan of version 1 has the same profile, stalls and absences in both versions") {
-  const Seeds seeds = test::seeds(fewer_if_slow(300, 10));
+  const Seeds seeds = test::seeds(effort(300, 10));
   int compared = 0;
   for (std::uint64_t seed = seeds.first; seed < seeds.first + seeds.count; ++seed) {
     CAPTURE(seed);

@@ -60,7 +60,7 @@ bool reads_changed_input(const Trace& trace) {
 }  // namespace
 
 TEST_CASE("version 2 judges plans of version 1, valid ones and others, as version 1 does") {
-  const Seeds seeds = test::seeds(fewer_if_slow(1500, 10));
+  const Seeds seeds = test::seeds(effort(1500, 10));
   int valid = 0;
   int invalid = 0;
   for (std::uint64_t seed = seeds.first; seed < seeds.first + seeds.count; ++seed) {
@@ -97,7 +97,7 @@ TEST_CASE("version 2 judges plans of version 1, valid ones and others, as versio
 }
 
 TEST_CASE("plans for many memories are valid, and no faster than the bound") {
-  const Seeds seeds = test::seeds(fewer_if_slow(3000, 10));
+  const Seeds seeds = test::seeds(effort(3000, 10));
   int stalled = 0;
   int with_many = 0;
   for (std::uint64_t seed = seeds.first; seed < seeds.first + seeds.count; ++seed) {
@@ -116,7 +116,7 @@ TEST_CASE("plans for many memories are valid, and no faster than the bound") {
 }
 
 TEST_CASE("planners that spread what leaves over many memories make valid plans, and best is never worse than belady") {
-  const Seeds seeds = test::seeds(fewer_if_slow(400, 10));
+  const Seeds seeds = test::seeds(effort(400, 10));
   int spread = 0;
   int faster = 0;
   for (std::uint64_t seed = seeds.first; seed < seeds.first + seeds.count; ++seed) {
@@ -148,7 +148,7 @@ TEST_CASE("planners that spread what leaves over many memories make valid plans,
 }
 
 TEST_CASE("dividing a tensor keeps a plan valid, and the bytes on each link") {
-  const Seeds seeds = test::seeds(fewer_if_slow(500, 10));
+  const Seeds seeds = test::seeds(effort(500, 10));
   int divided = 0;
   for (std::uint64_t seed = seeds.first; seed < seeds.first + seeds.count; ++seed) {
     CAPTURE(seed);
@@ -168,7 +168,7 @@ TEST_CASE("dividing a tensor keeps a plan valid, and the bytes on each link") {
 }
 
 TEST_CASE("a machine that version 1 can describe has the plans of all planners, with the same time") {
-  const Seeds seeds = test::seeds(fewer_if_slow(60, 10));
+  const Seeds seeds = test::seeds(effort(60, 10));
   for (std::uint64_t seed = seeds.first; seed < seeds.first + seeds.count; ++seed) {
     CAPTURE(seed);
     std::mt19937_64 random(seed);

@@ -22,7 +22,7 @@ using namespace swapmm::test;
 
 TEST_CASE(
     "best chooses stores: its plans are valid, no slower than those of belady and of spread, and the bound holds") {
-  const Seeds seeds = test::seeds(fewer_if_slow(300, 10));
+  const Seeds seeds = test::seeds(effort(300, 10));
   int planned = 0;
   int searched_for = 0;
   int faster_than_belady = 0;

@@ -62,7 +62,7 @@ v2::Machine harvest_machine(Bytes budget, std::optional<Bytes> host_bytes,
 }  // namespace
 
 TEST_CASE("if neighbours take memory back, every value is in a place that is left before they get it") {
-  const Seeds seeds = test::seeds(fewer_if_slow(300, 20));
+  const Seeds seeds = test::seeds(effort(300, 20));
   constexpr int revocations_of_each = 10;
   std::size_t revocations = 0;
   std::size_t moved = 0;
@@ -164,7 +164,7 @@ TEST_CASE("if neighbours take memory back, every value is in a place that is lef
 
 TEST_CASE(
     "if several devices lose a memory that all of them use, the plan for less follows on what the old one leaves") {
-  const Seeds seeds = test::seeds(fewer_if_slow(200, 20));
+  const Seeds seeds = test::seeds(effort(200, 20));
   std::size_t moved = 0;
   for (std::uint64_t seed = seeds.first; seed < seeds.first + seeds.count; ++seed) {
     CAPTURE(seed);

@@ -132,7 +132,7 @@ TEST_CASE("a plan that the validator accepts goes right whatever operations and 
   int cases = 0;
   int accepted = 0;
   int refused = 0;
-  constexpr int wanted = test::fewer_if_slow(2000, 20);
+  const int wanted = test::effort(2000, 20);
   while (cases < wanted) {
     std::optional<Case> one = random_case(random);
     if (!one) continue;

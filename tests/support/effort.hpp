@@ -2,6 +2,12 @@
 #pragma once
 
 // How much a test does.
+//
+// SWAPMM_TEST_ALL=1    all that it is made for, as in `./dev test --all`; else a part of it, so that what runs before
+//                      each change ends soon
+
+#include <algorithm>
+#include <cstdlib>
 
 namespace swapmm::test {
 
@@ -12,7 +18,16 @@ inline constexpr bool is_slow = true;
 inline constexpr bool is_slow = false;
 #endif
 
-/// So many rounds, seeds or cases; one of `part` if they are slow.
-constexpr int fewer_if_slow(int usual, int part) { return is_slow ? usual / part : usual; }
+/// True if tests do all that they are made for.
+inline bool is_thorough() {
+  static const bool is = std::getenv("SWAPMM_TEST_ALL") != nullptr;
+  return !is_slow && is;
+}
+
+/// So many rounds, seeds or cases if all of them run; usually a third of them, and one of `part` if they are slow.
+inline int effort(int all, int part) {
+  if (is_thorough()) return all;
+  return std::max(1, all / (is_slow ? part : 3));
+}
 
 }  // namespace swapmm::test

@@ -171,8 +171,8 @@ void measure_activations(Device& device, std::size_t steps) {
   const neural::FashionMnist data = neural::read_fashion_mnist();
   fashion::Curriculum curriculum(data.train, settings.batch, 1);
   ObservedMath math(device, layers, settings.parts);
-  fashion::Training<ObservedMath> training(math, device.backend, settings, swapmm::Bytes{std::uint64_t{320} << 20U}, {},
-                                           curriculum);
+  fashion::Training<ObservedMath> training(math, device.backend, settings,
+                                           {.device_budget = swapmm::Bytes{std::uint64_t{320} << 20U}}, {}, curriculum);
   for (const std::size_t step : {std::size_t{1}, steps}) {
     training.run(step - 1 - training.step());
     math.begin();

@@ -35,7 +35,7 @@ template <class Math>
 double measured(Math& math, fashion::Settings settings, swapmm::Bytes budget, std::size_t pieces,
                 fashion::Curriculum& curriculum) {
   settings.pieces = pieces;
-  fashion::Training<Math> training(math, math.backend(), settings, budget, {}, curriculum,
+  fashion::Training<Math> training(math, math.backend(), settings, {.device_budget = budget}, {}, curriculum,
                                    swapmm::SplitOptions{.batch = settings.batch, .pieces = pieces});
   training.run(6);
   double least = training.run(4).milliseconds;
@@ -54,7 +54,7 @@ void compare(Math& math, std::size_t batch, std::uint64_t percent) {
   {
     settings.pieces = 16;
     const swapmm::SplitOptions once{.batch = batch, .planner = "belady", .choice = {.most_tries = 1}};
-    fashion::Training<Math> probe(math, math.backend(), settings, no_limit, {}, curriculum, once);
+    fashion::Training<Math> probe(math, math.backend(), settings, {.device_budget = no_limit}, {}, curriculum, once);
     probe.run(3);
     step = probe.split()->observed().value();
     machine = probe.manager().machine();

@@ -180,7 +180,7 @@ TEST_CASE("what is idle is drawn as wide as it is long, whatever spans share a r
 }
 
 TEST_CASE("a document stays small, and its titles count every span, however many there are") {
-  for (const int count : {1, 5, 5000, test::fewer_if_slow(200'000, 10)}) {
+  for (const int count : {1, 5, 5000, test::effort(200'000, 10)}) {
     CAPTURE(count);
     Profile profile = many_operations(static_cast<std::size_t>(count), 1000, 7);
     const std::size_t operations = profile.spans.size();

@@ -23,7 +23,7 @@ using namespace swapmm::planning;
 
 namespace {
 
-constexpr int rounds = test::fewer_if_slow(4000, 20);
+const int rounds = test::effort(4000, 20);
 
 bool shares_slot(const PackingItem& a, const PackingItem& b, std::uint32_t slots) {
   // Slot by slot, for small circles; the packer compares distances instead.
@@ -344,7 +344,7 @@ TEST_CASE("with few items a packing is found if and only if there is one") {
   std::mt19937_64 random(29);
   int with_room = 0;
   int above_load = 0;
-  constexpr int cases = test::fewer_if_slow(3000, 15);
+  const int cases = test::effort(3000, 15);
   for (int round = 0; round < cases; ++round) {
     const auto pick = [&](std::uint64_t low, std::uint64_t high) { return low + random() % (high - low + 1); };
     PackingProblem problem;
@@ -490,11 +490,9 @@ TEST_CASE("what keeps the most places places something, however few steps there 
 }
 
 TEST_CASE("the MiniMalloc instances are solved at their capacity") {
-#ifdef SWAPMM_TEST_IS_SLOW
-  const std::vector<std::string> names{"C"};
-#else
-  const std::vector<std::string> names{"A", "B", "D", "E"};
-#endif
+  std::vector<std::string> names{"C"};
+  if (!test::is_slow) names.insert(names.end(), {"B", "E"});
+  if (test::is_thorough()) names.insert(names.end(), {"A", "D"});
   for (const std::string& name : names) {
     CAPTURE(name);
     const PackingProblem problem = read_minimalloc(name + ".1048576.csv");

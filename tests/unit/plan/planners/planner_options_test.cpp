@@ -393,8 +393,8 @@ TEST_CASE("parameters out of all proportion make valid plans, or none") {
   (void)plan_of(best_planner(nothing), one);
   BestOptions much;
   much.doublings = 1000;
-  much.parts.packings = swapmm::test::fewer_if_slow(20, 10);
-  much.rounds = swapmm::test::fewer_if_slow(3, 3);
+  much.parts.packings = swapmm::test::effort(20, 10);
+  much.rounds = swapmm::test::effort(3, 3);
   much.others.on = false;
   (void)plan_of(best_planner(much), one);
   (void)plan_of(slack_planner({.least_part = std::numeric_limits<std::uint64_t>::max()}), one);

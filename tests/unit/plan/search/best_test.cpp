@@ -159,7 +159,7 @@ TEST_CASE("where places cost nothing, a plan is about as fast as its pass") {
 
 TEST_CASE("best is never worse than the other planners on small traces") {
   std::mt19937_64 random(3);
-  for (int round = 0; round < test::fewer_if_slow(60, 20); ++round) {
+  for (int round = 0; round < test::effort(60, 20); ++round) {
     const Trace trace = test::random_trace(random, options_of(2 + one_of(random, 12), 2 + one_of(random, 8)));
     const Machine machine = machine_for(trace);
     const Result<Plan> best = make_plan("best", trace, machine);

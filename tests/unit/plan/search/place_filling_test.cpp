@@ -114,7 +114,7 @@ TEST_CASE("whatever is filled and moved, everybody has a place, and the plan kee
   int stayed = 0;
   int moved = 0;
   int housed = 0;
-  constexpr int rounds = test::fewer_if_slow(300, 10);
+  const int rounds = test::effort(300, 10);
   for (int round = 0; round < rounds; ++round) {
     Case some(random);
     const BuiltPlan& built = some.built;
@@ -192,7 +192,7 @@ TEST_CASE("tensors that return earlier than they need to leave the plan as fast,
   std::mt19937_64 random(4);
   std::chrono::nanoseconds delayed{0};
   std::chrono::nanoseconds delayed_before{0};
-  for (int round = 0; round < test::fewer_if_slow(200, 10); ++round) {
+  for (int round = 0; round < test::effort(200, 10); ++round) {
     Case some(random);
     const BuiltPlan& built = some.built;
     if (!built.plan) continue;

@@ -136,7 +136,7 @@ TEST_CASE("after many operations there are as many objects and bytes as after th
   const std::uint64_t live = desk.device.counters().objects_live;
   const std::uint64_t made = desk.device.counters().objects_made;
   const std::uint64_t allocated = allocations();
-  constexpr std::uint64_t many = test::fewer_if_slow(1'000'000, 100);
+  const std::uint64_t many = test::effort(1'000'000, 100);
   for (std::size_t i = 0; i < many / operations_per_iteration; ++i) desk.iterate();
   CHECK(allocations() == allocated);
   const Report after = desk.manager.report();

@@ -290,7 +290,7 @@ TEST_CASE("sampled rounds take no more of the device's time, and no waits of the
 
 TEST_CASE("sampled rounds leave every value as it is, in any order of the device's steps") {
   std::uint64_t sampled = 0;
-  constexpr std::uint64_t seeds = test::fewer_if_slow(20, 10);
+  const std::uint64_t seeds = test::effort(20, 10);
   for (std::uint64_t seed = 1; seed <= seeds; ++seed) {
     simulated::Options device_options;
     device_options.order = simulated::Order::uniform;

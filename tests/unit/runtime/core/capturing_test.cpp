@@ -23,7 +23,7 @@ using namespace swapmm::test;
 
 namespace {
 
-constexpr std::uint64_t seeds = test::fewer_if_slow(300, 30);
+const std::uint64_t seeds = test::effort(300, 30);
 
 using Device = ReplayingBackend;
 using Manager = MemoryManager<Device>;
