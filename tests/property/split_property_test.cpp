@@ -89,7 +89,7 @@ TEST_CASE("a step that is written out for any number of pieces is the one that a
 TEST_CASE("within a budget steps have the same results as without, and the predicted time is the plan's") {
   std::mt19937_64 random(63);
   int split = 0;
-  constexpr int budgets = rounds / 4 + 1;
+  const int budgets = rounds / 4 + 1;
   for (int round = 0; round < budgets; ++round) {
     CAPTURE(round);
     const SplitProgram program = random_split_program(random);

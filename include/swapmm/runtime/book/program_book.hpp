@@ -223,6 +223,9 @@ class ProgramBook {
   void add_unpaid(Named& programs) const;
   [[nodiscard]] static std::size_t awaited(const Named& programs);
   [[nodiscard]] std::size_t awaited(const Named& programs, const PlanCase& plan_case) const;
+  [[nodiscard]] bool branches(const Named& programs) const;
+  [[nodiscard]] bool pays(const Named& programs, std::chrono::nanoseconds took, std::chrono::nanoseconds demand) const;
+  [[nodiscard]] std::chrono::nanoseconds first_copies(const Named& programs, const PlanCase& plan_case) const;
   void await_all(Named& programs) const;
   // A plan that is used instead of the planner's.
   struct Given {
