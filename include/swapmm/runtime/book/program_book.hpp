@@ -182,6 +182,8 @@ class ProgramBook {
     bool budget_is_new = false;          // plans for other budgets may have no counterpart for this one yet
     bool surprised = false;              // an untimed iteration came whose times are needed
     std::size_t different = 0;           // how many sequences were new
+    bool has_repeated = false;           // there was a cycle
+    std::size_t later_kinds = 0;         // how many sequences were new since then
     std::size_t in_vain = 0;  // observed iterations that were part of no cycle, less those that followed a plan
     std::vector<std::uint64_t> untimed;  // ids of the last iterations without times and without a gap, newest last
     std::vector<std::size_t> untimed_alike{};  // by period: how many of them in a row were as one period before
