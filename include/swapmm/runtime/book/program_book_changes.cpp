@@ -32,10 +32,10 @@ void ProgramBook::add_unpaid(Named& programs) const {
 }
 
 // How often a cycle must be seen before it is timed and its plan is tried, beyond what makes a plan: 0, or 1 if more
-// kinds of iterations came after the first cycle than programs have that are regular. Once plans were left, or cycles timed in
-// vain, twice: 2, 8, 32, and then 128 times, as long as plans on trial were followed for fewer than two rounds for each
-// time that they were left. So what this costs in the long run stays below a hundredth of the time, if it costs less
-// than an iteration.
+// kinds of iterations came after the first cycle than programs have that are regular. Once plans were left, or cycles
+// timed in vain, twice: 2, 8, 32, and then 128 times, as long as plans on trial were followed for fewer than two rounds
+// for each time that they were left. So what this costs in the long run stays below a hundredth of the time, if it
+// costs less than an iteration.
 std::size_t ProgramBook::awaited(const Named& programs) {
   constexpr std::size_t enough_rounds = 2;
   constexpr std::size_t usual_kinds = 1;  // a test now and then, or a smaller batch
