@@ -229,7 +229,7 @@ TEST_CASE("random training steps whose operations run again have the bits of pla
     with_replays +=
         std::ranges::any_of(report.plans, [](const PlanSummary& plan) { return plan.replays != 0; }) ? 1 : 0;
   }
-  if (all.count < 20) return;
+  if (all.count < 13) return;
   CHECK(with_replays > all.count / 4);
   CHECK(divergences > all.count / 2);
   MESSAGE(with_replays << " of " << all.count << " programs with replays, " << divergences << " divergences");

@@ -106,7 +106,7 @@ void check_explanation(const Plan& plan, const Explanation& explanation, const S
 }
 
 TEST_CASE("v2: a predicted profile and an explanation say what the simulator says") {
-  const Seeds seeds = test::seeds(effort(1500, 10));
+  const Seeds seeds = test::seeds(effort(3000, 20));
   int again = 0;
   int coding = 0;
   std::size_t explained = 0;

@@ -164,7 +164,7 @@ TEST_CASE("if neighbours take memory back, every value is in a place that is lef
 
 TEST_CASE(
     "if several devices lose a memory that all of them use, the plan for less follows on what the old one leaves") {
-  const Seeds seeds = test::seeds(effort(200, 20));
+  const Seeds seeds = test::seeds(effort(600, 60));
   std::size_t moved = 0;
   for (std::uint64_t seed = seeds.first; seed < seeds.first + seeds.count; ++seed) {
     CAPTURE(seed);

@@ -53,8 +53,9 @@ struct PlanCase {
   bool started = false;          ///< the plan was started, and no round with it has ended since
   std::size_t false_starts = 0;  ///< how often in a row the program diverged in the first round
 
-  // Used where plans are left again and again: see ProgramBook::diverged().
-  std::size_t awaited = 0;  ///< how often its cycle must be seen, without another between, before it is offered
+  // Used where programs branch: see ProgramBook::diverged().
+  std::size_t awaited = 0;  ///< how often its cycle must be seen before it is offered
+  std::size_t seen = 0;     ///< iterations with which its cycle was seen since the plan was made
 
   /// The plan to follow; null: none.
   [[nodiscard]] FollowablePtr choice() const { return state == PlanState::left || checking ? nullptr : plan; }
@@ -62,7 +63,7 @@ struct PlanCase {
   /// not offered, nor one whose cycle must be seen more often before.
   [[nodiscard]] FollowablePtr offered() const { return false_starts < 2 && awaited == 0 ? choice() : nullptr; }
 
-  /// Replaces the plan by `next`. If `trial` is set, `next` is on trial: it is kept only if it is not slower.
+  /// Replaces the plan by `next`. If `trial` is set, `next` is on trial: see ProgramBook::pays().
   void try_out(FollowablePtr next, bool trial) {
     before = choice();
     before_times = times;

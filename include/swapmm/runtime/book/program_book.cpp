@@ -72,14 +72,10 @@ std::uint64_t ProgramBook::observed(std::string_view name, IterationLog&& log, c
   const bool timed = log.timed;
   const std::uint64_t next_id = next_id_;
   const std::uint64_t id = identify(programs, std::move(log));
-  if (id == next_id) {
-    ++programs.different;
-    programs.later_kinds += programs.has_repeated ? 1 : 0;
-  }
+  if (id == next_id) ++programs.different;
   if (observed_on_demand(programs, id, timed, machine)) return id;
   remember(programs, id);
   const std::size_t p = period(programs);
-  programs.has_repeated = programs.has_repeated || p != 0;
   if (p == 0) {
     programs.in_vain = std::min(programs.in_vain + 1, most_history());
     await_all(programs);

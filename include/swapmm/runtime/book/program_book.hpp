@@ -50,7 +50,8 @@ class ProgramBook {
   /// started several times and never followed for a whole round is then not offered() until its cycle is seen again.
   /// The start of a plan costs copies. So once plans on trial were left twice before they had shown that they are
   /// faster than on demand, all cycles of that name must be seen more often before plans are tried: 2 times, and then
-  /// 8, 32 and 128 times. Plans that promise to be no faster than on demand are not started then.
+  /// 8, 32 and 128 times. Plans that promise to be no faster than on demand are not started then; from the first one
+  /// that is left on, they wait until their cycle was seen eight times.
   SWAPMM_TEMPLATE_EXPORT void diverged(std::string_view name, const FollowablePtr& plan);
   /// Installs the plan of the pending task, if the task is done.
   SWAPMM_TEMPLATE_EXPORT void install_finished();
@@ -182,8 +183,6 @@ class ProgramBook {
     bool budget_is_new = false;          // plans for other budgets may have no counterpart for this one yet
     bool surprised = false;              // an untimed iteration came whose times are needed
     std::size_t different = 0;           // how many sequences were new
-    bool has_repeated = false;           // there was a cycle
-    std::size_t later_kinds = 0;         // how many sequences were new since then
     std::size_t in_vain = 0;  // observed iterations that were part of no cycle, less those that followed a plan
     std::vector<std::uint64_t> untimed;  // ids of the last iterations without times and without a gap, newest last
     std::vector<std::size_t> untimed_alike{};  // by period: how many of them in a row were as one period before
@@ -226,8 +225,6 @@ class ProgramBook {
   [[nodiscard]] static std::size_t awaited(const Named& programs);
   [[nodiscard]] std::size_t awaited(const Named& programs, const PlanCase& plan_case) const;
   [[nodiscard]] bool branches(const Named& programs) const;
-  [[nodiscard]] bool pays(const Named& programs, std::chrono::nanoseconds took, std::chrono::nanoseconds demand) const;
-  [[nodiscard]] std::chrono::nanoseconds first_copies(const Named& programs, const PlanCase& plan_case) const;
   void await_all(Named& programs) const;
   // A plan that is used instead of the planner's.
   struct Given {
@@ -267,8 +264,16 @@ class ProgramBook {
   bool observed_on_demand(Named& programs, std::uint64_t sequence, bool timed, const KnownMachine& machine);
   [[nodiscard]] CaseOf case_of(const FollowablePtr& plan);
   [[nodiscard]] ObservedSequence* sequence_of(Named& programs, std::uint64_t id) const;
-  [[nodiscard]] std::optional<std::chrono::nanoseconds> demand_time(const Named& programs,
-                                                                    const PlanCase& plan_case) const;
+  // The time of a round on demand.
+  struct DemandTime {
+    std::chrono::nanoseconds time{0};
+    std::chrono::nanoseconds of_idle_device{0};  // what may come from beginning on an idle device
+
+    [[nodiscard]] std::chrono::nanoseconds least() const { return time - of_idle_device; }
+  };
+  [[nodiscard]] static std::optional<DemandTime> demand_time(const Named& programs, const PlanCase& plan_case);
+  [[nodiscard]] static std::chrono::nanoseconds first_copies(const IterationLog& log, const Link& link);
+  [[nodiscard]] bool pays(const Named& programs, std::chrono::nanoseconds took, const DemandTime& demand) const;
   void judge(Named& programs, PlanCase& plan_case);
   void lose(const Named& programs, PlanCase& plan_case, std::chrono::nanoseconds took, std::chrono::nanoseconds before);
   void judge_check(Named& programs, PlanCase& plan_case);

@@ -3,7 +3,6 @@
 #include <swapmm/runtime/book/program_book.hpp>
 
 #include <algorithm>
-#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <limits>
@@ -12,8 +11,6 @@
 #include <string>
 #include <utility>
 #include <vector>
-
-#include <swapmm/plan/problem/planning_case.hpp>
 
 namespace swapmm::runtime {
 
@@ -31,52 +28,35 @@ void ProgramBook::add_unpaid(Named& programs) const {
   await_all(programs);
 }
 
-// How often a cycle must be seen before it is timed and its plan is tried, beyond what makes a plan: 0, or 1 if more
-// kinds of iterations came after the first cycle than programs have that are regular. Once plans were left, or cycles
-// timed in vain, twice: 2, 8, 32, and then 128 times, as long as plans on trial were followed for fewer than two rounds
-// for each time that they were left. So what this costs in the long run stays below a hundredth of the time, if it
-// costs less than an iteration.
+// How often a cycle must be seen before it is timed and its plan is tried, beyond what makes a plan: 0, 2, 8, 32, and
+// then 128 times, as long as plans on trial were followed for fewer than two rounds for each time that they were left.
+// So what this costs in the long run stays below a hundredth of the time, if it costs less than an iteration.
 std::size_t ProgramBook::awaited(const Named& programs) {
   constexpr std::size_t enough_rounds = 2;
-  constexpr std::size_t usual_kinds = 1;  // a test now and then, or a smaller batch
-  if (programs.unpaid < 2) return programs.later_kinds > usual_kinds ? 1 : 0;
+  if (programs.unpaid < 2) return 0;
   std::size_t rounds = 0;
   for (const PlanCase& known : programs.now().cases) rounds += known.state == PlanState::on_trial ? known.rounds : 0;
   if (rounds >= enough_rounds * programs.unpaid) return 0;
   return std::size_t{1} << (2 * programs.unpaid - 3);
 }
 
-// The same for a plan that is known. Where programs branch, one that promises to be no faster than on demand is not
-// started before its cycle has shown that it stays, and not at all once plans were left again and again.
+// The same for a plan that is known. Where programs branch, one that does not promise to be faster than on demand is
+// not tried before its cycle was seen often, and not at all once plans were left again and again.
 std::size_t ProgramBook::awaited(const Named& programs, const PlanCase& plan_case) const {
-  constexpr std::size_t stays = 8;
   const std::size_t times = awaited(programs);
-  const std::optional<std::chrono::nanoseconds> demand = demand_time(programs, plan_case);
-  if (times < 2) {
-    if (plan_case.state != PlanState::on_trial || !branches(programs)) return 0;
-    return demand && slower(*demand - first_copies(programs, plan_case), plan_case.predicted) ? 0 : stays;
+  if (times == 0 && (plan_case.state != PlanState::on_trial || !branches(programs))) return 0;
+  const std::optional<DemandTime> demand = demand_time(programs, plan_case);
+  const bool is_faster = demand && slower(demand->least(), plan_case.predicted);
+  if (times == 0) {
+    constexpr std::size_t often = 8;
+    const std::size_t iterations = often * plan_case.members.size();
+    return is_faster ? 0 : iterations - std::min(iterations, plan_case.seen);
   }
-  if (demand && !slower(*demand, plan_case.predicted)) return std::numeric_limits<std::size_t>::max();
+  if (demand && !is_faster) return std::numeric_limits<std::size_t>::max();
   return plan_case.state == PlanState::on_trial ? times : 0;
 }
 
 bool ProgramBook::branches(const Named& programs) const { return programs.unpaid != 0 || proves_drops(); }
-
-// An observed iteration begins on an idle device. What its first operation waits for is hidden behind the iteration
-// before if nothing is observed.
-std::chrono::nanoseconds ProgramBook::first_copies(const Named& programs, const PlanCase& plan_case) const {
-  Bytes bytes;
-  for (const ObservedSequence& sequence : programs.sequences) {
-    if (std::ranges::find(plan_case.members, sequence.id) == plan_case.members.end()) continue;
-    const IterationLog& log = sequence.log;
-    if (log.operations.empty()) continue;
-    const LogOperation& first = log.operations.front();
-    for (const LogAccess& access : std::span(log.accesses).subspan(first.first_access, first.access_count)) {
-      if (access.access != Access::write) bytes += log.tensors[access.tensor].bytes;
-    }
-  }
-  return planning::copy_time(plan_case.plan->plan.machine.h2d, bytes);
-}
 
 void ProgramBook::await_all(Named& programs) const {
   for (PlanCase& known : programs.now().cases) known.awaited = awaited(programs, known);
@@ -89,8 +69,9 @@ void ProgramBook::recognized(Named& programs, std::span<const std::uint64_t> mem
                                [&](const PlanCase& known) { return same_cycle(known.members, members); });
   if (at == cases.end()) return;
   const std::size_t before = at->awaited;
+  ++at->seen;
   await_all(programs);
-  at->awaited = before == 0 ? 0 : before - 1;
+  at->awaited = std::min(at->awaited, before == 0 ? 0 : before - 1);
   at->false_starts = 0;
   std::rotate(cases.begin(), at, at + 1);
 }
@@ -130,7 +111,7 @@ void ProgramBook::remember_untimed(Named& programs, std::uint64_t sequence) cons
     alike = last[last.size() - 1 - p] == sequence ? alike + 1 : 0;
     if (alike < p * times || programs.to_time != 0) continue;
     programs.to_time = p * std::max<std::size_t>(options_.observe, 2);
-    if (times > 2 || !may_repeat(programs)) add_unpaid(programs);
+    add_unpaid(programs);
   }
 }
 

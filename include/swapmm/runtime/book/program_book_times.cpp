@@ -5,10 +5,12 @@
 
 #include <algorithm>
 #include <cmath>
+#include <span>
 #include <tuple>
 #include <utility>
 
 #include <swapmm/base/text/figures.hpp>
+#include <swapmm/plan/problem/planning_case.hpp>
 #include <swapmm/plan/simulate.hpp>
 #include <swapmm/runtime/book/tiered_plan.hpp>
 #include <swapmm/runtime/observe/replayed_program.hpp>
@@ -84,6 +86,7 @@ bool ProgramBook::wants_times(std::string_view name) const {
   if (programs->now().cases.empty()) return true;
   const PlanCase& next = programs->now().cases.front();
   if (next.checking) return false;
+  if (next.awaited != 0 && demand_time(*programs, next)) return false;  // its times are known
   if (next.state != PlanState::left) return true;
   return options_.sample_every != 0 && next.rounds + 1 >= options_.sample_every;
 }
@@ -163,9 +166,10 @@ void ProgramBook::iteration_took(std::uint64_t id, nanoseconds time, bool observ
 }
 
 // An observed iteration begins on an idle device, and the host waits for its last copies. If nothing better is known,
-// its time counts as a lower limit of the time on demand.
-std::optional<nanoseconds> ProgramBook::demand_time(const Named& programs, const PlanCase& plan_case) const {
-  nanoseconds sum{0};
+// its time counts as a lower limit of the time on demand. It may still be longer: what its first operation waits for is
+// otherwise hidden behind the iteration before.
+std::optional<ProgramBook::DemandTime> ProgramBook::demand_time(const Named& programs, const PlanCase& plan_case) {
+  DemandTime sum;
   for (const std::uint64_t id : plan_case.members) {
     const auto sequence = std::find_if(programs.sequences.begin(), programs.sequences.end(),
                                        [&](const ObservedSequence& known) { return known.id == id; });
@@ -173,9 +177,20 @@ std::optional<nanoseconds> ProgramBook::demand_time(const Named& programs, const
     const bool known = sequence->times.count() != 0;
     const std::optional<nanoseconds> median = (known ? sequence->times : sequence->observed).median();
     if (!median) return std::nullopt;
-    sum += *median;
+    sum.time += *median;
+    if (!known) sum.of_idle_device += first_copies(sequence->log, plan_case.plan->plan.machine.h2d);
   }
   return sum;
+}
+
+// Of what the first operation reads.
+nanoseconds ProgramBook::first_copies(const IterationLog& log, const Link& link) {
+  Bytes bytes;
+  const LogOperation& first = log.operations.front();
+  for (const LogAccess& access : std::span(log.accesses).subspan(first.first_access, first.access_count)) {
+    if (access.access != Access::write) bytes += log.tensors[access.tensor].bytes;
+  }
+  return planning::copy_time(link, bytes);
 }
 
 void ProgramBook::judge(Named& programs, PlanCase& plan_case) {
@@ -183,9 +198,8 @@ void ProgramBook::judge(Named& programs, PlanCase& plan_case) {
   if (plan_case.times.count() < rounds_counted()) return;
   const nanoseconds took = *plan_case.times.median();
   if (plan_case.before == nullptr) {
-    const std::optional<nanoseconds> demand = demand_time(programs, plan_case);
-    const nanoseconds hidden = branches(programs) ? first_copies(programs, plan_case) : nanoseconds{0};
-    if (!demand || pays(programs, took, *demand - hidden)) return keep_faster(programs, plan_case);
+    const std::optional<DemandTime> demand = demand_time(programs, plan_case);
+    if (!demand || pays(programs, took, *demand)) return keep_faster(programs, plan_case);
     // Not certain yet: the observed time is only a lower limit. Some rounds on demand decide.
     plan_case.checking = true;
     plan_case.rounds = 0;
@@ -208,14 +222,14 @@ void ProgramBook::judge_check(Named& programs, PlanCase& plan_case) {
     if (sequence == nullptr || sequence->times.count() < rounds_counted()) return;
   }
   const nanoseconds took = *plan_case.times.median();
-  const nanoseconds demand = *demand_time(programs, plan_case);
+  const DemandTime demand = *demand_time(programs, plan_case);
   if (pays(programs, took, demand)) return keep_faster(programs, plan_case);
-  lose(programs, plan_case, took, demand);
+  lose(programs, plan_case, took, demand.time);
 }
 
 // Each start of a plan costs copies. Where plans are left now and then, those that are as fast as on demand do not pay.
-bool ProgramBook::pays(const Named& programs, nanoseconds took, nanoseconds demand) const {
-  return branches(programs) ? slower(demand, took) : !slower(took, demand);
+bool ProgramBook::pays(const Named& programs, nanoseconds took, const DemandTime& demand) const {
+  return branches(programs) ? slower(demand.least(), took) : !slower(took, demand.time);
 }
 
 // Faster than on demand: the program does what the plan expects for long enough to have shown that.
@@ -347,8 +361,11 @@ void ProgramBook::install_again(Named& programs, PlanCase& plan_case, PlanTask& 
   const bool encodes_others = !encode_the_same(*result, *plan_case.plan);
   const bool same = !encodes_others && result->plan.commands == old.commands && result->plan.initial == old.initial;
   const nanoseconds expected = simulated(result->observed().trace, *plan_case.plan, task.machine);
-  const std::optional<nanoseconds> present =
-      plan_case.state == PlanState::left ? demand_time(programs, plan_case) : expected;
+  std::optional<nanoseconds> present = expected;
+  if (plan_case.state == PlanState::left) {
+    const std::optional<DemandTime> demand = demand_time(programs, plan_case);
+    present = demand ? std::optional(demand->time) : std::nullopt;
+  }
   // What is encoded in vain is slower than the old plan's prediction says.
   if (same || (!encodes_others && present && !slower(*present, result->plan.predicted.iteration))) {
     plan_case.predicted = expected;
@@ -382,7 +399,7 @@ PlanSummary ProgramBook::summary_of(const Named& programs, const PlanCase& plan_
   summary.predicted = known.plan.predicted;
   summary.state = plan_case.state;
   summary.measured = plan_case.times.median().value_or(nanoseconds{0});
-  summary.on_demand = demand_time(programs, plan_case).value_or(nanoseconds{0});
+  summary.on_demand = demand_time(programs, plan_case).value_or(DemandTime{}).time;
   summary.stalled_operations = known.stalls.size();
   if (known.tiered) {
     summary.tells_file = knows(Home::file, *known.tiered);
@@ -403,11 +420,11 @@ std::optional<OnDemandSummary> ProgramBook::on_demand_summary(const Named& progr
   if (!set.cases.empty()) {
     const PlanCase& last = set.cases.front();
     if (last.state != PlanState::left) return std::nullopt;
-    const std::optional<nanoseconds> demand = demand_time(programs, last);
+    const std::optional<DemandTime> demand = demand_time(programs, last);
     return OnDemandSummary{programs.name, OnDemandReason::on_demand_is_faster,
                            "the plan by " + last.plan->plan.planner + " takes " +
                                text::time_text(last.times.median().value_or(nanoseconds{0})) + " a round, on demand " +
-                               text::time_text(demand.value_or(nanoseconds{0}))};
+                               text::time_text(demand.value_or(DemandTime{}).time)};
   }
   if (pending_ != nullptr && pending_->name == programs.name) {
     return OnDemandSummary{programs.name, OnDemandReason::plan_is_awaited,

@@ -114,7 +114,7 @@ TEST_CASE("whatever is filled and moved, everybody has a place, and the plan kee
   int stayed = 0;
   int moved = 0;
   int housed = 0;
-  const int rounds = test::effort(300, 10);
+  const int rounds = test::effort(900, 30);
   for (int round = 0; round < rounds; ++round) {
     Case some(random);
     const BuiltPlan& built = some.built;
