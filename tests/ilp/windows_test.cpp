@@ -143,7 +143,7 @@ TEST_CASE("a window that is all of a tiny instance finds its optimum") {
   int compared = 0;
   int optimal = 0;
   int gained = 0;
-  for (int round = 0; round < test::effort(60, 5); ++round) {
+  for (int round = 0; round < test::effort(180, 15); ++round) {
     const test::TinyInstance tiny = test::random_tiny_instance(random, round % 2 == 0 ? 0.8 : 0);
     const auto exact = test::least_iteration(tiny.trace, tiny.machine, 100'000);
     if (!exact) continue;
@@ -161,7 +161,7 @@ TEST_CASE("a window that is all of a tiny instance finds its optimum") {
     if (result->plan.predicted.iteration < start.plan.predicted.iteration) ++gained;
   }
   MESSAGE(optimal, " plans of ", compared, " have it, ", gained, " are better than the start");
-  CHECK(optimal > compared * 17 / 20);
+  CHECK(optimal >= compared * 17 / 20);
   CHECK(gained > 0);
 }
 

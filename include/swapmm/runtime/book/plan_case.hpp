@@ -63,7 +63,7 @@ struct PlanCase {
   /// not offered, nor one whose cycle must be seen more often before.
   [[nodiscard]] FollowablePtr offered() const { return false_starts < 2 && awaited == 0 ? choice() : nullptr; }
 
-  /// Replaces the plan by `next`. If `trial` is set, `next` is on trial: see ProgramBook::pays().
+  /// Replaces the plan by `next`. If `trial` is set, `next` is on trial: it is kept only if it is not slower.
   void try_out(FollowablePtr next, bool trial) {
     before = choice();
     before_times = times;

@@ -273,7 +273,6 @@ class ProgramBook {
   };
   [[nodiscard]] static std::optional<DemandTime> demand_time(const Named& programs, const PlanCase& plan_case);
   [[nodiscard]] static std::chrono::nanoseconds first_copies(const IterationLog& log, const Link& link);
-  [[nodiscard]] bool pays(const Named& programs, std::chrono::nanoseconds took, const DemandTime& demand) const;
   void judge(Named& programs, PlanCase& plan_case);
   void lose(const Named& programs, PlanCase& plan_case, std::chrono::nanoseconds took, std::chrono::nanoseconds before);
   void judge_check(Named& programs, PlanCase& plan_case);

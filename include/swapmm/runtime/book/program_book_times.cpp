@@ -199,7 +199,7 @@ void ProgramBook::judge(Named& programs, PlanCase& plan_case) {
   const nanoseconds took = *plan_case.times.median();
   if (plan_case.before == nullptr) {
     const std::optional<DemandTime> demand = demand_time(programs, plan_case);
-    if (!demand || pays(programs, took, *demand)) return keep_faster(programs, plan_case);
+    if (!demand || !slower(took, demand->time)) return keep_faster(programs, plan_case);
     // Not certain yet: the observed time is only a lower limit. Some rounds on demand decide.
     plan_case.checking = true;
     plan_case.rounds = 0;
@@ -222,14 +222,9 @@ void ProgramBook::judge_check(Named& programs, PlanCase& plan_case) {
     if (sequence == nullptr || sequence->times.count() < rounds_counted()) return;
   }
   const nanoseconds took = *plan_case.times.median();
-  const DemandTime demand = *demand_time(programs, plan_case);
-  if (pays(programs, took, demand)) return keep_faster(programs, plan_case);
-  lose(programs, plan_case, took, demand.time);
-}
-
-// Each start of a plan costs copies. Where plans are left now and then, those that are as fast as on demand do not pay.
-bool ProgramBook::pays(const Named& programs, nanoseconds took, const DemandTime& demand) const {
-  return branches(programs) ? slower(demand.least(), took) : !slower(took, demand.time);
+  const nanoseconds demand = demand_time(programs, plan_case)->time;
+  if (slower(took, demand)) return lose(programs, plan_case, took, demand);
+  keep_faster(programs, plan_case);
 }
 
 // Faster than on demand: the program does what the plan expects for long enough to have shown that.

@@ -69,28 +69,6 @@ TEST_CASE("rounds on demand decide once there are enough of them, not before, an
   }
 }
 
-TEST_CASE("where programs branch a plan is kept if it is faster than on demand, and not if it is as fast") {
-  constexpr std::int64_t first_copy = 640;  // an observed iteration waits for it, and one on demand need not
-  for (const bool faster : {true, false}) {
-    CAPTURE(faster);
-    SchedulerOptions options = MeasuredBook::options();
-    options.drops = DropRule::proven;
-    MeasuredBook known(options);
-    known.book.iteration_took(known.make_plan(), nanoseconds{1010 + first_copy + (faster ? 1 : 0)}, true);
-    known.rounds_take(1000, 2);
-    CHECK(known.front().state == (faster ? PlanState::settled : PlanState::on_trial));
-    CHECK(known.front().checking == !faster);
-
-    MeasuredBook checked(options);
-    const std::uint64_t id = checked.make_plan();
-    checked.book.iteration_took(id, nanoseconds{1000}, true);
-    checked.rounds_take(1000, 2);
-    REQUIRE(checked.front().checking);
-    checked.demand_takes(id, faster ? 1011 : 1010, 2);
-    CHECK(checked.front().state == (faster ? PlanState::settled : PlanState::left));
-  }
-}
-
 TEST_CASE("rounds on demand of other iterations decide nothing") {
   MeasuredBook desk;
   const std::uint64_t id = desk.check();
