@@ -97,7 +97,6 @@ TEST_CASE(
     "plans of programs that branch all the time cost less than a hundredth of the time on demand in the long run") {
   constexpr std::uint64_t count = is_slow ? 1 : 4;
   for (const bool slow_copies : {false, true}) {  // as long as operations
-    std::uint64_t starts = 0;
     for (std::uint64_t seed = 1; seed <= count; ++seed) {
       CAPTURE(seed);
       BranchingProgram program = branching_program(seed, false, BranchingSize::small, 400);
@@ -106,12 +105,10 @@ TEST_CASE(
       const BranchingRun planned = run(program, {.drops = DropRule::proven});
       CHECK(planned.values == values_by_loops(program));
       CHECK(planned.report.plan_starts < 10);
-      starts += planned.report.plan_starts;
       program.manager.demand_mode = DemandMode::least_recently_used;
       const BranchingRun base = run(program, {.observe = 0});
       CHECK(1000 * planned.time <= (slow_copies ? 1010 : 1001) * base.time);
     }
-    if (!is_slow) CHECK((starts > 0) == slow_copies);  // else plans promise nothing
   }
 }
 

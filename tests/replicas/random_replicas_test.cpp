@@ -248,10 +248,6 @@ std::vector<std::string> problems_of(const Case& all, std::size_t& followed) {
     } catch (const std::exception& error) {
       thrown = error.what();
     }
-    // A process that ends because of it is the reason for those that wait for that one.
-    if (all.trouble == Trouble::ends_early && rank != all.troubled && processes > 2 && thrown.ends_with(" has ended")) {
-      return;
-    }
     if (thrown != error_of(all, rank)) {
       problems[rank].push_back("process " + std::to_string(rank) + " ended by '" + thrown + "' and not by '" +
                                error_of(all, rank) + "'");

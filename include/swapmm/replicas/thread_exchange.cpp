@@ -17,7 +17,7 @@ using Message = std::vector<std::byte>;
 
 /// What the threads share. Everything below the lock.
 struct Post {
-  explicit Post(std::size_t count) : processes(count), letters(count * count), ended(count) {}
+  explicit Post(std::size_t count) : processes(count), letters(count * count), ended(count), reasons(count) {}
 
   [[nodiscard]] std::deque<Message>& between(std::size_t from, std::size_t to) {
     return letters[from * processes + to];
@@ -28,6 +28,7 @@ struct Post {
   std::condition_variable changed;
   std::vector<std::deque<Message>> letters;  // by sender and receiver
   std::vector<char> ended;                   // whose exchange is destroyed
+  std::vector<std::string> reasons;          // of those that another's end has ended
   std::optional<std::string> failure;        // of whichever thread failed first
 };
 
@@ -55,7 +56,13 @@ class ThreadExchange final : public Exchange {
     std::deque<Message>& letters = post_->between(other(from), rank_);
     post_->changed.wait(guard, [&] { return !letters.empty() || post_->failure || post_->ended[from] != 0; });
     require_no_failure();
-    if (letters.empty()) throw ReplicaFailed("replica process " + std::to_string(from) + " has ended");
+    if (letters.empty()) {
+      // Who waits for this process learns the same, and not that this one has ended.
+      std::string& why = post_->reasons[rank_];
+      why = post_->reasons[from].empty() ? "replica process " + std::to_string(from) + " has ended"
+                                         : post_->reasons[from];
+      throw ReplicaFailed(why);
+    }
     const Message message = std::move(letters.front());
     letters.pop_front();
     if (message.size() != bytes.size()) throw_unequal(from, message.size(), bytes.size());

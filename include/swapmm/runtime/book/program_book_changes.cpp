@@ -56,7 +56,10 @@ std::size_t ProgramBook::awaited(const Named& programs, const PlanCase& plan_cas
   return plan_case.state == PlanState::on_trial ? times : 0;
 }
 
-bool ProgramBook::branches(const Named& programs) const { return programs.unpaid != 0 || proves_drops(); }
+// The program says so, or shows it: regular programs may read a value in each iteration, too.
+bool ProgramBook::branches(const Named& programs) const {
+  return options_.drops == DropRule::proven || (proves_drops() && programs.unpaid != 0);
+}
 
 void ProgramBook::await_all(Named& programs) const {
   for (PlanCase& known : programs.now().cases) known.awaited = awaited(programs, known);
