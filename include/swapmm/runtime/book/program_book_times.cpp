@@ -86,7 +86,15 @@ bool ProgramBook::wants_times(std::string_view name) const {
   if (programs->now().cases.empty()) return true;
   const PlanCase& next = programs->now().cases.front();
   if (next.checking) return false;
-  if (next.awaited != 0 && demand_time(*programs, next)) return false;  // its times are known
+  // Nothing is timed while it waits, if all is known. (Without any duration a sequence would count as never timed.)
+  if (next.awaited != 0 && demand_time(*programs, next)) {
+    return std::ranges::any_of(next.members, [&](std::uint64_t id) {
+      const IterationLog* const log = log_of(*programs, id);
+      return log == nullptr || std::ranges::all_of(log->operations, [](const LogOperation& operation) {
+               return operation.duration.count() == 0;
+             });
+    });
+  }
   if (next.state != PlanState::left) return true;
   return options_.sample_every != 0 && next.rounds + 1 >= options_.sample_every;
 }
