@@ -4,7 +4,6 @@
 #include <cstddef>
 #include <cstdio>
 #include <cstdlib>
-#include <cstring>
 #include <memory>
 #include <stdexcept>
 #include <string>
@@ -55,9 +54,7 @@ std::vector<float> expected(std::size_t replicas) {
 int compare(SimulatedReplicas& replicas, std::size_t all, std::size_t here) {
   const std::vector<float> wanted = expected(all);
   for (std::size_t i = 0; i < here; ++i) {
-    const std::vector<float> weights = replicas.weights(i);
-    if (weights.size() != wanted.size() ||
-        std::memcmp(weights.data(), wanted.data(), wanted.size() * sizeof(float)) != 0) {
+    if (!same_bits(replicas.weights(i), wanted)) {
       throw std::runtime_error("the weights differ from those of one device");
     }
   }

@@ -11,7 +11,6 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <cstring>
 #include <exception>
 #include <memory>
 #include <numeric>
@@ -173,9 +172,7 @@ class Process {
 
   void check(const std::vector<float>& expected, std::vector<std::string>& problems) {
     for (std::size_t i = 0; i < case_.spread[rank_]; ++i) {
-      const std::vector<float> weights = replicas_->weights(i);
-      if (weights.size() != expected.size() ||
-          (!weights.empty() && std::memcmp(weights.data(), expected.data(), weights.size() * sizeof(float)) != 0)) {
+      if (!same_bits(replicas_->weights(i), expected)) {
         problems.push_back("replica " + std::to_string(i) + " of process " + std::to_string(rank_) + " has other bits");
       }
       check_device(i, problems);

@@ -6,7 +6,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <cstring>
 #include <functional>
 #include <memory>
 #include <stdexcept>
@@ -31,10 +30,6 @@ constexpr std::size_t all_steps = 7;  // observed ones, and some by the plan
 std::vector<ReplicaLayer> layers() {
   return {{.weights = 0, .width = 200}, {.weights = 300, .bias = 7, .width = 180}, {.weights = 1, .width = 90},
           {.weights = 0, .width = 130}, {.weights = 220, .bias = 3, .width = 60},  {.weights = 77, .width = 10}};
-}
-
-bool same(const std::vector<float>& a, const std::vector<float>& b) {
-  return a.size() == b.size() && std::memcmp(a.data(), b.data(), a.size() * sizeof(float)) == 0;
 }
 
 std::vector<float> expected(std::size_t replicas, std::size_t steps = all_steps) {
@@ -69,13 +64,13 @@ TEST_CASE(
     "2 to 4 replicas have the bits of one device that sums in the same order, in small and large chunks and budgets") {
   for (std::size_t count = 2; count <= 4; ++count) {
     const std::vector<float> wanted = expected(count);
-    REQUIRE(!same(wanted, expected(count - 1)));
+    REQUIRE(!same_bits(wanted, expected(count - 1)));
     for (const Bytes budget : {tight, Bytes{1U << 20U}}) {
       for (const std::size_t size : {1U, 2U, 4U, 6U}) {
         SimulatedReplicas replicas(layers(), setting(count, budget, size));
         for (std::size_t step = 0; step < all_steps; ++step) replicas.step();
         for (std::size_t i = 0; i < count; ++i) {
-          CHECK(same(replicas.weights(i), wanted));
+          CHECK(same_bits(replicas.weights(i), wanted));
           const Report report = replicas.manager(i).report();
           CHECK(report.device_peak <= budget);
           CHECK(report.iterations_followed > 0);
@@ -99,7 +94,7 @@ TEST_CASE("on devices that run their queues in any order the bits are the same")
     SimulatedReplicas replicas(layers(), random);
     for (std::size_t step = 0; step < all_steps; ++step) replicas.step();
     for (std::size_t i = 0; i < 2; ++i) {
-      CHECK(same(replicas.weights(i), wanted));
+      CHECK(same_bits(replicas.weights(i), wanted));
       CHECK(replicas.device(i).violation_count() == 0);
     }
   }
@@ -139,7 +134,7 @@ TEST_CASE("replicas in several processes have the same bits, also while the chun
           [&](SimulatedReplicas& replicas, std::size_t rank) {
             for (std::size_t step = 0; step < all_steps; ++step) replicas.step();
             for (std::size_t i = 0; i < spread[rank]; ++i) {
-              if (!same(replicas.weights(i), wanted)) throw Error("other bits");
+              if (!same_bits(replicas.weights(i), wanted)) throw Error("other bits");
             }
           },
           size);

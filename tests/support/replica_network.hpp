@@ -8,6 +8,7 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <memory>
 #include <optional>
 #include <span>
@@ -28,6 +29,10 @@ struct ReplicaLayer {
   std::chrono::nanoseconds forward{100};
   std::chrono::nanoseconds backward{200};
 };
+
+[[nodiscard]] inline bool same_bits(std::span<const float> a, std::span<const float> b) {
+  return a.size() == b.size() && (a.empty() || std::memcmp(a.data(), b.data(), a.size_bytes()) == 0);
+}
 
 /// Different in each step and replica.
 [[nodiscard]] inline std::vector<float> replica_input(std::size_t size, std::size_t step, std::size_t replica) {

@@ -50,8 +50,8 @@ class ProgramBook {
   /// started several times and never followed for a whole round is then not offered() until its cycle is seen again.
   /// The start of a plan costs copies. So once plans on trial were left twice before they had shown that they are
   /// faster than on demand, all cycles of that name must be seen more often before plans are tried: 2 times, and then
-  /// 8, 32 and 128 times. Plans that promise to be no faster than on demand are not started then; from the first one
-  /// that is left on, they wait until their cycle was seen eight times.
+  /// 8, 32 and 128 times. Plans that promise to be no faster than on demand are not started then; in programs that
+  /// branch they wait before that, too, until their cycle was seen eight times.
   SWAPMM_TEMPLATE_EXPORT void diverged(std::string_view name, const FollowablePtr& plan);
   /// Installs the plan of the pending task, if the task is done.
   SWAPMM_TEMPLATE_EXPORT void install_finished();

@@ -33,6 +33,11 @@ bool has(const PlanCase& plan_case, std::uint64_t sequence) {
   return std::find(plan_case.members.begin(), plan_case.members.end(), sequence) != plan_case.members.end();
 }
 
+bool has_times(const IterationLog& log) {
+  return std::ranges::any_of(log.operations,
+                             [](const LogOperation& operation) { return operation.duration.count() != 0; });
+}
+
 void lose_patience(PlanCase& plan_case) { plan_case.patience = std::min(2 * plan_case.patience, most_patience); }
 
 // Whether both plans encode the values of the same tensors on their way to the host.
@@ -86,13 +91,10 @@ bool ProgramBook::wants_times(std::string_view name) const {
   if (programs->now().cases.empty()) return true;
   const PlanCase& next = programs->now().cases.front();
   if (next.checking) return false;
-  // Nothing is timed while it waits, if all is known. (Without any duration a sequence would count as never timed.)
-  if (next.awaited != 0 && demand_time(*programs, next)) {
-    return std::ranges::any_of(next.members, [&](std::uint64_t id) {
+  if (next.awaited != 0 && demand_time(*programs, next)) {  // it waits, and all may be known
+    return !std::ranges::all_of(next.members, [&](std::uint64_t id) {
       const IterationLog* const log = log_of(*programs, id);
-      return log == nullptr || std::ranges::all_of(log->operations, [](const LogOperation& operation) {
-               return operation.duration.count() == 0;
-             });
+      return log != nullptr && has_times(*log);
     });
   }
   if (next.state != PlanState::left) return true;
@@ -111,9 +113,7 @@ void ProgramBook::round_ended(std::string_view name, const FollowablePtr& plan, 
 // Returns true if nothing more is to be done for this iteration.
 bool ProgramBook::observed_on_demand(Named& programs, std::uint64_t sequence, bool timed, const KnownMachine& machine) {
   const ObservedSequence& known = *sequence_of(programs, sequence);
-  const bool has_times = std::any_of(known.log.operations.begin(), known.log.operations.end(),
-                                     [](const LogOperation& operation) { return operation.duration.count() != 0; });
-  if (!timed && !has_times) {  // not the sequence that was expected: its times are needed for a plan
+  if (!timed && !has_times(known.log)) {  // not the sequence that was expected: its times are needed for a plan
     programs.surprised = may_repeat(programs) && awaited(programs) == 0;
     remember_untimed(programs, sequence);
     programs.history.clear();
@@ -364,13 +364,10 @@ void ProgramBook::install_again(Named& programs, PlanCase& plan_case, PlanTask& 
   const bool encodes_others = !encode_the_same(*result, *plan_case.plan);
   const bool same = !encodes_others && result->plan.commands == old.commands && result->plan.initial == old.initial;
   const nanoseconds expected = simulated(result->observed().trace, *plan_case.plan, task.machine);
-  std::optional<nanoseconds> present = expected;
-  if (plan_case.state == PlanState::left) {
-    const std::optional<DemandTime> demand = demand_time(programs, plan_case);
-    present = demand ? std::optional(demand->time) : std::nullopt;
-  }
+  const std::optional<DemandTime> present =
+      plan_case.state == PlanState::left ? demand_time(programs, plan_case) : DemandTime{.time = expected};
   // What is encoded in vain is slower than the old plan's prediction says.
-  if (same || (!encodes_others && present && !slower(*present, result->plan.predicted.iteration))) {
+  if (same || (!encodes_others && present && !slower(present->time, result->plan.predicted.iteration))) {
     plan_case.predicted = expected;
     return lose_patience(plan_case);
   }

@@ -177,13 +177,13 @@ TEST_CASE("runs, iterations, waits and downloads in any order give the right val
 
 TEST_CASE("what ends a plan ends its graph, and values stay right") {
   Loop loop(4);
-  loop.iterate(16);
+  loop.iterate(6);
   auto captured = loop.capture();
   loop.fields[2].upload(numbers(field_length, 99));
   loop.expected[2] = numbers(field_length, 99);
   CHECK_THROWS_AS(captured.launch(), UsageError);
   loop.check_all();
-  loop.iterate(16);
+  loop.iterate(6);
   loop.check_all();
   CHECK_THROWS_AS(captured.launch(), UsageError);
   captured = loop.capture();
@@ -196,11 +196,11 @@ TEST_CASE("what ends a plan ends its graph, and values stay right") {
 
 TEST_CASE("what a body throws passes through, and what it queued before has run") {
   Loop loop(4);
-  loop.iterate(16);
+  loop.iterate(6);
   const auto incomplete = [&] { loop.grow_on_device(loop.fields[0], loop.fields[1]); };
   CHECK_THROWS_AS((void)loop.manager.capture("loop", incomplete), UsageError);  // not what the plan expects first
   loop.check_all();
-  loop.iterate(16);
+  loop.iterate(6);
   const auto thrower = [&] {
     loop.body();
     throw 7;
@@ -208,7 +208,7 @@ TEST_CASE("what a body throws passes through, and what it queued before has run"
   CHECK_THROWS_AS((void)loop.manager.capture("loop", thrower), int);
   loop.model();
   loop.check_all();
-  loop.iterate(16);
+  loop.iterate(6);
   auto captured = loop.capture();
   loop.launch(captured);
   loop.check_all();
@@ -216,7 +216,7 @@ TEST_CASE("what a body throws passes through, and what it queued before has run"
 
 TEST_CASE("a capture that the API refuses takes the values it was to give, and says so") {
   Loop loop(4);
-  loop.iterate(16);
+  loop.iterate(6);
   loop.backend.let_captures_fail(true);
   CHECK_THROWS_AS((void)loop.capture(), WorkFailed);
   loop.backend.let_captures_fail(false);
@@ -224,7 +224,7 @@ TEST_CASE("a capture that the API refuses takes the values it was to give, and s
     CHECK_THROWS_AS((void)loop.fields[i].download(), WorkFailed);
     loop.fields[i].upload(loop.expected[i]);
   }
-  loop.iterate(16);
+  loop.iterate(6);
   loop.check_all();
 }
 
@@ -232,7 +232,7 @@ TEST_CASE("a capture that fails behind a body that threw takes the values, too")
   for (const std::size_t room : {3U, 8U}) {  // swapped, and resident: then no point stands behind an operation
     for (const bool recorded : {false, true}) {
       Loop loop(room);
-      loop.iterate(16);
+      loop.iterate(6);
       loop.backend.let_captures_fail(true);
       const auto thrower = [&] {
         loop.body();
@@ -253,7 +253,7 @@ TEST_CASE("a capture that fails behind a body that threw takes the values, too")
         CHECK_MESSAGE(told, "field " << i << ", room for " << room);
         loop.fields[i].upload(loop.expected[i]);
       }
-      loop.iterate(16);
+      loop.iterate(6);
       loop.check_all();
     }
   }
@@ -261,7 +261,7 @@ TEST_CASE("a capture that fails behind a body that threw takes the values, too")
 
 TEST_CASE("another manager of the same backend stays out of a capture") {
   Loop loop(4);
-  loop.iterate(16);
+  loop.iterate(6);
   Manager other(loop.backend, {.device_budget = Bytes{4 * field_bytes.value}});
   auto mine = other.tensor<Number>({field_length}, "mine");
   mine.upload(numbers(field_length, 5));
@@ -284,7 +284,7 @@ TEST_CASE("another manager of the same backend stays out of a capture") {
 
 TEST_CASE("behind an error in a body no other operation is taken into the graph") {
   Loop loop(4);
-  loop.iterate(16);
+  loop.iterate(6);
   int refused = 0;
   const auto careless = [&] {
     for (int i = 0; i < 3; ++i) {
@@ -302,7 +302,7 @@ TEST_CASE("behind an error in a body no other operation is taken into the graph"
 
 TEST_CASE("a launch that may have happened or not takes the values it was to give") {
   Loop loop(4);
-  loop.iterate(16);
+  loop.iterate(6);
   auto captured = loop.capture();
   loop.check_all();  // host copies, which another run makes old
   loop.backend.let_launches_fail(true);
@@ -313,14 +313,14 @@ TEST_CASE("a launch that may have happened or not takes the values it was to giv
     loop.fields[i].upload(loop.expected[i]);
   }
   CHECK_THROWS_AS(captured.launch(), UsageError);
-  loop.iterate(16);
+  loop.iterate(6);
   loop.check_all();
 }
 
 TEST_CASE("a tensor made in ordinary iterations between runs is not the graph's business") {
   for (const std::size_t room : {4U, 8U}) {
     Loop loop(room);
-    loop.iterate(16);
+    loop.iterate(6);
     auto captured = loop.capture();
     for (int i = 0; i < 4; ++i) {
       loop.iterate();
@@ -329,7 +329,7 @@ TEST_CASE("a tensor made in ordinary iterations between runs is not the graph's 
       other.upload(numbers(field_length, 77));
       CHECK(other.download() == numbers(field_length, 77));
       if (loop.manager.report().divergences == 0) {
-        loop.iterate(16);
+        loop.iterate(6);
         captured = loop.capture();
         loop.launch(captured);
       }
