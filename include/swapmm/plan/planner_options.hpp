@@ -131,9 +131,12 @@ struct AnnealingOptions {
 
 /// `best`, third step: packs the decisions. If they do not pack, they are made again for a part of the budget.
 struct PartOptions {
-  int packings = 4;                 ///< number of parts tried in the first two rounds
-  int later_packings = 6;           ///< number of parts tried in later rounds
-  double precision = 0.004;         ///< parts closer than this are treated as equal
+  int packings = 4;          ///< number of parts tried in the first two rounds
+  int later_packings = 6;    ///< number of parts tried in later rounds
+  double precision = 0.004;  ///< parts closer than this are treated as equal
+  /// Once a part has packed, each further part is this much larger than the last one if that packed, else smaller.
+  /// 0: they are found by bisection, as before.
+  double step = 0.02;
   std::uint32_t steps = 1000;       ///< PackingEffort::ejection_steps in the first round
   double quick_part = 0.95;         ///< for large traces: a part that packs quickly, tried first
   std::uint32_t quick_steps = 300;  ///< PackingEffort::ejection_steps for quick_part
@@ -159,7 +162,8 @@ struct PlaceOptions {
 /// `best`, from the second round on: searches around the best plan, within the room that it uses.
 struct NearBestOptions {
   bool on = true;                      ///< false switches this search off
-  double least_gain = 2e-4;            ///< part of the iteration; the search ends with a round that gains less
+  double least_gain = 2e-4;            ///< part of the iteration; a search that gains less has failed
+  int failures = 3;                    ///< it ends with so many failures in a row; at least 1
   std::size_t tries_divisor = 3;       ///< divides the number of neighbours
   std::uint32_t packing_divisor = 10;  ///< divides the number of packing steps
 };
@@ -185,10 +189,13 @@ struct SparedByteOptions {
 
 /// `best` also runs the planners that precede it in planners(), and takes the best plan.
 struct OtherPlannerOptions {
-  bool on = true;              ///< false: they do not run
-  std::size_t small = 400;     ///< operations + absences; up to this size they run at the start
-  std::size_t large = 10'000;  ///< above this size they do not run; between the two, they run before `round`
-  int round = 2;               ///< a round of `best`, counted from 0
+  bool on = true;           ///< false: they do not run
+  std::size_t small = 400;  ///< operations + absences; up to this size they run at the start
+  /// Above this size they do not run. Between the two, they run once the search seems to have come to its end: after a
+  /// round, counted from 0, from `round` on, that gained less than `least_gain`. There they rarely gain anything.
+  std::size_t large = 10'000;
+  int round = 2;
+  double least_gain = 1e-4;  ///< part of the iteration
 };
 
 /// Parameters of `best`: relax, round, anneal, pack, fill, and repeat from the second step on.

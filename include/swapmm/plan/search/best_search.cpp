@@ -75,12 +75,14 @@ void BestSearch::run_rounds(std::span<const NamedPlanner> others, std::optional<
   }
   const int first = rounds_done_;
   for (int& round = rounds_done_; !is_done(); ++round) {
-    // In larger traces, plans that are likely to be better come first.
-    if (round == options_.others.round && !is_small() && !is_large()) try_others(others);
     if ((most_rounds && round - first >= *most_rounds) || (round > 0 && is_near_bound())) return;
+    const std::chrono::nanoseconds before = best_.simulation().iteration;
     if (best_placed_ && options_.near_best.on) search_near_best(near_effort(round));
     search_round(effort_of(round));
     if (round == 0) offer_belady();
+    // In larger traces, others take longer than several rounds, and are rarely better.
+    const bool is_others_turn = round >= options_.others.round && !is_small() && !is_large();
+    if (is_others_turn && !gained_since(before, options_.others.least_gain)) try_others(others);
   }
 }
 
@@ -108,7 +110,13 @@ void BestSearch::spare_bytes() {
   spares_bytes_ = false;
 }
 
+bool BestSearch::gained_since(std::chrono::nanoseconds before, double part) const {
+  const auto was = static_cast<double>(before.count());
+  return was - static_cast<double>(best_.simulation().iteration.count()) > part * was;
+}
+
 void BestSearch::try_others(std::span<const NamedPlanner> others) {
+  if (std::exchange(tried_others_, true)) return;
   PlanningOptions options;  // the caller's go_on expects the progress of this search, not that of the other planner
   if (limits_.go_on) options.go_on = [this](const PlanningProgress&) { return limits_.go_on(progress()); };
   for (const NamedPlanner& other : others) {
@@ -154,14 +162,14 @@ void BestSearch::go_on_from(const AwayDecision& decision) {
   search_.start_from(decision);
 }
 
-/// Searches near the best plan for as long as that improves it.
+/// Searches near the best plan until that has failed to improve it several times.
 void BestSearch::search_near_best(const Effort& effort) {
-  double gain = 1;
-  while (gain > options_.near_best.least_gain && !is_done()) {
-    const auto reached = static_cast<double>(best_.simulation().iteration.count());
+  int failures = 0;
+  do {
+    const std::chrono::nanoseconds before = best_.simulation().iteration;
     search_once_near_best(effort);
-    gain = 1 - static_cast<double>(best_.simulation().iteration.count()) / reached;
-  }
+    failures = gained_since(before, options_.near_best.least_gain) ? 0 : failures + 1;
+  } while (failures < options_.near_best.failures && !is_done());
 }
 
 /// Searches for decisions by which no operation holds more than in the best plan, in which all tensors have places.
@@ -202,9 +210,17 @@ void BestSearch::set_limits_to(const std::vector<Stay>& stays) {
 }
 
 /// Makes plans from the decisions. If they do not pack, they are made again so that no operation holds more than a part
-/// of the budget; a few packings find how large that part can be. Whether it packs or not, each packing starts a search
-/// with places.
+/// of the budget. Whether it packs or not, each packing starts a search with places.
 void BestSearch::place(const AwayDecision& found, const Effort& effort) {
+  if (part_ && options_.parts.step > 0 && !spares_bytes_) {
+    place_near_last_part(found, effort);
+  } else {
+    place_first_parts(found, effort);
+  }
+}
+
+/// A few packings find how large the part can be.
+void BestSearch::place_first_parts(const AwayDecision& found, const Effort& effort) {
   double fits = 0;
   double fits_not = 1;
   double part = effort.first_part;
@@ -212,10 +228,25 @@ void BestSearch::place(const AwayDecision& found, const Effort& effort) {
     if (packing > 0 && is_done()) return;
     if (!decide_within(part, found, effort)) return;
     search_.repeat_best();
-    (place_once(effort, found) ? fits : fits_not) = part;
+    const bool packs = place_once(effort, found);
+    (packs ? fits : fits_not) = part;
+    if (packs && !spares_bytes_) part_ = part;
     if (fits == effort.first_part) return;
     // First go down in growing steps, then bisect.
     part = fits > 0 ? (fits + fits_not) / 2 : 1 - (1 - part) * 2 - 0.03;
+  }
+}
+
+/// Places are searched at random: near the largest part that packs, each packing may lead to a better plan.
+void BestSearch::place_near_last_part(const AwayDecision& found, const Effort& effort) {
+  for (int packing = 0; packing < effort.packings; ++packing) {
+    if (packing > 0 && is_done()) return;
+    const bool fits = decide_within(*part_, found, effort);
+    if (fits) search_.repeat_best();
+    const bool packs = fits && place_once(effort, found);
+    if (packs && *part_ >= 1) return;
+    const bool is_too_small = !fits || packs;
+    part_ = std::clamp(*part_ + (is_too_small ? options_.parts.step : -options_.parts.step), 0.0, 1.0);
   }
 }
 

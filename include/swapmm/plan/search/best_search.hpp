@@ -98,6 +98,7 @@ class BestSearch {
   [[nodiscard]] PlanningProgress progress() const { return {best_.simulation().iteration, relaxed_.lower_bound}; }
 
   void try_others(std::span<const NamedPlanner> others);
+  [[nodiscard]] bool gained_since(std::chrono::nanoseconds before, double part) const;
   void offer_leaner();
   void place_first();
   void search_round(const Effort& effort);
@@ -109,6 +110,8 @@ class BestSearch {
   void set_limits_to(const std::vector<Stay>& stays);
   void set_limits(double part);
   void place(const AwayDecision& found, const Effort& effort);
+  void place_first_parts(const AwayDecision& found, const Effort& effort);
+  void place_near_last_part(const AwayDecision& found, const Effort& effort);
   [[nodiscard]] bool decide_within(double part, const AwayDecision& found, const Effort& effort);
   bool place_once(const Effort& effort, const AwayDecision& found);
   void search_places(const BuiltPlan& built, const AwayDecision& found, const Effort& effort,
@@ -125,8 +128,10 @@ class BestSearch {
   KnownPlaces places_;
   PlaceSearch place_search_;
   std::optional<BestPlaced> best_placed_;
-  bool spares_bytes_ = false;  ///< fewer bytes count, not time: the bound is no reason to end
+  bool spares_bytes_ = false;   ///< fewer bytes count, not time: the bound is no reason to end
+  std::optional<double> part_;  ///< of the budget, near the largest that packs; none: none has packed yet
   bool has_packed_ = false;
+  bool tried_others_ = false;
   bool offered_belady_ = false;
   int rounds_done_ = 0;
 };
