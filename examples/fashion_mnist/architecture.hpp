@@ -25,6 +25,8 @@ struct Settings {
   float momentum = 0.9F;
   /// Pieces that the batch is divided into, one after the other: evaluations have as many images at a time as a piece.
   std::size_t pieces = 1;
+  /// Operations of the forward pass may run again (swapmm::replayable). Its tensors then live until the step ends.
+  bool replayable = false;
 
   [[nodiscard]] std::size_t images_per_part() const { return std::max<std::size_t>(1, batch / pieces / parts); }
   [[nodiscard]] std::size_t evaluated() const { return images_per_part() * parts; }

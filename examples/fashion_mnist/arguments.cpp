@@ -14,13 +14,17 @@
 namespace fashion {
 
 const std::string_view usage =
-    "fashion_mnist [--budget SIZE [--codec SIZE]] [--epochs N] [--batch N] [--pieces N|choose] [--device NAME]\n"
-    "              [--convolutions NAME] [--planner NAME] [--report FILE]\n"
+    "fashion_mnist [--budget SIZE [--codec SIZE]] [--ways WAYS] [--link SPEED] [--epochs N] [--batch N]\n"
+    "              [--pieces N|choose] [--device NAME] [--convolutions NAME] [--planner NAME] [--report FILE]\n"
     "fashion_mnist --replicas N [--chunk N] [--budget SIZE] [--epochs N] [--batch N] [--device NAME] ...\n"
     "  --budget   compare this budget with none, instead of 100 %, 50 %, 25 % of the peak of live bytes and the\n"
     "             smallest that works: a part of the peak (25%) or a size (64MiB, 64MB, 1GiB, ...)\n"
     "  --codec    values with many zeros are encoded on their way to the host, through so much of the budget: a part\n"
     "             of it (10%) or a size\n"
+    "  --ways     what plans may do with a value that has to leave: swap, or swap,recompute: operations of the "
+    "forward\n"
+    "             pass may also run again; default swap\n"
+    "  --link     plan for links of this speed (1GB/s, 500MB/s, ...), instead of what was observed\n"
     "  --epochs   passes over the 60,000 images, default 2\n"
     "  --batch    images per iteration, a multiple of 4, default 512\n"
     "  --pieces   divide the batch into so many pieces, one after the other, or into the number that is predicted to "
@@ -29,7 +33,7 @@ const std::string_view usage =
     "  --device   cuda, opencl, one of their devices (cuda:0, opencl:1), or a part of a device's name; default: what\n"
     "             SWAPMM_DEVICE says, else a CUDA device if there is one, else the best of OpenCL\n"
     "  --convolutions  on CUDA: cudnn or gemm (matrix products); default: cudnn where it is installed\n"
-    "  --planner  who makes the plans, default excess-overlap\n"
+    "  --planner  who makes the plans, default best\n"
     "  --report   the report, default demo-report.json; the pictures are written beside it\n"
     "  --replicas so many replicas learn a part of each batch, each on a device of its own if there are as many of "
     "the\n"
@@ -74,6 +78,16 @@ Budget budget(std::string_view name, std::string_view text) {
   return {0, swapmm::Bytes{static_cast<std::uint64_t>(value * known->second)}};
 }
 
+std::uint64_t link(std::string_view text) {
+  constexpr std::string_view wanted = "a speed (500MB/s, 1GB/s, 1.5GiB/s, ...)";
+  if (!text.ends_with("/s") || text.find('%') != std::string_view::npos) refuse("--link", wanted, text);
+  try {
+    return budget("--link", text.substr(0, text.size() - 2)).bytes.value;
+  } catch (const std::invalid_argument&) {
+    refuse("--link", wanted, text);
+  }
+}
+
 std::size_t pieces(std::string_view text) {
   if (text == "choose") return 0;
   std::size_t value = 0;
@@ -104,9 +118,9 @@ Arguments parse(std::span<char* const> words) {
       result.help = true;
       return result;
     }
-    constexpr std::array<std::string_view, 11> known{"--budget", "--codec",    "--epochs",       "--batch",
-                                                     "--pieces", "--device",   "--convolutions", "--planner",
-                                                     "--report", "--replicas", "--chunk"};
+    constexpr std::array<std::string_view, 13> known{
+        "--budget", "--codec",        "--ways",    "--link",   "--epochs",   "--batch", "--pieces",
+        "--device", "--convolutions", "--planner", "--report", "--replicas", "--chunk"};
     if (std::find(known.begin(), known.end(), name) == known.end()) {
       throw std::invalid_argument("there is no option " + std::string(name));
     }
@@ -116,6 +130,11 @@ Arguments parse(std::span<char* const> words) {
     const std::string_view value = words[i + 1];
     if (name == "--budget") result.budget = budget(name, value);
     if (name == "--codec") result.codec = budget(name, value);
+    if (name == "--ways") {
+      if (value != "swap" && value != "swap,recompute") refuse(name, "swap or swap,recompute", value);
+      result.recompute = value != "swap";
+    }
+    if (name == "--link") result.link = link(value);
     if (name == "--epochs") result.epochs = number(name, value, 1000);
     if (name == "--batch") {
       result.batch = number(name, value, 2048);
@@ -131,12 +150,17 @@ Arguments parse(std::span<char* const> words) {
     if (name == "--report") result.report = value;
     if (name == "--replicas") result.replicas = number(name, value, 64);
     if (name == "--chunk") result.chunk = number(name, value, 7);
-    without_replicas = without_replicas || name == "--pieces" || name == "--report" || name == "--codec";
+    constexpr std::array<std::string_view, 5> one_device{"--pieces", "--report", "--codec", "--ways", "--link"};
+    without_replicas = without_replicas || std::find(one_device.begin(), one_device.end(), name) != one_device.end();
   }
   if (result.replicas != 0 && without_replicas) {
-    throw std::invalid_argument("--pieces, --report and --codec do not go with --replicas");
+    throw std::invalid_argument("--pieces, --report, --codec, --ways and --link do not go with --replicas");
   }
   if (result.pieces && !result.budget) throw std::invalid_argument("--pieces needs --budget");
+  if (result.recompute && result.pieces) throw std::invalid_argument("--ways swap,recompute does not go with --pieces");
+  if (result.recompute && !result.planner.empty() && result.planner != "best") {
+    throw std::invalid_argument("--ways swap,recompute needs the planner best");
+  }
   if (result.codec && !result.budget) throw std::invalid_argument("--codec needs --budget");
   return result;
 }

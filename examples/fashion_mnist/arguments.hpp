@@ -4,6 +4,7 @@
 // What a person asks the demo for.
 
 #include <cstddef>
+#include <cstdint>
 #include <filesystem>
 #include <optional>
 #include <span>
@@ -29,6 +30,8 @@ struct Arguments {
   std::size_t batch = 0;  ///< 0: the network's own
   /// So many pieces that the batch is divided into, or 0 to have the number chosen; none: the batch stays whole.
   std::optional<std::size_t> pieces;
+  bool recompute = false;    ///< plans may run operations of the forward pass again instead of copying
+  std::uint64_t link = 0;    ///< bytes per second that plans take both links for; 0: as observed
   std::size_t replicas = 0;  ///< in this process; 0: the demo without replicas, or one under mpirun
   std::size_t chunk = 0;     ///< layers per chunk of their gradients; 0: it is searched for
   std::string device;        ///< see neural::on_device()

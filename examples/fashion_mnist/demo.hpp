@@ -10,6 +10,7 @@
 #include <iomanip>
 #include <ostream>
 #include <span>
+#include <sstream>
 #include <stdexcept>
 #include <string>
 #include <utility>
@@ -107,12 +108,24 @@ class Demo {
     return options;
   }
 
-  // A training in the pieces that were chosen, if the batch is divided.
-  [[nodiscard]] Training<Math> training(swapmm::Bytes budget, swapmm::SchedulerOptions scheduler) {
+  // A training in the pieces that were chosen, if the batch is divided. `again`: operations may run again.
+  [[nodiscard]] Training<Math> training(swapmm::Bytes budget, swapmm::SchedulerOptions scheduler, bool again = false) {
     std::optional<swapmm::SplitOptions> split;
     if (arguments_.pieces) split = {.batch = settings_.batch, .pieces = settings_.pieces};
-    return Training<Math>(math_, backend_, settings_, memory_of(budget), std::move(scheduler), *curriculum_,
+    Settings settings = settings_;
+    settings.replayable = again;
+    return Training<Math>(math_, backend_, settings, memory_of(budget), std::move(scheduler), *curriculum_,
                           std::move(split));
+  }
+
+  // For plans within a budget: with links that are as fast as the user says.
+  [[nodiscard]] swapmm::SchedulerOptions scheduler_within() const {
+    swapmm::SchedulerOptions options = scheduler();
+    if (arguments_.link != 0) {
+      options.machine = machine_;
+      options.machine->h2d.bytes_per_second = options.machine->d2h.bytes_per_second = arguments_.link;
+    }
+    return options;
   }
 
   // Learns the step from pieces of two sizes, and takes the number of pieces that is given, or the one that is
@@ -166,9 +179,9 @@ class Demo {
     say_ << "without a limit:" << std::endl;
     Training<Math> training = this->training(no_limit(), scheduler());
     training.run(first_steps);
-    const swapmm::Machine machine = training.manager().machine();
+    machine_ = training.manager().machine();
     if (!arguments_.pieces) {
-      result_.memory = memory_at_peak(*training.manager().scheduler().trace("train"), machine.alignment);
+      result_.memory = memory_at_peak(*training.manager().scheduler().trace("train"), machine_.alignment);
     }
     check_budget();
     std::vector<double> times;
@@ -198,7 +211,7 @@ class Demo {
     say_ << "budget " << run.name << " (" << budget.value / 1'000'000 << " MB), on demand" << std::endl;
     const bool same_on_demand = measure_on_demand(run);
     say_ << "budget " << run.name << ", by a plan:" << std::endl;
-    Training<Math> training = this->training(budget, scheduler());
+    Training<Math> training = this->training(budget, scheduler_within(), arguments_.recompute);
     training.run(first_steps);
     std::vector<double> times;
     swapmm::Bytes in;
@@ -235,6 +248,15 @@ class Demo {
       }
     }
     run.notes = report.notes;
+    for (const swapmm::PlanSummary& plan : report.plans) {
+      if (plan.replays == 0) continue;
+      std::ostringstream note;
+      note << plan.replays << " operations of " << plan.iterations_per_cycle
+           << (plan.iterations_per_cycle == 1 ? " iteration" : " iterations")
+           << " run again instead of copies, which takes " << std::fixed << std::setprecision(1)
+           << milliseconds(plan.replay_time) << " ms";
+      run.notes.push_back(note.str());
+    }
     if (report.codec_staging.value != 0) {
       run.notes.push_back("values of " + std::to_string(report.encoded_out.value / 1'000'000) +
                           " MB were encoded on their way to the host, of " +
@@ -292,6 +314,7 @@ class Demo {
   Settings settings_;
   Curriculum* curriculum_ = nullptr;
   DemoResult result_;
+  swapmm::Machine machine_;                   // without a limit
   std::vector<float> after_on_demand_steps_;  // weights without a limit
   std::vector<float> after_some_steps_;
   std::vector<float> after_all_steps_;

@@ -6,6 +6,7 @@
 
 #include <cstddef>
 #include <map>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -45,31 +46,39 @@ class LayerOperations {
   [[nodiscard]] neural::Parameter<Math>& weights() { return weights_; }
   [[nodiscard]] neural::Parameter<Math>& bias() { return bias_; }
 
-  /// Convolution, bias and ReLU.
-  [[nodiscard]] Floats forward(std::size_t part, const Floats& x) {
+  /// Convolution, bias and ReLU. `again`: the operation may run again, so `x` and what it returns must live until the
+  /// iteration ends.
+  [[nodiscard]] std::shared_ptr<Floats> forward(std::size_t part, const Floats& x, bool again = false) {
     const Shaped& of = shaped(x.shape()[0]);
     const neural::Convolution& c = of.shape;
-    Floats y = tensor<float>({c.images, c.side, c.side, c.out}, "out", part);
-    manager_->run(label("forward", part), swapmm::reads(x, weights_.value(), bias_.value()), swapmm::writes(y),
-                  swapmm::scratch(of.forward_work.bytes()), [&](auto& op) {
-                    neural::convolve(*math_, op.queue(), c, layer_.relu, op[x], op[weights_.value()], op[bias_.value()],
-                                     op[y], of.forward_work, area_of<Math>(op, of.forward_work));
-                  });
-    return y;
+    auto made = std::make_shared<Floats>(tensor<float>({c.images, c.side, c.side, c.out}, "out", part));
+    swapmm::Bundle<Backend> bundle;
+    bundle.reads(x, weights_.value(), bias_.value()).writes(*made).scratch(swapmm::Bytes{of.forward_work.bytes()});
+    if (again) bundle.replayable();
+    manager_->run(label("forward", part), bundle, [this, &of, &x, &y = *made](auto& op) {
+      neural::convolve(*math_, op.queue(), of.shape, layer_.relu, op[x], op[weights_.value()], op[bias_.value()], op[y],
+                       of.forward_work, area_of<Math>(op, of.forward_work));
+    });
+    return made;
   }
 
   struct Pooled {
     Floats out;
     Map map;  ///< where each number came from
   };
-  [[nodiscard]] Pooled pool(std::size_t part, const Floats& x) {
+  /// `again`: see forward().
+  [[nodiscard]] std::shared_ptr<Pooled> pool(std::size_t part, const Floats& x, bool again = false) {
     const neural::Images images = pooled(x);
-    const auto [count, side, channels] = images;
-    Pooled y{tensor<float>({count, side, side, channels}, "pooled", part),
-             tensor<std::uint8_t>({count, side, side, channels}, "map", part)};
-    manager_->run(label("pool", part), swapmm::reads(x), swapmm::writes(y.out, y.map),
-                  [&](auto& op) { math_->max_pool(op.queue(), images, op[x], op[y.out], op[y.map]); });
-    return y;
+    const swapmm::Shape shape{images.count, images.side, images.side, images.channels};
+    auto made = std::make_shared<Pooled>(
+        Pooled{tensor<float>(shape, "pooled", part), tensor<std::uint8_t>(shape, "map", part)});
+    swapmm::Bundle<Backend> bundle;
+    bundle.reads(x).writes(made->out, made->map);
+    if (again) bundle.replayable();
+    manager_->run(label("pool", part), bundle, [this, images, &x, &y = *made](auto& op) {
+      math_->max_pool(op.queue(), images, op[x], op[y.out], op[y.map]);
+    });
+    return made;
   }
 
   /// From the gradient of the pool's output to the one of the convolution's, before its ReLU.

@@ -11,6 +11,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <span>
 #include <stdexcept>
@@ -55,9 +56,10 @@ class Network {
     if (labels.size() != settings_.batch || settings_.pieces != 1) {
       throw std::invalid_argument("train() takes a whole batch");
     }
+    std::vector<std::shared_ptr<const void>> made;  // what lives until the iteration ends
     const auto iteration = manager_.iteration("train");
     upload(inputs_, images, labels);
-    Activations kept = forward(inputs_);
+    Activations kept = forward(inputs_, settings_.replayable ? &made : nullptr);
     Parts gradients = loss(kept);
     for (std::size_t i = layers_.size(); i-- > 0;) {
       const WeightsGradients sums = new_gradients(i);
@@ -71,6 +73,7 @@ class Network {
   void train(swapmm::Split<Backend>& split, std::span<const float> images, std::span<const std::uint8_t> labels,
              float rate) {
     if (labels.size() != settings_.batch) throw std::invalid_argument("train() takes a whole batch");
+    if (settings_.replayable) throw std::invalid_argument("operations run again in steps of a whole batch alone");
     std::vector<WeightsGradients> sums;
     split.step([&] { sums = new_gradients(); },
                [&](const swapmm::Piece& piece) {
@@ -139,10 +142,10 @@ class Network {
     const auto iteration = manager_.iteration("evaluate");
     upload(inputs_, images, labels);
     for (std::size_t part = 0; part < settings_.parts; ++part) {
-      std::optional<Floats> x;
+      Value x;
       for (Operations& layer : layers_) {
-        Floats y = layer.forward(part, x ? *x : inputs_.images[part]);
-        x.emplace(layer.layer().pool ? layer.pool(part, y).out : std::move(y));
+        x = layer.forward(part, x ? *x : inputs_.images[part]);
+        if (layer.layer().pool) x = out_of(layer.pool(part, *x));
       }
       count_right(part, *x, labels.size());
     }
@@ -195,7 +198,9 @@ class Network {
   using Operations = LayerOperations<Math>;
   using Floats = typename Operations::Floats;
   using Labels = swapmm::Tensor<std::uint8_t, Backend>;
-  using Parts = std::vector<std::optional<Floats>>;
+  using Value = std::shared_ptr<const Floats>;
+  using Parts = std::vector<Value>;
+  using Pooled = std::shared_ptr<const typename Operations::Pooled>;
 
   static constexpr std::size_t pixels = 784;
 
@@ -207,11 +212,11 @@ class Network {
   };
 
   // What the backward pass reads: per layer its input, part by part, but for the first layer's, which are the images;
-  // and of its pool the output, which is the next layer's input, and the map.
+  // and what its pool made, whose output is the next layer's input.
   struct Activations {
     const Inputs* from = nullptr;
     std::vector<Parts> inputs;
-    std::vector<std::vector<std::optional<typename Operations::Map>>> maps;
+    std::vector<std::vector<Pooled>> pooled;
     Parts logits;
   };
 
@@ -285,32 +290,39 @@ class Network {
     }
   }
 
-  [[nodiscard]] Activations forward(const Inputs& from) {
+  // `made`: operations may run again, and all that they make is added to it; null: they run once.
+  [[nodiscard]] Activations forward(const Inputs& from, std::vector<std::shared_ptr<const void>>* made = nullptr) {
+    const bool again = made != nullptr;
     Activations kept;
     kept.from = &from;
     kept.inputs.resize(layers_.size());
-    kept.maps.resize(layers_.size());
+    kept.pooled.resize(layers_.size());
     for (std::size_t i = 0; i < layers_.size(); ++i) {
       Parts out(from.parts());
       for (std::size_t part = 0; part < from.parts(); ++part) {
-        out[part].emplace(layers_[i].forward(part, input(kept, i, part)));
+        out[part] = layers_[i].forward(part, input(kept, i, part), again);
       }
-      if (layers_[i].layer().pool) kept.maps[i] = pool(i, out);
+      if (again) made->insert(made->end(), out.begin(), out.end());
+      if (layers_[i].layer().pool) {
+        kept.pooled[i] = pool(i, out, again);
+        if (again) made->insert(made->end(), kept.pooled[i].begin(), kept.pooled[i].end());
+      }
       (i + 1 < layers_.size() ? kept.inputs[i + 1] : kept.logits) = std::move(out);
     }
     return kept;
   }
 
   // Each part becomes what the pool makes of it.
-  [[nodiscard]] std::vector<std::optional<typename Operations::Map>> pool(std::size_t layer, Parts& out) {
-    std::vector<std::optional<typename Operations::Map>> maps(out.size());
+  [[nodiscard]] std::vector<Pooled> pool(std::size_t layer, Parts& out, bool again) {
+    std::vector<Pooled> made(out.size());
     for (std::size_t part = 0; part < out.size(); ++part) {
-      auto pooled = layers_[layer].pool(part, *out[part]);
-      out[part].emplace(std::move(pooled.out));
-      maps[part].emplace(std::move(pooled.map));
+      made[part] = layers_[layer].pool(part, *out[part], again);
+      out[part] = out_of(made[part]);
     }
-    return maps;
+    return made;
   }
+  // Lives as long as both.
+  [[nodiscard]] static Value out_of(const Pooled& pooled) { return Value(pooled, &pooled->out); }
 
   // Adds up the loss; from logits to their gradients, part by part.
   [[nodiscard]] Parts loss(Activations& kept) {
@@ -319,7 +331,7 @@ class Network {
       const Floats& given = *kept.logits[part];
       const Labels& labels = kept.from->labels[part];
       const std::size_t n = labels.size();
-      gradients[part].emplace(manager_.template tensor<float>(
+      gradients[part] = std::make_shared<const Floats>(manager_.template tensor<float>(
           given.shape(), layers_.back().label("out", part) + ".gradient", swapmm::transient));
       const Floats& gradient = *gradients[part];
       manager_.run("loss." + std::to_string(part), swapmm::reads(given, labels), swapmm::writes(gradient),
@@ -350,8 +362,8 @@ class Network {
       }
       Operations& previous = layers_[i - 1];
       const bool pooled = previous.layer().pool;
-      before[part].emplace(layer.input_backward(part, *gradients[part], x.shape(),
-                                                previous.label(pooled ? "pooled" : "out", part) + ".gradient"));
+      before[part] = std::make_shared<const Floats>(layer.input_backward(
+          part, *gradients[part], x.shape(), previous.label(pooled ? "pooled" : "out", part) + ".gradient"));
       gradients[part].reset();
       if (pooled) continue;  // the way back through the pool leads through the ReLU, and reads x
       previous.relu_backward(part, x, *before[part]);
@@ -368,11 +380,11 @@ class Network {
   // Each part's gradient becomes the one of the convolution's output.
   void pool_backward(std::size_t i, Activations& kept, Parts& gradients) {
     for (std::size_t part = 0; part < gradients.size(); ++part) {
-      auto& out = kept.inputs[i + 1][part];
-      auto& map = kept.maps[i][part];
-      gradients[part].emplace(layers_[i].pool_backward(part, *out, *map, *gradients[part]));
-      out.reset();
-      map.reset();
+      Pooled& pooled = kept.pooled[i][part];
+      gradients[part] =
+          std::make_shared<const Floats>(layers_[i].pool_backward(part, pooled->out, pooled->map, *gradients[part]));
+      kept.inputs[i + 1][part].reset();
+      pooled.reset();
     }
   }
 

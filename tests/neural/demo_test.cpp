@@ -126,6 +126,10 @@ TEST_CASE("the demo's other options") {
   CHECK(parse({"--budget", "25%", "--pieces", "4"}).pieces == 4);
   CHECK(parse({"--budget", "25%", "--codec", "10%"}).codec->fraction == 0.1);
   CHECK(parse({"--codec", "8MiB", "--budget", "64MiB"}).codec->bytes == 8_MiB);
+  CHECK(parse({"--ways", "swap,recompute"}).recompute);
+  CHECK(!parse({"--ways", "swap"}).recompute);
+  CHECK(parse({"--link", "1.5GB/s"}).link == 1'500'000'000);
+  CHECK(parse({"--link", "2MiB/s"}).link == 2U << 20U);
   CHECK(parse({"--replicas", "3", "--chunk", "2"}).replicas == 3);
   CHECK(parse({"--replicas", "3", "--chunk", "2"}).chunk == 2);
   CHECK(parse({}).replicas == 0);
@@ -149,11 +153,22 @@ TEST_CASE("what the demo does not understand is named") {
   CHECK(refusal({"--budget", "25%", "--pieces", "few"}).find("\"few\"") != std::string::npos);
   CHECK(refusal({"--pieces", "4"}) == "--pieces needs --budget");
   CHECK(refusal({"--codec", "10%"}) == "--codec needs --budget");
+  CHECK(refusal({"--ways", "recompute"}) == "--ways takes swap or swap,recompute, not \"recompute\"");
+  for (const char* const text : {"1GB", "25%/s", "0MB/s", "-1GB/s", "/s"}) {
+    CHECK(refusal({"--link", text}) ==
+          "--link takes a speed (500MB/s, 1GB/s, 1.5GiB/s, ...), not \"" + std::string(text) + '"');
+  }
+  CHECK(refusal({"--ways", "swap,recompute", "--link", "1GB/s", "--replicas", "2"}).find("--ways") !=
+        std::string::npos);
+  CHECK(refusal({"--ways", "swap,recompute", "--budget", "25%", "--pieces", "4"}) ==
+        "--ways swap,recompute does not go with --pieces");
+  CHECK(refusal({"--ways", "swap,recompute", "--planner", "belady"}) == "--ways swap,recompute needs the planner best");
   CHECK(refusal({"--codec", "much", "--budget", "1GiB"}) ==
         "--codec takes a part of the budget (25%) or a size (1000000B, 64MB, 64MiB, 1GB, 1GiB), not \"much\"");
   CHECK(refusal({"--replicas", "65"}) == "--replicas takes a whole number from 1 to 64, not \"65\"");
   CHECK(refusal({"--chunk", "8"}) == "--chunk takes a whole number from 1 to 7, not \"8\"");
-  CHECK(refusal({"--report", "x", "--replicas", "2"}) == "--pieces, --report and --codec do not go with --replicas");
+  CHECK(refusal({"--report", "x", "--replicas", "2"}) ==
+        "--pieces, --report, --codec, --ways and --link do not go with --replicas");
   CHECK(refusal({"--planner", "fastest"}).find("excess-overlap") != std::string::npos);
 }
 

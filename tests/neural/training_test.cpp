@@ -78,6 +78,31 @@ TEST_CASE("so does training by a library's own convolutions, where there is one"
   }
 }
 
+TEST_CASE("and if operations of the forward pass run again instead of copies") {
+  const Run& all = with_all_memory();
+  SchedulerOptions options;
+  options.machine.emplace();
+  options.machine->h2d.bytes_per_second = options.machine->d2h.bytes_per_second = 5'000'000;
+  fashion::Settings replayable = settings();
+  replayable.replayable = true;
+  const Bytes budget = round_down(Bytes{all.live.peak.value / 2}, Bytes{4096});
+  MemoryManager manager(test::shared_backend(), {.device_budget = budget}, test::steady_plans(options));
+  Network network(test::math(), manager, replayable);
+  for (std::uint32_t step = 0; step < steps; ++step) {
+    const Batch batch = test::batch(replayable.batch, step);
+    network.train(batch.images, batch.labels, rate);
+  }
+  manager.synchronize();
+  const Report report = manager.report();
+  REQUIRE(!report.plans.empty());
+  CHECK(report.plans.front().replays > 0);
+  CHECK(report.iterations_followed == steps - 2);
+  CHECK(report.divergences == 0);
+  CHECK(report.device_peak <= budget);
+  CHECK(network.take_loss() == all.loss);
+  CHECK(test::same_bits(network.weights(), all.weights));
+}
+
 TEST_CASE("and the same bits as a program without swapmm") {
   test::RawNetwork raw(test::math(), settings());
   const std::vector<float> before = raw.weights();

@@ -34,14 +34,14 @@ Passes run(test::Math& math, const neural::Convolution& shape, const std::vector
   on_x.upload(x);
   on_gradient.upload(y_gradient);
   const test::DeviceCalls calls;
-  const LayerFloats y = layer.forward(0, on_x);
+  const auto y = layer.forward(0, on_x);
   const LayerFloats weights_gradient = layer.weights().new_gradient();
   const LayerFloats bias_gradient = layer.bias().new_gradient();
   layer.weights_backward(0, false, on_x, on_gradient, weights_gradient, bias_gradient);
   const LayerFloats x_gradient = layer.input_backward(0, on_gradient, in, "x.gradient");
   manager.synchronize();
   calls.check_no_bytes();
-  return {y.download(), weights_gradient.download(), bias_gradient.download(), x_gradient.download()};
+  return {y->download(), weights_gradient.download(), bias_gradient.download(), x_gradient.download()};
 }
 
 }  // namespace

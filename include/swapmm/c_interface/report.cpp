@@ -39,6 +39,7 @@ std::string_view name_of(OnDemandReason reason) {
     case OnDemandReason::no_plan: return "no_plan";
     case OnDemandReason::on_demand_is_faster: return "on_demand_is_faster";
     case OnDemandReason::plan_is_awaited: return "plan_is_awaited";
+    case OnDemandReason::plan_waits: return "plan_waits";
   }
   return "";
 }

@@ -59,6 +59,7 @@ enum class OnDemandReason : std::uint8_t {
   no_plan,              ///< the planner made none, or one that cannot be followed
   on_demand_is_faster,  ///< there is a plan, but its trial showed that it is slower
   plan_is_awaited,      ///< Planning::deferred: no thread has run the PlanningJob yet
+  plan_waits,           ///< there is a plan, but the program branches: its cycle must be seen more often before
 };
 
 /// An iteration name whose iterations run on demand although they have been observed, and the reason.

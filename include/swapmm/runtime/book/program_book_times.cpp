@@ -5,7 +5,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <span>
+#include <string>
 #include <tuple>
 #include <utility>
 
@@ -419,12 +421,19 @@ std::optional<OnDemandSummary> ProgramBook::on_demand_summary(const Named& progr
   const PlanSet& set = programs.now();
   if (!set.cases.empty()) {
     const PlanCase& last = set.cases.front();
-    if (last.state != PlanState::left) return std::nullopt;
+    const std::string the_plan = "the plan by " + last.plan->plan.planner;
+    if (last.state != PlanState::left) {
+      if (last.awaited == 0) return std::nullopt;
+      const bool is_tried = last.awaited != std::numeric_limits<std::size_t>::max();
+      return OnDemandSummary{programs.name, OnDemandReason::plan_waits,
+                             is_tried ? the_plan + " waits until its cycle was seen " + std::to_string(last.awaited) +
+                                            " more times: the program branches"
+                                      : the_plan + " promises no gain over on demand, and plans were left early"};
+    }
     const std::optional<DemandTime> demand = demand_time(programs, last);
     return OnDemandSummary{programs.name, OnDemandReason::on_demand_is_faster,
-                           "the plan by " + last.plan->plan.planner + " takes " +
-                               text::time_text(last.times.median().value_or(nanoseconds{0})) + " a round, on demand " +
-                               text::time_text(demand.value_or(DemandTime{}).time)};
+                           the_plan + " takes " + text::time_text(last.times.median().value_or(nanoseconds{0})) +
+                               " a round, on demand " + text::time_text(demand.value_or(DemandTime{}).time)};
   }
   if (pending_ != nullptr && pending_->name == programs.name) {
     return OnDemandSummary{programs.name, OnDemandReason::plan_is_awaited,
