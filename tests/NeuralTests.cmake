@@ -122,12 +122,19 @@ left=$(ls -A); rm -rf $folder; echo status $status, files: $left; [[ $status == 
     --report ${with_codec}/report.json)
   set_tests_properties(neural.demo_codec PROPERTIES LABELS neural TIMEOUT 300 FIXTURES_REQUIRED few_pictures
     PASS_REGULAR_EXPRESSION "MB were encoded on their way" FAIL_REGULAR_EXPRESSION DIFFERENT)
+  # Operations that run again, because a copy would take longer by far.
+  set(with_replays ${CMAKE_CURRENT_BINARY_DIR}/demo_recompute)
+  file(MAKE_DIRECTORY ${with_replays})
+  add_test(NAME neural.demo_recompute COMMAND fashion_mnist --device opencl --batch 32 --epochs 1 --budget 60%
+    --ways swap,recompute --link 2MB/s --report ${with_replays}/report.json)
+  set_tests_properties(neural.demo_recompute PROPERTIES LABELS neural TIMEOUT 300 FIXTURES_REQUIRED few_pictures
+    PASS_REGULAR_EXPRESSION "operations run again instead of copies" FAIL_REGULAR_EXPRESSION DIFFERENT)
   set_tests_properties(neural.few_pictures PROPERTIES LABELS neural FIXTURES_SETUP few_pictures)
   set_tests_properties(${demos} PROPERTIES LABELS neural TIMEOUT 300 PROCESSORS 2 FIXTURES_REQUIRED few_pictures
     PASS_REGULAR_EXPRESSION "adds up in the same order: identical after 4 iterations" FAIL_REGULAR_EXPRESSION DIFFERENT)
   set(environment ASAN_OPTIONS=detect_leaks=0:detect_stack_use_after_return=1:handle_sigill=1 SWAPMM_FASHION_MNIST=${pictures} OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
     OMPI_MCA_rmaps_base_oversubscribe=1)
-  set_tests_properties(${demos} neural.demo_codec PROPERTIES ENVIRONMENT "${environment}")
+  set_tests_properties(${demos} neural.demo_codec neural.demo_recompute PROPERTIES ENVIRONMENT "${environment}")
   set_property(TEST neural.demo_two_devices APPEND PROPERTY ENVIRONMENT "POCL_DEVICES=pthread pthread")
   set_tests_properties(neural.sequence_program neural.inference_program neural.demo_interrupted PROPERTIES
     LABELS neural TIMEOUT 300)

@@ -109,9 +109,13 @@ std::string planner(std::string_view text) {
 
 }  // namespace
 
+void check_replicas(const Arguments& arguments) {
+  if (arguments.with_replicas) return;
+  throw std::invalid_argument("--pieces, --report, --codec, --ways and --link do not go with replicas");
+}
+
 Arguments parse(std::span<char* const> words) {
   Arguments result;
-  bool without_replicas = false;
   for (std::size_t i = 0; i < words.size(); i += 2) {
     const std::string_view name = words[i];
     if (name == "--help" || name == "-h") {
@@ -151,11 +155,9 @@ Arguments parse(std::span<char* const> words) {
     if (name == "--replicas") result.replicas = number(name, value, 64);
     if (name == "--chunk") result.chunk = number(name, value, 7);
     constexpr std::array<std::string_view, 5> one_device{"--pieces", "--report", "--codec", "--ways", "--link"};
-    without_replicas = without_replicas || std::find(one_device.begin(), one_device.end(), name) != one_device.end();
+    if (std::find(one_device.begin(), one_device.end(), name) != one_device.end()) result.with_replicas = false;
   }
-  if (result.replicas != 0 && without_replicas) {
-    throw std::invalid_argument("--pieces, --report, --codec, --ways and --link do not go with --replicas");
-  }
+  if (result.replicas != 0) check_replicas(result);
   if (result.pieces && !result.budget) throw std::invalid_argument("--pieces needs --budget");
   if (result.recompute && result.pieces) throw std::invalid_argument("--ways swap,recompute does not go with --pieces");
   if (result.recompute && !result.planner.empty() && result.planner != "best") {

@@ -38,10 +38,13 @@ struct Arguments {
   std::string convolutions;  ///< "gemm" or "cudnn"; empty: as the device's library is
   std::string planner;       ///< empty: swapmm's own
   std::filesystem::path report = "demo-report.json";
+  bool with_replicas = true;  ///< false: there is an option that does not go with replicas
   bool help = false;
 };
 
 /// Throws std::invalid_argument, which names the word that it does not understand.
 [[nodiscard]] Arguments parse(std::span<char* const> words);
+/// Throws std::invalid_argument unless all options go with replicas.
+void check_replicas(const Arguments& arguments);
 
 }  // namespace fashion

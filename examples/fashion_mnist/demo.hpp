@@ -118,13 +118,14 @@ class Demo {
                           std::move(split));
   }
 
-  // For plans within a budget: with links that are as fast as the user says.
+  // With links that are as fast as the user says.
+  [[nodiscard]] swapmm::Machine planned_for(swapmm::Machine machine) const {
+    if (arguments_.link != 0) machine.h2d.bytes_per_second = machine.d2h.bytes_per_second = arguments_.link;
+    return machine;
+  }
   [[nodiscard]] swapmm::SchedulerOptions scheduler_within() const {
     swapmm::SchedulerOptions options = scheduler();
-    if (arguments_.link != 0) {
-      options.machine = machine_;
-      options.machine->h2d.bytes_per_second = options.machine->d2h.bytes_per_second = arguments_.link;
-    }
+    if (arguments_.link != 0) options.machine = planned_for(machine_);
     return options;
   }
 
@@ -137,7 +138,7 @@ class Demo {
     Training<Math> probe(math_, backend_, settings_, memory_of(no_limit()), scheduler(), *curriculum_, once);
     probe.run(probe_steps);
     const swapmm::SplitStep& step = probe.split()->observed().value();
-    swapmm::Machine machine = probe.manager().machine();
+    swapmm::Machine machine = planned_for(probe.manager().machine());
     const swapmm::Trace whole = swapmm::written_out(step, swapmm::piece_sizes(settings_.batch, 1)).value();
     result_.memory = memory_at_peak(whole, machine.alignment);
     machine.device_budget = size_of(*arguments_.budget);
@@ -238,24 +239,16 @@ class Demo {
     const std::vector<float>& expected = to_the_end ? after_all_steps_ : after_some_steps_;
     run.weights_identical = same_on_demand && neural::same_bits(training.weights(), expected);
     const swapmm::Report report = training.manager().report();
+    run.notes = report.notes;
     if (report.iterations_followed > 0) {
       for (const swapmm::PlanSummary& plan : report.plans) {
         if (plan.iteration != "train") continue;
         const auto iterations = static_cast<double>(plan.iterations_per_cycle);
         run.predicted_ms = milliseconds(plan.predicted.iteration) / iterations;
         run.lower_bound_ms = milliseconds(plan.predicted.lower_bound) / iterations;
+        if (plan.replays > 0) run.notes.push_back(note_on_replays(plan));
         break;  // the one followed last
       }
-    }
-    run.notes = report.notes;
-    for (const swapmm::PlanSummary& plan : report.plans) {
-      if (plan.replays == 0) continue;
-      std::ostringstream note;
-      note << plan.replays << " operations of " << plan.iterations_per_cycle
-           << (plan.iterations_per_cycle == 1 ? " iteration" : " iterations")
-           << " run again instead of copies, which takes " << std::fixed << std::setprecision(1)
-           << milliseconds(plan.replay_time) << " ms";
-      run.notes.push_back(note.str());
     }
     if (report.codec_staging.value != 0) {
       run.notes.push_back("values of " + std::to_string(report.encoded_out.value / 1'000'000) +
@@ -264,6 +257,13 @@ class Demo {
     }
     if (to_the_end) run.accuracy = training.accuracy(data_.test);
     result_.runs.push_back(std::move(run));
+  }
+
+  static std::string note_on_replays(const swapmm::PlanSummary& plan) {
+    std::ostringstream note;
+    note << "by the plan, " << plan.replays << " operations run again instead of copies, for " << std::fixed
+         << std::setprecision(1) << milliseconds(plan.replay_time) << " ms";
+    return note.str();
   }
 
   // True if the weights are as without a limit.

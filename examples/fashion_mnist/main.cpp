@@ -68,6 +68,7 @@ int run(Math& math, const fashion::Arguments& arguments) {
 
 // `exchange`: null if this is the only process.
 int run_replicas(fashion::Arguments arguments, const std::shared_ptr<swapmm::Exchange>& exchange) {
+  fashion::check_replicas(arguments);  // not all know that processes of mpirun are replicas
   if (arguments.replicas == 0) arguments.replicas = 1;
   const std::size_t rank = exchange ? exchange->rank() : 0;
   std::ostream nobody(nullptr);

@@ -4,7 +4,8 @@
 // A convolutional network that learns Fashion-MNIST through swapmm, on any backend that `Math` knows.
 //
 // Activations are tensors made inside the iteration, one per part of the batch, and each ends at its last use: in the
-// forward pass what the backward pass will not read, in the backward pass the rest, as soon as it has been read. No
+// forward pass what the backward pass will not read, in the backward pass the rest, as soon as it has been read. (With
+// Settings::replayable they live until the iteration ends, and their values are dead behind their last use.) No
 // operation needs more than two large ones at a time (besides weights and work areas), and all together are many times
 // that: what is not needed for a while is swapmm's to move.
 
@@ -145,7 +146,7 @@ class Network {
       Value x;
       for (Operations& layer : layers_) {
         x = layer.forward(part, x ? *x : inputs_.images[part]);
-        if (layer.layer().pool) x = out_of(layer.pool(part, *x));
+        if (layer.layer().pool) x = std::make_shared<const Floats>(std::move(layer.pool(part, *x)->out));
       }
       count_right(part, *x, labels.size());
     }

@@ -168,7 +168,7 @@ TEST_CASE("what the demo does not understand is named") {
   CHECK(refusal({"--replicas", "65"}) == "--replicas takes a whole number from 1 to 64, not \"65\"");
   CHECK(refusal({"--chunk", "8"}) == "--chunk takes a whole number from 1 to 7, not \"8\"");
   CHECK(refusal({"--report", "x", "--replicas", "2"}) ==
-        "--pieces, --report, --codec, --ways and --link do not go with --replicas");
+        "--pieces, --report, --codec, --ways and --link do not go with replicas");
   CHECK(refusal({"--planner", "fastest"}).find("excess-overlap") != std::string::npos);
 }
 

@@ -21,7 +21,7 @@ struct StallSummary {
 
 /// The state of a plan.
 enum class PlanState : std::uint8_t {
-  on_trial,  ///< followed, and compared with the previous state
+  on_trial,  ///< followed and compared with the previous state, or about to be: OnDemandReason::plan_waits
   settled,   ///< followed
   left,      ///< not followed, because swapping on demand is faster
 };
@@ -59,7 +59,7 @@ enum class OnDemandReason : std::uint8_t {
   no_plan,              ///< the planner made none, or one that cannot be followed
   on_demand_is_faster,  ///< there is a plan, but its trial showed that it is slower
   plan_is_awaited,      ///< Planning::deferred: no thread has run the PlanningJob yet
-  plan_waits,           ///< there is a plan, but the program branches: its cycle must be seen more often before
+  plan_waits,           ///< there is a plan, which is not started: the program branches; `why` says what is missing
 };
 
 /// An iteration name whose iterations run on demand although they have been observed, and the reason.

@@ -134,8 +134,8 @@ struct PartOptions {
   int packings = 4;          ///< number of parts tried in the first two rounds
   int later_packings = 6;    ///< number of parts tried in later rounds
   double precision = 0.004;  ///< parts closer than this are treated as equal
-  /// Once a part has packed, each further part is this much larger than the last one if that packed, else smaller.
-  /// 0: they are found by bisection, as before.
+  /// Once a part has packed, each further part is this much larger than the last one if that packed, else smaller; in
+  /// the same direction again twice as much. 0 or less: they are found by bisection in each round.
   double step = 0.02;
   std::uint32_t steps = 1000;       ///< PackingEffort::ejection_steps in the first round
   double quick_part = 0.95;         ///< for large traces: a part that packs quickly, tried first
@@ -191,8 +191,9 @@ struct SparedByteOptions {
 struct OtherPlannerOptions {
   bool on = true;           ///< false: they do not run
   std::size_t small = 400;  ///< operations + absences; up to this size they run at the start
-  /// Above this size they do not run. Between the two, they run once the search seems to have come to its end: after a
-  /// round, counted from 0, from `round` on, that gained less than `least_gain`. There they rarely gain anything.
+  /// Above this size they do not run. Between the two, they run once, when the search seems to have come to its end:
+  /// after the last of a given number of rounds if these are at least `round`, or by the clock after a round (counted
+  /// from 0, from `round` on) that gained less than `least_gain`.
   std::size_t large = 10'000;
   int round = 2;
   double least_gain = 1e-4;  ///< part of the iteration

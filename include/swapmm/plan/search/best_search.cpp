@@ -75,14 +75,17 @@ void BestSearch::run_rounds(std::span<const NamedPlanner> others, std::optional<
   }
   const int first = rounds_done_;
   for (int& round = rounds_done_; !is_done(); ++round) {
-    if ((most_rounds && round - first >= *most_rounds) || (round > 0 && is_near_bound())) return;
+    if (most_rounds && round - first >= *most_rounds) {
+      if (others_have_a_turn()) try_others(others);
+      return;
+    }
+    if (round > 0 && is_near_bound()) return;
     const std::chrono::nanoseconds before = best_.simulation().iteration;
     if (best_placed_ && options_.near_best.on) search_near_best(near_effort(round));
     search_round(effort_of(round));
     if (round == 0) offer_belady();
     // In larger traces, others take longer than several rounds, and are rarely better.
-    const bool is_others_turn = round >= options_.others.round && !is_small() && !is_large();
-    if (is_others_turn && !gained_since(before, options_.others.least_gain)) try_others(others);
+    if (others_have_a_turn() && !gained_since(before, options_.others.least_gain)) try_others(others);
   }
 }
 
@@ -168,8 +171,8 @@ void BestSearch::search_near_best(const Effort& effort) {
   do {
     const std::chrono::nanoseconds before = best_.simulation().iteration;
     search_once_near_best(effort);
-    failures = gained_since(before, options_.near_best.least_gain) ? 0 : failures + 1;
-  } while (failures < options_.near_best.failures && !is_done());
+    failures = gained_since(before, std::max(options_.near_best.least_gain, 0.0)) ? 0 : failures + 1;
+  } while (failures < options_.near_best.failures && !is_near_bound() && !is_done());
 }
 
 /// Searches for decisions by which no operation holds more than in the best plan, in which all tensors have places.
@@ -230,14 +233,15 @@ void BestSearch::place_first_parts(const AwayDecision& found, const Effort& effo
     search_.repeat_best();
     const bool packs = place_once(effort, found);
     (packs ? fits : fits_not) = part;
-    if (packs && !spares_bytes_) part_ = part;
+    if (packs && !spares_bytes_) part_ = part > 0 ? std::min(part, 1.0) : 0;
     if (fits == effort.first_part) return;
     // First go down in growing steps, then bisect.
     part = fits > 0 ? (fits + fits_not) / 2 : 1 - (1 - part) * 2 - 0.03;
   }
 }
 
-/// Places are searched at random: near the largest part that packs, each packing may lead to a better plan.
+/// Places are searched at random: near the largest part that packs, each packing may lead to a better plan. Steps in
+/// one direction grow, in case the last part was far from the largest.
 void BestSearch::place_near_last_part(const AwayDecision& found, const Effort& effort) {
   for (int packing = 0; packing < effort.packings; ++packing) {
     if (packing > 0 && is_done()) return;
@@ -245,8 +249,9 @@ void BestSearch::place_near_last_part(const AwayDecision& found, const Effort& e
     if (fits) search_.repeat_best();
     const bool packs = fits && place_once(effort, found);
     if (packs && *part_ >= 1) return;
-    const bool is_too_small = !fits || packs;
-    part_ = std::clamp(*part_ + (is_too_small ? options_.parts.step : -options_.parts.step), 0.0, 1.0);
+    const double step = !fits || packs ? options_.parts.step : -options_.parts.step;
+    stride_ = stride_ * step > 0 ? 2 * stride_ : step;
+    part_ = std::clamp(*part_ + stride_, 0.0, 1.0);
   }
 }
 

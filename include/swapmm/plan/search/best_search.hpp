@@ -45,8 +45,8 @@ class BestSearch {
     polish();
   }
   /// Searches until the plan is near the bound, PlanningOptions::go_on returns false, or `most_rounds` rounds are done.
-  /// Also tries `others`: at first if the trace is small, in a later round if it is of medium size. Called again, it
-  /// goes on from its best decisions.
+  /// Also tries `others`, once: at first if the trace is small; if it is of medium size, after a round that gained next
+  /// to nothing or after `most_rounds`. Called again, it goes on from its best decisions.
   void run_rounds(std::span<const NamedPlanner> others, std::optional<int> most_rounds);
   /// The end of a search: spares bytes, and lets tensors return earlier than they must.
   void polish();
@@ -91,6 +91,9 @@ class BestSearch {
   [[nodiscard]] std::size_t work() const { return planning_.operations + ledger_.absences.size(); }
   [[nodiscard]] bool is_small() const { return work() <= options_.others.small; }
   [[nodiscard]] bool is_large() const { return work() > options_.others.large; }
+  [[nodiscard]] bool others_have_a_turn() const {
+    return rounds_done_ >= options_.others.round && !is_small() && !is_large();
+  }
   [[nodiscard]] Effort effort_of(int round) const;
   [[nodiscard]] Effort near_effort(int round) const;
   [[nodiscard]] bool is_done() const;
@@ -130,6 +133,7 @@ class BestSearch {
   std::optional<BestPlaced> best_placed_;
   bool spares_bytes_ = false;   ///< fewer bytes count, not time: the bound is no reason to end
   std::optional<double> part_;  ///< of the budget, near the largest that packs; none: none has packed yet
+  double stride_ = 0;           ///< to `part_`, from the part before it
   bool has_packed_ = false;
   bool tried_others_ = false;
   bool offered_belady_ = false;

@@ -5,6 +5,7 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <optional>
 #include <span>
 #include <string>
@@ -54,7 +55,8 @@ struct PlanCase {
   std::size_t false_starts = 0;  ///< how often in a row the program diverged in the first round
 
   // Used where programs branch: see ProgramBook::diverged().
-  std::size_t awaited = 0;  ///< how often its cycle must be seen before it is offered
+  static constexpr std::size_t never = std::numeric_limits<std::size_t>::max();
+  std::size_t awaited = 0;  ///< how often its cycle must be seen before it is offered, in iterations; or never
   std::size_t seen = 0;     ///< iterations with which its cycle was seen since the plan was made
 
   /// The plan to follow; null: none.

@@ -52,7 +52,7 @@ std::size_t ProgramBook::awaited(const Named& programs, const PlanCase& plan_cas
     const std::size_t iterations = often * plan_case.members.size();
     return is_faster ? 0 : iterations - std::min(iterations, plan_case.seen);
   }
-  if (demand && !is_faster) return std::numeric_limits<std::size_t>::max();
+  if (demand && !is_faster) return PlanCase::never;
   return plan_case.state == PlanState::on_trial ? times : 0;
 }
 
@@ -74,7 +74,7 @@ void ProgramBook::recognized(Named& programs, std::span<const std::uint64_t> mem
   const std::size_t before = at->awaited;
   ++at->seen;
   await_all(programs);
-  at->awaited = std::min(at->awaited, before == 0 ? 0 : before - 1);
+  if (before != PlanCase::never) at->awaited = std::min(at->awaited, before == 0 ? 0 : before - 1);
   at->false_starts = 0;
   std::rotate(cases.begin(), at, at + 1);
 }

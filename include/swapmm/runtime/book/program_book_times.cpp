@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 #include <span>
 #include <string>
 #include <tuple>
@@ -424,10 +423,10 @@ std::optional<OnDemandSummary> ProgramBook::on_demand_summary(const Named& progr
     const std::string the_plan = "the plan by " + last.plan->plan.planner;
     if (last.state != PlanState::left) {
       if (last.awaited == 0) return std::nullopt;
-      const bool is_tried = last.awaited != std::numeric_limits<std::size_t>::max();
+      const bool is_tried = last.awaited != PlanCase::never;
       return OnDemandSummary{programs.name, OnDemandReason::plan_waits,
-                             is_tried ? the_plan + " waits until its cycle was seen " + std::to_string(last.awaited) +
-                                            " more times: the program branches"
+                             is_tried ? the_plan + " waits for " + std::to_string(last.awaited) +
+                                            " more iterations of its cycle: the program branches"
                                       : the_plan + " promises no gain over on demand, and plans were left early"};
     }
     const std::optional<DemandTime> demand = demand_time(programs, last);

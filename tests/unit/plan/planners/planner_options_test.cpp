@@ -16,6 +16,8 @@
 
 #include <swapmm/ir/liveness.hpp>
 #include <swapmm/plan/planners.hpp>
+#include <swapmm/plan/problem/planning_case.hpp>
+#include <swapmm/plan/search/best.hpp>
 #include <swapmm/plan/validate.hpp>
 
 #include "support/effort.hpp"
@@ -381,6 +383,40 @@ TEST_CASE("each technique of the bound matters, and any effort gives a bound") {
   CHECK(differs);
 }
 
+TEST_CASE(
+    "in traces of medium size, other planners run once, at the end of the rounds or when these gain nothing more") {
+  const Case one = case_of(1);
+  const Result<planning::PlanningCase> planning = planning::make_planning_case(one.trace, one.machine);
+  REQUIRE(planning);
+  std::size_t asked = 0;
+  const std::vector<NamedPlanner> others{{"counts", [&](const Trace&, const Machine&, const PlanningOptions&) {
+                                            ++asked;
+                                            return Result<Plan>(Problem{"no plan"});
+                                          }}};
+  const auto asked_with = [&](const BestOptions& options, const PlanningOptions& limits) {
+    asked = 0;
+    REQUIRE(planning::build_best_plan(*planning, options, limits, others));
+    return asked;
+  };
+  const auto options = [](std::size_t small, std::size_t large, int round, double least_gain) {
+    BestOptions made;
+    made.others = {.small = small, .large = large, .round = round, .least_gain = least_gain};
+    made.near_bound = 0;  // only the exact bound ends it
+    return made;
+  };
+  CHECK(asked_with(options(10'000, 10'000, 2, 1), {}) == 1);  // a small trace
+  CHECK(asked_with(options(0, 0, 0, 1), {}) == 0);            // a large one
+  CHECK(asked_with(options(0, 10'000, 2, -1), {}) == 1);      // after the two rounds without a clock
+  CHECK(asked_with(options(0, 10'000, 3, 1), {}) == 0);
+  for (const double least_gain : {1.0, -1.0}) {  // each round gains less, or none does
+    int questions = 0;
+    PlanningOptions limits;
+    limits.go_on = [&](const PlanningProgress&) { return ++questions < 2'000; };
+    CHECK(asked_with(options(0, 10'000, 1, least_gain), limits) == (least_gain > 0 ? 1 : 0));
+    CHECK(questions >= 2'000);
+  }
+}
+
 TEST_CASE("parameters out of all proportion make valid plans, or none") {
   const Case one = case_of(2);
   BestOptions nothing;
@@ -399,6 +435,15 @@ TEST_CASE("parameters out of all proportion make valid plans, or none") {
   much.rounds = swapmm::test::effort(3, 3);
   much.others.on = false;
   (void)plan_of(best_planner(much), one);
+  for (const double odd : {-1.0, 0.0, 1.0, 1e300, std::numeric_limits<double>::quiet_NaN()}) {
+    BestOptions options;
+    options.others = {.small = 0, .round = -1, .least_gain = odd};  // as in larger traces
+    options.parts.step = odd;
+    options.parts.quick_part = std::clamp(odd, 0.01, 2.0);
+    options.near_best.least_gain = odd;
+    options.near_best.failures = odd > 0 ? 2 : -1;
+    (void)plan_of(best_planner(options), one);
+  }
   (void)plan_of(slack_planner({.least_part = std::numeric_limits<std::uint64_t>::max()}), one);
   (void)plan_of(vdnn_planner({.convolution = ""}), one);
   (void)plan_of(on_demand_planner({.settling_runs = -3, .fitting = {.attempts = -1}}), one);
