@@ -389,10 +389,11 @@ TEST_CASE(
   const Result<planning::PlanningCase> planning = planning::make_planning_case(one.trace, one.machine);
   REQUIRE(planning);
   std::size_t asked = 0;
-  const std::vector<NamedPlanner> others{{"counts", [&](const Trace&, const Machine&, const PlanningOptions&) {
-                                            ++asked;
-                                            return Result<Plan>(Problem{"no plan"});
-                                          }}};
+  const auto count = [&](const Trace&, const Machine&, const PlanningOptions&) {
+    ++asked;
+    return Result<Plan>(Problem{"no plan"});
+  };
+  const std::vector<NamedPlanner> others{{"counts", count, "makes no plan"}};
   const auto asked_with = [&](const BestOptions& options, const PlanningOptions& limits) {
     asked = 0;
     REQUIRE(planning::build_best_plan(*planning, options, limits, others));
