@@ -134,8 +134,8 @@ struct PartOptions {
   int packings = 4;          ///< number of parts tried in the first two rounds
   int later_packings = 6;    ///< number of parts tried in later rounds
   double precision = 0.004;  ///< parts closer than this are treated as equal
-  /// Once a part has packed, each further part is this much larger than the last one if that packed, else smaller; in
-  /// the same direction again twice as much. 0 or less: they are found by bisection in each round.
+  /// Once a part has packed, each further part is this much larger than the last one if that packed, else smaller; from
+  /// the third step in one direction on, twice as much each time. 0 or less: they are found by bisection in each round.
   double step = 0.02;
   std::uint32_t steps = 1000;       ///< PackingEffort::ejection_steps in the first round
   double quick_part = 0.95;         ///< for large traces: a part that packs quickly, tried first

@@ -2,6 +2,7 @@
 #include <swapmm/plan/search/best_search.hpp>
 
 #include <algorithm>
+#include <cmath>
 #include <functional>
 #include <utility>
 
@@ -249,9 +250,10 @@ void BestSearch::place_near_last_part(const AwayDecision& found, const Effort& e
     if (fits) search_.repeat_best();
     const bool packs = fits && place_once(effort, found);
     if (packs && *part_ >= 1) return;
-    const double step = !fits || packs ? options_.parts.step : -options_.parts.step;
-    stride_ = stride_ * step > 0 ? 2 * stride_ : step;
-    part_ = std::clamp(*part_ + stride_, 0.0, 1.0);
+    const bool goes_up = !fits || packs;
+    steps_alike_ = std::exchange(went_up_, goes_up) == goes_up ? steps_alike_ + 1 : 0;
+    const double step = std::ldexp(options_.parts.step, std::clamp(steps_alike_ - 1, 0, 16));
+    part_ = std::clamp(*part_ + (goes_up ? step : -step), 0.0, 1.0);
   }
 }
 
