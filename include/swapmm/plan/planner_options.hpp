@@ -135,7 +135,7 @@ struct PartOptions {
   int later_packings = 6;    ///< number of parts tried in later rounds
   double precision = 0.004;  ///< parts closer than this are treated as equal
   /// Once a part has packed, each further part is this much larger than the last one if that packed, else smaller; from
-  /// the third step in one direction on, twice as much each time. 0 or less: they are found by bisection in each round.
+  /// the sixth step in one direction on, twice as much each time. 0 or less: they are found by bisection in each round.
   double step = 0.02;
   std::uint32_t steps = 1000;       ///< PackingEffort::ejection_steps in the first round
   double quick_part = 0.95;         ///< for large traces: a part that packs quickly, tried first
@@ -161,10 +161,10 @@ struct PlaceOptions {
 
 /// `best`, from the second round on: searches around the best plan, within the room that it uses.
 struct NearBestOptions {
-  bool on = true;                      ///< false switches this search off
-  double least_gain = 2e-4;            ///< part of the iteration; a search that gains less has failed
-  int failures = 3;                    ///< it ends with so many failures in a row; at least 1
-  std::size_t tries_divisor = 3;       ///< divides the number of neighbours
+  bool on = true;                 ///< false switches this search off
+  double least_gain = 2e-4;       ///< part of the iteration; a search that gains less has failed
+  int failures = 3;               ///< it ends with so many failures in a row; in the first rounds with fewer, from 1
+  std::size_t tries_divisor = 3;  ///< divides the number of neighbours
   std::uint32_t packing_divisor = 10;  ///< divides the number of packing steps
 };
 

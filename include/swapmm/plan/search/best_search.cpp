@@ -166,14 +166,16 @@ void BestSearch::go_on_from(const AwayDecision& decision) {
   search_.start_from(decision);
 }
 
-/// Searches near the best plan until that has failed to improve it several times.
+/// Searches near the best plan until that has failed to improve it several times; in the first rounds, which have the
+/// least effort, not as often.
 void BestSearch::search_near_best(const Effort& effort) {
+  const int most = std::min(options_.near_best.failures, rounds_done_ + 1);
   int failures = 0;
   do {
     const std::chrono::nanoseconds before = best_.simulation().iteration;
     search_once_near_best(effort);
     failures = gained_since(before, std::max(options_.near_best.least_gain, 0.0)) ? 0 : failures + 1;
-  } while (failures < options_.near_best.failures && !is_near_bound() && !is_done());
+  } while (failures < most && !is_near_bound() && !is_done());
 }
 
 /// Searches for decisions by which no operation holds more than in the best plan, in which all tensors have places.
@@ -241,8 +243,8 @@ void BestSearch::place_first_parts(const AwayDecision& found, const Effort& effo
   }
 }
 
-/// Places are searched at random: near the largest part that packs, each packing may lead to a better plan. Steps in
-/// one direction grow, in case the last part was far from the largest.
+/// Places are searched at random: near the largest part that packs, each packing may lead to a better plan. Only many
+/// steps in one direction grow, because the first part was far from the largest then.
 void BestSearch::place_near_last_part(const AwayDecision& found, const Effort& effort) {
   for (int packing = 0; packing < effort.packings; ++packing) {
     if (packing > 0 && is_done()) return;
@@ -252,7 +254,8 @@ void BestSearch::place_near_last_part(const AwayDecision& found, const Effort& e
     if (packs && *part_ >= 1) return;
     const bool goes_up = !fits || packs;
     steps_alike_ = std::exchange(went_up_, goes_up) == goes_up ? steps_alike_ + 1 : 0;
-    const double step = std::ldexp(options_.parts.step, std::clamp(steps_alike_ - 1, 0, 16));
+    constexpr int many = 4;
+    const double step = std::ldexp(options_.parts.step, std::clamp(steps_alike_ - many, 0, 16));
     part_ = std::clamp(*part_ + (goes_up ? step : -step), 0.0, 1.0);
   }
 }
