@@ -115,7 +115,7 @@ bool is_too_slow() {
 /// Each variant makes another plan than `usual` for one of some cases, at least.
 void check_that_all_matter(const NamedPlanner& usual, const std::vector<Variant>& variants,
                            Case (*make_case)(std::uint64_t) = usual_case) {
-  constexpr std::uint64_t cases = 12;
+  constexpr std::uint64_t cases = 40;
   if (is_too_slow()) return;
   std::vector<std::optional<Plan>> usual_plans(cases);
   for (const Variant& variant : variants) {
