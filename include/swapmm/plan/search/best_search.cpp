@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdlib>
 #include <functional>
 #include <utility>
 
@@ -253,9 +254,9 @@ void BestSearch::place_near_last_part(const AwayDecision& found, const Effort& e
     const bool packs = fits && place_once(effort, found);
     if (packs && *part_ >= 1) return;
     const bool goes_up = !fits || packs;
-    steps_alike_ = std::exchange(went_up_, goes_up) == goes_up ? steps_alike_ + 1 : 0;
-    constexpr int many = 4;
-    const double step = std::ldexp(options_.parts.step, std::clamp(steps_alike_ - many, 0, 16));
+    steps_alike_ = goes_up ? std::max(steps_alike_, 0) + 1 : std::min(steps_alike_, 0) - 1;
+    constexpr int many = 5;
+    const double step = std::ldexp(options_.parts.step, std::clamp(std::abs(steps_alike_) - many, 0, 16));
     part_ = std::clamp(*part_ + (goes_up ? step : -step), 0.0, 1.0);
   }
 }

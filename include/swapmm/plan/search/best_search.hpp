@@ -133,8 +133,7 @@ class BestSearch {
   std::optional<BestPlaced> best_placed_;
   bool spares_bytes_ = false;   ///< fewer bytes count, not time: the bound is no reason to end
   std::optional<double> part_;  ///< of the budget, near the largest that packs; none: none has packed yet
-  bool went_up_ = false;        ///< the last step of `part_`
-  int steps_alike_ = 0;         ///< how many before it went in the same direction
+  int steps_alike_ = 0;         ///< the last steps of `part_` in one direction: above 0 up, below 0 down
   bool has_packed_ = false;
   bool tried_others_ = false;
   bool offered_belady_ = false;
