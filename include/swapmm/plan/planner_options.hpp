@@ -195,7 +195,7 @@ struct OtherPlannerOptions {
   /// after the last of a given number of rounds if these are at least `round`, or by the clock after a round (counted
   /// from 0, from `round` on) that gained less than `least_gain`.
   std::size_t large = 10'000;
-  int round = 2;
+  int round = 2;             ///< the first round, counted from 0, after which they may run
   double least_gain = 1e-4;  ///< part of the iteration
 };
 
