@@ -21,7 +21,8 @@ if(TARGET swapmm_bench_gpu_networks)
   set(small --layers 2 --width 64 --heads 4 --sequence 64 --batch 2)
   add_test(NAME transformer_cuda.program COMMAND transformer ${small} --steps 2 --budget 0.99)
   add_test(NAME gpu_bench.networks COMMAND swapmm_bench_gpu_networks ${small} --k 1)
-  add_test(NAME gpu_bench.cnn COMMAND swapmm_bench_gpu_networks --network cnn --batch 64 --channels 8 --k 1,2)
+  add_test(NAME gpu_bench.cnn COMMAND swapmm_bench_gpu_networks --network cnn --batch 64 --channels 8 --k 1,2
+    --ways copies,recompute,compress)
   add_test(NAME gpu_bench.overhead COMMAND swapmm_bench_gpu_overhead --pairs 30 --layers 4 --width 256)
   set_tests_properties(transformer_cuda.program gpu_bench.networks gpu_bench.cnn gpu_bench.overhead PROPERTIES
     LABELS gpu TIMEOUT 300 SKIP_REGULAR_EXPRESSION "^skipped: ")
@@ -40,7 +41,7 @@ function(swapmm_gather_gpu_programs)
   add_custom_target(swapmm_gpu)
   foreach(program IN ITEMS swapmm_cuda_tests swapmm_neural_cuda_tests swapmm_transformer_cuda_tests fashion_mnist sequence
       inference transformer cuda_custom_kernel cuda_graph swapmm_gpu_devices swapmm_bench_gpu_codec
-      swapmm_bench_gpu_links swapmm_bench_gpu_overhead swapmm_bench_gpu_networks)
+      swapmm_bench_gpu_links swapmm_bench_gpu_overhead swapmm_bench_gpu_networks swapmm_bench_replicas)
     if(TARGET ${program})
       add_dependencies(swapmm_gpu ${program})
     endif()

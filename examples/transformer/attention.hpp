@@ -20,31 +20,31 @@ class Attention {
   Attention(const Part<Math>& part, const Settings& settings) : part_(part), s_(settings) {}
 
   /// From the queries, keys and values of each row.
-  [[nodiscard]] Numbers probabilities(const Numbers& qkv) const {
-    Numbers scores = part_.transient(scores_shape(), "probabilities");
+  [[nodiscard]] Made<Math> probabilities(const Numbers& qkv) const {
+    Made<Math> made = part_.made(scores_shape(), "probabilities");
     const std::size_t work = most_work(&AttentionProducts::scores);
-    part_.manager->run(part_.name + ".probabilities", swapmm::reads(qkv), swapmm::writes(scores), swapmm::scratch(work),
-                       [&](auto& op) {
-                         for_each_sequence([&](const AttentionProducts& p) {
-                           part_.math->product(op.queue(), p.scores(), op[qkv], op[qkv], op[scores],
-                                               area_of<Math>(op, work));
-                         });
-                         part_.math->softmax(op.queue(), score_rows(), s_.sequence, op[scores]);
-                       });
-    return scores;
+    swapmm::Bundle<typename Math::Backend> bundle;
+    bundle.reads(qkv).writes(*made).scratch(swapmm::Bytes{work});
+    part_.forward("probabilities", bundle, [this, work, &qkv, &scores = *made](auto& op) {
+      for_each_sequence([&](const AttentionProducts& p) {
+        part_.math->product(op.queue(), p.scores(), op[qkv], op[qkv], op[scores], area_of<Math>(op, work));
+      });
+      part_.math->softmax(op.queue(), score_rows(), s_.sequence, op[scores]);
+    });
+    return made;
   }
 
-  [[nodiscard]] Numbers context(const Numbers& qkv, const Numbers& probabilities) const {
-    Numbers out = part_.transient({s_.rows(), s_.width}, "out");
+  [[nodiscard]] Made<Math> context(const Numbers& qkv, const Numbers& probabilities) const {
+    Made<Math> made = part_.made({s_.rows(), s_.width}, "out");
     const std::size_t work = most_work(&AttentionProducts::context);
-    part_.manager->run(part_.name + ".context", swapmm::reads(qkv, probabilities), swapmm::writes(out),
-                       swapmm::scratch(work), [&](auto& op) {
-                         for_each_sequence([&](const AttentionProducts& p) {
-                           part_.math->product(op.queue(), p.context(), op[probabilities], op[qkv], op[out],
-                                               area_of<Math>(op, work));
-                         });
-                       });
-    return out;
+    swapmm::Bundle<typename Math::Backend> bundle;
+    bundle.reads(qkv, probabilities).writes(*made).scratch(swapmm::Bytes{work});
+    part_.forward("context", bundle, [this, work, &qkv, &probabilities, &out = *made](auto& op) {
+      for_each_sequence([&](const AttentionProducts& p) {
+        part_.math->product(op.queue(), p.context(), op[probabilities], op[qkv], op[out], area_of<Math>(op, work));
+      });
+    });
+    return made;
   }
 
   /// The gradient of the scores, before the softmax.

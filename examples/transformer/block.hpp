@@ -4,9 +4,10 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
-#include <optional>
+#include <memory>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include <swapmm/swapmm.hpp>
 
@@ -26,7 +27,7 @@ class Block {
 
   /// Tensors are named "block3.up.out" and so on.
   Block(Math& math, Manager& manager, const Settings& settings, std::size_t index)
-      : part_{&math, &manager, "block" + std::to_string(index)},
+      : part_{&math, &manager, "block" + std::to_string(index), settings.replayable},
         settings_(settings),
         index_(index),
         norm1_(part("norm1"), settings.rows(), settings.width),
@@ -54,36 +55,40 @@ class Block {
 
   /// What the way back reads. Each goes as soon as it was read.
   struct Kept {
-    std::optional<Numbers> norm1{};
-    std::optional<Statistics> statistics1{};
-    std::optional<Numbers> qkv{};
-    std::optional<Numbers> probabilities{};
-    std::optional<Numbers> context{};
-    std::optional<Numbers> middle{};  ///< x2
-    std::optional<Numbers> norm2{};
-    std::optional<Statistics> statistics2{};
-    std::optional<Numbers> up{};
-    std::optional<Numbers> gelu{};
+    typename Norm<Math>::Result norm1;
+    Made<Math> qkv;
+    Made<Math> probabilities;
+    Made<Math> context;
+    Made<Math> middle;  ///< x2
+    typename Norm<Math>::Result norm2;
+    Made<Math> up;
+    Made<Math> gelu;
+
+    /// All of it, for who keeps it longer.
+    [[nodiscard]] std::vector<std::shared_ptr<const void>> all() const {
+      return {norm1.out, norm1.statistics, qkv, probabilities, context, middle, norm2.out, norm2.statistics, up, gelu};
+    }
   };
 
   /// Returns y.
-  [[nodiscard]] Numbers forward(const Numbers& x, Kept& kept) const {
-    keep(norm1_.forward(x), kept.norm1, kept.statistics1);
-    kept.qkv.emplace(qkv_.forward(*kept.norm1));
-    kept.probabilities.emplace(attention_.probabilities(*kept.qkv));
-    kept.context.emplace(attention_.context(*kept.qkv, *kept.probabilities));
-    kept.middle.emplace(project_.forward_onto(*kept.context, x));
-    keep(norm2_.forward(*kept.middle), kept.norm2, kept.statistics2);
-    kept.up.emplace(up_.forward(*kept.norm2));
-    kept.gelu.emplace(gelu(*kept.up));
+  [[nodiscard]] Made<Math> forward(const Numbers& x, Kept& kept) const {
+    kept.norm1 = norm1_.forward(x);
+    kept.qkv = qkv_.forward(*kept.norm1.out);
+    kept.probabilities = attention_.probabilities(*kept.qkv);
+    kept.context = attention_.context(*kept.qkv, *kept.probabilities);
+    kept.middle = project_.forward_onto(*kept.context, x);
+    kept.norm2 = norm2_.forward(*kept.middle);
+    kept.up = up_.forward(*kept.norm2.out);
+    kept.gelu = gelu(*kept.up);
     return down_.forward_onto(*kept.gelu, *kept.middle);
   }
 
   /// `gradient`, of y, becomes the one of x; the weights learn as soon as nothing needs the old ones.
   void backward(const Numbers& x, Kept& kept, const Numbers& gradient, float rate) {
-    norm_backward(norm2_, *kept.middle, kept.statistics2, feed_forward_backward(kept, gradient, rate), gradient, rate);
+    norm_backward(norm2_, *kept.middle, kept.norm2.statistics, feed_forward_backward(kept, gradient, rate), gradient,
+                  rate);
     kept.middle.reset();
-    norm_backward(norm1_, x, kept.statistics1, attention_backward(kept, gradient, rate), gradient, rate);
+    norm_backward(norm1_, x, kept.norm1.statistics, attention_backward(kept, gradient, rate), gradient, rate);
   }
 
   /// Calls visit(tensor) for all weights, in the same order always.
@@ -95,19 +100,16 @@ class Block {
 
  private:
   [[nodiscard]] Part<Math> part(const std::string& name) const {
-    return {part_.math, part_.manager, part_.name + "." + name};
-  }
-  static void keep(typename Norm<Math>::Result result, std::optional<Numbers>& out,
-                   std::optional<Statistics>& statistics) {
-    out.emplace(std::move(result.out));
-    statistics.emplace(std::move(result.statistics));
+    return {part_.math, part_.manager, part_.name + "." + name, part_.again};
   }
 
-  [[nodiscard]] Numbers gelu(const Numbers& x) const {
-    Numbers y = part_.transient(x.shape(), "gelu.out");
-    part_.manager->run(part_.name + ".gelu", swapmm::reads(x), swapmm::writes(y),
-                       [&](auto& op) { part_.math->gelu(op.queue(), x.size(), op[x], op[y]); });
-    return y;
+  [[nodiscard]] Made<Math> gelu(const Numbers& x) const {
+    Made<Math> made = part_.made(x.shape(), "gelu.out");
+    swapmm::Bundle<typename Math::Backend> bundle;
+    bundle.reads(x).writes(*made);
+    part_.forward("gelu", bundle,
+                  [this, &x, &y = *made](auto& op) { part_.math->gelu(op.queue(), x.size(), op[x], op[y]); });
+    return made;
   }
 
   // Each of these gives the gradient of what its part begins with.
@@ -118,12 +120,12 @@ class Block {
       part_.math->gelu_backward(op.queue(), inside.size(), op[*kept.up], op[inside]);
     });
     kept.up.reset();
-    return dense_backward(up_, kept.norm2, inside, rate);
+    return dense_backward(up_, kept.norm2.out, inside, rate);
   }
 
   [[nodiscard]] Numbers attention_backward(Kept& kept, const Numbers& gradient, float rate) {
     const Numbers inside = qkv_backward(kept, dense_backward(project_, kept.context, gradient, rate));
-    return dense_backward(qkv_, kept.norm1, inside, rate);
+    return dense_backward(qkv_, kept.norm1.out, inside, rate);
   }
   [[nodiscard]] Numbers qkv_backward(Kept& kept, const Numbers& context_gradient) const {
     const Numbers scores = attention_.scores_backward(*kept.qkv, *kept.probabilities, context_gradient);
@@ -134,7 +136,7 @@ class Block {
   }
 
   // x ends, and the weights learn.
-  [[nodiscard]] static Numbers dense_backward(Dense<Math>& dense, std::optional<Numbers>& x, const Numbers& y_gradient,
+  [[nodiscard]] static Numbers dense_backward(Dense<Math>& dense, Made<Math>& x, const Numbers& y_gradient,
                                               float rate) {
     const Numbers learns = dense.weights_backward(*x, y_gradient);
     x.reset();
@@ -143,7 +145,7 @@ class Block {
     return gradient;
   }
   // Adds what goes around the part as a residual, too.
-  static void norm_backward(Norm<Math>& norm, const Numbers& x, std::optional<Statistics>& statistics,
+  static void norm_backward(Norm<Math>& norm, const Numbers& x, std::shared_ptr<const Statistics>& statistics,
                             const Numbers& out_gradient, const Numbers& gradient, float rate) {
     const Numbers learns = norm.backward(x, *statistics, out_gradient, gradient);
     statistics.reset();

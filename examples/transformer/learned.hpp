@@ -6,6 +6,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <string>
 #include <string_view>
@@ -20,6 +21,9 @@ namespace transformer {
 
 template <class Math>
 using NumbersOf = swapmm::Tensor<typename Math::Number, typename Math::Backend>;
+/// What an operation that may run again made: it stays where it is.
+template <class Math>
+using Made = std::shared_ptr<const NumbersOf<Math>>;
 
 /// What a part needs to make tensors and run operations. Both outlive it.
 template <class Math>
@@ -27,9 +31,20 @@ struct Part {
   Math* math = nullptr;
   swapmm::MemoryManager<typename Math::Backend>* manager = nullptr;
   std::string name{};  ///< of the part
+  /// Operations of the forward pass may run again: what they read and make must live until the iteration ends.
+  bool again = false;
 
   [[nodiscard]] NumbersOf<Math> transient(const swapmm::Shape& shape, std::string_view what) const {
     return manager->template tensor<typename Math::Number>(shape, name + "." + std::string(what), swapmm::transient);
+  }
+  [[nodiscard]] Made<Math> made(const swapmm::Shape& shape, std::string_view what) const {
+    return std::make_shared<const NumbersOf<Math>>(transient(shape, what));
+  }
+  /// Runs an operation of the forward pass, "block3.up" + ".forward" for example.
+  template <class Queue>
+  void forward(std::string_view what, swapmm::Bundle<typename Math::Backend>& bundle, const Queue& queue) const {
+    if (again) bundle.replayable();
+    manager->run(name + "." + std::string(what), bundle, queue);
   }
 };
 
@@ -89,27 +104,27 @@ class Dense {
   [[nodiscard]] Weights<Math>& weights() { return weights_; }
   [[nodiscard]] const Weights<Math>& weights() const { return weights_; }
 
-  [[nodiscard]] Numbers forward(const Numbers& x) const {
-    Numbers y = part_.transient({rows_, out_}, "out");
+  [[nodiscard]] Made<Math> forward(const Numbers& x) const {
+    Made<Math> made = part_.made({rows_, out_}, "out");
     const std::size_t work = part_.math->product_work(forward_);
-    part_.manager->run(part_.name + ".forward", swapmm::reads(x, weights_.value()), swapmm::writes(y),
-                       swapmm::scratch(work), [&](auto& op) {
-                         part_.math->product(op.queue(), forward_, op[x], op[weights_.value()], op[y],
-                                             area_of<Math>(op, work));
-                       });
-    return y;
+    swapmm::Bundle<typename Math::Backend> bundle;
+    bundle.reads(x, weights_.value()).writes(*made).scratch(swapmm::Bytes{work});
+    part_.forward("forward", bundle, [this, work, &x, &y = *made](auto& op) {
+      part_.math->product(op.queue(), forward_, op[x], op[weights_.value()], op[y], area_of<Math>(op, work));
+    });
+    return made;
   }
   /// The same, added to `residual`.
-  [[nodiscard]] Numbers forward_onto(const Numbers& x, const Numbers& residual) const {
-    Numbers y = part_.transient({rows_, out_}, "out");
+  [[nodiscard]] Made<Math> forward_onto(const Numbers& x, const Numbers& residual) const {
+    Made<Math> made = part_.made({rows_, out_}, "out");
     const std::size_t work = part_.math->product_work(onto_);
-    part_.manager->run(part_.name + ".forward", swapmm::reads(x, weights_.value(), residual), swapmm::writes(y),
-                       swapmm::scratch(work), [&](auto& op) {
-                         part_.math->copy(op.queue(), residual.size(), op[residual], op[y]);
-                         part_.math->product(op.queue(), onto_, op[x], op[weights_.value()], op[y],
-                                             area_of<Math>(op, work));
-                       });
-    return y;
+    swapmm::Bundle<typename Math::Backend> bundle;
+    bundle.reads(x, weights_.value(), residual).writes(*made).scratch(swapmm::Bytes{work});
+    part_.forward("forward", bundle, [this, work, &x, &residual, &y = *made](auto& op) {
+      part_.math->copy(op.queue(), residual.size(), op[residual], op[y]);
+      part_.math->product(op.queue(), onto_, op[x], op[weights_.value()], op[y], area_of<Math>(op, work));
+    });
+    return made;
   }
   /// The weights' gradient.
   [[nodiscard]] Numbers weights_backward(const Numbers& x, const Numbers& y_gradient) const {
@@ -165,18 +180,19 @@ class Norm {
   }
 
   struct Result {
-    Numbers out;
-    Statistics statistics;  ///< of each row: the mean, and 1 / deviation
+    Made<Math> out;
+    std::shared_ptr<const Statistics> statistics;  ///< of each row: the mean, and 1 / deviation
   };
   [[nodiscard]] Result forward(const Numbers& x) const {
-    Result y{part_.transient({rows_, width_}, "out"), part_.manager->template tensor<typename Math::Sum>(
-                                                          {rows_, 2}, part_.name + ".statistics", swapmm::transient)};
-    part_.manager->run(part_.name + ".forward", swapmm::reads(x, weights_.value()), swapmm::writes(y.out, y.statistics),
-                       [&](auto& op) {
-                         part_.math->layer_norm(op.queue(), rows_, width_, op[x], op[weights_.value()], op[y.out],
-                                                op[y.statistics]);
-                       });
-    return y;
+    Result made{part_.made({rows_, width_}, "out"),
+                std::make_shared<const Statistics>(part_.manager->template tensor<typename Math::Sum>(
+                    {rows_, 2}, part_.name + ".statistics", swapmm::transient))};
+    swapmm::Bundle<typename Math::Backend> bundle;
+    bundle.reads(x, weights_.value()).writes(*made.out, *made.statistics);
+    part_.forward("forward", bundle, [this, &x, &y = *made.out, &statistics = *made.statistics](auto& op) {
+      part_.math->layer_norm(op.queue(), rows_, width_, op[x], op[weights_.value()], op[y], op[statistics]);
+    });
+    return made;
   }
   /// Adds the gradient of x to `x_gradient`; returns the one of the weights.
   [[nodiscard]] Numbers backward(const Numbers& x, const Statistics& statistics, const Numbers& out_gradient,

@@ -3,10 +3,12 @@
 
 // A stack of transformer blocks that learns to give zeros, through swapmm, on any backend that `Math` knows: what is
 // measured is the work, not what it is good for. Activations are tensors made inside the iteration; each ends at its
-// last use.
+// last use. (With Settings::replayable they live until the iteration ends, and their values are dead behind their last
+// use.)
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -56,12 +58,17 @@ class Network {
 
   /// One step: iteration "train". Returns before the device has done it.
   void train(float rate) {
+    std::vector<std::shared_ptr<const void>> made;  // what lives until the iteration ends
     const auto iteration = manager_.iteration("train");
     std::vector<typename Block<Math>::Kept> kept(blocks_.size());
-    std::vector<Numbers> outs;  // of each block but the last
-    outs.reserve(blocks_.size());
-    for (std::size_t i = 0; i < blocks_.size(); ++i) outs.push_back(blocks_[i].forward(input(outs, i), kept[i]));
-    const Numbers gradient = loss(outs.back());
+    std::vector<Made<Math>> outs;  // of each block but the last
+    for (std::size_t i = 0; i < blocks_.size(); ++i) {
+      outs.push_back(blocks_[i].forward(input(outs, i), kept[i]));
+      if (!settings_.replayable) continue;
+      made.push_back(outs.back());
+      for (auto& one : kept[i].all()) made.push_back(std::move(one));
+    }
+    const Numbers gradient = loss(*outs.back());
     outs.pop_back();
     for (std::size_t i = blocks_.size(); i-- > 0;) {
       blocks_[i].backward(input(outs, i), kept[i], gradient, rate);
@@ -92,8 +99,8 @@ class Network {
   [[nodiscard]] const Settings& settings() const { return settings_; }
 
  private:
-  [[nodiscard]] const Numbers& input(const std::vector<Numbers>& outs, std::size_t block) const {
-    return block == 0 ? input_ : outs[block - 1];
+  [[nodiscard]] const Numbers& input(const std::vector<Made<Math>>& outs, std::size_t block) const {
+    return block == 0 ? input_ : *outs[block - 1];
   }
 
   // The gradient of the outputs.

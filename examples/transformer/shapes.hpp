@@ -16,7 +16,8 @@ struct Settings {
   std::size_t heads = 4;
   std::size_t sequence = 32;
   std::size_t batch = 2;
-  std::uint32_t seed = 1;  ///< of the first weights, and of the input
+  std::uint32_t seed = 1;   ///< of the first weights, and of the input
+  bool replayable = false;  ///< the forward pass is declared so: its operations may run again instead of copies
 
   [[nodiscard]] std::size_t rows() const { return batch * sequence; }
   [[nodiscard]] std::size_t head_width() const { return width / heads; }

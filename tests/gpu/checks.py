@@ -137,24 +137,36 @@ def sanitizer_checks(machine):
   yield check("synccheck", [command("synccheck", kernels, SHORT_KERNELS)], 15, must_say=NO_ERRORS)
 
 
+def pictures_of(machine):
+  """The pictures that are carried with the programs, for a program's environment."""
+  pictures = Path(machine.path("fashion-mnist"))
+  return {"SWAPMM_FASHION_MNIST": str(pictures)} if pictures.is_dir() else {}
+
+
 def checks(machine, results):
   ran = r"test cases: +[1-9]\d* \| +[1-9]"
   path = machine.path
   long = ("*/cuda/faults_test.cpp", "*/cuda/random_programs_test.cpp")
   tests = path("swapmm_cuda_tests")
-  yield machine.check("cuda-tests", [[tests, f"--source-file-exclude={','.join(long)}"]], 40, must_say=ran)
-  yield machine.check("cuda-faults", [[tests, "-d", f"--source-file={long[0]}"]], 110, must_say=ran)
-  yield machine.check("cuda-random-programs", [[tests, "-d", f"--source-file={long[1]}"]], 60, must_say=ran)
+  yield machine.check("cuda-tests", [[tests, f"--source-file-exclude={','.join(long)}"]], 35, must_say=ran)
+  yield machine.check("cuda-faults", [[tests, "-d", f"--source-file={long[0]}"]], 70, must_say=ran)
+  yield machine.check("cuda-random-programs", [[tests, "-d", f"--source-file={long[1]}"]], 45, must_say=ran)
   yield machine.check("transformer-tests", [[path("swapmm_transformer_cuda_tests")]], 30, must_say=ran)
   yield machine.check("neural-tests", [[path("swapmm_neural_cuda_tests")]], 45, must_say=ran)
   yield from sanitizer_checks(machine)
-  pictures = Path(path("fashion-mnist"))
-  carried = {"SWAPMM_FASHION_MNIST": str(pictures)} if pictures.is_dir() else {}
+  carried = pictures_of(machine)
   # Of the pictures that are carried, as many passes as make the usual number of steps.
   epochs = ["--epochs", "7"] if carried else []
   yield machine.check("demo", [[path("fashion_mnist"), "--device", "cuda", *epochs, "--report",
                                 str(Path(results) / "demo-report.json")]], 45, environment=carried,
                       outputs=[str(Path(results) / "demo-report.json")])
+  # Plans for a slow link run operations again wherever they can.
+  for name, words, says in (("recompute", ["--ways", "swap,recompute", "--link", "1GB/s"], "[1-9][0-9]* operations run again"),
+                            ("codec", ["--codec", "10%"], "MB were encoded on their way to the host"),
+                            ("replicas", ["--replicas", "2"], "adds up in the same order: identical")):
+    report = [] if name == "replicas" else ["--report", str(Path(results) / f"demo-{name}.json")]
+    yield machine.check(f"demo-{name}", [[path("fashion_mnist"), "--device", "cuda", "--epochs", "1", "--budget", "25%",
+                                          *words, *report]], 20, environment=carried, must_say=says)
   yield machine.check("sequence", [[path("sequence"), "--device", "cuda"]], 15,
                       environment=carried)
   yield machine.check("inference", [[path("inference"), "--device", "cuda"]], 15)
@@ -286,16 +298,20 @@ def benchmarks(machine, results, torch_python):
     out = file(f"{name}.json")
     return machine.check(name, [[machine.path(tool), *words, "--out", out]], limit, outputs=[out])
 
-  yield program("links", 55, "swapmm_bench_gpu_links")
+  yield program("links", 45, "swapmm_bench_gpu_links")
   yield program("codec", 20, "swapmm_bench_gpu_codec")
-  yield program("overhead", 45, "swapmm_bench_gpu_overhead")
-  for name, sizes, limit in (("cnn", CNN, 55), ("transformer", TRANSFORMER, 75)):
+  yield program("overhead", 40, "swapmm_bench_gpu_overhead")
+  # Two replicas share the device.
+  yield machine.check("replicas", [[machine.path("swapmm_bench_replicas"), "devices", "2048"]], 20,
+                      environment=pictures_of(machine), must_say=r"layers per chunk \| ms per step")
+  for name, sizes, limit, ways in (("cnn", CNN, 60, "copies,recompute,compress"),
+                                   ("transformer", TRANSFORMER, 85, "copies,recompute")):
     for part, ks in (("a", "1,1.25,1.5"), ("b", "2,3,4")):
       yield program(f"networks-{name}-{part}", limit, "swapmm_bench_gpu_networks", "--network", name, *options(sizes),
-                    "--k", ks, "--time-limit", str(limit - 15))
+                    "--k", ks, "--ways", ways, "--time-limit", str(limit - 20))
   no_torch = "" if torch_python else "there is no PyTorch that sees the device"
   # cuDNN tries its algorithms in the first step, and some take seconds for the CNN.
-  for name, sizes, limit, searched in (("cnn", CNN, 65, ["--searched", "3"]), ("transformer", TRANSFORMER, 85, [])):
+  for name, sizes, limit, searched in (("cnn", CNN, 55, ["--searched", "3"]), ("transformer", TRANSFORMER, 70, [])):
     out = file(f"contenders-{name}.json")
     command = [torch_python or "python3", str(BENCH / "contenders.py"), "--networks", name, f"--{name}", pairs(sizes),
                "--device", "cuda", "--shares", "1,0.5,0.25", "--iterations", "5", "--time-limit",
@@ -305,7 +321,7 @@ def benchmarks(machine, results, torch_python):
   wheels = sorted((HERE.parents[1] / "build" / "wheel").glob("*.whl"))
   out = file("adapter-transformer.json")
   command = [torch_python or "python3", str(BENCH / "adapter.py"), "--wheel", str(wheels[-1] if wheels else ""), "--shares", "0.72,0.54", "--steps", "10", "--out", out]
-  yield Check("adapter-transformer", [command], 60, outputs=[out], environment=QUIET_PYTHON,
+  yield Check("adapter-transformer", [command], 50, outputs=[out], environment=QUIET_PYTHON,
               skip=no_torch or ("" if wheels else "there is no wheel in build/wheel: ./dev wheel makes one, to be carried"),
               inputs=[str(BENCH / f) for f in ("adapter.py", "torch_networks.py")] + [str(wheel) for wheel in wheels[-1:]])
 

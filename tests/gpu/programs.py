@@ -27,6 +27,7 @@ PATHS = {
     "swapmm_bench_gpu_links": "tests/bench/gpu/swapmm_bench_gpu_links",
     "swapmm_bench_gpu_overhead": "tests/bench/gpu/swapmm_bench_gpu_overhead",
     "swapmm_bench_gpu_networks": "tests/bench/gpu/swapmm_bench_gpu_networks",
+    "swapmm_bench_replicas": "tests/bench/replicas/swapmm_bench_replicas",
 }
 # What runs on OpenCL, and the layer: in the folder of another preset, with assertions.
 OPENCL_PATHS = {

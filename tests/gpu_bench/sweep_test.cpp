@@ -28,13 +28,21 @@ struct Subject {
 
   // A device that forgets a bit of one weight in its 20th step.
   explicit Subject(bool forgets_ = false) : forgets(forgets_) {}
-  [[nodiscard]] static Backend backend() { return Backend(test::stack_device(simulated::Order::virtual_time)); }
+  [[nodiscard]] Backend backend() const {
+    simulated::Options device = test::stack_device(simulated::Order::virtual_time);
+    device.h2d.bytes_per_second = device.d2h.bytes_per_second = bytes_per_second;
+    return Backend(device);
+  }
   [[nodiscard]] static Bytes room() { return Bytes{std::uint64_t{4} << 20U}; }
 
   struct Run {
-    Run(Subject& of, MemoryManager<Backend>& manager)
-        : forgets(of.forgets && manager.report().device_budget < room()),
-          network(of.math, manager, test::small_stack) {}
+    Run(Subject& of, MemoryManager<Backend>& manager, bool again)
+        : forgets(of.forgets && manager.report().device_budget < room()), network(of.math, manager, stack(again)) {}
+    [[nodiscard]] static transformer::Settings stack(bool again) {
+      transformer::Settings settings = test::small_stack;
+      settings.replayable = again;
+      return settings;
+    }
     void step() {
       network.train(0.3F);
       if (forgets && ++steps == 20) {
@@ -55,6 +63,7 @@ struct Subject {
   };
 
   bool forgets;
+  std::uint64_t bytes_per_second = 1'000'000'000;
   Math math;
 };
 
@@ -65,9 +74,10 @@ const Record& find(const std::vector<Record>& records, const std::string& conten
   return *found;
 }
 
-std::vector<Record> sweep(Subject& subject, const std::vector<double>& ks) {
+std::vector<Record> sweep(Subject& subject, const std::vector<double>& ks,
+                          const std::vector<bench::Way>& ways = {bench::Way::copies}) {
   std::vector<Record> records;
-  bench::Sweep<Subject> sweep(subject, bench::Steps{}, [&](const Record& record) { records.push_back(record); });
+  bench::Sweep<Subject> sweep(subject, bench::Steps{}, ways, [&](const Record& record) { records.push_back(record); });
   for (const double k : ks) sweep.run(k);
   return records;
 }
@@ -104,6 +114,23 @@ TEST_CASE("each budget is measured on demand and by a plan, and all results are 
   CHECK(resident.compute_ms > 0);
 }
 
+TEST_CASE("and by a plan whose operations run again, too") {
+  Subject subject;
+  subject.bytes_per_second = 10'000'000;  // so slow that it pays
+  const std::vector<Record> records = sweep(subject, {2}, {bench::Way::copies, bench::Way::recompute});
+  REQUIRE(records.size() == 1 + 4);
+  const Record& copies = find(records, "swapmm plan", 2);
+  const Record& both = find(records, "swapmm plan, recompute", 2);
+  CHECK(both.identical.value_or(false));
+  CHECK(copies.replays == 0);
+  CHECK(both.replays > 0);
+  CHECK(both.replay_ms > 0);
+  REQUIRE(both.predicted.has_value());
+  CHECK(both.h2d == both.predicted->h2d);
+  CHECK(both.h2d < copies.h2d);
+  CHECK(both.compute_ms == doctest::Approx(copies.compute_ms + both.replay_ms).epsilon(1e-9));
+}
+
 TEST_CASE("one wrong bit is seen") {
   Subject subject(true);
   const std::vector<Record> records = sweep(subject, {2});
@@ -113,11 +140,13 @@ TEST_CASE("one wrong bit is seen") {
 
 TEST_CASE("a budget below the largest bundle is said, not run") {
   Subject subject;
-  const std::vector<Record> records = sweep(subject, {1000});
-  REQUIRE(records.size() == 3);
+  const std::vector<Record> records = sweep(subject, {1000}, {bench::Way::copies, bench::Way::recompute});
+  REQUIRE(records.size() == 4);
   CHECK(records[1].note.find("the largest bundle has ") == 0);
   CHECK(records[2].contender == "swapmm plan");
   CHECK(records[2].iterations_ms.empty());
+  CHECK(records[3].contender == "swapmm plan, recompute");
+  CHECK(records[3].iterations_ms.empty());
 }
 
 TEST_CASE("records as JSON have the fields that the plot reads") {

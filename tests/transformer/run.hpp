@@ -37,15 +37,17 @@ struct StackRun {
   return options;
 }
 
-/// `observe`: iterations before there is a plan; 0: never.
+/// `observe`: iterations before there is a plan; 0: never. `replayable`: the forward pass may run again.
 [[nodiscard]] inline StackRun run_stack(const Options& options, std::size_t observe, int steps, float rate,
-                                        const simulated::Options& device) {
+                                        const simulated::Options& device, bool replayable = false) {
   HostMath<float> math;
   simulated::Backend backend(device);
   StackRun run;
   {
     MemoryManager manager(backend, options, Scheduler({.observe = observe}));
-    transformer::Network<HostMath<float>> network(math, manager, small_stack);
+    transformer::Settings settings = small_stack;
+    settings.replayable = replayable;
+    transformer::Network<HostMath<float>> network(math, manager, settings);
     for (int step = 0; step < steps; ++step) network.train(rate);
     manager.synchronize();
     run.report = manager.report();

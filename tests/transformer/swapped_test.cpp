@@ -63,7 +63,22 @@ TEST_CASE("so they are on demand, and in whatever order the queues move") {
   }
 }
 
-TEST_CASE("every operation accesses what it declares, and nothing else") {
+TEST_CASE("and if operations of the forward pass run again instead of copies") {
+  simulated::Options device = stack_device(simulated::Order::virtual_time);
+  device.h2d.bytes_per_second = device.d2h.bytes_per_second = 10'000'000;  // so slow that it pays
+  for (const double part : {0.8, 0.5, 0.35}) {
+    CAPTURE(part);
+    const auto run = run_stack({.device_budget = part_of_peak(part)}, 2, steps, rate, device, true);
+    check_same(run);
+    CHECK(run.report.iterations_followed == steps - 2);
+    CHECK(run.report.device_peak <= part_of_peak(part));
+    CHECK(run.report.plans.front().replays > 0);
+  }
+}
+
+TEST_CASE("every operation accesses what it declares, and nothing else, and may run again") {
+  check_same(run_stack({.device_budget = Bytes{std::uint64_t{4} << 20U}, .check_access = true}, 0, steps, rate,
+                       stack_device(simulated::Order::virtual_time), true));
   check_same(run_stack({.device_budget = Bytes{std::uint64_t{4} << 20U}, .check_access = true}, 0, steps, rate,
                        stack_device(simulated::Order::virtual_time)));
 }

@@ -21,6 +21,8 @@ LEFT, RIGHT, TOP, BOTTOM = 76, 36, 128, 56
 # In the order of the legend: colour, marker, line. The colours of profiles (include/swapmm/formats/profile_svg.cpp).
 STYLES = {
     "swapmm plan": ("#1a3a5c", "circle", ""),
+    "swapmm plan, recompute": ("#009e73", "circle", ""),
+    "swapmm plan, compress": ("#7d3c98", "circle", ""),
     "swapmm on demand": ("#56b4e9", "square", ""),
     "PyTorch checkpointing": ("#7a7a7a", "diamond", "2 3"),
     "PyTorch overlapped offload": ("#e69f00", "triangle", "2 3"),

@@ -52,6 +52,9 @@ namespace swapmm::bench {
   if (r.predicted) {
     o["predicted_ms"] = ms(r.predicted->iteration);
     o["lower_bound_ms"] = ms(r.predicted->lower_bound);
+    o["replays"] = r.replays;
+    o["replay_ms"] = r.replay_ms;
+    o["encoded"] = r.encoded;
     boost::json::array stalls;
     for (const Stall& stall : r.stalls) stalls.push_back(boost::json::object{{"what", stall.what}, {"ms", stall.ms}});
     o["stalls"] = stalls;

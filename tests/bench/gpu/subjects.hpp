@@ -52,8 +52,8 @@ class TransformerSubject {
 
   class Run {
    public:
-    Run(TransformerSubject& subject, MemoryManager<Backend>& manager)
-        : network_(subject.math_, manager, subject.settings_) {}
+    Run(TransformerSubject& subject, MemoryManager<Backend>& manager, bool again)
+        : network_(subject.math_, manager, settings_of(subject, again)) {}
     void step() { network_.train(transformer::usual_rate); }
     [[nodiscard]] std::uint64_t digest() {
       const double loss = network_.last_loss();
@@ -63,6 +63,11 @@ class TransformerSubject {
     }
 
    private:
+    [[nodiscard]] static transformer::Settings settings_of(const TransformerSubject& subject, bool again) {
+      transformer::Settings settings = subject.settings_;
+      settings.replayable = again;
+      return settings;
+    }
     transformer::Network<transformer::CudaMath> network_;
   };
 
@@ -107,8 +112,8 @@ class CnnSubject {
 
   class Run {
    public:
-    Run(CnnSubject& subject, MemoryManager<Backend>& manager)
-        : subject_(subject), network_(subject.math_, manager, subject.settings_) {}
+    Run(CnnSubject& subject, MemoryManager<Backend>& manager, bool again)
+        : subject_(subject), network_(subject.math_, manager, settings_of(subject, again)) {}
     void step() { network_.train(subject_.images_, subject_.labels_, 0.01F); }
     [[nodiscard]] std::uint64_t digest() {
       std::uint64_t result = 0;
@@ -118,6 +123,11 @@ class CnnSubject {
     }
 
    private:
+    [[nodiscard]] static fashion::Settings settings_of(const CnnSubject& subject, bool again) {
+      fashion::Settings settings = subject.settings_;
+      settings.replayable = again;
+      return settings;
+    }
     static std::uint64_t bits(float value) {
       std::uint32_t result = 0;
       std::memcpy(&result, &value, sizeof result);

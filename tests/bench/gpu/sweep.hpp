@@ -38,6 +38,13 @@ struct Steps {
   [[nodiscard]] std::size_t on_demand() const { return first_on_demand + pieces_on_demand + profile; }
 };
 
+/// Beside copies: what a plan may use.
+enum class Way { copies, recompute, compress };
+[[nodiscard]] constexpr const char* contender_of(Way way) {
+  if (way == Way::recompute) return "swapmm plan, recompute";
+  return way == Way::compress ? "swapmm plan, compress" : "swapmm plan";
+}
+
 struct Stall {
   std::string what;
   double ms = 0;
@@ -53,6 +60,9 @@ struct Record {
   double compute_ms = 0;              ///< the operations alone, in one recorded iteration
   double idle_ms = 0;                 ///< the device's, in the same
   std::optional<Prediction> predicted{};
+  std::size_t replays = 0;      ///< operations that run again
+  double replay_ms = 0;         ///< as predicted
+  std::size_t encoded = 0;      ///< tensors that are encoded on their way
   std::vector<Stall> stalls{};  ///< the longest, as predicted
   Bytes h2d{};
   Bytes d2h{};
@@ -64,15 +74,20 @@ struct Record {
 };
 
 /// `Subject` has: Backend; backend(); room(): bytes in which all of it fits; and Run, made from (Subject&,
-/// MemoryManager&), with step(), an iteration "train", and digest(), which depends on every bit of the results.
+/// MemoryManager&, bool again), with step(), an iteration "train" whose operations may run `again`, and digest(), which
+/// depends on every bit of the results.
 template <class Subject>
 class Sweep {
  public:
   using Manager = MemoryManager<typename Subject::Backend>;
 
   /// `sink` gets each record as soon as it is there.
-  Sweep(Subject& subject, const Steps& steps, std::function<void(const Record&)> sink)
-      : subject_(subject), steps_(steps), sink_(std::move(sink)), resident_(subject, subject.room(), 2) {
+  Sweep(Subject& subject, const Steps& steps, std::vector<Way> ways, std::function<void(const Record&)> sink)
+      : subject_(subject),
+        steps_(steps),
+        ways_(std::move(ways)),
+        sink_(std::move(sink)),
+        resident_(subject, {.device_budget = subject.room()}, 2) {
     if (steps.on_demand() > steps.planned()) throw std::invalid_argument("more steps on demand than by a plan");
     measure_resident();
   }
@@ -80,27 +95,23 @@ class Sweep {
   /// The most bytes that live at one time.
   [[nodiscard]] Bytes peak() const { return peak_; }
 
-  /// On demand and by a plan, at 1 / k of the peak.
+  /// On demand and by plans of each way, at 1 / k of the peak.
   void run(double k) {
     const Bytes budget{static_cast<std::uint64_t>(static_cast<double>(peak_.value) / k)};
     if (budget < largest_bundle_) {
-      for (const char* contender : {"swapmm on demand", "swapmm plan"}) {
-        Record record{contender, k, budget};
-        record.note = "the largest bundle has " + std::to_string(largest_bundle_.value) + " bytes";
-        sink_(record);
-      }
+      cannot_run("swapmm on demand", k, budget);
+      for (const Way way : ways_) cannot_run(contender_of(way), k, budget);
       return;
     }
     run_on_demand(k, budget);
-    run_planned(k, budget);
+    for (const Way way : ways_) run_planned(k, budget, way);
   }
 
  private:
   struct Session {
-    Session(Subject& subject, Bytes budget, std::size_t observe)
-        : manager(subject.backend(), Options{.device_budget = budget},
-                  Scheduler({.observe = observe, .trial_iterations = 0})),
-          run(subject, manager) {}
+    Session(Subject& subject, const Options& options, std::size_t observe, bool again = false)
+        : manager(subject.backend(), options, Scheduler({.observe = observe, .trial_iterations = 0})),
+          run(subject, manager, again) {}
 
     void steps(std::size_t count) {
       for (std::size_t i = 0; i < count; ++i) run.step();
@@ -116,6 +127,12 @@ class Sweep {
     Manager manager;
     typename Subject::Run run;
   };
+
+  void cannot_run(const char* contender, double k, Bytes budget) {
+    Record record{contender, k, budget};
+    record.note = "the largest bundle has " + std::to_string(largest_bundle_.value) + " bytes";
+    sink_(record);
+  }
 
   static double milliseconds(std::chrono::nanoseconds time) { return static_cast<double>(time.count()) / 1e6; }
 
@@ -163,7 +180,7 @@ class Sweep {
   }
 
   void run_on_demand(double k, Bytes budget) {
-    Session session(subject_, budget, 0);
+    Session session(subject_, {.device_budget = budget}, 0);
     Record record{"swapmm on demand", k, budget};
     session.steps(steps_.first_on_demand);
     measure(session, steps_.pieces_on_demand, 1, record);
@@ -171,9 +188,11 @@ class Sweep {
     sink_(record);
   }
 
-  void run_planned(double k, Bytes budget) {
-    Session session(subject_, budget, 2);
-    Record record{"swapmm plan", k, budget};
+  void run_planned(double k, Bytes budget, Way way) {
+    Options options{.device_budget = budget};
+    if (way == Way::compress) options.codec_staging = Bytes{budget.value / 20};
+    Session session(subject_, options, 2, way == Way::recompute);
+    Record record{contender_of(way), k, budget};
     session.steps(steps_.first);
     const std::uint64_t followed = session.manager.report().iterations_followed;
     measure(session, steps_.pieces, steps_.piece, record);
@@ -184,6 +203,9 @@ class Sweep {
     for (const PlanSummary& plan : report.plans) {
       if (plan.iteration != "train") continue;
       record.predicted = plan.predicted;
+      record.replays = plan.replays;
+      record.replay_ms = milliseconds(plan.replay_time);
+      record.encoded = plan.encoded;
       for (const StallSummary& stall : plan.stalls) record.stalls.push_back({stall.what, milliseconds(stall.time)});
       break;
     }
@@ -191,7 +213,7 @@ class Sweep {
     record.trace = session.manager.scheduler().trace("train");
     record.machine = session.manager.machine();
     sink_(record);
-    if (record.predicted) {
+    if (record.predicted && way == Way::copies) {
       Record floor{"floor", k, budget};
       floor.iterations_ms = {milliseconds(record.predicted->lower_bound)};
       sink_(floor);
@@ -210,6 +232,7 @@ class Sweep {
 
   Subject& subject_;
   Steps steps_;
+  std::vector<Way> ways_;
   std::function<void(const Record&)> sink_;
   Session resident_;
   Bytes peak_{};

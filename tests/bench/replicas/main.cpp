@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // What of the synchronisation of replicas is not hidden behind the devices' work, over the number of layers per chunk:
-// on simulated devices in virtual time, and with examples/fashion_mnist on two real ones.
+// on simulated devices in virtual time, and with examples/fashion_mnist on two real ones (or twice on one).
 #include <algorithm>
 #include <array>
+#include <charconv>
 #include <chrono>
 #include <cstddef>
 #include <cstdio>
 #include <exception>
 #include <string_view>
+#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -16,8 +18,6 @@
 
 namespace bench {
 namespace {
-
-constexpr std::size_t batch = 128;
 
 double microseconds(std::chrono::nanoseconds time) { return static_cast<double>(time.count()) / 1e3; }
 
@@ -57,14 +57,19 @@ void on_simulated_devices(std::size_t replicas) {
 int main(int count, char** words) {
   try {
     const std::string_view part = count > 1 ? words[1] : "";
-    if (count > 2 || (!part.empty() && part != "simulated" && part != "devices")) {
-      std::fputs("swapmm_bench_replicas [simulated|devices]\n", stderr);
+    std::size_t batch = 128;
+    const std::string_view images = count > 2 ? words[2] : "128";
+    const auto [end, error] = std::from_chars(images.data(), images.data() + images.size(), batch);
+    const bool number = error == std::errc{} && end == images.data() + images.size() && batch > 0;
+    if (count > 3 || !number || (count > 2 && part != "devices") ||
+        (!part.empty() && part != "simulated" && part != "devices")) {
+      std::fputs("swapmm_bench_replicas [simulated|devices [BATCH]]\n", stderr);
       return 2;
     }
     if (part != "devices") {
       for (const std::size_t replicas : {2U, 4U}) bench::on_simulated_devices(replicas);
     }
-    return part == "simulated" ? 0 : bench::on_real_devices(bench::batch);
+    return part == "simulated" ? 0 : bench::on_real_devices(batch);
   } catch (const std::exception& error) {
     std::fprintf(stderr, "swapmm_bench_replicas: %s\n", error.what());
     return 1;
