@@ -22,6 +22,12 @@ CLIENTS = ("tg_cnn_small", "tg_gpt_small_jit", "tg_gpt_small_no_buffer_cache", "
 TRANSFORMER = {"layers": 6, "width": 4096, "heads": 32, "sequence": 1024, "batch": 8}
 
 
+def pictures_in(programs):
+  """The pictures that are carried with the programs, for a program's environment."""
+  pictures = Path(programs) / "fashion-mnist"
+  return {"SWAPMM_FASHION_MNIST": str(pictures)} if pictures.is_dir() else {}
+
+
 # ---- What the machine has --------------------------------------------------------------------------------------------
 
 
@@ -137,10 +143,13 @@ def sanitizer_checks(machine):
   yield check("synccheck", [command("synccheck", kernels, SHORT_KERNELS)], 15, must_say=NO_ERRORS)
 
 
-def pictures_of(machine):
-  """The pictures that are carried with the programs, for a program's environment."""
-  pictures = Path(machine.path("fashion-mnist"))
-  return {"SWAPMM_FASHION_MNIST": str(pictures)} if pictures.is_dir() else {}
+def demos(results, api):
+  """(name, options, what it says) of the demo's other ways. Plans for a slow link run operations again wherever they can."""
+  for name, words, says in (("recompute", ["--ways", "swap,recompute", "--link", "1GB/s"], "[1-9][0-9]* operations run again"),
+                            ("codec", ["--codec", "10%"], "MB were encoded on their way to the host"),
+                            ("replicas", ["--replicas", "2"], "adds up in the same order: identical")):
+    report = [] if name == "replicas" else ["--report", str(Path(results) / f"{api}demo-{name}.json")]
+    yield f"demo-{name}", ["--epochs", "1", "--budget", "25%", *words, *report], says
 
 
 def checks(machine, results):
@@ -154,19 +163,14 @@ def checks(machine, results):
   yield machine.check("transformer-tests", [[path("swapmm_transformer_cuda_tests")]], 30, must_say=ran)
   yield machine.check("neural-tests", [[path("swapmm_neural_cuda_tests")]], 45, must_say=ran)
   yield from sanitizer_checks(machine)
-  carried = pictures_of(machine)
+  carried = pictures_in(machine.programs)
   # Of the pictures that are carried, as many passes as make the usual number of steps.
   epochs = ["--epochs", "7"] if carried else []
   yield machine.check("demo", [[path("fashion_mnist"), "--device", "cuda", *epochs, "--report",
                                 str(Path(results) / "demo-report.json")]], 45, environment=carried,
                       outputs=[str(Path(results) / "demo-report.json")])
-  # Plans for a slow link run operations again wherever they can.
-  for name, words, says in (("recompute", ["--ways", "swap,recompute", "--link", "1GB/s"], "[1-9][0-9]* operations run again"),
-                            ("codec", ["--codec", "10%"], "MB were encoded on their way to the host"),
-                            ("replicas", ["--replicas", "2"], "adds up in the same order: identical")):
-    report = [] if name == "replicas" else ["--report", str(Path(results) / f"demo-{name}.json")]
-    yield machine.check(f"demo-{name}", [[path("fashion_mnist"), "--device", "cuda", "--epochs", "1", "--budget", "25%",
-                                          *words, *report]], 20, environment=carried, must_say=says)
+  for name, words, says in demos(results, ""):
+    yield machine.check(name, [[path("fashion_mnist"), "--device", "cuda", *words]], 20, environment=carried, must_say=says)
   yield machine.check("sequence", [[path("sequence"), "--device", "cuda"]], 15,
                       environment=carried)
   yield machine.check("inference", [[path("inference"), "--device", "cuda"]], 15)
@@ -198,7 +202,8 @@ class OpenclMachine:
   is installed."""
 
   def __init__(self, programs, results):
-    self.programs = Path(programs)
+    self.programs, self.results = Path(programs), results
+    self.pictures = pictures_in(self.programs.parent / "programs")  # those that are carried with the programs of CUDA
     self.vendors = Path(results) / "vendors"
     self.driver = opencl_driver()
     old = os.environ.get("LD_LIBRARY_PATH", "")
@@ -253,6 +258,8 @@ def opencl_checks(machine):
   yield check("random-programs", [tests, "-d", f"--source-file={long[1]}"], 60, must_say=ran,
               more={"SWAPMM_TEST_SECONDS": "40"})
   yield check("neural-tests", [path("swapmm_neural_tests")], 90, must_say=ran)
+  for name, words, says in demos(machine.results, "opencl-"):
+    yield check(name, [path("fashion_mnist"), "--device", "opencl", *words], 60, must_say=says, more=machine.pictures)
   cases = [sys.executable, layer_tests / "run_cases.py", "--cases", path("swapmm_opencl_cases"), "--layer", layer,
            "--watch", path("libswapmm_opencl_watch.so"), "--timeout", "40", "--mode", "half"]
   # NVIDIA's driver crashes at a fill with a null pattern, and lets nothing pass a command on hold.
@@ -303,7 +310,7 @@ def benchmarks(machine, results, torch_python):
   yield program("overhead", 40, "swapmm_bench_gpu_overhead")
   # Two replicas share the device.
   yield machine.check("replicas", [[machine.path("swapmm_bench_replicas"), "devices", "2048"]], 20,
-                      environment=pictures_of(machine), must_say=r"layers per chunk \| ms per step")
+                      environment=pictures_in(machine.programs), must_say=r"layers per chunk \| ms per step")
   for name, sizes, limit, ways in (("cnn", CNN, 60, "copies,recompute,compress"),
                                    ("transformer", TRANSFORMER, 85, "copies,recompute")):
     for part, ks in (("a", "1,1.25,1.5"), ("b", "2,3,4")):
