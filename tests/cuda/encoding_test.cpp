@@ -39,6 +39,7 @@ TEST_CASE("encodings: values that are encoded on their way come back bit for bit
     hidden.push_back(manager.tensor<float>({count}, "h" + std::to_string(i), transient));
   }
   auto first = manager.tensor<float>({tensors}, "first");
+  first.upload(std::vector<float>(tensors));
   for (int round = 0; round < 8; ++round) {
     auto iteration = manager.iteration("step");
     for (std::size_t i = 0; i < tensors; ++i) {

@@ -88,7 +88,7 @@ def figures(results):
   found = [*overhead_figures(results), *copy_figures(results)]
   records, contenders = [], []
   for name, content in results.items():
-    if name.startswith("networks-"):
+    if name.startswith(("networks-", "parts-")):
       found += network_figures(content)  # each file has its own run with everything resident
       records += content
     if name.startswith("contenders-"):

@@ -40,8 +40,8 @@ def parse(words):
   parser.add_argument("--again", action="store_true", help="run what has passed, too")
   parser.add_argument("--only", default="", metavar="NAME,...", help="no others")
   parser.add_argument("--time-limit", type=float, default=530, metavar="SECONDS", help="of check, and of bench")
-  parser.add_argument("--jobs", type=int, default=1, metavar="J",
-                      help="so many checks at a time; benchmarks always run alone")
+  parser.add_argument("--jobs", type=int, default=4, metavar="J",
+                      help="so many checks at a time; benchmarks always run alone; default 4")
   return parser.parse_args(words)
 
 
@@ -49,7 +49,7 @@ def read_results(folder):
   """The files that the benchmarks wrote."""
   found = {}
   for path in sorted(folder.glob("*.json")):
-    if not path.stem.startswith(("links", "codec", "overhead", "networks-", "contenders-")) or path.stem.endswith(".result"):
+    if not path.stem.startswith(("links", "codec", "overhead", "networks-", "parts-", "contenders-")) or path.stem.endswith(".result"):
       continue
     try:
       found[path.stem] = json.loads(path.read_text(encoding="utf-8"))

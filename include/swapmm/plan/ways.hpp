@@ -124,6 +124,14 @@ struct CheckpointUnitOptions {
   ExcessOverlapOptions copies{};  ///< for what is copied
 };
 
+/// Choices of ways that plan_with_ways() rates by a plan, of one quick round of `best`.
+struct PlannedWaysOptions {
+  std::size_t work = 20'000;    ///< plans x operations: large traces have few. 0: none
+  std::size_t most_tries = 60;  ///< most plans, for small traces
+  /// Prices of a copied byte to begin with, in terms of the one whose choice has the best rating.
+  std::vector<double> prices{0.5, 1.0, 2.0};
+};
+
 /// Parameters of plan_with_ways(). Efforts are counted in steps, not in time.
 struct WaysOptions {
   int prices = 16;             ///< prices of a copied byte for which ways are chosen. Below 2: only copies
@@ -133,6 +141,7 @@ struct WaysOptions {
   /// Effort for rating one choice of ways.
   BoundEffort rating{.groups = 16, .options = 20'000, .rounds = 2, .exact_operations = 0};
   CheckpointUnitOptions units{};  ///< choices of units that are looked at besides prices; none if `units` is empty
+  PlannedWaysOptions planned{};   ///< choices that are rated by plans
   int plans = 2;                  ///< choices for which `best` runs, in turns; copies alone are one of them
   double most_behind = 0.01;  ///< a choice whose plan is slower than the best one by more than this part is given up
   BestOptions best{};         ///< for these runs
@@ -141,8 +150,10 @@ struct WaysOptions {
 /// Chooses for each value whether it stays, is copied, is copied in an encoded form, or is computed again, chains
 /// included. Tensors that only operations in pieces access are divided. Ways are chosen for many prices of a copied
 /// byte, none among them. Each choice is rated by its relaxed problem, the best ones by plans of `best` for the program
-/// with the ways written out. PlanningOptions::ways says which ones may be chosen. `trace` may have all of version 2
-/// but engines. The plan's lower bound holds for all plans with copies and the ways that may be chosen.
+/// with the ways written out. A choice is also improved by such plans: copies that a plan waits for become dearer, and
+/// ways whose absence makes the plan no slower are left out. PlanningOptions::ways says which ones may be chosen.
+/// `trace` may have all of version 2 but engines. The plan's lower bound holds for all plans with copies and the ways
+/// that may be chosen.
 [[nodiscard]] SWAPMM_EXPORT Result<PlanWithWays> plan_with_ways(const Trace& trace, const Machine& machine,
                                                                 const PlanningOptions& limits = {},
                                                                 const WaysOptions& options = {});

@@ -34,7 +34,7 @@ constexpr std::string_view usage =
     "  --out         records as JSON, written anew after each measurement\n"
     "  --k           peak of live bytes / budget, default 1,1.25,1.5,2,3,4\n"
     "  --ways        copies, recompute, compress: a plan of copies alone (the default), one whose operations of the\n"
-    "                forward pass may run again, one that encodes values on their way through 5 % of the budget\n"
+    "                forward pass may run again, one that encodes values on their way through a tenth of the budget\n"
     "  --time-limit  no further budget is begun after so many seconds, default 240\n"
     "  --batch       sequences (default 8) or images (default 2048)\n"
     "  --channels    of the cnn, default 256\n"

@@ -190,7 +190,7 @@ class Sweep {
 
   void run_planned(double k, Bytes budget, Way way) {
     Options options{.device_budget = budget};
-    if (way == Way::compress) options.codec_staging = Bytes{budget.value / 20};
+    if (way == Way::compress) options.codec_staging = Bytes{budget.value / 10};
     Session session(subject_, options, 2, way == Way::recompute);
     Record record{contender_of(way), k, budget};
     session.steps(steps_.first);

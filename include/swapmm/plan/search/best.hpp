@@ -44,6 +44,8 @@ class BestRun {
 
   /// The time of the best plan so far.
   [[nodiscard]] std::chrono::nanoseconds reached() const { return best_.simulation().iteration; }
+  /// That plan.
+  [[nodiscard]] const Plan& plan() const { return best_.plan(); }
   /// Whether more rounds would change nothing.
   [[nodiscard]] bool is_done() const { return search_.is_near_bound(); }
   /// The number of rounds that it takes without a clock.

@@ -60,8 +60,7 @@ std::optional<Coding> WayChoice::best_coding(TensorId tensor, std::uint32_t befo
   const std::span<const TensorForm> forms = forms_of(trace_, tensor);
   for (std::uint32_t f = 0; f < forms.size(); ++f) {
     Coding coding{tensor, f, static_cast<OperationId>(after), static_cast<OperationId>(before)};
-    double costs = static_cast<double>(forms[f].decode.count()) +
-                   criteria_.copy_price * static_cast<double>(forms[f].expected.value);
+    double costs = static_cast<double>(forms[f].decode.count()) + price_of(tensor, forms[f].expected.value);
     // The encoded value of an earlier absence is still the same.
     const bool is_kept =
         known && known->form == f && history_.may_be_coded(tensor, static_cast<std::uint32_t>(known->after), before);
@@ -86,9 +85,12 @@ bool WayChoice::is_far(TensorId tensor, std::uint32_t position) const {
   return started_[position] - started_[from] >= criteria_.least_away * static_cast<double>(least.count());
 }
 
-double WayChoice::price_of(TensorId tensor) const {
-  return criteria_.copy_price * static_cast<double>(planning_.sizes[index(tensor)]);
+double WayChoice::price_of(TensorId tensor, std::uint64_t bytes) const {
+  const double dearer = criteria_.dearer.empty() ? 1.0 : criteria_.dearer[index(tensor)];
+  return criteria_.copy_price * dearer * static_cast<double>(bytes);
 }
+
+double WayChoice::price_of(TensorId tensor) const { return price_of(tensor, planning_.sizes[index(tensor)]); }
 
 std::uint32_t WayChoice::maker(TensorId tensor, std::uint32_t before) const {
   const std::uint32_t giver = history_.giver(tensor, before);

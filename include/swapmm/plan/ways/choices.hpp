@@ -22,6 +22,8 @@ struct WayCriteria {
   double least_away = 1;
   /// The largest number of operations that run again, one after another, for one value.
   std::uint32_t longest_chain = 64;
+  /// Per tensor: how many times as much as others its copies cost. Empty: as much.
+  std::vector<double> dearer{};
 };
 
 /// Chooses ways by criteria.
@@ -43,6 +45,8 @@ class WayChoice {
 
  private:
   [[nodiscard]] bool is_far(TensorId tensor, std::uint32_t position) const;
+  /// What it costs to copy so many bytes of the tensor's value away and back.
+  [[nodiscard]] double price_of(TensorId tensor, std::uint64_t bytes) const;
   [[nodiscard]] double price_of(TensorId tensor) const;
   [[nodiscard]] double chain_cost(std::uint32_t operation, std::uint32_t before, std::uint32_t depth);
   [[nodiscard]] double cost_of_input(TensorId tensor, std::uint32_t before, std::uint32_t depth);

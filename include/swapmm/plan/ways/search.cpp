@@ -9,15 +9,14 @@
 #include <span>
 #include <utility>
 
-#include <swapmm/plan/bound.hpp>
 #include <swapmm/plan/planners.hpp>
-#include <swapmm/plan/planners/before_best.hpp>
 #include <swapmm/plan/schedule/schedule.hpp>
-#include <swapmm/plan/search/best.hpp>
 #include <swapmm/plan/ways/bound.hpp>
 #include <swapmm/plan/ways/choices.hpp>
 #include <swapmm/plan/ways/history.hpp>
 #include <swapmm/plan/ways/pieces.hpp>
+#include <swapmm/plan/ways/refinement.hpp>
+#include <swapmm/plan/ways/turn.hpp>
 #include <swapmm/plan/ways/units.hpp>
 #include <swapmm/plan/ways/written.hpp>
 
@@ -25,29 +24,6 @@ namespace swapmm::planning {
 namespace {
 
 using std::chrono::nanoseconds;
-
-std::size_t size_of(const WaysBack& ways) { return ways.replays.size() + ways.codings.size(); }
-
-/// The list without its elements at [first, end), which may lie beyond it.
-template <class T>
-void leave_out_of(std::vector<T>& list, std::size_t first, std::size_t end) {
-  const auto at = [&](std::size_t i) { return list.begin() + static_cast<std::ptrdiff_t>(std::min(i, list.size())); };
-  list.erase(at(first), at(end));
-}
-
-/// Replays are counted first, then codings.
-WaysBack without(WaysBack ways, std::size_t first, std::size_t end) {
-  const std::size_t replays = ways.replays.size();
-  leave_out_of(ways.replays, first, end);
-  leave_out_of(ways.codings, std::max(first, replays) - replays, std::max(end, replays) - replays);
-  return ways;
-}
-
-/// Ways that were looked at.
-struct Candidate {
-  WaysBack ways;
-  nanoseconds relaxed{0};  ///< a bound for plans with exactly these ways, for a comparison
-};
 
 class WaysSearch {
  public:
@@ -73,6 +49,7 @@ class WaysSearch {
     look_at_prices();
     look_at_units();
     leave_out();
+    refine();
     return plan_best();
   }
 
@@ -84,19 +61,20 @@ class WaysSearch {
     for (const Candidate& known : candidates_) {
       if (known.ways == ways) return known.relaxed;
     }
-    const nanoseconds rating = relaxed(ways);
+    const nanoseconds rating = rate(ways);
     candidates_.push_back({std::move(ways), rating});
     return rating;
   }
 
-  [[nodiscard]] nanoseconds relaxed(const WaysBack& ways) const {
-    const Result<WrittenTrace> written = with_ways(trace_, history_, ways);
-    if (!written) return nanoseconds::max();
-    const Result<nanoseconds> bound = lower_bound(written->trace, planning_.machine, options_.rating);
-    return bound ? *bound : nanoseconds::max();
+  [[nodiscard]] nanoseconds rate(const WaysBack& ways) const {
+    return relaxed_time(trace_, history_, ways, planning_.machine, options_.rating);
   }
 
-  nanoseconds look_at_price(double price) { return look_at(choice_.choose({.copy_price = price})); }
+  nanoseconds look_at_price(double price) {
+    const nanoseconds rating = look_at(choice_.choose({.copy_price = price}));
+    if (!best_price_ || rating < best_price_->second) best_price_ = {price, rating};
+    return rating;
+  }
 
   /// Tries prices over the whole range, then between the best ones.
   void look_at_prices() {
@@ -144,7 +122,7 @@ class WaysSearch {
         continue;
       }
       WaysBack fewer = without(kept.ways, first, std::min(first + length, size_of(kept.ways)));
-      const nanoseconds rating = relaxed(fewer);
+      const nanoseconds rating = rate(fewer);
       if (rating <= kept.relaxed) {
         kept = {std::move(fewer), rating};
       } else {
@@ -154,10 +132,19 @@ class WaysSearch {
     if (kept.ways != best->ways) candidates_.push_back(std::move(kept));
   }
 
-  /// Runs `best` for the best ratings and for copies alone, in turns.
+  /// Improves the best choice by plans.
+  void refine() {
+    if (!best_price_) return;
+    WayRefinement refinement(trace_, history_, choice_, planning_, options_, limits_);
+    const auto best = std::ranges::min_element(candidates_, {}, &Candidate::relaxed);
+    std::optional<Candidate> refined = refinement.run(*best, best_price_->first);
+    if (refined) runs_.push_back(std::make_unique<TurnOfBest>(*std::move(refined)));
+  }
+
+  /// Runs `best` for the refined choice, or those with the best ratings, and for copies alone, in turns.
   [[nodiscard]] Result<Found> plan_best() {
     std::ranges::stable_sort(candidates_, {}, &Candidate::relaxed);
-    int with_ways = 0;
+    int with_ways = static_cast<int>(runs_.size());  // the refined one
     for (Candidate& candidate : candidates_) {
       if (!candidate.ways.empty() && ++with_ways >= std::max(options_.plans, 2)) continue;
       runs_.push_back(std::make_unique<TurnOfBest>(std::move(candidate)));
@@ -170,16 +157,6 @@ class WaysSearch {
     if (fastest_ == nullptr) return problem_;
     return finish(*fastest_);
   }
-
-  /// One of the choices, and the run of `best` for it.
-  struct TurnOfBest {
-    explicit TurnOfBest(Candidate&& candidate) : choice(std::move(candidate)) {}
-    Candidate choice;
-    bool is_whole = false;
-    Trace trace;
-    std::optional<PlanningCase> planning;
-    std::optional<BestRun> run;
-  };
 
   void take_turns() {
     for (int round = 0; !runs_.empty(); ++round) {
@@ -208,24 +185,13 @@ class WaysSearch {
   }
 
   bool begin(TurnOfBest& turn) {
-    if (turn.is_whole) {
-      turn.trace = *whole_;
-    } else {
-      Result<WrittenTrace> written = with_ways(trace_, history_, turn.choice.ways);
-      if (!written) return false;
-      turn.trace = std::move(written->trace);
-    }
-    Result<PlanningCase> planning = make_planning_case(turn.trace, planning_.machine);
-    if (!planning) return false;
-    turn.planning.emplace(*std::move(planning));
-    Result<Plan> first = first_plan_of_best(*turn.planning);
-    if (!first) {
-      problem_ = first.problem();
+    Result<WrittenTrace> written = turn.is_whole ? Result<WrittenTrace>(WrittenTrace{*whole_, {}, {}, {}})
+                                                 : with_ways(trace_, history_, turn.choice.ways);
+    if (!written) return false;
+    if (const auto problem = turn.begin(*std::move(written), planning_.machine, options_.best, limits_)) {
+      problem_ = *problem;
       return false;
     }
-    std::span<const NamedPlanner> others;
-    if (options_.best.others.on) others = planners_before_best();
-    turn.run.emplace(*turn.planning, options_.best, limits_, others, *std::move(first));
     if (fastest_ == nullptr) fastest_ = &turn;
     return true;
   }
@@ -248,6 +214,7 @@ class WaysSearch {
   ValueHistory history_;
   WayChoice choice_;
   std::vector<Candidate> candidates_;
+  std::optional<std::pair<double, nanoseconds>> best_price_;  // whose choice has the best rating, and that
   std::vector<std::unique_ptr<TurnOfBest>> runs_;
   TurnOfBest* fastest_ = nullptr;
   PlanningProgress progress_;
