@@ -53,7 +53,7 @@ class Block {
     }
   }
 
-  /// What the way back reads. Each goes as soon as it was read.
+  /// What the way back reads. It lets go of each as soon as it was read.
   struct Kept {
     typename Norm<Math>::Result norm1;
     Made<Math> qkv;
@@ -64,7 +64,7 @@ class Block {
     Made<Math> up;
     Made<Math> gelu;
 
-    /// All of it, for who keeps it longer.
+    /// All of it, to be kept longer.
     [[nodiscard]] std::vector<std::shared_ptr<const void>> all() const {
       return {norm1.out, norm1.statistics, qkv, probabilities, context, middle, norm2.out, norm2.statistics, up, gelu};
     }

@@ -92,12 +92,12 @@ int run(const swapmm::cuda::Backend& backend, const transformer::Settings& setti
   }
   {
     Manager planned(backend, {.device_budget = budget});
-    same = print("by a plan", train(math, planned, settings, steps), planned.report(), first) && same;
+    same = print("plan, copies", train(math, planned, settings, steps), planned.report(), first) && same;
   }
   transformer::Settings replayable = settings;
   replayable.replayable = true;
   Manager planned(backend, {.device_budget = budget});
-  same = print("that recomputes", train(math, planned, replayable, steps), planned.report(), first) && same;
+  same = print("plan, recompute", train(math, planned, replayable, steps), planned.report(), first) && same;
   std::cout << "\nAt the peak of an iteration " << std::setprecision(2) << gb(peak) << " GB live; the budget is "
             << gb(budget) << " GB.\n\n"
             << planned.report();

@@ -58,10 +58,11 @@ class Network {
 
   /// One step: iteration "train". Returns before the device has done it.
   void train(float rate) {
-    std::vector<std::shared_ptr<const void>> made;  // what lives until the iteration ends
-    const auto iteration = manager_.iteration("train");
+    // What operations made that may run again lives until the iteration ends, even if one of them fails.
+    std::vector<std::shared_ptr<const void>> made;
     std::vector<typename Block<Math>::Kept> kept(blocks_.size());
     std::vector<Made<Math>> outs;  // of each block but the last
+    const auto iteration = manager_.iteration("train");
     for (std::size_t i = 0; i < blocks_.size(); ++i) {
       outs.push_back(blocks_[i].forward(input(outs, i), kept[i]));
       if (!settings_.replayable) continue;

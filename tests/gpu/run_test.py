@@ -496,7 +496,6 @@ class Figures(unittest.TestCase):
         ("speed", "cnn, swapmm plan, recompute, k = 2"): (0.9717, True),
         # What is encoded has no bound.
         ("prediction", "cnn, swapmm plan, compress, k = 2"): (0, True),
-        ("speed", "cnn, swapmm plan, compress, k = 2"): (0.9018, False),
         ("identical", "all 5 runs of cnn"): (1, True),
         # 5 GB: the fastest of the plans in 4 GB. 3 GB: no plan in so little.
         ("contenders", "cnn, PyTorch save_on_cpu in 5.00 GB; plan, recompute in 4.00 GB"): (0.265, True),

@@ -124,12 +124,12 @@ struct CheckpointUnitOptions {
   ExcessOverlapOptions copies{};  ///< for what is copied
 };
 
-/// Choices of ways that plan_with_ways() rates by a plan, of one quick round of `best`.
+/// Parameters of improving a choice of ways by plans, of one quick round of `best` each, in plan_with_ways().
 struct PlannedWaysOptions {
   std::size_t work = 20'000;    ///< plans x operations: large traces have few. 0: none
   std::size_t most_tries = 60;  ///< most plans, for small traces
-  /// Prices of a copied byte to begin with, in terms of the one whose choice has the best rating.
-  std::vector<double> prices{0.5, 1.0, 2.0};
+  /// Prices of a copied byte to begin with, as multiples of the one whose choice has the best rating.
+  std::vector<double> price_factors{1.0, 0.5, 2.0};
 };
 
 /// Parameters of plan_with_ways(). Efforts are counted in steps, not in time.
@@ -151,7 +151,7 @@ struct WaysOptions {
 /// included. Tensors that only operations in pieces access are divided. Ways are chosen for many prices of a copied
 /// byte, none among them. Each choice is rated by its relaxed problem, the best ones by plans of `best` for the program
 /// with the ways written out. A choice is also improved by such plans: copies that a plan waits for become dearer, and
-/// ways whose absence makes the plan no slower are left out. PlanningOptions::ways says which ones may be chosen.
+/// ways that do not make the plan faster are left out. PlanningOptions::ways says which ones may be chosen.
 /// `trace` may have all of version 2 but engines. The plan's lower bound holds for all plans with copies and the ways
 /// that may be chosen.
 [[nodiscard]] SWAPMM_EXPORT Result<PlanWithWays> plan_with_ways(const Trace& trace, const Machine& machine,

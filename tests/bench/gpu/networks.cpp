@@ -2,6 +2,7 @@
 // The demo's network, enlarged, and a stack of transformer blocks: all resident, on demand and by plans, at budgets of
 // 1 / k of the peak of live bytes. Writes records as README.md beside this describes them.
 #include <algorithm>
+#include <array>
 #include <cstddef>
 #include <filesystem>
 #include <fstream>
@@ -11,6 +12,7 @@
 #include <stdexcept>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include <swapmm/formats/machine_json.hpp>
@@ -63,17 +65,15 @@ std::vector<double> numbers(const std::string& text) {
   return result;
 }
 std::vector<bench::Way> ways(const std::string& text) {
+  constexpr std::array<std::pair<std::string_view, bench::Way>, 3> all{
+      {{"copies", bench::Way::copies}, {"recompute", bench::Way::recompute}, {"compress", bench::Way::compress}}};
   std::vector<bench::Way> result;
   for (const std::string& part : parts_of(text)) {
-    if (part == "copies") {
-      result.push_back(bench::Way::copies);
-    } else if (part == "recompute") {
-      result.push_back(bench::Way::recompute);
-    } else if (part == "compress") {
-      result.push_back(bench::Way::compress);
-    } else {
-      throw std::invalid_argument("--ways takes copies, recompute and compress, not \"" + part + "\"");
+    const auto known = std::find_if(all.begin(), all.end(), [&](const auto& one) { return one.first == part; });
+    if (known == all.end() || std::find(result.begin(), result.end(), known->second) != result.end()) {
+      throw std::invalid_argument("--ways takes copies, recompute and compress, each once, not \"" + text + "\"");
     }
+    result.push_back(known->second);
   }
   return result;
 }
@@ -94,7 +94,7 @@ void print(const bench::Record& r) {
 
 // Beside the records, for the command's `compare`: NAME.kK.trace and NAME.kK.machine.
 void keep_for_planners(const std::string& out, const bench::Record& record) {
-  if (!record.trace || !record.machine || record.contender != bench::contender_of(bench::Way::copies)) return;
+  if (!record.trace || !record.machine) return;
   std::ostringstream k;
   k << record.k;
   const std::filesystem::path stem = std::filesystem::path(out).replace_extension("k" + k.str());

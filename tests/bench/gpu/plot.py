@@ -145,7 +145,7 @@ def legend(points):
     x += wide + 16
 
   if FLOOR in points:
-    entry("floor: no plan can be faster", lambda x, y: [line(x, y, x + 22, y, FLOOR_LINE)])
+    entry("floor: no plan that only copies can be faster", lambda x, y: [line(x, y, x + 22, y, FLOOR_LINE)])
   for name, (colour, shape, dashes) in STYLES.items():
     if name in points:
       entry(name, lambda x, y: [line(x, y, x + 22, y, stroke(colour, dashes)), marker(shape, x + 11, y, colour)])

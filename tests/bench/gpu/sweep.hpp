@@ -69,8 +69,8 @@ struct Record {
   Bytes pinned{};
   std::optional<bool> identical{};
   std::string note{};                ///< why there are no times
-  std::optional<Trace> trace{};      ///< what the plan was made for
-  std::optional<Machine> machine{};  ///< what the plan was made for
+  std::optional<Trace> trace{};      ///< what the first plan was made for
+  std::optional<Machine> machine{};  ///< the same
 };
 
 /// `Subject` has: Backend; backend(); room(): bytes in which all of it fits; and Run, made from (Subject&,
@@ -210,8 +210,10 @@ class Sweep {
       break;
     }
     record.identical = session.run.digest() == digest_planned_;
-    record.trace = session.manager.scheduler().trace("train");
-    record.machine = session.manager.machine();
+    if (way == ways_.front()) {
+      record.trace = session.manager.scheduler().trace("train");
+      record.machine = session.manager.machine();
+    }
     sink_(record);
     if (record.predicted && way == Way::copies) {
       Record floor{"floor", k, budget};

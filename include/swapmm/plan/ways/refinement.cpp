@@ -3,24 +3,26 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cstddef>
+#include <memory>
+#include <optional>
 #include <utility>
+#include <vector>
 
-#include <swapmm/plan/bound.hpp>
 #include <swapmm/plan/stalls.hpp>
+#include <swapmm/plan/ways/written.hpp>
 
 namespace swapmm::planning {
 namespace {
 
 using std::chrono::nanoseconds;
 
-constexpr double dearer = 2;         // so many times as high is a price the next time
+constexpr double rise = 2;           // a price is so many times as high the next time
 constexpr int most_raises = 6;       // in a row, while the choice stays the same
 constexpr double looked_at = 0.9;    // of the stalled time, the longest stalls first
 constexpr double negligible = 1e-3;  // stalled time, as a part of the iteration
 
-}  // namespace
-
-BestOptions WayRefinement::quick_options(const WaysOptions& options) {
+BestOptions quick_options(const WaysOptions& options) {
   constexpr std::size_t quicker = 16;
   BestOptions quick = options.best;
   quick.bound.usual = quick.bound.long_traces = options.rating;
@@ -32,45 +34,78 @@ BestOptions WayRefinement::quick_options(const WaysOptions& options) {
   return quick;
 }
 
-std::optional<Candidate> WayRefinement::run(const Candidate& first, double price) {
-  if (has_tries()) best_ = plan(first.ways);
-  for (const double times : options_.planned.prices) follow_stalls(price * times);
+}  // namespace
+
+WayRefinement::WayRefinement(const Trace& trace, const ValueHistory& history, WayChoice& choice,
+                             const PlanningCase& planning, const WaysOptions& options, const PlanningOptions& limits)
+    : trace_(trace),
+      history_(history),
+      choice_(choice),
+      planning_(planning),
+      options_(options),
+      limits_(limits),
+      quick_(quick_options(options)),
+      most_tries_(std::min(options.planned.work / std::max<std::size_t>(trace.operations.size(), 1),
+                           options.planned.most_tries)) {
+  if (!limits.go_on) return;
+  // A quick plan's own bound holds for its choice alone.
+  limits_.go_on = [this, &limits](const PlanningProgress&) {
+    return limits.go_on({best_ == nullptr ? nanoseconds{0} : best_->run->reached(), nanoseconds{0}});
+  };
+}
+
+std::optional<RefinedWays> WayRefinement::run(const Candidate& first, double price) {
+  if (!has_tries()) return std::nullopt;
+  best_ = plan(first);
+  for (const double factor : options_.planned.price_factors) follow_stalls(price * factor);
   if (best_ == nullptr) return std::nullopt;
   leave_out();
-  return std::move(best_->choice);
+  return RefinedWays{std::move(best_->choice), best_->run->plan()};
 }
 
-bool WayRefinement::has_tries() const {
-  const std::size_t most = options_.planned.work / std::max<std::size_t>(trace_.operations.size(), 1);
-  return tries_ < std::min(most, options_.planned.most_tries) && (!limits_.go_on || limits_.go_on({}));
+nanoseconds WayRefinement::rate(const WaysBack& ways) const {
+  return relaxed_time(trace_, history_, ways, planning_.machine, options_.rating);
 }
 
-std::unique_ptr<TurnOfBest> WayRefinement::plan(WaysBack ways) {
-  Result<WrittenTrace> written = with_ways(trace_, history_, ways);
-  if (!written) return nullptr;
-  const Result<nanoseconds> relaxed = lower_bound(written->trace, planning_.machine, options_.rating);
-  if (!relaxed || (best_ != nullptr && *relaxed >= best_->run->reached())) return nullptr;
+std::unique_ptr<TurnOfBest> WayRefinement::plan(Candidate candidate) {
   ++tries_;
-  auto turn = std::make_unique<TurnOfBest>(Candidate{std::move(ways), *relaxed});
+  planned_.push_back(candidate.ways);
+  Result<WrittenTrace> written = with_ways(trace_, history_, candidate.ways);
+  if (!written) return nullptr;
+  auto turn = std::make_unique<TurnOfBest>(std::move(candidate));
   if (turn->begin(*std::move(written), planning_.machine, quick_, limits_)) return nullptr;
   turn->run->run(1);
   return turn;
 }
 
+bool WayRefinement::offer(std::unique_ptr<TurnOfBest>& turn) {
+  if (best_ != nullptr && turn->run->reached() > best_->run->reached()) return false;
+  best_ = std::move(turn);
+  return true;
+}
+
 void WayRefinement::follow_stalls(double price) {
-  WayCriteria criteria{.copy_price = price};
-  criteria.dearer.assign(trace_.tensors.size(), 1.0);
-  WaysBack ways = choice_.choose(criteria);
-  while (has_tries()) {
-    std::unique_ptr<TurnOfBest> turn = plan(ways);
-    if (turn == nullptr) return;
-    bool is_other = false;
-    for (int raises = 0; !is_other && raises < most_raises && raise_prices(*turn, criteria.dearer); ++raises) {
-      WaysBack next = choice_.choose(criteria);
-      is_other = next != ways;
-      ways = std::move(next);
+  // Some tries are left for what comes afterwards.
+  const std::size_t end = tries_ + std::max<std::size_t>(2, most_tries_ / 6);
+  WayCriteria criteria{.copy_price = price, .dearer = std::vector<double>(trace_.tensors.size(), 1.0)};
+  while (tries_ < end && has_tries()) {
+    const WaysBack ways = choice_.choose(criteria);
+    const TurnOfBest* planned = best_.get();
+    std::unique_ptr<TurnOfBest> turn;
+    if (best_ == nullptr || ways != best_->choice.ways) {
+      if (std::ranges::find(planned_, ways) != planned_.end()) return;
+      const nanoseconds relaxed = rate(ways);
+      if (best_ != nullptr && relaxed >= best_->run->reached()) return;
+      turn = plan({ways, relaxed});
+      if (turn == nullptr) return;
+      planned = turn.get();
     }
-    if (best_ == nullptr || turn->run->reached() < best_->run->reached()) best_ = std::move(turn);
+    bool is_other = false;
+    for (int raises = 0; !is_other && raises < most_raises; ++raises) {
+      if (!raise_prices(*planned, criteria.dearer)) break;
+      is_other = choice_.choose(criteria) != ways;
+    }
+    if (turn != nullptr) offer(turn);
     if (!is_other) return;
   }
 }
@@ -90,29 +125,22 @@ bool WayRefinement::raise_prices(const TurnOfBest& turn, std::vector<double>& pr
     if (!stall.copy) continue;
     std::size_t tensor = index(plan.commands[index(*stall.copy)].tensor);
     if (tensor >= prices.size()) tensor = index(turn.encoded[tensor - prices.size()].tensor);
-    if (!is_raised[tensor]) prices[tensor] *= dearer;
+    if (!is_raised[tensor]) prices[tensor] *= rise;
     is_raised[tensor] = true;
   }
   return true;
 }
 
 void WayRefinement::leave_out() {
-  std::size_t length = (size_of(best_->choice.ways) + 3) / 4;
-  for (std::size_t first = 0; length > 0 && has_tries();) {
-    const std::size_t size = size_of(best_->choice.ways);
-    if (size == 0) return;
-    if (first >= size) {
-      first = 0;
-      length /= 2;
-      continue;
-    }
-    std::unique_ptr<TurnOfBest> turn = plan(without(best_->choice.ways, first, first + length));
-    if (turn != nullptr && turn->run->reached() <= best_->run->reached()) {
-      best_ = std::move(turn);
-    } else {
-      first += length;
-    }
-  }
+  int ratings = 0;
+  leave_ways_out(
+      best_->choice.ways, [&] { return ratings++ < options_.omissions && has_tries(); },
+      [&](const WaysBack& fewer) {
+        const nanoseconds relaxed = rate(fewer);
+        if (relaxed > best_->run->reached()) return false;
+        std::unique_ptr<TurnOfBest> turn = plan({fewer, relaxed});
+        return turn != nullptr && offer(turn);
+      });
 }
 
 }  // namespace swapmm::planning

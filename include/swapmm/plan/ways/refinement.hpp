@@ -6,40 +6,47 @@
 #include <optional>
 #include <vector>
 
+#include <swapmm/ir/trace.hpp>
+#include <swapmm/plan/plan.hpp>
+#include <swapmm/plan/planner.hpp>
+#include <swapmm/plan/planner_options.hpp>
+#include <swapmm/plan/problem/planning_case.hpp>
+#include <swapmm/plan/ways.hpp>
+#include <swapmm/plan/ways/candidate.hpp>
 #include <swapmm/plan/ways/choices.hpp>
 #include <swapmm/plan/ways/history.hpp>
 #include <swapmm/plan/ways/turn.hpp>
 
 namespace swapmm::planning {
 
+/// A choice of ways, and a plan for the program that has them written out.
+struct RefinedWays {
+  Candidate choice;
+  Plan plan;
+};
+
 /// Improves a choice of ways by plans for it: a quick round of `best` each.
 ///
 /// The relaxed problem rates ways as if values could go in parts and found room everywhere. Where few large tensors
 /// have room, its plans wait for copies that it does not see. So the prices of the values that a plan waits for rise,
-/// until it waits for none, or has no other way for them. Then ways are left out whose absence makes the plan no
-/// slower.
+/// until it waits for none, or has no other way for them. Then ways that do not make the plan faster are left out.
 class WayRefinement {
  public:
   /// Refers to all arguments.
   WayRefinement(const Trace& trace, const ValueHistory& history, WayChoice& choice, const PlanningCase& planning,
-                const WaysOptions& options, const PlanningOptions& limits)
-      : trace_(trace),
-        history_(history),
-        choice_(choice),
-        planning_(planning),
-        options_(options),
-        limits_(limits),
-        quick_(quick_options(options)) {}
+                const WaysOptions& options, const PlanningOptions& limits);
 
-  /// Begins with `first`, with `price` per byte for all values, and with parts and multiples of that price. Returns the
-  /// choice with the fastest plan; none if there is no plan, or no time.
-  [[nodiscard]] std::optional<Candidate> run(const Candidate& first, double price);
+  /// Begins with `first`, then with `price` per byte for all values, and with parts and multiples of it. Returns the
+  /// choice with the fastest plan; none if there is no plan, or no time for one. To be called once.
+  [[nodiscard]] std::optional<RefinedWays> run(const Candidate& first, double price);
 
  private:
-  [[nodiscard]] static BestOptions quick_options(const WaysOptions& options);
-  /// A plan for the ways, which counts as a try. Null if there is none that can be faster than the fastest one.
-  [[nodiscard]] std::unique_ptr<TurnOfBest> plan(WaysBack ways);
-  [[nodiscard]] bool has_tries() const;
+  [[nodiscard]] bool has_tries() const { return tries_ < most_tries_ && (!limits_.go_on || limits_.go_on({})); }
+  [[nodiscard]] std::chrono::nanoseconds rate(const WaysBack& ways) const;
+  /// A plan for the ways, which counts as a try. Null if there is none.
+  [[nodiscard]] std::unique_ptr<TurnOfBest> plan(Candidate candidate);
+  /// Makes it the best one if it is as fast as that. Returns whether it is.
+  bool offer(std::unique_ptr<TurnOfBest>& turn);
   void follow_stalls(double price);
   void leave_out();
   /// Raises the prices of what the plan waits for. Returns false if it waits for nothing that counts.
@@ -50,9 +57,11 @@ class WayRefinement {
   WayChoice& choice_;
   const PlanningCase& planning_;
   const WaysOptions& options_;
-  const PlanningOptions& limits_;
+  PlanningOptions limits_;  // tell of the best plan of all
   BestOptions quick_;
+  std::size_t most_tries_;
   std::size_t tries_ = 0;
+  std::vector<WaysBack> planned_;  // for which there is, or was, a plan
   std::unique_ptr<TurnOfBest> best_;
 };
 

@@ -2,16 +2,18 @@
 #include <swapmm/plan/ways.hpp>
 
 #include <algorithm>
+#include <chrono>
 #include <cmath>
 #include <cstddef>
 #include <memory>
 #include <optional>
-#include <span>
 #include <utility>
+#include <vector>
 
 #include <swapmm/plan/planners.hpp>
 #include <swapmm/plan/schedule/schedule.hpp>
 #include <swapmm/plan/ways/bound.hpp>
+#include <swapmm/plan/ways/candidate.hpp>
 #include <swapmm/plan/ways/choices.hpp>
 #include <swapmm/plan/ways/history.hpp>
 #include <swapmm/plan/ways/pieces.hpp>
@@ -108,43 +110,40 @@ class WaysSearch {
     });
   }
 
-  /// Leaves out ways of the best choice that gain nothing: many in a row at first, then fewer.
-  void leave_out() {
-    const auto best = std::ranges::min_element(candidates_, {}, &Candidate::relaxed);
-    Candidate kept{best->ways, best->relaxed};
-    int tries = 0;
-    std::size_t length = (size_of(kept.ways) + 3) / 4;
-    for (std::size_t first = 0; length > 0 && tries < options_.omissions && go_on(); ++tries) {
-      if (first >= size_of(kept.ways)) {
-        first = 0;
-        length /= 2;
-        if (kept.ways.empty()) break;
-        continue;
-      }
-      WaysBack fewer = without(kept.ways, first, std::min(first + length, size_of(kept.ways)));
-      const nanoseconds rating = rate(fewer);
-      if (rating <= kept.relaxed) {
-        kept = {std::move(fewer), rating};
-      } else {
-        first += length;
-      }
-    }
-    if (kept.ways != best->ways) candidates_.push_back(std::move(kept));
+  [[nodiscard]] const Candidate& best_rated() const {
+    return *std::ranges::min_element(candidates_, {}, &Candidate::relaxed);
   }
 
-  /// Improves the best choice by plans.
+  /// Leaves out ways of the best choice that gain nothing.
+  void leave_out() {
+    Candidate kept = best_rated();
+    int tries = 0;
+    leave_ways_out(
+        kept.ways, [&] { return tries++ < options_.omissions && go_on(); },
+        [&](const WaysBack& fewer) {
+          const nanoseconds rating = rate(fewer);
+          if (rating > kept.relaxed) return false;
+          kept = {fewer, rating};
+          return true;
+        });
+    if (kept.ways != best_rated().ways) candidates_.push_back(std::move(kept));
+  }
+
+  /// Improves the best choice by plans, and begins the runs with it.
   void refine() {
     if (!best_price_) return;
     WayRefinement refinement(trace_, history_, choice_, planning_, options_, limits_);
-    const auto best = std::ranges::min_element(candidates_, {}, &Candidate::relaxed);
-    std::optional<Candidate> refined = refinement.run(*best, best_price_->first);
-    if (refined) runs_.push_back(std::make_unique<TurnOfBest>(*std::move(refined)));
+    std::optional<RefinedWays> refined = refinement.run(best_rated(), best_price_->first);
+    if (!refined) return;
+    std::erase_if(candidates_, [&](const Candidate& known) { return known.ways == refined->choice.ways; });
+    runs_.push_back(std::make_unique<TurnOfBest>(std::move(refined->choice)));
+    runs_.back()->first = std::move(refined->plan);
   }
 
-  /// Runs `best` for the refined choice, or those with the best ratings, and for copies alone, in turns.
+  /// Runs `best` for the refined choice, or the one with the best rating, and for copies alone, in turns.
   [[nodiscard]] Result<Found> plan_best() {
     std::ranges::stable_sort(candidates_, {}, &Candidate::relaxed);
-    int with_ways = static_cast<int>(runs_.size());  // the refined one
+    int with_ways = !runs_.empty() && !runs_.front()->choice.ways.empty() ? 1 : 0;  // the refined one
     for (Candidate& candidate : candidates_) {
       if (!candidate.ways.empty() && ++with_ways >= std::max(options_.plans, 2)) continue;
       runs_.push_back(std::make_unique<TurnOfBest>(std::move(candidate)));

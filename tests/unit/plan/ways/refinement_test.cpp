@@ -2,19 +2,20 @@
 // Choices of ways that are improved by plans, where few large tensors have room and the relaxed problem sees no stalls.
 #include <doctest/doctest.h>
 
+#include <algorithm>
+#include <chrono>
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <utility>
 #include <vector>
 
-#include <swapmm/plan/planners.hpp>
 #include <swapmm/plan/problem/planning_case.hpp>
 #include <swapmm/plan/simulate.hpp>
 #include <swapmm/plan/validate.hpp>
 #include <swapmm/plan/ways.hpp>
 #include <swapmm/plan/ways/choices.hpp>
 #include <swapmm/plan/ways/history.hpp>
-#include <swapmm/plan/ways/refinement.hpp>
 
 namespace swapmm::test::refinement_test {
 using std::chrono::nanoseconds;
@@ -94,6 +95,13 @@ nanoseconds compute_of(const Trace& trace) {
   return sum;
 }
 
+void check_plan(const Trace& trace, const PlanWithWays& made) {
+  const Result<WrittenTrace> written = with_ways(trace, made.ways);
+  REQUIRE(written);
+  CHECK(validate(written->trace, made.plan).empty());
+  CHECK(simulate(written->trace, made.plan).iteration == made.plan.predicted.iteration);
+}
+
 TEST_CASE("a plan that waits for few large values makes them again") {
   const Trace trace = Layers().trace();
   WaysOptions unplanned;
@@ -106,10 +114,58 @@ TEST_CASE("a plan that waits for few large values makes them again") {
   const nanoseconds compute = compute_of(trace);
   CHECK(compute.count() == 15'640);
   CHECK(before->plan.predicted.iteration - compute > 3 * (after->plan.predicted.iteration - compute));
-  const Result<WrittenTrace> written = with_ways(trace, after->ways);
-  REQUIRE(written);
-  CHECK(validate(written->trace, after->plan).empty());
-  CHECK(simulate(written->trace, after->plan).iteration == after->plan.predicted.iteration);
+  check_plan(trace, *before);
+  check_plan(trace, *after);
+
+  WaysOptions no_factors;
+  no_factors.planned.price_factors = {};  // the best choice alone is improved
+  const Result<PlanWithWays> improved = plan_with_ways(trace, machine(), {}, no_factors);
+  REQUIRE(improved);
+  CHECK(improved->plan.predicted.iteration <= before->plan.predicted.iteration);
+  check_plan(trace, *improved);
+}
+
+TEST_CASE("whenever the time ends, the plan is as fast as the fastest that was told of") {
+  const Trace trace = Layers().trace();
+  for (int end = 0; end < 400; end += 1 + end / 4) {
+    CAPTURE(end);
+    int asked = 0;
+    nanoseconds told = nanoseconds::max();
+    PlanningOptions limits;
+    limits.go_on = [&](const PlanningProgress& progress) {
+      if (progress.iteration.count() > 0) told = std::min(told, progress.iteration);
+      return asked++ < end;
+    };
+    const Result<PlanWithWays> made = plan_with_ways(trace, machine(), limits);
+    REQUIRE(made);
+    CHECK(made->plan.predicted.iteration <= told);
+    check_plan(trace, *made);
+  }
+}
+
+TEST_CASE("values whose copies are dearer than others are made again at a price at which others are copied") {
+  const Trace trace = Layers().trace();
+  const planning::ValueHistory history(trace);
+  const Result<planning::PlanningCase> planning =
+      planning::make_planning_case(planning::without_ways(trace), machine());
+  REQUIRE(planning);
+  planning::WayChoice choice(trace, history, *planning);
+  planning::WayCriteria criteria{.copy_price = 0.5};  // 50 ns for a large tensor
+  CHECK(choice.choose(criteria).empty());
+  criteria.dearer.assign(trace.tensors.size(), 1.0);
+  CHECK(choice.choose(criteria).empty());
+  const auto named = [&](const auto& list, const std::string& name) {
+    return static_cast<std::size_t>(std::ranges::find_if(list, [&](const auto& one) { return one.name == name; }) -
+                                    list.begin());
+  };
+  criteria.dearer[named(trace.tensors, "second2")] =
+      8;  // 400 ns: more than the 150 of its operation and the input's 50
+  const WaysBack ways = choice.choose(criteria);
+  // Twice, for both operations that read it; no other value.
+  REQUIRE(ways.replays.size() == 2);
+  for (const Replay& replay : ways.replays) CHECK(index(replay.operation) == named(trace.operations, "second2"));
+  CHECK(index(ways.replays[0].before) == named(trace.operations, "third2"));
+  CHECK(index(ways.replays[1].before) == named(trace.operations, "third2 back"));
 }
 
 }  // namespace swapmm::test::refinement_test

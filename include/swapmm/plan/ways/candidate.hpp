@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <functional>
+
+#include <swapmm/ir/trace.hpp>
+#include <swapmm/plan/bound.hpp>
+#include <swapmm/plan/machine.hpp>
+#include <swapmm/plan/ways.hpp>
+#include <swapmm/plan/ways/history.hpp>
+
+namespace swapmm::planning {
+
+/// A choice of ways, with its rating.
+struct Candidate {
+  WaysBack ways;
+  std::chrono::nanoseconds relaxed{0};  ///< a bound for plans with exactly these ways, for a comparison
+};
+
+/// The relaxed problem's time with exactly these ways; the largest number that there is if they are not possible.
+[[nodiscard]] std::chrono::nanoseconds relaxed_time(const Trace& trace, const ValueHistory& history,
+                                                    const WaysBack& ways, const Machine& machine,
+                                                    const BoundEffort& effort);
+
+/// Tries to do with fewer ways: without many in a row at first, then without fewer. Where accept(fewer) is true, it
+/// goes on from there. Ends when single ways were tried, or when go_on(), which is called before each try, returns
+/// false.
+void leave_ways_out(WaysBack ways, const std::function<bool()>& go_on,
+                    const std::function<bool(const WaysBack&)>& accept);
+
+}  // namespace swapmm::planning
