@@ -93,7 +93,7 @@ class Training {
   }
   Options options() {
     Options options;
-    options.device_budget = Bytes{(1800 + 400 * one_of(random_, 8)) & ~std::uint64_t{15}};
+    options.device_budget = Bytes{(1400 + 350 * one_of(random_, 8)) & ~std::uint64_t{15}};
     options.run_ahead = 1 + one_of(random_, 3);
     return options;
   }

@@ -96,8 +96,8 @@ struct FailedPointsDesk {
   Timeline<AskedBackend> timeline{device, 16};
 };
 
-Clock on_compute(QueuePoint point) { return Clock::point(QueueKind::compute, point); }
-Clock on_h2d(QueuePoint point) { return Clock::point(QueueKind::h2d, point); }
+Clock after_compute(QueuePoint point) { return Clock::point(QueueKind::compute, point); }
+Clock after_h2d(QueuePoint point) { return Clock::point(QueueKind::h2d, point); }
 
 /// The queue and the name of the command that failed, as `call` throws it; "" if it throws nothing.
 template <class Call>
@@ -130,9 +130,9 @@ TEST_CASE("a failure is told to the host that waits for the command, that asks f
     desk.device.script().failed = {1};
     if (way != 0) desk.device.script().ended = 1;
     CHECK(failed_command([&] {
-            if (way == 0) desk.timeline.host_wait(on_h2d(point));
-            if (way == 1) (void)desk.timeline.ended(on_h2d(point));
-            if (way == 2) (void)desk.timeline.waits(QueueKind::compute, on_h2d(point));
+            if (way == 0) desk.timeline.host_wait(after_h2d(point));
+            if (way == 1) (void)desk.timeline.ended(after_h2d(point));
+            if (way == 2) (void)desk.timeline.waits(QueueKind::compute, after_h2d(point));
           }) == "1 copy");
     CHECK(desk.timeline.confirmed(QueueKind::h2d) == 0);
   }
@@ -143,14 +143,14 @@ TEST_CASE("a command that ended well behind one that failed has not ended well")
   desk.queue(QueueKind::compute, "first");
   desk.queue(QueueKind::compute, "second");
   desk.queue(QueueKind::compute, "third");
-  const QueuePoint direct = desk.queue(QueueKind::h2d, "behind it", on_compute(3));
-  const QueuePoint later = desk.queue(QueueKind::d2h, "behind that", on_h2d(direct));
+  const QueuePoint direct = desk.queue(QueueKind::h2d, "behind it", after_compute(3));
+  const QueuePoint later = desk.queue(QueueKind::d2h, "behind that", after_h2d(direct));
   desk.device.script().ended = 5;
   desk.device.script().failed = {2};
-  CHECK(failed_command([&] { desk.timeline.host_wait(on_compute(3)); }) == "0 second");
-  CHECK(failed_command([&] { desk.timeline.host_wait(on_h2d(direct)); }) == "0 second");
+  CHECK(failed_command([&] { desk.timeline.host_wait(after_compute(3)); }) == "0 second");
+  CHECK(failed_command([&] { desk.timeline.host_wait(after_h2d(direct)); }) == "0 second");
   CHECK(failed_command([&] { desk.timeline.host_wait(Clock::point(QueueKind::d2h, later)); }) == "0 second");
-  CHECK(failed_command([&] { desk.timeline.host_wait(on_compute(1)); }).empty());
+  CHECK(failed_command([&] { desk.timeline.host_wait(after_compute(1)); }).empty());
 }
 
 TEST_CASE("where failures stick, every event reads failed, and the command that the host waited for is named") {
@@ -160,7 +160,7 @@ TEST_CASE("where failures stick, every event reads failed, and the command that 
   const QueuePoint point = desk.queue(QueueKind::compute, "waited for");
   desk.device.script().ended = 2;
   desk.device.script().failed = {1, 2};
-  CHECK(failed_command([&] { desk.timeline.host_wait(on_compute(point)); }) == "0 waited for");
+  CHECK(failed_command([&] { desk.timeline.host_wait(after_compute(point)); }) == "0 waited for");
 }
 
 TEST_CASE("a call of the host that fails while it waits is a failure of the command only if its event says so") {
@@ -173,7 +173,7 @@ TEST_CASE("a call of the host that fails while it waits is a failure of the comm
     if (failed) desk.device.script().failed = {1};
     long code = 0;
     const std::string command =
-        failed_command([&] { code = backend_code([&] { desk.timeline.host_wait(on_compute(point)); }); });
+        failed_command([&] { code = backend_code([&] { desk.timeline.host_wait(after_compute(point)); }); });
     return std::pair(command, code);
   };
   using Told = std::pair<std::string, long>;
@@ -245,12 +245,12 @@ TEST_CASE("a queue is flushed before another queue or the host waits for it, onc
   FailedPointsDesk desk;
   desk.queue(QueueKind::compute, "first");
   desk.queue(QueueKind::compute, "second");
-  desk.queue(QueueKind::h2d, "behind it", on_compute(1));
+  desk.queue(QueueKind::h2d, "behind it", after_compute(1));
   CHECK(desk.device.asked().calls == AskedCalls{"flush 0"});
-  desk.queue(QueueKind::d2h, "behind it too", on_compute(2));
-  desk.timeline.host_wait(on_compute(2));
+  desk.queue(QueueKind::d2h, "behind it too", after_compute(2));
+  desk.timeline.host_wait(after_compute(2));
   CHECK(desk.device.asked().calls == AskedCalls{"flush 0", "wait 2"});
-  desk.timeline.host_wait(on_h2d(1));
+  desk.timeline.host_wait(after_h2d(1));
   CHECK(desk.device.asked().calls == AskedCalls{"flush 0", "wait 2", "flush 1", "wait 3"});
 }
 
@@ -272,7 +272,7 @@ TEST_CASE("a host that waits for one queue waits for no other that this one does
   FailedPointsDesk desk;
   desk.queue(QueueKind::h2d, "copy");
   for (int i = 0; i < 16; ++i) desk.queue(QueueKind::compute, "slow");
-  desk.timeline.host_wait(on_h2d(1));
+  desk.timeline.host_wait(after_h2d(1));
   CHECK(desk.device.asked().calls == AskedCalls{"flush 1", "wait 1"});
   CHECK(desk.timeline.host_waits() == 1);
 }
@@ -292,16 +292,16 @@ TEST_CASE("work without a point whose own event says that it failed is told with
   queue_lone("third");
   const QueuePoint behind = desk.queue(QueueKind::compute, "fourth");
   for (int i = 0; i < 40; ++i) queue_lone("later");  // more than there was room for
-  const QueuePoint last = desk.queue(QueueKind::h2d, "copy", on_compute(behind));
+  const QueuePoint last = desk.queue(QueueKind::h2d, "copy", after_compute(behind));
   desk.device.script().ended = 45;
   SUBCASE("it failed") {
     desk.device.script().failed = {3};
-    CHECK(failed_command([&] { desk.timeline.host_wait(on_compute(1)); }).empty());
+    CHECK(failed_command([&] { desk.timeline.host_wait(after_compute(1)); }).empty());
     // The copy comes after it, too.
-    CHECK(failed_command([&] { desk.timeline.host_wait(on_h2d(last)); }) == "0 third");
+    CHECK(failed_command([&] { desk.timeline.host_wait(after_h2d(last)); }) == "0 third");
   }
   SUBCASE("it ended well") {
-    desk.timeline.host_wait(on_h2d(last));
+    desk.timeline.host_wait(after_h2d(last));
     CHECK(desk.timeline.confirmed(QueueKind::compute) == behind);
   }
   SUBCASE("it failed, and nobody waits before all is given up") {
