@@ -46,13 +46,7 @@ WayRefinement::WayRefinement(const Trace& trace, const ValueHistory& history, Wa
       limits_(limits),
       quick_(quick_options(options)),
       most_tries_(std::min(options.planned.work / std::max<std::size_t>(trace.operations.size(), 1),
-                           options.planned.most_tries)) {
-  if (!limits.go_on) return;
-  // A quick plan's own bound holds for its choice alone.
-  limits_.go_on = [this, &limits](const PlanningProgress&) {
-    return limits.go_on({best_ == nullptr ? nanoseconds{0} : best_->run->reached(), nanoseconds{0}});
-  };
-}
+                           options.planned.most_tries)) {}
 
 std::optional<RefinedWays> WayRefinement::run(const Candidate& first, double price) {
   if (!has_tries()) return std::nullopt;

@@ -57,7 +57,7 @@ class WayRefinement {
   WayChoice& choice_;
   const PlanningCase& planning_;
   const WaysOptions& options_;
-  PlanningOptions limits_;  // tell of the best plan of all
+  const PlanningOptions& limits_;
   BestOptions quick_;
   std::size_t most_tries_;
   std::size_t tries_ = 0;

@@ -38,7 +38,19 @@ class WaysSearch {
         options_(options),
         limits_(limits),
         history_(trace),
-        choice_(trace, history_, planning) {}
+        choice_(trace, history_, planning) {
+    if (!limits.go_on) return;
+    // A run knows its own plans alone, and a bound for its choice of ways.
+    limits_.go_on = [this, &limits, compute = compute_time(trace)](const PlanningProgress& run) {
+      if (run.iteration.count() > 0 && (fastest_time_.count() == 0 || run.iteration < fastest_time_)) {
+        fastest_time_ = run.iteration;
+      }
+      return limits.go_on({fastest_time_, compute});
+    };
+  }
+
+  WaysSearch(const WaysSearch&) = delete;
+  WaysSearch& operator=(const WaysSearch&) = delete;
 
   /// A plan for the trace with its ways, and whether it is for the whole one.
   struct Found {
@@ -56,7 +68,7 @@ class WaysSearch {
   }
 
  private:
-  [[nodiscard]] bool go_on() const { return !limits_.go_on || limits_.go_on(progress_); }
+  [[nodiscard]] bool go_on() const { return !limits_.go_on || limits_.go_on({}); }
 
   /// Rates the ways, unless they were looked at before. Returns the rating.
   nanoseconds look_at(WaysBack ways) {
@@ -209,14 +221,14 @@ class WaysSearch {
   const Trace* whole_;
   const PlanningCase& planning_;
   const WaysOptions& options_;
-  const PlanningOptions& limits_;
+  PlanningOptions limits_;       // tell of the fastest plan of all
+  nanoseconds fastest_time_{0};  // that was told of; 0: none
   ValueHistory history_;
   WayChoice choice_;
   std::vector<Candidate> candidates_;
   std::optional<std::pair<double, nanoseconds>> best_price_;  // whose choice has the best rating, and that
   std::vector<std::unique_ptr<TurnOfBest>> runs_;
   TurnOfBest* fastest_ = nullptr;
-  PlanningProgress progress_;
   Problem problem_{"no time for a plan"};
 };
 

@@ -125,20 +125,25 @@ TEST_CASE("a plan that waits for few large values makes them again") {
   check_plan(trace, *improved);
 }
 
-TEST_CASE("whenever the time ends, the plan is as fast as the fastest that was told of") {
+TEST_CASE("whenever the time ends, the plan is as fast as the fastest that was told of, and what was told holds") {
   const Trace trace = Layers().trace();
   for (int end = 0; end < 400; end += 1 + end / 4) {
     CAPTURE(end);
     int asked = 0;
     nanoseconds told = nanoseconds::max();
+    nanoseconds bound{0};
     PlanningOptions limits;
     limits.go_on = [&](const PlanningProgress& progress) {
-      if (progress.iteration.count() > 0) told = std::min(told, progress.iteration);
+      const bool is_first = told == nanoseconds::max() && progress.iteration.count() == 0;
+      CHECK((is_first || progress.iteration <= told));
+      if (!is_first) told = progress.iteration;
+      bound = std::max(bound, progress.lower_bound);
       return asked++ < end;
     };
     const Result<PlanWithWays> made = plan_with_ways(trace, machine(), limits);
     REQUIRE(made);
     CHECK(made->plan.predicted.iteration <= told);
+    CHECK(bound == compute_of(trace));
     check_plan(trace, *made);
   }
 }
