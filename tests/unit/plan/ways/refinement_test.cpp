@@ -117,6 +117,14 @@ TEST_CASE("a plan that waits for few large values makes them again") {
   check_plan(trace, *before);
   check_plan(trace, *after);
 
+  WaysOptions no_omissions;  // all replays that stalls ask for stay
+  no_omissions.omissions = 0;
+  const Result<PlanWithWays> unpruned = plan_with_ways(trace, machine(), {}, no_omissions);
+  REQUIRE(unpruned);
+  CHECK(unpruned->plan.predicted.iteration > after->plan.predicted.iteration);
+  CHECK(unpruned->ways.replays.size() > after->ways.replays.size());
+  check_plan(trace, *unpruned);
+
   WaysOptions no_factors;
   no_factors.planned.price_factors = {};  // the best choice alone is improved
   const Result<PlanWithWays> improved = plan_with_ways(trace, machine(), {}, no_factors);
