@@ -102,7 +102,7 @@ class Machine:
       for word in map(str, command):
         if not skip and word.startswith(str(self.programs) + "/") and not os.path.exists(word):
           skip = f"{Path(word).name} was not built"
-    environment = {**self.environment, **others.pop("environment", {})}
+    environment = {**self.environment, **PATIENCE, **others.pop("environment", {})}
     return Check(name, commands, limit, environment=environment, skip=skip, **others)
 
 
@@ -186,6 +186,8 @@ def checks(machine, results):
 # What NVIDIA's driver (580.159) lacks, or does unlike the specification: native kernels, shared memory beside buffers, and
 # user events that fail.
 WITHOUT = [word for what in ("native-kernels", "shared-memory", "failures") for word in ("--without", what)]
+# Drivers wait for a device in a loop, and other checks may use it meanwhile.
+PATIENCE = {"SWAPMM_TEST_PATIENCE": "30"}
 DRIVERS = ("libnvidia-opencl.so.1", "libamdocl64.so")  # of GPUs
 
 
@@ -244,7 +246,7 @@ def opencl_checks(machine):
   layer = path("libswapmm_opencl_layer.so")
 
   def check(name, command, limit, more=None, **others):
-    return Check(f"opencl-{name}", [command], limit, environment={**machine.environment, **(more or {})},
+    return Check(f"opencl-{name}", [command], limit, environment={**machine.environment, **PATIENCE, **(more or {})},
                  skip=machine.why_none, **others)
 
   tests = path("swapmm_opencl_tests")

@@ -10,6 +10,7 @@
 #include <charconv>
 #include <csignal>
 #include <cstddef>
+#include <cstdlib>
 #include <string_view>
 #include <system_error>
 
@@ -18,10 +19,16 @@ namespace {
 
 // A step takes less than a millisecond. The processor's time, not the clock's: a busy machine is no hang.
 #ifdef SWAPMM_TEST_IS_SLOW
-constexpr time_t seconds_between_looks = 60;
+constexpr time_t usual_patience = 60;
 #else
-constexpr time_t seconds_between_looks = 8;
+constexpr time_t usual_patience = 8;
 #endif
+
+time_t seconds_between_looks() {
+  const char* const text = std::getenv("SWAPMM_TEST_PATIENCE");
+  const long seconds = text == nullptr ? 0 : std::strtol(text, nullptr, 10);
+  return seconds > 0 ? static_cast<time_t>(seconds) : usual_patience;
+}
 
 struct {
   std::atomic<const char*> test{nullptr};
@@ -71,7 +78,8 @@ void look_regularly() {
   action.sa_handler = look;
   action.sa_flags = SA_RESTART;
   ::sigaction(SIGPROF, &action, nullptr);
-  const itimerval timer{{seconds_between_looks, 0}, {seconds_between_looks, 0}};
+  const time_t seconds = seconds_between_looks();
+  const itimerval timer{{seconds, 0}, {seconds, 0}};
   ::setitimer(ITIMER_PROF, &timer, nullptr);
 }
 
