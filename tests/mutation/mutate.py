@@ -94,7 +94,7 @@ def sources():
     """What git knows, and what it does not ignore."""
     names = subprocess.run(["git", "-C", str(ROOT), "ls-files", "-co", "--exclude-standard", "--", "CMakeLists.txt",
                             "CMakePresets.json", "LICENSE", "NOTICE", "README.md", "include", "backends", "cmake",
-                            "examples", "tests"], check=True, stdout=subprocess.PIPE, text=True).stdout.split("\n")
+                            "examples", "tests", "docs/c.md"], check=True, stdout=subprocess.PIPE, text=True).stdout.split("\n")
     return [name for name in names if name and (ROOT / name).is_file()]
 
 
