@@ -10,6 +10,7 @@
 #include <numeric>
 #include <optional>
 #include <random>
+#include <span>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -249,6 +250,32 @@ TEST_CASE("small arrays have no page of their own: they are eager, and right") {
   increase(desk.manager, t, 1);
   CHECK(array[2] == 10);
   CHECK(array[3] == 5);
+}
+
+TEST_CASE("two views may meet within a page: their own pages are apart") {
+  HostViewDesk desk;
+  auto t = desk.manager.tensor<int>({view_length}, "t");
+  auto u = desk.manager.tensor<int>({view_length}, "u");
+  set(desk.manager, t, 1);
+  set(desk.manager, u, 2);
+  constexpr std::size_t page = 4096;
+  std::vector<int> memory(2 * view_length + page / sizeof(int));
+  // In the first quarter of a page, and in the last one.
+  for (const std::size_t place : {page / 4, 3 * page / 4}) {
+    CAPTURE(place);
+    std::size_t first = 0;
+    while (reinterpret_cast<std::uintptr_t>(&memory[first + view_length]) % page != place) ++first;
+    const std::span<int> before = std::span(memory).subspan(first, view_length);
+    const std::span<int> behind = std::span(memory).subspan(first + view_length, view_length);
+    const auto one = t.host_view(before, small_blocks);
+    const auto other = u.host_view(behind, small_blocks);
+    CHECK(one.lazy());
+    CHECK(other.lazy());
+    CHECK(before.back() == 1);
+    CHECK(before[view_length / 2] == 1);
+    CHECK(behind.front() == 2);
+    CHECK(behind[view_length / 2] == 2);
+  }
 }
 
 TEST_CASE("what is refused") {

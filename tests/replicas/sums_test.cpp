@@ -2,6 +2,7 @@
 // Sums over replicas in one and in several processes: always in the same order, whoever has which replica.
 #include <doctest/doctest.h>
 
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -143,6 +144,25 @@ TEST_CASE("a process that fails or ends makes the others end, wherever they wait
       }
     }
   }
+}
+
+TEST_CASE("what waits learns of a failure at once, and nothing is sent after one") {
+  const Exchanges two = exchanges_between_threads(2);
+  std::string thrown;
+  {
+    std::jthread waits([&] {
+      std::byte byte{};
+      try {
+        two[1]->receive(0, {&byte, 1});
+      } catch (const ReplicaFailed& error) {
+        thrown = error.what();
+      }
+    });
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));  // most likely it waits by then
+    two[0]->fail("no power");
+  }  // both processes are still there
+  CHECK(thrown == "replica process 0 failed: no power");
+  CHECK_THROWS_WITH_AS(two[1]->send(0, {}), "replica process 0 failed: no power", ReplicaFailed);
 }
 
 TEST_CASE("an exchange refuses what makes no sense") {
