@@ -37,12 +37,8 @@ struct Subject {
 
   struct Run {
     Run(Subject& of, MemoryManager<Backend>& manager, bool again)
-        : forgets(of.forgets && manager.report().device_budget < room()), network(of.math, manager, stack(again)) {}
-    [[nodiscard]] static transformer::Settings stack(bool again) {
-      transformer::Settings settings = test::small_stack;
-      settings.replayable = again;
-      return settings;
-    }
+        : forgets(of.forgets && manager.report().device_budget < room()),
+          network(of.math, manager, bench::with_replays(test::small_stack, again)) {}
     void step() {
       network.train(0.3F);
       if (forgets && ++steps == 20) {

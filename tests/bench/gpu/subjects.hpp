@@ -15,6 +15,7 @@
 #include <swapmm/cuda/backend.hpp>
 #include <swapmm/swapmm.hpp>
 
+#include "bench/gpu/sweep.hpp"
 #include "fashion_mnist/network.hpp"
 #include "neural/cuda_math.hpp"
 #include "transformer/cuda_math.hpp"
@@ -53,7 +54,7 @@ class TransformerSubject {
   class Run {
    public:
     Run(TransformerSubject& subject, MemoryManager<Backend>& manager, bool again)
-        : network_(subject.math_, manager, settings_of(subject, again)) {}
+        : network_(subject.math_, manager, with_replays(subject.settings_, again)) {}
     void step() { network_.train(transformer::usual_rate); }
     [[nodiscard]] std::uint64_t digest() {
       const double loss = network_.last_loss();
@@ -63,11 +64,6 @@ class TransformerSubject {
     }
 
    private:
-    [[nodiscard]] static transformer::Settings settings_of(const TransformerSubject& subject, bool again) {
-      transformer::Settings settings = subject.settings_;
-      settings.replayable = again;
-      return settings;
-    }
     transformer::Network<transformer::CudaMath> network_;
   };
 
@@ -113,7 +109,7 @@ class CnnSubject {
   class Run {
    public:
     Run(CnnSubject& subject, MemoryManager<Backend>& manager, bool again)
-        : subject_(subject), network_(subject.math_, manager, settings_of(subject, again)) {}
+        : subject_(subject), network_(subject.math_, manager, with_replays(subject.settings_, again)) {}
     void step() { network_.train(subject_.images_, subject_.labels_, 0.01F); }
     [[nodiscard]] std::uint64_t digest() {
       std::uint64_t result = 0;
@@ -123,11 +119,6 @@ class CnnSubject {
     }
 
    private:
-    [[nodiscard]] static fashion::Settings settings_of(const CnnSubject& subject, bool again) {
-      fashion::Settings settings = subject.settings_;
-      settings.replayable = again;
-      return settings;
-    }
     static std::uint64_t bits(float value) {
       std::uint32_t result = 0;
       std::memcpy(&result, &value, sizeof result);

@@ -45,6 +45,13 @@ enum class Way { copies, recompute, compress };
   return way == Way::compress ? "swapmm plan, compress" : "swapmm plan";
 }
 
+/// The settings of a network whose forward pass may run again, or not.
+template <class Settings>
+[[nodiscard]] Settings with_replays(Settings settings, bool again) {
+  settings.replayable = again;
+  return settings;
+}
+
 struct Stall {
   std::string what;
   double ms = 0;

@@ -17,7 +17,7 @@ void erase_range(std::vector<T>& list, std::size_t first, std::size_t end) {
   list.erase(at(first), at(end));
 }
 
-/// Replays are counted first, then codings.
+/// The ways without those at [first, end), which may lie beyond them. Replays are counted first, then codings.
 WaysBack without(WaysBack ways, std::size_t first, std::size_t end) {
   const std::size_t replays = ways.replays.size();
   erase_range(ways.replays, first, end);
@@ -42,7 +42,7 @@ void leave_ways_out(WaysBack ways, const std::function<bool()>& go_on,
   for (std::size_t length = (count(ways) + 3) / 4; length > 0; length /= 2) {
     for (std::size_t first = 0; first < count(ways);) {
       if (!go_on()) return;
-      WaysBack fewer = without(ways, first, std::min(first + length, count(ways)));
+      WaysBack fewer = without(ways, first, first + length);
       if (accept(fewer)) {
         ways = std::move(fewer);
       } else {

@@ -72,7 +72,7 @@ std::unique_ptr<TurnOfBest> WayRefinement::plan(Candidate candidate) {
   return turn;
 }
 
-bool WayRefinement::offer(std::unique_ptr<TurnOfBest>& turn) {
+bool WayRefinement::offer(std::unique_ptr<TurnOfBest> turn) {
   if (best_ != nullptr && turn->run->reached() > best_->run->reached()) return false;
   best_ = std::move(turn);
   return true;
@@ -82,47 +82,47 @@ void WayRefinement::follow_stalls(double price) {
   // Some tries are left for what comes afterwards.
   const std::size_t end = tries_ + std::max<std::size_t>(2, most_tries_ / 6);
   WayCriteria criteria{.copy_price = price, .dearer = std::vector<double>(trace_.tensors.size(), 1.0)};
+  WaysBack ways = choice_.choose(criteria);
   while (tries_ < end && has_tries()) {
-    const WaysBack ways = choice_.choose(criteria);
-    const TurnOfBest* planned = best_.get();
-    std::unique_ptr<TurnOfBest> turn;
-    if (best_ == nullptr || ways != best_->choice.ways) {
+    std::vector<TensorId> waited;
+    if (best_ != nullptr && ways == best_->choice.ways) {
+      waited = waited_for(*best_);
+    } else {
       if (std::ranges::find(planned_, ways) != planned_.end()) return;
       const nanoseconds relaxed = rate(ways);
       if (best_ != nullptr && relaxed >= best_->run->reached()) return;
-      turn = plan({ways, relaxed});
+      std::unique_ptr<TurnOfBest> turn = plan({ways, relaxed});
       if (turn == nullptr) return;
-      planned = turn.get();
+      waited = waited_for(*turn);
+      offer(std::move(turn));
     }
-    bool is_other = false;
-    for (int raises = 0; !is_other && raises < most_raises; ++raises) {
-      if (!raise_prices(*planned, criteria.dearer)) break;
-      is_other = choice_.choose(criteria) != ways;
+    const WaysBack before = ways;
+    for (int raises = 0; !waited.empty() && raises < most_raises && ways == before; ++raises) {
+      for (const TensorId tensor : waited) criteria.dearer[index(tensor)] *= rise;
+      ways = choice_.choose(criteria);
     }
-    if (turn != nullptr) offer(turn);
-    if (!is_other) return;
+    if (ways == before) return;
   }
 }
 
-bool WayRefinement::raise_prices(const TurnOfBest& turn, std::vector<double>& prices) const {
+std::vector<TensorId> WayRefinement::waited_for(const TurnOfBest& turn) const {
   const Plan& plan = turn.run->plan();
   const std::vector<Stall> stalls = find_stalls(turn.trace, plan);
   nanoseconds sum{0};
   for (const Stall& stall : stalls) sum += stall.time;
   const auto stalled = static_cast<double>(sum.count());
-  if (stalled <= negligible * static_cast<double>(turn.run->reached().count())) return false;
-  std::vector<bool> is_raised(prices.size());
+  std::vector<TensorId> tensors;
+  if (stalled <= negligible * static_cast<double>(turn.run->reached().count())) return tensors;
   nanoseconds seen{0};
   for (const Stall& stall : stalls) {
     if (static_cast<double>(seen.count()) > looked_at * stalled) break;
     seen += stall.time;
     if (!stall.copy) continue;
-    std::size_t tensor = index(plan.commands[index(*stall.copy)].tensor);
-    if (tensor >= prices.size()) tensor = index(turn.encoded[tensor - prices.size()].tensor);
-    if (!is_raised[tensor]) prices[tensor] *= rise;
-    is_raised[tensor] = true;
+    TensorId tensor = plan.commands[index(*stall.copy)].tensor;
+    if (index(tensor) >= trace_.tensors.size()) tensor = turn.encoded[index(tensor) - trace_.tensors.size()].tensor;
+    if (std::ranges::find(tensors, tensor) == tensors.end()) tensors.push_back(tensor);
   }
-  return true;
+  return tensors;
 }
 
 void WayRefinement::leave_out() {
@@ -133,7 +133,7 @@ void WayRefinement::leave_out() {
         const nanoseconds relaxed = rate(fewer);
         if (relaxed > best_->run->reached()) return false;
         std::unique_ptr<TurnOfBest> turn = plan({fewer, relaxed});
-        return turn != nullptr && offer(turn);
+        return turn != nullptr && offer(std::move(turn));
       });
 }
 

@@ -46,11 +46,11 @@ class WayRefinement {
   /// A plan for the ways, which counts as a try. Null if there is none.
   [[nodiscard]] std::unique_ptr<TurnOfBest> plan(Candidate candidate);
   /// Makes it the best one if it is as fast as that. Returns whether it is.
-  bool offer(std::unique_ptr<TurnOfBest>& turn);
+  bool offer(std::unique_ptr<TurnOfBest> turn);
   void follow_stalls(double price);
   void leave_out();
-  /// Raises the prices of what the plan waits for. Returns false if it waits for nothing that counts.
-  [[nodiscard]] bool raise_prices(const TurnOfBest& turn, std::vector<double>& prices) const;
+  /// The tensors whose copies the plan waits for, each once; none if it waits for nothing that counts.
+  [[nodiscard]] std::vector<TensorId> waited_for(const TurnOfBest& turn) const;
 
   const Trace& trace_;
   const ValueHistory& history_;

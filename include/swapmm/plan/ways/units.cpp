@@ -8,9 +8,9 @@
 #include <span>
 #include <utility>
 
-#include <swapmm/plan/bound.hpp>
 #include <swapmm/plan/planners.hpp>
 #include <swapmm/plan/ways/bound.hpp>
+#include <swapmm/plan/ways/candidate.hpp>
 #include <swapmm/plan/ways/pieces.hpp>
 #include <swapmm/plan/ways/written.hpp>
 
@@ -136,14 +136,12 @@ Result<PlanWithWays> plan_checkpoint_units(const Trace& trace, const Machine& ma
   const ValueHistory history(whole->trace);
   const UnitChoice choice(whole->trace, history, *planning);
   WaysBack best;
-  std::optional<std::chrono::nanoseconds> least;
+  auto least = std::chrono::nanoseconds::max();
   const auto offer = [&](std::vector<Replay> replays) {
     WaysBack ways{std::move(replays), {}, {}};
-    const Result<WrittenTrace> written = with_ways(whole->trace, history, ways);
-    if (!written) return;
-    const Result<std::chrono::nanoseconds> rating = lower_bound(written->trace, machine, options.rating);
-    if (!rating || (least && *rating >= *least)) return;
-    least = *rating;
+    const std::chrono::nanoseconds rating = relaxed_time(whole->trace, history, ways, machine, options.rating);
+    if (rating >= least) return;
+    least = rating;
     best = std::move(ways);
   };
   offer({});
