@@ -156,7 +156,7 @@ class MemoryManager {
       } else if (bundle.replayable_) {
         throw runtime::operation_misused(name, " is replayable, and its callable cannot be copied");
       }
-      core().run_again_before(request);
+      runtime::run_again_before(core(), request);
       run_request(core(), request, callable);
     });
   }
@@ -306,7 +306,7 @@ class MemoryManager {
       if constexpr (is_replayable) {
         run_replayable(request, callable);
       } else {
-        core().run_again_before(request);
+        runtime::run_again_before(core(), request);
         run_request(core(), request, callable);
       }
     });
@@ -331,7 +331,7 @@ class MemoryManager {
   void run_replayable(const runtime::Request<B>& request, Callable& callable) {
     using Plain = std::remove_cvref_t<Callable>;
     static_assert(std::is_copy_constructible_v<Plain>, "a replayable operation's callable is copied");
-    core().run_again_before(request);
+    runtime::run_again_before(core(), request);
     bool check_again = false;
     run_request(core(), request, callable, [&](runtime::RunningOperation<B>& running) {
       running.template keep<Kept<Plain>>(std::as_const(callable));

@@ -117,7 +117,11 @@ typedef enum swapmm_option_flags {
   SWAPMM_IDENTIFY_BY_PRODUCER = 8,
   /// ::SWAPMM_DROP_PROVEN for programs that destroy their tensors between operations, whatever `drops` says. A plan
   /// counts on that: it knows before which operation a tensor was destroyed in observed iterations, and gives its bytes
-  /// away there. A tensor that is not needed after an operation is best destroyed before the operation's end.
+  /// away there. A tensor that is not needed after an operation is best destroyed before the operation's end. Values that
+  /// a plan drops to make them again (see swapmm_operation::again) are made before the iteration ends, whatever the
+  /// program does. So tensors of an operation must exist until it has run again as often as `times_again` says, until an
+  /// operation follows no plan, or until the iteration has ended. Those that are destroyed while it runs again are
+  /// dead at its end.
   SWAPMM_PROVEN_DROPS = 16
 } swapmm_option_flags;
 
@@ -282,7 +286,11 @@ typedef struct swapmm_operation {
   uint64_t wait_count;  ///< number of these events
 
   swapmm_again again;    ///< by the caller: how the operation may run again; null: it may not
-  void* again_argument;  ///< by the caller: what `again` gets. Both are usable until the iteration ends
+  /// By the caller: what `again` gets. Both are usable until the call returns that ends the iteration.
+  void* again_argument;
+
+  uint64_t follows_plan;  ///< 1: a plan expected the operation; 0: it is on demand
+  uint64_t times_again;   ///< how often the plan runs it again later in this iteration. It may become less, never more
 } swapmm_operation;
 
 /// Begins an operation: brings its tensors to the device and makes the queue wait for them. Between this call and the

@@ -334,8 +334,8 @@ def benchmarks(machine, results, torch_python):
                 inputs=[str(BENCH / f) for f in ("contenders.py", "offload.py", "torch_networks.py")])
   wheels = sorted((HERE.parents[1] / "build" / "wheel").glob("*.whl"))
   out = file("adapter-transformer.json")
-  command = [torch_python or "python3", str(BENCH / "adapter.py"), "--wheel", str(wheels[-1] if wheels else ""), "--shares", "0.72,0.54", "--steps", "10", "--out", out]
-  yield Check("adapter-transformer", [command], 50, outputs=[out], environment=QUIET_PYTHON,
+  command = [torch_python or "python3", str(BENCH / "adapter.py"), "--wheel", str(wheels[-1] if wheels else ""), "--shares", "0.54", "--copies", "--steps", "16", "--out", out]
+  yield Check("adapter-transformer", [command], 60, outputs=[out], environment=QUIET_PYTHON,
               skip=no_torch or ("" if wheels else "there is no wheel in build/wheel: ./dev wheel makes one, to be carried"),
               inputs=[str(BENCH / f) for f in ("adapter.py", "torch_networks.py")] + [str(wheel) for wheel in wheels[-1:]])
 

@@ -22,6 +22,7 @@
 #include <swapmm/c_interface/tensor_table.hpp>
 #include <swapmm/runtime/core/core.hpp>
 #include <swapmm/runtime/core/make_core.hpp>
+#include <swapmm/runtime/core/run_again.hpp>
 #include <swapmm/runtime/core/running_operation.hpp>
 #include <swapmm/runtime/values/bundle.hpp>
 #include <swapmm/runtime/values/messages.hpp>
@@ -89,6 +90,12 @@ class ManagerOn : public swapmm_manager {
   void end_iteration() override {
     if (!in_iteration_) throw UsageError("swapmm_iteration_end(): no iteration has begun");
     in_iteration_ = false;
+    try {
+      runtime::run_again_before_end(*core_);
+    } catch (...) {
+      core_->end_iteration();
+      throw;
+    }
     core_->end_iteration();
   }
 
@@ -105,7 +112,7 @@ class ManagerOn : public swapmm_manager {
       again_ = again_of(operation);
       const runtime::Request<B> request{name_, items_, Bytes{operation.scratch_bytes}, operation.scratch_bytes != 0,
                                         again_.function != nullptr};
-      core_->run_again_before(request);
+      runtime::run_again_before(*core_, request);
       request_ = request;
       running_.emplace(*core_, request_, operation.takes_waits != 0);
       fill_in(operation);
@@ -264,8 +271,13 @@ class ManagerOn : public swapmm_manager {
     runtime::Request<B> outer_;
   };
 
+  // Whether the caller knows the field.
+  [[nodiscard]] static bool has_field(const swapmm_operation& operation, std::size_t offset) {
+    return operation.struct_size >= offset + sizeof(std::uint64_t);
+  }
+
   [[nodiscard]] Again again_of(const swapmm_operation& operation) {
-    if (operation.struct_size < sizeof(swapmm_operation) || operation.again == nullptr) return {};
+    if (!has_field(operation, offsetof(swapmm_operation, again_argument)) || operation.again == nullptr) return {};
     if (operation.takes_waits != 0) {
       throw runtime::operation_misused(name_, " may run again, which is not for operations with takes_waits");
     }
@@ -358,6 +370,10 @@ class ManagerOn : public swapmm_manager {
     operation.scratch =
         running.operation.scratch() == nullptr ? nullptr : Native::address(*running.operation.scratch());
     operation.queue = Native::queue(running.operation.backend());
+    if (has_field(operation, offsetof(swapmm_operation, times_again))) {
+      operation.follows_plan = running.operation.is_followed() ? 1 : 0;
+      operation.times_again = running.operation.times_repeated();
+    }
   }
 
   Scheduler scheduler_;

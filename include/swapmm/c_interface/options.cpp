@@ -115,6 +115,7 @@ ManagerOptions read_options(const swapmm_options& options) {
   read.entrance.identify_by_producer = has(SWAPMM_IDENTIFY_BY_PRODUCER);
   // Tensors that are destroyed have no value to be asked for.
   if (has(SWAPMM_PROVEN_DROPS)) read.entrance.certainly_dead = [](const void*) { return false; };
+  read.entrance.callables_until_end = has(SWAPMM_PROVEN_DROPS);
   return read;
 }
 

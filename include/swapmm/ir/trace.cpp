@@ -13,6 +13,11 @@
 namespace swapmm {
 namespace {
 
+bool needs_version_2_but_for_replays(const Trace& trace) {
+  if (!trace.engines.empty() || !trace.ranges.empty() || !trace.forms.empty()) return true;
+  return std::ranges::any_of(trace.operations, &TraceOperation::in_pieces);
+}
+
 using Finding = std::optional<Problem>;
 
 std::string element(std::string_view list, std::size_t position) {
@@ -162,7 +167,8 @@ class Checker {
 
   Finding lingering() const {
     if (trace_.lingering.empty()) return std::nullopt;
-    if (needs_version_2(trace_)) return Problem{"lingering: only version 1 of the format has it"};
+    // Only in memory: no file says both what lingers and what may run again.
+    if (needs_version_2_but_for_replays(trace_)) return Problem{"lingering: only version 1 of the format has it"};
     std::vector<std::vector<TracedUse>> uses(trace_.tensors.size());
     for (std::size_t i = 0; i < trace_.operations.size(); ++i) {
       for_each_access(trace_.operations[i], [&](TensorId id, Access access) {
@@ -289,8 +295,7 @@ class Checker {
 }  // namespace
 
 bool needs_version_2(const Trace& trace) {
-  if (!trace.engines.empty() || !trace.ranges.empty() || !trace.forms.empty()) return true;
-  return std::ranges::any_of(trace.operations, [](const TraceOperation& o) { return o.replayable || o.in_pieces; });
+  return needs_version_2_but_for_replays(trace) || std::ranges::any_of(trace.operations, &TraceOperation::replayable);
 }
 
 std::span<const TensorForm> forms_of(const Trace& trace, TensorId tensor) {

@@ -111,7 +111,8 @@ struct TensorForm {
 };
 
 /// One observed iteration of a program, as plain data. Its file format is `swapmm-trace`. `engines`, `ranges` and
-/// `forms`, and the last three fields of operations need version 2 of the format; it has no lingering values.
+/// `forms`, and the last three fields of operations need version 2 of the format; it has no lingering values. In memory
+/// a trace may have both lingering values and replayable operations.
 struct Trace {
   std::string name;                         ///< name of the iteration
   std::vector<TraceTensor> tensors;         ///< a tensor's id is its position

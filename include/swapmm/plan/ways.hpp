@@ -106,7 +106,7 @@ struct WrittenTrace {
 /// Writes ways out. Behind an operation come its encodings; before one come its decodings, and then its replays, in the
 /// order of the operations that they repeat. The same way twice counts once. An access to a part of a
 /// tensor that is not divided counts as one to all of it. A Problem if a way is not possible, or if the trace has
-/// lingering values or engines. Takes (operations + ways) x log(ways).
+/// engines. Takes (operations + ways) x log(ways).
 [[nodiscard]] SWAPMM_EXPORT Result<WrittenTrace> with_ways(const Trace& trace, const WaysBack& ways);
 
 /// A plan with other ways back.

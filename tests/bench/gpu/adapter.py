@@ -3,9 +3,10 @@
 """The adapter for PyTorch on a GPU: steps of the transformer of torch_networks.py without a budget and in parts of the memory
 that it needs. Each part runs in a process of its own. Weights and loss must be those of the run without a budget, bit for bit.
 
-  adapter.py --wheel build/wheel/swapmm-....whl [--shares 1.5,0.72,0.54] [--steps 12] --out FILE
+  adapter.py --wheel build/wheel/swapmm-....whl [--shares 1.5,0.72,0.54] [--copies] [--steps 16] --out FILE
 
-A share is that of the peak of allocated bytes without a budget. The time of a step is the median of the last four.
+A share is that of the peak of allocated bytes without a budget. The time of a step is the median of the last four. --copies: each
+part once more without operators that run again.
 """
 
 import argparse
@@ -35,7 +36,7 @@ def digest(tensors):
   return total
 
 
-def run(budget, steps):
+def run(budget, steps, recompute):
   """In a process of its own, because a budget comes before the first tensor."""
   import torch
 
@@ -44,7 +45,7 @@ def run(budget, steps):
   if budget:
     import swapmm.torch
 
-    swapmm.torch.budget(budget, "cuda")
+    swapmm.torch.budget(budget, "cuda", recompute=recompute)
   network = torch_networks.NETWORKS["transformer"]("cuda", **SIZES)
   learner = torch_networks.Learner(network, 0.1)
   times = []
@@ -58,13 +59,13 @@ def run(budget, steps):
       swapmm.torch.step()
     torch.cuda.synchronize()
     times.append((time.perf_counter() - begin) * 1e3)
-  row = {"network": "transformer", "config": SIZES, "budget_bytes": budget, "torch": torch.__version__,
+  row = {"network": "transformer", "config": SIZES, "budget_bytes": budget, "recompute": recompute, "torch": torch.__version__,
          "device": torch.cuda.get_device_name(0), "iterations_ms": times, "iteration_ms": statistics.median(times[-4:]),
          "loss": loss.item(), "digest": digest(list(network.parameters())[:3])}
   if budget:
     report = swapmm.torch.report()
     row.update(manager_peak_bytes=report.peak, memory=report.memory, operators=report.operations, followed=report.iterations_followed,
-               copied_bytes=report.copied_in + report.copied_out, unforeseen=report.unforeseen, plans=report.manager["plans"])
+               copied_bytes=report.copied_in + report.copied_out, run_again=report.run_again, unforeseen=report.unforeseen, plans=report.manager["plans"])
   else:
     row["memory_bytes"] = torch.cuda.max_memory_allocated()
   return row
@@ -74,21 +75,25 @@ def main():
   parser = argparse.ArgumentParser(description=__doc__.split("\n\n", maxsplit=1)[0])
   parser.add_argument("--wheel", help="of swapmm; else it must be installed")
   parser.add_argument("--shares", default="1.5,0.72,0.54")
-  parser.add_argument("--steps", type=int, default=12)
+  parser.add_argument("--copies", action="store_true")
+  parser.add_argument("--steps", type=int, default=16)
   parser.add_argument("--out", required=True)
   parser.add_argument("--run", type=int, help=argparse.SUPPRESS)
+  parser.add_argument("--alone", action="store_true", help=argparse.SUPPRESS)
   options = parser.parse_args()
   if options.run is not None:
-    print(json.dumps(run(options.run, options.steps)))
+    print(json.dumps(run(options.run, options.steps, not options.alone)))
     return 0
   with tempfile.TemporaryDirectory() as folder:
     if options.wheel:
       zipfile.ZipFile(options.wheel).extractall(folder)
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join([folder, os.environ.get("PYTHONPATH", "")])}
     rows, failed = [], 0
-    for share in [0.0, *map(float, options.shares.split(","))]:
+    parts = [(share, alone) for share in map(float, options.shares.split(",")) for alone in ([False, True] if options.copies else [False])]
+    for share, alone in [(0.0, False), *parts]:
       budget = int(rows[0]["memory_bytes"] * share) if share else 0
-      done = subprocess.run([sys.executable, __file__, "--out", "-", "--steps", str(options.steps), "--run", str(budget)],
+      done = subprocess.run([sys.executable, __file__, "--out", "-", "--steps", str(options.steps), "--run", str(budget),
+                             *(["--alone"] if alone else [])],
                             stdout=subprocess.PIPE, env=environment, universal_newlines=True)
       if done.returncode != 0:
         failed += 1
@@ -100,7 +105,7 @@ def main():
       Path(options.out).write_text(json.dumps(rows, indent=1) + "\n", encoding="utf-8")
       same = (row["loss"], row["digest"]) == (rows[0]["loss"], rows[0]["digest"])
       failed += not same
-      print(f"{budget / 1e9:.2f} GB: {row['iteration_ms']:.1f} ms, {row['iteration_ms'] / rows[0]['iteration_ms']:.2f} x, "
+      print(f"{budget / 1e9:.2f} GB{', copies alone' if alone else ''}: {row['iteration_ms']:.1f} ms, {row['iteration_ms'] / rows[0]['iteration_ms']:.2f} x, "
             f"{'the same bits' if same else 'OTHER BITS'}", flush=True)
   return 1 if failed else 0
 

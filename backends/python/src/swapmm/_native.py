@@ -96,6 +96,8 @@ class Operation(ctypes.Structure):
         ("wait_count", c_uint64),
         ("again", c_void_p),
         ("again_argument", c_void_p),
+        ("follows_plan", c_uint64),
+        ("times_again", c_uint64),
     ]
 
 

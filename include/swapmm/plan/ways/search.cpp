@@ -246,7 +246,7 @@ Result<PlanWithWays> plan_with_ways(const Trace& trace, const Machine& machine, 
   const Trace allowed = only_ways(trace, limits.ways);
   const std::vector<TensorPieces> pieces =
       limits.ways.pieces ? possible_pieces(allowed, machine) : std::vector<TensorPieces>{};
-  if (!trace.lingering.empty() || (pieces.empty() && !has_ways(allowed))) {
+  if (pieces.empty() && !has_ways(allowed)) {
     Result<Plan> plan = best_planner(options.best).make(whole->trace, machine, limits);
     if (!plan) return plan.problem();
     return PlanWithWays{{}, *std::move(plan)};

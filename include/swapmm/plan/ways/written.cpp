@@ -25,7 +25,6 @@ std::vector<T> sorted_once(std::span<const T> list, Key key) {
 }
 
 std::string problem_of_trace(const Trace& trace) {
-  if (!trace.lingering.empty()) return "values linger in the trace";
   if (!trace.engines.empty()) return "operations name engines";
   if (std::ranges::any_of(trace.tensors, [](const TraceTensor& tensor) { return tensor.copied.has_value(); })) {
     return "ways are written out already";
@@ -110,6 +109,7 @@ class Writer {
     for (HostRead& read : out_.trace.host_reads) {
       read.after_operation = static_cast<OperationId>(place[index(read.after_operation)]);
     }
+    place_lingering(place);
     return std::move(out_);
   }
 
@@ -128,6 +128,33 @@ class Writer {
 
   [[nodiscard]] const TensorForm& form_of(const EncodedTensor& encoded) const {
     return forms_of(trace_, encoded.tensor)[encoded.form];
+  }
+
+  /// A value lingers behind the last step that uses it, which may be a replay. What a replay makes again behind the
+  /// last use of the original does not linger: nothing is lost if it is dropped in between.
+  void place_lingering(const std::vector<std::uint32_t>& place) {
+    if (trace_.lingering.empty()) return;
+    const Liveness original = analyze_liveness(trace_, Bytes{1});
+    const Liveness written = analyze_liveness(without_lingering(out_.trace), Bytes{1});
+    const auto n = static_cast<std::uint32_t>(trace_.operations.size());
+    const auto steps = static_cast<std::uint32_t>(out_.steps.size());
+    out_.trace.lingering.clear();
+    for (const LingeringValue& value : trace_.lingering) {
+      const std::span<const Use> later =
+          uses_from(original, value.tensor, static_cast<std::uint32_t>(value.last_use) + 1);
+      const std::uint32_t end = later.empty() ? steps : place[index(later.front().operation)];
+      const std::span<const Use> uses = uses_from(written, value.tensor, place[index(value.last_use)]);
+      std::size_t last = 0;
+      while (last + 1 < uses.size() && index(uses[last + 1].operation) < end) ++last;
+      const std::uint32_t until = value.until / n * steps + place[value.until % n];
+      const auto last_use = static_cast<std::uint32_t>(uses[last].operation);
+      if (until > last_use) out_.trace.lingering.push_back({value.tensor, uses[last].operation, until});
+    }
+  }
+
+  static Trace without_lingering(Trace trace) {
+    trace.lingering.clear();
+    return trace;
   }
 
   void append_tensor(const EncodedTensor& encoded) {

@@ -48,6 +48,7 @@ class Compiler {
     find_recorded_operations();
     resolve_needs();
     if (auto problem = place_in_slots()) return problem;
+    find_uses();
     emit(out);
     return std::nullopt;
   }
@@ -282,6 +283,26 @@ class Compiler {
     return std::nullopt;
   }
 
+  // Whether the command drops a value, and what uses its tensor next in the iteration is a replay that writes it.
+  [[nodiscard]] bool is_made_again(std::size_t c) const {
+    const Command& command = plan_.commands[c];
+    if (program_.replays.empty() || command.kind != CommandKind::release) return false;
+    const auto next = static_cast<std::uint32_t>((commands_[c].slot + 1) / 2);  // the operation after the command
+    const std::vector<std::uint32_t>& uses = uses_[index(command.tensor)];
+    const auto use = std::ranges::lower_bound(uses, next);
+    if (use == uses.end() || !program_.replays.is_replay[*use]) return false;
+    const std::vector<TensorId>& writes = program_.trace.operations[*use].writes;
+    return std::ranges::find(writes, command.tensor) != writes.end();
+  }
+
+  void find_uses() {
+    if (program_.replays.empty()) return;
+    uses_.resize(program_.roles.size());
+    for (std::uint32_t i = 0; i < n_; ++i) {
+      for_each_access(program_.trace.operations[i], [&](TensorId tensor, Access) { uses_[index(tensor)].push_back(i); });
+    }
+  }
+
   std::size_t first_slot(const Command& command) const {
     if (command.kind != CommandKind::swap_in) return 0;
     return 2 * std::size_t{program_.trace.tensors[index(command.tensor)].available_from};  // 0 if not an input
@@ -292,8 +313,8 @@ class Compiler {
     out.swapped_out.assign(program_.roles.size(), false);
     for (const std::uint32_t c : order_) {
       const Command& command = plan_.commands[c];
-      out.steps.push_back(
-          {command.kind, static_cast<std::uint32_t>(command.tensor), command.offset, commands_[c].needs, home_of(c)});
+      out.steps.push_back({command.kind, static_cast<std::uint32_t>(command.tensor), command.offset, commands_[c].needs,
+                           home_of(c), is_made_again(c)});
       ++out.first_step[commands_[c].slot + 1];
       if (command.kind == CommandKind::swap_out) out.swapped_out[index(command.tensor)] = true;
       if (command.kind == CommandKind::swap_in || command.kind == CommandKind::allocate) {
@@ -318,6 +339,7 @@ class Compiler {
   std::vector<std::uint32_t> ordinal_;
   std::vector<Needs> operation_needs_;
   std::vector<std::uint32_t> order_;
+  std::vector<std::vector<std::uint32_t>> uses_;  // per tensor, ascending; empty if nothing runs again
 };
 
 }  // namespace

@@ -22,6 +22,7 @@ struct PlanTask {
   Program program;
   KnownMachine machine;
   PlannerChoice planner = "";
+  bool allows_replays = true;            ///< the plan may run operations again
   std::chrono::milliseconds time{0};     ///< time limit for the planner's search; 0: a fixed number of steps
   std::optional<Plan> given;             ///< a loaded plan to use instead of the planner's
   std::optional<v2::Plan> given_tiered;  ///< the same, if it tells host and file apart; then `given` is what it does

@@ -264,6 +264,7 @@ void ProgramBook::plan_program(Named& programs, std::vector<std::uint64_t> membe
   task->program = std::move(program);
   task->machine = machine;
   task->planner = options_.planner;
+  task->allows_replays = allows_replays();
   task->time = time_for_planner();
   task->name = programs.name;
   task->members = std::move(members);

@@ -67,6 +67,8 @@ class ProgramBook {
   /// Makes it so, for all names, unless SchedulerOptions::drops says otherwise. Plans that were made before are
   /// forgotten. Adds a note with the reason.
   SWAPMM_TEMPLATE_EXPORT void prove_drops(std::string_view reason);
+  /// See EntranceOptions::callables_until_end.
+  void set_callables_until_end(bool stay) { callables_until_end_ = stay; }
   /// True if iterations of that name were of more different sequences than a regular program has.
   [[nodiscard]] SWAPMM_TEMPLATE_EXPORT bool has_many_sequences(std::string_view name) const;
 
@@ -278,6 +280,8 @@ class ProgramBook {
   void judge_check(Named& programs, PlanCase& plan_case);
   static void keep_faster(Named& programs, PlanCase& plan_case);
   [[nodiscard]] std::optional<Program> refreshed(const Named& programs, const PlanCase& plan_case) const;
+  /// Whether plans may run operations again.
+  [[nodiscard]] bool allows_replays() const { return !proves_drops_ || callables_until_end_; }
   [[nodiscard]] bool prediction_is_off(const PlanCase& plan_case, const Trace& trace,
                                        const KnownMachine& machine) const;
   void reconsider(Named& programs, PlanCase& plan_case, const KnownMachine& machine);
@@ -302,6 +306,7 @@ class ProgramBook {
   std::uint64_t plans_remade_ = 0;
   std::uint64_t from_store_ = 0;
   std::uint64_t sampled_rounds_ = 0;
+  bool callables_until_end_ = false;  // see set_callables_until_end()
 };
 
 }  // namespace swapmm::runtime

@@ -342,6 +342,7 @@ void ProgramBook::reconsider(Named& programs, PlanCase& plan_case, const KnownMa
   task->program = *std::move(program);
   task->machine = machine;
   task->planner = options_.planner;
+  task->allows_replays = allows_replays();
   task->time = time_for_planner();
   task->name = programs.name;
   task->members = plan_case.members;

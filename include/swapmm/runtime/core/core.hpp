@@ -67,6 +67,9 @@ class Core : public std::enable_shared_from_this<Core<B>> {
   /// inside, and after close().
   void destroy(Rec& record) noexcept;
 
+  /// For a caller that is inside: reclaims what was destroyed since it entered.
+  void reclaim_destroyed(Session<B>& session) noexcept { registry_.reclaim_deferred(session); }
+
   [[nodiscard]] bool closed() const { return closed_.load(std::memory_order_acquire); }
   /// For tests that inspect the state within a call; null once closed.
   [[nodiscard]] const SessionState<B>* session_state() const { return closed() ? nullptr : &session_->state; }
@@ -89,14 +92,6 @@ class Core : public std::enable_shared_from_this<Core<B>> {
   void note_wait(std::size_t open);
   /// True once anything was copied between device and host.
   [[nodiscard]] bool has_swapped();
-
-  // ---- operations that run again
-
-  /// Runs what has to run again before the operation. A plan that does not expect the operation is left, and what only
-  /// replays could have given back is made at once.
-  void run_again_before(const Request<B>& request) {
-    runtime::run_again(*this, [&](Session<B>& session) { return session.controller.next_again(request); });
-  }
 
   // ---- the host's accesses
 
@@ -200,6 +195,7 @@ Core<B>::Core(B backend, const Options& options, std::shared_ptr<ProgramBook> bo
       session_(std::make_unique<Session<B>>(std::move(backend), options, *book_, entrance)),
       gate_(entrance.callers_wait) {
   const PlanBudget budget{session_->state.store.budget(), session_->state.store.neighbours_budget()};
+  book_->set_callables_until_end(entrance.callables_until_end);
   book_->prepare_budgets({budget});
   book_->use_budget(budget);
 }

@@ -27,6 +27,10 @@ struct EntranceOptions {
   /// their tensors anew in each iteration get plans. Tensors must then be created by the operation that first uses
   /// them.
   bool identify_by_producer = false;
+  /// An operation that may run again may do so until the call that ends the iteration returns. What a plan has dropped
+  /// to make it again is then not lost if the iteration ends early, so plans run operations again although drops must
+  /// be proven. The entrance calls run_again_before_end() first.
+  bool callables_until_end = false;
 };
 
 }  // namespace swapmm::runtime

@@ -396,7 +396,7 @@ void HostViewState<B>::update_on_device() {
   const BundleItem<B> item{tensor.record, Access::update, tensor.serial};
   const std::string name = "host view of " + name_;
   const Request<B> request{name, {&item, 1}, Bytes{}};
-  core_.run_again_before(request);
+  run_again_before(core_, request);
   RunningOperation<B> running(core_, request, false);
   running.call([&] { session_.translate({"operation ", name}, [&] { queue_copies(); }); });
   running.complete();

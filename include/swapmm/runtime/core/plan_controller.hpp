@@ -233,6 +233,14 @@ class PlanController {
     return state_.kept.take_due();
   }
 
+  /// Before the iteration ends, where what only replays could give back must not be lost by that.
+  [[nodiscard]] KeptOperation<B>* next_again_before_end() {
+    if (!state_.executor.drops().must_make_again()) return nullptr;
+    if (in_iteration_ && state_.executor.active() && !state_.executor.expects_end())
+      leave_plan("the iteration ended early", true);
+    return state_.kept.take_due();
+  }
+
   // ---- the host's accesses
 
   /// Called before the host uploads a value to the tensor.

@@ -41,6 +41,13 @@ class RunningOperation {
       return;
     session_.state.kept.template keep<Kept>(brought_.repeated, request_, std::forward<Callable>(callable));
   }
+  /// Whether it follows a plan.
+  [[nodiscard]] bool is_followed() const { return brought_.followed; }
+  /// How often the plan that it follows runs it again.
+  [[nodiscard]] std::uint32_t times_repeated() const {
+    if (brought_.repeated == none || !brought_.followed) return 0;
+    return session_.state.executor.times_repeated(brought_.repeated);
+  }
   /// True if the operation is to run once more at once, for a comparison of what it writes. One that updates something
   /// never runs again.
   [[nodiscard]] bool is_checked_again() const {
@@ -111,6 +118,7 @@ class RunningOperation {
     ended_ = true;
     end_work(std::forward<RecordPoint>(record_point), sole_status_source);
     // The operation is complete: failures from here on are errors of the next call, not of this operation.
+    if (request_.again) core_.reclaim_destroyed(session_);  // what nobody needs any more is dead for the plan
     try {
       session_.controller.complete(request_, brought_.followed, point_);
     } catch (...) {

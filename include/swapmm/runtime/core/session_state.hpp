@@ -30,7 +30,7 @@ struct SessionState {
   SessionState(B backend, const Options& options, const EntranceOptions& entrance = {})
       : store(std::move(backend), options, entrance.shared_host),
         demand(store, entrance.undefined_reads, options.demand_mode == DemandMode::foreseen),
-        executor(store, demand, options.run_ahead, entrance.certainly_dead),
+        executor(store, demand, options.run_ahead, entrance.certainly_dead, entrance.callables_until_end),
         recorder(store, entrance.identify_by_producer),
         failures(store) {}
 

@@ -41,13 +41,13 @@ class PlanExecutor {
  public:
   using Rec = Record<B>;
 
-  /// `certainly_dead`: see EntranceOptions.
+  /// `certainly_dead`, `makes_again`: see Drops.
   PlanExecutor(Store<B>& store, Demand<B>& demand, std::size_t run_ahead,
-               std::function<bool(const void*)> certainly_dead = nullptr)
+               std::function<bool(const void*)> certainly_dead = nullptr, bool makes_again = false)
       : store_(store),
         demand_(demand),
         rounds_(store.timeline, run_ahead),
-        drops_(store, std::move(certainly_dead)),
+        drops_(store, std::move(certainly_dead), makes_again),
         roles_(store, drops_) {}
   PlanExecutor(const PlanExecutor&) = delete;
   PlanExecutor& operator=(const PlanExecutor&) = delete;
@@ -137,7 +137,11 @@ class PlanExecutor {
       return none;
     const Event& current = plan_->program.events[cursor_];
     const std::uint32_t observed = replays.runs[current.index];
-    return current.what == Event::What::operation && replays.repeated[observed] ? observed : none;
+    return current.what == Event::What::operation && replays.times[observed] != 0 ? observed : none;
+  }
+  /// How often the plan runs an operation again.
+  [[nodiscard]] std::uint32_t times_repeated(std::uint32_t observed) const {
+    return plan_->program.replays.times[observed];
   }
   /// What would still run again in this iteration, and has run before, in order. Values that the plan has dropped
   /// because of that are only to be had by these.
@@ -145,7 +149,7 @@ class PlanExecutor {
     std::vector<std::uint32_t> list;
     const Replays& replays = plan_->program.replays;
     if (replays.empty()) return list;
-    std::vector<bool> has_run(replays.repeated.size(), false);
+    std::vector<bool> has_run(replays.times.size(), false);
     const auto& events = plan_->program.events;
     for (std::size_t event = iteration_start_; event < events.size(); ++event) {
       if (event < cursor_ && events[event].what == Event::What::operation)
@@ -232,7 +236,8 @@ class PlanExecutor {
     for (std::uint32_t step = step_; step < end; ++step) {
       if (plan_->steps[step].kind != CommandKind::release || in_vain(step)) continue;
       const Rec* const record = roles_.record(plan_->steps[step].role);
-      if (record != nullptr && !drops_.are_certain(*record) && !saves(step, plan_->steps[step].role)) return false;
+      if (record == nullptr || drops_.are_certain(*record, plan_->steps[step].made_again)) continue;
+      if (!saves(step, plan_->steps[step].role)) return false;
     }
     return true;
   }
@@ -246,11 +251,14 @@ class PlanExecutor {
   /// The number of iterations of this round that have ended.
   [[nodiscard]] std::size_t iteration() const { return iteration_; }
 
+  /// Whether the plan expects no more events in this iteration.
+  [[nodiscard]] bool expects_end() const {
+    return plan_->program.events[next_event()].what == Event::What::end_of_iteration;
+  }
   /// Ends the iteration. Returns false if the plan expects more events in it.
   [[nodiscard]] bool end_iteration() {
-    const std::size_t event = next_event();
-    if (plan_->program.events[event].what != Event::What::end_of_iteration) return false;
-    cursor_ = event + 1;
+    if (!expects_end()) return false;
+    cursor_ = next_event() + 1;
     iteration_start_ = cursor_;
     ++iteration_;
     if (cursor_ == plan_->program.events.size()) rewind();
@@ -385,7 +393,7 @@ class PlanExecutor {
   void release(const Step& step, Rec* record, const Clock& needs) {
     if (record != nullptr && record->device.resident) {
       std::uint8_t& saves = saves_in_a_row_[step_];
-      saves = drops_.settle(*record) ? static_cast<std::uint8_t>(saves + 1) : std::uint8_t{0};
+      saves = drops_.settle(*record, step.made_again) ? static_cast<std::uint8_t>(saves + 1) : std::uint8_t{0};
       record->device.busy.join(needs);
       store_.clear_place(*record);
     } else if (auto& place = roles_.place(step.role); place.resident) {

@@ -54,7 +54,7 @@ struct Event {
 struct Replays {
   std::vector<std::uint32_t> runs;  ///< per operation: the operation of the observed program that it is or repeats
   std::vector<bool> is_replay;      ///< per operation
-  std::vector<bool> repeated;       ///< per operation of the observed program: whether it is repeated
+  std::vector<std::uint32_t> times;  ///< per operation of the observed program: how often it is repeated
 
   [[nodiscard]] bool empty() const { return runs.empty(); }
 };
@@ -70,7 +70,7 @@ struct Program {
   std::vector<std::uint32_t> scratch_roles;  ///< per operation; none if it has no scratch
   std::vector<bool> replayable;              ///< per operation; empty: none. The trace does not say it
   bool by_producer = false;                  ///< see EntranceOptions::identify_by_producer
-  std::vector<LogWait> waits;                ///< with calls counted from the cycle's first operation
+  std::vector<LogWait> waits;                ///< with calls counted from the cycle's first operation, without replays
   Replays replays;                           ///< that are written out in it: see replayed_program.hpp
 
   [[nodiscard]] bool is_replayable(std::size_t operation) const { return !replayable.empty() && replayable[operation]; }

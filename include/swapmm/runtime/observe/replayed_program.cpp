@@ -43,7 +43,8 @@ Result<Program> with_replays(const Program& program, std::span<const Replay> rep
     out.replays.runs.push_back(step.which);
     out.replays.is_replay.push_back(step.kind == WrittenStep::Kind::replay);
   }
-  out.replays.repeated.assign(program.trace.operations.size(), false);
+  out.waits = program.waits;
+  out.replays.times.assign(program.trace.operations.size(), 0);
   std::uint32_t next = 0;
   for (const Event& event : program.events) {
     if (event.what != Event::What::operation) {
@@ -52,7 +53,7 @@ Result<Program> with_replays(const Program& program, std::span<const Replay> rep
     }
     for (; out.replays.is_replay[next]; ++next) {
       out.events.push_back({Event::What::replay, next});
-      out.replays.repeated[out.replays.runs[next]] = true;
+      ++out.replays.times[out.replays.runs[next]];
       append_operation(out, program, out.replays.runs[next]);
     }
     out.events.push_back({Event::What::operation, next++});

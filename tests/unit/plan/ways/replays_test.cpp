@@ -8,6 +8,7 @@
 #include <swapmm/plan/planners.hpp>
 #include <swapmm/plan/v2/validate.hpp>
 #include <swapmm/plan/v2/ways.hpp>
+#include <swapmm/plan/validate.hpp>
 #include <swapmm/plan/ways.hpp>
 #include <swapmm/plan/ways/bound.hpp>
 #include <swapmm/plan/ways/choices.hpp>
@@ -86,6 +87,46 @@ TEST_CASE("replays are written out before the operation that needs them, in the 
   CHECK(check_trace(replayed->trace));
 }
 
+TEST_CASE("a value lingers behind the last step that uses it, a replay included") {
+  Trace trace = chain();
+  trace.lingering = {{id(1), op(5), 6}, {id(2), op(4), 5}};
+  REQUIRE(check_trace(trace));
+  const std::vector<Replay> replays = {{op(1), op(4)}, {op(0), op(5)}, {op(1), op(5)}};
+  const Result<WrittenTrace> written = with_ways(trace, {replays, {}});
+  REQUIRE(written);
+  REQUIRE(names(written->trace) == std::vector<std::string>{"a", "b", "c", "use c", "b", "use b", "a", "b", "use a"});
+  CHECK(written->trace.lingering == std::vector<LingeringValue>{{id(1), op(8), 9}, {id(2), op(7), 8}});
+  CHECK(check_trace(written->trace));
+
+  // What runs again after the value is certainly dead makes it once more: then it is dead at once.
+  trace.operations.push_back(operation("use a", 10, {id(1)}, {id(4)}, false));
+  trace.lingering = {{id(2), op(4), 5}};
+  REQUIRE(check_trace(trace));
+  const Result<WrittenTrace> later = with_ways(trace, {{{op(1), op(6)}}, {}});
+  REQUIRE(later);
+  CHECK(later->trace.lingering.empty());
+  const Result<WrittenTrace> none = with_ways(trace, {});
+  REQUIRE(none);
+  CHECK(none->trace.lingering == trace.lingering);
+}
+
+TEST_CASE("a plan with replays keeps what lingers, and is faster than copies") {
+  Trace trace = chain();
+  trace.lingering = {{id(1), op(5), 6}, {id(2), op(4), 5}};
+  const Machine slow = machine(300, 1'000'000);
+  const Result<PlanWithWays> made = plan_with_ways(trace, slow);
+  REQUIRE(made);
+  CHECK(!made->ways.replays.empty());
+  const Result<WrittenTrace> written = with_ways(trace, made->ways);
+  REQUIRE(written);
+  CHECK(!written->trace.lingering.empty());
+  CHECK(validate(written->trace, made->plan).empty());
+  for (TraceOperation& each : trace.operations) each.replayable = false;
+  const Result<Plan> copies = best_planner().make(trace, slow, {});
+  REQUIRE(copies);
+  CHECK(made->plan.predicted.iteration < copies->predicted.iteration);
+}
+
 TEST_CASE("an input that comes late still comes before the same operation") {
   Trace trace = chain();
   trace.tensors.push_back({"late", Bytes{8}, TensorKind::input, 5});
@@ -129,9 +170,9 @@ TEST_CASE("what may not run again is refused, with a reason") {
   Trace read = chain();
   read.host_reads = {{id(1), op(1)}};
   CHECK(refuses(read, {op(0), op(5)}));
-  Trace lingers = chain();
-  lingers.lingering = {{id(3), op(3), 5}};
-  CHECK(refuses(lingers, {op(0), op(5)}));
+  Trace engines = chain();
+  engines.engines = {"gpu"};
+  CHECK(refuses(engines, {op(0), op(5)}));
 }
 
 TEST_CASE("where copies take long, values are made again; where they are quick, they are copied") {

@@ -44,7 +44,7 @@ TEST_CASE("followed events are logged one by one, with the bundles, the times an
   program.upload(0).operation("first", {{0, Access::read}, {2, Access::write}}).download(0);
   program.operation("second", {{2, Access::read}, {1, Access::update}, {3, Access::write}}).download(1).end();
   FollowedRecord& local = desk.tensor("temporary");
-  runtime::Drops<NullBackend> drops(desk.store, nullptr);
+  runtime::Drops<NullBackend> drops(desk.store, nullptr, false);
   runtime::RoleBinding<NullBackend> roles(desk.store, drops);
   runtime::BoundRoles<NullBackend> bound(4);
   bound.records = {&x, &a, &local, nullptr};
@@ -88,7 +88,7 @@ TEST_CASE("only the events that are asked for are logged, behind those that were
   FollowedRecord& a = desk.on_host("a");
   WrittenProgram program;
   program.handle(a).operation("first", {{0, Access::update}}).operation("second", {{0, Access::update}}).end();
-  runtime::Drops<NullBackend> drops(desk.store, nullptr);
+  runtime::Drops<NullBackend> drops(desk.store, nullptr, false);
   runtime::RoleBinding<NullBackend> roles(desk.store, drops);
   runtime::BoundRoles<NullBackend> bound(1);
   bound.records = {&a};

@@ -49,7 +49,7 @@ struct BindingDesk {
   runtime::Store<NullBackend> store{NullBackend(), Options{.device_budget = 256_bytes}};
   BindingRecord& h = tensor("h");
   WrittenProgram program;
-  runtime::Drops<NullBackend> drops{store, nullptr};
+  runtime::Drops<NullBackend> drops{store, nullptr, false};
   runtime::RoleBinding<NullBackend> roles{store, drops};
 };
 

@@ -13,13 +13,12 @@ import torch
 
 from .. import _native, errors
 from ..manager import manager_options
-from .kept import ATTRIBUTE, KeptStorages
+from .kept import ATTRIBUTE, SMALL_REASON, Kept, KeptStorages
 from .operators import LOOK, OVERWRITE, READ, Signature, covers, flat_tensors, one_by_one, signature_of, storage_of
 from .outputs import Sizes
-from .places import Record
+from .places import SMALL, Record
+from .repeats import Repeat, Repeats
 
-#: Storages below this many bytes stay where they are.
-SMALL = 4096
 _READ, _WRITE, _UPDATE = _native.READ, _native.WRITE, _native.UPDATE
 
 
@@ -40,7 +39,7 @@ class Use:
 class Call:
     """One operator with its arguments, and what is known before it runs."""
 
-    __slots__ = ("signature", "function", "args", "kwargs", "operands", "uses", "key", "sizes", "large")
+    __slots__ = ("signature", "function", "args", "kwargs", "operands", "uses", "key", "sizes", "large", "is_strange")
 
     def __init__(self, signature: Signature, function: Any, args: Tuple[Any, ...], kwargs: Dict[str, Any]) -> None:
         self.signature, self.function, self.args, self.kwargs = signature, function, args, kwargs
@@ -49,6 +48,10 @@ class Call:
         self.key: Any = None
         self.sizes: Optional[Tuple[int, ...]] = None  # of the storages it makes; None: nobody can tell
         self.large: List[int] = []  # those that the manager places
+        self.is_strange = False  # it has an operand that may change unseen
+
+    def argument(self, position: int, name: str, default: Any) -> Any:
+        return self.args[position] if position < len(self.args) else self.kwargs.get(name, default)
 
     def run(self) -> Any:
         return self.function(*self.args, **self.kwargs)
@@ -73,6 +76,8 @@ class Adapter:
         self.iterations = 0
         self.operations = 0
         self.unforeseen = 0  # operators whose results had other sizes than expected
+        self.repeats: Optional[Repeats] = Repeats(self) if options.pop("recompute", True) else None
+        self._checks = bool(options.get("check_access"))  # each operator that may run again does
         self._running = False  # the last operation has not ended yet
         self.where: Any = lambda: ""  # the module that runs, for messages
         self._library = memory.library
@@ -106,7 +111,7 @@ class Adapter:
             self._finish()
             if self.in_iteration:
                 self.in_iteration = False
-                self._check(self._library.iteration_end(self._manager))
+                self._end_iteration()
             try:
                 # All values are on the host then, and the manager's memory is free for PyTorch.
                 self._set_budget(SMALL)
@@ -170,6 +175,14 @@ class Adapter:
             self._check(self._library.iteration_begin(self._manager, b"step"))
             self.in_iteration = True
 
+    def _end_iteration(self) -> None:
+        """What was dropped to be made again later in the iteration is made now."""
+        try:
+            self._check(self._library.iteration_end(self._manager))
+        finally:
+            if self.repeats is not None:
+                self.repeats.clear()
+
     def end_iteration(self) -> None:
         """What follows belongs to the next iteration."""
         with self._lock:
@@ -180,7 +193,7 @@ class Adapter:
             if self.in_iteration:
                 self.in_iteration = False
                 self.iterations += 1
-                self._check(self._library.iteration_end(self._manager))
+                self._end_iteration()
             self.kept.end_of_step()
             self._reserve()
 
@@ -189,12 +202,22 @@ class Adapter:
         self._finish()
         cut = self.in_iteration
         if cut:
-            self._check(self._library.iteration_end(self._manager))
+            self._end_iteration()
         try:
             change()
         finally:
             if cut:
                 self._check(self._library.iteration_begin(self._manager, b"step"))
+
+    def _settle_repeats(self, record: Optional[Record] = None) -> None:
+        """Makes all values now that were dropped to be made again later, if one of them needs the storage."""
+        repeats = self.repeats
+        if repeats is not None and repeats.pending and (record is None or repeats.holds(record)):
+            self._between_iterations(lambda: None)
+
+    def _before_change(self, kept: Kept) -> None:
+        if self.repeats is not None and kept.readers:
+            self.repeats.before_change(kept)
 
     # ---- storages
 
@@ -202,7 +225,7 @@ class Adapter:
         """A storage that something else has made, with its value. None: it stays where it is."""
         size = storage.nbytes()
         if size < SMALL:
-            return self.keep(storage, "small")
+            return self.keep(storage, SMALL_REASON)
         if not storage.resizable() or (self.type == "cpu" and storage.is_shared()):
             return self.keep(storage, "memory that PyTorch does not own", foreign=True)
         self._need_iteration()
@@ -240,6 +263,7 @@ class Adapter:
         operation = self._operation
         self._uses[0].tensor, self._uses[0].access = record.number, access
         operation.name, operation.use_count, operation.output_count, operation.scratch_bytes = name, 1, 0, 0
+        operation.again = None
         self._check(self._library.operation_begin(self._manager, self._operation_at))
         try:
             work(record, self._addresses[0])
@@ -319,14 +343,17 @@ class Adapter:
             if known is None:
                 known = self._adopt(storage, b"input")
             if known.__class__ is Record:
+                self._settle_repeats(known)
                 self.hold(storage)
                 self._finish()
                 self.memory.keep(known)
                 self._drop(known, storage)
                 self.keep(storage, reason, until_step)
-            elif not until_step:
+            else:
                 known = getattr(storage, ATTRIBUTE)
-                known.until_step = False
+                known.seen = False
+                self._before_change(known)
+                known.until_step = known.until_step and until_step
 
     # ---- operators
 
@@ -375,7 +402,7 @@ class Adapter:
             call.large = [size for size in call.sizes if size >= SMALL]
         if not call.uses and not call.large and call.sizes is not None:
             results = call.run()
-            self._settle(call, self._new_storages(results), [])
+            self._settle(call, self.new_storages(results), [])
             return results
         self._need_iteration()
         return self._operate_or_grow(call)
@@ -383,14 +410,19 @@ class Adapter:
     def _find_operands(self, call: Call) -> None:
         for tensor, way in call.signature.operands(call.args, call.kwargs):
             if not self.is_ours(tensor):
+                call.is_strange = True
                 continue
             storage = storage_of(tensor)
             record = getattr(storage, ATTRIBUTE, None)
             if record is None:
                 if self.in_child or storage.nbytes() == 0:
                     continue
-                record = self._adopt(storage, b"input")
+                record = self._adopt(storage, b"input") or getattr(storage, ATTRIBUTE)
             if record.__class__ is not Record:
+                if not record.seen:
+                    call.is_strange = True
+                if way not in (READ, LOOK):
+                    self._before_change(record)
                 continue
             call.operands.append((record, storage))
             if way == LOOK:
@@ -440,8 +472,16 @@ class Adapter:
             output.bytes, output.name, output.lifetime = size, name, 0
         operation.name, operation.use_count, operation.output_count = name, first, len(large)
         operation.scratch_bytes = 0 if call.sizes is not None else self._guess(call)
+        repeats, again = self.repeats, 0
+        if repeats is not None and repeats.allows(call):
+            again = repeats.number()
+            operation.again, operation.again_argument = repeats.address, again
+        else:
+            operation.again = None
         self._finish()
         self._check(library.operation_begin(self._manager, self._operation_at))
+        if repeats is not None and not operation.follows_plan and repeats.pending:
+            repeats.clear()  # the plan was left, and what was missing is made
         numbers = [output.tensor for output in self._outputs[:len(large)]]
         try:
             for record, place in zip(uses, addresses):
@@ -451,15 +491,21 @@ class Adapter:
             memory.expect(large, places, ctypes.addressof(addresses) + 8 * first)
             if operation.scratch_bytes:
                 memory.clear_scratch(operation.scratch, operation.scratch_bytes)
+            times = 0
+            if again:
+                times = operation.times_again or self._checks
+            repeat = Repeat(call, times) if times else None
             stream = memory.enter()
             results = call.run()
-            memory.leave(stream)
-            made = self._new_storages(results)
+            made = self.new_storages(results)
             placed = [storage for storage in made if storage.nbytes() >= SMALL]
             fits = [storage.nbytes() for storage in placed] == large
             if fits:
-                for storage, number, size, place in zip(placed, numbers, large, places):
-                    memory.made(self._new_record(storage, number, size), storage, place)
+                records = list(map(self._new_record, placed, numbers, large))
+                memory.made(list(zip(records, placed, places)))
+                if repeat is not None:
+                    repeats.add(again, repeat, list(zip(records, placed)))
+            memory.leave(stream)
             memory.expect_nothing()
         except BaseException:
             memory.expect_nothing()
@@ -492,7 +538,7 @@ class Adapter:
             )
         return max(0, room) // 512 * 512
 
-    def _new_storages(self, results: Any) -> List[Any]:
+    def new_storages(self, results: Any) -> List[Any]:
         """The storages of the results that are not known yet."""
         made: List[Any] = []
         for tensor in flat_tensors(results):
@@ -529,7 +575,8 @@ class Adapter:
 
     def _reshape(self, call: Call) -> Any:
         """A storage that gets another size is a new one to the manager afterwards."""
-        for _, storage in call.operands:
+        for record, storage in call.operands:
+            self._settle_repeats(record)
             self.hold(storage)
         results = call.run()
         for record, storage in call.operands:
@@ -537,7 +584,7 @@ class Adapter:
                 self._drop(record, storage)
                 if storage.nbytes():
                     self._adopt(storage, b"resized")
-        for storage in self._new_storages(results):
+        for storage in self.new_storages(results):
             self._adopt(storage, b"resized")
         return results
 
@@ -549,6 +596,7 @@ class Adapter:
         if not self.in_child:
             self.sweep()
             self._finish()
+            self._settle_repeats()
 
     def after_fork(self) -> None:
         self._lock.release()

@@ -6,12 +6,12 @@ places, and takes everything else from a memory pool with a limit."""
 from __future__ import annotations
 
 import ctypes
-from typing import Any, Dict, Optional, Sequence
+from typing import Any, Dict, List, Optional, Sequence
 
 import torch
 
 from .. import _native, errors
-from .places import Memory, Record
+from .places import Made, Memory, Record
 
 _FUNCTIONS = {
         "swapmm_torch_open": (ctypes.c_int, [ctypes.c_int, ctypes.c_uint64, ctypes.c_uint64]),
@@ -140,12 +140,37 @@ class CudaMemory(Memory):
     def expect_nothing(self) -> None:
         self.library.torch_expect(0, None, None)
 
-    def made(self, record: Record, storage: Any, place: int) -> None:
-        """The running operation has made the storage, for that place."""
-        if storage.data_ptr() == place:
-            self.places.put(record, place)
-        else:
-            self.adopt(record, place)
+    def made(self, made: List[Made]) -> None:
+        astray = self._astray([storage for _, storage, _ in made], [place for _, _, place in made])
+        for record, storage, place in made:
+            if storage not in astray:
+                self.places.put(record, place)
+        for record, storage, place in made:
+            if storage in astray:
+                self.adopt(record, place)
+
+    def _astray(self, storages: List[Any], places: Sequence[int]) -> List[Any]:
+        """Those that are not where they are to be. None of them is where another one is to be: an operator that
+        allocates its results in another order gives each the other one's place."""
+        astray = [storage for storage, place in zip(storages, places) if storage.data_ptr() != place]
+        if astray:
+            self.expect_nothing()
+            for storage in astray:
+                if storage.data_ptr() in places:
+                    storage.resize_(storage.nbytes())  # moves it to the pool
+        return astray
+
+    def made_again(self, made: List[Made], again: List[Any]) -> None:
+        astray = self._astray(again, [place for _, _, place in made])
+        for (record, _, place), new in zip(made, again):
+            if new not in astray:
+                new.resize_(0)  # PyTorch knows one storage for each address
+                self.give(record, place)
+        for (record, storage, place), new in zip(made, again):
+            if new in astray:
+                self.give(record, place)
+                storage.copy_(new)
+                new.resize_(0)
 
     def open_for_view(self, storage: Any, size: int, position: int) -> None:
         """Gives the storage its size, and an address that nobody uses."""

@@ -5,21 +5,25 @@ PyTorch does not own, such as a NumPy array's or a file's, is the host's, and is
 from __future__ import annotations
 
 import weakref
-from typing import Any, Callable, Dict
+from typing import Any, Callable, Dict, List
 
 #: The attribute of a storage that says what it is to the adapter: a Record, or a Kept.
 ATTRIBUTE = "_swapmm"
+#: Why small storages stay.
+SMALL_REASON = "small"
 
 
 class Kept:
     """Why a storage stays."""
 
-    __slots__ = ("bytes", "reason", "until_step", "foreign")
+    __slots__ = ("bytes", "reason", "until_step", "foreign", "seen", "readers")
 
     def __init__(self, size: int, reason: str, until_step: bool, foreign: bool) -> None:
         self.bytes, self.reason = size, reason
         self.foreign = foreign  # it is not PyTorch's memory: an array's, a file's
         self.until_step = until_step  # it can be moved again when the iteration has ended
+        self.seen = reason == SMALL_REASON  # only operators change its value
+        self.readers: List[Any] = []  # operators that may run again (repeats.py) and read it
 
 
 class KeptStorages:

@@ -17,6 +17,10 @@ RUNNING = {"running_mean", "running_var"}
 #: They touch no data: they ask, or change the shape alone.
 DATALESS = {"is_same_size", "is_pinned", "record_stream", "sym_size", "sym_stride", "sym_numel", "sym_storage_offset",
             "dim", "is_contiguous"}
+#: With kernels that may add up in another order in each run.
+UNREPEATABLE = {"cumsum", "index_add", "scatter_add", "scatter_reduce", "_unsafe_index_put", "index_put", "_index_put_impl",
+                "put", "histc", "bincount", "kthvalue", "median", "nanmedian", "nll_loss2d_forward", "segment_reduce", "_ctc_loss",
+                "_embedding_bag", "_embedding_bag_forward_only", "scatter", "_cudnn_rnn", "miopen_rnn"}
 #: They replace the storage of a tensor, or change its size.
 RESHAPING = {"set_", "resize_", "resize_as_"}
 
@@ -68,6 +72,18 @@ class Signature:
         self.lists = name.startswith(("_foreach_", "_fused_", "_amp_foreach_")) and not self.composite
         # Its results have no value yet.
         self.allocates = name.lstrip("_").startswith(("empty", "new_empty"))
+        # It makes the same bits from the same operands, and does nothing else. Backward operators are left out: many add
+        # up in any order, and what they make is used at once.
+        self.dropout: Optional[int] = None  # the argument that must be 0 for that
+        random = "nondeterministic_seeded" in tags
+        if random:
+            self.dropout = next((i for i, argument in enumerate(schema.arguments) if argument.name == "dropout_p"), None)
+        self.repeatable = (
+            namespace == "aten" and self.touches_data and self.returns_tensors and not (random and self.dropout is None)
+            and not (self.composite or self.by_value or self.lists or self.allocates)
+            and not name.endswith("_backward") and name not in UNREPEATABLE and name not in BATCH_NORMS
+            and not any(argument.alias_info is not None for argument in [*schema.arguments, *schema.returns])
+        )
         for_shape_only = name.endswith("_like") or name.startswith("new_") or self.allocates
         self.training: Optional[int] = None
         self.names: List[str] = []

@@ -6,11 +6,15 @@ from __future__ import annotations
 
 import bisect
 import ctypes
-from typing import Any, Dict, List, Optional, Sequence
+from typing import Any, Dict, List, Optional, Sequence, Tuple
 
 import torch
 
 from .. import _native
+
+
+#: Storages below this many bytes stay where they are.
+SMALL = 4096
 
 
 class Record:
@@ -22,6 +26,10 @@ class Record:
         self.storage: Any = None  # set right after
         self.number, self.bytes = number, size
         self.place: Optional[int] = None  # None: the storage has no bytes
+
+
+#: What an operation has made: the storage, and the place that it was to have.
+Made = Tuple[Record, Any, int]
 
 
 class Places:
@@ -88,6 +96,15 @@ class Memory:
     def clear_scratch(self, place: int, size: int) -> None:
         """A work area holds no storage."""
         self.places.clear_room(place, size)
+
+    def made(self, made: List[Made]) -> None:
+        """The running operation has made these storages."""
+        raise NotImplementedError
+
+    def made_again(self, made: List[Made], again: List[Any]) -> None:
+        """An operation that has run again has put the values into new storages, for these places. They become those of
+        the storages that the program knows; the new ones are empty then."""
+        raise NotImplementedError
 
     def forget(self, record: Record) -> None:
         """The storage is gone, or is no longer the manager's."""
@@ -156,9 +173,20 @@ class CpuMemory(Memory):
     def expect_nothing(self) -> None:
         """The operation has ended."""
 
-    def made(self, record: Record, storage: Any, place: int) -> None:
-        """The running operation has made the storage, for that place."""
-        self.places.put(record, place)
+    def made(self, made: List[Made]) -> None:
+        for record, _, place in made:
+            self.places.put(record, place)
+
+    def made_again(self, made: List[Made], again: List[Any]) -> None:
+        for (record, storage, place), new in zip(made, again):
+            self.places.take(record)
+            storage.resize_(0)
+            # By way of host memory, because both together may be more than the budget.
+            value = ctypes.string_at(new.data_ptr(), record.bytes)
+            new.resize_(0)
+            storage.resize_(record.bytes)
+            ctypes.memmove(storage.data_ptr(), value, record.bytes)
+            self.places.put(record, place)
 
     def open_for_view(self, storage: Any, size: int, _position: int) -> None:
         """Gives the storage its size; nobody touches the bytes."""

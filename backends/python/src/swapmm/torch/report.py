@@ -32,6 +32,7 @@ class Report:
         self.copied_in: int = numbers.h2d
         self.copied_out: int = numbers.d2h
         self.unforeseen: int = adapter.unforeseen
+        self.run_again: int = adapter.repeats.runs if adapter.repeats else 0  # operators that ran again
         self.memory: Dict[str, int] = adapter.memory.numbers()
         self.manager: Dict[str, Any] = json.loads(adapter.report_json())
 
@@ -43,7 +44,7 @@ class Report:
             ("cannot be swapped", kept),
             ("in host memory", _mib(self.host_bytes)),
             ("iterations", f"{self.iterations}, {self.iterations_followed} by plan, {self.divergences} left their plan"),
-            ("operators", str(self.operations)),
+            ("operators", f"{self.operations}, and {self.run_again} run again to save copies"),
             ("copied in, out", f"{_mib(self.copied_in)}, {_mib(self.copied_out)}"),
             ("results of another size than expected", str(self.unforeseen)),
         ]

@@ -1,0 +1,181 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Operators that a plan runs again, because that is cheaper than to copy what they made."""
+
+from __future__ import annotations
+
+import ctypes
+import itertools
+from typing import TYPE_CHECKING, Any, Dict, List, Tuple
+
+import torch
+from torch.utils._python_dispatch import _disable_current_modes
+
+from .. import _native
+from .kept import ATTRIBUTE, Kept
+from .operators import SEQUENCE, TENSOR, flat_tensors, kind_of, storage_of
+from .places import SMALL, Record
+
+if TYPE_CHECKING:
+    from .adapter import Adapter, Call
+
+_PLAIN = (torch.Tensor, torch.nn.Parameter)
+
+
+class Repeat:
+    """How one operator runs again. It holds its storages, those that it made included: a value that another operator
+    run again needs is there until then, and one that the program no longer has costs no bytes, because the plan has
+    dropped it."""
+
+    __slots__ = ("function", "args", "kwargs", "uses", "made", "sizes", "left", "kept")
+
+    def __init__(self, call: Call, times: int) -> None:
+        self.function = call.function
+        self.kept: List[Tuple[Kept, Any, torch.Tensor]] = []  # small operands with their storages, which the manager does not have
+        self.args = self._alias(call.args)
+        self.kwargs = {name: self._alias(value) for name, value in call.kwargs.items()}
+        storages = {record: storage for record, storage in call.operands}
+        self.uses = [(record, storages[record]) for record in call.uses]
+        self.made: List[Tuple[Record, Any]] = []
+        self.sizes = call.large
+        self.left = times
+
+    def _alias(self, value: Any) -> Any:
+        """The same bytes with the shape that they have now: the program may give its tensor another one."""
+        kind = kind_of(value)
+        if kind == SEQUENCE:
+            return type(value)(map(self._alias, value))
+        if kind != TENSOR:
+            return value
+        alias = value.detach()
+        storage = storage_of(value)
+        kept = getattr(storage, ATTRIBUTE, None)
+        if kept.__class__ is Kept:
+            self.kept.append((kept, storage, alias))
+        return alias
+
+    def preserve(self, changed: Kept) -> Any:
+        """Goes on with a copy of a small operand, which is about to change. Returns the storage of the copy."""
+        copy = None
+        for kept, storage, alias in self.kept:
+            if kept is changed:
+                if copy is None:
+                    copy = torch.UntypedStorage(storage.nbytes(), device=storage.device)
+                    copy.copy_(storage)
+                alias.set_(copy, alias.storage_offset(), alias.size(), alias.stride())  # type: ignore[call-overload]
+        self.kept = [entry for entry in self.kept if entry[0] is not changed]
+        return copy
+
+
+class Repeats:
+    """Those of the current iteration."""
+
+    def __init__(self, adapter: Adapter) -> None:
+        self._adapter = adapter
+        self._known: Dict[int, Repeat] = {}
+        self._numbers = itertools.count(1)
+        self._function = _native.Again(self._run_for_c)
+        self.address = ctypes.cast(self._function, ctypes.c_void_p).value
+        self.runs = 0  # of operators that have run again
+
+    @property
+    def pending(self) -> bool:
+        """Whether an operator may run again in this iteration."""
+        return bool(self._known)
+
+    def number(self) -> int:
+        """For the next operator."""
+        return next(self._numbers)
+
+    @staticmethod
+    def allows(call: Call) -> bool:
+        """Whether the operator may run again: all that it reads is the manager's, or is small and changes under our
+        eyes; it makes the same bits from that, and does nothing else."""
+        signature = call.signature
+        if not signature.repeatable or not call.large or call.sizes is None or call.is_strange:
+            return False
+        for values in (call.args, call.kwargs.values()):
+            for tensor in flat_tensors(values):
+                if tensor.__class__ not in _PLAIN:
+                    return False
+        return signature.dropout is None or call.argument(signature.dropout, "dropout_p", 0.0) == 0.0
+
+    def add(self, number: int, repeat: Repeat, made: List[Tuple[Record, Any]]) -> None:
+        """`made`: what the operator has made, in the order of its sizes."""
+        repeat.made = made
+        self._known[number] = repeat
+        for kept, _, _ in repeat.kept:
+            if repeat not in kept.readers:
+                kept.readers.append(repeat)
+
+    def holds(self, record: Record) -> bool:
+        """Whether an operator that may run again uses the storage, or has made it."""
+        return any(record is held for repeat in self._known.values() for held, _ in itertools.chain(repeat.uses, repeat.made))
+
+    def clear(self) -> None:
+        """Nothing runs again in this iteration any more."""
+        while self._known:
+            self._forget(next(iter(self._known)))
+
+    def before_change(self, kept: Kept) -> None:
+        """The value of a small storage changes, or somebody may change it unseen."""
+        readers, kept.readers = kept.readers, []
+        with _undispatched():
+            copies = [repeat.preserve(kept) for repeat in readers]
+        for copy in copies:
+            self._adapter.keep(copy, "small")
+
+    def _forget(self, number: int) -> None:
+        repeat = self._known.pop(number)
+        for kept, _, _ in repeat.kept:
+            if repeat in kept.readers:
+                kept.readers.remove(repeat)
+
+    def _run_for_c(self, number: int, operation: int) -> int:
+        try:
+            self._run(number, _native.Operation.from_address(operation))
+            return 0
+        except BaseException as reason:  # C cannot take it
+            self._adapter.memory.failure = reason
+            return 1
+
+    def _run(self, number: int, operation: Any) -> None:
+        self._perform(self._known[number], operation)
+        self.runs += 1
+        self._known[number].left -= 1
+        if self._known[number].left <= 0:
+            self._forget(number)
+            # What only this operator has held is dead for the plan from here on.
+            self._adapter.sweep()
+
+    def _perform(self, repeat: Repeat, operation: Any) -> None:
+        memory = self._adapter.memory
+        first, count = len(repeat.uses), len(repeat.uses) + len(repeat.made)
+        places = (ctypes.c_uint64 * count).from_address(operation.addresses)[:]
+        for (record, _), place in zip(repeat.uses, places):
+            if record.place != place:
+                memory.give(record, place)
+        memory.expect(repeat.sizes, places[first:], operation.addresses + 8 * first)
+        try:
+            stream = memory.enter()
+            with _undispatched():
+                results = repeat.function(*repeat.args, **repeat.kwargs)
+                made = [storage for storage in self._adapter.new_storages(results) if storage.nbytes() >= SMALL]
+                if [storage.nbytes() for storage in made] != repeat.sizes:
+                    raise RuntimeError(f"{repeat.function} has made results of other sizes when it ran again")
+                memory.made_again([(*known, place) for known, place in zip(repeat.made, places[first:])], made)
+                memory.leave(stream)
+        finally:
+            memory.expect_nothing()
+
+
+class _undispatched:
+    """Operators run as they are, wherever a program is: no autograd, no autocast, no modes."""
+
+    def __enter__(self) -> None:
+        self._guards = [_disable_current_modes(), torch._C._AutoDispatchBelowAutograd(), torch._C._DisableAutocast()]
+        for guard in self._guards:
+            guard.__enter__()
+
+    def __exit__(self, *reason: Any) -> None:
+        for guard in reversed(self._guards):
+            guard.__exit__(*reason)

@@ -1,0 +1,246 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Operators that a plan runs again instead of copying what they made: the bits are the same, whatever the program does."""
+
+import os
+import sys
+import time
+import unittest
+from pathlib import Path
+from unittest import mock
+
+import torch
+
+import swapmm
+import swapmm.torch
+from swapmm.torch import places
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "examples" / "pytorch"))
+
+import models  # noqa: E402
+from outside import within  # noqa: E402
+
+KiB = 1 << 10
+COUNT = 12
+
+
+def slowly(copy, bytes_per_second=40e6):
+    """A copy over a slow link, so that computing is cheaper."""
+
+    def slow(memory, context, number, place, other, size):
+        result = copy(memory, context, number, place, other, size)
+        time.sleep(size / bytes_per_second)
+        return result
+
+    return slow
+
+
+class Chain:
+    """An iteration: 12 tensors of 64 KiB are made of one, and needed once more in reverse order. Hooks change it in
+    the middle, when the plan has dropped some of the tensors."""
+
+    def __init__(self):
+        torch.manual_seed(7)
+        self.x = torch.randn(128, 128)
+        self.scale = torch.randn(8)  # small: it stays where it is
+        self.between = lambda values: None
+
+    def values(self):
+        return [(self.x + i) * self.scale[i % 8] for i in range(COUNT)]
+
+    def iterate(self):
+        values = self.values()
+        total = torch.zeros(128, 128)
+        self.between(values)
+        while values:
+            total = total * 0.5 + values.pop()
+        return total.tolist()
+
+
+class RepeatsTest(unittest.TestCase):
+    def setUp(self):
+        for name in ("_copy_to_host", "_copy_to_device"):
+            patch = mock.patch.object(places.CpuMemory, name, slowly(getattr(places.CpuMemory, name)))
+            patch.start()
+            self.addCleanup(patch.stop)
+
+    def compare(self, change=None, settle=6, **options):
+        """Iterates without a budget and with one; in iteration `settle` the program does something else. The chain, and
+        the number of runs again before and after that."""
+        chain = Chain()
+        wanted = []
+
+        def iterations(step):
+            for i in range(settle + 3):
+                chain.between = (lambda values: change(chain, values)) if change and i == settle else lambda values: None
+                yield chain.iterate()
+                step(i)
+
+        wanted = list(iterations(lambda i: None))
+        swapmm.torch.budget("320KiB", "cpu", **options)
+        self.addCleanup(swapmm.torch.off)
+        chain = Chain()
+        runs = []
+
+        def ended(_):
+            swapmm.torch.step()
+            runs.append(swapmm.torch.report().run_again)
+
+        self.assertEqual(list(iterations(ended)), wanted)
+        self.runs = runs
+        return chain
+
+    def test_runs_again(self):
+        self.compare()
+        report = swapmm.torch.report()
+        self.assertGreater(self.runs[-1], self.runs[-2])
+        self.assertEqual(report.divergences, 0)
+        self.assertEqual(report.manager["values_saved"], 0)
+        self.assertIn(f"and {self.runs[-1]} run again", str(report))
+        self.assertLessEqual(report.peak, 320 * KiB)
+
+    def test_can_be_switched_off(self):
+        self.compare(recompute=False)
+        self.assertEqual(self.runs[-1], 0)
+        self.assertGreater(swapmm.torch.report().iterations_followed, 0)
+
+    def test_a_small_operand_changes(self):
+        self.compare(lambda chain, values: chain.scale.add_(1))
+        self.assertGreater(self.runs[6], self.runs[5])
+
+    def test_an_array_shares_a_small_operand(self):
+        def change(chain, values):
+            chain.scale.numpy()[:] = 3.0
+
+        self.compare(change)
+        self.assertGreater(self.runs[6], self.runs[5])
+        # From then on the value may change at any time, so nothing that reads it runs again.
+        self.assertEqual(self.runs[-1], self.runs[-2])
+
+    def test_a_large_operand_changes(self):
+        self.compare(lambda chain, values: chain.x.add_(1))
+
+    def test_an_operand_gets_another_shape(self):
+        def change(chain, values):
+            chain.x.t_()
+            chain.scale.data = chain.scale.clone()[:8]
+
+        self.compare(change)
+        self.assertGreater(self.runs[6], self.runs[5])
+
+    def test_an_operand_gets_other_bytes(self):
+        def change(chain, values):
+            chain.x.data = torch.ones(128, 128)
+
+        self.compare(change)
+
+    def test_the_program_keeps_an_address(self):
+        self.compare(lambda chain, values: chain.x.data_ptr())
+
+    def test_an_operand_is_resized(self):
+        def change(chain, values):
+            spare = chain.x.clone()
+            chain.x.resize_(8, 8)
+            chain.x.resize_(128, 128).copy_(spare)
+
+        self.compare(change)
+
+    def test_values_are_looked_at(self):
+        seen = []
+        self.compare(lambda chain, values: seen.append([value.tolist() for value in values]))
+        self.assertEqual(seen[0], seen[1])
+
+    def test_values_go_early_and_late(self):
+        kept = []
+        self.compare(lambda chain, values: (kept.append(values[3]), values.pop(7), values.pop(5)))
+        self.assertTrue(torch.equal(kept[0], kept[1]))
+
+    def test_an_iteration_ends_early(self):
+        chain = self.compare()
+        values = chain.values()
+        before = swapmm.torch.report().run_again
+        swapmm.torch.step()
+        self.assertGreater(swapmm.torch.report().run_again, before)
+        self.assertEqual([value.tolist() for value in values], [value.tolist() for value in Chain().values()])
+
+    def test_it_ends_in_the_middle(self):
+        chain = self.compare()
+        values = chain.values()
+        swapmm.torch.off()
+        self.assertEqual([value.tolist() for value in values], [value.tolist() for value in Chain().values()])
+
+    def test_a_child_of_a_fork(self):
+        chain = self.compare()
+        values = chain.values()
+        child = os.fork()
+        if child == 0:
+            wanted = [value.tolist() for value in Chain().values()]
+            os._exit(0 if [value.tolist() for value in values] == wanted else 1)
+        self.assertEqual(os.waitpid(child, 0)[1], 0)
+        self.assertEqual([value.tolist() for value in values], [value.tolist() for value in Chain().values()])
+
+    def test_it_fails_when_it_runs_again(self):
+        chain = self.compare()
+        failures = []
+
+        def perform(repeats, repeat, operation, plain=swapmm.torch.repeats.Repeats._perform):
+            if not failures:
+                failures.append(repeat.function)
+                raise KeyboardInterrupt
+            plain(repeats, repeat, operation)
+
+        with mock.patch.object(swapmm.torch.repeats.Repeats, "_perform", perform):
+            with self.assertRaises(KeyboardInterrupt):
+                chain.iterate()
+        self.assertEqual(len(failures), 1)
+        swapmm.torch.step()
+        self.assertEqual(chain.iterate(), Chain().iterate())
+        self.assertEqual(chain.x.tolist(), Chain().x.tolist())
+
+    def test_what_may_run_again(self):
+        repeatable = lambda name, overload="default": swapmm.torch.operators.signature_of(
+            getattr(getattr(torch.ops.aten, name), overload)).repeatable  # noqa: E731
+        for name, overload in (("mm", "default"), ("gelu", "default"), ("add", "Tensor"), ("convolution", "default"),
+                               ("native_layer_norm", "default"), ("_softmax", "default"), ("_to_copy", "default"), ("cat", "default"),
+                               ("_scaled_dot_product_flash_attention_for_cpu", "default")):
+            self.assertTrue(repeatable(name, overload), name)
+        for name, overload in (("add_", "Tensor"), ("mm", "out"), ("native_dropout", "default"), ("bernoulli", "default"),
+                               ("randn", "default"), ("native_batch_norm", "default"), ("gelu_backward", "default"), ("view", "default"),
+                               ("nonzero", "default"), ("empty", "memory_format"), ("index_add", "default"), ("cumsum", "default"),
+                               ("_foreach_add", "List"), ("matmul", "default"), ("item", "default")):
+            self.assertFalse(repeatable(name, overload), name)
+
+    def test_networks(self):
+        for name, sizes, dropout in (
+            ("gpt", dict(batch=4, layers=3, width=128, heads=4, sequence=64, vocabulary=500), 0.0),
+            ("vit", dict(batch=8, layers=3, width=128, heads=4, image=64, patch=8), 0.0),
+            ("gpt", dict(batch=4, layers=2, width=128, heads=4, sequence=64, vocabulary=500), 0.1),
+        ):
+            def train(name=name, sizes=sizes, dropout=dropout):
+                made = models.build(name, overrides=sizes)
+                torch.manual_seed(2)
+                losses = []
+                for _ in range(6):
+                    made.optimizer.zero_grad()
+                    loss = torch.nn.functional.dropout(made.loss().expand(4096), dropout).mean()
+                    loss.backward()
+                    made.optimizer.step()
+                    losses.append(loss.item())
+                return losses, [value.detach() for value in made.network.state_dict().values()]
+
+            with self.subTest(name, dropout=dropout):
+                losses, weights = train()
+                _, need, _ = within(1 << 40, train)
+                size = need // 2 + (256 << 10)
+                (ours, ours_weights), peak, report = within(size, train)
+                print(f"{name}: {report.run_again} operators run again")
+                self.assertEqual(ours, losses)
+                for a, b in zip(ours_weights, weights):
+                    self.assertTrue(torch.equal(a, b))
+                self.assertLessEqual(peak, size)
+                self.assertGreater(report.run_again, 0)
+                self.assertEqual(report.manager["values_saved"], 0)
+
+
+if __name__ == "__main__":
+    torch.set_num_threads(1)
+    unittest.main()
