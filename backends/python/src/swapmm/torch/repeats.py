@@ -3,9 +3,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import itertools
-from typing import TYPE_CHECKING, Any, Dict, List, Tuple
+from typing import TYPE_CHECKING, Any, Callable, Dict, Iterator, List, Tuple
 
 import torch
 from torch.utils._python_dispatch import _disable_current_modes
@@ -26,7 +27,7 @@ class Repeat:
     run again needs is there until then, and one that the program no longer has costs no bytes, because the plan has
     dropped it."""
 
-    __slots__ = ("function", "args", "kwargs", "uses", "made", "sizes", "left", "kept")
+    __slots__ = ("function", "args", "kwargs", "uses", "made", "sizes", "left", "kept", "settings")
 
     def __init__(self, call: Call, times: int) -> None:
         self.function = call.function
@@ -38,6 +39,7 @@ class Repeat:
         self.made: List[Tuple[Record, Any]] = []
         self.sizes = call.large
         self.left = times
+        self.settings = _settings()
 
     def _alias(self, value: Any) -> Any:
         """The same bytes with the shape that they have now: the program may give its tensor another one."""
@@ -157,7 +159,7 @@ class Repeats:
         memory.expect(repeat.sizes, places[first:], operation.addresses + 8 * first)
         try:
             stream = memory.enter()
-            with _undispatched():
+            with _undispatched(), _with_settings(repeat.settings):
                 results = repeat.function(*repeat.args, **repeat.kwargs)
                 made = [storage for storage in self._adapter.new_storages(results) if storage.nbytes() >= SMALL]
                 if [storage.nbytes() for storage in made] != repeat.sizes:
@@ -166,6 +168,40 @@ class Repeats:
                 memory.leave(stream)
         finally:
             memory.expect_nothing()
+
+
+def _switches() -> Iterator[Tuple[Callable[[], Any], Callable[[Any], None]]]:
+    """What programs may switch between an operator and its next run, and what changes its bits: how it is read, and set."""
+    yield torch.get_num_threads, torch.set_num_threads
+    for name in ("float32_matmul_precision", "deterministic_algorithms", "cudnn_enabled", "cudnn_benchmark", "cudnn_deterministic",
+                 "cudnn_allow_tf32", "mkldnn_enabled", "mkldnn_deterministic", "cublas_allow_fp16_reduced_precision_reduction",
+                 "cublas_allow_bf16_reduced_precision_reduction", "cublas_allow_fp16_accumulation"):
+        get, put = getattr(torch._C, f"_get_{name}", None), getattr(torch._C, f"_set_{name}", None)
+        if get is not None and put is not None:
+            yield get, put
+
+
+_SWITCHES = list(_switches())
+
+
+def _settings() -> List[Any]:
+    return [get() for get, _ in _SWITCHES]
+
+
+def _set(settings: List[Any]) -> None:
+    for (get, put), value in zip(_SWITCHES, settings):
+        if get() != value:
+            put(*value) if isinstance(value, tuple) else put(value)
+
+
+@contextlib.contextmanager
+def _with_settings(wanted: List[Any]) -> Iterator[None]:
+    now = _settings()
+    _set(wanted)
+    try:
+        yield
+    finally:
+        _set(now)
 
 
 class _undispatched:
