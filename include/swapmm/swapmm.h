@@ -117,9 +117,11 @@ typedef enum swapmm_option_flags {
   SWAPMM_IDENTIFY_BY_PRODUCER = 8,
   /// ::SWAPMM_DROP_PROVEN for programs that destroy their tensors between operations, whatever `drops` says. A plan
   /// counts on that: it knows before which operation a tensor was destroyed in observed iterations, and gives its bytes
-  /// away there. A tensor that is not needed after an operation is best destroyed before the operation's end. Values that
+  /// away there. A tensor that is not needed after an operation is best destroyed before the operation's end. Values
+  /// that
   /// a plan drops to make them again (see swapmm_operation::again) are made before the iteration ends, whatever the
-  /// program does. So tensors of an operation must exist until it has run again as often as `times_again` says, until an
+  /// program does. So tensors of an operation must exist until it has run again as often as `times_again` says, until
+  /// an
   /// operation follows no plan, or until the iteration has ended. Those that are destroyed while it runs again are
   /// dead at its end.
   SWAPMM_PROVEN_DROPS = 16
@@ -285,7 +287,7 @@ typedef struct swapmm_operation {
   const void* waits;    ///< with takes_waits: an array of native events, such as `const cl_event*`; null if empty
   uint64_t wait_count;  ///< number of these events
 
-  swapmm_again again;    ///< by the caller: how the operation may run again; null: it may not
+  swapmm_again again;  ///< by the caller: how the operation may run again; null: it may not
   /// By the caller: what `again` gets. Both are usable until the call returns that ends the iteration.
   void* again_argument;
 

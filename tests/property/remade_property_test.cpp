@@ -2,9 +2,9 @@
 //
 // Random training steps by the C interface, as a framework's adapter does them: tensors are made by operations, and
 // destroyed when nobody refers to them any more; only what is proven dead may be dropped; forward operations may run
-// again. Three of four have surprises: an operation that was never there, a read, a value that goes early or late, an iteration that
-// ends early. Whatever the program still has must have its bits at any time.
-// SWAPMM_TEST_SEED=n runs the program of that seed alone, SWAPMM_TEST_SEEDS=n so many of them.
+// again. Three of four have surprises: an operation that was never there, a read, a value that goes early or late, an
+// iteration that ends early. Whatever the program still has must have its bits at any time. SWAPMM_TEST_SEED=n runs the
+// program of that seed alone, SWAPMM_TEST_SEEDS=n so many of them.
 
 #include <doctest/doctest.h>
 
@@ -31,7 +31,7 @@ namespace swapmm::test::remade_property_test {
 const std::uint64_t usual_trainings = effort(120, 8);
 
 void need(swapmm_status status) {
-  if (status != SWAPMM_OK) FAIL(swapmm_last_error());
+  if (status != SWAPMM_OK) FAIL(std::string(swapmm_last_error()));
 }
 
 /// A tensor, and the bits that it must have. It is destroyed with the last reference.
@@ -53,7 +53,8 @@ struct Value {
 };
 using ValuePtr = std::shared_ptr<Value>;
 
-/// to[i] = salt + i, then 3 to[i] + 5 from[i] for each source, as far as they reach. An updated tensor is a source, too.
+/// to[i] = salt + i, then 3 to[i] + 5 from[i] for each source, as far as they reach. An updated tensor is a source,
+/// too.
 void mix(const std::vector<std::pair<const Number*, std::size_t>>& sources, Number* to, std::size_t size, Number salt) {
   for (std::size_t i = 0; i < size; ++i) {
     Number value = salt + static_cast<Number>(i);
@@ -62,7 +63,7 @@ void mix(const std::vector<std::pair<const Number*, std::size_t>>& sources, Numb
   }
 }
 
-/// An operation: reads some values and makes one, or updates one.
+/// An operation: reads some values, and makes one, or writes or updates one that there is.
 struct Work {
   std::string name;
   std::vector<ValuePtr> reads;
@@ -93,6 +94,7 @@ class Program {
     agains_.clear();
     values_.clear();
     weights_.clear();
+    buffer_ = nullptr;
     late_.clear();
     swapmm_manager_destroy(manager_);
     swapmm_backend_destroy(backend_);
@@ -105,6 +107,7 @@ class Program {
       iterate(step);
     }
     for (const ValuePtr& weight : weights_) CHECK(weight->is_right());
+    CHECK(buffer_->is_right());
     need(swapmm_manager_synchronize(manager_));
     std::uint64_t violations = 1;
     need(swapmm_simulated_violations(backend_, &violations));
@@ -165,6 +168,9 @@ class Program {
       need(swapmm_tensor_upload(manager_, weights_.back()->number, 0, weights_.back()->model.data(),
                                 layers_.back().size * sizeof(Number)));
     }
+    buffer_ = made(64);
+    buffer_->model = Numbers(64, 1);
+    need(swapmm_tensor_upload(manager_, buffer_->number, 0, buffer_->model.data(), 64 * sizeof(Number)));
   }
 
   ValuePtr made(std::size_t size) {
@@ -190,10 +196,14 @@ class Program {
   void work_through(Number step) {
     for (std::size_t i = 0; i < layers_.size(); ++i) {
       if (i == where_ && surprise()) return;
-      Work work{"forward" + std::to_string(i), {}, nullptr, false, step + static_cast<Number>(i), layers_[i].nanoseconds};
+      Work work{"forward" + std::to_string(i), {}, nullptr, false, step + static_cast<Number>(i),
+                layers_[i].nanoseconds};
       if (i == 0) work.reads.push_back(weights_[0]);
       for (const std::size_t from : layers_[i].reads) work.reads.push_back(values_[from]);
+      if (i % 4 == 2) work.reads.push_back(buffer_);
       values_[i] = operate(std::move(work), layers_[i].size, layers_[i].replayable);
+      // The buffer gets another value several times in an iteration.
+      if (i % 4 == 1) operate({"fill", {values_[i]}, buffer_, false, step, 300}, 0, layers_[i].replayable);
       for (std::size_t k = 0; k < i; ++k) {
         if (!layers_[k].saved && !is_read_after(k, i)) values_[k] = nullptr;
       }
@@ -227,6 +237,7 @@ class Program {
       case Surprise::read:
         finish();
         if (values_[which] != nullptr) CHECK(values_[which]->is_right());
+        CHECK(buffer_->is_right());
         return false;
       case Surprise::goes_early:
         if (where_ >= layers_.size()) values_[which] = nullptr;  // the backward pass has to do without it
@@ -243,11 +254,12 @@ class Program {
     if (std::exchange(running_, false)) need(swapmm_operation_end(manager_, nullptr));
   }
 
-  /// Makes a value of that size, unless the work updates one.
+  /// Makes a value of that size, unless the work has one that it writes or updates.
   ValuePtr operate(Work work, std::size_t size, bool replayable) {
     std::vector<swapmm_use> uses;
     for (const ValuePtr& value : work.reads) uses.push_back({value->number, SWAPMM_READ});
-    if (work.updates) uses.push_back({work.to->number, SWAPMM_UPDATE});
+    const bool makes = work.to == nullptr;
+    if (!makes) uses.push_back({work.to->number, work.updates ? SWAPMM_UPDATE : SWAPMM_WRITE});
     swapmm_output output{size * sizeof(Number), "value", SWAPMM_OBSERVED, 0};
     std::vector<void*> addresses(uses.size() + 1);
     swapmm_operation operation{};
@@ -256,7 +268,7 @@ class Program {
     operation.uses = uses.data();
     operation.use_count = uses.size();
     operation.outputs = &output;
-    operation.output_count = work.updates ? 0 : 1;
+    operation.output_count = makes ? 1 : 0;
     operation.addresses = addresses.data();
     const std::uint64_t key = ++last_key_;
     Again& again = agains_[key];
@@ -269,7 +281,7 @@ class Program {
       CHECK(operation.times_again == 0);
       std::erase_if(agains_, [&](const auto& kept) { return kept.first != key; });  // the plan was left
     }
-    if (!work.updates) work.to = std::make_shared<Value>(manager_, output.tensor, size);
+    if (makes) work.to = std::make_shared<Value>(manager_, output.tensor, size);
     const ValuePtr result = work.to;
     apply(work);
     launch(work, addresses.data());
@@ -327,6 +339,7 @@ class Program {
   swapmm_manager* manager_ = nullptr;
   std::vector<Layer> layers_;
   std::vector<ValuePtr> weights_;
+  ValuePtr buffer_;
   std::vector<ValuePtr> values_;  // of the current iteration; null: gone, or not made yet
   std::vector<ValuePtr> late_;    // held until the iteration has ended
   std::map<std::uint64_t, Again> agains_;

@@ -299,7 +299,8 @@ class Compiler {
     if (program_.replays.empty()) return;
     uses_.resize(program_.roles.size());
     for (std::uint32_t i = 0; i < n_; ++i) {
-      for_each_access(program_.trace.operations[i], [&](TensorId tensor, Access) { uses_[index(tensor)].push_back(i); });
+      for_each_access(program_.trace.operations[i],
+                      [&](TensorId tensor, Access) { uses_[index(tensor)].push_back(i); });
     }
   }
 

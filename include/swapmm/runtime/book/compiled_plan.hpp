@@ -60,7 +60,7 @@ struct Step {
   std::uint32_t role = 0;
   Bytes offset;
   Needs needs;
-  HomeCopy copy;             ///< of a copy
+  HomeCopy copy;            ///< of a copy
   bool made_again = false;  ///< of a release: an operation that runs again gives the value back
 };
 

@@ -47,7 +47,7 @@ class FollowedLog {
   }
 
   void write_operation(std::uint32_t index) {
-    if (log_.operations.empty()) first_operation_ = program_.replays.empty() ? index : program_.replays.runs[index];
+    if (log_.operations.empty()) first_operation_ = index;
     const std::uint32_t first = program_.first_access[index];
     const std::uint32_t end = program_.first_access[index + 1];
     LogOperation operation;
@@ -86,7 +86,7 @@ class FollowedLog {
   std::uint64_t iteration_;
   IterationLog& log_;
   std::uint64_t epoch_;
-  std::uint32_t first_operation_ = 0;  // as it was observed
+  std::uint32_t first_operation_ = 0;
 };
 
 }  // namespace swapmm::runtime

@@ -52,8 +52,8 @@ struct Event {
 
 /// The replays that are written out in a program; empty if there are none.
 struct Replays {
-  std::vector<std::uint32_t> runs;  ///< per operation: the operation of the observed program that it is or repeats
-  std::vector<bool> is_replay;      ///< per operation
+  std::vector<std::uint32_t> runs;   ///< per operation: the operation of the observed program that it is or repeats
+  std::vector<bool> is_replay;       ///< per operation
   std::vector<std::uint32_t> times;  ///< per operation of the observed program: how often it is repeated
 
   [[nodiscard]] bool empty() const { return runs.empty(); }

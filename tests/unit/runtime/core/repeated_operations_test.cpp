@@ -21,8 +21,11 @@ constexpr std::size_t layers = 5;
 constexpr Bytes budget{7 * chain_tensor.value};  // of 12
 
 struct Desk {
-  explicit Desk(Options options = {.device_budget = budget})
-      : device(slow_links()), manager(device, std::move(options)), chain(manager, layers), model(layers) {}
+  explicit Desk(Options options = {.device_budget = budget}, SchedulerOptions scheduler = {})
+      : device(slow_links()),
+        manager(device, std::move(options), Scheduler(std::move(scheduler))),
+        chain(manager, layers),
+        model(layers) {}
 
   void iterate(Number seed) {
     chain.iterate(seed);
@@ -82,6 +85,16 @@ TEST_CASE("what is run again need not be copied") {
   CHECK(copied(declares) < copied(does_not));
   CHECK(declares.replays() > 0);
   CHECK(does_not.replays() == 0);
+}
+
+TEST_CASE(
+    "where only what is proven dead may be dropped, nothing runs again: callables may be gone when an iteration ends") {
+  Desk desk({.device_budget = budget}, {.drops = DropRule::proven});
+  for (Number seed = 1; seed <= 12; ++seed) desk.iterate(seed);
+  const Report report = desk.manager.report();
+  REQUIRE(report.iterations_followed > 0);
+  CHECK(desk.replays() == 0);
+  desk.check_right();
 }
 
 TEST_CASE("the followed plan takes as long as it predicts") {

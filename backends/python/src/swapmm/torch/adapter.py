@@ -417,7 +417,8 @@ class Adapter:
             if record is None:
                 if self.in_child or storage.nbytes() == 0:
                     continue
-                record = self._adopt(storage, b"input") or getattr(storage, ATTRIBUTE)
+                self._adopt(storage, b"input")
+                record = getattr(storage, ATTRIBUTE)
             if record.__class__ is not Record:
                 if not record.seen:
                     call.is_strange = True
@@ -473,11 +474,10 @@ class Adapter:
         operation.name, operation.use_count, operation.output_count = name, first, len(large)
         operation.scratch_bytes = 0 if call.sizes is not None else self._guess(call)
         repeats, again = self.repeats, 0
+        operation.again = None
         if repeats is not None and repeats.allows(call):
             again = repeats.number()
             operation.again, operation.again_argument = repeats.address, again
-        else:
-            operation.again = None
         self._finish()
         self._check(library.operation_begin(self._manager, self._operation_at))
         if repeats is not None and not operation.follows_plan and repeats.pending:
@@ -503,7 +503,7 @@ class Adapter:
             if fits:
                 records = list(map(self._new_record, placed, numbers, large))
                 memory.made(list(zip(records, placed, places)))
-                if repeat is not None:
+                if repeat is not None and repeats is not None:
                     repeats.add(again, repeat, list(zip(records, placed)))
             memory.leave(stream)
             memory.expect_nothing()

@@ -134,7 +134,9 @@ class CpuMemory(Memory):
     def _copy_to_host(self, _context: Any, number: int, place: int, to: int, size: int) -> int:
         try:
             record = self.records.get(number)
-            storage = record.storage() if record is not None else None  # None: a plan copies what the program has let go
+            if record is None:
+                return 0  # a plan copies what the program has let go
+            storage = record.storage()
             if storage is not None:
                 if record.place != place:
                     raise RuntimeError(f"a value is expected at {place} and is at {record.place}")

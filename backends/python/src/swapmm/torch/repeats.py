@@ -63,7 +63,7 @@ class Repeat:
                 if copy is None:
                     copy = torch.UntypedStorage(storage.nbytes(), device=storage.device)
                     copy.copy_(storage)
-                alias.set_(copy, alias.storage_offset(), alias.size(), alias.stride())  # type: ignore[call-overload]
+                alias.set_(copy, alias.storage_offset(), alias.size(), alias.stride())
         self.kept = [entry for entry in self.kept if entry[0] is not changed]
         return copy
 
@@ -204,14 +204,8 @@ def _with_settings(wanted: List[Any]) -> Iterator[None]:
         _set(now)
 
 
-class _undispatched:
+@contextlib.contextmanager
+def _undispatched() -> Iterator[None]:
     """Operators run as they are, wherever a program is: no autograd, no autocast, no modes."""
-
-    def __enter__(self) -> None:
-        self._guards = [_disable_current_modes(), torch._C._AutoDispatchBelowAutograd(), torch._C._DisableAutocast()]
-        for guard in self._guards:
-            guard.__enter__()
-
-    def __exit__(self, *reason: Any) -> None:
-        for guard in reversed(self._guards):
-            guard.__exit__(*reason)
+    with _disable_current_modes(), torch._C._AutoDispatchBelowAutograd(), torch._C._DisableAutocast():
+        yield
