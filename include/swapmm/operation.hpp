@@ -57,14 +57,14 @@ template <template <class, Backend> class First, class T, Backend B, class... Re
 struct Replayable {
   static constexpr std::size_t count = 0;  ///< number of tensors: none
 };
-/// Declares that the operation may run again: with the same inputs it writes the same values, bit for bit. It updates
-/// nothing and has no effect but on the tensors that it writes; what it reads besides its inputs (a seed, a file, a
-/// clock) is the same each time. A plan may then drop what the operation wrote, and run it again when the values are
+/// Declares that the operation may run again: with the same inputs it writes the same values, bit for bit. It has
+/// no effect but on the tensors that it writes or updates; what it reads besides its inputs (a seed, a file, a clock)
+/// is the same each time. A plan may then drop what the operation wrote, and run it again when the values are
 /// needed, instead of copying them.
 ///
 /// The callable is copied, and the copy is kept until the iteration ends. What it refers to must live that long, and
-/// the tensors of the operation, too. Options::check_access runs such operations twice and compares. An operation that
-/// updates a tensor, or writes a part of one, never runs again, whatever it declares.
+/// the tensors of the operation, too. An operation that updates a tensor, or writes a part of one, runs again
+/// together with those that gave the tensor its value before. Options::check_access runs the others twice and compares.
 inline constexpr Replayable replayable{};
 
 /// A bundle that is put together at run time. It can be reused: clear() keeps its memory. It refers to the tensors'

@@ -117,13 +117,12 @@ typedef enum swapmm_option_flags {
   SWAPMM_IDENTIFY_BY_PRODUCER = 8,
   /// ::SWAPMM_DROP_PROVEN for programs that destroy their tensors between operations, whatever `drops` says. A plan
   /// counts on that: it knows before which operation a tensor was destroyed in observed iterations, and gives its bytes
-  /// away there. A tensor that is not needed after an operation is best destroyed before the operation's end. Values
-  /// that
-  /// a plan drops to make them again (see swapmm_operation::again) are made before the iteration ends, whatever the
-  /// program does. So tensors of an operation must exist until it has run again as often as `times_again` says, until
-  /// an
-  /// operation follows no plan, or until the iteration has ended. Those that are destroyed while it runs again are
-  /// dead at its end.
+  /// away there. A tensor that is not needed after an operation is best destroyed before the operation's end.
+  ///
+  /// Plans also drop values to make them again (see swapmm_operation::again). These are made before the iteration ends,
+  /// whatever the program does. So the tensors of an operation must exist until it has run again as often as
+  /// `times_again` says, until an operation follows no plan, or until the iteration has ended. Those that are destroyed
+  /// while it runs again are dead at its end.
   SWAPMM_PROVEN_DROPS = 16
 } swapmm_option_flags;
 
@@ -236,7 +235,8 @@ SWAPMM_C_EXPORT swapmm_status swapmm_tensor_download(swapmm_manager* manager, sw
 /// Begins an iteration: one pass of the part that the program repeats. The name distinguishes the repeated parts of a
 /// program; null: "iteration". The call may make a plan, which takes as long as the planner does.
 SWAPMM_C_EXPORT swapmm_status swapmm_iteration_begin(swapmm_manager* manager, const char* name);
-/// Ends it.
+/// Ends it. With ::SWAPMM_PROVEN_DROPS operations may run again before that; if one fails, the iteration has not ended.
+/// The next call tries it once more; if it fails again, what it was to write is lost.
 SWAPMM_C_EXPORT swapmm_status swapmm_iteration_end(swapmm_manager* manager);
 
 // ---- operations -----------------------------------------------------------------------------------------------------
@@ -309,7 +309,8 @@ typedef struct swapmm_operation {
 ///
 /// An operation with `again` is replayable: the same inputs give the same outputs, bit for bit. A plan may drop what it
 /// wrote and call `again` later in the iteration, inside a call of the same manager, where that is cheaper than copies.
-/// One that updates a tensor never runs again. Not with takes_waits.
+/// One that updates a tensor runs again together with those that gave the tensor its value before. Not with
+/// takes_waits.
 SWAPMM_C_EXPORT swapmm_status swapmm_operation_begin(swapmm_manager* manager, swapmm_operation* operation);
 
 /// The address of a part of a tensor of the running operation. On OpenCL this is a sub-buffer, and `offset` must be a

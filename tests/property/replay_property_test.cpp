@@ -33,6 +33,7 @@ struct TrainedLayer {
   std::vector<std::size_t> reads;  // earlier layers
   std::chrono::nanoseconds duration{0};
   bool replayable = false;
+  bool in_place = false;  // an operation behind it updates its value
 };
 
 enum class Surprise : std::uint8_t { none, operation, read, upload, early_end };
@@ -105,6 +106,7 @@ class Training {
       layer.size = 8 * (1 + one_of(random_, 12));
       layer.duration = std::chrono::nanoseconds{100 * (1 + one_of(random_, 30))};
       layer.replayable = chance(random_, 0.85);
+      layer.in_place = chance(random_, 0.3);
       if (i != 0) layer.reads.push_back(i - 1);
       if (i > 1 && chance(random_, 0.3)) layer.reads.push_back(one_of(random_, i - 1));
       layers_.push_back(std::move(layer));
@@ -119,6 +121,7 @@ class Training {
     for (std::size_t i = 0; i < layers_.size(); ++i) {
       if (i == where && surprises(surprise)) return;
       run_forward(i);
+      if (layers_[i].in_place) run_in_place(i);
     }
     for (std::size_t i = layers_.size(); i-- > 0;) {
       if (2 * layers_.size() - 1 - i == where && surprises(surprise)) return;
@@ -187,6 +190,19 @@ class Training {
     forward_numbers(in, sizes, model_[i].data(), model_[i].size(), static_cast<Number>(i));
     computed_.resize(layers_.size(), 0);
     computed_[i] = input_model_;
+  }
+
+  void run_in_place(std::size_t i) {
+    Bundle<ReplayDevice> bundle;
+    bundle.updates(values_[i]);
+    if (layers_[i].replayable) bundle.replayable();
+    manager_.run("in place" + std::to_string(i), bundle, [this, i](auto& op) {
+      const auto to = op[values_[i]];
+      op.queue().launch("in place", layers_[i].duration, {Touch::read(to), Touch::write(to)}, [to] {
+        for (Number& element : to) element = 9U * element + 1;
+      });
+    });
+    for (Number& element : model_[i]) element = 9U * element + 1;
   }
 
   void run_backward(std::size_t i) {

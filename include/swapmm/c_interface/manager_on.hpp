@@ -89,13 +89,8 @@ class ManagerOn : public swapmm_manager {
 
   void end_iteration() override {
     if (!in_iteration_) throw UsageError("swapmm_iteration_end(): no iteration has begun");
+    runtime::run_again_before_end(*core_);
     in_iteration_ = false;
-    try {
-      runtime::run_again_before_end(*core_);
-    } catch (...) {
-      core_->end_iteration();
-      throw;
-    }
     core_->end_iteration();
   }
 

@@ -106,8 +106,12 @@ bool WayChoice::is_needed_from(TensorId tensor, std::uint32_t position) const {
 double WayChoice::chain_cost(std::uint32_t operation, std::uint32_t before, std::uint32_t depth) {
   if (depth >= criteria_.longest_chain) return std::numeric_limits<double>::infinity();
   if (const auto known = chains_.find(operation); known != chains_.end()) return known->second;
-  double cost = static_cast<double>(trace_.operations[operation].duration.count());
-  for (const TensorId input : trace_.operations[operation].reads) cost += cost_of_input(input, before, depth + 1);
+  double cost = 0;
+  const std::vector<std::uint32_t> group = history_.group(operation, before);
+  for (const std::uint32_t again : group) {
+    cost += static_cast<double>(trace_.operations[again].duration.count());
+    for_each_input(group, again, [&](TensorId input) { cost += cost_of_input(input, before, depth + 1); });
+  }
   chains_[operation] = cost;
   return cost;
 }
@@ -126,24 +130,30 @@ void WayChoice::add(std::uint32_t operation, std::uint32_t before, std::uint32_t
     here_[index(tensor)] = std::int64_t{before} - 1;
     by_replay_[index(tensor)] = true;
   };
-  for (const TensorId input : trace_.operations[operation].reads) {
-    if (is_far(input, before)) {
-      const std::uint32_t made_by = maker(input, before);
-      const bool again = made_by != ValueHistory::nobody && chain_cost(made_by, before, depth + 1) < price_of(input);
-      if (again) add(made_by, before, depth + 1);
-    }
-    is_there(input);
+  const std::vector<std::uint32_t> group = history_.group(operation, before);
+  for (const std::uint32_t member : group) {
+    for_each_input(group, member, [&](TensorId input) {
+      if (is_far(input, before)) {
+        const std::uint32_t made_by = maker(input, before);
+        const bool again = made_by != ValueHistory::nobody && chain_cost(made_by, before, depth + 1) < price_of(input);
+        if (again) add(made_by, before, depth + 1);
+      }
+      is_there(input);
+    });
+    for_each_access(trace_.operations[member], [&](TensorId output, Access access) {
+      if (access != Access::read) is_there(output);
+    });
+    chosen_.replays.push_back({static_cast<OperationId>(member), static_cast<OperationId>(before)});
   }
-  for (const TensorId output : trace_.operations[operation].writes) is_there(output);
-  chosen_.replays.push_back({static_cast<OperationId>(operation), static_cast<OperationId>(before)});
 }
 
 std::vector<double> WayChoice::prices() const {
   std::vector<double> prices;
   for (const TraceOperation& operation : trace_.operations) {
-    if (!operation.replayable || !operation.updates.empty()) continue;
+    if (!operation.replayable) continue;
     std::uint64_t bytes = 0;
     for (const TensorId made : operation.writes) bytes = std::max(bytes, planning_.sizes[index(made)]);
+    for (const TensorId made : operation.updates) bytes = std::max(bytes, planning_.sizes[index(made)]);
     if (bytes != 0) prices.push_back(static_cast<double>(operation.duration.count()) / static_cast<double>(bytes));
   }
   for (const TensorForm& form : trace_.forms) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <optional>
 #include <unordered_map>
@@ -55,6 +56,15 @@ class WayChoice {
   [[nodiscard]] bool is_needed_from(TensorId tensor, std::uint32_t position) const;
   /// The cheapest form in which the value may be away until `before`.
   [[nodiscard]] std::optional<Coding> best_coding(TensorId tensor, std::uint32_t before, double& cost) const;
+  /// Calls visit(input) for each tensor that the member of a group (ValueHistory::group()) reads, but for those whose
+  /// values the group gives.
+  template <class Visit>
+  void for_each_input(const std::vector<std::uint32_t>& group, std::uint32_t member, Visit&& visit) const {
+    for (const TensorId input : trace_.operations[member].reads) {
+      const std::uint32_t gave = history_.giver(input, member);
+      if (gave == ValueHistory::nobody || std::ranges::find(group, gave) == group.end()) visit(input);
+    }
+  }
   void bring_back(TensorId tensor, std::uint32_t before);
   void add(std::uint32_t operation, std::uint32_t before, std::uint32_t depth);
 

@@ -32,15 +32,40 @@ bool ValueHistory::changes(TensorId tensor, std::uint32_t first, std::uint32_t e
   return at != by.end() && *at < end;
 }
 
-bool ValueHistory::may_run_again(std::uint32_t operation, std::uint32_t before) const {
+std::vector<std::uint32_t> ValueHistory::group(std::uint32_t operation, std::uint32_t before) const {
+  std::vector<std::uint32_t> group;
+  if (!add_to(group, operation, before)) return {};
+  std::ranges::sort(group);
+  return group;
+}
+
+bool ValueHistory::add_to(std::vector<std::uint32_t>& group, std::uint32_t operation, std::uint32_t before) const {
+  if (std::ranges::find(group, operation) != group.end()) return true;
   const TraceOperation& again = trace_.operations[operation];
-  if (!again.replayable || !again.updates.empty() || operation >= before) return false;
+  if (!again.replayable || operation >= before) return false;
+  group.push_back(operation);
   bool may = true;
   for_each_access(again, [&](TensorId tensor, Access access) {
-    if (access == Access::write && !may_be_rewritten_[index(tensor)]) may = false;
-    may = may && !changes(tensor, operation + 1, before);
+    if (access == Access::read) {
+      may = may && !changes(tensor, operation + 1, before);
+      return;
+    }
+    may = may && may_be_rewritten_[index(tensor)];
+    if (access == Access::update) {
+      const std::uint32_t gave = giver(tensor, operation);
+      may = may && gave != nobody && add_to(group, gave, before);
+    }
+    const std::vector<std::uint32_t>& by = changed_by_[index(tensor)];
+    for (auto next = std::upper_bound(by.begin(), by.end(), operation); may && next != by.end() && *next < before;
+         ++next)
+      may = updates(*next, tensor) && add_to(group, *next, before);
   });
   return may;
+}
+
+bool ValueHistory::updates(std::uint32_t operation, TensorId tensor) const {
+  const std::vector<TensorId>& list = trace_.operations[operation].updates;
+  return std::ranges::find(list, tensor) != list.end();
 }
 
 bool ValueHistory::may_be_coded(TensorId tensor, std::uint32_t after, std::uint32_t before) const {

@@ -24,14 +24,24 @@ class ValueHistory {
   [[nodiscard]] std::uint32_t giver(TensorId tensor, std::uint32_t position) const;
   /// Whether an operation of [first, end) writes or updates the tensor.
   [[nodiscard]] bool changes(TensorId tensor, std::uint32_t first, std::uint32_t end) const;
-  /// Whether `operation` may run again right before operation `before`: it is replayable, updates nothing, writes
-  /// transients alone, which the host does not read, and no operation in between gives what it reads or writes another
-  /// value.
-  [[nodiscard]] bool may_run_again(std::uint32_t operation, std::uint32_t before) const;
+  /// The operations that have to run again right before operation `before`, so that what `operation` gives is as it
+  /// was: itself, those that updated the same tensors behind it, and, if it updates a tensor itself, those that gave
+  /// the tensor its value. Ascending. Empty if one of them may not: each is replayable, and changes transients alone,
+  /// which the host does not read; no operation in between gives what it reads another value, or overwrites what it
+  /// changes.
+  [[nodiscard]] std::vector<std::uint32_t> group(std::uint32_t operation, std::uint32_t before) const;
+  /// Whether there is such a group.
+  [[nodiscard]] bool may_run_again(std::uint32_t operation, std::uint32_t before) const {
+    return !group(operation, before).empty();
+  }
   /// Whether the tensor's value behind operation `after` may be decoded before operation `before`.
   [[nodiscard]] bool may_be_coded(TensorId tensor, std::uint32_t after, std::uint32_t before) const;
 
  private:
+  /// Adds the operation to the group, and what it needs. False if one of them may not run again.
+  [[nodiscard]] bool add_to(std::vector<std::uint32_t>& group, std::uint32_t operation, std::uint32_t before) const;
+  [[nodiscard]] bool updates(std::uint32_t operation, TensorId tensor) const;
+
   const Trace& trace_;
   std::vector<std::vector<std::uint32_t>> changed_by_;  // per tensor, ascending
   std::vector<bool> may_be_rewritten_;                  // per tensor

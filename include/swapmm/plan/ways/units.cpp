@@ -107,17 +107,21 @@ UnitChoice::Unit UnitChoice::unit_of(std::size_t first, std::size_t end) const {
   return unit;
 }
 
-// The operation, and those of the unit whose values it reads and nothing needs any more.
+// The operation with its group, and those of the unit whose values they read and nothing needs any more.
 void UnitChoice::add_chain(std::uint32_t operation, std::uint32_t after, std::uint32_t before, Unit& unit) const {
-  const Replay replay{static_cast<OperationId>(operation), static_cast<OperationId>(before)};
-  if (std::ranges::find(unit.replays, replay) != unit.replays.end()) return;
-  for (const TensorId input : trace_.operations[operation].reads) {
-    const std::uint32_t giver = history_.giver(input, before);
-    if (giver == ValueHistory::nobody || giver <= after || !history_.may_run_again(giver, before)) continue;
-    add_chain(giver, after, before, unit);
+  const std::vector<std::uint32_t> group = history_.group(operation, before);
+  for (const std::uint32_t member : group) {
+    const Replay replay{static_cast<OperationId>(member), static_cast<OperationId>(before)};
+    if (std::ranges::find(unit.replays, replay) != unit.replays.end()) continue;
+    for (const TensorId input : trace_.operations[member].reads) {
+      const std::uint32_t giver = history_.giver(input, before);
+      const bool is_other = std::ranges::find(group, giver) == group.end();
+      if (giver == ValueHistory::nobody || giver <= after || !is_other) continue;
+      if (history_.may_run_again(giver, before)) add_chain(giver, after, before, unit);
+    }
+    unit.replays.push_back(replay);
+    unit.time += static_cast<double>(trace_.operations[member].duration.count());
   }
-  unit.replays.push_back(replay);
-  unit.time += static_cast<double>(trace_.operations[operation].duration.count());
 }
 
 }  // namespace swapmm::planning

@@ -33,14 +33,24 @@ std::string problem_of_trace(const Trace& trace) {
 }
 
 std::string problem_of(const Trace& trace, const ValueHistory& history, std::span<const Replay> replays) {
+  const auto key = [](const Replay& replay) { return std::tuple(index(replay.before), index(replay.operation)); };
+  const std::vector<Replay> sorted = sorted_once(replays, key);
   for (std::size_t i = 0; i < replays.size(); ++i) {
     const std::size_t operation = index(replays[i].operation);
     const std::size_t before = index(replays[i].before);
     if (operation >= trace.operations.size() || before >= trace.operations.size()) {
       return "replay " + std::to_string(i) + " names an operation that is not there";
     }
-    if (!history.may_run_again(static_cast<std::uint32_t>(operation), static_cast<std::uint32_t>(before))) {
+    const std::vector<std::uint32_t> group =
+        history.group(static_cast<std::uint32_t>(operation), static_cast<std::uint32_t>(before));
+    if (group.empty()) {
       return "operation " + std::to_string(operation) + " may not run again before operation " + std::to_string(before);
+    }
+    for (const std::uint32_t other : group) {
+      const Replay needed{static_cast<OperationId>(other), replays[i].before};
+      if (std::ranges::binary_search(sorted, key(needed), {}, key)) continue;
+      return "operation " + std::to_string(operation) + " runs again before operation " + std::to_string(before) +
+             ", and operation " + std::to_string(other) + ", which gives the same tensor a value, does not";
     }
   }
   return {};
@@ -130,8 +140,8 @@ class Writer {
     return forms_of(trace_, encoded.tensor)[encoded.form];
   }
 
-  /// A value lingers behind the last step that uses it, which may be a replay. What a replay makes again behind the
-  /// last use of the original does not linger: nothing is lost if it is dropped in between.
+  /// A value lingers behind the last step that uses it, which may be a replay. It does not before that replay makes it
+  /// again: nothing is lost if it is dropped there.
   void place_lingering(const std::vector<std::uint32_t>& place) {
     if (trace_.lingering.empty()) return;
     const Liveness original = analyze_liveness(trace_, Bytes{1});

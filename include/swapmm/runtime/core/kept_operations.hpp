@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
@@ -11,6 +12,7 @@
 
 #include <swapmm/backend/backend.hpp>
 #include <swapmm/runtime/values/bundle.hpp>
+#include <swapmm/runtime/values/store.hpp>
 
 namespace swapmm::runtime {
 
@@ -39,6 +41,7 @@ struct KeptOperation {
   Bytes scratch;
   bool has_scratch = false;
   bool filled = false;  ///< it has run in this iteration
+  bool failed = false;  ///< it has failed once when it was due
   std::unique_ptr<KeptCallable<B>> callable;
   const void* type = nullptr;  ///< distinguishes types of callables
 
@@ -60,7 +63,7 @@ class KeptOperations {
     static const char type{};
     if (operations_.size() <= number) operations_.resize(std::size_t{number} + 1);
     KeptOperation<B>& kept = operations_[number];
-    kept.filled = false;
+    kept.filled = kept.failed = false;
     kept.name.assign(request.name);
     kept.items.assign(request.items.begin(), request.items.end());
     kept.scratch = request.scratch;
@@ -81,20 +84,40 @@ class KeptOperations {
   }
 
   /// These must run again before anything else does, in this order.
-  void require(std::vector<std::uint32_t> numbers) { due_ = std::move(numbers); }
-  /// The next one of these whose values are missing. It is no longer required.
+  void require(std::vector<std::uint32_t> numbers) {
+    due_ = std::move(numbers);
+    forget_progress();
+  }
+  /// The next one of these whose values are missing, or that updates what one of them has just made. The caller runs
+  /// it. One that fails is returned once more by the next call.
   [[nodiscard]] KeptOperation<B>* take_due() {
     while (!due_.empty()) {
       KeptOperation<B>* const kept = find(due_.front());
-      due_.erase(due_.begin());
-      if (kept != nullptr && is_missing(*kept)) return kept;
+      const bool fails_again =
+          kept != nullptr && is_running_ && lacks_values(*kept) && std::exchange(kept->failed, true);
+      const bool has_succeeded = kept != nullptr && is_running_ && !lacks_values(*kept);
+      is_running_ = false;
+      if (kept == nullptr || fails_again || has_succeeded || !is_due(*kept)) {
+        if (kept != nullptr && !has_succeeded) lose_updated(*kept);
+        due_.erase(due_.begin());
+        continue;
+      }
+      is_running_ = true;
+      for (const BundleItem<B>& item : kept->items) {
+        if (item.access != Access::read) made_.push_back(item.record);
+      }
+      return kept;
     }
     return nullptr;
   }
 
   /// What the callables refer to may be gone from now on.
   void end_iteration() {
+    for (const std::uint32_t number : due_) {
+      if (KeptOperation<B>* const kept = find(number)) lose_updated(*kept);
+    }
     due_.clear();
+    forget_progress();
     if (!may_run_again()) return;
     for (KeptOperation<B>& kept : operations_) {
       kept.filled = false;
@@ -104,20 +127,42 @@ class KeptOperations {
   }
 
  private:
-  // Whether a value that it writes is missing, and all that it needs is there.
-  [[nodiscard]] static bool is_missing(const KeptOperation<B>& kept) {
-    bool missing = false;
+  void forget_progress() {
+    made_.clear();
+    is_running_ = false;
+  }
+  // Whether a value that it writes is missing, or it updates one that has been made again, and all that it needs is
+  // there.
+  [[nodiscard]] bool is_due(const KeptOperation<B>& kept) const {
+    bool is_needed = false;
     for (const BundleItem<B>& item : kept.items) {
       if (!TensorKey<B>{item.record, item.serial}.exists()) return false;
-      if (item.record->has_value()) continue;
-      if (item.access != Access::write) return false;
-      missing = true;
+      const bool has_value = item.record->has_value();
+      if (!has_value && item.access != Access::write) return false;
+      if (item.access == Access::update && !was_made(*item.record)) return false;
+      is_needed = is_needed || item.access == Access::update || (item.access == Access::write && !has_value);
     }
-    return missing;
+    return is_needed;
+  }
+  // Whether it has failed: what it was to change has no value then.
+  [[nodiscard]] static bool lacks_values(const KeptOperation<B>& kept) {
+    return std::ranges::any_of(
+        kept.items, [](const BundleItem<B>& item) { return item.access != Access::read && !item.record->has_value(); });
+  }
+  // What it updates has the value that it had before, if it has been made again.
+  void lose_updated(const KeptOperation<B>& kept) {
+    for (const BundleItem<B>& item : kept.items) {
+      if (item.access == Access::update && was_made(*item.record)) Store<B>::lose(*item.record);
+    }
+  }
+  [[nodiscard]] bool was_made(const Record<B>& record) const {
+    return std::ranges::find(made_, &record) != made_.end();
   }
 
   std::vector<KeptOperation<B>> operations_;  // by number
   std::vector<std::uint32_t> due_;
+  std::vector<const Record<B>*> made_;  // by those that were due
+  bool is_running_ = false;             // the first one of these
   std::atomic<bool> active_{false};
 };
 

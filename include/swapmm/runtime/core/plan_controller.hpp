@@ -436,9 +436,9 @@ class PlanController {
       last_divergence_ = reason;
       book_.diverged(name_, executor.plan());
     }
-    if (std::vector<std::uint32_t> again = executor.replays_to_come(); !again.empty()) {
-      state_.kept.require(std::move(again));
-    }
+    std::vector<std::uint32_t> again = executor.replays_to_come();
+    executor.lose_unfinished();
+    if (!again.empty()) state_.kept.require(std::move(again));
     state_.demand.interrupt();
     recorder.open(name_, observation_.makes_plans());
     executor.write_log(recorder.log(), recorder.epoch());

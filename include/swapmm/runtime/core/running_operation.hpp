@@ -118,7 +118,8 @@ class RunningOperation {
     ended_ = true;
     end_work(std::forward<RecordPoint>(record_point), sole_status_source);
     // The operation is complete: failures from here on are errors of the next call, not of this operation.
-    if (request_.again) core_.reclaim_destroyed(session_);  // what nobody needs any more is dead for the plan
+    // What nobody needs any more is dead for the plan. On demand its tensors are used below, too.
+    if (request_.again && brought_.followed) core_.reclaim_destroyed(session_);
     try {
       session_.controller.complete(request_, brought_.followed, point_);
     } catch (...) {

@@ -143,8 +143,8 @@ class PlanExecutor {
   [[nodiscard]] std::uint32_t times_repeated(std::uint32_t observed) const {
     return plan_->program.replays.times[observed];
   }
-  /// What would still run again in this iteration, and has run before, in order. Values that the plan has dropped
-  /// because of that are only to be had by these.
+  /// What would still run again in this iteration, and has run before, each once, in the order of the program. Values
+  /// that the plan has dropped because of that are only to be had by these.
   [[nodiscard]] std::vector<std::uint32_t> replays_to_come() const {
     std::vector<std::uint32_t> list;
     const Replays& replays = plan_->program.replays;
@@ -156,9 +156,26 @@ class PlanExecutor {
         has_run[replays.runs[events[event].index]] = true;
       if (event < cursor_ || events[event].what != Event::What::replay) continue;
       const std::uint32_t observed = replays.runs[events[event].index];
-      if (has_run[observed]) list.push_back(observed);
+      if (!has_run[observed]) continue;
+      has_run[observed] = false;
+      list.push_back(observed);
     }
+    std::ranges::sort(list);
     return list;
+  }
+
+  /// Called before the plan is left. If some of the replays before an operation have run and others have not, because
+  /// one failed, what those were to update is lost: it has a value that it had in between.
+  void lose_unfinished() noexcept {
+    const Program& program = plan_->program;
+    if (cursor_ == iteration_start_ || program.events[cursor_ - 1].what != Event::What::replay) return;
+    for (std::size_t event = cursor_; program.events[event].what == Event::What::replay; ++event) {
+      const std::uint32_t operation = program.events[event].index;
+      for (std::uint32_t i = program.first_access[operation]; i < program.first_access[operation + 1]; ++i) {
+        Rec* const record = roles_.record(program.accesses[i].role);
+        if (program.accesses[i].access == Access::update && record != nullptr) store_.lose(*record);
+      }
+    }
   }
 
   /// Queues the plan's commands that precede the expected operation.

@@ -87,6 +87,76 @@ TEST_CASE("replays are written out before the operation that needs them, in the 
   CHECK(check_trace(replayed->trace));
 }
 
+/// x -> a, which is updated twice, the second time with b -> c; then c, b and a are needed once more.
+Trace updated_chain() {
+  Trace trace = chain();
+  TraceOperation first = operation("a in place", 10, {}, {});
+  first.updates = {id(1)};
+  TraceOperation second = operation("a and b", 10, {id(2)}, {});
+  second.updates = {id(1)};
+  trace.operations = {operation("a", 10, {id(0)}, {id(1)}),
+                      first,
+                      operation("b", 10, {id(0)}, {id(2)}),
+                      second,
+                      operation("c", 10, {id(2)}, {id(3)}),
+                      operation("use c", 10, {id(3)}, {id(4)}, false),
+                      operation("use b", 10, {id(2)}, {id(4)}, false),
+                      operation("use a", 10, {id(1)}, {id(4)}, false)};
+  return trace;
+}
+
+TEST_CASE("operations that update a tensor run again together with those that gave it its value") {
+  const Trace trace = updated_chain();
+  const planning::ValueHistory history(trace);
+  using Group = std::vector<std::uint32_t>;
+  for (const std::uint32_t member : {0U, 1U, 3U}) CHECK(history.group(member, 7) == Group{0, 1, 3});
+  CHECK(history.group(1, 3) == Group{0, 1});  // the value that the second update needs
+  CHECK(history.group(0, 1) == Group{0});
+  CHECK(history.group(2, 7) == Group{2});
+  CHECK(history.group(4, 4).empty());
+  const auto accepts = [&](const std::vector<Replay>& replays) { return with_ways(trace, {replays, {}}).has_value(); };
+  CHECK(accepts({{op(0), op(7)}, {op(1), op(7)}, {op(3), op(7)}}));
+  CHECK_FALSE(accepts({{op(0), op(7)}, {op(1), op(7)}}));
+  CHECK_FALSE(accepts({{op(1), op(7)}, {op(3), op(7)}}));
+  CHECK_FALSE(accepts({{op(0), op(7)}, {op(1), op(6)}, {op(3), op(7)}}));
+
+  Trace between = trace;  // what reads the value in between cannot be repeated
+  between.operations[2].reads = {id(1)};
+  CHECK(planning::ValueHistory(between).group(2, 7).empty());
+  CHECK(planning::ValueHistory(between).group(2, 3) == Group{2});
+  Trace not_all = trace;
+  not_all.operations[1].replayable = false;
+  CHECK(planning::ValueHistory(not_all).group(0, 7).empty());
+  CHECK(planning::ValueHistory(not_all).group(3, 7).empty());
+  Trace kept = trace;
+  kept.tensors[1].kind = TensorKind::persistent;
+  CHECK(planning::ValueHistory(kept).group(3, 7).empty());
+  Trace changed = trace;  // an input of the second update has another value by then
+  changed.operations[6].updates = {id(2)};
+  changed.operations[6].reads.clear();
+  CHECK(planning::ValueHistory(changed).group(0, 7).empty());
+}
+
+TEST_CASE("a plan makes updated values again, and the validators agree with it") {
+  const Trace trace = updated_chain();
+  const Machine slow = machine(300, 1'000'000);
+  const Result<PlanWithWays> made = plan_with_ways(trace, slow);
+  REQUIRE(made);
+  CHECK(std::ranges::count(made->ways.replays, op(3), &Replay::operation) == 1);
+  const Result<WrittenTrace> written = with_ways(trace, made->ways);
+  REQUIRE(written);
+  CHECK(validate(written->trace, made->plan).empty());
+  const Result<v2::Plan> full = v2::from_ways(trace, *made);
+  REQUIRE(full);
+  CHECK(v2::validate(trace, *full).empty());
+  Trace copies = trace;
+  for (TraceOperation& each : copies.operations) each.replayable = false;
+  const Result<Plan> copied = best_planner().make(copies, slow, {});
+  REQUIRE(copied);
+  CHECK(made->plan.predicted.iteration < copied->predicted.iteration);
+  CHECK(made->plan.predicted.iteration >= made->plan.predicted.lower_bound);
+}
+
 TEST_CASE("a value lingers behind the last step that uses it, a replay included") {
   Trace trace = chain();
   trace.lingering = {{id(1), op(5), 6}, {id(2), op(4), 5}};

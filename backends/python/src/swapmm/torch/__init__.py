@@ -71,7 +71,8 @@ def budget(size: Union[int, str], device: Any = None, **options: Any) -> None:
 
     `size`: bytes, or a text such as "8GB", "512MiB"; on CUDA also "50%", of the device's memory.
     `device`: a CUDA device, or "cpu", whose memory plays the device then. None: CUDA if there is one, else "cpu".
-    `options`: fields of swapmm_options (docs/options.md), such as `planner`, `observe`, `host_budget`.
+    `options`: fields of swapmm_options (docs/options.md), such as `planner`, `observe`, `host_budget`; and `recompute`:
+    whether operators may run again instead of copies of what they made (True).
 
     On CUDA the call must come before the first tensor on the device. A second call ends the first budget.
     """

@@ -39,7 +39,7 @@ class Use:
 class Call:
     """One operator with its arguments, and what is known before it runs."""
 
-    __slots__ = ("signature", "function", "args", "kwargs", "operands", "uses", "key", "sizes", "large", "is_strange")
+    __slots__ = ("signature", "function", "args", "kwargs", "operands", "uses", "key", "sizes", "large", "is_strange", "changes_kept", "looks")
 
     def __init__(self, signature: Signature, function: Any, args: Tuple[Any, ...], kwargs: Dict[str, Any]) -> None:
         self.signature, self.function, self.args, self.kwargs = signature, function, args, kwargs
@@ -49,6 +49,8 @@ class Call:
         self.sizes: Optional[Tuple[int, ...]] = None  # of the storages it makes; None: nobody can tell
         self.large: List[int] = []  # those that the manager places
         self.is_strange = False  # it has an operand that may change unseen
+        self.changes_kept = False  # it changes one that the manager does not have
+        self.looks = False  # it needs the form of one, and not its value
 
     def argument(self, position: int, name: str, default: Any) -> Any:
         return self.args[position] if position < len(self.args) else self.kwargs.get(name, default)
@@ -76,8 +78,9 @@ class Adapter:
         self.iterations = 0
         self.operations = 0
         self.unforeseen = 0  # operators whose results had other sizes than expected
-        self.repeats: Optional[Repeats] = Repeats(self) if options.pop("recompute", True) else None
-        self._checks = bool(options.get("check_access"))  # each operator that may run again does
+        # With check_access no plan is followed.
+        recompute = options.pop("recompute", True) and not options.get("check_access")
+        self.repeats: Optional[Repeats] = Repeats(self) if recompute else None
         self._running = False  # the last operation has not ended yet
         self.where: Any = lambda: ""  # the module that runs, for messages
         self._library = memory.library
@@ -109,9 +112,14 @@ class Adapter:
         with self._lock:
             self.sweep()
             self._finish()
-            if self.in_iteration:
-                self.in_iteration = False
-                self._end_iteration()
+            failure: Optional[BaseException] = None
+            for _ in range(3):  # an operator that is to run again, and fails, is tried twice
+                try:
+                    if self.in_iteration:
+                        self._end_iteration()
+                    break
+                except BaseException as reason:
+                    failure = reason
             try:
                 # All values are on the host then, and the manager's memory is free for PyTorch.
                 self._set_budget(SMALL)
@@ -119,12 +127,17 @@ class Adapter:
                 for record in list(self.memory.records.values()):
                     storage = record.storage()
                     if storage is not None:
-                        self._bring_back(record, storage)
+                        try:
+                            self._bring_back(record, storage)
+                        except errors.Error as reason:  # it is lost, and the others are not
+                            failure = failure or reason
                         self._drop(record, storage)
             finally:
                 self.kept.clear()
                 self._library.manager_destroy(self._manager)
                 self._manager, self.open = None, False
+            if failure is not None:
+                raise failure
 
     def _bring_back(self, record: Record, storage: Any) -> None:
         """The storage gets memory of PyTorch's, with its value."""
@@ -176,12 +189,11 @@ class Adapter:
             self.in_iteration = True
 
     def _end_iteration(self) -> None:
-        """What was dropped to be made again later in the iteration is made now."""
-        try:
-            self._check(self._library.iteration_end(self._manager))
-        finally:
-            if self.repeats is not None:
-                self.repeats.clear()
+        """What was dropped to be made again later in the iteration is made now. If that fails, it has not ended."""
+        self._check(self._library.iteration_end(self._manager))
+        self.in_iteration = False
+        if self.repeats is not None:
+            self.repeats.clear()
 
     def end_iteration(self) -> None:
         """What follows belongs to the next iteration."""
@@ -191,9 +203,8 @@ class Adapter:
             self.sweep()
             self._finish()
             if self.in_iteration:
-                self.in_iteration = False
-                self.iterations += 1
                 self._end_iteration()
+                self.iterations += 1
             self.kept.end_of_step()
             self._reserve()
 
@@ -207,7 +218,7 @@ class Adapter:
             change()
         finally:
             if cut:
-                self._check(self._library.iteration_begin(self._manager, b"step"))
+                self._need_iteration()
 
     def _settle_repeats(self, record: Optional[Record] = None) -> None:
         """Makes all values now that were dropped to be made again later, if one of them needs the storage."""
@@ -401,7 +412,9 @@ class Adapter:
         if call.sizes:
             call.large = [size for size in call.sizes if size >= SMALL]
         if not call.uses and not call.large and call.sizes is not None:
+            stream = self.memory.enter()  # what runs again may read what it changes, on the manager's stream
             results = call.run()
+            self.memory.leave(stream)
             self._settle(call, self.new_storages(results), [])
             return results
         self._need_iteration()
@@ -423,10 +436,12 @@ class Adapter:
                 if not record.seen:
                     call.is_strange = True
                 if way not in (READ, LOOK):
+                    call.changes_kept = True
                     self._before_change(record)
                 continue
             call.operands.append((record, storage))
             if way == LOOK:
+                call.looks = True
                 continue
             use = call.uses.get(record)
             if use is None:
@@ -445,7 +460,9 @@ class Adapter:
     def _operate_or_grow(self, call: Call) -> Any:
         try:
             return self._operate(call)
-        except RuntimeError:
+        except RuntimeError as reason:
+            if isinstance(reason, errors.Error):
+                raise  # not the operator's
             more = self.memory.more_pool()
             if not more or self.memory.manager_budget - self._reserved - more <= 0:
                 raise
@@ -491,10 +508,7 @@ class Adapter:
             memory.expect(large, places, ctypes.addressof(addresses) + 8 * first)
             if operation.scratch_bytes:
                 memory.clear_scratch(operation.scratch, operation.scratch_bytes)
-            times = 0
-            if again:
-                times = operation.times_again or self._checks
-            repeat = Repeat(call, times) if times else None
+            repeat = Repeat(call, operation.times_again) if again and operation.times_again else None
             stream = memory.enter()
             results = call.run()
             made = self.new_storages(results)
@@ -519,6 +533,8 @@ class Adapter:
         if not fits:
             for number in numbers:
                 self._check(library.tensor_destroy(self._manager, number))
+            if repeat is not None:
+                self._between_iterations(lambda: None)  # the plan counts on it
         if len(made) != len(placed) or not fits:
             self._settle(call, made, large)
         return results

@@ -18,11 +18,11 @@ class Kept:
 
     __slots__ = ("bytes", "reason", "until_step", "foreign", "seen", "readers")
 
-    def __init__(self, size: int, reason: str, until_step: bool, foreign: bool) -> None:
+    def __init__(self, size: int, reason: str, until_step: bool, foreign: bool, seen: bool) -> None:
         self.bytes, self.reason = size, reason
         self.foreign = foreign  # it is not PyTorch's memory: an array's, a file's
         self.until_step = until_step  # it can be moved again when the iteration has ended
-        self.seen = reason == SMALL_REASON  # only operators change its value
+        self.seen = seen  # its value changes by operators alone
         self.readers: List[Any] = []  # operators that may run again (repeats.py) and read it
 
 
@@ -35,7 +35,9 @@ class KeptStorages:
         self.bytes = 0  # of PyTorch's own
 
     def add(self, storage: Any, reason: str, until_step: bool = False, foreign: bool = False) -> Kept:
-        kept = Kept(storage.nbytes(), reason, until_step, foreign)
+        # Bytes that PyTorch does not own, or shares, are the program's, too.
+        seen = reason == SMALL_REASON and storage.resizable() and not storage.is_shared()
+        kept = Kept(storage.nbytes(), reason, until_step, foreign, seen)
         setattr(storage, ATTRIBUTE, kept)
         self._references[weakref.ref(storage, self._note)] = kept
         if not foreign:

@@ -55,7 +55,17 @@ class Looks:
         self._originals["__reduce_ex__"] = _Tensor.__dict__.get("__reduce_ex__")
         _Tensor.__reduce_ex__ = self._reducing(_Tensor.__reduce_ex__)  # type: ignore[method-assign]
 
+        # The function is not torch.Tensor's.
+        plain = self._to_dlpack = torch.utils.dlpack.to_dlpack
+
+        def to_dlpack(tensor: torch.Tensor) -> Any:
+            self._array(tensor, "to_dlpack")
+            return plain(tensor)
+
+        torch.utils.dlpack.to_dlpack = torch.to_dlpack = to_dlpack  # type: ignore[assignment]
+
     def remove(self) -> None:
+        torch.utils.dlpack.to_dlpack = torch.to_dlpack = self._to_dlpack  # type: ignore[assignment]
         for name, original in self._originals.items():
             if original is None:
                 delattr(_Tensor, name)  # it was inherited

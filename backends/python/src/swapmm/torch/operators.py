@@ -18,7 +18,8 @@ RUNNING = {"running_mean", "running_var"}
 DATALESS = {"is_same_size", "is_pinned", "record_stream", "sym_size", "sym_stride", "sym_numel", "sym_storage_offset",
             "dim", "is_contiguous"}
 #: With kernels that may add up in another order in each run.
-UNREPEATABLE = {"cumsum", "index_add", "scatter_add", "scatter_reduce", "_unsafe_index_put", "index_put", "_index_put_impl",
+UNREPEATABLE = {"cumsum", "cumprod", "logcumsumexp", "max_unpool2d", "max_unpool3d", "index_copy", "index_reduce",
+                "_unsafe_masked_index_put_accumulate", "index_add", "scatter_add", "scatter_reduce", "_unsafe_index_put", "index_put", "_index_put_impl",
                 "put", "histc", "bincount", "kthvalue", "median", "nanmedian", "nll_loss2d_forward", "segment_reduce", "_ctc_loss",
                 "_embedding_bag", "_embedding_bag_forward_only", "scatter", "_cudnn_rnn", "miopen_rnn"}
 #: They replace the storage of a tensor, or change its size.
@@ -75,14 +76,19 @@ class Signature:
         # It makes the same bits from the same operands, and does nothing else. Backward operators are left out: many add
         # up in any order, and what they make is used at once.
         self.dropout: Optional[int] = None  # the argument that must be 0 for that
+        self.transposes = next((i for i, argument in enumerate(schema.arguments) if argument.name == "transposed"), None)
         random = "nondeterministic_seeded" in tags
         if random:
             self.dropout = next((i for i, argument in enumerate(schema.arguments) if argument.name == "dropout_p"), None)
+        aliases = [value.alias_info for value in schema.arguments] + [value.alias_info for value in schema.returns]
+        # It changes its first operand, and returns that: relu_, add_.
+        self.in_place = name.endswith("_") and aliases[0] is not None and not any(
+            alias is not None and alias.before_set != aliases[0].before_set for alias in aliases)
         self.repeatable = (
             namespace == "aten" and self.touches_data and self.returns_tensors and not (random and self.dropout is None)
             and not (self.composite or self.by_value or self.lists or self.allocates)
-            and not name.endswith("_backward") and name not in UNREPEATABLE and name not in BATCH_NORMS
-            and not any(argument.alias_info is not None for argument in [*schema.arguments, *schema.returns])
+            and not ("_backward" in name or "quantized" in name or "transpose" in name) and name.rstrip("_") not in UNREPEATABLE
+            and (self.in_place or not any(aliases))
         )
         for_shape_only = name.endswith("_like") or name.startswith("new_") or self.allocates
         self.training: Optional[int] = None
@@ -99,6 +105,8 @@ class Signature:
                 self.training = position
             self.names.append(argument.name)
             self.ways.append(way)
+        # What a batch normalization gives does not depend on its running statistics, if it changes them.
+        self.statistics = [self.names.index(name) for name in RUNNING if name in self.names] if name in BATCH_NORMS else []
         self.way_of = dict(zip(self.names, self.ways))
 
     def operands(self, args: Tuple[Any, ...], kwargs: Dict[str, Any]) -> Iterator[Tuple[torch.Tensor, int]]:

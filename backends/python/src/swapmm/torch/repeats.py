@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
+import functools
 import itertools
 from typing import TYPE_CHECKING, Any, Callable, Dict, Iterator, List, Tuple
 
@@ -32,7 +33,8 @@ class Repeat:
     def __init__(self, call: Call, times: int) -> None:
         self.function = call.function
         self.kept: List[Tuple[Kept, Any, torch.Tensor]] = []  # small operands with their storages, which the manager does not have
-        self.args = self._alias(call.args)
+        unused = call.signature.statistics if call.changes_kept else ()
+        self.args = [None if i in unused else self._alias(value) for i, value in enumerate(call.args)]
         self.kwargs = {name: self._alias(value) for name, value in call.kwargs.items()}
         storages = {record: storage for record, storage in call.operands}
         self.uses = [(record, storages[record]) for record in call.uses]
@@ -93,7 +95,15 @@ class Repeats:
         """Whether the operator may run again: all that it reads is the manager's, or is small and changes under our
         eyes; it makes the same bits from that, and does nothing else."""
         signature = call.signature
-        if not signature.repeatable or not call.large or call.sizes is None or call.is_strange:
+        if not signature.repeatable or call.sizes is None or call.is_strange or call.looks:
+            return False
+        if signature.transposes is not None and call.argument(signature.transposes, "transposed", False):
+            return False
+        changes = any(use.changes for use in call.uses.values())
+        if changes != signature.in_place or (not changes and not call.large):
+            return False
+        # Running statistics are left out when it runs again. They must not be among the keyword arguments.
+        if call.changes_kept and (not signature.statistics or len(call.args) <= max(signature.statistics)):
             return False
         for values in (call.args, call.kwargs.values()):
             for tensor in flat_tensors(values):
@@ -121,8 +131,10 @@ class Repeats:
     def before_change(self, kept: Kept) -> None:
         """The value of a small storage changes, or somebody may change it unseen."""
         readers, kept.readers = kept.readers, []
+        stream = self._adapter.memory.enter()
         with _undispatched():
             copies = [repeat.preserve(kept) for repeat in readers]
+        self._adapter.memory.leave(stream)
         for copy in copies:
             self._adapter.keep(copy, "small")
 
@@ -173,9 +185,18 @@ class Repeats:
 def _switches() -> Iterator[Tuple[Callable[[], Any], Callable[[Any], None]]]:
     """What programs may switch between an operator and its next run, and what changes its bits: how it is read, and set."""
     yield torch.get_num_threads, torch.set_num_threads
-    for name in ("float32_matmul_precision", "deterministic_algorithms", "cudnn_enabled", "cudnn_benchmark", "cudnn_deterministic",
-                 "cudnn_allow_tf32", "mkldnn_enabled", "mkldnn_deterministic", "cublas_allow_fp16_reduced_precision_reduction",
-                 "cublas_allow_bf16_reduced_precision_reduction", "cublas_allow_fp16_accumulation"):
+    yield torch.get_default_dtype, torch.set_default_dtype
+    yield (lambda: (torch.are_deterministic_algorithms_enabled(), torch.is_deterministic_algorithms_warn_only_enabled()),
+           lambda now: torch.use_deterministic_algorithms(now[0], warn_only=now[1]))
+    get_precision = getattr(torch._C, "_get_fp32_precision_getter", None)
+    if get_precision is not None:  # the older switches may not be read once these were set
+        for unit in (("generic", "all"), *itertools.product(("cuda", "mkldnn"), ("all", "matmul", "conv", "rnn"))):
+            yield functools.partial(get_precision, *unit), functools.partial(torch._C._set_fp32_precision_setter, *unit)
+    older = () if get_precision is not None else ("float32_matmul_precision", "cudnn_allow_tf32", "onednn_allow_tf32")
+    for name in (*older, "cudnn_enabled", "cudnn_benchmark", "cudnn_deterministic", "mkldnn_enabled", "mkldnn_deterministic",
+                 "nnpack_enabled", "blas_preferred_backend", "linalg_preferred_backend", "cublas_allow_fp16_reduced_precision_reduction",
+                 "cublas_allow_bf16_reduced_precision_reduction", "cublas_allow_fp16_accumulation",
+                 "cpu_allow_fp16_reduced_precision_reduction"):
         get, put = getattr(torch._C, f"_get_{name}", None), getattr(torch._C, f"_set_{name}", None)
         if get is not None and put is not None:
             yield get, put
@@ -197,8 +218,8 @@ def _set(settings: List[Any]) -> None:
 @contextlib.contextmanager
 def _with_settings(wanted: List[Any]) -> Iterator[None]:
     now = _settings()
-    _set(wanted)
     try:
+        _set(wanted)
         yield
     finally:
         _set(now)
@@ -206,6 +227,7 @@ def _with_settings(wanted: List[Any]) -> Iterator[None]:
 
 @contextlib.contextmanager
 def _undispatched() -> Iterator[None]:
-    """Operators run as they are, wherever a program is: no autograd, no autocast, no modes."""
-    with _disable_current_modes(), torch._C._AutoDispatchBelowAutograd(), torch._C._DisableAutocast():
-        yield
+    """Operators run as they are, wherever a program is: no autograd, no autocast, no modes of any kind."""
+    with torch._C.DisableTorchFunction(), _disable_current_modes():
+        with torch._C._AutoDispatchBelowAutograd(), torch._C._DisableAutocast():
+            yield
