@@ -90,7 +90,7 @@ std::vector<Coding> some_codings(const Trace& trace, std::mt19937_64& random, do
   return codings;
 }
 
-/// Some of all replays that are possible.
+/// Some of all replays that are possible, with their groups.
 std::vector<Replay> some_replays(const Trace& trace, std::mt19937_64& random, double probability) {
   const planning::ValueHistory history(trace);
   std::vector<Replay> replays;
@@ -98,7 +98,10 @@ std::vector<Replay> some_replays(const Trace& trace, std::mt19937_64& random, do
   for (std::uint32_t operation = 0; operation < n; ++operation) {
     for (std::uint32_t before = operation + 1; before < n; ++before) {
       if (!history.may_run_again(operation, before) || !chance(random, probability)) continue;
-      replays.push_back({static_cast<OperationId>(operation), static_cast<OperationId>(before)});
+      for (const std::uint32_t member : history.group(operation, before)) {
+        const Replay replay{static_cast<OperationId>(member), static_cast<OperationId>(before)};
+        if (std::ranges::find(replays, replay) == replays.end()) replays.push_back(replay);
+      }
     }
   }
   return replays;
@@ -130,7 +133,7 @@ TEST_CASE("plans with any ways are valid in version 2, take as long there, and a
     if (chance(random, 0.2)) ways.pieces.clear();
     const Result<planning::DividedTrace> divided = planning::with_pieces(trace, ways.pieces);
     REQUIRE(divided);
-    ways.replays = some_replays(divided->trace, random, part);
+    ways.replays = some_replays(divided->trace, random, round % 3 == 0 ? 0.5 : 0.3);
     ways.codings = some_codings(divided->trace, random, part / 2);
     for (Coding& coded : ways.codings) coded.tensor = divided->parts[index(coded.tensor)].tensor;
     const Result<WrittenTrace> written = with_ways(trace, ways);

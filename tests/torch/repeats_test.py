@@ -44,13 +44,14 @@ class Chain:
         torch.manual_seed(7)
         self.x = torch.randn(128, 128)
         self.scale = torch.randn(8)  # small: it stays where it is
+        self.form = lambda x, scale: x * scale
         self.between = lambda values: None
         self.lost = ()  # those that the program lets go at once
 
     def values(self):
         made = []
         for i in range(COUNT):
-            value = (self.x + i) * self.scale[i % 8]
+            value = self.form(self.x + i, self.scale[i % 8])
             made.append(None if i in self.lost else value)
             del value
         return made
@@ -117,10 +118,10 @@ class RepeatsTest(unittest.TestCase):
             patch.start()
             self.addCleanup(patch.stop)
 
-    def compare(self, change=None, settle=6, **options):
+    def compare(self, change=None, settle=6, prepared=Chain, **options):
         """Iterates without a budget and with one; in iteration `settle` the program does something else. The chain, and
         the number of runs again before and after that."""
-        chain = Chain()
+        chain = prepared()
         wanted = []
 
         def iterations(step):
@@ -132,7 +133,7 @@ class RepeatsTest(unittest.TestCase):
         wanted = list(iterations(lambda i: None))
         swapmm.torch.budget("320KiB", "cpu", **options)
         self.addCleanup(swapmm.torch.off)
-        chain = Chain()
+        chain = prepared()
         runs = []
 
         def ended(_):
@@ -169,6 +170,146 @@ class RepeatsTest(unittest.TestCase):
         self.assertGreater(self.runs[6], self.runs[5])
         # From then on the value may change at any time, so nothing that reads it runs again.
         self.assertEqual(self.runs[-1], self.runs[-2])
+
+    def test_an_array_owns_a_small_operand(self):
+        """From the beginning: nothing that reads it runs again."""
+        def prepared():
+            chain = Chain()
+            chain.array = chain.scale.clone().numpy()
+            chain.scale = torch.from_numpy(chain.array)
+            return chain
+
+        def change(chain, values):
+            chain.array[:] = 3.0
+
+        self.compare(change, prepared=prepared)
+
+    def test_another_tensor_gets_the_bytes_of_a_small_operand(self):
+        def change(chain, values):
+            torch.from_dlpack(torch.utils.dlpack.to_dlpack(chain.scale)).mul_(3)
+
+        self.compare(change)
+
+    def test_operators_in_place(self):
+        def prepared():
+            chain = Chain()
+            chain.form = lambda x, scale: (x * scale).relu_().add_(1).mul_(scale)
+            return chain
+
+        self.compare(prepared=prepared)
+        self.assertGreater(self.runs[-1] - self.runs[-2], 3)
+        self.assertEqual(swapmm.torch.report().manager["values_saved"], 0)
+
+    def test_batch_normalization_leaves_its_statistics(self):
+        def prepared():
+            chain = Chain()
+            chain.norm = torch.nn.BatchNorm1d(128)
+            chain.form = lambda x, scale: chain.norm(x).detach().relu_()
+            return chain
+
+        chain = self.compare(prepared=prepared)
+        self.assertGreater(self.runs[-1] - self.runs[-2], 3)
+        statistics = [value.tolist() for value in chain.norm.buffers()]
+        swapmm.torch.off()
+        chain = prepared()
+        for _ in range(9):
+            chain.iterate()
+        self.assertEqual([value.tolist() for value in chain.norm.buffers()], statistics)
+
+    def test_the_default_type_changes(self):
+        """An operator that is given none has the one that it had."""
+        def prepared():
+            chain = Chain()
+            chain.form = lambda x, scale: torch.full((128, 128), 0.1)
+            return chain
+
+        def change(chain, values):
+            torch.set_default_dtype(torch.float64)
+
+        self.addCleanup(torch.set_default_dtype, torch.float32)
+        chain = self.compare(prepared=prepared)
+        chain.between = lambda values: torch.set_default_dtype(torch.float64)
+        values = chain.values()
+        chain.between(values)
+        swapmm.torch.step()
+        self.assertTrue(all(torch.equal(value, torch.full((128, 128), 0.1, dtype=torch.float32)) for value in values))
+
+    def test_the_newer_switches_of_precision(self):
+        if not hasattr(torch._C, "_get_fp32_precision_getter"):
+            self.skipTest("this PyTorch has none")
+        before = torch.backends.cuda.matmul.fp32_precision
+        self.addCleanup(setattr, torch.backends.cuda.matmul, "fp32_precision", before)
+
+        def change(chain, values):
+            torch.backends.cuda.matmul.fp32_precision = "tf32"
+
+        self.compare(change)
+        self.assertGreater(self.runs[6], self.runs[5])
+
+    def test_on_demand_per_operation(self):
+        chain = self.compare(demand_mode="per_operation")
+        values = chain.values()
+        swapmm.torch.step()
+        self.assertEqual([value.tolist() for value in values], [value.tolist() for value in Chain().values()])
+
+    def test_modes_do_not_see_it(self):
+        seen = []
+
+        class Mode(torch.overrides.TorchFunctionMode):
+            def __torch_function__(self, function, types, args=(), kwargs=None):
+                seen.append(function)
+                return function(*args, **(kwargs or {}))
+
+        chain = self.compare()
+        values = chain.values()
+        before = swapmm.torch.report().run_again
+        with Mode():
+            swapmm.torch.step()
+        self.assertGreater(swapmm.torch.report().run_again, before)
+        self.assertEqual(seen, [])
+        del values
+
+    def test_it_fails_when_an_iteration_ends(self):
+        chain = self.compare()
+        values = chain.values()
+        failures = []
+
+        def perform(repeats, repeat, operation, plain=Repeats._perform):
+            if len(failures) < 1:
+                failures.append(repeat.function)
+                raise KeyboardInterrupt
+            plain(repeats, repeat, operation)
+
+        with mock.patch.object(Repeats, "_perform", perform):
+            with self.assertRaises(KeyboardInterrupt):
+                swapmm.torch.step()
+            swapmm.torch.step()  # once more
+        self.assertEqual([value.tolist() for value in values], [value.tolist() for value in Chain().values()])
+        del values
+        # What fails twice is lost, and nothing else.
+        for _ in range(4):
+            chain.iterate()
+            swapmm.torch.step()
+        values = chain.values()
+        failing = mock.Mock(side_effect=RuntimeError)
+        with mock.patch.object(Repeats, "_perform", failing):
+            for _ in range(40):
+                try:
+                    swapmm.torch.step()
+                    break
+                except swapmm.WorkFailed:
+                    pass
+        lost = 0
+        for value, plain in zip(values, Chain().values()):
+            try:
+                self.assertEqual(value.tolist(), plain.tolist())
+            except swapmm.Error:
+                lost += 1
+        self.assertGreater(lost, 0)
+        self.assertLess(lost, COUNT)
+        failing.reset_mock()  # it keeps what it was called with
+        del values, value
+        self.assertEqual(chain.iterate(), Chain().iterate())
 
     def test_a_large_operand_changes(self):
         self.compare(lambda chain, values: chain.x.add_(1))
@@ -295,10 +436,12 @@ class RepeatsTest(unittest.TestCase):
             getattr(getattr(torch.ops.aten, name), overload)).repeatable  # noqa: E731
         for name, overload in (("mm", "default"), ("gelu", "default"), ("add", "Tensor"), ("convolution", "default"),
                                ("native_layer_norm", "default"), ("_softmax", "default"), ("_to_copy", "default"), ("cat", "default"),
-                               ("_scaled_dot_product_flash_attention_for_cpu", "default")):
+                               ("_scaled_dot_product_flash_attention_for_cpu", "default"),
+                               ("add_", "Tensor"), ("relu_", "default"), ("native_batch_norm", "default")):
             self.assertTrue(repeatable(name, overload), name)
-        for name, overload in (("add_", "Tensor"), ("mm", "out"), ("native_dropout", "default"), ("bernoulli", "default"),
-                               ("randn", "default"), ("native_batch_norm", "default"), ("gelu_backward", "default"), ("view", "default"),
+        for name, overload in (("add", "out"), ("mm", "out"), ("native_dropout", "default"), ("bernoulli", "default"), ("normal_", "default"),
+                               ("cumprod", "default"), ("_softmax_backward_data", "default"), ("_foreach_add_", "List"),
+                               ("randn", "default"), ("gelu_backward", "default"), ("view", "default"),
                                ("nonzero", "default"), ("empty", "memory_format"), ("index_add", "default"), ("cumsum", "default"),
                                ("_foreach_add", "List"), ("matmul", "default"), ("item", "default")):
             self.assertFalse(repeatable(name, overload), name)

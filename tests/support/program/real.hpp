@@ -63,7 +63,7 @@ void run_random_programs(const Seeds& all, Bytes alignment) {
   // The programs are such that there was something to be seen.
   CHECK(with_plans > ran / 2);
   CHECK(with_lifted_limits < ran / 2);
-  CHECK(sum.iterations_followed > sum.iterations_on_demand / 3);
+  CHECK(sum.iterations_followed > sum.iterations_on_demand / 4);  // on a busy device plans are judged later
   CHECK(sum.divergences > ran / 4);
   CHECK(sum.refused > ran / 4);
   CHECK(sum.swaps > 50 * ran);

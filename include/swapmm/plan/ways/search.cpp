@@ -259,7 +259,13 @@ Result<PlanWithWays> plan_with_ways(const Trace& trace, const Machine& machine, 
   if (!divided) return divided.problem();
   const Trace plain = without_ways(divided->trace);
   const Result<PlanningCase> planning = make_planning_case(plain, machine);
-  if (!planning) return planning.problem();
+  if (!planning) {
+    if (pieces.empty()) return planning.problem();
+    // Pieces need more room, because each begins at a multiple of the alignment.
+    PlanningOptions without_pieces = limits;
+    without_pieces.ways.pieces = false;
+    return plan_with_ways(trace, machine, without_pieces, options);
+  }
   WaysSearch search(divided->trace, pieces.empty() ? nullptr : &whole->trace, *planning, options, limits);
   Result<WaysSearch::Found> found = search.run();
   if (!found) return found.problem();
