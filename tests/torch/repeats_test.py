@@ -306,7 +306,7 @@ class RepeatsTest(unittest.TestCase):
             except swapmm.Error:
                 lost += 1
         self.assertGreater(lost, 0)
-        self.assertLess(lost, COUNT)
+        self.assertEqual(chain.x.tolist(), Chain().x.tolist())
         failing.reset_mock()  # it keeps what it was called with
         del values, value
         self.assertEqual(chain.iterate(), Chain().iterate())

@@ -14,7 +14,7 @@ import torch
 from .. import _native, errors
 from ..manager import manager_options
 from .kept import ATTRIBUTE, SMALL_REASON, Kept, KeptStorages
-from .operators import LOOK, OVERWRITE, READ, Signature, covers, flat_tensors, one_by_one, signature_of, storage_of
+from .operators import LOOK, OVERWRITE, PLAIN, READ, Signature, covers, flat_tensors, one_by_one, signature_of, storage_of
 from .outputs import Sizes
 from .places import SMALL, Record
 from .repeats import Repeat, Repeats
@@ -39,7 +39,7 @@ class Use:
 class Call:
     """One operator with its arguments, and what is known before it runs."""
 
-    __slots__ = ("signature", "function", "args", "kwargs", "operands", "uses", "key", "sizes", "large", "is_strange", "changes_kept", "looks")
+    __slots__ = ("signature", "function", "args", "kwargs", "operands", "uses", "key", "sizes", "large", "is_strange", "changes", "changes_kept", "looks")
 
     def __init__(self, signature: Signature, function: Any, args: Tuple[Any, ...], kwargs: Dict[str, Any]) -> None:
         self.signature, self.function, self.args, self.kwargs = signature, function, args, kwargs
@@ -48,7 +48,8 @@ class Call:
         self.key: Any = None
         self.sizes: Optional[Tuple[int, ...]] = None  # of the storages it makes; None: nobody can tell
         self.large: List[int] = []  # those that the manager places
-        self.is_strange = False  # it has an operand that may change unseen
+        self.is_strange = False  # it has an operand that may change unseen, or is of a class that a program has made
+        self.changes = False  # it changes a storage that the manager has
         self.changes_kept = False  # it changes one that the manager does not have
         self.looks = False  # it needs the form of one, and not its value
 
@@ -425,6 +426,8 @@ class Adapter:
             if not self.is_ours(tensor):
                 call.is_strange = True
                 continue
+            if tensor.__class__ not in PLAIN:
+                call.is_strange = True
             storage = storage_of(tensor)
             record = getattr(storage, ATTRIBUTE, None)
             if record is None:
@@ -449,7 +452,7 @@ class Adapter:
             if way == READ:
                 use.reads = True
             else:
-                use.changes = True
+                use.changes = call.changes = True
                 if way == OVERWRITE and covers(tensor, record.bytes):
                     use.covers = True
 

@@ -33,6 +33,9 @@ _TensorBase: Any = getattr(torch._C, "TensorBase", None) or torch._C._TensorBase
 storage_of: Callable[[torch.Tensor], Any] = getattr(_TensorBase, "untyped_storage", None) or _TensorBase._storage
 
 
+#: Classes of tensors that do nothing of their own.
+PLAIN = (torch.Tensor, torch.nn.Parameter)
+
 TENSOR, SEQUENCE, OTHER = range(3)
 _kinds: Dict[type, int] = {}
 

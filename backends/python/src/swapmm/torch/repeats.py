@@ -14,13 +14,11 @@ from torch.utils._python_dispatch import _disable_current_modes
 
 from .. import _native
 from .kept import ATTRIBUTE, Kept
-from .operators import SEQUENCE, TENSOR, flat_tensors, kind_of, storage_of
+from .operators import SEQUENCE, TENSOR, kind_of, storage_of
 from .places import SMALL, Record
 
 if TYPE_CHECKING:
     from .adapter import Adapter, Call
-
-_PLAIN = (torch.Tensor, torch.nn.Parameter)
 
 
 class Repeat:
@@ -99,16 +97,11 @@ class Repeats:
             return False
         if signature.transposes is not None and call.argument(signature.transposes, "transposed", False):
             return False
-        changes = any(use.changes for use in call.uses.values())
-        if changes != signature.in_place or (not changes and not call.large):
+        if call.changes != signature.in_place or not (call.changes or call.large):
             return False
         # Running statistics are left out when it runs again. They must not be among the keyword arguments.
         if call.changes_kept and (not signature.statistics or len(call.args) <= max(signature.statistics)):
             return False
-        for values in (call.args, call.kwargs.values()):
-            for tensor in flat_tensors(values):
-                if tensor.__class__ not in _PLAIN:
-                    return False
         return signature.dropout is None or call.argument(signature.dropout, "dropout_p", 0.0) == 0.0
 
     def add(self, number: int, repeat: Repeat, made: List[Tuple[Record, Any]]) -> None:
