@@ -236,7 +236,8 @@ SWAPMM_C_EXPORT swapmm_status swapmm_tensor_download(swapmm_manager* manager, sw
 /// program; null: "iteration". The call may make a plan, which takes as long as the planner does.
 SWAPMM_C_EXPORT swapmm_status swapmm_iteration_begin(swapmm_manager* manager, const char* name);
 /// Ends it. With ::SWAPMM_PROVEN_DROPS operations may run again before that; if one fails, the iteration has not ended.
-/// The next call tries it once more; if it fails again, what it was to write is lost.
+/// The next call tries it once more; if it fails again, what it was to write is lost. What it was to update is lost at
+/// once.
 SWAPMM_C_EXPORT swapmm_status swapmm_iteration_end(swapmm_manager* manager);
 
 // ---- operations -----------------------------------------------------------------------------------------------------

@@ -344,8 +344,10 @@ class RepeatsTest(unittest.TestCase):
 
         def change(chain, values):
             torch._C._set_mkldnn_enabled(False)
+            torch.use_deterministic_algorithms(True, warn_only=True)
 
         self.addCleanup(torch._C._set_mkldnn_enabled, True)
+        self.addCleanup(torch.use_deterministic_algorithms, False)
         with mock.patch.object(Repeats, "_perform", perform):
             chain = self.compare()
             seen.clear()
@@ -353,6 +355,7 @@ class RepeatsTest(unittest.TestCase):
             chain.iterate()
         self.assertEqual(set(seen[::2]), {True})
         self.assertIn(False, seen[1::2])
+        self.assertTrue(torch.is_deterministic_algorithms_warn_only_enabled())
 
     def test_an_operand_is_resized(self):
         def change(chain, values):

@@ -113,14 +113,14 @@ void UnitChoice::add_chain(std::uint32_t operation, std::uint32_t after, std::ui
   for (const std::uint32_t member : group) {
     const Replay replay{static_cast<OperationId>(member), static_cast<OperationId>(before)};
     if (std::ranges::find(unit.replays, replay) != unit.replays.end()) continue;
+    unit.replays.push_back(replay);  // before those that it needs: one of them may need its group
+    unit.time += static_cast<double>(trace_.operations[member].duration.count());
     for (const TensorId input : trace_.operations[member].reads) {
       const std::uint32_t giver = history_.giver(input, before);
       const bool is_other = std::ranges::find(group, giver) == group.end();
       if (giver == ValueHistory::nobody || giver <= after || !is_other) continue;
       if (history_.may_run_again(giver, before)) add_chain(giver, after, before, unit);
     }
-    unit.replays.push_back(replay);
-    unit.time += static_cast<double>(trace_.operations[member].duration.count());
   }
 }
 

@@ -40,8 +40,10 @@ struct KeptOperation {
   std::vector<BundleItem<B>> items;
   Bytes scratch;
   bool has_scratch = false;
-  bool filled = false;  ///< it has run in this iteration
-  bool failed = false;  ///< it has failed once when it was due
+  bool filled = false;     ///< it has run in this iteration
+  bool failed = false;     ///< it has failed once when it was due
+  bool succeeded = false;  ///< the last time that it was due
+  bool wanted = false;     ///< what it gives is missing, or is needed to give that
   std::unique_ptr<KeptCallable<B>> callable;
   const void* type = nullptr;  ///< distinguishes types of callables
 
@@ -87,22 +89,45 @@ class KeptOperations {
   void require(std::vector<std::uint32_t> numbers) {
     due_ = std::move(numbers);
     forget_progress();
+    std::vector<const Record<B>*> updated;  // by wanted ones: they need the value before
+    for (auto number = due_.rbegin(); number != due_.rend(); ++number) {
+      KeptOperation<B>* const kept = find(*number);
+      if (kept == nullptr) continue;
+      kept->wanted = std::ranges::any_of(kept->items, [&](const BundleItem<B>& item) {
+        if (item.access == Access::read) return false;
+        return !item.record->has_value() || std::ranges::find(updated, item.record) != updated.end();
+      });
+      for (const BundleItem<B>& item : kept->items) {
+        if (kept->wanted && item.access == Access::update) updated.push_back(item.record);
+      }
+    }
+  }
+  /// An operation of the program has failed, and what it was to change has no value: nothing gives that an older one.
+  void give_up(const Request<B>& request) noexcept {
+    std::erase_if(due_, [&](std::uint32_t number) {
+      const KeptOperation<B>* const kept = find(number);
+      return kept != nullptr && std::ranges::any_of(kept->items, [&](const BundleItem<B>& item) {
+               return item.access != Access::read && std::ranges::any_of(request.items, [&](const BundleItem<B>& lost) {
+                        return lost.access != Access::read && lost.record == item.record;
+                      });
+             });
+    });
   }
   /// The next one of these whose values are missing, or that updates what one of them has just made. The caller runs
   /// it. One that fails is returned once more by the next call.
   [[nodiscard]] KeptOperation<B>* take_due() {
     while (!due_.empty()) {
       KeptOperation<B>* const kept = find(due_.front());
-      const bool fails_again =
-          kept != nullptr && is_running_ && lacks_values(*kept) && std::exchange(kept->failed, true);
-      const bool has_succeeded = kept != nullptr && is_running_ && !lacks_values(*kept);
-      is_running_ = false;
+      const bool has_run = std::exchange(is_running_, false) && kept != nullptr;
+      const bool has_succeeded = has_run && kept->succeeded;
+      const bool fails_again = has_run && !has_succeeded && std::exchange(kept->failed, true);
       if (kept == nullptr || fails_again || has_succeeded || !is_due(*kept)) {
         if (kept != nullptr && !has_succeeded) lose_updated(*kept);
         due_.erase(due_.begin());
         continue;
       }
       is_running_ = true;
+      kept->succeeded = false;
       for (const BundleItem<B>& item : kept->items) {
         if (item.access != Access::read) made_.push_back(item.record);
       }
@@ -114,7 +139,9 @@ class KeptOperations {
   /// What the callables refer to may be gone from now on.
   void end_iteration() {
     for (const std::uint32_t number : due_) {
-      if (KeptOperation<B>* const kept = find(number)) lose_updated(*kept);
+      KeptOperation<B>* const kept = find(number);
+      const bool has_succeeded = std::exchange(is_running_, false) && kept != nullptr && kept->succeeded;
+      if (kept != nullptr && !has_succeeded) lose_updated(*kept);
     }
     due_.clear();
     forget_progress();
@@ -131,23 +158,17 @@ class KeptOperations {
     made_.clear();
     is_running_ = false;
   }
-  // Whether a value that it writes is missing, or it updates one that has been made again, and all that it needs is
-  // there.
+  // Whether it is wanted, or updates what has been made again, and all that it needs is there.
   [[nodiscard]] bool is_due(const KeptOperation<B>& kept) const {
-    bool is_needed = false;
+    bool is_needed = kept.wanted;
     for (const BundleItem<B>& item : kept.items) {
       if (!TensorKey<B>{item.record, item.serial}.exists()) return false;
       const bool has_value = item.record->has_value();
       if (!has_value && item.access != Access::write) return false;
       if (item.access == Access::update && !was_made(*item.record)) return false;
-      is_needed = is_needed || item.access == Access::update || (item.access == Access::write && !has_value);
+      is_needed = is_needed || item.access == Access::update;
     }
     return is_needed;
-  }
-  // Whether it has failed: what it was to change has no value then.
-  [[nodiscard]] static bool lacks_values(const KeptOperation<B>& kept) {
-    return std::ranges::any_of(
-        kept.items, [](const BundleItem<B>& item) { return item.access != Access::read && !item.record->has_value(); });
   }
   // What it updates has the value that it had before, if it has been made again.
   void lose_updated(const KeptOperation<B>& kept) {

@@ -170,6 +170,7 @@ class PlanController {
   void failed(const Request<B>& request, bool followed, const Clock& after) noexcept {
     if (followed) {
       abandon_plan("an operation threw");
+      if (!request.again) state_.kept.give_up(request);
     } else {
       state_.demand.end_scratch(request.scratch, after);
     }
@@ -430,15 +431,14 @@ class PlanController {
   void leave_plan(const std::string& reason, bool counts) {
     PlanExecutor<B>& executor = state_.executor;
     if (!executor.active()) return;
+    executor.lose_unfinished();
     Recorder<B>& recorder = state_.recorder;
     if (counts) {
       ++divergences_;
       last_divergence_ = reason;
       book_.diverged(name_, executor.plan());
     }
-    std::vector<std::uint32_t> again = executor.replays_to_come();
-    executor.lose_unfinished();
-    if (!again.empty()) state_.kept.require(std::move(again));
+    state_.kept.require(executor.replays_to_come());
     state_.demand.interrupt();
     recorder.open(name_, observation_.makes_plans());
     executor.write_log(recorder.log(), recorder.epoch());

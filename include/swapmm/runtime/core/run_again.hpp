@@ -25,6 +25,7 @@ void run_all_again(Core<B>& core, Next&& next) {
     if (kept == nullptr) return;
     const Request<B> request = kept->request();
     kept->callable->run(core, request);
+    kept->succeeded = true;
   }
 }
 

@@ -137,6 +137,22 @@ TEST_CASE("operations that update a tensor run again together with those that ga
   CHECK(planning::ValueHistory(changed).group(0, 7).empty());
 }
 
+TEST_CASE("a value of a group that is needed for another one of its members") {
+  Trace trace = chain();  // "a" makes a and c, "b" makes b of a, and c is updated with b
+  trace.operations = {operation("x", 10, {id(0)}, {id(4)}),       operation("a", 10, {id(0)}, {id(1), id(3)}),
+                      operation("b", 10, {id(1)}, {id(2)}),       operation("c", 10, {id(2)}, {}),
+                      operation("use", 10, {id(4)}, {}, false),   operation("use c", 10, {id(3)}, {}, false),
+                      operation("use b", 10, {id(2)}, {}, false), operation("use a", 10, {id(1)}, {}, false)};
+  trace.operations[3].updates = {id(3)};
+  REQUIRE(check_trace(trace));
+  for (const std::uint64_t budget : {300U, 350U, 400U}) {
+    CHECK(plan_checkpoint_units(trace, machine(budget, 1'000'000)));
+    CHECK(plan_with_ways(trace, machine(budget, 1'000'000)));
+  }
+  const planning::ValueHistory history(trace);
+  CHECK(history.group(1, 5) == std::vector<std::uint32_t>{1, 3});
+}
+
 TEST_CASE("a plan makes updated values again, and the validators agree with it") {
   const Trace trace = updated_chain();
   const Machine slow = machine(300, 1'000'000);

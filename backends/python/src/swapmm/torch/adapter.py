@@ -114,13 +114,15 @@ class Adapter:
             self.sweep()
             self._finish()
             failure: Optional[BaseException] = None
-            for _ in range(3):  # an operator that is to run again, and fails, is tried twice
+            tries = 2 * len(self.repeats) + 2 if self.repeats is not None else 1
+            while self.in_iteration and tries > 0:  # each operator that is to run again, and fails, is tried twice
+                tries -= 1
                 try:
-                    if self.in_iteration:
-                        self._end_iteration()
-                    break
+                    self._end_iteration()
                 except BaseException as reason:
                     failure = reason
+            if not self.in_iteration and isinstance(failure, Exception):
+                failure = None  # what is lost is told of below
             try:
                 # All values are on the host then, and the manager's memory is free for PyTorch.
                 self._set_budget(SMALL)

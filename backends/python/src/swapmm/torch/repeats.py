@@ -79,6 +79,9 @@ class Repeats:
         self.address = ctypes.cast(self._function, ctypes.c_void_p).value
         self.runs = 0  # of operators that have run again
 
+    def __len__(self) -> int:
+        return len(self._known)
+
     @property
     def pending(self) -> bool:
         """Whether an operator may run again in this iteration."""
@@ -180,7 +183,7 @@ def _switches() -> Iterator[Tuple[Callable[[], Any], Callable[[Any], None]]]:
     yield torch.get_num_threads, torch.set_num_threads
     yield torch.get_default_dtype, torch.set_default_dtype
     yield (lambda: (torch.are_deterministic_algorithms_enabled(), torch.is_deterministic_algorithms_warn_only_enabled()),
-           lambda now: torch.use_deterministic_algorithms(now[0], warn_only=now[1]))
+           lambda enabled, warn_only: torch.use_deterministic_algorithms(enabled, warn_only=warn_only))
     get_precision = getattr(torch._C, "_get_fp32_precision_getter", None)
     if get_precision is not None:  # the older switches may not be read once these were set
         for unit in (("generic", "all"), *itertools.product(("cuda", "mkldnn"), ("all", "matmul", "conv", "rnn"))):
