@@ -114,7 +114,7 @@ class Adapter:
             self.sweep()
             self._finish()
             failure: Optional[BaseException] = None
-            tries = 2 * len(self.repeats) + 2 if self.repeats is not None else 1
+            tries = 2 * self.repeats.count + 2 if self.repeats is not None else 1
             while self.in_iteration and tries > 0:  # each operator that is to run again, and fails, is tried twice
                 tries -= 1
                 try:

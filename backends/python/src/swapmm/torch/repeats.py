@@ -79,7 +79,9 @@ class Repeats:
         self.address = ctypes.cast(self._function, ctypes.c_void_p).value
         self.runs = 0  # of operators that have run again
 
-    def __len__(self) -> int:
+    @property
+    def count(self) -> int:
+        """How many operators may run again in this iteration."""
         return len(self._known)
 
     @property

@@ -32,7 +32,7 @@ class Report:
         self.copied_in: int = numbers.h2d
         self.copied_out: int = numbers.d2h
         self.unforeseen: int = adapter.unforeseen
-        self.run_again: int = adapter.repeats.runs if adapter.repeats else 0  # operators that ran again
+        self.run_again: int = adapter.repeats.runs if adapter.repeats is not None else 0  # operators that ran again
         self.memory: Dict[str, int] = adapter.memory.numbers()
         self.manager: Dict[str, Any] = json.loads(adapter.report_json())
 
