@@ -25,7 +25,7 @@ KiB = 1 << 10
 COUNT = 12
 
 
-def slowly(copy, bytes_per_second=40e6):
+def slowly(copy, bytes_per_second=20e6):
     """A copy over a slow link, so that computing is cheaper."""
 
     def slow(memory, context, number, place, other, size):

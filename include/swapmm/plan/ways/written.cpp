@@ -95,6 +95,7 @@ class Writer {
   WrittenTrace run() {
     out_.trace = without_ways(trace_);
     out_.trace.operations.clear();
+    out_.trace.lingering.clear();
     for (const EncodedTensor& encoded : out_.encoded) append_tensor(encoded);
     std::vector<std::uint32_t> place(trace_.operations.size());
     auto replay = replays_.begin();
@@ -144,27 +145,24 @@ class Writer {
   /// again: nothing is lost if it is dropped there.
   void place_lingering(const std::vector<std::uint32_t>& place) {
     if (trace_.lingering.empty()) return;
-    const Liveness original = analyze_liveness(trace_, Bytes{1});
-    const Liveness written = analyze_liveness(without_lingering(out_.trace), Bytes{1});
+    const Liveness liveness = analyze_liveness(out_.trace, Bytes{1});
     const auto n = static_cast<std::uint32_t>(trace_.operations.size());
     const auto steps = static_cast<std::uint32_t>(out_.steps.size());
-    out_.trace.lingering.clear();
+    std::vector<LingeringValue> placed;
     for (const LingeringValue& value : trace_.lingering) {
-      const std::span<const Use> later =
-          uses_from(original, value.tensor, static_cast<std::uint32_t>(value.last_use) + 1);
-      const std::uint32_t end = later.empty() ? steps : place[index(later.front().operation)];
-      const std::span<const Use> uses = uses_from(written, value.tensor, place[index(value.last_use)]);
+      // The next operation of the program that uses the tensor overwrites it.
+      const std::span<const Use> uses = uses_from(liveness, value.tensor, place[index(value.last_use)]);
       std::size_t last = 0;
-      while (last + 1 < uses.size() && index(uses[last + 1].operation) < end) ++last;
+      while (last + 1 < uses.size() && !is_original(uses[last + 1].operation)) ++last;
       const std::uint32_t until = value.until / n * steps + place[value.until % n];
-      const auto last_use = static_cast<std::uint32_t>(uses[last].operation);
-      if (until > last_use) out_.trace.lingering.push_back({value.tensor, uses[last].operation, until});
+      const OperationId last_use = uses[last].operation;
+      if (until > static_cast<std::uint32_t>(last_use)) placed.push_back({value.tensor, last_use, until});
     }
+    out_.trace.lingering = std::move(placed);
   }
 
-  static Trace without_lingering(Trace trace) {
-    trace.lingering.clear();
-    return trace;
+  [[nodiscard]] bool is_original(OperationId step) const {
+    return out_.steps[index(step)].kind == WrittenStep::Kind::operation;
   }
 
   void append_tensor(const EncodedTensor& encoded) {

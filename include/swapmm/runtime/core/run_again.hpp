@@ -37,20 +37,6 @@ void run_again(Core<B>& core, Next&& next) {
     run_all_again(core, std::forward<Next>(next));
 }
 
-/// Runs what has to run again before the operation. A plan that does not expect the operation is left, and what only
-/// replays could have given back is made at once.
-template <Backend B>
-void run_again_before(Core<B>& core, const Request<B>& request) {
-  run_again(core, [&](Session<B>& session) { return session.controller.next_again(request); });
-}
-
-/// Runs what has to run again before the iteration ends: what a plan has dropped, to make it again later in the
-/// iteration, if that ends early. For entrances with EntranceOptions::callables_until_end.
-template <Backend B>
-void run_again_before_end(Core<B>& core) {
-  run_again(core, [](Session<B>& session) { return session.controller.next_again_before_end(); });
-}
-
 /// The same for a caller that uses a tensor, whose manager another thread may end meanwhile: it is asked inside. What
 /// is for a tensor that is gone does not run. `next(session, record)` as above.
 template <Backend B, class Next>
@@ -63,6 +49,20 @@ void run_again_for(Core<B>& core, const TensorKey<B>& tensor, Next&& next) {
   run_all_again(core, [&](Session<B>& session) -> KeptOperation<B>* {
     return tensor.exists() ? next(session, *tensor.record) : nullptr;
   });
+}
+
+/// Runs what has to run again before the operation. A plan that does not expect the operation is left, and what only
+/// replays could have given back is made at once.
+template <Backend B>
+void run_again_before(Core<B>& core, const Request<B>& request) {
+  run_again(core, [&](Session<B>& session) { return session.controller.next_again(request); });
+}
+
+/// Runs what has to run again before the iteration ends: what a plan has dropped, to make it again later in the
+/// iteration, if that ends early. For entrances with EntranceOptions::callables_until_end.
+template <Backend B>
+void run_again_before_end(Core<B>& core) {
+  run_again(core, [](Session<B>& session) { return session.controller.next_again_before_end(); });
 }
 
 /// What must run again before the host uploads to the tensor.

@@ -39,7 +39,8 @@ class Use:
 class Call:
     """One operator with its arguments, and what is known before it runs."""
 
-    __slots__ = ("signature", "function", "args", "kwargs", "operands", "uses", "key", "sizes", "large", "is_strange", "changes", "changes_kept", "looks")
+    __slots__ = ("signature", "function", "args", "kwargs", "operands", "uses", "key", "sizes", "large",
+                 "is_strange", "changes", "changes_kept", "looks")
 
     def __init__(self, signature: Signature, function: Any, args: Tuple[Any, ...], kwargs: Dict[str, Any]) -> None:
         self.signature, self.function, self.args, self.kwargs = signature, function, args, kwargs
@@ -226,7 +227,7 @@ class Adapter:
     def _settle_repeats(self, record: Optional[Record] = None) -> None:
         """Makes all values now that were dropped to be made again later, if one of them needs the storage."""
         repeats = self.repeats
-        if repeats is not None and repeats.pending and (record is None or repeats.holds(record)):
+        if repeats is not None and repeats.count and (record is None or repeats.holds(record)):
             self._between_iterations(lambda: None)
 
     def _before_change(self, kept: Kept) -> None:
@@ -502,7 +503,7 @@ class Adapter:
             operation.again, operation.again_argument = repeats.address, again
         self._finish()
         self._check(library.operation_begin(self._manager, self._operation_at))
-        if repeats is not None and not operation.follows_plan and repeats.pending:
+        if repeats is not None and not operation.follows_plan and repeats.count:
             repeats.clear()  # the plan was left, and what was missing is made
         numbers = [output.tensor for output in self._outputs[:len(large)]]
         try:

@@ -13,7 +13,7 @@ import torch
 from torch.utils._python_dispatch import _disable_current_modes
 
 from .. import _native
-from .kept import ATTRIBUTE, Kept
+from .kept import ATTRIBUTE, SMALL_REASON, Kept
 from .operators import SEQUENCE, TENSOR, kind_of, storage_of
 from .places import SMALL, Record
 
@@ -84,11 +84,6 @@ class Repeats:
         """How many operators may run again in this iteration."""
         return len(self._known)
 
-    @property
-    def pending(self) -> bool:
-        """Whether an operator may run again in this iteration."""
-        return bool(self._known)
-
     def number(self) -> int:
         """For the next operator."""
         return next(self._numbers)
@@ -134,7 +129,7 @@ class Repeats:
             copies = [repeat.preserve(kept) for repeat in readers]
         self._adapter.memory.leave(stream)
         for copy in copies:
-            self._adapter.keep(copy, "small")
+            self._adapter.keep(copy, SMALL_REASON)
 
     def _forget(self, number: int) -> None:
         repeat = self._known.pop(number)
@@ -216,6 +211,9 @@ def _set(settings: List[Any]) -> None:
 @contextlib.contextmanager
 def _with_settings(wanted: List[Any]) -> Iterator[None]:
     now = _settings()
+    if now == wanted:
+        yield
+        return
     try:
         _set(wanted)
         yield
