@@ -34,25 +34,34 @@ struct TrainedLayer {
   std::chrono::nanoseconds duration{0};
   bool replayable = false;
   bool in_place = false;  // an operation behind it updates its value
+  bool sparse = false;    // most of its numbers are zero
 };
 
 enum class Surprise : std::uint8_t { none, operation, read, upload, early_end };
 
 /// out[i] = 3 a[i] + 5 b[i] + ... + salt, as far as the inputs reach.
 void forward_numbers(const std::vector<const Number*>& in, const std::vector<std::size_t>& sizes, Number* out,
-                     std::size_t size, Number salt) {
+                     std::size_t size, Number salt, bool sparse) {
   for (std::size_t i = 0; i < size; ++i) {
+    if (sparse && i % 8 != 3) {
+      out[i] = 0;
+      continue;
+    }
     Number value = salt + static_cast<Number>(i);
     for (std::size_t k = 0; k < in.size(); ++k) value = 3U * value + 5U * in[k][i % sizes[k]];
     out[i] = value;
   }
 }
 
+/// Zeros stay zeros.
+Number changed_in_place(Number element) { return element == 0 ? 0 : 9U * element + 1; }
+
 class Training {
  public:
   // Programs that are seen to branch get plans without replays: most are not to be.
   Training(std::uint64_t seed)
       : random_(seed),
+        encodes_(seed % 2 == 1),
         device_(device()),
         manager_(device_, options(), Scheduler({.drops = seed % 4 == 0 ? DropRule::by_evidence : DropRule::observed})) {
     make_layers();
@@ -96,6 +105,9 @@ class Training {
     Options options;
     options.device_budget = Bytes{(1400 + 350 * one_of(random_, 8)) & ~std::uint64_t{15}};
     options.run_ahead = 1 + one_of(random_, 3);
+    if (!encodes_) return options;
+    options.codec_staging = Bytes{2 * encoder_bytes(Bytes{8 * 12 * sizeof(Number)}).value};
+    options.device_budget += options.codec_staging;
     return options;
   }
 
@@ -107,6 +119,7 @@ class Training {
       layer.duration = std::chrono::nanoseconds{100 * (1 + one_of(random_, 30))};
       layer.replayable = chance(random_, 0.85);
       layer.in_place = chance(random_, 0.3);
+      layer.sparse = encodes_ && chance(random_, 0.6);
       if (i != 0) layer.reads.push_back(i - 1);
       if (i > 1 && chance(random_, 0.3)) layer.reads.push_back(one_of(random_, i - 1));
       layers_.push_back(std::move(layer));
@@ -178,8 +191,8 @@ class Training {
       };
       if (i == 0) add(op[input_]);
       for (const std::size_t from : own.reads) add(op[values_[from]]);
-      op.queue().launch("forward", own.duration, touches, [in, sizes, out, i] {
-        forward_numbers(in, sizes, out.data(), out.size(), static_cast<Number>(i));
+      op.queue().launch("forward", own.duration, touches, [in, sizes, out, i, sparse = own.sparse] {
+        forward_numbers(in, sizes, out.data(), out.size(), static_cast<Number>(i), sparse);
       });
     });
     std::vector<const Number*> in;
@@ -187,7 +200,7 @@ class Training {
     const Numbers input(32, input_model_);
     if (i == 0) in.push_back(input.data()), sizes.push_back(input.size());
     for (const std::size_t from : layer.reads) in.push_back(model_[from].data()), sizes.push_back(model_[from].size());
-    forward_numbers(in, sizes, model_[i].data(), model_[i].size(), static_cast<Number>(i));
+    forward_numbers(in, sizes, model_[i].data(), model_[i].size(), static_cast<Number>(i), layer.sparse);
     computed_.resize(layers_.size(), 0);
     computed_[i] = input_model_;
   }
@@ -199,10 +212,10 @@ class Training {
     manager_.run("in place" + std::to_string(i), bundle, [this, i](auto& op) {
       const auto to = op[values_[i]];
       op.queue().launch("in place", layers_[i].duration, {Touch::read(to), Touch::write(to)}, [to] {
-        for (Number& element : to) element = 9U * element + 1;
+        for (Number& element : to) element = changed_in_place(element);
       });
     });
-    for (Number& element : model_[i]) element = 9U * element + 1;
+    for (Number& element : model_[i]) element = changed_in_place(element);
   }
 
   void run_backward(std::size_t i) {
@@ -218,6 +231,7 @@ class Training {
   }
 
   std::mt19937_64 random_;
+  bool encodes_ = false;  // values on their way to the host
   ReplayDevice device_;
   MemoryManager<ReplayDevice> manager_;
   std::vector<TrainedLayer> layers_;
@@ -235,6 +249,7 @@ class Training {
 TEST_CASE("random training steps whose operations run again have the bits of plain loops, whatever happens between") {
   const Seeds all = seeds(usual_trainings);
   std::uint64_t with_replays = 0;
+  std::uint64_t with_both = 0;
   std::uint64_t divergences = 0;
   for (std::uint64_t seed = all.first; seed < all.first + all.count; ++seed) {
     CAPTURE(seed);
@@ -242,13 +257,17 @@ TEST_CASE("random training steps whose operations run again have the bits of pla
     training.run();
     const Report report = training.report();
     divergences += report.divergences;
-    with_replays +=
-        std::ranges::any_of(report.plans, [](const PlanSummary& plan) { return plan.replays != 0; }) ? 1 : 0;
+    const auto has_replays = [](const PlanSummary& plan) { return plan.replays != 0; };
+    const auto has_both = [](const PlanSummary& plan) { return plan.replays != 0 && plan.encoded != 0; };
+    with_replays += std::ranges::any_of(report.plans, has_replays) ? 1 : 0;
+    with_both += std::ranges::any_of(report.plans, has_both) ? 1 : 0;
   }
   if (all.count < 13) return;
   CHECK(with_replays > all.count / 4);
+  CHECK(with_both > all.count / 10);
   CHECK(divergences > all.count / 2);
-  MESSAGE(with_replays << " of " << all.count << " programs with replays, " << divergences << " divergences");
+  MESSAGE(with_replays << " of " << all.count << " programs with replays, " << with_both
+                       << " of these with encoded values; " << divergences << " divergences");
 }
 
 }  // namespace swapmm::test::replay_property_test

@@ -146,6 +146,101 @@ TEST_CASE("a plan knows which values are encoded, and how long that takes") {
   CHECK(encoding.device.violation_count() == 0);
 }
 
+namespace {
+
+/// Half of the activations are as cheap to make again as they are dense, the others are sparse and dear.
+struct MixedNetwork {
+  explicit MixedNetwork(bool replayable, Bytes codec)
+      : device(slow_link()),
+        manager(device, {.device_budget = room + codec, .codec_staging = codec}),
+        input(manager.tensor<int>({length}, "input")),
+        total(manager.tensor<int>({length}, "total")),
+        may_run_again(replayable) {
+    for (std::size_t i = 0; i < layers; ++i) {
+      hidden.push_back(manager.tensor<int>({count}, (is_cheap(i) ? "dense" : "sparse") + std::to_string(i), transient));
+    }
+    total.upload(std::vector<int>(length, 0));
+  }
+
+  static bool is_cheap(std::size_t i) { return i % 2 == 0; }
+  [[nodiscard]] static std::chrono::nanoseconds time_of(std::size_t i) {
+    return is_cheap(i) ? std::chrono::nanoseconds{200} : 20 * operation_time;
+  }
+
+  void step(int value) {
+    auto iteration = manager.iteration("step");
+    input.upload(std::vector<int>(length, value));
+    for (std::size_t i = 0; i < layers; ++i) forward(i);
+    for (std::size_t i = layers; i-- > 0;) {
+      manager.run("backward", reads(hidden[i]), updates(total), [&](auto& op) {
+        const auto in = op[hidden[i]];
+        const auto out = op[total];
+        op.queue().launch("backward", operation_time, {Touch::read(in), Touch::read(out), Touch::write(out)},
+                          [in, out] {
+                            for (std::size_t k = 0; k < in.size(); ++k) out[k % length] += in[k] * (k % 5 == 1 ? 3 : 1);
+                          });
+      });
+    }
+  }
+
+  void forward(std::size_t i) {
+    Bundle<Simulated> bundle;
+    bundle.reads(input).writes(hidden[i]);
+    if (may_run_again) bundle.replayable();
+    manager.run("forward", bundle, [this, i](auto& op) {
+      const auto in = op[input];
+      const auto out = op[hidden[i]];
+      op.queue().launch("forward", time_of(i), {Touch::read(in), Touch::write(out)}, [in, out, i] {
+        for (std::size_t k = 0; k < out.size(); ++k) {
+          out[k] = is_cheap(i) ? in[k % length] + static_cast<int>(k) + 1 : element(k, in[k % length]);
+        }
+      });
+    });
+  }
+
+  Simulated device;
+  MemoryManager<Simulated> manager;
+  std::vector<Ints> hidden;
+  Ints input;
+  Ints total;
+  bool may_run_again = false;
+};
+
+}  // namespace
+
+TEST_CASE("one plan encodes some values on their way and makes others again: faster than either alone") {
+  MixedNetwork copies(false, 0_bytes);
+  MixedNetwork again(true, 0_bytes);
+  MixedNetwork encoding(false, codec_memory);
+  MixedNetwork both(true, codec_memory);
+  std::vector<std::chrono::nanoseconds> predicted;
+  for (MixedNetwork* const network : {&copies, &again, &encoding, &both}) {
+    for (int i = 0; i < 14; ++i) network->step(i);
+    network->manager.synchronize();
+    const auto before = network->device.now();
+    for (int i = 14; i < 24; ++i) network->step(i);
+    network->manager.synchronize();
+    const auto time = network->device.now() - before;
+    const Report report = network->manager.report();
+    REQUIRE(report.plans.size() == 1);
+    CHECK(report.divergences == 0);
+    const PlanSummary& plan = report.plans[0];
+    CHECK(plan.predicted.lower_bound <= plan.predicted.iteration);
+    // The first of these steps waits for what the last one leaves behind.
+    CHECK(time >= 9 * plan.predicted.iteration);
+    CHECK(time <= 11 * plan.predicted.iteration);
+    predicted.push_back(plan.predicted.iteration);
+    CHECK(network->device.violation_count() == 0);
+    CHECK(network->total.download() == copies.total.download());
+  }
+  CHECK(again.manager.report().plans[0].replays > 0);
+  CHECK(encoding.manager.report().plans[0].encoded > 0);
+  CHECK(both.manager.report().plans[0].replays > 0);
+  CHECK(both.manager.report().plans[0].encoded > 0);
+  CHECK(predicted[3] < predicted[1]);
+  CHECK(predicted[3] < predicted[2]);
+}
+
 TEST_CASE("what does not pay is tried a few times, and copied as it is from then on") {
   simulated::Options options = slow_link();
   options.encoded_part = [](Bytes) { return 0.95; };

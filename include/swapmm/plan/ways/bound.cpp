@@ -56,6 +56,13 @@ class WaysBound {
     return static_cast<double>(trace_.tensors[index(tensor)].bytes.value);
   }
 
+  /// Of a value that is encoded on its way, fewer bytes are copied.
+  [[nodiscard]] double copy_in_of_byte(TensorId tensor) const {
+    const TraceTensor& moved = trace_.tensors[index(tensor)];
+    if (!moved.copied || moved.bytes.value == 0) return in_;
+    return in_ * static_cast<double>(moved.copied->value) / static_cast<double>(moved.bytes.value);
+  }
+
   /// `excess`: the bytes that are not on the device while the operation runs.
   [[nodiscard]] double at(std::uint32_t operation, double excess) const {
     double left = excess;
@@ -110,7 +117,7 @@ class WaysBound {
   }
 
   void append_ways(TensorId tensor, std::uint32_t operation, std::vector<Way>& ways) const {
-    ways.push_back({0, in_});
+    ways.push_back({0, copy_in_of_byte(tensor)});
     if (const double again = price_of(tensor, operation); std::isfinite(again)) ways.push_back({again, 0});
     const double bytes = bytes_of(tensor);
     if (bytes == 0) return;

@@ -78,7 +78,7 @@ bool WayChoice::is_far(TensorId tensor, std::uint32_t position) const {
   if (last + 1 >= static_cast<std::int64_t>(position)) return false;
   const auto from = static_cast<std::size_t>(last + 1);
   if (full_[position] == full_[from]) return false;  // there was room for everything
-  const Bytes bytes = trace_.tensors[index(tensor)].bytes;
+  const Bytes bytes = copied_bytes(trace_.tensors[index(tensor)]);
   auto least = copy_time(planning_.machine.h2d, bytes) + copy_time(planning_.machine.d2h, bytes);
   const std::uint32_t made_by = history_.giver(tensor, position);
   if (made_by != ValueHistory::nobody) least = std::min(least, trace_.operations[made_by].duration);
@@ -90,7 +90,7 @@ double WayChoice::price_of(TensorId tensor, std::uint64_t bytes) const {
   return criteria_.copy_price * dearer * static_cast<double>(bytes);
 }
 
-double WayChoice::price_of(TensorId tensor) const { return price_of(tensor, planning_.sizes[index(tensor)]); }
+double WayChoice::price_of(TensorId tensor) const { return price_of(tensor, moved_bytes(planning_, tensor)); }
 
 std::uint32_t WayChoice::maker(TensorId tensor, std::uint32_t before) const {
   const std::uint32_t giver = history_.giver(tensor, before);
@@ -152,8 +152,8 @@ std::vector<double> WayChoice::prices() const {
   for (const TraceOperation& operation : trace_.operations) {
     if (!operation.replayable) continue;
     std::uint64_t bytes = 0;
-    for (const TensorId made : operation.writes) bytes = std::max(bytes, planning_.sizes[index(made)]);
-    for (const TensorId made : operation.updates) bytes = std::max(bytes, planning_.sizes[index(made)]);
+    for (const TensorId made : operation.writes) bytes = std::max(bytes, moved_bytes(planning_, made));
+    for (const TensorId made : operation.updates) bytes = std::max(bytes, moved_bytes(planning_, made));
     if (bytes != 0) prices.push_back(static_cast<double>(operation.duration.count()) / static_cast<double>(bytes));
   }
   for (const TensorForm& form : trace_.forms) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -52,6 +53,12 @@ class ValueHistory {
 
 /// Per operation, and behind the last one: how many operations before it have more live bytes than there is room.
 [[nodiscard]] std::vector<std::uint32_t> count_full(const PlanningCase& planning);
+
+/// What a copy of the tensor's value is predicted to move. Without padding only if it is encoded on its way.
+[[nodiscard]] inline std::uint64_t moved_bytes(const PlanningCase& planning, TensorId tensor) {
+  const std::optional<Bytes>& copied = planning.trace.tensors[index(tensor)].copied;
+  return copied ? copied->value : planning.sizes[index(tensor)];
+}
 
 /// The trace without what only other ways than copies need: replayable operations, and forms. Ranges stay.
 [[nodiscard]] Trace without_ways(Trace trace);

@@ -148,6 +148,11 @@ bool ascend_within(const TensorPieces& pieces, std::uint64_t bytes) {
   return !pieces.at.empty();
 }
 
+/// Whether its encoded values are those of all of it.
+bool is_encoded_whole(const Trace& trace, TensorId tensor) {
+  return trace.tensors[index(tensor)].copied || !forms_of(trace, tensor).empty();
+}
+
 /// Puts further edges where a piece would be larger than `most`, at multiples of the alignment.
 std::vector<Bytes> with_more_edges(const std::vector<std::uint64_t>& edges, std::uint64_t bytes, std::uint64_t most,
                                    std::uint64_t alignment) {
@@ -177,8 +182,8 @@ Result<DividedTrace> with_pieces(const Trace& trace, std::span<const TensorPiece
         (i > 0 && tensor <= index(divisions[i - 1].tensor))) {
       return Problem{"pieces " + std::to_string(i) + " do not divide a tensor of the trace, or not in ascending order"};
     }
-    if (!forms_of(trace, pieces.tensor).empty()) {
-      return Problem{"tensor " + std::to_string(tensor) + " has forms, and cannot be divided"};
+    if (is_encoded_whole(trace, pieces.tensor)) {
+      return Problem{"tensor " + std::to_string(tensor) + " is encoded as a whole, and cannot be divided"};
     }
   }
   return Divider(trace, divisions).run();
@@ -204,7 +209,7 @@ std::vector<TensorPieces> possible_pieces(const Trace& trace, const Machine& mac
   const std::uint64_t alignment = machine.alignment.value;
   for (std::size_t t = 0; t < trace.tensors.size(); ++t) {
     const auto id = static_cast<TensorId>(t);
-    if (!accessed[t] || !divisible[t] || !forms_of(trace, id).empty()) continue;
+    if (!accessed[t] || !divisible[t] || is_encoded_whole(trace, id)) continue;
     std::ranges::sort(edges[t]);
     edges[t].erase(std::unique(edges[t].begin(), edges[t].end()), edges[t].end());
     const std::uint64_t bytes = trace.tensors[t].bytes.value;

@@ -102,7 +102,7 @@ UnitChoice::Unit UnitChoice::unit_of(std::size_t first, std::size_t end) const {
     // It was still there, or may not be made again as early as that: it is copied.
     if (map.last >= before || !history_.may_run_again(map.giver, before)) continue;
     add_chain(map.giver, maps_[first].giver, before, unit);
-    unit.bytes += static_cast<double>(planning_.sizes[index(map.tensor)]);
+    unit.bytes += static_cast<double>(moved_bytes(planning_, map.tensor));
   }
   return unit;
 }

@@ -26,8 +26,9 @@ std::vector<T> sorted_once(std::span<const T> list, Key key) {
 
 std::string problem_of_trace(const Trace& trace) {
   if (!trace.engines.empty()) return "operations name engines";
-  if (std::ranges::any_of(trace.tensors, [](const TraceTensor& tensor) { return tensor.copied.has_value(); })) {
-    return "ways are written out already";
+  for (const TensorForm& form : trace.forms) {
+    if (!trace.tensors[index(form.tensor)].copied) continue;
+    return "tensor " + std::to_string(index(form.tensor)) + " is encoded on its way, and has forms besides";
   }
   return {};
 }

@@ -100,12 +100,10 @@ Result<CompiledPlan> PlanTask::plan_and_adopt() const {
   return adopted;
 }
 
-// Nothing if the planner, or the program, knows no replays, or if values are encoded on their way: no trace has both.
+// Nothing if the planner, or the program, knows no replays.
 std::optional<Result<CompiledPlan>> PlanTask::plan_with_replays(const Machine& one,
                                                                 const PlanningOptions& options) const {
   if (planner.name() != "best" || !allows_replays || !may_have_replays(program)) return std::nullopt;
-  const auto is_encoded = [](const TraceTensor& tensor) { return tensor.copied.has_value(); };
-  if (std::ranges::any_of(program.trace.tensors, is_encoded)) return std::nullopt;
   Result<PlanWithWays> made = plan_with_ways(trace_with_replayable(program), one, options);
   if (!made.has_value()) return made.problem();
   if (made->ways.empty()) return adopt_plan(program, std::move(made->plan), one);

@@ -55,7 +55,7 @@ nanoseconds simulated(const Trace& trace, const CompiledPlan& made, const KnownM
   const Machine one = as_one_memory(made.program, machine);
   plan.machine.h2d = one.h2d;
   plan.machine.d2h = one.d2h;
-  if (made.without_replays != nullptr) return simulate(with_durations_of(made.program, trace), plan).iteration;
+  if (made.without_replays != nullptr) return simulate(with_times_of(trace, made.program), plan).iteration;
   return simulate(trace, plan).iteration;
 }
 

@@ -63,8 +63,9 @@ Result<Program> with_replays(const Program& program, std::span<const Replay> rep
   return out;
 }
 
-Trace with_durations_of(const Program& replayed, const Trace& observed) {
+Trace with_times_of(const Trace& observed, const Program& replayed) {
   Trace trace = replayed.trace;
+  for (std::size_t t = 0; t < trace.tensors.size(); ++t) trace.tensors[t].copied = observed.tensors[t].copied;
   for (std::size_t i = 0; i < trace.operations.size(); ++i) {
     trace.operations[i].duration = observed.operations[replayed.replays.runs[i]].duration;
   }

@@ -2,6 +2,7 @@
 #include <doctest/doctest.h>
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -165,6 +166,58 @@ TEST_CASE("ways that are not allowed are not used") {
   PlanningOptions copies;
   copies.ways.compress = false;
   CHECK(codings(copies) == 0);
+}
+
+/// Two values are away at a time. "d" may be made again in 60 ns; copies take 1 ns per byte.
+Trace with_value_on_the_way(std::optional<Bytes> copied) {
+  Trace trace;
+  trace.name = "on the way";
+  trace.tensors = {{"d", Bytes{100}, TensorKind::transient, 0, copied},
+                   {"b", Bytes{100}, TensorKind::transient, 0},
+                   {"c", Bytes{100}, TensorKind::transient, 0}};
+  trace.operations = {operation("make d", {}, {id(0)}), operation("d to b", {id(0)}, {id(1)}),
+                      operation("b to c", {id(1)}, {id(2)}), operation("c to b", {id(2)}, {id(1)}),
+                      operation("d and b", {id(0), id(1)}, {})};
+  trace.operations[0].duration = nanoseconds{60};
+  trace.operations[0].replayable = true;
+  return trace;
+}
+
+Machine machine_for_two() {
+  Machine machine;
+  machine.device_budget = Bytes{200};
+  machine.alignment = Bytes{1};
+  machine.h2d = machine.d2h = {1'000'000'000, nanoseconds{0}};
+  return machine;
+}
+
+TEST_CASE("a value that is encoded on its way is copied, and one that is not is made again") {
+  const Result<PlanWithWays> plain = plan_with_ways(with_value_on_the_way(std::nullopt), machine_for_two());
+  REQUIRE(plain);
+  CHECK(plain->ways.replays == std::vector<Replay>{{op(0), op(4)}});
+  CHECK(plain->plan.predicted.iteration == nanoseconds{520});
+  const Result<PlanWithWays> encoded = plan_with_ways(with_value_on_the_way(Bytes{20}), machine_for_two());
+  REQUIRE(encoded);
+  CHECK(encoded->ways.empty());
+  CHECK(encoded->plan.predicted.iteration < nanoseconds{520});
+  CHECK(encoded->plan.predicted.lower_bound <= encoded->plan.predicted.iteration);
+  CHECK(encoded->plan.predicted.d2h == Bytes{20});
+  CHECK(encoded->plan.predicted.h2d == Bytes{20});
+}
+
+TEST_CASE("what is encoded on its way has no forms besides, and is not divided") {
+  Trace trace = program();
+  trace.tensors[0].copied = Bytes{20};
+  const Result<WrittenTrace> with_forms = with_ways(trace, {});
+  REQUIRE_FALSE(with_forms);
+  CHECK(with_forms.problem().message == "tensor 0 is encoded on its way, and has forms besides");
+  trace.forms.clear();
+  CHECK(with_ways(trace, {}));
+  for (TraceOperation& each : trace.operations) each.in_pieces = true;
+  const Result<WrittenTrace> divided = with_ways(trace, {{}, {}, {{id(0), {Bytes{50}}}}});
+  REQUIRE_FALSE(divided);
+  CHECK(divided.problem().message == "tensor 0 is encoded as a whole, and cannot be divided");
+  CHECK(with_ways(trace, {{}, {}, {{id(1), {Bytes{50}}}}}));
 }
 
 }  // namespace swapmm::test::codings_test
