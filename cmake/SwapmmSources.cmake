@@ -120,7 +120,7 @@ swapmm_files(include/swapmm/plan/split
   SOURCES choose dependence from_pieces from_traces quantity written_out)
 swapmm_files(include/swapmm/plan/v2
   HEADERS bound engines explain machine plan planners predicted_profile simulate transition validate ways
-  SOURCES machine plan ways)
+  SOURCES machine plan to_ways ways)
 swapmm_files(include/swapmm/plan/v2/baselines
   HEADERS command_chain on_demand paths residency uses
   SOURCES on_demand paths residency uses)
@@ -175,8 +175,8 @@ swapmm_files(include/swapmm/runtime/blocks
   HEADERS encoded_blocks encoding_types file_blocks home host_block neighbour_blocks place_map placed_blocks
   SOURCES place_map)
 swapmm_files(include/swapmm/runtime/book
-  HEADERS compiled_plan known_machine plan_case planning_task program_book stopwatch store_key tiered_plan
-  SOURCES compiled_plan planning_task program_book program_book_budgets program_book_changes program_book_store program_book_times store_key
+  HEADERS compiled_plan given_plan known_machine plan_case planning_task program_book stopwatch store_key tiered_plan
+  SOURCES compiled_plan given_plan planning_task program_book program_book_budgets program_book_changes program_book_store program_book_times store_key
           tiered_plan)
 swapmm_files(include/swapmm/runtime/core
   HEADERS budget_change core entrance_options failures gate host_access host_views iteration_capture kept_operations link_probe make_core neighbour_change observation plan_controller round_measurement

@@ -7,7 +7,7 @@
 #include <utility>
 
 #include <swapmm/error.hpp>
-#include <swapmm/formats/plan_json.hpp>
+#include <swapmm/runtime/book/given_plan.hpp>
 #include <swapmm/runtime/book/program_book.hpp>
 
 namespace swapmm {
@@ -48,19 +48,15 @@ std::shared_ptr<const Plan> Scheduler::plan(std::string_view iteration) const {
 std::optional<Trace> Scheduler::trace(std::string_view iteration) const { return book_->trace(iteration); }
 
 void Scheduler::save_plan(std::string_view iteration, std::ostream& out) const {
-  const std::shared_ptr<const Plan> known = plan(iteration);
+  const runtime::FollowablePtr known = book_->latest(iteration);
   if (known == nullptr) throw UsageError("there is no plan for iteration \"" + std::string(iteration) + "\" to save");
-  if (book_->latest(iteration)->without_replays != nullptr) {
-    throw UsageError("the plan for iteration \"" + std::string(iteration) +
-                     "\" runs operations again, which version 1 of the format cannot say: it is not saved");
-  }
-  write_plan(out, *known);
+  runtime::write_compiled_plan(out, *known);
   out.flush();
   if (!out) throw Error("saving the plan of iteration \"" + std::string(iteration) + "\": the stream failed");
 }
 
 void Scheduler::load_plan(std::string_view iteration, std::istream& in) {
-  Result<Plan> plan = read_plan(in);
+  Result<runtime::LoadedPlan> plan = runtime::read_loaded_plan(in);
   if (!plan.has_value()) throw PlanRefused(plan.problem().message);
   book_->load(iteration, *std::move(plan));
 }

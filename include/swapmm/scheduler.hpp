@@ -54,14 +54,14 @@ class SWAPMM_EXPORT Scheduler {
   /// The trace of the iteration that was observed last; nothing if none has ended yet.
   [[nodiscard]] std::optional<Trace> trace(std::string_view iteration) const;
 
-  /// Writes the plan for that iteration name in the format of docs/formats.md. Throws UsageError if there is none, or
-  /// if it runs operations again, which version 1 of the format cannot say. Throws
-  /// Error if writing to the stream fails.
+  /// Writes the plan for that iteration name in the format of docs/formats.md: in version 2 if it runs operations
+  /// again, else in version 1. Throws UsageError if there is none, and Error if writing to the stream fails.
   void save_plan(std::string_view iteration, std::ostream& out) const;
-  /// Reads a plan for iterations of that name. They follow it from the second iteration on. Throws PlanRefused if the
-  /// text is not a valid plan file, or if there are already plans for iterations of that name and this one is for
-  /// another program. If the program is not known yet and turns out to be another one, the report has a note, and the
-  /// scheduler's own planner makes the plan. Throws UsageError if a planner calls it.
+  /// Reads a plan for iterations of that name, of version 1 or 2 of the format: one for a device and a host, which
+  /// may run operations again. They follow it from the second iteration on. Throws PlanRefused if the text is not a
+  /// valid plan file, or if there are already plans for iterations of that name and this one is for another program, or
+  /// cannot be followed. If the program is not known yet and turns out to be another one, the report has a note, and
+  /// the scheduler's own planner makes the plan. Throws UsageError if a planner calls it.
   void load_plan(std::string_view iteration, std::istream& in);
 
   /// The plan that is waiting to be made, if any; only with Planning::deferred. May be called from any thread.

@@ -199,7 +199,7 @@ SWAPMM_C_EXPORT swapmm_status swapmm_manager_trace(swapmm_manager* manager, cons
 /// The plan for that iteration name, in the format swapmm-plan of docs/formats.md. The caller destroys the text.
 /// ::SWAPMM_USAGE_ERROR if there is none.
 SWAPMM_C_EXPORT swapmm_status swapmm_manager_save_plan(swapmm_manager* manager, const char* iteration, char** json);
-/// Reads a plan for iterations of that name. They follow it from the second iteration on.
+/// Reads a plan for iterations of that name, of version 1 or 2. They follow it from the second iteration on.
 SWAPMM_C_EXPORT swapmm_status swapmm_manager_load_plan(swapmm_manager* manager, const char* iteration,
                                                        const char* json);
 

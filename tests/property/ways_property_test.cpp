@@ -174,6 +174,14 @@ TEST_CASE("plans with any ways are valid in version 2, take as long there, and a
       const v2::Simulation predicted = v2::simulate(trace, *as_v2);
       CHECK(predicted.iteration == plan->predicted.iteration);
       CHECK(predicted.links == std::vector<Bytes>{plan->predicted.h2d, plan->predicted.d2h});
+      const Result<PlanWithWays> back = v2::to_ways(trace, *as_v2);
+      REQUIRE_MESSAGE(back, (back ? std::string() : back.problem().message));
+      const Result<WrittenTrace> same = with_ways(trace, back->ways);
+      REQUIRE(same);
+      CHECK(same->trace == written->trace);
+      CHECK(same->steps == written->steps);
+      CHECK(same->encoded == written->encoded);
+      CHECK(back->plan == *plan);
     }
     replaying += ways.replays.empty() ? 0 : 1;
     coding += ways.codings.empty() ? 0 : 1;

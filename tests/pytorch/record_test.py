@@ -172,6 +172,34 @@ class Writes(unittest.TestCase):
     self.assertEqual(self.accesses(lambda kept: torch._foreach_zero_([kept, other]), {"other": other}),
                      [("_foreach_zero_", [], ["kept", "other"], [])])
 
+  def test_a_sparse_tensor_is_what_it_is_made_of(self):
+    dense, factor = torch.eye(50), filled(50, 2)
+
+    def step():
+      with torch.no_grad():
+        sparse = dense.to_sparse()
+        sparse._values().mul_(2)
+        return torch.mm(sparse, factor)
+
+    made, doubled, product = record(step, device="cpu", repeat=1).operations
+    indices, values = made.writes
+    self.assertEqual(doubled.updates, [values])
+    self.assertEqual(product.reads[:2], [indices, values])
+    self.assertEqual(len(product.reads), 3)
+
+  @unittest.skipUnless(PYTORCH_2, "needs PyTorch 2")
+  def test_operators_of_a_tensor_with_a_dispatch_of_its_own(self):
+    rows = [filled(length, 8) for length in (3, 5)]
+
+    def step():
+      with torch.no_grad():
+        nested = torch.nested.nested_tensor(rows, layout=torch.jagged)
+        return (nested * 2).sin()
+
+    names = [name for name, *_ in bundles(record(step, device="cpu", repeat=1))]
+    self.assertIn("mul.Tensor", names)
+    self.assertIn("sin", names)
+
   def test_an_overlapping_view_is_not_the_whole(self):
     self.assertEqual(self.accesses(lambda kept: torch.as_strided(kept, (4, 6), (1, 1)).zero_()),
                      [("zero_", [], [], ["kept"])])

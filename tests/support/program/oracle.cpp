@@ -4,9 +4,11 @@
 #include <algorithm>
 #include <random>
 #include <sstream>
+#include <string_view>
 #include <utility>
 
 #include <swapmm/formats/plan_json.hpp>
+#include <swapmm/formats/v2/plan_json.hpp>
 
 #include "support/plan_mutations.hpp"
 
@@ -29,8 +31,41 @@ void change_number(std::mt19937_64& random, std::string& text) {
   if (at != text.end()) *at = static_cast<char>('0' + random() % 10);
 }
 
+/// One thing about one command.
+void change_command(std::mt19937_64& random, v2::Plan& plan) {
+  if (plan.commands.empty()) return;
+  v2::Command& command = plan.commands[random() % plan.commands.size()];
+  const v2::Command& other = plan.commands[random() % plan.commands.size()];
+  switch (random() % 5) {
+    case 0: command.after.clear(); break;
+    case 1: command.before_operations.clear(); break;
+    case 2:
+      if (command.position && other.position) command.position = other.position;
+      break;
+    case 3: command.operation = other.operation; break;
+    default:
+      if (command.offset && other.offset) command.offset = other.offset;
+  }
+}
+
+/// The same for a plan that runs operations again. Says why the text is no such plan, if it is none.
+std::string change_version_2(std::mt19937_64& random, SavedPlan& saved) {
+  Result<v2::Plan> plan = v2::read_plan(std::string_view(saved.text));
+  if (!plan.has_value()) return "a saved plan cannot be read: " + plan.problem().message;
+  change_command(random, *plan);
+  if (random() % 4 == 0 || !v2::check_plan(*plan)) {
+    change_number(random, saved.text);
+    return {};
+  }
+  std::ostringstream out;
+  v2::write_plan(out, *plan);
+  saved.text = out.str();
+  return {};
+}
+
 /// Says why the text is no plan, if it is none.
 std::string change(std::mt19937_64& random, SavedPlan& saved) {
+  if (saved.text.find("\"version\": 2") != std::string::npos) return change_version_2(random, saved);
   std::istringstream in(saved.text);
   Result<Plan> plan = read_plan(in);
   if (!plan.has_value()) return "a saved plan cannot be read: " + plan.problem().message;

@@ -437,11 +437,7 @@ class ProgramRun {
       const std::string name(iteration_name(number));
       if (scheduler_.plan(name) == nullptr) continue;
       std::ostringstream out;
-      try {
-        scheduler_.save_plan(name, out);
-      } catch (const UsageError&) {  // it runs operations again
-        continue;
-      }
+      scheduler_.save_plan(name, out);
       result_.plans.push_back({name, out.str(), scheduler_.trace(name)});
     }
   }

@@ -2,6 +2,7 @@
 #include <swapmm/runtime/book/planning_task.hpp>
 
 #include <algorithm>
+#include <memory>
 #include <utility>
 #include <vector>
 
@@ -64,6 +65,17 @@ Result<CompiledPlan> adopt_plan(Program program, Plan plan, const Machine& machi
   return compiled;
 }
 
+Result<CompiledPlan> adopt_plan(const Program& program, Plan plan, std::span<const Replay> replays,
+                                const Machine& machine) {
+  if (replays.empty()) return adopt_plan(program, std::move(plan), machine);
+  if (!may_have_replays(program)) return Problem{"it runs operations again in another iteration"};
+  Result<Program> replayed = with_replays(program, replays);
+  if (!replayed.has_value()) return replayed.problem();
+  Result<CompiledPlan> adopted = adopt_plan(*std::move(replayed), std::move(plan), machine);
+  if (adopted.has_value()) adopted->without_replays = std::make_shared<const Program>(program);
+  return adopted;
+}
+
 void PlanTask::run_once() {
   if (taken.exchange(true, std::memory_order_acq_rel)) return;
   try {
@@ -106,18 +118,16 @@ std::optional<Result<CompiledPlan>> PlanTask::plan_with_replays(const Machine& o
   if (planner.name() != "best" || !allows_replays || !may_have_replays(program)) return std::nullopt;
   Result<PlanWithWays> made = plan_with_ways(trace_with_replayable(program), one, options);
   if (!made.has_value()) return made.problem();
-  if (made->ways.empty()) return adopt_plan(program, std::move(made->plan), one);
-  Result<Program> replayed = with_replays(program, made->ways.replays);
-  if (!replayed.has_value()) return replayed.problem();
-  Result<CompiledPlan> adopted = adopt_plan(*std::move(replayed), std::move(made->plan), one);
-  if (adopted.has_value()) adopted->without_replays = std::make_shared<const Program>(program);
-  return adopted;
+  return adopt_plan(program, std::move(made->plan), made->ways.replays, one);
 }
 
 Result<CompiledPlan> PlanTask::adopt_given() const {
-  if (given_tiered && machine.tiers) return adopt_tiered_plan(program, *given_tiered, machine);
-  Result<CompiledPlan> adopted = adopt_plan(program, *given, machine);
-  if (!adopted.has_value() || store_key.empty()) return adopted;
+  if (given->tiered && machine.tiers) return adopt_tiered_plan(program, *given->tiered, machine);
+  if (!given->replays.empty() && !allows_replays) {
+    return Problem{"it runs operations again, and this program may only lose what is proven dead"};
+  }
+  Result<CompiledPlan> adopted = adopt_plan(program, given->plan, given->replays, machine);
+  if (!adopted.has_value() || given->store_key.empty()) return adopted;
   // It was made with the times of an earlier run: what it promises here is worked out with those of this one.
   adopted->plan.machine = as_one_memory(program, machine);
   adopted->plan.predicted.lower_bound = {};

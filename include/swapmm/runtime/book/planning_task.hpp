@@ -5,6 +5,7 @@
 #include <chrono>
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -13,6 +14,7 @@
 #include <swapmm/plan/plan.hpp>
 #include <swapmm/plan/planner_choice.hpp>
 #include <swapmm/runtime/book/compiled_plan.hpp>
+#include <swapmm/runtime/book/given_plan.hpp>
 #include <swapmm/runtime/book/known_machine.hpp>
 
 namespace swapmm::runtime {
@@ -22,12 +24,9 @@ struct PlanTask {
   Program program;
   KnownMachine machine;
   PlannerChoice planner = "";
-  bool allows_replays = true;            ///< the plan may run operations again
-  std::chrono::milliseconds time{0};     ///< time limit for the planner's search; 0: a fixed number of steps
-  std::optional<Plan> given;             ///< a loaded plan to use instead of the planner's
-  std::optional<v2::Plan> given_tiered;  ///< the same, if it tells host and file apart; then `given` is what it does
-                                         ///< with the device
-  std::string store_key;                 ///< `given` is what the plan store has under that key; empty: it is not
+  bool allows_replays = true;         ///< the plan may run operations again
+  std::chrono::milliseconds time{0};  ///< time limit for the planner's search; 0: a fixed number of steps
+  std::optional<GivenPlan> given;     ///< to be used instead of the planner's
   std::optional<Result<CompiledPlan>> result;
   std::atomic<bool> taken{false};  ///< a thread is running it, or has run it
   std::atomic<bool> done{false};
@@ -51,5 +50,8 @@ struct PlanTask {
 
 /// Checks `plan` against the program and the machine it will run on, and compiles it.
 [[nodiscard]] Result<CompiledPlan> adopt_plan(Program program, Plan plan, const Machine& machine);
+/// The same for a plan that may run operations again. `plan` is for the program with these written out.
+[[nodiscard]] Result<CompiledPlan> adopt_plan(const Program& program, Plan plan, std::span<const Replay> replays,
+                                              const Machine& machine);
 
 }  // namespace swapmm::runtime

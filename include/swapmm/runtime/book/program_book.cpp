@@ -83,8 +83,8 @@ std::uint64_t ProgramBook::observed(std::string_view name, IterationLog&& log, c
   if (plan_from_loaded(programs, machine) || plan_from_store(programs, machine) || p == 0) return id;
   if (!programs.loaded.empty()) {
     const Result<Program> program = program_of(programs, last_of(programs, p));
-    for (const Plan& plan : programs.loaded) {
-      note("iteration \"" + programs.name + "\": loaded plan refused: it is for the program " + plan.trace_digest +
+    for (const LoadedPlan& plan : programs.loaded) {
+      note("iteration \"" + programs.name + "\": loaded plan refused: it is for the program " + plan.trace_digest() +
            (program.has_value() ? ", this one is " + digest(program->trace) : std::string()));
     }
     programs.loaded.clear();
@@ -120,18 +120,23 @@ bool ProgramBook::plan_from_loaded(Named& programs, const KnownMachine& machine)
     const auto members = last_of(programs, p);
     const Result<Program> program = program_of(programs, members);
     if (!program.has_value()) continue;
-    const std::string own = digest(program->trace);
     const auto match = std::find_if(programs.loaded.begin(), programs.loaded.end(),
-                                    [&](const Plan& plan) { return plan.trace_digest == own; });
+                                    [&](const LoadedPlan& plan) { return plan.is_for(*program); });
     if (match == programs.loaded.end()) continue;
     if (pending_ != nullptr) {
       // The loaded plan waits for another cycle's task, and takes the place of a task for its own cycle.
       if (!same_cycle(pending_->members, members)) return true;
       set_pending(nullptr);
     }
+    Result<GivenPlan> given = match->given_for(*program);
+    if (!given.has_value()) {
+      note("iteration \"" + programs.name + "\": loaded plan refused: " + given.problem().message);
+      programs.loaded.erase(match);
+      return false;
+    }
     std::erase_if(programs.now().cycles,
                   [&](const PlanSet::Cycle& known) { return same_cycle(known.members, members); });
-    plan_cycle(programs, p, {.plan = *match}, machine);
+    plan_cycle(programs, p, *std::move(given), machine);
     programs.loaded.erase(match);
     return true;
   }
@@ -228,7 +233,8 @@ bool ProgramBook::overlaps(const Named& programs, std::size_t period) const {
   return logs.size() == period && generations_overlap(logs);
 }
 
-void ProgramBook::plan_cycle(Named& programs, std::size_t period, Given given, const KnownMachine& machine) {
+void ProgramBook::plan_cycle(Named& programs, std::size_t period, std::optional<GivenPlan> given,
+                             const KnownMachine& machine) {
   const auto last = last_of(programs, period);
   if (programs.now().has_cycle(last)) return;
   if (pending_ != nullptr) return;  // one task at a time
@@ -237,7 +243,7 @@ void ProgramBook::plan_cycle(Named& programs, std::size_t period, Given given, c
   programs.now().cycles.push_back({members});
   try {
     if (program.has_value()) {
-      if (!given.plan) given = stored(programs, members, *program, machine);
+      if (!given) given = stored(programs, members, *program, machine);
       return plan_program(programs, members, *std::move(program), std::move(given), machine);
     }
     refuse(programs, programs.now(), members, program.problem());
@@ -247,18 +253,14 @@ void ProgramBook::plan_cycle(Named& programs, std::size_t period, Given given, c
   }
 }
 
-void ProgramBook::plan_program(Named& programs, std::vector<std::uint64_t> members, Program program, Given given,
-                               const KnownMachine& machine) {
+void ProgramBook::plan_program(Named& programs, std::vector<std::uint64_t> members, Program program,
+                               std::optional<GivenPlan> given, const KnownMachine& machine) {
   auto task = std::make_shared<PlanTask>();
-  task->given = std::move(given.plan);
-  task->given_tiered = std::move(given.tiered);
-  task->store_key = std::move(given.store_key);
+  task->given = std::move(given);
   if (!task->given) {
     const std::string own = digest(program.trace);
     for (const PlanCase& known : programs.now().cases) {
-      if (known.plan->plan.trace_digest != own) continue;
-      task->given = known.plan->plan;  // the same program on other handles
-      task->given_tiered = known.plan->tiered;
+      if (known.plan->observed_digest() == own) task->given = given_by(*known.plan);
     }
   }
   task->program = std::move(program);
@@ -283,14 +285,12 @@ void ProgramBook::plan_program(Named& programs, std::vector<std::uint64_t> membe
 // The task is then for the planner.
 void ProgramBook::drop_given(PlanTask& task) {
   const std::string& why = task.result->problem().message;
-  if (task.store_key.empty()) {
+  if (task.given->store_key.empty()) {
     note("iteration \"" + task.name + "\": given plan refused: " + why);
   } else {
-    refuse_stored(task.store_key, why);
+    refuse_stored(task.given->store_key, why);
   }
   task.given.reset();
-  task.given_tiered.reset();
-  task.store_key.clear();
   task.result.reset();
   task.done.store(false, std::memory_order_release);
 }
@@ -350,7 +350,7 @@ void ProgramBook::install_new(Named& programs, PlanSet& set, PlanTask& task) {
   const FollowablePtr plan = added.plan;
   set.cases.insert(set.cases.begin(), std::move(added));
   ++plans_made_;
-  if (!task.store_key.empty()) ++from_store_;
+  if (task.given && !task.given->store_key.empty()) ++from_store_;
   if (!task.given) keep_plan(*plan, task.machine);
   if (set.cases.size() > options_.max_sequences) set.cases.pop_back();
 }
@@ -368,9 +368,9 @@ void ProgramBook::install_finished() {
 // one, and plan_from_loaded() would never see it.
 void ProgramBook::follow_loaded(std::string_view name) {
   Named& programs = named(name);
-  const auto match = std::find_if(programs.loaded.begin(), programs.loaded.end(), [&](const Plan& plan) {
+  const auto match = std::find_if(programs.loaded.begin(), programs.loaded.end(), [&](const LoadedPlan& plan) {
     return std::any_of(programs.now().cases.begin(), programs.now().cases.end(),
-                       [&](const PlanCase& known) { return known.plan->observed_digest() == plan.trace_digest; });
+                       [&](const PlanCase& known) { return plan.is_for(known.plan->observed()); });
   });
   if (match == programs.loaded.end()) return;
   try {
@@ -427,25 +427,32 @@ void ProgramBook::give_up(const FollowablePtr& plan, const std::exception_ptr& e
   }
 }
 
-void ProgramBook::load(std::string_view name, Plan plan) {
+void ProgramBook::load(std::string_view name, LoadedPlan plan) {
   if (planner_runs_) throw UsageError("a planner must not load plans: it returns the one to follow");
   Named& programs = named(name);
   std::string known;
   for (PlanCase& own : programs.now().cases) {
-    const std::string observed = own.plan->observed_digest();
-    if (observed == plan.trace_digest) {
-      Result<CompiledPlan> result = adopt_plan(own.plan->observed(), plan, own.plan->plan.machine);
-      if (!result.has_value()) throw PlanRefused(result.problem().message);
-      own.try_out(std::make_shared<const CompiledPlan>(*std::move(result)), compares());
-      return;
-    }
-    known = observed;
+    if (plan.is_for(own.plan->observed())) return replace(own, plan);
+    known = own.plan->observed_digest();
   }
   if (!known.empty()) {
-    throw PlanRefused("it is for the program " + plan.trace_digest + ", iteration \"" + std::string(name) +
+    throw PlanRefused("it is for the program " + plan.trace_digest() + ", iteration \"" + std::string(name) +
                       "\" of this one is " + known);
   }
   programs.loaded.push_back(std::move(plan));
+}
+
+void ProgramBook::replace(PlanCase& plan_case, const LoadedPlan& by) const {
+  const Program& program = plan_case.plan->observed();
+  Result<GivenPlan> given = by.given_for(program);
+  if (!given.has_value()) throw PlanRefused(given.problem().message);
+  if (!given->replays.empty() && !allows_replays()) {
+    throw PlanRefused("it runs operations again, and this program may only lose what is proven dead");
+  }
+  Result<CompiledPlan> result =
+      adopt_plan(program, std::move(given->plan), given->replays, plan_case.plan->plan.machine);
+  if (!result.has_value()) throw PlanRefused(result.problem().message);
+  plan_case.try_out(std::make_shared<const CompiledPlan>(*std::move(result)), compares());
 }
 
 FollowablePtr ProgramBook::latest(std::string_view name) const {

@@ -97,7 +97,7 @@ class ProgramBook {
   /// Takes a plan for iterations of that name. Keeps it for later if no program of that name is known yet. Throws
   /// PlanRefused if programs of that name are known and the plan is for none of them, or is not valid. Throws
   /// UsageError while a planner runs here.
-  void load(std::string_view name, Plan plan);
+  void load(std::string_view name, LoadedPlan plan);
   /// The plan used last, or null.
   [[nodiscard]] FollowablePtr latest(std::string_view name) const;
   /// The last observed iteration as a trace, with the durations known now; nothing if there is none.
@@ -190,7 +190,7 @@ class ProgramBook {
     std::vector<std::size_t> untimed_alike{};  // by period: how many of them in a row were as one period before
     std::size_t to_time = 0;  // so many of the next iterations are timed: a cycle was seen among untimed ones
     std::size_t unpaid = 0;   // starts of plans, and cycles timed after timing had ended, that have not paid yet
-    std::vector<Plan> loaded;
+    std::vector<LoadedPlan> loaded;
 
     [[nodiscard]] PlanSet& now() { return sets.front(); }
     [[nodiscard]] const PlanSet& now() const { return sets.front(); }
@@ -228,15 +228,10 @@ class ProgramBook {
   [[nodiscard]] std::size_t awaited(const Named& programs, const PlanCase& plan_case) const;
   [[nodiscard]] bool branches(const Named& programs) const;
   void await_all(Named& programs) const;
-  // A plan that is used instead of the planner's.
-  struct Given {
-    std::optional<Plan> plan{};
-    std::optional<v2::Plan> tiered{};  // see PlanTask::given_tiered
-    std::string store_key{};           // see PlanTask::store_key
-  };
-  void plan_cycle(Named& programs, std::size_t period, Given given, const KnownMachine& machine);
-  void plan_program(Named& programs, std::vector<std::uint64_t> members, Program program, Given given,
-                    const KnownMachine& machine);
+  // `given` is used instead of the planner's plan.
+  void plan_cycle(Named& programs, std::size_t period, std::optional<GivenPlan> given, const KnownMachine& machine);
+  void plan_program(Named& programs, std::vector<std::uint64_t> members, Program program,
+                    std::optional<GivenPlan> given, const KnownMachine& machine);
   void complete_budget(Named& programs, const PlanSet& other, const KnownMachine& machine,
                        const std::function<bool(const Program&)>& usable);
   void drop_given(PlanTask& task);
@@ -249,12 +244,14 @@ class ProgramBook {
   void install(PlanTask& task);
   void install_new(Named& programs, PlanSet& set, PlanTask& task);
   void follow_loaded(std::string_view name);
+  // Throws PlanRefused if the plan cannot be followed.
+  void replace(PlanCase& plan_case, const LoadedPlan& by) const;
   void refuse(const Named& programs, PlanSet& set, std::span<const std::uint64_t> members, const Problem& why);
 
   // The plan store.
   [[nodiscard]] bool plan_from_store(Named& programs, const KnownMachine& machine);
-  [[nodiscard]] Given stored(Named& programs, std::span<const std::uint64_t> members, const Program& program,
-                             const KnownMachine& machine);
+  [[nodiscard]] std::optional<GivenPlan> stored(Named& programs, std::span<const std::uint64_t> members,
+                                                const Program& program, const KnownMachine& machine);
   void keep_plan(const CompiledPlan& made, const KnownMachine& machine) noexcept;
   void refuse_stored(const std::string& key, const std::string& reason) noexcept;
 

@@ -76,7 +76,7 @@ void ProgramBook::complete_budget(Named& programs, const PlanSet& other, const K
     if (!program.has_value() || !usable(*program)) continue;
     programs.now().cycles.push_back({cycle.members});
     try {
-      Given given = stored(programs, cycle.members, *program, machine);
+      std::optional<GivenPlan> given = stored(programs, cycle.members, *program, machine);
       plan_program(programs, cycle.members, *std::move(program), std::move(given), machine);
     } catch (...) {
       programs.now().cycles.pop_back();

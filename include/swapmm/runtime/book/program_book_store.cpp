@@ -8,7 +8,6 @@
 #include <utility>
 
 #include <swapmm/base/error.hpp>
-#include <swapmm/formats/plan_json.hpp>
 #include <swapmm/runtime/book/store_key.hpp>
 #include <swapmm/runtime/values/messages.hpp>
 
@@ -30,6 +29,13 @@ class StoreRuns {
   bool before_;
 };
 
+Result<GivenPlan> read_stored(std::string_view text, const Program& program) {
+  const Result<LoadedPlan> plan = read_loaded_plan(text);
+  if (!plan.has_value()) return plan.problem();
+  if (!plan->is_for(program)) return Problem{"it is for the program " + plan->trace_digest()};
+  return plan->given_for(program);
+}
+
 }  // namespace
 
 // One observed iteration, or one cycle, is enough to recognize a program. Each cycle is looked for once.
@@ -46,8 +52,8 @@ bool ProgramBook::plan_from_store(Named& programs, const KnownMachine& machine) 
     if (is_known) continue;
     const Result<Program> program = program_of(programs, last);
     if (!program.has_value()) continue;
-    Given given = stored(programs, last, *program, machine);
-    if (!given.plan) continue;
+    std::optional<GivenPlan> given = stored(programs, last, *program, machine);
+    if (!given) continue;
     plan_cycle(programs, p, std::move(given), machine);
     return true;
   }
@@ -55,11 +61,11 @@ bool ProgramBook::plan_from_store(Named& programs, const KnownMachine& machine) 
 }
 
 // What the store has for that program. The same key is looked for once.
-ProgramBook::Given ProgramBook::stored(Named& programs, std::span<const std::uint64_t> members, const Program& program,
-                                       const KnownMachine& machine) {
+std::optional<GivenPlan> ProgramBook::stored(Named& programs, std::span<const std::uint64_t> members,
+                                             const Program& program, const KnownMachine& machine) {
   const std::string& planner = options_.planner.name();
   if (!options_.plan_store.find || planner.empty()) return {};
-  std::string key = store_key(program, machine, planner);
+  std::string key = store_key(program, machine, planner, allows_replays());
   std::vector<PlanSet::Lookup>& lookups = programs.now().lookups;
   const bool was_looked_for =
       std::any_of(lookups.begin(), lookups.end(), [&](const PlanSet::Lookup& lookup) { return lookup.key == key; });
@@ -75,22 +81,24 @@ ProgramBook::Given ProgramBook::stored(Named& programs, std::span<const std::uin
     note("the plan store cannot be read: " + what_of(std::current_exception()));
   }
   if (!text) return {};
-  Result<Plan> plan = read_plan(*text);
-  if (plan.has_value()) return {.plan = *std::move(plan), .store_key = std::move(key)};
-  refuse_stored(key, plan.problem().message);
+  Result<GivenPlan> given = read_stored(*text, program);
+  if (given.has_value()) {
+    given->store_key = std::move(key);
+    return *std::move(given);
+  }
+  refuse_stored(key, given.problem().message);
   return {};
 }
 
 void ProgramBook::keep_plan(const CompiledPlan& made, const KnownMachine& machine) noexcept {
   const std::string& planner = options_.planner.name();
   if (!options_.plan_store.keep || planner.empty()) return;
-  if (made.tiered) return;                      // it depends on how much memory the host has at the moment
-  if (made.without_replays != nullptr) return;  // version 1 of the format has no replays
+  if (made.tiered) return;  // it depends on how much memory the host has at the moment
   try {
     std::ostringstream text;
-    write_plan(text, made.plan);
+    write_compiled_plan(text, made);
     const StoreRuns runs(planner_runs_);
-    options_.plan_store.keep(store_key(made.program, machine, planner), text.str());
+    options_.plan_store.keep(store_key(made.observed(), machine, planner, allows_replays()), text.str());
   } catch (...) {
     options_.plan_store.keep = nullptr;
     try {

@@ -49,12 +49,19 @@ void add_roles(KeyHash& hash, const Program& program) {
   }
 }
 
+void add_replayable(KeyHash& hash, const Program& program, bool allows_replays) {
+  hash.add("replays", {allows_replays ? 1U : 0U});
+  for (std::size_t i = 0; i < program.replayable.size(); ++i) {
+    if (program.replayable[i]) hash.add("replayable", {i});
+  }
+}
+
 }  // namespace
 
-std::string store_key(const Program& program, const Machine& machine, std::string_view planner) {
+std::string store_key(const Program& program, const Machine& machine, std::string_view planner, bool allows_replays) {
   KeyHash hash;
   hash.add_text("swapmm", SWAPMM_LIBRARY_VERSION);
-  hash.add("plan", {1});  // the version of the format
+  hash.add("plan", {2});  // the highest version of the format
   hash.add_text("planner", planner);
   add_machine(hash, machine);
   hash.add_text("trace", digest(program.trace));
@@ -66,6 +73,7 @@ std::string store_key(const Program& program, const Machine& machine, std::strin
   }
   hash.add("by_producer", {program.by_producer ? 1U : 0U});
   add_roles(hash, program);
+  add_replayable(hash, program, allows_replays);
   for (const Event& event : program.events) hash.add("event", {static_cast<std::uint64_t>(event.what), event.index});
   for (const RoleAccess& access : program.accesses) {
     hash.add("access", {access.role, static_cast<std::uint64_t>(access.access)});

@@ -13,6 +13,7 @@ namespace swapmm::runtime {
 /// plan can be followed, and of who made it. Names of tensors and operations, durations and speeds of links differ from
 /// run to run, and are left out; so are handles, of which only those that are the same one count. Linear in the
 /// program.
-[[nodiscard]] std::string store_key(const Program& program, const Machine& machine, std::string_view planner);
+[[nodiscard]] std::string store_key(const Program& program, const Machine& machine, std::string_view planner,
+                                    bool allows_replays);
 
 }  // namespace swapmm::runtime

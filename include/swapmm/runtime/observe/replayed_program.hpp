@@ -21,8 +21,8 @@ namespace swapmm::runtime {
 /// needs them. A Problem if one is not possible.
 [[nodiscard]] Result<Program> with_replays(const Program& program, std::span<const Replay> replays);
 
-/// The trace of `replayed`, with the durations, and what copies seem to move, that `observed`, the trace without replays,
-/// has.
+/// The trace of `replayed`, with the durations, and what copies seem to move, that `observed`, the trace without
+/// replays, has.
 [[nodiscard]] Trace with_times_of(const Trace& observed, const Program& replayed);
 
 }  // namespace swapmm::runtime

@@ -13,6 +13,7 @@ import torch
 
 from .. import _native, errors
 from ..manager import manager_options
+from .compound import COMPOUND_REASON, parts_of
 from .kept import ATTRIBUTE, SMALL_REASON, Kept, KeptStorages
 from .operators import LOOK, OVERWRITE, PLAIN, READ, Signature, covers, flat_tensors, one_by_one, signature_of, storage_of
 from .outputs import Sizes
@@ -40,7 +41,7 @@ class Call:
     """One operator with its arguments, and what is known before it runs."""
 
     __slots__ = ("signature", "function", "args", "kwargs", "operands", "uses", "key", "sizes", "large",
-                 "is_strange", "changes", "changes_kept", "looks")
+                 "is_strange", "compounds", "changes", "changes_kept", "looks")
 
     def __init__(self, signature: Signature, function: Any, args: Tuple[Any, ...], kwargs: Dict[str, Any]) -> None:
         self.signature, self.function, self.args, self.kwargs = signature, function, args, kwargs
@@ -50,6 +51,7 @@ class Call:
         self.sizes: Optional[Tuple[int, ...]] = None  # of the storages it makes; None: nobody can tell
         self.large: List[int] = []  # those that the manager places
         self.is_strange = False  # it has an operand that may change unseen, or is of a class that a program has made
+        self.compounds: List[Tuple[torch.Tensor, int]] = []  # operands that are made of others, with what it does to them
         self.changes = False  # it changes a storage that the manager has
         self.changes_kept = False  # it changes one that the manager does not have
         self.looks = False  # it needs the form of one, and not its value
@@ -84,6 +86,7 @@ class Adapter:
         recompute = options.pop("recompute", True) and not options.get("check_access")
         self.repeats: Optional[Repeats] = Repeats(self) if recompute else None
         self._running = False  # the last operation has not ended yet
+        self._compound_results = False  # the operator may have made compound tensors
         self.where: Any = lambda: ""  # the module that runs, for messages
         self._library = memory.library
         self._manager = self._open(options)
@@ -406,6 +409,14 @@ class Adapter:
         if self.in_child:
             self._restore_in_child(call.operands)
             return call.run()
+        if call.compounds:
+            self._keep_operands_parts(call)
+        results = self._run_here(call)
+        if self._compound_results or call.compounds:
+            self._keep_results_parts(call, results)
+        return results
+
+    def _run_here(self, call: Call) -> Any:
         signature = call.signature
         if signature.views:
             return self._view(call)
@@ -428,6 +439,8 @@ class Adapter:
         for tensor, way in call.signature.operands(call.args, call.kwargs):
             if not self.is_ours(tensor):
                 call.is_strange = True
+                if tensor.device.type == self.type:
+                    call.compounds.append((tensor, way))
                 continue
             if tensor.__class__ not in PLAIN:
                 call.is_strange = True
@@ -435,6 +448,9 @@ class Adapter:
             record = getattr(storage, ATTRIBUTE, None)
             if record is None:
                 if self.in_child or storage.nbytes() == 0:
+                    continue
+                if tensor._is_zerotensor():  # of zeros, without bytes
+                    call.is_strange = True
                     continue
                 self._adopt(storage, b"input")
                 record = getattr(storage, ATTRIBUTE)
@@ -460,8 +476,45 @@ class Adapter:
                     use.covers = True
 
     def is_ours(self, tensor: torch.Tensor) -> bool:
-        """Whether the tensor has a storage of the device. Sparse, quantized and other kinds have none, or several."""
-        return tensor.device.type == self.type and tensor.layout is torch.strided and not tensor.is_quantized
+        """Whether the tensor has a storage of the device, and is nothing else. Sparse, quantized and nested ones are made
+        of others (compound.py)."""
+        return (tensor.device.type == self.type and tensor.layout is torch.strided
+                and not tensor.is_quantized and not tensor.is_nested)
+
+    def _keep_parts(self, compound: torch.Tensor) -> bool:
+        """What a compound tensor is made of stays where it is: PyTorch reads it past the operators. True if the manager
+        had some of it."""
+        had = False
+        for part in parts_of(compound):
+            if part.device.type != self.type:
+                continue
+            storage = storage_of(part)
+            known = getattr(storage, ATTRIBUTE, None)
+            if known is None:
+                if storage.nbytes() != 0:
+                    self.keep(storage, COMPOUND_REASON)
+            else:
+                had = had or known.__class__ is Record
+                self.release(storage, COMPOUND_REASON, until_step=False)
+        return had
+
+    def _keep_operands_parts(self, call: Call) -> None:
+        had = [self._keep_parts(tensor) for tensor, _ in call.compounds]
+        if any(had):  # these are no longer the manager's
+            call.compounds.clear()
+            call.operands.clear()
+            call.uses.clear()
+            self._find_operands(call)
+
+    def _keep_results_parts(self, call: Call, results: Any) -> None:
+        compounds = [tensor for tensor in flat_tensors(results)
+                     if tensor.device.type == self.type and not self.is_ours(tensor)]
+        self._compound_results = False
+        for tensor in compounds:
+            self._keep_parts(tensor)
+        for tensor, way in call.compounds:
+            if way not in (READ, LOOK):
+                self._keep_parts(tensor)
 
     def _operate_or_grow(self, call: Call) -> Any:
         try:
@@ -565,10 +618,12 @@ class Adapter:
         made: List[Any] = []
         for tensor in flat_tensors(results):
             if not self.is_ours(tensor):
+                self._compound_results = True
                 continue
             storage = storage_of(tensor)
             if getattr(storage, ATTRIBUTE, None) is None and storage.nbytes() and storage not in made:
-                made.append(storage)
+                if not tensor._is_zerotensor():
+                    made.append(storage)
         return made
 
     def _settle(self, call: Call, made: List[Any], expected: List[int]) -> None:
@@ -583,6 +638,7 @@ class Adapter:
 
     def _view(self, call: Call) -> Any:
         """Views need no bytes, but PyTorch compares their extent with the storage's size."""
+        self._compound_results = call.signature.makes_nested
         empty = [(record, storage) for record, storage in call.operands if record.place is None]
         if not empty:
             return call.run()

@@ -15,6 +15,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 from .adapter import Adapter
 from .kept import ATTRIBUTE
+from .operators import has_own_dispatch
 
 
 class Dispatch(TorchDispatchMode):
@@ -25,6 +26,8 @@ class Dispatch(TorchDispatchMode):
         self.adapter = adapter
 
     def __torch_dispatch__(self, function: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        if has_own_dispatch(types):
+            return NotImplemented
         return self.adapter.run(self, function, args, kwargs or {})
 
 

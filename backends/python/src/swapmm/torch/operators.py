@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Callable, Dict, Iterator, List, Optional, Tuple
+from typing import Any, Callable, Dict, Iterable, Iterator, List, Optional, Tuple
 
 import torch
 
@@ -69,6 +69,7 @@ class Signature:
         self.views = "inplace_view" in tags or _always_views(schema) and not self.composite
         self.dataless = namespace in ("prim", "profiler") or name in DATALESS
         self.reshapes = name in RESHAPING
+        self.makes_nested = "nested" in name
         self.touches_data = not (self.dataless or self.reshapes or self.views)
         # The sizes of its results depend on values.
         self.returns_tensors = any("Tensor" in str(value.type) for value in schema.returns)
@@ -152,6 +153,21 @@ def signature_of(function: Any) -> Signature:
     if found is None:
         found = _signatures[function] = Signature(function)
     return found
+
+
+_own_dispatch: Dict[type, bool] = {}
+
+
+def has_own_dispatch(types: Iterable[type]) -> bool:
+    """Whether one of these classes of tensors has a dispatch of its own. It comes first: a mode returns NotImplemented, and
+    sees the operators that it runs."""
+    for kind in types:
+        own = _own_dispatch.get(kind)
+        if own is None:
+            own = _own_dispatch[kind] = kind.__torch_dispatch__ is not torch.Tensor.__torch_dispatch__  # type: ignore[attr-defined]
+        if own:
+            return True
+    return False
 
 
 def flat_tensors(value: Any) -> Iterator[torch.Tensor]:

@@ -26,7 +26,7 @@ class Sizes:
                               tuple((name, _shape(value)) for name, value in kwargs.items()) if kwargs else ())
             hash(found)
             return found
-        except TypeError:
+        except (TypeError, RuntimeError):  # it cannot be compared, or a tensor of its kind has no strides
             return None
 
     def expected(self, key: Any, signature: Signature, function: Any, args: Tuple[Any, ...],

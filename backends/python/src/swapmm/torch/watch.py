@@ -9,7 +9,8 @@ import torch
 from torch.multiprocessing.reductions import StorageWeakRef
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from .operators import CHANGE, LOOK, OVERWRITE, READ, Signature, covers, flat_tensors, signature_of, storage_of
+from .compound import parts_of
+from .operators import CHANGE, LOOK, OVERWRITE, READ, Signature, covers, flat_tensors, has_own_dispatch, signature_of, storage_of
 
 
 class Storage:
@@ -101,15 +102,18 @@ class Watch(TorchDispatchMode):
         self.storages, self.step, self.probe = storages, step, probe
 
     def __torch_dispatch__(self, function: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        if has_own_dispatch(types):
+            return NotImplemented
         kwargs = kwargs or {}
         signature = signature_of(function)
         if not signature.touches_data:
             return function(*args, **kwargs)
-        operands = [(tensor, storage_of(tensor), way) for tensor, way in signature.operands(args, kwargs)]
+        operands = [(part, storage_of(part), way) for tensor, way in signature.operands(args, kwargs)
+                    for part in parts_of(tensor)]
         token = self.probe.before()
         results = function(*args, **kwargs)
         measured = self.probe.after(token)
-        made = [(tensor, storage_of(tensor)) for tensor in flat_tensors(results)]
+        made = [(part, storage_of(part)) for tensor in flat_tensors(results) for part in parts_of(tensor)]
         if not self._crosses(signature, operands, made):
             self._note(signature, operands, made, measured)
         return results
@@ -120,8 +124,8 @@ class Watch(TorchDispatchMode):
         if signature.base in ("_local_scalar_dense", "item"):
             self._host_read(*operands[0][:2])
             return True
-        if signature.base == "copy_":
-            (target, target_handle, _), (source, source_handle, _) = operands[:2]
+        if signature.base == "copy_" and len(operands) == 2:
+            (target, target_handle, _), (source, source_handle, _) = operands
         elif len(operands) == 1 and len(made) == 1:
             (source, source_handle, _), (target, target_handle) = operands[0], made[0]
         else:
