@@ -200,8 +200,8 @@ swapmm_files(include/swapmm/answers
   HEADERS as_json comparison disturbances explanation fit machine planning quantities simulation stall_search
   SOURCES as_json comparison disturbances explanation fit machine planning quantities simulation stall_search)
 swapmm_files(include/swapmm/answers/ways
-  HEADERS ways
-  SOURCES ways)
+  HEADERS as_version_1 ways
+  SOURCES as_version_1 ways)
 swapmm_files(include/swapmm/answers/split
   HEADERS split
   SOURCES split)

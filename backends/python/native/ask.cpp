@@ -18,17 +18,21 @@
 #include <swapmm/answers/fit.hpp>
 #include <swapmm/answers/simulation.hpp>
 #include <swapmm/answers/stall_search.hpp>
+#include <swapmm/answers/ways/as_version_1.hpp>
 #include <swapmm/base/error.hpp>
 #include <swapmm/c_interface/failure.hpp>
 #include <swapmm/formats/json/reader.hpp>
 #include <swapmm/formats/plan_json.hpp>
 #include <swapmm/formats/profile_svg.hpp>
 #include <swapmm/formats/trace_json.hpp>
+#include <swapmm/formats/v2/plan_json.hpp>
 #include <swapmm/ir/liveness.hpp>
 #include <swapmm/plan/bound.hpp>
 #include <swapmm/plan/planners.hpp>
 #include <swapmm/plan/predicted_profile.hpp>
 #include <swapmm/plan/stalls.hpp>
+#include <swapmm/plan/v2/bound.hpp>
+#include <swapmm/plan/v2/validate.hpp>
 #include <swapmm/plan/validate.hpp>
 
 #include "options.hpp"
@@ -77,6 +81,21 @@ class Caller final : public answers::Watcher {
   bool ended_ = false;
 };
 
+/// A program with a plan, in the terms of version 1: with ways written out.
+struct Program {
+  Trace trace;
+  Plan plan;
+  std::optional<answers::WaysUsed> ways;  ///< what the plan does besides copies; none: it is of version 1
+};
+
+/// What came of a planner.
+struct PlannedProgram {
+  Planned planned;
+  Trace trace;  ///< with ways written out
+  std::string text;
+  std::optional<answers::WaysUsed> ways;
+};
+
 /// A question with all that came with it.
 struct Asked {
   Options options;
@@ -86,41 +105,73 @@ struct Asked {
 
   [[nodiscard]] Trace trace() const {
     Trace trace = required(read_trace(&c_interface::required(trace_text, "the trace")), "trace");
-    if (needs_version_2(trace)) {
-      throw UsageError(
-          "trace: it has engines, ranges, forms or operations that may run again, which only the command "
-          "`swapmm` knows");
-    }
+    if (!trace.engines.empty()) throw UsageError("trace: its operations name engines, which only the command `swapmm` knows");
     return trace;
+  }
+
+  [[nodiscard]] std::string_view text_of_plan() const { return &c_interface::required(plan_text, "the plan"); }
+  [[nodiscard]] bool is_version_2(const Trace& trace) const {
+    return needs_version_2(trace) || swapmm::json::find_version(text_of_plan()) == 2;
   }
 
   /// One that can be read.
   [[nodiscard]] Plan plan() const {
-    const std::string_view text = &c_interface::required(plan_text, "the plan");
-    if (swapmm::json::find_version(text) == 2) throw PlanRefused("one of version 2 is for the command `swapmm` alone");
-    Result<Plan> plan = read_plan(text);
+    Result<Plan> plan = read_plan(text_of_plan());
+    if (!plan) throw PlanRefused(plan.problem().message);
+    return *std::move(plan);
+  }
+  [[nodiscard]] v2::Plan plan_of_version_2() const {
+    Result<v2::Plan> plan = v2::read_plan(text_of_plan());
     if (!plan) throw PlanRefused(plan.problem().message);
     return *std::move(plan);
   }
 
-  /// One that is valid for the trace.
-  [[nodiscard]] Plan plan_for(const Trace& trace) const {
-    Plan valid = plan();
-    if (const std::vector<Violation> violations = validate(trace, valid); !violations.empty()) {
-      throw PlanRefused("it is not valid for this trace: " + violations.front().message);
+  [[nodiscard]] std::vector<Violation> violations() const {
+    const Trace program = trace();
+    return is_version_2(program) ? v2::validate(program, plan_of_version_2()) : validate(program, plan());
+  }
+
+  /// The trace with its plan, which is valid.
+  [[nodiscard]] Program program() const {
+    Trace original = trace();
+    if (const std::vector<Violation> found = violations(); !found.empty()) {
+      throw PlanRefused("it is not valid for this trace: " + found.front().message);
     }
-    return valid;
+    if (!is_version_2(original)) return {std::move(original), plan(), std::nullopt};
+    Result<answers::AsVersion1> as_one = answers::as_version_1(original, plan_of_version_2());
+    if (!as_one) throw PlanRefused(as_one.problem().message + ": such plans are for the command `swapmm` alone");
+    return {std::move(as_one->trace), std::move(as_one->plan), as_one->used};
   }
 
   [[nodiscard]] std::string planner_name() const { return options.text("planner").value_or("best"); }
 
   /// Plans by a planner that the caller may end at any time.
-  [[nodiscard]] Planned plan_by(const std::string& name, const Trace& trace, const Machine& machine) const {
+  [[nodiscard]] PlannedProgram plan_by(const std::string& name, const Trace& trace, const Machine& machine) const {
+    PlanningOptions limits = answers::options_watched(options.limit(), caller);
+    limits.ways = options.ways();
+    PlannedProgram made = needs_version_2(trace) ? with_ways_by(name, trace, machine, limits)
+                                                 : by_copies_alone(name, trace, machine, limits);
+    caller.require_going_on();
+    return made;
+  }
+
+ private:
+  [[nodiscard]] static PlannedProgram with_ways_by(const std::string& name, const Trace& trace, const Machine& machine,
+                                                   const PlanningOptions& limits) {
+    answers::PlannedWays made = answers::plan_ways(name, trace, machine, limits);
+    std::ostringstream text;
+    if (made.planned.plan) v2::write_plan(text, made.plan);
+    return {std::move(made.planned), std::move(made.trace), text.str(), made.used};
+  }
+  [[nodiscard]] static PlannedProgram by_copies_alone(const std::string& name, const Trace& trace,
+                                                      const Machine& machine, const PlanningOptions& limits) {
     const Result<NamedPlanner> planner = answers::planner_in_steps(name);
     if (!planner) throw UsageError(planner.problem().message);
-    Planned planned = answers::run_planner(*planner, trace, machine, answers::options_watched(options.limit(), caller));
-    caller.require_going_on();
-    return planned;
+    PlannedProgram made{answers::run_planner(*planner, trace, machine, limits), trace, {}, std::nullopt};
+    std::ostringstream text;
+    if (made.planned.plan) write_plan(text, *made.planned.plan);
+    made.text = text.str();
+    return made;
   }
 };
 
@@ -129,17 +180,17 @@ json::object answer_plan(const Asked& asked) {
   const Machine machine = asked.options.machine(trace);
   const std::string planner = asked.planner_name();
   asked.caller.begin("planning with " + planner);
-  const Planned planned = asked.plan_by(planner, trace, machine);
+  const PlannedProgram made = asked.plan_by(planner, trace, machine);
+  const Planned& planned = made.planned;
   if (!planned.plan) {
     const std::string text = "no plan: " + planned.plan.problem().message;
     const answers::Need need = answers::find_need(trace, machine);
     if (answers::shortfall_of(need, machine).value == 0 && need.above_allocation.empty()) throw UsageError(text);
     throw BundleTooLarge(text, {}, {need.liveness.largest_bundle, machine.device_budget, {}, {}});
   }
-  json::object answer = answers::plan_as_json(trace, planned, planner);
-  std::ostringstream text;
-  write_plan(text, *planned.plan);
-  answer["plan"] = text.str();
+  json::object answer = answers::plan_as_json(made.trace, planned, planner);
+  answer["plan"] = made.text;
+  if (made.ways) answer["ways"] = to_json(*made.ways);
   return answer;
 }
 
@@ -150,20 +201,26 @@ json::object answer_fit(const Asked& asked) {
   const answers::Need need = answers::find_need(trace, machine);
   const std::string planner = asked.planner_name();
   asked.caller.begin("planning with " + planner);
-  const Planned planned = asked.plan_by(planner, trace, machine);
+  const PlannedProgram made = asked.plan_by(planner, trace, machine);
+  const Planned& planned = made.planned;
   if (!planned.plan) return answers::misfit_as_json(trace, machine, need, planned.plan.problem().message, top);
   std::optional<answers::StallEnd> end;
   if (!asked.options.is_on("this_budget_only")) {
-    const auto plan_on = [&](const Machine& other) { return asked.plan_by(planner, trace, other); };
+    const auto plan_on = [&](const Machine& other) { return asked.plan_by(planner, trace, other).planned; };
     end = answers::find_stall_end(trace, *planned.plan, need.liveness, plan_on, asked.caller);
   }
-  const std::vector<Stall> stalls = find_stalls(trace, *planned.plan);
-  return answers::fit_as_json(trace, *planned.plan, need, planner, end, stalls, top);
+  const std::vector<Stall> stalls = find_stalls(made.trace, *planned.plan);
+  // What the program needs is told of the program as it is, and all else of what the plan makes of it.
+  json::object answer = answers::fit_as_json(trace, *planned.plan, need, planner, end, {}, top);
+  answer["host_bytes"] = host_bytes(made.trace, *planned.plan).value;
+  answer["stalls"] = to_json(stalls, top, made.trace, *planned.plan);
+  answer["stalls_found"] = stalls.size();
+  if (made.ways) answer["ways"] = to_json(*made.ways);
+  return answer;
 }
 
 json::object answer_simulate(const Asked& asked) {
-  const Trace trace = asked.trace();
-  const Plan plan = asked.plan_for(trace);
+  const auto [trace, plan, ways] = asked.program();
   const answers::Disturbance disturbance = asked.options.disturbance();
   const Simulation calm = simulate(trace, plan);
   const std::vector<answers::Draw> draws = answers::disturbed(disturbance, trace, plan, calm, asked.caller);
@@ -190,7 +247,7 @@ json::object answer_compare(const Asked& asked) {
   }
   std::vector<answers::Comparison> rows;
   const answers::PredictBy predict_by = [&](const std::string& name, const Trace& scaled, const Machine& machine) {
-    return answers::predicted(asked.plan_by(name, scaled, machine));
+    return answers::predicted(asked.plan_by(name, scaled, machine).planned);
   };
   for (const double scale : asked.options.quantities("compute_scales", answers::parse_factor)) {
     const Trace scaled = required(answers::with_scaled_compute(trace, scale), "compute_scales");
@@ -209,20 +266,23 @@ json::object answer_compare(const Asked& asked) {
 }
 
 json::object answer_check(const Asked& asked) {
-  return answers::violations_as_json(validate(asked.trace(), asked.plan()));
+  return answers::violations_as_json(asked.violations());
 }
 
 json::object answer_explain(const Asked& asked) {
-  const Trace trace = asked.trace();
-  const Plan plan = asked.plan_for(trace);
-  return answers::explanation_as_json(trace, plan, answers::prediction_of(trace, plan), find_stalls(trace, plan),
-                                      find_absences(trace, plan), asked.options.count("top", 10));
+  const auto [trace, plan, ways] = asked.program();
+  json::object answer =
+      answers::explanation_as_json(trace, plan, answers::prediction_of(trace, plan), find_stalls(trace, plan),
+                                   find_absences(trace, plan), asked.options.count("top", 10));
+  if (ways) answer["ways"] = to_json(*ways);
+  return answer;
 }
 
 json::object answer_bound(const Asked& asked) {
   const Trace trace = asked.trace();
   const Machine machine = asked.options.machine(trace);
-  const Result<std::chrono::nanoseconds> bound = lower_bound(trace, machine);
+  const Result<std::chrono::nanoseconds> bound =
+      needs_version_2(trace) ? v2::lower_bound(trace, v2::from_version_1(machine)) : lower_bound(trace, machine);
   if (!bound) {
     const answers::Need need = answers::find_need(trace, machine);
     throw BundleTooLarge("no bound: " + bound.problem().message, {},
@@ -232,8 +292,7 @@ json::object answer_bound(const Asked& asked) {
 }
 
 json::object answer_picture(const Asked& asked) {
-  const Trace trace = asked.trace();
-  const Plan plan = asked.plan_for(trace);
+  const auto [trace, plan, ways] = asked.program();
   std::ostringstream text;
   write_svg(text, predicted_profile(trace, plan), {static_cast<int>(asked.options.count("width", 1200)), ""});
   return {{"svg", text.str()}};

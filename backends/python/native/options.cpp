@@ -86,6 +86,11 @@ Machine Options::machine(const Trace& trace) const {
 
 answers::TimeLimit Options::limit() const { return quantity("time_limit", answers::parse_time); }
 
+Ways Options::ways() const {
+  const std::optional<std::string> given = text("ways");
+  return given ? required(answers::parse_ways(*given), "ways") : Ways{};
+}
+
 answers::Disturbance Options::disturbance() const {
   answers::Disturbance disturbance;
   disturbance.noise = quantity("noise", answers::parse_noise).value_or(0);

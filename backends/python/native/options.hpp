@@ -12,6 +12,7 @@
 #include <swapmm/answers/machine.hpp>
 #include <swapmm/answers/planning.hpp>
 #include <swapmm/answers/simulation.hpp>
+#include <swapmm/answers/ways/ways.hpp>
 #include <swapmm/base/error.hpp>
 #include <swapmm/base/result.hpp>
 
@@ -57,6 +58,8 @@ class Options {
   /// The machine for a trace: of `machine`, a text in its format, and the figures.
   [[nodiscard]] Machine machine(const Trace& trace) const;
   [[nodiscard]] answers::TimeLimit limit() const;
+  /// Of `ways`, names between commas; all if it is missing.
+  [[nodiscard]] Ways ways() const;
   [[nodiscard]] answers::Disturbance disturbance() const;
 
  private:

@@ -68,6 +68,8 @@ class WaysSearch {
   }
 
  private:
+  /// Whether it ends when it is told to, and not before.
+  [[nodiscard]] bool is_by_clock() const { return limits_.go_on && !options_.best.rounds_with_clock; }
   [[nodiscard]] bool go_on() const { return !limits_.go_on || limits_.go_on({}); }
 
   /// Rates the ways, unless they were looked at before. Returns the rating.
@@ -178,7 +180,7 @@ class WaysSearch {
         if (is_behind(*turn)) continue;
         // The first round is for plans that are as fast as can be, too: it looks for one that moves fewer bytes.
         if (turn->run) {
-          if (turn->run->is_done() || (!limits_.go_on && round >= turn->run->rounds_without_clock())) continue;
+          if (turn->run->is_done() || (!is_by_clock() && round >= turn->run->rounds_without_clock())) continue;
         } else if (!begin(*turn)) {
           continue;
         }

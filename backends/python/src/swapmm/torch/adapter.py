@@ -276,7 +276,8 @@ class Adapter:
         self._check(self._library.tensor_destroy(self._manager, record.number))
 
     def _touch(self, record: Record, access: int, name: bytes, work: Any) -> None:
-        """An operation that uses one storage. Its work is work(record, place)."""
+        """An operation that uses one storage. Its work is work(record, place). The next operation ends it: until then the
+        value stays, and whatever reads it meanwhile belongs to this operation."""
         self._finish()
         operation = self._operation
         self._uses[0].tensor, self._uses[0].access = record.number, access
@@ -288,10 +289,10 @@ class Adapter:
         except BaseException:
             self._library.operation_cancel(self._manager)
             raise
-        self._check(self._library.operation_end(self._manager, None))
+        self._running = True
 
     def _finish(self) -> None:
-        """Ends the operation of the last operator. Storages that have died since then are known to be dead."""
+        """Ends the last operation. Storages that have died since then are known to be dead."""
         if self._running:
             self._running = False
             self._check(self._library.operation_end(self._manager, None))
@@ -363,8 +364,7 @@ class Adapter:
             if known.__class__ is Record:
                 self._settle_repeats(known)
                 self.hold(storage)
-                self._finish()
-                self.memory.keep(known)
+                self.memory.keep(known)  # before the operation ends: then something else may come to its place
                 self._drop(known, storage)
                 self.keep(storage, reason, until_step)
             else:
@@ -653,8 +653,9 @@ class Adapter:
 
     def _reshape(self, call: Call) -> Any:
         """A storage that gets another size is a new one to the manager afterwards."""
-        for record, storage in call.operands:
+        for record, _ in call.operands:
             self._settle_repeats(record)
+        for _, storage in reversed(call.operands):  # the first one, whose size changes, stays in any case
             self.hold(storage)
         results = call.run()
         for record, storage in call.operands:
