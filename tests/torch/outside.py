@@ -8,7 +8,9 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 import swapmm.torch
 
+# Past what the adapter wraps.
 _storage_of = torch._C.TensorBase.untyped_storage
+_nbytes_of = torch._C.StorageBase.nbytes
 
 
 class Count(TorchDispatchMode):
@@ -41,7 +43,7 @@ class Count(TorchDispatchMode):
         return lambda _: self.known.pop(key, None)
 
     def bytes(self):
-        return sum(storage.nbytes() for storage in (reference() for reference in list(self.known.values())) if
+        return sum(_nbytes_of(storage) for storage in (reference() for reference in list(self.known.values())) if
                    storage is not None)
 
 

@@ -2,6 +2,7 @@
 """What programs do with tensors beside running operators: they look at bytes, save, fork, start threads, fail."""
 
 import copy
+import gc
 import io
 import os
 import pickle
@@ -15,11 +16,13 @@ import swapmm
 import swapmm.torch
 
 MiB = 1 << 20
+#: Past what the adapter wraps.
+nbytes_of = torch._C.StorageBase.nbytes
 
 
 def resident(tensors):
     """How many of them have their bytes now."""
-    return sum(torch._C.TensorBase.untyped_storage(tensor).nbytes() != 0 for tensor in tensors)
+    return sum(nbytes_of(torch._C.TensorBase.untyped_storage(tensor)) != 0 for tensor in tensors)
 
 
 class ProgramsTest(unittest.TestCase):
@@ -94,6 +97,23 @@ class ProgramsTest(unittest.TestCase):
         swapmm.torch.step()
         self.assertTrue(self.all_equal(self.tensors))
 
+    def test_addresses_right_behind_an_operator(self):
+        """When an operator ends, a plan may bring another value to the place of one that it has read: not before that one
+        is kept."""
+        for step in range(30):
+            values = [torch.full((1 << 18,), float(step))]
+            for _ in range(12):
+                values.append(values[-1] + 1)
+            for i in reversed(range(13)):
+                total = values[i].sum()
+                if step >= 16 and i == step % 13:
+                    values[i].data_ptr()
+                    self.assertEqual(set(values[i].tolist()), {step + i})
+                self.assertEqual(total.item(), (step + i) * (1 << 18))
+            del values
+            swapmm.torch.step()
+        self.assertGreater(swapmm.torch.report().iterations_followed, 5)
+
     def test_saved_and_loaded(self):
         layers = torch.nn.Sequential(torch.nn.Linear(400, 400), torch.nn.Linear(400, 400))
         layers[1].weight = layers[0].weight
@@ -110,6 +130,67 @@ class ProgramsTest(unittest.TestCase):
         self.assertLess(file.getbuffer().nbytes, 13 * MiB + 700_000)
         layers.load_state_dict(state)
         self.assertEqual(layers[1].weight[0, 0].item(), 9)
+
+    def test_saved_with_what_the_program_has_added(self):
+        self.tensors[3].label = "third"
+        file = io.BytesIO()
+        torch.save({"tensor": self.tensors[3], "storage": self.tensors[4].untyped_storage()}, file)
+        file.seek(0)
+        loaded = torch.load(file, weights_only=False)
+        self.assertEqual(loaded["tensor"].label, "third")
+        self.assertTrue(torch.equal(loaded["tensor"], self.plain[3]))
+        self.assertTrue(torch.equal(torch.empty(0).set_(loaded["storage"].untyped()), self.plain[4]))
+
+    def test_storages_are_looked_at(self):
+        storages = [tensor.untyped_storage() for tensor in self.tensors]
+        self.move()
+        for storage, theirs in zip(storages, self.plain):
+            self.assertEqual(storage.nbytes(), MiB)
+            self.assertEqual(storage[5:8].tolist(), theirs.untyped_storage()[5:8].tolist())
+        self.assertEqual(len({storage.data_ptr() for storage in storages[:5]}), 5)
+        storages[6].fill_(0)
+        self.move()
+        self.assertFalse(self.tensors[6].any())
+
+    def test_tensors_of_elements(self):
+        for _ in range(2):
+            self.move()
+            made = torch.tensor([self.tensors[i][i] for i in range(5)])
+            self.assertTrue(torch.equal(made, torch.tensor([self.plain[i][i] for i in range(5)])))
+            swapmm.torch.step()
+
+    def test_what_is_made_elsewhere_takes_no_room(self):
+        swapmm.torch.step()
+        with torch.device("meta"):
+            layer = torch.nn.Linear(100_000, 100_000)
+        self.assertEqual(layer.weight.numel(), 10**10)
+        self.assertEqual(torch.empty_like(self.tensors[0], device="meta").shape, (1 << 18,))
+        doubled = layer.weight * 2
+        self.assertTrue(doubled.is_meta)
+        self.assertEqual(swapmm.torch.report().unforeseen, 0)
+        self.move()
+        self.assertTrue(self.all_equal(self.tensors))
+
+    def test_packed_sequences(self):
+        from torch.nn.utils.rnn import pack_sequence, pad_packed_sequence
+
+        torch.manual_seed(2)
+        rows = [torch.randn(600 - i, 1) for i in range(550)]
+        packed = pack_sequence(rows)
+        self.move()
+        padded, lengths = pad_packed_sequence(packed)
+        self.move()
+        self.assertEqual(lengths.tolist(), [600 - i for i in range(550)])
+        self.assertTrue(torch.equal(padded[:, 0], rows[0]))
+        self.assertTrue(torch.equal(padded[:51, 549], rows[549]))
+
+    def test_nothing_is_left_for_the_garbage_collector(self):
+        layer = torch.nn.Linear(100, 100)
+        for _ in range(2):  # what PyTorch does for an operator that is new leaves something
+            gc.collect()
+            layer(torch.ones(60, 100)).sum().backward()
+            layer.zero_grad()
+        self.assertEqual(gc.collect(), 0)
 
     def test_saved_again_after_a_change(self):
         def saved():

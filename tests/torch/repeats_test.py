@@ -451,8 +451,14 @@ class RepeatsTest(unittest.TestCase):
 
     def test_results_at_the_place_of_another_one(self):
         """On CUDA, an operator that allocates two results of one size in the other order."""
+        from swapmm.torch import cuda
         from swapmm.torch.cuda import CudaMemory
 
+        calls = {"address_of": Storage.data_ptr, "nbytes_of": Storage.nbytes, "resize_storage": Storage.resize_,
+                 "copy_storage": Storage.copy_}
+        for name, call in calls.items():
+            self.addCleanup(setattr, cuda, name, getattr(cuda, name))
+            setattr(cuda, name, call)
         device = Device()
         memory = CudaMemory.__new__(CudaMemory)
         memory.places, memory.records, memory.library = places.Places(), {}, device

@@ -15,7 +15,7 @@ from .. import _native, errors
 from ..manager import manager_options
 from .compound import COMPOUND_REASON, parts_of
 from .kept import ATTRIBUTE, SMALL_REASON, Kept, KeptStorages
-from .operators import LOOK, OVERWRITE, PLAIN, READ, Signature, covers, flat_tensors, one_by_one, signature_of, storage_of
+from .operators import LOOK, OVERWRITE, PLAIN, READ, Signature, address_of, copy_storage, covers, flat_tensors, nbytes_of, one_by_one, resize_storage, signature_of, storage_of
 from .outputs import Sizes
 from .places import SMALL, Record
 from .repeats import Repeat, Repeats
@@ -149,14 +149,14 @@ class Adapter:
     def _bring_back(self, record: Record, storage: Any) -> None:
         """The storage gets memory of PyTorch's, with its value."""
         if self.type == "cpu":
-            storage.resize_(record.bytes)
+            resize_storage(storage, record.bytes)
             value = storage
         else:
             value = torch.UntypedStorage(record.bytes)
         self._check(self._library.tensor_download(self._manager, record.number, 0, value.data_ptr(), record.bytes))
         if value is not storage:
-            storage.resize_(record.bytes)
-            storage.copy_(value)
+            resize_storage(storage, record.bytes)
+            copy_storage(storage, value)
 
     def _check(self, status: int) -> None:
         if status == 0:
@@ -241,7 +241,7 @@ class Adapter:
 
     def _adopt(self, storage: Any, name: bytes) -> Optional[Record]:
         """A storage that something else has made, with its value. None: it stays where it is."""
-        size = storage.nbytes()
+        size = nbytes_of(storage)
         if size < SMALL:
             return self.keep(storage, SMALL_REASON)
         if not storage.resizable() or (self.type == "cpu" and storage.is_shared()):
@@ -423,7 +423,10 @@ class Adapter:
         if signature.reshapes:
             return self._reshape(call)
         call.key = self.sizes.key(call.function, call.args, call.kwargs)
-        call.sizes = self.sizes.expected(call.key, signature, call.function, call.args, call.kwargs)
+        if not self._makes_ours(call):
+            call.key, call.sizes = None, ()
+        else:
+            call.sizes = self.sizes.expected(call.key, signature, call.function, call.args, call.kwargs)
         if call.sizes:
             call.large = [size for size in call.sizes if size >= SMALL]
         if not call.uses and not call.large and call.sizes is not None:
@@ -434,6 +437,16 @@ class Adapter:
             return results
         self._need_iteration()
         return self._operate_or_grow(call)
+
+    def _makes_ours(self, call: Call) -> bool:
+        """Whether its results are the device's: as it is told, or as its operands are."""
+        device = call.kwargs.get("device")
+        if device is not None:
+            return device.type == self.type
+        if call.operands or call.compounds:
+            return True
+        there = [tensor.device.type for tensor, _ in call.signature.operands(call.args, call.kwargs)]
+        return self.type in there if there else self.type == "cpu"
 
     def _find_operands(self, call: Call) -> None:
         for tensor, way in call.signature.operands(call.args, call.kwargs):
@@ -447,7 +460,7 @@ class Adapter:
             storage = storage_of(tensor)
             record = getattr(storage, ATTRIBUTE, None)
             if record is None:
-                if self.in_child or storage.nbytes() == 0:
+                if self.in_child or nbytes_of(storage) == 0:
                     continue
                 if tensor._is_zerotensor():  # of zeros, without bytes
                     call.is_strange = True
@@ -491,7 +504,7 @@ class Adapter:
             storage = storage_of(part)
             known = getattr(storage, ATTRIBUTE, None)
             if known is None:
-                if storage.nbytes() != 0:
+                if nbytes_of(storage) != 0:
                     self.keep(storage, COMPOUND_REASON)
             else:
                 had = had or known.__class__ is Record
@@ -571,8 +584,8 @@ class Adapter:
             stream = memory.enter()
             results = call.run()
             made = self.new_storages(results)
-            placed = [storage for storage in made if storage.nbytes() >= SMALL]
-            fits = [storage.nbytes() for storage in placed] == large
+            placed = [storage for storage in made if nbytes_of(storage) >= SMALL]
+            fits = [nbytes_of(storage) for storage in placed] == large
             if fits:
                 records = list(map(self._new_record, placed, numbers, large))
                 memory.made(list(zip(records, placed, places)))
@@ -621,17 +634,17 @@ class Adapter:
                 self._compound_results = True
                 continue
             storage = storage_of(tensor)
-            if getattr(storage, ATTRIBUTE, None) is None and storage.nbytes() and storage not in made:
+            if getattr(storage, ATTRIBUTE, None) is None and nbytes_of(storage) and storage not in made:
                 if not tensor._is_zerotensor():
                     made.append(storage)
         return made
 
     def _settle(self, call: Call, made: List[Any], expected: List[int]) -> None:
         """Takes over what the operator has made without a place."""
-        if [storage.nbytes() for storage in made if storage.nbytes() >= SMALL] != expected:
+        if [nbytes_of(storage) for storage in made if nbytes_of(storage) >= SMALL] != expected:
             self.unforeseen += call.sizes is not None
             if not call.signature.by_value:
-                self.sizes.learn(call.key, tuple(storage.nbytes() for storage in made))
+                self.sizes.learn(call.key, tuple(nbytes_of(storage) for storage in made))
         for storage in made:
             if getattr(storage, ATTRIBUTE, None) is None:
                 self._adopt(storage, call.signature.key)
@@ -643,13 +656,13 @@ class Adapter:
         if not empty:
             return call.run()
         for position, (record, storage) in enumerate(empty):
-            if storage.nbytes() == 0:
+            if nbytes_of(storage) == 0:
                 self.memory.open_for_view(storage, record.bytes, position)
         try:
             return call.run()
         finally:
             for _, storage in empty:
-                storage.resize_(0)
+                resize_storage(storage, 0)
 
     def _reshape(self, call: Call) -> Any:
         """A storage that gets another size is a new one to the manager afterwards."""
@@ -659,9 +672,9 @@ class Adapter:
             self.hold(storage)
         results = call.run()
         for record, storage in call.operands:
-            if storage.nbytes() != record.bytes and record.number in self.memory.records:
+            if nbytes_of(storage) != record.bytes and record.number in self.memory.records:
                 self._drop(record, storage)
-                if storage.nbytes():
+                if nbytes_of(storage):
                     self._adopt(storage, b"resized")
         for storage in self.new_storages(results):
             self._adopt(storage, b"resized")
@@ -688,8 +701,8 @@ class Adapter:
     def _restore_in_child(self, operands: List[Tuple[Record, Any]]) -> None:
         for record, storage in operands:
             if record.place is None:
-                storage.resize_(record.bytes)
+                resize_storage(storage, record.bytes)
                 self._check(
-                    self._library.tensor_download(self._manager, record.number, 0, storage.data_ptr(), record.bytes)
+                    self._library.tensor_download(self._manager, record.number, 0, address_of(storage), record.bytes)
                 )
                 record.place = 0

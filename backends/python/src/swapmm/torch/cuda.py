@@ -11,6 +11,7 @@ from typing import Any, Dict, List, Optional, Sequence
 import torch
 
 from .. import _native, errors
+from .operators import address_of, copy_storage, nbytes_of, resize_storage
 from .places import Made, Memory, Record
 
 _FUNCTIONS = {
@@ -108,23 +109,23 @@ class CudaMemory(Memory):
     def give(self, record: Record, place: int) -> None:
         """The storage is at that place from now on. Its bytes are the manager's business."""
         storage = record.storage()
-        if storage is not None and storage.nbytes():
-            storage.resize_(0)
+        if storage is not None and nbytes_of(storage):
+            resize_storage(storage, 0)
         self.places.take(record)
         self.places.clear_room(place, record.bytes)
         if storage is not None:
             self.library.torch_next(place)
-            storage.resize_(record.bytes)
+            resize_storage(storage, record.bytes)
         self.places.put(record, place)
 
     def adopt(self, record: Record, place: int) -> None:
         """Moves the storage's bytes to that place."""
         self.places.clear_room(place, record.bytes)
         storage = record.storage()
-        if storage is not None and storage.data_ptr() != place:
+        if storage is not None and address_of(storage) != place:
             self.library.torch_next(place)
-            storage.resize_(record.bytes)  # allocates and copies, although the size is the same
-            if storage.data_ptr() != place:
+            resize_storage(storage, record.bytes)  # allocates and copies, although the size is the same
+            if address_of(storage) != place:
                 self.library.torch_next(0)
                 raise RuntimeError("this version of PyTorch does not move storages")
         self.places.put(record, place)
@@ -152,30 +153,30 @@ class CudaMemory(Memory):
     def _astray(self, storages: List[Any], places: Sequence[int]) -> List[Any]:
         """Those that are not where they are to be. None of them is where another one is to be: an operator that
         allocates its results in another order gives each the other one's place."""
-        astray = [storage for storage, place in zip(storages, places) if storage.data_ptr() != place]
+        astray = [storage for storage, place in zip(storages, places) if address_of(storage) != place]
         if astray:
             self.expect_nothing()
             for storage in astray:
-                if storage.data_ptr() in places:
-                    storage.resize_(storage.nbytes())  # moves it to the pool
+                if address_of(storage) in places:
+                    resize_storage(storage, nbytes_of(storage))  # moves it to the pool
         return astray
 
     def made_again(self, made: List[Made], again: List[Any]) -> None:
         astray = self._astray(again, [place for _, _, place in made])
         for (record, _, place), new in zip(made, again):
             if new not in astray:
-                new.resize_(0)  # PyTorch knows one storage for each address
+                resize_storage(new, 0)  # PyTorch knows one storage for each address
                 self.give(record, place)
         for (record, storage, place), new in zip(made, again):
             if new in astray:
                 self.give(record, place)
-                storage.copy_(new)
-                new.resize_(0)
+                copy_storage(storage, new)
+                resize_storage(new, 0)
 
     def open_for_view(self, storage: Any, size: int, position: int) -> None:
         """Gives the storage its size, and an address that nobody uses."""
         self.library.torch_next(0x1000 * (position + 1))
-        storage.resize_(size)
+        resize_storage(storage, size)
 
     def needs_touch(self, record: Record) -> bool:
         return True
@@ -184,7 +185,7 @@ class CudaMemory(Memory):
         """The storage leaves the manager's memory."""
         storage = record.storage()
         if storage is not None:
-            storage.resize_(record.bytes)  # moves it to the pool
+            resize_storage(storage, record.bytes)  # moves it to the pool
 
     def more_pool(self) -> int:
         """How much larger the pool has to be for a request that it has just refused. 0: it refused none."""

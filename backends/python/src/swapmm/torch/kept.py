@@ -7,6 +7,8 @@ from __future__ import annotations
 import weakref
 from typing import Any, Callable, Dict, List
 
+from .operators import nbytes_of
+
 #: The attribute of a storage that says what it is to the adapter: a Record, or a Kept.
 ATTRIBUTE = "_swapmm"
 #: Why small storages stay.
@@ -37,7 +39,7 @@ class KeptStorages:
     def add(self, storage: Any, reason: str, until_step: bool = False, foreign: bool = False) -> Kept:
         # Bytes that PyTorch does not own, or shares, are the program's, too.
         seen = reason == SMALL_REASON and storage.resizable() and not storage.is_shared()
-        kept = Kept(storage.nbytes(), reason, until_step, foreign, seen)
+        kept = Kept(nbytes_of(storage), reason, until_step, foreign, seen)
         setattr(storage, ATTRIBUTE, kept)
         self._references[weakref.ref(storage, self._note)] = kept
         if not foreign:

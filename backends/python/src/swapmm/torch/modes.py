@@ -7,7 +7,7 @@ import functools
 import os
 import threading
 import weakref
-from typing import Any, Callable, Dict, List, Optional
+from typing import Any, Callable, Dict, List, Optional, Tuple
 
 import torch
 from torch.nn.modules import module as _module
@@ -15,7 +15,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 from .adapter import Adapter
 from .kept import ATTRIBUTE
-from .operators import has_own_dispatch
+from .operators import copy_storage, has_own_dispatch, nbytes_of
 
 
 class Dispatch(TorchDispatchMode):
@@ -32,6 +32,11 @@ class Dispatch(TorchDispatchMode):
 
 
 _Tensor = torch.Tensor
+#: What storages do with their bytes while they run, and what may be done with them later, or changes them.
+_STORAGE_LOOKS = ("nbytes", "size", "__len__", "__getitem__", "__iter__", "__repr__", "__copy__", "__deepcopy__", "__reduce__",
+                  "clone", "tolist", "cpu", "cuda", "to", "_write_file")
+_STORAGE_ADDRESSES = ("data_ptr", "copy_", "fill_", "resize_", "__setitem__", "byteswap", "pin_memory", "share_memory_",
+                      "_share_fd_cpu_", "_share_filename_cpu_", "_share_cuda_")
 #: They read the bytes while they run.
 _LOOKS = ("tolist", "__repr__", "__deepcopy__", "__format__", "untyped_storage", "storage", "_typed_storage")
 #: They tell the program the address of the bytes, which it may use until the iteration ends.
@@ -46,7 +51,7 @@ class Looks:
 
     def __init__(self, adapter: Adapter) -> None:
         self.adapter = adapter
-        self._originals: Dict[str, Any] = {}
+        self._originals: Dict[Tuple[Any, str], Any] = {}
         self._inside = threading.local()
         self._twins: Dict[Any, Any] = {}  # while torch.save() runs
 
@@ -54,67 +59,120 @@ class Looks:
         for names, prepare in ((_LOOKS, self._look), (_ADDRESSES, self._address), (_ARRAYS, self._array)):
             for name in names:
                 if hasattr(_Tensor, name):
-                    self._wrap(name, prepare)
-        self._originals["__reduce_ex__"] = _Tensor.__dict__.get("__reduce_ex__")
+                    self._wrap(_Tensor, name, prepare, self._storage)
+        for names, prepare in ((_STORAGE_LOOKS, self._look), (_STORAGE_ADDRESSES, self._address)):
+            for name in names:
+                if hasattr(torch.UntypedStorage, name):
+                    self._wrap(torch.UntypedStorage, name, prepare, self._known_storage)
+        self._originals[_Tensor, "__reduce_ex__"] = _Tensor.__dict__.get("__reduce_ex__")
         _Tensor.__reduce_ex__ = self._reducing(_Tensor.__reduce_ex__)  # type: ignore[method-assign]
 
-        # The function is not torch.Tensor's.
-        plain = self._to_dlpack = torch.utils.dlpack.to_dlpack
-
-        def to_dlpack(tensor: torch.Tensor) -> Any:
-            self._array(tensor, "to_dlpack")
-            return plain(tensor)
-
-        torch.utils.dlpack.to_dlpack = torch.to_dlpack = to_dlpack  # type: ignore[assignment]
+        for module in (torch.utils.dlpack, torch):
+            self._replace(module, "to_dlpack", self._exported)
+        for name in ("tensor", "as_tensor", "asarray"):
+            self._replace_by(torch, name, self._from_list)
+        if self.adapter.type == "cpu":
+            self._replace(torch.nn.utils.rnn.PackedSequence, "__new__", self._packed)
+            self._replace(torch._VF, "_pad_packed_sequence", self._padded, alone=True)
 
     def remove(self) -> None:
-        torch.utils.dlpack.to_dlpack = torch.to_dlpack = self._to_dlpack  # type: ignore[assignment]
-        for name, original in self._originals.items():
+        for (kind, name), original in self._originals.items():
             if original is None:
-                delattr(_Tensor, name)  # it was inherited
+                delattr(kind, name)  # it was inherited
             else:
-                setattr(_Tensor, name, original)
+                setattr(kind, name, original)
         self._originals.clear()
 
-    def _wrap(self, name: str, prepare: Callable[[torch.Tensor, str], None]) -> None:
-        original = getattr(_Tensor, name)
+    def _wrap(self, kind: type, name: str, prepare: Callable[[Any, str], None], storage_in: Callable[[Any], Any]) -> None:
+        original = getattr(kind, name)
         inside = self._inside
 
         @functools.wraps(original)
-        def wrapped(tensor: torch.Tensor, *args: Any, **kwargs: Any) -> Any:
+        def wrapped(value: Any, *args: Any, **kwargs: Any) -> Any:
             # These functions call one another.
             if getattr(inside, "now", False):
-                return original(tensor, *args, **kwargs)
+                return original(value, *args, **kwargs)
             inside.now = True
             try:
-                prepare(tensor, name)
-                return original(tensor, *args, **kwargs)
+                storage = storage_in(value)
+                if storage is not None:
+                    prepare(storage, name)
+                return original(value, *args, **kwargs)
             finally:
                 inside.now = False
 
-        self._originals[name] = _Tensor.__dict__.get(name)
-        setattr(_Tensor, name, wrapped)
+        self._originals[kind, name] = kind.__dict__.get(name)
+        setattr(kind, name, wrapped)
 
-    def _storage(self, tensor: torch.Tensor) -> Any:
+    def _replace(self, where: Any, name: str, prepare: Callable[..., None], alone: bool = False) -> None:
+        """The same for a function that belongs to no tensor. `alone`: the adapter does not see what it does."""
+
+        def call(original: Any, *args: Any, **kwargs: Any) -> Any:
+            prepare(*args, **kwargs)
+            if not alone:
+                return original(*args, **kwargs)
+            with torch.utils._python_dispatch._disable_current_modes():
+                return original(*args, **kwargs)
+
+        self._replace_by(where, name, call)
+
+    def _replace_by(self, where: Any, name: str, call: Callable[..., Any]) -> None:
+        original = getattr(where, name)
+
+        @functools.wraps(original)
+        def wrapped(*args: Any, **kwargs: Any) -> Any:
+            return call(original, *args, **kwargs)
+
+        self._originals[where, name] = where.__dict__.get(name)
+        setattr(where, name, wrapped)
+
+    def _exported(self, tensor: torch.Tensor) -> None:
+        storage = self._storage(tensor)
+        if storage is not None:
+            self._array(storage, "to_dlpack")
+
+    def _from_list(self, original: Any, data: Any, *args: Any, **kwargs: Any) -> Any:
+        return original(self._alone(data) if isinstance(data, (list, tuple)) else data, *args, **kwargs)
+
+    def _alone(self, value: Any) -> Any:
+        """Elements of lists are read past the operators: those of large tensors are copied out before."""
+        if isinstance(value, _Tensor):
+            storage = self._storage(value) if value.numel() == 1 else None
+            return value if storage is None else value.detach().clone()
+        if not isinstance(value, (list, tuple)) or not any(isinstance(e, (list, tuple, _Tensor)) for e in value):
+            return value
+        return [self._alone(element) for element in value]
+
+    def _packed(self, _class: type, data: Any, batch_sizes: Any = None, *_args: Any, **_kwargs: Any) -> None:
+        """PyTorch reads the sizes of batches past the operators. They are on the host."""
+        sizes = batch_sizes if batch_sizes is not None or not isinstance(data, (list, tuple)) else data[1]
+        storage = self._storage(sizes)
+        if storage is not None:
+            self.adapter.release(storage, "the sizes of packed batches", until_step=False)
+
+    def _padded(self, data: Any, *_args: Any, **_kwargs: Any) -> None:
+        """PyTorch writes to memory of the host that an operator has made, while others run."""
+        storage = self._storage(data)
+        if storage is not None:
+            self._address(storage, "pad_packed_sequence")
+
+    def _storage(self, tensor: Any) -> Any:
         if not isinstance(tensor, _Tensor) or not self.adapter.is_ours(tensor):
             return None
         storage = torch._C.TensorBase.untyped_storage(tensor)
-        return storage if storage.nbytes() or hasattr(storage, ATTRIBUTE) else None
+        return storage if nbytes_of(storage) or hasattr(storage, ATTRIBUTE) else None
 
-    def _look(self, tensor: torch.Tensor, _name: str) -> None:
-        storage = self._storage(tensor)
-        if storage is not None:
-            self.adapter.hold(storage)
+    def _known_storage(self, storage: Any) -> Any:
+        return storage if getattr(storage, ATTRIBUTE, None) is not None else None
 
-    def _address(self, tensor: torch.Tensor, name: str) -> None:
-        storage = self._storage(tensor)
-        if storage is not None:
-            self.adapter.release(storage, f"the program called {name}()", until_step=True)
+    def _look(self, storage: Any, _name: str) -> None:
+        self.adapter.hold(storage)
 
-    def _array(self, tensor: torch.Tensor, name: str) -> None:
-        storage = self._storage(tensor)
-        if storage is not None:
-            self.adapter.release(storage, f"the program called {name}()", until_step=False)
+    def _address(self, storage: Any, name: str) -> None:
+        self.adapter.release(storage, f"the program called {name}()", until_step=True)
+
+    def _array(self, storage: Any, name: str) -> None:
+        self.adapter.release(storage, f"the program called {name}()", until_step=False)
 
     # ---- saving
 
@@ -138,9 +196,9 @@ class Looks:
         known = self._twins.get(key)
         if known is None or known[0]() is not storage or known[1] != self.adapter.operations:
             self.adapter.hold(storage)
-            copy = torch.UntypedStorage(storage.nbytes())
+            copy = torch.UntypedStorage(nbytes_of(storage))
             with torch.utils._python_dispatch._disable_current_modes():
-                copy.copy_(storage)
+                copy_storage(copy, storage)
             setattr(copy, ATTRIBUTE, None)
             self._twins = {k: v for k, v in self._twins.items() if v[1] == self.adapter.operations}
             known = self._twins[key] = (weakref.ref(storage), self.adapter.operations, copy)
@@ -152,6 +210,7 @@ class Looks:
                 twin = twin.conj()
             if tensor.is_neg():
                 twin = torch._neg_view(twin)
+        twin.__dict__.update(tensor.__dict__)  # what the program has added
         return twin.requires_grad_(tensor.requires_grad)
 
 

@@ -32,6 +32,12 @@ _TensorBase: Any = getattr(torch._C, "TensorBase", None) or torch._C._TensorBase
 #: The storage of a tensor, past what the adapter wraps.
 storage_of: Callable[[torch.Tensor], Any] = getattr(_TensorBase, "untyped_storage", None) or _TensorBase._storage
 
+# The same for what storages can do themselves.
+_StorageBase: Any = getattr(torch._C, "StorageBase", torch.UntypedStorage)
+nbytes_of: Callable[[Any], int] = _StorageBase.nbytes
+resize_storage: Callable[[Any, int], Any] = _StorageBase.resize_
+address_of: Callable[[Any], int] = _StorageBase.data_ptr
+copy_storage: Callable[[Any, Any], Any] = _StorageBase.copy_
 
 #: Classes of tensors that do nothing of their own.
 PLAIN = (torch.Tensor, torch.nn.Parameter)

@@ -8,7 +8,7 @@ from typing import Any, Dict, List, Optional, Tuple
 
 import torch
 
-from .operators import SEQUENCE, TENSOR, Signature, flat_tensors, kind_of, storage_of
+from .operators import SEQUENCE, TENSOR, Signature, flat_tensors, kind_of, nbytes_of, resize_storage, storage_of
 
 _META = torch.device("meta")
 
@@ -60,28 +60,30 @@ def _shape(value: Any) -> Any:
 
 def _on_meta(function: Any, args: Tuple[Any, ...], kwargs: Dict[str, Any]) -> Optional[Tuple[int, ...]]:
     given: Dict[int, torch.Tensor] = {}
-
-    def move(value: Any) -> Any:
-        if isinstance(value, torch.Tensor):
-            storage = storage_of(value)
-            base = given.get(storage._cdata)
-            if base is None:
-                size = max(storage.nbytes(), 1)
-                base = given[storage._cdata] = torch.empty(size, dtype=torch.uint8, device=_META)
-            moved = torch.empty(0, dtype=value.dtype, device=_META)
-            needed = _bytes_needed(value)
-            if storage_of(base).nbytes() < needed:
-                storage_of(base).resize_(needed)
-            return moved.set_(storage_of(base), value.storage_offset(), value.shape, value.stride())
-        if isinstance(value, (list, tuple)):
-            return type(value)(map(move, value))
-        return _META if isinstance(value, torch.device) else value
-
     try:
-        results = function(*map(move, args), **{name: move(value) for name, value in kwargs.items()})
+        results = function(*(_moved(value, given) for value in args),
+                           **{name: _moved(value, given) for name, value in kwargs.items()})
         return new_sizes(results, {storage_of(base)._cdata for base in given.values()})
     except Exception:  # there is no rule for it, or values decide
         return None
+
+
+def _moved(value: Any, given: Dict[int, torch.Tensor]) -> Any:
+    """The value on the meta device. `given`: the storages there, by those of the originals."""
+    if isinstance(value, torch.Tensor):
+        storage = storage_of(value)
+        base = given.get(storage._cdata)
+        if base is None:
+            size = max(nbytes_of(storage), 1)
+            base = given[storage._cdata] = torch.empty(size, dtype=torch.uint8, device=_META)
+        moved = torch.empty(0, dtype=value.dtype, device=_META)
+        needed = _bytes_needed(value)
+        if nbytes_of(storage_of(base)) < needed:
+            resize_storage(storage_of(base), needed)
+        return moved.set_(storage_of(base), value.storage_offset(), value.shape, value.stride())
+    if isinstance(value, (list, tuple)):
+        return type(value)(_moved(element, given) for element in value)
+    return _META if isinstance(value, torch.device) else value
 
 
 def _bytes_needed(tensor: torch.Tensor) -> int:
@@ -99,5 +101,5 @@ def new_sizes(results: Any, known: Any) -> Tuple[int, ...]:
         storage = storage_of(tensor)
         if storage._cdata not in seen:
             seen.add(storage._cdata)
-            sizes.append(storage.nbytes())
+            sizes.append(nbytes_of(storage))
     return tuple(sizes)

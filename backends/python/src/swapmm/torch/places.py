@@ -10,6 +10,7 @@ from typing import Any, Dict, List, Optional, Sequence, Tuple
 
 import torch
 
+from .operators import address_of, nbytes_of, resize_storage
 from .. import _native
 
 
@@ -26,6 +27,10 @@ class Record:
         self.storage: Any = None  # set right after
         self.number, self.bytes = number, size
         self.place: Optional[int] = None  # None: the storage has no bytes
+
+
+def _gone() -> None:
+    """The storage of a record that the manager has not any more."""
 
 
 #: What an operation has made: the storage, and the place that it was to have.
@@ -76,7 +81,7 @@ class Places:
         self.bytes -= record.bytes
         storage = record.storage()
         if storage is not None:
-            storage.resize_(0)
+            resize_storage(storage, 0)
 
 
 class Memory:
@@ -110,6 +115,7 @@ class Memory:
         """The storage is gone, or is no longer the manager's."""
         self.places.take(record)
         del self.records[record.number]
+        record.storage = _gone  # the reference's function knows the record
 
 
 class CpuMemory(Memory):
@@ -140,7 +146,7 @@ class CpuMemory(Memory):
             if storage is not None:
                 if record.place != place:
                     raise RuntimeError(f"a value is expected at {place} and is at {record.place}")
-                ctypes.memmove(to, storage.data_ptr(), size)
+                ctypes.memmove(to, address_of(storage), size)
             return 0
         except BaseException as reason:  # C cannot take it
             self.failure = reason
@@ -154,7 +160,7 @@ class CpuMemory(Memory):
             self.give(record, place)
             storage = record.storage()
             if storage is not None:
-                ctypes.memmove(storage.data_ptr(), source, size)
+                ctypes.memmove(address_of(storage), source, size)
             return 0
         except BaseException as reason:  # C cannot take it
             self.failure = reason
@@ -165,8 +171,8 @@ class CpuMemory(Memory):
         self.places.take(record)
         self.places.clear_room(place, record.bytes)
         storage = record.storage()
-        if storage is not None and storage.nbytes() != record.bytes:
-            storage.resize_(record.bytes)
+        if storage is not None and nbytes_of(storage) != record.bytes:
+            resize_storage(storage, record.bytes)
         self.places.put(record, place)
 
     def adopt(self, record: Record, place: int) -> None:
@@ -184,17 +190,17 @@ class CpuMemory(Memory):
     def made_again(self, made: List[Made], again: List[Any]) -> None:
         for (record, storage, place), new in zip(made, again):
             self.places.take(record)
-            storage.resize_(0)
+            resize_storage(storage, 0)
             # By way of host memory, because both together may be more than the budget.
-            value = ctypes.string_at(new.data_ptr(), record.bytes)
-            new.resize_(0)
-            storage.resize_(record.bytes)
-            ctypes.memmove(storage.data_ptr(), value, record.bytes)
+            value = ctypes.string_at(address_of(new), record.bytes)
+            resize_storage(new, 0)
+            resize_storage(storage, record.bytes)
+            ctypes.memmove(address_of(storage), value, record.bytes)
             self.places.put(record, place)
 
     def open_for_view(self, storage: Any, size: int, _position: int) -> None:
         """Gives the storage its size; nobody touches the bytes."""
-        storage.resize_(size)
+        resize_storage(storage, size)
 
     def needs_touch(self, record: Record) -> bool:
         """Whether the value may be elsewhere."""

@@ -14,7 +14,7 @@ from torch.utils._python_dispatch import _disable_current_modes
 
 from .. import _native
 from .kept import ATTRIBUTE, SMALL_REASON, Kept
-from .operators import SEQUENCE, TENSOR, kind_of, storage_of
+from .operators import SEQUENCE, TENSOR, copy_storage, kind_of, nbytes_of, storage_of
 from .places import SMALL, Record
 
 if TYPE_CHECKING:
@@ -61,8 +61,8 @@ class Repeat:
         for kept, storage, alias in self.kept:
             if kept is changed:
                 if copy is None:
-                    copy = torch.UntypedStorage(storage.nbytes(), device=storage.device)
-                    copy.copy_(storage)
+                    copy = torch.UntypedStorage(nbytes_of(storage), device=storage.device)
+                    copy_storage(copy, storage)
                 alias.set_(copy, alias.storage_offset(), alias.size(), alias.stride())
         self.kept = [entry for entry in self.kept if entry[0] is not changed]
         return copy
@@ -166,8 +166,8 @@ class Repeats:
             stream = memory.enter()
             with _undispatched(), _with_settings(repeat.settings):
                 results = repeat.function(*repeat.args, **repeat.kwargs)
-                made = [storage for storage in self._adapter.new_storages(results) if storage.nbytes() >= SMALL]
-                if [storage.nbytes() for storage in made] != repeat.sizes:
+                made = [storage for storage in self._adapter.new_storages(results) if nbytes_of(storage) >= SMALL]
+                if [nbytes_of(storage) for storage in made] != repeat.sizes:
                     raise RuntimeError(f"{repeat.function} has made results of other sizes when it ran again")
                 memory.made_again([(*known, place) for known, place in zip(repeat.made, places[first:])], made)
                 memory.leave(stream)

@@ -10,7 +10,7 @@ from torch.multiprocessing.reductions import StorageWeakRef
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from .compound import parts_of
-from .operators import CHANGE, LOOK, OVERWRITE, READ, Signature, covers, flat_tensors, has_own_dispatch, signature_of, storage_of
+from .operators import CHANGE, LOOK, OVERWRITE, READ, Signature, covers, flat_tensors, has_own_dispatch, nbytes_of, signature_of, storage_of
 
 
 class Storage:
@@ -21,7 +21,7 @@ class Storage:
 
     def __init__(self, handle: Any, made_in: Optional[int]) -> None:
         self.reference = StorageWeakRef(handle)
-        self.bytes: int = handle.nbytes()
+        self.bytes: int = nbytes_of(handle)
         self.name = ""
         self.made_in = made_in  # the step in which an operation returned it; None: it came from elsewhere
         self.has_value = made_in is None
@@ -42,7 +42,7 @@ class Storages:
         found = self.known.get(handle._cdata)
         if found is None:
             found = self.known[handle._cdata] = Storage(handle, made_in)
-        found.bytes = max(found.bytes, handle.nbytes())  # resize_ and out= make it grow
+        found.bytes = max(found.bytes, nbytes_of(handle))  # resize_ and out= make it grow
         return found
 
     def keep_on_host(self, handle: Any) -> None:
@@ -151,7 +151,7 @@ class Watch(TorchDispatchMode):
         if (
             storage in self.step.first_access
             or storage in self.storages.parameters
-            or not covers(tensor, handle.nbytes())
+            or not covers(tensor, nbytes_of(handle))
         ):
             return False
         self.step.uploads[storage] = len(self.step.operations)
@@ -179,7 +179,7 @@ class Watch(TorchDispatchMode):
             facts = found.setdefault(storages.find(handle), [False, False, False])
             facts[0] |= way == READ
             facts[1] |= way != READ
-            facts[2] |= way == OVERWRITE and covers(tensor, handle.nbytes())
+            facts[2] |= way == OVERWRITE and covers(tensor, nbytes_of(handle))
         for tensor, handle in fresh:
             if tensor.numel() != 0 and not storages.on_host(tensor, handle):
                 found.setdefault(storages.find(handle, number), [False, True, True])
