@@ -135,6 +135,8 @@ class Training(OnSimulatedDevice):
                     values.clear()
                     del gradient, made, value
             peak = manager.numbers().device_peak
+            if again:
+                self.check_plan_with_replays(manager, len(again))
             manager.close()
             self.assertEqual(swapmm.simulated.violations(backend), 0)
             return results, again, peak
@@ -146,6 +148,22 @@ class Training(OnSimulatedDevice):
         self.assertGreater(len(again), 0)
         self.assertLessEqual(peak, 20 * KIB)
         self.assertEqual(program("20KiB", False)[0], wanted)
+
+    def check_plan_with_replays(self, manager, runs):
+        trace, plan = manager.trace("train"), manager.plan("train")
+        self.assertEqual((trace.version, plan.version), (2, 2))
+        self.assertEqual([o.replayable for o in trace.operations], 6 * [True] + 6 * [False])
+        self.assertEqual(plan.trace_digest, trace.digest)
+        self.assertGreater(plan.runs_again, 0)
+        self.assertEqual(runs % plan.runs_again, 0)  # in each iteration that followed it
+        self.assertIn(f"{plan.runs_again} operations run again", str(plan))
+        self.assertEqual(plan.machine.device_budget_bytes, 20 * KIB)
+        self.assertEqual(plan.machine.h2d_bytes_per_second, 20_000_000)
+        self.assertEqual(swapmm.validate(trace, plan), [])
+        self.assertEqual(swapmm.simulate(trace, plan).iteration_ns, plan.predicted.iteration_ns)
+        self.assertEqual(plan.svg(trace).count("(again)") > 0, True)
+        self.assertEqual(manager.report()._repr_html_().count("<svg"), 1)
+        manager.load_plan(plan, "train")  # for the same program
 
     def test_report_trace_and_plan(self):
         manager = self.manager()

@@ -110,6 +110,73 @@ class Objects(unittest.TestCase):
             trace.operation("x", 1, reads=["nobody"])
 
 
+class Ways(unittest.TestCase):
+    """Values that are made again, or leave in fewer bytes."""
+
+    def setUp(self):
+        self.trace = chain(duration=40 * US)
+        for operation in self.trace.operations[:6]:
+            operation.replayable = True
+
+    def test_the_text_has_all_that_version_2_has(self):
+        trace = swapmm.Trace("two")
+        trace.tensor("a", 4096)
+        trace.tensors[0].forms.append(swapmm.Form("zeros", 2000, 1000, 10, 20))
+        trace.tensor("b", 4096)
+        trace.operation("make", 1, writes=["a"], replayable=True)
+        trace.operation("part", 1, reads=[swapmm.Part(0, 1024, 512)], writes=["b"], in_pieces=True)
+        self.assertEqual(trace.version, 2)
+        again = swapmm.Trace.from_json(trace.to_json())
+        self.assertEqual(again, trace)
+        again.check()
+        self.assertEqual(chain().version, 1)
+        self.assertNotEqual(self.trace.digest, chain(duration=40 * US).digest)
+        trace.operations[0].engine = "gpu1"
+        with self.assertRaisesRegex(swapmm.UsageError, "engines"):
+            trace.check()
+
+    def test_operations_run_again(self):
+        plain = swapmm.plan(self.trace, "60%", ways="swap")
+        self.assertEqual((plain.version, plain.runs_again), (2, 0))
+        plan = swapmm.plan(self.trace, "60%")
+        self.assertGreater(plan.runs_again, 0)
+        self.assertEqual(swapmm.plan(self.trace, "60%").to_json(), plan.to_json())
+        self.assertLess(plan.seconds, plain.seconds)
+        self.assertEqual(swapmm.validate(self.trace, plan), [])
+        self.assertEqual(swapmm.simulate(self.trace, plan).iteration_ns, plan.predicted.iteration_ns)
+        self.assertGreater(swapmm.simulate(self.trace, plan, noise=0.2).worst_ns, 0)
+        self.assertLessEqual(swapmm.bound(self.trace, "60%"), plan.predicted.iteration_ns)
+        self.assertGreaterEqual(plan.predicted.compute_ns, sum(o.duration_ns for o in self.trace.operations))
+        self.assertIn("(again)", plan.svg())
+        self.assertIn("operations that run again", plan._repr_html_())
+        self.assertEqual(swapmm.explain(self.trace, plan).data["ways"]["again"], plan.runs_again)
+        self.assertEqual(plan.machine.device_budget_bytes, int(0.6 * self.trace.peak_bytes()))
+        fit = swapmm.fit(self.trace, "60%", this_budget_only=True)
+        self.assertEqual(fit.predicted, plan.predicted)
+        self.assertIn("run again", str(fit))
+        rows = swapmm.compare(self.trace, [0.6], planners=["belady", "checkpoint-units", "best"])
+        self.assertEqual([row.planner for row in rows], ["belady", "checkpoint-units", "best"])
+        self.assertEqual(rows[2].predicted.iteration_ns, plan.predicted.iteration_ns)
+        self.assertGreaterEqual(rows[0].predicted.iteration_ns, rows[2].predicted.iteration_ns)
+        # The plan is for that trace alone.
+        with self.assertRaises(swapmm.PlanRefused):
+            swapmm.simulate(chain(duration=40 * US), plan)
+        for ways in ("recompute", "swap,teleport", ""):
+            with self.assertRaisesRegex(swapmm.UsageError, "ways"):
+                swapmm.plan(self.trace, "60%", ways=ways)
+
+    def test_values_leave_in_fewer_bytes(self):
+        trace = chain(duration=400 * US)
+        for tensor in trace.tensors:
+            if tensor.kind == "transient":
+                tensor.forms.append(swapmm.Form("zeros", tensor.bytes, tensor.bytes // 8, 50 * US, 50 * US))
+        plan = swapmm.plan(trace, "60%")
+        self.assertGreater(plan.decodes, 0)
+        self.assertIn("values are decoded", str(plan))
+        self.assertEqual(swapmm.validate(trace, plan), [])
+        self.assertLess(plan.seconds, swapmm.plan(trace, "60%", ways="swap").seconds)
+
+
 class Answers(unittest.TestCase):
     def setUp(self):
         self.trace = chain()

@@ -41,7 +41,7 @@ from .planning import (
 )
 from .report import OnDemandReport, PlanReport, Report
 from .tensor import Tensor
-from .traces import Machine, Plan, Prediction, Trace, TraceOperation, TraceTensor
+from .traces import Form, Machine, Part, Plan, Prediction, Trace, TraceOperation, TraceTensor
 from .views import View
 
 __version__: str = _native.library().version().decode()
@@ -59,6 +59,7 @@ __all__ = [
     "Error",
     "Explanation",
     "Fit",
+    "Form",
     "InternalError",
     "Iteration",
     "Machine",
@@ -69,6 +70,7 @@ __all__ = [
     "Operation",
     "OutOfMemory",
     "Output",
+    "Part",
     "Plan",
     "PlanRefused",
     "PlanReport",

@@ -88,6 +88,7 @@ def plan(
     *,
     machine: Optional[Machine] = None,
     planner: str = "best",
+    ways: Optional[str] = None,
     seconds: Optional[float] = None,
     bandwidth: Optional[Quantity] = None,
     bandwidth_in: Optional[Quantity] = None,
@@ -101,12 +102,13 @@ def plan(
     """Makes a plan, as `swapmm plan` does. BundleTooLarge if the trace does not fit.
 
     `budget`: device memory, "8GB", 8 * 10**9, or a share of the trace's peak of live bytes, "50%" or 0.5. `machine`: its
-    figures are replaced by the budget and the others that are given. `seconds`: the longest time of a planner that
+    figures are replaced by the budget and the others that are given. `ways`: those in which values may come back, such as
+    "swap,recompute"; None: all that the trace allows ("swap,recompute,compress,pieces"). `seconds`: the longest time of a planner that
     searches; None: a set number of steps, so that the same trace gives the same plan. Ctrl-C ends the search."""
     options = _figures(
         budget, machine, bandwidth, bandwidth_in, bandwidth_out, latency, alignment, max_allocation, half_duplex
     )
-    options.update(planner=planner, time_limit=_limit(seconds))
+    options.update(planner=planner, ways=ways, time_limit=_limit(seconds))
     answer = ask("plan", options, trace.to_json(), progress=progress)
     return Plan(answer["plan"], trace, answer)
 
@@ -187,6 +189,11 @@ class Fit:
             yield "this plan", time_text(self.predicted.iteration_ns)
             yield "copies", f"{size_text(self.predicted.h2d_bytes)} in, {size_text(self.predicted.d2h_bytes)} out"
             yield "host memory", size_text(self.host_bytes or 0)
+        ways = self.data.get("ways", {})
+        if ways.get("again"):
+            yield "run again", f"{ways['again']} operations, {time_text(ways['again_ns'])}"
+        if ways.get("decoded"):
+            yield "decoded", f"{ways['decoded']} values, {time_text(ways['coding_ns'])} with their encoding"
         if self.stalls_end_bytes is not None:
             yield "stalls end at", size_text(self.stalls_end_bytes)
         if self.shortfall_bytes:
@@ -210,6 +217,7 @@ def fit(
     *,
     machine: Optional[Machine] = None,
     planner: str = "best",
+    ways: Optional[str] = None,
     seconds: Optional[float] = None,
     bandwidth: Optional[Quantity] = None,
     bandwidth_in: Optional[Quantity] = None,
@@ -228,7 +236,7 @@ def fit(
     options = _figures(
         budget, machine, bandwidth, bandwidth_in, bandwidth_out, latency, alignment, max_allocation, half_duplex
     )
-    options.update(planner=planner, time_limit=_limit(seconds), top=top, this_budget_only=this_budget_only)
+    options.update(planner=planner, ways=ways, time_limit=_limit(seconds), top=top, this_budget_only=this_budget_only)
     return Fit(ask("fit", options, trace.to_json(), progress=progress))
 
 

@@ -1,31 +1,33 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Traces, machines and plans as plain objects, in the formats of docs/formats.md (version 1)."""
+"""Traces, machines and plans as plain objects, in the formats of docs/formats.md: of version 2 where other ways back than
+copies need it."""
 
 from __future__ import annotations
 
 import gzip
 import json
 import os
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import Any, Dict, Iterable, List, Optional, Tuple, Union
 
 from . import errors
 from ._ask import ask, size_text, time_text
 
 Path = Union[str, "os.PathLike[str]"]
-#: The position of a tensor in a trace, or its name.
-TensorRef = Union[int, str]
+#: The position of a tensor in a trace, its name, or a part of one.
+TensorRef = Union[int, str, "Part"]
 
 
-def _document(text: str, format_: str) -> Dict[str, Any]:
+def _document(text: str, format_: str, versions: Tuple[int, ...] = (1,)) -> Dict[str, Any]:
     try:
         document = json.loads(text)
     except ValueError as reason:
         raise errors.UsageError(f"this is no JSON: {reason}") from None
     if not isinstance(document, dict) or document.get("format") != format_:
         raise errors.UsageError(f"this is no {format_}")
-    if document.get("version") != 1:
-        raise errors.UsageError(f"version {document.get('version')!r} of {format_}: the package knows version 1")
+    if document.get("version") not in versions:
+        known = " and ".join(map(str, versions))
+        raise errors.UsageError(f"version {document.get('version')!r} of {format_}: the package knows version {known}")
     return document
 
 
@@ -58,6 +60,30 @@ def _lines(head: Dict[str, Any], lists: Dict[str, List[Dict[str, Any]]]) -> str:
 
 
 @dataclass
+class Form:
+    """An encoding in which a tensor's values can be stored: `bytes` at most, `expected_bytes` usually."""
+
+    name: str
+    bytes: int
+    expected_bytes: int
+    encode_ns: int = 0
+    decode_ns: int = 0
+
+
+@dataclass(frozen=True)
+class Part:
+    """An access to the bytes [first, first + bytes) of a tensor alone."""
+
+    tensor: int
+    first: int
+    bytes: int
+
+
+#: The position of a tensor, or a part of one.
+TraceAccess = Union[int, Part]
+
+
+@dataclass
 class TraceTensor:
     """A tensor of a trace."""
 
@@ -67,17 +93,25 @@ class TraceTensor:
     kind: str = "transient"
     #: for an input: the operation before which the host gives the value
     available_from: int = 0
+    #: encodings in which its values can leave the device
+    forms: List[Form] = field(default_factory=list)
 
 
 @dataclass
 class TraceOperation:
-    """An operation of a trace. The lists have positions of tensors."""
+    """An operation of a trace. The lists have positions of tensors, or parts of tensors."""
 
     name: str
     duration_ns: int
-    reads: List[int] = field(default_factory=list)
-    writes: List[int] = field(default_factory=list)
-    updates: List[int] = field(default_factory=list)
+    reads: List[TraceAccess] = field(default_factory=list)
+    writes: List[TraceAccess] = field(default_factory=list)
+    updates: List[TraceAccess] = field(default_factory=list)
+    #: a plan may run it again: the same inputs give the same outputs
+    replayable: bool = False
+    #: it works with tensors whose pieces are not next to each other
+    in_pieces: bool = False
+    #: the engine that runs it; None: the only one. For the command `swapmm` alone
+    engine: Optional[str] = None
 
 
 @dataclass
@@ -106,17 +140,23 @@ class Trace:
         reads: Iterable[TensorRef] = (),
         writes: Iterable[TensorRef] = (),
         updates: Iterable[TensorRef] = (),
+        *,
+        replayable: bool = False,
+        in_pieces: bool = False,
     ) -> int:
-        """Adds an operation, and returns its position. Tensors are positions or names."""
-        lists = [[self._position(tensor) for tensor in tensors] for tensors in (reads, writes, updates)]
-        self.operations.append(TraceOperation(name, duration_ns, *lists))
+        """Adds an operation, and returns its position. Tensors are positions or names, or parts of tensors."""
+        lists = [
+            [access if isinstance(access, Part) else self._position(access) for access in accesses]
+            for accesses in (reads, writes, updates)
+        ]
+        self.operations.append(TraceOperation(name, duration_ns, *lists, replayable, in_pieces))
         return len(self.operations) - 1
 
-    def host_read(self, tensor: TensorRef, after_operation: int) -> None:
+    def host_read(self, tensor: Union[int, str], after_operation: int) -> None:
         """The host reads the value that the tensor has after an operation."""
         self.host_reads.append((self._position(tensor), after_operation))
 
-    def _position(self, tensor: TensorRef) -> int:
+    def _position(self, tensor: Union[int, str]) -> int:
         if not isinstance(tensor, str):
             return tensor
         found = [i for i, other in enumerate(self.tensors) if other.name == tensor]
@@ -126,20 +166,44 @@ class Trace:
 
     # ---- the format
 
+    @property
+    def version(self) -> int:
+        """Of the format: 2 if it has something that version 1 cannot say."""
+        fits = all(
+            not (o.replayable or o.in_pieces or o.engine)
+            and not any(isinstance(access, Part) for access in (*o.reads, *o.writes, *o.updates))
+            for o in self.operations
+        )
+        return 1 if fits and not any(tensor.forms for tensor in self.tensors) else 2
+
     @classmethod
     def from_json(cls, text: str) -> "Trace":
         """Of a text in the format swapmm-trace. It is checked when it is used."""
-        document = _document(text, "swapmm-trace")
+        document = _document(text, "swapmm-trace", (1, 2))
         try:
             return cls(
                 document["name"],
                 [
-                    TraceTensor(t["name"], t["bytes"], t["kind"], t.get("available_from", 0))
+                    TraceTensor(
+                        t["name"],
+                        t["bytes"],
+                        t["kind"],
+                        t.get("available_from", 0),
+                        [Form(**form) for form in t.get("forms", [])],
+                    )
                     for t in document["tensors"]
                 ],
                 [
                     TraceOperation(
-                        o["name"], o["duration_ns"], o.get("reads", []), o.get("writes", []), o.get("updates", [])
+                        o["name"],
+                        o["duration_ns"],
+                        *(
+                            [Part(**access) if isinstance(access, dict) else access for access in o.get(way, [])]
+                            for way in ("reads", "writes", "updates")
+                        ),
+                        o.get("replayable", False),
+                        o.get("in_pieces", False),
+                        o.get("engine"),
                     )
                     for o in document["operations"]
                 ],
@@ -156,20 +220,26 @@ class Trace:
             fields: Dict[str, Any] = {"name": tensor.name, "bytes": tensor.bytes, "kind": tensor.kind}
             if tensor.available_from:
                 fields["available_from"] = tensor.available_from
+            if tensor.forms:
+                fields["forms"] = [asdict(form) for form in tensor.forms]
             tensors.append(fields)
         operations = []
         for operation in self.operations:
             fields = {"name": operation.name, "duration_ns": operation.duration_ns}
-            for access in ("reads", "writes", "updates"):
-                if getattr(operation, access):
-                    fields[access] = getattr(operation, access)
+            for name in ("engine", "replayable", "in_pieces"):
+                if getattr(operation, name):
+                    fields[name] = getattr(operation, name)
+            for way in ("reads", "writes", "updates"):
+                accesses = getattr(operation, way)
+                if accesses:
+                    fields[way] = [asdict(access) if isinstance(access, Part) else access for access in accesses]
             operations.append(fields)
         lists = {"tensors": tensors, "operations": operations}
         if self.host_reads:
             lists["host_reads"] = [{"tensor": t, "after_operation": o} for t, o in self.host_reads]
         if self.lingering:
             lists["lingering"] = [{"tensor": t, "last_use": o, "until": u} for t, o, u in self.lingering]
-        return _lines({"format": "swapmm-trace", "version": 1, "name": self.name}, lists)
+        return _lines({"format": "swapmm-trace", "version": self.version, "name": self.name}, lists)
 
     @classmethod
     def load(cls, path: Path) -> "Trace":
@@ -206,6 +276,21 @@ class Trace:
             f"trace {self.name!r}: {len(self.operations)} operations, {time_text(duration)}; "
             f"{len(self.tensors)} tensors, {size_text(size)}"
         )
+
+
+def _device_and_links(document: Dict[str, Any]) -> Tuple[Dict[str, Any], Tuple[Dict[str, Any], Dict[str, Any]]]:
+    """Of a machine of version 2: the memory that is not the host's, and the links to it and from it."""
+    try:
+        host = document["host"]
+        devices = [memory for memory in document["memories"] if memory["name"] != host]
+        if len(devices) != 1:
+            raise errors.UsageError(f"the machine has {len(devices)} memories besides the host's: only the command knows such")
+        device = devices[0]
+        to = next(link for link in document["links"] if link["to"] == device["name"])
+        back = next(link for link in document["links"] if link["from"] == device["name"])
+        return device, (to, back)
+    except (KeyError, TypeError, StopIteration) as reason:
+        raise errors.UsageError(f"a machine with a field that is missing or of another type: {reason}") from None
 
 
 @dataclass
@@ -245,6 +330,21 @@ class Machine:
             )
         except (KeyError, TypeError) as reason:
             raise errors.UsageError(f"a machine with a field that is missing or of another type: {reason}") from None
+
+    @classmethod
+    def _of_version_2(cls, document: Dict[str, Any]) -> "Machine":
+        device, (h2d, d2h) = _device_and_links(document)
+        return cls(
+            device["bytes"],
+            document.get("name", ""),
+            device.get("alignment_bytes", 1),
+            device.get("max_allocation_bytes"),
+            h2d["bytes_per_second"],
+            d2h["bytes_per_second"],
+            h2d.get("latency_ns", 0),
+            d2h.get("latency_ns", 0),
+            "half" if h2d.get("engine") is not None and h2d.get("engine") == d2h.get("engine") else "full",
+        )
 
     def to_json(self) -> str:
         """A text in the format swapmm-machine."""
@@ -301,11 +401,12 @@ class Prediction:
 
 
 class Plan:
-    """What moves when, in every iteration: the format swapmm-plan of version 1."""
+    """What moves when, in every iteration: the format swapmm-plan, of version 2 if values come back in other ways than by
+    copies."""
 
     def __init__(self, text: str, trace: Optional[Trace] = None, summary: Optional[Dict[str, Any]] = None) -> None:
         try:
-            self._document = _document(text, "swapmm-plan")
+            self._document = _document(text, "swapmm-plan", (1, 2))
         except errors.UsageError as reason:
             raise errors.PlanRefused(f"plan refused: {reason}") from None
         self._text = text
@@ -326,14 +427,41 @@ class Plan:
         return str(self._document["trace"])
 
     @property
+    def version(self) -> int:
+        """Of the format."""
+        return int(self._document["version"])
+
+    @property
     def machine(self) -> Machine:
-        """The machine that it was made for."""
-        return Machine._of(self._document["machine"])
+        """The machine that it was made for. UsageError if that is not one device and one host."""
+        document = self._document["machine"]
+        return Machine._of(document) if self.version == 1 else Machine._of_version_2(document)
 
     @property
     def predicted(self) -> Prediction:
         """What an iteration takes, as its planner says."""
-        return Prediction(**{name: self._document["predicted"][name] for name in Prediction.__dataclass_fields__})
+        predicted = self._document.get("predicted", {})
+        if self.version == 2:
+            device, links = _device_and_links(self._document["machine"])
+            moved = {entry["link"]: entry["bytes"] for entry in predicted.get("links", [])}
+            peaks = {entry["memory"]: entry["peak_bytes"] for entry in predicted.get("memories", [])}
+            predicted = {
+                **predicted,
+                "h2d_bytes": moved.get(links[0]["name"], 0),
+                "d2h_bytes": moved.get(links[1]["name"], 0),
+                "peak_bytes": peaks.get(device["name"], 0),
+            }
+        return Prediction(**{name: predicted.get(name, 0) for name in Prediction.__dataclass_fields__})
+
+    @property
+    def runs_again(self) -> int:
+        """How many operations run again in an iteration."""
+        return sum(command["kind"] == "run" for command in self._document["commands"])
+
+    @property
+    def decodes(self) -> int:
+        """How many values are decoded in an iteration."""
+        return sum(command["kind"] == "decode" for command in self._document["commands"])
 
     @property
     def initial(self) -> List[Dict[str, Any]]:
@@ -380,6 +508,8 @@ class Plan:
             + (f", {over:.3f} x the bound" if over is not None else "")
             + f"; {size_text(predicted.h2d_bytes)} in, {size_text(predicted.d2h_bytes)} out; "
             f"{len(self._document['commands'])} commands"
+            + (f"; {self.runs_again} operations run again" if self.runs_again else "")
+            + (f"; {self.decodes} values are decoded" if self.decodes else "")
         )
 
     def __repr__(self) -> str:
@@ -398,4 +528,8 @@ class Plan:
             ("copies", f"{size_text(predicted.h2d_bytes)} in, {size_text(predicted.d2h_bytes)} out"),
             ("commands", str(len(self._document["commands"]))),
         ]
+        if self.runs_again:
+            rows.append(("operations that run again", str(self.runs_again)))
+        if self.decodes:
+            rows.append(("values that are decoded", str(self.decodes)))
         return table(rows) + (picture(self.svg()) if self.trace is not None else "")

@@ -10,8 +10,8 @@ from typing import Any, Dict, List, Optional, Sequence, Tuple
 
 import torch
 
-from .operators import address_of, nbytes_of, resize_storage
 from .. import _native
+from .operators import address_of, nbytes_of, resize_storage
 
 
 #: Storages below this many bytes stay where they are.
