@@ -105,7 +105,8 @@ struct Asked {
 
   [[nodiscard]] Trace trace() const {
     Trace trace = required(read_trace(&c_interface::required(trace_text, "the trace")), "trace");
-    if (!trace.engines.empty()) throw UsageError("trace: its operations name engines, which only the command `swapmm` knows");
+    if (!trace.engines.empty())
+      throw UsageError("trace: its operations name engines, which only the command `swapmm` knows");
     return trace;
   }
 
@@ -265,9 +266,7 @@ json::object answer_compare(const Asked& asked) {
   return answers::comparison_as_json(rows);
 }
 
-json::object answer_check(const Asked& asked) {
-  return answers::violations_as_json(asked.violations());
-}
+json::object answer_check(const Asked& asked) { return answers::violations_as_json(asked.violations()); }
 
 json::object answer_explain(const Asked& asked) {
   const auto [trace, plan, ways] = asked.program();

@@ -12,8 +12,8 @@
 #include <swapmm/plan/planner.hpp>
 #include <swapmm/plan/v2/plan.hpp>
 
-// Plans with other ways back than copies, for one device and one host, in the terms of version 1: as plans for the program
-// with these ways written out.
+// Plans with other ways back than copies, for one device and one host, in the terms of version 1: as plans for the
+// program with these ways written out.
 
 namespace swapmm::answers {
 
