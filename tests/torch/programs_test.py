@@ -159,6 +159,14 @@ class ProgramsTest(unittest.TestCase):
             self.assertTrue(torch.equal(made, torch.tensor([self.plain[i][i] for i in range(5)])))
             swapmm.torch.step()
 
+    def test_scripts(self):
+        @torch.jit.script
+        def shifted(values: torch.Tensor) -> torch.Tensor:
+            return values + torch.tensor([1.0, 2.0]).sum() + torch.as_tensor(3.0)
+
+        for ours, theirs in zip(self.tensors, self.plain):
+            self.assertTrue(torch.equal(shifted(ours), theirs + 3 + 3))
+
     def test_what_is_made_elsewhere_takes_no_room(self):
         swapmm.torch.step()
         with torch.device("meta"):

@@ -441,7 +441,7 @@ class Adapter:
     def _makes_ours(self, call: Call) -> bool:
         """Whether its results are the device's: as it is told, or as its operands are."""
         device = call.kwargs.get("device")
-        if device is not None:
+        if isinstance(device, torch.device):
             return device.type == self.type
         if call.operands or call.compounds:
             return True

@@ -10,6 +10,7 @@ import weakref
 from typing import Any, Callable, Dict, List, Optional, Tuple
 
 import torch
+from torch.jit import _builtins  # type: ignore[attr-defined]
 from torch.nn.modules import module as _module
 from torch.utils._python_dispatch import TorchDispatchMode
 
@@ -52,6 +53,7 @@ class Looks:
     def __init__(self, adapter: Adapter) -> None:
         self.adapter = adapter
         self._originals: Dict[Tuple[Any, str], Any] = {}
+        self._scripted: List[Any] = []  # functions that TorchScript takes for the originals
         self._inside = threading.local()
         self._twins: Dict[Any, Any] = {}  # while torch.save() runs
 
@@ -81,6 +83,9 @@ class Looks:
                 delattr(kind, name)  # it was inherited
             else:
                 setattr(kind, name, original)
+        for wrapped in self._scripted:
+            _builtins._get_builtin_table().pop(id(wrapped), None)
+        self._scripted.clear()
         self._originals.clear()
 
     def _wrap(self, kind: type, name: str, prepare: Callable[[Any, str], None], storage_in: Callable[[Any], Any]) -> None:
@@ -125,6 +130,10 @@ class Looks:
 
         self._originals[where, name] = where.__dict__.get(name)
         setattr(where, name, wrapped)
+        operator = _builtins._find_builtin(original)
+        if operator is not None:  # TorchScript knows functions by their identity
+            _builtins._register_builtin(wrapped, operator)
+            self._scripted.append(wrapped)
 
     def _exported(self, tensor: torch.Tensor) -> None:
         storage = self._storage(tensor)
