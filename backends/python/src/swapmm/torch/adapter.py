@@ -423,7 +423,7 @@ class Adapter:
         if signature.reshapes:
             return self._reshape(call)
         call.key = self.sizes.key(call.function, call.args, call.kwargs)
-        if not self._makes_ours(call):
+        if (call.kwargs or not call.operands) and not self._makes_ours(call):
             call.key, call.sizes = None, ()
         else:
             call.sizes = self.sizes.expected(call.key, signature, call.function, call.args, call.kwargs)
