@@ -131,6 +131,21 @@ class ProgramsTest(unittest.TestCase):
         layers.load_state_dict(state)
         self.assertEqual(layers[1].weight[0, 0].item(), 9)
 
+    def test_copies_with_what_the_program_has_added(self):
+        tensor = torch.ones(1 << 18)
+        tensor.more = [tensor * 3]
+        self.move()
+        copied = copy.deepcopy(tensor)
+        self.move()
+        self.assertEqual(set(copied.more[0].tolist()), {3.0})
+        self.assertEqual(set(copied.tolist()), {1.0})
+
+    def test_functions_that_were_taken_before_it_ended(self):
+        to_dlpack, array = torch.utils.dlpack.to_dlpack, torch.Tensor.numpy
+        swapmm.torch.off()
+        self.assertTrue(torch.equal(torch.from_dlpack(to_dlpack(self.tensors[0])), self.plain[0]))
+        self.assertEqual(array(self.tensors[1])[5], self.plain[1][5])
+
     def test_saved_with_what_the_program_has_added(self):
         self.tensors[3].label = "third"
         file = io.BytesIO()
@@ -146,8 +161,14 @@ class ProgramsTest(unittest.TestCase):
         self.move()
         for storage, theirs in zip(storages, self.plain):
             self.assertEqual(storage.nbytes(), MiB)
-            self.assertEqual(storage[5:8].tolist(), theirs.untyped_storage()[5:8].tolist())
-        self.assertEqual(len({storage.data_ptr() for storage in storages[:5]}), 5)
+        part = storages[0][5:8]
+        self.move()
+        self.assertEqual(part.tolist(), self.plain[0].untyped_storage()[5:8].tolist())
+        addresses = [storage.data_ptr() for storage in storages[:4]] + [self.plain[0].untyped_storage().data_ptr()]
+        self.assertEqual(len(set(addresses)), 5)
+        (self.plain[0] + 1).sum()
+        self.move()
+        self.assertEqual([s.data_ptr() for s in (*storages[:4], self.plain[0].untyped_storage())], addresses)
         storages[6].fill_(0)
         self.move()
         self.assertFalse(self.tensors[6].any())
@@ -157,6 +178,7 @@ class ProgramsTest(unittest.TestCase):
             self.move()
             made = torch.tensor([self.tensors[i][i] for i in range(5)])
             self.assertTrue(torch.equal(made, torch.tensor([self.plain[i][i] for i in range(5)])))
+            self.assertEqual(torch.asarray(obj=[[1.0, self.tensors[7][3]]]).tolist(), [[1.0, self.plain[7][3].item()]])
             swapmm.torch.step()
 
     def test_scripts(self):

@@ -343,7 +343,7 @@ class Adapter:
         """Brings a storage's bytes back. They are there until the next operator."""
         with self._lock:
             record = getattr(storage, ATTRIBUTE, None)
-            if record.__class__ is not Record:
+            if record.__class__ is not Record or not self.open:
                 return
             if self.in_child:
                 return self._restore_in_child([(record, storage)])
@@ -355,6 +355,8 @@ class Adapter:
     def release(self, storage: Any, reason: str, until_step: bool) -> None:
         """The program has the address of the bytes: they stay until the next iteration, or for good."""
         with self._lock:
+            if not self.open:
+                return
             if self.in_child:
                 return self.hold(storage)
             self.sweep()

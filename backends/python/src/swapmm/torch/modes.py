@@ -33,11 +33,14 @@ class Dispatch(TorchDispatchMode):
 
 
 _Tensor = torch.Tensor
+_NUMBERS = {bool, int, float, complex}
 #: What storages do with their bytes while they run, and what may be done with them later, or changes them.
-_STORAGE_LOOKS = ("nbytes", "size", "__len__", "__getitem__", "__iter__", "__repr__", "__copy__", "__deepcopy__", "__reduce__",
+_STORAGE_LOOKS = ("nbytes", "size", "__len__", "__iter__", "__repr__", "__copy__", "__deepcopy__", "__reduce__",
                   "clone", "tolist", "cpu", "cuda", "to", "_write_file")
-_STORAGE_ADDRESSES = ("data_ptr", "copy_", "fill_", "resize_", "__setitem__", "byteswap", "pin_memory", "share_memory_",
-                      "_share_fd_cpu_", "_share_filename_cpu_", "_share_cuda_")
+_STORAGE_CHANGES = ("copy_", "fill_", "resize_", "__setitem__", "byteswap")
+_STORAGE_ADDRESSES = ("data_ptr", "pin_memory", "share_memory_", "_share_fd_cpu_", "_share_filename_cpu_", "_share_cuda_")
+#: A slice is a storage that shares the bytes.
+_STORAGE_ARRAYS = ("__getitem__",)
 #: They read the bytes while they run.
 _LOOKS = ("tolist", "__repr__", "__deepcopy__", "__format__", "untyped_storage", "storage", "_typed_storage")
 #: They tell the program the address of the bytes, which it may use until the iteration ends.
@@ -62,10 +65,13 @@ class Looks:
             for name in names:
                 if hasattr(_Tensor, name):
                     self._wrap(_Tensor, name, prepare, self._storage)
-        for names, prepare in ((_STORAGE_LOOKS, self._look), (_STORAGE_ADDRESSES, self._address)):
+        for names, prepare, storage_in in ((_STORAGE_LOOKS, self._look, self._known_storage),
+                                           (_STORAGE_CHANGES, self._address, self._known_storage),
+                                           (_STORAGE_ADDRESSES, self._address, self._any_storage),
+                                           (_STORAGE_ARRAYS, self._array, self._any_storage)):
             for name in names:
                 if hasattr(torch.UntypedStorage, name):
-                    self._wrap(torch.UntypedStorage, name, prepare, self._known_storage)
+                    self._wrap(torch.UntypedStorage, name, prepare, storage_in)
         self._originals[_Tensor, "__reduce_ex__"] = _Tensor.__dict__.get("__reduce_ex__")
         _Tensor.__reduce_ex__ = self._reducing(_Tensor.__reduce_ex__)  # type: ignore[method-assign]
 
@@ -102,6 +108,8 @@ class Looks:
                 storage = storage_in(value)
                 if storage is not None:
                     prepare(storage, name)
+                # It goes on to what the program has added to the tensor, which looks for itself.
+                inside.now = name != "__deepcopy__" or kind is not _Tensor
                 return original(value, *args, **kwargs)
             finally:
                 inside.now = False
@@ -140,15 +148,20 @@ class Looks:
         if storage is not None:
             self._array(storage, "to_dlpack")
 
-    def _from_list(self, original: Any, data: Any, *args: Any, **kwargs: Any) -> Any:
-        return original(self._alone(data) if isinstance(data, (list, tuple)) else data, *args, **kwargs)
+    def _from_list(self, original: Any, *args: Any, **kwargs: Any) -> Any:
+        if args and isinstance(args[0], (list, tuple)):
+            args = (self._alone(args[0]), *args[1:])
+        for name in ("data", "obj"):
+            if isinstance(kwargs.get(name), (list, tuple)):
+                kwargs[name] = self._alone(kwargs[name])
+        return original(*args, **kwargs)
 
     def _alone(self, value: Any) -> Any:
         """Elements of lists are read past the operators: those of large tensors are copied out before."""
         if isinstance(value, _Tensor):
             storage = self._storage(value) if value.numel() == 1 else None
             return value if storage is None else value.detach().clone()
-        if not isinstance(value, (list, tuple)) or not any(isinstance(e, (list, tuple, _Tensor)) for e in value):
+        if not isinstance(value, (list, tuple)) or all(element.__class__ in _NUMBERS for element in value):
             return value
         return [self._alone(element) for element in value]
 
@@ -173,6 +186,12 @@ class Looks:
 
     def _known_storage(self, storage: Any) -> Any:
         return storage if getattr(storage, ATTRIBUTE, None) is not None else None
+
+    def _any_storage(self, storage: Any) -> Any:
+        """Also one that the adapter has not seen yet, and would move."""
+        if not hasattr(storage, ATTRIBUTE):
+            return storage if storage.device.type == self.adapter.type and nbytes_of(storage) else None
+        return self._known_storage(storage)
 
     def _look(self, storage: Any, _name: str) -> None:
         self.adapter.hold(storage)
