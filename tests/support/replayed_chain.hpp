@@ -7,7 +7,10 @@
 #include <cstddef>
 #include <functional>
 #include <string>
+#include <utility>
 #include <vector>
+
+#include <doctest/doctest.h>
 
 #include <swapmm/backend/testing/simulated.hpp>
 #include <swapmm/swapmm.hpp>
@@ -122,6 +125,38 @@ class ReplayedChain {
   Tensor<Number, Device> input_;
   std::vector<Tensor<Number, Device>> weights_;
   std::vector<Tensor<Number, Device>> hidden_;
+};
+
+/// The chain with a manager, and what it has to come to.
+struct ReplayedDesk {
+  static constexpr std::size_t layers = 5;
+  static constexpr Bytes budget{7 * chain_tensor.value};  // of 12
+
+  explicit ReplayedDesk(Options options = {.device_budget = budget}, SchedulerOptions scheduler = {})
+      : device(slow_links()),
+        manager(device, std::move(options), Scheduler(std::move(scheduler))),
+        chain(manager, layers),
+        model(layers) {}
+
+  void iterate(Number seed) {
+    chain.iterate(seed);
+    model.iterate(seed);
+  }
+  [[nodiscard]] std::size_t replays() const {
+    const Report report = manager.report();
+    return report.plans.empty() ? 0 : report.plans.front().replays;
+  }
+  void check_right() {
+    CHECK(chain.same_weights(model));
+    manager.synchronize();
+    CHECK(manager.report().device_peak <= budget);
+    for (const std::string& violation : device.violations()) FAIL_CHECK(violation);
+  }
+
+  simulated::Backend device;
+  MemoryManager<simulated::Backend> manager;
+  ReplayedChain chain;
+  ChainModel model;
 };
 
 }  // namespace swapmm::test

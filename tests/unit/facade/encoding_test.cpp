@@ -42,6 +42,16 @@ void fill(MemoryManager<Simulated>& manager, const Ints& to, int value, std::str
   });
 }
 
+void backward(MemoryManager<Simulated>& manager, const Ints& hidden, const Ints& total) {
+  manager.run("backward", reads(hidden), updates(total), [&](auto& op) {
+    const auto in = op[hidden];
+    const auto out = op[total];
+    op.queue().launch("backward", operation_time, {Touch::read(in), Touch::read(out), Touch::write(out)}, [in, out] {
+      for (std::size_t k = 0; k < in.size(); ++k) out[k % length] += in[k] * (k % 5 == 1 ? 3 : 1);
+    });
+  });
+}
+
 std::vector<int> filled(int value) {
   std::vector<int> all(count);
   for (std::size_t i = 0; i < count; ++i) all[i] = element(i, value);
@@ -75,16 +85,7 @@ struct Network {
   void step(int value) {
     auto iteration = manager.iteration("step");
     for (std::size_t i = 0; i < layers; ++i) fill(manager, hidden[i], value + static_cast<int>(i), "forward");
-    for (std::size_t i = layers; i-- > 0;) {
-      manager.run("backward", reads(hidden[i]), updates(total), [&](auto& op) {
-        const auto in = op[hidden[i]];
-        const auto out = op[total];
-        op.queue().launch("backward", operation_time, {Touch::read(in), Touch::read(out), Touch::write(out)},
-                          [in, out] {
-                            for (std::size_t k = 0; k < in.size(); ++k) out[k % length] += in[k] * (k % 5 == 1 ? 3 : 1);
-                          });
-      });
-    }
+    for (std::size_t i = layers; i-- > 0;) backward(manager, hidden[i], total);
   }
   std::chrono::nanoseconds time_of_steps(int steps) {
     const auto before = (manager.synchronize(), device.now());
@@ -171,16 +172,7 @@ struct MixedNetwork {
     auto iteration = manager.iteration("step");
     input.upload(std::vector<int>(length, value));
     for (std::size_t i = 0; i < layers; ++i) forward(i);
-    for (std::size_t i = layers; i-- > 0;) {
-      manager.run("backward", reads(hidden[i]), updates(total), [&](auto& op) {
-        const auto in = op[hidden[i]];
-        const auto out = op[total];
-        op.queue().launch("backward", operation_time, {Touch::read(in), Touch::read(out), Touch::write(out)},
-                          [in, out] {
-                            for (std::size_t k = 0; k < in.size(); ++k) out[k % length] += in[k] * (k % 5 == 1 ? 3 : 1);
-                          });
-      });
-    }
+    for (std::size_t i = layers; i-- > 0;) backward(manager, hidden[i], total);
   }
 
   void forward(std::size_t i) {

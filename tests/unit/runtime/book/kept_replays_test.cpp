@@ -23,20 +23,11 @@
 
 namespace swapmm::test::kept_replays_test {
 
-constexpr std::size_t layers = 5;
-constexpr Bytes budget{7 * chain_tensor.value};  // of 12
+constexpr std::size_t layers = ReplayedDesk::layers;
 
-struct Desk {
-  explicit Desk(SchedulerOptions scheduler = {})
-      : device(slow_links()),
-        manager(device, {.device_budget = budget}, Scheduler(std::move(scheduler))),
-        chain(manager, layers),
-        model(layers) {}
+struct Desk : ReplayedDesk {
+  explicit Desk(SchedulerOptions scheduler = {}) : ReplayedDesk({.device_budget = budget}, std::move(scheduler)) {}
 
-  void iterate(Number seed) {
-    chain.iterate(seed);
-    model.iterate(seed);
-  }
   void iterate_times(Number times) {
     for (Number seed = 1; seed <= times; ++seed) iterate(seed);
   }
@@ -49,21 +40,6 @@ struct Desk {
     std::istringstream in(text);
     manager.scheduler().load_plan("train", in);
   }
-  [[nodiscard]] std::size_t replays() const {
-    const Report report = manager.report();
-    return report.plans.empty() ? 0 : report.plans.front().replays;
-  }
-  void check_right() {
-    CHECK(chain.same_weights(model));
-    manager.synchronize();
-    CHECK(manager.report().device_peak <= budget);
-    for (const std::string& violation : device.violations()) FAIL_CHECK(violation);
-  }
-
-  simulated::Backend device;
-  MemoryManager<simulated::Backend> manager;
-  ReplayedChain chain;
-  ChainModel model;
 };
 
 /// A planner that must not be asked.

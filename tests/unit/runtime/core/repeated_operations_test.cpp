@@ -17,41 +17,18 @@
 
 namespace swapmm::test::repeated_operations_test {
 
-constexpr std::size_t layers = 5;
-constexpr Bytes budget{7 * chain_tensor.value};  // of 12
+constexpr std::size_t layers = ReplayedDesk::layers;
+constexpr Bytes budget = ReplayedDesk::budget;
 
-struct Desk {
-  explicit Desk(Options options = {.device_budget = budget}, SchedulerOptions scheduler = {})
-      : device(slow_links()),
-        manager(device, std::move(options), Scheduler(std::move(scheduler))),
-        chain(manager, layers),
-        model(layers) {}
+struct Desk : ReplayedDesk {
+  using ReplayedDesk::ReplayedDesk;
 
-  void iterate(Number seed) {
-    chain.iterate(seed);
-    model.iterate(seed);
-  }
   /// Iterates until a plan with replays is followed.
   void settle() {
     for (Number seed = 1; seed <= 8; ++seed) iterate(seed);
     REQUIRE(replays() > 0);
     REQUIRE(manager.report().iterations_followed > 0);
   }
-  [[nodiscard]] std::size_t replays() const {
-    const Report report = manager.report();
-    return report.plans.empty() ? 0 : report.plans.front().replays;
-  }
-  void check_right() {
-    CHECK(chain.same_weights(model));
-    manager.synchronize();
-    CHECK(manager.report().device_peak <= budget);
-    for (const std::string& violation : device.violations()) FAIL_CHECK(violation);
-  }
-
-  simulated::Backend device;
-  MemoryManager<simulated::Backend> manager;
-  ReplayedChain chain;
-  ChainModel model;
 };
 
 TEST_CASE("a plan runs cheap operations again, where copies would take longer, and every bit is right") {

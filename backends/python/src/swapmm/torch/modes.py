@@ -16,7 +16,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 from .adapter import Adapter
 from .kept import ATTRIBUTE
-from .operators import copy_storage, has_own_dispatch, nbytes_of
+from .operators import copy_storage, has_own_dispatch, nbytes_of, storage_of
 
 
 class Dispatch(TorchDispatchMode):
@@ -181,7 +181,7 @@ class Looks:
     def _storage(self, tensor: Any) -> Any:
         if not isinstance(tensor, _Tensor) or not self.adapter.is_ours(tensor):
             return None
-        storage = torch._C.TensorBase.untyped_storage(tensor)
+        storage = storage_of(tensor)
         return storage if nbytes_of(storage) or hasattr(storage, ATTRIBUTE) else None
 
     def _known_storage(self, storage: Any) -> Any:
