@@ -12,6 +12,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <mutex>
 #include <string>
 #include <unordered_map>
@@ -30,6 +31,67 @@ struct Expected {
   void* place;
   std::size_t bytes;
   bool taken;
+  std::int64_t request;  // the only one that gets it; -1: any
+};
+
+/// A part of the manager's memory, while a compiled graph runs: requests get their bytes from it.
+class Room {
+ public:
+  void open(std::uint64_t place, std::uint64_t bytes, std::uint64_t least) {
+    *this = {};
+    begin_ = place;
+    end_ = place + bytes;
+    least_ = least;
+    is_measuring_ = bytes != 0 || least != 0;
+  }
+
+  /// The number of a new request.
+  std::int64_t next_request() { return requests_++; }
+
+  /// The first place that is free; null: there is none, or it is too small to count.
+  void* take(std::size_t bytes) {
+    if (!is_measuring_ || bytes < least_) return nullptr;
+    const std::uint64_t size = (bytes + alignment - 1) / alignment * alignment;
+    std::uint64_t place = begin_;
+    for (const auto& [start, length] : live_) {
+      if (start - place >= size) break;
+      place = start + length;
+    }
+    if (end_ - place < size) {
+      refused_ += size;
+      return nullptr;
+    }
+    live_.emplace(place, size);
+    peak_ = std::max(peak_, place + size - begin_);
+    return reinterpret_cast<void*>(place);
+  }
+
+  void give_back(void* memory) { live_.erase(reinterpret_cast<std::uint64_t>(memory)); }
+
+  void note(void* memory, std::int64_t request) {
+    if (is_measuring_) request_of_[memory] = request;
+  }
+
+  [[nodiscard]] std::int64_t request_of(void* memory) const {
+    const auto found = request_of_.find(memory);
+    return found == request_of_.end() ? -1 : found->second;
+  }
+
+  /// How many bytes would have been enough.
+  [[nodiscard]] std::uint64_t peak() const { return peak_ + refused_; }
+
+ private:
+  static constexpr std::uint64_t alignment = 512;
+
+  std::uint64_t begin_ = 0;
+  std::uint64_t end_ = 0;
+  std::uint64_t least_ = 0;  // smaller requests are the pool's
+  bool is_measuring_ = false;
+  std::map<std::uint64_t, std::uint64_t> live_;         // sizes by place
+  std::unordered_map<void*, std::int64_t> request_of_;  // the last one that got it
+  std::int64_t requests_ = 0;
+  std::uint64_t peak_ = 0;
+  std::uint64_t refused_ = 0;
 };
 
 struct State {
@@ -41,6 +103,7 @@ struct State {
   std::size_t refused = 0;                      // size of the last request that did not fit
   std::unordered_map<void*, std::size_t> live;  // of the pool
   std::vector<Expected> expected;
+  Room room;
   void* next = nullptr;  // answers the next request
   Raise raise = nullptr;
   std::string text;  // of the last refusal
@@ -103,8 +166,39 @@ SWAPMM_TORCH_EXPORT void swapmm_torch_expect(std::uint64_t count, const std::uin
   const std::lock_guard lock(now.mutex);
   now.expected.clear();
   for (std::uint64_t i = 0; i < count; ++i) {
-    now.expected.push_back({reinterpret_cast<void*>(places[i]), static_cast<std::size_t>(sizes[i]), false});
+    now.expected.push_back({reinterpret_cast<void*>(places[i]), static_cast<std::size_t>(sizes[i]), false, -1});
   }
+}
+
+/// Which requests get these places, counted from 0 since the room was opened; -1: any of the size.
+SWAPMM_TORCH_EXPORT void swapmm_torch_expect_requests(std::uint64_t count, const std::int64_t* requests) {
+  State& now = state();
+  const std::lock_guard lock(now.mutex);
+  for (std::size_t i = 0; i < std::min<std::size_t>(count, now.expected.size()); ++i) {
+    now.expected[i].request = requests[i];
+  }
+}
+
+/// From now on requests of at least so many bytes that are not expected get their bytes from these, if there are
+/// enough. 0, 0, 0: no longer.
+SWAPMM_TORCH_EXPORT void swapmm_torch_room(std::uint64_t place, std::uint64_t bytes, std::uint64_t least) {
+  State& now = state();
+  const std::lock_guard lock(now.mutex);
+  now.room.open(place, bytes, least);
+}
+
+/// How large the room has to be for all that was asked for since it was opened, in bytes.
+SWAPMM_TORCH_EXPORT std::uint64_t swapmm_torch_room_peak() {
+  State& now = state();
+  const std::lock_guard lock(now.mutex);
+  return now.room.peak();
+}
+
+/// Which request since the room was opened got that address. -1: none.
+SWAPMM_TORCH_EXPORT std::int64_t swapmm_torch_request_of(std::uint64_t address) {
+  State& now = state();
+  const std::lock_guard lock(now.mutex);
+  return now.room.request_of(reinterpret_cast<void*>(address));
 }
 
 /// The answer to the next request, whatever its size.
@@ -133,16 +227,27 @@ SWAPMM_TORCH_EXPORT void swapmm_torch_raise_by(Raise raise) { state().raise = ra
 
 namespace {
 
+// One of the manager's places, or null.
+void* place_for(State& now, std::size_t bytes, std::int64_t request) {
+  for (Expected& expected : now.expected) {
+    if (expected.taken || expected.bytes != bytes) continue;
+    if (expected.request >= 0 && expected.request != request) continue;
+    expected.taken = true;
+    return expected.place;
+  }
+  return now.room.take(bytes);
+}
+
 // Null: refused, and the text says why.
 void* allocate(std::size_t size, int device, cudaStream_t stream) {
   State& now = state();
   const std::lock_guard lock(now.mutex);
   if (now.next != nullptr) return std::exchange(now.next, nullptr);
   const std::size_t bytes = std::max<std::size_t>(size, 1);  // PyTorch knows them by address
-  for (Expected& expected : now.expected) {
-    if (expected.taken || expected.bytes != bytes) continue;
-    expected.taken = true;
-    return expected.place;
+  const std::int64_t request = now.room.next_request();
+  if (void* const place = place_for(now, bytes, request)) {
+    now.room.note(place, request);
+    return place;
   }
   void* made = nullptr;
   cudaError_t status = cudaErrorNotReady;
@@ -165,6 +270,7 @@ void* allocate(std::size_t size, int device, cudaStream_t stream) {
     return nullptr;
   }
   now.live.emplace(made, bytes);
+  now.room.note(made, request);
   now.used += bytes;
   now.peak = std::max(now.peak, now.used);
   return made;
@@ -191,6 +297,7 @@ SWAPMM_TORCH_EXPORT void swapmm_torch_free(void* memory, ssize_t /*size*/, int /
     (void)cudaFreeAsync(memory, stream);
     return;
   }
+  now.room.give_back(memory);
   // A temporary result had the place that is expected by a later one.
   for (Expected& expected : now.expected) {
     if (expected.place == memory) expected.taken = false;

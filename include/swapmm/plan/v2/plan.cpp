@@ -41,10 +41,22 @@ class PlanCheck {
     for (std::size_t i = 0; i < plan_.commands.size(); ++i) {
       if (auto finding = command(plan_.commands[i], list_element("commands", i))) return finding;
     }
-    return std::nullopt;
+    return predicted();
   }
 
  private:
+  Finding predicted() const {
+    const std::vector<Bytes>& links = plan_.predicted.links;
+    if (!links.empty() && links.size() != machine_.links.size()) {
+      return Problem{"predicted.links: not one for each link"};
+    }
+    const std::vector<Bytes>& peaks = plan_.predicted.peaks;
+    if (!peaks.empty() && peaks.size() != machine_.memories.size()) {
+      return Problem{"predicted.memories: not one for each memory"};
+    }
+    return std::nullopt;
+  }
+
   Finding forms() const {
     std::set<std::string_view> names;
     for (std::size_t i = 0; i < plan_.forms.size(); ++i) {

@@ -231,7 +231,11 @@ class StepsOfCommands {
       move.kind = takes ? swapmm::CommandKind::allocate : swapmm::CommandKind::release;
     }
     if (has_place(move.kind)) move.offset = *command.offset;
-    for (const Wait& wait : command.after) move.after.push_back(translated(wait));
+    for (const Wait& wait : command.after) {
+      const std::optional<Wait> moved = translated(wait);
+      if (!moved) return Problem{name_of_command(number) + " waits for an operation that is not there"};
+      move.after.push_back(*moved);
+    }
     for (const std::uint32_t operation : command.before_operations) {
       const auto n = static_cast<std::uint32_t>(trace_.operations.size());
       const bool next_iteration = operation >= n;
@@ -241,17 +245,18 @@ class StepsOfCommands {
     return std::nullopt;
   }
 
-  [[nodiscard]] Wait translated(const Wait& wait) const {
+  [[nodiscard]] std::optional<Wait> translated(const Wait& wait) const {
     if (wait.on == Wait::On::operation) {
       const auto n = static_cast<std::int32_t>(trace_.operations.size());
       const bool previous = wait.index < 0;
       const std::int32_t operation = previous ? wait.index + n : wait.index;
-      const std::int32_t step = operation >= 0 && operation < n ? place_[static_cast<std::size_t>(operation)] : 0;
-      return {Wait::On::operation, false, previous ? step - step_count() : step};
+      if (operation < 0 || operation >= n) return std::nullopt;
+      const std::int32_t step = place_[static_cast<std::size_t>(operation)];
+      return Wait{Wait::On::operation, false, previous ? step - step_count() : step};
     }
     const auto command = static_cast<std::size_t>(wait.index);
-    if (!is_step(plan_.commands[command])) return {Wait::On::command, wait.previous, number_[command]};
-    return {Wait::On::operation, false, wait.previous ? number_[command] - step_count() : number_[command]};
+    if (!is_step(plan_.commands[command])) return Wait{Wait::On::command, wait.previous, number_[command]};
+    return Wait{Wait::On::operation, false, wait.previous ? number_[command] - step_count() : number_[command]};
   }
 
   /// Steps run in order, so that the first one that waits is enough.

@@ -3,6 +3,8 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <unordered_map>
+#include <unordered_set>
 #include <utility>
 
 namespace swapmm::planning {
@@ -32,35 +34,61 @@ bool ValueHistory::changes(TensorId tensor, std::uint32_t first, std::uint32_t e
   return at != by.end() && *at < end;
 }
 
+namespace {
+
+/// Operations to look at, each once.
+class Worklist {
+ public:
+  void add(std::uint32_t operation) {
+    if (known_.insert(operation).second) found_.push_back(operation);
+  }
+  [[nodiscard]] bool has_next() const { return next_ < found_.size(); }
+  std::uint32_t next() { return found_[next_++]; }
+  [[nodiscard]] std::vector<std::uint32_t> take() { return std::move(found_); }
+
+ private:
+  std::unordered_set<std::uint32_t> known_;
+  std::vector<std::uint32_t> found_;
+  std::size_t next_ = 0;
+};
+
+}  // namespace
+
 std::vector<std::uint32_t> ValueHistory::group(std::uint32_t operation, std::uint32_t before) const {
-  std::vector<std::uint32_t> group;
-  if (!add_to(group, operation, before)) return {};
+  Worklist needed;
+  needed.add(operation);
+  std::unordered_map<TensorId, std::uint32_t> known_from;  // all changes of the tensor from there on are needed
+  while (needed.has_next()) {
+    const std::uint32_t current = needed.next();
+    const TraceOperation& again = trace_.operations[current];
+    if (!again.replayable || current >= before) return {};
+    bool may = true;
+    for_each_access(again, [&](TensorId tensor, Access access) {
+      if (!may) return;
+      if (access == Access::read) {
+        may = !changes(tensor, current + 1, before);
+        return;
+      }
+      may = may_be_rewritten_[index(tensor)];
+      if (may && access == Access::update) {
+        const std::uint32_t gave = giver(tensor, current);
+        may = gave != nobody;
+        if (may) needed.add(gave);
+      }
+      std::uint32_t& from = known_from.try_emplace(tensor, before).first->second;
+      const std::vector<std::uint32_t>& by = changed_by_[index(tensor)];
+      for (auto next = std::upper_bound(by.begin(), by.end(), current); may && next != by.end() && *next < from;
+           ++next) {
+        may = updates(*next, tensor);
+        if (may) needed.add(*next);
+      }
+      from = std::min(from, current + 1);
+    });
+    if (!may) return {};
+  }
+  std::vector<std::uint32_t> group = needed.take();
   std::ranges::sort(group);
   return group;
-}
-
-bool ValueHistory::add_to(std::vector<std::uint32_t>& group, std::uint32_t operation, std::uint32_t before) const {
-  if (std::ranges::find(group, operation) != group.end()) return true;
-  const TraceOperation& again = trace_.operations[operation];
-  if (!again.replayable || operation >= before) return false;
-  group.push_back(operation);
-  bool may = true;
-  for_each_access(again, [&](TensorId tensor, Access access) {
-    if (access == Access::read) {
-      may = may && !changes(tensor, operation + 1, before);
-      return;
-    }
-    may = may && may_be_rewritten_[index(tensor)];
-    if (access == Access::update) {
-      const std::uint32_t gave = giver(tensor, operation);
-      may = may && gave != nobody && add_to(group, gave, before);
-    }
-    const std::vector<std::uint32_t>& by = changed_by_[index(tensor)];
-    for (auto next = std::upper_bound(by.begin(), by.end(), operation); may && next != by.end() && *next < before;
-         ++next)
-      may = updates(*next, tensor) && add_to(group, *next, before);
-  });
-  return may;
 }
 
 bool ValueHistory::updates(std::uint32_t operation, TensorId tensor) const {

@@ -29,7 +29,7 @@ class ValueHistory {
   /// was: itself, those that updated the same tensors behind it, and, if it updates a tensor itself, those that gave
   /// the tensor its value. Ascending. Empty if one of them may not: each is replayable, and changes transients alone,
   /// which the host does not read; no operation in between gives what it reads another value, or overwrites what it
-  /// changes.
+  /// changes. Each of them has the same group.
   [[nodiscard]] std::vector<std::uint32_t> group(std::uint32_t operation, std::uint32_t before) const;
   /// Whether there is such a group.
   [[nodiscard]] bool may_run_again(std::uint32_t operation, std::uint32_t before) const {
@@ -39,8 +39,6 @@ class ValueHistory {
   [[nodiscard]] bool may_be_coded(TensorId tensor, std::uint32_t after, std::uint32_t before) const;
 
  private:
-  /// Adds the operation to the group, and what it needs. False if one of them may not run again.
-  [[nodiscard]] bool add_to(std::vector<std::uint32_t>& group, std::uint32_t operation, std::uint32_t before) const;
   [[nodiscard]] bool updates(std::uint32_t operation, TensorId tensor) const;
 
   const Trace& trace_;

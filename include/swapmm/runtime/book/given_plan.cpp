@@ -45,6 +45,11 @@ Result<LoadedPlan> read_from(Source&& source) {
 
 }  // namespace
 
+Check may_be_followed(const GivenPlan& given, bool allows_replays) {
+  if (given.replays.empty() || allows_replays) return Done{};
+  return Problem{"it runs operations again, and this program may only lose what is proven dead"};
+}
+
 GivenPlan given_by(const CompiledPlan& known) { return {known.plan, replays_of(known.program), known.tiered}; }
 
 const std::string& LoadedPlan::trace_digest() const {

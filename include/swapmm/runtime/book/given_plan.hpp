@@ -27,6 +27,8 @@ struct GivenPlan {
   std::string store_key{};           ///< the plan store has it under that key; empty: it is not from there
 };
 
+/// Whether a program may follow it: one that allows no replays may only lose what is proven dead.
+[[nodiscard]] Check may_be_followed(const GivenPlan& given, bool allows_replays);
 /// The plan, for the same program on other handles.
 [[nodiscard]] GivenPlan given_by(const CompiledPlan& known);
 

@@ -123,9 +123,7 @@ std::optional<Result<CompiledPlan>> PlanTask::plan_with_replays(const Machine& o
 
 Result<CompiledPlan> PlanTask::adopt_given() const {
   if (given->tiered && machine.tiers) return adopt_tiered_plan(program, *given->tiered, machine);
-  if (!given->replays.empty() && !allows_replays) {
-    return Problem{"it runs operations again, and this program may only lose what is proven dead"};
-  }
+  if (const Check check = may_be_followed(*given, allows_replays); !check) return check.problem();
   Result<CompiledPlan> adopted = adopt_plan(program, given->plan, given->replays, machine);
   if (!adopted.has_value() || given->store_key.empty()) return adopted;
   // It was made with the times of an earlier run: what it promises here is worked out with those of this one.

@@ -446,9 +446,7 @@ void ProgramBook::replace(PlanCase& plan_case, const LoadedPlan& by) const {
   const Program& program = plan_case.plan->observed();
   Result<GivenPlan> given = by.given_for(program);
   if (!given.has_value()) throw PlanRefused(given.problem().message);
-  if (!given->replays.empty() && !allows_replays()) {
-    throw PlanRefused("it runs operations again, and this program may only lose what is proven dead");
-  }
+  if (const Check check = may_be_followed(*given, allows_replays()); !check) throw PlanRefused(check.problem().message);
   Result<CompiledPlan> result =
       adopt_plan(program, std::move(given->plan), given->replays, plan_case.plan->plan.machine);
   if (!result.has_value()) throw PlanRefused(result.problem().message);

@@ -94,13 +94,15 @@ void ProgramBook::keep_plan(const CompiledPlan& made, const KnownMachine& machin
   const std::string& planner = options_.planner.name();
   if (!options_.plan_store.keep || planner.empty()) return;
   if (made.tiered) return;  // it depends on how much memory the host has at the moment
+  bool is_written = false;
   try {
     std::ostringstream text;
     write_compiled_plan(text, made);
+    is_written = true;
     const StoreRuns runs(planner_runs_);
     options_.plan_store.keep(store_key(made.observed(), machine, planner, allows_replays()), text.str());
   } catch (...) {
-    options_.plan_store.keep = nullptr;
+    if (is_written) options_.plan_store.keep = nullptr;  // the store is to blame, and not this plan
     try {
       note("a plan was not kept: " + what_of(std::current_exception()));
     } catch (...) {  // NOLINT(bugprone-empty-catch): no memory for the note

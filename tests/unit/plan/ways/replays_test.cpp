@@ -137,6 +137,27 @@ TEST_CASE("operations that update a tensor run again together with those that ga
   CHECK(planning::ValueHistory(changed).group(0, 7).empty());
 }
 
+TEST_CASE("a value that was updated many times runs again as a whole, in little time") {
+  constexpr std::uint32_t updates = 100'000;
+  Trace trace = chain();
+  trace.operations = {operation("a", 10, {id(0)}, {id(1)})};
+  for (std::uint32_t i = 0; i < updates; ++i) {
+    trace.operations.push_back(operation("in place", 10, {}, {}));
+    trace.operations.back().updates = {id(1)};
+  }
+  trace.operations.push_back(operation("use a", 10, {id(1)}, {id(4)}, false));
+  const planning::ValueHistory history(trace);
+  CHECK(history.group(updates / 2, updates + 1).size() == updates + 1);
+  CHECK(history.group(0, updates / 2).size() == updates / 2);
+  WaysBack ways;
+  for (std::uint32_t i = 0; i <= updates; ++i) ways.replays.push_back({op(i), op(updates + 1)});
+  const Result<WrittenTrace> written = with_ways(trace, ways);
+  REQUIRE(written);
+  CHECK(written->trace.operations.size() == 2 * updates + 3);
+  ways.replays.erase(ways.replays.begin() + 5);
+  CHECK_FALSE(with_ways(trace, ways));
+}
+
 TEST_CASE("a value of a group that is needed for another one of its members") {
   Trace trace = chain();  // "a" makes a and c, "b" makes b of a, and c is updated with b
   trace.operations = {operation("x", 10, {id(0)}, {id(4)}),       operation("a", 10, {id(0)}, {id(1), id(3)}),
@@ -289,6 +310,41 @@ TEST_CASE("in version 2 replays are commands, and the plan is valid and takes as
   PlanWithWays other = *made;
   other.ways = {};
   CHECK_FALSE(v2::from_ways(trace, other));
+}
+
+TEST_CASE("on the way back nothing is taken for granted") {
+  const Trace trace = chain();
+  const auto planned = [&](std::uint64_t bytes_per_second) {
+    const Result<PlanWithWays> made = plan_with_ways(trace, machine(400, bytes_per_second));
+    REQUIRE(made);
+    Result<v2::Plan> plan = v2::from_ways(trace, *made);
+    REQUIRE(plan);
+    REQUIRE(v2::to_ways(trace, *plan));
+    return *std::move(plan);
+  };
+  const v2::Plan copies = planned(100'000'000'000);
+  const auto copy = std::ranges::find(copies.commands, v2::CommandKind::copy, &v2::Command::kind);
+  REQUIRE(copy != copies.commands.end());
+  const auto number = static_cast<std::size_t>(copy - copies.commands.begin());
+  for (const std::int32_t operation : {6, 99, -7, -99, INT32_MIN, INT32_MAX}) {
+    v2::Plan waiting = copies;
+    waiting.commands[number].after = {{Wait::On::operation, false, operation}};
+    const Result<PlanWithWays> back = v2::to_ways(trace, waiting);
+    REQUIRE_FALSE(back);
+    CHECK(back.problem().message.find("waits for an operation that is not there") != std::string::npos);
+  }
+  v2::Plan links = copies;
+  links.predicted.links.resize(9);
+  CHECK_FALSE(v2::check_plan(links));
+  CHECK_FALSE(v2::to_ways(trace, links));
+  v2::Plan peaks = copies;
+  peaks.predicted.peaks.resize(1);
+  CHECK_FALSE(v2::check_plan(peaks));
+  v2::Plan twice = planned(100'000'000);
+  const auto run = std::ranges::find(twice.commands, v2::CommandKind::run, &v2::Command::kind);
+  REQUIRE(run != twice.commands.end());
+  twice.commands.push_back(*run);
+  CHECK_FALSE(v2::to_ways(trace, twice));
 }
 
 TEST_CASE("the bound by hand: the cheapest values are made again until the copies of the rest take no longer") {

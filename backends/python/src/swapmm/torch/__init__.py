@@ -43,13 +43,14 @@ class _Session:
     def __init__(self, adapter: Adapter) -> None:
         from torch.optim.optimizer import register_optimizer_step_post_hook
 
-        from .modes import Dispatch, Looks, Modules, Threads
+        from .modes import Dispatch, Looks, Threads, running_module
+        from .regions import Graphs
 
         self.adapter = adapter
         self.mode = Dispatch(adapter)
-        modules = Modules()
-        adapter.where = modules.where
-        self.parts = [Looks(adapter), modules, Threads(self.mode)]
+        adapter.where = running_module
+        looks = Looks(adapter)
+        self.parts = [looks, Threads(self.mode), Graphs(adapter, looks)]
         for part in self.parts:
             part.install()
         self.hook = register_optimizer_step_post_hook(lambda *_: adapter.end_iteration())

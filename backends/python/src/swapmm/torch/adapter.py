@@ -13,6 +13,7 @@ import torch
 
 from .. import _native, errors
 from ..manager import manager_options
+from .calls import Call, Use
 from .compound import COMPOUND_REASON, parts_of
 from .kept import ATTRIBUTE, SMALL_REASON, Kept, KeptStorages
 from .operators import LOOK, OVERWRITE, PLAIN, READ, Signature, address_of, copy_storage, covers, flat_tensors, nbytes_of, one_by_one, resize_storage, signature_of, storage_of
@@ -21,46 +22,6 @@ from .places import SMALL, Record
 from .repeats import Repeat, Repeats
 
 _READ, _WRITE, _UPDATE = _native.READ, _native.WRITE, _native.UPDATE
-
-
-class Use:
-    """What an operator does with one storage."""
-
-    __slots__ = ("reads", "changes", "covers")
-
-    def __init__(self) -> None:
-        self.reads = self.changes = self.covers = False
-
-    def access(self) -> int:
-        if not self.changes:
-            return _READ
-        return _WRITE if self.covers and not self.reads else _UPDATE
-
-
-class Call:
-    """One operator with its arguments, and what is known before it runs."""
-
-    __slots__ = ("signature", "function", "args", "kwargs", "operands", "uses", "key", "sizes", "large",
-                 "is_strange", "compounds", "changes", "changes_kept", "looks")
-
-    def __init__(self, signature: Signature, function: Any, args: Tuple[Any, ...], kwargs: Dict[str, Any]) -> None:
-        self.signature, self.function, self.args, self.kwargs = signature, function, args, kwargs
-        self.operands: List[Tuple[Record, Any]] = []  # with their storages
-        self.uses: Dict[Record, Use] = {}
-        self.key: Any = None
-        self.sizes: Optional[Tuple[int, ...]] = None  # of the storages it makes; None: nobody can tell
-        self.large: List[int] = []  # those that the manager places
-        self.is_strange = False  # it has an operand that may change unseen, or is of a class that a program has made
-        self.compounds: List[Tuple[torch.Tensor, int]] = []  # operands that are made of others, with what it does to them
-        self.changes = False  # it changes a storage that the manager has
-        self.changes_kept = False  # it changes one that the manager does not have
-        self.looks = False  # it needs the form of one, and not its value
-
-    def argument(self, position: int, name: str, default: Any) -> Any:
-        return self.args[position] if position < len(self.args) else self.kwargs.get(name, default)
-
-    def run(self) -> Any:
-        return self.function(*self.args, **self.kwargs)
 
 
 class Adapter:
@@ -75,7 +36,7 @@ class Adapter:
         self.kept = KeptStorages(self._dead.append)
         self._reserve_step = max(32 << 10, min(1 << 20, self.budget >> 7))
         self._reserved = 0  # the part of the budget that kept storages have
-        self._lock = threading.RLock()
+        self.lock = threading.RLock()
         self.open = True
         self.in_child = False  # of a fork
         self.in_iteration = False
@@ -114,7 +75,7 @@ class Adapter:
 
     def close(self) -> None:
         """Brings everything back, and ends. If the device has no room for all of it, those that are left are empty."""
-        with self._lock:
+        with self.lock:
             self.sweep()
             self._finish()
             failure: Optional[BaseException] = None
@@ -174,7 +135,7 @@ class Adapter:
 
     def numbers(self) -> _native.Numbers:
         """The manager's numbers."""
-        with self._lock:
+        with self.lock:
             self._finish()
             numbers = _native.Numbers(struct_size=ctypes.sizeof(_native.Numbers))
             self._check(self._library.manager_numbers(self._manager, ctypes.byref(numbers)))
@@ -182,7 +143,7 @@ class Adapter:
 
     def report_json(self) -> str:
         """The manager's report."""
-        with self._lock:
+        with self.lock:
             self._finish()
             made = ctypes.c_void_p()
             self._check(self._library.manager_report(self._manager, ctypes.byref(made)))
@@ -204,7 +165,7 @@ class Adapter:
 
     def end_iteration(self) -> None:
         """What follows belongs to the next iteration."""
-        with self._lock:
+        with self.lock:
             if self.in_child:
                 return
             self.sweep()
@@ -258,6 +219,19 @@ class Adapter:
             self._drop(record, storage)
             raise
         return record
+
+    def _adopt_value(self, storage: Any, value: Any, name: bytes) -> None:
+        """A storage that has no bytes, with a value in host memory."""
+        size = nbytes_of(value)
+        self._finish()
+        number = ctypes.c_uint64()
+        self._check(self._library.tensor_create(self._manager, size, name, 0, ctypes.byref(number)))
+        record = self._new_record(storage, number.value, size)
+        try:
+            self._check(self._library.tensor_upload(self._manager, number.value, 0, value.data_ptr(), size))
+        except BaseException:
+            self._drop(record, storage)
+            raise
 
     def _new_record(self, storage: Any, number: int, size: int) -> Record:
         record = Record(number, size)
@@ -341,7 +315,7 @@ class Adapter:
 
     def hold(self, storage: Any) -> None:
         """Brings a storage's bytes back. They are there until the next operator."""
-        with self._lock:
+        with self.lock:
             record = getattr(storage, ATTRIBUTE, None)
             if record.__class__ is not Record or not self.open:
                 return
@@ -354,7 +328,7 @@ class Adapter:
 
     def release(self, storage: Any, reason: str, until_step: bool) -> None:
         """The program has the address of the bytes: they stay until the next iteration, or for good."""
-        with self._lock:
+        with self.lock:
             if not self.open:
                 return
             if self.in_child:
@@ -399,10 +373,15 @@ class Adapter:
                 results = function.decompose(*args, **kwargs)
             if results is not NotImplemented:
                 return results
-        with self._lock:
+        with self.lock:
             if signature.lists:
                 return one_by_one(lambda *a, **k: self._run(Call(signature, function, a, k)), args, kwargs)
             return self._run(Call(signature, function, args, kwargs))
+
+    def run_call(self, call: Call) -> Any:
+        """The same, for anything that is one operation."""
+        with self.lock:
+            return self._run(call)
 
     def _run(self, call: Call) -> Any:
         if self._dead and not self.in_child:
@@ -414,24 +393,29 @@ class Adapter:
         if call.compounds:
             self._keep_operands_parts(call)
         results = self._run_here(call)
+        if call.signature.has_out:
+            for storage in (*call.changes_kept, *(storage for _, storage in call.operands)):
+                self.resized(storage)
         if self._compound_results or call.compounds:
             self._keep_results_parts(call, results)
         return results
 
     def _run_here(self, call: Call) -> Any:
         signature = call.signature
-        if signature.views:
-            return self._view(call)
         if signature.reshapes:
             return self._reshape(call)
-        call.key = self.sizes.key(call.function, call.args, call.kwargs)
-        if (call.kwargs or not call.operands) and not self._makes_ours(call):
-            call.key, call.sizes = None, ()
+        if signature.views:
+            return self._view(call)
+        if call.is_prepared:
+            pass
+        elif signature.makes_nothing or ((call.kwargs or not call.operands) and not self._makes_ours(call)):
+            call.sizes = ()
         else:
+            call.key = self.sizes.key(signature, call.function, call.args, call.kwargs)
             call.sizes = self.sizes.expected(call.key, signature, call.function, call.args, call.kwargs)
         if call.sizes:
             call.large = [size for size in call.sizes if size >= SMALL]
-        if not call.uses and not call.large and call.sizes is not None:
+        if not call.uses and not call.large and call.sizes is not None and not call.room:
             stream = self.memory.enter()  # what runs again may read what it changes, on the manager's stream
             results = call.run()
             self.memory.leave(stream)
@@ -473,7 +457,7 @@ class Adapter:
                 if not record.seen:
                     call.is_strange = True
                 if way not in (READ, LOOK):
-                    call.changes_kept = True
+                    call.changes_kept.append(storage)
                     self._before_change(record)
                 continue
             call.operands.append((record, storage))
@@ -563,7 +547,7 @@ class Adapter:
         for size, output in zip(large, self._outputs):
             output.bytes, output.name, output.lifetime = size, name, 0
         operation.name, operation.use_count, operation.output_count = name, first, len(large)
-        operation.scratch_bytes = 0 if call.sizes is not None else self._guess(call)
+        operation.scratch_bytes = call.room if call.sizes is not None else self._guess(call)
         repeats, again = self.repeats, 0
         operation.again = None
         if repeats is not None and repeats.allows(call):
@@ -583,6 +567,7 @@ class Adapter:
             if operation.scratch_bytes:
                 memory.clear_scratch(operation.scratch, operation.scratch_bytes)
             repeat = Repeat(call, operation.times_again) if again and operation.times_again else None
+            call.begin(memory, operation.scratch or 0, operation.scratch_bytes)
             stream = memory.enter()
             results = call.run()
             made = self.new_storages(results)
@@ -593,9 +578,11 @@ class Adapter:
                 memory.made(list(zip(records, placed, places)))
                 if repeat is not None and repeats is not None:
                     repeats.add(again, repeat, list(zip(records, placed)))
+            moved = call.end(memory, results, made, fits)
             memory.leave(stream)
             memory.expect_nothing()
         except BaseException:
+            memory.close_room()
             memory.expect_nothing()
             library.operation_cancel(self._manager)
             for number in numbers:
@@ -609,6 +596,8 @@ class Adapter:
                 self._check(library.tensor_destroy(self._manager, number))
             if repeat is not None:
                 self._between_iterations(lambda: None)  # the plan counts on it
+        for storage, value in moved:
+            self._adopt_value(storage, value, name)
         if len(made) != len(placed) or not fits:
             self._settle(call, made, large)
         return results
@@ -670,35 +659,53 @@ class Adapter:
         """A storage that gets another size is a new one to the manager afterwards."""
         for record, _ in call.operands:
             self._settle_repeats(record)
-        for _, storage in reversed(call.operands):  # the first one, whose size changes, stays in any case
+        given = [value for value in call.args if isinstance(value, torch.UntypedStorage)]
+        storages = [storage for _, storage in call.operands] + given
+        for storage in reversed(storages):  # the first one, whose size changes, stays in any case
             self.hold(storage)
         results = call.run()
-        for record, storage in call.operands:
-            if nbytes_of(storage) != record.bytes and record.number in self.memory.records:
-                self._drop(record, storage)
-                if nbytes_of(storage):
-                    self._adopt(storage, b"resized")
+        for storage in (*storages, *call.changes_kept):
+            self.resized(storage)
         for storage in self.new_storages(results):
             self._adopt(storage, b"resized")
         return results
+
+    def resized(self, storage: Any) -> None:
+        """A storage may have another size than it had. It is a new one then."""
+        known, size = getattr(storage, ATTRIBUTE, None), nbytes_of(storage)
+        if known is None or size == known.bytes or self.in_child or not self.open:
+            return
+        with self.lock:
+            if known.__class__ is Record:
+                if size == 0 and known.place is None:
+                    return  # it has left
+                self._drop(known, storage)
+                if size:
+                    self._adopt(storage, b"resized")
+                return
+            self.kept.release(lambda other: other is known)
+            if size and known.reason == SMALL_REASON:
+                self._adopt(storage, b"resized")
+            elif size:
+                self.keep(storage, known.reason, known.until_step, known.foreign)
 
     # ---- forks
 
     def before_fork(self) -> None:
         """No thread is within the manager when the process forks, and no operation runs."""
-        self._lock.acquire()
+        self.lock.acquire()
         if not self.in_child:
             self.sweep()
             self._finish()
             self._settle_repeats()
 
     def after_fork(self) -> None:
-        self._lock.release()
+        self.lock.release()
 
     def after_fork_in_child(self) -> None:
         """The child has the parent's values, those on the host included, and no budget."""
         self.in_child = True
-        self._lock = threading.RLock()
+        self.lock = threading.RLock()
 
     def _restore_in_child(self, operands: List[Tuple[Record, Any]]) -> None:
         for record, storage in operands:

@@ -12,12 +12,16 @@ import torch
 
 from .. import _native, errors
 from .operators import address_of, copy_storage, nbytes_of, resize_storage
-from .places import Made, Memory, Record
+from .places import SMALL, Made, Memory, Record
 
 _FUNCTIONS = {
         "swapmm_torch_open": (ctypes.c_int, [ctypes.c_int, ctypes.c_uint64, ctypes.c_uint64]),
         "swapmm_torch_limit": (None, [ctypes.c_uint64]),
         "swapmm_torch_expect": (None, [ctypes.c_uint64, ctypes.c_void_p, ctypes.c_void_p]),
+        "swapmm_torch_expect_requests": (None, [ctypes.c_uint64, ctypes.c_void_p]),
+        "swapmm_torch_room": (None, [ctypes.c_uint64, ctypes.c_uint64, ctypes.c_uint64]),
+        "swapmm_torch_room_peak": (ctypes.c_uint64, []),
+        "swapmm_torch_request_of": (ctypes.c_int64, [ctypes.c_uint64]),
         "swapmm_torch_raise_by": (None, [ctypes.c_void_p]),
         "swapmm_torch_next": (None, [ctypes.c_uint64]),
         "swapmm_torch_numbers": (None, [ctypes.c_void_p]),
@@ -95,6 +99,7 @@ class CudaMemory(Memory):
         _answer_statistics(self)
         self._sizes = (ctypes.c_uint64 * 256)()
         self._numbers = (ctypes.c_uint64 * 4)()
+        self._room = (0, 0)  # addresses
 
     @property
     def manager_budget(self) -> int:
@@ -172,6 +177,31 @@ class CudaMemory(Memory):
                 self.give(record, place)
                 copy_storage(storage, new)
                 resize_storage(new, 0)
+
+    def open_room(self, region: Any, place: int, room: int) -> None:
+        self._room = (place, place + room)
+        self.library.torch_room(place, room, SMALL)
+        if region.sizes is not None:
+            requests = (ctypes.c_int64 * len(region.ordinals))(*region.ordinals)
+            self.library.torch_expect_requests(len(requests), ctypes.addressof(requests))
+
+    def measure_room(self, region: Any, results: List[Any]) -> None:
+        # Its results are in it the first time, and in their own places the second time.
+        peak = self.library.torch_room_peak()
+        if not region.is_measured or peak > region.room:
+            region.room = -(-peak // 512) * 512
+        region.is_measured = region.sizes is not None
+
+    def request_of(self, storage: Any) -> int:
+        return self.library.torch_request_of(address_of(storage))
+
+    def in_room(self, storage: Any) -> bool:
+        return self._room[0] <= address_of(storage) < self._room[1]
+
+    def close_room(self) -> None:
+        if self._room[1]:
+            self.library.torch_room(0, 0, 0)
+            self._room = (0, 0)
 
     def open_for_view(self, storage: Any, size: int, position: int) -> None:
         """Gives the storage its size, and an address that nobody uses."""

@@ -3,15 +3,16 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import os
+import sys
 import threading
 import weakref
-from typing import Any, Callable, Dict, List, Optional, Tuple
+from typing import Any, Callable, Dict, Iterator, List, Optional, Tuple
 
 import torch
 from torch.jit import _builtins  # type: ignore[attr-defined]
-from torch.nn.modules import module as _module
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from .adapter import Adapter
@@ -30,6 +31,11 @@ class Dispatch(TorchDispatchMode):
         if has_own_dispatch(types):
             return NotImplemented
         return self.adapter.run(self, function, args, kwargs or {})
+
+    @classmethod
+    def ignore_compile_internals(cls) -> bool:
+        """PyTorch compiles below the mode. What it makes is not compiled of operators that the mode sees: regions.py."""
+        return True
 
 
 _Tensor = torch.Tensor
@@ -77,8 +83,10 @@ class Looks:
 
         for module in (torch.utils.dlpack, torch):
             self._replace(module, "to_dlpack", self._exported)
-        for name in ("tensor", "as_tensor", "asarray"):
+        for name in ("tensor", "as_tensor", "asarray", "sparse_coo_tensor", "sparse_compressed_tensor", "sparse_csr_tensor",
+                     "sparse_csc_tensor", "sparse_bsr_tensor", "sparse_bsc_tensor"):
             self._replace_by(torch, name, self._from_list)
+        self._replace_by(_Tensor, "new_tensor", self._from_list)
         if self.adapter.type == "cpu":
             self._replace(torch.nn.utils.rnn.PackedSequence, "__new__", self._packed)
             self._replace(torch._VF, "_pad_packed_sequence", self._padded, alone=True)
@@ -105,17 +113,33 @@ class Looks:
                 return original(value, *args, **kwargs)
             inside.now = True
             try:
-                storage = storage_in(value)
-                if storage is not None:
-                    prepare(storage, name)
-                # It goes on to what the program has added to the tensor, which looks for itself.
-                inside.now = name != "__deepcopy__" or kind is not _Tensor
-                return original(value, *args, **kwargs)
+                with self.adapter.lock:  # no other thread takes the bytes away meanwhile
+                    storage = storage_in(value)
+                    if storage is not None:
+                        prepare(storage, name)
+                    if name == "copy_" and args and isinstance(args[0], torch.UntypedStorage):
+                        self.adapter.hold(args[0])
+                    # It goes on to what the program has added to the tensor, which looks for itself.
+                    inside.now = name != "__deepcopy__" or kind is not _Tensor
+                    result = original(value, *args, **kwargs)
+                    if name == "resize_":
+                        self.adapter.resized(value)
+                    return result
             finally:
                 inside.now = False
 
         self._originals[kind, name] = kind.__dict__.get(name)
         setattr(kind, name, wrapped)
+
+    @contextlib.contextmanager
+    def elsewhere(self) -> Iterator[None]:
+        """Looks of this thread are none of the program's meanwhile."""
+        inside = self._inside
+        before, inside.now = getattr(inside, "now", False), True
+        try:
+            yield
+        finally:
+            inside.now = before
 
     def _replace(self, where: Any, name: str, prepare: Callable[..., None], alone: bool = False) -> None:
         """The same for a function that belongs to no tensor. `alone`: the adapter does not see what it does."""
@@ -149,12 +173,11 @@ class Looks:
             self._array(storage, "to_dlpack")
 
     def _from_list(self, original: Any, *args: Any, **kwargs: Any) -> Any:
-        if args and isinstance(args[0], (list, tuple)):
-            args = (self._alone(args[0]), *args[1:])
-        for name in ("data", "obj"):
-            if isinstance(kwargs.get(name), (list, tuple)):
-                kwargs[name] = self._alone(kwargs[name])
-        return original(*args, **kwargs)
+        if torch.compiler.is_compiling():  # PyTorch's compiler looks at this code, too, and at no values
+            return original(*args, **kwargs)
+        return original(*(self._alone(value) if isinstance(value, (list, tuple)) else value for value in args),
+                        **{name: self._alone(value) if isinstance(value, (list, tuple)) else value
+                           for name, value in kwargs.items()})
 
     def _alone(self, value: Any) -> Any:
         """Elements of lists are read past the operators: those of large tensors are copied out before."""
@@ -223,10 +246,12 @@ class Looks:
         key = id(storage)
         known = self._twins.get(key)
         if known is None or known[0]() is not storage or known[1] != self.adapter.operations:
-            self.adapter.hold(storage)
-            copy = torch.UntypedStorage(nbytes_of(storage))
-            with torch.utils._python_dispatch._disable_current_modes():
+            with self.adapter.lock, torch.utils._python_dispatch._disable_current_modes():
+                self.adapter.hold(storage)
+                copy = torch.UntypedStorage(nbytes_of(storage))
+                stream = self.adapter.memory.enter()
                 copy_storage(copy, storage)
+                self.adapter.memory.leave(stream)
             setattr(copy, ATTRIBUTE, None)
             self._twins = {k: v for k, v in self._twins.items() if v[1] == self.adapter.operations}
             known = self._twins[key] = (weakref.ref(storage), self.adapter.operations, copy)
@@ -242,46 +267,20 @@ class Looks:
         return twin.requires_grad_(tensor.requires_grad)
 
 
-class Modules:
-    """Which modules run, for messages."""
-
-    def __init__(self) -> None:
-        self._stack = threading.local()
-        self._hooks: List[Any] = []
-
-    def install(self) -> None:
-        self._hooks = [
-            _module.register_module_forward_pre_hook(self._enter),
-            _module.register_module_forward_hook(self._leave, always_call=True),
-        ]
-
-    def remove(self) -> None:
-        for hook in self._hooks:
-            hook.remove()
-        self._hooks = []
-
-    def _running(self) -> List[Any]:
-        stack: Optional[List[Any]] = getattr(self._stack, "modules", None)
-        if stack is None:
-            stack = self._stack.modules = []
-        return stack
-
-    def _enter(self, module: Any, _inputs: Any) -> None:
-        self._running().append(module)
-
-    def _leave(self, module: Any, _inputs: Any, _output: Any) -> None:
-        stack = self._running()
-        while stack and stack.pop() is not module:
-            pass
-
-    def where(self) -> str:
-        """The path of the innermost module."""
-        stack = self._running()
-        if not stack:
-            return ""
-        root, innermost = stack[0], stack[-1]
-        path = next((name for name, module in root.named_modules() if module is innermost), "")
-        return f"module {type(root).__name__}{'.' + path if path else ''} ({type(innermost).__name__})"
+def running_module() -> str:
+    """The path of the innermost module that runs in this thread, for messages."""
+    call = getattr(torch.nn.Module._call_impl, "__code__", None)
+    running: List[Any] = []
+    frame = sys._getframe()
+    while frame is not None:
+        if frame.f_code is call:
+            running.append(frame.f_locals.get("self"))
+        frame = frame.f_back  # type: ignore[assignment]
+    if not running:
+        return ""
+    innermost, root = running[0], running[-1]
+    path = next((name for name, module in root.named_modules() if module is innermost), "")
+    return f"module {type(root).__name__}{'.' + path if path else ''} ({type(innermost).__name__})"
 
 
 class Threads:

@@ -23,7 +23,12 @@ UNREPEATABLE = {"cumsum", "cumprod", "logcumsumexp", "max_unpool2d", "max_unpool
                 "put", "histc", "bincount", "kthvalue", "median", "nanmedian", "nll_loss2d_forward", "segment_reduce", "_ctc_loss",
                 "_embedding_bag", "_embedding_bag_forward_only", "scatter", "_cudnn_rnn", "miopen_rnn"}
 #: They replace the storage of a tensor, or change its size.
-RESHAPING = {"set_", "resize_", "resize_as_"}
+RESHAPING = {"set_", "resize_", "resize_as_", "_resize_output_"}
+#: The types of scalars in schemas. They are given for tensors, too.
+SCALARS = {f"{prefix}{kind}{suffix}" for kind in ("number", "float", "complex", "Tensor")
+           for prefix, suffix in (("", ""), ("Optional[", "]"))}
+#: The sizes of their results depend on scalars.
+SIZED_BY_SCALARS = {"arange", "range"}
 
 READ, CHANGE, OVERWRITE, LOOK = range(4)
 
@@ -44,6 +49,12 @@ PLAIN = (torch.Tensor, torch.nn.Parameter)
 
 TENSOR, SEQUENCE, OTHER = range(3)
 _kinds: Dict[type, int] = {}
+_MOST_CLASSES = 10_000  # a program may make classes for ever
+
+
+def _forget_classes(known: Dict[type, Any]) -> None:
+    if len(known) >= _MOST_CLASSES:
+        known.clear()
 
 
 def kind_of(value: Any) -> int:
@@ -52,6 +63,7 @@ def kind_of(value: Any) -> int:
         return _kinds[value.__class__]
     except KeyError:
         kind = TENSOR if isinstance(value, torch.Tensor) else SEQUENCE if isinstance(value, (list, tuple)) else OTHER
+        _forget_classes(_kinds)
         _kinds[value.__class__] = kind
         return kind
 
@@ -80,6 +92,16 @@ class Signature:
         # The sizes of its results depend on values.
         self.returns_tensors = any("Tensor" in str(value.type) for value in schema.returns)
         self.by_value = self.returns_tensors and bool(tags & {"data_dependent_output", "dynamic_output_shape"})
+        # It may change the size of a storage that it is given for a result.
+        self.has_out = any(value.kwarg_only and value.alias_info is not None and value.alias_info.is_write
+                           for value in schema.arguments)
+        # All that it returns are operands that it has changed.
+        self.makes_nothing = not self.returns_tensors or not self.has_out and all(
+            value.alias_info is not None and value.alias_info.is_write for value in schema.returns)
+        # Arguments that may be scalars, which do not decide about the sizes of its results.
+        self.scalars = frozenset(
+            position for position, value in enumerate(schema.arguments) if str(value.type) in SCALARS
+        ) if namespace == "aten" and name not in SIZED_BY_SCALARS else frozenset()
         self.lists = name.startswith(("_foreach_", "_fused_", "_amp_foreach_")) and not self.composite
         # Its results have no value yet.
         self.allocates = name.lstrip("_").startswith(("empty", "new_empty"))
@@ -117,6 +139,7 @@ class Signature:
             self.ways.append(way)
         # What a batch normalization gives does not depend on its running statistics, if it changes them.
         self.statistics = [self.names.index(name) for name in RUNNING if name in self.names] if name in BATCH_NORMS else []
+        self.scalar_names = {self.names[position] for position in self.scalars}
         self.way_of = dict(zip(self.names, self.ways))
 
     def operands(self, args: Tuple[Any, ...], kwargs: Dict[str, Any]) -> Iterator[Tuple[torch.Tensor, int]]:
@@ -170,6 +193,7 @@ def has_own_dispatch(types: Iterable[type]) -> bool:
     for kind in types:
         own = _own_dispatch.get(kind)
         if own is None:
+            _forget_classes(_own_dispatch)
             own = _own_dispatch[kind] = kind.__torch_dispatch__ is not torch.Tensor.__torch_dispatch__  # type: ignore[attr-defined]
         if own:
             return True

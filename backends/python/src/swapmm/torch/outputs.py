@@ -11,6 +11,7 @@ import torch
 from .operators import SEQUENCE, TENSOR, Signature, flat_tensors, kind_of, nbytes_of, resize_storage, storage_of
 
 _META = torch.device("meta")
+_MOST_KEYS = 100_000
 
 
 class Sizes:
@@ -19,32 +20,39 @@ class Sizes:
     def __init__(self) -> None:
         self._known: Dict[Any, Optional[Tuple[int, ...]]] = {}
 
-    def key(self, function: Any, args: Tuple[Any, ...], kwargs: Dict[str, Any]) -> Any:
+    def key(self, signature: Signature, function: Any, args: Tuple[Any, ...], kwargs: Dict[str, Any]) -> Any:
         """What the sizes depend on. None: it cannot be told."""
+        scalars = signature.scalars
         try:
-            found = (function, tuple(map(_shape, args)),
-                              tuple((name, _shape(value)) for name, value in kwargs.items()) if kwargs else ())
+            if scalars:
+                found = (function, tuple([_shape_alone(value) if i in scalars else _shape(value) for i, value in enumerate(args)]),
+                         tuple([(name, _shape_alone(value) if name in signature.scalar_names else _shape(value))
+                                for name, value in kwargs.items()]) if kwargs else ())
+            else:
+                found = (function, tuple(map(_shape, args)),
+                         tuple([(name, _shape(value)) for name, value in kwargs.items()]) if kwargs else ())
             hash(found)
             return found
         except (TypeError, RuntimeError):  # it cannot be compared, or a tensor of its kind has no strides
             return None
 
     def expected(self, key: Any, signature: Signature, function: Any, args: Tuple[Any, ...],
-                              kwargs: Dict[str, Any]) -> Optional[Tuple[int, ...]]:
+                 kwargs: Dict[str, Any]) -> Optional[Tuple[int, ...]]:
         """The sizes in bytes of the storages that the call will make."""
-        if not signature.returns_tensors:
-            return ()
         if signature.by_value or key is None:
             return None
         try:
             return self._known[key]
         except KeyError:
-            found = self._known[key] = _on_meta(function, args, kwargs)
+            found = _on_meta(function, args, kwargs)
+            self.learn(key, found)
             return found
 
-    def learn(self, key: Any, sizes: Tuple[int, ...]) -> None:
+    def learn(self, key: Any, sizes: Optional[Tuple[int, ...]]) -> None:
         """What they really were."""
         if key is not None:
+            if len(self._known) >= _MOST_KEYS:
+                self._known.clear()
             self._known[key] = sizes
 
 
@@ -56,6 +64,10 @@ def _shape(value: Any) -> Any:
         return tuple(map(_shape, value))
     # 1, 1.0 and True are equal, and make results of different types.
     return type(value), value
+
+
+def _shape_alone(value: Any) -> Any:
+    return (value.shape, value.stride(), value.dtype) if kind_of(value) == TENSOR else type(value)
 
 
 def _on_meta(function: Any, args: Tuple[Any, ...], kwargs: Dict[str, Any]) -> Optional[Tuple[int, ...]]:

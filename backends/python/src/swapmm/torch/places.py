@@ -11,7 +11,8 @@ from typing import Any, Dict, List, Optional, Sequence, Tuple
 import torch
 
 from .. import _native
-from .operators import address_of, nbytes_of, resize_storage
+from .operators import address_of, copy_storage, nbytes_of, resize_storage
+from .requests import Requests
 
 
 #: Storages below this many bytes stay where they are.
@@ -111,6 +112,32 @@ class Memory:
         the storages that the program knows; the new ones are empty then."""
         raise NotImplementedError
 
+    def open_room(self, region: Any, place: int, room: int) -> Optional[Requests]:
+        """Requests for memory get this room, until close_room(): those of a compiled graph (regions.py)."""
+        raise NotImplementedError
+
+    def measure_room(self, region: Any, results: List[Any]) -> None:
+        """How much room the graph needs. `results`: the large storages that it has made."""
+        raise NotImplementedError
+
+    def request_of(self, _storage: Any) -> int:
+        """Which request the storage's bytes come from. -1: it does not matter."""
+        return -1
+
+    def in_room(self, _storage: Any) -> bool:
+        """Whether the storage's bytes are in the room."""
+        return False
+
+    def take_out(self, storage: Any) -> Any:
+        """Takes a storage's bytes from it. Returns a storage in host memory with them."""
+        value = torch.UntypedStorage(nbytes_of(storage))
+        copy_storage(value, storage)
+        resize_storage(storage, 0)
+        return value
+
+    def close_room(self) -> None:
+        """The operation has ended. There may have been no room."""
+
     def forget(self, record: Record) -> None:
         """The storage is gone, or is no longer the manager's."""
         self.places.take(record)
@@ -127,6 +154,7 @@ class CpuMemory(Memory):
     def __init__(self, budget: int) -> None:
         super().__init__(_native.library(), torch.device("cpu"), budget)
         self.manager_budget = budget
+        self.requests: Optional[Requests] = None  # of the graph that runs for the first time
         self._callbacks = (_native.Copy(self._copy_to_host), _native.Copy(self._copy_to_device))
 
     def backend(self) -> ctypes.c_void_p:
@@ -197,6 +225,19 @@ class CpuMemory(Memory):
             resize_storage(storage, record.bytes)
             ctypes.memmove(address_of(storage), value, record.bytes)
             self.places.put(record, place)
+
+    def open_room(self, region: Any, place: int, room: int) -> Optional[Requests]:
+        """The first time, they are counted. Then it is known how many bytes they are."""
+        if region.sizes is None:
+            self.requests = Requests(region.key.decode(), room, SMALL)
+        return self.requests
+
+    def measure_room(self, region: Any, results: List[Any]) -> None:
+        if self.requests is not None:
+            region.room = self.requests.most_beside(results)
+
+    def close_room(self) -> None:
+        self.requests = None
 
     def open_for_view(self, storage: Any, size: int, _position: int) -> None:
         """Gives the storage its size; nobody touches the bytes."""

@@ -47,6 +47,8 @@ std::optional<Plan> on_machine(const Trace& trace, const Plan& plan, const Machi
       }
     }
   }
+  moved.predicted.links.clear();  // of the machine as it was
+  moved.predicted.peaks.clear();
   if (!check_plan(moved) || !validate(trace, moved).empty()) return std::nullopt;
   return moved;
 }

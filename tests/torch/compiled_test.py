@@ -1,0 +1,316 @@
+# SPDX-License-Identifier: Apache-2.0
+"""torch.compile: graphs of PyTorch's compiler run as one operation each, with the same bits as without a budget."""
+
+import contextlib
+import gc
+import unittest
+import warnings
+
+import torch
+from torch import nn
+from torch.nn import functional
+
+import swapmm
+import swapmm.torch
+from swapmm.torch import regions
+
+MiB = 1 << 20
+
+
+class Convolutions(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.first = nn.Conv2d(3, 16, 3, padding=1)
+        self.norm = nn.BatchNorm2d(16)
+        self.second = nn.Conv2d(16, 32, 3, padding=1)
+        self.head = nn.Linear(32, 10)
+
+    def forward(self, images):
+        found = functional.relu(self.norm(self.first(images)))
+        found = functional.dropout(functional.gelu(self.second(found)), 0.3, self.training)
+        return self.head(found.mean((2, 3)))
+
+
+class Block(nn.Module):
+    """A layer of a transformer."""
+
+    def __init__(self, width=128, heads=4):
+        super().__init__()
+        self.norms = nn.ModuleList(nn.LayerNorm(width) for _ in range(2))
+        self.heads = heads
+        self.qkv, self.out = nn.Linear(width, 3 * width), nn.Linear(width, width)
+        self.parts = nn.Sequential(nn.Linear(width, 4 * width), nn.GELU(), nn.Linear(4 * width, width))
+
+    def forward(self, values):
+        q, k, v = self.qkv(self.norms[0](values)).unflatten(-1, (3, self.heads, -1)).permute(2, 0, 3, 1, 4)
+        seen = functional.scaled_dot_product_attention(q, k, v, is_causal=True).transpose(1, 2).flatten(-2)
+        values = values + self.out(seen)
+        return values + self.parts(self.norms[1](values))
+
+
+class Transformer(nn.Module):
+    def __init__(self, layers=6, width=128, words=500):
+        super().__init__()
+        self.words = nn.Embedding(words, width)
+        self.layers = nn.ModuleList(Block(width) for _ in range(layers))
+        self.head = nn.Linear(width, 10)
+
+    def forward(self, words):
+        values = self.words(words)
+        for layer in self.layers:
+            values = layer(values)
+        return self.head(values.mean(1))
+
+
+def perceptron():
+    return nn.Sequential(nn.Linear(256, 512), nn.GELU(), nn.Linear(512, 512), nn.LayerNorm(512), nn.Linear(512, 10))
+
+
+@unittest.skipUnless(regions.SUPPORTED, "PyTorch runs what it has compiled as before below a dispatch mode; since 2.8 it does not have to")
+class CompiledTest(unittest.TestCase):
+    """Each program natively, and within a budget."""
+
+    def setUp(self):
+        warnings.filterwarnings("error", ".*global hooks.*")  # a program must not be warned of what we do
+        self.addCleanup(warnings.resetwarnings)
+
+    @contextlib.contextmanager
+    def within(self, size, **options):
+        swapmm.torch.budget(size, "cpu", **options)
+        names = []
+        adapter = swapmm.torch._adapter()
+        run = adapter.run_call
+
+        def noted(call):
+            names.append(call.signature.key.decode())
+            return run(call)
+
+        adapter.run_call = noted
+        try:
+            yield names
+        finally:
+            swapmm.torch.off()
+
+    def train(self, build, size, steps=6, compiled=torch.compile, batch=64, shape=(256,), words=0):
+        """Natively, then within the budget. Returns the names of the graphs that ran, and the report."""
+
+        def program():
+            torch.compiler.reset()
+            torch.manual_seed(3)
+            network = build()
+            step = compiled(network)
+            steps_of = torch.optim.AdamW(network.parameters(), lr=0.01)
+            inputs = torch.randint(0, words, (batch, *shape)) if words else torch.randn(batch, *shape)
+            labels = torch.randint(0, 10, (batch,))
+            losses = []
+            for _ in range(steps):
+                steps_of.zero_grad()
+                loss = functional.cross_entropy(step(inputs), labels)
+                loss.backward()
+                steps_of.step()
+                losses.append(loss.item())
+            return losses, [value.detach().clone() for value in network.state_dict().values()]
+
+        losses, values = program()
+        with self.within(size) as names:
+            ours, found = program()
+            report = swapmm.torch.report()
+            self.assertEqual(ours, losses)
+            for theirs, value in zip(values, found):
+                self.assertTrue(torch.equal(theirs, value))
+        self.assertEqual(len(set(losses)), len(losses))
+        self.assertLessEqual(report.peak, report.budget)
+        self.assertEqual(report.unforeseen, 0)
+        return names, report
+
+    def test_a_network_of_matrices(self):
+        names, report = self.train(perceptron, "5MiB", 8)
+        self.assertEqual(sum("forward" in name for name in names), 8)
+        self.assertEqual(sum("backward" in name for name in names), 8)
+        self.assertGreater(report.iterations_followed, 1)
+        self.assertGreater(report.copied_out, 0)
+
+    def test_convolutions_that_change_their_statistics(self):
+        """The kernels of convolutions ask PyTorch for memory themselves."""
+        names, report = self.train(Convolutions, "8MiB", 8, batch=16, shape=(3, 32, 32))
+        self.assertEqual(len(names), 16)
+        self.assertGreater(report.iterations_followed, 1)
+
+    def test_layers_of_a_transformer(self):
+        """Each is compiled by itself, so that half and a quarter of the memory are enough. They share their graphs."""
+
+        def by_layers(network):
+            for layer in network.layers:
+                layer.compile()
+            return network
+
+        peak = None
+        for share in (1.2, 0.5, 0.25):
+            with self.subTest(share=share):
+                size = 256 * MiB if peak is None else int(peak * share)
+                names, report = self.train(Transformer, size, 8, by_layers, batch=16, shape=(64,), words=500)
+                self.assertEqual(len(names), 2 * 6 * 8)
+                self.assertEqual(len(set(names)), 2)
+                self.assertGreater(report.iterations_followed, 1)
+                if peak is None:
+                    peak = report.peak
+                else:
+                    self.assertGreater(report.copied_in, peak // 4)
+
+    def test_each_operator_alone(self):
+        """A backend that keeps PyTorch's operators leaves them to the manager."""
+        names, report = self.train(perceptron, "4MiB", 6, lambda network: torch.compile(network, backend="aot_eager"))
+        self.assertEqual(names, [])
+        self.assertGreater(report.operations, 100)
+
+    def test_parts_that_are_not_compiled(self):
+        class Broken(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.one, self.two, self.three = (nn.Linear(256, 256) for _ in range(3))
+                self.seen = []
+
+            def forward(self, values):
+                values = functional.gelu(self.one(values))
+                self.seen.append(values[0, 0].item())
+                values = functional.gelu(self.two(values) + torch.tensor([values[1, 1], 2.0]).sum())
+                torch._dynamo.graph_break()
+                return functional.gelu(self.three(values))
+
+        names, _ = self.train(Broken, "3MiB", 3)
+        self.assertGreaterEqual(sum("forward" in name for name in names), 6)
+
+    def test_sizes_that_change(self):
+        def program():
+            torch.compiler.reset()
+            torch.manual_seed(3)
+            network = nn.Sequential(nn.Linear(64, 512), nn.GELU(), nn.Linear(512, 64))
+            step = torch.compile(network, dynamic=True)
+            results = []
+            for batch in (300, 500, 300, 700, 500, 4, 2, 300):
+                torch.manual_seed(batch)
+                values = torch.randn(batch, 64, requires_grad=True)
+                step(values).square().sum().backward()
+                results += [values.grad.clone(), network[0].weight.grad.clone()]
+            return results
+
+        plain = program()
+        with self.within("8MiB", demand_mode="per_operation") as names:
+            ours = program()
+            self.assertEqual(swapmm.torch.report().unforeseen, 0)
+            for theirs, value in zip(plain, ours):
+                self.assertTrue(torch.equal(theirs, value))
+        self.assertEqual(len(names), 16)
+
+    def test_arguments_that_change(self):
+        @torch.compile
+        def update(state, other):
+            state.mul_(0.5).add_(other.sin())
+            return (state * other).sum()
+
+        def program():
+            torch.manual_seed(1)
+            states = [torch.randn(1 << 18) for _ in range(6)]
+            return [update(state, states[0].cos()).item() for _ in range(4) for state in states], states
+
+        totals, states = program()
+        with self.within("4MiB", demand_mode="per_operation"):
+            ours, found = program()
+            self.assertEqual(ours, totals)
+            for theirs, value in zip(states, found):
+                self.assertTrue(torch.equal(theirs, value))
+        totals_after, _ = program()  # it runs as before
+        self.assertEqual(totals_after, totals)
+
+    def test_functions_that_the_adapter_wraps(self):
+        """PyTorch's compiler finds them in the program, and goes on as before."""
+
+        def program(values):
+            constant = torch.tensor([1.0, 2.0, 3.0])
+            other = torch.tensor([values[1, 1], 2.0])
+            return values * constant.sum() + other.sum() + torch.as_tensor(3.0)
+
+        values = torch.arange(1 << 16, dtype=torch.float32).view(256, 256)
+        plain = torch.compile(program, fullgraph=True)(values)
+        torch.compiler.reset()
+        with self.within("2MiB"):
+            self.assertTrue(torch.equal(torch.compile(program, fullgraph=True)(values), plain))
+
+    def test_inference(self):
+        torch.manual_seed(2)
+        network = nn.Sequential(*[nn.Linear(256, 256) for _ in range(16)]).eval()
+        inputs = torch.randn(8, 256)
+        compiled = torch.compile(network, fullgraph=True)
+        with torch.no_grad():
+            plain = compiled(inputs)
+            with self.within("6MiB") as names:  # it was compiled before
+                swapmm.torch.stream(compiled)
+                for _ in range(6):
+                    self.assertTrue(torch.equal(compiled(inputs), plain))
+                self.assertEqual(len(names), 6)
+                self.assertEqual(swapmm.torch.report().iterations, 6)
+            self.assertTrue(torch.equal(compiled(inputs), plain))
+
+    def test_what_does_not_fit(self):
+        torch.manual_seed(2)
+        network = perceptron()
+        before = [value.clone() for value in network.state_dict().values()]
+        inputs = torch.randn(64, 256)
+        compiled = torch.compile(network)
+        with self.within("2MiB"):
+            with self.assertRaisesRegex(swapmm.Error, "compiled (forward|backward).*such as each layer"):
+                compiled(inputs).sum().backward()
+            gc.collect()
+            eager = network(inputs).sum().item()  # the model remains usable, and whole
+        for value, theirs in zip(network.state_dict().values(), before):
+            self.assertTrue(torch.equal(value, theirs))
+        self.assertEqual(network(inputs).sum().item(), eager)
+
+    def test_room_that_operators_of_a_graph_ask_for(self):
+        """These are counted, and refused, too."""
+        values = torch.randn(1, 64, 64, 64)
+        layer = nn.Conv2d(64, 64, 3, padding=1)
+        compiled = torch.compile(lambda x: layer(layer(layer(x))).sum())
+        with torch.no_grad():
+            plain = compiled(values)
+            with self.within("5MiB"):
+                self.assertTrue(torch.equal(compiled(values), plain))
+                self.assertTrue(torch.equal(compiled(values), plain))
+            with self.within("2MiB"):
+                with self.assertRaisesRegex(swapmm.OutOfMemory, "compiled forward"):
+                    compiled(values)
+
+    def test_steps_of_optimizers(self):
+        def program(compiled):
+            torch.compiler.reset()
+            torch.manual_seed(3)
+            network = nn.Linear(256, 256)
+            optimizer = torch.optim.SGD(network.parameters(), lr=0.01, momentum=0.9)
+            step = torch.compile(optimizer.step) if compiled else optimizer.step
+            inputs = torch.randn(8, 256)
+            for _ in range(4):
+                optimizer.zero_grad()
+                network(inputs).square().sum().backward()
+                step()
+            return [value.detach().clone() for value in network.state_dict().values()]
+
+        plain = program(True)
+        with self.within("2MiB"):
+            ours = program(True)
+            for theirs, value in zip(plain, ours):
+                self.assertTrue(torch.equal(theirs, value))
+
+    def test_what_a_graph_knows_is_forgotten_with_it(self):
+        with self.within("8MiB"):
+            graphs = swapmm.torch._session.parts[-1]
+            compiled = torch.compile(lambda x: x.sin() + 1)
+            compiled(torch.ones(1 << 16))
+            self.assertEqual(len(graphs._regions), 1)
+            del compiled
+            torch.compiler.reset()
+            gc.collect()
+            self.assertEqual(len(graphs._regions), 0)
+
+
+if __name__ == "__main__":
+    unittest.main()

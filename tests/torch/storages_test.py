@@ -1,0 +1,153 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Storages as such: those that programs hand to PyTorch, and those that get another size."""
+
+import unittest
+import warnings
+
+import torch
+
+import swapmm.torch
+from swapmm.torch.operators import signature_of
+
+KiB = 1 << 10
+MiB = 1 << 20
+
+
+class StoragesTest(unittest.TestCase):
+    """Within a budget in which everything leaves after each operator."""
+
+    def setUp(self):
+        warnings.simplefilter("ignore")  # PyTorch warns of results that grow
+
+    def begin(self, size="8MiB", **options):
+        swapmm.torch.budget(size, "cpu", demand_mode="per_operation", **options)
+        self.addCleanup(swapmm.torch.off)
+        self.others = [torch.full((1 << 18,), float(i)) for i in range(12)]  # more than the budget
+
+    def move(self):
+        for other in self.others:
+            other.add_(1)
+
+    def adapter(self):
+        return swapmm.torch._adapter()
+
+    def test_a_tensor_of_a_storage(self):
+        self.begin()
+        values = torch.arange(1 << 16, dtype=torch.float32)
+        storage = values.untyped_storage()
+        self.move()
+        other = torch.empty(0).set_(storage)
+        part = torch.empty(0).set_(storage, 100, (50,), (2,))
+        self.move()
+        self.assertEqual(other.numel(), 1 << 16)
+        self.assertEqual(other.sum().item(), float(sum(range(1 << 16))))
+        self.assertEqual(part.tolist(), [float(i) for i in range(100, 200, 2)])
+        other.mul_(2)  # they share the bytes
+        self.move()
+        self.assertEqual(values[3].item(), 6.0)
+
+    def test_storages_copied_from_storages(self):
+        self.begin()
+        first, second = torch.full((1 << 16,), 3.0), torch.zeros(1 << 16)
+        sources = first.untyped_storage(), second.untyped_storage()
+        self.move()
+        sources[1].copy_(sources[0])
+        self.move()
+        self.assertEqual(set(second.tolist()), {3.0})
+        self.assertEqual(set(first.tolist()), {3.0})
+
+    def test_storages_that_grow_count(self):
+        self.begin()
+        before = self.adapter().kept.bytes
+        small = torch.zeros(4)
+        small.add_(1)
+        small.resize_(1 << 20)  # 4 MiB, which the manager moves from now on
+        small.fill_(5.0)
+        self.move()
+        self.assertLess(self.adapter().kept.bytes, before + 64 * KiB)
+        self.assertEqual(small[-1].item(), 5.0)
+        self.assertGreater(swapmm.torch.report().copied_in, 4 * MiB)
+
+    def test_results_that_make_their_tensors_grow(self):
+        self.begin()
+        one, two = torch.full((1 << 18,), 1.0), torch.full((1 << 18,), 2.0)
+        for result in (torch.zeros(2), torch.zeros(2048), torch.empty(0)):
+            before = self.adapter().kept.bytes
+            result.detach()
+            self.move()
+            torch.add(one, two, out=result)
+            self.move()
+            self.assertLess(self.adapter().kept.bytes, before + 64 * KiB)
+            self.assertEqual(set(result.tolist()), {3.0})
+
+    def test_storages_that_are_emptied_and_filled(self):
+        """As programs do that share weights among devices."""
+        self.begin()
+        kept = self.adapter().kept
+        weight = torch.full((1 << 18,), 2.0)
+        weight.mul(2)
+        for _ in range(3):
+            weight.untyped_storage().resize_(0)
+            self.assertLess(kept.bytes, MiB)
+            self.move()
+            weight.untyped_storage().resize_(MiB)
+            self.assertEqual(nbytes(weight), MiB)
+            weight.fill_(7.0)
+            self.move()
+            self.assertEqual(set(weight.tolist()), {7.0})
+            swapmm.torch.step()
+        self.assertLess(kept.bytes, MiB)
+
+    def test_too_large_for_the_budget_after_all(self):
+        self.begin()
+        small = torch.zeros(4)
+        small.add_(1)
+        with self.assertRaises(swapmm.errors.Error):
+            small.resize_(4 * MiB)  # 16 MiB
+            small.fill_(1.0)
+        del small
+        self.move()
+        self.assertEqual(self.others[2][5].item(), 3.0)
+
+    def test_sizes_are_not_learned_for_each_number(self):
+        self.begin()
+        known = self.adapter().sizes._known
+        value = torch.ones(1 << 12)
+        for i in range(5):
+            value = value.mul(1.0 + i).clamp(0.0, 1e9 + i).add_(value, alpha=0.5 + i)
+        before = len(known)
+        for i in range(100):
+            value = value.mul(1e-9 * i).clamp(0.0, 1e9 * i).add_(value, alpha=0.25 * i).clamp_max_(9.0 * i)
+            torch.full((1 << 12,), 0.5 + i)
+        self.assertLessEqual(len(known), before + 2)
+        self.assertEqual(torch.arange(0.0, 1024.0 * 8, 0.5).numel(), 16 * KiB)
+        self.assertEqual(torch.arange(0.0, 1024.0 * 8, 1.0).numel(), 8 * KiB)
+
+    def test_what_schemas_say_about_sizes(self):
+        aten = torch.ops.aten
+        self.assertEqual(signature_of(aten.clamp.default).scalars, {0, 1, 2})
+        self.assertEqual(signature_of(aten.full.default).scalars, {1})
+        self.assertEqual(signature_of(aten.arange.start_step).scalars, frozenset())
+        self.assertTrue(signature_of(aten.add_.Tensor).makes_nothing)
+        self.assertFalse(signature_of(aten.add.Tensor).makes_nothing)
+        self.assertFalse(signature_of(aten.add.out).makes_nothing)
+        self.assertTrue(signature_of(aten.add.out).has_out)
+
+    def test_elements_of_lists(self):
+        self.begin()
+        values = torch.arange(1 << 16, dtype=torch.float32)
+        self.move()
+        made = values.new_tensor([values[5], values[7]])
+        self.move()
+        sparse = torch.sparse_coo_tensor([[1, 2]], [values[9], values[11]], (4,))
+        self.move()
+        self.assertEqual(made.tolist(), [5.0, 7.0])
+        self.assertEqual(sparse.to_dense().tolist(), [0.0, 9.0, 11.0, 0.0])
+
+
+def nbytes(tensor):
+    return tensor.untyped_storage().nbytes()
+
+
+if __name__ == "__main__":
+    unittest.main()
