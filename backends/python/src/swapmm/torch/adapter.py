@@ -602,9 +602,13 @@ class Adapter:
             self._settle(call, made, large)
         return results
 
+    def room(self) -> int:
+        """The largest sum of what one operation may use."""
+        return self.memory.manager_budget - self._reserved
+
     def _guess(self, call: Call) -> int:
         """Room for results whose sizes are not known: all there is, unless the operands bound them."""
-        room = self.memory.manager_budget - self._reserved
+        room = self.room()
         room -= sum(-(-record.bytes // 512) * 512 for record in call.uses)
         if call.signature.by_value:
             # At most an index for each dimension of each element, and the elements once more.

@@ -7,8 +7,10 @@ that there is; what it asked for, and which of that became its results, is known
 from __future__ import annotations
 
 import contextlib
+import copy
+import warnings
 import weakref
-from typing import Any, Dict, FrozenSet, Iterator, List, Optional, Sequence, Tuple
+from typing import Any, Dict, FrozenSet, Iterator, List, Optional, Sequence, Set, Tuple
 
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode, _disable_current_modes
@@ -26,7 +28,7 @@ SUPPORTED = hasattr(TorchDispatchMode, "ignore_compile_internals")
 class Region:
     """What is known about a graph on inputs of the same sizes."""
 
-    __slots__ = ("key", "sizes", "ordinals", "changed", "room", "is_measured")
+    __slots__ = ("key", "sizes", "ordinals", "changed", "room", "is_measured", "is_too_large")
 
     # What it is to the adapter, which knows operators by their signatures.
     reshapes = views = has_out = makes_nothing = by_value = repeatable = makes_nested = False
@@ -38,6 +40,7 @@ class Region:
         self.changed: Optional[FrozenSet[int]] = None  # the inputs that it changes; None: all of them
         self.room = 0  # bytes for what it makes beside them
         self.is_measured = False
+        self.is_too_large = False  # for the budget
 
     def operands(self, args: Tuple[Any, ...], _kwargs: Dict[str, Any]) -> Iterator[Tuple[torch.Tensor, int]]:
         """Each tensor among the inputs, and whether its value changes."""
@@ -80,7 +83,7 @@ class _Watch(TorchDispatchMode):
 class RegionCall(Call):
     """One run of a graph."""
 
-    __slots__ = ("region", "graph", "graphs", "storages", "_requests")
+    __slots__ = ("region", "graph", "graphs", "storages", "has_begun", "_requests")
 
     def __init__(self, region: Region, graph: Any, inputs: List[Any], graphs: "Graphs") -> None:
         super().__init__(region, None, (inputs,), {})
@@ -88,10 +91,12 @@ class RegionCall(Call):
         self.sizes, self.room, self.is_prepared = region.sizes, region.room, True
         # The graph takes its inputs out of the list.
         self.storages = [storage_of(value) if kind_of(value) == TENSOR else None for value in inputs]
+        self.has_begun = False
         self._requests: Optional[Requests] = None
 
     def begin(self, memory: Any, place: int, room: int) -> None:
         """The operation has begun: the graph has this room."""
+        self.has_begun = True
         self._requests = memory.open_room(self.region, place, room)
 
     def run(self) -> Any:
@@ -111,6 +116,91 @@ class RegionCall(Call):
         return moved
 
 
+class Source:
+    """A graph before it was compiled: PyTorch's operators, which the manager can run one by one."""
+
+    def __init__(self, operators: torch.fx.GraphModule) -> None:
+        self.operators = operators
+        # What is random in it comes out in another way.
+        self.is_random = any("rand" in str(node.target) or "seed" in str(node.target) for node in operators.graph.nodes
+                             if node.op == "call_function")
+        self.least, self.most = _bytes_of(operators.graph)
+
+    def run(self, graph: Any, inputs: List[Any]) -> Any:
+        results = list(self.operators(*inputs))
+        strides = getattr(graph, "output_strides", None) or []
+        # Other graphs were compiled for the strides that the compiled one gives.
+        for i, (result, wanted) in enumerate(zip(results, strides)):
+            if kind_of(result) != TENSOR or not wanted or not all(str(step).isdigit() for step in wanted):
+                continue
+            stride = tuple(int(str(step)) for step in wanted)
+            if result.stride() != stride and result.numel():
+                results[i] = torch.empty_strided(result.shape, stride, dtype=result.dtype, device=result.device).copy_(result)
+        return results
+
+
+def _bytes_of(graph: torch.fx.Graph) -> Tuple[int, int]:
+    """The bytes of a graph's inputs and results, and the most that all its values have at once. 0, 0: not known."""
+    last: Dict[int, int] = {}  # the last node that uses a storage
+    sizes: Dict[int, int] = {}
+    first: Dict[int, int] = {}
+    nodes = list(graph.nodes)
+    outer: Set[int] = set()
+    for i, node in enumerate(nodes):
+        own = []
+        for value in flat_tensors(node.meta.get("val")):
+            size = nbytes_of(storage_of(value)) if not _has_symbols(value) else None
+            if size is None:
+                return 0, 0
+            key = storage_of(value)._cdata
+            sizes[key] = size
+            first.setdefault(key, i)
+            last[key] = i
+            own.append(key)
+        for used in node.all_input_nodes:
+            for key in used.meta.get("_swapmm", ()):
+                last[key] = i
+        node.meta["_swapmm"] = own
+        if node.op == "placeholder":
+            outer.update(own)
+        if node.op == "output":
+            for used in node.all_input_nodes:
+                outer.update(used.meta["_swapmm"])
+    changes = [0] * (len(nodes) + 1)
+    for key, size in sizes.items():
+        changes[0 if key in outer and nodes[first[key]].op == "placeholder" else first[key]] += size
+        if key not in outer:
+            changes[last[key] + 1] -= size
+    now = most = 0
+    for change in changes:
+        now += change
+        most = max(most, now)
+    return sum(sizes[key] for key in outer), most
+
+
+def _has_symbols(value: torch.Tensor) -> bool:
+    return any(not isinstance(size, int) for size in (*value.shape, *value.stride(), value.storage_offset()))
+
+
+class Known:
+    """What is known about a graph."""
+
+    def __init__(self, reference: Any) -> None:
+        self._reference = reference  # ends when the graph does
+        self._regions: Dict[Any, Region] = {}
+        self.source: Optional[Source] = None
+
+    def region(self, graph: Any, inputs: Sequence[Any]) -> Region:
+        """Sizes depend on the inputs that are numbers."""
+        key = tuple([value for value in inputs if kind_of(value) != TENSOR])
+        region = self._regions.get(key)
+        if region is None:
+            options = getattr(graph, "fx_kwargs", None) or {}
+            way = "backward" if options.get("is_backward") else "forward"
+            region = self._regions[key] = Region(f"compiled {way} {options.get('graph_id', 0)}")
+        return region
+
+
 class Graphs:
     """Runs the graphs that PyTorch's compiler makes."""
 
@@ -119,7 +209,8 @@ class Graphs:
         self.original: Any = None  # what graphs do without the adapter
         self._allocate: Any = None
         self._counted: Any = None
-        self._regions: Dict[int, Tuple[Any, Dict[Any, Region]]] = {}  # by the graph's id
+        self._compile: Any = None
+        self._known: Dict[int, Known] = {}  # by the graph's id
 
     def install(self) -> None:
         if not SUPPORTED:
@@ -129,18 +220,14 @@ class Graphs:
         self.original = original = output_code.CompiledFxGraph.__call__
 
         def call(graph: Any, inputs: Any) -> Any:
-            adapter = self.adapter
-            if not adapter.open:
+            if not self.adapter.open:
                 return original(graph, inputs)
-            with adapter.lock:
-                region = self._region(graph, inputs)
-                try:
-                    return adapter.run_call(RegionCall(region, graph, inputs, self))
-                except (errors.BundleTooLarge, errors.OutOfMemory) as reason:
-                    raise type(reason)(f"{reason}. If the operation is a compiled graph, compile smaller parts of the model "
-                                       "by themselves, such as each layer") from reason
+            with self.adapter.lock:
+                return self._run(graph, inputs)
 
         output_code.CompiledFxGraph.__call__ = call  # type: ignore[method-assign]
+        self._compile = torch._TorchCompileInductorWrapper.__call__
+        torch._TorchCompileInductorWrapper.__call__ = self._compiling()  # type: ignore[method-assign]
         if self.adapter.type == "cpu":
             guards = torch._C._dynamo.guards
             self._allocate = guards._empty_strided_cpu
@@ -153,6 +240,7 @@ class Graphs:
         from torch._inductor import codecache, output_code
 
         output_code.CompiledFxGraph.__call__ = self.original  # type: ignore[method-assign]
+        torch._TorchCompileInductorWrapper.__call__ = self._compile  # type: ignore[method-assign]
         if self._allocate is not None:
             torch._C._dynamo.guards._empty_strided_cpu = self._allocate
             self._exchange(codecache, self._counted, self._allocate)
@@ -179,21 +267,61 @@ class Graphs:
 
         return counted
 
-    def _region(self, graph: Any, inputs: Sequence[Any]) -> Region:
-        """Sizes depend on the inputs that are numbers."""
+    def _compiling(self) -> Any:
+        """Compiles as before, and keeps what was compiled."""
+        before = self._compile
+
+        def compile_graph(wrapper: Any, model: Any, inputs: Any) -> Any:
+            from torch._functorch import config as settings
+            from torch._inductor import output_code
+            from torch._inductor.compile_fx import compile_fx, compile_fx_inner
+
+            if wrapper.compiler_name != "inductor" or not self.adapter.open:
+                return before(wrapper, model, inputs)
+
+            def inner(operators: torch.fx.GraphModule, examples: Any, **options: Any) -> Any:
+                source = Source(torch.fx.GraphModule(operators, copy.deepcopy(operators.graph)))  # the compiler changes it
+                graph = compile_fx_inner(operators, examples, **options)
+                if isinstance(graph, output_code.CompiledFxGraph):
+                    self._know(graph).source = source
+                return graph
+
+            # Graphs of CUDA stand for fixed addresses. Whole results of an older run would come without their sources.
+            # Inputs stay as they are, so that a graph that turns out to be too large can begin again.
+            with settings.patch(enable_autograd_cache=False, donated_buffer=False):
+                return compile_fx(model, inputs, inner_compile=inner, config_patches={**wrapper.config, "triton.cudagraphs": False})
+
+        return compile_graph
+
+    def _know(self, graph: Any) -> "Known":
         number = id(graph)
-        found = self._regions.get(number)
-        if found is None:
-            regions = self._regions
-            reference = weakref.ref(graph, lambda _: regions.pop(number, None))
-            found = regions[number] = reference, {}
-        key = tuple([value for value in inputs if kind_of(value) != TENSOR])
-        region = found[1].get(key)
-        if region is None:
-            options = getattr(graph, "fx_kwargs", None) or {}
-            way = "backward" if options.get("is_backward") else "forward"
-            region = found[1][key] = Region(f"compiled {way} {options.get('graph_id', 0)}")
-        return region
+        known = self._known.get(number)
+        if known is None:
+            all_known = self._known
+            known = all_known[number] = Known(weakref.ref(graph, lambda _: all_known.pop(number, None)))
+        return known
+
+    def _run(self, graph: Any, inputs: List[Any]) -> Any:
+        known = self._know(graph)
+        region, source, given = known.region(graph, inputs), known.source, list(inputs)
+        changes = bool(getattr(graph, "mutated_input_idxs", True))
+        room = self.adapter.room()
+        if source is None or source.is_random or not region.is_too_large and (
+                region.sizes is not None or (source.most if changes else source.least) <= room):
+            call = RegionCall(region, graph, inputs, self)
+            try:
+                return self.adapter.run_call(call)
+            except (errors.BundleTooLarge, errors.OutOfMemory) as reason:
+                if source is None or source.is_random or call.has_begun and changes:
+                    raise type(reason)(f"{reason}. If the operation is a compiled graph, compile smaller parts of the model "
+                                       "by themselves, such as each layer") from reason
+        if not region.is_too_large:
+            region.is_too_large = True
+            name = region.key.decode()
+            warnings.warn(f"{name} is too large for the budget: its operators run one by one. Compile smaller parts of the "
+                          "model by themselves, such as each layer", stacklevel=2)
+        inputs.clear()
+        return source.run(graph, given)
 
     @contextlib.contextmanager
     def within(self, requests: Optional[Requests]) -> Iterator[None]:
