@@ -153,7 +153,7 @@ def _digest(content):
 PARTS = [
     "CMakeLists.txt", "LICENSE", "NOTICE", "cmake", "include", "backends/CMakeLists.txt", "backends/opencl/CMakeLists.txt",
     "backends/opencl/kernel_header.cpp.in", "backends/opencl/zero_kernels.cpp.in", "backends/opencl/swapmm", "backends/codec", "backends/cuda/CMakeLists.txt", "backends/cuda/swapmm",
-    "backends/python/CMakeLists.txt", "backends/python/native",
+    "backends/file/CMakeLists.txt", "backends/file/swapmm", "backends/python/CMakeLists.txt", "backends/python/native",
 ]  # fmt: skip
 OWN = ["pyproject.toml", "README.md", "swapmm_build.py", "src", "tests"]
 

@@ -126,6 +126,12 @@ typedef enum swapmm_option_flags {
   SWAPMM_PROVEN_DROPS = 16
 } swapmm_option_flags;
 
+/// A file that holds values of tensors: swapmm_file_open() and swapmm_weights_open() of <swapmm/c/file.h>.
+typedef struct swapmm_file swapmm_file;
+
+/// Gives a file back. Managers that use it keep it for as long as they need it. Null is allowed.
+SWAPMM_C_EXPORT void swapmm_file_destroy(swapmm_file* file);
+
 /// Options for one manager. swapmm_options_init() sets the defaults. docs/options.md describes them at length.
 typedef struct swapmm_options {
   uint64_t struct_size;       ///< set by swapmm_options_init()
@@ -147,6 +153,10 @@ typedef struct swapmm_options {
   uint64_t trial_iterations;  ///< rounds after which the faster of a new plan and the previous state is kept
   uint64_t drops;             ///< which values a plan may lose: a #swapmm_drop_rule
   uint64_t codec_staging;     ///< of device_budget, for values that are encoded on their way to the host; 0: none is
+  /// For values that fit neither on the device nor within `host_budget`; null: there is none. A manager with constants
+  /// needs one; it may be the file of the constants. One manager uses a file that is written.
+  swapmm_file* file;
+  uint64_t file_staging;  ///< of host memory, through which values pass on their way to and from the file
 } swapmm_options;
 
 /// Sets all options to their defaults. `struct_size` is `sizeof(swapmm_options)`.
@@ -219,6 +229,12 @@ typedef enum swapmm_lifetime {
 /// in errors, traces and reports; null: "tensor". `lifetime` is a #swapmm_lifetime.
 SWAPMM_C_EXPORT swapmm_status swapmm_tensor_create(swapmm_manager* manager, uint64_t bytes, const char* name,
                                                    uint32_t lifetime, swapmm_tensor* tensor);
+/// Makes a constant: a tensor whose value is in a file for good, from byte `offset` on. It is read when an operation needs
+/// it, and no host memory holds it meanwhile. Nothing may write it: such operations and uploads are a
+/// ::SWAPMM_USAGE_ERROR. The manager needs a swapmm_options::file, and keeps this one until the tensor's end.
+SWAPMM_C_EXPORT swapmm_status swapmm_tensor_create_constant(swapmm_manager* manager, uint64_t bytes, const char* name,
+                                                            const swapmm_file* file, uint64_t offset,
+                                                            swapmm_tensor* tensor);
 /// Destroys a tensor. Does not wait: its memory is freed when the work that uses it has ended. May be called by any
 /// thread while others use the manager, and between the begin and the end of an operation. 0 is allowed.
 SWAPMM_C_EXPORT swapmm_status swapmm_tensor_destroy(swapmm_manager* manager, swapmm_tensor tensor);
@@ -377,6 +393,11 @@ typedef struct swapmm_custom_device {
   int (*copy_to_host)(void* context, swapmm_tensor tensor, void* place, void* to, uint64_t bytes);
   /// Gives the tensor a place and the value in `from`.
   int (*copy_to_device)(void* context, swapmm_tensor tensor, void* place, const void* from, uint64_t bytes);
+  /// Copies the bytes of the tensor's value from `offset` on. Null: managers on this device have no file.
+  int (*copy_part_to_host)(void* context, swapmm_tensor tensor, void* place, uint64_t offset, void* to, uint64_t bytes);
+  /// Gives the tensor a place, if `offset` is 0, and the bytes of its value from `offset` on. Null: as above.
+  int (*copy_part_to_device)(void* context, swapmm_tensor tensor, void* place, uint64_t offset, const void* from,
+                             uint64_t bytes);
 } swapmm_custom_device;
 
 /// Makes a backend of a custom device. Operations have ended when swapmm_operation_end() is called, and copies when

@@ -12,7 +12,7 @@ from torch.nn import functional
 
 import swapmm
 import swapmm.torch
-from swapmm.torch import regions
+from swapmm.torch import modes
 
 MiB = 1 << 20
 
@@ -66,7 +66,7 @@ def perceptron():
     return nn.Sequential(nn.Linear(256, 512), nn.GELU(), nn.Linear(512, 512), nn.LayerNorm(512), nn.Linear(512, 10))
 
 
-@unittest.skipUnless(regions.SUPPORTED, "PyTorch runs what it has compiled as before below a dispatch mode; since 2.8 it does not have to")
+@unittest.skipUnless(modes.COMPILES, "PyTorch runs what it has compiled as before below a dispatch mode; since 2.8 it does not have to")
 class CompiledTest(unittest.TestCase):
     """Each program natively, and within a budget."""
 
@@ -201,6 +201,31 @@ class CompiledTest(unittest.TestCase):
             for theirs, value in zip(plain, ours):
                 self.assertTrue(torch.equal(theirs, value))
         self.assertEqual(len(names), 16)
+
+    def test_numbers_that_change(self):
+        """They are inputs, but decide nothing about sizes: what is known of the graph stays known. Unless they do."""
+
+        def scaled(values, scale, count):
+            return (values * scale + count).sin() * 2
+
+        def repeated(values, count):
+            return torch.cat([values.sin(), torch.zeros(count, 512)])
+
+        def program():
+            torch.compiler.reset()
+            torch.manual_seed(1)
+            values = torch.randn(128, 512)
+            first, second = torch.compile(scaled, dynamic=True), torch.compile(repeated, dynamic=True)
+            results = [first(values, 0.5 + i, i + 5) for i in range(6)]
+            return results + [second(values, 50 + 10 * i % 40) for i in range(6)]
+
+        plain = program()
+        with self.within("3MiB", demand_mode="per_operation") as names:
+            for theirs, value in zip(plain, program()):
+                self.assertTrue(torch.equal(theirs, value))
+            known = list(swapmm.torch._session.parts[-1]._known.values())
+            self.assertEqual(len(names), 12)
+            self.assertEqual(sorted(len(each._regions) for each in known), [1, 5])
 
     def test_arguments_that_change(self):
         @torch.compile

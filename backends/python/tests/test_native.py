@@ -18,6 +18,7 @@ HEADERS = {
     "include/swapmm/swapmm.h": _native.CORE,
     "backends/opencl/swapmm/c/opencl.h": _native.OPENCL,
     "backends/cuda/swapmm/c/cuda.h": _native.CUDA,
+    "backends/file/swapmm/c/file.h": _native.FILE,
     "backends/python/native/python.h": _native.PYTHON,
 }
 SIZES = {"swapmm_options": _native.Options, "swapmm_numbers": _native.Numbers, "swapmm_use": _native.Use,

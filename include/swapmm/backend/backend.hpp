@@ -276,7 +276,8 @@ concept EncodingBackend =
 }
 
 /// A backend that is told, right before copy_to_device() and copy_to_host(), whose value the copy moves: by the number
-/// that the manager has given the tensor. Copies without it move no value.
+/// that the manager has given the tensor. Copies without it move no value. A value that moves in parts is named once,
+/// before its first part.
 template <class B>
 concept NamedCopyBackend = Backend<B> && requires(B b, std::uint64_t serial) {
   {b.next_copy_of(serial)};

@@ -73,6 +73,8 @@ void swapmm_text_destroy(char* text) { delete[] text; }
 
 void swapmm_backend_destroy(swapmm_backend* backend) { delete backend; }
 
+void swapmm_file_destroy(swapmm_file* file) { delete file; }
+
 // ---- managers
 
 swapmm_status swapmm_options_init(swapmm_options* options, uint64_t struct_size) {
@@ -151,6 +153,16 @@ swapmm_status swapmm_tensor_create(swapmm_manager* manager, uint64_t bytes, cons
     swapmm_tensor& made = required(tensor, "the pointer to the new tensor");
     made = 0;
     made = open.create(text_or(name, "tensor"), Bytes{bytes}, lifetime_of(lifetime));
+  });
+}
+
+swapmm_status swapmm_tensor_create_constant(swapmm_manager* manager, uint64_t bytes, const char* name,
+                                            const swapmm_file* file, uint64_t offset, swapmm_tensor* tensor) {
+  return between_operations(manager, "swapmm_tensor_create_constant()", [&](swapmm_manager& open) {
+    swapmm_tensor& made = required(tensor, "the pointer to the new tensor");
+    made = 0;
+    made = open.create_constant(text_or(name, "constant"), Bytes{bytes}, required(file, "swapmm_file").memory,
+                                Bytes{offset});
   });
 }
 

@@ -33,7 +33,10 @@ struct Numbers {
   std::shared_ptr<custom::TensorNumbers> numbers = std::make_shared<custom::TensorNumbers>();
 };
 
-const ManagerOptions& checked(const ManagerOptions& options) {
+const ManagerOptions& checked(const custom::Backend& backend, const ManagerOptions& options) {
+  if (options.options.file && !backend.copies_parts()) {
+    throw UsageError("a manager with a file needs a custom device with copy_part_to_host and copy_part_to_device");
+  }
   if (options.options.check_access || options.options.scrub) {
     throw UsageError("SWAPMM_CHECK_ACCESS and SWAPMM_SCRUB are not available for custom devices");
   }
@@ -43,10 +46,26 @@ const ManagerOptions& checked(const ManagerOptions& options) {
 class CustomManager final : private Numbers, public ManagerOn<custom::Backend, CustomNative> {
  public:
   CustomManager(const custom::Backend& backend, const ManagerOptions& options)
-      : ManagerOn(backend.with(numbers), checked(options)) {}
+      : ManagerOn(backend.with(numbers), checked(backend, options)) {}
 
   swapmm_tensor create(std::string_view name, Bytes bytes, Lifetime lifetime) override {
-    const swapmm_tensor tensor = ManagerOn::create(name, bytes, lifetime);
+    return known(ManagerOn::create(name, bytes, lifetime));
+  }
+
+  swapmm_tensor create_constant(std::string_view name, Bytes bytes, const std::shared_ptr<FileMemory>& source,
+                                Bytes offset) override {
+    return known(ManagerOn::create_constant(name, bytes, source, offset));
+  }
+
+  void destroy(swapmm_tensor tensor) override {
+    const std::uint64_t serial = serial_of(tensor);
+    ManagerOn::destroy(tensor);
+    numbers->forget(serial);
+  }
+
+ private:
+  // A new tensor, whose number the backend knows then.
+  swapmm_tensor known(swapmm_tensor tensor) {
     try {
       numbers->set(serial_of(tensor), tensor);
     } catch (...) {
@@ -55,19 +74,14 @@ class CustomManager final : private Numbers, public ManagerOn<custom::Backend, C
     }
     return tensor;
   }
-
-  void destroy(swapmm_tensor tensor) override {
-    const std::uint64_t serial = serial_of(tensor);
-    ManagerOn::destroy(tensor);
-    numbers->forget(serial);
-  }
 };
 
 using CustomHandle = BackendOn<custom::Backend, CustomManager>;
 
 swapmm_custom_device read_device(const swapmm_custom_device* device) {
   const swapmm_custom_device& given = required(device, "swapmm_custom_device");
-  check_struct_size<swapmm_custom_device>(given.struct_size, sizeof(given), "swapmm_custom_device");
+  check_struct_size<swapmm_custom_device>(given.struct_size, offsetof(swapmm_custom_device, copy_part_to_host),
+                                          "swapmm_custom_device");
   swapmm_custom_device read = read_struct(given, swapmm_custom_device{});
   if (read.bytes == 0) throw UsageError("swapmm_custom_device: bytes is 0");
   if (read.alignment == 0) read.alignment = 64;

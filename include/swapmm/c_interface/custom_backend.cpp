@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <swapmm/c_interface/custom_backend.hpp>
 
+#include <algorithm>
 #include <cstring>
 #include <new>
 #include <string>
@@ -90,12 +91,58 @@ void Backend::copy_to_host(HostMemory& to, Bytes to_offset, const Address& from,
   mark(event);
 }
 
+void Backend::copy_part_to_device(const Address& to, Bytes to_offset, const HostMemory& from, Bytes from_offset,
+                                  Bytes bytes, std::span<const Event* const> /*waits*/, Event& event) {
+  if (to_offset.value == 0) serial_of_parts_ = std::exchange(serial_, std::nullopt);
+  if (serial_of_parts_) {
+    const int status = device_.copy_part_to_device(device_.context, numbers_->of(*serial_of_parts_),
+                                                   address_of(to.place), to_offset.value,
+                                                   from.data() + from_offset.value, bytes.value);
+    if (status != 0) throw copy_failed("copy_part_to_device", status);
+  }
+  mark(event);
+}
+
+void Backend::copy_part_to_host(HostMemory& to, Bytes to_offset, const Address& from, Bytes from_offset, Bytes bytes,
+                                std::span<const Event* const> /*waits*/, Event& event) {
+  if (from_offset.value == 0) serial_of_parts_ = std::exchange(serial_, std::nullopt);
+  if (serial_of_parts_) {
+    const int status =
+        device_.copy_part_to_host(device_.context, numbers_->of(*serial_of_parts_), address_of(from.place),
+                                  from_offset.value, to.data() + to_offset.value, bytes.value);
+    if (status != 0) throw copy_failed("copy_part_to_host", status);
+  }
+  mark(event);
+}
+
+void Backend::read_file(FileMemory& file, Bytes file_offset, HostMemory& to, Bytes to_offset, Bytes bytes,
+                        std::span<const Event* const> /*waits*/, Event& event) {
+  auto transfer = std::make_shared<detail::FileTransfer>(
+      file, file_offset, std::span(to.data() + to_offset.value, static_cast<std::size_t>(bytes.value)));
+  transfer->run([] { return true; });
+  mark(event);
+  event.transfer = std::move(transfer);
+}
+
+void Backend::write_file(FileMemory& file, Bytes file_offset, const HostMemory& from, Bytes from_offset, Bytes bytes,
+                         std::span<const Event* const> waits, Event& event) {
+  auto transfer = std::make_shared<detail::FileTransfer>(
+      file, file_offset, std::span(from.data() + from_offset.value, static_cast<std::size_t>(bytes.value)));
+  transfer->run([&] {
+    return std::ranges::none_of(waits,
+                                [&](const Event* before) { return status(*before) == EventStatus::failed; });
+  });
+  mark(event);
+  event.transfer = std::move(transfer);
+}
+
 std::optional<std::chrono::nanoseconds> Backend::elapsed(const Event& from, const Event& to) const {
   if (!from.time || !to.time) return std::nullopt;
   return *to.time - *from.time;
 }
 
 void Backend::mark(Event& event) const {
+  event.transfer.reset();
   if (timing_) {
     event.time = std::chrono::steady_clock::now();
   } else {

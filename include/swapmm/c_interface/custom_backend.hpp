@@ -12,6 +12,8 @@
 
 #include <swapmm/swapmm.h>
 #include <swapmm/backend/backend.hpp>
+#include <swapmm/backend/file_memory.hpp>
+#include <swapmm/backend/file_transfer.hpp>
 #include <swapmm/base/bytes.hpp>
 
 // The backend of which the program holds the bytes: see swapmm_custom_create() in <swapmm/swapmm.h>.
@@ -56,9 +58,10 @@ struct Address {
   std::uint64_t place = 0;
 };
 
-/// All work has ended when it was queued, so an event is a time at most.
+/// All work has ended when it was queued, so an event is a time at most, and how a transfer of a file has ended.
 struct Event {
   std::optional<std::chrono::steady_clock::time_point> time;
+  std::shared_ptr<const detail::FileTransfer> transfer;
 };
 
 struct Queue {};
@@ -113,6 +116,20 @@ class Backend {
   void copy_to_host(HostMemory& to, Bytes to_offset, const Address& from, Bytes bytes,
                     std::span<const Event* const> waits, Event& event);
 
+  /// The parts of a value, the first one with offset 0.
+  void copy_part_to_device(const Address& to, Bytes to_offset, const HostMemory& from, Bytes from_offset, Bytes bytes,
+                           std::span<const Event* const> waits, Event& event);
+  void copy_part_to_host(HostMemory& to, Bytes to_offset, const Address& from, Bytes from_offset, Bytes bytes,
+                         std::span<const Event* const> waits, Event& event);
+  void read_file(FileMemory& file, Bytes file_offset, HostMemory& to, Bytes to_offset, Bytes bytes,
+                 std::span<const Event* const> waits, Event& event);
+  void write_file(FileMemory& file, Bytes file_offset, const HostMemory& from, Bytes from_offset, Bytes bytes,
+                  std::span<const Event* const> waits, Event& event);
+  /// Whether the program has the functions for that.
+  [[nodiscard]] bool copies_parts() const {
+    return device_.copy_part_to_host != nullptr && device_.copy_part_to_device != nullptr;
+  }
+
   void wait(QueueKind /*queue*/, std::span<const Event* const> /*events*/) {}
   void record(QueueKind /*queue*/, Event& event) { mark(event); }
   void flush(QueueKind /*queue*/) {}
@@ -120,8 +137,12 @@ class Backend {
   [[nodiscard]] WaitList wait_list(std::span<const Event* const> /*events*/) { return {}; }
   void adopt(Event& event, NativeEvent /*native*/) { mark(event); }
 
-  [[nodiscard]] EventStatus status(const Event& /*event*/) const { return EventStatus::complete; }
-  void wait(const Event& /*event*/) {}
+  [[nodiscard]] EventStatus status(const Event& event) const {
+    return event.transfer && event.transfer->has_failed() ? EventStatus::failed : EventStatus::complete;
+  }
+  void wait(const Event& event) {
+    if (event.transfer) event.transfer->check();
+  }
   void finish() {}
 
   void set_timing(bool on) { timing_ = on; }
@@ -134,10 +155,11 @@ class Backend {
   swapmm_custom_device device_;
   std::shared_ptr<const TensorNumbers> numbers_;
   std::optional<std::uint64_t> serial_;
+  std::optional<std::uint64_t> serial_of_parts_;
   bool timing_ = false;
   Queue queue_;
 };
 
-static_assert(swapmm::Backend<Backend>);
+static_assert(swapmm::FileBackend<Backend>);
 
 }  // namespace swapmm::custom

@@ -10,6 +10,7 @@
 #include <string_view>
 
 #include <swapmm/swapmm.h>
+#include <swapmm/backend/file_memory.hpp>
 #include <swapmm/base/bytes.hpp>
 #include <swapmm/base/error.hpp>
 #include <swapmm/c_interface/options.hpp>
@@ -47,6 +48,10 @@ struct SimulatedKernel {
 
 }  // namespace swapmm::c_interface
 
+struct swapmm_file {
+  std::shared_ptr<swapmm::FileMemory> memory;
+};
+
 struct swapmm_manager {
   swapmm_manager() = default;
   swapmm_manager(const swapmm_manager&) = delete;
@@ -58,6 +63,8 @@ struct swapmm_manager {
   virtual void require_no_operation(const char* call) const = 0;
 
   virtual swapmm_tensor create(std::string_view name, swapmm::Bytes bytes, swapmm::Lifetime lifetime) = 0;
+  virtual swapmm_tensor create_constant(std::string_view name, swapmm::Bytes bytes,
+                                        const std::shared_ptr<swapmm::FileMemory>& source, swapmm::Bytes offset) = 0;
   /// Needs no turn.
   virtual void destroy(swapmm_tensor tensor) = 0;
   virtual void upload(swapmm_tensor tensor, swapmm::Bytes offset, std::span<const std::byte> data) = 0;

@@ -68,6 +68,15 @@ class ManagerOn : public swapmm_manager {
     return tensors_.add(number, {&record, record.tensor.serial});
   }
 
+  swapmm_tensor create_constant(std::string_view name, Bytes bytes, const std::shared_ptr<FileMemory>& source,
+                                Bytes offset) override {
+    check_size(name, bytes);
+    tensors_.reserve();
+    const std::uint64_t number = new_tensor_number();
+    runtime::Record<B>& record = core_->create_constant(name, bytes, source, offset);
+    return tensors_.add(number, {&record, record.tensor.serial});
+  }
+
   void destroy(swapmm_tensor tensor) override { core_->destroy(*tensors_.remove(tensor).record); }
 
   void upload(swapmm_tensor tensor, Bytes offset, std::span<const std::byte> data) override {

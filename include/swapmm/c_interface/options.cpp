@@ -7,6 +7,7 @@
 
 #include <swapmm/base/bytes.hpp>
 #include <swapmm/base/error.hpp>
+#include <swapmm/c_interface/handles.hpp>
 #include <swapmm/c_interface/structs.hpp>
 
 namespace swapmm::c_interface {
@@ -80,6 +81,8 @@ swapmm_options default_options() {
       .trial_iterations = scheduler.trial_iterations,
       .drops = SWAPMM_DROP_BY_EVIDENCE,
       .codec_staging = manager.codec_staging.value,
+      .file = nullptr,
+      .file_staging = manager.file_staging.value,
   };
 }
 
@@ -96,6 +99,8 @@ ManagerOptions read_options(const swapmm_options& options) {
   read.options.pinned_budget = Bytes{given.pinned_budget};
   read.options.host_budget = Bytes{given.host_budget};
   read.options.codec_staging = Bytes{given.codec_staging};
+  if (given.file != nullptr) read.options.file = given.file->memory;
+  read.options.file_staging = Bytes{given.file_staging};
   read.options.queue_depth = static_cast<std::size_t>(given.queue_depth);
   read.options.run_ahead = static_cast<std::size_t>(given.run_ahead);
   read.options.demand_mode = demand_mode_of(given.demand_mode);

@@ -43,6 +43,7 @@ from .report import OnDemandReport, PlanReport, Report
 from .tensor import Tensor
 from .traces import Form, Machine, Part, Plan, Prediction, Trace, TraceOperation, TraceTensor
 from .views import View
+from .weights import Weight, WeightsFile, open_weights, read_safetensors
 
 __version__: str = _native.library().version().decode()
 
@@ -87,6 +88,8 @@ __all__ = [
     "UsageError",
     "View",
     "Violation",
+    "Weight",
+    "WeightsFile",
     "WorkFailed",
     "bound",
     "bytes_of",
@@ -94,9 +97,11 @@ __all__ = [
     "cuda",
     "explain",
     "fit",
+    "open_weights",
     "opencl",
     "plan",
     "planners",
+    "read_safetensors",
     "simulate",
     "simulated",
     "validate",

@@ -49,6 +49,8 @@ class Options(ctypes.Structure):
         ("trial_iterations", c_uint64),
         ("drops", c_uint64),
         ("codec_staging", c_uint64),
+        ("file", c_void_p),
+        ("file_staging", c_uint64),
     ]
 
 
@@ -115,6 +117,8 @@ Kernel = ctypes.CFUNCTYPE(c_int, c_void_p)
 Again = ctypes.CFUNCTYPE(c_int, c_void_p, c_void_p)
 #: Of a custom device: context, tensor, place, host memory, bytes.
 Copy = ctypes.CFUNCTYPE(c_int, c_void_p, c_uint64, c_void_p, c_void_p, c_uint64)
+#: The same for a part: context, tensor, place, offset, host memory, bytes.
+CopyPart = ctypes.CFUNCTYPE(c_int, c_void_p, c_uint64, c_void_p, c_uint64, c_void_p, c_uint64)
 
 
 class CustomDevice(ctypes.Structure):
@@ -128,6 +132,8 @@ class CustomDevice(ctypes.Structure):
         ("context", c_void_p),
         ("copy_to_host", Copy),
         ("copy_to_device", Copy),
+        ("copy_part_to_host", CopyPart),
+        ("copy_part_to_device", CopyPart),
     ]
 
 PythonProgress = ctypes.CFUNCTYPE(c_int, c_char_p, c_int64, c_int64)
@@ -153,6 +159,8 @@ CORE: Dict[str, _Signature] = {
     "swapmm_manager_load_plan": (c_int, [_handle, _text, _text]),
     "swapmm_tensor_create": (c_int, [_handle, _count, _text, c_uint32, POINTER(c_uint64)]),
     "swapmm_tensor_destroy": (c_int, [_handle, c_uint64]),
+    "swapmm_file_destroy": (None, [c_void_p]),
+    "swapmm_tensor_create_constant": (c_int, [_handle, c_uint64, _text, c_void_p, c_uint64, POINTER(c_uint64)]),
     "swapmm_tensor_upload": (c_int, [_handle, c_uint64, _count, c_void_p, _count]),
     "swapmm_tensor_download": (c_int, [_handle, c_uint64, _count, c_void_p, _count]),
     "swapmm_iteration_begin": (c_int, [_handle, _text]),
@@ -185,6 +193,13 @@ CUDA: Dict[str, _Signature] = {
     "swapmm_cuda_device": (c_int, [_handle, POINTER(c_int32)]),
 }
 
+#: The functions of <swapmm/c/file.h>. The libraries of the package have those for files of weights.
+FILE: Dict[str, _Signature] = {
+    "swapmm_weights_open": (c_int, [_text, POINTER(c_void_p)]),
+    "swapmm_file_open": (c_int, [_text, c_uint64, POINTER(c_void_p)]),
+}
+_WEIGHTS = {"swapmm_weights_open": FILE["swapmm_weights_open"]}
+
 #: Those of native/python.h.
 PYTHON: Dict[str, _Signature] = {
     "swapmm_python_size": (c_int, [_text, POINTER(c_uint64)]),
@@ -197,9 +212,9 @@ PYTHON: Dict[str, _Signature] = {
 }
 
 _FILES = {
-    "core": ("libswapmm_python.so", {**CORE, **PYTHON}),
-    "opencl": ("libswapmm_python_opencl.so", {**CORE, **OPENCL}),
-    "cuda": ("libswapmm_python_cuda.so", {**CORE, **CUDA}),
+    "core": ("libswapmm_python.so", {**CORE, **PYTHON, **_WEIGHTS}),
+    "opencl": ("libswapmm_python_opencl.so", {**CORE, **OPENCL, **_WEIGHTS}),
+    "cuda": ("libswapmm_python_cuda.so", {**CORE, **CUDA, **_WEIGHTS}),
 }
 
 

@@ -13,6 +13,7 @@ from .backends import Backend
 from .operation import Operation, Output, Request, Tensors, _agains, _kernels, forget
 from .report import Report
 from .tensor import Tensor
+from .weights import WeightsFile
 from .traces import Plan, Trace
 
 
@@ -84,7 +85,7 @@ _FLAGS = {
     "undefined_reads": _native.UNDEFINED_READS,
     "identify_by_producer": _native.IDENTIFY_BY_PRODUCER,
 }
-_SIZES = ("pinned_budget", "host_budget", "codec_staging")
+_SIZES = ("pinned_budget", "host_budget", "codec_staging", "file_staging")
 _WHOLE = (
     "queue_depth", "run_ahead", "observe", "max_period", "max_sequences", "planning_time_ms", "sample_every",
     "trial_iterations",
@@ -99,7 +100,7 @@ class Manager:
     `device_budget`: bytes of the device that it may use, a number or a text such as "256MiB"; None: CUDA's default, an
     error elsewhere. The other options have the names of `swapmm_options` in the C interface; docs/options.md describes
     them. Sizes may be texts, `demand_mode` is "foreseen", "least_recently_used" or "per_operation", `drops` is "by_evidence",
-    "observed" or "proven", and `check_access`, `scrub`, `undefined_reads` and `identify_by_producer` are switches."""
+    "observed" or "proven", `file` is a WeightsFile, and `check_access`, `scrub`, `undefined_reads` and `identify_by_producer` are switches."""
 
     def __init__(self, backend: Backend, device_budget: Union[int, str, None] = None, **options: Any) -> None:
         self._library = backend._library
@@ -162,6 +163,20 @@ class Manager:
             self._library.tensor_create(self._open(), nbytes, self._name(name), self._lifetime(lifetime), number)
         )
         return Tensor(self, number.value, nbytes, name, lifetime, type_, shape)
+
+    def constant(
+        self, size: Union[int, str, Sequence[int]], file: WeightsFile, offset: int, dtype: Any = None, name: str = "constant"
+    ) -> Tensor:
+        """Makes a tensor whose value is in a file for good, from byte `offset` on. It is read when an operation needs it.
+        Nothing may write it. The manager needs the option `file`; it may be this one. Sizes as in tensor()."""
+        nbytes, type_, shape = self._size_of(size, dtype)
+        number = ctypes.c_uint64()
+        self._check(
+            self._library.tensor_create_constant(
+                self._open(), nbytes, self._name(name), file._handle(self._library), _native.whole(offset, "an offset"), number
+            )
+        )
+        return Tensor(self, number.value, nbytes, name, "observed", type_, shape)
 
     def _size_of(self, size: Any, dtype: Any) -> Tuple[int, Optional[str], Tuple[int, ...]]:
         if dtype is None:
@@ -343,6 +358,9 @@ def manager_options(
             setattr(options, name, _native.whole(value, name))
         elif name in _FRACTIONS:
             setattr(options, name, float(value))
+        elif name == "file":
+            if value is not None:
+                options.file = value._handle(library)
         elif name == "planner":
             options.planner = _native.text(value)
         elif name in _CHOICES:
@@ -350,6 +368,6 @@ def manager_options(
                 raise errors.UsageError(f"{name} is {value!r}: it is one of {', '.join(_CHOICES[name])}")
             setattr(options, name, _CHOICES[name][value])
         else:
-            known = ", ".join(sorted((*_FLAGS, *_SIZES, *_WHOLE, *_FRACTIONS, *_CHOICES, "planner")))
+            known = ", ".join(sorted((*_FLAGS, *_SIZES, *_WHOLE, *_FRACTIONS, *_CHOICES, "file", "planner")))
             raise TypeError(f"Manager has no option {name!r}; there are {known}")
     return options

@@ -167,10 +167,10 @@ class Store {
     issue([&] {
       [[maybe_unused]] const auto around = annotate(backend, AnnotationKind::swap_in, record.name);
       const auto rest = start_timing(queue, waits, slot.start, label, record, from.home());
+      name_next_copy(backend, record.tensor.serial);
       if (!from.in_host()) {
         return away.to_device(*record.device.address, from, record.bytes, rest, label, slot.event);
       }
-      name_next_copy(backend, record.tensor.serial);
       backend.copy_to_device(*record.device.address, from.memory(), from.offset, record.bytes, rest, slot.event);
     });
     timeline.gained(queue, waits);
@@ -203,10 +203,10 @@ class Store {
     issue([&] {
       [[maybe_unused]] const auto around = annotate(backend, AnnotationKind::swap_out, record.name);
       const auto rest = start_timing(queue, waits, slot.start, label, record, to.home());
+      name_next_copy(backend, record.tensor.serial);
       if (!to.in_host()) {
         return away.from_device(to, *record.device.address, record.bytes, rest, waits.gained, label, slot.event);
       }
-      name_next_copy(backend, record.tensor.serial);
       backend.copy_to_host(to.memory(), to.offset, *record.device.address, record.bytes, rest, slot.event);
     });
     timeline.gained(queue, waits);

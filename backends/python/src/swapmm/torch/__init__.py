@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any, Optional, Union
 import torch as _torch
 
 from .. import errors as _errors
+from .. import weights as _weights
 from ..manager import bytes_of as _bytes_of
 from .recording import record
 from .report import Report
@@ -110,15 +111,35 @@ def off() -> None:
         session.close()
 
 
-def stream(model: _torch.nn.Module, size: Union[int, str, None] = None, device: Any = None, **options: Any) -> None:
+def stream(model: _torch.nn.Module, size: Union[int, str, None] = None, device: Any = None, weights: Any = None,
+           **options: Any) -> None:
     """For inference: each call of `model` is an iteration, so plans bring weights before the layers that use them. Weights
     do not change, so they are copied out once and from then on only in. With a `size`, calls budget() first.
 
+    `weights`: a file of the format safetensors, several, or a folder with them. What the model has under the same names comes
+    from there when it is needed, and is nowhere else: neither all of it nor a second copy is in host memory. The model may
+    be on the meta device before. Such weights record no gradients, and nothing may write them. Needs a `size`.
+
     Calls that record gradients are left to the optimizer's step.
     """
+    found = _weights.open_weights(weights) if weights is not None else {}
+    if weights is not None:
+        if size is None:
+            raise _errors.UsageError("stream() with weights from a file makes the budget itself: it needs a size")
+        if not found:
+            raise _errors.UsageError(f"{weights} has no tensors")
+        options["file"] = next(iter(found.values())).file
     if size is not None:
         budget(size, device, **options)
     adapter = _adapter()
+    if found:
+        from .constants import take_weights
+
+        try:
+            take_weights(adapter, model, found)
+        except BaseException:
+            off()
+            raise
 
     def ended(_module: Any, _inputs: Any, _output: Any) -> None:
         if not _torch.is_grad_enabled() and adapter.open:

@@ -10,9 +10,11 @@ import weakref
 from typing import Any, Deque, Dict, List, Optional, Tuple
 
 import torch
+from torch.utils._python_dispatch import _disable_current_modes
 
 from .. import _native, errors
 from ..manager import manager_options
+from ..weights import Weight
 from .calls import Call, Use
 from .compound import COMPOUND_REASON, parts_of
 from .kept import ATTRIBUTE, SMALL_REASON, Kept, KeptStorages
@@ -232,6 +234,30 @@ class Adapter:
         except BaseException:
             self._drop(record, storage)
             raise
+
+    def constant(self, weight: Weight, like: torch.Tensor) -> torch.Tensor:
+        """A tensor on the device with a weight of a file. It has no bytes until an operator needs them."""
+        device = self.memory.device
+        if weight.nbytes < SMALL:
+            with open(weight.file.path, "rb") as file:
+                file.seek(weight.offset)
+                value = bytearray(file.read(weight.nbytes))
+            if len(value) != weight.nbytes:
+                raise errors.BackendError(f"{weight.file.path} ends within {weight.name!r}")
+            flat = torch.frombuffer(value, dtype=like.dtype) if value else torch.empty(0, dtype=like.dtype)
+            return flat.reshape(weight.shape).to(device, copy=True)
+        with self.lock, _disable_current_modes():
+            self._finish()
+            number, name = ctypes.c_uint64(), _native.text(weight.name)
+            self._check(self._library.tensor_create_constant(
+                self._manager, weight.nbytes, name, weight.file._handle(self._library), weight.offset, ctypes.byref(number)))
+            tensor = torch.empty(0, dtype=like.dtype, device=device)
+            storage = storage_of(tensor)
+            self._new_record(storage, number.value, weight.nbytes)
+            self.memory.open_for_view(storage, weight.nbytes, 0)
+            tensor.set_(storage, 0, weight.shape)
+            resize_storage(storage, 0)
+            return tensor
 
     def _new_record(self, storage: Any, number: int, size: int) -> Record:
         record = Record(number, size)

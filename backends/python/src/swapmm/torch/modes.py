@@ -9,7 +9,7 @@ import os
 import sys
 import threading
 import weakref
-from typing import Any, Callable, Dict, Iterator, List, Optional, Tuple
+from typing import Any, Callable, Dict, Iterator, List, Optional, Set, Tuple
 
 import torch
 from torch.jit import _builtins  # type: ignore[attr-defined]
@@ -18,6 +18,10 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from .adapter import Adapter
 from .kept import ATTRIBUTE
 from .operators import copy_storage, has_own_dispatch, nbytes_of, storage_of
+
+
+#: PyTorch can leave a mode alone while it compiles, since 2.8.
+COMPILES = hasattr(TorchDispatchMode, "ignore_compile_internals")
 
 
 class Dispatch(TorchDispatchMode):
@@ -31,6 +35,11 @@ class Dispatch(TorchDispatchMode):
         if has_own_dispatch(types):
             return NotImplemented
         return self.adapter.run(self, function, args, kwargs or {})
+
+    @classmethod
+    def _should_skip_dynamo(cls) -> bool:
+        """PyTorch would wrap the function above, which costs microseconds each time. regions.py says it in another way."""
+        return not COMPILES
 
     @classmethod
     def ignore_compile_internals(cls) -> bool:
@@ -62,6 +71,7 @@ class Looks:
     def __init__(self, adapter: Adapter) -> None:
         self.adapter = adapter
         self._originals: Dict[Tuple[Any, str], Any] = {}
+        self.codes: Set[Any] = set()  # of the functions that stand for them
         self._scripted: List[Any] = []  # functions that TorchScript takes for the originals
         self._inside = threading.local()
         self._twins: Dict[Any, Any] = {}  # while torch.save() runs
@@ -129,6 +139,7 @@ class Looks:
                 inside.now = False
 
         self._originals[kind, name] = kind.__dict__.get(name)
+        self.codes.add(wrapped.__code__)
         setattr(kind, name, wrapped)
 
     @contextlib.contextmanager
@@ -161,6 +172,7 @@ class Looks:
             return call(original, *args, **kwargs)
 
         self._originals[where, name] = where.__dict__.get(name)
+        self.codes.add(wrapped.__code__)
         setattr(where, name, wrapped)
         operator = _builtins._find_builtin(original)
         if operator is not None:  # TorchScript knows functions by their identity

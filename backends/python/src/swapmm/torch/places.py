@@ -155,7 +155,8 @@ class CpuMemory(Memory):
         super().__init__(_native.library(), torch.device("cpu"), budget)
         self.manager_budget = budget
         self.requests: Optional[Requests] = None  # of the graph that runs for the first time
-        self._callbacks = (_native.Copy(self._copy_to_host), _native.Copy(self._copy_to_device))
+        self._callbacks = (_native.Copy(self._copy_to_host), _native.Copy(self._copy_to_device),
+                           _native.CopyPart(self._copy_part_to_host), _native.CopyPart(self._copy_part_to_device))
 
     def backend(self) -> ctypes.c_void_p:
         device = _native.CustomDevice(
@@ -165,7 +166,10 @@ class CpuMemory(Memory):
         self.library.check(self.library.custom_create(ctypes.byref(device), ctypes.byref(backend)))
         return backend
 
-    def _copy_to_host(self, _context: Any, number: int, place: int, to: int, size: int) -> int:
+    def _copy_to_host(self, context: Any, number: int, place: int, to: int, size: int) -> int:
+        return self._copy_part_to_host(context, number, place, 0, to, size)
+
+    def _copy_part_to_host(self, _context: Any, number: int, place: int, offset: int, to: int, size: int) -> int:
         try:
             record = self.records.get(number)
             if record is None:
@@ -174,21 +178,25 @@ class CpuMemory(Memory):
             if storage is not None:
                 if record.place != place:
                     raise RuntimeError(f"a value is expected at {place} and is at {record.place}")
-                ctypes.memmove(to, address_of(storage), size)
+                ctypes.memmove(to, address_of(storage) + offset, size)
             return 0
         except BaseException as reason:  # C cannot take it
             self.failure = reason
             return 1
 
-    def _copy_to_device(self, _context: Any, number: int, place: int, source: int, size: int) -> int:
+    def _copy_to_device(self, context: Any, number: int, place: int, source: int, size: int) -> int:
+        return self._copy_part_to_device(context, number, place, 0, source, size)
+
+    def _copy_part_to_device(self, _context: Any, number: int, place: int, offset: int, source: int, size: int) -> int:
         try:
             record = self.records.get(number)
             if record is None:
                 return 0
-            self.give(record, place)
+            if offset == 0:
+                self.give(record, place)
             storage = record.storage()
             if storage is not None:
-                ctypes.memmove(address_of(storage), source, size)
+                ctypes.memmove(address_of(storage) + offset, source, size)
             return 0
         except BaseException as reason:  # C cannot take it
             self.failure = reason

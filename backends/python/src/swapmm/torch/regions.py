@@ -17,12 +17,13 @@ from torch.utils._python_dispatch import TorchDispatchMode, _disable_current_mod
 
 from .. import errors
 from .calls import Call
+from .modes import COMPILES, Dispatch
 from .operators import CHANGE, READ, TENSOR, flat_tensors, kind_of, nbytes_of, storage_of
 from .places import SMALL
 from .requests import Requests
 
-#: PyTorch can leave a mode alone while it compiles, since 2.8.
-SUPPORTED = hasattr(TorchDispatchMode, "ignore_compile_internals")
+
+_MOST_REGIONS = 1000  # of one graph
 
 
 class Region:
@@ -83,11 +84,11 @@ class _Watch(TorchDispatchMode):
 class RegionCall(Call):
     """One run of a graph."""
 
-    __slots__ = ("region", "graph", "graphs", "storages", "has_begun", "_requests")
+    __slots__ = ("known", "region", "graph", "graphs", "storages", "has_begun", "_requests")
 
-    def __init__(self, region: Region, graph: Any, inputs: List[Any], graphs: "Graphs") -> None:
+    def __init__(self, known: "Known", region: Region, graph: Any, inputs: List[Any], graphs: "Graphs") -> None:
         super().__init__(region, None, (inputs,), {})
-        self.region, self.graph, self.graphs = region, graph, graphs
+        self.known, self.region, self.graph, self.graphs = known, region, graph, graphs
         self.sizes, self.room, self.is_prepared = region.sizes, region.room, True
         # The graph takes its inputs out of the list.
         self.storages = [storage_of(value) if kind_of(value) == TENSOR else None for value in inputs]
@@ -111,6 +112,7 @@ class RegionCall(Call):
             region.learn(self.graph, self.storages, results, made, [memory.request_of(storage) for storage in large])
         elif not fits:
             region.sizes = None
+            self.known.numbers_count = True
         moved = [] if fits else [(storage, memory.take_out(storage)) for storage in large if memory.in_room(storage)]
         memory.close_room()
         return moved
@@ -121,12 +123,16 @@ class Source:
 
     def __init__(self, operators: torch.fx.GraphModule) -> None:
         self.operators = operators
-        # What is random in it comes out in another way.
-        self.is_random = any("rand" in str(node.target) or "seed" in str(node.target) for node in operators.graph.nodes
-                             if node.op == "call_function")
+        self.is_the_same = all(map(_is_the_same, operators.graph.nodes))
         self.least, self.most = _bytes_of(operators.graph)
+        for node in operators.graph.nodes:
+            node.meta.clear()
 
     def run(self, graph: Any, inputs: List[Any]) -> Any:
+        with torch.no_grad(), torch._C._DisableAutocast():
+            return self._run(graph, inputs)
+
+    def _run(self, graph: Any, inputs: List[Any]) -> Any:
         results = list(self.operators(*inputs))
         strides = getattr(graph, "output_strides", None) or []
         # Other graphs were compiled for the strides that the compiled one gives.
@@ -137,6 +143,14 @@ class Source:
             if result.stride() != stride and result.numel():
                 results[i] = torch.empty_strided(result.shape, stride, dtype=result.dtype, device=result.device).copy_(result)
         return results
+
+
+def _is_the_same(node: torch.fx.Node) -> bool:
+    """Whether it does by itself what it does in a compiled graph. What is random comes out in another way."""
+    target = node.target
+    if node.op != "call_function":
+        return node.op != "call_module"
+    return not isinstance(target, torch._ops.HigherOrderOperator) and not any(part in str(target) for part in ("rand", "seed"))
 
 
 def _bytes_of(graph: torch.fx.Graph) -> Tuple[int, int]:
@@ -182,6 +196,14 @@ def _has_symbols(value: torch.Tensor) -> bool:
     return any(not isinstance(size, int) for size in (*value.shape, *value.stride(), value.storage_offset()))
 
 
+def _leave_alone(code: Any) -> None:
+    """PyTorch's compiler does not compile this function, nor what it calls, when it runs between compiled parts. Within
+    them it goes through it."""
+    frames = torch._C._dynamo.eval_frame
+    skip = frames._FrameAction.SKIP
+    frames.set_code_exec_strategy(code, frames._FrameExecStrategy(skip, skip))
+
+
 class Known:
     """What is known about a graph."""
 
@@ -189,12 +211,18 @@ class Known:
         self._reference = reference  # ends when the graph does
         self._regions: Dict[Any, Region] = {}
         self.source: Optional[Source] = None
+        self.numbers_count = False  # the inputs that are numbers decide about sizes
 
     def region(self, graph: Any, inputs: Sequence[Any]) -> Region:
-        """Sizes depend on the inputs that are numbers."""
-        key = tuple([value for value in inputs if kind_of(value) != TENSOR])
+        """Where inputs are numbers, sizes are not the same in each run."""
+        numbers = [value for value in inputs if kind_of(value) != TENSOR]
+        key: Any = None
+        if numbers:
+            key = tuple([value.shape for value in inputs if kind_of(value) == TENSOR]), tuple(numbers) if self.numbers_count else ()
         region = self._regions.get(key)
         if region is None:
+            if len(self._regions) >= _MOST_REGIONS:
+                self._regions.clear()
             options = getattr(graph, "fx_kwargs", None) or {}
             way = "backward" if options.get("is_backward") else "forward"
             region = self._regions[key] = Region(f"compiled {way} {options.get('graph_id', 0)}")
@@ -213,9 +241,12 @@ class Graphs:
         self._known: Dict[int, Known] = {}  # by the graph's id
 
     def install(self) -> None:
-        if not SUPPORTED:
+        if not COMPILES:
             return
         from torch._inductor import codecache, output_code
+
+        for code in (*self.looks.codes, Dispatch.__torch_dispatch__.__code__):
+            _leave_alone(code)
 
         self.original = original = output_code.CompiledFxGraph.__call__
 
@@ -306,13 +337,13 @@ class Graphs:
         region, source, given = known.region(graph, inputs), known.source, list(inputs)
         changes = bool(getattr(graph, "mutated_input_idxs", True))
         room = self.adapter.room()
-        if source is None or source.is_random or not region.is_too_large and (
+        if source is None or not source.is_the_same or not region.is_too_large and (
                 region.sizes is not None or (source.most if changes else source.least) <= room):
-            call = RegionCall(region, graph, inputs, self)
+            call = RegionCall(known, region, graph, inputs, self)
             try:
                 return self.adapter.run_call(call)
             except (errors.BundleTooLarge, errors.OutOfMemory) as reason:
-                if source is None or source.is_random or call.has_begun and changes:
+                if source is None or not source.is_the_same or call.has_begun and changes:
                     raise type(reason)(f"{reason}. If the operation is a compiled graph, compile smaller parts of the model "
                                        "by themselves, such as each layer") from reason
         if not region.is_too_large:
