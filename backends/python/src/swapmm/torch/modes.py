@@ -27,6 +27,8 @@ COMPILES = hasattr(TorchDispatchMode, "ignore_compile_internals")
 class Dispatch(TorchDispatchMode):
     """Sees each operator below autograd, backward included."""
 
+    compiles = COMPILES
+
     def __init__(self, adapter: Adapter) -> None:
         super().__init__()
         self.adapter = adapter
@@ -44,7 +46,7 @@ class Dispatch(TorchDispatchMode):
     @classmethod
     def ignore_compile_internals(cls) -> bool:
         """PyTorch compiles below the mode. What it makes is not compiled of operators that the mode sees: regions.py."""
-        return True
+        return cls.compiles
 
 
 _Tensor = torch.Tensor

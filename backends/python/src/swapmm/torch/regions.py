@@ -8,9 +8,12 @@ from __future__ import annotations
 
 import contextlib
 import copy
+import importlib.abc
+import importlib.util
+import sys
 import warnings
 import weakref
-from typing import Any, Dict, FrozenSet, Iterator, List, Optional, Sequence, Set, Tuple
+from typing import Any, Callable, Dict, FrozenSet, Iterator, List, Optional, Sequence, Set, Tuple
 
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode, _disable_current_modes
@@ -204,6 +207,31 @@ def _leave_alone(code: Any) -> None:
     frames.set_code_exec_strategy(code, frames._FrameExecStrategy(skip, skip))
 
 
+_COMPILER = "torch._inductor.output_code"
+
+
+class _OnImport(importlib.abc.MetaPathFinder):
+    """Calls a function as soon as a module has been imported."""
+
+    def __init__(self, name: str, then: Callable[[], None]) -> None:
+        self._name, self._then = name, then
+
+    def find_spec(self, name: str, path: Any, target: Any = None) -> Any:
+        if name != self._name:
+            return None
+        sys.meta_path.remove(self)
+        spec = importlib.util.find_spec(name)
+        if spec is not None and spec.loader is not None:
+            run, then = spec.loader.exec_module, self._then
+
+            def exec_module(module: Any) -> None:
+                run(module)
+                then()
+
+            spec.loader.exec_module = exec_module  # type: ignore[method-assign]
+        return spec
+
+
 class Known:
     """What is known about a graph."""
 
@@ -238,15 +266,32 @@ class Graphs:
         self._allocate: Any = None
         self._counted: Any = None
         self._compile: Any = None
+        self._finder: Any = None
         self._known: Dict[int, Known] = {}  # by the graph's id
 
     def install(self) -> None:
         if not COMPILES:
             return
-        from torch._inductor import codecache, output_code
+        try:
+            for code in (*self.looks.codes, Dispatch.__torch_dispatch__.__code__):
+                _leave_alone(code)
+            self._compile = torch._TorchCompileInductorWrapper.__call__
+            self._allocate = torch._C._dynamo.guards._empty_strided_cpu
+        except AttributeError:  # another version: programs run operator by operator, compiled or not
+            Dispatch.compiles = False
+            return
+        torch._TorchCompileInductorWrapper.__call__ = self._compiling()  # type: ignore[method-assign]
+        if self.adapter.type == "cpu":
+            self._counted = torch._C._dynamo.guards._empty_strided_cpu = self._counting(self._allocate)
+        if _COMPILER in sys.modules:
+            self._hook()
+            self._exchange(self._allocate, self._counted)
+        else:  # it takes seconds to import, and most programs do not
+            self._finder = _OnImport(_COMPILER, self._hook)
+            sys.meta_path.insert(0, self._finder)
 
-        for code in (*self.looks.codes, Dispatch.__torch_dispatch__.__code__):
-            _leave_alone(code)
+    def _hook(self) -> None:
+        from torch._inductor import output_code
 
         self.original = original = output_code.CompiledFxGraph.__call__
 
@@ -257,29 +302,26 @@ class Graphs:
                 return self._run(graph, inputs)
 
         output_code.CompiledFxGraph.__call__ = call  # type: ignore[method-assign]
-        self._compile = torch._TorchCompileInductorWrapper.__call__
-        torch._TorchCompileInductorWrapper.__call__ = self._compiling()  # type: ignore[method-assign]
-        if self.adapter.type == "cpu":
-            guards = torch._C._dynamo.guards
-            self._allocate = guards._empty_strided_cpu
-            self._counted = guards._empty_strided_cpu = self._counting(self._allocate)
-            self._exchange(codecache, self._allocate, self._counted)
 
     def remove(self) -> None:
-        if self.original is None:
-            return
-        from torch._inductor import codecache, output_code
-
-        output_code.CompiledFxGraph.__call__ = self.original  # type: ignore[method-assign]
-        torch._TorchCompileInductorWrapper.__call__ = self._compile  # type: ignore[method-assign]
-        if self._allocate is not None:
+        if self._finder in sys.meta_path:
+            sys.meta_path.remove(self._finder)
+        if self._compile is not None:
+            torch._TorchCompileInductorWrapper.__call__ = self._compile  # type: ignore[method-assign]
+        if self._counted is not None:
             torch._C._dynamo.guards._empty_strided_cpu = self._allocate
-            self._exchange(codecache, self._counted, self._allocate)
+        if self.original is not None:
+            from torch._inductor import output_code
+
+            output_code.CompiledFxGraph.__call__ = self.original  # type: ignore[method-assign]
+            self._exchange(self._counted, self._allocate)
 
     @staticmethod
-    def _exchange(codecache: Any, old: Any, new: Any) -> None:
+    def _exchange(old: Any, new: Any) -> None:
         """In the modules of graphs that are there already."""
-        for module in codecache.PyCodeCache.modules:
+        from torch._inductor import codecache
+
+        for module in codecache.PyCodeCache.modules if new is not None else ():
             if getattr(module, "empty_strided_cpu", None) is old:
                 module.empty_strided_cpu = new
 
