@@ -333,11 +333,13 @@ def benchmarks(machine, results, torch_python):
     yield Check(f"contenders-{name}", [command], limit, skip=no_torch, outputs=[out], environment=QUIET_PYTHON,
                 inputs=[str(BENCH / f) for f in ("contenders.py", "offload.py", "torch_networks.py")])
   wheels = sorted((HERE.parents[1] / "build" / "wheel").glob("*.whl"))
-  out = file("adapter-transformer.json")
-  command = [torch_python or "python3", str(BENCH / "adapter.py"), "--wheel", str(wheels[-1] if wheels else ""), "--shares", "0.54", "--copies", "--steps", "16", "--out", out]
-  yield Check("adapter-transformer", [command], 60, outputs=[out], environment=QUIET_PYTHON,
-              skip=no_torch or ("" if wheels else "there is no wheel in build/wheel: ./dev wheel makes one, to be carried"),
-              inputs=[str(BENCH / f) for f in ("adapter.py", "torch_networks.py")] + [str(wheel) for wheel in wheels[-1:]])
+  no_wheel = "" if wheels else "there is no wheel in build/wheel: ./dev wheel makes one, to be carried"
+  for name, extra in (("adapter-transformer", ["--copies"]), ("adapter-compiled", ["--compiled"])):
+    out = file(f"{name}.json")
+    command = [torch_python or "python3", str(BENCH / "adapter.py"), "--wheel", str(wheels[-1] if wheels else ""), "--shares", "0.54",
+               "--steps", "16", "--out", out, *extra]
+    yield Check(name, [command], 90 if "compiled" in name else 60, outputs=[out], environment=QUIET_PYTHON, skip=no_torch or no_wheel,
+                inputs=[str(BENCH / f) for f in ("adapter.py", "torch_networks.py")] + [str(wheel) for wheel in wheels[-1:]])
 
 
 def plot(results):

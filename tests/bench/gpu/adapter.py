@@ -3,10 +3,10 @@
 """The adapter for PyTorch on a GPU: steps of the transformer of torch_networks.py without a budget and in parts of the memory
 that it needs. Each part runs in a process of its own. Weights and loss must be those of the run without a budget, bit for bit.
 
-  adapter.py --wheel build/wheel/swapmm-....whl [--shares 1.5,0.72,0.54] [--copies] [--steps 16] --out FILE
+  adapter.py --wheel build/wheel/swapmm-....whl [--shares 1.5,0.72,0.54] [--copies] [--compiled] [--steps 16] --out FILE
 
 A share is that of the peak of allocated bytes without a budget. The time of a step is the median of the last four. --copies: each
-part once more without operators that run again.
+part once more without operators that run again. --compiled: everything with blocks that torch.compile has compiled.
 """
 
 import argparse
@@ -36,7 +36,7 @@ def digest(tensors):
   return total
 
 
-def run(budget, steps, recompute):
+def run(budget, steps, recompute, compiled):
   """In a process of its own, because a budget comes before the first tensor."""
   import torch
 
@@ -47,6 +47,8 @@ def run(budget, steps, recompute):
 
     swapmm.torch.budget(budget, "cuda", recompute=recompute)
   network = torch_networks.NETWORKS["transformer"]("cuda", **SIZES)
+  for block in network.parts if compiled else ():
+    block.compile()
   learner = torch_networks.Learner(network, 0.1)
   times = []
   for _ in range(steps):
@@ -59,7 +61,7 @@ def run(budget, steps, recompute):
       swapmm.torch.step()
     torch.cuda.synchronize()
     times.append((time.perf_counter() - begin) * 1e3)
-  row = {"network": "transformer", "config": SIZES, "budget_bytes": budget, "recompute": recompute, "torch": torch.__version__,
+  row = {"network": "transformer", "config": SIZES, "budget_bytes": budget, "recompute": recompute, "compiled": compiled, "torch": torch.__version__,
          "device": torch.cuda.get_device_name(0), "iterations_ms": times, "iteration_ms": statistics.median(times[-4:]),
          "loss": loss.item(), "digest": digest(list(network.parameters())[:3])}
   if budget:
@@ -76,13 +78,14 @@ def main():
   parser.add_argument("--wheel", help="of swapmm; else it must be installed")
   parser.add_argument("--shares", default="1.5,0.72,0.54")
   parser.add_argument("--copies", action="store_true")
+  parser.add_argument("--compiled", action="store_true")
   parser.add_argument("--steps", type=int, default=16)
   parser.add_argument("--out", required=True)
   parser.add_argument("--run", type=int, help=argparse.SUPPRESS)
   parser.add_argument("--alone", action="store_true", help=argparse.SUPPRESS)
   options = parser.parse_args()
   if options.run is not None:
-    print(json.dumps(run(options.run, options.steps, not options.alone)))
+    print(json.dumps(run(options.run, options.steps, not options.alone, options.compiled)))
     return 0
   with tempfile.TemporaryDirectory() as folder:
     if options.wheel:
@@ -93,7 +96,7 @@ def main():
     for share, alone in [(0.0, False), *parts]:
       budget = int(rows[0]["memory_bytes"] * share) if share else 0
       done = subprocess.run([sys.executable, __file__, "--out", "-", "--steps", str(options.steps), "--run", str(budget),
-                             *(["--alone"] if alone else [])],
+                             *(["--alone"] if alone else []), *(["--compiled"] if options.compiled else [])],
                             stdout=subprocess.PIPE, env=environment, universal_newlines=True)
       if done.returncode != 0:
         failed += 1

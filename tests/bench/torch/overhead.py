@@ -21,6 +21,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[3] / "examples" / "pytor
 SIZES = {
     "resnet50": dict(batch=8, image=224, width=64, classes=1000, blocks=(3, 4, 6, 3)),
     "gpt": dict(batch=2, layers=12, width=768, heads=12, sequence=256, vocabulary=50257),  # GPT-2 small
+    "gpt_small": dict(batch=4, layers=8, width=128, heads=4, sequence=64, vocabulary=1000),  # operators of some 100 us
 }
 
 
@@ -34,7 +35,10 @@ def program(connection, name, budget):
         import swapmm.torch
 
         swapmm.torch.budget(budget, "cpu")
-    case = models.build(name, overrides=SIZES[name])
+    name, *compiled = name.split(":")
+    case = models.build(name.split("_")[0], overrides=SIZES[name])
+    for block in case.network.blocks if compiled else ():
+        block.compile()
     while connection.recv():
         begin = time.perf_counter()
         loss = case.step()
@@ -131,7 +135,7 @@ def one_operator(calls=20000):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n\n", maxsplit=1)[0])
-    parser.add_argument("--networks", default="resnet50,gpt")
+    parser.add_argument("--networks", default="resnet50,gpt", help=f"of {', '.join(SIZES)}; gpt:compiled with compiled blocks")
     parser.add_argument("--pairs", type=int, default=12)
     parser.add_argument("--budget", default="64GiB", help="large enough by default")
     parser.add_argument("--json", help="the file")
