@@ -91,8 +91,9 @@ endif()
 if(TARGET swapmm_cuda_objects AND TARGET swapmm_cuda_calls_tests)
   set(fake ${CMAKE_CURRENT_BINARY_DIR}/python_fake_cuda)
   add_library(swapmm_python_fake_cuda MODULE
-    cuda_calls/fake_runtime.cpp cuda_calls/fake_state.cpp cuda_calls/order_checker.cpp)
-  target_include_directories(swapmm_python_fake_cuda PRIVATE ${CMAKE_CURRENT_SOURCE_DIR})
+    cuda_calls/fake_runtime.cpp cuda_calls/fake_state.cpp cuda_calls/order_checker.cpp
+    ${PROJECT_SOURCE_DIR}/backends/file/swapmm/c/weights.cpp ${PROJECT_SOURCE_DIR}/backends/file/swapmm/file/weights.cpp)
+  target_include_directories(swapmm_python_fake_cuda PRIVATE ${CMAKE_CURRENT_SOURCE_DIR} ${PROJECT_SOURCE_DIR}/backends/file)
   target_link_libraries(swapmm_python_fake_cuda PRIVATE swapmm_objects swapmm_cuda_objects swapmm_cuda_codec_objects swapmm_cuda_no_kernels)
   set_target_properties(swapmm_python_fake_cuda PROPERTIES OUTPUT_NAME swapmm_python_cuda LINKER_LANGUAGE CXX
     LIBRARY_OUTPUT_DIRECTORY ${fake} POSITION_INDEPENDENT_CODE ON)

@@ -229,8 +229,8 @@ typedef enum swapmm_lifetime {
 /// in errors, traces and reports; null: "tensor". `lifetime` is a #swapmm_lifetime.
 SWAPMM_C_EXPORT swapmm_status swapmm_tensor_create(swapmm_manager* manager, uint64_t bytes, const char* name,
                                                    uint32_t lifetime, swapmm_tensor* tensor);
-/// Makes a constant: a tensor whose value is in a file for good, from byte `offset` on. It is read when an operation needs
-/// it, and no host memory holds it meanwhile. Nothing may write it: such operations and uploads are a
+/// Makes a constant: a tensor whose value is in a file for good, from byte `offset` on. It is read when an operation
+/// needs it, and no host memory holds it meanwhile. Nothing may write it: such operations and uploads are a
 /// ::SWAPMM_USAGE_ERROR. The manager needs a swapmm_options::file, and keeps this one until the tensor's end.
 SWAPMM_C_EXPORT swapmm_status swapmm_tensor_create_constant(swapmm_manager* manager, uint64_t bytes, const char* name,
                                                             const swapmm_file* file, uint64_t offset,

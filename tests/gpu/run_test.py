@@ -224,7 +224,7 @@ class WholeRun(Folder):
     self.assertGreater(count, 12)
     self.assertEqual(self.said[-2:], ["There is no CUDA device: no driver.", f"no CUDA device: {count} checks skipped"])
     self.assertEqual(self.run_main("all"), 0)
-    self.assertEqual(self.said[-1], f"no CUDA device: {count + 13} checks skipped")
+    self.assertEqual(self.said[-1], f"no CUDA device: {count + 14} checks skipped")
     self.assertFalse(self.results.exists())
 
   def test_checks_their_table_and_their_file(self):

@@ -77,6 +77,8 @@ class Room {
     return found == request_of_.end() ? -1 : found->second;
   }
 
+  /// How many requests have their bytes from it.
+  [[nodiscard]] std::uint64_t live() const { return live_.size(); }
   /// How many bytes would have been enough.
   [[nodiscard]] std::uint64_t peak() const { return peak_ + refused_; }
 
@@ -192,6 +194,13 @@ SWAPMM_TORCH_EXPORT std::uint64_t swapmm_torch_room_peak() {
   State& now = state();
   const std::lock_guard lock(now.mutex);
   return now.room.peak();
+}
+
+/// How many tensors have bytes of the room.
+SWAPMM_TORCH_EXPORT std::uint64_t swapmm_torch_room_live() {
+  State& now = state();
+  const std::lock_guard lock(now.mutex);
+  return now.room.live();
 }
 
 /// Which request since the room was opened got that address. -1: none.

@@ -23,6 +23,7 @@ class Room(unittest.TestCase):
             ("free", None, [ctypes.c_void_p, ctypes.c_ssize_t, ctypes.c_int, ctypes.c_void_p]),
             ("room", None, [ctypes.c_uint64] * 3),
             ("room_peak", ctypes.c_uint64, []),
+            ("room_live", ctypes.c_uint64, []),
             ("request_of", ctypes.c_int64, [ctypes.c_uint64]),
             ("expect", None, [ctypes.c_uint64, ctypes.c_void_p, ctypes.c_void_p]),
             ("expect_requests", None, [ctypes.c_uint64, ctypes.c_void_p]),
@@ -59,6 +60,9 @@ class Room(unittest.TestCase):
         self.give(8 * KiB, 5000)
         self.assertEqual(self.take(5120), 8 * KiB)
         self.assertEqual(self.room_peak_(), 33 * KiB + 5120)
+        self.assertEqual(self.room_live_(), 5)
+        self.give(8 * KiB, 5120)
+        self.assertEqual(self.room_live_(), 4)
         self.assertEqual(self.request_of_(self.begin + 8 * KiB), 6)
         self.assertEqual(self.request_of_(self.begin + 24 * KiB + 5120), 3)
         self.assertEqual(self.request_of_(77), -1)

@@ -95,9 +95,9 @@ void Backend::copy_part_to_device(const Address& to, Bytes to_offset, const Host
                                   Bytes bytes, std::span<const Event* const> /*waits*/, Event& event) {
   if (to_offset.value == 0) serial_of_parts_ = std::exchange(serial_, std::nullopt);
   if (serial_of_parts_) {
-    const int status = device_.copy_part_to_device(device_.context, numbers_->of(*serial_of_parts_),
-                                                   address_of(to.place), to_offset.value,
-                                                   from.data() + from_offset.value, bytes.value);
+    const int status =
+        device_.copy_part_to_device(device_.context, numbers_->of(*serial_of_parts_), address_of(to.place),
+                                    to_offset.value, from.data() + from_offset.value, bytes.value);
     if (status != 0) throw copy_failed("copy_part_to_device", status);
   }
   mark(event);
@@ -129,8 +129,7 @@ void Backend::write_file(FileMemory& file, Bytes file_offset, const HostMemory& 
   auto transfer = std::make_shared<detail::FileTransfer>(
       file, file_offset, std::span(from.data() + from_offset.value, static_cast<std::size_t>(bytes.value)));
   transfer->run([&] {
-    return std::ranges::none_of(waits,
-                                [&](const Event* before) { return status(*before) == EventStatus::failed; });
+    return std::ranges::none_of(waits, [&](const Event* before) { return status(*before) == EventStatus::failed; });
   });
   mark(event);
   event.transfer = std::move(transfer);

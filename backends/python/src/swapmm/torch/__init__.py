@@ -51,7 +51,7 @@ class _Session:
         self.mode = Dispatch(adapter)
         adapter.where = running_module
         looks = Looks(adapter)
-        self.parts = [looks, Threads(self.mode), Graphs(adapter, looks)]
+        self.parts = [looks, Threads(self.mode), Graphs(adapter, looks, self.mode)]
         for part in self.parts:
             part.install()
         self.hook = register_optimizer_step_post_hook(lambda *_: adapter.end_iteration())

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import collections
+import contextlib
 import ctypes
 import threading
 import weakref
@@ -49,6 +50,7 @@ class Adapter:
         recompute = options.pop("recompute", True) and not options.get("check_access")
         self.repeats: Optional[Repeats] = Repeats(self) if recompute else None
         self._running = False  # the last operation has not ended yet
+        self.in_operator = False  # what runs now is the operator's own business
         self._compound_results = False  # the operator may have made compound tensors
         self.where: Any = lambda: ""  # the module that runs, for messages
         self._library = memory.library
@@ -280,7 +282,7 @@ class Adapter:
         value stays, and whatever reads it meanwhile belongs to this operation."""
         self._finish()
         operation = self._operation
-        self._uses[0].tensor, self._uses[0].access = record.number, access
+        self._uses[0], self._uses[1] = record.number, access
         operation.name, operation.use_count, operation.output_count, operation.scratch_bytes = name, 1, 0, 0
         operation.again = None
         self._check(self._library.operation_begin(self._manager, self._operation_at))
@@ -343,7 +345,7 @@ class Adapter:
         """Brings a storage's bytes back. They are there until the next operator."""
         with self.lock:
             record = getattr(storage, ATTRIBUTE, None)
-            if record.__class__ is not Record or not self.open:
+            if record.__class__ is not Record or not self.open or self.in_operator:
                 return
             if self.in_child:
                 return self._restore_in_child([(record, storage)])
@@ -355,7 +357,7 @@ class Adapter:
     def release(self, storage: Any, reason: str, until_step: bool) -> None:
         """The program has the address of the bytes: they stay until the next iteration, or for good."""
         with self.lock:
-            if not self.open:
+            if not self.open or self.in_operator:
                 return
             if self.in_child:
                 return self.hold(storage)
@@ -382,12 +384,12 @@ class Adapter:
         if count <= self._room:
             return
         self._room = 2 * count
-        self._uses = (_native.Use * self._room)()
-        self._outputs = (_native.Output * self._room)()
-        self._addresses = (ctypes.c_uint64 * (2 * self._room))()
-        self._operation.uses = ctypes.addressof(self._uses)
-        self._operation.outputs = ctypes.addressof(self._outputs)
-        self._operation.addresses = ctypes.addressof(self._addresses)
+        arrays = [(kind * self._room)() for kind in (_native.Use, _native.Output, ctypes.c_uint64 * 2)]
+        # As numbers of 8 bytes: structures of ctypes take longer.
+        self._uses, self._outputs, self._addresses = (memoryview(array).cast("B").cast("Q") for array in arrays)
+        self._addresses_at = ctypes.addressof(arrays[2])
+        self._operation.uses, self._operation.outputs = ctypes.addressof(arrays[0]), ctypes.addressof(arrays[1])
+        self._operation.addresses = self._addresses_at
 
     def run(self, mode: Any, function: Any, args: Tuple[Any, ...], kwargs: Dict[str, Any]) -> Any:
         """Runs an operator. Its operands' values are in their storages meanwhile."""
@@ -400,6 +402,8 @@ class Adapter:
             if results is not NotImplemented:
                 return results
         with self.lock:
+            if self.in_operator:  # an operator that is made of others, and lets the mode see them
+                return function(*args, **kwargs)
             if signature.lists:
                 return one_by_one(lambda *a, **k: self._run(Call(signature, function, a, k)), args, kwargs)
             return self._run(Call(signature, function, args, kwargs))
@@ -462,15 +466,19 @@ class Adapter:
 
     def _find_operands(self, call: Call) -> None:
         for tensor, way in call.signature.operands(call.args, call.kwargs):
-            if not self.is_ours(tensor):
+            try:
+                storage = storage_of(tensor)
+                record = getattr(storage, ATTRIBUTE, None)
+            except (NotImplementedError, RuntimeError):  # it has none
+                record = None
+            # The manager has no storage of another device, and none of what compound tensors are made of.
+            if record.__class__ is not Record and not self.is_ours(tensor):
                 call.is_strange = True
                 if tensor.device.type == self.type:
                     call.compounds.append((tensor, way))
                 continue
             if tensor.__class__ not in PLAIN:
                 call.is_strange = True
-            storage = storage_of(tensor)
-            record = getattr(storage, ATTRIBUTE, None)
             if record is None:
                 if self.in_child or nbytes_of(storage) == 0:
                     continue
@@ -548,7 +556,7 @@ class Adapter:
             if isinstance(reason, errors.Error):
                 raise  # not the operator's
             more = self.memory.more_pool()
-            if not more or self.memory.manager_budget - self._reserved - more <= 0:
+            if not more or not call.may_grow or self.memory.manager_budget - self._reserved - more <= 0:
                 raise
             self._between_iterations(lambda: self._grow_pool(more))
             # What has changed its operands must not run twice.
@@ -563,15 +571,20 @@ class Adapter:
 
     def _operate(self, call: Call) -> Any:
         operation, library, memory = self._operation, self._library, self.memory
-        uses, large = call.uses, call.large
+        signature, uses, large = call.signature, call.uses, call.large
+        shared: List[Any] = []
         first = len(uses)
         self._make_room(max(first, len(large)))
         addresses = self._addresses
-        for item, (record, use) in zip(self._uses, uses.items()):
-            item.tensor, item.access = record.number, use.access()
-        name = call.signature.key
-        for size, output in zip(large, self._outputs):
-            output.bytes, output.name, output.lifetime = size, name, 0
+        at, fields = 0, self._uses
+        for record, use in uses.items():
+            fields[at], fields[at + 1] = record.number, use.access()
+            at += 2
+        name = signature.key
+        at, fields = 0, self._outputs  # bytes, name, lifetime, tensor
+        for size in large:
+            fields[at], fields[at + 1], fields[at + 2] = size, signature.key_at, 0
+            at += 4
         operation.name, operation.use_count, operation.output_count = name, first, len(large)
         operation.scratch_bytes = call.room if call.sizes is not None else self._guess(call)
         repeats, again = self.repeats, 0
@@ -583,37 +596,51 @@ class Adapter:
         self._check(library.operation_begin(self._manager, self._operation_at))
         if repeats is not None and not operation.follows_plan and repeats.count:
             repeats.clear()  # the plan was left, and what was missing is made
-        numbers = [output.tensor for output in self._outputs[:len(large)]]
+        numbers = self._outputs[3:4 * len(large):4].tolist()
         try:
             for record, place in zip(uses, addresses):
                 if record.place != place:
                     memory.give(record, place)
-            places = addresses[first:first + len(large)]
-            memory.expect(large, places, ctypes.addressof(addresses) + 8 * first)
+            places = addresses[first:first + len(large)].tolist()
+            memory.expect(large, places, self._addresses_at + 8 * first)
             if operation.scratch_bytes:
                 memory.clear_scratch(operation.scratch, operation.scratch_bytes)
             repeat = Repeat(call, operation.times_again) if again and operation.times_again else None
             call.begin(memory, operation.scratch or 0, operation.scratch_bytes)
             stream = memory.enter()
-            results = call.run()
+            self.in_operator = True
+            try:
+                results = call.run()
+            finally:
+                self.in_operator = False
             made = self.new_storages(results)
             placed = [storage for storage in made if nbytes_of(storage) >= SMALL]
+            if not signature.is_known:  # it may have made arrays of them
+                placed = [storage for storage in placed if storage.resizable()]
+                shared = [storage for _, storage in call.operands if not storage.resizable()]
+            call.note(memory, placed)
             fits = [nbytes_of(storage) for storage in placed] == large
             if fits:
                 records = list(map(self._new_record, placed, numbers, large))
                 memory.made(list(zip(records, placed, places)))
                 if repeat is not None and repeats is not None:
                     repeats.add(again, repeat, list(zip(records, placed)))
-            moved = call.end(memory, results, made, fits)
+            moved = call.end(memory, results, made, placed, fits)
             memory.leave(stream)
             memory.expect_nothing()
         except BaseException:
             memory.close_room()
             memory.expect_nothing()
-            library.operation_cancel(self._manager)
+            if any(use.changes for use in uses.values()):  # some of it may have been done
+                library.operation_end(self._manager, None)
+            else:
+                library.operation_cancel(self._manager)
             for number in numbers:
                 if number not in memory.records:
                     library.tensor_destroy(self._manager, number)
+            if operation.times_again:
+                with contextlib.suppress(errors.Error):
+                    self._between_iterations(lambda: None)  # the plan counts on it
             raise
         self._running = True
         self.operations += 1
@@ -625,7 +652,9 @@ class Adapter:
         for storage, value in moved:
             self._adopt_value(storage, value, name)
         if len(made) != len(placed) or not fits:
-            self._settle(call, made, large)
+            self._settle(call, made, large if not fits else [nbytes_of(storage) for storage in made if nbytes_of(storage) >= SMALL])
+        for storage in shared:
+            self.release(storage, "memory that an operator has shared with an array", until_step=False)
         return results
 
     def room(self) -> int:
@@ -650,7 +679,7 @@ class Adapter:
     def new_storages(self, results: Any) -> List[Any]:
         """The storages of the results that are not known yet."""
         made: List[Any] = []
-        for tensor in flat_tensors(results):
+        for tensor in (results,) if results.__class__ is torch.Tensor else flat_tensors(results):
             if not self.is_ours(tensor):
                 self._compound_results = True
                 continue
@@ -703,7 +732,7 @@ class Adapter:
     def resized(self, storage: Any) -> None:
         """A storage may have another size than it had. It is a new one then."""
         known, size = getattr(storage, ATTRIBUTE, None), nbytes_of(storage)
-        if known is None or size == known.bytes or self.in_child or not self.open:
+        if known is None or size == known.bytes or self.in_child or not self.open or self.in_operator:
             return
         with self.lock:
             if known.__class__ is Record:

@@ -55,10 +55,16 @@ class Call:
     def run(self) -> Any:
         return self.function(*self.args, **self.kwargs)
 
+    #: Whether it may run again after the pool for work areas has grown.
+    may_grow = True
+
     def begin(self, _memory: Any, _place: int, _room: int) -> None:
         """Its operation has begun, with this work area."""
 
-    def end(self, _memory: Any, _results: Any, _made: List[Any], _fits: bool) -> List[Tuple[Any, Any]]:
-        """It has run, and made these storages, as was expected or not. Returns those that have lost their bytes, with
-        their values in host memory."""
+    def note(self, _memory: Any, _placed: List[Any]) -> None:
+        """It has run, and made these large storages, which are where it has made them."""
+
+    def end(self, _memory: Any, _results: Any, _made: List[Any], _placed: List[Any], _fits: bool) -> List[Tuple[Any, Any]]:
+        """They have their places, if they are those that were expected. Returns those that have lost their bytes, with their
+        values in host memory."""
         return []

@@ -6,7 +6,9 @@ places, and takes everything else from a memory pool with a limit."""
 from __future__ import annotations
 
 import ctypes
-from typing import Any, Dict, List, Optional, Sequence
+import gc
+import threading
+from typing import Any, Dict, List, Optional, Sequence, Set, Tuple
 
 import torch
 
@@ -21,6 +23,7 @@ _FUNCTIONS = {
         "swapmm_torch_expect_requests": (None, [ctypes.c_uint64, ctypes.c_void_p]),
         "swapmm_torch_room": (None, [ctypes.c_uint64, ctypes.c_uint64, ctypes.c_uint64]),
         "swapmm_torch_room_peak": (ctypes.c_uint64, []),
+        "swapmm_torch_room_live": (ctypes.c_uint64, []),
         "swapmm_torch_request_of": (ctypes.c_int64, [ctypes.c_uint64]),
         "swapmm_torch_raise_by": (None, [ctypes.c_void_p]),
         "swapmm_torch_next": (None, [ctypes.c_uint64]),
@@ -100,6 +103,7 @@ class CudaMemory(Memory):
         self._sizes = (ctypes.c_uint64 * 256)()
         self._numbers = (ctypes.c_uint64 * 4)()
         self._room = (0, 0)  # addresses
+        self._with_work_areas: Set[Tuple[int, int]] = set()  # threads and streams
 
     @property
     def manager_budget(self) -> int:
@@ -135,8 +139,20 @@ class CudaMemory(Memory):
                 raise RuntimeError("this version of PyTorch does not move storages")
         self.places.put(record, place)
 
+    def _make_work_areas(self) -> None:
+        """Libraries make work areas when a thread first uses them on a stream, and keep them: none of the manager's places
+        may become one, even if it has the same size."""
+        key = threading.get_ident(), torch._C._cuda_getCurrentRawStream(self.device.index or 0)
+        if key in self._with_work_areas:
+            return
+        self._with_work_areas.add(key)
+        for kind in (torch.float32, torch.bfloat16, torch.float16):
+            matrix = torch.zeros((64, 64), dtype=kind, device=self.device)
+            torch.addmm(matrix[0], torch.mm(matrix, matrix), matrix)
+
     def expect(self, sizes: Sequence[int], places: Sequence[int], places_at: int) -> None:
         """The running operation makes storages of these sizes at these places."""
+        self._make_work_areas()
         super().expect(sizes, places, places_at)
         if len(sizes) > len(self._sizes):
             self._sizes = (ctypes.c_uint64 * (2 * len(sizes)))()
@@ -181,7 +197,7 @@ class CudaMemory(Memory):
     def open_room(self, region: Any, place: int, room: int) -> None:
         self._room = (place, place + room)
         self.library.torch_room(place, room, SMALL)
-        if region.sizes is not None:
+        if region.ordinals:
             requests = (ctypes.c_int64 * len(region.ordinals))(*region.ordinals)
             self.library.torch_expect_requests(len(requests), ctypes.addressof(requests))
 
@@ -197,6 +213,14 @@ class CudaMemory(Memory):
 
     def in_room(self, storage: Any) -> bool:
         return self._room[0] <= address_of(storage) < self._room[1]
+
+    def require_empty_room(self, name: str) -> None:
+        for collect in (True, False):
+            if not self.library.torch_room_live():
+                return
+            if collect:
+                gc.collect()
+        raise errors.UsageError(f"{name} keeps memory beyond its end: leave what does so out of the graph (torch.compiler.disable())")
 
     def close_room(self) -> None:
         if self._room[1]:

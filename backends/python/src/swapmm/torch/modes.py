@@ -3,13 +3,12 @@
 
 from __future__ import annotations
 
-import contextlib
 import functools
 import os
 import sys
 import threading
 import weakref
-from typing import Any, Callable, Dict, Iterator, List, Optional, Set, Tuple
+from typing import Any, Callable, Dict, List, Optional, Set, Tuple
 
 import torch
 from torch.jit import _builtins  # type: ignore[attr-defined]
@@ -126,6 +125,8 @@ class Looks:
             inside.now = True
             try:
                 with self.adapter.lock:  # no other thread takes the bytes away meanwhile
+                    if self.adapter.in_operator:
+                        return original(value, *args, **kwargs)
                     storage = storage_in(value)
                     if storage is not None:
                         prepare(storage, name)
@@ -143,16 +144,6 @@ class Looks:
         self._originals[kind, name] = kind.__dict__.get(name)
         self.codes.add(wrapped.__code__)
         setattr(kind, name, wrapped)
-
-    @contextlib.contextmanager
-    def elsewhere(self) -> Iterator[None]:
-        """Looks of this thread are none of the program's meanwhile."""
-        inside = self._inside
-        before, inside.now = getattr(inside, "now", False), True
-        try:
-            yield
-        finally:
-            inside.now = before
 
     def _replace(self, where: Any, name: str, prepare: Callable[..., None], alone: bool = False) -> None:
         """The same for a function that belongs to no tensor. `alone`: the adapter does not see what it does."""
@@ -216,10 +207,10 @@ class Looks:
             self._address(storage, "pad_packed_sequence")
 
     def _storage(self, tensor: Any) -> Any:
-        if not isinstance(tensor, _Tensor) or not self.adapter.is_ours(tensor):
+        if not isinstance(tensor, _Tensor) or has_own_dispatch((tensor.__class__,)) or not self.adapter.is_ours(tensor):
             return None
         storage = storage_of(tensor)
-        return storage if nbytes_of(storage) or hasattr(storage, ATTRIBUTE) else None
+        return storage if hasattr(storage, ATTRIBUTE) or nbytes_of(storage) else None
 
     def _known_storage(self, storage: Any) -> Any:
         return storage if getattr(storage, ATTRIBUTE, None) is not None else None

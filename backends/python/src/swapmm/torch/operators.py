@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import ctypes
 from typing import Any, Callable, Dict, Iterable, Iterator, List, Optional, Tuple
 
 import torch
@@ -68,6 +69,11 @@ def kind_of(value: Any) -> int:
         return kind
 
 
+def address_of_text(text: bytes) -> int:
+    """Its address, for as long as the text exists."""
+    return ctypes.cast(ctypes.c_char_p(text), ctypes.c_void_p).value or 0
+
+
 class Signature:
     """What an operator's schema says about its arguments, and what is known beyond it."""
 
@@ -76,8 +82,10 @@ class Signature:
         namespace, name = schema.name.split("::")
         plain = function.__name__[:-len(".default")] if function.__name__.endswith(".default") else function.__name__
         self.base = name
+        self.is_known = namespace in ("aten", "prims")  # of PyTorch's own
         self.name = plain if namespace == "aten" else f"{namespace}.{plain}"
         self.key = self.name.encode()
+        self.key_at = address_of_text(self.key)
         tags = {getattr(tag, "name", "") for tag in getattr(function, "tags", ())}
         # Made of others, and nothing else: some have kernels of their own beside, which round in another way.
         full = _full_name(schema)

@@ -25,15 +25,12 @@ class Sizes:
         scalars = signature.scalars
         try:
             if scalars:
-                found = (function, tuple([_shape_alone(value) if i in scalars else _shape(value) for i, value in enumerate(args)]),
+                return (function, tuple([_shape_alone(value) if i in scalars else _shape(value) for i, value in enumerate(args)]),
                          tuple([(name, _shape_alone(value) if name in signature.scalar_names else _shape(value))
                                 for name, value in kwargs.items()]) if kwargs else ())
-            else:
-                found = (function, tuple(map(_shape, args)),
-                         tuple([(name, _shape(value)) for name, value in kwargs.items()]) if kwargs else ())
-            hash(found)
-            return found
-        except (TypeError, RuntimeError):  # it cannot be compared, or a tensor of its kind has no strides
+            return (function, tuple(map(_shape, args)),
+                    tuple([(name, _shape(value)) for name, value in kwargs.items()]) if kwargs else ())
+        except RuntimeError:  # a tensor of its kind has no strides
             return None
 
     def expected(self, key: Any, signature: Signature, function: Any, args: Tuple[Any, ...],
@@ -43,17 +40,27 @@ class Sizes:
             return None
         try:
             return self._known[key]
+        except TypeError:  # it cannot be compared
+            return None
         except KeyError:
             found = _on_meta(function, args, kwargs)
             self.learn(key, found)
             return found
 
     def learn(self, key: Any, sizes: Optional[Tuple[int, ...]]) -> None:
-        """What they really were."""
-        if key is not None:
+        """What they really were. The key was asked for before."""
+        if key is not None and _is_hashable(key):
             if len(self._known) >= _MOST_KEYS:
                 self._known.clear()
             self._known[key] = sizes
+
+
+def _is_hashable(key: Any) -> bool:
+    try:
+        hash(key)
+        return True
+    except TypeError:
+        return False
 
 
 def _shape(value: Any) -> Any:

@@ -12,7 +12,7 @@ import torch
 
 from .. import _native
 from .operators import address_of, copy_storage, nbytes_of, resize_storage
-from .requests import Requests
+from .requests import Requests, current
 
 
 #: Storages below this many bytes stay where they are.
@@ -135,6 +135,9 @@ class Memory:
         resize_storage(storage, 0)
         return value
 
+    def require_empty_room(self, _name: str) -> None:
+        """Raises an error if something keeps bytes of the room beyond the operation's end."""
+
     def close_room(self) -> None:
         """The operation has ended. There may have been no room."""
 
@@ -238,6 +241,7 @@ class CpuMemory(Memory):
         """The first time, they are counted. Then it is known how many bytes they are."""
         if region.sizes is None:
             self.requests = Requests(region.key.decode(), room, SMALL)
+            current.append(self.requests)
         return self.requests
 
     def measure_room(self, region: Any, results: List[Any]) -> None:
@@ -245,7 +249,9 @@ class CpuMemory(Memory):
             region.room = self.requests.most_beside(results)
 
     def close_room(self) -> None:
-        self.requests = None
+        if self.requests is not None:
+            self.requests = None
+            current.pop()
 
     def open_for_view(self, storage: Any, size: int, _position: int) -> None:
         """Gives the storage its size; nobody touches the bytes."""

@@ -20,31 +20,37 @@ from torch.utils._python_dispatch import TorchDispatchMode, _disable_current_mod
 
 from .. import errors
 from .calls import Call
+from .kept import ATTRIBUTE
 from .modes import COMPILES, Dispatch
-from .operators import CHANGE, READ, TENSOR, flat_tensors, kind_of, nbytes_of, storage_of
+from .operators import CHANGE, READ, TENSOR, address_of_text, flat_tensors, kind_of, nbytes_of, storage_of
 from .places import SMALL
-from .requests import Requests
+from .requests import Requests, current
 
 
 _MOST_REGIONS = 1000  # of one graph
+_CONSTANTS = "constants of compiled graphs"
+#: CUDA graphs stand for fixed addresses; frozen weights are part of a graph; code in C++ asks for memory unseen.
+_LEFT_OUT = {"triton.cudagraphs": False, "freezing": False, "cpp_wrapper": False}
 
 
 class Region:
     """What is known about a graph on inputs of the same sizes."""
 
-    __slots__ = ("key", "sizes", "ordinals", "changed", "room", "is_measured", "is_too_large")
+    __slots__ = ("key", "key_at", "sizes", "ordinals", "changed", "room", "is_measured", "is_too_large", "is_tight")
 
     # What it is to the adapter, which knows operators by their signatures.
-    reshapes = views = has_out = makes_nothing = by_value = repeatable = makes_nested = False
+    reshapes = views = has_out = makes_nothing = by_value = repeatable = makes_nested = is_known = False
 
     def __init__(self, name: str) -> None:
         self.key = name.encode()
+        self.key_at = address_of_text(self.key)
         self.sizes: Optional[Tuple[int, ...]] = None  # of the storages that it makes; None: it has not run yet
         self.ordinals: List[int] = []  # of its requests for the large ones, on CUDA
         self.changed: Optional[FrozenSet[int]] = None  # the inputs that it changes; None: all of them
         self.room = 0  # bytes for what it makes beside them
         self.is_measured = False
         self.is_too_large = False  # for the budget
+        self.is_tight = False  # it needs all the room that there is
 
     def operands(self, args: Tuple[Any, ...], _kwargs: Dict[str, Any]) -> Iterator[Tuple[torch.Tensor, int]]:
         """Each tensor among the inputs, and whether its value changes."""
@@ -53,10 +59,9 @@ class Region:
             if kind_of(value) == TENSOR:
                 yield value, CHANGE if changed is None or position in changed else READ
 
-    def learn(self, graph: Any, inputs: Sequence[Any], results: Any, made: Sequence[Any], ordinals: List[int]) -> None:
-        """After the first run: `inputs` are its inputs' storages, `made` those that it has made."""
-        self.sizes = tuple(nbytes_of(storage) for storage in made)
-        self.ordinals = ordinals
+    def learn(self, graph: Any, inputs: Sequence[Any], results: Any, sizes: Tuple[int, ...]) -> None:
+        """After the first run: `inputs` are its inputs' storages, `sizes` those of what it has made."""
+        self.sizes = sizes
         mutated = getattr(graph, "mutated_input_idxs", None)
         if mutated is None:
             return
@@ -64,6 +69,14 @@ class Region:
         returned = {storage_of(tensor)._cdata for tensor in flat_tensors(results)}
         self.changed = frozenset(mutated) | {
             position for position, storage in enumerate(inputs) if storage is not None and storage._cdata in returned}
+
+
+def _storage_of(tensor: torch.Tensor) -> Any:
+    """Weights in the layout of a library have none."""
+    try:
+        return storage_of(tensor)
+    except (NotImplementedError, RuntimeError):
+        return None
 
 
 class _Watch(TorchDispatchMode):
@@ -75,10 +88,10 @@ class _Watch(TorchDispatchMode):
 
     def __torch_dispatch__(self, function: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         results = function(*args, **(kwargs or {}))
-        given = {storage_of(tensor)._cdata for tensor in flat_tensors([args, kwargs or {}])}
+        given = {storage._cdata for storage in map(_storage_of, flat_tensors([args, kwargs or {}])) if storage is not None}
         for tensor in flat_tensors(results):
-            storage = storage_of(tensor)
-            if tensor.device.type == "cpu" and storage._cdata not in given:
+            storage = _storage_of(tensor)
+            if storage is not None and tensor.device.type == "cpu" and storage._cdata not in given:
                 self._requests.check(nbytes_of(storage))
                 self._requests.add(storage)
         return results
@@ -87,7 +100,9 @@ class _Watch(TorchDispatchMode):
 class RegionCall(Call):
     """One run of a graph."""
 
-    __slots__ = ("known", "region", "graph", "graphs", "storages", "has_begun", "_requests")
+    __slots__ = ("known", "region", "graph", "graphs", "storages", "has_begun", "requests", "in_room", "_counted")
+
+    may_grow = False  # its room is not the pool's
 
     def __init__(self, known: "Known", region: Region, graph: Any, inputs: List[Any], graphs: "Graphs") -> None:
         super().__init__(region, None, (inputs,), {})
@@ -96,27 +111,37 @@ class RegionCall(Call):
         # The graph takes its inputs out of the list.
         self.storages = [storage_of(value) if kind_of(value) == TENSOR else None for value in inputs]
         self.has_begun = False
-        self._requests: Optional[Requests] = None
+        self.requests: List[int] = []  # for its large results
+        self.in_room: List[Any] = []  # large results that are not in places of their own
+        self._counted: Optional[Requests] = None
 
     def begin(self, memory: Any, place: int, room: int) -> None:
         """The operation has begun: the graph has this room."""
         self.has_begun = True
-        self._requests = memory.open_room(self.region, place, room)
+        self._counted = memory.open_room(self.region, place, room)
 
     def run(self) -> Any:
-        with self.graphs.within(self._requests):
+        with self.graphs.within(self._counted):
             return self.graphs.original(self.graph, self.args[0])
 
-    def end(self, memory: Any, results: Any, made: List[Any], fits: bool) -> List[Tuple[Any, Any]]:
-        # What it has made is still in its room, unless it had places.
-        region, large = self.region, [storage for storage in made if nbytes_of(storage) >= SMALL]
-        memory.measure_room(region, large)
+    def note(self, memory: Any, placed: List[Any]) -> None:
+        self.requests = [memory.request_of(storage) for storage in placed]
+        self.in_room = [storage for storage in placed if memory.in_room(storage)]
+
+    def end(self, memory: Any, results: Any, made: List[Any], placed: List[Any], fits: bool) -> List[Tuple[Any, Any]]:
+        region = self.region
+        memory.measure_room(region, placed)
         if region.sizes is None:
-            region.learn(self.graph, self.storages, results, made, [memory.request_of(storage) for storage in large])
-        elif not fits:
+            if not region.is_tight and not self.known.varies:
+                sizes = tuple(nbytes_of(storage) for storage in made if nbytes_of(storage) < SMALL or storage in placed)
+                region.learn(self.graph, self.storages, results, sizes)
+        elif fits:
+            region.ordinals = self.requests  # the first run has requests that no other one has
+        else:
             region.sizes = None
             self.known.numbers_count = True
-        moved = [] if fits else [(storage, memory.take_out(storage)) for storage in large if memory.in_room(storage)]
+        moved = [] if fits else [(storage, memory.take_out(storage)) for storage in self.in_room]
+        memory.require_empty_room(region.key.decode())
         memory.close_room()
         return moved
 
@@ -127,6 +152,8 @@ class Source:
     def __init__(self, operators: torch.fx.GraphModule) -> None:
         self.operators = operators
         self.is_the_same = all(map(_is_the_same, operators.graph.nodes))
+        # Which of its parts run depends on values.
+        self.varies = any(isinstance(node.target, torch._ops.HigherOrderOperator) for node in operators.graph.nodes)
         self.least, self.most = _bytes_of(operators.graph)
         for node in operators.graph.nodes:
             node.meta.clear()
@@ -232,17 +259,29 @@ class _OnImport(importlib.abc.MetaPathFinder):
         return spec
 
 
+#: In the text of what torch_allocator.cpp does not grant.
+REFUSED = "beside the manager's places"
+
+
 class Known:
-    """What is known about a graph."""
+    """What is known about a graph, for as long as it exists."""
 
     def __init__(self, reference: Any) -> None:
         self._reference = reference  # ends when the graph does
         self._regions: Dict[Any, Region] = {}
+        self._session: Any = None
         self.source: Optional[Source] = None
         self.numbers_count = False  # the inputs that are numbers decide about sizes
 
-    def region(self, graph: Any, inputs: Sequence[Any]) -> Region:
-        """Where inputs are numbers, sizes are not the same in each run."""
+    @property
+    def varies(self) -> bool:
+        return self.source is not None and self.source.varies
+
+    def region(self, session: Any, graph: Any, inputs: Sequence[Any]) -> Region:
+        """Where inputs are numbers, sizes are not the same in each run. Each budget has its own ones."""
+        if self._session is not session:
+            self._session = session
+            self._regions.clear()
         numbers = [value for value in inputs if kind_of(value) != TENSOR]
         key: Any = None
         if numbers:
@@ -257,17 +296,43 @@ class Known:
         return region
 
 
+_all_known: Dict[int, Known] = {}  # by the graph's id
+
+
+def known_of(graph: Any) -> Known:
+    number = id(graph)
+    known = _all_known.get(number)
+    if known is None:
+        known = _all_known[number] = Known(weakref.ref(graph, lambda _: _all_known.pop(number, None)))
+    return known
+
+
+def _counting(allocate: Any) -> Any:
+    """Inductor's function for its buffers on a CPU. Modules of graphs keep it; it does nothing more without a budget."""
+
+    def counted(size: Sequence[int], stride: Sequence[int], dtype: torch.dtype) -> torch.Tensor:
+        if not current:
+            return allocate(size, stride, dtype)
+        requests = current[-1]
+        last = 0 if 0 in size else 1 + sum((n - 1) * step for n, step in zip(size, stride))
+        requests.check(last * dtype.itemsize)
+        tensor = allocate(size, stride, dtype)
+        requests.add(storage_of(tensor))
+        return tensor
+
+    return counted
+
+
 class Graphs:
     """Runs the graphs that PyTorch's compiler makes."""
 
-    def __init__(self, adapter: Any, looks: Any) -> None:
-        self.adapter, self.looks = adapter, looks
+    def __init__(self, adapter: Any, looks: Any, mode: Any) -> None:
+        self.adapter, self.looks, self.mode = adapter, looks, mode
         self.original: Any = None  # what graphs do without the adapter
-        self._allocate: Any = None
-        self._counted: Any = None
         self._compile: Any = None
+        self._allocate: Any = None
+        self._packages: List[Tuple[Any, str, Any]] = []
         self._finder: Any = None
-        self._known: Dict[int, Known] = {}  # by the graph's id
 
     def install(self) -> None:
         if not COMPILES:
@@ -281,11 +346,13 @@ class Graphs:
             Dispatch.compiles = False
             return
         torch._TorchCompileInductorWrapper.__call__ = self._compiling()  # type: ignore[method-assign]
+        self._guard_packages()
+        counted = None
         if self.adapter.type == "cpu":
-            self._counted = torch._C._dynamo.guards._empty_strided_cpu = self._counting(self._allocate)
+            counted = torch._C._dynamo.guards._empty_strided_cpu = _counting(self._allocate)
         if _COMPILER in sys.modules:
             self._hook()
-            self._exchange(self._allocate, self._counted)
+            self._take_over(counted)
         else:  # it takes seconds to import, and most programs do not
             self._finder = _OnImport(_COMPILER, self._hook)
             sys.meta_path.insert(0, self._finder)
@@ -296,10 +363,15 @@ class Graphs:
         self.original = original = output_code.CompiledFxGraph.__call__
 
         def call(graph: Any, inputs: Any) -> Any:
-            if not self.adapter.open:
+            adapter = self.adapter
+            if not adapter.open:
                 return original(graph, inputs)
-            with self.adapter.lock:
-                return self._run(graph, inputs)
+            with adapter.lock:
+                if not adapter.in_operator and self._is_watched():
+                    return self._run(graph, inputs)
+                if not adapter.in_operator:
+                    self._release(inputs)
+            return original(graph, inputs)
 
         output_code.CompiledFxGraph.__call__ = call  # type: ignore[method-assign]
 
@@ -308,37 +380,64 @@ class Graphs:
             sys.meta_path.remove(self._finder)
         if self._compile is not None:
             torch._TorchCompileInductorWrapper.__call__ = self._compile  # type: ignore[method-assign]
-        if self._counted is not None:
             torch._C._dynamo.guards._empty_strided_cpu = self._allocate
+        for kind, name, run in self._packages:
+            setattr(kind, name, run)
         if self.original is not None:
             from torch._inductor import output_code
 
             output_code.CompiledFxGraph.__call__ = self.original  # type: ignore[method-assign]
-            self._exchange(self._counted, self._allocate)
 
-    @staticmethod
-    def _exchange(old: Any, new: Any) -> None:
-        """In the modules of graphs that are there already."""
+    def _is_watched(self) -> bool:
+        """Whether this thread's operators are the adapter's. Those of threads that began before the budget are not."""
+        stack = torch._C._len_torch_dispatch_stack()
+        return any(torch._C._get_dispatch_stack_at(i) is self.mode for i in range(stack))
+
+    def _release(self, values: Any) -> None:
+        """Something that the manager does not see reads these tensors."""
+        for tensor in flat_tensors(values):
+            storage = _storage_of(tensor)
+            if storage is not None and getattr(storage, ATTRIBUTE, None) is not None:
+                self.adapter.release(storage, "a compiled graph beside the operators", until_step=True)
+
+    def _take_over(self, counted: Any) -> None:
+        """Graphs that are there already. What they have as constants must stay."""
         from torch._inductor import codecache
 
-        for module in codecache.PyCodeCache.modules if new is not None else ():
-            if getattr(module, "empty_strided_cpu", None) is old:
-                module.empty_strided_cpu = new
+        for module in codecache.PyCodeCache.modules:
+            if counted is not None and hasattr(module, "empty_strided_cpu"):
+                module.empty_strided_cpu = counted
+            self._keep_constants(vars(module).values())
 
-    def _counting(self, allocate: Any) -> Any:
-        memory = self.adapter.memory
+    def _keep_constants(self, values: Any) -> None:
+        for tensor in values:
+            if isinstance(tensor, torch.Tensor) and self.adapter.is_ours(tensor):
+                storage = _storage_of(tensor)
+                if storage is None or not nbytes_of(storage) and not hasattr(storage, ATTRIBUTE):
+                    continue
+                if getattr(storage, ATTRIBUTE, None) is None:
+                    self.adapter.keep(storage, _CONSTANTS)
+                else:
+                    self.adapter.release(storage, _CONSTANTS, until_step=False)
 
-        def counted(size: Sequence[int], stride: Sequence[int], dtype: torch.dtype) -> torch.Tensor:
-            requests = memory.requests
-            if requests is None:
-                return allocate(size, stride, dtype)
-            last = 0 if 0 in size else 1 + sum((n - 1) * step for n, step in zip(size, stride))
-            requests.check(last * dtype.itemsize)
-            tensor = allocate(size, stride, dtype)
-            requests.add(storage_of(tensor))
-            return tensor
+    def _guard_packages(self) -> None:
+        """Packages that were compiled ahead of time run in C++ alone."""
+        packages = getattr(torch._C, "_aoti", None)
+        for kind in vars(packages).values() if packages is not None else ():
+            for name in ("run", "boxed_run"):
+                run = getattr(kind, name, None) if isinstance(kind, type) else None
+                if run is not None:
+                    self._packages.append((kind, name, run))
+                    setattr(kind, name, self._outside(run))
 
-        return counted
+    def _outside(self, run: Any) -> Any:
+        def outside(package: Any, *args: Any, **kwargs: Any) -> Any:
+            if self.adapter.open:
+                with self.adapter.lock:
+                    self._release([args, kwargs])
+            return run(package, *args, **kwargs)
+
+        return outside
 
     def _compiling(self) -> Any:
         """Compiles as before, and keeps what was compiled."""
@@ -356,52 +455,55 @@ class Graphs:
                 source = Source(torch.fx.GraphModule(operators, copy.deepcopy(operators.graph)))  # the compiler changes it
                 graph = compile_fx_inner(operators, examples, **options)
                 if isinstance(graph, output_code.CompiledFxGraph):
-                    self._know(graph).source = source
+                    known_of(graph).source = source
+                    self._keep_constants((getattr(graph, "constants", None) or {}).values())
                 return graph
 
-            # Graphs of CUDA stand for fixed addresses. Whole results of an older run would come without their sources.
-            # Inputs stay as they are, so that a graph that turns out to be too large can begin again.
+            # Whole results of an older run would come without their sources. Inputs stay as they are, so that a graph that
+            # turns out to be too large can begin again.
             with settings.patch(enable_autograd_cache=False, donated_buffer=False):
-                return compile_fx(model, inputs, inner_compile=inner, config_patches={**wrapper.config, "triton.cudagraphs": False})
+                return compile_fx(model, inputs, inner_compile=inner, config_patches={**wrapper.config, **_LEFT_OUT})
 
         return compile_graph
 
-    def _know(self, graph: Any) -> "Known":
-        number = id(graph)
-        known = self._known.get(number)
-        if known is None:
-            all_known = self._known
-            known = all_known[number] = Known(weakref.ref(graph, lambda _: all_known.pop(number, None)))
-        return known
-
     def _run(self, graph: Any, inputs: List[Any]) -> Any:
-        known = self._know(graph)
-        region, source, given = known.region(graph, inputs), known.source, list(inputs)
+        known = known_of(graph)
+        region, source, given = known.region(self, graph, inputs), known.source, list(inputs)
         changes = bool(getattr(graph, "mutated_input_idxs", True))
-        room = self.adapter.room()
-        if source is None or not source.is_the_same or not region.is_too_large and (
-                region.sizes is not None or (source.most if changes else source.least) <= room):
+        by_operators = source is not None and source.is_the_same
+        fits = source is None or region.sizes is not None or (source.most if changes else source.least) <= self.adapter.room()
+        while not by_operators or fits and not region.is_too_large:
             call = RegionCall(known, region, graph, inputs, self)
             try:
-                return self.adapter.run_call(call)
-            except (errors.BundleTooLarge, errors.OutOfMemory) as reason:
-                if source is None or not source.is_the_same or call.has_begun and changes:
-                    raise type(reason)(f"{reason}. If the operation is a compiled graph, compile smaller parts of the model "
-                                       "by themselves, such as each layer") from reason
+                with _disable_current_modes():
+                    return self.adapter.run_call(call)
+            except (errors.BundleTooLarge, errors.OutOfMemory, RuntimeError) as reason:
+                if not isinstance(reason, (errors.BundleTooLarge, errors.OutOfMemory)) and REFUSED not in str(reason):
+                    raise
+                if not call.has_begun and region.sizes is not None:
+                    # Peaks of different moments together are too much. It has run in what there is, and does again.
+                    region.sizes, region.is_tight = None, True
+                    continue
+                if not by_operators or call.has_begun and changes:
+                    error = type(reason) if isinstance(reason, errors.Error) else errors.OutOfMemory
+                    raise error(f"{reason}. If the operation is a compiled graph, compile smaller parts of the model "
+                                "by themselves, such as each layer") from reason
+            break
+        inputs.clear()
+        results = source.run(graph, given)  # type: ignore[union-attr]
         if not region.is_too_large:
             region.is_too_large = True
             name = region.key.decode()
             warnings.warn(f"{name} is too large for the budget: its operators run one by one. Compile smaller parts of the "
                           "model by themselves, such as each layer", stacklevel=2)
-        inputs.clear()
-        return source.run(graph, given)
+        return results
 
     @contextlib.contextmanager
-    def within(self, requests: Optional[Requests]) -> Iterator[None]:
+    def within(self, counted: Optional[Requests]) -> Iterator[None]:
         """While a graph runs, nothing in it is an operation of its own."""
-        with self.looks.elsewhere(), _disable_current_modes():
-            if requests is None:
+        with _disable_current_modes():
+            if counted is None:
                 yield
             else:
-                with _Watch(requests):
+                with _Watch(counted):
                     yield

@@ -10,6 +10,10 @@ from .. import errors
 from .operators import nbytes_of
 
 
+#: Of the graph that runs for the first time, in whatever session.
+current: List["Requests"] = []
+
+
 class Requests:
     """Counts, on a CPU, what a graph asks for in its first run, and refuses what its room does not hold."""
 
